@@ -1,0 +1,142 @@
+//! The machine as everything else sees it: resolved, validated, units in names.
+
+/// Most CPUs that a machine may have; the policy's CPU sets are bitmaps of this size.
+pub const MAX_CPUS: usize = 512;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    pub name: String,
+    pub description: String,
+    /// Kinds of cores, fastest first.
+    pub kinds: Vec<Kind>,
+    /// Logical CPUs by number; SMT siblings share `core`.
+    pub cpus: Vec<Cpu>,
+    /// How many of each there are; the numbers in `Cpu` are below them.
+    pub nr_cores: usize,
+    pub nr_clock_domains: usize,
+    pub nr_voltage_domains: usize,
+    pub nr_memory_domains: usize,
+    pub nr_sockets: usize,
+    pub nr_nodes: usize,
+    /// Power that flows whatever the cores do (board, disks, supply losses).
+    pub base_uw: u64,
+    pub dram: Dram,
+    pub cpufreq: Cpufreq,
+    pub cost: Cost,
+    /// Deep state that a core of the low set may be put in; `None`: low cores only run at their lowest OPP.
+    pub park: Option<Park>,
+    pub thermal: Option<Thermal>,
+    /// What was fitted, to what, with which residual; where parameters come from. Free text lines for `lop machine show`.
+    pub notes: Vec<String>,
+}
+
+/// One logical CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cpu {
+    pub kind: u16,
+    /// Physical core; CPUs with the same number are SMT siblings.
+    pub core: u16,
+    pub clock_domain: u16,
+    pub voltage_domain: u16,
+    pub memory_domain: u16,
+    pub socket: u16,
+    pub node: u16,
+}
+
+/// A kind of core.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kind {
+    pub name: String,
+    /// Work done per second at the highest OPP, in seconds of the reference core (phenom-9750 at 2.4 GHz).
+    pub speed: f64,
+    /// Throughput of a physical core whose siblings are all busy, over that with one busy (1.0 without SMT).
+    pub smt_speedup: f64,
+    /// Busy power above idle of each further busy sibling, as a share of that of the first.
+    pub smt_power: f64,
+    /// Lowest frequency first.
+    pub opps: Vec<Opp>,
+    /// Shallowest first; the first is entered at once.
+    pub idle_states: Vec<IdleState>,
+}
+
+/// An operating point. Watts hold at the OPP's own voltage; while the voltage domain is held higher by another core they
+/// scale with (V_domain / V_opp)^2.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opp {
+    pub khz: u64,
+    pub mv: u32,
+    /// One physical core in the first idle state.
+    pub idle_uw: u64,
+    /// One physical core with one busy CPU (total, not above idle).
+    pub busy_uw: u64,
+    /// What the voltage domain itself draws (shared leakage, cache, ring) while this is the highest OPP voltage in it.
+    pub domain_uw: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct IdleState {
+    pub name: String,
+    pub exit_ns: u64,
+    /// A core that has been idle for this long is taken to be in this state.
+    pub residency_ns: u64,
+    /// Power of a physical core in it; `None`: the OPP's `idle_uw` (clock on).
+    pub power_uw: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dram {
+    pub idle_uw: u64,
+    /// Added for each core for the time it waits for memory (the share m of its run time).
+    pub stall_uw: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cpufreq {
+    /// The core runs at the old frequency until it ends.
+    pub transition_ns: u64,
+    /// Sampling period of `ondemand`.
+    pub ondemand_period_ns: u64,
+    /// Shortest time between two frequency updates of `schedutil`.
+    pub schedutil_rate_limit_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    pub context_switch_ns: u64,
+    /// Added when a task resumes on another core than its last.
+    pub migration_ns: u64,
+    /// Added to that when the other core is in another memory domain.
+    pub memory_domain_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Park {
+    pub exit_ns: u64,
+    pub power_uw: u64,
+}
+
+/// First-order thermal model of a physical core: dT/dt = (ambient + c_per_w * P - T) / time_constant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thermal {
+    pub ambient_c: f64,
+    pub c_per_w: f64,
+    pub time_constant_s: f64,
+    /// Above it a core is hot: it joins the high set only if no cooler one exists.
+    pub limit_c: f64,
+}
+
+impl Machine {
+    /// Highest work rate of any one physical core, in reference seconds per second (SMT gain left out).
+    pub fn top_speed(&self) -> f64 {
+        self.kinds.iter().map(|k| k.speed).fold(0.0, f64::max)
+    }
+}
+
+impl Kind {
+    /// Work per second at `opp` for work whose share `memory_share` of the time at the highest OPP does not scale:
+    /// rate(f) = speed / ((1 - m) * f_max / f + m)   (spec section 1, T(f) = W ((1 - m) f_max / f + m))
+    pub fn rate(&self, opp: usize, memory_share: f64) -> f64 {
+        let top = self.opps[self.opps.len() - 1].khz as f64;
+        self.speed / ((1.0 - memory_share) * top / self.opps[opp].khz as f64 + memory_share)
+    }
+}

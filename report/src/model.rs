@@ -1,0 +1,135 @@
+//! What is reported: results, and the timeline of one run.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A set of results with what they have in common: `lop simulate`, `lop reproduce`. Serialises to the JSON contract: one
+/// object with `results`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Experiment id or "simulate".
+    pub title: String,
+    pub description: String,
+    pub machine: String,
+    pub workload: String,
+    /// Where the energies come from; "modelled" for the simulator.
+    pub energy_source: String,
+    pub seed: u64,
+    pub runs: u32,
+    /// In order: sweep point by sweep point, policies in the order they were named.
+    pub results: Vec<RunResult>,
+}
+
+/// One policy at one sweep point. Means over `runs` seeds.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunResult {
+    pub policy: String,
+    /// What is swept, by name (`machine`, `placement`, `jobs`); left out where nothing is.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub point: BTreeMap<String, PointValue>,
+    pub time_s: f64,
+    pub cpu_energy_j: f64,
+    pub system_energy_j: f64,
+    pub system_power_w: f64,
+    pub edp_js: f64,
+    /// Against the first policy of the same sweep point.
+    pub relative: Relative,
+    pub bounds: Bounds,
+    pub energy_source: String,
+    pub counters: serde_json::Map<String, serde_json::Value>,
+    /// Half-widths of the 95 % confidence interval of the mean; absent for a single run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci95: Option<Interval>,
+}
+
+#[derive(Debug, Clone, PartialEq, PartialOrd, Serialize)]
+#[serde(untagged)]
+pub enum PointValue {
+    Number(f64),
+    Text(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Relative {
+    pub time: f64,
+    pub system_energy: f64,
+    pub edp: f64,
+}
+
+/// What no schedule can beat on this machine and workload.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bounds {
+    pub time_s: f64,
+    pub system_energy_j: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    pub time_s: f64,
+    pub system_energy_j: f64,
+    pub edp_js: f64,
+}
+
+/// Everything that happened in one run, for the HTML timeline and Perfetto. All times in simulated ns from 0.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Timeline {
+    pub policy: String,
+    pub end_ns: u64,
+    pub nr_cpus: usize,
+    /// Lowest and highest frequency of the machine, for the colour scale.
+    pub min_khz: u64,
+    pub max_khz: u64,
+    pub task_names: Vec<String>,
+    /// In order of time. A CPU's first entry is at 0.
+    pub speeds: Vec<SpeedChange>,
+    /// In order of time; empty for policies without sets.
+    pub sets: Vec<SetChange>,
+    /// In order of start.
+    pub runs: Vec<RunSpan>,
+    /// In order of time.
+    pub wakeups: Vec<Wakeup>,
+    /// Set when recording stopped early because the run had too many events: nothing after this time is recorded.
+    pub truncated_at_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SpeedChange {
+    pub at_ns: u64,
+    pub cpu: u32,
+    pub khz: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SetChange {
+    pub at_ns: u64,
+    pub cpu: u32,
+    pub set: CpuSetName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CpuSetName {
+    High,
+    Low,
+    Green,
+    Offline,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RunSpan {
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub cpu: u32,
+    /// Index into `task_names`.
+    pub task: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Wakeup {
+    pub at_ns: u64,
+    pub task: u32,
+    /// Where it was placed.
+    pub cpu: u32,
+    /// Time from waking to running.
+    pub latency_ns: u64,
+}

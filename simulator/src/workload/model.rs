@@ -1,0 +1,187 @@
+//! The workload as the engine runs it: resolved to indices and validated, nothing left to look up.
+//!
+//! Work is in ns at the highest speed of the reference core (machines say how fast they are beside it). All times are ns.
+
+use std::collections::BTreeSet;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    pub name: String,
+    pub description: String,
+    /// The run ends here, finished or not; `None`: when the last task has exited.
+    pub duration_ns: Option<u64>,
+    /// Distinct memory shares m (spec section 1); `Step::Run` names one by index.
+    pub memory_shares: Vec<f64>,
+    /// At least one: tasks of programs that name no application belong to application 0.
+    pub apps: Vec<App>,
+    pub programs: Vec<Program>,
+    pub starts: Vec<Start>,
+    pub pools: Vec<Pool>,
+    pub barriers: Vec<Barrier>,
+    pub mutexes: Vec<Mutex>,
+    pub conditions: Vec<Condition>,
+    pub loops: Vec<ParallelLoop>,
+}
+
+/// An application: a group of tasks that may declare how many of them want to run at once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct App {
+    pub name: String,
+    pub declared_parallelism: Option<u32>,
+}
+
+/// What a task does from start to exit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    pub name: String,
+    pub app: u16,
+    pub nice: i8,
+    /// cgroup cpu.weight, 1..=10000; 100 is the default.
+    pub cgroup_weight: u32,
+    /// CPUs it may run on; `None`: all.
+    pub cpus: Option<BTreeSet<u16>>,
+    pub steps: Vec<Step>,
+}
+
+/// Steps are flat; loops jump by index.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Work at the reference core's top speed; `class` indexes `Workload::memory_shares`.
+    Run { work: Amount, class: u16 },
+    /// Off the CPU for this long from now.
+    Sleep(Amount),
+    /// Off the CPU until `period_ns` after the last expiry of this timer (the first expiry counts from the task's start);
+    /// goes on at once when that has passed. `timer` numbers the timers of one program from 0.
+    Timer { timer: u16, period_ns: u64 },
+    /// Starts `count` tasks of a program as children.
+    Fork { program: u32, count: u32 },
+    Join(Join),
+    Lock(u32),
+    Unlock(u32),
+    Barrier(u32),
+    /// Waits on a condition; a mutex named is released meanwhile and held again after.
+    Wait { condition: u32, mutex: Option<u32> },
+    Signal(u32),
+    Broadcast(u32),
+    /// Takes and runs chunks of a parallel loop until none is left.
+    Loop(u32),
+    /// Runs the steps up to the matching `EndRepeat` this often (`None`: for ever); `end` is the index after that.
+    Repeat { times: Option<u64>, end: u32 },
+    /// `start` is the index of the `Repeat`.
+    EndRepeat { start: u32 },
+    /// Starts a pool and blocks until its last item is done.
+    Pool(u32),
+    Yield,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// Until every child has exited.
+    All,
+    /// Until one more child than waited for before has exited (`wait(2)`).
+    Any,
+    /// Until every child of this program has exited.
+    Program(u32),
+}
+
+/// An amount of work or time in ns, drawn anew at each execution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    Fixed(u64),
+    /// Both ends included.
+    Uniform { min_ns: u64, max_ns: u64 },
+    Exponential { mean_ns: f64 },
+    /// `cv`: standard deviation over mean.
+    Lognormal { mean_ns: f64, cv: f64 },
+}
+
+/// Tasks that nobody forks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    pub program: u32,
+    /// Tasks started together (per arrival, where there are arrivals).
+    pub count: u32,
+    pub at: Amount,
+    /// Indices into `Workload::starts`: begins when all tasks of those have exited (then `at` counts from there). Acyclic.
+    pub after: Vec<u32>,
+    pub arrivals: Option<Arrivals>,
+}
+
+/// An open source: after the first start another one follows each time `every` has passed, `limit` in all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arrivals {
+    pub every: Amount,
+    /// Arrivals in all, the first included; `None`: until `Workload::duration_ns`.
+    pub limit: Option<u64>,
+}
+
+/// `make -jN`: items run in at most `slots` places, in order as far as `after` allows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pool {
+    pub name: String,
+    pub slots: u32,
+    pub items: Vec<Item>,
+}
+
+/// One job of a pool: a chain of processes, each a new task that starts when the one before has exited.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Programs, one a stage; not empty.
+    pub stages: Vec<u32>,
+    /// Items that must be done first. Acyclic.
+    pub after: Vec<u32>,
+    /// A program started beside the item when it begins (work of `make` itself); the pool does not wait for it before the
+    /// next item, only at its end.
+    pub helper: Option<u32>,
+}
+
+/// How a task passes the time until it may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    Block,
+    Spin,
+    SpinThenBlock { limit_ns: u64 },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Barrier {
+    pub name: String,
+    pub parties: u32,
+    pub waiting: Waiting,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mutex {
+    pub name: String,
+    pub waiting: Waiting,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    pub name: String,
+    pub waiting: Waiting,
+    /// A signal that finds nobody waiting is kept for the next to wait (a semaphore) rather than lost.
+    pub counting: bool,
+}
+
+/// A loop whose iterations are shared by the tasks that come to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParallelLoop {
+    pub name: String,
+    pub iterations: u64,
+    /// Work of one iteration.
+    pub work_ns: u64,
+    pub class: u16,
+    /// Tasks that share it; static schedules split by it.
+    pub parties: u32,
+    pub schedule: Schedule,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schedule {
+    /// Equal parts, the first `iterations % parties` one longer, by order of arrival.
+    Static,
+    Dynamic { chunk: u64 },
+    /// remaining / (2 * parties), at least `chunk`.
+    Guided { chunk: u64 },
+}
