@@ -1,0 +1,119 @@
+//! What a run gives back.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub time_ns: u64,
+    /// Cores and voltage domains; modelled.
+    pub cpu_energy_j: f64,
+    /// With base and DRAM; modelled.
+    pub system_energy_j: f64,
+    pub bounds: Bounds,
+    pub counters: Counters,
+    /// Events handled, for events per second.
+    pub events: u64,
+    /// In order of time; empty unless asked for.
+    pub trace: Vec<TraceEvent>,
+    /// The trace stops here because `trace_limit` was reached.
+    pub trace_truncated_at_ns: Option<u64>,
+    /// Names of the tasks by the ids in `trace`; empty unless asked for.
+    pub task_names: Vec<String>,
+}
+
+/// Lower bounds that no schedule can beat on that machine and workload (docs/model.md).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bounds {
+    pub time_s: f64,
+    pub system_energy_j: f64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Counters {
+    pub tasks: u64,
+    pub promotions: u64,
+    pub demotions: u64,
+    pub migrations: u64,
+    pub context_switches: u64,
+    pub wakeups: u64,
+    pub frequency_transitions: u64,
+    /// Largest number of CPUs in the high set at once, and its mean over time; 0 for policies without sets.
+    pub high_set_max: u32,
+    pub high_set_mean: f64,
+    pub wakeup_latency_us: Percentiles,
+    /// Core-seconds of busy time by frequency ("2400 MHz") over all busy core-seconds.
+    pub run_share_by_speed: BTreeMap<String, f64>,
+    /// Share of all core time at each frequency, busy or idle.
+    pub frequency_residency: BTreeMap<String, f64>,
+    /// Share of all core time: "busy" and each idle state by name ("parked" too).
+    pub idle_state_residency: BTreeMap<String, f64>,
+    /// Share of work done while its core was at its highest OPP.
+    pub full_speed_share: f64,
+    /// Problem A: run time lost to starting on a core slower than the fastest one at that moment.
+    pub lost_slow_start_s: f64,
+    /// Problem B: the rest of the run time lost to not running at the highest OPP.
+    pub lost_mismeasured_s: f64,
+    /// Time tasks ran without progress, waiting by spinning.
+    pub spin_s: f64,
+    pub core_energy_j: Vec<f64>,
+    pub voltage_domain_energy_j: Vec<f64>,
+    pub base_energy_j: f64,
+    pub dram_energy_j: f64,
+    /// Highest modelled core temperature, where the machine has a thermal model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hottest_core_c: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceEvent {
+    Speed { at_ns: u64, cpu: u16, khz: u64 },
+    Set { at_ns: u64, cpu: u16, set: TraceSet },
+    /// Task runnable and placed on (or queued for) a CPU.
+    Wakeup { at_ns: u64, task: u32, cpu: u16 },
+    Start { at_ns: u64, task: u32, cpu: u16 },
+    Stop { at_ns: u64, task: u32, cpu: u16 },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceSet {
+    High,
+    Low,
+    Green,
+    Offline,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SimulationError {
+    /// Nothing can go on and tasks are left: who waits for whom, one line each.
+    Deadlock { at_ns: u64, waits: Vec<String> },
+    /// The workload asks for what this machine does not have (a CPU, a CPU count).
+    Mismatch(String),
+}
+
+impl fmt::Display for SimulationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deadlock { at_ns, waits } => {
+                write!(f, "deadlock at {:.6} s: nothing can go on", *at_ns as f64 / 1e9)?;
+                for wait in waits {
+                    write!(f, "\n  {wait}")?;
+                }
+                Ok(())
+            }
+            Self::Mismatch(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for SimulationError {}
