@@ -16,7 +16,12 @@ pub struct InputError {
 
 impl InputError {
     pub fn new(file: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { file: file.into(), line: None, key: None, message: message.into() }
+        Self {
+            file: file.into(),
+            line: None,
+            key: None,
+            message: message.into(),
+        }
     }
     pub fn at_line(mut self, line: usize) -> Self {
         self.line = Some(line);

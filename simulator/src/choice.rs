@@ -17,7 +17,9 @@ pub enum Governor {
     Performance,
     Powersave,
     /// All at the OPP nearest to this frequency; the lowest when none is given.
-    Userspace { khz: Option<u64> },
+    Userspace {
+        khz: Option<u64>,
+    },
     Ondemand,
     Schedutil,
 }
@@ -26,7 +28,9 @@ pub enum Governor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetsVariant {
     /// A fixed set of `size` cores (`None`: as many as the workload has slots or declared), `ondemand` on all.
-    Simple { size: Option<u32> },
+    Simple {
+        size: Option<u32>,
+    },
     HighLow,
     HighLowSpare,
 }
@@ -56,7 +60,12 @@ impl FromStr for PolicyChoice {
     /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
-        let number = |text: &str, what: &str| text.parse::<u32>().ok().filter(|&n| n > 0).ok_or_else(|| format!("policy '{name}': expected {what} as a positive whole number, found '{text}'"));
+        let number = |text: &str, what: &str| {
+            text.parse::<u32>()
+                .ok()
+                .filter(|&n| n > 0)
+                .ok_or_else(|| format!("policy '{name}': expected {what} as a positive whole number, found '{text}'"))
+        };
         match name {
             "linux" | "linux:schedutil" => return Ok(Self::Linux(Governor::Schedutil)),
             "linux:performance" => return Ok(Self::Linux(Governor::Performance)),
@@ -69,10 +78,14 @@ impl FromStr for PolicyChoice {
             _ => {}
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
-            return Ok(Self::Linux(Governor::Userspace { khz: Some(u64::from(number(mhz, "MHz")?) * 1000) }));
+            return Ok(Self::Linux(Governor::Userspace {
+                khz: Some(u64::from(number(mhz, "MHz")?) * 1000),
+            }));
         }
         if let Some(cores) = name.strip_prefix("simple-sets:") {
-            return Ok(Self::Sets(SetsVariant::Simple { size: Some(number(cores, "cores")?) }));
+            return Ok(Self::Sets(SetsVariant::Simple {
+                size: Some(number(cores, "cores")?),
+            }));
         }
         Err(unknown())
     }

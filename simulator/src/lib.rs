@@ -22,7 +22,12 @@ pub struct RunOptions {
 }
 
 /// Runs `workload` on `machine` under `policy`. Same input, same outcome, bit for bit.
-pub fn simulate(machine: &Machine, workload: &Workload, policy: &PolicyChoice, options: &RunOptions) -> Result<Outcome, SimulationError> {
+pub fn simulate(
+    machine: &Machine,
+    workload: &Workload,
+    policy: &PolicyChoice,
+    options: &RunOptions,
+) -> Result<Outcome, SimulationError> {
     let _ = (machine, workload, policy, options);
     unimplemented!("engine lands next")
 }

@@ -77,12 +77,32 @@ pub struct Percentiles {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceEvent {
-    Speed { at_ns: u64, cpu: u16, khz: u64 },
-    Set { at_ns: u64, cpu: u16, set: TraceSet },
+    Speed {
+        at_ns: u64,
+        cpu: u16,
+        khz: u64,
+    },
+    Set {
+        at_ns: u64,
+        cpu: u16,
+        set: TraceSet,
+    },
     /// Task runnable and placed on (or queued for) a CPU.
-    Wakeup { at_ns: u64, task: u32, cpu: u16 },
-    Start { at_ns: u64, task: u32, cpu: u16 },
-    Stop { at_ns: u64, task: u32, cpu: u16 },
+    Wakeup {
+        at_ns: u64,
+        task: u32,
+        cpu: u16,
+    },
+    Start {
+        at_ns: u64,
+        task: u32,
+        cpu: u16,
+    },
+    Stop {
+        at_ns: u64,
+        task: u32,
+        cpu: u16,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

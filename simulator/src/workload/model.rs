@@ -47,28 +47,45 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Work at the reference core's top speed; `class` indexes `Workload::memory_shares`.
-    Run { work: Amount, class: u16 },
+    Run {
+        work: Amount,
+        class: u16,
+    },
     /// Off the CPU for this long from now.
     Sleep(Amount),
     /// Off the CPU until `period_ns` after the last expiry of this timer (the first expiry counts from the task's start);
     /// goes on at once when that has passed. `timer` numbers the timers of one program from 0.
-    Timer { timer: u16, period_ns: u64 },
+    Timer {
+        timer: u16,
+        period_ns: u64,
+    },
     /// Starts `count` tasks of a program as children.
-    Fork { program: u32, count: u32 },
+    Fork {
+        program: u32,
+        count: u32,
+    },
     Join(Join),
     Lock(u32),
     Unlock(u32),
     Barrier(u32),
     /// Waits on a condition; a mutex named is released meanwhile and held again after.
-    Wait { condition: u32, mutex: Option<u32> },
+    Wait {
+        condition: u32,
+        mutex: Option<u32>,
+    },
     Signal(u32),
     Broadcast(u32),
     /// Takes and runs chunks of a parallel loop until none is left.
     Loop(u32),
     /// Runs the steps up to the matching `EndRepeat` this often (`None`: for ever); `end` is the index after that.
-    Repeat { times: Option<u64>, end: u32 },
+    Repeat {
+        times: Option<u64>,
+        end: u32,
+    },
     /// `start` is the index of the `Repeat`.
-    EndRepeat { start: u32 },
+    EndRepeat {
+        start: u32,
+    },
     /// Starts a pool and blocks until its last item is done.
     Pool(u32),
     Yield,
@@ -89,10 +106,18 @@ pub enum Join {
 pub enum Amount {
     Fixed(u64),
     /// Both ends included.
-    Uniform { min_ns: u64, max_ns: u64 },
-    Exponential { mean_ns: f64 },
+    Uniform {
+        min_ns: u64,
+        max_ns: u64,
+    },
+    Exponential {
+        mean_ns: f64,
+    },
     /// `cv`: standard deviation over mean.
-    Lognormal { mean_ns: f64, cv: f64 },
+    Lognormal {
+        mean_ns: f64,
+        cv: f64,
+    },
 }
 
 /// Tasks that nobody forks.
@@ -181,7 +206,11 @@ pub struct ParallelLoop {
 pub enum Schedule {
     /// Equal parts, the first `iterations % parties` one longer, by order of arrival.
     Static,
-    Dynamic { chunk: u64 },
+    Dynamic {
+        chunk: u64,
+    },
     /// remaining / (2 * parties), at least `chunk`.
-    Guided { chunk: u64 },
+    Guided {
+        chunk: u64,
+    },
 }
