@@ -1,0 +1,4 @@
+use crate::Machine;
+pub fn draw(machine: &Machine) -> String {
+    machine.name.clone()
+}
