@@ -19,7 +19,10 @@ fn table(name: &str, folder: &Path) -> Result<String, Box<dyn std::error::Error>
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut code = format!("static {name}: &[(&str, &str)] = &[\n");
     for file in toml_files(&folder)? {
-        let stem = file.file_stem().and_then(|s| s.to_str()).ok_or("file name is no UTF-8")?;
+        let stem = file
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .ok_or("file name is no UTF-8")?;
         let path = file.to_str().ok_or("path is no UTF-8")?;
         writeln!(code, "    ({stem:?}, include_str!({path:?})),")?;
     }

@@ -31,7 +31,13 @@ impl Source<'_> {
         if range.contains(&number) {
             return Ok(number);
         }
-        let message = format!("{}, expected {} to {}{}", short(number), range.start(), range.end(), spaced(unit));
+        let message = format!(
+            "{}, expected {} to {}{}",
+            short(number),
+            range.start(),
+            range.end(),
+            spaced(unit)
+        );
         Err(self.error(value.span(), key, message))
     }
 
@@ -55,7 +61,11 @@ impl Source<'_> {
         match usize::try_from(number) {
             Ok(count) if range.contains(&number) => Ok(count),
             _ => {
-                let message = format!("{number}, expected a whole number from {} to {}", range.start(), range.end());
+                let message = format!(
+                    "{number}, expected a whole number from {} to {}",
+                    range.start(),
+                    range.end()
+                );
                 Err(self.error(value.span(), key, message))
             }
         }

@@ -155,7 +155,8 @@ impl<'a> Reader<'a> {
             problem.constrain(&self.unit(name, value.span(), &key)?, watts);
         }
         for (i, equation) in file.equation.iter().enumerate() {
-            self.source.line(&equation.reason, &format!("equation.{i}.reason"), 500)?;
+            self.source
+                .line(&equation.reason, &format!("equation.{i}.reason"), 500)?;
             let right = match &equation.equals {
                 Some(value) => {
                     let range = -MAX_COEFFICIENT..=MAX_COEFFICIENT;
@@ -174,7 +175,9 @@ impl<'a> Reader<'a> {
     fn add_row(&self, problem: &mut Problem, i: usize, row: &RowFile) -> Result<(), InputError> {
         let key = |name: &str| format!("row.{i}.{name}");
         self.source.line(&row.label, &key("label"), 60)?;
-        let watts = self.source.number(&row.watts, &key("watts"), 0.0..=crate::read::MAX_W, "W")?;
+        let watts = self
+            .source
+            .number(&row.watts, &key("watts"), 0.0..=crate::read::MAX_W, "W")?;
         let weight = match &row.weight {
             Some(weight) => self.source.positive(weight, &key("weight"), MAX_COEFFICIENT, "")?,
             None => 1.0,
@@ -186,7 +189,11 @@ impl<'a> Reader<'a> {
     fn index(&self, name: &str, place: std::ops::Range<usize>, key: &str) -> Result<usize, InputError> {
         self.names.iter().position(|known| *known == name).ok_or_else(|| {
             let known = self.names.join(", ");
-            self.source.error(place, key, format!("unknown parameter '{name}', expected one of: {known}"))
+            self.source.error(
+                place,
+                key,
+                format!("unknown parameter '{name}', expected one of: {known}"),
+            )
         })
     }
 
@@ -199,7 +206,9 @@ impl<'a> Reader<'a> {
     fn terms(&self, terms: &Spanned<Terms>, key: &str) -> Result<Vec<f64>, InputError> {
         let mut coefficients = vec![0.0; self.names.len()];
         if terms.get_ref().is_empty() {
-            return Err(self.source.error(terms.span(), key, "empty, expected { parameter = coefficient }"));
+            return Err(self
+                .source
+                .error(terms.span(), key, "empty, expected { parameter = coefficient }"));
         }
         for (name, value) in terms.get_ref() {
             let key = format!("{key}.{name}");
@@ -273,7 +282,10 @@ impl<'a> Reader<'a> {
             .map(|(i, value)| {
                 let terms = self.terms(&value.terms, &format!("value.{i}.terms"))?;
                 Ok(FittedValue {
-                    key: self.source.line(&value.key, &format!("value.{i}.key"), 100)?.to_string(),
+                    key: self
+                        .source
+                        .line(&value.key, &format!("value.{i}.key"), 100)?
+                        .to_string(),
                     watts: terms.iter().zip(solution).map(|(c, p)| c * p).sum(),
                 })
             })
@@ -290,10 +302,18 @@ impl fmt::Display for Fit {
             writeln!(f, "{:width$}  {:>10.3}  {}", p.name, p.watts, p.meaning)?;
         }
         let width = column(self.rows.iter().map(|r| r.label.as_str()), "row");
-        writeln!(f, "\n{:width$}  {:>10}  {:>11}  {:>10}", "row", "measured W", "predicted W", "residual W")?;
+        writeln!(
+            f,
+            "\n{:width$}  {:>10}  {:>11}  {:>10}",
+            "row", "measured W", "predicted W", "residual W"
+        )?;
         for r in &self.rows {
             let residual = clean_zero(r.residual_w());
-            writeln!(f, "{:width$}  {:>10.1}  {:>11.1}  {residual:>10.1}", r.label, r.measured_w, r.predicted_w)?;
+            writeln!(
+                f,
+                "{:width$}  {:>10.1}  {:>11.1}  {residual:>10.1}",
+                r.label, r.measured_w, r.predicted_w
+            )?;
         }
         writeln!(f, "\nrms residual: {:.2} W over {} rows", self.rms_w, self.rows.len())?;
         list(f, "held exactly:", &self.equations)?;

@@ -99,7 +99,10 @@ fn ascending(source: Source, path: &str, file: &OppFile, before: &Opp, opp: &Opp
         return Err(source.error(file.mhz.span(), format!("{path}.mhz"), message));
     }
     if opp.mv < before.mv {
-        let message = format!("{}, expected at least {} mV of the slower point before it", opp.mv, before.mv);
+        let message = format!(
+            "{}, expected at least {} mV of the slower point before it",
+            opp.mv, before.mv
+        );
         return Err(source.error(file.mv.span(), format!("{path}.mv"), message));
     }
     Ok(())
@@ -117,7 +120,10 @@ fn idle_states(source: Source, kind: usize, files: &Spanned<Vec<IdleFile>>) -> R
         let state = idle_state(source, &path, file)?;
         if let Some(before) = states.last().filter(|before| state.residency_ns <= before.residency_ns) {
             let before_us = before.residency_ns as f64 / 1e3;
-            let message = format!("{}, expected more than {before_us} µs before it", file.residency_us.get_ref());
+            let message = format!(
+                "{}, expected more than {before_us} µs before it",
+                file.residency_us.get_ref()
+            );
             return Err(source.error(file.residency_us.span(), format!("{path}.residency_us"), message));
         }
         states.push(state);

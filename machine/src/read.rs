@@ -13,6 +13,8 @@ use std::path::Path;
 pub(crate) const MAX_W: f64 = 1e6;
 /// Longest time that a single figure may name, in µs.
 pub(crate) const MAX_US: f64 = 1e9;
+/// Most lines of `sources` and of `notes`.
+const MAX_NOTES: usize = 64;
 const MAX_CPUS_I64: i64 = MAX_CPUS as i64;
 
 /// Machine of a built-in name or of a TOML file (a path has a slash or ends in `.toml`), with overrides applied.
@@ -89,9 +91,20 @@ fn numbered(layout: &Layout, kinds: Vec<Kind>) -> Machine {
         nr_nodes: nr(|c| c.node),
         cpus,
         base_uw: 0,
-        dram: Dram { idle_uw: 0, stall_uw: 0 },
-        cpufreq: Cpufreq { transition_ns: 0, ondemand_period_ns: 0, schedutil_rate_limit_ns: 0 },
-        cost: Cost { context_switch_ns: 0, migration_ns: 0, memory_domain_ns: 0 },
+        dram: Dram {
+            idle_uw: 0,
+            stall_uw: 0,
+        },
+        cpufreq: Cpufreq {
+            transition_ns: 0,
+            ondemand_period_ns: 0,
+            schedutil_rate_limit_ns: 0,
+        },
+        cost: Cost {
+            context_switch_ns: 0,
+            migration_ns: 0,
+            memory_domain_ns: 0,
+        },
         park: None,
         thermal: None,
         notes: Vec::new(),
@@ -125,7 +138,10 @@ fn layout(source: Source, file: &MachineFile) -> Result<Layout, InputError> {
 fn core_counts(source: Source, file: &MachineFile) -> Result<Vec<CoreCount>, InputError> {
     if file.kind.is_empty() || file.kind.len() > kind::MAX_KINDS {
         let found = file.kind.len();
-        let message = format!("{found} kinds of cores, expected 1 to {} tables [[kind]]", kind::MAX_KINDS);
+        let message = format!(
+            "{found} kinds of cores, expected 1 to {} tables [[kind]]",
+            kind::MAX_KINDS
+        );
         let place = file.kind.last().map_or(0..0, |k| k.name.span());
         return Err(source.error(place, "kind", message));
     }
@@ -142,7 +158,7 @@ fn core_counts(source: Source, file: &MachineFile) -> Result<Vec<CoreCount>, Inp
 
 fn divisor(source: Source, value: &toml::Spanned<i64>, key: &str, of: usize) -> Result<usize, InputError> {
     let n = source.count(value, key, 1..=MAX_CPUS_I64)?;
-    if of % n != 0 {
+    if !of.is_multiple_of(n) {
         let message = format!("{n} does not divide the {of} cores of a socket, expected a divisor of {of}");
         return Err(source.error(value.span(), key, message));
     }
@@ -162,8 +178,9 @@ fn memory_scope(
         (Some(_), Some(n)) => Err(source.error(n.span(), key, "expected either this or memory_domain, found both")),
         (None, Some(value)) => {
             let n = divisor(source, value, key, cores_per_socket)?;
-            if n % cores_per_node != 0 && cores_per_node % n != 0 {
-                let message = format!("{n} cores straddle the nodes of {cores_per_node} cores, expected one inside the other");
+            if !n.is_multiple_of(cores_per_node) && !cores_per_node.is_multiple_of(n) {
+                let message =
+                    format!("{n} cores straddle the nodes of {cores_per_node} cores, expected one inside the other");
                 return Err(source.error(value.span(), key, message));
             }
             Ok(MemoryScope::Cores(n))
@@ -173,7 +190,10 @@ fn memory_scope(
 
 fn dram(source: Source, file: Option<&DramFile>) -> Result<Dram, InputError> {
     let Some(file) = file else {
-        return Ok(Dram { idle_uw: 0, stall_uw: 0 });
+        return Ok(Dram {
+            idle_uw: 0,
+            stall_uw: 0,
+        });
     };
     Ok(Dram {
         idle_uw: watts(source.number(&file.idle_w, "dram.idle_w", 0.0..=MAX_W, "W")?),
@@ -182,7 +202,12 @@ fn dram(source: Source, file: Option<&DramFile>) -> Result<Dram, InputError> {
 }
 
 fn cpufreq(source: Source, file: &CpufreqFile) -> Result<Cpufreq, InputError> {
-    let period_ms = source.positive(&file.ondemand_period_ms, "cpufreq.ondemand_period_ms", MAX_US / 1e3, "ms")?;
+    let period_ms = source.positive(
+        &file.ondemand_period_ms,
+        "cpufreq.ondemand_period_ms",
+        MAX_US / 1e3,
+        "ms",
+    )?;
     let rate = &file.schedutil_rate_limit_us;
     Ok(Cpufreq {
         transition_ns: time(source.number(&file.transition_us, "cpufreq.transition_us", 0.0..=MAX_US, "µs")?),
@@ -225,11 +250,14 @@ fn thermal(source: Source, file: &ThermalFile) -> Result<Thermal, InputError> {
 /// Sources first, marked as such, then notes.
 fn notes(source: Source, sources: &[Text], notes: &[Text]) -> Result<Vec<String>, InputError> {
     let mut all = Vec::new();
-    for (i, text) in sources.iter().enumerate() {
-        all.push(format!("Source: {}", source.line(text, &format!("sources.{i}"), 2000)?));
-    }
-    for (i, text) in notes.iter().enumerate() {
-        all.push(source.line(text, &format!("notes.{i}"), 2000)?.to_string());
+    for (name, prefix, list) in [("sources", "Source: ", sources), ("notes", "", notes)] {
+        if let Some(over) = list.get(MAX_NOTES) {
+            let message = format!("{} lines, expected at most {MAX_NOTES}", list.len());
+            return Err(source.error(over.span(), name, message));
+        }
+        for (i, text) in list.iter().enumerate() {
+            all.push(format!("{prefix}{}", source.line(text, &format!("{name}.{i}"), 2000)?));
+        }
     }
     Ok(all)
 }

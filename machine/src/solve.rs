@@ -63,7 +63,9 @@ impl Problem {
     }
 
     fn observations(&self) -> (DMatrix<f64>, DVector<f64>) {
-        let a = DMatrix::from_fn(self.rows.len(), self.parameters, |i, j| self.rows[i].0[j] * self.rows[i].2.sqrt());
+        let a = DMatrix::from_fn(self.rows.len(), self.parameters, |i, j| {
+            self.rows[i].0[j] * self.rows[i].2.sqrt()
+        });
         let b = DVector::from_fn(self.rows.len(), |i, _| self.rows[i].1 * self.rows[i].2.sqrt());
         (a, b)
     }
@@ -115,7 +117,13 @@ impl Decomposition {
         let (nrows, ncols) = matrix.shape();
         if ncols == 0 {
             let empty = || DMatrix::zeros(0, 0);
-            return Ok(Self { u: DMatrix::zeros(nrows, 0), values: DVector::zeros(0), v_transposed: empty(), rank: 0, nrows });
+            return Ok(Self {
+                u: DMatrix::zeros(nrows, 0),
+                values: DVector::zeros(0),
+                v_transposed: empty(),
+                rank: 0,
+                nrows,
+            });
         }
         // Padding with empty rows makes the thin decomposition hold the whole null space.
         let padded = matrix.clone().resize(nrows.max(ncols), ncols, 0.0);
@@ -128,7 +136,13 @@ impl Decomposition {
         let values = svd.singular_values;
         let least = values.amax() * RANK_TOLERANCE;
         let rank = values.iter().filter(|&&v| v > least).count();
-        Ok(Self { u, values, v_transposed, rank, nrows })
+        Ok(Self {
+            u,
+            values,
+            v_transposed,
+            rank,
+            nrows,
+        })
     }
 
     /// Shortest solution of least squares. Singular values come sorted, largest first.
@@ -159,7 +173,10 @@ mod tests {
             problem.observe(&[1.0, n], 100.0 + 7.5 * n, 1.0);
         }
         let solution = least_squares(&problem).unwrap();
-        assert!((solution[0] - 100.0).abs() < 1e-9 && (solution[1] - 7.5).abs() < 1e-9, "{solution:?}");
+        assert!(
+            (solution[0] - 100.0).abs() < 1e-9 && (solution[1] - 7.5).abs() < 1e-9,
+            "{solution:?}"
+        );
         assert!(problem.rms(&solution) < 1e-9);
     }
 
@@ -171,7 +188,10 @@ mod tests {
             problem.observe(&[1.0, x], y, 1.0);
         }
         let solution = least_squares(&problem).unwrap();
-        assert!((solution[0] - 5.0 / 6.0).abs() < 1e-9 && (solution[1] - 1.5).abs() < 1e-9, "{solution:?}");
+        assert!(
+            (solution[0] - 5.0 / 6.0).abs() < 1e-9 && (solution[1] - 1.5).abs() < 1e-9,
+            "{solution:?}"
+        );
     }
 
     #[test]
@@ -194,7 +214,10 @@ mod tests {
         assert_eq!(least_squares(&problem), Err(SolveError::Undetermined(vec![0, 1])));
         problem.constrain(&[1.0, -4.0], 0.0);
         let solution = least_squares(&problem).unwrap();
-        assert!((solution[0] - 8.0).abs() < 1e-9 && (solution[1] - 2.0).abs() < 1e-9, "{solution:?}");
+        assert!(
+            (solution[0] - 8.0).abs() < 1e-9 && (solution[1] - 2.0).abs() < 1e-9,
+            "{solution:?}"
+        );
     }
 
     #[test]

@@ -62,7 +62,12 @@ impl Layout {
             for (kind, count) in self.kinds.iter().enumerate() {
                 for _ in 0..count.cores {
                     let core = places.len();
-                    places.push(Place { socket, kind, core, in_socket });
+                    places.push(Place {
+                        socket,
+                        kind,
+                        core,
+                        in_socket,
+                    });
                     in_socket += 1;
                 }
             }
