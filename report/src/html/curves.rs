@@ -16,6 +16,8 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 8.0;
 /// Estimated width of a character of a tick label.
 const CHARACTER: f64 = 6.2;
+/// Characters of a slanted tick label; the whole text is in the tooltips of the points.
+const LONGEST_SLANTED: usize = 15;
 
 /// One panel: results of one measure along one dimension.
 pub(crate) struct Panel<'a> {
@@ -37,9 +39,12 @@ struct Frame {
 
 impl Frame {
     fn left_of(&self, result: &RunResult, dimension: &Dimension) -> Option<f64> {
-        let share = self.x.place(result.point.get(&dimension.name)?)?;
+        Some(self.left(self.x.place(result.point.get(&dimension.name)?)?))
+    }
+    /// Where a share of the axis lies; numbers keep off the edges so that markers are whole.
+    fn left(&self, share: f64) -> f64 {
         let inset = if self.x.categorical() { 0.0 } else { 10.0 };
-        Some(LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share)
+        LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share
     }
     fn top_of(&self, value: f64) -> f64 {
         TOP + HEIGHT * (1.0 - (value / self.scale.divisor - self.low) / (self.high - self.low))
@@ -125,50 +130,27 @@ impl Panel<'_> {
     /// Returns the room it takes below the plot.
     fn x_axis(&self, body: &mut String, frame: &Frame) -> f64 {
         let bottom = TOP + HEIGHT;
-        let inset = if frame.x.categorical() { 0.0 } else { 10.0 };
         let marks: Vec<(f64, String)> = frame
             .x
             .ticks(self.dimension)
             .into_iter()
-            .map(|(share, label)| {
-                (
-                    LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share,
-                    shortened(&label, 24),
-                )
-            })
+            .map(|(share, label)| (frame.left(share), label))
             .collect();
-        let longest = marks.iter().map(|(_, l)| l.chars().count()).max().unwrap_or(0) as f64 * CHARACTER;
+        let longest = marks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
         let gap = marks.windows(2).map(|w| (w[1].0 - w[0].0).abs()).fold(WIDTH, f64::min);
-        let slanted = longest + 8.0 > gap && longest > 3.0 * CHARACTER;
+        let slanted = longest > 3 && longest as f64 * CHARACTER + 8.0 > gap;
         for (x, label) in &marks {
-            let text = if slanted {
-                format!(
-                    "<text class=\"tick\" text-anchor=\"end\" transform=\"translate({:.1} {:.1}) rotate(-38)\">",
-                    x + 4.0,
-                    bottom + 14.0
-                )
-            } else {
-                format!(
-                    "<text class=\"tick\" text-anchor=\"middle\" x=\"{x:.1}\" y=\"{:.1}\">",
-                    bottom + 17.0
-                )
-            };
-            let _ = writeln!(
-                body,
-                "<line class=\"axis\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/>{text}{}</text>",
-                bottom + 4.0,
-                escape(label)
-            );
+            tick(body, *x, label, slanted);
         }
+        let labels = if slanted {
+            18.0 + longest.min(LONGEST_SLANTED) as f64 * CHARACTER * 0.62
+        } else {
+            22.0
+        };
         let _ = writeln!(
             body,
-            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/>",
-            WIDTH - RIGHT
-        );
-        let labels = if slanted { 18.0 + longest * 0.62 } else { 22.0 };
-        let _ = writeln!(
-            body,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            WIDTH - RIGHT,
             (LEFT + WIDTH - RIGHT) / 2.0,
             bottom + labels + 14.0,
             escape(&self.dimension.name)
@@ -256,6 +238,30 @@ impl Panel<'_> {
             frame.scale.unit
         );
     }
+}
+
+/// A mark on the x axis; slanted labels lean to the left and must not run off the paper there.
+fn tick(body: &mut String, x: f64, label: &str, slanted: bool) {
+    let bottom = TOP + HEIGHT;
+    let (place, label) = if slanted {
+        let place = format!(
+            "text-anchor=\"end\" transform=\"translate({:.1} {:.1}) rotate(-38)\"",
+            x + 4.0,
+            bottom + 14.0
+        );
+        (place, shortened(label, LONGEST_SLANTED))
+    } else {
+        (
+            format!("text-anchor=\"middle\" x=\"{x:.1}\" y=\"{:.1}\"", bottom + 17.0),
+            label.to_string(),
+        )
+    };
+    let _ = writeln!(
+        body,
+        "<line class=\"axis\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/><text class=\"tick\" {place}>{}</text>",
+        bottom + 4.0,
+        escape(&label)
+    );
 }
 
 fn polyline(points: impl Iterator<Item = (f64, f64)>) -> String {
