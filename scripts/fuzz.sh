@@ -41,7 +41,7 @@ coverage() {
 }
 
 run() {
-  local target=$1 log=$out/$1.log corpus=$out/corpus/$1 seeds rc=0 before after runs
+  local target=$1 log=$out/$1.log corpus=$out/corpus/$1 seeds input rc=0 before after runs
   mkdir -p "$corpus"
   seeds=$(seeds_of "$target")
   [ -d "$seeds" ] || { echo "fuzz.sh: $target: no seeds: $seeds is not there" >&2; return 1; }
@@ -50,7 +50,8 @@ run() {
   if [ $rc != 0 ]; then
     echo "fuzz.sh: $target failed (exit $rc); the end of $log:" >&2
     grep -aE 'panicked|ERROR|Test unit written' -A 2 "$log" | head -n 20 >&2
-    echo "fuzz.sh: once more: $out/$host/release/$target $(ls -t "$out/crashes/$target-"* 2>/dev/null | head -n 1)" >&2
+      input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
+    echo "fuzz.sh: once more: $out/$host/release/$target $input" >&2
     return 1
   fi
   before=$(coverage "$log" INITED)

@@ -5,14 +5,16 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 trial=$(mktemp -d)
 trap 'rm -rf "$trial"' EXIT
-rule='static inline __attribute__((always_inline, unused))'
+# Rules start a line, as in policy/.
+rule='
+lop_rule'
 env='u64 lop_env_now_ns(void *world);'
 failures=0
 bad=0
 
 # verdict CHECK TEXT: refused or accepted; what was said is in the log.
 verdict() {
-  printf '%s\n' "$2" >"$trial/sample.h"
+  printf '#define lop_rule static inline __attribute__((always_inline, unused))\n%s\n' "$2" >"$trial/sample.h"
   if scripts/policy-check.sh "$1" "$trial" >"$trial/log" 2>&1; then echo accepted; else echo refused; fi
 }
 

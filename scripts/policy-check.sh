@@ -14,9 +14,6 @@ shopt -s nullglob
 headers=("$folder"/*.h)
 [ ${#headers[@]} -gt 0 ] || { echo "policy-check.sh: no headers in $folder" >&2; exit 1; }
 warnings=(-std=gnu11 -Wall -Wextra -Werror)
-# Rules are `static inline` and would vanish where nothing calls them: make the compiler keep, and so check, each.
-keep=('-Dinline=inline __attribute__((used))')
-
 # A C file that includes the headers named.
 unit() {
   local file=$1 header
@@ -25,7 +22,8 @@ unit() {
   for header in "$@"; do echo "#include \"$header\"" >>"$file"; done
 }
 
-# compile COMMAND...: each header alone (it says what it needs), then all of them into all.s beside all.su.
+# compile COMMAND...: each header alone (it says what it needs), then all of them, with a caller for each rule, into all.s
+# beside all.su.
 compile() {
   local header
   for header in "${headers[@]}"; do
@@ -33,8 +31,9 @@ compile() {
     "$@" -fsyntax-only "$out/alone.c" || { echo "policy-check.sh: ${header##*/} does not compile alone" >&2; return 1; }
   done
   unit "$out/all.c" "${headers[@]}"
-  "$@" "${keep[@]}" -fstack-usage -S "$out/all.c" -o "$out/all.s"
-  echo "policy: ${#headers[@]} headers, $(wc -l <"$out/all.su") functions: $*"
+  awk -f scripts/policy-wrappers.awk "${headers[@]}" >>"$out/all.c"
+  "$@" -fstack-usage -S "$out/all.c" -o "$out/all.s"
+  echo "policy: ${#headers[@]} headers, $(grep -c '^struct arguments_of' "$out/all.c") rules: $*"
 }
 
 case ${1:-} in

@@ -50,9 +50,10 @@ stages_of_lint() {
 
 # Tests that cargo really ran, by its own "test result" lines: prints "PASSED FAILED".
 cargo_counts() {
-  cat "$logs"/tests.log 2>/dev/null | awk '
+  [ -e "$logs/tests.log" ] || { echo '0 0'; return; }
+  awk '
     /^test result:/ { for (i = 2; i <= NF; i++) { if ($i == "passed;") passed += $(i - 1); if ($i == "failed;") failed += $(i - 1) } }
-    END { print passed + 0, failed + 0 }'
+    END { print passed + 0, failed + 0 }' "$logs/tests.log"
 }
 
 # Prints a line per stage and fails if one failed.
