@@ -33,7 +33,7 @@ compile() {
   unit "$out/all.c" "${headers[@]}"
   awk -f scripts/policy-wrappers.awk "${headers[@]}" >>"$out/all.c"
   "$@" -fstack-usage -S "$out/all.c" -o "$out/all.s"
-  echo "policy: ${#headers[@]} headers, $(grep -c '^struct arguments_of' "$out/all.c") rules: $*"
+  echo "policy: ${#headers[@]} headers, $(grep -c '^struct call_of' "$out/all.c") rules: $*"
 }
 
 case ${1:-} in

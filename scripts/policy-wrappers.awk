@@ -1,10 +1,10 @@
 # Prints, for each rule of the headers read, a function that calls it: rules are always inlined, and what nothing calls would
-# vanish unchecked. The arguments come from a struct, since BPF passes five at most and inlined rules may have more.
+# vanish unchecked. Arguments and result go through a struct: BPF passes five at most and returns no struct, inlined rules may.
 #
-#     lop_rule u64 lop_min(u64 a, u64 b) ...   ->   struct arguments_of_lop_min { u64 a; u64 b; };
-#                                                   u64 check_lop_min(struct arguments_of_lop_min *p) { return lop_min(p->a, p->b); }
+#     lop_rule u64 lop_min(u64 a, u64 b) ...   ->   struct call_of_lop_min { u64 a; u64 b; u64 result; };
+#                                                   void check_lop_min(struct call_of_lop_min *p) { p->result = lop_min(p->a, p->b); }
 
-function wrap(signature,    head, open, name, type, members, passed, count, list, i, last) {
+function wrap(signature,    head, open, name, type, members, passed, assigned, count, list, i, last) {
 	sub(/^lop_rule[ \t]+/, "", signature)
 	open = index(signature, "(")
 	head = substr(signature, 1, open - 1)
@@ -22,10 +22,14 @@ function wrap(signature,    head, open, name, type, members, passed, count, list
 		members = members list[i] ";"
 		passed = passed (i > 1 ? ", " : "") "p->" substr(last, RSTART)
 	}
-	printf "struct arguments_of_%s {%s };\n", name, members
-	printf "%s check_%s(struct arguments_of_%s *p);\n", type, name, name
-	printf "%s check_%s(struct arguments_of_%s *p) { (void)p; %s%s(%s); }\n", type, name, name,
-		type ~ /^[ \t]*void[ \t]*$/ ? "" : "return ", name, passed
+	assigned = ""
+	if (type !~ /^[ \t]*void[ \t]*$/) {
+		members = members type " result;"
+		assigned = "p->result = "
+	}
+	printf "struct call_of_%s {%s };\n", name, members
+	printf "void check_%s(struct call_of_%s *p);\n", name, name
+	printf "void check_%s(struct call_of_%s *p) { (void)p; %s%s(%s); }\n", name, name, assigned, name, passed
 }
 
 /^lop_rule[ \t]/ { open_signature = ""; reading = 1 }
