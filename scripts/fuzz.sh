@@ -20,6 +20,7 @@ mkdir -p "$out/crashes"
 seeds_of() {
   case $1 in
     machine_toml) echo data/machines ;;
+    override_toml) echo data/machines ;;
     fit_toml) echo data/machines/fits ;;
     workload_toml) echo data/workloads ;;
     rtapp_json) echo simulator/tests/data ;;
