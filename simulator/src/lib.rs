@@ -1,6 +1,7 @@
 //! Simulated cores, workloads, frequency governors and power around the policy core.
 
 pub mod choice;
+pub mod experiment;
 pub mod outcome;
 pub mod workload;
 
