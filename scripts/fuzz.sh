@@ -3,7 +3,8 @@
 #
 # The engine is libFuzzer. cargo-fuzz wants a nightly compiler for its sanitizers only; the coverage instrumentation itself is
 # an LLVM pass that the stable compiler runs too, and for safe code a panic is what there is to find.
-# Seeds are the files of data/ where they are; new inputs go to target/fuzz/corpus, crashing ones to target/fuzz/crashes.
+# Seeds are the files of data/ where they are, and rt-app's own examples where LOP_RTAPP_EXAMPLES names them; new inputs go to
+# target/fuzz/corpus, crashing ones to target/fuzz/crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -23,7 +24,7 @@ seeds_of() {
     override_toml) echo data/machines ;;
     fit_toml) echo data/machines/fits ;;
     workload_toml) echo data/workloads ;;
-    rtapp_json) echo simulator/tests/data ;;
+    rtapp_json) echo "${LOP_RTAPP_EXAMPLES:-simulator/tests/data}" ;;
     experiment_toml) echo data/experiments ;;
   esac
 }
