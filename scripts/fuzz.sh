@@ -3,8 +3,8 @@
 #
 # The engine is libFuzzer. cargo-fuzz wants a nightly compiler for its sanitizers only; the coverage instrumentation itself is
 # an LLVM pass that the stable compiler runs too, and for safe code a panic is what there is to find.
-# Seeds are the files of data/ where they are, and rt-app's own examples where LOP_RTAPP_EXAMPLES names them; new inputs go to
-# target/fuzz/corpus, crashing ones to target/fuzz/crashes.
+# Seeds are the files of data/ where they are, fuzz/seeds for what data/ has none of, and rt-app's own examples where
+# LOP_RTAPP_EXAMPLES names them. New inputs go to target/fuzz/corpus, crashing ones to target/fuzz/crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -24,7 +24,7 @@ seeds_of() {
     override_toml) echo data/machines ;;
     fit_toml) echo data/machines/fits ;;
     workload_toml) echo data/workloads ;;
-    rtapp_json) echo "${LOP_RTAPP_EXAMPLES:-simulator/tests/data}" ;;
+    rtapp_json) printf '%s\n' fuzz/seeds/rtapp_json ${LOP_RTAPP_EXAMPLES:+"$LOP_RTAPP_EXAMPLES"} ;;
     experiment_toml) echo data/experiments ;;
   esac
 }
@@ -45,10 +45,10 @@ coverage() {
 run() {
   local target=$1 log=$out/$1.log corpus=$out/corpus/$1 seeds input rc=0 before after runs
   mkdir -p "$corpus"
-  seeds=$(seeds_of "$target")
-  [ -d "$seeds" ] || { echo "fuzz.sh: $target: no seeds: $seeds is not there" >&2; return 1; }
+  mapfile -t seeds < <(seeds_of "$target")
+  [ -d "${seeds[0]}" ] || { echo "fuzz.sh: $target: no seeds: ${seeds[0]} is not there" >&2; return 1; }
   "$out/$host/release/$target" -max_total_time="$each" -timeout=10 -rss_limit_mb=1024 -max_len=16384 -print_final_stats=1 \
-    -artifact_prefix="$out/crashes/$target-" "$corpus" "$seeds" >"$log" 2>&1 || rc=$?
+    -artifact_prefix="$out/crashes/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1 || rc=$?
   if [ $rc != 0 ]; then
     echo "fuzz.sh: $target failed (exit $rc); the end of $log:" >&2
     grep -aE 'panicked|ERROR|Test unit written' -A 2 "$log" | head -n 20 >&2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
 # Tools: rust, cc, c++, clang, make, time. Elsewhere than on Debian and its kin it names the packages and stops.
+# need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -53,16 +54,18 @@ as_root() {
   fi
 }
 
-install_with_apt() {
-  export DEBIAN_FRONTEND=noninteractive
+make_listed() {
   local package
   for package in "$@"; do
-    if ! apt-cache show "$package" >/dev/null 2>&1; then
-      echo "need.sh: no package list knows $package: apt-get update"
-      as_root apt-get update -q
-      break
-    fi
+    apt-cache show "$package" >/dev/null 2>&1 && continue
+    echo "need.sh: no package list knows $package: apt-get update"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    return
   done
+}
+
+install_with_apt() {
+  make_listed "$@"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
 }
 
@@ -75,6 +78,12 @@ explain_and_stop() {
   done
   exit 1
 }
+
+if [ "${1:-}" = --listed ]; then
+  shift
+  ! command -v apt-get >/dev/null || make_listed "$@"
+  exit
+fi
 
 missing=()
 for tool in "$@"; do

@@ -13,7 +13,7 @@ mkdir -p "$out"
 shopt -s nullglob
 headers=("$folder"/*.h)
 [ ${#headers[@]} -gt 0 ] || { echo "policy-check.sh: no headers in $folder" >&2; exit 1; }
-warnings=(-std=gnu11 -Wall -Wextra -Werror)
+warnings=(-std=c11 -Wall -Wextra -Werror)
 # A C file that includes the headers named.
 unit() {
   local file=$1 header

@@ -10,6 +10,7 @@ find_rtapp_examples() {
   [ -n "${LOP_RTAPP_EXAMPLES:-}" ] && return
   [ -x scripts/rtapp-examples.sh ] || return 0
   local folder
+  scripts/need.sh --listed rt-app || true
   if folder=$(scripts/rtapp-examples.sh); then
     export LOP_RTAPP_EXAMPLES=$folder
   else
