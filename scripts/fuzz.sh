@@ -33,8 +33,10 @@ build() {
   local flags='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 --cfg fuzzing'
   flags+=' -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table'
   flags+=' -Cllvm-args=-sanitizer-coverage-trace-compares'
+  # The same versions as the product: its lock file, to which cargo adds the engine.
+  [ fuzz/Cargo.lock -nt Cargo.lock ] || cp Cargo.lock fuzz/Cargo.lock
   # --target keeps the flags away from build scripts and procedural macros.
-  RUSTFLAGS=$flags cargo build --quiet --locked --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$out"
+  RUSTFLAGS=$flags cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$out"
 }
 
 # First number after "cov:" in the lines named, of a libFuzzer log.
