@@ -6,6 +6,7 @@ pub mod choice;
 mod clocks;
 mod engine;
 mod events;
+pub mod experiment;
 pub mod outcome;
 pub mod policy;
 mod power;

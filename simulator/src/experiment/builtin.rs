@@ -1,0 +1,87 @@
+//! The experiments that ship with the program.
+
+use super::{folder_of, is_path, read, suggest, Experiment, Origin};
+use lop_machine::{input, InputError};
+use std::path::Path;
+
+const BUILTIN: [(&str, &str); 3] = [
+    (
+        "compile-governors",
+        include_str!("../../../data/experiments/compile-governors.toml"),
+    ),
+    (
+        "compile-transfer",
+        include_str!("../../../data/experiments/compile-transfer.toml"),
+    ),
+    (
+        "compile-parallelism",
+        include_str!("../../../data/experiments/compile-parallelism.toml"),
+    ),
+];
+
+/// Ids, in the order of the study.
+pub fn builtin_names() -> Vec<&'static str> {
+    BUILTIN.iter().map(|(name, _)| *name).collect()
+}
+
+pub fn builtin_text(name: &str) -> Option<&'static str> {
+    BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// A built-in experiment by its id.
+///
+/// # Errors
+/// No such id; the nearest and all known ones are named.
+pub fn load_builtin(id: &str) -> Result<Experiment, InputError> {
+    match builtin_text(id) {
+        Some(text) => read(&format!("{id}.toml"), text, None),
+        None => Err(Origin::option("experiment").error(suggest::unknown("experiment", id, &builtin_names()))),
+    }
+}
+
+/// A built-in id, or a path when it has a slash or ends in `.toml`.
+///
+/// # Errors
+/// Unknown id, unreadable file, or what [`read`] rejects.
+pub fn load(name_or_path: &str) -> Result<Experiment, InputError> {
+    if !is_path(name_or_path) {
+        return load_builtin(name_or_path);
+    }
+    let path = Path::new(name_or_path);
+    read(name_or_path, &input::read_text(path)?, Some(&folder_of(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_folder_is_built_in_under_its_id() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/experiments");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .filter_map(|entry| {
+                entry
+                    .unwrap()
+                    .file_name()
+                    .into_string()
+                    .unwrap()
+                    .strip_suffix(".toml")
+                    .map(String::from)
+            })
+            .collect();
+        files.sort();
+        let mut names = builtin_names();
+        names.sort_unstable();
+        assert_eq!(files, names);
+        for name in names {
+            assert_eq!(load_builtin(name).unwrap().id, name);
+        }
+    }
+
+    #[test]
+    fn unknown_ids_suggest_the_nearest() {
+        let error = load_builtin("compile-governor").unwrap_err().to_string();
+        assert!(error.contains("did you mean 'compile-governors'?"), "{error}");
+    }
+}

@@ -1,0 +1,114 @@
+//! From an experiment to its sweep points, with everything opened.
+
+use super::resolve::Opened;
+use super::{Change, Experiment, PointValue, Setting, SettingKey, SweepValue};
+use crate::workload::Spec;
+use crate::Placement;
+use lop_machine::{InputError, Machine};
+use std::sync::Arc;
+
+/// One sweep point, ready to run.
+pub(super) struct Point {
+    /// In the order of the sweeps.
+    pub labels: Vec<(String, PointValue)>,
+    pub machine_name: String,
+    pub workload_name: String,
+    pub machine: Arc<Machine>,
+    pub workload: Arc<Spec>,
+    pub placement: Placement,
+}
+
+/// All points, the first sweep outermost.
+///
+/// # Errors
+/// A machine or workload that cannot be opened, or a setting it does not take.
+pub(super) fn points(experiment: &Experiment) -> Result<Vec<Point>, InputError> {
+    let mut opened = Opened::default();
+    (0..experiment.nr_points())
+        .map(|index| point(experiment, index, &mut opened))
+        .collect()
+}
+
+/// The first point only.
+pub(super) fn first_point(experiment: &Experiment) -> Result<Point, InputError> {
+    point(experiment, 0, &mut Opened::default())
+}
+
+fn point(experiment: &Experiment, index: usize, opened: &mut Opened) -> Result<Point, InputError> {
+    let chosen = values_at(experiment, index);
+    let (mut machine, mut workload) = (&experiment.machine, &experiment.workload);
+    let mut settings: Vec<&Setting> = experiment.settings.iter().collect();
+    for value in &chosen {
+        match &value.change {
+            Change::Machine(other) => machine = other,
+            Change::Workload(other) => workload = other,
+            Change::Setting(setting) => settings.push(setting),
+        }
+        settings.extend(&value.settings);
+    }
+    let labels = experiment
+        .sweeps
+        .iter()
+        .zip(&chosen)
+        .map(|(sweep, value)| (sweep.point.clone(), value.label.clone()));
+    Ok(Point {
+        labels: labels.collect(),
+        machine_name: machine.name.clone(),
+        workload_name: workload.name.clone(),
+        machine: opened.machine(machine, &settings)?,
+        workload: opened.workload(workload, &settings)?,
+        placement: placement(&settings)?,
+    })
+}
+
+/// The value of each sweep at a point: `index` written with one digit per sweep, the last one turning fastest.
+fn values_at(experiment: &Experiment, index: usize) -> Vec<&SweepValue> {
+    let mut rest = index;
+    let mut chosen: Vec<&SweepValue> = Vec::with_capacity(experiment.sweeps.len());
+    for sweep in experiment.sweeps.iter().rev() {
+        chosen.push(&sweep.values[rest % sweep.values.len()]);
+        rest /= sweep.values.len();
+    }
+    chosen.reverse();
+    chosen
+}
+
+fn placement(settings: &[&Setting]) -> Result<Placement, InputError> {
+    match settings
+        .iter()
+        .rev()
+        .find(|setting| setting.key == SettingKey::Placement)
+    {
+        Some(setting) => setting.placement(),
+        None => Ok(Placement::default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_sweep_turns_slowest() {
+        let study = super::super::load_builtin("compile-transfer").unwrap();
+        let at = |index| {
+            values_at(&study, index)
+                .iter()
+                .map(|v| v.label.to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let all: Vec<String> = (0..study.nr_points()).map(at).collect();
+        assert_eq!(
+            all,
+            [
+                "phenom-9750 longest-idle",
+                "phenom-9750 random",
+                "phenom2-940 longest-idle",
+                "phenom2-940 random",
+                "i7-940 longest-idle",
+                "i7-940 random"
+            ]
+        );
+    }
+}

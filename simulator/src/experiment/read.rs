@@ -1,0 +1,327 @@
+//! Experiment files: TOML to [`Experiment`].
+
+use super::{Axis, Change, Experiment, Origin, PointValue, Reference, Setting, SettingKey, Sweep, SweepValue};
+use super::{MAX_POINTS, MAX_RUNS};
+use lop_machine::{input, InputError};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    id: Spanned<String>,
+    title: String,
+    #[serde(default)]
+    description: String,
+    machine: Spanned<String>,
+    workload: Spanned<String>,
+    policies: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    seed: Option<Spanned<i64>>,
+    #[serde(default)]
+    runs: Option<Spanned<i64>>,
+    #[serde(default)]
+    set: BTreeMap<Spanned<String>, toml::Value>,
+    #[serde(default)]
+    sweep: Vec<SweepTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SweepTable {
+    point: Spanned<String>,
+    key: Spanned<String>,
+    values: Spanned<Vec<Spanned<ValueEntry>>>,
+}
+
+/// A value as such, or with a label and settings of its own.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ValueEntry {
+    Full(FullValue),
+    Plain(toml::Value),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FullValue {
+    value: toml::Value,
+    label: Option<String>,
+    #[serde(default)]
+    set: BTreeMap<String, toml::Value>,
+}
+
+/// What is needed to say where something stands.
+struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+    folder: Option<&'a Path>,
+}
+
+impl Source<'_> {
+    fn origin(&self, span: Range<usize>) -> Origin {
+        let InputError { file, line, key, .. } = input::error_at(self.file, self.text, span, "");
+        Origin { file, line, key }
+    }
+    fn error(&self, span: Range<usize>, message: impl Into<String>) -> InputError {
+        input::error_at(self.file, self.text, span, message)
+    }
+}
+
+/// Reads an experiment. `folder`: where its relative paths count from; `None`: the working directory.
+///
+/// # Errors
+/// What is no TOML, unknown or missing keys, wrong types, unknown policies, numbers out of range, sweeps of too many points:
+/// with file, line and key. Machine and workload are opened later.
+pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment, InputError> {
+    let source = Source { file, text, folder };
+    let File {
+        id,
+        title,
+        description,
+        machine,
+        workload,
+        policies,
+        seed,
+        runs,
+        set,
+        sweep,
+    } = input::parse(file, text)?;
+    Ok(Experiment {
+        id: checked_id(&source, &id)?,
+        title,
+        description,
+        machine: reference(&source, machine.get_ref(), machine.span()),
+        workload: reference(&source, workload.get_ref(), workload.span()),
+        policies: policy_list(&source, &policies)?,
+        seed: match &seed {
+            Some(seed) => in_range(&source, seed, 0..=i64::MAX)? as u64,
+            None => 1,
+        },
+        runs: match &runs {
+            Some(runs) => in_range(&source, runs, 1..=i64::from(MAX_RUNS))? as u32,
+            None => 1,
+        },
+        settings: settings(&source, &set)?,
+        sweeps: sweeps(&source, &sweep)?,
+    })
+}
+
+fn checked_id(source: &Source, id: &Spanned<String>) -> Result<String, InputError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if id.get_ref().is_empty() || !id.get_ref().chars().all(plain) {
+        return Err(source.error(id.span(), "expected a name of letters, digits, '-', '_' and '.'"));
+    }
+    Ok(id.get_ref().clone())
+}
+
+fn reference(source: &Source, name: &str, span: Range<usize>) -> Reference {
+    Reference::in_file(name, source.folder, source.origin(span))
+}
+
+fn policy_list(source: &Source, names: &Spanned<Vec<Spanned<String>>>) -> Result<Vec<crate::PolicyChoice>, InputError> {
+    let list: Vec<&str> = names.get_ref().iter().map(|name| name.get_ref().as_str()).collect();
+    super::policies(&list).map_err(|(index, message)| {
+        let span = names.get_ref().get(index).map_or(names.span(), Spanned::span);
+        InputError {
+            key: Some("policies".into()),
+            ..source.error(span, message)
+        }
+    })
+}
+
+fn in_range(source: &Source, number: &Spanned<i64>, range: std::ops::RangeInclusive<i64>) -> Result<i64, InputError> {
+    if range.contains(number.get_ref()) {
+        return Ok(*number.get_ref());
+    }
+    let message = format!(
+        "{}, expected a whole number from {} to {}",
+        number.get_ref(),
+        range.start(),
+        range.end()
+    );
+    Err(source.error(number.span(), message))
+}
+
+fn settings(source: &Source, set: &BTreeMap<Spanned<String>, toml::Value>) -> Result<Vec<Setting>, InputError> {
+    let mut all = Vec::new();
+    for (key, value) in set {
+        flatten(key.get_ref(), value, &source.origin(key.span()), &mut all)?;
+    }
+    Ok(all)
+}
+
+/// A key in quotes (`"machine.park.w" = 1`) is one setting whatever its value; nested tables (`machine.park.w = 1`) are
+/// walked to their values.
+fn flatten(key: &str, value: &toml::Value, origin: &Origin, all: &mut Vec<Setting>) -> Result<(), InputError> {
+    walk(key, key.contains('.'), value, origin, all)
+}
+
+fn walk(
+    path: &str,
+    whole: bool,
+    value: &toml::Value,
+    origin: &Origin,
+    all: &mut Vec<Setting>,
+) -> Result<(), InputError> {
+    if let (false, toml::Value::Table(table)) = (whole, value) {
+        for (key, value) in table {
+            walk(&format!("{path}.{key}"), key.contains('.'), value, origin, all)?;
+        }
+        return Ok(());
+    }
+    let origin = Origin {
+        key: Some(format!("set.{path}")),
+        ..origin.clone()
+    };
+    all.push(Setting::new(path, &value.to_string(), origin)?);
+    Ok(())
+}
+
+fn sweeps(source: &Source, tables: &[SweepTable]) -> Result<Vec<Sweep>, InputError> {
+    let mut sweeps: Vec<Sweep> = Vec::new();
+    let mut points = 1usize;
+    for table in tables {
+        let sweep = sweep(source, table)?;
+        if sweeps
+            .iter()
+            .any(|other| other.point == sweep.point || other.axis == sweep.axis)
+        {
+            return Err(source.error(table.point.span(), "swept twice; give each sweep its own point and key"));
+        }
+        points = points
+            .checked_mul(sweep.values.len())
+            .filter(|&n| n <= MAX_POINTS)
+            .ok_or_else(|| {
+                source.error(
+                    table.values.span(),
+                    format!("more than {MAX_POINTS} points; sweep fewer values"),
+                )
+            })?;
+        sweeps.push(sweep);
+    }
+    Ok(sweeps)
+}
+
+fn sweep(source: &Source, table: &SweepTable) -> Result<Sweep, InputError> {
+    if table.point.get_ref().is_empty() {
+        return Err(source.error(table.point.span(), "expected a name for what is swept"));
+    }
+    if table.values.get_ref().is_empty() {
+        return Err(source.error(table.values.span(), "expected at least one value"));
+    }
+    let axis = match table.key.get_ref().as_str() {
+        "machine" => Axis::Machine,
+        "workload" => Axis::Workload,
+        key => Axis::Setting(SettingKey::parse(key).map_err(|message| {
+            source.error(
+                table.key.span(),
+                format!("{message}, or machine or workload as a whole"),
+            )
+        })?),
+    };
+    let values = table
+        .values
+        .get_ref()
+        .iter()
+        .map(|entry| sweep_value(source, table, &axis, entry));
+    let values = values.collect::<Result<Vec<_>, _>>()?;
+    let mut labels = BTreeSet::new();
+    if let Some(twice) = values
+        .iter()
+        .map(|value| value.label.to_string())
+        .find(|label| !labels.insert(label.clone()))
+    {
+        return Err(source.error(table.values.span(), format!("value '{twice}' is there twice")));
+    }
+    Ok(Sweep {
+        point: table.point.get_ref().clone(),
+        axis,
+        values,
+        origin: source.origin(table.point.span()),
+    })
+}
+
+fn sweep_value(
+    source: &Source,
+    table: &SweepTable,
+    axis: &Axis,
+    entry: &Spanned<ValueEntry>,
+) -> Result<SweepValue, InputError> {
+    let nothing = BTreeMap::new();
+    let (value, label, set) = match entry.get_ref() {
+        ValueEntry::Plain(value) => (value, None, &nothing),
+        ValueEntry::Full(full) => (&full.value, full.label.as_ref(), &full.set),
+    };
+    let origin = Origin {
+        key: Some("sweep.values".into()),
+        ..source.origin(entry.span())
+    };
+    let label = match label {
+        Some(label) => PointValue::Text(label.clone()),
+        None => label_of(value).map_err(|message| origin.error(message))?,
+    };
+    let mut settings = Vec::new();
+    for (key, value) in set {
+        flatten(key, value, &origin, &mut settings)?;
+    }
+    let change = change(source, table, axis, value, origin)?;
+    Ok(SweepValue {
+        label,
+        change,
+        settings,
+    })
+}
+
+fn change(
+    source: &Source,
+    table: &SweepTable,
+    axis: &Axis,
+    value: &toml::Value,
+    origin: Origin,
+) -> Result<Change, InputError> {
+    let name = |what: &str| match value.as_str() {
+        Some(name) => Ok(Reference::in_file(name, source.folder, origin.clone())),
+        None => Err(origin.error(format!("expected the name of a {what} as text, found {value}"))),
+    };
+    Ok(match axis {
+        Axis::Machine => Change::Machine(name("machine")?),
+        Axis::Workload => Change::Workload(name("workload")?),
+        Axis::Setting(_) => {
+            let key = table.key.get_ref();
+            Change::Setting(Setting::new(
+                key,
+                &value.to_string(),
+                Origin {
+                    key: Some(key.clone()),
+                    ..origin
+                },
+            )?)
+        }
+    })
+}
+
+/// What results call a value that has no label of its own.
+fn label_of(value: &toml::Value) -> Result<PointValue, String> {
+    let number = |number: f64| match number.is_finite() {
+        true => Ok(PointValue::Number(number)),
+        false => Err(format!("{number}, expected a finite number")),
+    };
+    match value {
+        toml::Value::Integer(whole) => number(*whole as f64),
+        toml::Value::Float(real) => number(*real),
+        toml::Value::String(text) => Ok(PointValue::Text(text.clone())),
+        toml::Value::Boolean(truth) => Ok(PointValue::Text(truth.to_string())),
+        other => Err(format!(
+            "expected a number, text, true or false, or {{ value = .., label = \"..\" }}, found {}",
+            other.type_str()
+        )),
+    }
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,187 @@
+use super::*;
+use crate::Placement;
+
+const GOOD: &str = r#"id = "study"
+title = "A study"
+machine = "phenom-9750"
+workload = "kernel-build"
+policies = ["linux:performance", "highlow"]
+seed = 7
+runs = 3
+
+[set]
+"workload.pool.build.slots" = 2
+machine.cpufreq.ondemand_period_ms = 100
+
+[[sweep]]
+point = "jobs"
+key = "workload.pool.build.slots"
+values = [1, 2.5, { value = 4, label = "four", set = { "linux.placement" = "random" } }]
+
+[[sweep]]
+point = "machine"
+key = "machine"
+values = ["phenom-9750", "here/own.toml"]
+"#;
+
+#[test]
+fn a_whole_file_is_read() {
+    let study = read("study.toml", GOOD, Some(Path::new("folder"))).unwrap();
+    assert_eq!((study.id.as_str(), study.seed, study.runs), ("study", 7, 3));
+    assert_eq!((study.nr_points(), study.nr_simulations()), (6, 36));
+    let keys: Vec<String> = study
+        .settings
+        .iter()
+        .map(|s| format!("{} = {}", s.key, s.value))
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "machine.cpufreq.ondemand_period_ms = 100",
+            "workload.pool.build.slots = 2"
+        ]
+    );
+    assert_eq!(study.settings[1].origin.line, Some(10));
+    let labels: Vec<String> = study.sweeps[0].values.iter().map(|v| v.label.to_string()).collect();
+    assert_eq!(labels, ["1", "2.5", "four"]);
+    assert_eq!(
+        study.sweeps[0].values[2].settings[0].placement().unwrap(),
+        Placement::Random
+    );
+    let Change::Machine(own) = &study.sweeps[1].values[1].change else {
+        panic!("no machine")
+    };
+    assert_eq!(
+        (own.name.as_str(), own.target.as_str()),
+        ("here/own.toml", "folder/here/own.toml")
+    );
+}
+
+/// Replaces one line of the good file and returns the error.
+fn broken(line: &str, replacement: &str) -> InputError {
+    assert!(GOOD.contains(line), "no line '{line}'");
+    read("study.toml", &GOOD.replacen(line, replacement, 1), None).unwrap_err()
+}
+
+#[test]
+fn faults_are_named_with_line_and_key() {
+    let table = [
+        ("seed = 7", "seed = -1", 6, "seed", "expected a whole number from 0"),
+        ("seed = 7", "seed = 'x'", 6, "seed", "invalid type"),
+        ("seed = 7", "sede = 7", 6, "sede", "unknown field `sede`"),
+        ("runs = 3", "runs = 0", 7, "runs", "from 1 to 10000"),
+        ("runs = 3", "runs = nan", 7, "runs", "invalid type"),
+        ("id = \"study\"", "id = \"../x\"", 1, "id", "expected a name"),
+        ("\"highlow\"]", "\"highlov\"]", 5, "policies", "did you mean 'highlow'?"),
+        ("\"highlow\"]", "\"linux:performance\"]", 5, "policies", "named twice"),
+        (
+            "[\"linux:performance\", \"highlow\"]",
+            "[]",
+            5,
+            "policies",
+            "at least one policy",
+        ),
+        (
+            "\"workload.pool",
+            "\"worklod.pool",
+            10,
+            "set.worklod.pool.build.slots",
+            "unknown key",
+        ),
+        (
+            "key = \"machine\"",
+            "key = \"machines\"",
+            20,
+            "sweep.key",
+            "unknown key 'machines'",
+        ),
+        (
+            "\"linux.placement\" = \"random\"",
+            "\"linux.placement\" = 3",
+            16,
+            "set.linux.placement",
+            "unknown placement",
+        ),
+        (
+            "values = [1, 2.5,",
+            "values = [1, 1,",
+            16,
+            "sweep.values",
+            "value '1' is there twice",
+        ),
+        (
+            "values = [1, 2.5,",
+            "values = [1, nan,",
+            16,
+            "sweep.values",
+            "finite number",
+        ),
+        (
+            "values = [1, 2.5,",
+            "values = [1, [2],",
+            16,
+            "sweep.values",
+            "found array",
+        ),
+        (
+            "values = [\"phenom-9750\", \"here/own.toml\"]",
+            "values = []",
+            21,
+            "sweep.values",
+            "at least one value",
+        ),
+        (
+            "values = [\"phenom-9750\",",
+            "values = [3,",
+            21,
+            "sweep.values",
+            "name of a machine",
+        ),
+        (
+            "point = \"machine\"",
+            "point = \"jobs\"",
+            19,
+            "sweep.point",
+            "swept twice",
+        ),
+    ];
+    for (line, replacement, at, key, expected) in table {
+        let error = broken(line, replacement);
+        assert_eq!(
+            (error.line, error.key.as_deref()),
+            (Some(at), Some(key)),
+            "{replacement}: {error}"
+        );
+        assert!(error.message.contains(expected), "{replacement}: {error}");
+    }
+}
+
+#[test]
+fn sweeps_that_explode_are_refused() {
+    let values: Vec<String> = (0..400).map(|n| n.to_string()).collect();
+    let sweep = |n: u32| {
+        format!(
+            "\n[[sweep]]\npoint='p{n}'\nkey='workload.k{n}'\nvalues=[{}]\n",
+            values.join(",")
+        )
+    };
+    let error = read(
+        "study.toml",
+        &format!("{GOOD}{}{}{}", sweep(1), sweep(2), sweep(3)),
+        None,
+    )
+    .unwrap_err();
+    assert!(error.message.contains("more than 100000 points"), "{error}");
+}
+
+#[test]
+fn settings_and_machines_that_a_sweep_would_override_are_refused() {
+    let mut study = read("study.toml", GOOD, None).unwrap();
+    let error = study
+        .add_setting(Setting::from_argument("workload.pool.build.slots=3").unwrap())
+        .unwrap_err();
+    assert!(error.message.contains("sweeps this as 'jobs'"), "{error}");
+    assert!(study.set_machine(Reference::given("i7-940", "--machine")).is_err());
+    study.set_workload(Reference::given("bursts", "--workload")).unwrap();
+    assert_eq!(study.workload.name, "bursts");
+}

@@ -1,0 +1,94 @@
+//! Opening the machine and the workload of a sweep point, with faults blamed on whoever asked: the reference that names
+//! nothing, the setting that changes what does not exist.
+
+use super::{is_path, suggest, Reference, Setting};
+use crate::workload::{self, Spec};
+use lop_machine::{input::Override, InputError, Machine};
+use std::sync::Arc;
+
+/// What was opened so far: sweep points share machines and workloads that do not differ.
+#[derive(Default)]
+pub(super) struct Opened {
+    machines: Vec<(Key, Arc<Machine>)>,
+    workloads: Vec<(Key, Arc<Spec>)>,
+}
+
+#[derive(PartialEq)]
+struct Key {
+    target: String,
+    overrides: Vec<Override>,
+}
+
+impl Opened {
+    pub(super) fn machine(&mut self, reference: &Reference, settings: &[&Setting]) -> Result<Arc<Machine>, InputError> {
+        check_name(reference, "machine", &lop_machine::builtin_names())?;
+        open(
+            &mut self.machines,
+            reference,
+            settings,
+            Setting::machine_override,
+            lop_machine::load,
+        )
+    }
+
+    pub(super) fn workload(&mut self, reference: &Reference, settings: &[&Setting]) -> Result<Arc<Spec>, InputError> {
+        check_name(reference, "workload", &workload::builtin_names())?;
+        open(
+            &mut self.workloads,
+            reference,
+            settings,
+            Setting::workload_override,
+            workload::load,
+        )
+    }
+}
+
+fn check_name(reference: &Reference, what: &str, known: &[&str]) -> Result<(), InputError> {
+    if is_path(&reference.target) || known.contains(&reference.target.as_str()) {
+        return Ok(());
+    }
+    Err(reference.origin.error(suggest::unknown(what, &reference.target, known)))
+}
+
+type Load<T> = fn(&str, &[Override]) -> Result<T, InputError>;
+
+fn open<T>(
+    opened: &mut Vec<(Key, Arc<T>)>,
+    reference: &Reference,
+    settings: &[&Setting],
+    to_override: fn(&Setting) -> Option<Override>,
+    load: Load<T>,
+) -> Result<Arc<T>, InputError> {
+    let (relevant, overrides): (Vec<&Setting>, Vec<Override>) = settings
+        .iter()
+        .filter_map(|setting| Some((*setting, to_override(setting)?)))
+        .unzip();
+    let key = Key {
+        target: reference.target.clone(),
+        overrides,
+    };
+    if let Some((_, known)) = opened.iter().find(|(other, _)| *other == key) {
+        return Ok(known.clone());
+    }
+    let value = load(&key.target, &key.overrides).map_err(|error| blame(&key, &relevant, load, error))?;
+    let value = Arc::new(value);
+    opened.push((key, value.clone()));
+    Ok(value)
+}
+
+/// Lines of a text that settings have changed mean nothing to its author: names the first setting without which (and without
+/// those after it) the text is good.
+fn blame<T>(key: &Key, settings: &[&Setting], load: Load<T>, error: InputError) -> InputError {
+    for count in 0..=settings.len() {
+        let Err(error) = load(&key.target, &key.overrides[..count]) else {
+            continue;
+        };
+        return match count {
+            0 => error,
+            _ => settings[count - 1]
+                .origin
+                .error(format!("'{}': {}", settings[count - 1].value, error.message)),
+        };
+    }
+    error
+}

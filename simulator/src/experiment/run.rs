@@ -1,0 +1,328 @@
+//! Running an experiment on all cores: same bytes whatever their number.
+
+use super::merge::{mean_bounds, merge_counters, Half, Measures};
+use super::plan::{first_point, points, Point};
+use super::{Experiment, PointValue};
+use crate::workload::Workload;
+use crate::{Bounds, Outcome, PolicyChoice, RunOptions, SimulationError};
+use lop_machine::{InputError, Machine};
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// How to run, and who wants to know.
+pub struct RunControl<'a> {
+    /// Worker threads; `None`: one for each core.
+    pub threads: Option<NonZeroUsize>,
+    /// Called from any worker after each simulation with the number done so far.
+    pub progress: &'a (dyn Fn(usize) + Sync),
+    /// Once set, no further simulation begins and the run ends as [`ExperimentError::Cancelled`].
+    pub cancelled: &'a AtomicBool,
+}
+
+/// Results of an experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Names of the machines and workloads used, each once, in order.
+    pub machines: Vec<String>,
+    pub workloads: Vec<String>,
+    /// What the readers of the workloads want known, each once.
+    pub notes: Vec<String>,
+    /// Point by point, policies in the order they were named.
+    pub results: Vec<PolicyResult>,
+}
+
+/// One policy at one sweep point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyResult {
+    pub policy: PolicyChoice,
+    /// In the order of the sweeps; empty where nothing is swept.
+    pub point: Vec<(String, PointValue)>,
+    /// Over all runs.
+    pub mean: Measures,
+    /// This policy's means over those of the first policy at the same point.
+    pub relative_time: f64,
+    pub relative_system_energy: f64,
+    pub relative_edp: f64,
+    pub bounds: Bounds,
+    pub counters: Map<String, Value>,
+    /// `None` for a single run.
+    pub ci95: Option<Half>,
+}
+
+/// One policy's recorded run, with the machine it ran on.
+pub struct Recorded {
+    pub policy: PolicyChoice,
+    pub point: Vec<(String, PointValue)>,
+    pub machine: Machine,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ExperimentError {
+    Input(InputError),
+    /// `context` says which run it was.
+    Simulation {
+        context: String,
+        error: SimulationError,
+    },
+    /// Worker threads could not be started.
+    Threads(String),
+    Cancelled,
+}
+
+impl fmt::Display for ExperimentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(error) => error.fmt(f),
+            Self::Simulation { context, error } => write!(f, "{context}: {error}"),
+            Self::Threads(error) => write!(f, "cannot start worker threads: {error}; use fewer (--threads 1)"),
+            Self::Cancelled => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for ExperimentError {}
+
+impl From<InputError> for ExperimentError {
+    fn from(error: InputError) -> Self {
+        Self::Input(error)
+    }
+}
+
+/// The engine, replaceable so that what surrounds it can be tested alone.
+type Engine = fn(&Machine, &Workload, &PolicyChoice, &RunOptions) -> Result<Outcome, SimulationError>;
+
+/// Runs every policy at every point with every seed.
+///
+/// # Errors
+/// The first in the order of results, so the same on every run: what cannot be opened, a workload that does not fit the
+/// machine, a deadlock; or that the run was cancelled.
+pub fn run(experiment: &Experiment, control: &RunControl) -> Result<Study, ExperimentError> {
+    run_with(crate::simulate, experiment, control)
+}
+
+/// Runs each policy once at the first point with the first seed, recording at most `trace_limit` events each.
+///
+/// # Errors
+/// As [`run`].
+pub fn record(
+    experiment: &Experiment,
+    control: &RunControl,
+    trace_limit: usize,
+) -> Result<Vec<Recorded>, ExperimentError> {
+    let point = first_point(experiment)?;
+    let workload = point.workload.build(experiment.seed);
+    let options = RunOptions {
+        seed: experiment.seed,
+        placement: point.placement,
+        trace_limit,
+    };
+    let job = Job {
+        engine: crate::simulate,
+        control,
+        done: AtomicUsize::new(0),
+        failed: AtomicUsize::new(usize::MAX),
+    };
+    let policies = &experiment.policies;
+    let outcomes: Vec<_> = pool(control)?.install(|| {
+        (0..policies.len())
+            .into_par_iter()
+            .map(|i| job.run(i, &point, &workload, &policies[i], &options))
+            .collect()
+    });
+    let outcomes = in_order(outcomes)?;
+    let recorded = outcomes.into_iter().zip(policies).map(|(outcome, policy)| Recorded {
+        policy: policy.clone(),
+        point: point.labels.clone(),
+        machine: Machine::clone(&point.machine),
+        outcome,
+    });
+    Ok(recorded.collect())
+}
+
+fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Result<Study, ExperimentError> {
+    let points = points(experiment)?;
+    let job = Job {
+        engine,
+        control,
+        done: AtomicUsize::new(0),
+        failed: AtomicUsize::new(usize::MAX),
+    };
+    let runs = experiment.runs as usize;
+    let cells: Vec<Vec<Result<Run, ExperimentError>>> = pool(control)?.install(|| {
+        let cell = |index: usize| job.cell(index, experiment, &points[index / runs], (index % runs) as u64);
+        (0..points.len() * runs).into_par_iter().map(cell).collect()
+    });
+    let flat = in_order(cells.into_iter().flatten().collect())?;
+    Ok(Study {
+        machines: distinct(points.iter().map(|p| &p.machine_name)),
+        workloads: distinct(points.iter().map(|p| &p.workload_name)),
+        notes: distinct(points.iter().flat_map(|p| p.workload.notes())),
+        results: results(experiment, &points, &flat),
+    })
+}
+
+fn pool(control: &RunControl) -> Result<rayon::ThreadPool, ExperimentError> {
+    let threads = control.threads.map_or(0, NonZeroUsize::get);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| ExperimentError::Threads(error.to_string()))
+}
+
+/// What is kept of one simulation.
+struct Run {
+    measures: Measures,
+    bounds: Bounds,
+    counters: Value,
+}
+
+impl Run {
+    fn of(outcome: &Outcome) -> Self {
+        Self {
+            measures: Measures::of(outcome),
+            bounds: outcome.bounds,
+            // Counters are plain numbers, lists and maps of them, which always have a JSON form.
+            counters: serde_json::to_value(&outcome.counters).unwrap_or_default(),
+        }
+    }
+}
+
+/// State shared by the workers.
+struct Job<'a> {
+    engine: Engine,
+    control: &'a RunControl<'a>,
+    done: AtomicUsize,
+    /// Lowest index of a simulation that failed. Those after it need not run; those before it still may fail and then are
+    /// the ones to report, so that the same error is reported whatever the threads did.
+    failed: AtomicUsize,
+}
+
+impl Job<'_> {
+    /// All policies with one seed at one point; the workload is built once for them.
+    fn cell(
+        &self,
+        index: usize,
+        experiment: &Experiment,
+        point: &Point,
+        run: u64,
+    ) -> Vec<Result<Run, ExperimentError>> {
+        let first = index * experiment.policies.len();
+        if self.is_pointless(first) {
+            return vec![Err(ExperimentError::Cancelled)];
+        }
+        let options = RunOptions {
+            seed: experiment.seed.wrapping_add(run),
+            placement: point.placement,
+            trace_limit: 0,
+        };
+        let workload = point.workload.build(options.seed);
+        let policies = experiment.policies.par_iter().enumerate();
+        let run = |(i, policy)| {
+            self.run(first + i, point, &workload, policy, &options)
+                .map(|o| Run::of(&o))
+        };
+        policies.map(run).collect()
+    }
+
+    fn run(
+        &self,
+        index: usize,
+        point: &Point,
+        workload: &Workload,
+        policy: &PolicyChoice,
+        options: &RunOptions,
+    ) -> Result<Outcome, ExperimentError> {
+        if self.is_pointless(index) {
+            return Err(ExperimentError::Cancelled);
+        }
+        let outcome = (self.engine)(&point.machine, workload, policy, options);
+        (self.control.progress)(self.done.fetch_add(1, Ordering::Relaxed) + 1);
+        outcome.map_err(|error| {
+            self.failed.fetch_min(index, Ordering::Relaxed);
+            ExperimentError::Simulation {
+                context: context(point, policy, options.seed),
+                error,
+            }
+        })
+    }
+
+    fn is_pointless(&self, index: usize) -> bool {
+        self.control.cancelled.load(Ordering::Relaxed) || index > self.failed.load(Ordering::Relaxed)
+    }
+}
+
+/// Which run it was, for errors.
+fn context(point: &Point, policy: &PolicyChoice, seed: u64) -> String {
+    let labels: String = point
+        .labels
+        .iter()
+        .map(|(name, value)| format!(", {name} {value}"))
+        .collect();
+    format!(
+        "{} on {} under {policy}{labels}, seed {seed}",
+        point.workload_name, point.machine_name
+    )
+}
+
+/// All values, or the first error in order. Everything after a failure reads as cancelled, so the failure comes first.
+fn in_order<T>(outcomes: Vec<Result<T, ExperimentError>>) -> Result<Vec<T>, ExperimentError> {
+    outcomes.into_iter().collect()
+}
+
+/// Merges the runs, which lie point by point, seed by seed, policy by policy.
+fn results(experiment: &Experiment, points: &[Point], flat: &[Run]) -> Vec<PolicyResult> {
+    let nr_policies = experiment.policies.len();
+    let per_point = nr_policies * experiment.runs as usize;
+    let mut results: Vec<PolicyResult> = Vec::with_capacity(points.len() * nr_policies);
+    for (point, runs) in points.iter().zip(flat.chunks(per_point)) {
+        let first = results.len();
+        for (index, policy) in experiment.policies.iter().enumerate() {
+            let of_policy: Vec<&Run> = runs.iter().skip(index).step_by(nr_policies).collect();
+            let baseline = results.get(first).map(|result| result.mean);
+            results.push(merge(policy, point, &of_policy, baseline));
+        }
+    }
+    results
+}
+
+fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<Measures>) -> PolicyResult {
+    let measures: Vec<Measures> = runs.iter().map(|run| run.measures).collect();
+    let mean = Measures::mean(&measures);
+    let baseline = baseline.unwrap_or(mean);
+    PolicyResult {
+        policy: policy.clone(),
+        point: point.labels.clone(),
+        mean,
+        relative_time: ratio(mean.time_s, baseline.time_s),
+        relative_system_energy: ratio(mean.system_energy_j, baseline.system_energy_j),
+        relative_edp: ratio(mean.edp_js, baseline.edp_js),
+        bounds: mean_bounds(&runs.iter().map(|run| run.bounds).collect::<Vec<_>>()),
+        counters: merge_counters(runs.iter().map(|run| run.counters.clone()).collect()),
+        ci95: Half::of(&measures),
+    }
+}
+
+/// Two nothings are equal.
+fn ratio(value: f64, baseline: f64) -> f64 {
+    if value == baseline {
+        1.0
+    } else {
+        value / baseline
+    }
+}
+
+fn distinct<S: AsRef<str>>(names: impl Iterator<Item = S>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        if !all.iter().any(|known| known == name.as_ref()) {
+            all.push(name.as_ref().to_string());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

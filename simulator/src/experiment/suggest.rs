@@ -1,0 +1,42 @@
+//! The nearest known name to one that is not known.
+
+/// The candidate that reads most like `name`; `None` when nothing comes near.
+pub fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    // Longer words cost quadratic time and are no misspelling of anything.
+    if name.len() > 100 {
+        return None;
+    }
+    let likeness = |candidate: &&'a str| strsim::jaro_winkler(name, candidate);
+    candidates
+        .iter()
+        .map(|candidate| (likeness(candidate), *candidate))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// `unknown WHAT 'NAME'` with the nearest and all known names.
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    let near = match nearest(name, known) {
+        Some(near) => format!("; did you mean '{near}'?"),
+        None => String::new(),
+    };
+    format!(
+        "unknown {what} '{name}'{near} (known: {}; or a path with a slash or ending in .toml)",
+        known.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelling_finds_its_name_and_nonsense_finds_none() {
+        let known = ["phenom-9750", "i7-940", "laptop-hybrid"];
+        assert_eq!(nearest("phenm-9750", &known), Some("phenom-9750"));
+        assert_eq!(nearest("laptop", &known), Some("laptop-hybrid"));
+        assert_eq!(nearest("zzz", &known), None);
+        assert_eq!(nearest(&"x".repeat(5000), &known), None);
+    }
+}
