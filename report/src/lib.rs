@@ -1,4 +1,23 @@
 //! Tables, JSON, HTML with SVG plots, Perfetto traces. Knows results and timelines, not how they came about.
 
+mod check;
+mod counters;
+mod error;
+mod file;
+mod grid;
+mod html;
+mod json;
 pub mod model;
+mod number;
+mod perfetto;
+mod sweep;
+mod table;
+
+pub use counters::counters_table;
+pub use error::ReportError;
+pub use file::write_file;
+pub use html::html;
+pub use json::json;
 pub use model::*;
+pub use perfetto::perfetto;
+pub use table::table;

@@ -1,6 +1,6 @@
 //! What is reported: results, and the timeline of one run.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// A set of results with what they have in common: `lop simulate`, `lop reproduce`. Serialises to the JSON contract: one
@@ -42,11 +42,23 @@ pub struct RunResult {
     pub ci95: Option<Interval>,
 }
 
-#[derive(Debug, Clone, PartialEq, PartialOrd, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub enum PointValue {
     Number(f64),
     Text(String),
+}
+
+impl Serialize for PointValue {
+    /// Untagged; whole numbers without a decimal point (`"jobs": 4`), as they were written.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+                serializer.serialize_i64(*number as i64)
+            }
+            Self::Number(number) => serializer.serialize_f64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -1,0 +1,126 @@
+//! Results as rows and columns of text, before anyone decides whether that becomes a terminal table or an HTML one.
+
+use crate::model::{Interval, Report, RunResult};
+use crate::number::{percent_above, Large, Scale};
+use crate::sweep::{value_text, PointGroup};
+
+pub(crate) struct Column {
+    pub name: String,
+    /// Second line of the heading.
+    pub unit: String,
+    /// Numbers are aligned right.
+    pub numeric: bool,
+}
+
+impl Column {
+    pub fn text(name: &str) -> Self {
+        Self {
+            name: name.to_string(),
+            unit: String::new(),
+            numeric: false,
+        }
+    }
+    pub fn number(name: &str, unit: &str) -> Self {
+        Self {
+            name: name.to_string(),
+            unit: unit.to_string(),
+            numeric: true,
+        }
+    }
+}
+
+pub(crate) struct Grid {
+    pub columns: Vec<Column>,
+    /// As many cells each as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Units shared by all rows of a grid.
+struct Scales {
+    time: Scale,
+    power: Scale,
+    energy: Scale,
+    edp: Scale,
+}
+
+impl Scales {
+    fn fit(results: &[&RunResult]) -> Self {
+        let over =
+            |value: fn(&RunResult) -> f64, unit: &str, large| Scale::fit(results.iter().map(|r| value(r)), unit, large);
+        Self {
+            time: over(|r| r.time_s, "s", Large::Plain),
+            power: over(|r| r.system_power_w, "W", Large::FromMillion),
+            energy: over(|r| r.system_energy_j, "J", Large::FromMillion),
+            edp: over(|r| r.edp_js, "J s", Large::FromThousand),
+        }
+    }
+}
+
+/// The table of results at these points. `point_name`: the swept name that becomes the first column, its value written once a
+/// point. A column with the source of energy comes last where it is not the report's own for every row.
+pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: Option<&str>) -> Grid {
+    let results: Vec<&RunResult> = groups.iter().flat_map(|g| g.results.iter().copied()).collect();
+    let scales = Scales::fit(&results);
+    let several_sources = results.iter().any(|r| r.energy_source != report.energy_source);
+    let mut rows = Vec::new();
+    for group in groups {
+        for (index, result) in group.results.iter().enumerate() {
+            let mut row = Vec::new();
+            if let Some(name) = point_name {
+                let value = group.point.get(name).filter(|_| index == 0);
+                row.push(value.map(value_text).unwrap_or_default());
+            }
+            row.extend(cells(result, &scales));
+            if several_sources {
+                row.push(result.energy_source.clone());
+            }
+            rows.push(row);
+        }
+    }
+    Grid {
+        columns: columns(&scales, point_name, several_sources),
+        rows,
+    }
+}
+
+fn columns(scales: &Scales, point_name: Option<&str>, several_sources: bool) -> Vec<Column> {
+    let mut columns: Vec<Column> = point_name.map(|name| Column::number(name, "")).into_iter().collect();
+    columns.push(Column::text("policy"));
+    columns.extend([
+        Column::number("time", &scales.time.unit),
+        Column::number("power", &scales.power.unit),
+        Column::number("energy", &scales.energy.unit),
+        Column::number("EDP", &scales.edp.unit),
+        Column::number("time", "relative"),
+        Column::number("energy", "relative"),
+        Column::number("EDP", "relative"),
+        Column::number("time", "% over bound"),
+        Column::number("energy", "% over bound"),
+    ]);
+    if several_sources {
+        columns.push(Column::text("energy from"));
+    }
+    columns
+}
+
+fn cells(result: &RunResult, scales: &Scales) -> Vec<String> {
+    let interval = |half_width: fn(&Interval) -> f64| result.ci95.as_ref().map(half_width);
+    vec![
+        result.policy.clone(),
+        scales.time.with_interval(result.time_s, interval(|i| i.time_s)),
+        scales.power.text(result.system_power_w),
+        scales
+            .energy
+            .with_interval(result.system_energy_j, interval(|i| i.system_energy_j)),
+        scales.edp.with_interval(result.edp_js, interval(|i| i.edp_js)),
+        format!("{:.3}", result.relative.time),
+        format!("{:.3}", result.relative.system_energy),
+        format!("{:.3}", result.relative.edp),
+        distance(result.time_s, result.bounds.time_s),
+        distance(result.system_energy_j, result.bounds.system_energy_j),
+    ]
+}
+
+fn distance(value: f64, bound: f64) -> String {
+    percent_above(value, bound).map_or_else(|| "-".to_string(), |percent| format!("{percent:.1}"))
+}

@@ -1,0 +1,268 @@
+//! Curves over a sweep: one line a policy, whiskers where the confidence is known, the lower bound dashed.
+
+use super::axis::XAxis;
+use super::bars::shortened;
+use super::escape::escape;
+use super::measure::Measure;
+use crate::model::{Report, RunResult};
+use crate::number::{tick_labels, ticks, Scale};
+use crate::sweep::{value_text, Dimension};
+use std::fmt::Write;
+
+const WIDTH: f64 = 400.0;
+const HEIGHT: f64 = 210.0;
+const LEFT: f64 = 50.0;
+const RIGHT: f64 = 14.0;
+const TOP: f64 = 8.0;
+/// Estimated width of a character of a tick label.
+const CHARACTER: f64 = 6.2;
+
+/// One panel: results of one measure along one dimension.
+pub(crate) struct Panel<'a> {
+    pub report: &'a Report,
+    pub results: &'a [&'a RunResult],
+    pub measure: &'a Measure,
+    pub dimension: &'a Dimension,
+    /// All policies of the report, for colour and order.
+    pub policies: &'a [&'a str],
+}
+
+/// Where values land on the paper.
+struct Frame {
+    x: XAxis,
+    scale: Scale,
+    low: f64,
+    high: f64,
+}
+
+impl Frame {
+    fn left_of(&self, result: &RunResult, dimension: &Dimension) -> Option<f64> {
+        let share = self.x.place(result.point.get(&dimension.name)?)?;
+        let inset = if self.x.categorical() { 0.0 } else { 10.0 };
+        Some(LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share)
+    }
+    fn top_of(&self, value: f64) -> f64 {
+        TOP + HEIGHT * (1.0 - (value / self.scale.divisor - self.low) / (self.high - self.low))
+    }
+}
+
+impl Panel<'_> {
+    pub fn draw(&self, id: &str) -> String {
+        let scale = self.measure.scale(self.results);
+        let steps = self.y_steps(&scale);
+        let (low, high) = (steps[0], steps[steps.len() - 1]);
+        let frame = Frame {
+            x: XAxis::of(self.dimension),
+            scale,
+            low,
+            high,
+        };
+        let label = self.measure.axis_label(&frame.scale, self.report);
+        let mut body = String::new();
+        self.y_axis(&mut body, &steps, &frame);
+        let below = self.x_axis(&mut body, &frame);
+        let _ = write!(body, "<g clip-path=\"url(#{id})\">");
+        self.bound(&mut body, &frame);
+        body.push_str("</g>\n");
+        for (index, policy) in self.policies.iter().enumerate() {
+            self.line(&mut body, &frame, index, policy);
+        }
+        format!(
+            "<figure><figcaption><b>{0}</b> by {1}</figcaption>\n<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {2:.0}\" role=\"img\" aria-label=\"{0} by {1}\">\n<clipPath id=\"{id}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{3}\" height=\"{HEIGHT}\"/></clipPath>\n{body}</svg></figure>\n",
+            escape(&label),
+            escape(&self.dimension.name),
+            TOP + HEIGHT + below,
+            WIDTH - LEFT - RIGHT,
+        )
+    }
+
+    /// Round steps around everything drawn. The bound is taken in only where it does not squeeze the curves: it may lie far
+    /// below them, and then the bars show it.
+    fn y_steps(&self, scale: &Scale) -> Vec<f64> {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for result in self.results {
+            let (value, half_width) = (
+                (self.measure.value)(result),
+                (self.measure.half_width)(result).unwrap_or(0.0),
+            );
+            low = low.min((value - half_width) / scale.divisor);
+            high = high.max((value + half_width) / scale.divisor);
+        }
+        let bounds = self
+            .results
+            .iter()
+            .map(|r| (self.measure.bound)(r) / scale.divisor)
+            .filter(|b| *b > 0.0);
+        let bound = bounds.fold(f64::INFINITY, f64::min);
+        if bound < low && low - bound <= high - low {
+            low = bound;
+        }
+        if low > 0.0 && low < 0.35 * high {
+            low = 0.0;
+        }
+        if high - low < 0.02 * high.abs() {
+            (low, high) = (low - 0.02 * high.abs(), high + 0.02 * high.abs());
+        }
+        let steps = ticks(low, high, 5);
+        if steps.len() > 1 {
+            steps
+        } else {
+            vec![low - 1.0, low, low + 1.0]
+        }
+    }
+
+    fn y_axis(&self, body: &mut String, steps: &[f64], frame: &Frame) {
+        for (step, label) in steps.iter().zip(tick_labels(steps)) {
+            let y = frame.top_of(step * frame.scale.divisor);
+            let _ = writeln!(
+                body,
+                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+                WIDTH - RIGHT,
+                LEFT - 6.0,
+                y + 4.0
+            );
+        }
+    }
+
+    /// Returns the room it takes below the plot.
+    fn x_axis(&self, body: &mut String, frame: &Frame) -> f64 {
+        let bottom = TOP + HEIGHT;
+        let inset = if frame.x.categorical() { 0.0 } else { 10.0 };
+        let marks: Vec<(f64, String)> = frame
+            .x
+            .ticks(self.dimension)
+            .into_iter()
+            .map(|(share, label)| {
+                (
+                    LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share,
+                    shortened(&label, 24),
+                )
+            })
+            .collect();
+        let longest = marks.iter().map(|(_, l)| l.chars().count()).max().unwrap_or(0) as f64 * CHARACTER;
+        let gap = marks.windows(2).map(|w| (w[1].0 - w[0].0).abs()).fold(WIDTH, f64::min);
+        let slanted = longest + 8.0 > gap && longest > 3.0 * CHARACTER;
+        for (x, label) in &marks {
+            let text = if slanted {
+                format!(
+                    "<text class=\"tick\" text-anchor=\"end\" transform=\"translate({:.1} {:.1}) rotate(-38)\">",
+                    x + 4.0,
+                    bottom + 14.0
+                )
+            } else {
+                format!(
+                    "<text class=\"tick\" text-anchor=\"middle\" x=\"{x:.1}\" y=\"{:.1}\">",
+                    bottom + 17.0
+                )
+            };
+            let _ = writeln!(
+                body,
+                "<line class=\"axis\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/>{text}{}</text>",
+                bottom + 4.0,
+                escape(label)
+            );
+        }
+        let _ = writeln!(
+            body,
+            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/>",
+            WIDTH - RIGHT
+        );
+        let labels = if slanted { 18.0 + longest * 0.62 } else { 22.0 };
+        let _ = writeln!(
+            body,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            (LEFT + WIDTH - RIGHT) / 2.0,
+            bottom + labels + 14.0,
+            escape(&self.dimension.name)
+        );
+        labels + 20.0
+    }
+
+    fn bound(&self, body: &mut String, frame: &Frame) {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for result in self.results {
+            let bound = (self.measure.bound)(result);
+            let Some(x) = frame.left_of(result, self.dimension).filter(|_| bound > 0.0) else {
+                continue;
+            };
+            match points.iter_mut().find(|(other, _)| (other - x).abs() < 0.01) {
+                Some((_, lowest)) => *lowest = lowest.min(bound),
+                None => points.push((x, bound)),
+            }
+        }
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let path = polyline(points.iter().map(|(x, bound)| (*x, frame.top_of(*bound))));
+        let _ = writeln!(
+            body,
+            "<path class=\"bound\" d=\"{path}\"><title>lower bound</title></path>"
+        );
+    }
+
+    /// Curves that coincide are common (a policy that does no harm): the first are drawn wider, so that they show below the next.
+    fn line(&self, body: &mut String, frame: &Frame, index: usize, policy: &str) {
+        let dodge = if frame.x.categorical() {
+            (index as f64 - (self.policies.len() as f64 - 1.0) / 2.0) * 7.0
+        } else {
+            0.0
+        };
+        let mut places: Vec<(f64, &RunResult)> = self
+            .results
+            .iter()
+            .filter(|r| r.policy == policy)
+            .filter_map(|r| Some((frame.left_of(r, self.dimension)? + dodge, *r)))
+            .collect();
+        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let colour = super::palette(index);
+        let width = (4.2 - 0.6 * index as f64).max(1.6);
+        let kind = if frame.x.categorical() { "line category" } else { "line" };
+        let dashes = super::dashes(index);
+        let path = polyline(places.iter().map(|(x, r)| (*x, frame.top_of((self.measure.value)(r)))));
+        let _ = writeln!(
+            body,
+            "<g><path class=\"{kind}\" d=\"{path}\" stroke=\"var(--p{colour})\" stroke-width=\"{width:.1}\"{dashes}/>"
+        );
+        for (x, result) in places {
+            self.mark(body, frame, index, x, result);
+        }
+        body.push_str("</g>\n");
+    }
+
+    fn mark(&self, body: &mut String, frame: &Frame, index: usize, x: f64, result: &RunResult) {
+        let value = (self.measure.value)(result);
+        let half_width = (self.measure.half_width)(result);
+        if let Some(half_width) = half_width {
+            let (up, down) = (frame.top_of(value + half_width), frame.top_of(value - half_width));
+            let _ = write!(
+                body,
+                "<path class=\"whisker\" d=\"M{:.1} {up:.1}h6M{x:.1} {up:.1}V{down:.1}M{:.1} {down:.1}h6\"/>",
+                x - 3.0,
+                x - 3.0
+            );
+        }
+        let at = result
+            .point
+            .get(&self.dimension.name)
+            .map(value_text)
+            .unwrap_or_default();
+        let size = (5.0 - 0.5 * index as f64).max(2.8);
+        let _ = writeln!(
+            body,
+            "<path d=\"{}\" fill=\"var(--p{})\"><title>{}, {} = {}: {} {}</title></path>",
+            super::marker(index, x, frame.top_of(value), size),
+            super::palette(index),
+            escape(&result.policy),
+            escape(&self.dimension.name),
+            escape(&at),
+            frame.scale.with_interval(value, half_width),
+            frame.scale.unit
+        );
+    }
+}
+
+fn polyline(points: impl Iterator<Item = (f64, f64)>) -> String {
+    let mut path = String::new();
+    for (x, y) in points {
+        let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
+    }
+    path
+}

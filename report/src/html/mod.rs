@@ -1,0 +1,149 @@
+//! One HTML page that needs nothing but itself: inline styles, inline SVG, a script without a framework.
+
+mod axis;
+mod bars;
+mod curves;
+mod escape;
+mod measure;
+mod section;
+mod timeline;
+
+use crate::check::{check_report, check_timeline};
+use crate::error::ReportError;
+use crate::json::json;
+use crate::model::{Report, Timeline};
+use escape::{escape, fill, island};
+use std::fmt::Write;
+
+const PAGE: &str = include_str!("../../assets/page.html");
+const STYLE: &str = include_str!("../../assets/page.css");
+const SCRIPT: [&str; 3] = [
+    include_str!("../../assets/timeline-model.js"),
+    include_str!("../../assets/timeline-draw.js"),
+    include_str!("../../assets/timeline-controls.js"),
+];
+
+/// Colours in page.css.
+const COLOURS: usize = 8;
+
+/// The page: an index, a section per report (charts, tables, counters), a zoomable timeline each. The data is in it twice, drawn
+/// and as JSON islands (`report-N-data`, `timeline-N-data`), so that a saved page can be read by programs too. A hash
+/// `#t=FROM,TO` in seconds opens the timelines at that time.
+///
+/// # Errors
+/// A number that cannot be drawn, or a timeline that contradicts itself.
+pub fn html(reports: &[Report], timelines: &[Timeline]) -> Result<String, ReportError> {
+    reports.iter().try_for_each(check_report)?;
+    timelines.iter().try_for_each(check_timeline)?;
+    let mut sections = String::new();
+    let mut islands = String::new();
+    for (index, report) in reports.iter().enumerate() {
+        sections.push_str(&section::section(report, index + 1));
+        islands.push_str(&island(&format!("report-{}-data", index + 1), &json(report)?));
+    }
+    if !timelines.is_empty() {
+        sections.push_str(&timelines_section(timelines));
+    }
+    for (index, timeline) in timelines.iter().enumerate() {
+        islands.push_str(&timeline::data(timeline, index + 1)?);
+    }
+    Ok(fill(
+        PAGE,
+        &[
+            ("title", &escape(&title(reports))),
+            ("css", STYLE),
+            ("index", &contents(reports, timelines)),
+            ("sections", &sections),
+            ("islands", &islands),
+            ("script", &SCRIPT.concat()),
+        ],
+    ))
+}
+
+fn title(reports: &[Report]) -> String {
+    match reports {
+        [] => "Lopsided: timelines".to_string(),
+        [only] => format!("Lopsided: {}", only.title),
+        several => format!("Lopsided: {} reports", several.len()),
+    }
+}
+
+fn contents(reports: &[Report], timelines: &[Timeline]) -> String {
+    let mut html = String::new();
+    for (index, report) in reports.iter().enumerate() {
+        let _ = writeln!(
+            html,
+            "<li><a href=\"#report-{}\">{}</a>: {} on {}</li>",
+            index + 1,
+            escape(&report.title),
+            escape(&report.workload),
+            escape(&report.machine)
+        );
+    }
+    for (index, timeline) in timelines.iter().enumerate() {
+        let _ = writeln!(
+            html,
+            "<li><a href=\"#timeline-{}\">Timeline: {}</a></li>",
+            index + 1,
+            escape(&timeline.policy)
+        );
+    }
+    html
+}
+
+fn timelines_section(timelines: &[Timeline]) -> String {
+    let mut html = "<section id=\"timelines\">\n<h2>Timelines</h2>\n<p class=\"note\">Drag to move, wheel to zoom (click first, or hold Ctrl), pinch on a touch screen. Keys: arrows, + and -, 0 for the whole run, n and p for the next and previous wakeup.</p>\n<noscript><p>The timelines are drawn by a script, and scripts are switched off.</p></noscript>\n".to_string();
+    if timelines.len() > 1 {
+        html.push_str("<p><label><input type=\"checkbox\" id=\"link-timelines\" checked> Move and zoom all timelines together</label></p>\n");
+    }
+    for (index, timeline) in timelines.iter().enumerate() {
+        html.push_str(&timeline::markup(timeline, index + 1));
+    }
+    html + "</section>\n"
+}
+
+fn palette(index: usize) -> usize {
+    index % COLOURS
+}
+
+/// Beyond the colours there are, lines are told apart by dashes.
+fn dashes(index: usize) -> &'static str {
+    match index / COLOURS {
+        0 => "",
+        1 => " stroke-dasharray=\"8 3\"",
+        _ => " stroke-dasharray=\"2 3\"",
+    }
+}
+
+/// Path of a marker; shapes differ so that colour is not all that tells policies apart.
+fn marker(index: usize, x: f64, y: f64, size: f64) -> String {
+    let s = size;
+    match index % 5 {
+        0 => format!(
+            "M{:.1} {y:.1}a{s} {s} 0 1 0 {} 0a{s} {s} 0 1 0 {} 0",
+            x - s,
+            2.0 * s,
+            -2.0 * s
+        ),
+        1 => format!(
+            "M{:.1} {:.1}h{}v{}h{}z",
+            x - s * 0.9,
+            y - s * 0.9,
+            s * 1.8,
+            s * 1.8,
+            -s * 1.8
+        ),
+        2 => format!("M{x:.1} {:.1}l{} {}h{}z", y - s * 1.1, s * 1.1, s * 2.0, -s * 2.2),
+        3 => format!(
+            "M{x:.1} {:.1}l{} {}l{} {}l{} {}z",
+            y - s * 1.3,
+            s * 1.3,
+            s * 1.3,
+            -s * 1.3,
+            s * 1.3,
+            -s * 1.3,
+            -s * 1.3
+        ),
+        _ => format!("M{x:.1} {:.1}l{} {}h{}z", y + s * 1.1, s * 1.1, -s * 2.0, -s * 2.2),
+    }
+}

@@ -1,0 +1,195 @@
+//! One report on the page: what was run, tables, bars, curves, counters.
+
+use super::bars::bars;
+use super::curves::Panel;
+use super::escape::escape;
+use super::measure::{EDP, ENERGY, RELATIVE_TIME, TIME};
+use crate::counters::counters_grid;
+use crate::grid::{results_grid, Grid};
+use crate::model::{Report, RunResult};
+use crate::sweep::{axis, dimensions, points, policies, single_numeric, value_text, PointGroup};
+use crate::table::footnote;
+use std::fmt::Write;
+
+pub(crate) fn section(report: &Report, number: usize) -> String {
+    let groups = points(report);
+    let mut html = format!(
+        "<section id=\"report-{number}\">\n<h2>{}</h2>\n{}",
+        escape(&report.title),
+        facts(report)
+    );
+    if groups.is_empty() {
+        return html + "<p>No results.</p>\n</section>\n";
+    }
+    html.push_str(&legend(report));
+    if groups.len() > 1 {
+        html.push_str(&all_curves(report, number));
+    } else {
+        html.push_str(&all_bars(report, &groups[0]));
+    }
+    html.push_str(&tables(report, &groups));
+    if groups.len() > 1 {
+        html.push_str("<details><summary>Bars at every point</summary>\n");
+        for group in &groups {
+            let _ = writeln!(html, "<h4>{}</h4>", escape(&group.label()));
+            html.push_str(&all_bars(report, group));
+        }
+        html.push_str("</details>\n");
+    }
+    html.push_str(&counters(&groups));
+    html + "</section>\n"
+}
+
+fn facts(report: &Report) -> String {
+    let runs = if report.runs == 1 {
+        "1 run".to_string()
+    } else {
+        format!("{} runs", report.runs)
+    };
+    let mut html = format!(
+        "<p class=\"facts\">machine {}, workload {}, seed {}, {runs}, energy: {}</p>\n",
+        escape(&report.machine),
+        escape(&report.workload),
+        report.seed,
+        escape(&report.energy_source)
+    );
+    if !report.description.is_empty() {
+        let _ = writeln!(html, "<p>{}</p>", escape(&report.description));
+    }
+    html
+}
+
+fn legend(report: &Report) -> String {
+    let mut html = "<div class=\"keys\">".to_string();
+    for (index, policy) in policies(report).iter().enumerate() {
+        let colour = super::palette(index);
+        let _ = write!(
+            html,
+            "<span class=\"key\"><svg width=\"26\" height=\"12\" aria-hidden=\"true\"><path d=\"M0 6H26\" stroke=\"var(--p{colour})\" stroke-width=\"2\"{}/><path d=\"{}\" fill=\"var(--p{colour})\"/></svg>{}</span>",
+            super::dashes(index),
+            super::marker(index, 13.0, 6.0, 4.5),
+            escape(policy)
+        );
+    }
+    html + "<span class=\"key\"><svg width=\"26\" height=\"14\" aria-hidden=\"true\"><path d=\"M0 7H16\" stroke=\"var(--text)\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/><path d=\"M23 0V14\" stroke=\"var(--text)\" stroke-width=\"2\"/></svg>lower bound: no schedule can beat it</span></div>\n"
+}
+
+fn all_bars(report: &Report, group: &PointGroup) -> String {
+    let names = policies(report);
+    let colour = |policy: &str| super::palette(names.iter().position(|n| *n == policy).unwrap_or(0));
+    let figures = [TIME, ENERGY, EDP].map(|measure| bars(report, &group.results, &measure, &colour));
+    format!("<div class=\"charts\">\n{}</div>\n", figures.concat())
+}
+
+/// A row of panels for each combination of the swept values that are not on the axis.
+fn all_curves(report: &Report, number: usize) -> String {
+    let found = dimensions(report);
+    let Some(along) = axis(&found) else {
+        return String::new();
+    };
+    let names = policies(report);
+    let mut facets: Vec<(String, Vec<&RunResult>)> = Vec::new();
+    for result in &report.results {
+        let others = found.iter().enumerate().filter(|(i, _)| *i != along);
+        let parts: Vec<String> = others
+            .filter_map(|(_, d)| Some(format!("{} = {}", d.name, value_text(result.point.get(&d.name)?))))
+            .collect();
+        let label = parts.join(", ");
+        match facets.iter_mut().find(|(l, _)| *l == label) {
+            Some((_, results)) => results.push(result),
+            None => facets.push((label, vec![result])),
+        }
+    }
+    let mut html = String::new();
+    for (facet, (label, results)) in facets.iter().enumerate() {
+        if !label.is_empty() {
+            let _ = writeln!(html, "<h4>{}</h4>", escape(label));
+        }
+        html.push_str("<div class=\"charts\">\n");
+        for (index, measure) in [RELATIVE_TIME, ENERGY, EDP].iter().enumerate() {
+            let panel = Panel {
+                report,
+                results,
+                measure,
+                dimension: &found[along],
+                policies: &names,
+            };
+            html.push_str(&panel.draw(&format!("clip-{number}-{facet}-{index}")));
+        }
+        html.push_str("</div>\n");
+    }
+    html
+}
+
+fn tables(report: &Report, groups: &[PointGroup]) -> String {
+    let mut html = String::new();
+    if let Some(name) = single_numeric(report) {
+        html.push_str(&html_table(&results_grid(report, groups, Some(&name)), 1));
+    } else {
+        for group in groups.chunks(1) {
+            let label = group[0].label();
+            if !label.is_empty() {
+                let _ = writeln!(html, "<h4>{}</h4>", escape(&label));
+            }
+            html.push_str(&html_table(&results_grid(report, group, None), 0));
+        }
+    }
+    let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(footnote(report).trim()));
+    html
+}
+
+fn counters(groups: &[PointGroup]) -> String {
+    let mut html = "<details><summary>Counters</summary>\n".to_string();
+    for group in groups {
+        let label = group.label();
+        if !label.is_empty() {
+            let _ = writeln!(html, "<h4>{}</h4>", escape(&label));
+        }
+        html.push_str(&html_table(&counters_grid(group), 0));
+    }
+    html + "</details>\n"
+}
+
+/// `heading`: the column that names the row.
+fn html_table(grid: &Grid, heading: usize) -> String {
+    let class = |index: usize| {
+        if grid.columns[index].numeric {
+            " class=\"number\""
+        } else {
+            ""
+        }
+    };
+    let mut html = "<div class=\"wide\"><table><thead><tr>".to_string();
+    for (index, column) in grid.columns.iter().enumerate() {
+        let unit = if column.unit.is_empty() {
+            String::new()
+        } else {
+            format!("<small>{}</small>", escape(&column.unit))
+        };
+        let _ = write!(
+            html,
+            "<th scope=\"col\"{}>{}{unit}</th>",
+            class(index),
+            escape(&column.name)
+        );
+    }
+    html.push_str("</tr></thead><tbody>\n");
+    for row in &grid.rows {
+        // A filled first cell before the heading column starts the rows of a new sweep point.
+        html.push_str(if heading > 0 && !row[0].is_empty() {
+            "<tr class=\"first\">"
+        } else {
+            "<tr>"
+        });
+        for (index, cell) in row.iter().enumerate() {
+            let (tag, scope) = if index == heading {
+                ("th", " scope=\"row\"")
+            } else {
+                ("td", "")
+            };
+            let _ = write!(html, "<{tag}{scope}{}>{}</{tag}>", class(index), escape(cell));
+        }
+        html.push_str("</tr>\n");
+    }
+    html + "</tbody></table></div>\n"
+}

@@ -1,0 +1,110 @@
+//! Tables for a terminal.
+
+use crate::grid::{results_grid, Grid};
+use crate::model::Report;
+use crate::sweep::{points, single_numeric};
+use std::fmt::Write;
+
+/// The report for people: a title line, then a block per sweep point, or one table where a single number is swept. Every line
+/// ends with a newline.
+pub fn table(report: &Report) -> String {
+    let mut text = title(report);
+    if !report.description.is_empty() {
+        let _ = writeln!(text, "{}", printable(&report.description));
+    }
+    let groups = points(report);
+    if groups.is_empty() {
+        text.push_str("\nno results\n");
+        return text;
+    }
+    if let Some(name) = single_numeric(report) {
+        text.push('\n');
+        text.push_str(&render(&results_grid(report, &groups, Some(&name))));
+    } else {
+        for group in groups.chunks(1) {
+            let label = group[0].label();
+            text.push('\n');
+            if !label.is_empty() {
+                let _ = writeln!(text, "{}", printable(&label));
+            }
+            text.push_str(&render(&results_grid(report, group, None)));
+        }
+    }
+    text.push_str(&footnote(report));
+    text
+}
+
+/// "compile-governors: machine phenom-9750, workload kernel-build, seed 1, 1 run, energy: modelled".
+pub(crate) fn title(report: &Report) -> String {
+    let runs = if report.runs == 1 {
+        "1 run".to_string()
+    } else {
+        format!("{} runs", report.runs)
+    };
+    printable(&format!(
+        "{}: machine {}, workload {}, seed {}, {runs}, energy: {}",
+        report.title, report.machine, report.workload, report.seed, report.energy_source
+    )) + "\n"
+}
+
+/// What the columns leave unsaid.
+pub(crate) fn footnote(report: &Report) -> String {
+    let mut text =
+        "\nPower, energy and EDP (energy x time) are those of the whole system. Relative: to the first policy"
+            .to_string();
+    if points(report).len() > 1 {
+        text.push_str(" of the same point");
+    }
+    text.push_str(". Bound: what no schedule can beat.\n");
+    if report.results.iter().any(|r| r.ci95.is_some()) {
+        let _ = writeln!(
+            text,
+            "Means over {} runs ± half-width of the 95 % confidence interval.",
+            report.runs
+        );
+    }
+    text
+}
+
+/// Two lines of heading, a rule, the rows; columns two spaces apart.
+pub(crate) fn render(grid: &Grid) -> String {
+    let rows: Vec<Vec<String>> = grid
+        .rows
+        .iter()
+        .map(|r| r.iter().map(|c| printable(c)).collect())
+        .collect();
+    let names: Vec<String> = grid.columns.iter().map(|c| printable(&c.name)).collect();
+    let units: Vec<String> = grid.columns.iter().map(|c| c.unit.clone()).collect();
+    let mut lines = vec![names];
+    if units.iter().any(|u| !u.is_empty()) {
+        lines.push(units);
+    }
+    let headings = lines.len();
+    lines.extend(rows);
+    let widths: Vec<usize> = (0..grid.columns.len())
+        .map(|i| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0))
+        .collect();
+    lines.insert(headings, widths.iter().map(|w| "-".repeat(*w)).collect());
+    lines.iter().map(|cells| line(grid, &widths, cells)).collect()
+}
+
+fn line(grid: &Grid, widths: &[usize], cells: &[String]) -> String {
+    let padded: Vec<String> = cells
+        .iter()
+        .enumerate()
+        .map(|(i, cell)| {
+            let width = widths[i];
+            if grid.columns[i].numeric {
+                format!("{cell:>width$}")
+            } else {
+                format!("{cell:<width$}")
+            }
+        })
+        .collect();
+    format!("{}\n", padded.join("  ").trim_end())
+}
+
+/// Names come from files: a control character in one must not reach the terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
