@@ -1,4 +1,25 @@
 //! What the machine has to do: programs of steps, how they start, and what they synchronise on.
+//!
+//! A workload is a TOML file in the schema of [`schema`] or an rt-app JSON file ([`rtapp`]). Both are read into a [`Spec`],
+//! checked while lines and keys are still known, and built for a seed into the [`Workload`] that the engine runs.
 
+mod builtin;
+mod check;
+mod compile;
+mod count;
+mod describe;
+mod draft;
+mod expand;
+mod locks;
 pub mod model;
+mod pools;
+mod quantity;
+mod random;
+mod read;
+pub mod rtapp;
+mod schema;
+
+pub use builtin::{builtin_names, builtin_text};
+pub use describe::describe;
 pub use model::*;
+pub use read::{load, read, Spec};

@@ -1,0 +1,34 @@
+//! The workloads of data/workloads, built in, so that they are there wherever the program is installed.
+
+/// Name and text, in the order in which they are listed.
+const BUILTIN: [(&str, &str); 10] = [
+    (
+        "kernel-build",
+        include_str!("../../../data/workloads/kernel-build.toml"),
+    ),
+    (
+        "kernel-build-graph",
+        include_str!("../../../data/workloads/kernel-build-graph.toml"),
+    ),
+    ("bursts", include_str!("../../../data/workloads/bursts.toml")),
+    ("periodic", include_str!("../../../data/workloads/periodic.toml")),
+    ("matmul", include_str!("../../../data/workloads/matmul.toml")),
+    (
+        "parallel-for",
+        include_str!("../../../data/workloads/parallel-for.toml"),
+    ),
+    ("global-sum", include_str!("../../../data/workloads/global-sum.toml")),
+    ("barriers", include_str!("../../../data/workloads/barriers.toml")),
+    ("pipeline", include_str!("../../../data/workloads/pipeline.toml")),
+    ("arrivals", include_str!("../../../data/workloads/arrivals.toml")),
+];
+
+/// Names that [`super::load`] knows without a file.
+pub fn builtin_names() -> Vec<&'static str> {
+    BUILTIN.iter().map(|(name, _)| *name).collect()
+}
+
+/// TOML text of a built-in workload.
+pub fn builtin_text(name: &str) -> Option<&'static str> {
+    BUILTIN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}

@@ -1,0 +1,186 @@
+//! How many tasks of each program a workload can have, and how much work, without running it.
+
+use super::check::topological;
+use super::model::*;
+use super::quantity::mean_ns;
+
+/// Time a pass of an endless `repeat` is taken to last when its own steps say nothing (it waits for others).
+const UNKNOWN_PASS_NS: f64 = 1e6;
+
+/// How to count what has no end of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Endless {
+    /// As infinitely many: an upper bound.
+    Infinite,
+    /// As many as fit into the duration on average.
+    Within(f64),
+}
+
+impl Endless {
+    fn passes(self, each_ns: f64) -> f64 {
+        match self {
+            Self::Infinite => f64::INFINITY,
+            Self::Within(duration_ns) => (duration_ns / if each_ns > 0.0 { each_ns } else { UNKNOWN_PASS_NS }).max(1.0),
+        }
+    }
+}
+
+/// Tasks per program and runs per pool.
+#[derive(Debug)]
+pub(super) struct Counts {
+    pub tasks: Vec<f64>,
+    pub pool_runs: Vec<f64>,
+    /// How often each step of each program runs in one task.
+    pub factors: Vec<Vec<f64>>,
+}
+
+/// Counts by following starts, forks and pools. `Err`: a cycle of forks, as nodes (programs, then pools).
+pub(super) fn count(workload: &Workload, endless: Endless) -> Result<Counts, Vec<usize>> {
+    let programs = workload.programs.len();
+    let order = topological(programs + workload.pools.len(), |node| started_by(workload, node))?;
+    let factors: Vec<Vec<f64>> = workload
+        .programs
+        .iter()
+        .map(|p| step_factors(&p.steps, endless))
+        .collect();
+    let mut nodes = vec![0.0; programs + workload.pools.len()];
+    for start in &workload.starts {
+        nodes[start.program as usize] += arrivals(start, endless) * f64::from(start.count);
+    }
+    for node in order {
+        let runs = nodes[node];
+        // 0 times infinitely often is not at all
+        if runs == 0.0 {
+            continue;
+        }
+        match workload.programs.get(node) {
+            Some(program) => {
+                for (step, factor) in program.steps.iter().zip(&factors[node]) {
+                    match step {
+                        Step::Fork { program, count } => nodes[*program as usize] += runs * factor * f64::from(*count),
+                        Step::Pool(pool) => nodes[programs + *pool as usize] += runs * factor,
+                        _ => {}
+                    }
+                }
+            }
+            None => {
+                for item in &workload.pools[node - programs].items {
+                    for &program in item.stages.iter().chain(&item.helper) {
+                        nodes[program as usize] += runs;
+                    }
+                }
+            }
+        }
+    }
+    let pool_runs = nodes.split_off(programs);
+    Ok(Counts {
+        tasks: nodes,
+        pool_runs,
+        factors,
+    })
+}
+
+/// Nodes that a node starts: programs by fork, pools by entering them, programs as stages and helpers of a pool.
+fn started_by(workload: &Workload, node: usize) -> Vec<usize> {
+    let programs = workload.programs.len();
+    match workload.programs.get(node) {
+        Some(program) => {
+            let target = |step: &Step| match step {
+                Step::Fork { program, .. } => Some(*program as usize),
+                Step::Pool(pool) => Some(programs + *pool as usize),
+                _ => None,
+            };
+            program.steps.iter().filter_map(target).collect()
+        }
+        None => {
+            let items = &workload.pools[node - programs].items;
+            items
+                .iter()
+                .flat_map(|item| item.stages.iter().chain(&item.helper))
+                .map(|&p| p as usize)
+                .collect()
+        }
+    }
+}
+
+fn arrivals(start: &Start, endless: Endless) -> f64 {
+    match start.arrivals {
+        None => 1.0,
+        Some(Arrivals { limit: Some(limit), .. }) => limit as f64,
+        Some(Arrivals { every, limit: None }) => endless.passes(mean_ns(every)),
+    }
+}
+
+/// Mean time of one pass of each `Repeat`, by the index of its step; other steps have 0. Waiting for others is not counted.
+pub(super) fn pass_ns(steps: &[Step]) -> Vec<f64> {
+    let mut times = vec![0.0; steps.len()];
+    let mut open: Vec<usize> = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let own = match step {
+            Step::Run { work, .. } => mean_ns(*work),
+            Step::Sleep(time) => mean_ns(*time),
+            Step::Timer { period_ns, .. } => *period_ns as f64,
+            Step::Repeat { .. } => {
+                open.push(index);
+                0.0
+            }
+            Step::EndRepeat { start } => {
+                open.pop();
+                match steps[*start as usize] {
+                    Step::Repeat { times: Some(n), .. } => times[*start as usize] * n as f64,
+                    _ => times[*start as usize],
+                }
+            }
+            _ => 0.0,
+        };
+        if let Some(&repeat) = open.last() {
+            times[repeat] += own;
+        }
+    }
+    times
+}
+
+/// How often each step runs in one task.
+fn step_factors(steps: &[Step], endless: Endless) -> Vec<f64> {
+    let pass = pass_ns(steps);
+    let mut factors = Vec::with_capacity(steps.len());
+    let mut open = vec![1.0];
+    for (index, step) in steps.iter().enumerate() {
+        let now = open.last().copied().unwrap_or(1.0);
+        factors.push(now);
+        match step {
+            Step::Repeat { times: Some(n), .. } => open.push(now * *n as f64),
+            Step::Repeat { times: None, .. } => open.push(now * endless.passes(pass[index])),
+            Step::EndRepeat { .. } => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    factors
+}
+
+/// Work in ns that all tasks together do on average; a loop's work counts once for each time that its parties have come.
+pub(super) fn work_ns(workload: &Workload, counts: &Counts) -> f64 {
+    let mut sum = 0.0;
+    for ((program, &tasks), factors) in workload.programs.iter().zip(&counts.tasks).zip(&counts.factors) {
+        if tasks == 0.0 {
+            continue;
+        }
+        for (step, factor) in program.steps.iter().zip(factors) {
+            sum += tasks * factor * step_work_ns(workload, step);
+        }
+    }
+    sum
+}
+
+fn step_work_ns(workload: &Workload, step: &Step) -> f64 {
+    match step {
+        Step::Run { work, .. } => mean_ns(*work),
+        Step::Loop(index) => {
+            let looped = &workload.loops[*index as usize];
+            looped.iterations as f64 * looped.work_ns as f64 / f64::from(looped.parties)
+        }
+        _ => 0.0,
+    }
+}

@@ -1,0 +1,142 @@
+//! A workload in a few aligned lines, for people.
+
+use super::count::{count, work_ns, Endless};
+use super::model::*;
+use std::fmt::Write;
+
+/// Most programs listed one by one.
+const MAX_LISTED: usize = 12;
+
+/// Tasks, programs, work, pools and synchronisation, as aligned text with a line end. Counts of what repeats for ever hold for
+/// the duration and are estimates.
+pub fn describe(workload: &Workload) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        // writing to a String cannot fail
+        let _ = writeln!(text, "{name:<16} {value}");
+    };
+    line("workload", workload.name.clone());
+    if !workload.description.is_empty() {
+        line("", workload.description.trim().replace('\n', "\n                 "));
+    }
+    if let Some(ns) = workload.duration_ns {
+        line("duration", time(ns as f64));
+    }
+    let within = Endless::Within(workload.duration_ns.unwrap_or(0) as f64);
+    if let Ok(counts) = count(workload, within) {
+        line("tasks", format!("{:.0}", counts.tasks.iter().sum::<f64>()));
+        line("programs", workload.programs.len().to_string());
+        line(
+            "work",
+            format!("{} at the reference core's top speed", time(work_ns(workload, &counts))),
+        );
+        line("memory share", shares(workload));
+        for (program, tasks) in workload.programs.iter().zip(&counts.tasks).take(MAX_LISTED) {
+            line("program", describe_program(program, *tasks));
+        }
+        if workload.programs.len() > MAX_LISTED {
+            line("", format!("and {} more", workload.programs.len() - MAX_LISTED));
+        }
+    }
+    for app in workload.apps.iter().filter(|app| app.declared_parallelism.is_some()) {
+        let declared = app.declared_parallelism.unwrap_or_default();
+        line(
+            "application",
+            format!("{}: declares {declared} tasks at once", app.name),
+        );
+    }
+    for pool in &workload.pools {
+        line("pool", describe_pool(pool));
+    }
+    for barrier in &workload.barriers {
+        line(
+            "barrier",
+            format!(
+                "{}: {} parties, {}",
+                barrier.name,
+                barrier.parties,
+                waiting(barrier.waiting)
+            ),
+        );
+    }
+    for mutex in &workload.mutexes {
+        line("mutex", format!("{}: {}", mutex.name, waiting(mutex.waiting)));
+    }
+    for condition in &workload.conditions {
+        let kind = if condition.counting { "counting, " } else { "" };
+        line(
+            "condition",
+            format!("{}: {kind}{}", condition.name, waiting(condition.waiting)),
+        );
+    }
+    for looped in &workload.loops {
+        line("loop", describe_loop(looped));
+    }
+    text
+}
+
+fn describe_program(program: &Program, tasks: f64) -> String {
+    let mut text = format!("{}: {tasks:.0} tasks, {} steps", program.name, program.steps.len());
+    if program.nice != 0 {
+        let _ = write!(text, ", nice {}", program.nice);
+    }
+    if program.cgroup_weight != 100 {
+        let _ = write!(text, ", weight {}", program.cgroup_weight);
+    }
+    if let Some(cpus) = &program.cpus {
+        let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
+        let _ = write!(text, ", on CPUs {}", cpus.join(","));
+    }
+    text
+}
+
+fn describe_pool(pool: &Pool) -> String {
+    let processes: usize = pool.items.iter().map(|item| item.stages.len()).sum();
+    let edges: usize = pool.items.iter().map(|item| item.after.len()).sum();
+    let helpers = pool.items.iter().filter(|item| item.helper.is_some()).count();
+    format!(
+        "{}: {} slots, {} items of {processes} processes, {edges} dependencies, {helpers} helpers",
+        pool.name,
+        pool.slots,
+        pool.items.len()
+    )
+}
+
+fn describe_loop(looped: &ParallelLoop) -> String {
+    let schedule = match looped.schedule {
+        Schedule::Static => "static".to_string(),
+        Schedule::Dynamic { chunk } => format!("dynamic in chunks of {chunk}"),
+        Schedule::Guided { chunk } => format!("guided down to chunks of {chunk}"),
+    };
+    let each = time(looped.work_ns as f64);
+    format!(
+        "{}: {} iterations of {each} over {} tasks, {schedule}",
+        looped.name, looped.iterations, looped.parties
+    )
+}
+
+fn waiting(waiting: Waiting) -> String {
+    match waiting {
+        Waiting::Block => "waits blocking".to_string(),
+        Waiting::Spin => "waits spinning".to_string(),
+        Waiting::SpinThenBlock { limit_ns } => format!("spins {}, then blocks", time(limit_ns as f64)),
+    }
+}
+
+fn shares(workload: &Workload) -> String {
+    let mut shares = workload.memory_shares.clone();
+    shares.sort_by(f64::total_cmp);
+    match shares.as_slice() {
+        [] => "0".to_string(),
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first} to {last}"),
+    }
+}
+
+fn time(ns: f64) -> String {
+    match ns {
+        ns if ns >= 1e9 => format!("{:.3} s", ns / 1e9),
+        ns if ns >= 1e6 => format!("{:.3} ms", ns / 1e6),
+        ns => format!("{:.3} us", ns / 1e3),
+    }
+}

@@ -1,0 +1,134 @@
+//! A workload on its way from a file to the engine: resolved to indices, with the place of everything that may be wrong.
+
+use super::model::*;
+use super::pools::Plan;
+use lop_machine::{input, InputError};
+use std::collections::HashMap;
+
+/// Most tasks that a workload may start, and most items of a pool.
+pub(super) const MAX_TASKS: u64 = 1_000_000;
+
+/// Deepest nesting of `repeat`.
+pub(super) const MAX_NESTING: usize = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Toml,
+    Json,
+}
+
+/// The text that is being read, to say where something in it is wrong.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub file: &'a str,
+    pub text: &'a str,
+    pub form: Form,
+}
+
+impl Source<'_> {
+    /// An error about what stands at byte `offset`; `key` is used where the text does not tell its own.
+    pub fn error(&self, offset: usize, key: &str, message: impl Into<String>) -> InputError {
+        match self.form {
+            Form::Toml => {
+                let error = input::error_at(self.file, self.text, offset..offset, message);
+                match error.key {
+                    Some(_) => error,
+                    None => error.key(key),
+                }
+            }
+            Form::Json => {
+                let line = InputError::line_of(self.text, offset);
+                InputError::new(self.file, message).at_line(line).key(key)
+            }
+        }
+    }
+
+    /// An error about the file as a whole.
+    pub fn error_in_file(&self, message: impl Into<String>) -> InputError {
+        InputError::new(self.file, message)
+    }
+}
+
+/// Byte offset in the text and dotted key of something.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    pub offset: usize,
+    pub key: String,
+}
+
+/// What a reader hands to the checks. `workload.pools` holds the items of explicit pools only.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub workload: Workload,
+    pub plans: Vec<Plan>,
+    pub notes: Vec<String>,
+    pub program_places: Vec<Place>,
+    /// Byte offsets of the steps of each program, as long as its steps.
+    pub step_offsets: Vec<Vec<usize>>,
+    /// Keys of steps, where the text alone does not give them (JSON); else empty.
+    pub step_keys: Vec<Vec<String>>,
+    pub barrier_places: Vec<Place>,
+    pub loop_places: Vec<Place>,
+    pub pool_places: Vec<Place>,
+}
+
+impl Draft {
+    pub fn new(name: &str, description: &str) -> Self {
+        Self {
+            workload: Workload {
+                name: name.to_string(),
+                description: description.to_string(),
+                duration_ns: None,
+                memory_shares: Vec::new(),
+                apps: Vec::new(),
+                programs: Vec::new(),
+                starts: Vec::new(),
+                pools: Vec::new(),
+                barriers: Vec::new(),
+                mutexes: Vec::new(),
+                conditions: Vec::new(),
+                loops: Vec::new(),
+            },
+            plans: Vec::new(),
+            notes: Vec::new(),
+            program_places: Vec::new(),
+            step_offsets: Vec::new(),
+            step_keys: Vec::new(),
+            barrier_places: Vec::new(),
+            loop_places: Vec::new(),
+            pool_places: Vec::new(),
+        }
+    }
+
+    /// An error about one step of a program.
+    pub fn step_error(&self, source: &Source, program: usize, step: usize, message: impl Into<String>) -> InputError {
+        let place = &self.program_places[program];
+        let offset = self.step_offsets[program].get(step).copied().unwrap_or(place.offset);
+        let key = self
+            .step_keys
+            .get(program)
+            .and_then(|keys| keys.get(step))
+            .unwrap_or(&place.key);
+        source.error(offset, key, message)
+    }
+}
+
+/// Distinct memory shares, by index.
+#[derive(Debug, Default)]
+pub(super) struct Classes {
+    index: HashMap<u64, u16>,
+    pub shares: Vec<f64>,
+}
+
+impl Classes {
+    /// Index of `share`; `None` when there are more than an index can name.
+    pub fn intern(&mut self, share: f64) -> Option<u16> {
+        if let Some(&class) = self.index.get(&share.to_bits()) {
+            return Some(class);
+        }
+        let class = u16::try_from(self.shares.len()).ok()?;
+        self.index.insert(share.to_bits(), class);
+        self.shares.push(share);
+        Some(class)
+    }
+}

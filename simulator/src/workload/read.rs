@@ -1,0 +1,105 @@
+//! From a name, a file or a text to a [`Spec`], and from that to the workload of a seed.
+
+use super::draft::{Draft, Form, Source};
+use super::expand::expand;
+use super::model::Workload;
+use super::pools::Plan;
+use super::{builtin, check, compile, rtapp, schema};
+use lop_machine::input::{self, Override};
+use lop_machine::InputError;
+use std::path::Path;
+
+/// A workload that was read and checked; only the draws of its pools wait for a seed.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub name: String,
+    pub description: String,
+    /// What was read but is simulated only roughly, or looks odd; to be shown once. Empty when there is nothing to say.
+    pub notes: Vec<String>,
+    workload: Workload,
+    plans: Vec<Plan>,
+}
+
+impl Spec {
+    /// The workload of a seed. The same seed gives the same workload on any machine. Seeds matter to drawn pools only; amounts
+    /// in steps are drawn by the engine.
+    pub fn build(&self, seed: u64) -> Workload {
+        let mut workload = self.workload.clone();
+        for (index, plan) in self.plans.iter().enumerate() {
+            expand(&mut workload, index, plan, seed);
+        }
+        workload
+    }
+
+    /// Checks a draft as a whole.
+    pub(super) fn from_draft(mut draft: Draft, source: &Source) -> Result<Self, InputError> {
+        check::check(&mut draft, source)?;
+        Ok(Self {
+            name: draft.workload.name.clone(),
+            description: draft.workload.description.clone(),
+            notes: draft.notes,
+            workload: draft.workload,
+            plans: draft.plans,
+        })
+    }
+}
+
+/// Reads a workload in the TOML schema. `file` is used in errors, and its stem as the name where the text gives none.
+///
+/// # Errors
+/// Whatever is wrong with the text, with line, key and what was expected.
+pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
+    let raw: schema::File = input::parse(file, text)?;
+    let source = Source {
+        file,
+        text,
+        form: Form::Toml,
+    };
+    let draft = compile::compile(&raw, source, stem(file))?;
+    Spec::from_draft(draft, &source)
+}
+
+/// A built-in workload by name, or a file by path: `.toml` in the schema of this module, `.json` in rt-app's.
+///
+/// # Errors
+/// An unknown name, an unreadable file, whatever is wrong in it, or overrides of an rt-app file.
+pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Spec, InputError> {
+    let path = Path::new(name_or_path);
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    match (builtin::builtin_text(name_or_path), extension) {
+        (Some(text), _) => {
+            let file = format!("{name_or_path}.toml");
+            read(&file, &input::apply_overrides(&file, text, overrides)?)
+        }
+        (None, "toml") => {
+            let text = input::read_text(path)?;
+            read(name_or_path, &input::apply_overrides(name_or_path, &text, overrides)?)
+        }
+        (None, "json") => {
+            let text = input::read_text(path)?;
+            match overrides.first() {
+                None => rtapp::read(name_or_path, &text),
+                Some(change) => Err(InputError::new(
+                    name_or_path,
+                    "keys of an rt-app file cannot be set; edit the file",
+                )
+                .key(&change.key)),
+            }
+        }
+        _ => Err(InputError::new(
+            name_or_path,
+            format!(
+                "no such workload; expected a path to a .toml or .json (rt-app) file, or one of {}",
+                builtin::builtin_names().join(", ")
+            ),
+        )),
+    }
+}
+
+/// Name of a file without directory and extension.
+pub(super) fn stem(file: &str) -> &str {
+    Path::new(file)
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or(file)
+}
