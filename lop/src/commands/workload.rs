@@ -97,7 +97,7 @@ fn show(name: &str, seed: u64, settings: &[String]) -> Result<(), Failure> {
         .map(|s| Setting::from_argument(s))
         .collect::<Result<Vec<_>, _>>()?;
     let spec = experiment::open_workload(&Reference::given(name, "workload"), &settings)?;
-    spec.notes().iter().for_each(|note| terminal::note(note));
+    spec.notes.iter().for_each(|note| terminal::note(note));
     terminal::print(&workload::describe(&spec.build(seed)))
 }
 

@@ -160,7 +160,7 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
     Ok(Study {
         machines: distinct(points.iter().map(|p| &p.machine_name)),
         workloads: distinct(points.iter().map(|p| &p.workload_name)),
-        notes: distinct(points.iter().flat_map(|p| p.workload.notes())),
+        notes: distinct(points.iter().flat_map(|p| p.workload.notes.iter())),
         results: results(experiment, &points, &flat),
     })
 }
