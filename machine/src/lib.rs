@@ -1,8 +1,23 @@
 //! What a machine is: the model of its cores, domains, operating points and power, read from TOML.
 
+mod builtin;
+mod check;
+mod draw;
 pub mod error;
+mod fit;
 pub mod input;
+mod kind;
 pub mod model;
+mod power;
+mod read;
+mod schema;
+mod solve;
+mod topology;
 
+pub use builtin::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text};
+pub use draw::draw;
 pub use error::InputError;
+pub use fit::{fit, Fit, FittedParameter, FittedRow, FittedValue};
 pub use model::*;
+pub use power::{steady_power_w, Activity, CoreState};
+pub use read::{load, read};

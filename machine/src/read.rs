@@ -1,0 +1,273 @@
+//! From a machine file to a [`Machine`]: checks every value before anything is built from it.
+
+use crate::builtin::{builtin_names, builtin_text};
+use crate::check::Source;
+use crate::input::{self, Override};
+use crate::schema::{CostFile, CpufreqFile, DramFile, MachineFile, ParkFile, Scope, Text, ThermalFile};
+use crate::topology::{CoreCount, Layout, MemoryScope};
+use crate::{kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Park, Thermal, MAX_CPUS};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Most power that a single figure may name. Far above any machine, and far from overflow in µW.
+pub(crate) const MAX_W: f64 = 1e6;
+/// Longest time that a single figure may name, in µs.
+pub(crate) const MAX_US: f64 = 1e9;
+/// Most lines of `sources` and of `notes`.
+const MAX_NOTES: usize = 64;
+const MAX_CPUS_I64: i64 = MAX_CPUS as i64;
+
+/// Machine of a built-in name or of a TOML file (a path has a slash or ends in `.toml`), with overrides applied.
+///
+/// # Errors
+/// The name is unknown, the file cannot be read, or its content is rejected (see [`read`]); a value that an override
+/// set is reported as `--set`.
+pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Machine, InputError> {
+    let (file, text) = text_of(name_or_path)?;
+    let text = input::apply_overrides(&file, &text, overrides)?;
+    read(&file, &text).map_err(|error| blame_override(error, overrides))
+}
+
+fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
+    if name_or_path.ends_with(".toml") || name_or_path.contains('/') {
+        return Ok((name_or_path.to_string(), input::read_text(Path::new(name_or_path))?));
+    }
+    match builtin_text(name_or_path) {
+        Some(text) => Ok((format!("{name_or_path} (built in)"), text.to_string())),
+        None => {
+            let known = builtin_names().join(", ");
+            let message = format!("unknown machine; known: {known}; or give the path of a .toml file");
+            Err(InputError::new(format!("'{name_or_path}'"), message))
+        }
+    }
+}
+
+/// A rejected value that came from the command line is nowhere in the file.
+fn blame_override(mut error: InputError, overrides: &[Override]) -> InputError {
+    if overrides.iter().any(|o| error.key.as_deref() == Some(o.key.as_str())) {
+        error.file = "--set".into();
+        error.line = None;
+    }
+    error
+}
+
+/// Machine that `text` describes. `file` is only named in errors.
+///
+/// # Errors
+/// Whatever is missing, unknown, of the wrong type or out of range, with line, key and what was expected.
+pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
+    let parsed: MachineFile = input::parse(file, text)?;
+    let source = Source { file, text };
+    let layout = layout(source, &parsed)?;
+    let kinds = kind::kinds(source, &parsed.kind)?;
+    let base_uw = watts(source.number(&parsed.base_w, "base_w", 0.0..=MAX_W, "W")?);
+    Ok(Machine {
+        name: source.line(&parsed.name, "name", 64)?.to_string(),
+        description: source.line(&parsed.description, "description", 200)?.to_string(),
+        base_uw,
+        dram: dram(source, parsed.dram.as_ref())?,
+        cpufreq: cpufreq(source, &parsed.cpufreq)?,
+        cost: cost(source, &parsed.cost)?,
+        park: parsed.park.as_ref().map(|p| park(source, p)).transpose()?,
+        thermal: parsed.thermal.as_ref().map(|t| thermal(source, t)).transpose()?,
+        notes: notes(source, &parsed.sources, &parsed.notes)?,
+        ..numbered(&layout, kinds)
+    })
+}
+
+/// A machine with CPUs and counts set, everything else empty.
+fn numbered(layout: &Layout, kinds: Vec<Kind>) -> Machine {
+    let cpus = layout.cpus();
+    let nr = |domain: fn(&Cpu) -> u16| cpus.iter().map(domain).collect::<BTreeSet<_>>().len();
+    Machine {
+        name: String::new(),
+        description: String::new(),
+        kinds,
+        nr_cores: nr(|c| c.core),
+        nr_clock_domains: nr(|c| c.clock_domain),
+        nr_voltage_domains: nr(|c| c.voltage_domain),
+        nr_memory_domains: nr(|c| c.memory_domain),
+        nr_sockets: nr(|c| c.socket),
+        nr_nodes: nr(|c| c.node),
+        cpus,
+        base_uw: 0,
+        dram: Dram {
+            idle_uw: 0,
+            stall_uw: 0,
+        },
+        cpufreq: Cpufreq {
+            transition_ns: 0,
+            ondemand_period_ns: 0,
+            schedutil_rate_limit_ns: 0,
+        },
+        cost: Cost {
+            context_switch_ns: 0,
+            migration_ns: 0,
+            memory_domain_ns: 0,
+        },
+        park: None,
+        thermal: None,
+        notes: Vec::new(),
+    }
+}
+
+fn layout(source: Source, file: &MachineFile) -> Result<Layout, InputError> {
+    let sockets = source.count(&file.sockets, "sockets", 1..=MAX_CPUS_I64)?;
+    let kinds = core_counts(source, file)?;
+    // Each factor is at most 512 and there are at most 16 kinds: no overflow.
+    let cpus = sockets * kinds.iter().map(|k| k.cores * k.smt).sum::<usize>();
+    if cpus > MAX_CPUS {
+        let message = format!("{cpus} CPUs in all, expected 1 to {MAX_CPUS}: fewer sockets, cores or threads");
+        return Err(source.error(file.sockets.span(), "sockets", message));
+    }
+    let cores: usize = kinds.iter().map(|k| k.cores).sum();
+    let nodes_per_socket = match &file.nodes_per_socket {
+        Some(n) => divisor(source, n, "nodes_per_socket", cores)?,
+        None => 1,
+    };
+    Ok(Layout {
+        sockets,
+        nodes_per_socket,
+        memory: memory_scope(source, file, cores, cores / nodes_per_socket)?,
+        kinds,
+        clock: file.clock_domain,
+        voltage: file.voltage_domain,
+    })
+}
+
+fn core_counts(source: Source, file: &MachineFile) -> Result<Vec<CoreCount>, InputError> {
+    if file.kind.is_empty() || file.kind.len() > kind::MAX_KINDS {
+        let found = file.kind.len();
+        let message = format!(
+            "{found} kinds of cores, expected 1 to {} tables [[kind]]",
+            kind::MAX_KINDS
+        );
+        let place = file.kind.last().map_or(0..0, |k| k.name.span());
+        return Err(source.error(place, "kind", message));
+    }
+    let counts = file.kind.iter().enumerate().map(|(i, kind)| {
+        let cores = source.count(&kind.cores, &format!("kind.{i}.cores"), 1..=MAX_CPUS_I64)?;
+        let smt = match &kind.smt {
+            Some(smt) => source.count(smt, &format!("kind.{i}.smt"), 1..=8)?,
+            None => 1,
+        };
+        Ok(CoreCount { cores, smt })
+    });
+    counts.collect()
+}
+
+fn divisor(source: Source, value: &toml::Spanned<i64>, key: &str, of: usize) -> Result<usize, InputError> {
+    let n = source.count(value, key, 1..=MAX_CPUS_I64)?;
+    if !of.is_multiple_of(n) {
+        let message = format!("{n} does not divide the {of} cores of a socket, expected a divisor of {of}");
+        return Err(source.error(value.span(), key, message));
+    }
+    Ok(n)
+}
+
+fn memory_scope(
+    source: Source,
+    file: &MachineFile,
+    cores_per_socket: usize,
+    cores_per_node: usize,
+) -> Result<MemoryScope, InputError> {
+    let key = "cores_per_memory_domain";
+    match (&file.memory_domain, &file.cores_per_memory_domain) {
+        (Some(scope), None) => Ok(MemoryScope::Shared(*scope.get_ref())),
+        (None, None) => Ok(MemoryScope::Shared(Scope::Socket)),
+        (Some(_), Some(n)) => Err(source.error(n.span(), key, "expected either this or memory_domain, found both")),
+        (None, Some(value)) => {
+            let n = divisor(source, value, key, cores_per_socket)?;
+            if !n.is_multiple_of(cores_per_node) && !cores_per_node.is_multiple_of(n) {
+                let message =
+                    format!("{n} cores straddle the nodes of {cores_per_node} cores, expected one inside the other");
+                return Err(source.error(value.span(), key, message));
+            }
+            Ok(MemoryScope::Cores(n))
+        }
+    }
+}
+
+fn dram(source: Source, file: Option<&DramFile>) -> Result<Dram, InputError> {
+    let Some(file) = file else {
+        return Ok(Dram {
+            idle_uw: 0,
+            stall_uw: 0,
+        });
+    };
+    Ok(Dram {
+        idle_uw: watts(source.number(&file.idle_w, "dram.idle_w", 0.0..=MAX_W, "W")?),
+        stall_uw: watts(source.number(&file.stall_w_per_core, "dram.stall_w_per_core", 0.0..=MAX_W, "W")?),
+    })
+}
+
+fn cpufreq(source: Source, file: &CpufreqFile) -> Result<Cpufreq, InputError> {
+    let period_ms = source.positive(
+        &file.ondemand_period_ms,
+        "cpufreq.ondemand_period_ms",
+        MAX_US / 1e3,
+        "ms",
+    )?;
+    let rate = &file.schedutil_rate_limit_us;
+    Ok(Cpufreq {
+        transition_ns: time(source.number(&file.transition_us, "cpufreq.transition_us", 0.0..=MAX_US, "µs")?),
+        ondemand_period_ns: time(period_ms * 1e3).max(1),
+        schedutil_rate_limit_ns: time(source.number(rate, "cpufreq.schedutil_rate_limit_us", 0.0..=MAX_US, "µs")?),
+    })
+}
+
+fn cost(source: Source, file: &CostFile) -> Result<Cost, InputError> {
+    let of = |value, key| Ok(time(source.number(value, key, 0.0..=MAX_US, "µs")?));
+    Ok(Cost {
+        context_switch_ns: of(&file.context_switch_us, "cost.context_switch_us")?,
+        migration_ns: of(&file.migration_us, "cost.migration_us")?,
+        memory_domain_ns: of(&file.memory_domain_us, "cost.memory_domain_us")?,
+    })
+}
+
+fn park(source: Source, file: &ParkFile) -> Result<Park, InputError> {
+    Ok(Park {
+        exit_ns: time(source.number(&file.exit_us, "park.exit_us", 0.0..=MAX_US, "µs")?),
+        power_uw: watts(source.number(&file.w, "park.w", 0.0..=MAX_W, "W")?),
+    })
+}
+
+fn thermal(source: Source, file: &ThermalFile) -> Result<Thermal, InputError> {
+    let ambient_c = source.number(&file.ambient_c, "thermal.ambient_c", -100.0..=200.0, "°C")?;
+    let limit_c = source.number(&file.limit_c, "thermal.limit_c", -100.0..=1000.0, "°C")?;
+    if limit_c <= ambient_c {
+        let message = format!("{limit_c}, expected more than ambient_c, which is {ambient_c} °C");
+        return Err(source.error(file.limit_c.span(), "thermal.limit_c", message));
+    }
+    Ok(Thermal {
+        ambient_c,
+        limit_c,
+        c_per_w: source.positive(&file.c_per_w, "thermal.c_per_w", 1e6, "°C/W")?,
+        time_constant_s: source.positive(&file.time_constant_s, "thermal.time_constant_s", 1e6, "s")?,
+    })
+}
+
+/// Sources first, marked as such, then notes.
+fn notes(source: Source, sources: &[Text], notes: &[Text]) -> Result<Vec<String>, InputError> {
+    let mut all = Vec::new();
+    for (name, prefix, list) in [("sources", "Source: ", sources), ("notes", "", notes)] {
+        if let Some(over) = list.get(MAX_NOTES) {
+            let message = format!("{} lines, expected at most {MAX_NOTES}", list.len());
+            return Err(source.error(over.span(), name, message));
+        }
+        for (i, text) in list.iter().enumerate() {
+            all.push(format!("{prefix}{}", source.line(text, &format!("{name}.{i}"), 2000)?));
+        }
+    }
+    Ok(all)
+}
+
+/// W to µW.
+pub(crate) fn watts(w: f64) -> u64 {
+    (w * 1e6).round() as u64
+}
+
+/// µs to ns.
+pub(crate) fn time(us: f64) -> u64 {
+    (us * 1e3).round() as u64
+}

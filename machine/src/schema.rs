@@ -1,0 +1,124 @@
+//! A machine file as it stands in TOML: every key with its unit in its name, every value with its place in the text.
+//!
+//! Whole numbers are read as `i64` and decimals as `f64`, so that a number out of range meets the range check (which
+//! says what was expected) and not the parser.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+pub type Number = Spanned<f64>;
+pub type Count = Spanned<i64>;
+pub type Text = Spanned<String>;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineFile {
+    pub name: Text,
+    pub description: Text,
+    /// Where figures come from: author, title, year.
+    #[serde(default)]
+    pub sources: Vec<Text>,
+    /// What was fitted, to what, with which residual; what is assumed.
+    #[serde(default)]
+    pub notes: Vec<Text>,
+    pub sockets: Count,
+    pub nodes_per_socket: Option<Count>,
+    pub clock_domain: Scope,
+    pub voltage_domain: Scope,
+    pub memory_domain: Option<Spanned<Scope>>,
+    /// Instead of `memory_domain`: neighbouring cores of a socket, this many to a domain.
+    pub cores_per_memory_domain: Option<Count>,
+    pub base_w: Number,
+    pub dram: Option<DramFile>,
+    pub cpufreq: CpufreqFile,
+    pub cost: CostFile,
+    pub park: Option<ParkFile>,
+    pub thermal: Option<ThermalFile>,
+    #[serde(default)]
+    pub kind: Vec<KindFile>,
+}
+
+/// Which cores share a clock, a voltage or a last-level cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// Each core by itself.
+    Core,
+    /// The cores of one kind in one socket.
+    Kind,
+    Socket,
+    Machine,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DramFile {
+    pub idle_w: Number,
+    pub stall_w_per_core: Number,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpufreqFile {
+    pub transition_us: Number,
+    pub ondemand_period_ms: Number,
+    pub schedutil_rate_limit_us: Number,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CostFile {
+    pub context_switch_us: Number,
+    pub migration_us: Number,
+    pub memory_domain_us: Number,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParkFile {
+    pub exit_us: Number,
+    pub w: Number,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThermalFile {
+    pub ambient_c: Number,
+    pub c_per_w: Number,
+    pub time_constant_s: Number,
+    pub limit_c: Number,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KindFile {
+    pub name: Text,
+    /// In each socket.
+    pub cores: Count,
+    /// Threads of a core; 1 when absent.
+    pub smt: Option<Count>,
+    pub speed: Number,
+    pub smt_speedup: Option<Number>,
+    pub smt_power: Option<Number>,
+    pub opp: Spanned<Vec<OppFile>>,
+    pub idle: Spanned<Vec<IdleFile>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OppFile {
+    pub mhz: Number,
+    pub mv: Count,
+    pub idle_w: Number,
+    pub busy_w: Number,
+    pub domain_w: Option<Number>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdleFile {
+    pub name: Text,
+    pub exit_us: Number,
+    pub residency_us: Number,
+    pub w: Option<Number>,
+}

@@ -1,0 +1,153 @@
+//! Numbers CPUs and domains: which core each CPU belongs to, and what that core shares with others.
+
+use crate::schema::Scope;
+use crate::Cpu;
+
+/// What the numbering needs; every count at least 1, and together at most [`crate::MAX_CPUS`] CPUs (checked before).
+pub struct Layout {
+    pub sockets: usize,
+    pub nodes_per_socket: usize,
+    /// Cores in each socket and threads of a core, kind by kind.
+    pub kinds: Vec<CoreCount>,
+    pub clock: Scope,
+    pub voltage: Scope,
+    pub memory: MemoryScope,
+}
+
+#[derive(Clone, Copy)]
+pub struct CoreCount {
+    pub cores: usize,
+    pub smt: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryScope {
+    Shared(Scope),
+    /// This many neighbouring cores of a socket.
+    Cores(usize),
+}
+
+/// A physical core and where it stands.
+#[derive(Clone, Copy)]
+struct Place {
+    socket: usize,
+    kind: usize,
+    /// Among all cores, among those of its socket.
+    core: usize,
+    in_socket: usize,
+}
+
+impl Layout {
+    pub fn cores_per_socket(&self) -> usize {
+        self.kinds.iter().map(|k| k.cores).sum()
+    }
+
+    /// CPUs in Linux's order: the first threads of all cores (socket by socket, kinds in order), then the second
+    /// threads, and so on.
+    pub fn cpus(&self) -> Vec<Cpu> {
+        let places = self.places();
+        let most_threads = self.kinds.iter().map(|k| k.smt).max().unwrap_or(0);
+        let mut cpus = Vec::new();
+        for thread in 0..most_threads {
+            let with_thread = places.iter().filter(|p| self.kinds[p.kind].smt > thread);
+            cpus.extend(with_thread.map(|p| self.cpu(p)));
+        }
+        cpus
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for socket in 0..self.sockets {
+            let mut in_socket = 0;
+            for (kind, count) in self.kinds.iter().enumerate() {
+                for _ in 0..count.cores {
+                    let core = places.len();
+                    places.push(Place {
+                        socket,
+                        kind,
+                        core,
+                        in_socket,
+                    });
+                    in_socket += 1;
+                }
+            }
+        }
+        places
+    }
+
+    fn cpu(&self, place: &Place) -> Cpu {
+        let cores_per_node = self.cores_per_socket() / self.nodes_per_socket;
+        let memory_domain = match self.memory {
+            MemoryScope::Shared(scope) => self.domain(scope, place),
+            MemoryScope::Cores(n) => place.socket * (self.cores_per_socket() / n) + place.in_socket / n,
+        };
+        Cpu {
+            kind: place.kind as u16,
+            core: place.core as u16,
+            clock_domain: self.domain(self.clock, place) as u16,
+            voltage_domain: self.domain(self.voltage, place) as u16,
+            memory_domain: memory_domain as u16,
+            socket: place.socket as u16,
+            node: (place.socket * self.nodes_per_socket + place.in_socket / cores_per_node) as u16,
+        }
+    }
+
+    fn domain(&self, scope: Scope, place: &Place) -> usize {
+        match scope {
+            Scope::Core => place.core,
+            Scope::Kind => place.socket * self.kinds.len() + place.kind,
+            Scope::Socket => place.socket,
+            Scope::Machine => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout() -> Layout {
+        Layout {
+            sockets: 2,
+            nodes_per_socket: 2,
+            kinds: vec![CoreCount { cores: 2, smt: 2 }, CoreCount { cores: 4, smt: 1 }],
+            clock: Scope::Kind,
+            voltage: Scope::Socket,
+            memory: MemoryScope::Cores(3),
+        }
+    }
+
+    #[test]
+    fn second_threads_follow_all_first_threads() {
+        let cpus = layout().cpus();
+        let cores: Vec<u16> = cpus.iter().map(|c| c.core).collect();
+        assert_eq!(cores, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 6, 7]);
+        let kinds: Vec<u16> = cpus.iter().map(|c| c.kind).collect();
+        assert_eq!(kinds, [0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn domains_by_kind_socket_and_neighbours() {
+        let cpus = &layout().cpus()[..12];
+        let by = |domain: fn(&Cpu) -> u16| cpus.iter().map(domain).collect::<Vec<_>>();
+        assert_eq!(by(|c| c.clock_domain), [0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3]);
+        assert_eq!(by(|c| c.voltage_domain), [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(by(|c| c.memory_domain), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
+        assert_eq!(by(|c| c.node), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
+    }
+
+    #[test]
+    fn one_domain_for_the_machine_and_one_for_each_core() {
+        let layout = Layout {
+            clock: Scope::Core,
+            voltage: Scope::Machine,
+            memory: MemoryScope::Shared(Scope::Socket),
+            ..layout()
+        };
+        for (number, cpu) in layout.cpus()[..12].iter().enumerate() {
+            assert_eq!(usize::from(cpu.clock_domain), number);
+            assert_eq!(cpu.voltage_domain, 0);
+            assert_eq!(cpu.memory_domain, cpu.socket);
+        }
+    }
+}

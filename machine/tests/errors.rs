@@ -1,0 +1,413 @@
+//! What is wrong with a machine file is said with line and key, and what was expected instead.
+
+use lop_machine::input::Override;
+use lop_machine::{builtin_text, load, read};
+
+/// Two kinds; line numbers count from the `name` line.
+const GOOD: &str = r#"name = "test"
+description = "two kinds"
+sockets = 2
+clock_domain = "kind"
+voltage_domain = "socket"
+cores_per_memory_domain = 3
+base_w = 10
+[cpufreq]
+transition_us = 100
+ondemand_period_ms = 200
+schedutil_rate_limit_us = 2000
+[cost]
+context_switch_us = 1
+migration_us = 1
+memory_domain_us = 1
+[thermal]
+ambient_c = 20
+c_per_w = 2
+time_constant_s = 5
+limit_c = 80
+[[kind]]
+name = "fast"
+cores = 2
+smt = 2
+smt_speedup = 1.3
+smt_power = 0.2
+speed = 2.0
+opp = [
+  { mhz = 1000, mv = 900, idle_w = 1, busy_w = 2 },
+  { mhz = 2000, mv = 1000, idle_w = 2, busy_w = 5, domain_w = 1 },
+]
+idle = [
+  { name = "C1", exit_us = 1, residency_us = 0 },
+  { name = "C6", exit_us = 100, residency_us = 300, w = 0.1 },
+]
+[[kind]]
+name = "slow"
+cores = 4
+speed = 1.0
+opp = [{ mhz = 1000, mv = 900, idle_w = 0.5, busy_w = 1 }]
+idle = [{ name = "C1", exit_us = 1, residency_us = 0 }]
+"#;
+
+#[test]
+fn the_good_file_is_read_as_it_stands() {
+    let machine = read("test.toml", GOOD).unwrap();
+    assert_eq!(
+        (machine.nr_cores, machine.cpus.len(), machine.nr_memory_domains),
+        (12, 16, 4)
+    );
+    let fast = &machine.kinds[0];
+    assert_eq!((fast.speed, fast.smt_speedup, fast.smt_power), (2.0, 1.3, 0.2));
+    assert_eq!(
+        (fast.opps[1].khz, fast.opps[1].mv, fast.opps[1].domain_uw),
+        (2_000_000, 1000, 1_000_000)
+    );
+    assert_eq!(
+        (fast.idle_states[1].exit_ns, fast.idle_states[1].power_uw),
+        (100_000, Some(100_000))
+    );
+    assert_eq!(machine.cpufreq.ondemand_period_ns, 200_000_000);
+}
+
+/// (what stands there, what is put instead, line, key, part of the message)
+type Case = (&'static str, &'static str, usize, &'static str, &'static str);
+
+const BAD_VALUES: &[Case] = &[
+    (
+        "sockets = 2",
+        "sockets = 0",
+        3,
+        "sockets",
+        "0, expected a whole number from 1 to 512",
+    ),
+    (
+        "sockets = 2",
+        "sockets = -1",
+        3,
+        "sockets",
+        "-1, expected a whole number from 1 to 512",
+    ),
+    (
+        "sockets = 2",
+        "sockets = 65",
+        3,
+        "sockets",
+        "520 CPUs in all, expected 1 to 512",
+    ),
+    (
+        "sockets = 2",
+        "sockets = 9223372036854775807",
+        3,
+        "sockets",
+        "expected a whole number from 1 to 512",
+    ),
+    ("sockets = 2", "sockets = 99999999999999999999", 3, "sockets", ""),
+    ("sockets = 2", "sockets = \"two\"", 3, "sockets", "expected i64"),
+    (
+        "sockets = 2",
+        "sockets = 2\nnodes_per_socket = 4",
+        4,
+        "nodes_per_socket",
+        "4 does not divide the 6 cores",
+    ),
+    (
+        "sockets = 2",
+        "sockets = 2\nnodes_per_socket = 3",
+        7,
+        "cores_per_memory_domain",
+        "straddle the nodes",
+    ),
+    ("\"kind\"\n", "\"die\"\n", 4, "clock_domain", "unknown variant `die`"),
+    (
+        "domain = 3",
+        "domain = 4",
+        6,
+        "cores_per_memory_domain",
+        "4 does not divide the 6 cores",
+    ),
+    (
+        "base_w = 10",
+        "memory_domain = \"core\"\nbase_w = 10",
+        6,
+        "cores_per_memory_domain",
+        "found both",
+    ),
+    (
+        "base_w = 10",
+        "base_w = -0.5",
+        7,
+        "base_w",
+        "-0.5, expected 0 to 1000000 W",
+    ),
+    (
+        "base_w = 10",
+        "base_w = nan",
+        7,
+        "base_w",
+        "NaN, expected 0 to 1000000 W",
+    ),
+    (
+        "base_w = 10",
+        "base_w = inf",
+        7,
+        "base_w",
+        "inf, expected 0 to 1000000 W",
+    ),
+    (
+        "base_w = 10",
+        "base_w = 1e300",
+        7,
+        "base_w",
+        "1e300, expected 0 to 1000000 W",
+    ),
+    ("base_w = 10", "bas_w = 10", 7, "bas_w", "unknown field `bas_w`"),
+    (
+        "transition_us = 100",
+        "transition_us = -1",
+        9,
+        "cpufreq.transition_us",
+        "-1, expected 0",
+    ),
+    (
+        "period_ms = 200",
+        "period_ms = 0",
+        10,
+        "cpufreq.ondemand_period_ms",
+        "0, expected a number above 0",
+    ),
+    (
+        "migration_us = 1",
+        "migration_us = nan",
+        14,
+        "cost.migration_us",
+        "NaN, expected 0",
+    ),
+    (
+        "c_per_w = 2",
+        "c_per_w = 0",
+        18,
+        "thermal.c_per_w",
+        "0, expected a number above 0",
+    ),
+    (
+        "constant_s = 5",
+        "constant_s = -5",
+        19,
+        "thermal.time_constant_s",
+        "-5, expected a number above 0",
+    ),
+    (
+        "limit_c = 80",
+        "limit_c = 20",
+        20,
+        "thermal.limit_c",
+        "expected more than ambient_c, which is 20",
+    ),
+    ("\"fast\"", "\"\"", 22, "kind.0.name", "0 characters, expected 1 to 24"),
+    ("\"fast\"", "\"fa\\u001bst\"", 22, "kind.0.name", "control character"),
+    (
+        "cores = 2",
+        "cores = 0",
+        23,
+        "kind.0.cores",
+        "0, expected a whole number from 1 to 512",
+    ),
+    (
+        "smt = 2",
+        "smt = 9",
+        24,
+        "kind.0.smt",
+        "9, expected a whole number from 1 to 8",
+    ),
+    (
+        "speedup = 1.3",
+        "speedup = 2.5",
+        25,
+        "kind.0.smt_speedup",
+        "2.5, expected 0.1 to 2",
+    ),
+    (
+        "smt_power = 0.2",
+        "smt_power = 1.5",
+        26,
+        "kind.0.smt_power",
+        "1.5, expected 0 to 1",
+    ),
+    (
+        "speed = 2.0",
+        "speed = 0",
+        27,
+        "kind.0.speed",
+        "0, expected a number above 0",
+    ),
+    (
+        "speed = 2.0",
+        "speed = 0.5",
+        39,
+        "kind.1.speed",
+        "expected the fastest kind first",
+    ),
+    ("\"slow\"", "\"fast\"", 37, "kind.1.name", "names two kinds"),
+];
+
+const BAD_LISTS: &[Case] = &[
+    (
+        "mhz = 2000",
+        "mhz = 1000",
+        30,
+        "kind.0.opp.1.mhz",
+        "1000, expected more than 1000 MHz",
+    ),
+    (
+        "mhz = 2000",
+        "mhz = 0",
+        30,
+        "kind.0.opp.1.mhz",
+        "0, expected 0.001 to 100000 MHz",
+    ),
+    (
+        "mv = 1000",
+        "mv = 800",
+        30,
+        "kind.0.opp.1.mv",
+        "800, expected at least 900 mV",
+    ),
+    (
+        "mv = 1000",
+        "mv = 0",
+        30,
+        "kind.0.opp.1.mv",
+        "0, expected a whole number from 1 to 10000",
+    ),
+    (
+        "busy_w = 5",
+        "busy_w = 1.5",
+        30,
+        "kind.0.opp.1.busy_w",
+        "1.5, expected at least idle_w, which is 2 W",
+    ),
+    (
+        "domain_w = 1",
+        "domain_w = -1",
+        30,
+        "kind.0.opp.1.domain_w",
+        "-1, expected 0",
+    ),
+    (
+        "opp = [{ mhz = 1000, mv = 900, idle_w = 0.5, busy_w = 1 }]",
+        "opp = []",
+        40,
+        "kind.1.opp",
+        "0 operating points",
+    ),
+    (
+        "residency_us = 300",
+        "residency_us = 0",
+        34,
+        "kind.0.idle.1.residency_us",
+        "0, expected more than 0 µs",
+    ),
+    (
+        "exit_us = 100",
+        "exit_us = inf",
+        34,
+        "kind.0.idle.1.exit_us",
+        "inf, expected 0",
+    ),
+    ("w = 0.1", "w = -0.1", 34, "kind.0.idle.1.w", "-0.1, expected 0"),
+];
+
+#[test]
+fn each_bad_value_is_named_with_line_and_key() {
+    for (good, bad, line, key, message) in BAD_VALUES.iter().chain(BAD_LISTS) {
+        assert_eq!(GOOD.matches(good).count().min(1), 1, "{good} is not in the good file");
+        let error = read("test.toml", &GOOD.replacen(good, bad, 1)).expect_err(bad);
+        assert_eq!(error.file, "test.toml");
+        assert_eq!(
+            (error.line, error.key.as_deref()),
+            (Some(*line), Some(*key)),
+            "{bad}: {error}"
+        );
+        assert!(error.message.contains(message), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn too_many_of_anything_is_refused() {
+    let opp = "{ mhz = 1, mv = 900, idle_w = 1, busy_w = 2 },";
+    let idle = "{ name = \"C1\", exit_us = 1, residency_us = 0 },";
+    let kind = &GOOD[GOOD.rfind("[[kind]]").unwrap()..];
+    let slow_opp = "opp = [{ mhz = 1000, mv = 900, idle_w = 0.5, busy_w = 1 }]";
+    let slow_idle = "]\nidle = [{ name = \"C1\", exit_us = 1, residency_us = 0 }]\n";
+    let cases = [
+        (
+            GOOD.replace(slow_opp, &format!("opp = [{}]", opp.repeat(65))),
+            "65 operating points, expected 1 to 64",
+        ),
+        (
+            GOOD.replace(slow_idle, &format!("]\nidle = [{}]\n", idle.repeat(9))),
+            "9 idle states, expected 1 to 8",
+        ),
+        (
+            GOOD.to_string() + &kind.repeat(15),
+            "17 kinds of cores, expected 1 to 16",
+        ),
+        (
+            format!("notes = [{}]\n{GOOD}", "\"a\",".repeat(65)),
+            "65 lines, expected at most 64",
+        ),
+        (GOOD[..GOOD.find("[[kind]]").unwrap()].to_string(), "0 kinds of cores"),
+    ];
+    for (text, message) in cases {
+        let error = read("test.toml", &text).unwrap_err();
+        assert!(error.message.contains(message), "{message}: {error}");
+    }
+}
+
+#[test]
+fn most_cpus_are_allowed_and_one_more_is_not() {
+    let phenom = builtin_text("phenom-9750").unwrap();
+    let with = |cores: &str| read("big.toml", &phenom.replace("cores = 4", cores));
+    assert_eq!(with("cores = 512").unwrap().cpus.len(), 512);
+    let error = with("cores = 513").unwrap_err();
+    assert_eq!(error.key.as_deref(), Some("kind.0.cores"));
+    assert!(
+        error.message.contains("513, expected a whole number from 1 to 512"),
+        "{error}"
+    );
+}
+
+#[test]
+fn unknown_names_list_the_known_ones() {
+    let error = load("phenom", &[]).unwrap_err().to_string();
+    assert!(
+        error.contains("unknown machine") && error.contains("phenom-9750") && error.contains(".toml"),
+        "{error}"
+    );
+    let error = load("./no/such.toml", &[]).unwrap_err().to_string();
+    assert!(error.starts_with("./no/such.toml: cannot be read"), "{error}");
+}
+
+#[test]
+fn a_path_is_read_and_overridden() {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    std::fs::write(file.path(), GOOD).unwrap();
+    let set = |key: &str, value: &str| {
+        let change = Override {
+            key: key.into(),
+            value: value.into(),
+        };
+        load(file.path().to_str().unwrap(), &[change])
+    };
+    assert_eq!(
+        set("kind.0.opp.1.busy_w", "7").unwrap().kinds[0].opps[1].busy_uw,
+        7_000_000
+    );
+    // Without a second thread the SMT figures do not apply.
+    let single = set("kind.0.smt", "1").unwrap();
+    assert_eq!((single.cpus.len(), single.kinds[0].smt_speedup), (12, 1.0));
+    let error = set("kind.0.opp.1.busy_w", "1").unwrap_err();
+    assert_eq!(
+        (error.file.as_str(), error.key.as_deref()),
+        ("--set", Some("kind.0.opp.1.busy_w"))
+    );
+    assert!(error.message.contains("expected at least idle_w"), "{error}");
+}
