@@ -1,1 +1,5 @@
 //! Measuring commands for real.
+
+pub mod record;
+
+pub use record::{record, to_workload, RecordError, RecordOptions, Recording};

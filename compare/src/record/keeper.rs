@@ -1,0 +1,73 @@
+//! Ends a recording from outside: the tracer sleeps in `waitid` and cannot look at clocks and flags.
+
+use super::RecordOptions;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What tracer and keeper share.
+#[derive(Debug, Default)]
+pub struct Watch {
+    live: Mutex<HashSet<i32>>,
+    root_ended: Mutex<Option<Instant>>,
+    pub interrupted: AtomicBool,
+    /// Processes alive when the keeper first killed leftovers.
+    leftovers: Mutex<usize>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watch {
+    pub fn add(&self, tid: i32) {
+        lock(&self.live).insert(tid);
+    }
+    /// To be called before the task is reaped: from then on its number may belong to somebody else.
+    pub fn remove(&self, tid: i32) {
+        lock(&self.live).remove(&tid);
+    }
+    pub fn all_gone(&self) -> bool {
+        lock(&self.live).is_empty()
+    }
+    pub fn root_has_ended(&self) {
+        *lock(&self.root_ended) = Some(Instant::now());
+    }
+    pub fn leftovers(&self) -> usize {
+        *lock(&self.leftovers)
+    }
+
+    fn kill_all(&self) -> usize {
+        let live = lock(&self.live);
+        for &tid in live.iter() {
+            // SAFETY: a signal to a task that is not reaped yet, so the number is still its own.
+            unsafe { libc::syscall(libc::SYS_tkill, tid, libc::SIGKILL) };
+        }
+        live.len()
+    }
+}
+
+/// Looks at flag and clock until the tracer drops the other end of `done`. Kills again each time, since what is being killed may
+/// have forked meanwhile.
+pub fn keep(watch: &Watch, options: &RecordOptions, done: &Receiver<()>) {
+    while done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+        if options
+            .interrupt
+            .as_ref()
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+        {
+            watch.interrupted.store(true, Ordering::Relaxed);
+            watch.kill_all();
+        }
+        let ended = *lock(&watch.root_ended);
+        if ended.is_some_and(|at| at.elapsed() >= options.linger) {
+            let killed = watch.kill_all();
+            let mut leftovers = lock(&watch.leftovers);
+            *leftovers = killed.max(*leftovers);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A recording as a workload file.
+//!
+//! Every process and thread becomes a task that is forked by its parent and runs the CPU time recorded, cut where it forked and
+//! waited. How the rest is mapped:
+//!
+//! - **Waits.** A wait that named its child, or had only one to wait for, becomes a join of that child. One for any of several
+//!   becomes `join = "any"`, as in wait(2): under another schedule another child may come first. A child is waited for once.
+//! - **Blocked in something else** (a pipe, a futex, the disk) is known as a sum between two stops and counts above
+//!   [`SLEEP_THRESHOLD_NS`]. If a child ended meanwhile, the task was waiting for that one: it was reading the child's output, or
+//!   sat in a poll that the child's end broke (make waiting for a free job), or joined threads. If not, but the writer of its
+//!   standard input ended (`a | b`, `gcc -pipe`), it waits for that one's end, through a condition: what it reads comes late
+//!   rather than bit by bit. Otherwise, and for what is left after such an end, it sleeps as long as it was blocked; so does
+//!   a make below another while it waits for a job slot of its parent's.
+//! - **vfork**: the parent goes on at once, where it really stands still until the child executes its program (some 0.1 ms).
+//! - **Order in a segment**: as much CPU time after the end that was waited for as fits behind it, the rest before.
+
+use super::steps::{steps_of_all, Step};
+use super::{CpuClock, Recording};
+use std::fmt::Write;
+use std::time::SystemTime;
+
+/// Time blocked between two events that is taken for a wait; less is noise of the recording (page faults, wake-ups).
+pub const SLEEP_THRESHOLD_NS: u64 = 1_000_000;
+/// With CPU time in clock ticks nothing shorter than two of them can be told from an error of reading.
+const SLEEP_THRESHOLD_TICKS_NS: u64 = 20_000_000;
+/// Assumed for every task, since a recording does not tell: the share fitted for compiling.
+const MEMORY_SHARE: f64 = 0.058;
+/// Programs of which one process compiles one source file.
+const COMPILERS: [&str; 7] = ["cc1", "cc1plus", "clang", "clang++", "rustc", "f951", "tcc"];
+
+/// The recording in the schema of workload files (`lop workload show`), under this name.
+pub fn to_workload(recording: &Recording, name: &str) -> String {
+    let threshold_ns = match recording.clock {
+        CpuClock::Schedstat => SLEEP_THRESHOLD_NS,
+        CpuClock::Ticks => SLEEP_THRESHOLD_TICKS_NS,
+    };
+    let all = steps_of_all(&recording.processes, threshold_ns);
+    let names: Vec<String> = (0..recording.processes.len())
+        .map(|index| task_name(recording, index))
+        .collect();
+    let mut text = header(recording, name);
+    write_conditions(&mut text, &all);
+    for (index, steps) in all.iter().enumerate() {
+        write_task(&mut text, recording, &names, index, steps);
+    }
+    text
+}
+
+/// `p12-cc1`; characters that a bare key cannot hold become `_`.
+fn task_name(recording: &Recording, index: usize) -> String {
+    let bare = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' || c == '_' {
+            c
+        } else {
+            '_'
+        }
+    };
+    let program: String = recording.processes[index].program.chars().take(24).map(bare).collect();
+    format!("p{index}-{program}")
+}
+
+fn header(recording: &Recording, name: &str) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let command = one_line(&recording.command.join(" "));
+    let compiled = recording
+        .processes
+        .iter()
+        .filter(|process| COMPILERS.contains(&process.program.as_str()))
+        .count();
+    let threads = recording.processes.iter().filter(|process| process.thread).count();
+    let model = if recording.cpu_model.is_empty() {
+        "unknown"
+    } else {
+        &recording.cpu_model
+    };
+    let mut text = String::new();
+    let mut line = |content: String| {
+        let _ = writeln!(text, "{content}");
+    };
+    line("# Recorded by `lop workload record`.".into());
+    line(format!("# Command: {command}"));
+    line(format!("# Date: {} (UTC)", date(recording.started)));
+    line(format!("# Machine: {} CPUs, {}", recording.cpus, one_line(model)));
+    line(format!(
+        "# Processes: {}, threads beside them: {threads}",
+        recording.processes.len() - threads
+    ));
+    line(format!(
+        "# Source files compiled: {compiled} (processes of a compiler proper)"
+    ));
+    line(format!(
+        "# CPU time: {:.3} s in {:.3} s on the clock; exit code {}",
+        seconds(recording.cpu_ns),
+        seconds(recording.wall_ns),
+        recording.exit_code
+    ));
+    line("#".into());
+    line("# One task per process. run_ms is the CPU time used up to the next fork or wait. A wait for a named or an only child is".into());
+    line("# join = NAME, for any of several join = \"any\". Blocked otherwise (pipe, futex, disk) for 1 ms or more while a child ended:".into());
+    line("# a join of that child; of the writer of its standard input: wait; else sleep_ms. vfork does not hold the parent. The memory share is that of kernel-build, assumed.".into());
+    line(format!("name = {}", quoted(name)));
+    let description = format!(
+        "process tree of `{command}`: {} processes, {compiled} source files, {:.1} CPU s in {:.1} s on {} CPUs ({model})",
+        recording.processes.len() - threads,
+        seconds(recording.cpu_ns),
+        seconds(recording.wall_ns),
+        recording.cpus
+    );
+    line(format!("description = {}", quoted(&description)));
+    line(format!("memory_share = {MEMORY_SHARE}"));
+    line("scale = 1.0".into());
+    text
+}
+
+/// Text that stays in its comment line.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_string()).to_string()
+}
+
+fn date(at: SystemTime) -> String {
+    time::OffsetDateTime::from(at).date().to_string()
+}
+
+/// One condition per reader and writer; kept, since the writer may end before the reader comes to wait.
+fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
+    for (reader, steps) in all.iter().enumerate() {
+        for step in steps {
+            if let Step::AwaitWriter(writer) = step {
+                let _ = writeln!(text, "\n[condition.{}]\ncounting = true", pipe_name(*writer, reader));
+            }
+        }
+    }
+}
+
+fn pipe_name(writer: usize, reader: usize) -> String {
+    format!("pipe-p{writer}-p{reader}")
+}
+
+fn write_task(text: &mut String, recording: &Recording, names: &[String], index: usize, steps: &[Step]) {
+    let process = &recording.processes[index];
+    let ms = |us: i64| format!("{}.{:03}", us / 1000, us % 1000);
+    let step_text = |step: &Step| match *step {
+        Step::RunUs(us) => format!("{{ run_ms = {} }}", ms(us)),
+        Step::SleepUs(us) => format!("{{ sleep_ms = {} }}", ms(us)),
+        Step::Fork(child) => format!("{{ fork = \"{}\" }}", names[child]),
+        Step::Join(child) => format!("{{ join = \"{}\" }}", names[child]),
+        Step::JoinAny => "{ join = \"any\" }".into(),
+        Step::AwaitWriter(writer) => format!("{{ wait = \"{}\" }}", pipe_name(writer, index)),
+        Step::ReleaseReader(reader) => format!("{{ signal = \"{}\" }}", pipe_name(index, reader)),
+    };
+    let steps: Vec<String> = steps.iter().map(step_text).collect();
+    let _ = writeln!(
+        text,
+        "\n[task.{}] # {}, {:.3} s to {:.3} s\ncount = {}\nsteps = [{}]",
+        names[index],
+        if process.thread { "thread" } else { "process" },
+        process.start_ns as f64 / 1e9,
+        process.end_ns as f64 / 1e9,
+        u32::from(index == 0),
+        steps.join(", ")
+    );
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,395 @@
+//! Following the tree: waits for stops, tells the ledger, lets go.
+
+use super::keeper::{self, Watch};
+use super::launch::launch;
+use super::ledger::Ledger;
+use super::proc_files::{self, CpuReader};
+use super::{Event, RecordError, RecordOptions, Recording};
+use nix::errno::Errno;
+use nix::sys::ptrace;
+use nix::unistd::Pid;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::{Instant, SystemTime};
+
+/// linux/ptrace.h; `libc` has it for some systems only.
+const PTRACE_LISTEN: libc::c_uint = 0x4208;
+const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
+
+/// How a stopped task goes on.
+enum Resume {
+    /// To the next stop that the options name, with a signal delivered (0: none).
+    Continue(i32),
+    /// Likewise, or to the end of the system call it is in.
+    ToSyscallEnd,
+    /// Stays stopped, as its own process group wants, until it is continued by a signal.
+    Listen,
+}
+
+/// A wait that a task is in.
+#[derive(Debug, Clone, Copy)]
+struct WaitCall {
+    named: bool,
+    /// `waitid` returns the child through memory: address of its `siginfo_t`, 0 for none.
+    info_address: Option<u64>,
+}
+
+struct Tracer<'a> {
+    ledger: Ledger,
+    waits: HashMap<usize, WaitCall>,
+    reader: CpuReader,
+    watch: &'a Watch,
+    begin: Instant,
+    own_tid: i32,
+    root_tid: i32,
+    root_status: i32,
+    root_rusage_ns: u64,
+    root_end_ns: u64,
+}
+
+/// See [`super::record`]; the calling thread becomes the tracer.
+pub fn run(command: &[OsString], options: &RecordOptions) -> Result<Recording, RecordError> {
+    let watch = Watch::default();
+    std::thread::scope(|scope| {
+        let (_ends_the_keeper, done) = mpsc::channel();
+        let watch = &watch;
+        std::thread::Builder::new()
+            .name("keeper".into())
+            .spawn_scoped(scope, move || keeper::keep(watch, options, &done))
+            .map_err(|error| RecordError::system("start a thread", error))?;
+        follow(command, watch)
+    })
+}
+
+fn follow(command: &[OsString], watch: &Watch) -> Result<Recording, RecordError> {
+    let started = SystemTime::now();
+    let mut tracer = Tracer::new(watch);
+    let launched = launch(command, |pid| tracer.begin_root(pid))?;
+    tracer.follow_all()?;
+    if watch.interrupted.load(Ordering::Relaxed) {
+        return Err(RecordError::Interrupted);
+    }
+    if let Some(failure) = launched.failure() {
+        return Err(failure);
+    }
+    Ok(tracer.into_recording(command, started))
+}
+
+impl<'a> Tracer<'a> {
+    fn new(watch: &'a Watch) -> Self {
+        Self {
+            ledger: Ledger::default(),
+            waits: HashMap::new(),
+            reader: CpuReader::for_this_system(),
+            watch,
+            begin: Instant::now(),
+            // SAFETY: gettid has no arguments and cannot fail.
+            own_tid: unsafe { libc::gettid() },
+            root_tid: 0,
+            root_status: 0,
+            root_rusage_ns: 0,
+            root_end_ns: 0,
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.begin.elapsed().as_nanos() as u64
+    }
+
+    fn begin_root(&mut self, pid: i32) {
+        self.begin = Instant::now();
+        self.root_tid = pid;
+        self.watch.add(pid);
+        let root = self.ledger.open(pid, 0);
+        self.ledger
+            .set_baseline(root, self.reader.usage(pid).unwrap_or_default());
+        self.ledger.go(root, 0);
+    }
+
+    fn follow_all(&mut self) -> Result<(), RecordError> {
+        while !self.watch.all_gone() {
+            let delay_before = self.own_delay_ns();
+            let Some((tid, ended)) = next_stop()? else { break };
+            // The stop happened when the tracer became runnable, not when it got a CPU.
+            let late_ns = self.own_delay_ns().saturating_sub(delay_before);
+            let now_ns = self.now_ns().saturating_sub(late_ns);
+            if ended {
+                self.task_ended(tid, now_ns)?;
+            } else {
+                self.task_stopped(tid, now_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn own_delay_ns(&self) -> u64 {
+        self.reader.usage(self.own_tid).unwrap_or_default().run_delay_ns
+    }
+
+    /// A zombie: its last CPU time can be read until it is taken away.
+    fn task_ended(&mut self, tid: i32, now_ns: u64) -> Result<(), RecordError> {
+        let usage = self.reader.usage(tid);
+        self.watch.remove(tid);
+        let Some((status, rusage_ns)) = take_status(tid)? else {
+            return Ok(());
+        };
+        if let Some(index) = self.ledger.living(tid) {
+            self.ledger.end(index, now_ns, usage);
+            self.waits.remove(&index);
+        }
+        if tid == self.root_tid {
+            self.root_status = status;
+            self.root_rusage_ns = rusage_ns;
+            self.root_end_ns = now_ns;
+            self.watch.root_has_ended();
+        }
+        Ok(())
+    }
+
+    fn task_stopped(&mut self, tid: i32, now_ns: u64) -> Result<(), RecordError> {
+        let Some((status, _)) = take_status(tid)? else {
+            return Ok(());
+        };
+        let index = self.ledger.living(tid).unwrap_or_else(|| self.new_task(tid, now_ns));
+        self.ledger.stop(index, now_ns, self.reader.usage(tid));
+        let resume = self.handle(tid, index, status, now_ns);
+        if !matches!(resume, Resume::Listen) {
+            self.ledger.go(index, self.now_ns());
+        }
+        let_go(tid, resume)
+    }
+
+    /// A task of the tree that has not been announced yet, or whose parent was killed before it could.
+    fn new_task(&mut self, tid: i32, now_ns: u64) -> usize {
+        self.watch.add(tid);
+        self.ledger.open(tid, now_ns)
+    }
+
+    fn handle(&mut self, tid: i32, index: usize, status: i32, now_ns: u64) -> Resume {
+        let signal = libc::WSTOPSIG(status);
+        match status >> 16 {
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
+                self.forked(tid, index, now_ns)
+            }
+            libc::PTRACE_EVENT_VFORK_DONE => self.ledger.event(index, now_ns, Event::VforkDone),
+            libc::PTRACE_EVENT_EXEC => self.executed(tid, index, now_ns),
+            libc::PTRACE_EVENT_EXIT => {
+                self.ledger
+                    .set_pipes(index, proc_files::pipe_of(tid, 0), proc_files::pipe_of(tid, 1));
+                self.ledger.begin_exit(index, now_ns);
+            }
+            libc::PTRACE_EVENT_SECCOMP => return self.wait_begins(tid, index, now_ns),
+            libc::PTRACE_EVENT_STOP => {
+                self.adopt(tid, index);
+                if matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) {
+                    return Resume::Listen;
+                }
+            }
+            _ if signal == SYSCALL_STOP => self.wait_ends(tid, index, now_ns),
+            _ => return Resume::Continue(signal),
+        }
+        Resume::Continue(0)
+    }
+
+    fn forked(&mut self, tid: i32, index: usize, now_ns: u64) {
+        let Some(child_tid) = event_message(tid) else { return };
+        let child = self
+            .ledger
+            .living(child_tid)
+            .unwrap_or_else(|| self.new_task(child_tid, now_ns));
+        let thread = proc_files::process_and_parent(child_tid).is_some_and(|(process, _)| process != child_tid);
+        self.ledger.set_parent(child, index, thread);
+        self.ledger.event(index, now_ns, Event::Fork { child });
+    }
+
+    /// A task whose fork has not been reported by its parent, and may never be, gets its parent from the system for now.
+    fn adopt(&mut self, tid: i32, index: usize) {
+        if tid == self.root_tid || self.ledger.has_parent(index) {
+            return;
+        }
+        let Some((process, parent)) = proc_files::process_and_parent(tid) else {
+            return;
+        };
+        let creator = if process == tid { parent } else { process };
+        if let Some(creator) = self.ledger.latest(creator).filter(|&creator| creator != index) {
+            self.ledger.set_parent(index, creator, process != tid);
+        }
+    }
+
+    fn executed(&mut self, tid: i32, index: usize, now_ns: u64) {
+        match event_message(tid) {
+            Some(former) if former != tid => {
+                self.ledger.take_over(index, now_ns, former, self.reader.usage(tid));
+                self.watch.remove(former);
+            }
+            _ => self.ledger.event(index, now_ns, Event::Exec),
+        }
+        self.ledger
+            .set_program(index, proc_files::program_of(tid).unwrap_or_default());
+    }
+
+    fn wait_begins(&mut self, tid: i32, index: usize, now_ns: u64) -> Resume {
+        let Some(call) = wait_call(tid) else {
+            return Resume::Continue(0);
+        };
+        self.waits.insert(index, call);
+        self.ledger.event(index, now_ns, Event::WaitBegin);
+        Resume::ToSyscallEnd
+    }
+
+    fn wait_ends(&mut self, tid: i32, index: usize, now_ns: u64) {
+        let Some(call) = self.waits.remove(&index) else { return };
+        let reaped = wait_result(tid, call).and_then(|child| self.ledger.latest(child));
+        self.ledger.event(
+            index,
+            now_ns,
+            Event::WaitEnd {
+                named: call.named,
+                reaped,
+            },
+        );
+    }
+
+    fn into_recording(self, command: &[OsString], started: SystemTime) -> Recording {
+        let processes = self.ledger.into_processes();
+        let cpu_info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        Recording {
+            command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            started,
+            wall_ns: self.root_end_ns,
+            cpu_ns: processes.iter().map(|process| process.cpu_ns).sum(),
+            rusage_cpu_ns: self.root_rusage_ns,
+            exit_code: exit_code(self.root_status),
+            processes,
+            killed_leftovers: self.watch.leftovers(),
+            clock: self.reader.clock,
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            cpu_model: proc_files::parse_cpu_model(&cpu_info).unwrap_or_default(),
+        }
+    }
+}
+
+/// The next task with something to report, and whether it has ended; `None`: none is left. Takes nothing away.
+fn next_stop() -> Result<Option<(i32, bool)>, RecordError> {
+    let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
+    loop {
+        // SAFETY: all zero is a valid siginfo_t; the kernel fills it in.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        if unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, flags) } == 0 {
+            let ended = matches!(info.si_code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
+            // SAFETY: waitid fills in the fields of a child signal.
+            return Ok(Some((unsafe { info.si_pid() }, ended)));
+        }
+        match Errno::last() {
+            Errno::EINTR => {}
+            Errno::ECHILD => return Ok(None),
+            error => return Err(RecordError::system("wait for the command", error)),
+        }
+    }
+}
+
+/// Takes a task's report: its status, and user plus system time of it and the children it waited for.
+fn take_status(tid: i32) -> Result<Option<(i32, u64)>, RecordError> {
+    let mut status = 0;
+    // SAFETY: all zero is a valid rusage; the kernel fills both in.
+    let mut rusage: libc::rusage = unsafe { std::mem::zeroed() };
+    let flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
+    match unsafe { libc::wait4(tid, &raw mut status, flags, &raw mut rusage) } {
+        0 => Ok(None),
+        -1 if Errno::last() == Errno::ECHILD => Ok(None),
+        -1 => Err(RecordError::system("wait for the command", Errno::last())),
+        _ => Ok(Some((
+            status,
+            timeval_ns(rusage.ru_utime) + timeval_ns(rusage.ru_stime),
+        ))),
+    }
+}
+
+fn timeval_ns(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000
+}
+
+fn exit_code(status: i32) -> i32 {
+    if libc::WIFSIGNALED(status) {
+        128 + libc::WTERMSIG(status)
+    } else {
+        libc::WEXITSTATUS(status)
+    }
+}
+
+/// Lets a stopped task go on. One that was killed meanwhile is no error: its end will be reported.
+fn let_go(tid: i32, resume: Resume) -> Result<(), RecordError> {
+    let (request, signal) = match resume {
+        Resume::Continue(signal) => (libc::PTRACE_CONT, signal),
+        Resume::ToSyscallEnd => (libc::PTRACE_SYSCALL, 0),
+        Resume::Listen => (PTRACE_LISTEN, 0),
+    };
+    // Not through nix: its signals leave out the real-time ones. SAFETY: these requests take no addresses.
+    let result = unsafe { libc::ptrace(request, tid, 0usize, signal as usize) };
+    if result == 0 || Errno::last() == Errno::ESRCH {
+        return Ok(());
+    }
+    Err(RecordError::system("continue a traced process", Errno::last()))
+}
+
+fn event_message(tid: i32) -> Option<i32> {
+    ptrace::getevent(Pid::from_raw(tid))
+        .ok()
+        .and_then(|message| i32::try_from(message).ok())
+}
+
+/// What the task's current system call is. Not through nix: its 0.30 passes no size, and the kernel then fills nothing in.
+fn syscall_info(tid: i32) -> Option<libc::ptrace_syscall_info> {
+    // SAFETY: all zero is a valid value of this plain structure; the kernel writes at most the size given.
+    let mut info: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
+    let size = std::mem::size_of_val(&info);
+    let written = unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, tid, size, &raw mut info) };
+    (written > 0).then_some(info)
+}
+
+/// The wait a task is about to make, if it is one.
+fn wait_call(tid: i32) -> Option<WaitCall> {
+    let info = syscall_info(tid)?;
+    if info.op != libc::PTRACE_SYSCALL_INFO_SECCOMP {
+        return None;
+    }
+    // SAFETY: `op` says which of the variants the kernel has filled in.
+    let call = unsafe { info.u.seccomp };
+    let [first, _, third, ..] = call.args;
+    match call.nr as libc::c_long {
+        libc::SYS_wait4 => Some(WaitCall {
+            named: first as i32 > 0,
+            info_address: None,
+        }),
+        libc::SYS_waitid => Some(WaitCall {
+            named: matches!(first as libc::c_uint, libc::P_PID | libc::P_PIDFD),
+            info_address: Some(third),
+        }),
+        _ => None,
+    }
+}
+
+/// The child that a wait has returned.
+fn wait_result(tid: i32, call: WaitCall) -> Option<i32> {
+    let info = syscall_info(tid)?;
+    if info.op != libc::PTRACE_SYSCALL_INFO_EXIT {
+        return None;
+    }
+    // SAFETY: `op` says which of the variants the kernel has filled in.
+    let value = unsafe { info.u.exit.sval };
+    match call.info_address {
+        None => i32::try_from(value).ok().filter(|&child| child > 0),
+        Some(0) => None,
+        Some(address) if value == 0 => child_in_memory(tid, address),
+        Some(_) => None,
+    }
+}
+
+/// `si_pid` of a `siginfo_t` in the task's memory; on 64-bit systems it follows signal, error, code and padding, 16 bytes.
+fn child_in_memory(tid: i32, address: u64) -> Option<i32> {
+    let field = address.checked_add(16)? as ptrace::AddressType;
+    let word = ptrace::read(Pid::from_raw(tid), field).ok()?;
+    Some((word as u64 as u32).cast_signed()).filter(|&child| child > 0)
+}
