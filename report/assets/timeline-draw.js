@@ -204,7 +204,7 @@ function hatch(context, left, top, width, height, colour) {
   context.restore();
 }
 
-/** A tick at the wakeup and a bar as long as its latency; columns with several get a stronger tick. */
+/** A tick at the wakeup and a bar as long as its latency. Where ticks crowd, they fade to show how dense they are. */
 function drawWakeups({ context, model, view, colours, columns, height, x }, cpu, top) {
   const lane = model.wakeups[cpu];
   const first = lowerBound(lane.at_ns, view.from);
@@ -217,10 +217,11 @@ function drawWakeups({ context, model, view, colours, columns, height, x }, cpu,
     const long = (lane.latency_ns[i] / (view.to - view.from)) * columns;
     if (long >= 1) context.fillRect(left, top, Math.min(long, GUTTER + columns - left), height > 10 ? 4 : 2);
   }
-  const crowded = lane.at_ns.length > 0 && counts.reduce((sum, n) => sum + (n > 0 ? 1 : 0), 0) > columns / 4;
+  const most = counts.reduce((a, b) => Math.max(a, b), 0);
+  const crowded = counts.reduce((sum, n) => sum + (n > 0 ? 1 : 0), 0) > columns / 6;
   eachRun(counts, (column, count, number) => {
     if (number === 0) return;
-    context.globalAlpha = crowded ? Math.min(0.15 + 0.1 * number, 1) : 1;
+    context.globalAlpha = crowded ? 0.1 + (0.5 * number) / most : 1;
     for (let k = 0; k < count; k++) context.fillRect(GUTTER + column + k, top, crowded ? 1 : 1.5, crowded ? tick / 2 : tick);
   });
   context.globalAlpha = 1;

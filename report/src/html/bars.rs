@@ -31,12 +31,9 @@ pub(crate) fn bars(
     let steps = ticks(0.0, if top > 0.0 { top / scale.divisor } else { 1.0 }, 5);
     let end = steps.last().copied().unwrap_or(1.0);
     let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * value / scale.divisor / end;
-    let label = measure.axis_label(&scale, report);
+    let unit = measure.axis_unit(&scale, report);
     let height = ROW * results.len() as f64 + AXIS + 4.0;
-    let mut svg = format!(
-        "<figure><figcaption><b>{0}</b></figcaption>\n<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{0} by policy\">\n",
-        escape(&label)
-    );
+    let mut svg = super::open_figure(measure.name, &unit, "policy", (WIDTH, height));
     axis(&mut svg, &steps, end, ROW * results.len() as f64, height);
     for (row, result) in results.iter().enumerate() {
         bar(

@@ -57,7 +57,7 @@ impl Panel<'_> {
             low,
             high,
         };
-        let label = self.measure.axis_label(&frame.scale, self.report);
+        let unit = self.measure.axis_unit(&frame.scale, self.report);
         let mut body = String::new();
         self.y_axis(&mut body, &steps, &frame);
         let below = self.x_axis(&mut body, &frame);
@@ -68,10 +68,8 @@ impl Panel<'_> {
             self.line(&mut body, &frame, index, policy);
         }
         format!(
-            "<figure><figcaption><b>{0}</b> by {1}</figcaption>\n<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {2:.0}\" role=\"img\" aria-label=\"{0} by {1}\">\n<clipPath id=\"{id}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{3}\" height=\"{HEIGHT}\"/></clipPath>\n{body}</svg></figure>\n",
-            escape(&label),
-            escape(&self.dimension.name),
-            TOP + HEIGHT + below,
+            "{}<clipPath id=\"{id}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{HEIGHT}\"/></clipPath>\n{body}</svg></figure>\n",
+            super::open_figure(self.measure.name, &unit, &self.dimension.name, (WIDTH, TOP + HEIGHT + below)),
             WIDTH - LEFT - RIGHT,
         )
     }
@@ -234,7 +232,8 @@ impl Panel<'_> {
             let (up, down) = (frame.top_of(value + half_width), frame.top_of(value - half_width));
             let _ = write!(
                 body,
-                "<path class=\"whisker\" d=\"M{:.1} {up:.1}h6M{x:.1} {up:.1}V{down:.1}M{:.1} {down:.1}h6\"/>",
+                "<path class=\"whisker\" style=\"stroke:var(--p{})\" d=\"M{:.1} {up:.1}h6M{x:.1} {up:.1}V{down:.1}M{:.1} {down:.1}h6\"/>",
+                super::palette(index),
                 x - 3.0,
                 x - 3.0
             );

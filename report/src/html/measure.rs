@@ -27,16 +27,39 @@ pub(crate) const TIME: Measure = Measure {
     bound: |r| r.bounds.time_s,
 };
 
-/// Against the first policy of the point. Its interval is that of the policy's own mean in the same unit; the first policy's is
+/// Against the first policy of the point. The interval is that of the policy's own mean in the same unit; the first policy's is
 /// not added to it.
 pub(crate) const RELATIVE_TIME: Measure = Measure {
-    name: "time relative to the first policy",
+    name: "relative time",
     unit: "",
     energy: false,
     large: Large::Plain,
     value: |r| r.relative.time,
-    half_width: |r| r.ci95.map(|i| relative(r, i.time_s)),
-    bound: |r| relative(r, r.bounds.time_s),
+    half_width: |r| r.ci95.map(|i| in_unit(i.time_s, r.relative.time, r.time_s)),
+    bound: |r| in_unit(r.bounds.time_s, r.relative.time, r.time_s),
+};
+
+pub(crate) const RELATIVE_ENERGY: Measure = Measure {
+    name: "relative energy",
+    unit: "",
+    energy: true,
+    large: Large::Plain,
+    value: |r| r.relative.system_energy,
+    half_width: |r| {
+        r.ci95
+            .map(|i| in_unit(i.system_energy_j, r.relative.system_energy, r.system_energy_j))
+    },
+    bound: |r| in_unit(r.bounds.system_energy_j, r.relative.system_energy, r.system_energy_j),
+};
+
+pub(crate) const RELATIVE_EDP: Measure = Measure {
+    name: "relative EDP",
+    unit: "",
+    energy: true,
+    large: Large::Plain,
+    value: |r| r.relative.edp,
+    half_width: |r| r.ci95.map(|i| in_unit(i.edp_js, r.relative.edp, r.edp_js)),
+    bound: |r| in_unit((EDP.bound)(r), r.relative.edp, r.edp_js),
 };
 
 pub(crate) const ENERGY: Measure = Measure {
@@ -51,7 +74,7 @@ pub(crate) const ENERGY: Measure = Measure {
 
 /// Both factors have a bound, so their product has one.
 pub(crate) const EDP: Measure = Measure {
-    name: "energy-delay product",
+    name: "EDP",
     unit: "J s",
     energy: true,
     large: Large::FromThousand,
@@ -60,9 +83,10 @@ pub(crate) const EDP: Measure = Measure {
     bound: |r| r.bounds.time_s * r.bounds.system_energy_j,
 };
 
-fn relative(result: &RunResult, seconds: f64) -> f64 {
-    if result.time_s > 0.0 {
-        seconds * result.relative.time / result.time_s
+/// `amount` in the unit in which the result's own `value` is `relative`.
+fn in_unit(amount: f64, relative: f64, value: f64) -> f64 {
+    if value > 0.0 {
+        amount * relative / value
     } else {
         0.0
     }
@@ -74,12 +98,16 @@ impl Measure {
         Scale::fit(results.iter().map(|r| (self.value)(r)), self.unit, self.large)
     }
 
-    /// "time (s)", "energy (kJ, modelled)".
-    pub fn axis_label(&self, scale: &Scale, report: &Report) -> String {
-        match (self.unit.is_empty(), self.energy) {
-            (true, _) => format!("{} (1 = the same)", self.name),
-            (false, true) => format!("{} ({}, {})", self.name, scale.unit, report.energy_source),
-            (false, false) => format!("{} ({})", self.name, scale.unit),
+    /// What the numbers on the axis are: "s", "kJ, modelled", "1 = highlow".
+    pub fn axis_unit(&self, scale: &Scale, report: &Report) -> String {
+        let unit = match report.results.first() {
+            Some(first) if self.unit.is_empty() => format!("1 = {}", first.policy),
+            _ => scale.unit.clone(),
+        };
+        if self.energy {
+            format!("{unit}, {}", report.energy_source)
+        } else {
+            unit
         }
     }
 }

@@ -102,6 +102,15 @@ fn timelines_section(timelines: &[Timeline]) -> String {
     html + "</section>\n"
 }
 
+/// Caption with the unit of the numbers on the axis, and the start of the drawing; `size`: width and height.
+fn open_figure(name: &str, unit: &str, by: &str, size: (f64, f64)) -> String {
+    let (unit, by) = (escape(unit), escape(by));
+    format!(
+        "<figure><figcaption><b>{name}</b> ({unit})</figcaption>\n<svg class=\"chart\" viewBox=\"0 0 {} {:.0}\" role=\"img\" aria-label=\"{name} ({unit}) by {by}\">\n",
+        size.0, size.1
+    )
+}
+
 fn palette(index: usize) -> usize {
     index % COLOURS
 }

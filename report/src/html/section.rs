@@ -3,7 +3,7 @@
 use super::bars::bars;
 use super::curves::Panel;
 use super::escape::escape;
-use super::measure::{EDP, ENERGY, RELATIVE_TIME, TIME};
+use super::measure::{EDP, ENERGY, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, TIME};
 use crate::counters::counters_grid;
 use crate::grid::{results_grid, Grid};
 use crate::model::{Report, RunResult};
@@ -106,7 +106,10 @@ fn all_curves(report: &Report, number: usize) -> String {
             let _ = writeln!(html, "<h4>{}</h4>", escape(label));
         }
         html.push_str("<div class=\"charts\">\n");
-        for (index, measure) in [RELATIVE_TIME, ENERGY, EDP].iter().enumerate() {
+        for (index, measure) in [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME, ENERGY, EDP]
+            .iter()
+            .enumerate()
+        {
             let panel = Panel {
                 report,
                 results,
