@@ -73,7 +73,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Show { name, settings, .. } => show(&name, &settings),
         Command::Fit { file } => {
             let text = input::read_text(&file)?;
-            let fit = lop_machine::fit::fit(&file.display().to_string(), &text)?;
+            let fit = lop_machine::fit(&file.display().to_string(), &text)?;
             terminal::print(&fit.to_string())
         }
     }

@@ -11,7 +11,9 @@ Examples:
   lop reproduce --list
   lop reproduce compile-governors
   lop reproduce compile-parallelism --runs 20 --format json
-  lop reproduce all --html studies.html";
+  lop reproduce all --html studies.html
+
+An experiment file of your own runs with 'lop simulate FILE.toml'.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]

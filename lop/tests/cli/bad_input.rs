@@ -133,7 +133,7 @@ fn files_that_are_no_input_are_refused() {
 fn workloads_that_cannot_run_are_refused_with_line_and_key() {
     let task = |steps: &str| format!("name = \"w\"\n\n[task.t]\nsteps = [{steps}]\n");
     for (text, expected) in [
-        (task("{ run_ms = -5 }"), &["w.toml:4", "run_ms"][..]),
+        (task("{ run_ms = -5 }"), &["w.toml:4", "task.t.steps", "found -5"][..]),
         (task("{ run_ms = nan }"), &["w.toml:4"]),
         (task("{ run_ms = \"long\" }"), &["w.toml:4"]),
         (task("{ run_hours = 5 }"), &["w.toml:4", "run_hours"]),
@@ -146,7 +146,10 @@ fn workloads_that_cannot_run_are_refused_with_line_and_key() {
             &["w.toml:", "parties"],
         ),
         (task("{ run_ms = 1 }") + "cpus = [600]\n", &["w.toml:5", "cpus"]),
-        (task("{ run_ms = 1 }") + "after = [\"t\"]\n", &["w.toml:5", "cycle"]),
+        (
+            task("{ run_ms = 1 }") + "after = [\"t\"]\n",
+            &["w.toml:3: task.t", "cycle"],
+        ),
         (task(""), &["w.toml"]),
         ("name = \"w\"\n".to_string(), &["w.toml"]),
     ] {

@@ -73,7 +73,9 @@ fn check_name(reference: &Reference, what: &str, known: &[&str]) -> Result<(), I
     if is_path(&reference.target) || known.contains(&reference.target.as_str()) {
         return Ok(());
     }
-    Err(reference.origin.error(suggest::unknown(what, &reference.target, known)))
+    Err(reference
+        .origin
+        .error(suggest::unknown_or_path(what, &reference.target, known)))
 }
 
 type Load<T> = fn(&str, &[Override]) -> Result<T, InputError>;
