@@ -6,6 +6,7 @@ mod draw;
 pub mod error;
 mod fit;
 pub mod input;
+mod jacobi;
 mod kind;
 pub mod model;
 mod power;

@@ -24,8 +24,8 @@ const MAX_CPUS_I64: i64 = MAX_CPUS as i64;
 /// set is reported as `--set`.
 pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Machine, InputError> {
     let (file, text) = text_of(name_or_path)?;
-    let text = input::apply_overrides(&file, &text, overrides)?;
-    read(&file, &text).map_err(|error| blame_override(error, overrides))
+    let changed = input::apply_overrides(&file, &text, overrides)?;
+    read(&file, &changed).map_err(|error| blame_override(&file, &text, overrides, error))
 }
 
 fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
@@ -42,13 +42,25 @@ fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
     }
 }
 
-/// A rejected value that came from the command line is nowhere in the file.
-fn blame_override(mut error: InputError, overrides: &[Override]) -> InputError {
-    if overrides.iter().any(|o| error.key.as_deref() == Some(o.key.as_str())) {
-        error.file = "--set".into();
-        error.line = None;
+/// The first override with which the error appears, if the file is right without any: the value that was rejected came
+/// from the command line then, and the line in the file would mislead.
+fn blame_override(file: &str, text: &str, overrides: &[Override], error: InputError) -> InputError {
+    if overrides.is_empty() || read(file, text).is_err() {
+        return error;
     }
-    error
+    let fails = |count: &usize| match input::apply_overrides(file, text, &overrides[..*count]) {
+        Ok(changed) => read(file, &changed).is_err_and(|e| e.message == error.message),
+        Err(_) => false,
+    };
+    let Some(count) = (1..=overrides.len()).find(fails) else {
+        return error;
+    };
+    let set = &overrides[count - 1].key;
+    let message = match &error.key {
+        Some(key) if key != set => format!("{key}: {}", error.message),
+        _ => error.message,
+    };
+    InputError::new("--set", message).key(set)
 }
 
 /// Machine that `text` describes. `file` is only named in errors.

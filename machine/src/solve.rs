@@ -4,12 +4,7 @@
 //! allowed x is x0 + N z, and z is an unconstrained least-squares problem. (Golub & Van Loan, Matrix Computations,
 //! section "Constrained least squares".)
 
-use nalgebra::{DMatrix, DVector};
-
-/// Singular values below this share of the largest count as 0.
-const RANK_TOLERANCE: f64 = 1e-9;
-/// Far more iterations than a well-scaled problem of this size needs.
-const MAX_ITERATIONS: usize = 10_000;
+use crate::jacobi::{dot, Decomposition, Matrix};
 
 pub struct Problem {
     parameters: usize,
@@ -45,7 +40,7 @@ impl Problem {
 
     /// What the solution gives for a row.
     pub fn predict(&self, row: usize, solution: &[f64]) -> f64 {
-        self.rows[row].0.iter().zip(solution).map(|(c, x)| c * x).sum()
+        dot(&self.rows[row].0, solution)
     }
 
     /// Root of the weighted mean square residual.
@@ -62,18 +57,19 @@ impl Problem {
         }
     }
 
-    fn observations(&self) -> (DMatrix<f64>, DVector<f64>) {
-        let a = DMatrix::from_fn(self.rows.len(), self.parameters, |i, j| {
+    /// A and b, each row times the root of its weight.
+    fn observations(&self) -> (Matrix, Vec<f64>) {
+        let a = Matrix::from_fn(self.rows.len(), self.parameters, |i, j| {
             self.rows[i].0[j] * self.rows[i].2.sqrt()
         });
-        let b = DVector::from_fn(self.rows.len(), |i, _| self.rows[i].1 * self.rows[i].2.sqrt());
-        (a, b)
+        let b = self.rows.iter().map(|(_, right, weight)| right * weight.sqrt());
+        (a, b.collect())
     }
 
-    fn fixed(&self) -> (DMatrix<f64>, DVector<f64>) {
-        let c = DMatrix::from_fn(self.constraints.len(), self.parameters, |i, j| self.constraints[i].0[j]);
-        let d = DVector::from_fn(self.constraints.len(), |i, _| self.constraints[i].1);
-        (c, d)
+    /// C and d.
+    fn fixed(&self) -> (Matrix, Vec<f64>) {
+        let c = Matrix::from_fn(self.constraints.len(), self.parameters, |i, j| self.constraints[i].0[j]);
+        (c, self.constraints.iter().map(|(_, right)| *right).collect())
     }
 }
 
@@ -81,85 +77,40 @@ impl Problem {
 pub fn least_squares(problem: &Problem) -> Result<Vec<f64>, SolveError> {
     let (a, b) = problem.observations();
     let (c, d) = problem.fixed();
-    let constraints = Decomposition::of(&c)?;
+    let constraints = decompose(&c)?;
     let start = constraints.solve(&d);
-    let miss = (&c * &start - &d).amax();
-    if c.nrows() > 0 && miss > 1e-6 * (1.0 + d.amax()) {
+    let miss = largest(&difference(&d, &c.times(&start)));
+    if miss > 1e-6 * (1.0 + largest(&d)) {
         return Err(SolveError::Contradiction);
     }
     let free = constraints.null_space();
-    let reduced = Decomposition::of(&(&a * &free))?;
-    if reduced.rank < free.ncols() {
-        return Err(SolveError::Undetermined(named(&(&free * reduced.null_space()))));
+    let reduced = decompose(&a.product(&free))?;
+    if reduced.rank() < free.ncols() {
+        return Err(SolveError::Undetermined(named(&free.product(&reduced.null_space()))));
     }
-    let z = reduced.solve(&(&b - &a * &start));
-    Ok((start + free * z).iter().copied().collect())
+    let z = reduced.solve(&difference(&b, &a.times(&start)));
+    let along_free = free.times(&z);
+    Ok(start.iter().zip(&along_free).map(|(x0, step)| x0 + step).collect())
+}
+
+fn decompose(matrix: &Matrix) -> Result<Decomposition, SolveError> {
+    Decomposition::of(matrix).ok_or(SolveError::NoConvergence)
 }
 
 /// Parameters that take part in any of the directions (columns).
-fn named(directions: &DMatrix<f64>) -> Vec<usize> {
-    let share = |i: usize| directions.row(i).amax();
-    let largest = (0..directions.nrows()).map(share).fold(0.0, f64::max);
-    (0..directions.nrows()).filter(|&i| share(i) > 1e-6 * largest).collect()
+fn named(directions: &Matrix) -> Vec<usize> {
+    let shares: Vec<f64> = (0..directions.nrows()).map(|i| directions.largest_in_row(i)).collect();
+    let least = 1e-6 * largest(&shares);
+    (0..shares.len()).filter(|&i| shares[i] > least).collect()
 }
 
-/// Singular value decomposition with all right singular vectors.
-struct Decomposition {
-    u: DMatrix<f64>,
-    values: DVector<f64>,
-    v_transposed: DMatrix<f64>,
-    rank: usize,
-    nrows: usize,
+fn difference(left: &[f64], right: &[f64]) -> Vec<f64> {
+    left.iter().zip(right).map(|(l, r)| l - r).collect()
 }
 
-impl Decomposition {
-    fn of(matrix: &DMatrix<f64>) -> Result<Self, SolveError> {
-        let (nrows, ncols) = matrix.shape();
-        if ncols == 0 {
-            let empty = || DMatrix::zeros(0, 0);
-            return Ok(Self {
-                u: DMatrix::zeros(nrows, 0),
-                values: DVector::zeros(0),
-                v_transposed: empty(),
-                rank: 0,
-                nrows,
-            });
-        }
-        // Padding with empty rows makes the thin decomposition hold the whole null space.
-        let padded = matrix.clone().resize(nrows.max(ncols), ncols, 0.0);
-        let svd = padded
-            .try_svd(true, true, f64::EPSILON, MAX_ITERATIONS)
-            .ok_or(SolveError::NoConvergence)?;
-        let (Some(u), Some(v_transposed)) = (svd.u, svd.v_t) else {
-            return Err(SolveError::NoConvergence);
-        };
-        let values = svd.singular_values;
-        let least = values.amax() * RANK_TOLERANCE;
-        let rank = values.iter().filter(|&&v| v > least).count();
-        Ok(Self {
-            u,
-            values,
-            v_transposed,
-            rank,
-            nrows,
-        })
-    }
-
-    /// Shortest solution of least squares. Singular values come sorted, largest first.
-    fn solve(&self, right: &DVector<f64>) -> DVector<f64> {
-        let mut x = DVector::zeros(self.v_transposed.ncols());
-        for k in 0..self.rank {
-            let share = self.u.column(k).rows(0, self.nrows).dot(right) / self.values[k];
-            x += self.v_transposed.row(k).transpose() * share;
-        }
-        x
-    }
-
-    /// Orthonormal columns that the matrix maps to 0.
-    fn null_space(&self) -> DMatrix<f64> {
-        let n = self.v_transposed.ncols();
-        self.v_transposed.rows(self.rank, n - self.rank).transpose()
-    }
+/// Largest magnitude, 0 for none.
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |most, v| v.abs().max(most))
 }
 
 #[cfg(test)]

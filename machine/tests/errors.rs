@@ -410,4 +410,26 @@ fn a_path_is_read_and_overridden() {
         ("--set", Some("kind.0.opp.1.busy_w"))
     );
     assert!(error.message.contains("expected at least idle_w"), "{error}");
+    let error = set("kind.0.opp.1.mv", "high").unwrap_err();
+    assert_eq!(
+        (error.file.as_str(), error.line, error.key.as_deref()),
+        ("--set", None, Some("kind.0.opp.1.mv"))
+    );
+    let error = set("kind.0.colour", "red").unwrap_err();
+    assert_eq!(
+        (error.file.as_str(), error.key.as_deref()),
+        ("--set", Some("kind.0.colour"))
+    );
+}
+
+#[test]
+fn a_fault_of_the_file_is_not_blamed_on_an_override() {
+    let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+    std::fs::write(file.path(), GOOD.replace("base_w = 10", "base_w = -1")).unwrap();
+    let change = Override {
+        key: "sockets".into(),
+        value: "1".into(),
+    };
+    let error = load(file.path().to_str().unwrap(), &[change]).unwrap_err();
+    assert_eq!((error.line, error.key.as_deref()), (Some(7), Some("base_w")), "{error}");
 }

@@ -1,6 +1,7 @@
 //! Readers end with a value or an error on whatever is done to a good file; a machine that is accepted can be drawn.
 
-use lop_machine::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text, draw, fit, read, MAX_CPUS};
+use lop_machine::input::Override;
+use lop_machine::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text, draw, fit, load, read, MAX_CPUS};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -42,6 +43,25 @@ fn mutation() -> impl Strategy<Value = Mutation> {
         1 => (any::<Index>(), any::<Index>()).prop_map(|(at, with)| Mutation::Insert(at, with)),
         1 => any::<Index>().prop_map(Mutation::Truncate),
     ]
+}
+
+/// Keys that exist, lead nowhere or are no keys.
+fn override_key() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        Just("kind"),
+        Just("0"),
+        Just("7"),
+        Just("opp"),
+        Just("idle"),
+        Just("mhz"),
+        Just("cpufreq"),
+        Just("transition_us"),
+        Just("sockets"),
+        Just("notes"),
+        Just(""),
+        Just("\"=[ "),
+    ];
+    prop::collection::vec(part, 1..6).prop_map(|parts| parts.join("."))
 }
 
 fn mutated(text: &str, mutation: &Mutation) -> String {
@@ -116,6 +136,21 @@ proptest! {
         match fit("mutated.toml", &text) {
             Ok(fit) => prop_assert!(fit.parameters.iter().all(|p| p.watts.is_finite()), "{}", fit),
             Err(error) => prop_assert!(!error.message.is_empty()),
+        }
+    }
+
+    #[test]
+    fn overrides_are_applied_or_refused(
+        which in any::<Index>(),
+        keys in prop::collection::vec(override_key(), 1..3),
+        value in any::<Index>(),
+    ) {
+        let names = builtin_names();
+        let value = FRAGMENTS[value.index(FRAGMENTS.len())].to_string();
+        let change = |key: &String| Override { key: key.clone(), value: value.clone() };
+        let changes: Vec<Override> = keys.iter().map(change).collect();
+        if let Err(error) = load(names[which.index(names.len())], &changes) {
+            prop_assert!(!error.message.is_empty());
         }
     }
 
