@@ -8,8 +8,8 @@ use std::collections::HashMap;
 #[derive(Debug)]
 struct Account {
     process: Process,
-    /// Since the last segment ended: time on the way, without that spent standing still for the recorder.
-    elapsed_ns: u64,
+    /// Neither running nor runnable since the last segment ended, without the time spent standing still for the recorder.
+    blocked_ns: u64,
     segment_start_ns: u64,
     usage_at_segment_start: Usage,
     last_usage: Usage,
@@ -17,6 +17,17 @@ struct Account {
     going_since_ns: Option<u64>,
     exiting: bool,
     dead: bool,
+}
+
+/// Blocked time of a stretch: elapsed minus running minus runnable. Its end is one voluntary switch, to stand still for the
+/// recorder; without another one the task has not blocked, and what seems so is the recorder having come late.
+fn blocked_ns(elapsed_ns: u64, before: Usage, after: Usage) -> u64 {
+    if after.voluntary_switches.saturating_sub(before.voluntary_switches) <= 1 {
+        return 0;
+    }
+    let running_ns = after.cpu_ns.saturating_sub(before.cpu_ns);
+    let runnable_ns = after.run_delay_ns.saturating_sub(before.run_delay_ns);
+    elapsed_ns.saturating_sub(running_ns).saturating_sub(runnable_ns)
 }
 
 /// All tasks seen, by index in order of creation.
@@ -54,7 +65,7 @@ impl Ledger {
                 cpu_ns: 0,
                 segments: Vec::new(),
             },
-            elapsed_ns: 0,
+            blocked_ns: 0,
             segment_start_ns: now_ns,
             usage_at_segment_start: Usage::default(),
             last_usage: Usage::default(),
@@ -106,12 +117,14 @@ impl Ledger {
     /// The task has stopped. `usage` is `None` where it could not be read: then nothing is known to have been used.
     pub fn stop(&mut self, index: usize, now_ns: u64, usage: Option<Usage>) {
         let account = &mut self.accounts[index];
+        let Some(usage) = usage else {
+            account.going_since_ns = None;
+            return;
+        };
         if let Some(since) = account.going_since_ns.take() {
-            account.elapsed_ns += now_ns.saturating_sub(since);
+            account.blocked_ns += blocked_ns(now_ns.saturating_sub(since), account.last_usage, usage);
         }
-        if let Some(usage) = usage {
-            account.last_usage = usage;
-        }
+        account.last_usage = usage;
     }
 
     /// Ends the current segment of a stopped task.
@@ -121,21 +134,17 @@ impl Ledger {
             .last_usage
             .cpu_ns
             .saturating_sub(account.usage_at_segment_start.cpu_ns);
-        let delay_ns = account
-            .last_usage
-            .run_delay_ns
-            .saturating_sub(account.usage_at_segment_start.run_delay_ns);
         account.process.segments.push(Segment {
             start_ns: account.segment_start_ns,
             end_ns: now_ns,
             cpu_ns,
-            blocked_ns: account.elapsed_ns.saturating_sub(cpu_ns).saturating_sub(delay_ns),
+            blocked_ns: account.blocked_ns,
             event,
         });
         account.process.cpu_ns += cpu_ns;
         account.segment_start_ns = now_ns;
         account.usage_at_segment_start = account.last_usage;
-        account.elapsed_ns = 0;
+        account.blocked_ns = 0;
     }
 
     /// The task begins to exit: others may notice from now on.
@@ -173,7 +182,7 @@ impl Ledger {
         let account = &mut self.accounts[first];
         account.exiting = false;
         account.segment_start_ns = now_ns;
-        account.elapsed_ns = 0;
+        account.blocked_ns = 0;
         if let Some(last) = account
             .process
             .segments
@@ -194,8 +203,13 @@ impl Ledger {
 mod tests {
     use super::*;
 
+    /// Of a task that blocks in every stretch.
     fn usage(cpu_ns: u64, run_delay_ns: u64) -> Option<Usage> {
-        Some(Usage { cpu_ns, run_delay_ns })
+        Some(Usage {
+            cpu_ns,
+            run_delay_ns,
+            voluntary_switches: cpu_ns,
+        })
     }
 
     #[test]
@@ -217,6 +231,17 @@ mod tests {
             (processes[0].cpu_ns, processes[0].start_ns, processes[0].end_ns),
             (950, 100, 6_500)
         );
+    }
+
+    #[test]
+    fn without_a_voluntary_switch_nothing_was_blocked() {
+        let at = |cpu_ns, voluntary_switches| Usage {
+            cpu_ns,
+            run_delay_ns: 0,
+            voluntary_switches,
+        };
+        assert_eq!(blocked_ns(5_000, at(0, 3), at(1_000, 4)), 0);
+        assert_eq!(blocked_ns(5_000, at(0, 3), at(1_000, 5)), 4_000);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use super::CpuClock;
 use std::fs;
-use std::path::PathBuf;
 
 /// What a task has used so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -10,15 +9,14 @@ pub struct Usage {
     pub cpu_ns: u64,
     /// Time spent runnable without a CPU; 0 where the system does not say.
     pub run_delay_ns: u64,
+    /// How often it gave up its CPU by itself: to block, or to stand still for its tracer.
+    pub voluntary_switches: u64,
 }
 
-/// `/proc/TID/schedstat`: "CPU-ns run-delay-ns timeslices".
-pub fn parse_schedstat(text: &str) -> Option<Usage> {
+/// CPU time and run delay in ns, from `/proc/TID/schedstat`: "CPU-ns run-delay-ns timeslices".
+pub fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut fields = text.split_ascii_whitespace();
-    Some(Usage {
-        cpu_ns: fields.next()?.parse().ok()?,
-        run_delay_ns: fields.next()?.parse().ok()?,
-    })
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
 /// User and system time of `/proc/PID/task/TID/stat` in clock ticks (fields 14 and 15). The command name in field 2 stands in
@@ -32,7 +30,7 @@ pub fn parse_stat_ticks(text: &str) -> Option<u64> {
 }
 
 /// The number of a `key: number` line of `/proc/TID/status`.
-pub fn parse_status_number(text: &str, key: &str) -> Option<i32> {
+pub fn parse_status_number(text: &str, key: &str) -> Option<u64> {
     text.lines()
         .find_map(|line| line.strip_prefix(key)?.strip_prefix(':')?.trim().parse().ok())
 }
@@ -56,13 +54,11 @@ pub struct CpuReader {
 }
 
 impl CpuReader {
-    /// Kernels without scheduler information have no schedstat, or one that is all zero.
+    /// Kernels without scheduler information have no schedstat, or one that is all zero; others have counted one time slice at
+    /// least for whoever asks.
     pub fn for_this_system() -> Self {
         let own = fs::read_to_string("/proc/thread-self/schedstat").ok();
-        let counts = own
-            .as_deref()
-            .and_then(parse_schedstat)
-            .is_some_and(|usage| usage.cpu_ns > 0);
+        let counts = own.is_some_and(|text| text.split_ascii_whitespace().any(|field| field != "0"));
         // SAFETY: sysconf only reads its argument.
         let ticks_per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
         Self {
@@ -73,15 +69,24 @@ impl CpuReader {
 
     /// Usage of one task, alive or zombie; `None` when it is gone.
     pub fn usage(&self, tid: i32) -> Option<Usage> {
+        let (cpu_ns, run_delay_ns) = self.times(tid)?;
+        let status = fs::read(format!("/proc/{tid}/status")).ok()?;
+        let status = String::from_utf8_lossy(&status);
+        Some(Usage {
+            cpu_ns,
+            run_delay_ns,
+            voluntary_switches: parse_status_number(&status, "voluntary_ctxt_switches")?,
+        })
+    }
+
+    /// CPU time and run delay of one task in ns.
+    pub fn times(&self, tid: i32) -> Option<(u64, u64)> {
         match self.clock {
             CpuClock::Schedstat => parse_schedstat(&fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?),
             CpuClock::Ticks => {
-                let path = PathBuf::from(format!("/proc/{tid}/task/{tid}/stat"));
-                let ticks = parse_stat_ticks(&String::from_utf8_lossy(&fs::read(path).ok()?))?;
-                Some(Usage {
-                    cpu_ns: ticks.saturating_mul(self.ns_per_tick),
-                    run_delay_ns: 0,
-                })
+                let stat = fs::read(format!("/proc/{tid}/task/{tid}/stat")).ok()?;
+                let ticks = parse_stat_ticks(&String::from_utf8_lossy(&stat))?;
+                Some((ticks.saturating_mul(self.ns_per_tick), 0))
             }
         }
     }
@@ -90,7 +95,8 @@ impl CpuReader {
 /// Process a task belongs to and that process's parent, from `/proc/TID/status`.
 pub fn process_and_parent(tid: i32) -> Option<(i32, i32)> {
     let text = String::from_utf8_lossy(&fs::read(format!("/proc/{tid}/status")).ok()?).into_owned();
-    Some((parse_status_number(&text, "Tgid")?, parse_status_number(&text, "PPid")?))
+    let number = |key| i32::try_from(parse_status_number(&text, key)?).ok();
+    Some((number("Tgid")?, number("PPid")?))
 }
 
 /// The program a process has just executed, by the name it was called by (`sh` rather than what that is a link to), cut to 15
@@ -118,11 +124,7 @@ mod tests {
 
     #[test]
     fn schedstat_gives_cpu_and_delay() {
-        let expected = Usage {
-            cpu_ns: 867_650,
-            run_delay_ns: 12,
-        };
-        assert_eq!(parse_schedstat("867650 12 1\n"), Some(expected));
+        assert_eq!(parse_schedstat("867650 12 1\n"), Some((867_650, 12)));
         assert_eq!(parse_schedstat("867650"), None);
         assert_eq!(parse_schedstat("-1 0 0"), None);
     }

@@ -14,26 +14,26 @@ pub enum Step {
     Fork(usize),
     Join(usize),
     JoinAny,
-    /// Until this task, which writes what the waiting one reads, has ended.
+    /// Until this task, which writes what the waiting one reads, releases it.
     AwaitWriter(usize),
-    /// Tells the reader that its writer has ended.
+    /// Lets a task go on that reads what this one writes.
     ReleaseReader(usize),
 }
 
 /// The steps of every task, in the order of `processes`. Shorter blocks than `threshold_ns` are noise.
 pub fn steps_of_all(processes: &[Process], threshold_ns: u64) -> Vec<Vec<Step>> {
     let tree = Tree::new(processes, threshold_ns);
-    let mut all: Vec<Vec<Step>> = (0..processes.len())
+    (0..processes.len())
         .map(|index| Walk::new(&tree, index).steps())
-        .collect();
-    for reader in 0..all.len() {
-        for at in 0..all[reader].len() {
-            if let Step::AwaitWriter(writer) = all[reader][at] {
-                all[writer].push(Step::ReleaseReader(reader));
-            }
-        }
-    }
-    all
+        .collect()
+}
+
+/// A task was blocked until another one, which writes what it reads, let it go on.
+#[derive(Debug, Clone, Copy)]
+struct PipeWait {
+    writer: usize,
+    /// When it went on, as near as can be told.
+    at_ns: u64,
 }
 
 /// What the walks along single tasks look up in the whole.
@@ -44,6 +44,11 @@ struct Tree<'a> {
     unreported: BTreeMap<usize, Vec<usize>>,
     /// Writers of each pipe.
     writers: BTreeMap<u64, Vec<usize>>,
+    children: Vec<Vec<usize>>,
+    /// By reader and start of its segment.
+    waits: BTreeMap<(usize, u64), PipeWait>,
+    /// By writer: when it lets which reader go on, in order.
+    releases: BTreeMap<usize, Vec<(u64, usize)>>,
 }
 
 impl<'a> Tree<'a> {
@@ -54,12 +59,23 @@ impl<'a> Tree<'a> {
                 writers.entry(pipe).or_default().push(index);
             }
         }
-        Self {
+        let mut children = vec![Vec::new(); processes.len()];
+        for (index, process) in processes.iter().enumerate() {
+            if let Some(parent) = process.parent {
+                children[parent].push(index);
+            }
+        }
+        let mut tree = Self {
             processes,
             threshold_ns,
             unreported: unreported_children(processes),
             writers,
-        }
+            children,
+            waits: BTreeMap::new(),
+            releases: BTreeMap::new(),
+        };
+        tree.note_releases();
+        tree
     }
 
     fn ended_in(&self, task: usize, segment: &Segment) -> bool {
@@ -67,14 +83,46 @@ impl<'a> Tree<'a> {
         end_ns > segment.start_ns && end_ns <= segment.end_ns
     }
 
-    /// The last to end, in this segment, of those that write what `reader` reads.
-    fn writer_that_ended(&self, reader: usize, segment: &Segment) -> Option<usize> {
+    /// What a reader was waiting for in a segment in which it was blocked: the end of the last of its writers that ended
+    /// meanwhile. If none did, the one started last has fed it or closed the pipe, not later than the reader began to use the
+    /// CPU time of this segment.
+    fn pipe_wait(&self, reader: usize, segment: &Segment) -> Option<PipeWait> {
         let writers = self.writers.get(&self.processes[reader].input_pipe?)?;
-        let ended = writers
-            .iter()
-            .copied()
-            .filter(|&writer| writer != reader && self.ended_in(writer, segment));
-        ended.max_by_key(|&writer| self.processes[writer].end_ns)
+        let others = || writers.iter().copied().filter(|&writer| writer != reader);
+        let ended = others().filter(|&writer| self.ended_in(writer, segment));
+        if let Some(writer) = ended.max_by_key(|&writer| self.processes[writer].end_ns) {
+            return Some(PipeWait {
+                writer,
+                at_ns: self.processes[writer].end_ns,
+            });
+        }
+        let at_ns = segment.end_ns.saturating_sub(segment.cpu_ns).max(segment.start_ns);
+        let alive = others().filter(|&writer| {
+            let process = &self.processes[writer];
+            process.start_ns < at_ns && process.end_ns > at_ns
+        });
+        alive
+            .max_by_key(|&writer| self.processes[writer].start_ns)
+            .map(|writer| PipeWait { writer, at_ns })
+    }
+
+    /// Notes at each writer when it lets whom go on. At recorded times, so that no circle of waits can come about.
+    fn note_releases(&mut self) {
+        for reader in 0..self.processes.len() {
+            for segment in &self.processes[reader].segments {
+                let blocked = segment.blocked_ns >= self.threshold_ns && segment.event != Event::VforkDone;
+                let waited = matches!(segment.event, Event::WaitEnd { reaped: Some(_), .. });
+                let own_child = || self.children[reader].iter().any(|&child| self.ended_in(child, segment));
+                if !blocked || waited || own_child() {
+                    continue;
+                }
+                if let Some(wait) = self.pipe_wait(reader, segment) {
+                    self.waits.insert((reader, segment.start_ns), wait);
+                    self.releases.entry(wait.writer).or_default().push((wait.at_ns, reader));
+                }
+            }
+        }
+        self.releases.values_mut().for_each(|releases| releases.sort_unstable());
     }
 }
 
@@ -108,6 +156,8 @@ struct Walk<'a> {
     /// Those of them that were outstanding when any of several was waited for: which one is left is the schedule's choice, so
     /// they are waited for as `any` from then on.
     interchangeable: BTreeSet<usize>,
+    /// Readers to let go on, at which times; those done are taken off.
+    releases: &'a [(u64, usize)],
 }
 
 impl<'a> Walk<'a> {
@@ -119,6 +169,7 @@ impl<'a> Walk<'a> {
             pending_ns: 0,
             outstanding: BTreeSet::new(),
             interchangeable: BTreeSet::new(),
+            releases: tree.releases.get(&index).map_or(&[], Vec::as_slice),
         }
     }
 
@@ -130,10 +181,10 @@ impl<'a> Walk<'a> {
                     named,
                     reaped: Some(child),
                 } if self.outstanding.contains(&child) => {
-                    self.run(segment.cpu_ns);
+                    self.run(segment, segment.cpu_ns);
                     self.join(child, named);
                 }
-                Event::VforkDone => self.run(segment.cpu_ns),
+                Event::VforkDone => self.run(segment, segment.cpu_ns),
                 _ => self.untraced(segment, &segments[at + 1..]),
             }
             if let Event::Fork { child } = segment.event {
@@ -144,25 +195,43 @@ impl<'a> Walk<'a> {
         for &child in self.tree.unreported.get(&self.index).into_iter().flatten() {
             self.push(Step::Fork(child));
         }
+        self.release_until(u64::MAX);
         self.flush(true);
         self.steps
     }
 
-    fn run(&mut self, cpu_ns: u64) {
-        self.pending_ns += i64::try_from(cpu_ns).unwrap_or(i64::MAX);
+    /// Runs this much, the last of the segment or all of it, letting readers go on where their time comes.
+    fn run(&mut self, segment: &Segment, cpu_ns: u64) {
+        let mut left_ns = cpu_ns;
+        while let Some(&(at_ns, _)) = self.releases.first().filter(|&&(at_ns, _)| at_ns <= segment.end_ns) {
+            let after_ns = left_ns.min(segment.end_ns - at_ns);
+            self.pending_ns += signed(left_ns - after_ns);
+            left_ns = after_ns;
+            self.release_until(at_ns);
+        }
+        self.pending_ns += signed(left_ns);
+    }
+
+    fn release_until(&mut self, time_ns: u64) {
+        while let Some((&(_, reader), rest)) = self.releases.split_first().filter(|((at_ns, _), _)| *at_ns <= time_ns) {
+            self.releases = rest;
+            self.push(Step::ReleaseReader(reader));
+        }
     }
 
     /// A segment in which the task may have stood still for a reason that was not traced.
     fn untraced(&mut self, segment: &Segment, rest: &[Segment]) {
         let threshold_ns = self.tree.threshold_ns;
         if segment.blocked_ns < threshold_ns {
-            return self.run(segment.cpu_ns);
+            return self.run(segment, segment.cpu_ns);
         }
         let awaited = self.awaited(segment, rest);
-        let last_end_ns = awaited.iter().map(|&(step, _)| self.end_of(step)).max();
+        let last_end_ns = awaited.iter().map(|&(step, _)| self.end_of(step, segment)).max();
         // What fits behind the end of the last one awaited came after it; without one, all came before.
         let after_ns = last_end_ns.map_or(0, |end_ns| segment.cpu_ns.min(segment.end_ns.saturating_sub(end_ns)));
-        self.run(segment.cpu_ns - after_ns);
+        self.pending_ns += signed(segment.cpu_ns - after_ns);
+        // Before the join: what is awaited may itself be a reader.
+        self.release_until(last_end_ns.unwrap_or(segment.start_ns));
         for (step, named) in awaited {
             match step {
                 Step::Join(child) => self.join(child, named),
@@ -172,18 +241,22 @@ impl<'a> Walk<'a> {
         let explained_ns = last_end_ns.unwrap_or(segment.start_ns) - segment.start_ns;
         let left_ns = segment.blocked_ns.saturating_sub(explained_ns);
         if left_ns >= threshold_ns {
-            self.push(Step::SleepUs((left_ns as i64 + UNIT_NS / 2) / UNIT_NS));
+            self.push(Step::SleepUs((signed(left_ns) + UNIT_NS / 2) / UNIT_NS));
         }
-        self.run(after_ns);
+        self.run(segment, after_ns);
     }
 
-    fn end_of(&self, step: Step) -> u64 {
+    /// When an awaited one let the task go on.
+    fn end_of(&self, step: Step, segment: &Segment) -> u64 {
         match step {
-            Step::Join(task) | Step::AwaitWriter(task) => self.tree.processes[task].end_ns,
-            _ => 0,
+            Step::Join(task) => self.tree.processes[task].end_ns,
+            _ => self
+                .tree
+                .waits
+                .get(&(self.index, segment.start_ns))
+                .map_or(segment.start_ns, |wait| wait.at_ns),
         }
     }
-
     /// Whose end the task was waiting for in this segment, and whether by name: threads that ended, one child, or else the one
     /// at the other end of its standard input.
     fn awaited(&self, segment: &Segment, rest: &[Segment]) -> Vec<(Step, bool)> {
@@ -199,8 +272,8 @@ impl<'a> Walk<'a> {
                 .map(|(child, named)| (Step::Join(child), named)),
         );
         if awaited.is_empty() {
-            let writer = self.tree.writer_that_ended(self.index, segment);
-            awaited.extend(writer.map(|writer| (Step::AwaitWriter(writer), true)));
+            let wait = self.tree.waits.get(&(self.index, segment.start_ns));
+            awaited.extend(wait.map(|wait| (Step::AwaitWriter(wait.writer), true)));
         }
         awaited
     }
@@ -248,6 +321,10 @@ impl<'a> Walk<'a> {
             self.pending_ns -= units * UNIT_NS;
         }
     }
+}
+
+fn signed(time_ns: u64) -> i64 {
+    i64::try_from(time_ns).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -425,6 +502,18 @@ mod tests {
         let all = steps_of_all(&[root, writer, reader], MS);
         assert_eq!(all[1], [Step::RunUs(8000), Step::ReleaseReader(2)]);
         assert_eq!(all[2], [Step::RunUs(1000), Step::AwaitWriter(1), Step::RunUs(2000)]);
+    }
+
+    #[test]
+    fn a_writer_that_lives_on_lets_its_reader_go_when_that_went_on() {
+        let mut writer = child(0, 20);
+        writer.output_pipe = Some(5);
+        let mut reader = process(Some(0), 0, &[(10, 3, 7, Event::Exit)]);
+        reader.input_pipe = Some(5);
+        let root = process(None, 0, &[(0, 0, 0, Event::Exit)]);
+        let all = steps_of_all(&[root, writer, reader], MS);
+        assert_eq!(all[1], [Step::RunUs(7000), Step::ReleaseReader(2), Step::RunUs(13_000)]);
+        assert_eq!(all[2], [Step::AwaitWriter(1), Step::RunUs(3000)]);
     }
 
     #[test]

@@ -7,15 +7,16 @@
 //!   becomes `join = "any"`, as in wait(2): under another schedule another child may come first. A child is waited for once.
 //! - **Blocked in something else** (a pipe, a futex, the disk) is known as a sum between two stops and counts above
 //!   [`SLEEP_THRESHOLD_NS`]. If a child ended meanwhile, the task was waiting for that one: it was reading the child's output, or
-//!   sat in a poll that the child's end broke (make waiting for a free job), or joined threads. If not, but the writer of its
-//!   standard input ended (`a | b`, `gcc -pipe`), it waits for that one's end, through a condition: what it reads comes late
-//!   rather than bit by bit. Otherwise, and for what is left after such an end, it sleeps as long as it was blocked; so does
+//!   sat in a poll that the child's end broke (make waiting for a free job), or joined threads. If not, but its standard input
+//!   is a pipe that another task writes (`a | b`, `gcc -pipe`), it waits for that one, through a condition, until its end or
+//!   where it went on: what it reads comes late rather than bit by bit. Otherwise, and for what is left after such an end, it sleeps as long as it was blocked; so does
 //!   a make below another while it waits for a job slot of its parent's.
 //! - **vfork**: the parent goes on at once, where it really stands still until the child executes its program (some 0.1 ms).
 //! - **Order in a segment**: as much CPU time after the end that was waited for as fits behind it, the rest before.
 
 use super::steps::{steps_of_all, Step};
 use super::{CpuClock, Recording};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::SystemTime;
 
@@ -127,12 +128,16 @@ fn date(at: SystemTime) -> String {
 
 /// One condition per reader and writer; kept, since the writer may end before the reader comes to wait.
 fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
+    let mut pairs = BTreeSet::new();
     for (reader, steps) in all.iter().enumerate() {
         for step in steps {
             if let Step::AwaitWriter(writer) = step {
-                let _ = writeln!(text, "\n[condition.{}]\ncounting = true", pipe_name(*writer, reader));
+                pairs.insert((*writer, reader));
             }
         }
+    }
+    for (writer, reader) in pairs {
+        let _ = writeln!(text, "\n[condition.{}]\ncounting = true", pipe_name(writer, reader));
     }
 }
 

@@ -125,7 +125,9 @@ impl<'a> Tracer<'a> {
     }
 
     fn own_delay_ns(&self) -> u64 {
-        self.reader.usage(self.own_tid).unwrap_or_default().run_delay_ns
+        self.reader
+            .times(self.own_tid)
+            .map_or(0, |(_, run_delay_ns)| run_delay_ns)
     }
 
     /// A zombie: its last CPU time can be read until it is taken away.
@@ -176,8 +178,7 @@ impl<'a> Tracer<'a> {
             libc::PTRACE_EVENT_VFORK_DONE => self.ledger.event(index, now_ns, Event::VforkDone),
             libc::PTRACE_EVENT_EXEC => self.executed(tid, index, now_ns),
             libc::PTRACE_EVENT_EXIT => {
-                self.ledger
-                    .set_pipes(index, proc_files::pipe_of(tid, 0), proc_files::pipe_of(tid, 1));
+                self.note_pipes(tid, index);
                 self.ledger.begin_exit(index, now_ns);
             }
             libc::PTRACE_EVENT_SECCOMP => return self.wait_begins(tid, index, now_ns),
@@ -228,6 +229,13 @@ impl<'a> Tracer<'a> {
         }
         self.ledger
             .set_program(index, proc_files::program_of(tid).unwrap_or_default());
+        self.note_pipes(tid, index);
+    }
+
+    /// Taken when a program begins, and again at the end for those that execute none (subshells).
+    fn note_pipes(&mut self, tid: i32, index: usize) {
+        let [input, output] = [0, 1].map(|descriptor| proc_files::pipe_of(tid, descriptor));
+        self.ledger.set_pipes(index, input, output);
     }
 
     fn wait_begins(&mut self, tid: i32, index: usize, now_ns: u64) -> Resume {
