@@ -1,0 +1,39 @@
+#!/bin/sh
+# Prints a directory with rt-app's own example files. They are GPL and not ours, so they are fetched, not kept here: from the
+# installed package where there is one, else from Debian's binary package by apt's own client (nothing is installed).
+# Cached under ${XDG_CACHE_HOME:-$HOME/.cache}/lopsided/rt-app. The package lists must be there (apt-get update).
+set -eu
+
+installed=/usr/share/doc/rt-app/examples
+cache="${XDG_CACHE_HOME:-$HOME/.cache}/lopsided/rt-app"
+examples="$cache/usr/share/doc/rt-app/examples"
+
+has_examples() {
+    [ -n "$(find "$1" -name '*.json' -print -quit 2>/dev/null)" ]
+}
+
+if has_examples "$installed"; then
+    echo "$installed"
+    exit 0
+fi
+if has_examples "$examples"; then
+    echo "$examples"
+    exit 0
+fi
+
+mkdir -p "$cache"
+work=$(mktemp -d "$cache/fetch.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+if ! (cd "$work" && apt-get -o APT::Sandbox::User="$(id -un)" download rt-app >&2); then
+    echo "rtapp-examples: apt-get cannot download the package rt-app; run apt-get update and try again" >&2
+    exit 1
+fi
+dpkg-deb -x "$work"/rt-app_*.deb "$work/tree"
+if ! has_examples "$work/tree/usr/share/doc/rt-app/examples"; then
+    echo "rtapp-examples: the package rt-app ships no examples any more; set LOP_RTAPP_EXAMPLES to a directory that has them" >&2
+    exit 1
+fi
+# moved into place as a whole, so that a broken fetch is never taken for a good one
+rm -rf "$cache/usr"
+mv "$work/tree/usr" "$cache/usr"
+echo "$examples"
