@@ -40,6 +40,7 @@ class TimelineView {
     for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => this.pointers.delete(event.pointerId));
     canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
     new ResizeObserver(() => this.redraw()).observe(canvas.parentElement);
+    new IntersectionObserver(() => this.redraw()).observe(canvas);
   }
 
   columns() {
@@ -203,11 +204,14 @@ class TimelineView {
       this.canvas.height = Math.round(height * ratio);
       this.canvas.style.height = `${height}px`;
     }
-    const context = this.canvas.getContext("2d");
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    drawTimeline(context, this.model, this.view, width, this.chosen);
     const { from, to } = this.view;
     this.field("range").textContent = `${timeText(from, (to - from) / 100)} to ${timeText(to, (to - from) / 100)} (${durationText(to - from)})`;
+    const { top, bottom } = this.canvas.getBoundingClientRect();
+    // Drawn when scrolled to: the observer in listen() asks again.
+    if (bottom < 0 || top > window.innerHeight) return;
+    const context = this.canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    drawTimeline(context, this.model, this.view, width, ratio, this.chosen);
   }
 }
 

@@ -1,9 +1,8 @@
 // Drawing a timeline on its canvas. What is narrower than a pixel is merged: every row is reduced to one value per column
-// first, so that the cost follows the width of the screen and not the number of spans.
+// first, so that the cost of drawing follows the width of the screen and not the number of spans.
 
 const GUTTER = 58;
 const AXIS = 30;
-const LEVELS = 16;
 // Viridis: even in lightness, and readable for the colour-blind.
 const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
 const RAMP_COLOURS = Array.from({ length: 64 }, (_, i) => rampColour(i / 63));
@@ -33,48 +32,142 @@ function canvasHeight(nrCpus) {
   return AXIS + nrCpus * rowHeight(nrCpus) + 4;
 }
 
-/** Calls draw(first, count, value) for each run of equal values. */
-function eachRun(values, draw) {
-  let first = 0;
-  for (let column = 1; column <= values.length; column++) {
-    if (column === values.length || values[column] !== values[first]) {
-      draw(first, column - first, values[first]);
-      first = column;
-    }
-  }
-}
-
+/** Colours of the page's style, as [red, green, blue]. */
 function theme() {
   const style = getComputedStyle(document.documentElement);
-  const read = (name) => style.getPropertyValue(name).trim();
+  const read = (name) => {
+    const hex = Number.parseInt(style.getPropertyValue(`--${name}`).trim().slice(1), 16);
+    return [(hex >> 16) & 255, (hex >> 8) & 255, hex & 255];
+  };
   return Object.fromEntries(
-    ["page", "text", "soft", "rule", "accent", "high", "green", "offline", "unknown"].map((name) => [name, read(`--${name}`)]),
+    ["page", "text", "soft", "rule", "accent", "high", "green", "offline", "unknown"].map((name) => [name, read(name)]),
   );
 }
 
-function drawTimeline(context, model, view, width, chosen) {
+function css(colour) {
+  return `rgb(${colour.join(" ")})`;
+}
+
+/** `share` of one colour over another. */
+function mix(over, under, share) {
+  return over.map((value, k) => value * share + under[k] * (1 - share));
+}
+
+/** `ratio`: device pixels per CSS pixel; merging goes down to device pixels. */
+function drawTimeline(context, model, view, width, ratio, chosen) {
   const colours = theme();
-  const columns = Math.max(Math.floor(width - GUTTER), 1);
+  const plot = Math.max(width - GUTTER, 1);
   const height = rowHeight(model.raw.nr_cpus);
-  const space = { context, model, view, colours, columns, height, x: (t) => GUTTER + ((t - view.from) / (view.to - view.from)) * columns };
-  context.clearRect(0, 0, width, canvasHeight(model.raw.nr_cpus));
-  context.fillStyle = colours.page;
+  const body = height - (height > 10 ? 2 : 1);
+  const space = {
+    context, model, view, colours, plot, height, body,
+    columns: Math.max(Math.round(plot * ratio), 1),
+    x: (t) => GUTTER + ((t - view.from) / (view.to - view.from)) * plot,
+  };
+  context.fillStyle = css(colours.page);
   context.fillRect(0, 0, width, canvasHeight(model.raw.nr_cpus));
   drawAxis(space);
+  drawBands(space);
   for (let cpu = 0; cpu < model.raw.nr_cpus; cpu++) drawRow(space, cpu, AXIS + cpu * height);
   drawUnrecorded(space);
   if (chosen !== null) drawChosen(space, chosen);
 }
 
-function drawAxis({ context, view, colours, columns, x }) {
-  const { step, steps } = timeSteps(view.from, view.to, Math.max(columns / 110, 2));
+const bands = document.createElement("canvas");
+
+/** Three lines of pixels per CPU (speed and use, set, wakeups), each stretched to its place: far quicker than rectangles. */
+function drawBands(space) {
+  const { context, model, columns, plot, height, body } = space;
+  const image = new ImageData(columns, model.raw.nr_cpus * 3);
+  for (let cpu = 0; cpu < model.raw.nr_cpus; cpu++) {
+    speedBand(space, cpu, pixelLine(image, cpu * 3));
+    if (model.hasSets) setBand(space, cpu, pixelLine(image, cpu * 3 + 1));
+    wakeupBand(space, cpu, pixelLine(image, cpu * 3 + 2));
+  }
+  bands.width = columns;
+  bands.height = image.height;
+  bands.getContext("2d").putImageData(image, 0, 0);
+  const strip = stripHeight(height);
+  context.imageSmoothingEnabled = false;
+  for (let cpu = 0; cpu < model.raw.nr_cpus; cpu++) {
+    const top = AXIS + cpu * height;
+    context.drawImage(bands, 0, cpu * 3, columns, 1, GUTTER, top, plot, body);
+    context.drawImage(bands, 0, cpu * 3 + 1, columns, 1, GUTTER, top + body - strip, plot, strip);
+    context.drawImage(bands, 0, cpu * 3 + 2, columns, 1, GUTTER, top, plot, height > 20 ? 4 : 2);
+  }
+}
+
+function stripHeight(height) {
+  if (height > 20) return 5;
+  return height > 10 ? 3 : 2;
+}
+
+function pixelLine(image, line) {
+  const start = line * image.width * 4;
+  return (column, [red, green, blue], alpha) => {
+    const at = start + column * 4;
+    image.data[at] = red;
+    image.data[at + 1] = green;
+    image.data[at + 2] = blue;
+    image.data[at + 3] = alpha * 255;
+  };
+}
+
+/** Idle time lets the page through: the colour stays, as it says what the idle core costs. */
+function speedBand({ model, view, colours, columns }, cpu, put) {
+  const { at_ns: at, khz } = model.speeds[cpu];
+  const speeds = stepMean(at, (i) => khz[i], model.end, view, columns);
+  const busy = busyShare(model.runs[cpu], view, columns);
+  const last = ((model.end - view.from) / (view.to - view.from)) * columns;
+  for (let column = 0; column < columns && column < last; column++) {
+    const colour = speeds[column] < 0 ? colours.unknown : RAMP_COLOURS[speedLevel(model, speeds[column])];
+    put(column, mix(colour, colours.page, 0.2 + 0.8 * Math.min(busy[column], 1)), 1);
+  }
+}
+
+/** Dark for the high set, pale for low, dashes for green. A column that was in several shows the mix of high and low. */
+function setBand({ model, view, colours, columns }, cpu, put) {
+  const { at_ns: at, set } = model.sets[cpu];
+  const share = (name) => stepMean(at, (i) => (set[i] === name ? 1 : 0), model.end, view, columns);
+  const [high, green] = [share("high"), share("green")];
+  const pale = mix(colours.soft, colours.page, 0.3);
+  for (let column = 0; column < columns; column++) {
+    if (high[column] < 0) continue;
+    if (green[column] > 0.5) put(column, column % 8 < 5 ? colours.green : colours.page, 1);
+    else put(column, mix(colours.high, pale, high[column]), 1);
+  }
+}
+
+/** Where wakeups are too many for a tick each, how dense they are. */
+function wakeupBand({ model, view, colours, plot, columns }, cpu, put) {
+  if (!crowded(model, view, cpu, plot)) return;
+  const at = model.wakeups[cpu].at_ns;
+  const counts = new Uint32Array(columns);
+  const last = lowerBound(at, view.to);
+  for (let i = lowerBound(at, view.from); i < last; i++) {
+    counts[Math.min(Math.floor(((at[i] - view.from) / (view.to - view.from)) * columns), columns - 1)]++;
+  }
+  const most = counts.reduce((a, b) => Math.max(a, b), 1);
+  counts.forEach((count, column) => {
+    if (count > 0) put(column, colours.accent, 0.1 + (0.5 * count) / most);
+  });
+}
+
+/** Less than a dozen pixels a wakeup. */
+function crowded(model, view, cpu, plot) {
+  const at = model.wakeups[cpu].at_ns;
+  return lowerBound(at, view.to) - lowerBound(at, view.from) > plot / 12;
+}
+
+function drawAxis({ context, view, colours, plot, x }) {
+  const { step, steps } = timeSteps(view.from, view.to, Math.max(plot / 110, 2));
   const [unit, size] = UNITS.find(([, size]) => view.to - view.from >= 2 * size) ?? UNITS[3];
   // Far from 0 the digits that all labels share are written once, at the left.
   const base = view.from / step > 1e5 ? Math.floor(view.from / (step * 100)) * step * 100 : 0;
   const decimals = Math.max(Math.ceil(-Math.log10(step / size) - 1e-9), 0);
   context.font = "11px system-ui, sans-serif";
-  context.fillStyle = colours.soft;
-  context.strokeStyle = colours.rule;
+  context.fillStyle = css(colours.soft);
+  context.strokeStyle = css(colours.rule);
   context.textBaseline = "alphabetic";
   context.textAlign = "center";
   for (const time of steps) {
@@ -85,46 +178,27 @@ function drawAxis({ context, view, colours, columns, x }) {
     context.stroke();
     const label = `${base > 0 ? "+" : ""}${((time - base) / size).toFixed(decimals)} ${unit}`;
     const half = context.measureText(label).width / 2;
-    context.fillText(label, Math.min(Math.max(left, GUTTER + half), GUTTER + columns - half - 2), AXIS - 9);
+    context.fillText(label, Math.min(Math.max(left, GUTTER + half), GUTTER + plot - half - 2), AXIS - 9);
   }
   context.textAlign = "left";
   if (base > 0) context.fillText(`from ${timeText(base, step)}`, 4, 10);
 }
 
 function drawRow(space, cpu, top) {
-  const { context, model, view, colours, columns, height } = space;
-  const body = height - (height > 10 ? 2 : 1);
-  const speeds = stepMean(model.speeds[cpu].at_ns, (i) => model.speeds[cpu].khz[i], model.end, view, columns);
-  eachRun(speeds.map((khz) => (khz < 0 ? -1 : speedLevel(model, khz))), (first, count, level) => {
-    if (level < 0 && view.from + (first / columns) * (view.to - view.from) > model.end) return;
-    context.fillStyle = level < 0 ? colours.unknown : `rgb(${RAMP_COLOURS[level].join(" ")})`;
-    context.fillRect(GUTTER + first, top, count, body);
-  });
-  veilIdle(space, cpu, top, body);
-  drawSpans(space, cpu, top, body);
-  drawSets(space, cpu, top, body);
+  const { context, colours, height, body } = space;
+  drawOffline(space, cpu, top);
+  drawSpans(space, cpu, top);
   drawWakeups(space, cpu, top);
-  context.fillStyle = colours.text;
+  if (height <= 10 && cpu % 4 !== 0) return;
+  context.fillStyle = css(colours.text);
   context.textAlign = "right";
   context.textBaseline = "middle";
   context.font = `${height > 12 ? 11 : 8}px system-ui, sans-serif`;
-  if (height > 10 || cpu % 4 === 0) context.fillText(`CPU ${cpu}`, GUTTER - 6, top + body / 2);
-}
-
-/** Idle time lets the page through: the colour stays, as it says what the idle core costs. */
-function veilIdle({ context, model, view, colours, columns }, cpu, top, body) {
-  const busy = busyShare(model.runs[cpu], view, columns);
-  context.fillStyle = colours.page;
-  eachRun(busy.map((share) => Math.round((1 - Math.min(share, 1)) * LEVELS)), (first, count, level) => {
-    if (level === 0) return;
-    context.globalAlpha = (0.8 * level) / LEVELS;
-    context.fillRect(GUTTER + first, top, count, body);
-  });
-  context.globalAlpha = 1;
+  context.fillText(`CPU ${cpu}`, GUTTER - 6, top + body / 2);
 }
 
 /** Edges and names, where there is room for them. */
-function drawSpans({ context, model, view, colours, columns, height, x }, cpu, top, body) {
+function drawSpans({ context, model, view, colours, plot, columns, height, body, x }, cpu, top) {
   const runs = model.runs[cpu];
   const first = lowerBound(runs.end_ns, view.from);
   const last = lowerBound(runs.start_ns, view.to);
@@ -134,9 +208,9 @@ function drawSpans({ context, model, view, colours, columns, height, x }, cpu, t
   context.font = "11px system-ui, sans-serif";
   for (let i = first; i < last; i++) {
     const left = Math.max(x(runs.start_ns[i]), GUTTER);
-    const right = Math.min(x(runs.end_ns[i]), GUTTER + columns);
+    const right = Math.min(x(runs.end_ns[i]), GUTTER + plot);
     if (right - left < 4) continue;
-    context.fillStyle = colours.page;
+    context.fillStyle = css(colours.page);
     context.globalAlpha = 0.6;
     if (x(runs.start_ns[i]) >= GUTTER) context.fillRect(left, top, 1, body);
     context.globalAlpha = 1;
@@ -156,36 +230,14 @@ function nameSpan(context, model, cpu, i, { left, right, top, body, start }) {
   context.restore();
 }
 
-/** A strip at the foot of the row: solid for the high set, dashed for green, an empty outline for low; hatched when offline. */
-function drawSets({ context, model, view, colours, columns, height }, cpu, top, body) {
-  if (!model.hasSets) return;
+function drawOffline({ context, model, view, colours, plot, body, x }, cpu, top) {
   const { at_ns: at, set } = model.sets[cpu];
-  const share = (name) => stepMean(at, (i) => (set[i] === name ? 1 : 0), model.end, view, columns);
-  const thick = height > 20 ? 5 : height > 10 ? 3 : 2;
-  const foot = top + body - thick;
-  const strip = (values, draw) => eachRun(values.map((s) => (s > 0 ? Math.max(Math.round(s * LEVELS), 1) : 0)), (first, count, level) => {
-    if (level > 0) draw(GUTTER + first, count, level / LEVELS);
-  });
-  strip(share("low"), (left, count) => {
-    context.fillStyle = colours.page;
-    context.fillRect(left, foot, count, thick);
-    context.fillStyle = colours.soft;
-    context.fillRect(left, foot, count, 1);
-    context.fillRect(left, top + body - 1, count, 1);
-  });
-  strip(share("high"), (left, count, level) => {
-    context.globalAlpha = Math.max(level, 0.25);
-    context.fillStyle = colours.high;
-    context.fillRect(left, foot, count, thick);
-    context.globalAlpha = 1;
-  });
-  strip(share("green"), (left, count) => {
-    context.fillStyle = colours.page;
-    context.fillRect(left, foot, count, thick);
-    context.fillStyle = colours.green;
-    for (let k = 0; k < count; k += 8) context.fillRect(left + k, foot, Math.min(5, count - k), thick);
-  });
-  strip(share("offline"), (left, count) => hatch(context, left, top, count, body, colours.offline));
+  for (let i = Math.max(lastAtOrBefore(at, view.from), 0); i < at.length && at[i] < view.to; i++) {
+    if (set[i] !== "offline") continue;
+    const left = Math.max(x(at[i]), GUTTER);
+    const right = Math.min(x(i + 1 < at.length ? at[i + 1] : model.end), GUTTER + plot);
+    if (right > left) hatch(context, left, top, right - left, body, css(colours.offline));
+  }
 }
 
 function hatch(context, left, top, width, height, colour) {
@@ -204,40 +256,31 @@ function hatch(context, left, top, width, height, colour) {
   context.restore();
 }
 
-/** A tick at the wakeup and a bar as long as its latency. Where ticks crowd, they fade to show how dense they are. */
-function drawWakeups({ context, model, view, colours, columns, height, x }, cpu, top) {
-  const lane = model.wakeups[cpu];
-  const first = lowerBound(lane.at_ns, view.from);
-  const counts = new Uint32Array(columns);
-  const tick = height > 20 ? 9 : height > 10 ? 6 : 3;
-  context.fillStyle = colours.accent;
-  for (let i = first; i < lane.at_ns.length && lane.at_ns[i] < view.to; i++) {
-    const left = x(lane.at_ns[i]);
-    counts[Math.min(Math.floor(left - GUTTER), columns - 1)]++;
-    const long = (lane.latency_ns[i] / (view.to - view.from)) * columns;
-    if (long >= 1) context.fillRect(left, top, Math.min(long, GUTTER + columns - left), height > 10 ? 4 : 2);
+/** A tick at each wakeup and a bar as long as its latency, where there is room for them. */
+function drawWakeups({ context, model, view, colours, plot, height, x }, cpu, top) {
+  if (crowded(model, view, cpu, plot)) return;
+  const { at_ns: at, latency_ns: latency } = model.wakeups[cpu];
+  const last = lowerBound(at, view.to);
+  context.fillStyle = css(colours.accent);
+  for (let i = lowerBound(at, view.from); i < last; i++) {
+    const left = x(at[i]);
+    const long = (latency[i] / (view.to - view.from)) * plot;
+    context.fillRect(left, top, 1.5, height > 20 ? 9 : height / 3);
+    if (long >= 1) context.fillRect(left, top, Math.min(long, GUTTER + plot - left), height > 20 ? 4 : 2);
   }
-  const most = counts.reduce((a, b) => Math.max(a, b), 0);
-  const crowded = counts.reduce((sum, n) => sum + (n > 0 ? 1 : 0), 0) > columns / 6;
-  eachRun(counts, (column, count, number) => {
-    if (number === 0) return;
-    context.globalAlpha = crowded ? 0.1 + (0.5 * number) / most : 1;
-    for (let k = 0; k < count; k++) context.fillRect(GUTTER + column + k, top, crowded ? 1 : 1.5, crowded ? tick / 2 : tick);
-  });
-  context.globalAlpha = 1;
 }
 
 /** Time after recording stopped. */
-function drawUnrecorded({ context, model, view, colours, columns, height, x }) {
+function drawUnrecorded({ context, model, view, colours, plot, height, x }) {
   const from = model.raw.truncated_at_ns;
   if (from === null || from >= view.to) return;
   const left = Math.max(x(from), GUTTER);
-  const right = Math.min(x(model.end), GUTTER + columns);
+  const right = Math.min(x(model.end), GUTTER + plot);
   const tall = model.raw.nr_cpus * height;
-  context.fillStyle = colours.page;
+  context.fillStyle = css(colours.page);
   context.fillRect(left, AXIS, right - left, tall);
-  hatch(context, left, AXIS, right - left, tall, colours.rule);
-  context.fillStyle = colours.soft;
+  hatch(context, left, AXIS, right - left, tall, css(colours.rule));
+  context.fillStyle = css(colours.soft);
   context.textAlign = "left";
   context.textBaseline = "middle";
   context.font = "12px system-ui, sans-serif";
@@ -245,12 +288,12 @@ function drawUnrecorded({ context, model, view, colours, columns, height, x }) {
 }
 
 /** The wakeup somebody went to. */
-function drawChosen({ context, model, colours, columns, height, x }, index) {
+function drawChosen({ context, model, colours, plot, height, x }, index) {
   const { at_ns: at, cpu, task, latency_ns: latency } = model.raw.wakeups;
   const left = x(at[index]);
-  if (left < GUTTER || left > GUTTER + columns) return;
+  if (left < GUTTER || left > GUTTER + plot) return;
   const top = AXIS + cpu[index] * height;
-  context.strokeStyle = colours.accent;
+  context.strokeStyle = css(colours.accent);
   context.lineWidth = 1.5;
   context.setLineDash([4, 3]);
   context.beginPath();
@@ -261,13 +304,13 @@ function drawChosen({ context, model, colours, columns, height, x }, index) {
   const label = `wakeup ${index + 1}: ${model.raw.task_names[task[index]]}, runs after ${durationText(latency[index])}`;
   context.font = "12px system-ui, sans-serif";
   const wide = context.measureText(label).width + 12;
-  const beside = Math.max(Math.min(left + 6, GUTTER + columns - wide), GUTTER);
+  const beside = Math.max(Math.min(left + 6, GUTTER + plot - wide), GUTTER);
   const below = cpu[index] + 1 < model.raw.nr_cpus ? top + height + 2 : top - 22;
-  context.fillStyle = colours.page;
+  context.fillStyle = css(colours.page);
   context.fillRect(beside, below, wide, 20);
   context.lineWidth = 1;
   context.strokeRect(beside + 0.5, below + 0.5, wide, 20);
-  context.fillStyle = colours.text;
+  context.fillStyle = css(colours.text);
   context.textAlign = "left";
   context.textBaseline = "middle";
   context.fillText(label, beside + 6, below + 10);

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(page) = arguments.next() else {
         return Err("usage: gallery FILE.html [TRACE.json]".into());
     };
-    let reports = [governors(), parallelism(), transfer()];
+    let reports = [governors(), parallelism(), transfer(), machines()];
     let timelines = [
         timeline("highlow-spare", 8, 6.0, 3_000),
         timeline("linux:ondemand", 8, 7.4, 100_000),
@@ -144,6 +144,22 @@ fn transfer() -> Report {
         "Slowdown of ondemand on machines that were not fitted.",
         "three machines",
         5,
+        results,
+    )
+}
+
+fn machines() -> Report {
+    let mut results = Vec::new();
+    for index in 0..9u32 {
+        let name = PointValue::Text(format!("machine-with-a-long-name-{index}"));
+        let point = BTreeMap::from([("machine".to_string(), name)]);
+        results.extend(POLICIES.map(|p| result(p, (200.0 + f64::from(index), 26000.0), point.clone(), None)));
+    }
+    report(
+        "many-machines",
+        "Names too long to stand side by side.",
+        "nine machines",
+        1,
         results,
     )
 }

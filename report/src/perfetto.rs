@@ -44,10 +44,8 @@ pub fn perfetto(timelines: &[Timeline]) -> Result<String, ReportError> {
         writer.high_set(&mut lines)?;
         writer.wakeups(&mut lines)?;
     }
-    Ok(format!(
-        "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}\n]}}\n",
-        lines.join(",\n")
-    ))
+    // No displayTimeUnit: some versions of Perfetto took "ns" in it for the unit of the times themselves.
+    Ok(format!("{{\"traceEvents\":[\n{}\n]}}\n", lines.join(",\n")))
 }
 
 struct Writer<'a> {

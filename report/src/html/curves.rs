@@ -1,7 +1,6 @@
 //! Curves over a sweep: one line a policy, whiskers where the confidence is known, the lower bound dashed.
 
 use super::axis::XAxis;
-use super::bars::shortened;
 use super::escape::escape;
 use super::measure::Measure;
 use crate::model::{Report, RunResult};
@@ -16,6 +15,8 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 8.0;
 /// Estimated width of a character of a tick label.
 const CHARACTER: f64 = 6.2;
+/// Characters of a slanted tick label; the whole text is in the tooltips of the points.
+const LONGEST_SLANTED: usize = 13;
 
 /// One panel: results of one measure along one dimension.
 pub(crate) struct Panel<'a> {
@@ -37,9 +38,12 @@ struct Frame {
 
 impl Frame {
     fn left_of(&self, result: &RunResult, dimension: &Dimension) -> Option<f64> {
-        let share = self.x.place(result.point.get(&dimension.name)?)?;
+        Some(self.left(self.x.place(result.point.get(&dimension.name)?)?))
+    }
+    /// Where a share of the axis lies; numbers keep off the edges so that markers are whole.
+    fn left(&self, share: f64) -> f64 {
         let inset = if self.x.categorical() { 0.0 } else { 10.0 };
-        Some(LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share)
+        LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share
     }
     fn top_of(&self, value: f64) -> f64 {
         TOP + HEIGHT * (1.0 - (value / self.scale.divisor - self.low) / (self.high - self.low))
@@ -125,50 +129,27 @@ impl Panel<'_> {
     /// Returns the room it takes below the plot.
     fn x_axis(&self, body: &mut String, frame: &Frame) -> f64 {
         let bottom = TOP + HEIGHT;
-        let inset = if frame.x.categorical() { 0.0 } else { 10.0 };
         let marks: Vec<(f64, String)> = frame
             .x
             .ticks(self.dimension)
             .into_iter()
-            .map(|(share, label)| {
-                (
-                    LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share,
-                    shortened(&label, 24),
-                )
-            })
+            .map(|(share, label)| (frame.left(share), label))
             .collect();
-        let longest = marks.iter().map(|(_, l)| l.chars().count()).max().unwrap_or(0) as f64 * CHARACTER;
+        let longest = marks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
         let gap = marks.windows(2).map(|w| (w[1].0 - w[0].0).abs()).fold(WIDTH, f64::min);
-        let slanted = longest + 8.0 > gap && longest > 3.0 * CHARACTER;
+        let slanted = longest > 3 && longest as f64 * CHARACTER + 8.0 > gap;
         for (x, label) in &marks {
-            let text = if slanted {
-                format!(
-                    "<text class=\"tick\" text-anchor=\"end\" transform=\"translate({:.1} {:.1}) rotate(-38)\">",
-                    x + 4.0,
-                    bottom + 14.0
-                )
-            } else {
-                format!(
-                    "<text class=\"tick\" text-anchor=\"middle\" x=\"{x:.1}\" y=\"{:.1}\">",
-                    bottom + 17.0
-                )
-            };
-            let _ = writeln!(
-                body,
-                "<line class=\"axis\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/>{text}{}</text>",
-                bottom + 4.0,
-                escape(label)
-            );
+            tick(body, *x, label, slanted);
         }
+        let labels = if slanted {
+            18.0 + longest.min(LONGEST_SLANTED) as f64 * CHARACTER * 0.62
+        } else {
+            22.0
+        };
         let _ = writeln!(
             body,
-            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/>",
-            WIDTH - RIGHT
-        );
-        let labels = if slanted { 18.0 + longest * 0.62 } else { 22.0 };
-        let _ = writeln!(
-            body,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            WIDTH - RIGHT,
             (LEFT + WIDTH - RIGHT) / 2.0,
             bottom + labels + 14.0,
             escape(&self.dimension.name)
@@ -198,11 +179,7 @@ impl Panel<'_> {
 
     /// Curves that coincide are common (a policy that does no harm): the first are drawn wider, so that they show below the next.
     fn line(&self, body: &mut String, frame: &Frame, index: usize, policy: &str) {
-        let dodge = if frame.x.categorical() {
-            (index as f64 - (self.policies.len() as f64 - 1.0) / 2.0) * 7.0
-        } else {
-            0.0
-        };
+        let dodge = (index as f64 - (self.policies.len() as f64 - 1.0) / 2.0) * self.dodge(frame);
         let mut places: Vec<(f64, &RunResult)> = self
             .results
             .iter()
@@ -223,6 +200,15 @@ impl Panel<'_> {
             self.mark(body, frame, index, x, result);
         }
         body.push_str("</g>\n");
+    }
+
+    /// Distance between policies at the same category, so that their markers and whiskers stand side by side.
+    fn dodge(&self, frame: &Frame) -> f64 {
+        if !frame.x.categorical() {
+            return 0.0;
+        }
+        let slot = (WIDTH - LEFT - RIGHT) / self.dimension.values.len() as f64;
+        (slot * 0.8 / self.policies.len() as f64).min(7.0)
     }
 
     fn mark(&self, body: &mut String, frame: &Frame, index: usize, x: f64, result: &RunResult) {
@@ -258,10 +244,59 @@ impl Panel<'_> {
     }
 }
 
+/// A mark on the x axis; slanted labels lean to the left and must not run off the paper there.
+fn tick(body: &mut String, x: f64, label: &str, slanted: bool) {
+    let bottom = TOP + HEIGHT;
+    let (place, label) = if slanted {
+        let place = format!(
+            "text-anchor=\"end\" transform=\"translate({:.1} {:.1}) rotate(-38)\"",
+            x + 4.0,
+            bottom + 14.0
+        );
+        (place, without_middle(label, LONGEST_SLANTED))
+    } else {
+        (
+            format!("text-anchor=\"middle\" x=\"{x:.1}\" y=\"{:.1}\"", bottom + 17.0),
+            label.to_string(),
+        )
+    };
+    let _ = writeln!(
+        body,
+        "<line class=\"axis\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/><text class=\"tick\" {place}>{}</text>",
+        bottom + 4.0,
+        escape(&label)
+    );
+}
+
+/// Names of a series often differ at their end only.
+fn without_middle(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_string();
+    }
+    let (front, back) = ((most - 1).div_ceil(2), (most - 1) / 2);
+    text.chars()
+        .take(front)
+        .chain(['…'])
+        .chain(text.chars().skip(count - back))
+        .collect()
+}
+
 fn polyline(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     for (x, y) in points {
         let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(without_middle("phenom-9750", 13), "phenom-9750");
+        assert_eq!(without_middle("machine-with-a-long-name-8", 13), "machin…name-8");
+    }
 }

@@ -1,0 +1,180 @@
+//! The page: self-contained, nothing in a name becomes markup, the data in it is the data that came in.
+
+mod common;
+
+use common::{report, sweep, timeline};
+use lop_report::{html, PointValue, ReportError};
+use serde_json::Value;
+
+/// What stands between the tags of a data island, parsed.
+fn island(page: &str, id: &str) -> Value {
+    let start = format!("<script type=\"application/json\" id=\"{id}\">");
+    let found = page
+        .split_once(&start)
+        .and_then(|(_, rest)| rest.split_once("</script>"));
+    serde_json::from_str(found.map_or("", |(text, _)| text)).unwrap_or(Value::Null)
+}
+
+fn numbers(value: &Value) -> Vec<u64> {
+    value
+        .as_array()
+        .map(|items| items.iter().filter_map(Value::as_u64).collect())
+        .unwrap_or_default()
+}
+
+#[test]
+fn nothing_is_fetched() -> Result<(), ReportError> {
+    let page = html(&[report(), sweep()], &[timeline()])?.replace("url(#clip-", "");
+    for forbidden in [
+        "http:", "https:", "@import", "url(", "src=", "<link", "fetch(", "import(",
+    ] {
+        assert!(!page.contains(forbidden), "the page contains {forbidden}");
+    }
+    assert!(
+        page.contains("default-src 'none'"),
+        "and the browser is told to fetch nothing"
+    );
+    Ok(())
+}
+
+#[test]
+fn islands_equal_the_input() -> Result<(), ReportError> {
+    let (report, timeline) = (sweep(), timeline());
+    let page = html(std::slice::from_ref(&report), std::slice::from_ref(&timeline))?;
+    let results = &island(&page, "report-1-data")["results"];
+    for (index, result) in report.results.iter().enumerate() {
+        assert_eq!(results[index]["time_s"].as_f64(), Some(result.time_s));
+        assert_eq!(results[index]["edp_js"].as_f64(), Some(result.edp_js));
+    }
+    let data = island(&page, "timeline-1-data");
+    assert_eq!(data["end_ns"].as_u64(), Some(timeline.end_ns));
+    assert_eq!(
+        numbers(&data["runs"]["start_ns"]),
+        timeline.runs.iter().map(|r| r.start_ns).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        numbers(&data["runs"]["end_ns"]),
+        timeline.runs.iter().map(|r| r.end_ns).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        numbers(&data["speeds"]["khz"]),
+        timeline.speeds.iter().map(|s| s.khz).collect::<Vec<_>>()
+    );
+    assert_eq!(numbers(&data["wakeups"]["latency_ns"]), [234]);
+    assert_eq!(data["sets"]["set"], serde_json::json!(["high", "low", "high"]));
+    Ok(())
+}
+
+#[test]
+fn names_stay_text() -> Result<(), ReportError> {
+    let nasty = "</script><b>\"&'{{css}}<!--<script>".to_string();
+    let (mut report, mut timeline) = (sweep(), timeline());
+    for field in [
+        &mut report.title,
+        &mut report.description,
+        &mut report.machine,
+        &mut report.workload,
+    ] {
+        field.clone_from(&nasty);
+    }
+    report.energy_source.clone_from(&nasty);
+    for result in &mut report.results {
+        result.policy += &nasty;
+        result.counters.insert(nasty.clone(), nasty.clone().into());
+        result.point.insert(nasty.clone(), PointValue::Text(nasty.clone()));
+    }
+    report.results[3]
+        .point
+        .insert(nasty.clone(), PointValue::Text("other".to_string()));
+    timeline.policy.clone_from(&nasty);
+    timeline.task_names[0].clone_from(&nasty);
+    let page = html(&[report], &[timeline])?;
+    assert!(!page.contains("<b>\""), "markup from a name");
+    assert!(!page.contains("<!--"), "a comment from a name");
+    // Two islands and the script of the page, each opened and closed once.
+    assert_eq!(
+        (page.matches("<script").count(), page.matches("</script>").count()),
+        (3, 3)
+    );
+    assert_eq!(
+        island(&page, "timeline-1-data")["task_names"][0].as_str(),
+        Some(nasty.as_str())
+    );
+    assert_eq!(island(&page, "report-1-data")["title"].as_str(), Some(nasty.as_str()));
+    assert!(page.contains("{{css}}"), "a name is not a place of the template");
+    Ok(())
+}
+
+/// By hand: the axis is 380 wide and ends at 150 s, so 110 s are 278.7 and the bound of 80 s stands at 6 + 380 * 80 / 150 =
+/// 208.7; the bound of EDP is 80 s * 4000 J = 320 kJ s on an axis to 500, at 6 + 380 * 320 / 500 = 249.2.
+#[test]
+fn bars_and_bounds_are_to_scale() -> Result<(), ReportError> {
+    let page = html(&[report()], &[])?;
+    assert!(page.contains("width=\"278.7\" height=\"13\""));
+    assert_eq!(
+        page.matches("<line class=\"bound\" x1=\"208.7\" x2=\"208.7\"").count(),
+        2
+    );
+    assert_eq!(
+        page.matches("<line class=\"bound\" x1=\"249.2\" x2=\"249.2\"").count(),
+        2
+    );
+    assert!(page.contains("highlow: 110.0 s, 37.5 % over the lower bound of 80.0"));
+    Ok(())
+}
+
+#[test]
+fn axes_have_units_and_energies_a_source() -> Result<(), ReportError> {
+    let page = html(&[report(), sweep()], &[])?;
+    for caption in [
+        "<b>time</b> (s)",
+        "<b>energy</b> (kJ, modelled)",
+        "<b>EDP</b> (kJ s, modelled)",
+        "<b>relative time</b> (1 = linux:performance)",
+        "<b>relative energy</b> (1 = linux:performance, modelled)",
+    ] {
+        assert!(page.contains(caption), "no caption {caption}");
+    }
+    Ok(())
+}
+
+/// A line per policy and panel (six panels), a whisker per result in each panel and each of three bars.
+#[test]
+fn sweeps_have_a_line_a_policy_and_whiskers() -> Result<(), ReportError> {
+    let page = html(&[sweep()], &[])?;
+    assert_eq!(page.matches("<path class=\"line\"").count(), 2 * 6);
+    assert_eq!(page.matches("<path class=\"whisker\"").count(), 4 * 6 + 4 * 3);
+    Ok(())
+}
+
+/// Sweeps at their edges: the same value everywhere, or zero.
+#[test]
+fn flat_sweeps_are_drawn() -> Result<(), ReportError> {
+    for value in [0.0, 5.0] {
+        let mut report = sweep();
+        for result in &mut report.results {
+            (result.time_s, result.system_energy_j, result.edp_js) = (value, value, value);
+            (result.relative.time, result.relative.system_energy, result.relative.edp) = (1.0, 1.0, 1.0);
+            (result.bounds.time_s, result.bounds.system_energy_j) = (0.0, 0.0);
+            result.ci95 = None;
+        }
+        let page = html(&[report], &[])?;
+        assert_eq!(page.matches("<path class=\"line\"").count(), 2 * 6);
+        let drawn = &page[..page.find("<script").unwrap_or(page.len())];
+        assert!(
+            !drawn.contains("NaN") && !drawn.contains("inf"),
+            "a coordinate is not a number"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused() {
+    let mut report = report();
+    report.results[0].time_s = f64::INFINITY;
+    assert!(matches!(html(&[report], &[]), Err(ReportError::NotFinite { .. })));
+    let mut timeline = timeline();
+    timeline.runs[0].task = 5;
+    assert!(matches!(html(&[], &[timeline]), Err(ReportError::Timeline { .. })));
+}

@@ -1,0 +1,125 @@
+//! What a person sees in a terminal.
+
+mod common;
+
+use common::{report, result, sweep};
+use lop_report::{counters_table, table, PointValue};
+
+/// By hand: 100 s * 5000 J = 500 kJ s, 110 s * 4400 J = 484 kJ s; 100 / 80 = +25 %, 110 / 80 = +37.5 %, 5000 / 4000 = +25 %,
+/// 4400 / 4000 = +10 %.
+#[test]
+fn one_point_is_one_table() {
+    let expected = "\
+two-policies: machine board, workload bursts, seed 7, 1 run, energy: modelled
+Worked by hand.
+
+policy              time  power  energy    EDP      time    energy       EDP          time        energy
+                       s      W       J   kJ s  relative  relative  relative  % over bound  % over bound
+-----------------  -----  -----  ------  -----  --------  --------  --------  ------------  ------------
+linux:performance  100.0  50.00    5000  500.0     1.000     1.000     1.000          25.0          25.0
+highlow            110.0  40.00    4400  484.0     1.100     0.880     0.968          37.5          10.0
+
+Power, energy and EDP (energy x time) are those of the whole system. Relative: to the first policy. Bound: what no schedule can beat.
+";
+    assert_eq!(table(&report()), expected);
+}
+
+#[test]
+fn a_single_swept_number_becomes_a_column() {
+    let text = table(&sweep());
+    let rows: Vec<&str> = text.lines().skip(6).take(4).collect();
+    let starts: Vec<Vec<&str>> = rows.iter().map(|r| r.split_whitespace().take(4).collect()).collect();
+    assert_eq!(starts[0], ["1", "linux:performance", "100.0", "±"]);
+    assert_eq!(starts[1], ["highlow", "110.0", "±", "1.5"]);
+    assert_eq!(starts[2], ["2", "linux:performance", "100.0", "±"]);
+    assert!(text.contains("5 runs, energy: modelled"));
+    assert!(text.contains("5000 ± 60  500.0 ± 9.0"), "{text}");
+    assert!(text.contains("95 % confidence interval"));
+    let ends: Vec<usize> = rows.iter().map(|r| r.chars().count()).collect();
+    assert!(
+        ends.iter().all(|e| *e == ends[0]),
+        "numbers are aligned right: {ends:?}"
+    );
+}
+
+#[test]
+fn text_points_have_a_block_each() {
+    let mut report = sweep();
+    for (index, result) in report.results.iter_mut().enumerate() {
+        let machine = if index < 2 { "phenom-9750" } else { "i7-940" };
+        result
+            .point
+            .insert("machine".to_string(), PointValue::Text(machine.to_string()));
+    }
+    let text = table(&report);
+    assert!(text.contains("\njobs = 1, machine = phenom-9750\npolicy "), "{text}");
+    assert!(text.contains("\njobs = 2, machine = i7-940\npolicy "), "{text}");
+}
+
+#[test]
+fn energy_from_elsewhere_is_named_in_its_row() {
+    let mut report = report();
+    report.results[1].energy_source = "rapl:package-0".to_string();
+    let text = table(&report);
+    let row = |start: &str| {
+        text.lines()
+            .find(|l| l.starts_with(start))
+            .unwrap_or_default()
+            .to_string()
+    };
+    assert!(row("highlow").ends_with("  rapl:package-0"), "{text}");
+    assert!(row("linux:performance").ends_with("  modelled"), "{text}");
+}
+
+#[test]
+fn names_cannot_steer_the_terminal() {
+    let mut report = report();
+    report
+        .results
+        .push(result("\u{1b}[31mred\nnext", 100.0, 5000.0, (1.0, 1.0, 1.0)));
+    report.machine = "bo\u{7}ard".to_string();
+    for text in [table(&report), counters_table(&report)] {
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+        assert!(text.contains("?[31mred?next"));
+    }
+}
+
+#[test]
+fn no_bound_and_no_results_are_said() {
+    let mut report = report();
+    report.results[0].bounds.time_s = 0.0;
+    let text = table(&report);
+    let row = text
+        .lines()
+        .find(|l| l.starts_with("linux:performance"))
+        .unwrap_or_default();
+    assert_eq!(row.split_whitespace().rev().nth(1), Some("-"));
+    report.results.clear();
+    assert!(table(&report).ends_with("\nno results\n"));
+}
+
+#[test]
+fn counters_stand_side_by_side() {
+    let mut report = report();
+    report.results[1]
+        .counters
+        .insert("core_energy_j".to_string(), vec![1.5f64; 20].into());
+    let text = counters_table(&report);
+    let row = |name: &str| {
+        let line = text.lines().find(|l| l.starts_with(name)).unwrap_or_default();
+        line.split("  ")
+            .map(str::trim)
+            .filter(|c| !c.is_empty())
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(row("cpu_energy_j"), ["cpu_energy_j", "2500", "2200"]);
+    assert_eq!(
+        row("wakeup_latency_us.p50"),
+        ["wakeup_latency_us.p50", "2.500", "2.500"]
+    );
+    assert_eq!(
+        row("core_energy_j"),
+        ["core_energy_j", "-", "20 values, 1.500 to 1.500, sum 30"]
+    );
+}
