@@ -13,6 +13,7 @@ pub mod suggest;
 pub use builtin::{builtin_names, builtin_text, load, load_builtin};
 pub use merge::{Half, Measures};
 pub use read::read;
+pub use resolve::{open_machine, open_workload};
 pub use run::{record, run, ExperimentError, PolicyResult, Recorded, RunControl, Study};
 pub use setting::{Origin, Setting, SettingKey};
 
@@ -221,6 +222,14 @@ pub fn policies<S: AsRef<str>>(names: &[S]) -> Result<Vec<PolicyChoice>, (usize,
         ));
     }
     Ok(chosen)
+}
+
+/// Every known policy, the baseline first.
+pub fn all_policies() -> Vec<PolicyChoice> {
+    crate::choice::POLICY_NAMES
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .collect()
 }
 
 fn unknown_policy(name: &str, message: String) -> String {

@@ -1,7 +1,6 @@
 //! Curves over a sweep: one line a policy, whiskers where the confidence is known, the lower bound dashed.
 
 use super::axis::XAxis;
-use super::bars::shortened;
 use super::escape::escape;
 use super::measure::Measure;
 use crate::model::{Report, RunResult};
@@ -17,7 +16,7 @@ const TOP: f64 = 8.0;
 /// Estimated width of a character of a tick label.
 const CHARACTER: f64 = 6.2;
 /// Characters of a slanted tick label; the whole text is in the tooltips of the points.
-const LONGEST_SLANTED: usize = 15;
+const LONGEST_SLANTED: usize = 13;
 
 /// One panel: results of one measure along one dimension.
 pub(crate) struct Panel<'a> {
@@ -180,11 +179,7 @@ impl Panel<'_> {
 
     /// Curves that coincide are common (a policy that does no harm): the first are drawn wider, so that they show below the next.
     fn line(&self, body: &mut String, frame: &Frame, index: usize, policy: &str) {
-        let dodge = if frame.x.categorical() {
-            (index as f64 - (self.policies.len() as f64 - 1.0) / 2.0) * 7.0
-        } else {
-            0.0
-        };
+        let dodge = (index as f64 - (self.policies.len() as f64 - 1.0) / 2.0) * self.dodge(frame);
         let mut places: Vec<(f64, &RunResult)> = self
             .results
             .iter()
@@ -205,6 +200,15 @@ impl Panel<'_> {
             self.mark(body, frame, index, x, result);
         }
         body.push_str("</g>\n");
+    }
+
+    /// Distance between policies at the same category, so that their markers and whiskers stand side by side.
+    fn dodge(&self, frame: &Frame) -> f64 {
+        if !frame.x.categorical() {
+            return 0.0;
+        }
+        let slot = (WIDTH - LEFT - RIGHT) / self.dimension.values.len() as f64;
+        (slot * 0.8 / self.policies.len() as f64).min(7.0)
     }
 
     fn mark(&self, body: &mut String, frame: &Frame, index: usize, x: f64, result: &RunResult) {
@@ -249,7 +253,7 @@ fn tick(body: &mut String, x: f64, label: &str, slanted: bool) {
             x + 4.0,
             bottom + 14.0
         );
-        (place, shortened(label, LONGEST_SLANTED))
+        (place, without_middle(label, LONGEST_SLANTED))
     } else {
         (
             format!("text-anchor=\"middle\" x=\"{x:.1}\" y=\"{:.1}\"", bottom + 17.0),
@@ -264,10 +268,35 @@ fn tick(body: &mut String, x: f64, label: &str, slanted: bool) {
     );
 }
 
+/// Names of a series often differ at their end only.
+fn without_middle(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_string();
+    }
+    let (front, back) = ((most - 1).div_ceil(2), (most - 1) / 2);
+    text.chars()
+        .take(front)
+        .chain(['…'])
+        .chain(text.chars().skip(count - back))
+        .collect()
+}
+
 fn polyline(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     for (x, y) in points {
         let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(without_middle("phenom-9750", 13), "phenom-9750");
+        assert_eq!(without_middle("machine-with-a-long-name-8", 13), "machin…name-8");
+    }
 }

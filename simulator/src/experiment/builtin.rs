@@ -45,7 +45,14 @@ pub fn load_builtin(id: &str) -> Result<Experiment, InputError> {
 /// Unknown id, unreadable file, or what [`read`] rejects.
 pub fn load(name_or_path: &str) -> Result<Experiment, InputError> {
     if !is_path(name_or_path) {
-        return load_builtin(name_or_path);
+        return match builtin_text(name_or_path) {
+            Some(_) => load_builtin(name_or_path),
+            None => Err(Origin::option("experiment").error(suggest::unknown_or_path(
+                "experiment",
+                name_or_path,
+                &builtin_names(),
+            ))),
+        };
     }
     let path = Path::new(name_or_path);
     read(name_or_path, &input::read_text(path)?, Some(&folder_of(path)))

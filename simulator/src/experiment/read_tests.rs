@@ -185,3 +185,22 @@ fn settings_and_machines_that_a_sweep_would_override_are_refused() {
     study.set_workload(Reference::given("bursts", "--workload")).unwrap();
     assert_eq!(study.workload.name, "bursts");
 }
+
+mod mutated {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        /// Whatever stands in the file, it is read or refused with a message; it never ends the program.
+        #[test]
+        fn files_never_panic(at in 0..GOOD.len(), cut in 0usize..12, insert in "[\\[\\]{}=\"'.,0-9a-z\n -]{0,8}") {
+            let end = (at + cut).min(GOOD.len());
+            let text = format!("{}{insert}{}", &GOOD[..at], &GOOD[end..]);
+            match read("study.toml", &text, None) {
+                Ok(study) => prop_assert!(study.nr_points() >= 1 && !study.policies.is_empty()),
+                Err(error) => prop_assert!(!error.message.is_empty() && error.file == "study.toml"),
+            }
+        }
+    }
+}

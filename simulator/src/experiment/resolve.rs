@@ -1,10 +1,36 @@
 //! Opening the machine and the workload of a sweep point, with faults blamed on whoever asked: the reference that names
 //! nothing, the setting that changes what does not exist.
 
-use super::{is_path, suggest, Reference, Setting};
+use super::{is_path, suggest, Reference, Setting, SettingKey};
 use crate::workload::{self, Spec};
 use lop_machine::{input::Override, InputError, Machine};
 use std::sync::Arc;
+
+/// A machine by name or path with settings applied, the same way as in experiments.
+///
+/// # Errors
+/// Unknown name (the nearest is named), unreadable or wrong file, settings that the machine does not take or that are not
+/// about a machine.
+pub fn open_machine(reference: &Reference, settings: &[Setting]) -> Result<Arc<Machine>, InputError> {
+    check_all(settings, "machine", |key| matches!(key, SettingKey::Machine(_)))?;
+    Opened::default().machine(reference, &settings.iter().collect::<Vec<_>>())
+}
+
+/// A workload by name or path with settings applied, the same way as in experiments.
+///
+/// # Errors
+/// As [`open_machine`].
+pub fn open_workload(reference: &Reference, settings: &[Setting]) -> Result<Arc<Spec>, InputError> {
+    check_all(settings, "workload", |key| matches!(key, SettingKey::Workload(_)))?;
+    Opened::default().workload(reference, &settings.iter().collect::<Vec<_>>())
+}
+
+fn check_all(settings: &[Setting], what: &str, is_about: fn(&SettingKey) -> bool) -> Result<(), InputError> {
+    match settings.iter().find(|setting| !is_about(&setting.key)) {
+        Some(other) => Err(other.origin.error(format!("expected a key of the {what} ({what}.KEY)"))),
+        None => Ok(()),
+    }
+}
 
 /// What was opened so far: sweep points share machines and workloads that do not differ.
 #[derive(Default)]
@@ -47,7 +73,9 @@ fn check_name(reference: &Reference, what: &str, known: &[&str]) -> Result<(), I
     if is_path(&reference.target) || known.contains(&reference.target.as_str()) {
         return Ok(());
     }
-    Err(reference.origin.error(suggest::unknown(what, &reference.target, known)))
+    Err(reference
+        .origin
+        .error(suggest::unknown_or_path(what, &reference.target, known)))
 }
 
 type Load<T> = fn(&str, &[Override]) -> Result<T, InputError>;

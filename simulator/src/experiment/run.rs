@@ -118,14 +118,10 @@ pub fn record(
     let options = RunOptions {
         seed: experiment.seed,
         placement: point.placement,
+        policy: Default::default(),
         trace_limit,
     };
-    let job = Job {
-        engine: crate::simulate,
-        control,
-        done: AtomicUsize::new(0),
-        failed: AtomicUsize::new(usize::MAX),
-    };
+    let job = Job::new(crate::simulate, control);
     let policies = &experiment.policies;
     let outcomes: Vec<_> = pool(control)?.install(|| {
         (0..policies.len())
@@ -143,25 +139,24 @@ pub fn record(
     Ok(recorded.collect())
 }
 
+/// Points are run in batches of at least this many builds of a workload: enough for every core to have work until the end of
+/// a batch, few enough that the counters of a long sweep need not be kept until its end.
+const BUILDS_PER_BATCH: usize = 256;
+
 fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Result<Study, ExperimentError> {
     let points = points(experiment)?;
-    let job = Job {
-        engine,
-        control,
-        done: AtomicUsize::new(0),
-        failed: AtomicUsize::new(usize::MAX),
-    };
-    let runs = experiment.runs as usize;
-    let cells: Vec<Vec<Result<Run, ExperimentError>>> = pool(control)?.install(|| {
-        let cell = |index: usize| job.cell(index, experiment, &points[index / runs], (index % runs) as u64);
-        (0..points.len() * runs).into_par_iter().map(cell).collect()
-    });
-    let flat = in_order(cells.into_iter().flatten().collect())?;
+    let job = Job::new(engine, control);
+    let pool = pool(control)?;
+    let mut merged = Vec::with_capacity(points.len() * experiment.policies.len());
+    for batch in points.chunks((BUILDS_PER_BATCH / experiment.runs as usize).max(1)) {
+        let runs = pool.install(|| job.batch(experiment, batch))?;
+        merged.extend(results(experiment, batch, &runs));
+    }
     Ok(Study {
         machines: distinct(points.iter().map(|p| &p.machine_name)),
         workloads: distinct(points.iter().map(|p| &p.workload_name)),
-        notes: distinct(points.iter().flat_map(|p| p.workload.notes())),
-        results: results(experiment, &points, &flat),
+        notes: distinct(points.iter().flat_map(|p| p.workload.notes.iter())),
+        results: merged,
     })
 }
 
@@ -199,7 +194,24 @@ struct Job<'a> {
     failed: AtomicUsize,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
+    fn new(engine: Engine, control: &'a RunControl<'a>) -> Self {
+        Self {
+            engine,
+            control,
+            done: AtomicUsize::new(0),
+            failed: AtomicUsize::new(usize::MAX),
+        }
+    }
+
+    /// All runs at some points: point by point, seed by seed, policy by policy.
+    fn batch(&self, experiment: &Experiment, points: &[Point]) -> Result<Vec<Run>, ExperimentError> {
+        let runs = experiment.runs as usize;
+        let cell = |index: usize| self.cell(index, experiment, &points[index / runs], (index % runs) as u64);
+        let cells: Vec<Vec<_>> = (0..points.len() * runs).into_par_iter().map(cell).collect();
+        in_order(cells.into_iter().flatten().collect())
+    }
+
     /// All policies with one seed at one point; the workload is built once for them.
     fn cell(
         &self,
@@ -215,6 +227,7 @@ impl Job<'_> {
         let options = RunOptions {
             seed: experiment.seed.wrapping_add(run),
             placement: point.placement,
+            policy: Default::default(),
             trace_limit: 0,
         };
         let workload = point.workload.build(options.seed);

@@ -21,9 +21,14 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
         Some(near) => format!("; did you mean '{near}'?"),
         None => String::new(),
     };
+    format!("unknown {what} '{name}'{near} (known: {})", known.join(", "))
+}
+
+/// As [`unknown`], where a file would do as well.
+pub fn unknown_or_path(what: &str, name: &str, known: &[&str]) -> String {
     format!(
-        "unknown {what} '{name}'{near} (known: {}; or a path with a slash or ending in .toml)",
-        known.join(", ")
+        "{}; a file needs a slash or an extension (./{name}.toml)",
+        unknown(what, name, known)
     )
 }
 

@@ -1,0 +1,110 @@
+//! `lop machine`: the machines that are known, and fitting the power of new ones.
+
+use crate::failure::{Failure, BAD_INPUT};
+use crate::terminal;
+use clap::Subcommand;
+use lop_machine::input;
+use lop_simulator::experiment::{self, Reference, Setting};
+use std::path::PathBuf;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  lop machine list
+  lop machine show phenom-9750
+  lop machine show phenom-9750 --toml > my-machine.toml
+  lop machine fit data/machines/fits/phenom-9750.toml";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  lop machine show laptop-hybrid
+  lop machine show ./my-machine.toml
+  lop machine show i7-940 --set machine.cpufreq.ondemand_period_ms=80
+  lop machine show i7-940 --toml > my-machine.toml";
+
+const FIT_EXAMPLES: &str = "\
+Example:
+  lop machine fit rows.toml
+
+with rows.toml:
+  [parameters]
+  base = \"board and disks\"
+  busy = \"one busy core\"
+
+  [[row]]
+  label = \"idle\"
+  watts = 80.0
+  state = { base = 1 }
+
+  [[row]]
+  label = \"two cores busy\"
+  watts = 110.0
+  state = { base = 1, busy = 2 }";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// List the machines that are built in
+    #[command(after_help = "Example:\n  lop machine list")]
+    List,
+    /// Draw a machine: domains, operating points, watts, where its figures come from
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show {
+        /// A name ('lop machine list') or a TOML file
+        name: String,
+        /// Print the TOML of a built-in machine instead, to start one of your own from
+        #[arg(long, conflicts_with = "settings")]
+        toml: bool,
+        /// Change a key first (machine.KEY=VALUE); may be repeated
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+    },
+    /// Fit power parameters to rows of (state, watts) by least squares and print the residuals
+    #[command(after_help = FIT_EXAMPLES)]
+    Fit {
+        /// TOML file with parameters and rows
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+pub fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::List => list(),
+        Command::Show { name, toml: true, .. } => show_toml(&name),
+        Command::Show { name, settings, .. } => show(&name, &settings),
+        Command::Fit { file } => {
+            let text = input::read_text(&file)?;
+            let fit = lop_machine::fit(&file.display().to_string(), &text)?;
+            terminal::print(&fit.to_string())
+        }
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let rows = lop_machine::builtin_names().into_iter().map(|name| {
+        let machine = lop_machine::load(name, &[])?;
+        Ok((
+            name.to_string(),
+            format!("{:>3} CPUs  {}", machine.cpus.len(), machine.description),
+        ))
+    });
+    terminal::print(&terminal::two_columns(&rows.collect::<Result<Vec<_>, Failure>>()?))
+}
+
+fn show(name: &str, settings: &[String]) -> Result<(), Failure> {
+    let settings = settings
+        .iter()
+        .map(|s| Setting::from_argument(s))
+        .collect::<Result<Vec<_>, _>>()?;
+    let machine = experiment::open_machine(&Reference::given(name, "machine"), &settings)?;
+    terminal::print(&lop_machine::draw(&machine))
+}
+
+fn show_toml(name: &str) -> Result<(), Failure> {
+    match lop_machine::builtin_text(name) {
+        Some(text) => terminal::print(text),
+        None => {
+            let message = experiment::suggest::unknown("machine", name, &lop_machine::builtin_names());
+            Err(Failure::new(BAD_INPUT, message).hint("--toml prints built-in machines only"))
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `lop simulate`: a workload on a simulated machine under some policies, or an experiment file.
+
+use crate::failure::{Failure, BAD_INPUT};
+use crate::study::{self, StudyOptions};
+use clap::Args;
+use lop_simulator::experiment::{self, Experiment, Reference, Setting};
+
+const DEFAULT_MACHINE: &str = "phenom-9750";
+const DEFAULT_WORKLOAD: &str = "recorded-build";
+
+const EXAMPLES: &str = "\
+Examples:
+  lop simulate
+  lop simulate -m opteron-2352-x2 --set workload.pool.build.slots=4
+  lop simulate -w bursts -p linux:performance,simple-sets:2,highlow --runs 20
+  lop simulate my-study.toml --threads 2 --format json
+  lop simulate --workload ./my-rt-app.json --html timeline.html
+  lop simulate --set machine.cpufreq.ondemand_period_ms=80
+  lop simulate --set linux.placement=random
+
+Policies: linux:performance, linux:powersave, linux:userspace[@MHZ],
+linux:ondemand, linux:schedutil (or linux), simple-sets[:CORES], highlow,
+highlow-spare. Results are relative to the first. All energies are modelled.";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Experiment file (see 'lop reproduce --list' for those built in); options below override what it says
+    #[arg(value_name = "FILE.toml")]
+    experiment: Option<String>,
+    /// Machine: a name ('lop machine list') or a TOML file [default: phenom-9750]
+    #[arg(short, long, value_name = "M")]
+    machine: Option<String>,
+    /// Workload: a name ('lop workload list'), a TOML file or an rt-app JSON file [default: recorded-build]
+    #[arg(short, long, value_name = "W")]
+    workload: Option<String>,
+    /// Policies to compare, separated by commas [default: all]
+    #[arg(short, long, value_name = "A,B,..", value_delimiter = ',')]
+    policy: Vec<String>,
+    /// Change a key of machine or workload, or where the baseline places tasks (linux.placement); may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    #[command(flatten)]
+    study: StudyOptions,
+}
+
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let experiment = experiment(&arguments)?;
+    study::run(vec![experiment], false, &arguments.study)
+}
+
+fn experiment(arguments: &Arguments) -> Result<Experiment, Failure> {
+    let mut experiment = match &arguments.experiment {
+        Some(name) => experiment::load(name)?,
+        None => plain(),
+    };
+    if let Some(machine) = &arguments.machine {
+        experiment.set_machine(Reference::given(machine, "--machine"))?;
+    }
+    if let Some(workload) = &arguments.workload {
+        experiment.set_workload(Reference::given(workload, "--workload"))?;
+    }
+    if !arguments.policy.is_empty() {
+        let policies = experiment::policies(&arguments.policy);
+        experiment.policies = policies.map_err(|(_, message)| {
+            Failure::new(BAD_INPUT, format!("--policy: {message}"))
+                .hint("separate policies by commas; 'all' takes every one")
+        })?;
+    }
+    for setting in &arguments.settings {
+        experiment.add_setting(Setting::from_argument(setting)?)?;
+    }
+    Ok(experiment)
+}
+
+/// What runs when nothing is said.
+fn plain() -> Experiment {
+    Experiment {
+        id: "simulate".into(),
+        title: String::new(),
+        description: String::new(),
+        machine: Reference::given(DEFAULT_MACHINE, "--machine"),
+        workload: Reference::given(DEFAULT_WORKLOAD, "--workload"),
+        policies: experiment::all_policies(),
+        seed: 1,
+        runs: 1,
+        settings: Vec::new(),
+        sweeps: Vec::new(),
+    }
+}

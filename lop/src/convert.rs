@@ -1,0 +1,67 @@
+//! From the simulator's results to what reports show.
+
+use lop_report::{Bounds, Interval, PointValue, Relative, Report, RunResult};
+use lop_simulator::experiment::{self, Experiment, PolicyResult, Study};
+
+/// The simulator has no meter: all its energies come from the machine's power model.
+pub const ENERGY_SOURCE: &str = "modelled";
+
+pub fn report(experiment: &Experiment, study: Study) -> Report {
+    Report {
+        title: experiment.id.clone(),
+        description: description(experiment),
+        machine: study.machines.join(", "),
+        workload: study.workloads.join(", "),
+        energy_source: ENERGY_SOURCE.into(),
+        seed: experiment.seed,
+        runs: experiment.runs,
+        results: study.results.into_iter().map(result).collect(),
+    }
+}
+
+fn description(experiment: &Experiment) -> String {
+    match (experiment.title.as_str(), experiment.description.as_str()) {
+        (title, "") => title.to_string(),
+        ("", description) => description.to_string(),
+        (title, description) => format!("{title}. {description}"),
+    }
+}
+
+fn result(result: PolicyResult) -> RunResult {
+    RunResult {
+        policy: result.policy.to_string(),
+        point: result
+            .point
+            .into_iter()
+            .map(|(name, value)| (name, point_value(value)))
+            .collect(),
+        time_s: result.mean.time_s,
+        cpu_energy_j: result.mean.cpu_energy_j,
+        system_energy_j: result.mean.system_energy_j,
+        system_power_w: result.mean.system_power_w,
+        edp_js: result.mean.edp_js,
+        relative: Relative {
+            time: result.relative_time,
+            system_energy: result.relative_system_energy,
+            edp: result.relative_edp,
+        },
+        bounds: Bounds {
+            time_s: result.bounds.time_s,
+            system_energy_j: result.bounds.system_energy_j,
+        },
+        energy_source: ENERGY_SOURCE.into(),
+        counters: result.counters,
+        ci95: result.ci95.map(|half| Interval {
+            time_s: half.time_s,
+            system_energy_j: half.system_energy_j,
+            edp_js: half.edp_js,
+        }),
+    }
+}
+
+fn point_value(value: experiment::PointValue) -> PointValue {
+    match value {
+        experiment::PointValue::Number(number) => PointValue::Number(number),
+        experiment::PointValue::Text(text) => PointValue::Text(text),
+    }
+}

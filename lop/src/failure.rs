@@ -1,0 +1,117 @@
+//! Why the program ends, and with which code.
+
+use clap::error::ErrorKind;
+use lop_compare::RecordError;
+use lop_machine::InputError;
+use lop_simulator::experiment::ExperimentError;
+use lop_simulator::SimulationError;
+use std::io::Write;
+
+/// What goes wrong while running (a deadlock, a file that cannot be written).
+pub const FAILED: u8 = 1;
+/// Wrong usage or input.
+pub const BAD_INPUT: u8 = 2;
+/// Ctrl-C, as shells report it: 128 + SIGINT.
+pub const INTERRUPTED: u8 = 130;
+
+#[derive(Debug)]
+pub struct Failure {
+    pub code: u8,
+    /// Printed as `lop: MESSAGE`, line by line.
+    message: String,
+    /// The way out, where the message does not say it.
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub fn new(code: u8, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Ends with `code` without a word: somebody else has said what there is to say.
+    pub fn silent(code: u8) -> Self {
+        Self::new(code, "")
+    }
+
+    /// What clap rejects, in the form of all other errors.
+    pub fn usage(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let text = text.trim_end();
+        match error.kind() {
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Self::new(BAD_INPUT, format!("expected a subcommand\n\n{text}"))
+            }
+            _ => Self::new(BAD_INPUT, text),
+        }
+    }
+
+    pub fn print(&self) {
+        let mut stderr = std::io::stderr().lock();
+        // Nothing can be done about an error that cannot even be printed.
+        for (index, line) in self.message.lines().enumerate() {
+            let _ = match index {
+                0 => writeln!(stderr, "lop: {line}"),
+                _ => writeln!(stderr, "{line}"),
+            };
+        }
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(stderr, "lop: hint: {hint}");
+        }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        let about = ["machine", "workload", "experiment"]
+            .into_iter()
+            .find(|what| error.message.contains(&format!("unknown {what} '")));
+        let hint = match about {
+            Some("experiment") => "'lop reproduce --list' shows all experiments".to_string(),
+            Some(what) => format!("'lop {what} list' shows all {what}s"),
+            None if error.file == "--set" => {
+                "'lop machine show NAME --toml' and 'lop workload show NAME --toml' show the keys".to_string()
+            }
+            None if error.line.is_some() => "mend that line and run again; nothing was written".to_string(),
+            None => "see 'lop --help'; nothing was written".to_string(),
+        };
+        Self::new(BAD_INPUT, error.to_string()).hint(hint)
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        let message = error.to_string();
+        match error {
+            ExperimentError::Input(error) => error.into(),
+            ExperimentError::Simulation {
+                error: SimulationError::Mismatch(_),
+                ..
+            } => Self::new(BAD_INPUT, message)
+                .hint("take a machine that has what the workload asks for ('lop machine list')"),
+            ExperimentError::Simulation {
+                error: SimulationError::Deadlock { .. },
+                ..
+            } => Self::new(FAILED, message)
+                .hint("the workload waits for itself; 'lop workload show' lists who uses what"),
+            ExperimentError::Threads(_) => Self::new(FAILED, message),
+            ExperimentError::Cancelled => Self::new(INTERRUPTED, "interrupted; nothing was written"),
+        }
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        let code = u8::try_from(error.exit_code()).unwrap_or(FAILED);
+        Self::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,109 @@
+//! Files that a command is asked to write: judged before any work is done, written whole at its end.
+
+use crate::failure::{Failure, BAD_INPUT, FAILED};
+use std::path::{Path, PathBuf};
+
+/// A file that can be written, as far as that can be known beforehand.
+#[derive(Debug)]
+pub struct OutputFile {
+    /// With symbolic links followed, so that the link stays and its target is replaced.
+    path: PathBuf,
+    /// As the person wrote it.
+    pub shown: PathBuf,
+}
+
+impl OutputFile {
+    /// # Errors
+    /// The folder does not exist or cannot be written in, or the path is something else than a regular file.
+    pub fn check(option: &str, path: &Path) -> Result<Self, Failure> {
+        let refuse = |message: String| Failure::new(BAD_INPUT, format!("{option}: {}: {message}", path.display()));
+        if path.file_name().is_none() {
+            return Err(refuse("expected the name of a file".into()));
+        }
+        match std::fs::metadata(path) {
+            Ok(about) if !about.is_file() => return Err(refuse("exists and is no regular file; name another".into())),
+            Ok(_) | Err(_) => {}
+        }
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let folder = folder_of(&path);
+        if !folder.is_dir() {
+            return Err(refuse(format!(
+                "there is no folder '{}'; make it first",
+                folder.display()
+            )));
+        }
+        // The only sure test of a folder is to use it; the file has no name that stays.
+        match tempfile::tempfile_in(&folder) {
+            Ok(_) => Ok(Self {
+                shown: path.clone(),
+                path,
+            }),
+            Err(error) => Err(refuse(format!(
+                "cannot write in '{}': {error}; name another folder",
+                folder.display()
+            ))),
+        }
+    }
+
+    /// Replaces the file as a whole or leaves it as it was.
+    ///
+    /// # Errors
+    /// The system's own, with the path.
+    pub fn write(&self, contents: &str) -> Result<(), Failure> {
+        lop_report::write_file(&self.path, contents)
+            .map_err(|error| Failure::new(FAILED, format!("{}: cannot be written: {error}", self.path.display())))
+    }
+
+    /// # Errors
+    /// Two options name the same file.
+    pub fn check_distinct(files: &[&Self]) -> Result<(), Failure> {
+        for (index, file) in files.iter().enumerate() {
+            if files[..index].iter().any(|other| other.path == file.path) {
+                let message = format!("{}: named for two outputs; give each its own file", file.path.display());
+                return Err(Failure::new(BAD_INPUT, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_is_refused_beforehand() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = |name: &str| folder.path().join(name);
+        for (path, expected) in [
+            (inside("missing/report.html"), "there is no folder"),
+            (folder.path().to_path_buf(), "no regular file"),
+            (PathBuf::from("/dev/null"), "no regular file"),
+            (PathBuf::from("/"), "name of a file"),
+        ] {
+            let message = format!("{:?}", OutputFile::check("--html", &path).unwrap_err());
+            assert!(message.contains(expected), "{path:?}: {message}");
+        }
+        OutputFile::check("--html", &inside("report.html")).unwrap();
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            0,
+            "the check leaves nothing behind"
+        );
+    }
+
+    #[test]
+    fn one_file_for_two_outputs_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| OutputFile::check("--html", &folder.path().join(name)).unwrap();
+        assert!(OutputFile::check_distinct(&[&file("a"), &file("a")]).is_err());
+        OutputFile::check_distinct(&[&file("a"), &file("b")]).unwrap();
+    }
+}

@@ -1,0 +1,223 @@
+//! What `lop simulate` and `lop reproduce` share: running experiments, and giving back tables, JSON and files.
+
+use crate::failure::{Failure, FAILED};
+use crate::output::OutputFile;
+use crate::{convert, interrupt, progress, terminal, timeline};
+use clap::{Args, ValueEnum};
+use lop_report::{Report, Timeline};
+use lop_simulator::experiment::{self, Experiment, RunControl, MAX_RUNS};
+use serde_json::{Map, Value};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// Events recorded per policy for a timeline, and for all timelines of a report together: enough for every wakeup of a build
+/// of some thousand processes, little enough for a browser.
+const EVENTS_PER_TIMELINE: usize = 200_000;
+const EVENTS_PER_REPORT: usize = 1_000_000;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Args)]
+pub struct StudyOptions {
+    /// Seed of the first run; further runs count up from it [default: the experiment's, or 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Runs of each policy with different seeds; more than one gives means with 95 % confidence intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RUNS)))]
+    runs: Option<u32>,
+    /// Worker threads; results do not depend on it [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = thread_count)]
+    threads: Option<NonZeroUsize>,
+    /// Aligned tables for people, or one JSON object with `results` for programs
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Also write a report with plots and timelines: one file that works offline
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Also write timelines for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+    /// Print counters too: sets, migrations, wakeup latencies, shares of time at each speed
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// More threads than any machine has cores are a slip of the finger.
+fn thread_count(text: &str) -> Result<NonZeroUsize, String> {
+    let known = text.parse::<NonZeroUsize>().ok().filter(|count| count.get() <= 4096);
+    known.ok_or_else(|| "expected a whole number from 1 to 4096".into())
+}
+
+/// Files asked for, checked.
+struct Files {
+    html: Option<OutputFile>,
+    perfetto: Option<OutputFile>,
+}
+
+impl Files {
+    fn check(options: &StudyOptions) -> Result<Self, Failure> {
+        let check =
+            |option: &str, path: &Option<PathBuf>| path.as_deref().map(|p| OutputFile::check(option, p)).transpose();
+        let files = Self {
+            html: check("--html", &options.html)?,
+            perfetto: check("--perfetto", &options.perfetto)?,
+        };
+        OutputFile::check_distinct(&files.html.iter().chain(&files.perfetto).collect::<Vec<_>>())?;
+        Ok(files)
+    }
+
+    fn want_timelines(&self) -> bool {
+        self.html.is_some() || self.perfetto.is_some()
+    }
+}
+
+/// Runs the experiments and prints and writes what was asked for; `several`: as a list of studies rather than as one.
+///
+/// # Errors
+/// Whatever stops an experiment or an output; then no file was written.
+pub fn run(mut experiments: Vec<Experiment>, several: bool, options: &StudyOptions) -> Result<(), Failure> {
+    let files = Files::check(options)?;
+    let cancelled = interrupt::install()?;
+    let mut reports = Vec::new();
+    let mut timelines = Vec::new();
+    let budget = events_per_timeline(&experiments);
+    for experiment in &mut experiments {
+        experiment.seed = options.seed.unwrap_or(experiment.seed);
+        experiment.runs = options.runs.unwrap_or(experiment.runs);
+        reports.push(simulate(experiment, options, cancelled)?);
+        if files.want_timelines() {
+            let name = if several {
+                format!("{}: ", experiment.id)
+            } else {
+                String::new()
+            };
+            timelines.extend(record(experiment, &name, budget, options, cancelled)?);
+        }
+    }
+    let text = match options.format {
+        Format::Text => text(&reports, options.verbose),
+        Format::Json if several => json_of_several(&reports)?,
+        Format::Json => json(&reports[0])?,
+    };
+    write(&files, &reports, &timelines)?;
+    terminal::print(&text)
+}
+
+fn events_per_timeline(experiments: &[Experiment]) -> usize {
+    let timelines: usize = experiments.iter().map(|experiment| experiment.policies.len()).sum();
+    EVENTS_PER_TIMELINE.min(EVENTS_PER_REPORT / timelines.max(1))
+}
+
+fn simulate(experiment: &Experiment, options: &StudyOptions, cancelled: &AtomicBool) -> Result<Report, Failure> {
+    let bar = progress::bar(&experiment.id, experiment.nr_simulations());
+    let control = RunControl {
+        threads: options.threads,
+        progress: &|done| bar.set_position(done as u64),
+        cancelled,
+    };
+    let study = experiment::run(experiment, &control);
+    bar.finish_and_clear();
+    let study = study?;
+    study.notes.iter().for_each(|note| terminal::note(note));
+    Ok(convert::report(experiment, study))
+}
+
+/// One timeline per policy, of the first sweep point and the first seed.
+fn record(
+    experiment: &Experiment,
+    name: &str,
+    budget: usize,
+    options: &StudyOptions,
+    cancelled: &AtomicBool,
+) -> Result<Vec<Timeline>, Failure> {
+    let control = RunControl {
+        threads: options.threads,
+        progress: &|_| {},
+        cancelled,
+    };
+    let recorded = experiment::record(experiment, &control, budget)?;
+    let timelines = recorded.into_iter().map(|run| {
+        let point: String = run
+            .point
+            .iter()
+            .map(|(name, value)| format!(", {name} {value}"))
+            .collect();
+        timeline::timeline(format!("{name}{}{point}", run.policy), run)
+    });
+    Ok(timelines.collect())
+}
+
+fn text(reports: &[Report], verbose: bool) -> String {
+    let one = |report: &Report| match verbose {
+        true => format!("{}\n{}", lop_report::table(report), lop_report::counters_table(report)),
+        false => lop_report::table(report),
+    };
+    reports.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+fn json(report: &Report) -> Result<String, Failure> {
+    let text = lop_report::json(report).map_err(|error| Failure::new(FAILED, format!("{}: {error}", report.title)))?;
+    Ok(format!("{}\n", text.trim_end()))
+}
+
+/// Still one object with `results`: those of all experiments, each saying which it belongs to; `experiments` holds the rest.
+fn json_of_several(reports: &[Report]) -> Result<String, Failure> {
+    let mut results = Vec::new();
+    let mut headers = Vec::new();
+    for report in reports {
+        // Refuses numbers that JSON does not have.
+        json(report)?;
+        let Ok(Value::Object(mut header)) = serde_json::to_value(report) else {
+            continue;
+        };
+        if let Some(Value::Array(of_report)) = header.remove("results") {
+            results.extend(
+                of_report
+                    .into_iter()
+                    .map(|result| with_experiment(&report.title, result)),
+            );
+        }
+        headers.push(Value::Object(header));
+    }
+    let all = Map::from_iter([
+        ("experiments".to_string(), Value::Array(headers)),
+        ("results".to_string(), Value::Array(results)),
+    ]);
+    let text = serde_json::to_string_pretty(&Value::Object(all));
+    text.map(|text| text + "\n")
+        .map_err(|error| Failure::new(FAILED, error.to_string()))
+}
+
+fn with_experiment(id: &str, result: Value) -> Value {
+    let mut with = Map::from_iter([("experiment".to_string(), Value::String(id.to_string()))]);
+    if let Value::Object(result) = result {
+        with.extend(result);
+    }
+    Value::Object(with)
+}
+
+/// All contents are made before the first file is touched.
+fn write(files: &Files, reports: &[Report], timelines: &[Timeline]) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new(FAILED, format!("cannot make the report: {error}"));
+    let mut contents: Vec<(&OutputFile, String)> = Vec::new();
+    if let Some(file) = &files.html {
+        contents.push((
+            file,
+            lop_report::html(reports, timelines).map_err(|error| failed(&error))?,
+        ));
+    }
+    if let Some(file) = &files.perfetto {
+        contents.push((file, lop_report::perfetto(timelines).map_err(|error| failed(&error))?));
+    }
+    interrupt::commit()?;
+    for (file, contents) in contents {
+        file.write(&contents)?;
+        terminal::note(&format!("wrote {}", file.shown.display()));
+    }
+    Ok(())
+}

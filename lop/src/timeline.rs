@@ -1,0 +1,212 @@
+//! From the events of a recorded run to the timeline that reports draw.
+
+use lop_report::{CpuSetName, RunSpan, SetChange, SpeedChange, Timeline, Wakeup};
+use lop_simulator::experiment::Recorded;
+use lop_simulator::{TraceEvent, TraceSet};
+use std::collections::HashMap;
+
+/// `name`: what the timeline is called; as a rule the policy.
+pub fn timeline(name: String, recorded: Recorded) -> Timeline {
+    let outcome = recorded.outcome;
+    let khz = || {
+        recorded
+            .machine
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
+    };
+    let mut builder = Builder {
+        timeline: Timeline {
+            policy: name,
+            end_ns: outcome.time_ns,
+            nr_cpus: recorded.machine.cpus.len(),
+            min_khz: khz().min().unwrap_or(0),
+            max_khz: khz().max().unwrap_or(0),
+            task_names: outcome.task_names,
+            truncated_at_ns: outcome.trace_truncated_at_ns,
+            ..Timeline::default()
+        },
+        running: HashMap::new(),
+        woken: HashMap::new(),
+    };
+    for event in outcome.trace {
+        builder.add(event);
+    }
+    builder.finish()
+}
+
+struct Builder {
+    timeline: Timeline,
+    /// Start and CPU of tasks that run, by task.
+    running: HashMap<u32, (u64, u16)>,
+    /// Index into the timeline's wakeups of tasks that have woken and not run yet.
+    woken: HashMap<u32, usize>,
+}
+
+impl Builder {
+    fn add(&mut self, event: TraceEvent) {
+        match event {
+            TraceEvent::Speed { at_ns, cpu, khz } => {
+                self.timeline.speeds.push(SpeedChange {
+                    at_ns,
+                    cpu: cpu.into(),
+                    khz,
+                });
+            }
+            TraceEvent::Set { at_ns, cpu, set } => {
+                self.timeline.sets.push(SetChange {
+                    at_ns,
+                    cpu: cpu.into(),
+                    set: set_name(set),
+                });
+            }
+            TraceEvent::Wakeup { at_ns, task, cpu } => {
+                self.woken.insert(task, self.timeline.wakeups.len());
+                self.timeline.wakeups.push(Wakeup {
+                    at_ns,
+                    task,
+                    cpu: cpu.into(),
+                    latency_ns: 0,
+                });
+            }
+            TraceEvent::Start { at_ns, task, cpu } => self.start(at_ns, task, cpu),
+            TraceEvent::Stop { at_ns, task, .. } => self.stop(at_ns, task),
+        }
+    }
+
+    fn start(&mut self, at_ns: u64, task: u32, cpu: u16) {
+        if let Some(index) = self.woken.remove(&task) {
+            let wakeup = &mut self.timeline.wakeups[index];
+            wakeup.latency_ns = at_ns.saturating_sub(wakeup.at_ns);
+        }
+        self.running.insert(task, (at_ns, cpu));
+    }
+
+    fn stop(&mut self, end_ns: u64, task: u32) {
+        if let Some((start_ns, cpu)) = self.running.remove(&task) {
+            self.timeline.runs.push(RunSpan {
+                start_ns,
+                end_ns,
+                cpu: cpu.into(),
+                task,
+            });
+        }
+    }
+
+    /// Closes what the end of the run, or of the recording, left open.
+    fn finish(mut self) -> Timeline {
+        let end_ns = self.timeline.truncated_at_ns.unwrap_or(self.timeline.end_ns);
+        let open: Vec<u32> = self.running.keys().copied().collect();
+        for task in open {
+            self.stop(end_ns, task);
+        }
+        for index in self.woken.into_values() {
+            let wakeup = &mut self.timeline.wakeups[index];
+            wakeup.latency_ns = end_ns.saturating_sub(wakeup.at_ns);
+        }
+        self.timeline
+            .runs
+            .sort_unstable_by_key(|run| (run.start_ns, run.cpu, run.end_ns, run.task));
+        self.timeline
+    }
+}
+
+fn set_name(set: TraceSet) -> CpuSetName {
+    match set {
+        TraceSet::High => CpuSetName::High,
+        TraceSet::Low => CpuSetName::Low,
+        TraceSet::Green => CpuSetName::Green,
+        TraceSet::Offline => CpuSetName::Offline,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(events: &[TraceEvent], end_ns: u64) -> Timeline {
+        let timeline = Timeline {
+            end_ns,
+            ..Timeline::default()
+        };
+        let mut builder = Builder {
+            timeline,
+            running: HashMap::new(),
+            woken: HashMap::new(),
+        };
+        events.iter().for_each(|event| builder.add(*event));
+        builder.finish()
+    }
+
+    #[test]
+    fn spans_and_latencies_by_hand() {
+        let timeline = built(
+            &[
+                TraceEvent::Speed {
+                    at_ns: 0,
+                    cpu: 1,
+                    khz: 1_200_000,
+                },
+                TraceEvent::Wakeup {
+                    at_ns: 10,
+                    task: 7,
+                    cpu: 1,
+                },
+                TraceEvent::Start {
+                    at_ns: 14,
+                    task: 7,
+                    cpu: 1,
+                },
+                TraceEvent::Start {
+                    at_ns: 12,
+                    task: 8,
+                    cpu: 0,
+                },
+                TraceEvent::Set {
+                    at_ns: 15,
+                    cpu: 1,
+                    set: TraceSet::High,
+                },
+                TraceEvent::Stop {
+                    at_ns: 20,
+                    task: 7,
+                    cpu: 1,
+                },
+                TraceEvent::Wakeup {
+                    at_ns: 30,
+                    task: 7,
+                    cpu: 1,
+                },
+            ],
+            50,
+        );
+        let expected = [
+            RunSpan {
+                start_ns: 12,
+                end_ns: 50,
+                cpu: 0,
+                task: 8,
+            },
+            RunSpan {
+                start_ns: 14,
+                end_ns: 20,
+                cpu: 1,
+                task: 7,
+            },
+        ];
+        assert_eq!(timeline.runs, expected);
+        assert_eq!(
+            timeline.wakeups.iter().map(|w| w.latency_ns).collect::<Vec<_>>(),
+            [4, 20]
+        );
+        assert_eq!(
+            timeline.sets,
+            [SetChange {
+                at_ns: 15,
+                cpu: 1,
+                set: CpuSetName::High
+            }]
+        );
+        assert_eq!(timeline.speeds.len(), 1);
+    }
+}

@@ -1,0 +1,345 @@
+use super::*;
+
+#[test]
+fn json_keeps_its_contract() {
+    let folder = folder();
+    let all = json(
+        folder.path(),
+        &["simulate", "-w", small(folder.path()), "--format", "json"],
+    );
+    let results = all["results"].as_array().unwrap();
+    assert_eq!(results.len(), lop_simulator::choice::POLICY_NAMES.len());
+    assert_eq!(results[0]["policy"], "linux:performance");
+    for result in results {
+        for key in ["time_s", "cpu_energy_j", "system_energy_j", "system_power_w", "edp_js"] {
+            assert!(result[key].as_f64().unwrap() > 0.0, "{key}: {result}");
+        }
+        for key in ["time", "system_energy", "edp"] {
+            assert!(result["relative"][key].as_f64().unwrap() > 0.0, "{key}: {result}");
+        }
+        assert!(result["counters"].as_object().unwrap().len() > 10);
+        assert_eq!(result["energy_source"], "modelled");
+        assert!(result.get("point").is_none() && result.get("ci95").is_none());
+        check_bounds(result);
+    }
+    for key in ["time", "system_energy", "edp"] {
+        assert_eq!(results[0]["relative"][key], 1.0);
+    }
+}
+
+/// No schedule beats a bound; a tiny tolerance covers rounding to whole ns.
+fn check_bounds(result: &Value) {
+    for key in ["time_s", "system_energy_j"] {
+        let (bound, value) = (result["bounds"][key].as_f64().unwrap(), result[key].as_f64().unwrap());
+        assert!(bound > 0.0 && bound <= value * (1.0 + 1e-9), "{key}: {bound} > {value}");
+    }
+}
+
+#[test]
+fn policies_come_in_the_order_named_and_relative_to_the_first() {
+    let folder = folder();
+    let order = ["highlow", "linux:powersave"];
+    let arguments = [
+        "simulate",
+        "-w",
+        small(folder.path()),
+        "-p",
+        "highlow,linux:powersave",
+        "--format",
+        "json",
+    ];
+    let all = json(folder.path(), &arguments);
+    for (result, policy) in all["results"].as_array().unwrap().iter().zip(order) {
+        assert_eq!(result["policy"], policy);
+        let ratio = result["time_s"].as_f64().unwrap() / all["results"][0]["time_s"].as_f64().unwrap();
+        assert_eq!(result["relative"]["time"].as_f64().unwrap(), ratio);
+    }
+}
+
+#[test]
+fn text_has_every_policy_and_its_units() {
+    let folder = folder();
+    let text = good(folder.path(), &["simulate", "-w", small(folder.path())]).stdout;
+    for part in lop_simulator::choice::POLICY_NAMES
+        .iter()
+        .chain(&["phenom-9750", "modelled"])
+    {
+        assert!(text.contains(part), "no '{part}' in: {text}");
+    }
+    let verbose = good(folder.path(), &["simulate", "-w", small(folder.path()), "-v"]).stdout;
+    assert!(verbose.starts_with(&text) && verbose.len() > text.len());
+}
+
+#[test]
+fn same_bytes_on_one_and_on_two_threads() {
+    let folder = folder();
+    let file = write_sweep(folder.path());
+    let with = |threads: &str, html: &str| {
+        let arguments = [
+            "simulate",
+            file,
+            "--threads",
+            threads,
+            "--format",
+            "json",
+            "--html",
+            html,
+            "--runs",
+            "3",
+        ];
+        (
+            good(folder.path(), &arguments).stdout,
+            std::fs::read(folder.path().join(html)).unwrap(),
+        )
+    };
+    let (one, two) = (with("1", "one.html"), with("2", "two.html"));
+    assert_eq!(one.0, two.0);
+    assert!(one.1 == two.1, "the reports differ");
+}
+
+fn write_sweep(folder: &Path) -> &'static str {
+    small(folder);
+    let text = r#"id = "sweep"
+title = "A sweep"
+machine = "phenom-9750"
+workload = "small.toml"
+policies = ["linux:ondemand", "highlow"]
+
+[[sweep]]
+point = "count"
+key = "workload.task.worker.count"
+values = [1, 4]
+
+[[sweep]]
+point = "placement"
+key = "linux.placement"
+values = ["longest-idle", "random"]
+"#;
+    std::fs::write(folder.join("sweep.toml"), text).unwrap();
+    "sweep.toml"
+}
+
+#[test]
+fn sweeps_name_their_points_in_order() {
+    let folder = folder();
+    let all = json(
+        folder.path(),
+        &["simulate", write_sweep(folder.path()), "--format", "json"],
+    );
+    let points: Vec<String> = all["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| {
+            format!(
+                "{} {} {}",
+                r["point"]["count"].as_f64().unwrap(),
+                r["point"]["placement"].as_str().unwrap(),
+                r["policy"].as_str().unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(
+        points,
+        [
+            "1 longest-idle linux:ondemand",
+            "1 longest-idle highlow",
+            "1 random linux:ondemand",
+            "1 random highlow",
+            "4 longest-idle linux:ondemand",
+            "4 longest-idle highlow",
+            "4 random linux:ondemand",
+            "4 random highlow"
+        ]
+    );
+}
+
+#[test]
+fn seeds_change_what_is_drawn_and_nothing_else_does() {
+    let folder = folder();
+    let small = small(folder.path());
+    let with = |seed: &str| {
+        good(
+            folder.path(),
+            &["simulate", "-w", small, "--seed", seed, "--format", "json"],
+        )
+        .stdout
+    };
+    assert_eq!(with("5"), with("5"));
+    assert_ne!(with("5"), with("6"));
+}
+
+#[test]
+fn several_runs_give_intervals_and_count_seeds_up() {
+    let folder = folder();
+    let small = small(folder.path());
+    let with = |seed: &str, runs: &str| {
+        let arguments = [
+            "simulate", "-w", small, "-p", "highlow", "--seed", seed, "--runs", runs, "--format", "json",
+        ];
+        json(folder.path(), &arguments)["results"][0].clone()
+    };
+    let time = |result: &Value| result["time_s"].as_f64().unwrap();
+    let three = with("4", "3");
+    let single: Vec<f64> = ["4", "5", "6"].iter().map(|seed| time(&with(seed, "1"))).collect();
+    assert!((time(&three) - single.iter().sum::<f64>() / 3.0).abs() < 1e-12);
+    for key in ["time_s", "system_energy_j", "edp_js"] {
+        assert!(three["ci95"][key].as_f64().unwrap() > 0.0, "{key}: {three}");
+    }
+}
+
+#[test]
+fn nothing_but_results_in_a_pipe() {
+    let folder = folder();
+    let answer = good(folder.path(), &["simulate", "-w", small(folder.path()), "--runs", "20"]);
+    assert_eq!(answer.stderr, "", "no progress where nobody watches");
+    assert!(!answer.stdout.contains('\u{1b}') && !answer.stdout.contains('\r'));
+}
+
+#[test]
+fn reports_are_written_whole_and_only_they() {
+    let folder = folder();
+    let small = small(folder.path());
+    good(
+        folder.path(),
+        &["simulate", "-w", small, "--html", "r.html", "--perfetto", "r.json"],
+    );
+    assert_eq!(files_in(folder.path()), ["r.html", "r.json", "small.toml"]);
+    let html = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
+    assert!(html.trim_end().ends_with("</html>") && html.contains("highlow-spare"));
+    let trace: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().or(trace.as_array()).unwrap();
+    assert!(events.iter().filter(|event| event["ph"] == "X").count() >= 3 * 20 * 8);
+}
+
+#[test]
+fn experiments_are_reproduced_one_or_all() {
+    let folder = folder();
+    let one = json(
+        folder.path(),
+        &["reproduce", "compile-governors", "--runs", "1", "--format", "json"],
+    );
+    let policies: Vec<&str> = one["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["policy"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        policies,
+        [
+            "linux:performance",
+            "highlow",
+            "highlow-spare",
+            "linux:ondemand",
+            "linux:powersave"
+        ]
+    );
+    let arguments = [
+        "reproduce",
+        "compile-governors",
+        "compile-transfer",
+        "--runs",
+        "1",
+        "--format",
+        "json",
+    ];
+    let two = json(folder.path(), &arguments);
+    let results = two["results"].as_array().unwrap();
+    assert_eq!(results.len(), 5 + 12);
+    assert_eq!(results[0]["experiment"], "compile-governors");
+    assert_eq!(results[16]["experiment"], "compile-transfer");
+    assert_eq!(
+        results[16]["point"],
+        serde_json::json!({"machine": "i7-940", "placement": "random"})
+    );
+    assert_eq!(results[0]["time_s"], one["results"][0]["time_s"]);
+    assert_eq!(two["experiments"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn recording_passes_on_the_code_of_its_command() {
+    let folder = folder();
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
+        let arguments = [
+            "workload", "record", "-o", "out.toml", "--name", "test", "--", "sh", "-c", script,
+        ];
+        let answer = answer(folder.path(), &arguments);
+        assert_eq!(answer.code, code, "{}", answer.stderr);
+        let shown = good(folder.path(), &["workload", "show", "./out.toml"]).stdout;
+        assert!(shown.contains("test"), "{shown}");
+    }
+}
+
+#[test]
+fn a_command_that_does_not_exist_leaves_no_recording() {
+    let folder = folder();
+    let answer = answer(
+        folder.path(),
+        &["workload", "record", "-o", "out.toml", "--", "no-such-command-anywhere"],
+    );
+    assert_eq!(answer.code, 127, "{}", answer.stderr);
+    assert!(answer.stderr.contains("no-such-command-anywhere"), "{}", answer.stderr);
+    assert_eq!(files_in(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_recording_is_not_overwritten_unasked() {
+    let folder = folder();
+    std::fs::write(folder.path().join("true.toml"), "mine").unwrap();
+    let answer = answer(folder.path(), &["workload", "record", "--", "true"]);
+    assert_eq!(answer.code, 2);
+    assert!(
+        answer.stderr.contains("exists already") && answer.stderr.contains("-o"),
+        "{}",
+        answer.stderr
+    );
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("true.toml")).unwrap(),
+        "mine"
+    );
+}
+
+/// Interrupted in the middle of a long study: 130, no file, no result.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_nothing() {
+    use std::process::{Command, Stdio};
+    let folder = folder();
+    small(folder.path());
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("lop"))
+        .current_dir(folder.path())
+        .args([
+            "simulate",
+            "-w",
+            "./small.toml",
+            "--runs",
+            "10000",
+            "--set",
+            "workload.scale=1000",
+            "--html",
+            "r.html",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let interrupted = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(
+        interrupted.success() && child.try_wait().unwrap().is_none(),
+        "it had ended before it was interrupted"
+    );
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(130),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.stdout.is_empty());
+    assert_eq!(files_in(folder.path()), ["small.toml"]);
+}
