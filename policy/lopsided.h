@@ -55,7 +55,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, void *world, struct 
 	if (t->restricted)
 		return place;
 	set = lop_usable_set(s, t);
-	place.cpu = lop_claim_idle(s, t, set, last_cpu);
+	place.cpu = lop_claim_idle(s, t, set, last_cpu, now_ns);
 	place.claimed = place.cpu >= 0;
 	if (place.cpu < 0)
 		place.cpu = lop_busy_member(s, set, last_cpu);

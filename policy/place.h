@@ -18,11 +18,32 @@ lop_rule s32 lop_longest_idle(const struct lop_sched *s, const struct lop_cpus *
 	return best;
 }
 
+/* A member that joined less than a transition ago does not run at its speed yet; the spare is there to bridge that. */
+lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
+{
+	return now_ns - s->joined_ns[lop_cpu_index(cpu)] >= s->config.transition_ns;
+}
+
+/* Longest a member of the candidates, so surely at its speed; of equals the lowest number. */
+lop_rule s32 lop_longest_member(const struct lop_sched *s, const struct lop_cpus *candidates)
+{
+	s32 cpu = LOP_NONE, best = LOP_NONE;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (best < 0 || s->joined_ns[lop_cpu_index(cpu)] < s->joined_ns[lop_cpu_index(best)])
+			best = cpu;
+	}
+	return best;
+}
+
 /*
- * The best of the idle members that the task may use: the fastest kind, a core that no sibling is busy on, the memory
- * domain it last ran in, its last CPU, else the first.
+ * The best of the idle members that the task may use: the fastest kind, a core that no sibling is busy on, its last CPU
+ * if that is at speed, the memory domain it last ran in, the longest member.
  */
-lop_rule s32 lop_best_idle(const struct lop_sched *s, const struct lop_cpus *idle, u32 last_cpu)
+lop_rule s32 lop_best_idle(const struct lop_sched *s, const struct lop_cpus *idle, u32 last_cpu, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	struct lop_cpus candidates = *idle;
@@ -31,16 +52,17 @@ lop_rule s32 lop_best_idle(const struct lop_sched *s, const struct lop_cpus *idl
 	if (top->nr_tiers > 1)
 		lop_prefer_fast(s, &candidates);
 	lop_cpus_avoid(&candidates, &s->beside_busy);
-	if (lop_cpus_has(&candidates, last_cpu))
+	if (lop_cpus_has(&candidates, last_cpu) && lop_at_speed(s, last_cpu, now_ns))
 		return (s32)last_cpu;
 	if (top->nr_memory_domains > 1)
 		lop_cpus_prefer(&candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
-	return lop_cpus_next(&candidates, 0);
+	return lop_longest_member(s, &candidates);
 }
 
 /* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
-lop_rule s32 lop_claim_idle(struct lop_sched *s, const struct lop_task *t, enum lop_set set, u32 last_cpu)
+lop_rule s32 lop_claim_idle(struct lop_sched *s, const struct lop_task *t, enum lop_set set, u32 last_cpu,
+			    u64 now_ns)
 {
 	s32 claimed = LOP_NONE;
 	int n;
@@ -50,7 +72,7 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, const struct lop_task *t, enum 
 		lop_cpus_and(&idle, &s->set[set].cpus, &s->idle);
 		if (t->restricted)
 			lop_cpus_and(&idle, &idle, &t->allowed);
-		cpu = lop_best_idle(s, &idle, last_cpu);
+		cpu = lop_best_idle(s, &idle, last_cpu, now_ns);
 		if (cpu < 0)
 			break;
 		if (!lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu)))
@@ -86,7 +108,7 @@ lop_rule s32 lop_place_restricted(struct lop_sched *s, void *world, struct lop_t
 				  u64 now_ns, bool *claimed)
 {
 	struct lop_cpus usable;
-	s32 cpu = lop_claim_idle(s, t, set, last_cpu);
+	s32 cpu = lop_claim_idle(s, t, set, last_cpu, now_ns);
 	*claimed = cpu >= 0;
 	if (cpu < 0) {
 		struct lop_cpus idle_allowed;

@@ -22,6 +22,7 @@ struct lop_config {
 	u32 fixed_size;
 	u32 spare;            /* high cores kept idle for what comes next */
 	bool green;           /* work that hardly gains from speed runs in the green set */
+	u64 transition_ns;    /* a new member runs at its speed after this */
 	u64 hold_ns;          /* T_hold: surplus lasts this long before a member leaves */
 	u64 last_hold_ns;     /* the same for the last member (h_min: 1 while anything ran this recently) */
 	u64 slice_min_ns, slice_max_ns;

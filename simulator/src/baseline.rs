@@ -45,7 +45,11 @@ impl FairScheduler {
     }
 
     fn pick_from(&mut self, whole_cores: bool, allowed: Option<&CpuBits>) -> Option<u32> {
-        let idle = if whole_cores { &self.idle_cores } else { &self.idle_threads };
+        let idle = if whole_cores {
+            &self.idle_cores
+        } else {
+            &self.idle_threads
+        };
         let fits = |&&(_, cpu): &&(u64, u32)| allowed.is_none_or(|cpus| cpus.has(cpu as usize));
         match self.placement {
             Placement::LongestIdle => idle.iter().find(fits).map(|&(_, cpu)| cpu),
@@ -73,8 +77,11 @@ impl FairScheduler {
         }
     }
     fn file(&mut self, cpu: u32, since_ns: u64, beside_busy: bool) {
-        let (into, from) =
-            if beside_busy { (&mut self.idle_threads, &mut self.idle_cores) } else { (&mut self.idle_cores, &mut self.idle_threads) };
+        let (into, from) = if beside_busy {
+            (&mut self.idle_threads, &mut self.idle_cores)
+        } else {
+            (&mut self.idle_cores, &mut self.idle_threads)
+        };
         from.remove(&(since_ns, cpu));
         into.insert((since_ns, cpu));
     }

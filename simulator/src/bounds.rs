@@ -79,5 +79,8 @@ pub(crate) fn of(machine: &Machine, world: &World<'_>) -> Bounds {
         energy_fj += work * cheapest_per_work(machine, rates, class as u16);
         energy_fj += work * rates.memory_shares[class] * machine.dram.stall_uw as f64;
     }
-    Bounds { time_s: time_ns / 1e9, system_energy_j: energy_fj / 1e15 }
+    Bounds {
+        time_s: time_ns / 1e9,
+        system_energy_j: energy_fj / 1e15,
+    }
 }

@@ -15,7 +15,6 @@ pub struct ClockDomain {
     pub wanted: usize,
     /// A transition is under way to this index.
     pub heading: Option<usize>,
-    pub stamp: u32,
     /// CPUs that ask for each frequency index.
     asked: Vec<u32>,
 }
@@ -47,22 +46,51 @@ pub struct Clocks {
 
 fn domain_of_cpus(machine: &Machine, cpus: Vec<usize>) -> ClockDomain {
     let kinds: Vec<usize> = cpus.iter().map(|&cpu| usize::from(machine.cpus[cpu].kind)).collect();
-    let mut khz: Vec<u64> = kinds.iter().flat_map(|&k| machine.kinds[k].opps.iter().map(|opp| opp.khz)).collect();
+    let mut khz: Vec<u64> = kinds
+        .iter()
+        .flat_map(|&k| machine.kinds[k].opps.iter().map(|opp| opp.khz))
+        .collect();
     khz.sort_unstable();
     khz.dedup();
     let opp_below = |kind: &lop_machine::Kind, f: u64| kind.opps.partition_point(|opp| opp.khz <= f).saturating_sub(1);
-    let opp = machine.kinds.iter().map(|kind| khz.iter().map(|&f| opp_below(kind, f)).collect()).collect();
+    let opp = machine
+        .kinds
+        .iter()
+        .map(|kind| khz.iter().map(|&f| opp_below(kind, f)).collect())
+        .collect();
     let mut asked = vec![0; khz.len()];
     asked[0] = cpus.len() as u32;
-    ClockDomain { cpus, khz, opp, now: 0, wanted: 0, heading: None, stamp: 0, asked }
+    ClockDomain {
+        cpus,
+        khz,
+        opp,
+        now: 0,
+        wanted: 0,
+        heading: None,
+        asked,
+    }
 }
 
 impl Clocks {
     pub fn new(machine: &Machine) -> Self {
         let domain_of: Vec<usize> = machine.cpus.iter().map(|cpu| usize::from(cpu.clock_domain)).collect();
-        let cpus_of = |d| domain_of.iter().enumerate().filter(|&(_, &of)| of == d).map(|(cpu, _)| cpu).collect();
-        let domains = (0..machine.nr_clock_domains).map(|d| domain_of_cpus(machine, cpus_of(d))).collect();
-        Self { domains, asks: vec![0; domain_of.len()], domain_of, transitions: 0 }
+        let cpus_of = |d| {
+            domain_of
+                .iter()
+                .enumerate()
+                .filter(|&(_, &of)| of == d)
+                .map(|(cpu, _)| cpu)
+                .collect()
+        };
+        let domains = (0..machine.nr_clock_domains)
+            .map(|d| domain_of_cpus(machine, cpus_of(d)))
+            .collect();
+        Self {
+            domains,
+            asks: vec![0; domain_of.len()],
+            domain_of,
+            transitions: 0,
+        }
     }
     pub fn of_cpu(&self, cpu: usize) -> &ClockDomain {
         &self.domains[self.domain_of[cpu]]

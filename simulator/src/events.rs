@@ -44,7 +44,13 @@ pub struct EventQueue {
 impl EventQueue {
     pub fn push(&mut self, at_ns: u64, kind: Kind, index: u32, stamp: u32) {
         self.made += 1;
-        self.heap.push(Reverse(Event { at_ns, order: self.made, kind, index, stamp }));
+        self.heap.push(Reverse(Event {
+            at_ns,
+            order: self.made,
+            kind,
+            index,
+            stamp,
+        }));
     }
     pub fn pop(&mut self) -> Option<Event> {
         self.heap.pop().map(|Reverse(event)| event)

@@ -52,7 +52,7 @@ pub struct Counters {
     pub idle_state_residency: BTreeMap<String, f64>,
     /// Share of work done while its core was at its highest OPP.
     pub full_speed_share: f64,
-    /// Problem A: run time lost, until the governor's next sample, to starting on a core slower than the fastest one then.
+    /// Problem A: run time lost between a start and the governor's next look, where the load of its period was elsewhere.
     pub lost_slow_start_s: f64,
     /// Problem B: the rest of the run time lost to not running at the highest OPP, where a governor measures load.
     pub lost_mismeasured_s: f64,

@@ -64,6 +64,7 @@ pub struct Config {
     pub fixed_size: u32,
     pub spare: u32,
     pub green: bool,
+    pub transition_ns: u64,
     pub hold_ns: u64,
     pub last_hold_ns: u64,
     pub slice_min_ns: u64,
@@ -97,7 +98,12 @@ pub struct App {
 
 impl App {
     pub fn new(declared: u32) -> Self {
-        Self { declared, active: 0, shares_memory: false, home_node: NONE }
+        Self {
+            declared,
+            active: 0,
+            shares_memory: false,
+            home_node: NONE,
+        }
     }
 }
 
@@ -226,9 +232,26 @@ impl PolicyHandle {
         with_world!(env, |world| lop_native_start(self.0, world, now_ns))
     }
     /// Returns the CPU and whether it was idle and is claimed.
-    pub fn wake(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, last_cpu: u32, now_ns: u64) -> (i32, bool) {
+    pub fn wake(
+        self,
+        env: &mut dyn Env,
+        task: *mut Task,
+        app: *mut App,
+        group: *mut Group,
+        last_cpu: u32,
+        now_ns: u64,
+    ) -> (i32, bool) {
         let mut claimed = false;
-        let cpu = with_world!(env, |world| lop_native_wake(self.0, world, task, app, group, last_cpu, now_ns, &mut claimed));
+        let cpu = with_world!(env, |world| lop_native_wake(
+            self.0,
+            world,
+            task,
+            app,
+            group,
+            last_cpu,
+            now_ns,
+            &mut claimed
+        ));
         (cpu, claimed)
     }
     pub fn enqueue(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
@@ -249,8 +272,18 @@ impl PolicyHandle {
     pub fn block(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
         with_world!(env, |world| lop_native_block(self.0, world, task, app, group, now_ns))
     }
-    pub fn spin(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, spinning: bool, now_ns: u64) {
-        with_world!(env, |world| lop_native_spin(self.0, world, task, app, group, spinning, now_ns))
+    pub fn spin(
+        self,
+        env: &mut dyn Env,
+        task: *mut Task,
+        app: *mut App,
+        group: *mut Group,
+        spinning: bool,
+        now_ns: u64,
+    ) {
+        with_world!(env, |world| lop_native_spin(
+            self.0, world, task, app, group, spinning, now_ns
+        ))
     }
     pub fn cpu_idle(self, env: &mut dyn Env, cpu: u32, idle: bool, now_ns: u64) {
         with_world!(env, |world| lop_native_cpu_idle(self.0, world, cpu, idle, now_ns))
@@ -351,7 +384,15 @@ extern "C" {
     fn lop_native_running(s: *mut Sched, t: *const Task);
     fn lop_native_stopping(t: *mut Task, group: *const Group, ran_ns: u64);
     fn lop_native_block(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
-    fn lop_native_spin(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, spinning: bool, now_ns: u64);
+    fn lop_native_spin(
+        s: *mut Sched,
+        world: *mut c_void,
+        t: *mut Task,
+        app: *mut App,
+        group: *mut Group,
+        spinning: bool,
+        now_ns: u64,
+    );
     fn lop_native_cpu_idle(s: *mut Sched, world: *mut c_void, cpu: u32, idle: bool, now_ns: u64);
     fn lop_native_timer(s: *mut Sched, world: *mut c_void, now_ns: u64);
     fn lop_native_rotate_heat(s: *mut Sched, world: *mut c_void, now_ns: u64);

@@ -92,12 +92,21 @@ pub fn busy_uw(kind: &Kind, opp: usize, busy: usize) -> u64 {
 impl Layout {
     fn new(machine: &Machine) -> Self {
         let threads = threads_per_core(machine);
-        let mut layout = Self { kinds: vec![], nr_cells: 0, levels: vec![], by_voltage: vec![] };
+        let mut layout = Self {
+            kinds: vec![],
+            nr_cells: 0,
+            levels: vec![],
+            by_voltage: vec![],
+        };
         for kind in &machine.kinds {
             let states = kind.idle_states.len() + 1 + threads;
-            layout.kinds.push((layout.nr_cells, layout.levels.len(), states, kind.idle_states.len()));
+            layout
+                .kinds
+                .push((layout.nr_cells, layout.levels.len(), states, kind.idle_states.len()));
             layout.nr_cells += states * kind.opps.len();
-            layout.levels.extend(kind.opps.iter().map(|opp| (u64::from(opp.mv), opp.domain_uw)));
+            layout
+                .levels
+                .extend(kind.opps.iter().map(|opp| (u64::from(opp.mv), opp.domain_uw)));
         }
         layout.by_voltage = (0..layout.levels.len()).collect();
         let levels = &layout.levels;
@@ -123,11 +132,19 @@ fn cells_of(machine: &Machine, layout: &Layout) -> Vec<Cell> {
     for (k, kind) in machine.kinds.iter().enumerate() {
         for (o, opp) in kind.opps.iter().enumerate() {
             let mut set = |state, own_uw, scales_with_voltage| {
-                cells[layout.cell(k, o, state)] =
-                    Cell { own_uw, scales_with_voltage, own_mv: u64::from(opp.mv).max(1), ..Cell::default() };
+                cells[layout.cell(k, o, state)] = Cell {
+                    own_uw,
+                    scales_with_voltage,
+                    own_mv: u64::from(opp.mv).max(1),
+                    ..Cell::default()
+                };
             };
             for (n, idle) in kind.idle_states.iter().enumerate() {
-                set(CoreState::Idle(n), idle.power_uw.unwrap_or(opp.idle_uw), idle.power_uw.is_none());
+                set(
+                    CoreState::Idle(n),
+                    idle.power_uw.unwrap_or(opp.idle_uw),
+                    idle.power_uw.is_none(),
+                );
             }
             set(CoreState::Parked, machine.park.map_or(0, |park| park.power_uw), false);
             let threads = layout.kinds[k].2 - layout.kinds[k].3 - 1;
@@ -166,7 +183,9 @@ impl Domain {
     }
     /// The highest voltage that a core asks for holds for all.
     fn settle_voltage(&mut self, layout: &Layout, now_ns: u64) {
-        let Some(&top) = layout.by_voltage.iter().find(|&&index| self.opp_cores[index] != 0) else { return };
+        let Some(&top) = layout.by_voltage.iter().find(|&&index| self.opp_cores[index] != 0) else {
+            return;
+        };
         let (mv, power_uw) = layout.levels[top];
         if mv == self.mv && power_uw == self.power_uw {
             return;
@@ -205,7 +224,14 @@ impl PowerModel {
                 let cell = layout.cell(kind, 0, CoreState::Idle(0));
                 domains[domain].opp_cores[layout.opp_index(kind, 0)] += 1;
                 domains[domain].cells[cell].cores += 1;
-                *core = Some(CorePower { domain, kind, opp: 0, cell, entered_at_fj: 0, energy_fj: 0 });
+                *core = Some(CorePower {
+                    domain,
+                    kind,
+                    opp: 0,
+                    cell,
+                    entered_at_fj: 0,
+                    energy_fj: 0,
+                });
             }
         }
         for domain in &mut domains {
@@ -263,7 +289,10 @@ impl PowerModel {
         for domain in &mut self.domains {
             for (k, kind) in machine.kinds.iter().enumerate() {
                 let (first, _, states, idle_states) = self.layout.kinds[k];
-                for (index, cell) in domain.cells[first..first + states * kind.opps.len()].iter_mut().enumerate() {
+                for (index, cell) in domain.cells[first..first + states * kind.opps.len()]
+                    .iter_mut()
+                    .enumerate()
+                {
                     cell.flush(now_ns);
                     if cell.core_ns == 0 {
                         continue;
@@ -299,6 +328,8 @@ impl Residencies {
     /// Shares of the whole; empty when nothing was counted.
     pub fn shares(of: &BTreeMap<String, u128>) -> BTreeMap<String, f64> {
         let total: u128 = of.values().sum();
-        of.iter().map(|(name, &ns)| (name.clone(), ns as f64 / total as f64)).collect()
+        of.iter()
+            .map(|(name, &ns)| (name.clone(), ns as f64 / total as f64))
+            .collect()
     }
 }

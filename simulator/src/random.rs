@@ -70,16 +70,29 @@ mod tests {
     #[test]
     fn distributions_have_the_moments_they_name() {
         let (mean, cv) = mean_and_cv(Amount::Exponential { mean_ns: 1e6 });
-        assert!((mean / 1e6 - 1.0).abs() < 0.02 && (cv - 1.0).abs() < 0.03, "{mean} {cv}");
+        assert!(
+            (mean / 1e6 - 1.0).abs() < 0.02 && (cv - 1.0).abs() < 0.03,
+            "{mean} {cv}"
+        );
         let (mean, cv) = mean_and_cv(Amount::Lognormal { mean_ns: 1e6, cv: 0.5 });
-        assert!((mean / 1e6 - 1.0).abs() < 0.02 && (cv - 0.5).abs() < 0.02, "{mean} {cv}");
-        let (mean, cv) = mean_and_cv(Amount::Uniform { min_ns: 0, max_ns: 2_000_000 });
-        assert!((mean / 1e6 - 1.0).abs() < 0.02 && (cv - 1.0 / 3f64.sqrt()).abs() < 0.02, "{mean} {cv}");
+        assert!(
+            (mean / 1e6 - 1.0).abs() < 0.02 && (cv - 0.5).abs() < 0.02,
+            "{mean} {cv}"
+        );
+        let (mean, cv) = mean_and_cv(Amount::Uniform {
+            min_ns: 0,
+            max_ns: 2_000_000,
+        });
+        assert!(
+            (mean / 1e6 - 1.0).abs() < 0.02 && (cv - 1.0 / 3f64.sqrt()).abs() < 0.02,
+            "{mean} {cv}"
+        );
     }
 
     #[test]
     fn streams_of_siblings_differ() {
-        let numbers: std::collections::BTreeSet<u64> = (0..1000).map(|n| Stream::new(child_key(1, n)).next_u64()).collect();
+        let numbers: std::collections::BTreeSet<u64> =
+            (0..1000).map(|n| Stream::new(child_key(1, n)).next_u64()).collect();
         assert_eq!(numbers.len(), 1000);
     }
 }

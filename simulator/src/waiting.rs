@@ -29,7 +29,11 @@ impl WaitingTasks {
     pub fn insert(&mut self, task: u32, vtime_ns: u64, restricted: bool) {
         self.made += 1;
         self.restricted += usize::from(restricted);
-        self.by_vtime.insert(Waiter { vtime_ns, order: self.made, task });
+        self.by_vtime.insert(Waiter {
+            vtime_ns,
+            order: self.made,
+            task,
+        });
     }
     /// The first task that may run on `cpu`; `allowed` tells a task's CPUs, `None` for all.
     pub fn take<'a>(&mut self, cpu: usize, allowed: impl Fn(u32) -> Option<&'a CpuBits>) -> Option<u32> {

@@ -37,13 +37,16 @@ pub(super) fn config(
         fixed_size: fixed_size.unwrap_or(0),
         spare: parameters.spare.unwrap_or(spare),
         green: parameters.green,
+        transition_ns: machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns),
         hold_ns: parameters.hold_ns.unwrap_or(least_hold_ns),
         last_hold_ns: LAST_HOLD_NS.max(parameters.hold_ns.unwrap_or(0)),
         slice_min_ns: 1_000_000,
         slice_max_ns: 5_000_000,
         period_ns: 20_000_000,
         heat_period_ns: parameters.heat_period_ns.unwrap_or(HEAT_SWAP_PERIOD_NS),
-        hot_mc: machine.thermal.map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
+        hot_mc: machine
+            .thermal
+            .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
     }
 }
 
@@ -113,7 +116,9 @@ impl PolicySide {
 
     /// Pointers that the policy takes for a task; the boxes they point into live as long as this.
     fn pointers(&mut self, app: usize) -> (*mut policy::App, *mut policy::Group) {
-        let group = self.groups[app].as_deref_mut().map_or(std::ptr::null_mut(), |group| group as *mut policy::Group);
+        let group = self.groups[app]
+            .as_deref_mut()
+            .map_or(std::ptr::null_mut(), |group| group as *mut policy::Group);
         (&mut *self.apps[app], group)
     }
 }
@@ -128,10 +133,17 @@ struct PolicyCall {
 
 impl World<'_> {
     fn policy_call(&mut self, id: u32) -> Option<PolicyCall> {
-        let Scheduler::Policy(side) = &mut self.scheduler else { return None };
+        let Scheduler::Policy(side) = &mut self.scheduler else {
+            return None;
+        };
         let task = &mut self.tasks[id as usize];
         let (app, group) = side.pointers(usize::from(self.workload.programs[task.program as usize].app));
-        Some(PolicyCall { handle: side.handle, task: &mut *task.policy, app, group })
+        Some(PolicyCall {
+            handle: side.handle,
+            task: &mut *task.policy,
+            app,
+            group,
+        })
     }
 
     pub(super) fn side_mut(&mut self) -> Option<&mut PolicySide> {
@@ -150,15 +162,23 @@ impl World<'_> {
         };
         let serial = self.tasks[id as usize].serial;
         let at_ns = self.now_ns;
-        self.trace.add(at_ns, || TraceEvent::Wakeup { at_ns, task: serial, cpu: cpu as u16 });
+        self.trace.add(at_ns, || TraceEvent::Wakeup {
+            at_ns,
+            task: serial,
+            cpu: cpu as u16,
+        });
     }
 
     fn place_by_policy(&mut self, id: u32, call: PolicyCall, last_cpu: u32) -> u32 {
         let now_ns = self.now_ns;
-        let (cpu, _) = call.handle.wake(self, call.task, call.app, call.group, last_cpu, now_ns);
+        let (cpu, _) = call
+            .handle
+            .wake(self, call.task, call.app, call.group, last_cpu, now_ns);
         if cpu < 0 {
             let name = self.task_name(&self.tasks[id as usize]);
-            self.failure = Some(SimulationError::Mismatch(format!("{name}: no CPU that it may run on is online")));
+            self.failure = Some(SimulationError::Mismatch(format!(
+                "{name}: no CPU that it may run on is online"
+            )));
             return last_cpu;
         }
         if let Some((cpu, task, slice_ns)) = self.side_mut().and_then(|side| side.start_here.take()) {
@@ -168,7 +188,9 @@ impl World<'_> {
     }
 
     fn place_fairly(&mut self, id: u32) -> u32 {
-        let Scheduler::Fair(fair) = &mut self.scheduler else { return 0 };
+        let Scheduler::Fair(fair) = &mut self.scheduler else {
+            return 0;
+        };
         let task = &mut self.tasks[id as usize];
         let allowed = self.allowed[task.program as usize].as_ref();
         task.policy.vtime_ns = fair.bound_lag(task.policy.vtime_ns);
@@ -199,7 +221,9 @@ impl World<'_> {
         match self.policy_call(id) {
             Some(call) => call.handle.enqueue(self, call.task, cpu),
             None => {
-                let Scheduler::Fair(fair) = &mut self.scheduler else { return };
+                let Scheduler::Fair(fair) = &mut self.scheduler else {
+                    return;
+                };
                 let task = &self.tasks[id as usize];
                 let restricted = self.allowed[task.program as usize].is_some();
                 fair.waiting.insert(id, task.policy.vtime_ns, restricted);
@@ -219,7 +243,8 @@ impl World<'_> {
             }
             Scheduler::Fair(fair) => {
                 let (allowed, tasks) = (&self.allowed, &self.tasks);
-                fair.waiting.take(cpu, |id| allowed[tasks[id as usize].program as usize].as_ref())
+                fair.waiting
+                    .take(cpu, |id| allowed[tasks[id as usize].program as usize].as_ref())
             }
         }
     }
@@ -293,7 +318,11 @@ impl World<'_> {
             Scheduler::Fair(_) => false,
             Scheduler::Policy(side) => {
                 let (high, green) = (side.handle.members(Set::High), side.handle.members(Set::Green));
-                side.sets_speeds && self.cores[core].cpus.iter().all(|&cpu| !high.has(cpu) && !green.has(cpu))
+                side.sets_speeds
+                    && self.cores[core]
+                        .cpus
+                        .iter()
+                        .all(|&cpu| !high.has(cpu) && !green.has(cpu))
             }
         }
     }
@@ -386,7 +415,9 @@ impl Env for World<'_> {
     }
     fn take(&mut self, queue: u32, cpu: u32) -> bool {
         let tasks = &self.tasks;
-        let Scheduler::Policy(side) = &mut self.scheduler else { return false };
+        let Scheduler::Policy(side) = &mut self.scheduler else {
+            return false;
+        };
         let allowed = |id: u32| {
             let policy = &tasks[id as usize].policy;
             policy.restricted.then_some(&policy.allowed)
@@ -408,7 +439,11 @@ impl Env for World<'_> {
             Set::Green => TraceSet::Green,
             Set::Offline => TraceSet::Offline,
         };
-        self.trace.add(at_ns, || TraceEvent::Set { at_ns, cpu: cpu as u16, set: traced });
+        self.trace.add(at_ns, || TraceEvent::Set {
+            at_ns,
+            cpu: cpu as u16,
+            set: traced,
+        });
         if let Scheduler::Policy(side) = &self.scheduler {
             let size = side.handle.size(Set::High);
             self.stats.high_set_now(size, at_ns);

@@ -36,7 +36,12 @@ impl World<'_> {
         let task = &mut self.tasks[id as usize];
         let kind = usize::from(self.machine.cpus[cpu].kind);
         let top = self.machine.kinds[kind].opps.len() - 1;
-        self.governing.track(task, passed, self.machine.kinds[kind].opps[state.opp].khz as f64, self.machine.kinds[kind].opps[top].khz as f64);
+        self.governing.track(
+            task,
+            passed,
+            self.machine.kinds[kind].opps[state.opp].khz as f64,
+            self.machine.kinds[kind].opps[top].khz as f64,
+        );
         if task.spinning {
             self.stats.spin_ns += ran;
             if task.spin_left_ns != u64::MAX {
@@ -57,22 +62,19 @@ impl World<'_> {
         self.count_lost(cpu, class, ran);
     }
 
-    /// Splits run time lost to not running at the highest OPP. Problem A: until the governor's first sample, what the
-    /// fastest core at the start would have given more. Problem B: the rest, where a governor measures at all.
+    /// Run time lost to not running at the highest OPP. Problem A: from a start to the governor's next look, on a core whose
+    /// clock domain had less work in the running period than the rest of the machine: the load was there, but elsewhere.
+    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cpus[cpu];
         let kind = usize::from(self.machine.cpus[cpu].kind);
-        let relative = self.rates.relative(class, kind, state.opp);
-        let mut rest = 1.0 - relative;
-        if state.samples_at_start == self.governing.samples && state.best_opp_at_start > state.opp {
-            let missed = self.rates.relative(class, kind, state.best_opp_at_start) - relative;
-            self.stats.lost_slow_start_ns += ran as f64 * missed;
-            rest -= missed;
-        }
+        let lost_ns = ran as f64 * (1.0 - self.rates.relative(class, kind, state.opp));
         if self.governing.fixed() {
-            self.stats.lost_by_choice_ns += ran as f64 * rest;
+            self.stats.lost_by_choice_ns += lost_ns;
+        } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
+            self.stats.lost_slow_start_ns += lost_ns;
         } else {
-            self.stats.lost_mismeasured_ns += ran as f64 * rest;
+            self.stats.lost_mismeasured_ns += lost_ns;
         }
     }
 
@@ -84,9 +86,15 @@ impl World<'_> {
         let state = &mut self.cpus[cpu];
         state.rate = self.rates.rate(task.class, core.kind, state.opp, core.busy);
         state.step_ends_ns = match task {
-            Task { spinning: true, granted: false, spin_left_ns, .. } => {
-                self.now_ns.saturating_add(state.overhead_ns).saturating_add(*spin_left_ns)
-            }
+            Task {
+                spinning: true,
+                granted: false,
+                spin_left_ns,
+                ..
+            } => self
+                .now_ns
+                .saturating_add(state.overhead_ns)
+                .saturating_add(*spin_left_ns),
             Task { spinning: true, .. } => self.now_ns + state.overhead_ns,
             _ => {
                 let needed = (task.remaining / state.rate).ceil();
@@ -189,7 +197,11 @@ impl World<'_> {
         self.pay(cpu);
         let serial = self.tasks[id as usize].serial;
         let at_ns = self.now_ns;
-        self.trace.add(at_ns, || TraceEvent::Stop { at_ns, task: serial, cpu: cpu as u16 });
+        self.trace.add(at_ns, || TraceEvent::Stop {
+            at_ns,
+            task: serial,
+            cpu: cpu as u16,
+        });
         self.tasks[id as usize].on_cpu = None;
         self.tasks[id as usize].last_cpu = cpu as u32;
         self.cpus[cpu].task = None;
@@ -226,6 +238,7 @@ impl World<'_> {
         };
         let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.now_ns));
         core.busy += 1;
+        self.busy_changes(1);
         self.cpus[cpu].busy_since_ns = Some(self.now_ns);
         self.cpus[cpu].settled_ns = self.now_ns;
         self.core_state_is(core_index, CoreState::Busy(self.cores[core_index].busy));
@@ -254,9 +267,7 @@ impl World<'_> {
             self.stats.latency(self.now_ns + exit_ns - woken_ns);
         }
         let serial = task.serial;
-        let kind = usize::from(self.machine.cpus[cpu].kind);
-        let own_opp = self.cpus[cpu].opp;
-        let best = self.domains_at[kind].iter().rposition(|&n| n != 0).unwrap_or(own_opp);
+        let load_was_elsewhere = self.load_is_elsewhere(cpu);
         let state = &mut self.cpus[cpu];
         state.task = Some(id);
         state.overhead_ns = overhead_ns;
@@ -264,10 +275,14 @@ impl World<'_> {
         state.charged_ns = self.now_ns;
         state.slice_began_ns = self.now_ns;
         state.slice_ns = slice_ns;
-        state.samples_at_start = self.governing.samples;
-        state.best_opp_at_start = best;
+        state.load_was_elsewhere = load_was_elsewhere;
+        state.measured = false;
         let at_ns = self.now_ns;
-        self.trace.add(at_ns, || TraceEvent::Start { at_ns, task: serial, cpu: cpu as u16 });
+        self.trace.add(at_ns, || TraceEvent::Start {
+            at_ns,
+            task: serial,
+            cpu: cpu as u16,
+        });
         self.tell_scheduler_running(id);
         self.watch_slice(cpu);
         self.governor_sees_start(cpu, id);
@@ -282,6 +297,7 @@ impl World<'_> {
         if let Some(since_ns) = state.busy_since_ns.take() {
             state.busy_ns += self.now_ns - since_ns;
         }
+        self.busy_changes(-1);
         let core = &mut self.cores[core_index];
         core.busy -= 1;
         let busy = core.busy;
@@ -312,7 +328,8 @@ impl World<'_> {
                 let wait_ns = next.residency_ns.saturating_sub(states[now].residency_ns);
                 let core = &mut self.cores[core_index];
                 core.stamp = core.stamp.wrapping_add(1);
-                self.events.push(self.now_ns + wait_ns, Kind::Deepen, core_index as u32, core.stamp);
+                self.events
+                    .push(self.now_ns + wait_ns, Kind::Deepen, core_index as u32, core.stamp);
             }
         }
     }
@@ -364,7 +381,11 @@ impl World<'_> {
                 self.settle(sibling);
                 self.reschedule(sibling);
             }
-            let beside_busy = busier || self.cores[core_index].cpus.iter().any(|&c| c != sibling && self.is_busy(c));
+            let beside_busy = busier
+                || self.cores[core_index]
+                    .cpus
+                    .iter()
+                    .any(|&c| c != sibling && self.is_busy(c));
             if let Scheduler::Fair(fair) = &mut self.scheduler {
                 fair.sibling_changed(sibling as u32, beside_busy);
             }

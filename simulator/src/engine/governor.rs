@@ -25,7 +25,6 @@ pub(super) struct Governing {
     governor: Option<Governor>,
     period_ns: u64,
     rate_limit_ns: u64,
-    pub samples: u64,
     /// By clock domain: last update by `schedutil`.
     updated_ns: Vec<Option<u64>>,
 }
@@ -41,13 +40,19 @@ impl Governing {
             governor,
             period_ns: machine.cpufreq.ondemand_period_ns.max(1),
             rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
-            samples: 0,
             updated_ns: vec![None; machine.nr_clock_domains],
         }
     }
     /// Speeds that somebody chose once and for all.
     pub fn fixed(&self) -> bool {
-        matches!(self.governor, Some(Governor::Performance | Governor::Powersave | Governor::Userspace { .. }))
+        matches!(
+            self.governor,
+            Some(Governor::Performance | Governor::Powersave | Governor::Userspace { .. })
+        )
+    }
+    /// A governor looks at load now and then.
+    pub fn measures(&self) -> bool {
+        self.governor.is_some() && !self.fixed()
     }
     fn is_schedutil(&self) -> bool {
         self.governor == Some(Governor::Schedutil)
@@ -101,7 +106,8 @@ fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
 impl World<'_> {
     /// Every governor samples, all on the same clock edge.
     pub(super) fn sample(&mut self) {
-        self.governing.samples += 1;
+        self.busy_changes(0);
+        self.busy_sum_ns = 0;
         let period_ns = self.governing.period_ns;
         for domain in 0..self.clocks.domains.len() {
             let mut busiest_ns = 0;
@@ -110,6 +116,7 @@ impl World<'_> {
                 let busy_ns = self.busy_ns(cpu);
                 if self.cpus[cpu].task.is_some() {
                     self.settle(cpu);
+                    self.cpus[cpu].measured = true;
                 }
                 busiest_ns = busiest_ns.max(busy_ns - self.cpus[cpu].sampled_busy_ns);
                 self.cpus[cpu].sampled_busy_ns = busy_ns;
@@ -131,27 +138,36 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn transition_ends(&mut self, domain: usize, _stamp: u32) {
+    pub(super) fn transition_ends(&mut self, domain: usize) {
         for at in 0..self.clocks.domains[domain].cpus.len() {
             let cpu = self.clocks.domains[domain].cpus[at];
             self.settle(cpu);
         }
-        self.count_domain(domain, false);
         self.clocks.arrive(domain);
-        self.count_domain(domain, true);
         self.domain_speed_is_new(domain);
         self.begin_transition(domain);
     }
 
-    /// Takes a domain into the count of domains by OPP of each kind in it, or out.
-    pub(super) fn count_domain(&mut self, domain: usize, add: bool) {
-        let about = &self.clocks.domains[domain];
-        let mut kinds: Vec<usize> = about.cpus.iter().map(|&cpu| usize::from(self.machine.cpus[cpu].kind)).collect();
-        kinds.dedup();
-        for kind in kinds {
-            let count = &mut self.domains_at[kind][about.opp(kind)];
-            *count = if add { *count + 1 } else { count.saturating_sub(1) };
+    /// Keeps the integral of busy CPUs over the governor's period.
+    pub(super) fn busy_changes(&mut self, by: i64) {
+        self.busy_sum_ns += self.busy_cpus * (self.now_ns - self.busy_counted_ns);
+        self.busy_counted_ns = self.now_ns;
+        self.busy_cpus = self.busy_cpus.saturating_add_signed(by);
+    }
+
+    /// In the governor's period so far, the other clock domains had more work than that of `cpu`.
+    pub(super) fn load_is_elsewhere(&mut self, cpu: usize) -> bool {
+        if !self.governing.measures() || self.clocks.domains.len() == 1 {
+            return false;
         }
+        self.busy_changes(0);
+        let here = self
+            .clocks
+            .of_cpu(cpu)
+            .cpus
+            .iter()
+            .map(|&c| self.busy_ns(c) - self.cpus[c].sampled_busy_ns);
+        2 * here.sum::<u64>() < self.busy_sum_ns
     }
 
     /// A domain runs at another speed: its CPUs' rates and their cores' power follow.
@@ -163,9 +179,14 @@ impl World<'_> {
             let place = self.machine.cpus[cpu];
             self.cpus[cpu].opp = self.clocks.domains[domain].opp(usize::from(place.kind));
             let core = usize::from(place.core);
-            self.power.set_core(core, self.cpus[cpu].opp, self.cores[core].state, self.now_ns);
+            self.power
+                .set_core(core, self.cpus[cpu].opp, self.cores[core].state, self.now_ns);
             let at_ns = self.now_ns;
-            self.trace.add(at_ns, || crate::TraceEvent::Speed { at_ns, cpu: cpu as u16, khz });
+            self.trace.add(at_ns, || crate::TraceEvent::Speed {
+                at_ns,
+                cpu: cpu as u16,
+                khz,
+            });
             self.reschedule(cpu);
         }
     }
@@ -182,7 +203,8 @@ impl World<'_> {
         self.update_schedutil(cpu);
         let state = &mut self.cpus[cpu];
         state.tick_stamp = state.tick_stamp.wrapping_add(1);
-        self.events.push(self.now_ns + TICK_NS, Kind::Tick, cpu as u32, state.tick_stamp);
+        self.events
+            .push(self.now_ns + TICK_NS, Kind::Tick, cpu as u32, state.tick_stamp);
     }
 
     pub(super) fn tick(&mut self, cpu: usize, stamp: u32) {
@@ -190,6 +212,7 @@ impl World<'_> {
             return;
         }
         self.settle(cpu);
+        self.cpus[cpu].measured = true;
         self.update_schedutil(cpu);
         self.reschedule(cpu);
         self.events.push(self.now_ns + TICK_NS, Kind::Tick, cpu as u32, stamp);

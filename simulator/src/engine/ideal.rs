@@ -90,10 +90,20 @@ impl World<'_> {
 
     /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
     pub fn path_bound_ns(&self) -> f64 {
-        let path = if self.barriers_are_sure() { self.ideal.latest_exit_ns } else { 0.0 };
+        let path = if self.barriers_are_sure() {
+            self.ideal.latest_exit_ns
+        } else {
+            0.0
+        };
         let lock = self.ideal.held_ns.iter().copied().fold(0.0, f64::max);
         let slots = self.workload.pools.iter().map(|pool| f64::from(pool.slots.max(1)));
-        let pool = self.ideal.pool_ns.iter().zip(slots).map(|(ns, slots)| ns / slots).fold(0.0, f64::max);
+        let pool = self
+            .ideal
+            .pool_ns
+            .iter()
+            .zip(slots)
+            .map(|(ns, slots)| ns / slots)
+            .fold(0.0, f64::max);
         path.max(lock).max(pool)
     }
     pub fn ended_by_clock(&self) -> bool {

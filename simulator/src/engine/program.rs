@@ -41,7 +41,9 @@ impl World<'_> {
     fn step(&mut self, id: u32) -> Next {
         let task = &mut self.tasks[id as usize];
         let program = &self.workload.programs[task.program as usize];
-        let Some(step) = program.steps.get(task.pc as usize) else { return self.exit(id) };
+        let Some(step) = program.steps.get(task.pc as usize) else {
+            return self.exit(id);
+        };
         task.pc += 1;
         match *step {
             Step::Run { work, class } => {
@@ -131,7 +133,10 @@ impl World<'_> {
             let key = child_key(task.key, task.born);
             task.born += 1;
             task.children_of(program).live += 1;
-            let owner = Owner::Parent { task: parent, generation: task.generation };
+            let owner = Owner::Parent {
+                task: parent,
+                generation: task.generation,
+            };
             let (cpu, ideal_ns) = (task.on_cpu.unwrap_or(task.last_cpu), task.ideal_ns);
             self.spawn(program, owner, key, cpu, ideal_ns);
         }
@@ -141,7 +146,10 @@ impl World<'_> {
     pub(super) fn spawn(&mut self, program: u32, owner: Owner, key: u64, near_cpu: u32, ideal_ns: f64) {
         let id = self.new_slot();
         let about = &self.workload.programs[program as usize];
-        let generation = self.tasks.get(id as usize).map_or(0, |old| old.generation.wrapping_add(1));
+        let generation = self
+            .tasks
+            .get(id as usize)
+            .map_or(0, |old| old.generation.wrapping_add(1));
         let mut of_policy = Box::new(policy::Task::new(id, weight_of_nice(about.nice)));
         of_policy.speedup_permille = self.speedup_permille[program as usize];
         let all = policy::CpuBits::of(0..self.cpus.len());
@@ -454,12 +462,19 @@ impl World<'_> {
             let delay = self.start_streams[start as usize].draw(&arrivals.every);
             state.ideal_due_ns += delay as f64;
             self.pending_starts += 1;
-            self.events.push(self.now_ns.saturating_add(delay), Kind::Start, start, 0);
+            self.events
+                .push(self.now_ns.saturating_add(delay), Kind::Start, start, 0);
         }
         let key = child_key(child_key(self.seed_key, u64::from(start)), arrival);
         for number in 0..about.count {
             let cpu = number % self.cpus.len() as u32;
-            self.spawn(about.program, Owner::Start(start), child_key(key, u64::from(number)), cpu, ideal_ns);
+            self.spawn(
+                about.program,
+                Owner::Start(start),
+                child_key(key, u64::from(number)),
+                cpu,
+                ideal_ns,
+            );
         }
         self.check_start_done(start);
     }
@@ -495,7 +510,11 @@ impl World<'_> {
             )));
             return Next::Spin;
         }
-        self.pools[pool as usize].begin(&self.workload.pools[pool as usize], id, self.tasks[id as usize].ideal_ns);
+        self.pools[pool as usize].begin(
+            &self.workload.pools[pool as usize],
+            id,
+            self.tasks[id as usize].ideal_ns,
+        );
         let cpu = self.tasks[id as usize].last_cpu;
         // It waits before its items start: they may go where it was.
         let next = self.wait(id, WaitsFor::Pool(pool), Waiting::Block);
@@ -524,7 +543,10 @@ impl World<'_> {
     }
 
     fn pool_key(&self, pool: u32) -> u64 {
-        child_key(child_key(self.seed_key ^ 2, u64::from(pool)), self.pools[pool as usize].round)
+        child_key(
+            child_key(self.seed_key ^ 2, u64::from(pool)),
+            self.pools[pool as usize].round,
+        )
     }
 
     fn start_stage(&mut self, (pool, item, stage): (u32, u32, u32), cpu: u32, ideal_ns: f64) {

@@ -59,7 +59,11 @@ impl World<'_> {
             wakeups: s.wakeups,
             frequency_transitions: self.clocks.transitions,
             high_set_max: s.high_max,
-            high_set_mean: if end_ns > 0 { s.high_size_ns as f64 / end_ns as f64 } else { 0.0 },
+            high_set_mean: if end_ns > 0 {
+                s.high_size_ns as f64 / end_ns as f64
+            } else {
+                0.0
+            },
             wakeup_latency_us: s.percentiles_us(),
             run_share_by_speed: Residencies::shares(&residencies.busy_by_speed),
             frequency_residency: Residencies::shares(&residencies.by_speed),

@@ -64,7 +64,13 @@ impl Stats {
         }
         // A bucket's upper edge may lie above the largest value seen.
         let at = |q: f64| self.latency_ns.value_at_quantile(q).min(self.latency_max_ns) as f64 / 1e3;
-        Percentiles { p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: self.latency_max_ns as f64 / 1e3 }
+        Percentiles {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: self.latency_max_ns as f64 / 1e3,
+        }
     }
     pub fn high_set_now(&mut self, size: u32, now_ns: u64) {
         self.high_size_ns += u128::from(self.high_now) * u128::from(now_ns - self.high_since_ns);
@@ -85,7 +91,10 @@ pub(super) struct Trace {
 
 impl Trace {
     pub fn new(limit: usize) -> Self {
-        Self { limit, ..Self::default() }
+        Self {
+            limit,
+            ..Self::default()
+        }
     }
     pub fn wanted(&self) -> bool {
         self.limit != 0

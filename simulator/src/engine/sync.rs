@@ -89,7 +89,9 @@ impl PoolState {
         *self = Self {
             running: true,
             slots_free: about.slots,
-            ready: (0..about.items.len() as u32).filter(|&i| about.items[i as usize].after.is_empty()).collect(),
+            ready: (0..about.items.len() as u32)
+                .filter(|&i| about.items[i as usize].after.is_empty())
+                .collect(),
             missing: about.items.iter().map(|item| item.after.len() as u32).collect(),
             successors,
             unfinished: about.items.len() as u32,
@@ -137,7 +139,14 @@ mod tests {
     use super::*;
 
     fn a_loop(schedule: Schedule) -> ParallelLoop {
-        ParallelLoop { name: "l".into(), iterations: 50, work_ns: 1, class: 0, parties: 8, schedule }
+        ParallelLoop {
+            name: "l".into(),
+            iterations: 50,
+            work_ns: 1,
+            class: 0,
+            parties: 8,
+            schedule,
+        }
     }
 
     #[test]
@@ -168,6 +177,9 @@ mod tests {
 
     #[test]
     fn guided_starts_with_a_sixteenth() {
-        assert_eq!(LoopState::default().take(&a_loop(Schedule::Guided { chunk: 1 }), true), 3);
+        assert_eq!(
+            LoopState::default().take(&a_loop(Schedule::Guided { chunk: 1 }), true),
+            3
+        );
     }
 }

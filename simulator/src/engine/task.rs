@@ -9,9 +9,18 @@ pub(super) enum Owner {
     /// A start of the workload.
     Start(u32),
     /// The parent, if its slot still holds it.
-    Parent { task: u32, generation: u32 },
-    Item { pool: u32, item: u32, stage: u32 },
-    Helper { pool: u32 },
+    Parent {
+        task: u32,
+        generation: u32,
+    },
+    Item {
+        pool: u32,
+        item: u32,
+        stage: u32,
+    },
+    Helper {
+        pool: u32,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +107,12 @@ impl Task {
         match self.children.iter().position(|c| c.program == program) {
             Some(at) => &mut self.children[at],
             None => {
-                self.children.push(Children { program, live: 0, unwaited: 0, ideal_exit_ns: 0.0 });
+                self.children.push(Children {
+                    program,
+                    live: 0,
+                    unwaited: 0,
+                    ideal_exit_ns: 0.0,
+                });
                 let last = self.children.len() - 1;
                 &mut self.children[last]
             }

@@ -47,9 +47,10 @@ pub(super) struct CpuState {
     pub busy_since_ns: Option<u64>,
     /// Busy time at the governor's last sample.
     pub sampled_busy_ns: u64,
-    /// Samples taken when the task started here, and the best relative speed that a core had then.
-    pub samples_at_start: u64,
-    pub best_opp_at_start: usize,
+    /// When the task started here, the other clock domains had had more work in the governor's period than this one.
+    pub load_was_elsewhere: bool,
+    /// The governor has looked since then.
+    pub measured: bool,
     pub tick_stamp: u32,
     pub opp: usize,
 }
@@ -107,8 +108,10 @@ pub(crate) struct World<'a> {
     pub(super) cpus: Vec<CpuState>,
     pub(super) cores: Vec<CoreStatus>,
     pub(super) clocks: Clocks,
-    /// By kind, by OPP: clock domains that run a core of the kind at it.
-    pub(super) domains_at: Vec<Vec<u32>>,
+    /// Busy CPUs, and the integral of their number over time up to `busy_counted_ns` since the governor's last sample.
+    pub(super) busy_cpus: u64,
+    pub(super) busy_sum_ns: u64,
+    pub(super) busy_counted_ns: u64,
     pub(super) power: PowerModel,
     pub(super) governing: Governing,
     pub(super) scheduler: Scheduler,
@@ -205,7 +208,11 @@ impl<'a> World<'a> {
         let starts: Vec<StartState> = workload
             .starts
             .iter()
-            .map(|s| StartState { missing: s.after.len() as u32, open: true, ..StartState::default() })
+            .map(|s| StartState {
+                missing: s.after.len() as u32,
+                open: true,
+                ..StartState::default()
+            })
             .collect();
         let mut followers = vec![Vec::new(); starts.len()];
         for (index, start) in workload.starts.iter().enumerate() {
@@ -222,7 +229,9 @@ impl<'a> World<'a> {
             cpus: vec![CpuState::default(); machine.cpus.len()],
             cores: core_statuses(machine),
             clocks: Clocks::new(machine),
-            domains_at: vec![],
+            busy_cpus: 0,
+            busy_sum_ns: 0,
+            busy_counted_ns: 0,
             power: PowerModel::new(machine),
             governing: Governing::new(choice, machine),
             scheduler,
@@ -235,7 +244,9 @@ impl<'a> World<'a> {
             conditions: workload.conditions.iter().map(|_| ConditionState::default()).collect(),
             loops: vec![LoopState::default(); workload.loops.len()],
             pools: workload.pools.iter().map(|_| PoolState::default()).collect(),
-            start_streams: (0..starts.len()).map(|s| Stream::new(child_key(seed_key ^ 1, s as u64))).collect(),
+            start_streams: (0..starts.len())
+                .map(|s| Stream::new(child_key(seed_key ^ 1, s as u64)))
+                .collect(),
             starts,
             followers,
             seed_key,
@@ -277,9 +288,7 @@ impl<'a> World<'a> {
                 side.starting = false;
             }
         }
-        self.domains_at = self.machine.kinds.iter().map(|kind| vec![0; kind.opps.len()]).collect();
         for domain in 0..self.clocks.domains.len() {
-            self.count_domain(domain, true);
             self.domain_speed_is_new(domain);
         }
         for cpu in 0..self.cpus.len() {
@@ -304,7 +313,9 @@ impl<'a> World<'a> {
             if self.live > 0 && self.progressing == 0 && self.pending_starts == 0 && !self.spinner_will_block() {
                 return Err(self.deadlock());
             }
-            let Some(event) = self.events.pop() else { return Err(self.deadlock()) };
+            let Some(event) = self.events.pop() else {
+                return Err(self.deadlock());
+            };
             if event.at_ns > end_ns {
                 break;
             }
@@ -345,7 +356,7 @@ impl<'a> World<'a> {
                     self.make_runnable(event.index);
                 }
             }
-            Kind::Transition => self.transition_ends(index, event.stamp),
+            Kind::Transition => self.transition_ends(index),
             Kind::Deepen => self.deepen(index, event.stamp),
             Kind::Sample => self.sample(),
             Kind::Tick => self.tick(index, event.stamp),
@@ -362,12 +373,15 @@ impl<'a> World<'a> {
         let delay = self.start_streams[start as usize].draw(&at);
         self.starts[start as usize].ideal_due_ns += delay as f64;
         self.pending_starts += 1;
-        self.events.push(self.now_ns.saturating_add(delay), Kind::Start, start, 0);
+        self.events
+            .push(self.now_ns.saturating_add(delay), Kind::Start, start, 0);
     }
 
     /// A task that spins for a limited time will block, which is progress of a kind.
     fn spinner_will_block(&self) -> bool {
-        self.tasks.iter().any(|t| t.state == State::Runnable && (t.granted || t.spin_left_ns != u64::MAX))
+        self.tasks
+            .iter()
+            .any(|t| t.state == State::Runnable && (t.granted || t.spin_left_ns != u64::MAX))
     }
 
     /// Who waits for whom.
@@ -378,7 +392,10 @@ impl<'a> World<'a> {
             let how = if task.spinning { "spins on" } else { "waits for" };
             format!("{name} {how} {}", self.explain(task))
         });
-        SimulationError::Deadlock { at_ns: self.now_ns, waits: waits.take(20).collect() }
+        SimulationError::Deadlock {
+            at_ns: self.now_ns,
+            waits: waits.take(20).collect(),
+        }
     }
 
     pub(super) fn task_name(&self, task: &Task) -> String {
@@ -405,7 +422,10 @@ impl<'a> World<'a> {
                 format!("a signal on condition '{}'", w.conditions[c as usize].name)
             }
             Some(WaitsFor::AllChildren | WaitsFor::AnyChild) => {
-                format!("its children ({} live)", task.children.iter().map(|c| c.live).sum::<u32>())
+                format!(
+                    "its children ({} live)",
+                    task.children.iter().map(|c| c.live).sum::<u32>()
+                )
             }
             Some(WaitsFor::Program(p)) => format!("its children of '{}'", w.programs[p as usize].name),
             Some(WaitsFor::Pool(p)) => format!("pool '{}'", w.pools[p as usize].name),
@@ -441,9 +461,18 @@ impl PolicySide {
             let of_app = workload.programs.iter().filter(|p| usize::from(p.app) == app);
             of_app.map(|p| p.cgroup_weight).find(|&weight| weight != 100)
         };
-        let apps = workload.apps.iter().map(|app| Box::new(policy::App::new(app.declared_parallelism.unwrap_or(0))));
-        let groups = (0..workload.apps.len())
-            .map(|app| weight_of(app).map(|weight| Box::new(policy::Group { weight, active_weight: 0 })));
+        let apps = workload
+            .apps
+            .iter()
+            .map(|app| Box::new(policy::App::new(app.declared_parallelism.unwrap_or(0))));
+        let groups = (0..workload.apps.len()).map(|app| {
+            weight_of(app).map(|weight| {
+                Box::new(policy::Group {
+                    weight,
+                    active_weight: 0,
+                })
+            })
+        });
         Ok(Self {
             apps: apps.collect(),
             groups: groups.collect(),
