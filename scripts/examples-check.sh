@@ -25,7 +25,7 @@ for file in data/machines/fits/*.toml; do check "$file" "$lop" machine fit "$fil
 for file in data/workloads/*.toml; do check "$file" "$lop" workload show "$file"; done
 known=$("$lop" reproduce --list)
 for file in data/experiments/*.toml; do
-  check "$file" grep -qw "$(basename "$file" .toml)" - <<<"$known"
+  check "$file" grep -w "$(basename "$file" .toml)" - <<<"$known"
 done
 [ "$count" -gt 0 ] || { echo 'examples: no files in data/'; exit 1; }
 [ "$failures" = 0 ] || { echo "examples: $failures of $count files failed"; exit 1; }
