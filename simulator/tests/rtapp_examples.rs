@@ -18,7 +18,10 @@ fn json_files(directory: &Path, into: &mut Vec<PathBuf>) {
 
 /// Files that hold one section only, for rt-app's merge.py: no workloads by themselves.
 fn is_section(path: &Path) -> bool {
-    path.parent().is_some_and(|p| p.ends_with("merge")) && ["global.json", "resources.json"].iter().any(|name| path.ends_with(name))
+    path.parent().is_some_and(|p| p.ends_with("merge"))
+        && ["global.json", "resources.json"]
+            .iter()
+            .any(|name| path.ends_with(name))
 }
 
 #[test]
@@ -42,7 +45,12 @@ fn every_installed_example_loads() {
             (Ok(spec), false) => {
                 let workload = spec.build(1);
                 assert!(!workload.starts.is_empty(), "{}", path.display());
-                println!("{}: {} programs, notes {:#?}", path.display(), workload.programs.len(), spec.notes);
+                println!(
+                    "{}: {} programs, notes {:#?}",
+                    path.display(),
+                    workload.programs.len(),
+                    spec.notes
+                );
             }
             (Err(e), true) if e.message.contains("tasks") => {}
             (Ok(_), true) => failures.push(format!("{}: a section alone was taken for a workload", path.display())),
