@@ -9,10 +9,6 @@ use lop_machine::input::{self, Override};
 use lop_machine::InputError;
 use std::path::Path;
 
-/// Deepest nesting of brackets that is given to the TOML parser, which takes time with the square of it. It has a limit of its own
-/// below this, and a better message for it.
-const MAX_BRACKETS: usize = 128;
-
 /// A workload that was read and checked; only the draws of its pools wait for a seed.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -53,10 +49,6 @@ impl Spec {
 /// # Errors
 /// Whatever is wrong with the text, with line, key and what was expected.
 pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
-    if let Some(line) = too_deep(text) {
-        let message = format!("brackets more than {MAX_BRACKETS} deep; expected a workload");
-        return Err(InputError::new(file, message).at_line(line));
-    }
     let raw: schema::File = input::parse(file, text)?;
     let source = Source {
         file,
@@ -110,45 +102,4 @@ pub(super) fn stem(file: &str) -> &str {
         .file_stem()
         .and_then(|stem| stem.to_str())
         .unwrap_or(file)
-}
-
-/// Line (1-based) where brackets are nested deeper than [`MAX_BRACKETS`]. Strings and comments are skipped line by line, so text in a
-/// multi-line string counts; it would have to hold as many brackets to matter.
-fn too_deep(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (index, line) in text.lines().enumerate() {
-        let mut quote = None;
-        let mut escaped = false;
-        for byte in line.bytes() {
-            match (quote, byte) {
-                (Some(_), _) if escaped => escaped = false,
-                (Some(b'"'), b'\\') => escaped = true,
-                (Some(open), _) if byte == open => quote = None,
-                (Some(_), _) => {}
-                (None, b'"' | b'\'') => quote = Some(byte),
-                (None, b'#') => break,
-                (None, b'[' | b'{') => depth += 1,
-                (None, b']' | b'}') => depth = depth.saturating_sub(1),
-                (None, _) => {}
-            }
-            if depth > MAX_BRACKETS {
-                return Some(index + 1);
-            }
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{too_deep, MAX_BRACKETS};
-
-    #[test]
-    fn depth_counts_brackets_outside_of_strings_and_comments() {
-        let deep = "[".repeat(MAX_BRACKETS + 1);
-        assert_eq!(too_deep(&format!("a = 1\nb = {deep}")), Some(2));
-        assert_eq!(too_deep(&deep[1..]), None);
-        assert_eq!(too_deep(&"[]".repeat(1000)), None);
-        assert_eq!(too_deep(&format!("a = \"\\\"{deep}\" # {deep}\nb = '{deep}'")), None);
-    }
 }

@@ -276,6 +276,23 @@ fn every_key_of_the_schema_arrives() {
 }
 
 #[test]
+fn description_is_aligned_and_adds_up() {
+    let text = describe(&load("periodic", &[]).unwrap().build(1));
+    // 4 tasks * 60 s * 3 ms / 10 ms
+    assert!(text.contains("work             72.000 s"), "{text}");
+    let build = describe(&load("kernel-build", &[]).unwrap().build(1));
+    assert!(
+        build.contains("tasks            3311\n"),
+        "make, 1,655 phases and their helpers: {build}"
+    );
+    assert!(build.contains("work             371.280 s"), "364 s and 2 %: {build}");
+    assert!(
+        build.lines().all(|line| line.as_bytes().get(16) == Some(&b' ')),
+        "{build}"
+    );
+}
+
+#[test]
 fn a_long_recording_reads_in_linear_time() {
     let recording = |tasks: usize| {
         let mut text = String::from("[task.make]\nsteps = [");
