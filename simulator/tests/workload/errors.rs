@@ -76,6 +76,18 @@ fn numbers_and_types() {
         ),
         steps("{ run_ms = { min = 5, max = 3 } }", "", "task.a.steps", "min <= max"),
         steps("{ run_ms = { mean = inf } }", "", "task.a.steps", "found inf"),
+        steps(
+            "{ repeat = 1000000, steps = [{ run_s = 1001 }] }",
+            "",
+            "task.a.steps",
+            "lasts longer than 1e9 s",
+        ),
+        steps(
+            "{ repeat = 2000000000, steps = [{ run_ms = 1 }] }",
+            "",
+            "task.a.steps",
+            "from 1 to 1000000000",
+        ),
         steps("{ timer_ms = 0 }", "", "task.a.steps", "period above 0"),
         steps(
             "{ repeat = 0, steps = [{ run_ms = 1 }] }",

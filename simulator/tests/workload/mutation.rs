@@ -146,8 +146,18 @@ fn exercise(result: Result<Spec, InputError>) {
     }
 }
 
+/// 600 cases of each property; more by the environment (PROPTEST_CASES=200000 takes about a minute).
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig {
+        cases: default.cases.max(600),
+        failure_persistence: None,
+        ..default
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn mutated_toml_never_panics(which in 0..11usize, edits in edits()) {
