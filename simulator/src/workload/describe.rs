@@ -57,8 +57,24 @@ pub fn describe(workload: &Workload) -> String {
     for pool in &workload.pools {
         line("pool", describe_pool(pool));
     }
-    for barrier in &workload.barriers {
+    let synchronisation = synchronisation(workload);
+    for (kind, what) in synchronisation.iter().take(MAX_LISTED) {
+        line(kind, what.clone());
+    }
+    if synchronisation.len() > MAX_LISTED {
         line(
+            "",
+            format!("and {} more to synchronise on", synchronisation.len() - MAX_LISTED),
+        );
+    }
+    text
+}
+
+/// Kind and description of everything that tasks wait for each other at.
+fn synchronisation(workload: &Workload) -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    for barrier in &workload.barriers {
+        all.push((
             "barrier",
             format!(
                 "{}: {} parties, {}",
@@ -66,22 +82,20 @@ pub fn describe(workload: &Workload) -> String {
                 barrier.parties,
                 waiting(barrier.waiting)
             ),
-        );
+        ));
     }
     for mutex in &workload.mutexes {
-        line("mutex", format!("{}: {}", mutex.name, waiting(mutex.waiting)));
+        all.push(("mutex", format!("{}: {}", mutex.name, waiting(mutex.waiting))));
     }
     for condition in &workload.conditions {
         let kind = if condition.counting { "counting, " } else { "" };
-        line(
+        all.push((
             "condition",
             format!("{}: {kind}{}", condition.name, waiting(condition.waiting)),
-        );
+        ));
     }
-    for looped in &workload.loops {
-        line("loop", describe_loop(looped));
-    }
-    text
+    all.extend(workload.loops.iter().map(|looped| ("loop", describe_loop(looped))));
+    all
 }
 
 /// Programs that pools run.

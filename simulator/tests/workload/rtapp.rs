@@ -173,7 +173,7 @@ fn every_event_and_property() {
         "phases on different CPUs",
         "priority and policy of phases",
         "timer 'tick'",
-        "absolute timers",
+        "relative timers",
     ] {
         assert!(notes.contains(part), "no note about {part} in\n{notes}");
     }
