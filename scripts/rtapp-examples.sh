@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints a directory with rt-app's own example files. They are GPL and not ours, so they are fetched, not kept here: from the
 # installed package where there is one, else from Debian's binary package by apt's own client (nothing is installed).
-# Cached under ${XDG_CACHE_HOME:-$HOME/.cache}/lopsided/rt-app. The package lists must be there (apt-get update).
+# Cached under ${XDG_CACHE_HOME:-$HOME/.cache}/lopsided/rt-app.
 set -eu
 
 installed=/usr/share/doc/rt-app/examples
@@ -24,8 +24,18 @@ fi
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-if ! (cd "$work" && apt-get -o APT::Sandbox::User="$(id -un)" download rt-app >&2); then
-    echo "rtapp-examples: apt-get cannot download the package rt-app; run apt-get update and try again" >&2
+# First with the package lists that are there; where there are none, with lists of our own, which needs no rights either.
+download() {
+    (cd "$work" && apt-get -qq -o APT::Sandbox::User="$(id -un)" "$@" download rt-app >&2)
+}
+private_lists() {
+    mkdir -p "$work/lists/partial" "$work/archives/partial"
+    set -- -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/archives"
+    apt-get -qq -o APT::Sandbox::User="$(id -un)" "$@" update >&2 && download "$@"
+}
+if ! download 2>/dev/null && ! private_lists; then
+    echo "rtapp-examples: apt-get cannot download the package rt-app (see above); with examples from elsewhere, set" >&2
+    echo "LOP_RTAPP_EXAMPLES to their directory (doc/examples of https://github.com/scheduler-tools/rt-app)" >&2
     exit 1
 fi
 dpkg-deb -x "$work"/rt-app_*.deb "$work/tree"

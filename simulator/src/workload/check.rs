@@ -4,7 +4,7 @@ use super::count::{count, pass_ns, Counts, Endless};
 use super::draft::{Draft, Source, MAX_TASKS};
 use super::locks;
 use super::model::*;
-use super::quantity::mean_ns;
+use super::quantity::{mean_ns, MAX_SECONDS};
 use lop_machine::InputError;
 
 /// A repeat of more passes than this must take time in each.
@@ -236,6 +236,7 @@ fn sizes(draft: &Draft, source: &Source) -> Result<(), InputError> {
     let workload = &draft.workload;
     let within = Endless::Within(workload.duration_ns.unwrap_or(0) as f64);
     let counts = count(workload, within).map_err(|cycle| fork_cycle(draft, source, &cycle))?;
+    lengths(draft, source, &counts)?;
     let pooled = |(plan, &runs): (&super::pools::Plan, &f64)| plan.tasks() as f64 * runs;
     let in_pools: f64 = draft.plans.iter().zip(&counts.pool_runs).map(pooled).sum();
     let total = counts.tasks.iter().sum::<f64>() + in_pools;
@@ -252,6 +253,35 @@ fn sizes(draft: &Draft, source: &Source) -> Result<(), InputError> {
     let place = &draft.program_places[program];
     let message = format!("about {total:.3e} tasks in all; expected at most {MAX_TASKS}");
     Err(source.error(place.offset, &place.key, message))
+}
+
+/// Tasks that would last longer than a simulated clock should run. What has a duration ends with it.
+fn lengths(draft: &Draft, source: &Source, counts: &Counts) -> Result<(), InputError> {
+    if draft.workload.duration_ns.is_some() {
+        return Ok(());
+    }
+    for (index, (program, factors)) in draft.workload.programs.iter().zip(&counts.factors).enumerate() {
+        let mut length_ns = 0.0;
+        for (at, (step, factor)) in program.steps.iter().zip(factors).enumerate() {
+            length_ns += factor * own_ns(step);
+            if length_ns > MAX_SECONDS * 1e9 {
+                let message = format!(
+                    "this task lasts longer than {MAX_SECONDS:e} s up to here; expected less, or a `duration_s`"
+                );
+                return Err(draft.step_error(source, index, at, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn own_ns(step: &Step) -> f64 {
+    match step {
+        Step::Run { work, .. } => mean_ns(*work),
+        Step::Sleep(time) => mean_ns(*time),
+        Step::Timer { period_ns, .. } => *period_ns as f64,
+        _ => 0.0,
+    }
 }
 
 fn note_never_started(draft: &mut Draft, upper: &Counts) {

@@ -111,30 +111,41 @@ fn arrivals(start: &Start, endless: Endless) -> f64 {
     }
 }
 
-/// Mean time of one pass of each `Repeat`, by the index of its step; other steps have 0. Waiting for others is not counted.
+/// Mean time of one pass of each `Repeat`, by the index of its step; other steps have 0. Waiting for others is not counted. A
+/// timer's period and the work beside it pass together, so the longer of the two counts.
 pub(super) fn pass_ns(steps: &[Step]) -> Vec<f64> {
+    #[derive(Clone, Copy, Default)]
+    struct Open {
+        repeat: usize,
+        timers_ns: f64,
+        others_ns: f64,
+    }
     let mut times = vec![0.0; steps.len()];
-    let mut open: Vec<usize> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
     for (index, step) in steps.iter().enumerate() {
-        let own = match step {
-            Step::Run { work, .. } => mean_ns(*work),
-            Step::Sleep(time) => mean_ns(*time),
-            Step::Timer { period_ns, .. } => *period_ns as f64,
-            Step::Repeat { .. } => {
-                open.push(index);
-                0.0
-            }
+        let (mut timer, mut other) = (0.0, 0.0);
+        match step {
+            Step::Run { work, .. } => other = mean_ns(*work),
+            Step::Sleep(time) => other = mean_ns(*time),
+            Step::Timer { period_ns, .. } => timer = *period_ns as f64,
+            Step::Repeat { .. } => open.push(Open {
+                repeat: index,
+                ..Open::default()
+            }),
             Step::EndRepeat { start } => {
-                open.pop();
-                match steps[*start as usize] {
-                    Step::Repeat { times: Some(n), .. } => times[*start as usize] * n as f64,
-                    _ => times[*start as usize],
-                }
+                let inner = open.pop().unwrap_or_default();
+                let pass = inner.timers_ns.max(inner.others_ns);
+                times[inner.repeat] = pass;
+                other = match steps[*start as usize] {
+                    Step::Repeat { times: Some(n), .. } => pass * n as f64,
+                    _ => pass,
+                };
             }
-            _ => 0.0,
-        };
-        if let Some(&repeat) = open.last() {
-            times[repeat] += own;
+            _ => {}
+        }
+        if let Some(outer) = open.last_mut() {
+            outer.timers_ns += timer;
+            outer.others_ns += other;
         }
     }
     times
@@ -182,5 +193,36 @@ fn step_work_ns(workload: &Workload, step: &Step) -> f64 {
             looped.iterations as f64 * looped.work_ns as f64 / f64::from(looped.parties)
         }
         _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_takes_the_longer_of_timer_and_work() {
+        let run = |ns| Step::Run {
+            work: Amount::Fixed(ns),
+            class: 0,
+        };
+        let steps = [
+            Step::Repeat { times: None, end: 7 },
+            run(3),
+            Step::Timer {
+                timer: 0,
+                period_ns: 10,
+            },
+            Step::Repeat { times: Some(4), end: 6 },
+            run(2),
+            Step::EndRepeat { start: 3 },
+            Step::EndRepeat { start: 0 },
+        ];
+        // outer: timer 10, work 3 + 4 * 2
+        assert_eq!(pass_ns(&steps), [11.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0]);
+        assert_eq!(
+            step_factors(&steps, Endless::Within(110.0)),
+            [1.0, 10.0, 10.0, 10.0, 40.0, 40.0, 10.0]
+        );
     }
 }

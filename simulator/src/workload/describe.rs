@@ -2,6 +2,7 @@
 
 use super::count::{count, work_ns, Endless};
 use super::model::*;
+use std::collections::HashSet;
 use std::fmt::Write;
 
 /// Most programs listed one by one.
@@ -31,11 +32,19 @@ pub fn describe(workload: &Workload) -> String {
             format!("{} at the reference core's top speed", time(work_ns(workload, &counts))),
         );
         line("memory share", shares(workload));
-        for (program, tasks) in workload.programs.iter().zip(&counts.tasks).take(MAX_LISTED) {
-            line("program", describe_program(program, *tasks));
+        // those of pools are too many and too alike to be listed
+        let pooled = in_pools(workload);
+        let listed: Vec<usize> = (0..workload.programs.len())
+            .filter(|&p| !pooled.contains(&(p as u32)))
+            .collect();
+        for &program in listed.iter().take(MAX_LISTED) {
+            line(
+                "program",
+                describe_program(&workload.programs[program], counts.tasks[program]),
+            );
         }
-        if workload.programs.len() > MAX_LISTED {
-            line("", format!("and {} more", workload.programs.len() - MAX_LISTED));
+        if listed.len() > MAX_LISTED {
+            line("", format!("and {} more", listed.len() - MAX_LISTED));
         }
     }
     for app in workload.apps.iter().filter(|app| app.declared_parallelism.is_some()) {
@@ -48,8 +57,24 @@ pub fn describe(workload: &Workload) -> String {
     for pool in &workload.pools {
         line("pool", describe_pool(pool));
     }
-    for barrier in &workload.barriers {
+    let synchronisation = synchronisation(workload);
+    for (kind, what) in synchronisation.iter().take(MAX_LISTED) {
+        line(kind, what.clone());
+    }
+    if synchronisation.len() > MAX_LISTED {
         line(
+            "",
+            format!("and {} more to synchronise on", synchronisation.len() - MAX_LISTED),
+        );
+    }
+    text
+}
+
+/// Kind and description of everything that tasks wait for each other at.
+fn synchronisation(workload: &Workload) -> Vec<(&'static str, String)> {
+    let mut all = Vec::new();
+    for barrier in &workload.barriers {
+        all.push((
             "barrier",
             format!(
                 "{}: {} parties, {}",
@@ -57,22 +82,29 @@ pub fn describe(workload: &Workload) -> String {
                 barrier.parties,
                 waiting(barrier.waiting)
             ),
-        );
+        ));
     }
     for mutex in &workload.mutexes {
-        line("mutex", format!("{}: {}", mutex.name, waiting(mutex.waiting)));
+        all.push(("mutex", format!("{}: {}", mutex.name, waiting(mutex.waiting))));
     }
     for condition in &workload.conditions {
         let kind = if condition.counting { "counting, " } else { "" };
-        line(
+        all.push((
             "condition",
             format!("{}: {kind}{}", condition.name, waiting(condition.waiting)),
-        );
+        ));
     }
-    for looped in &workload.loops {
-        line("loop", describe_loop(looped));
-    }
-    text
+    all.extend(workload.loops.iter().map(|looped| ("loop", describe_loop(looped))));
+    all
+}
+
+/// Programs that pools run.
+fn in_pools(workload: &Workload) -> HashSet<u32> {
+    let items = workload.pools.iter().flat_map(|pool| &pool.items);
+    items
+        .flat_map(|item| item.stages.iter().chain(&item.helper))
+        .copied()
+        .collect()
 }
 
 fn describe_program(program: &Program, tasks: f64) -> String {
@@ -95,7 +127,7 @@ fn describe_pool(pool: &Pool) -> String {
     let edges: usize = pool.items.iter().map(|item| item.after.len()).sum();
     let helpers = pool.items.iter().filter(|item| item.helper.is_some()).count();
     format!(
-        "{}: {} slots, {} items of {processes} processes, {edges} dependencies, {helpers} helpers",
+        "{}: {} slots, {} items of {processes} processes in all, {edges} dependencies, {helpers} helpers",
         pool.name,
         pool.slots,
         pool.items.len()

@@ -261,7 +261,10 @@ fn explicit(
     }
     let resolve = |names: &HashMap<&str, u32>, name: &Spanned<String>, what: &str| {
         names.get(name.get_ref().as_str()).copied().ok_or_else(|| {
-            let message = format!("no {what} is named '{}'", name.get_ref());
+            let message = format!(
+                "no {what} is named '{}'; expected one that the file has",
+                name.get_ref()
+            );
             context.source.error(name.span().start, &place.key, message)
         })
     };

@@ -211,6 +211,9 @@ impl<'de> Visitor<'de> for AmountVisitor {
     }
 }
 
+/// Most passes of a `repeat`.
+const MAX_TIMES: u64 = 1_000_000_000;
+
 /// How often a `repeat` runs its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RawTimes {
@@ -230,11 +233,11 @@ impl Visitor<'_> for TimesVisitor {
     type Value = RawTimes;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a whole number from 1 or \"forever\"")
+        f.write_str("a whole number from 1 to 1000000000 or \"forever\"")
     }
     fn visit_i64<E: de::Error>(self, v: i64) -> Result<RawTimes, E> {
         match u64::try_from(v) {
-            Ok(v) if v > 0 => Ok(RawTimes::Times(v)),
+            Ok(v) if (1..=MAX_TIMES).contains(&v) => Ok(RawTimes::Times(v)),
             _ => Err(E::invalid_value(de::Unexpected::Signed(v), &self)),
         }
     }

@@ -150,14 +150,14 @@ fn timer<'a>(
     let name = timer.optional_string("ref", "a timer")?.unwrap_or("unknown");
     let period = timer.optional_whole("period", 0, MAX_US, "us")?.unwrap_or(0);
     match timer.optional_string("mode", "relative or absolute")? {
-        None | Some("relative") => {}
-        Some("absolute") => {
-            reader.notes.add(
-                "absolute timers are simulated as relative ones: a missed period is not made up for",
-                body.task,
-            );
+        None | Some("relative") => {
+            let remark = "relative timers are simulated as absolute ones: a period that was missed is made up for";
+            reader.notes.add(remark, body.task);
         }
-        Some(other) => return Err(timer.error_here(format!("unknown mode '{other}'; expected relative or absolute"))),
+        Some("absolute") => {}
+        Some(other) => {
+            return Err(timer.error_here(format!("unknown mode '{other}'; expected relative or absolute")));
+        }
     }
     if !name.starts_with("unique") {
         reader.use_shared_timer(name, body.task, body.instances);

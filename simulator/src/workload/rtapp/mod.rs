@@ -9,7 +9,8 @@
 //! * `barrier` has as many parties as there are uses of its name, counted by instances.
 //! * `cpus` of phases: the task may run on the CPUs of all its phases together all the time (noted where they differ).
 //! * SCHED_FIFO, SCHED_RR and SCHED_DEADLINE tasks run as ordinary ones, SCHED_IDLE at nice 19 (noted).
-//! * Timers belong to a task, shared ones too (noted); a missed one counts from the moment it was noticed.
+//! * Timers belong to a task, shared ones too (noted), and count from when they were due, as in rt-app's mode `absolute`; in mode
+//!   `relative` rt-app would not make up for a period that was missed (noted).
 //! * Calibration, logging, tracing, memory locking and NUMA binding concern a real machine and change nothing here.
 
 mod events;
