@@ -28,6 +28,7 @@ done
 
 # Prints the deb-src twin of every entry of this distribution; other archives may have no sources.
 source_entries() {
+    # shellcheck disable=SC1091
     codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
     for file in /etc/apt/sources.list.d/*.sources; do
         [ -r "$file" ] || continue
