@@ -10,11 +10,10 @@
 //! without that file from `/proc/TID/stat`, in clock ticks. The time that a task stands still for the recorder is not counted
 //! as elapsed.
 //!
-//! **What it costs.** `make -j2` of 40 C files of nginx (121 processes, 5.6 s of CPU time) on two Xeon cores: 1.007 times the CPU
-//! time of the same build unrecorded (medians of five interleaved pairs, on a machine busy with other work, where the elapsed
-//! time showed no difference). The worst case is a shell that does nothing but start `/bin/true`, 500 times: 1.6 times the CPU
-//! time, 0.6 ms a process. Of that, what the processes spend on stopping is part of their CPU time recorded; what the recorder
-//! itself spends is not.
+//! **What it costs.** `make -j2` of 40 C files of nginx (121 processes) on two Xeon cores: elapsed 2.63 s against 2.58 s (1.02
+//! times), CPU time 5.08 s against 5.02 s (1.01 times); medians of five interleaved pairs. The worst case, a shell that starts
+//! `/bin/true` 500 times and does nothing else: elapsed 1.4 times, CPU time 1.5 times, 0.5 ms a process. What the processes
+//! spend on stopping is part of their CPU time as recorded; what the recorder itself spends is not.
 //!
 //! **What it does not see.** Reads and futexes are not traced. The time a task was blocked in them is known as a sum between
 //! two stops: elapsed minus CPU time minus time spent runnable; [`to_workload`] says what it makes of that. Processes that run

@@ -445,3 +445,24 @@ fn where_tracing_is_denied() {
     );
     assert_eq!(error.exit_code(), 1);
 }
+
+#[test]
+fn the_recording_that_ships_is_of_a_real_program() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/workloads/recorded-build.toml");
+    let text = fs::read_to_string(path).expect("recording");
+    assert!(text.len() <= 600_000);
+    let workload: toml::Table = text.parse().expect("TOML");
+    let tasks = workload["task"].as_table().expect("tasks");
+    assert!(tasks.keys().filter(|name| name.ends_with("-cc1")).count() >= 100);
+    let seconds = |step: &toml::Table| step.get("run_ms")?.as_float().map(|ms| ms / 1e3);
+    let run_s: f64 = tasks.values().flat_map(steps).filter_map(seconds).sum();
+    let header = text.lines().find_map(|line| {
+        line.strip_prefix("# CPU time: ")?
+            .split(' ')
+            .next()?
+            .parse::<f64>()
+            .ok()
+    });
+    let cpu_s = header.expect("CPU time in the header");
+    assert!((run_s - cpu_s).abs() <= 0.02 * cpu_s, "{run_s} {cpu_s}");
+}
