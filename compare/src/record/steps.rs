@@ -144,6 +144,7 @@ impl<'a> Walk<'a> {
                 .map_or(segment.start_ns, |wait| wait.at_ns),
         }
     }
+
     /// Whose end the task was waiting for in this segment, and whether by name: threads that ended, one child, or else the one
     /// at the other end of its standard input.
     fn awaited(&self, segment: &Segment, rest: &[Segment]) -> Vec<(Step, bool)> {
