@@ -129,11 +129,13 @@ fn date(at: SystemTime) -> String {
 /// One condition per reader and writer; kept, since the writer may end before the reader comes to wait.
 fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
     let mut pairs = BTreeSet::new();
-    for (reader, steps) in all.iter().enumerate() {
+    for (index, steps) in all.iter().enumerate() {
         for step in steps {
-            if let Step::AwaitWriter(writer) = step {
-                pairs.insert((*writer, reader));
-            }
+            match *step {
+                Step::AwaitWriter(writer) => pairs.insert((writer, index)),
+                Step::ReleaseReader(reader) => pairs.insert((index, reader)),
+                _ => false,
+            };
         }
     }
     for (writer, reader) in pairs {
