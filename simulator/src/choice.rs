@@ -35,6 +35,19 @@ pub enum SetsVariant {
     HighLowSpare,
 }
 
+/// Parameters of the policy that a study may vary; `None`: the policy's own value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PolicyParameters {
+    /// High cores kept idle for what comes next.
+    pub spare: Option<u32>,
+    /// T_hold.
+    pub hold_ns: Option<u64>,
+    /// Work that hardly gains from speed runs in the green set.
+    pub green: bool,
+    /// Time between two heat swaps on a socket.
+    pub heat_period_ns: Option<u64>,
+}
+
 /// How the baseline chooses among idle CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Placement {

@@ -1,34 +1,49 @@
 //! Simulated cores, workloads, frequency governors and power around the policy core.
 
+mod baseline;
+mod bounds;
 pub mod choice;
+mod clocks;
+mod engine;
+mod events;
 pub mod experiment;
 pub mod outcome;
+pub mod policy;
+mod power;
+mod random;
+mod waiting;
 pub mod workload;
 
-pub use choice::{Governor, Placement, PolicyChoice, SetsVariant};
+pub use choice::{Governor, Placement, PolicyChoice, PolicyParameters, SetsVariant};
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 
 use lop_machine::Machine;
 use workload::Workload;
 
 /// What one run needs beside machine, workload and policy.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunOptions {
     /// Seeds the draws of the workload (the same for every policy) and random placement.
     pub seed: u64,
     /// Where the baseline puts a woken task.
     pub placement: Placement,
+    pub policy: PolicyParameters,
     /// Record at most this many events; 0: none.
     pub trace_limit: usize,
 }
 
 /// Runs `workload` on `machine` under `policy`. Same input, same outcome, bit for bit.
+///
+/// # Errors
+/// The workload asks for what the machine does not have, or it comes to a state in which nothing can go on.
 pub fn simulate(
     machine: &Machine,
     workload: &Workload,
     policy: &PolicyChoice,
     options: &RunOptions,
 ) -> Result<Outcome, SimulationError> {
-    let _ = (machine, workload, policy, options);
-    unimplemented!("engine lands next")
+    let mut world = engine::World::new(machine, workload, policy, options)?;
+    world.run()?;
+    let bounds = bounds::of(machine, &world);
+    Ok(world.outcome(bounds))
 }

@@ -35,6 +35,7 @@ pub struct Counters {
     pub tasks: u64,
     pub promotions: u64,
     pub demotions: u64,
+    pub heat_swaps: u64,
     pub migrations: u64,
     pub context_switches: u64,
     pub wakeups: u64,
@@ -51,10 +52,12 @@ pub struct Counters {
     pub idle_state_residency: BTreeMap<String, f64>,
     /// Share of work done while its core was at its highest OPP.
     pub full_speed_share: f64,
-    /// Problem A: run time lost to starting on a core slower than the fastest one at that moment.
+    /// Problem A: run time lost, until the governor's next sample, to starting on a core slower than the fastest one then.
     pub lost_slow_start_s: f64,
-    /// Problem B: the rest of the run time lost to not running at the highest OPP.
+    /// Problem B: the rest of the run time lost to not running at the highest OPP, where a governor measures load.
     pub lost_mismeasured_s: f64,
+    /// Run time lost to a fixed speed below the highest (powersave, userspace), which nobody measures.
+    pub lost_fixed_speed_s: f64,
     /// Time tasks ran without progress, waiting by spinning.
     pub spin_s: f64,
     pub core_energy_j: Vec<f64>,

@@ -181,7 +181,15 @@ mod tests {
     /// Table of the t distribution, two-sided 95 %; one and two degrees of freedom have closed forms.
     #[test]
     fn student_t_agrees_with_the_printed_table() {
-        let table = [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (29, 2.045), (120, 1.980)];
+        let table = [
+            (1, 12.706),
+            (2, 4.303),
+            (3, 3.182),
+            (4, 2.776),
+            (9, 2.262),
+            (29, 2.045),
+            (120, 1.980),
+        ];
         for (degrees, expected) in table {
             let t = student_t_975(degrees);
             assert!((t - expected).abs() < 0.0006, "{degrees}: {t}");

@@ -1,0 +1,10 @@
+//! Any text as an experiment: refused with the file's name, or one with something to run. Nothing that it names is opened.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(
+    |text: &str| match lop_simulator::experiment::read("fuzz.toml", text, None) {
+        Ok(experiment) => assert!(!experiment.policies.is_empty() && experiment.runs > 0),
+        Err(error) => assert!(error.to_string().starts_with("fuzz.toml")),
+    }
+);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "env.h"
+/* Sets of CPUs as bitmaps of fixed size. A pass over all words costs the same on 4 CPUs and on 512. */
+struct lop_cpus { u64 word[LOP_CPU_WORDS]; };
+
+/* Index of the lowest set bit, w != 0. Without branches: each would double the verifier's paths. */
+lop_rule u32 lop_lowest_bit(u64 w)
+{
+#ifdef __BPF__
+	u64 x = (w & -w) - 1;
+	x = x - ((x >> 1) & 0x5555555555555555ULL);
+	x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
+	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (u32)((x * 0x0101010101010101ULL) >> 56);
+#else
+	return (u32)__builtin_ctzll(w);
+#endif
+}
+
+lop_rule u64 *lop_cpus_word(struct lop_cpus *s, u32 cpu) { return &s->word[(cpu / 64) & (LOP_CPU_WORDS - 1)]; }
+
+lop_rule bool lop_cpus_has(const struct lop_cpus *s, u32 cpu)
+{
+	return s->word[(cpu / 64) & (LOP_CPU_WORDS - 1)] >> (cpu % 64) & 1;
+}
+
+lop_rule void lop_cpus_add(struct lop_cpus *s, u32 cpu) { lop_atomic_or(lop_cpus_word(s, cpu), 1ULL << (cpu % 64)); }
+
+/* Removes `cpu`; true if it was there. The atomic that claims an idle CPU: of several wakers one wins. */
+lop_rule bool lop_cpus_take(struct lop_cpus *s, u32 cpu)
+{
+	u64 bit = 1ULL << (cpu % 64);
+	return (lop_atomic_and(lop_cpus_word(s, cpu), ~bit) & bit) != 0;
+}
+
+lop_rule bool lop_cpus_empty(const struct lop_cpus *s)
+{
+	u64 any = 0;
+	int i;
+	lop_for(i, 0, LOP_CPU_WORDS) any |= s->word[i & (LOP_CPU_WORDS - 1)];
+	return any == 0;
+}
+
+/* a and b have a CPU in common. */
+lop_rule bool lop_cpus_meet(const struct lop_cpus *a, const struct lop_cpus *b)
+{
+	u64 any = 0;
+	int i;
+	lop_for(i, 0, LOP_CPU_WORDS) any |= a->word[i & (LOP_CPU_WORDS - 1)] & b->word[i & (LOP_CPU_WORDS - 1)];
+	return any != 0;
+}
+
+/* out = a and b */
+lop_rule void lop_cpus_and(struct lop_cpus *out, const struct lop_cpus *a, const struct lop_cpus *b)
+{
+	int i;
+	lop_for(i, 0, LOP_CPU_WORDS)
+		out->word[i & (LOP_CPU_WORDS - 1)] = a->word[i & (LOP_CPU_WORDS - 1)] & b->word[i & (LOP_CPU_WORDS - 1)];
+}
+
+/* a = a without b */
+lop_rule void lop_cpus_drop(struct lop_cpus *a, const struct lop_cpus *b)
+{
+	int i;
+	lop_for(i, 0, LOP_CPU_WORDS) a->word[i & (LOP_CPU_WORDS - 1)] &= ~b->word[i & (LOP_CPU_WORDS - 1)];
+}
+
+/* A preference: keeps of `a` what is also in `b`, if that leaves anything. */
+lop_rule void lop_cpus_prefer(struct lop_cpus *a, const struct lop_cpus *b)
+{
+	if (lop_cpus_meet(a, b))
+		lop_cpus_and(a, a, b);
+}
+
+/* A dislike: drops from `a` what is in `b`, if that leaves anything. */
+lop_rule void lop_cpus_avoid(struct lop_cpus *a, const struct lop_cpus *b)
+{
+	u64 left = 0;
+	int i;
+	lop_for(i, 0, LOP_CPU_WORDS) left |= a->word[i & (LOP_CPU_WORDS - 1)] & ~b->word[i & (LOP_CPU_WORDS - 1)];
+	if (left)
+		lop_cpus_drop(a, b);
+}
+
+/*
+ * The first CPU of the set at or above `from`, LOP_NONE if there is none. To visit all:
+ *     lop_for(n, 0, LOP_MAX_CPUS) { cpu = lop_cpus_next(set, cpu + 1); if (cpu < 0) break; ... }      starting at -1
+ */
+lop_rule s32 lop_cpus_next(const struct lop_cpus *s, u32 from)
+{
+	u64 above = ~0ULL << (from % 64);
+	s32 next = LOP_NONE;
+	int i;
+	lop_for(i, (int)(from / 64), LOP_CPU_WORDS) {
+		u64 w = s->word[i & (LOP_CPU_WORDS - 1)] & above;
+		above = ~0ULL;
+		if (!w)
+			continue;
+		next = (s32)(i * 64 + lop_lowest_bit(w));
+		break;
+	}
+	return next;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "sets.h"
+/* Heat rotation: every few minutes the hottest idle high core of a socket swaps with its coolest low one. */
+
+lop_rule void lop_note_heat(struct lop_sched *s, void *world)
+{
+	s32 cpu = LOP_NONE;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (lop_env_temperature_mc(world, (u32)cpu) > s->config.hot_mc)
+			lop_cpus_add(&s->hot, (u32)cpu);
+		else
+			lop_cpus_take(&s->hot, (u32)cpu);
+	}
+}
+
+/* The CPU of `among` on `socket` with the highest (`hottest`) or lowest temperature. */
+lop_rule s32 lop_extreme(const struct lop_sched *s, void *world, const struct lop_cpus *among, u32 socket, bool hottest)
+{
+	s32 cpu = LOP_NONE, best = LOP_NONE, best_mc = 0;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		s32 mc;
+		cpu = lop_cpus_next(among, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (s->topology.socket[lop_cpu_index(cpu)] != socket)
+			continue;
+		mc = lop_env_temperature_mc(world, (u32)cpu);
+		if (best >= 0 && (hottest ? mc <= best_mc : mc >= best_mc))
+			continue;
+		best = cpu;
+		best_mc = mc;
+	}
+	return best;
+}
+
+/* One swap at most on a socket; only if it cools: the low core must be the cooler one, and of the same kind. */
+lop_rule bool lop_swap_on_socket(struct lop_sched *s, void *world, u32 socket, u64 now_ns)
+{
+	struct lop_cpus idle_high, low;
+	s32 hottest, coolest;
+	bool swapped = false;
+	lop_cpus_and(&idle_high, &s->set[LOP_HIGH].cpus, &s->idle);
+	low = s->online;
+	lop_cpus_drop(&low, &s->set[LOP_HIGH].cpus);
+	lop_cpus_drop(&low, &s->set[LOP_GREEN].cpus);
+	hottest = lop_extreme(s, world, &idle_high, socket, true);
+	coolest = lop_extreme(s, world, &low, socket, false);
+	if (hottest < 0 || coolest < 0 || s->anchored[lop_cpu_index(hottest)] ||
+	    s->topology.tier[lop_cpu_index(hottest)] != s->topology.tier[lop_cpu_index(coolest)] ||
+	    lop_env_temperature_mc(world, (u32)hottest) <= lop_env_temperature_mc(world, (u32)coolest))
+		return false;
+	if (lop_atomic_cas(&s->resizing, 0, 1))
+		return false;
+	if (lop_cpus_take(&s->idle, (u32)hottest)) {
+		lop_join(s, world, lop_cpu_index((u32)coolest), LOP_HIGH, now_ns);
+		lop_leave(s, world, lop_cpu_index((u32)hottest), LOP_HIGH, now_ns);
+		lop_cpus_add(&s->idle, (u32)hottest);
+		s->swaps++;
+		swapped = true;
+	}
+	lop_atomic_cas(&s->resizing, 1, 0);
+	return swapped;
+}
+
+/*
+ * Called by the adapter every now and then while anything runs, and when a core passes its limit. A socket's turn comes
+ * when its last swap is a heat period ago, or at once (but at most once a minute) if one of its high cores is hot.
+ */
+lop_rule void lop_rotate_heat(struct lop_sched *s, void *world, u64 now_ns)
+{
+	struct lop_cpus hot_high;
+	u32 socket;
+	lop_note_heat(s, world);
+	lop_cpus_and(&hot_high, &s->set[LOP_HIGH].cpus, &s->hot);
+	lop_for(socket, 0, s->topology.nr_sockets) {
+		u64 *swapped_ns = &s->swapped_ns[socket & (LOP_MAX_NODES - 1)];
+		bool hot = lop_extreme(s, world, &hot_high, socket, true) >= 0;
+		u64 wait_ns = hot ? LOP_MINUTE_NS : lop_max(s->config.heat_period_ns, LOP_MINUTE_NS);
+		if (now_ns - *swapped_ns < wait_ns)
+			continue;
+		if (lop_swap_on_socket(s, world, socket, now_ns))
+			*swapped_ns = now_ns;
+	}
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "state.h"
+/* Which CPU joins a set, and which leaves it. */
+
+/* Fastest kind of core among the candidates (0 is the fastest). */
+lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candidates)
+{
+	u32 tier;
+	lop_for(tier, 0, s->topology.nr_tiers) {
+		const struct lop_cpus *same = &s->topology.tier_cpus[tier & (LOP_MAX_TIERS - 1)];
+		if (!lop_cpus_meet(candidates, same))
+			continue;
+		lop_cpus_and(candidates, candidates, same);
+		break;
+	}
+}
+
+/* The node that the asking application lives on; for tasks that share no memory the one with fewest high members. */
+lop_rule void lop_prefer_node(const struct lop_sched *s, struct lop_cpus *candidates, s32 home_node)
+{
+	s32 best = home_node;
+	u32 node, best_high = ~0U;
+	if (s->topology.nr_nodes < 2)
+		return;
+	if (best < 0) {
+		lop_for(node, 0, s->topology.nr_nodes) {
+			u32 high = s->node_high[node & (LOP_MAX_NODES - 1)];
+			if (high >= best_high ||
+			    !lop_cpus_meet(candidates, &s->topology.node_cpus[node & (LOP_MAX_NODES - 1)]))
+				continue;
+			best = (s32)node;
+			best_high = high;
+		}
+	}
+	if (best >= 0)
+		lop_cpus_prefer(candidates, &s->topology.node_cpus[best & (LOP_MAX_NODES - 1)]);
+}
+
+/* Longest out of the set; of equals the lowest number. */
+lop_rule s32 lop_longest_out(const struct lop_sched *s, const struct lop_cpus *candidates)
+{
+	s32 cpu = LOP_NONE, best = LOP_NONE;
+	u64 best_left_ns = 0;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		u64 left_ns;
+		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		left_ns = s->left_ns[lop_cpu_index(cpu)];
+		if (best >= 0 && left_ns >= best_left_ns)
+			continue;
+		best = cpu;
+		best_left_ns = left_ns;
+	}
+	return best;
+}
+
+/*
+ * Which core joins: not too hot if another exists; of the fastest kind; in a voltage domain that already has a high
+ * member (the first pays for the domain's voltage, the next hardly anything); with no SMT sibling in the set; on the
+ * node that has fewest, or the asking application's; longest out.
+ * `within`: only of these (a task's affinity).
+ */
+lop_rule s32 lop_joiner(const struct lop_sched *s, enum lop_set set, const struct lop_cpus *within, s32 home_node)
+{
+	struct lop_cpus candidates;
+	lop_cpus_and(&candidates, &s->online, within);
+	lop_cpus_drop(&candidates, &s->set[LOP_HIGH].cpus);
+	if (set == LOP_GREEN)
+		lop_cpus_drop(&candidates, &s->set[LOP_GREEN].cpus);
+	else
+		lop_cpus_avoid(&candidates, &s->set[LOP_GREEN].cpus);
+	if (lop_cpus_empty(&candidates))
+		return LOP_NONE;
+	lop_cpus_avoid(&candidates, &s->hot);
+	lop_prefer_fast(s, &candidates);
+	lop_cpus_prefer(&candidates, &s->warm);
+	lop_cpus_avoid(&candidates, &s->beside_high);
+	lop_prefer_node(s, &candidates, home_node);
+	return lop_longest_out(s, &candidates);
+}
+
+/*
+ * Position of a member in the order of leaving, the reverse of joining; the largest goes first:
+ *
+ *     hot | slower kind | last high one of its voltage domain | SMT sibling high | members on its node | joined last
+ *      1        4                      1                              1                  10              (compared apart)
+ */
+lop_rule u32 lop_leaving_rank(const struct lop_sched *s, u32 cpu)
+{
+	const struct lop_topology *top = &s->topology;
+	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[cpu])] == 1;
+	u32 on_node = (u32)lop_min(s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)], 1023);
+	u32 tier = top->tier[cpu] & (LOP_MAX_TIERS - 1);
+	return (u32)lop_cpus_has(&s->hot, cpu) << 16 | tier << 12 | alone << 11 |
+	       (u32)lop_cpus_has(&s->beside_high, cpu) << 10 | on_node;
+}
+
+/* Which core leaves: an idle one that no task is anchored to. */
+lop_rule s32 lop_leaver(const struct lop_sched *s, enum lop_set set)
+{
+	struct lop_cpus candidates;
+	s32 cpu = LOP_NONE, best = LOP_NONE;
+	u32 best_rank = 0;
+	int n;
+	lop_cpus_and(&candidates, &s->set[set].cpus, &s->idle);
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		u32 rank, c;
+		cpu = lop_cpus_next(&candidates, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		c = lop_cpu_index((u32)cpu);
+		if (s->anchored[c])
+			continue;
+		rank = lop_leaving_rank(s, c);
+		if (best >= 0 && (rank < best_rank ||
+				  (rank == best_rank && s->joined_ns[c] <= s->joined_ns[lop_cpu_index(best)])))
+			continue;
+		best = cpu;
+		best_rank = rank;
+	}
+	return best;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "cpuset.h"
+/*
+ * All the policy knows. Passed by pointer, never global: a thousand simulations run side by side, the kernel has one.
+ * Per-CPU entries are written by their CPU, counters are atomic, membership changes under `resizing`.
+ */
+#define LOP_MAX_NODES 64
+#define LOP_MAX_SMT 8
+#define LOP_MINUTE_NS 60000000000ULL
+#define LOP_MAX_TIERS 16
+#define LOP_MAX_MEMORY_DOMAINS 256
+/* Queues: one per CPU for what may run only there, then one per memory domain and set that runs ordinary work. */
+#define LOP_QUEUES (LOP_MAX_CPUS + 2 * LOP_MAX_MEMORY_DOMAINS)
+
+/* Sizes of the high set: by demand (high/low), or fixed (simple sets, where a governor sets the speeds). */
+enum lop_sizing { LOP_SIZE_BY_DEMAND, LOP_SIZE_FIXED };
+
+struct lop_config {
+	u32 nr_cpus;
+	enum lop_sizing sizing;
+	u32 fixed_size;
+	u32 spare;            /* high cores kept idle for what comes next */
+	bool green;           /* work that hardly gains from speed runs in the green set */
+	u64 hold_ns;          /* T_hold: surplus lasts this long before a member leaves */
+	u64 last_hold_ns;     /* the same for the last member (h_min: 1 while anything ran this recently) */
+	u64 slice_min_ns, slice_max_ns;
+	u64 period_ns;        /* within it every waiting task should get a slice, while slices stay above the minimum */
+	u64 heat_period_ns;   /* a swap per socket at most this often */
+	s32 hot_mc;           /* a core above it is hot */
+};
+
+/* Where each CPU lies. Filled by the adapter before lop_start(). */
+struct lop_topology {
+	u16 nr_nodes, nr_tiers, nr_memory_domains, nr_sockets;
+	u16 tier[LOP_MAX_CPUS];            /* kind of core, 0 the fastest */
+	u16 voltage_domain[LOP_MAX_CPUS];
+	u16 memory_domain[LOP_MAX_CPUS];
+	u16 node[LOP_MAX_CPUS];
+	u16 socket[LOP_MAX_CPUS];
+	u16 next_sibling[LOP_MAX_CPUS];    /* ring of the SMT siblings of a core; itself without SMT */
+	struct lop_cpus tier_cpus[LOP_MAX_TIERS];
+	struct lop_cpus voltage_cpus[LOP_MAX_CPUS];
+	struct lop_cpus memory_cpus[LOP_MAX_MEMORY_DOMAINS];
+	struct lop_cpus node_cpus[LOP_MAX_NODES];
+};
+
+/* A set whose size follows demand. */
+struct lop_members {
+	struct lop_cpus cpus;
+	u32 size;
+	u32 active;                        /* runnable tasks that do not spin and belong here */
+	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: when the target last fell below k members */
+};
+
+struct lop_sched {
+	struct lop_config config;
+	struct lop_topology topology;
+	struct lop_cpus online, idle, hot;
+	struct lop_members set[LOP_SETS];  /* [LOP_LOW] unused: low is what is in no other set */
+	struct lop_cpus warm;              /* CPUs of voltage domains that have a high member */
+	struct lop_cpus beside_high;       /* CPUs whose SMT sibling is high */
+	struct lop_cpus beside_busy;       /* CPUs whose SMT sibling is busy */
+	u32 voltage_high[LOP_MAX_CPUS];    /* high members by voltage domain */
+	u32 node_high[LOP_MAX_NODES];      /* high members by node */
+	u32 nr_online;
+	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU staying a member */
+	u64 joined_ns[LOP_MAX_CPUS], left_ns[LOP_MAX_CPUS], idle_since_ns[LOP_MAX_CPUS];
+	u64 swapped_ns[LOP_MAX_NODES];     /* last heat swap by socket */
+	u32 active_apps;                   /* applications with an active task */
+	u32 undeclared_apps;               /* of these, those that declared no parallelism */
+	u32 declared_sum;                  /* parallelism that the others declared */
+	u32 resizing;                      /* the one lock: membership changes under it */
+	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
+	u64 front_ns[LOP_QUEUES];          /* no task in the queue is behind this virtual time */
+	struct lop_cpus cpu_waiting;       /* CPUs whose own queue has tasks */
+	struct lop_cpus domain_waiting;    /* bitmap over the queues from LOP_MAX_CPUS on that have tasks */
+	u32 turn;                          /* rotates over the queues of other domains */
+	u64 timer_at_ns;                   /* 0: not armed */
+	u64 promotions, demotions, swaps;
+};
+
+struct lop_app {
+	u32 declared;                      /* parallelism; 0: not declared */
+	u32 active;
+	bool shares_memory;                /* its tasks want the same node */
+	s32 home_node;                     /* LOP_NONE: none yet */
+};
+
+/* A cgroup with a weight of its own. */
+struct lop_group {
+	u32 weight;                        /* cpu.weight, 100 the default */
+	u32 active_weight;                 /* sum over its active tasks */
+};
+
+struct lop_task {
+	u64 vtime_ns;
+	u32 weight;                        /* from nice, 100 the default, on the scale of cpu.weight */
+	u32 nr_allowed;
+	u32 speedup_permille;              /* SF x 1000 between the lowest and the highest OPP; 0: unknown */
+	s32 anchor;                        /* CPU it keeps in its set; LOP_NONE */
+	u8 set;                            /* LOP_HIGH or LOP_GREEN, chosen when it becomes active */
+	bool counted;                      /* in `active` */
+	bool restricted;                   /* may not run on every CPU */
+	struct lop_cpus allowed;
+};

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# lint.sh: format, clippy, rules of policy/ and of the house. The quick part of `make test`, which runs the same stages.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/stages.sh
+scripts/need.sh rust cc
+stages_of_lint
+finish

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# peak-memory.sh [--limit-mib N] COMMAND...: runs it without its output, prints elapsed time and peak resident memory, and
+# fails if the command fails or needs more than N MiB.
+set -euo pipefail
+limit=
+if [ "${1:-}" = --limit-mib ]; then limit=$2; shift 2; fi
+[ $# -gt 0 ] || { echo 'peak-memory.sh: expected a command' >&2; exit 2; }
+[ -x /usr/bin/time ] || { echo 'peak-memory.sh: /usr/bin/time is missing; Debian: time' >&2; exit 1; }
+measured=$(mktemp)
+trap 'rm -f "$measured"' EXIT
+/usr/bin/time -f '%M %e' -o "$measured" "$@" >/dev/null
+read -r kib seconds <"$measured"
+mib=$(((kib + 1023) / 1024))
+echo "peak memory $mib MiB, $seconds s: $*"
+if [ -n "$limit" ] && [ "$mib" -gt "$limit" ]; then
+  echo "peak-memory.sh: more than $limit MiB" >&2
+  exit 1
+fi

@@ -1,0 +1,13 @@
+/* The types that policy/ takes from whoever includes it: in the kernel they come from vmlinux.h. */
+#pragma once
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char s8;
+typedef short s16;
+typedef int s32;
+typedef long long s64;
+typedef _Bool bool;
+#define true 1
+#define false 0

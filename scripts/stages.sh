@@ -1,0 +1,74 @@
+# Sourced by lint.sh and test.sh: runs named stages, goes on after a failed one, and sums up at the end.
+# shellcheck shell=bash
+
+stage_names=()
+stage_seconds=()
+stage_results=()
+logs=target/test-logs
+mkdir -p "$logs"
+
+record() {
+  stage_names+=("$1")
+  stage_seconds+=("$2")
+  stage_results+=("$3")
+}
+
+# stage NAME COMMAND...: runs it, shows and keeps what it prints.
+stage() {
+  local name=$1 begin=$SECONDS result=ok
+  shift
+  echo "== $name"
+  if ! "$@" 2>&1 | tee "$logs/${name// /-}.log"; then result=FAILED; fi
+  record "$name" $((SECONDS - begin)) "$result"
+  echo "== $name: $result, $((SECONDS - begin)) s"
+}
+
+# skip NAME REASON: for what a person may lack; continuous integration (CI set) may not lack anything.
+skip() {
+  echo "== $1: not run: $2"
+  if [ -n "${CI:-}" ]; then record "$1" 0 "FAILED (missing in CI: $2)"; else record "$1" 0 "not run ($2)"; fi
+}
+
+format() {
+  cargo fmt --all --check && cargo fmt --check --manifest-path fuzz/Cargo.toml
+}
+
+stages_of_lint() {
+  if cargo fmt --version >/dev/null 2>&1; then
+    stage 'format' format
+  else
+    skip 'format' 'this toolchain has no rustfmt: rustup component add rustfmt'
+  fi
+  if cargo clippy --version >/dev/null 2>&1; then
+    stage 'clippy' cargo clippy --workspace --all-targets --locked -- -D warnings
+  else
+    skip 'clippy' 'this toolchain has no clippy: rustup component add clippy'
+  fi
+  stage 'house rules' scripts/house-rules.sh
+  stage 'policy rules' scripts/policy-check.sh rules
+}
+
+# Tests that cargo really ran, by its own "test result" lines: prints "PASSED FAILED".
+cargo_counts() {
+  [ -e "$logs/tests.log" ] || { echo '0 0'; return; }
+  awk '
+    /^test result:/ { for (i = 2; i <= NF; i++) { if ($i == "passed;") passed += $(i - 1); if ($i == "failed;") failed += $(i - 1) } }
+    END { print passed + 0, failed + 0 }' "$logs/tests.log"
+}
+
+# Prints a line per stage and fails if one failed.
+finish() {
+  local i failed=() total=0
+  echo
+  for i in "${!stage_names[@]}"; do
+    printf '%-16s %5d s  %s\n' "${stage_names[i]}" "${stage_seconds[i]}" "${stage_results[i]}"
+    total=$((total + stage_seconds[i]))
+    case ${stage_results[i]} in FAILED*) failed+=("${stage_names[i]}") ;; esac
+  done
+  printf '%-16s %5d s\n' total "$total"
+  [ ${#failed[@]} -eq 0 ] && return
+  printf 'failed:'
+  printf ' %s;' "${failed[@]}"
+  echo " logs in $logs"
+  return 1
+}

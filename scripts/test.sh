@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# test.sh: everything that is checked. Ends with the time of each stage and the count of tests that ran.
+# FUZZ_SECONDS: time for all fuzzers together (60).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/stages.sh
+
+# rt-app's own examples are not ours to ship; the tests that load them are told where they are.
+find_rtapp_examples() {
+  [ -n "${LOP_RTAPP_EXAMPLES:-}" ] && return
+  [ -x scripts/rtapp-examples.sh ] || return 0
+  local folder
+  scripts/need.sh --listed rt-app || true
+  if folder=$(scripts/rtapp-examples.sh); then
+    export LOP_RTAPP_EXAMPLES=$folder
+  else
+    skip 'rt-app examples' 'scripts/rtapp-examples.sh could not fetch them'
+  fi
+}
+
+rm -f "$logs"/*.log
+scripts/need.sh rust cc clang c++ make
+find_rtapp_examples
+stages_of_lint
+stage 'policy check' scripts/policy-check-test.sh
+stage 'policy gcc' scripts/policy-check.sh gcc
+stage 'policy clang' scripts/policy-check.sh clang
+stage 'policy bpf' scripts/policy-check.sh bpf
+stage 'tests' cargo test --workspace --locked --no-fail-fast
+stage 'examples' scripts/examples-check.sh
+stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
+
+rc=0
+finish || rc=1
+read -r passed failed < <(cargo_counts)
+[ "$passed" -gt 0 ] || { echo 'no test ran'; rc=1; }
+echo "$passed passed, $failed failed"
+exit $rc

@@ -1,0 +1,89 @@
+//! The world outside the policy: a fair scheduler that puts a woken task on the core that has been idle longest.
+
+use crate::choice::Placement;
+use crate::policy::CpuBits;
+use crate::random::Stream;
+use crate::waiting::WaitingTasks;
+use std::collections::BTreeSet;
+
+/// Linux's base slice: 0.7 ms times 1 + log2(CPUs), CPUs counted up to 8.
+pub fn base_slice_ns(nr_cpus: usize) -> u64 {
+    700_000 * u64::from(1 + nr_cpus.clamp(1, 8).ilog2())
+}
+
+/// Start-time fair queueing over all CPUs, beside a governor that knows nothing of it.
+#[derive(Debug)]
+pub struct FairScheduler {
+    pub waiting: WaitingTasks,
+    placement: Placement,
+    random: Stream,
+    /// Idle CPUs whose SMT siblings are idle too, longest idle first; then those beside a busy sibling.
+    idle_cores: BTreeSet<(u64, u32)>,
+    idle_threads: BTreeSet<(u64, u32)>,
+    idle_since_ns: Vec<Option<u64>>,
+    clock_ns: u64,
+    pub slice_ns: u64,
+}
+
+impl FairScheduler {
+    pub fn new(nr_cpus: usize, placement: Placement, seed: u64) -> Self {
+        Self {
+            waiting: WaitingTasks::default(),
+            placement,
+            random: Stream::new(seed ^ 0x70_6c61_6365),
+            idle_cores: (0..nr_cpus as u32).map(|cpu| (0, cpu)).collect(),
+            idle_threads: BTreeSet::new(),
+            idle_since_ns: vec![Some(0); nr_cpus],
+            clock_ns: 0,
+            slice_ns: base_slice_ns(nr_cpus),
+        }
+    }
+
+    /// The idle CPU that a woken task goes to; whole idle cores before idle siblings of busy ones.
+    pub fn pick_idle(&mut self, allowed: Option<&CpuBits>) -> Option<u32> {
+        self.pick_from(true, allowed).or_else(|| self.pick_from(false, allowed))
+    }
+
+    fn pick_from(&mut self, whole_cores: bool, allowed: Option<&CpuBits>) -> Option<u32> {
+        let idle = if whole_cores { &self.idle_cores } else { &self.idle_threads };
+        let fits = |&&(_, cpu): &&(u64, u32)| allowed.is_none_or(|cpus| cpus.has(cpu as usize));
+        match self.placement {
+            Placement::LongestIdle => idle.iter().find(fits).map(|&(_, cpu)| cpu),
+            Placement::Random => {
+                let candidates: Vec<u32> = idle.iter().filter(fits).map(|&(_, cpu)| cpu).collect();
+                (!candidates.is_empty()).then(|| candidates[self.random.below(candidates.len() as u64) as usize])
+            }
+        }
+    }
+
+    pub fn set_idle(&mut self, cpu: u32, since_ns: u64, beside_busy: bool) {
+        self.idle_since_ns[cpu as usize] = Some(since_ns);
+        self.file(cpu, since_ns, beside_busy);
+    }
+    pub fn set_busy(&mut self, cpu: u32) {
+        if let Some(since_ns) = self.idle_since_ns[cpu as usize].take() {
+            self.idle_cores.remove(&(since_ns, cpu));
+            self.idle_threads.remove(&(since_ns, cpu));
+        }
+    }
+    /// An SMT sibling of an idle CPU became busy or idle.
+    pub fn sibling_changed(&mut self, cpu: u32, beside_busy: bool) {
+        if let Some(since_ns) = self.idle_since_ns[cpu as usize] {
+            self.file(cpu, since_ns, beside_busy);
+        }
+    }
+    fn file(&mut self, cpu: u32, since_ns: u64, beside_busy: bool) {
+        let (into, from) =
+            if beside_busy { (&mut self.idle_threads, &mut self.idle_cores) } else { (&mut self.idle_cores, &mut self.idle_threads) };
+        from.remove(&(since_ns, cpu));
+        into.insert((since_ns, cpu));
+    }
+
+    /// Bounded lag: a sleeper is paid at most one slice.
+    pub fn bound_lag(&self, vtime_ns: u64) -> u64 {
+        vtime_ns.max(self.clock_ns.saturating_sub(self.slice_ns))
+    }
+    pub fn started(&mut self, vtime_ns: u64) {
+        self.clock_ns = self.clock_ns.max(vtime_ns);
+    }
+}

@@ -1,0 +1,83 @@
+//! Lower bounds on time and energy that no schedule can beat on a machine and workload. The argument is in docs/model.md.
+
+use crate::engine::{Rates, World};
+use crate::outcome::Bounds;
+use crate::power::{busy_uw, threads_per_core};
+use lop_machine::{Kind, Machine};
+
+/// Least power of a core of this kind that does nothing, in uW.
+fn floor_uw(machine: &Machine, kind: &Kind) -> u64 {
+    let idle = kind.opps.iter().map(|opp| opp.idle_uw);
+    let deep = kind.idle_states.iter().filter_map(|state| state.power_uw);
+    let parked = machine.park.iter().map(|park| park.power_uw);
+    // The first idle state may have a power of its own, which then stands for the OPP's.
+    let clocked = kind.idle_states.iter().any(|state| state.power_uw.is_none());
+    idle.filter(|_| clocked).chain(deep).chain(parked).min().unwrap_or(0)
+}
+
+/// Least power of the machine that does nothing, in uW: base, DRAM, every voltage domain and core at its least.
+fn machine_floor_uw(machine: &Machine) -> u64 {
+    let mut seen_core = vec![false; machine.nr_cores];
+    let mut domain_uw = vec![u64::MAX; machine.nr_voltage_domains];
+    let mut cores_uw = 0;
+    for cpu in &machine.cpus {
+        let kind = &machine.kinds[usize::from(cpu.kind)];
+        if !std::mem::replace(&mut seen_core[usize::from(cpu.core)], true) {
+            cores_uw += floor_uw(machine, kind);
+        }
+        let least = kind.opps.iter().map(|opp| opp.domain_uw).min().unwrap_or(0);
+        let domain = &mut domain_uw[usize::from(cpu.voltage_domain)];
+        *domain = (*domain).min(least);
+    }
+    machine.base_uw + machine.dram.idle_uw + cores_uw + domain_uw.iter().filter(|&&uw| uw != u64::MAX).sum::<u64>()
+}
+
+/// Cheapest energy above the floor for a ns of work at the reference core's top speed, over kinds, OPPs and busy
+/// siblings, in uW ns (femtojoule).
+fn cheapest_per_work(machine: &Machine, rates: &Rates, class: u16) -> f64 {
+    let mut cheapest = f64::INFINITY;
+    for (k, kind) in machine.kinds.iter().enumerate() {
+        let floor = floor_uw(machine, kind);
+        for opp in 0..kind.opps.len() {
+            for busy in 1..=threads_per_core(machine) {
+                let above = busy_uw(kind, opp, busy).saturating_sub(floor) as f64;
+                cheapest = cheapest.min(above / (busy as f64 * rates.rate(class, k, opp, busy)));
+            }
+        }
+    }
+    cheapest
+}
+
+/// Work per ns of the whole machine at top speed.
+fn total_speed(machine: &Machine) -> f64 {
+    let mut threads = vec![0usize; machine.nr_cores];
+    for cpu in &machine.cpus {
+        threads[usize::from(cpu.core)] += 1;
+    }
+    let mut kind_of = vec![0usize; machine.nr_cores];
+    for cpu in &machine.cpus {
+        kind_of[usize::from(cpu.core)] = usize::from(cpu.kind);
+    }
+    let speed = |(kind, threads): (&usize, &usize)| {
+        let kind = &machine.kinds[*kind];
+        kind.speed * if *threads > 1 { kind.smt_speedup.max(1.0) } else { 1.0 }
+    };
+    kind_of.iter().zip(&threads).map(speed).sum()
+}
+
+/// Bounds for a finished run.
+pub(crate) fn of(machine: &Machine, world: &World<'_>) -> Bounds {
+    let rates = world.rates();
+    let work: f64 = world.work_by_class().iter().sum();
+    let time_ns = if world.ended_by_clock() {
+        world.end_ns() as f64
+    } else {
+        world.path_bound_ns().max(work / total_speed(machine))
+    };
+    let mut energy_fj = machine_floor_uw(machine) as f64 * time_ns;
+    for (class, &work) in world.work_by_class().iter().enumerate().filter(|(_, &work)| work > 0.0) {
+        energy_fj += work * cheapest_per_work(machine, rates, class as u16);
+        energy_fj += work * rates.memory_shares[class] * machine.dram.stall_uw as f64;
+    }
+    Bounds { time_s: time_ns / 1e9, system_energy_j: energy_fj / 1e15 }
+}

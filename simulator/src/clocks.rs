@@ -1,0 +1,113 @@
+//! Clock domains: what speed they run at, what is asked of them, and transitions that take time.
+
+use lop_machine::Machine;
+
+/// One clock domain. Frequencies are those of all kinds of cores in it; a core runs at its kind's highest OPP not above.
+#[derive(Debug, Clone)]
+pub struct ClockDomain {
+    pub cpus: Vec<usize>,
+    /// Ascending.
+    pub khz: Vec<u64>,
+    /// By kind (of the machine), by frequency index: the OPP.
+    opp: Vec<Vec<usize>>,
+    /// Index into `khz`.
+    pub now: usize,
+    pub wanted: usize,
+    /// A transition is under way to this index.
+    pub heading: Option<usize>,
+    pub stamp: u32,
+    /// CPUs that ask for each frequency index.
+    asked: Vec<u32>,
+}
+
+impl ClockDomain {
+    pub fn opp(&self, kind: usize) -> usize {
+        self.opp[kind][self.now]
+    }
+    pub fn top(&self) -> usize {
+        self.khz.len() - 1
+    }
+    /// The lowest index with at least this frequency.
+    pub fn at_least(&self, khz: u64) -> usize {
+        self.khz.partition_point(|&f| f < khz).min(self.top())
+    }
+    fn highest_asked(&self) -> usize {
+        self.asked.iter().rposition(|&n| n != 0).unwrap_or(0)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Clocks {
+    pub domains: Vec<ClockDomain>,
+    /// By CPU: its domain, and the frequency index it asks for.
+    domain_of: Vec<usize>,
+    asks: Vec<usize>,
+    pub transitions: u64,
+}
+
+fn domain_of_cpus(machine: &Machine, cpus: Vec<usize>) -> ClockDomain {
+    let kinds: Vec<usize> = cpus.iter().map(|&cpu| usize::from(machine.cpus[cpu].kind)).collect();
+    let mut khz: Vec<u64> = kinds.iter().flat_map(|&k| machine.kinds[k].opps.iter().map(|opp| opp.khz)).collect();
+    khz.sort_unstable();
+    khz.dedup();
+    let opp_below = |kind: &lop_machine::Kind, f: u64| kind.opps.partition_point(|opp| opp.khz <= f).saturating_sub(1);
+    let opp = machine.kinds.iter().map(|kind| khz.iter().map(|&f| opp_below(kind, f)).collect()).collect();
+    let mut asked = vec![0; khz.len()];
+    asked[0] = cpus.len() as u32;
+    ClockDomain { cpus, khz, opp, now: 0, wanted: 0, heading: None, stamp: 0, asked }
+}
+
+impl Clocks {
+    pub fn new(machine: &Machine) -> Self {
+        let domain_of: Vec<usize> = machine.cpus.iter().map(|cpu| usize::from(cpu.clock_domain)).collect();
+        let cpus_of = |d| domain_of.iter().enumerate().filter(|&(_, &of)| of == d).map(|(cpu, _)| cpu).collect();
+        let domains = (0..machine.nr_clock_domains).map(|d| domain_of_cpus(machine, cpus_of(d))).collect();
+        Self { domains, asks: vec![0; domain_of.len()], domain_of, transitions: 0 }
+    }
+    pub fn of_cpu(&self, cpu: usize) -> &ClockDomain {
+        &self.domains[self.domain_of[cpu]]
+    }
+    pub fn domain_index(&self, cpu: usize) -> usize {
+        self.domain_of[cpu]
+    }
+    /// A CPU asks for a frequency index; the domain follows the highest of its CPUs. Returns the domain if its wish changed.
+    pub fn ask(&mut self, cpu: usize, index: usize) -> Option<usize> {
+        let d = self.domain_of[cpu];
+        let domain = &mut self.domains[d];
+        domain.asked[self.asks[cpu]] -= 1;
+        domain.asked[index] += 1;
+        self.asks[cpu] = index;
+        self.want(d, self.domains[d].highest_asked())
+    }
+    /// A governor sets a domain. Returns the domain if its wish changed.
+    pub fn want(&mut self, domain: usize, index: usize) -> Option<usize> {
+        let about = &mut self.domains[domain];
+        let changed = about.wanted != index;
+        about.wanted = index;
+        changed.then_some(domain)
+    }
+    /// Starts the transition that the wish needs, unless one is under way: true if it must end `transition_ns` from now.
+    pub fn begin(&mut self, domain: usize) -> bool {
+        let about = &mut self.domains[domain];
+        if about.heading.is_some() || about.wanted == about.now {
+            return false;
+        }
+        about.heading = Some(about.wanted);
+        self.transitions += 1;
+        true
+    }
+    /// The transition under way ends: the domain runs at its new speed.
+    pub fn arrive(&mut self, domain: usize) {
+        let about = &mut self.domains[domain];
+        if let Some(index) = about.heading.take() {
+            about.now = index;
+        }
+    }
+    /// Speeds before anything runs: at once, as they were set long ago.
+    pub fn set_initial(&mut self, domain: usize, index: usize) {
+        let about = &mut self.domains[domain];
+        about.now = index;
+        about.wanted = index;
+        about.heading = None;
+    }
+}

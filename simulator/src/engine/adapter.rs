@@ -1,0 +1,434 @@
+//! The simulator's side of policy/env.h, and the same questions put to either scheduler.
+
+use super::task::Task;
+use super::world::{parallelism_of, PolicySide, Scheduler, World};
+use crate::choice::{PolicyParameters, SetsVariant};
+use crate::events::Kind;
+use crate::outcome::{TraceEvent, TraceSet};
+use crate::policy::{self, Env, Set};
+use crate::waiting::WaitingTasks;
+use crate::workload::Workload;
+use crate::SimulationError;
+use lop_machine::Machine;
+
+/// Temperatures are brought up to date this often.
+pub(super) const HEAT_PERIOD_NS: u64 = 10_000_000_000;
+/// T_hold is at least this and at least 100 transition latencies (spec section 3).
+const HOLD_NS: u64 = 10_000_000;
+const LAST_HOLD_NS: u64 = 1_000_000_000;
+const HEAT_SWAP_PERIOD_NS: u64 = 180_000_000_000;
+
+/// The policy's configuration for a variant of sets.
+pub(super) fn config(
+    machine: &Machine,
+    workload: &Workload,
+    variant: SetsVariant,
+    parameters: &PolicyParameters,
+) -> policy::Config {
+    let (fixed_size, spare) = match variant {
+        SetsVariant::Simple { size } => (Some(size.unwrap_or_else(|| parallelism_of(workload))), 0),
+        SetsVariant::HighLow => (None, 0),
+        SetsVariant::HighLowSpare => (None, 1),
+    };
+    let least_hold_ns = HOLD_NS.max(100 * machine.cpufreq.transition_ns);
+    policy::Config {
+        nr_cpus: machine.cpus.len() as u32,
+        sizing: u32::from(fixed_size.is_some()),
+        fixed_size: fixed_size.unwrap_or(0),
+        spare: parameters.spare.unwrap_or(spare),
+        green: parameters.green,
+        hold_ns: parameters.hold_ns.unwrap_or(least_hold_ns),
+        last_hold_ns: LAST_HOLD_NS.max(parameters.hold_ns.unwrap_or(0)),
+        slice_min_ns: 1_000_000,
+        slice_max_ns: 5_000_000,
+        period_ns: 20_000_000,
+        heat_period_ns: parameters.heat_period_ns.unwrap_or(HEAT_SWAP_PERIOD_NS),
+        hot_mc: machine.thermal.map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
+    }
+}
+
+/// Limits of policy/state.h that a machine must keep within.
+fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
+    let limits = [
+        ("CPUs", machine.cpus.len(), policy::MAX_CPUS),
+        ("kinds of cores", machine.kinds.len(), 16),
+        ("memory domains", machine.nr_memory_domains, 256),
+        ("nodes", machine.nr_nodes, 64),
+        ("sockets", machine.nr_sockets, 64),
+    ];
+    match limits.iter().find(|(_, has, most)| has > most) {
+        None => Ok(()),
+        Some((what, has, most)) => Err(SimulationError::Mismatch(format!(
+            "machine '{}' has {has} {what}, expected at most {most}",
+            machine.name
+        ))),
+    }
+}
+
+pub(super) fn describe_cpus(handle: policy::PolicyHandle, machine: &Machine) -> Result<(), SimulationError> {
+    check_limits(machine)?;
+    let mut of_core = vec![Vec::new(); machine.nr_cores];
+    for (number, cpu) in machine.cpus.iter().enumerate() {
+        of_core[usize::from(cpu.core)].push(number as u16);
+    }
+    for (number, cpu) in machine.cpus.iter().enumerate() {
+        let siblings = &of_core[usize::from(cpu.core)];
+        let at = siblings.iter().position(|&s| usize::from(s) == number).unwrap_or(0);
+        let place = policy::CpuPlace {
+            tier: cpu.kind,
+            voltage_domain: cpu.voltage_domain,
+            memory_domain: cpu.memory_domain,
+            node: cpu.node,
+            socket: cpu.socket,
+            next_sibling: siblings[(at + 1) % siblings.len()],
+        };
+        handle.add_cpu(number, place);
+    }
+    Ok(())
+}
+
+/// By clock domain: the frequency index of the most energy-efficient OPP for the workload's most memory-bound work.
+pub(super) fn green_indices(machine: &Machine, workload: &Workload) -> Vec<usize> {
+    let memory_share = workload.memory_shares.iter().copied().fold(0.0, f64::max);
+    let clocks = crate::clocks::Clocks::new(machine);
+    let of_domain = |domain: &crate::clocks::ClockDomain| {
+        let kind = &machine.kinds[usize::from(machine.cpus[domain.cpus[0]].kind)];
+        let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
+        let opps: Vec<policy::GreenOpp> = (0..kind.opps.len())
+            .map(|o| policy::GreenOpp {
+                busy_mw: (kind.opps[o].busy_uw / 1000) as u32,
+                idle_mw: (kind.opps[o].idle_uw / 1000) as u32,
+                rate_permille: (1000.0 * kind.rate(o, memory_share) / top_rate).round() as u32,
+            })
+            .collect();
+        domain.at_least(kind.opps[policy::green_opp(&opps, true)].khz)
+    };
+    clocks.domains.iter().map(of_domain).collect()
+}
+
+impl PolicySide {
+    pub(super) fn queue_mut(&mut self, queue: u32) -> &mut WaitingTasks {
+        &mut self.queues[queue as usize]
+    }
+
+    /// Pointers that the policy takes for a task; the boxes they point into live as long as this.
+    fn pointers(&mut self, app: usize) -> (*mut policy::App, *mut policy::Group) {
+        let group = self.groups[app].as_deref_mut().map_or(std::ptr::null_mut(), |group| group as *mut policy::Group);
+        (&mut *self.apps[app], group)
+    }
+}
+
+/// What a call to the policy about a task needs.
+struct PolicyCall {
+    handle: policy::PolicyHandle,
+    task: *mut policy::Task,
+    app: *mut policy::App,
+    group: *mut policy::Group,
+}
+
+impl World<'_> {
+    fn policy_call(&mut self, id: u32) -> Option<PolicyCall> {
+        let Scheduler::Policy(side) = &mut self.scheduler else { return None };
+        let task = &mut self.tasks[id as usize];
+        let (app, group) = side.pointers(usize::from(self.workload.programs[task.program as usize].app));
+        Some(PolicyCall { handle: side.handle, task: &mut *task.policy, app, group })
+    }
+
+    pub(super) fn side_mut(&mut self) -> Option<&mut PolicySide> {
+        match &mut self.scheduler {
+            Scheduler::Policy(side) => Some(side),
+            Scheduler::Fair(_) => None,
+        }
+    }
+
+    /// A runnable task is placed: on an idle CPU, or among those that wait.
+    pub(super) fn place(&mut self, id: u32) {
+        let last_cpu = self.tasks[id as usize].last_cpu;
+        let cpu = match self.policy_call(id) {
+            Some(call) => self.place_by_policy(id, call, last_cpu),
+            None => self.place_fairly(id),
+        };
+        let serial = self.tasks[id as usize].serial;
+        let at_ns = self.now_ns;
+        self.trace.add(at_ns, || TraceEvent::Wakeup { at_ns, task: serial, cpu: cpu as u16 });
+    }
+
+    fn place_by_policy(&mut self, id: u32, call: PolicyCall, last_cpu: u32) -> u32 {
+        let now_ns = self.now_ns;
+        let (cpu, _) = call.handle.wake(self, call.task, call.app, call.group, last_cpu, now_ns);
+        if cpu < 0 {
+            let name = self.task_name(&self.tasks[id as usize]);
+            self.failure = Some(SimulationError::Mismatch(format!("{name}: no CPU that it may run on is online")));
+            return last_cpu;
+        }
+        if let Some((cpu, task, slice_ns)) = self.side_mut().and_then(|side| side.start_here.take()) {
+            self.start_on_idle(cpu as usize, task, slice_ns);
+        }
+        cpu as u32
+    }
+
+    fn place_fairly(&mut self, id: u32) -> u32 {
+        let Scheduler::Fair(fair) = &mut self.scheduler else { return 0 };
+        let task = &mut self.tasks[id as usize];
+        let allowed = self.allowed[task.program as usize].as_ref();
+        task.policy.vtime_ns = fair.bound_lag(task.policy.vtime_ns);
+        match fair.pick_idle(allowed) {
+            Some(cpu) => {
+                let slice_ns = fair.slice_ns;
+                self.start_on_idle(cpu as usize, id, slice_ns);
+                cpu
+            }
+            None => {
+                fair.waiting.insert(id, task.policy.vtime_ns, allowed.is_some());
+                let cpu = task.last_cpu;
+                self.one_more_waits();
+                cpu
+            }
+        }
+    }
+
+    fn one_more_waits(&mut self) {
+        self.waiting += 1;
+        if !self.unwatched.is_empty() {
+            self.watch_all();
+        }
+    }
+
+    /// A task whose slice is over waits again.
+    pub(super) fn requeue(&mut self, id: u32, cpu: u32) {
+        match self.policy_call(id) {
+            Some(call) => call.handle.enqueue(self, call.task, cpu),
+            None => {
+                let Scheduler::Fair(fair) = &mut self.scheduler else { return };
+                let task = &self.tasks[id as usize];
+                let restricted = self.allowed[task.program as usize].is_some();
+                fair.waiting.insert(id, task.policy.vtime_ns, restricted);
+                self.one_more_waits();
+            }
+        }
+    }
+
+    /// The next task for a CPU that has none.
+    pub(super) fn next_for(&mut self, cpu: usize) -> Option<u32> {
+        match &mut self.scheduler {
+            Scheduler::Policy(side) => {
+                let handle = side.handle;
+                side.taken = None;
+                handle.dispatch(self, cpu as u32);
+                self.side_mut().and_then(|side| side.taken.take())
+            }
+            Scheduler::Fair(fair) => {
+                let (allowed, tasks) = (&self.allowed, &self.tasks);
+                fair.waiting.take(cpu, |id| allowed[tasks[id as usize].program as usize].as_ref())
+            }
+        }
+    }
+
+    pub(super) fn anything_waits(&self, cpu: usize) -> bool {
+        match &self.scheduler {
+            Scheduler::Policy(side) => side.handle.anything_waits(cpu as u32),
+            Scheduler::Fair(fair) => !fair.waiting.is_empty(),
+        }
+    }
+
+    /// Slice of a task that was taken from a queue.
+    pub(super) fn slice_ns(&mut self) -> u64 {
+        match &mut self.scheduler {
+            Scheduler::Policy(side) => side.queue_slice_ns,
+            Scheduler::Fair(fair) => fair.slice_ns,
+        }
+    }
+
+    /// The task pays for what it ran, by weight.
+    pub(super) fn charge(&mut self, id: u32, ran_ns: u64) {
+        match self.policy_call(id) {
+            Some(call) => call.handle.stopping(call.task, call.group, ran_ns),
+            None => {
+                let task = &mut self.tasks[id as usize];
+                task.policy.vtime_ns += ran_ns * 100 / u64::from(task.policy.weight);
+            }
+        }
+    }
+
+    /// The task blocks, sleeps or exits.
+    pub(super) fn inactive(&mut self, id: u32) {
+        if let Some(call) = self.policy_call(id) {
+            let now_ns = self.now_ns;
+            call.handle.block(self, call.task, call.app, call.group, now_ns);
+        }
+    }
+
+    pub(super) fn tell_scheduler_running(&mut self, id: u32) {
+        let vtime_ns = self.tasks[id as usize].policy.vtime_ns;
+        match &mut self.scheduler {
+            Scheduler::Policy(side) => side.handle.running(&*self.tasks[id as usize].policy),
+            Scheduler::Fair(fair) => fair.started(vtime_ns),
+        }
+    }
+    pub(super) fn tell_scheduler_busy(&mut self, cpu: usize) {
+        match &mut self.scheduler {
+            Scheduler::Policy(side) => {
+                let handle = side.handle;
+                let now_ns = self.now_ns;
+                handle.cpu_idle(self, cpu as u32, false, now_ns);
+            }
+            Scheduler::Fair(fair) => fair.set_busy(cpu as u32),
+        }
+    }
+    pub(super) fn tell_scheduler_idle(&mut self, cpu: usize) {
+        let core = usize::from(self.machine.cpus[cpu].core);
+        let beside_busy = self.cores[core].busy > 0;
+        match &mut self.scheduler {
+            Scheduler::Policy(side) => {
+                let handle = side.handle;
+                let now_ns = self.now_ns;
+                handle.cpu_idle(self, cpu as u32, true, now_ns);
+            }
+            Scheduler::Fair(fair) => fair.set_idle(cpu as u32, self.now_ns, beside_busy),
+        }
+    }
+
+    pub(super) fn core_is_low(&self, core: usize) -> bool {
+        match &self.scheduler {
+            Scheduler::Fair(_) => false,
+            Scheduler::Policy(side) => {
+                let (high, green) = (side.handle.members(Set::High), side.handle.members(Set::Green));
+                side.sets_speeds && self.cores[core].cpus.iter().all(|&cpu| !high.has(cpu) && !green.has(cpu))
+            }
+        }
+    }
+
+    pub(super) fn policy_timer(&mut self, stamp: u32) {
+        if let Scheduler::Policy(side) = &self.scheduler {
+            if side.timer_stamp == stamp {
+                let handle = side.handle;
+                let now_ns = self.now_ns;
+                handle.timer(self, now_ns);
+            }
+        }
+    }
+
+    /// An idle CPU was told to look for work.
+    pub(super) fn kicked(&mut self, cpu: usize) {
+        if self.cpus[cpu].task.is_some() {
+            return;
+        }
+        if let Some(id) = self.next_for(cpu) {
+            self.waiting -= 1;
+            let slice_ns = self.slice_ns();
+            self.start_on_idle(cpu, id, slice_ns);
+        }
+    }
+
+    /// dT/dt = (ambient + c_per_w P - T) / tau with the mean power since the last time, then the policy's turn.
+    pub(super) fn heat(&mut self) {
+        let Some(thermal) = self.machine.thermal else { return };
+        let kept = libm::exp(-(HEAT_PERIOD_NS as f64) / 1e9 / thermal.time_constant_s);
+        for core in 0..self.cores.len() {
+            let energy_fj = self.power.core_fj(core, self.now_ns);
+            let watts = (energy_fj - self.cores[core].energy_at_heat_fj) as f64 / 1e6 / HEAT_PERIOD_NS as f64;
+            let about = &mut self.cores[core];
+            let target_c = thermal.ambient_c + thermal.c_per_w * watts;
+            about.temperature_c = target_c + (about.temperature_c - target_c) * kept;
+            about.energy_at_heat_fj = energy_fj;
+            self.stats.hottest_c = self.stats.hottest_c.max(about.temperature_c);
+        }
+        if let Scheduler::Policy(side) = &self.scheduler {
+            let handle = side.handle;
+            let now_ns = self.now_ns;
+            handle.rotate_heat(self, now_ns);
+        }
+        self.events.push(self.now_ns + HEAT_PERIOD_NS, Kind::Heat, 0, 0);
+    }
+}
+
+impl World<'_> {
+    fn set_of_cpu_speeds(&mut self, cpu: usize, set: Set) {
+        let number = self.clocks.domain_index(cpu);
+        let Some(side) = self.side_mut() else { return };
+        if !side.sets_speeds {
+            return;
+        }
+        let (starting, green) = (side.starting, side.green_index[number]);
+        let index = match set {
+            Set::High => self.clocks.of_cpu(cpu).top(),
+            Set::Green => green,
+            Set::Low | Set::Offline => 0,
+        };
+        if let Some(domain) = self.clocks.ask(cpu, index) {
+            if starting {
+                let wanted = self.clocks.domains[domain].wanted;
+                self.clocks.set_initial(domain, wanted);
+            } else {
+                self.begin_transition(domain);
+            }
+        }
+    }
+}
+
+impl Env for World<'_> {
+    fn now_ns(&mut self) -> u64 {
+        self.now_ns
+    }
+    fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64) {
+        if let Some(side) = self.side_mut() {
+            side.start_here = Some((cpu, task, slice_ns));
+        }
+    }
+    fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64) {
+        let Task { policy, .. } = &self.tasks[task as usize];
+        let restricted = policy.restricted;
+        if let Some(side) = self.side_mut() {
+            side.queue_slice_ns = slice_ns;
+            side.queue_mut(queue).insert(task, vtime_ns, restricted);
+        }
+        self.one_more_waits();
+    }
+    fn take(&mut self, queue: u32, cpu: u32) -> bool {
+        let tasks = &self.tasks;
+        let Scheduler::Policy(side) = &mut self.scheduler else { return false };
+        let allowed = |id: u32| {
+            let policy = &tasks[id as usize].policy;
+            policy.restricted.then_some(&policy.allowed)
+        };
+        side.taken = side.queue_mut(queue).take(cpu as usize, allowed);
+        side.taken.is_some()
+    }
+    fn queued(&mut self, queue: u32) -> u32 {
+        self.side_mut().map_or(0, |side| side.queue_mut(queue).len() as u32)
+    }
+    fn kick(&mut self, cpu: u32) {
+        self.events.push(self.now_ns, Kind::Kick, cpu, 0);
+    }
+    fn set_changed(&mut self, cpu: u32, set: Set) {
+        let at_ns = self.now_ns;
+        let traced = match set {
+            Set::High => TraceSet::High,
+            Set::Low => TraceSet::Low,
+            Set::Green => TraceSet::Green,
+            Set::Offline => TraceSet::Offline,
+        };
+        self.trace.add(at_ns, || TraceEvent::Set { at_ns, cpu: cpu as u16, set: traced });
+        if let Scheduler::Policy(side) = &self.scheduler {
+            let size = side.handle.size(Set::High);
+            self.stats.high_set_now(size, at_ns);
+        }
+        self.set_of_cpu_speeds(cpu as usize, set);
+        let core = usize::from(self.machine.cpus[cpu as usize].core);
+        if set == Set::Low {
+            self.sink_if_core_idle(cpu as usize);
+        } else {
+            self.unpark(core);
+        }
+    }
+    fn arm_timer(&mut self, at_ns: u64) {
+        let Some(side) = self.side_mut() else { return };
+        side.timer_stamp = side.timer_stamp.wrapping_add(1);
+        let stamp = side.timer_stamp;
+        self.events.push(at_ns, Kind::PolicyTimer, 0, stamp);
+    }
+    fn temperature_mc(&mut self, cpu: u32) -> i32 {
+        let core = usize::from(self.machine.cpus[cpu as usize].core);
+        (self.cores[core].temperature_c * 1000.0) as i32
+    }
+}

@@ -1,0 +1,381 @@
+//! CPUs: a task comes, makes progress, goes; cores fall idle and wake.
+
+use super::task::{State, Task};
+use super::world::{Scheduler, World};
+use crate::events::Kind;
+use crate::outcome::TraceEvent;
+use crate::power::CoreState;
+
+/// Why a task leaves its CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// Its slice is over, or it yields: still runnable.
+    Preempted,
+    /// It waits or sleeps.
+    Blocked,
+    Exited,
+}
+
+impl World<'_> {
+    fn core_of(&self, cpu: usize) -> usize {
+        usize::from(self.machine.cpus[cpu].core)
+    }
+
+    /// Accounts the running task's progress up to now.
+    pub(super) fn settle(&mut self, cpu: usize) {
+        let state = &mut self.cpus[cpu];
+        let passed = self.now_ns - state.settled_ns;
+        state.settled_ns = self.now_ns;
+        let Some(id) = state.task else { return };
+        if passed == 0 {
+            return;
+        }
+        let overhead = passed.min(state.overhead_ns);
+        state.overhead_ns -= overhead;
+        let ran = passed - overhead;
+        let task = &mut self.tasks[id as usize];
+        let kind = usize::from(self.machine.cpus[cpu].kind);
+        let top = self.machine.kinds[kind].opps.len() - 1;
+        self.governing.track(task, passed, self.machine.kinds[kind].opps[state.opp].khz as f64, self.machine.kinds[kind].opps[top].khz as f64);
+        if task.spinning {
+            self.stats.spin_ns += ran;
+            if task.spin_left_ns != u64::MAX {
+                task.spin_left_ns = task.spin_left_ns.saturating_sub(ran);
+            }
+            return;
+        }
+        let work = (ran as f64 * state.rate).min(task.remaining);
+        task.remaining -= work;
+        self.stats.work += work;
+        self.stats.work_by_class[usize::from(task.class)] += work;
+        self.stats.stall_ns += work * self.rates.memory_shares[usize::from(task.class)];
+        if state.opp == top {
+            self.stats.work_at_top += work;
+            return;
+        }
+        let class = task.class;
+        self.count_lost(cpu, class, ran);
+    }
+
+    /// Splits run time lost to not running at the highest OPP. Problem A: until the governor's first sample, what the
+    /// fastest core at the start would have given more. Problem B: the rest, where a governor measures at all.
+    fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
+        let state = &self.cpus[cpu];
+        let kind = usize::from(self.machine.cpus[cpu].kind);
+        let relative = self.rates.relative(class, kind, state.opp);
+        let mut rest = 1.0 - relative;
+        if state.samples_at_start == self.governing.samples && state.best_opp_at_start > state.opp {
+            let missed = self.rates.relative(class, kind, state.best_opp_at_start) - relative;
+            self.stats.lost_slow_start_ns += ran as f64 * missed;
+            rest -= missed;
+        }
+        if self.governing.fixed() {
+            self.stats.lost_by_choice_ns += ran as f64 * rest;
+        } else {
+            self.stats.lost_mismeasured_ns += ran as f64 * rest;
+        }
+    }
+
+    /// The rate of what runs on `cpu`, after a change of speed, sibling or step; and the event of what comes next there.
+    pub(super) fn reschedule(&mut self, cpu: usize) {
+        let Some(id) = self.cpus[cpu].task else { return };
+        let core = &self.cores[self.core_of(cpu)];
+        let task = &self.tasks[id as usize];
+        let state = &mut self.cpus[cpu];
+        state.rate = self.rates.rate(task.class, core.kind, state.opp, core.busy);
+        state.step_ends_ns = match task {
+            Task { spinning: true, granted: false, spin_left_ns, .. } => {
+                self.now_ns.saturating_add(state.overhead_ns).saturating_add(*spin_left_ns)
+            }
+            Task { spinning: true, .. } => self.now_ns + state.overhead_ns,
+            _ => {
+                let needed = (task.remaining / state.rate).ceil();
+                (self.now_ns + state.overhead_ns).saturating_add(needed as u64)
+            }
+        };
+        state.stamp = state.stamp.wrapping_add(1);
+        let at_ns = state.step_ends_ns.min(state.slice_ends_ns.unwrap_or(u64::MAX));
+        if at_ns != u64::MAX {
+            self.events.push(at_ns, Kind::Cpu, cpu as u32, state.stamp);
+        }
+    }
+
+    /// What came due on a CPU: the end of a step, of spinning, of a slice.
+    pub(super) fn cpu_event(&mut self, cpu: usize) {
+        self.settle(cpu);
+        let Some(id) = self.cpus[cpu].task else { return };
+        if self.now_ns >= self.cpus[cpu].step_ends_ns {
+            let task = &mut self.tasks[id as usize];
+            task.remaining = 0.0;
+            if task.spinning && !task.granted {
+                self.stop_spinning_and_block(cpu, id);
+                return;
+            }
+            if task.spinning {
+                task.spinning = false;
+                task.granted = false;
+                task.waits_for = None;
+            }
+            if let Some(leaving) = self.advance(id) {
+                self.leave(cpu, leaving);
+                return;
+            }
+        }
+        if self.cpus[cpu].slice_ends_ns.is_some_and(|end| self.now_ns >= end) {
+            self.slice_over(cpu);
+        } else {
+            self.reschedule(cpu);
+        }
+    }
+
+    fn stop_spinning_and_block(&mut self, cpu: usize, id: u32) {
+        let task = &mut self.tasks[id as usize];
+        task.spinning = false;
+        task.state = State::Blocked;
+        self.leave(cpu, Leaving::Blocked);
+    }
+
+    fn slice_over(&mut self, cpu: usize) {
+        if self.anything_waits(cpu) {
+            self.leave(cpu, Leaving::Preempted);
+            return;
+        }
+        self.pay(cpu);
+        let state = &mut self.cpus[cpu];
+        state.slice_began_ns = self.now_ns;
+        self.watch_slice(cpu);
+        self.reschedule(cpu);
+    }
+
+    /// A slice only needs an end while something waits; else the CPU goes to those that `watch_all` will look after.
+    fn watch_slice(&mut self, cpu: usize) {
+        let state = &mut self.cpus[cpu];
+        if self.waiting > 0 {
+            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.now_ns));
+        } else {
+            state.slice_ends_ns = None;
+            self.unwatched.push(cpu as u32);
+        }
+    }
+
+    /// Something waits now: all running tasks get an end to their slices.
+    pub(super) fn watch_all(&mut self) {
+        let mut unwatched = std::mem::take(&mut self.unwatched);
+        for cpu in unwatched.drain(..).map(|cpu| cpu as usize) {
+            let state = &mut self.cpus[cpu];
+            if state.task.is_none() || state.slice_ends_ns.is_some() {
+                continue;
+            }
+            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.now_ns));
+            self.settle(cpu);
+            self.reschedule(cpu);
+        }
+        self.unwatched = unwatched;
+    }
+
+    /// The running task pays for what it ran since it last paid.
+    fn pay(&mut self, cpu: usize) {
+        let state = &mut self.cpus[cpu];
+        let ran = self.now_ns - state.charged_ns;
+        state.charged_ns = self.now_ns;
+        if let Some(id) = state.task {
+            self.charge(id, ran);
+        }
+    }
+
+    /// The task goes, another comes, or the CPU falls idle.
+    pub(super) fn leave(&mut self, cpu: usize, why: Leaving) {
+        let Some(id) = self.cpus[cpu].task else { return };
+        self.pay(cpu);
+        let serial = self.tasks[id as usize].serial;
+        let at_ns = self.now_ns;
+        self.trace.add(at_ns, || TraceEvent::Stop { at_ns, task: serial, cpu: cpu as u16 });
+        self.tasks[id as usize].on_cpu = None;
+        self.tasks[id as usize].last_cpu = cpu as u32;
+        self.cpus[cpu].task = None;
+        match why {
+            Leaving::Preempted => self.requeue(id, cpu as u32),
+            Leaving::Blocked => self.inactive(id),
+            Leaving::Exited => {
+                self.inactive(id);
+                self.reap(id);
+            }
+        }
+        match self.next_for(cpu) {
+            Some(next) => {
+                self.waiting -= 1;
+                let slice_ns = self.slice_ns();
+                self.switch_to(cpu, next, slice_ns, 0);
+                if next != id {
+                    self.stats.context_switches += 1;
+                }
+            }
+            None => self.fall_idle(cpu),
+        }
+    }
+
+    /// A task comes to an idle CPU.
+    pub(super) fn start_on_idle(&mut self, cpu: usize, id: u32, slice_ns: u64) {
+        let core_index = self.core_of(cpu);
+        let kind = self.cores[core_index].kind;
+        let core = &mut self.cores[core_index];
+        let exit_ns = match core.state {
+            CoreState::Idle(n) => self.machine.kinds[kind].idle_states[n].exit_ns,
+            CoreState::Parked => self.machine.park.map_or(0, |park| park.exit_ns),
+            CoreState::Busy(_) => 0,
+        };
+        let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.now_ns));
+        core.busy += 1;
+        self.cpus[cpu].busy_since_ns = Some(self.now_ns);
+        self.cpus[cpu].settled_ns = self.now_ns;
+        self.core_state_is(core_index, CoreState::Busy(self.cores[core_index].busy));
+        self.tell_scheduler_busy(cpu);
+        self.siblings_slow_down(cpu);
+        self.stats.context_switches += 1;
+        self.switch_to(cpu, id, slice_ns, exit_ns);
+    }
+
+    /// The task is on the CPU from now on; `exit_ns`: how long the core takes to wake up.
+    fn switch_to(&mut self, cpu: usize, id: u32, slice_ns: u64, exit_ns: u64) {
+        let cost = self.machine.cost;
+        let memory_domain = |c: usize| self.machine.cpus[c].memory_domain;
+        let task = &mut self.tasks[id as usize];
+        let mut overhead_ns = exit_ns + cost.context_switch_ns;
+        if task.has_run && task.last_cpu as usize != cpu {
+            self.stats.migrations += 1;
+            overhead_ns += cost.migration_ns;
+            if memory_domain(task.last_cpu as usize) != memory_domain(cpu) {
+                overhead_ns += cost.memory_domain_ns;
+            }
+        }
+        task.on_cpu = Some(cpu as u32);
+        task.has_run = true;
+        if let Some(woken_ns) = task.woken_at_ns.take() {
+            self.stats.latency(self.now_ns + exit_ns - woken_ns);
+        }
+        let serial = task.serial;
+        let kind = usize::from(self.machine.cpus[cpu].kind);
+        let own_opp = self.cpus[cpu].opp;
+        let best = self.domains_at[kind].iter().rposition(|&n| n != 0).unwrap_or(own_opp);
+        let state = &mut self.cpus[cpu];
+        state.task = Some(id);
+        state.overhead_ns = overhead_ns;
+        state.settled_ns = self.now_ns;
+        state.charged_ns = self.now_ns;
+        state.slice_began_ns = self.now_ns;
+        state.slice_ns = slice_ns;
+        state.samples_at_start = self.governing.samples;
+        state.best_opp_at_start = best;
+        let at_ns = self.now_ns;
+        self.trace.add(at_ns, || TraceEvent::Start { at_ns, task: serial, cpu: cpu as u16 });
+        self.tell_scheduler_running(id);
+        self.watch_slice(cpu);
+        self.governor_sees_start(cpu, id);
+        self.reschedule(cpu);
+    }
+
+    fn fall_idle(&mut self, cpu: usize) {
+        let core_index = self.core_of(cpu);
+        let state = &mut self.cpus[cpu];
+        state.stamp = state.stamp.wrapping_add(1);
+        state.slice_ends_ns = None;
+        if let Some(since_ns) = state.busy_since_ns.take() {
+            state.busy_ns += self.now_ns - since_ns;
+        }
+        let core = &mut self.cores[core_index];
+        core.busy -= 1;
+        let busy = core.busy;
+        if busy > 0 {
+            self.core_state_is(core_index, CoreState::Busy(busy));
+            self.siblings_speed_up(cpu);
+        } else {
+            self.core_state_is(core_index, CoreState::Idle(0));
+        }
+        self.governor_sees_idle(cpu);
+        self.tell_scheduler_idle(cpu);
+        self.sink_if_core_idle(cpu);
+    }
+
+    /// An idle core of the low set parks, where the machine can; any other sinks through its idle states in time.
+    pub(super) fn sink_if_core_idle(&mut self, cpu: usize) {
+        let core_index = self.core_of(cpu);
+        if self.cores[core_index].busy > 0 {
+            return;
+        }
+        if self.machine.park.is_some() && self.core_is_low(core_index) {
+            self.core_state_is(core_index, CoreState::Parked);
+            return;
+        }
+        if let CoreState::Idle(now) = self.cores[core_index].state {
+            let states = &self.machine.kinds[self.cores[core_index].kind].idle_states;
+            if let Some(next) = states.get(now + 1) {
+                let wait_ns = next.residency_ns.saturating_sub(states[now].residency_ns);
+                let core = &mut self.cores[core_index];
+                core.stamp = core.stamp.wrapping_add(1);
+                self.events.push(self.now_ns + wait_ns, Kind::Deepen, core_index as u32, core.stamp);
+            }
+        }
+    }
+
+    pub(super) fn deepen(&mut self, core: usize, stamp: u32) {
+        if self.cores[core].stamp != stamp {
+            return;
+        }
+        if let CoreState::Idle(n) = self.cores[core].state {
+            self.core_state_is(core, CoreState::Idle(n + 1));
+            self.sink_if_core_idle(self.cores[core].cpus[0]);
+        }
+    }
+
+    /// A parked core is wanted: it is ready after its exit time.
+    pub(super) fn unpark(&mut self, core_index: usize) {
+        if self.cores[core_index].state == CoreState::Parked {
+            self.cores[core_index].ready_ns = self.now_ns + self.machine.park.map_or(0, |park| park.exit_ns);
+            self.core_state_is(core_index, CoreState::Idle(0));
+            self.sink_if_core_idle(self.cores[core_index].cpus[0]);
+        }
+    }
+
+    pub(super) fn core_state_is(&mut self, core_index: usize, state: CoreState) {
+        let core = &mut self.cores[core_index];
+        core.state = state;
+        core.stamp = core.stamp.wrapping_add(1);
+        let opp = self.cpus[core.cpus[0]].opp;
+        self.power.set_core(core_index, opp, state, self.now_ns);
+    }
+
+    fn siblings_slow_down(&mut self, cpu: usize) {
+        self.siblings_changed(cpu, true);
+    }
+    fn siblings_speed_up(&mut self, cpu: usize) {
+        self.siblings_changed(cpu, false);
+    }
+    /// Progress of running siblings is settled at the old rate and goes on at the new one.
+    fn siblings_changed(&mut self, cpu: usize, busier: bool) {
+        let core_index = self.core_of(cpu);
+        if self.cores[core_index].cpus.len() == 1 {
+            return;
+        }
+        for sibling in self.cores[core_index].cpus.clone() {
+            if sibling == cpu {
+                continue;
+            }
+            if self.cpus[sibling].task.is_some() {
+                self.settle(sibling);
+                self.reschedule(sibling);
+            }
+            let beside_busy = busier || self.cores[core_index].cpus.iter().any(|&c| c != sibling && self.is_busy(c));
+            if let Scheduler::Fair(fair) = &mut self.scheduler {
+                fair.sibling_changed(sibling as u32, beside_busy);
+            }
+        }
+    }
+    pub(super) fn is_busy(&self, cpu: usize) -> bool {
+        self.cpus[cpu].busy_since_ns.is_some()
+    }
+    /// Busy time of a CPU until now.
+    pub(super) fn busy_ns(&self, cpu: usize) -> u64 {
+        let state = &self.cpus[cpu];
+        state.busy_ns + state.busy_since_ns.map_or(0, |since| self.now_ns - since)
+    }
+}

@@ -1,0 +1,254 @@
+//! cpufreq governors: fixed ones, `ondemand` on its common clock, `schedutil` with its decaying averages.
+
+use super::task::Task;
+use super::world::World;
+use crate::choice::{Governor, PolicyChoice, SetsVariant};
+use crate::clocks::Clocks;
+use crate::events::{EventQueue, Kind};
+use lop_machine::Machine;
+
+/// `ondemand`'s up_threshold; ten points below it a lower speed is chosen.
+const UP_THRESHOLD: f64 = 80.0;
+const DOWN_THRESHOLD: f64 = UP_THRESHOLD - 10.0;
+/// The scheduler's tick, at which `schedutil` looks again while a task runs (250 Hz).
+const TICK_NS: u64 = 4_000_000;
+/// Half-life of the kernel's per-entity load tracking.
+const HALF_LIFE_NS: f64 = 32e6;
+/// `schedutil` asks for this much more than what is used.
+const HEADROOM: f64 = 1.25;
+/// A new task on an idle CPU starts at half of what the CPU has to spare.
+const FIRST_UTILISATION: f64 = 512.0;
+
+#[derive(Debug)]
+pub(super) struct Governing {
+    /// `None`: the policy sets the speeds.
+    governor: Option<Governor>,
+    period_ns: u64,
+    rate_limit_ns: u64,
+    pub samples: u64,
+    /// By clock domain: last update by `schedutil`.
+    updated_ns: Vec<Option<u64>>,
+}
+
+impl Governing {
+    pub fn new(choice: &PolicyChoice, machine: &Machine) -> Self {
+        let governor = match choice {
+            PolicyChoice::Linux(governor) => Some(*governor),
+            PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
+            PolicyChoice::Sets(_) => None,
+        };
+        Self {
+            governor,
+            period_ns: machine.cpufreq.ondemand_period_ns.max(1),
+            rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
+            samples: 0,
+            updated_ns: vec![None; machine.nr_clock_domains],
+        }
+    }
+    /// Speeds that somebody chose once and for all.
+    pub fn fixed(&self) -> bool {
+        matches!(self.governor, Some(Governor::Performance | Governor::Powersave | Governor::Userspace { .. }))
+    }
+    fn is_schedutil(&self) -> bool {
+        self.governor == Some(Governor::Schedutil)
+    }
+    pub fn set_initial(&self, clocks: &mut Clocks) {
+        for domain in 0..clocks.domains.len() {
+            let about = &clocks.domains[domain];
+            let index = match self.governor {
+                Some(Governor::Performance) => about.top(),
+                Some(Governor::Userspace { khz: Some(khz) }) => nearest(&about.khz, khz),
+                _ => 0,
+            };
+            clocks.set_initial(domain, index);
+        }
+    }
+    pub fn begin(&self, events: &mut EventQueue) {
+        if self.governor == Some(Governor::Ondemand) {
+            events.push(self.period_ns, Kind::Sample, 0, 0);
+        }
+    }
+    /// Utilisation of the running task, frequency-invariant:  u' = u y + (1 - y) 1024 f / f_max,  y = 2^(-t / 32 ms).
+    pub fn track(&self, task: &mut Task, passed_ns: u64, khz: f64, top_khz: f64) {
+        if self.is_schedutil() {
+            let kept = libm::exp2(-(passed_ns as f64) / HALF_LIFE_NS);
+            task.utilisation = task.utilisation * kept + (1.0 - kept) * 1024.0 * khz / top_khz;
+            task.utilisation_at_ns += passed_ns;
+        }
+    }
+}
+
+/// Index of the frequency nearest to `wanted`.
+fn nearest(khz: &[u64], wanted: u64) -> usize {
+    (0..khz.len()).min_by_key(|&i| khz[i].abs_diff(wanted)).unwrap_or(0)
+}
+
+/// `ondemand`'s rule. `load`: busy share of the busiest CPU, in percent.
+///
+///     load > 80  -> highest
+///     load < 70  -> lowest OPP with f >= f_now * load / 70
+fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
+    if load > UP_THRESHOLD {
+        return khz.len() - 1;
+    }
+    if load >= DOWN_THRESHOLD {
+        return now;
+    }
+    let needed = khz[now] as f64 * load / DOWN_THRESHOLD;
+    khz.iter().position(|&f| f as f64 >= needed).unwrap_or(now)
+}
+
+impl World<'_> {
+    /// Every governor samples, all on the same clock edge.
+    pub(super) fn sample(&mut self) {
+        self.governing.samples += 1;
+        let period_ns = self.governing.period_ns;
+        for domain in 0..self.clocks.domains.len() {
+            let mut busiest_ns = 0;
+            for at in 0..self.clocks.domains[domain].cpus.len() {
+                let cpu = self.clocks.domains[domain].cpus[at];
+                let busy_ns = self.busy_ns(cpu);
+                if self.cpus[cpu].task.is_some() {
+                    self.settle(cpu);
+                }
+                busiest_ns = busiest_ns.max(busy_ns - self.cpus[cpu].sampled_busy_ns);
+                self.cpus[cpu].sampled_busy_ns = busy_ns;
+            }
+            let about = &self.clocks.domains[domain];
+            let load = 100.0 * busiest_ns as f64 / period_ns as f64;
+            let index = ondemand(&about.khz, about.now, load);
+            if self.clocks.want(domain, index).is_some() {
+                self.begin_transition(domain);
+            }
+        }
+        self.events.push(self.now_ns + period_ns, Kind::Sample, 0, 0);
+    }
+
+    pub(super) fn begin_transition(&mut self, domain: usize) {
+        if self.clocks.begin(domain) {
+            let at_ns = self.now_ns + self.machine.cpufreq.transition_ns;
+            self.events.push(at_ns, Kind::Transition, domain as u32, 0);
+        }
+    }
+
+    pub(super) fn transition_ends(&mut self, domain: usize, _stamp: u32) {
+        for at in 0..self.clocks.domains[domain].cpus.len() {
+            let cpu = self.clocks.domains[domain].cpus[at];
+            self.settle(cpu);
+        }
+        self.count_domain(domain, false);
+        self.clocks.arrive(domain);
+        self.count_domain(domain, true);
+        self.domain_speed_is_new(domain);
+        self.begin_transition(domain);
+    }
+
+    /// Takes a domain into the count of domains by OPP of each kind in it, or out.
+    pub(super) fn count_domain(&mut self, domain: usize, add: bool) {
+        let about = &self.clocks.domains[domain];
+        let mut kinds: Vec<usize> = about.cpus.iter().map(|&cpu| usize::from(self.machine.cpus[cpu].kind)).collect();
+        kinds.dedup();
+        for kind in kinds {
+            let count = &mut self.domains_at[kind][about.opp(kind)];
+            *count = if add { *count + 1 } else { count.saturating_sub(1) };
+        }
+    }
+
+    /// A domain runs at another speed: its CPUs' rates and their cores' power follow.
+    pub(super) fn domain_speed_is_new(&mut self, domain: usize) {
+        let now = self.clocks.domains[domain].now;
+        let khz = self.clocks.domains[domain].khz[now];
+        for at in 0..self.clocks.domains[domain].cpus.len() {
+            let cpu = self.clocks.domains[domain].cpus[at];
+            let place = self.machine.cpus[cpu];
+            self.cpus[cpu].opp = self.clocks.domains[domain].opp(usize::from(place.kind));
+            let core = usize::from(place.core);
+            self.power.set_core(core, self.cpus[cpu].opp, self.cores[core].state, self.now_ns);
+            let at_ns = self.now_ns;
+            self.trace.add(at_ns, || crate::TraceEvent::Speed { at_ns, cpu: cpu as u16, khz });
+            self.reschedule(cpu);
+        }
+    }
+
+    /// `schedutil` hears of a task that comes to a CPU.
+    pub(super) fn governor_sees_start(&mut self, cpu: usize, id: u32) {
+        if !self.governing.is_schedutil() {
+            return;
+        }
+        let task = &mut self.tasks[id as usize];
+        let away_ns = self.now_ns.saturating_sub(task.utilisation_at_ns);
+        task.utilisation *= libm::exp2(-(away_ns as f64) / HALF_LIFE_NS);
+        task.utilisation_at_ns = self.now_ns;
+        self.update_schedutil(cpu);
+        let state = &mut self.cpus[cpu];
+        state.tick_stamp = state.tick_stamp.wrapping_add(1);
+        self.events.push(self.now_ns + TICK_NS, Kind::Tick, cpu as u32, state.tick_stamp);
+    }
+
+    pub(super) fn tick(&mut self, cpu: usize, stamp: u32) {
+        if self.cpus[cpu].tick_stamp != stamp || self.cpus[cpu].task.is_none() {
+            return;
+        }
+        self.settle(cpu);
+        self.update_schedutil(cpu);
+        self.reschedule(cpu);
+        self.events.push(self.now_ns + TICK_NS, Kind::Tick, cpu as u32, stamp);
+    }
+
+    /// f = 1.25 f_max u / 1024 of the running task, at most once in the rate limit.
+    fn update_schedutil(&mut self, cpu: usize) {
+        let Some(id) = self.cpus[cpu].task else { return };
+        let domain = self.clocks.domain_index(cpu);
+        let limit_ns = self.governing.rate_limit_ns;
+        if self.governing.updated_ns[domain].is_some_and(|last| self.now_ns - last < limit_ns) {
+            return;
+        }
+        let kind = &self.machine.kinds[usize::from(self.machine.cpus[cpu].kind)];
+        let top_khz = kind.opps[kind.opps.len() - 1].khz as f64;
+        let wanted_khz = HEADROOM * top_khz * self.tasks[id as usize].utilisation / 1024.0;
+        let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
+        self.governing.updated_ns[domain] = Some(self.now_ns);
+        if let Some(domain) = self.clocks.ask(cpu, index) {
+            self.begin_transition(domain);
+        }
+    }
+
+    /// An idle CPU of a shared domain asks for nothing; one of its own keeps its speed, as nobody looks.
+    pub(super) fn governor_sees_idle(&mut self, cpu: usize) {
+        if !self.governing.is_schedutil() {
+            return;
+        }
+        let state = &mut self.cpus[cpu];
+        state.tick_stamp = state.tick_stamp.wrapping_add(1);
+        if self.clocks.of_cpu(cpu).cpus.len() > 1 {
+            if let Some(domain) = self.clocks.ask(cpu, 0) {
+                self.begin_transition(domain);
+            }
+        }
+    }
+
+    pub(super) fn first_utilisation() -> f64 {
+        FIRST_UTILISATION
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ondemand_jumps_up_holds_and_steps_down() {
+        let khz = [800, 1800, 2300, 3000];
+        assert_eq!(ondemand(&khz, 0, 81.0), 3);
+        assert_eq!(ondemand(&khz, 3, 80.0), 3);
+        assert_eq!(ondemand(&khz, 3, 70.0), 3);
+        // 3000 * 50 / 70 = 2143: the lowest OPP at or above is 2300.
+        assert_eq!(ondemand(&khz, 3, 50.0), 2);
+        assert_eq!(ondemand(&khz, 3, 0.0), 0);
+    }
+
+    #[test]
+    fn userspace_takes_the_nearest_frequency() {
+        assert_eq!(nearest(&[800, 1800, 2300], 1900), 1);
+    }
+}

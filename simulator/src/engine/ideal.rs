@@ -1,0 +1,102 @@
+//! The ideal world, carried along with the real one: when each task could be where it is if every core were the fastest,
+//! no task ever waited for a core and no lock were ever taken. Only what holds in every schedule is propagated, so the
+//! latest ideal exit is a lower bound on the time of any schedule (docs/model.md has the argument).
+
+use super::task::Children;
+use super::world::World;
+use crate::workload::{Join, Schedule, Workload};
+use lop_machine::Machine;
+
+#[derive(Debug)]
+pub(crate) struct Ideal {
+    top_speed: f64,
+    latest_exit_ns: f64,
+    /// By mutex: time that holding it takes in all, at top speed.
+    held_ns: Vec<f64>,
+    /// By pool: work of its items, in all, at top speed.
+    pool_ns: Vec<f64>,
+}
+
+/// Earliest time after a join: once every child of those waited for has exited. Of `Any`, only when it was the last.
+pub(super) fn after_join(children: &[Children], join: Join) -> f64 {
+    let latest = |of: &mut dyn Iterator<Item = &Children>| of.map(|c| c.ideal_exit_ns).fold(0.0, f64::max);
+    match join {
+        Join::All => latest(&mut children.iter()),
+        Join::Program(p) => latest(&mut children.iter().filter(|c| c.program == p)),
+        Join::Any if children.iter().all(|c| c.live == 0 && c.unwaited == 0) => latest(&mut children.iter()),
+        Join::Any => 0.0,
+    }
+}
+
+impl Ideal {
+    pub fn new(machine: &Machine, workload: &Workload) -> Self {
+        Self {
+            top_speed: machine.top_speed(),
+            latest_exit_ns: 0.0,
+            held_ns: vec![0.0; workload.mutexes.len()],
+            pool_ns: vec![0.0; workload.pools.len()],
+        }
+    }
+    pub fn exited(&mut self, ideal_ns: f64) {
+        self.latest_exit_ns = self.latest_exit_ns.max(ideal_ns);
+    }
+}
+
+impl World<'_> {
+    /// The task has got `remaining` work to do.
+    pub(super) fn ideal_work(&mut self, id: u32) {
+        let task = &self.tasks[id as usize];
+        let needed_ns = task.remaining / self.ideal.top_speed;
+        if let super::task::Owner::Item { pool, .. } = task.owner {
+            self.ideal.pool_ns[pool as usize] += needed_ns;
+        }
+        self.ideal_passes(id, needed_ns);
+    }
+
+    /// Time that passes for the task in every schedule, whatever it holds meanwhile.
+    pub(super) fn ideal_passes(&mut self, id: u32, ns: f64) {
+        let task = &mut self.tasks[id as usize];
+        task.ideal_ns += ns;
+        for &m in &task.held {
+            self.ideal.held_ns[m as usize] += ns;
+        }
+    }
+
+    /// Of a parallel loop every schedule gives a task only what a static one gives the least; others may take the rest.
+    pub(super) fn ideal_chunk(&mut self, id: u32, l: u32) {
+        let about = &self.workload.loops[l as usize];
+        if about.schedule == Schedule::Static {
+            let least = (about.iterations / u64::from(about.parties.max(1))) as f64 * about.work_ns as f64;
+            self.ideal_passes(id, least / self.ideal.top_speed);
+        }
+    }
+
+    /// All parties of a barrier go on when the last has come.
+    pub(super) fn ideal_meet(&mut self, last: u32, others: &[u32]) {
+        let all = || others.iter().copied().chain([last]);
+        let latest = all().map(|id| self.tasks[id as usize].ideal_ns).fold(0.0, f64::max);
+        for id in all() {
+            self.tasks[id as usize].ideal_ns = latest;
+        }
+    }
+
+    /// Who meets whom at a barrier depends on the schedule if more tasks use it than it has parties.
+    fn barriers_are_sure(&self) -> bool {
+        let sure = |(about, state): (&crate::workload::Barrier, &super::sync::BarrierState)| {
+            state.users.len() <= about.parties as usize
+        };
+        self.workload.barriers.iter().zip(&self.barriers).all(sure)
+    }
+
+    /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
+    pub fn path_bound_ns(&self) -> f64 {
+        let path = if self.barriers_are_sure() { self.ideal.latest_exit_ns } else { 0.0 };
+        let lock = self.ideal.held_ns.iter().copied().fold(0.0, f64::max);
+        let slots = self.workload.pools.iter().map(|pool| f64::from(pool.slots.max(1)));
+        let pool = self.ideal.pool_ns.iter().zip(slots).map(|(ns, slots)| ns / slots).fold(0.0, f64::max);
+        path.max(lock).max(pool)
+    }
+    pub fn ended_by_clock(&self) -> bool {
+        self.cut_short
+    }
+}

@@ -1,0 +1,578 @@
+//! Tasks come into being, go through their programs, synchronise, exit.
+
+use super::cpu::Leaving;
+use super::task::{Children, Owner, State, Task, WaitsFor};
+use super::world::{Scheduler, World, MAX_STEPS_AT_ONCE};
+use crate::events::Kind;
+use crate::policy;
+use crate::random::{child_key, Stream};
+use crate::workload::{Join, Step, Waiting};
+use crate::SimulationError;
+
+/// What a step leads to.
+enum Next {
+    /// The next step, at once.
+    On,
+    /// Work to do on the CPU.
+    Work,
+    /// The task waits on the CPU.
+    Spin,
+    Leave(Leaving),
+}
+
+impl World<'_> {
+    /// Takes steps of the task on a CPU until one takes time. `None`: it stays on the CPU.
+    pub(super) fn advance(&mut self, id: u32) -> Option<Leaving> {
+        for _ in 0..MAX_STEPS_AT_ONCE {
+            match self.step(id) {
+                Next::On => {}
+                Next::Work => return None,
+                Next::Spin => return None,
+                Next::Leave(why) => return Some(why),
+            }
+        }
+        let name = self.task_name(&self.tasks[id as usize]);
+        self.failure = Some(SimulationError::Mismatch(format!(
+            "{name} takes {MAX_STEPS_AT_ONCE} steps without any time passing; expected work or sleep in its loop"
+        )));
+        None
+    }
+
+    fn step(&mut self, id: u32) -> Next {
+        let task = &mut self.tasks[id as usize];
+        let program = &self.workload.programs[task.program as usize];
+        let Some(step) = program.steps.get(task.pc as usize) else { return self.exit(id) };
+        task.pc += 1;
+        match *step {
+            Step::Run { work, class } => {
+                task.class = class;
+                task.remaining = task.stream.draw(&work) as f64;
+                self.ideal_work(id);
+                Next::Work
+            }
+            Step::Sleep(amount) => {
+                let length_ns = task.stream.draw(&amount);
+                self.ideal_passes(id, length_ns as f64);
+                self.sleep_until(id, self.now_ns.saturating_add(length_ns))
+            }
+            Step::Timer { timer, period_ns } => self.wait_for_timer(id, timer, period_ns),
+            Step::Fork { program, count } => {
+                self.fork(id, program, count);
+                Next::On
+            }
+            Step::Join(join) => self.join(id, join),
+            Step::Lock(m) => self.lock(id, m),
+            Step::Unlock(m) => {
+                self.unlock(id, m);
+                Next::On
+            }
+            Step::Barrier(b) => self.come_to_barrier(id, b),
+            Step::Wait { condition, mutex } => self.wait_condition(id, condition, mutex),
+            Step::Signal(c) => {
+                self.signal(c, false);
+                Next::On
+            }
+            Step::Broadcast(c) => {
+                self.signal(c, true);
+                Next::On
+            }
+            Step::Loop(l) => self.take_chunk(id, l),
+            Step::Repeat { times, end } => {
+                if times == Some(0) {
+                    task.pc = end;
+                } else {
+                    task.repeats.push(times.map(|n| n - 1));
+                }
+                Next::On
+            }
+            Step::EndRepeat { start } => {
+                match task.repeats.last_mut() {
+                    Some(Some(0)) | None => {
+                        task.repeats.pop();
+                    }
+                    Some(left) => {
+                        *left = left.map(|n| n - 1);
+                        task.pc = start + 1;
+                    }
+                }
+                Next::On
+            }
+            Step::Pool(p) => self.start_pool(id, p),
+            Step::Yield => Next::Leave(Leaving::Preempted),
+        }
+    }
+
+    fn sleep_until(&mut self, id: u32, at_ns: u64) -> Next {
+        let task = &mut self.tasks[id as usize];
+        task.state = State::Sleeping;
+        task.sleep_stamp = task.sleep_stamp.wrapping_add(1);
+        self.events.push(at_ns, Kind::TaskWake, id, task.sleep_stamp);
+        Next::Leave(Leaving::Blocked)
+    }
+
+    fn wait_for_timer(&mut self, id: u32, timer: u16, period_ns: u64) -> Next {
+        let task = &mut self.tasks[id as usize];
+        let timer = usize::from(timer);
+        if task.timers.len() <= timer {
+            task.timers.resize(timer + 1, 0);
+        }
+        task.timers[timer] = task.timers[timer].saturating_add(period_ns);
+        let at_ns = task.created_at_ns.saturating_add(task.timers[timer]);
+        task.ideal_ns = task.ideal_ns.max(task.ideal_created_ns + task.timers[timer] as f64);
+        if at_ns <= self.now_ns {
+            return Next::On;
+        }
+        self.sleep_until(id, at_ns)
+    }
+
+    fn fork(&mut self, parent: u32, program: u32, count: u32) {
+        for _ in 0..count {
+            let task = &mut self.tasks[parent as usize];
+            let key = child_key(task.key, task.born);
+            task.born += 1;
+            task.children_of(program).live += 1;
+            let owner = Owner::Parent { task: parent, generation: task.generation };
+            let (cpu, ideal_ns) = (task.on_cpu.unwrap_or(task.last_cpu), task.ideal_ns);
+            self.spawn(program, owner, key, cpu, ideal_ns);
+        }
+    }
+
+    /// A new task, runnable at once.
+    pub(super) fn spawn(&mut self, program: u32, owner: Owner, key: u64, near_cpu: u32, ideal_ns: f64) {
+        let id = self.new_slot();
+        let about = &self.workload.programs[program as usize];
+        let generation = self.tasks.get(id as usize).map_or(0, |old| old.generation.wrapping_add(1));
+        let mut of_policy = Box::new(policy::Task::new(id, weight_of_nice(about.nice)));
+        of_policy.speedup_permille = self.speedup_permille[program as usize];
+        let all = policy::CpuBits::of(0..self.cpus.len());
+        match &self.scheduler {
+            Scheduler::Policy(side) => {
+                let allowed = self.allowed[program as usize].unwrap_or(all);
+                side.handle.set_allowed(&mut *of_policy, &allowed);
+            }
+            Scheduler::Fair(_) => {}
+        }
+        let serial = self.stats.tasks as u32;
+        self.stats.tasks += 1;
+        if self.trace.wanted() {
+            self.trace.task_names.push(about.name.clone());
+        }
+        let task = Task {
+            policy: of_policy,
+            program,
+            generation,
+            serial,
+            owner,
+            state: State::Blocked,
+            on_cpu: None,
+            last_cpu: near_cpu,
+            has_run: false,
+            pc: 0,
+            remaining: 0.0,
+            class: 0,
+            waits_for: None,
+            spinning: false,
+            granted: false,
+            spin_left_ns: u64::MAX,
+            repeats: Vec::new(),
+            children: Vec::<Children>::new(),
+            born: 0,
+            key,
+            stream: Stream::new(key),
+            woken_at_ns: None,
+            created_at_ns: self.now_ns,
+            timers: Vec::new(),
+            in_loop: None,
+            ideal_ns,
+            ideal_created_ns: ideal_ns,
+            held: Vec::new(),
+            sleep_stamp: 0,
+            utilisation: Self::first_utilisation(),
+            utilisation_at_ns: self.now_ns,
+        };
+        match self.tasks.get_mut(id as usize) {
+            Some(slot) => *slot = task,
+            None => self.tasks.push(task),
+        }
+        self.live += 1;
+        self.make_runnable(id);
+    }
+
+    fn new_slot(&mut self) -> u32 {
+        self.free.pop().unwrap_or(self.tasks.len() as u32)
+    }
+
+    /// A new, sleeping or blocked task becomes runnable.
+    pub(super) fn make_runnable(&mut self, id: u32) {
+        let now_ns = self.now_ns;
+        let task = &mut self.tasks[id as usize];
+        task.state = State::Runnable;
+        task.waits_for = None;
+        task.woken_at_ns = Some(now_ns);
+        self.progressing += 1;
+        self.stats.wakeups += 1;
+        self.place(id);
+    }
+
+    /// What the task waits for has come.
+    fn grant(&mut self, id: u32) {
+        let task = &mut self.tasks[id as usize];
+        if !task.spinning {
+            self.make_runnable(id);
+            return;
+        }
+        task.granted = true;
+        task.spin_left_ns = u64::MAX;
+        self.progressing += 1;
+        if let Some(cpu) = task.on_cpu {
+            self.settle(cpu as usize);
+            self.reschedule(cpu as usize);
+        }
+    }
+
+    /// The task waits: off the CPU, or spinning on it.
+    fn wait(&mut self, id: u32, what: WaitsFor, how: Waiting) -> Next {
+        self.progressing -= 1;
+        let task = &mut self.tasks[id as usize];
+        task.waits_for = Some(what);
+        let limit_ns = match how {
+            Waiting::Block => {
+                task.state = State::Blocked;
+                return Next::Leave(Leaving::Blocked);
+            }
+            Waiting::Spin => u64::MAX,
+            Waiting::SpinThenBlock { limit_ns } => limit_ns,
+        };
+        task.spinning = true;
+        task.granted = false;
+        task.spin_left_ns = limit_ns;
+        Next::Spin
+    }
+
+    fn lock(&mut self, id: u32, m: u32) -> Next {
+        let mutex = &mut self.mutexes[m as usize];
+        if mutex.owner.is_none() {
+            mutex.owner = Some(id);
+            self.tasks[id as usize].held.push(m);
+            return Next::On;
+        }
+        mutex.queue.push_back(id);
+        self.wait(id, WaitsFor::Mutex(m), self.workload.mutexes[m as usize].waiting)
+    }
+
+    /// Hands the mutex to the one that has waited longest.
+    fn unlock(&mut self, id: u32, m: u32) {
+        self.tasks[id as usize].held.retain(|&held| held != m);
+        let mutex = &mut self.mutexes[m as usize];
+        mutex.owner = mutex.queue.pop_front();
+        if let Some(next) = mutex.owner {
+            self.tasks[next as usize].held.push(m);
+            self.grant(next);
+        }
+    }
+
+    fn come_to_barrier(&mut self, id: u32, b: u32) -> Next {
+        let about = &self.workload.barriers[b as usize];
+        let barrier = &mut self.barriers[b as usize];
+        barrier.users.insert(self.tasks[id as usize].serial);
+        if barrier.waiting.len() as u32 + 1 < about.parties {
+            barrier.waiting.push(id);
+            return self.wait(id, WaitsFor::Barrier(b), about.waiting);
+        }
+        let others = std::mem::take(&mut self.barriers[b as usize].waiting);
+        self.ideal_meet(id, &others);
+        for other in others {
+            self.grant(other);
+        }
+        Next::On
+    }
+
+    fn wait_condition(&mut self, id: u32, c: u32, mutex: Option<u32>) -> Next {
+        let condition = &mut self.conditions[c as usize];
+        if condition.kept > 0 {
+            condition.kept -= 1;
+            return Next::On;
+        }
+        condition.queue.push_back((id, mutex));
+        if let Some(m) = mutex {
+            self.unlock(id, m);
+        }
+        self.wait(id, WaitsFor::Condition(c), self.workload.conditions[c as usize].waiting)
+    }
+
+    fn signal(&mut self, c: u32, all: bool) {
+        loop {
+            let condition = &mut self.conditions[c as usize];
+            let Some((id, mutex)) = condition.queue.pop_front() else {
+                if !all && self.workload.conditions[c as usize].counting {
+                    condition.kept += 1;
+                }
+                return;
+            };
+            self.regain(id, mutex);
+            if !all {
+                return;
+            }
+        }
+    }
+
+    /// A task woken by a condition goes on once it holds its mutex again.
+    fn regain(&mut self, id: u32, mutex: Option<u32>) {
+        let Some(m) = mutex else { return self.grant(id) };
+        let state = &mut self.mutexes[m as usize];
+        if state.owner.is_none() {
+            state.owner = Some(id);
+            self.tasks[id as usize].held.push(m);
+            return self.grant(id);
+        }
+        state.queue.push_back(id);
+        self.tasks[id as usize].waits_for = Some(WaitsFor::Mutex(m));
+    }
+
+    fn take_chunk(&mut self, id: u32, l: u32) -> Next {
+        let about = &self.workload.loops[l as usize];
+        let task = &mut self.tasks[id as usize];
+        let first = task.in_loop != Some(l);
+        let iterations = self.loops[l as usize].take(about, first);
+        if iterations == 0 {
+            task.in_loop = None;
+            self.loops[l as usize].leave(about);
+            return Next::On;
+        }
+        task.in_loop = Some(l);
+        task.pc -= 1;
+        task.class = about.class;
+        task.remaining = iterations as f64 * about.work_ns as f64;
+        self.ideal_chunk(id, l);
+        Next::Work
+    }
+
+    fn join(&mut self, id: u32, join: Join) -> Next {
+        if self.take_joined(id, join) {
+            return Next::On;
+        }
+        let what = match join {
+            Join::All => WaitsFor::AllChildren,
+            Join::Any => WaitsFor::AnyChild,
+            Join::Program(p) => WaitsFor::Program(p),
+        };
+        self.wait(id, what, Waiting::Block)
+    }
+
+    /// Takes note of exited children if the join is satisfied; without any child to wait for it is.
+    fn take_joined(&mut self, id: u32, join: Join) -> bool {
+        let task = &mut self.tasks[id as usize];
+        let children = &mut task.children;
+        let joined = match join {
+            Join::All => {
+                let done = children.iter().all(|c| c.live == 0);
+                children.iter_mut().filter(|_| done).for_each(|c| c.unwaited = 0);
+                done
+            }
+            Join::Any => match children.iter_mut().find(|c| c.unwaited > 0) {
+                Some(of_program) => {
+                    of_program.unwaited -= 1;
+                    true
+                }
+                None => children.iter().all(|c| c.live == 0),
+            },
+            Join::Program(p) => match children.iter_mut().find(|c| c.program == p) {
+                Some(of_program) if of_program.live > 0 => false,
+                Some(of_program) => {
+                    of_program.unwaited = 0;
+                    true
+                }
+                None => true,
+            },
+        };
+        if joined {
+            task.ideal_ns = task.ideal_ns.max(super::ideal::after_join(children, join));
+        }
+        joined
+    }
+
+    fn exit(&mut self, id: u32) -> Next {
+        self.tasks[id as usize].state = State::Exited;
+        self.progressing -= 1;
+        Next::Leave(Leaving::Exited)
+    }
+
+    /// After an exited task has left its CPU: whoever waits for it is told.
+    pub(super) fn reap(&mut self, id: u32) {
+        self.live -= 1;
+        self.last_exit_ns = self.now_ns;
+        self.free.push(id);
+        let task = &self.tasks[id as usize];
+        let (owner, program, cpu) = (task.owner, task.program, task.last_cpu);
+        let ideal_ns = task.ideal_ns;
+        self.ideal.exited(ideal_ns);
+        match owner {
+            Owner::Start(start) => self.start_task_exits(start, ideal_ns),
+            Owner::Parent { task, generation } => self.child_exits(task, generation, program, ideal_ns),
+            Owner::Item { pool, item, stage } => self.stage_exits((pool, item, stage), cpu, ideal_ns),
+            Owner::Helper { pool } => {
+                let state = &mut self.pools[pool as usize];
+                state.helpers -= 1;
+                state.ideal_done_ns = state.ideal_done_ns.max(ideal_ns);
+                self.finish_pool(pool);
+            }
+        }
+    }
+
+    fn child_exits(&mut self, parent: u32, generation: u32, program: u32, ideal_ns: f64) {
+        let task = &mut self.tasks[parent as usize];
+        if task.generation != generation || task.state == State::Exited {
+            return;
+        }
+        let of_program = task.children_of(program);
+        of_program.live -= 1;
+        of_program.unwaited += 1;
+        of_program.ideal_exit_ns = of_program.ideal_exit_ns.max(ideal_ns);
+        let join = match task.waits_for {
+            Some(WaitsFor::AllChildren) => Join::All,
+            Some(WaitsFor::AnyChild) => Join::Any,
+            Some(WaitsFor::Program(p)) => Join::Program(p),
+            _ => return,
+        };
+        if self.take_joined(parent, join) {
+            self.grant(parent);
+        }
+    }
+
+    /// A start comes due: its tasks begin, and the next arrival is drawn.
+    pub(super) fn start_comes_due(&mut self, start: u32) {
+        self.pending_starts -= 1;
+        let about = &self.workload.starts[start as usize];
+        let state = &mut self.starts[start as usize];
+        state.arrivals += 1;
+        state.live += u64::from(about.count);
+        let arrival = state.arrivals;
+        let ideal_ns = state.ideal_due_ns;
+        let more = about.arrivals.filter(|a| a.limit.is_none_or(|limit| arrival < limit));
+        state.open = more.is_some();
+        if let Some(arrivals) = more {
+            let delay = self.start_streams[start as usize].draw(&arrivals.every);
+            state.ideal_due_ns += delay as f64;
+            self.pending_starts += 1;
+            self.events.push(self.now_ns.saturating_add(delay), Kind::Start, start, 0);
+        }
+        let key = child_key(child_key(self.seed_key, u64::from(start)), arrival);
+        for number in 0..about.count {
+            let cpu = number % self.cpus.len() as u32;
+            self.spawn(about.program, Owner::Start(start), child_key(key, u64::from(number)), cpu, ideal_ns);
+        }
+        self.check_start_done(start);
+    }
+
+    fn start_task_exits(&mut self, start: u32, ideal_ns: f64) {
+        let state = &mut self.starts[start as usize];
+        state.live -= 1;
+        state.ideal_exit_ns = state.ideal_exit_ns.max(ideal_ns);
+        self.check_start_done(start);
+    }
+
+    fn check_start_done(&mut self, start: u32) {
+        let state = &self.starts[start as usize];
+        if state.live > 0 || state.open {
+            return;
+        }
+        let ideal_ns = state.ideal_exit_ns;
+        for follower in self.followers[start as usize].clone() {
+            let next = &mut self.starts[follower as usize];
+            next.missing -= 1;
+            next.ideal_due_ns = next.ideal_due_ns.max(ideal_ns);
+            if self.starts[follower as usize].missing == 0 {
+                self.schedule_start(follower);
+            }
+        }
+    }
+
+    fn start_pool(&mut self, id: u32, pool: u32) -> Next {
+        if self.pools[pool as usize].running {
+            let name = &self.workload.pools[pool as usize].name;
+            self.failure = Some(SimulationError::Mismatch(format!(
+                "pool '{name}' is started while it still runs; expected one task at a time to start it"
+            )));
+            return Next::Spin;
+        }
+        self.pools[pool as usize].begin(&self.workload.pools[pool as usize], id, self.tasks[id as usize].ideal_ns);
+        let cpu = self.tasks[id as usize].last_cpu;
+        // It waits before its items start: they may go where it was.
+        let next = self.wait(id, WaitsFor::Pool(pool), Waiting::Block);
+        self.fill_slots(pool, cpu);
+        next
+    }
+
+    /// Ready items start while slots are free.
+    fn fill_slots(&mut self, pool: u32, cpu: u32) {
+        loop {
+            let state = &mut self.pools[pool as usize];
+            if state.slots_free == 0 {
+                return;
+            }
+            let Some(item) = state.ready.pop_first() else { return };
+            state.slots_free -= 1;
+            let helper = self.workload.pools[pool as usize].items[item as usize].helper;
+            let ideal_ns = state.ideal_item_ns[item as usize];
+            self.start_stage((pool, item, 0), cpu, ideal_ns);
+            if let Some(program) = helper {
+                self.pools[pool as usize].helpers += 1;
+                let key = child_key(self.pool_key(pool), 1 << 40 | u64::from(item));
+                self.spawn(program, Owner::Helper { pool }, key, cpu, ideal_ns);
+            }
+        }
+    }
+
+    fn pool_key(&self, pool: u32) -> u64 {
+        child_key(child_key(self.seed_key ^ 2, u64::from(pool)), self.pools[pool as usize].round)
+    }
+
+    fn start_stage(&mut self, (pool, item, stage): (u32, u32, u32), cpu: u32, ideal_ns: f64) {
+        let program = self.workload.pools[pool as usize].items[item as usize].stages[stage as usize];
+        let key = child_key(child_key(self.pool_key(pool), u64::from(item)), u64::from(stage));
+        self.spawn(program, Owner::Item { pool, item, stage }, key, cpu, ideal_ns);
+    }
+
+    fn stage_exits(&mut self, (pool, item, stage): (u32, u32, u32), cpu: u32, ideal_ns: f64) {
+        let stages = self.workload.pools[pool as usize].items[item as usize].stages.len();
+        if (stage as usize) + 1 < stages {
+            self.start_stage((pool, item, stage + 1), cpu, ideal_ns);
+            return;
+        }
+        self.pools[pool as usize].item_done(item, ideal_ns);
+        self.fill_slots(pool, cpu);
+        self.finish_pool(pool);
+    }
+
+    fn finish_pool(&mut self, pool: u32) {
+        let state = &mut self.pools[pool as usize];
+        if !state.done() {
+            return;
+        }
+        state.running = false;
+        let ideal_ns = state.ideal_done_ns;
+        if let Some(waiter) = state.waiter.take() {
+            let task = &mut self.tasks[waiter as usize];
+            task.ideal_ns = task.ideal_ns.max(ideal_ns);
+            self.grant(waiter);
+        }
+    }
+}
+
+/// Weight of a nice value on the scale of cpu.weight: 100 * 1.25^-nice, at least 1.
+fn weight_of_nice(nice: i8) -> u32 {
+    (100.0 * libm::pow(1.25, -f64::from(nice))).round().max(1.0) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weight_of_nice;
+
+    #[test]
+    fn five_nice_levels_are_a_factor_of_three() {
+        assert_eq!(weight_of_nice(0), 100);
+        assert_eq!(weight_of_nice(5), 33);
+        assert_eq!(weight_of_nice(-5), 305);
+        assert_eq!(weight_of_nice(19), 1);
+    }
+}

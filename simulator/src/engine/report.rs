@@ -1,0 +1,87 @@
+//! Turns a finished world into an outcome.
+
+use super::world::{Scheduler, World};
+use crate::outcome::{Bounds, Counters, Outcome};
+use crate::power::Residencies;
+
+const FJ_PER_J: f64 = 1e15;
+
+/// Joules of a power in microwatts over ns.
+fn joules(uw: u64, ns: u64) -> f64 {
+    (u128::from(uw) * u128::from(ns)) as f64 / FJ_PER_J
+}
+
+impl World<'_> {
+    pub fn outcome(mut self, bounds: Bounds) -> Outcome {
+        let end_ns = self.now_ns;
+        for cpu in 0..self.cpus.len() {
+            self.settle(cpu);
+        }
+        self.stats.high_set_now(self.stats.high_now, end_ns);
+        let (cores_fj, domains_fj) = self.power.energies_fj(end_ns);
+        let cpu_fj: u128 = cores_fj.iter().chain(&domains_fj).sum();
+        let base_energy_j = joules(self.machine.base_uw, end_ns);
+        let stall_j = self.machine.dram.stall_uw as f64 * self.stats.stall_ns / FJ_PER_J;
+        let dram_energy_j = joules(self.machine.dram.idle_uw, end_ns) + stall_j;
+        let cpu_energy_j = cpu_fj as f64 / FJ_PER_J;
+        let mut counters = self.counters(end_ns);
+        counters.core_energy_j = cores_fj.iter().map(|&fj| fj as f64 / FJ_PER_J).collect();
+        counters.voltage_domain_energy_j = domains_fj.iter().map(|&fj| fj as f64 / FJ_PER_J).collect();
+        counters.base_energy_j = base_energy_j;
+        counters.dram_energy_j = dram_energy_j;
+        Outcome {
+            time_ns: end_ns,
+            cpu_energy_j,
+            system_energy_j: cpu_energy_j + base_energy_j + dram_energy_j,
+            bounds,
+            counters,
+            events: self.handled,
+            trace: self.trace.events,
+            trace_truncated_at_ns: self.trace.truncated_at_ns,
+            task_names: self.trace.task_names,
+        }
+    }
+
+    fn counters(&mut self, end_ns: u64) -> Counters {
+        let residencies = self.power.residencies(self.machine, end_ns);
+        let (promotions, demotions, heat_swaps) = match &self.scheduler {
+            Scheduler::Policy(side) => (side.handle.promotions(), side.handle.demotions(), side.handle.swaps()),
+            Scheduler::Fair(_) => (0, 0, 0),
+        };
+        let s = &self.stats;
+        Counters {
+            tasks: s.tasks,
+            promotions,
+            demotions,
+            heat_swaps,
+            migrations: s.migrations,
+            context_switches: s.context_switches,
+            wakeups: s.wakeups,
+            frequency_transitions: self.clocks.transitions,
+            high_set_max: s.high_max,
+            high_set_mean: if end_ns > 0 { s.high_size_ns as f64 / end_ns as f64 } else { 0.0 },
+            wakeup_latency_us: s.percentiles_us(),
+            run_share_by_speed: Residencies::shares(&residencies.busy_by_speed),
+            frequency_residency: Residencies::shares(&residencies.by_speed),
+            idle_state_residency: Residencies::shares(&residencies.by_state),
+            full_speed_share: if s.work > 0.0 { s.work_at_top / s.work } else { 0.0 },
+            lost_slow_start_s: s.lost_slow_start_ns / 1e9,
+            lost_mismeasured_s: s.lost_mismeasured_ns / 1e9,
+            lost_fixed_speed_s: s.lost_by_choice_ns / 1e9,
+            spin_s: s.spin_ns as f64 / 1e9,
+            hottest_core_c: (s.hottest_c > f64::MIN).then_some(s.hottest_c),
+            ..Counters::default()
+        }
+    }
+
+    /// Work done by class, at the reference core's top speed, in ns.
+    pub fn work_by_class(&self) -> &[f64] {
+        &self.stats.work_by_class
+    }
+    pub fn rates(&self) -> &super::Rates {
+        &self.rates
+    }
+    pub fn end_ns(&self) -> u64 {
+        self.now_ns
+    }
+}

@@ -1,0 +1,103 @@
+//! What a run counts while it goes.
+
+use crate::outcome::{Percentiles, TraceEvent};
+use hdrhistogram::Histogram;
+
+#[derive(Debug)]
+pub(super) struct Stats {
+    pub tasks: u64,
+    pub migrations: u64,
+    pub context_switches: u64,
+    pub wakeups: u64,
+    latency_ns: Histogram<u64>,
+    pub latency_max_ns: u64,
+    /// Work done, and of that at the highest OPP.
+    pub work: f64,
+    pub work_at_top: f64,
+    pub lost_slow_start_ns: f64,
+    pub lost_mismeasured_ns: f64,
+    pub lost_by_choice_ns: f64,
+    pub spin_ns: u64,
+    /// Time that cores waited for memory, at the reference core's pace.
+    pub stall_ns: f64,
+    /// Integral of the high set's size.
+    pub high_size_ns: u128,
+    pub high_now: u32,
+    pub high_since_ns: u64,
+    pub high_max: u32,
+    pub hottest_c: f64,
+    /// Work done by class, for the energy bound of runs that end by the clock.
+    pub work_by_class: Vec<f64>,
+}
+
+impl Stats {
+    pub fn new(nr_classes: usize) -> Self {
+        Self {
+            tasks: 0,
+            migrations: 0,
+            context_switches: 0,
+            wakeups: 0,
+            latency_ns: Histogram::new(3).expect("3 significant figures are supported"),
+            latency_max_ns: 0,
+            work: 0.0,
+            work_at_top: 0.0,
+            lost_slow_start_ns: 0.0,
+            lost_mismeasured_ns: 0.0,
+            lost_by_choice_ns: 0.0,
+            spin_ns: 0,
+            stall_ns: 0.0,
+            high_size_ns: 0,
+            high_now: 0,
+            high_since_ns: 0,
+            high_max: 0,
+            hottest_c: f64::MIN,
+            work_by_class: vec![0.0; nr_classes.max(1)],
+        }
+    }
+    pub fn latency(&mut self, ns: u64) {
+        self.latency_ns.saturating_record(ns);
+        self.latency_max_ns = self.latency_max_ns.max(ns);
+    }
+    pub fn percentiles_us(&self) -> Percentiles {
+        if self.latency_ns.is_empty() {
+            return Percentiles::default();
+        }
+        // A bucket's upper edge may lie above the largest value seen.
+        let at = |q: f64| self.latency_ns.value_at_quantile(q).min(self.latency_max_ns) as f64 / 1e3;
+        Percentiles { p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: self.latency_max_ns as f64 / 1e3 }
+    }
+    pub fn high_set_now(&mut self, size: u32, now_ns: u64) {
+        self.high_size_ns += u128::from(self.high_now) * u128::from(now_ns - self.high_since_ns);
+        self.high_since_ns = now_ns;
+        self.high_now = size;
+        self.high_max = self.high_max.max(size);
+    }
+}
+
+/// The recorded events of a run, up to a limit.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    limit: usize,
+    pub events: Vec<TraceEvent>,
+    pub truncated_at_ns: Option<u64>,
+    pub task_names: Vec<String>,
+}
+
+impl Trace {
+    pub fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+    pub fn wanted(&self) -> bool {
+        self.limit != 0
+    }
+    pub fn add(&mut self, at_ns: u64, event: impl FnOnce() -> TraceEvent) {
+        if self.limit == 0 || self.truncated_at_ns.is_some() {
+            return;
+        }
+        if self.events.len() == self.limit {
+            self.truncated_at_ns = Some(at_ns);
+            return;
+        }
+        self.events.push(event());
+    }
+}

@@ -1,0 +1,173 @@
+//! State of barriers, mutexes, conditions, parallel loops and pools.
+
+use crate::workload::{ParallelLoop, Pool, Schedule};
+use std::collections::{BTreeSet, VecDeque};
+
+#[derive(Debug, Default)]
+pub(super) struct BarrierState {
+    pub waiting: Vec<u32>,
+    /// Tasks that ever came, by serial number.
+    pub users: BTreeSet<u32>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct MutexState {
+    pub owner: Option<u32>,
+    pub queue: VecDeque<u32>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ConditionState {
+    /// Signals kept for later (counting conditions only).
+    pub kept: u64,
+    /// Waiting tasks and the mutex that each holds again when woken.
+    pub queue: VecDeque<(u32, Option<u32>)>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct LoopState {
+    next: u64,
+    /// Tasks that have come in this round, and that found nothing left.
+    arrived: u32,
+    left: u32,
+}
+
+impl LoopState {
+    /// Iterations of the next chunk for a task, 0 if none is left for it. `first`: the task comes to the loop now.
+    pub fn take(&mut self, about: &ParallelLoop, first: bool) -> u64 {
+        let place = u64::from(self.arrived);
+        self.arrived += u32::from(first);
+        let parties = u64::from(about.parties.max(1));
+        let remaining = about.iterations - self.next.min(about.iterations);
+        let chunk = match about.schedule {
+            Schedule::Static if !first => 0,
+            // With more tasks than parties the later ones find nothing.
+            Schedule::Static if place >= parties => 0,
+            Schedule::Static => about.iterations / parties + u64::from(place < about.iterations % parties),
+            Schedule::Dynamic { chunk } => chunk.max(1),
+            Schedule::Guided { chunk } => (remaining / (2 * parties)).max(chunk.max(1)),
+        };
+        let taken = chunk.min(remaining);
+        self.next += taken;
+        taken
+    }
+    /// A task leaves; when all parties have, the loop can be run again.
+    pub fn leave(&mut self, about: &ParallelLoop) {
+        self.left += 1;
+        if self.left >= about.parties {
+            *self = Self::default();
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct PoolState {
+    pub running: bool,
+    pub slots_free: u32,
+    /// Items whose predecessors are done, in order.
+    pub ready: BTreeSet<u32>,
+    missing: Vec<u32>,
+    successors: Vec<Vec<u32>>,
+    pub unfinished: u32,
+    pub helpers: u32,
+    pub waiter: Option<u32>,
+    /// Earliest time, in the ideal world, that each item may start; and that all is done.
+    pub ideal_item_ns: Vec<f64>,
+    pub ideal_done_ns: f64,
+    /// Counts starts, so that each has draws of its own.
+    pub round: u64,
+}
+
+impl PoolState {
+    pub fn begin(&mut self, about: &Pool, waiter: u32, ideal_ns: f64) {
+        let mut successors = vec![Vec::new(); about.items.len()];
+        for (index, item) in about.items.iter().enumerate() {
+            for &before in &item.after {
+                successors[before as usize].push(index as u32);
+            }
+        }
+        *self = Self {
+            running: true,
+            slots_free: about.slots,
+            ready: (0..about.items.len() as u32).filter(|&i| about.items[i as usize].after.is_empty()).collect(),
+            missing: about.items.iter().map(|item| item.after.len() as u32).collect(),
+            successors,
+            unfinished: about.items.len() as u32,
+            helpers: 0,
+            waiter: Some(waiter),
+            ideal_item_ns: vec![ideal_ns; about.items.len()],
+            ideal_done_ns: ideal_ns,
+            round: self.round + 1,
+        };
+    }
+    pub fn item_done(&mut self, item: u32, ideal_ns: f64) {
+        self.ideal_done_ns = self.ideal_done_ns.max(ideal_ns);
+        self.unfinished -= 1;
+        self.slots_free += 1;
+        for at in 0..self.successors[item as usize].len() {
+            let next = self.successors[item as usize][at];
+            self.missing[next as usize] -= 1;
+            let may_start = &mut self.ideal_item_ns[next as usize];
+            *may_start = may_start.max(ideal_ns);
+            if self.missing[next as usize] == 0 {
+                self.ready.insert(next);
+            }
+        }
+    }
+    pub fn done(&self) -> bool {
+        self.running && self.unfinished == 0 && self.helpers == 0
+    }
+}
+
+/// Progress of one of the workload's starts.
+#[derive(Debug, Default, Clone)]
+pub(super) struct StartState {
+    pub missing: u32,
+    pub live: u64,
+    pub arrivals: u64,
+    /// More arrivals to come.
+    pub open: bool,
+    /// In the ideal world: when the next arrival is due, and the latest exit.
+    pub ideal_due_ns: f64,
+    pub ideal_exit_ns: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn a_loop(schedule: Schedule) -> ParallelLoop {
+        ParallelLoop { name: "l".into(), iterations: 50, work_ns: 1, class: 0, parties: 8, schedule }
+    }
+
+    #[test]
+    fn static_parts_of_50_over_8_are_7_7_6_6_6_6_6_6() {
+        let about = a_loop(Schedule::Static);
+        let mut state = LoopState::default();
+        let parts: Vec<u64> = (0..8).map(|_| state.take(&about, true)).collect();
+        assert_eq!(parts, [7, 7, 6, 6, 6, 6, 6, 6]);
+        assert_eq!(state.take(&about, false), 0);
+    }
+
+    #[test]
+    fn dynamic_and_guided_hand_out_all_iterations_once() {
+        for schedule in [Schedule::Dynamic { chunk: 3 }, Schedule::Guided { chunk: 1 }] {
+            let about = a_loop(schedule);
+            let mut state = LoopState::default();
+            let mut total = 0;
+            loop {
+                let chunk = state.take(&about, true);
+                if chunk == 0 {
+                    break;
+                }
+                total += chunk;
+            }
+            assert_eq!(total, 50);
+        }
+    }
+
+    #[test]
+    fn guided_starts_with_a_sixteenth() {
+        assert_eq!(LoopState::default().take(&a_loop(Schedule::Guided { chunk: 1 }), true), 3);
+    }
+}

@@ -1,0 +1,462 @@
+//! The simulated world: construction, the event loop, the end.
+
+use super::stats::{Stats, Trace};
+use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
+use super::task::{State, Task, WaitsFor};
+use super::{governor::Governing, ideal::Ideal, Rates};
+use crate::baseline::FairScheduler;
+use crate::choice::{PolicyChoice, SetsVariant};
+use crate::clocks::Clocks;
+use crate::events::{Event, EventQueue, Kind};
+use crate::policy;
+use crate::power::{CoreState, PowerModel};
+use crate::random::{child_key, Stream};
+use crate::waiting::WaitingTasks;
+use crate::workload::{Amount, Workload};
+use crate::{RunOptions, SimulationError};
+use lop_machine::Machine;
+
+/// Steps that one task may take without time passing: more is a loop that does nothing.
+pub(super) const MAX_STEPS_AT_ONCE: u32 = 1_000_000;
+
+/// Events at one instant: more is tasks that only yield to one another.
+const MAX_EVENTS_AT_ONCE: u32 = 20_000_000;
+
+#[derive(Debug, Default, Clone)]
+pub(super) struct CpuState {
+    pub task: Option<u32>,
+    /// Voids older events.
+    pub stamp: u32,
+    /// Progress is accounted up to here.
+    pub settled_ns: u64,
+    /// When the task came here, or its slice was renewed.
+    pub slice_began_ns: u64,
+    pub slice_ns: u64,
+    /// `None`: nothing waits, no need to look.
+    pub slice_ends_ns: Option<u64>,
+    /// Switching, migrating, waking up: busy without progress.
+    pub overhead_ns: u64,
+    /// Work per ns of the running task.
+    pub rate: f64,
+    /// When the running step ends.
+    pub step_ends_ns: u64,
+    /// Start of what the task has not paid for yet.
+    pub charged_ns: u64,
+    /// Busy time before `busy_since_ns`, for governors.
+    pub busy_ns: u64,
+    pub busy_since_ns: Option<u64>,
+    /// Busy time at the governor's last sample.
+    pub sampled_busy_ns: u64,
+    /// Samples taken when the task started here, and the best relative speed that a core had then.
+    pub samples_at_start: u64,
+    pub best_opp_at_start: usize,
+    pub tick_stamp: u32,
+    pub opp: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct CoreStatus {
+    pub cpus: Vec<usize>,
+    pub kind: usize,
+    pub busy: usize,
+    pub state: CoreState,
+    /// Voids older deepening events.
+    pub stamp: u32,
+    /// Unparking ends here.
+    pub ready_ns: u64,
+    pub temperature_c: f64,
+    pub energy_at_heat_fj: u128,
+}
+
+/// Who places tasks.
+pub(super) enum Scheduler {
+    Fair(FairScheduler),
+    Policy(PolicySide),
+}
+
+pub(super) struct PolicySide {
+    /// Owns what `handle` points to.
+    _owner: policy::Policy,
+    pub handle: policy::PolicyHandle,
+    /// By the policy's queue numbers.
+    pub queues: Vec<WaitingTasks>,
+    /// Slice that the policy named last for a queued task.
+    pub queue_slice_ns: u64,
+    pub apps: Vec<Box<policy::App>>,
+    /// By application; only where a program of it has a cgroup weight of its own.
+    pub groups: Vec<Option<Box<policy::Group>>>,
+    /// The policy sets the speeds (else a governor does).
+    pub sets_speeds: bool,
+    pub timer_stamp: u32,
+    /// Set by the policy's last call: a task to start on a CPU it claimed, a task taken for the CPU that asked.
+    pub start_here: Option<(u32, u32, u64)>,
+    pub taken: Option<u32>,
+    /// Frequency index for green cores, by clock domain.
+    pub green_index: Vec<usize>,
+    /// Before time 0: speeds are as if set long ago.
+    pub starting: bool,
+}
+
+pub(crate) struct World<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) workload: &'a Workload,
+    pub(super) now_ns: u64,
+    pub(super) events: EventQueue,
+    pub(super) handled: u64,
+    pub(super) rates: Rates,
+    pub(super) cpus: Vec<CpuState>,
+    pub(super) cores: Vec<CoreStatus>,
+    pub(super) clocks: Clocks,
+    /// By kind, by OPP: clock domains that run a core of the kind at it.
+    pub(super) domains_at: Vec<Vec<u32>>,
+    pub(super) power: PowerModel,
+    pub(super) governing: Governing,
+    pub(super) scheduler: Scheduler,
+    pub(super) tasks: Vec<Task>,
+    pub(super) free: Vec<u32>,
+    /// Running CPUs whose slice nobody watches.
+    pub(super) unwatched: Vec<u32>,
+    pub(super) waiting: usize,
+    pub(super) barriers: Vec<BarrierState>,
+    pub(super) mutexes: Vec<MutexState>,
+    pub(super) conditions: Vec<ConditionState>,
+    pub(super) loops: Vec<LoopState>,
+    pub(super) pools: Vec<PoolState>,
+    pub(super) starts: Vec<StartState>,
+    /// Starts that follow each start.
+    pub(super) followers: Vec<Vec<u32>>,
+    pub(super) start_streams: Vec<Stream>,
+    pub(super) seed_key: u64,
+    pub(super) live: u64,
+    /// Tasks that go on by themselves: runnable and not spinning, or sleeping.
+    pub(super) progressing: u64,
+    /// Starts that will still bring tasks by themselves.
+    pub(super) pending_starts: u64,
+    /// By program: CPUs it may run on, where not all.
+    pub(super) allowed: Vec<Option<policy::CpuBits>>,
+    /// By program: speed-up factor in thousandths, from the class of its first work.
+    pub(super) speedup_permille: Vec<u32>,
+    pub(super) stats: Stats,
+    pub(super) trace: Trace,
+    pub(super) last_exit_ns: u64,
+    /// The duration ended the run before the last task.
+    pub(super) cut_short: bool,
+    pub(super) failure: Option<SimulationError>,
+    pub(super) ideal: Ideal,
+}
+
+fn core_statuses(machine: &Machine) -> Vec<CoreStatus> {
+    let ambient = machine.thermal.map_or(0.0, |thermal| thermal.ambient_c);
+    let mut cores: Vec<CoreStatus> = (0..machine.nr_cores)
+        .map(|_| CoreStatus {
+            cpus: vec![],
+            kind: 0,
+            busy: 0,
+            state: CoreState::Idle(0),
+            stamp: 0,
+            ready_ns: 0,
+            temperature_c: ambient,
+            energy_at_heat_fj: 0,
+        })
+        .collect();
+    for (number, cpu) in machine.cpus.iter().enumerate() {
+        let core = &mut cores[usize::from(cpu.core)];
+        core.cpus.push(number);
+        core.kind = usize::from(cpu.kind);
+    }
+    cores
+}
+
+/// Programs must find the CPUs that they are pinned to.
+fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<policy::CpuBits>>, SimulationError> {
+    let nr_cpus = machine.cpus.len();
+    let of_program = |program: &crate::workload::Program| match &program.cpus {
+        None => Ok(None),
+        Some(cpus) => {
+            if let Some(missing) = cpus.iter().find(|&&cpu| usize::from(cpu) >= nr_cpus) {
+                return Err(SimulationError::Mismatch(format!(
+                    "task '{}' is pinned to CPU {missing}, but machine '{}' has CPUs 0 to {}; expected only those",
+                    program.name,
+                    machine.name,
+                    nr_cpus - 1
+                )));
+            }
+            Ok((cpus.len() < nr_cpus).then(|| policy::CpuBits::of(cpus.iter().map(|&cpu| usize::from(cpu)))))
+        }
+    };
+    workload.programs.iter().map(of_program).collect()
+}
+
+impl<'a> World<'a> {
+    pub fn new(
+        machine: &'a Machine,
+        workload: &'a Workload,
+        choice: &PolicyChoice,
+        options: &RunOptions,
+    ) -> Result<Self, SimulationError> {
+        let rates = Rates::new(machine, &workload.memory_shares);
+        let scheduler = match choice {
+            PolicyChoice::Linux(_) => {
+                Scheduler::Fair(FairScheduler::new(machine.cpus.len(), options.placement, options.seed))
+            }
+            PolicyChoice::Sets(variant) => Scheduler::Policy(PolicySide::new(machine, workload, *variant, options)?),
+        };
+        let seed_key = child_key(0x6c_6f70, options.seed);
+        let starts: Vec<StartState> = workload
+            .starts
+            .iter()
+            .map(|s| StartState { missing: s.after.len() as u32, open: true, ..StartState::default() })
+            .collect();
+        let mut followers = vec![Vec::new(); starts.len()];
+        for (index, start) in workload.starts.iter().enumerate() {
+            for &before in &start.after {
+                followers[before as usize].push(index as u32);
+            }
+        }
+        let mut world = Self {
+            machine,
+            workload,
+            now_ns: 0,
+            events: EventQueue::default(),
+            handled: 0,
+            cpus: vec![CpuState::default(); machine.cpus.len()],
+            cores: core_statuses(machine),
+            clocks: Clocks::new(machine),
+            domains_at: vec![],
+            power: PowerModel::new(machine),
+            governing: Governing::new(choice, machine),
+            scheduler,
+            tasks: Vec::new(),
+            free: Vec::new(),
+            unwatched: Vec::new(),
+            waiting: 0,
+            barriers: workload.barriers.iter().map(|_| BarrierState::default()).collect(),
+            mutexes: workload.mutexes.iter().map(|_| MutexState::default()).collect(),
+            conditions: workload.conditions.iter().map(|_| ConditionState::default()).collect(),
+            loops: vec![LoopState::default(); workload.loops.len()],
+            pools: workload.pools.iter().map(|_| PoolState::default()).collect(),
+            start_streams: (0..starts.len()).map(|s| Stream::new(child_key(seed_key ^ 1, s as u64))).collect(),
+            starts,
+            followers,
+            seed_key,
+            live: 0,
+            progressing: 0,
+            pending_starts: 0,
+            allowed: allowed_cpus(machine, workload)?,
+            speedup_permille: Vec::new(),
+            stats: Stats::new(workload.memory_shares.len()),
+            trace: Trace::new(options.trace_limit),
+            last_exit_ns: 0,
+            cut_short: false,
+            failure: None,
+            ideal: Ideal::new(machine, workload),
+            rates,
+        };
+        world.speedup_permille = workload.programs.iter().map(|p| world.speedup_of(p)).collect();
+        world.set_first_speeds();
+        Ok(world)
+    }
+
+    /// SF = T(f_low) / T(f_high) of a program's first work on the fastest kind of core, in thousandths; 0 if it has none.
+    fn speedup_of(&self, program: &crate::workload::Program) -> u32 {
+        let class = program.steps.iter().find_map(|step| match *step {
+            crate::workload::Step::Run { class, .. } => Some(class),
+            crate::workload::Step::Loop(l) => Some(self.workload.loops[l as usize].class),
+            _ => None,
+        });
+        class.map_or(0, |class| (1000.0 / self.rates.relative(class, 0, 0)).round() as u32)
+    }
+
+    /// Speeds and sets as they are before anything runs.
+    fn set_first_speeds(&mut self) {
+        self.governing.set_initial(&mut self.clocks);
+        if let Scheduler::Policy(side) = &self.scheduler {
+            let handle = side.handle;
+            handle.start(self, 0);
+            if let Scheduler::Policy(side) = &mut self.scheduler {
+                side.starting = false;
+            }
+        }
+        self.domains_at = self.machine.kinds.iter().map(|kind| vec![0; kind.opps.len()]).collect();
+        for domain in 0..self.clocks.domains.len() {
+            self.count_domain(domain, true);
+            self.domain_speed_is_new(domain);
+        }
+        for cpu in 0..self.cpus.len() {
+            self.sink_if_core_idle(cpu);
+        }
+    }
+
+    /// Runs to the end: the last exit, or the workload's duration.
+    pub fn run(&mut self) -> Result<(), SimulationError> {
+        self.governing.begin(&mut self.events);
+        if self.machine.thermal.is_some() {
+            self.events.push(super::adapter::HEAT_PERIOD_NS, Kind::Heat, 0, 0);
+        }
+        for start in 0..self.starts.len() {
+            if self.starts[start].missing == 0 {
+                self.schedule_start(start as u32);
+            }
+        }
+        let end_ns = self.workload.duration_ns.unwrap_or(u64::MAX);
+        let mut at_once = 0u32;
+        while self.live > 0 || self.pending_starts > 0 {
+            if self.live > 0 && self.progressing == 0 && self.pending_starts == 0 && !self.spinner_will_block() {
+                return Err(self.deadlock());
+            }
+            let Some(event) = self.events.pop() else { return Err(self.deadlock()) };
+            if event.at_ns > end_ns {
+                break;
+            }
+            at_once = if event.at_ns == self.now_ns { at_once + 1 } else { 0 };
+            if at_once > MAX_EVENTS_AT_ONCE {
+                return Err(self.standstill());
+            }
+            self.now_ns = event.at_ns;
+            self.handle(event);
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+        }
+        self.cut_short = self.live > 0 || self.pending_starts > 0;
+        self.now_ns = if self.cut_short { end_ns } else { self.last_exit_ns };
+        Ok(())
+    }
+
+    fn standstill(&self) -> SimulationError {
+        SimulationError::Mismatch(format!(
+            "time stands still at {:.6} s: tasks keep yielding without work; expected work or sleep in their loops",
+            self.now_ns as f64 / 1e9
+        ))
+    }
+
+    fn handle(&mut self, event: Event) {
+        self.handled += 1;
+        let index = event.index as usize;
+        match event.kind {
+            Kind::Cpu => {
+                if self.cpus[index].stamp == event.stamp {
+                    self.cpu_event(index);
+                }
+            }
+            Kind::TaskWake => {
+                if self.tasks[index].sleep_stamp == event.stamp && self.tasks[index].state == State::Sleeping {
+                    self.progressing -= 1;
+                    self.make_runnable(event.index);
+                }
+            }
+            Kind::Transition => self.transition_ends(index, event.stamp),
+            Kind::Deepen => self.deepen(index, event.stamp),
+            Kind::Sample => self.sample(),
+            Kind::Tick => self.tick(index, event.stamp),
+            Kind::PolicyTimer => self.policy_timer(event.stamp),
+            Kind::Kick => self.kicked(index),
+            Kind::Start => self.start_comes_due(event.index),
+            Kind::Heat => self.heat(),
+        }
+    }
+
+    /// When a start begins, drawn from its own stream.
+    pub(super) fn schedule_start(&mut self, start: u32) {
+        let at: Amount = self.workload.starts[start as usize].at;
+        let delay = self.start_streams[start as usize].draw(&at);
+        self.starts[start as usize].ideal_due_ns += delay as f64;
+        self.pending_starts += 1;
+        self.events.push(self.now_ns.saturating_add(delay), Kind::Start, start, 0);
+    }
+
+    /// A task that spins for a limited time will block, which is progress of a kind.
+    fn spinner_will_block(&self) -> bool {
+        self.tasks.iter().any(|t| t.state == State::Runnable && (t.granted || t.spin_left_ns != u64::MAX))
+    }
+
+    /// Who waits for whom.
+    fn deadlock(&self) -> SimulationError {
+        let stuck = self.tasks.iter().filter(|t| t.state != State::Exited);
+        let waits = stuck.map(|task| {
+            let name = self.task_name(task);
+            let how = if task.spinning { "spins on" } else { "waits for" };
+            format!("{name} {how} {}", self.explain(task))
+        });
+        SimulationError::Deadlock { at_ns: self.now_ns, waits: waits.take(20).collect() }
+    }
+
+    pub(super) fn task_name(&self, task: &Task) -> String {
+        format!("{}#{}", self.workload.programs[task.program as usize].name, task.serial)
+    }
+
+    fn explain(&self, task: &Task) -> String {
+        let holder = |id: u32| self.task_name(&self.tasks[id as usize]);
+        let w = self.workload;
+        match task.waits_for {
+            Some(WaitsFor::Mutex(m)) => {
+                let name = &w.mutexes[m as usize].name;
+                match self.mutexes[m as usize].owner {
+                    Some(owner) => format!("mutex '{name}' held by {}", holder(owner)),
+                    None => format!("mutex '{name}'"),
+                }
+            }
+            Some(WaitsFor::Barrier(b)) => {
+                let about = &w.barriers[b as usize];
+                let came = self.barriers[b as usize].waiting.len();
+                format!("barrier '{}' where {came} of {} have come", about.name, about.parties)
+            }
+            Some(WaitsFor::Condition(c)) => {
+                format!("a signal on condition '{}'", w.conditions[c as usize].name)
+            }
+            Some(WaitsFor::AllChildren | WaitsFor::AnyChild) => {
+                format!("its children ({} live)", task.children.iter().map(|c| c.live).sum::<u32>())
+            }
+            Some(WaitsFor::Program(p)) => format!("its children of '{}'", w.programs[p as usize].name),
+            Some(WaitsFor::Pool(p)) => format!("pool '{}'", w.pools[p as usize].name),
+            None => "a CPU that it may run on".to_string(),
+        }
+    }
+}
+
+/// Cores that work under `simple-sets` is confined to when no number is given: the workload's slots, else what its
+/// applications declared, else the tasks it starts.
+pub(super) fn parallelism_of(workload: &Workload) -> u32 {
+    let slots = workload.pools.iter().map(|pool| pool.slots).max().unwrap_or(0);
+    let declared: u32 = workload.apps.iter().filter_map(|app| app.declared_parallelism).sum();
+    let started: u64 = workload.starts.iter().map(|start| u64::from(start.count)).sum();
+    match (slots, declared) {
+        (0, 0) => started.clamp(1, u64::from(u32::MAX)) as u32,
+        (0, declared) => declared,
+        (slots, _) => slots,
+    }
+}
+
+impl PolicySide {
+    fn new(
+        machine: &Machine,
+        workload: &Workload,
+        variant: SetsVariant,
+        options: &RunOptions,
+    ) -> Result<Self, SimulationError> {
+        let owner = policy::Policy::new(super::adapter::config(machine, workload, variant, &options.policy));
+        let handle = owner.handle();
+        super::adapter::describe_cpus(handle, machine)?;
+        let weight_of = |app: usize| {
+            let of_app = workload.programs.iter().filter(|p| usize::from(p.app) == app);
+            of_app.map(|p| p.cgroup_weight).find(|&weight| weight != 100)
+        };
+        let apps = workload.apps.iter().map(|app| Box::new(policy::App::new(app.declared_parallelism.unwrap_or(0))));
+        let groups = (0..workload.apps.len())
+            .map(|app| weight_of(app).map(|weight| Box::new(policy::Group { weight, active_weight: 0 })));
+        Ok(Self {
+            apps: apps.collect(),
+            groups: groups.collect(),
+            _owner: owner,
+            handle,
+            queues: (0..policy::QUEUES).map(|_| WaitingTasks::default()).collect(),
+            queue_slice_ns: 0,
+            sets_speeds: !matches!(variant, SetsVariant::Simple { .. }),
+            timer_stamp: 0,
+            start_here: None,
+            taken: None,
+            green_index: super::adapter::green_indices(machine, workload),
+            starting: true,
+        })
+    }
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The policy core, compiled natively: one function for each thing the simulator asks of it. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef int32_t s32;
+typedef uint64_t u64;
+#include "lopsided.h"
+
+size_t lop_native_sched_size(void) { return sizeof(struct lop_sched); }
+size_t lop_native_task_size(void) { return sizeof(struct lop_task); }
+struct lop_config *lop_native_config(struct lop_sched *s) { return &s->config; }
+const struct lop_cpus *lop_native_members(const struct lop_sched *s, u32 set) { return &s->set[set].cpus; }
+u32 lop_native_size(const struct lop_sched *s, u32 set) { return s->set[set].size; }
+u32 lop_native_active(const struct lop_sched *s, u32 set) { return s->set[set].active; }
+u32 lop_native_target(const struct lop_sched *s, u32 set) { return lop_target(s, set); }
+u64 lop_native_promotions(const struct lop_sched *s) { return s->promotions; }
+u64 lop_native_demotions(const struct lop_sched *s) { return s->demotions; }
+u64 lop_native_swaps(const struct lop_sched *s) { return s->swaps; }
+
+/* One CPU of the topology, before lop_native_start(). Siblings come in a ring over `next_sibling`. */
+struct lop_native_cpu { u16 tier, voltage_domain, memory_domain, node, socket, next_sibling; };
+
+void lop_native_add_cpu(struct lop_sched *s, u32 cpu, const struct lop_native_cpu *about)
+{
+	struct lop_topology *top = &s->topology;
+	top->tier[cpu] = about->tier;
+	top->voltage_domain[cpu] = about->voltage_domain;
+	top->memory_domain[cpu] = about->memory_domain;
+	top->node[cpu] = about->node;
+	top->socket[cpu] = about->socket;
+	top->next_sibling[cpu] = about->next_sibling;
+	top->nr_tiers = (u16)lop_max(top->nr_tiers, about->tier + 1U);
+	top->nr_memory_domains = (u16)lop_max(top->nr_memory_domains, about->memory_domain + 1U);
+	top->nr_nodes = (u16)lop_max(top->nr_nodes, about->node + 1U);
+	top->nr_sockets = (u16)lop_max(top->nr_sockets, about->socket + 1U);
+	lop_cpus_add(&top->tier_cpus[about->tier & (LOP_MAX_TIERS - 1)], cpu);
+	lop_cpus_add(&top->voltage_cpus[lop_cpu_index(about->voltage_domain)], cpu);
+	lop_cpus_add(&top->memory_cpus[about->memory_domain & (LOP_MAX_MEMORY_DOMAINS - 1)], cpu);
+	lop_cpus_add(&top->node_cpus[about->node & (LOP_MAX_NODES - 1)], cpu);
+	lop_cpus_add(&s->online, cpu);
+	lop_cpus_add(&s->idle, cpu);
+	s->nr_online++;
+}
+
+void lop_native_start(struct lop_sched *s, void *world, u64 now_ns) { lop_start(s, world, now_ns); }
+
+/* Counts, grows, places, and starts or queues. Returns the placement's CPU; *claimed as in struct lop_placement. */
+s32 lop_native_wake(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
+		    u32 last_cpu, u64 now_ns, bool *claimed)
+{
+	struct lop_placement place = lop_wake(s, world, t, app, group, last_cpu, now_ns);
+	lop_put(s, world, t, place);
+	*claimed = place.claimed;
+	return place.cpu;
+}
+
+void lop_native_enqueue(struct lop_sched *s, void *world, struct lop_task *t, u32 cpu)
+{
+	lop_enqueue(s, world, t, cpu);
+}
+bool lop_native_dispatch(struct lop_sched *s, void *world, u32 cpu) { return lop_dispatch(s, world, cpu); }
+bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
+void lop_native_running(struct lop_sched *s, const struct lop_task *t) { lop_running(s, t); }
+void lop_native_stopping(struct lop_task *t, const struct lop_group *group, u64 ran_ns) { lop_stopping(t, group, ran_ns); }
+void lop_native_block(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app,
+		      struct lop_group *group, u64 now_ns)
+{
+	lop_block(s, world, t, app, group, now_ns);
+}
+void lop_native_spin(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
+		     bool spinning, u64 now_ns)
+{
+	lop_spin(s, world, t, app, group, spinning, now_ns);
+}
+void lop_native_cpu_idle(struct lop_sched *s, void *world, u32 cpu, bool idle, u64 now_ns)
+{
+	lop_cpu_idle(s, world, cpu, idle, now_ns);
+}
+void lop_native_timer(struct lop_sched *s, void *world, u64 now_ns) { lop_timer(s, world, now_ns); }
+void lop_native_set_allowed(struct lop_sched *s, struct lop_task *t, const struct lop_cpus *allowed)
+{
+	lop_set_allowed(s, t, allowed);
+}
+void lop_native_set_weight(struct lop_task *t, struct lop_group *group, u32 weight) { lop_set_weight(t, group, weight); }
+void lop_native_declare(struct lop_sched *s, struct lop_app *app, u32 parallelism, u64 now_ns)
+{
+	lop_declare(s, app, parallelism, now_ns);
+}
+void lop_native_cpu_offline(struct lop_sched *s, void *world, u32 cpu, u64 now_ns)
+{
+	lop_cpu_offline(s, world, cpu, now_ns);
+}
+void lop_native_cpu_online(struct lop_sched *s, void *world, u32 cpu, u64 now_ns)
+{
+	lop_cpu_online(s, world, cpu, now_ns);
+}
+void lop_native_rotate_heat(struct lop_sched *s, void *world, u64 now_ns) { lop_rotate_heat(s, world, now_ns); }
+u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
+{
+	return lop_green_opp(opps, nr_opps, stays_on);
+}
+u32 lop_native_weight(const struct lop_task *t, const struct lop_group *group) { return lop_weight(t, group); }
+s32 lop_native_joiner(const struct lop_sched *s, u32 set, const struct lop_cpus *within, s32 home_node)
+{
+	return lop_joiner(s, set, within, home_node);
+}
+s32 lop_native_leaver(const struct lop_sched *s, u32 set) { return lop_leaver(s, set); }

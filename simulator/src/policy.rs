@@ -1,0 +1,412 @@
+//! The policy core (policy/, compiled natively) as Rust sees it: mirrors of its types, the world it asks, thin calls.
+
+use std::alloc::{alloc_zeroed, dealloc, Layout};
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+pub const MAX_CPUS: usize = 512;
+pub const CPU_WORDS: usize = MAX_CPUS / 64;
+pub const NONE: i32 = -1;
+/// `LOP_QUEUES`.
+pub const QUEUES: usize = MAX_CPUS + 2 * 256;
+
+/// `enum lop_set`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Set {
+    Low = 0,
+    High = 1,
+    Green = 2,
+    Offline = 3,
+}
+
+impl Set {
+    fn from_raw(raw: u32) -> Self {
+        match raw {
+            1 => Self::High,
+            2 => Self::Green,
+            3 => Self::Offline,
+            _ => Self::Low,
+        }
+    }
+}
+
+/// `struct lop_cpus`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct CpuBits {
+    pub word: [u64; CPU_WORDS],
+}
+
+impl CpuBits {
+    pub fn of(cpus: impl IntoIterator<Item = usize>) -> Self {
+        let mut bits = Self::default();
+        for cpu in cpus {
+            bits.word[cpu / 64] |= 1 << (cpu % 64);
+        }
+        bits
+    }
+    pub fn has(&self, cpu: usize) -> bool {
+        self.word[cpu / 64] >> (cpu % 64) & 1 == 1
+    }
+    pub fn cpus(&self) -> Vec<usize> {
+        (0..MAX_CPUS).filter(|&cpu| self.has(cpu)).collect()
+    }
+}
+
+/// `struct lop_config`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Config {
+    pub nr_cpus: u32,
+    /// 0: by demand, 1: fixed.
+    pub sizing: u32,
+    pub fixed_size: u32,
+    pub spare: u32,
+    pub green: bool,
+    pub hold_ns: u64,
+    pub last_hold_ns: u64,
+    pub slice_min_ns: u64,
+    pub slice_max_ns: u64,
+    pub period_ns: u64,
+    pub heat_period_ns: u64,
+    pub hot_mc: i32,
+}
+
+/// `struct lop_native_cpu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct CpuPlace {
+    pub tier: u16,
+    pub voltage_domain: u16,
+    pub memory_domain: u16,
+    pub node: u16,
+    pub socket: u16,
+    pub next_sibling: u16,
+}
+
+/// `struct lop_app`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct App {
+    pub declared: u32,
+    pub active: u32,
+    pub shares_memory: bool,
+    pub home_node: i32,
+}
+
+impl App {
+    pub fn new(declared: u32) -> Self {
+        Self { declared, active: 0, shares_memory: false, home_node: NONE }
+    }
+}
+
+/// `struct lop_group`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Group {
+    pub weight: u32,
+    pub active_weight: u32,
+}
+
+/// `struct lop_task` with the adapter's number behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Task {
+    pub vtime_ns: u64,
+    pub weight: u32,
+    pub nr_allowed: u32,
+    pub speedup_permille: u32,
+    pub anchor: i32,
+    pub set: u8,
+    pub counted: bool,
+    pub restricted: bool,
+    pub allowed: CpuBits,
+    /// Not the policy's: which task this is.
+    pub id: u32,
+}
+
+impl Task {
+    pub fn new(id: u32, weight: u32) -> Self {
+        Self {
+            vtime_ns: 0,
+            weight,
+            nr_allowed: 0,
+            speedup_permille: 0,
+            anchor: NONE,
+            set: Set::High as u8,
+            counted: false,
+            restricted: false,
+            allowed: CpuBits::default(),
+            id,
+        }
+    }
+}
+
+/// `struct lop_opp`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct GreenOpp {
+    pub busy_mw: u32,
+    pub idle_mw: u32,
+    pub rate_permille: u32,
+}
+
+/// The world as `policy/env.h` describes it. Tasks by `Task::id`.
+pub trait Env {
+    fn now_ns(&mut self) -> u64;
+    fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64);
+    fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64);
+    fn take(&mut self, queue: u32, cpu: u32) -> bool;
+    fn queued(&mut self, queue: u32) -> u32;
+    fn kick(&mut self, cpu: u32);
+    fn set_changed(&mut self, cpu: u32, set: Set);
+    fn arm_timer(&mut self, at_ns: u64);
+    fn temperature_mc(&mut self, cpu: u32) -> i32;
+}
+
+/// `struct lop_sched`, whose inside only the policy knows.
+#[repr(C)]
+pub struct Sched {
+    _private: [u8; 0],
+}
+
+/// Owns the policy's state.
+pub struct Policy {
+    sched: NonNull<Sched>,
+    layout: Layout,
+}
+
+// The state is plain memory that only its owner reaches.
+unsafe impl Send for Policy {}
+
+impl Policy {
+    /// Zeroed state with this configuration; CPUs are added before `start`.
+    pub fn new(config: Config) -> Self {
+        let size = unsafe { lop_native_sched_size() };
+        let layout = Layout::from_size_align(size, 64).expect("size of the policy's state");
+        let raw = unsafe { alloc_zeroed(layout) }.cast::<Sched>();
+        let sched = NonNull::new(raw).unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
+        unsafe { *lop_native_config(sched.as_ptr()) = config };
+        Self { sched, layout }
+    }
+    pub fn handle(&self) -> PolicyHandle {
+        PolicyHandle(self.sched.as_ptr())
+    }
+}
+
+impl Drop for Policy {
+    fn drop(&mut self) {
+        unsafe { dealloc(self.sched.as_ptr().cast(), self.layout) }
+    }
+}
+
+/// A way to call the policy while its owner lives. Callers keep the owner alive and pass pointers to live tasks.
+#[derive(Clone, Copy)]
+pub struct PolicyHandle(*mut Sched);
+
+macro_rules! with_world {
+    ($env:ident, $call:expr) => {{
+        let mut env: *mut (dyn Env + '_) = $env;
+        let world = (&raw mut env).cast::<c_void>();
+        #[allow(clippy::redundant_closure_call)]
+        unsafe {
+            $call(world)
+        }
+    }};
+}
+
+/// # Safety
+/// Every method that takes raw pointers needs them to be valid for the call; `handle` must not outlive its `Policy`.
+impl PolicyHandle {
+    pub fn add_cpu(self, cpu: usize, place: CpuPlace) {
+        unsafe { lop_native_add_cpu(self.0, cpu as u32, &place) }
+    }
+    pub fn start(self, env: &mut dyn Env, now_ns: u64) {
+        with_world!(env, |world| lop_native_start(self.0, world, now_ns))
+    }
+    /// Returns the CPU and whether it was idle and is claimed.
+    pub fn wake(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, last_cpu: u32, now_ns: u64) -> (i32, bool) {
+        let mut claimed = false;
+        let cpu = with_world!(env, |world| lop_native_wake(self.0, world, task, app, group, last_cpu, now_ns, &mut claimed));
+        (cpu, claimed)
+    }
+    pub fn enqueue(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
+        with_world!(env, |world| lop_native_enqueue(self.0, world, task, cpu))
+    }
+    pub fn dispatch(self, env: &mut dyn Env, cpu: u32) -> bool {
+        with_world!(env, |world| lop_native_dispatch(self.0, world, cpu))
+    }
+    pub fn anything_waits(self, cpu: u32) -> bool {
+        unsafe { lop_native_anything_waits(self.0, cpu) }
+    }
+    pub fn running(self, task: *const Task) {
+        unsafe { lop_native_running(self.0, task) }
+    }
+    pub fn stopping(self, task: *mut Task, group: *const Group, ran_ns: u64) {
+        unsafe { lop_native_stopping(task, group, ran_ns) }
+    }
+    pub fn block(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
+        with_world!(env, |world| lop_native_block(self.0, world, task, app, group, now_ns))
+    }
+    pub fn spin(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, spinning: bool, now_ns: u64) {
+        with_world!(env, |world| lop_native_spin(self.0, world, task, app, group, spinning, now_ns))
+    }
+    pub fn cpu_idle(self, env: &mut dyn Env, cpu: u32, idle: bool, now_ns: u64) {
+        with_world!(env, |world| lop_native_cpu_idle(self.0, world, cpu, idle, now_ns))
+    }
+    pub fn timer(self, env: &mut dyn Env, now_ns: u64) {
+        with_world!(env, |world| lop_native_timer(self.0, world, now_ns))
+    }
+    pub fn rotate_heat(self, env: &mut dyn Env, now_ns: u64) {
+        with_world!(env, |world| lop_native_rotate_heat(self.0, world, now_ns))
+    }
+    pub fn cpu_offline(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
+        with_world!(env, |world| lop_native_cpu_offline(self.0, world, cpu, now_ns))
+    }
+    pub fn cpu_online(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
+        with_world!(env, |world| lop_native_cpu_online(self.0, world, cpu, now_ns))
+    }
+    pub fn set_allowed(self, task: *mut Task, allowed: &CpuBits) {
+        unsafe { lop_native_set_allowed(self.0, task, allowed) }
+    }
+    pub fn set_weight(self, task: *mut Task, group: *mut Group, weight: u32) {
+        unsafe { lop_native_set_weight(task, group, weight) }
+    }
+    pub fn declare(self, app: *mut App, parallelism: u32, now_ns: u64) {
+        unsafe { lop_native_declare(self.0, app, parallelism, now_ns) }
+    }
+    pub fn members(self, set: Set) -> CpuBits {
+        unsafe { *lop_native_members(self.0, set as u32) }
+    }
+    pub fn size(self, set: Set) -> u32 {
+        unsafe { lop_native_size(self.0, set as u32) }
+    }
+    pub fn active(self, set: Set) -> u32 {
+        unsafe { lop_native_active(self.0, set as u32) }
+    }
+    pub fn target(self, set: Set) -> u32 {
+        unsafe { lop_native_target(self.0, set as u32) }
+    }
+    pub fn promotions(self) -> u64 {
+        unsafe { lop_native_promotions(self.0) }
+    }
+    pub fn demotions(self) -> u64 {
+        unsafe { lop_native_demotions(self.0) }
+    }
+    pub fn swaps(self) -> u64 {
+        unsafe { lop_native_swaps(self.0) }
+    }
+    /// Which CPU would join next (of `within`), and which would leave.
+    pub fn joiner(self, set: Set, within: &CpuBits, home_node: i32) -> i32 {
+        unsafe { lop_native_joiner(self.0, set as u32, within, home_node) }
+    }
+    pub fn leaver(self, set: Set) -> i32 {
+        unsafe { lop_native_leaver(self.0, set as u32) }
+    }
+}
+
+/// Index of the most energy-efficient OPP (policy/green.h).
+pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
+    unsafe { lop_native_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
+}
+
+/// Effective weight of a task in its group (policy/fair.h).
+pub fn effective_weight(task: &Task, group: Option<&Group>) -> u32 {
+    unsafe { lop_native_weight(task, group.map_or(std::ptr::null(), |g| g as *const Group)) }
+}
+
+/// Sizes of `struct lop_task` in C and of its mirror without the adapter's number, in bytes: equal, or the mirror is wrong.
+pub fn task_sizes() -> (usize, usize) {
+    let mirror = std::mem::offset_of!(Task, id);
+    (unsafe { lop_native_task_size() }, mirror)
+}
+
+extern "C" {
+    fn lop_native_sched_size() -> usize;
+    fn lop_native_task_size() -> usize;
+    fn lop_native_config(s: *mut Sched) -> *mut Config;
+    fn lop_native_members(s: *const Sched, set: u32) -> *const CpuBits;
+    fn lop_native_size(s: *const Sched, set: u32) -> u32;
+    fn lop_native_active(s: *const Sched, set: u32) -> u32;
+    fn lop_native_target(s: *const Sched, set: u32) -> u32;
+    fn lop_native_promotions(s: *const Sched) -> u64;
+    fn lop_native_demotions(s: *const Sched) -> u64;
+    fn lop_native_swaps(s: *const Sched) -> u64;
+    fn lop_native_add_cpu(s: *mut Sched, cpu: u32, about: *const CpuPlace);
+    fn lop_native_start(s: *mut Sched, world: *mut c_void, now_ns: u64);
+    fn lop_native_wake(
+        s: *mut Sched,
+        world: *mut c_void,
+        t: *mut Task,
+        app: *mut App,
+        group: *mut Group,
+        last_cpu: u32,
+        now_ns: u64,
+        claimed: *mut bool,
+    ) -> i32;
+    fn lop_native_enqueue(s: *mut Sched, world: *mut c_void, t: *mut Task, cpu: u32);
+    fn lop_native_dispatch(s: *mut Sched, world: *mut c_void, cpu: u32) -> bool;
+    fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;
+    fn lop_native_running(s: *mut Sched, t: *const Task);
+    fn lop_native_stopping(t: *mut Task, group: *const Group, ran_ns: u64);
+    fn lop_native_block(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
+    fn lop_native_spin(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, spinning: bool, now_ns: u64);
+    fn lop_native_cpu_idle(s: *mut Sched, world: *mut c_void, cpu: u32, idle: bool, now_ns: u64);
+    fn lop_native_timer(s: *mut Sched, world: *mut c_void, now_ns: u64);
+    fn lop_native_rotate_heat(s: *mut Sched, world: *mut c_void, now_ns: u64);
+    fn lop_native_cpu_offline(s: *mut Sched, world: *mut c_void, cpu: u32, now_ns: u64);
+    fn lop_native_cpu_online(s: *mut Sched, world: *mut c_void, cpu: u32, now_ns: u64);
+    fn lop_native_set_allowed(s: *mut Sched, t: *mut Task, allowed: *const CpuBits);
+    fn lop_native_set_weight(t: *mut Task, group: *mut Group, weight: u32);
+    fn lop_native_declare(s: *mut Sched, app: *mut App, parallelism: u32, now_ns: u64);
+    fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
+    fn lop_native_weight(t: *const Task, group: *const Group) -> u32;
+    fn lop_native_joiner(s: *const Sched, set: u32, within: *const CpuBits, home_node: i32) -> i32;
+    fn lop_native_leaver(s: *const Sched, set: u32) -> i32;
+}
+
+/// What C calls back: `world` is the pointer to the trait object that `with_world!` made.
+mod callbacks {
+    use super::{c_void, Env, Set, Task};
+
+    unsafe fn env<'a>(world: *mut c_void) -> &'a mut dyn Env {
+        &mut **world.cast::<*mut dyn Env>()
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_now_ns(world: *mut c_void) -> u64 {
+        env(world).now_ns()
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_insert_local(world: *mut c_void, t: *mut Task, cpu: u32, slice_ns: u64) {
+        env(world).insert_local((*t).id, cpu, slice_ns)
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_insert(world: *mut c_void, t: *mut Task, queue: u32, slice_ns: u64, vtime_ns: u64) {
+        env(world).insert((*t).id, queue, slice_ns, vtime_ns)
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_take(world: *mut c_void, queue: u32, cpu: u32) -> bool {
+        env(world).take(queue, cpu)
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_queued(world: *mut c_void, queue: u32) -> u32 {
+        env(world).queued(queue)
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_kick(world: *mut c_void, cpu: u32) {
+        env(world).kick(cpu)
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_set_changed(world: *mut c_void, cpu: u32, set: u32) {
+        env(world).set_changed(cpu, Set::from_raw(set))
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_arm_timer(world: *mut c_void, at_ns: u64) {
+        env(world).arm_timer(at_ns)
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_temperature_mc(world: *mut c_void, cpu: u32) -> i32 {
+        env(world).temperature_mc(cpu)
+    }
+}
