@@ -176,7 +176,18 @@ fn a_build_with_make() {
         )
         .expect("write");
     }
-    let recording = recorded(&["make", "-s", "-j2", "-C", path]);
+    let recording = recorded(&[
+        "env",
+        "-u",
+        "MAKEFLAGS",
+        "-u",
+        "MFLAGS",
+        "make",
+        "-s",
+        "-j2",
+        "-C",
+        path,
+    ]);
     assert_eq!((recording.exit_code, recording.killed_leftovers), (0, 0));
     let (cpu, kernel) = (recording.cpu_ns as f64, recording.rusage_cpu_ns as f64);
     assert!(cpu >= 0.5 * kernel && cpu <= 1.05 * kernel + 20e6, "{cpu} {kernel}");
@@ -315,6 +326,40 @@ fn an_interrupted_recording_kills_the_tree() {
         !status.contains("Name:\tsleep") || status.contains("State:\tZ"),
         "{status}"
     );
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_running() {
+    if let Ok(mark) = std::env::var("LOP_TEST_MARK") {
+        sh(&format!("echo $$ > {mark}; exec sleep 60"));
+        return;
+    }
+    let directory = tempfile::tempdir().expect("directory");
+    let mark = directory.path().join("pid");
+    let mut recorder = Command::new(std::env::current_exe().expect("own path"))
+        .args(["--exact", "ctrl_c_leaves_nothing_running"])
+        .env("LOP_TEST_MARK", &mark)
+        .spawn()
+        .expect("run");
+    let status = || fs::read_to_string(format!("/proc/{}/status", fs::read_to_string(&mark).ok()?.trim())).ok();
+    wait_until("sleep", || {
+        status().is_some_and(|status| status.contains("Name:\tsleep"))
+    });
+    // SAFETY: a signal to our own child, which has not been waited for.
+    unsafe { libc::kill(recorder.id() as i32, libc::SIGINT) };
+    let end = recorder.wait().expect("wait");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&end), Some(libc::SIGINT));
+    wait_until("the end of sleep", || {
+        status().is_none_or(|status| !status.contains("Name:\tsleep") || status.contains("State:\tZ"))
+    });
 }
 
 #[test]

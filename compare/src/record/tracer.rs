@@ -1,40 +1,18 @@
 //! Following the tree: waits for stops, tells the ledger, lets go.
 
+use super::calls::{self, Resume, WaitCall};
 use super::keeper::{self, Watch};
 use super::launch::launch;
 use super::ledger::Ledger;
 use super::proc_files::{self, CpuReader};
 use super::{Event, RecordError, RecordOptions, Recording};
-use nix::errno::Errno;
-use nix::sys::ptrace;
-use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Instant, SystemTime};
 
-/// linux/ptrace.h; `libc` has it for some systems only.
-const PTRACE_LISTEN: libc::c_uint = 0x4208;
 const SYSCALL_STOP: i32 = libc::SIGTRAP | 0x80;
-
-/// How a stopped task goes on.
-enum Resume {
-    /// To the next stop that the options name, with a signal delivered (0: none).
-    Continue(i32),
-    /// Likewise, or to the end of the system call it is in.
-    ToSyscallEnd,
-    /// Stays stopped, as its own process group wants, until it is continued by a signal.
-    Listen,
-}
-
-/// A wait that a task is in.
-#[derive(Debug, Clone, Copy)]
-struct WaitCall {
-    named: bool,
-    /// `waitid` returns the child through memory: address of its `siginfo_t`, 0 for none.
-    info_address: Option<u64>,
-}
 
 struct Tracer<'a> {
     ledger: Ledger,
@@ -111,7 +89,7 @@ impl<'a> Tracer<'a> {
     fn follow_all(&mut self) -> Result<(), RecordError> {
         while !self.watch.all_gone() {
             let delay_before = self.own_delay_ns();
-            let Some((tid, ended)) = next_stop()? else { break };
+            let Some((tid, ended)) = calls::next_stop()? else { break };
             // The stop happened when the tracer became runnable, not when it got a CPU.
             let late_ns = self.own_delay_ns().saturating_sub(delay_before);
             let now_ns = self.now_ns().saturating_sub(late_ns);
@@ -134,7 +112,7 @@ impl<'a> Tracer<'a> {
     fn task_ended(&mut self, tid: i32, now_ns: u64) -> Result<(), RecordError> {
         let usage = self.reader.usage(tid);
         self.watch.remove(tid);
-        let Some((status, rusage_ns)) = take_status(tid)? else {
+        let Some((status, rusage_ns)) = calls::take_status(tid)? else {
             return Ok(());
         };
         if let Some(index) = self.ledger.living(tid) {
@@ -151,7 +129,7 @@ impl<'a> Tracer<'a> {
     }
 
     fn task_stopped(&mut self, tid: i32, now_ns: u64) -> Result<(), RecordError> {
-        let Some((status, _)) = take_status(tid)? else {
+        let Some((status, _)) = calls::take_status(tid)? else {
             return Ok(());
         };
         let index = self.ledger.living(tid).unwrap_or_else(|| self.new_task(tid, now_ns));
@@ -160,7 +138,7 @@ impl<'a> Tracer<'a> {
         if !matches!(resume, Resume::Listen) {
             self.ledger.go(index, self.now_ns());
         }
-        let_go(tid, resume)
+        calls::let_go(tid, resume)
     }
 
     /// A task of the tree that has not been announced yet, or whose parent was killed before it could.
@@ -195,7 +173,9 @@ impl<'a> Tracer<'a> {
     }
 
     fn forked(&mut self, tid: i32, index: usize, now_ns: u64) {
-        let Some(child_tid) = event_message(tid) else { return };
+        let Some(child_tid) = calls::event_message(tid) else {
+            return;
+        };
         let child = self
             .ledger
             .living(child_tid)
@@ -220,7 +200,7 @@ impl<'a> Tracer<'a> {
     }
 
     fn executed(&mut self, tid: i32, index: usize, now_ns: u64) {
-        match event_message(tid) {
+        match calls::event_message(tid) {
             Some(former) if former != tid => {
                 self.ledger.take_over(index, now_ns, former, self.reader.usage(tid));
                 self.watch.remove(former);
@@ -239,7 +219,7 @@ impl<'a> Tracer<'a> {
     }
 
     fn wait_begins(&mut self, tid: i32, index: usize, now_ns: u64) -> Resume {
-        let Some(call) = wait_call(tid) else {
+        let Some(call) = calls::wait_call(tid) else {
             return Resume::Continue(0);
         };
         self.waits.insert(index, call);
@@ -249,7 +229,7 @@ impl<'a> Tracer<'a> {
 
     fn wait_ends(&mut self, tid: i32, index: usize, now_ns: u64) {
         let Some(call) = self.waits.remove(&index) else { return };
-        let reaped = wait_result(tid, call).and_then(|child| self.ledger.latest(child));
+        let reaped = calls::wait_result(tid, call).and_then(|child| self.ledger.latest(child));
         self.ledger.event(
             index,
             now_ns,
@@ -269,7 +249,7 @@ impl<'a> Tracer<'a> {
             wall_ns: self.root_end_ns,
             cpu_ns: processes.iter().map(|process| process.cpu_ns).sum(),
             rusage_cpu_ns: self.root_rusage_ns,
-            exit_code: exit_code(self.root_status),
+            exit_code: calls::exit_code(self.root_status),
             processes,
             killed_leftovers: self.watch.leftovers(),
             clock: self.reader.clock,
@@ -277,127 +257,4 @@ impl<'a> Tracer<'a> {
             cpu_model: proc_files::parse_cpu_model(&cpu_info).unwrap_or_default(),
         }
     }
-}
-
-/// The next task with something to report, and whether it has ended; `None`: none is left. Takes nothing away.
-fn next_stop() -> Result<Option<(i32, bool)>, RecordError> {
-    let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
-    loop {
-        // SAFETY: all zero is a valid siginfo_t; the kernel fills it in.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        if unsafe { libc::waitid(libc::P_ALL, 0, &raw mut info, flags) } == 0 {
-            let ended = matches!(info.si_code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
-            // SAFETY: waitid fills in the fields of a child signal.
-            return Ok(Some((unsafe { info.si_pid() }, ended)));
-        }
-        match Errno::last() {
-            Errno::EINTR => {}
-            Errno::ECHILD => return Ok(None),
-            error => return Err(RecordError::system("wait for the command", error)),
-        }
-    }
-}
-
-/// Takes a task's report: its status, and user plus system time of it and the children it waited for.
-fn take_status(tid: i32) -> Result<Option<(i32, u64)>, RecordError> {
-    let mut status = 0;
-    // SAFETY: all zero is a valid rusage; the kernel fills both in.
-    let mut rusage: libc::rusage = unsafe { std::mem::zeroed() };
-    let flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
-    match unsafe { libc::wait4(tid, &raw mut status, flags, &raw mut rusage) } {
-        0 => Ok(None),
-        -1 if Errno::last() == Errno::ECHILD => Ok(None),
-        -1 => Err(RecordError::system("wait for the command", Errno::last())),
-        _ => Ok(Some((
-            status,
-            timeval_ns(rusage.ru_utime) + timeval_ns(rusage.ru_stime),
-        ))),
-    }
-}
-
-fn timeval_ns(time: libc::timeval) -> u64 {
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000
-}
-
-fn exit_code(status: i32) -> i32 {
-    if libc::WIFSIGNALED(status) {
-        128 + libc::WTERMSIG(status)
-    } else {
-        libc::WEXITSTATUS(status)
-    }
-}
-
-/// Lets a stopped task go on. One that was killed meanwhile is no error: its end will be reported.
-fn let_go(tid: i32, resume: Resume) -> Result<(), RecordError> {
-    let (request, signal) = match resume {
-        Resume::Continue(signal) => (libc::PTRACE_CONT, signal),
-        Resume::ToSyscallEnd => (libc::PTRACE_SYSCALL, 0),
-        Resume::Listen => (PTRACE_LISTEN, 0),
-    };
-    // Not through nix: its signals leave out the real-time ones. SAFETY: these requests take no addresses.
-    let result = unsafe { libc::ptrace(request, tid, 0usize, signal as usize) };
-    if result == 0 || Errno::last() == Errno::ESRCH {
-        return Ok(());
-    }
-    Err(RecordError::system("continue a traced process", Errno::last()))
-}
-
-fn event_message(tid: i32) -> Option<i32> {
-    ptrace::getevent(Pid::from_raw(tid))
-        .ok()
-        .and_then(|message| i32::try_from(message).ok())
-}
-
-/// What the task's current system call is. Not through nix: its 0.30 passes no size, and the kernel then fills nothing in.
-fn syscall_info(tid: i32) -> Option<libc::ptrace_syscall_info> {
-    // SAFETY: all zero is a valid value of this plain structure; the kernel writes at most the size given.
-    let mut info: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
-    let size = std::mem::size_of_val(&info);
-    let written = unsafe { libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, tid, size, &raw mut info) };
-    (written > 0).then_some(info)
-}
-
-/// The wait a task is about to make, if it is one.
-fn wait_call(tid: i32) -> Option<WaitCall> {
-    let info = syscall_info(tid)?;
-    if info.op != libc::PTRACE_SYSCALL_INFO_SECCOMP {
-        return None;
-    }
-    // SAFETY: `op` says which of the variants the kernel has filled in.
-    let call = unsafe { info.u.seccomp };
-    let [first, _, third, ..] = call.args;
-    match call.nr as libc::c_long {
-        libc::SYS_wait4 => Some(WaitCall {
-            named: first as i32 > 0,
-            info_address: None,
-        }),
-        libc::SYS_waitid => Some(WaitCall {
-            named: matches!(first as libc::c_uint, libc::P_PID | libc::P_PIDFD),
-            info_address: Some(third),
-        }),
-        _ => None,
-    }
-}
-
-/// The child that a wait has returned.
-fn wait_result(tid: i32, call: WaitCall) -> Option<i32> {
-    let info = syscall_info(tid)?;
-    if info.op != libc::PTRACE_SYSCALL_INFO_EXIT {
-        return None;
-    }
-    // SAFETY: `op` says which of the variants the kernel has filled in.
-    let value = unsafe { info.u.exit.sval };
-    match call.info_address {
-        None => i32::try_from(value).ok().filter(|&child| child > 0),
-        Some(0) => None,
-        Some(address) if value == 0 => child_in_memory(tid, address),
-        Some(_) => None,
-    }
-}
-
-/// `si_pid` of a `siginfo_t` in the task's memory; on 64-bit systems it follows signal, error, code and padding, 16 bytes.
-fn child_in_memory(tid: i32, address: u64) -> Option<i32> {
-    let field = address.checked_add(16)? as ptrace::AddressType;
-    let word = ptrace::read(Pid::from_raw(tid), field).ok()?;
-    Some((word as u64 as u32).cast_signed()).filter(|&child| child > 0)
 }

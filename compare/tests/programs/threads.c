@@ -1,4 +1,4 @@
-/* Three threads that each use 30 ms of CPU time, joined by the first one; with an argument, a thread executes it instead. */
+/* Three threads that each sleep and then use 30 ms of CPU time, joined by the first one; with an argument, a thread executes it instead. */
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -7,6 +7,7 @@ static void *spin(void *unused)
 {
 	struct timespec now;
 
+	usleep(50000); /* until the first thread waits for this one */
 	do {
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	} while (now.tv_sec == 0 && now.tv_nsec < 30000000);
