@@ -15,7 +15,7 @@ pub use merge::{Half, Measures};
 pub use read::read;
 pub use resolve::{open_machine, open_workload};
 pub use run::{record, run, ExperimentError, PolicyResult, Recorded, RunControl, Study};
-pub use setting::{Origin, Setting, SettingKey};
+pub use setting::{Origin, PolicyKey, Setting, SettingKey};
 
 use crate::PolicyChoice;
 use lop_machine::InputError;

@@ -42,7 +42,7 @@ fn list() -> Result<(), Failure> {
         let experiment = experiment::load_builtin(id)?;
         Ok((
             id.to_string(),
-            format!("{}: {}", experiment.title, experiment.description),
+            format!("{}. {}", experiment.title, experiment.description),
         ))
     });
     terminal::print(&terminal::two_columns(&rows.collect::<Result<Vec<_>, Failure>>()?))

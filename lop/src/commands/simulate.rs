@@ -37,7 +37,8 @@ pub struct Arguments {
     /// Policies to compare, separated by commas [default: all]
     #[arg(short, long, value_name = "A,B,..", value_delimiter = ',')]
     policy: Vec<String>,
-    /// Change a key of machine or workload, or where the baseline places tasks (linux.placement); may be repeated
+    /// Change a key: machine.KEY, workload.KEY, linux.placement, policy.{spare,hold_ms,green,heat_period_s}; may be
+    /// repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
     #[command(flatten)]

@@ -66,7 +66,10 @@ fn settings_are_judged_by_what_they_change() {
         ("machine.base_w=nan", "--set: machine.base_w: "),
         ("machine.base_w=many", "--set: machine.base_w: "),
         ("machine.base_w.x=1", "--set: machine.base_w.x: "),
-        ("speed=3", "expected machine.KEY, workload.KEY or linux.placement"),
+        (
+            "speed=3",
+            "expected machine.KEY, workload.KEY, linux.placement or policy.",
+        ),
         ("machine.base_w", "expected KEY=VALUE"),
         ("linux.placement=nearest", "unknown placement 'nearest'"),
         ("workload.pool.build.slots=0", "--set: workload.pool.build.slots: "),

@@ -189,6 +189,30 @@ fn several_runs_give_intervals_and_count_seeds_up() {
 }
 
 #[test]
+fn policy_parameters_and_placement_reach_the_engine() {
+    let folder = folder();
+    let small = small(folder.path());
+    let with = |policy: &str, setting: &str| {
+        let arguments = [
+            "simulate", "-w", small, "-p", policy, "--set", setting, "--format", "json",
+        ];
+        json(folder.path(), &arguments)["results"][0].clone()
+    };
+    let most = |spare: &str| with("highlow", spare)["counters"]["high_set_max"].as_u64().unwrap();
+    assert_eq!(
+        (most("policy.spare=0"), most("policy.spare=1")),
+        (3, 4),
+        "three tasks at once on four cores"
+    );
+    let placed = |placement: &str| {
+        with("linux:ondemand", placement)["counters"]["migrations"]
+            .as_u64()
+            .unwrap()
+    };
+    assert_ne!(placed("linux.placement=longest-idle"), placed("linux.placement=random"));
+}
+
+#[test]
 fn nothing_but_results_in_a_pipe() {
     let folder = folder();
     let answer = good(folder.path(), &["simulate", "-w", small(folder.path()), "--runs", "20"]);

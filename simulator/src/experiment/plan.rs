@@ -1,9 +1,9 @@
 //! From an experiment to its sweep points, with everything opened.
 
 use super::resolve::Opened;
-use super::{Change, Experiment, PointValue, Setting, SettingKey, SweepValue};
+use super::{Change, Experiment, PointValue, Setting, SweepValue};
 use crate::workload::Spec;
-use crate::Placement;
+use crate::{Placement, PolicyParameters};
 use lop_machine::{InputError, Machine};
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ pub(super) struct Point {
     pub machine: Arc<Machine>,
     pub workload: Arc<Spec>,
     pub placement: Placement,
+    pub policy: PolicyParameters,
 }
 
 /// All points, the first sweep outermost.
@@ -46,6 +47,10 @@ fn point(experiment: &Experiment, index: usize, opened: &mut Opened) -> Result<P
         }
         settings.extend(&value.settings);
     }
+    let (mut placement, mut policy) = (Placement::default(), PolicyParameters::default());
+    for setting in &settings {
+        setting.apply(&mut placement, &mut policy)?;
+    }
     let labels = experiment
         .sweeps
         .iter()
@@ -57,7 +62,8 @@ fn point(experiment: &Experiment, index: usize, opened: &mut Opened) -> Result<P
         workload_name: workload.name.clone(),
         machine: opened.machine(machine, &settings)?,
         workload: opened.workload(workload, &settings)?,
-        placement: placement(&settings)?,
+        placement,
+        policy,
     })
 }
 
@@ -71,17 +77,6 @@ fn values_at(experiment: &Experiment, index: usize) -> Vec<&SweepValue> {
     }
     chosen.reverse();
     chosen
-}
-
-fn placement(settings: &[&Setting]) -> Result<Placement, InputError> {
-    match settings
-        .iter()
-        .rev()
-        .find(|setting| setting.key == SettingKey::Placement)
-    {
-        Some(setting) => setting.placement(),
-        None => Ok(Placement::default()),
-    }
 }
 
 #[cfg(test)]

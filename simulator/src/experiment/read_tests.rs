@@ -1,5 +1,4 @@
 use super::*;
-use crate::Placement;
 
 const GOOD: &str = r#"id = "study"
 title = "A study"
@@ -44,9 +43,10 @@ fn a_whole_file_is_read() {
     assert_eq!(study.settings[1].origin.line, Some(10));
     let labels: Vec<String> = study.sweeps[0].values.iter().map(|v| v.label.to_string()).collect();
     assert_eq!(labels, ["1", "2.5", "four"]);
+    let own = &study.sweeps[0].values[2].settings[0];
     assert_eq!(
-        study.sweeps[0].values[2].settings[0].placement().unwrap(),
-        Placement::Random
+        (own.key.to_string().as_str(), own.value.as_str()),
+        ("linux.placement", "\"random\"")
     );
     let Change::Machine(own) = &study.sweeps[1].values[1].change else {
         panic!("no machine")

@@ -118,7 +118,7 @@ pub fn record(
     let options = RunOptions {
         seed: experiment.seed,
         placement: point.placement,
-        policy: Default::default(),
+        policy: point.policy.clone(),
         trace_limit,
     };
     let job = Job::new(crate::simulate, control);
@@ -227,7 +227,7 @@ impl<'a> Job<'a> {
         let options = RunOptions {
             seed: experiment.seed.wrapping_add(run),
             placement: point.placement,
-            policy: Default::default(),
+            policy: point.policy.clone(),
             trace_limit: 0,
         };
         let workload = point.workload.build(options.seed);

@@ -1,7 +1,7 @@
-//! One changed key of machine, workload or baseline, and where somebody asked for it.
+//! One changed key of machine, workload, policy or baseline, and where somebody asked for it.
 
 use super::suggest;
-use crate::Placement;
+use crate::{Placement, PolicyParameters};
 use lop_machine::{input::Override, InputError};
 use std::fmt;
 
@@ -41,26 +41,104 @@ pub enum SettingKey {
     Workload(String),
     /// Where the baseline puts a woken task (`longest-idle`, `random`).
     Placement,
+    /// A parameter of the policy core.
+    Policy(PolicyKey),
+}
+
+/// Parameters of the policy core that a study may vary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyKey {
+    /// High cores kept idle for what comes next.
+    Spare,
+    /// T_hold, ms.
+    HoldMs,
+    /// Whether work that hardly gains from speed runs in the green set.
+    Green,
+    /// Time between two heat swaps on a socket, s.
+    HeatPeriodS,
+}
+
+impl PolicyKey {
+    const ALL: [(&'static str, Self); 4] = [
+        ("policy.spare", Self::Spare),
+        ("policy.hold_ms", Self::HoldMs),
+        ("policy.green", Self::Green),
+        ("policy.heat_period_s", Self::HeatPeriodS),
+    ];
+
+    fn name(self) -> &'static str {
+        let (name, _) = Self::ALL[Self::ALL.iter().position(|(_, key)| *key == self).unwrap_or(0)];
+        name
+    }
+
+    /// Changes `parameters`; the message says what was expected instead.
+    fn apply(self, value: &str, parameters: &mut PolicyParameters) -> Result<(), String> {
+        match self {
+            Self::Spare => {
+                let spare = value
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|&n| n as usize <= lop_machine::MAX_CPUS);
+                let message = || {
+                    format!(
+                        "'{value}', expected a number of cores from 0 to {}",
+                        lop_machine::MAX_CPUS
+                    )
+                };
+                parameters.spare = Some(spare.ok_or_else(message)?);
+            }
+            Self::HoldMs => parameters.hold_ns = Some(duration_ns(value, 1e6, "ms")?),
+            Self::HeatPeriodS => parameters.heat_period_ns = Some(duration_ns(value, 1e9, "s")?),
+            Self::Green => {
+                parameters.green = value
+                    .parse()
+                    .map_err(|_| format!("'{value}', expected true or false"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A time above 0 and up to an hour, in ns.
+fn duration_ns(value: &str, ns_per_unit: f64, unit: &str) -> Result<u64, String> {
+    let longest = 3600e9 / ns_per_unit;
+    let time = value.parse::<f64>().ok().filter(|&time| time > 0.0 && time <= longest);
+    let time = time.ok_or_else(|| format!("'{value}', expected a time above 0 and up to {longest} {unit}"))?;
+    Ok(((time * ns_per_unit).round() as u64).max(1))
 }
 
 impl SettingKey {
-    const FORMS: &'static str = "machine.KEY, workload.KEY or linux.placement";
+    const FORMS: &'static str =
+        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s}";
 
     /// # Errors
-    /// The message when the key has none of the three forms.
+    /// The message when the key has none of the known forms.
     pub fn parse(key: &str) -> Result<Self, String> {
         if key == "linux.placement" {
             return Ok(Self::Placement);
         }
+        if let Some((_, policy)) = PolicyKey::ALL.iter().find(|(name, _)| *name == key) {
+            return Ok(Self::Policy(*policy));
+        }
         match key.split_once('.') {
             Some(("machine", rest)) if !rest.is_empty() => Ok(Self::Machine(rest.to_string())),
             Some(("workload", rest)) if !rest.is_empty() => Ok(Self::Workload(rest.to_string())),
-            _ => Err(match suggest::nearest(key, &["linux.placement"]) {
-                Some(near) => format!("unknown key '{key}'; did you mean '{near}'? (expected {})", Self::FORMS),
-                None => format!("unknown key '{key}'; expected {}", Self::FORMS),
-            }),
+            _ => Err(unknown_key(key)),
         }
     }
+}
+
+fn unknown_key(key: &str) -> String {
+    let names: Vec<&str> = PolicyKey::ALL
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(["linux.placement"])
+        .collect();
+    let near = match suggest::nearest(key, &names) {
+        Some(near) => format!("; did you mean '{near}'?"),
+        None => String::new(),
+    };
+    format!("unknown key '{key}'{near} (expected {})", SettingKey::FORMS)
 }
 
 impl fmt::Display for SettingKey {
@@ -69,6 +147,7 @@ impl fmt::Display for SettingKey {
             Self::Machine(key) => write!(f, "machine.{key}"),
             Self::Workload(key) => write!(f, "workload.{key}"),
             Self::Placement => f.write_str("linux.placement"),
+            Self::Policy(key) => f.write_str(key.name()),
         }
     }
 }
@@ -83,7 +162,7 @@ pub struct Setting {
 
 impl Setting {
     /// # Errors
-    /// Key of an unknown form, or a placement that does not exist; machine and workload judge their own keys later.
+    /// Key of an unknown form, or a value that placement or policy do not take; machine and workload judge theirs later.
     pub fn new(key: &str, value: &str, origin: Origin) -> Result<Self, InputError> {
         let key = SettingKey::parse(key).map_err(|message| origin.error(message))?;
         let setting = Self {
@@ -91,9 +170,7 @@ impl Setting {
             value: value.to_string(),
             origin,
         };
-        if setting.key == SettingKey::Placement {
-            setting.placement()?;
-        }
+        setting.apply(&mut Placement::default(), &mut PolicyParameters::default())?;
         Ok(setting)
     }
 
@@ -113,10 +190,15 @@ impl Setting {
         Self::new(key.trim(), value.trim(), origin)
     }
 
-    /// The value as a placement.
-    pub(super) fn placement(&self) -> Result<Placement, InputError> {
+    /// Applies what is neither the machine's nor the workload's.
+    pub(super) fn apply(&self, placement: &mut Placement, policy: &mut PolicyParameters) -> Result<(), InputError> {
         let word = self.value.trim_matches(['"', '\'']);
-        word.parse().map_err(|message: String| self.origin.error(message))
+        let applied = match &self.key {
+            SettingKey::Placement => word.parse().map(|chosen| *placement = chosen),
+            SettingKey::Policy(key) => key.apply(word, policy),
+            SettingKey::Machine(_) | SettingKey::Workload(_) => Ok(()),
+        };
+        applied.map_err(|message| self.origin.error(message))
     }
 
     pub(super) fn machine_override(&self) -> Option<Override> {
@@ -144,20 +226,38 @@ impl Setting {
 mod tests {
     use super::*;
 
+    fn applied(setting: &Setting) -> (Placement, PolicyParameters) {
+        let (mut placement, mut policy) = (Placement::default(), PolicyParameters::default());
+        setting.apply(&mut placement, &mut policy).unwrap();
+        (placement, policy)
+    }
+
     #[test]
     fn arguments_name_what_they_change() {
         let setting = Setting::from_argument("workload.pool.build.slots = 4").unwrap();
         assert_eq!(setting.key, SettingKey::Workload("pool.build.slots".into()));
         assert_eq!(setting.value, "4");
         let setting = Setting::from_argument("linux.placement=random").unwrap();
-        assert_eq!(setting.placement().unwrap(), Placement::Random);
+        assert_eq!(applied(&setting).0, Placement::Random);
+        let (_, policy) = applied(&Setting::from_argument("policy.hold_ms=2.5").unwrap());
+        assert_eq!(policy.hold_ns, Some(2_500_000));
+        let (_, policy) = applied(&Setting::from_argument("policy.spare=0").unwrap());
+        assert_eq!(policy.spare, Some(0));
     }
 
     #[test]
     fn bad_arguments_are_refused_with_their_key() {
         for (argument, expected) in [
             ("machine.speed", "--set: expected KEY=VALUE"),
-            ("speed=3", "--set: speed: unknown key 'speed'; expected machine.KEY"),
+            ("speed=3", "--set: speed: unknown key 'speed' (expected machine.KEY"),
+            ("policy.hold=3", "did you mean 'policy.hold_ms'?"),
+            (
+                "policy.hold_ms=-3",
+                "--set: policy.hold_ms: '-3', expected a time above 0",
+            ),
+            ("policy.hold_ms=nan", "expected a time above 0"),
+            ("policy.spare=1.5", "expected a number of cores"),
+            ("policy.green=maybe", "expected true or false"),
             ("machine.=3", "--set: machine.: unknown key"),
             ("linux.placemnt=random", "did you mean 'linux.placement'?"),
             (
