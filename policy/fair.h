@@ -69,7 +69,7 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 }
 
 /* Puts a runnable task in a queue; front_ns stays at or behind the first task's virtual time. */
-lop_rule void lop_queue_insert(struct lop_sched *s, void *world, struct lop_task *t, u32 queue)
+lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue)
 {
 	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
 	if (!lop_queue_waits(s, queue) || t->vtime_ns < *front_ns)
@@ -79,7 +79,7 @@ lop_rule void lop_queue_insert(struct lop_sched *s, void *world, struct lop_task
 }
 
 /* Takes the first task of a queue that may run on `cpu`. The bit is cleared before the last look, so no task is lost. */
-lop_rule bool lop_queue_take(struct lop_sched *s, void *world, u32 queue, u32 cpu)
+lop_rule bool lop_queue_take(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
 {
 	bool taken = lop_queue_waits(s, queue) && lop_env_take(world, queue, cpu);
 	if (taken && !lop_env_queued(world, queue)) {
@@ -116,7 +116,7 @@ lop_rule s32 lop_queue_in_turn(struct lop_sched *s)
  * one other domain, in turn, goes first when it is more than a slice further behind; with nothing at home, any domain.
  * Low CPUs only run what may run nowhere else. False: nothing to do.
  */
-lop_rule bool lop_pick_next(struct lop_sched *s, void *world, u32 cpu)
+lop_rule bool lop_pick_next(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	enum lop_set set = lop_set_of(s, cpu);
 	u32 own = lop_cpu_queue(cpu);

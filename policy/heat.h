@@ -3,7 +3,7 @@
 #include "sets.h"
 /* Heat rotation: every few minutes the hottest idle high core of a socket swaps with its coolest low one. */
 
-lop_rule void lop_note_heat(struct lop_sched *s, void *world)
+lop_rule void lop_note_heat(struct lop_sched *s, struct lop_world *world)
 {
 	s32 cpu = LOP_NONE;
 	int n;
@@ -19,7 +19,7 @@ lop_rule void lop_note_heat(struct lop_sched *s, void *world)
 }
 
 /* The CPU of `among` on `socket` with the highest (`hottest`) or lowest temperature. */
-lop_rule s32 lop_extreme(const struct lop_sched *s, void *world, const struct lop_cpus *among, u32 socket, bool hottest)
+lop_rule s32 lop_extreme(const struct lop_sched *s, struct lop_world *world, const struct lop_cpus *among, u32 socket, bool hottest)
 {
 	s32 cpu = LOP_NONE, best = LOP_NONE, best_mc = 0;
 	int n;
@@ -40,17 +40,17 @@ lop_rule s32 lop_extreme(const struct lop_sched *s, void *world, const struct lo
 }
 
 /* One swap at most on a socket; only if it cools: the low core must be the cooler one, and of the same kind. */
-lop_rule bool lop_swap_on_socket(struct lop_sched *s, void *world, u32 socket, u64 now_ns)
+lop_rule bool lop_swap_on_socket(struct lop_sched *s, struct lop_world *world, u32 socket, u64 now_ns)
 {
-	struct lop_cpus idle_high, low;
+	struct lop_cpus *idle_high = &world->usable, *low = &world->others;
 	s32 hottest, coolest;
 	bool swapped = false;
-	lop_cpus_and(&idle_high, &s->set[LOP_HIGH].cpus, &s->idle);
-	low = s->online;
-	lop_cpus_drop(&low, &s->set[LOP_HIGH].cpus);
-	lop_cpus_drop(&low, &s->set[LOP_GREEN].cpus);
-	hottest = lop_extreme(s, world, &idle_high, socket, true);
-	coolest = lop_extreme(s, world, &low, socket, false);
+	lop_cpus_and(idle_high, &s->set[LOP_HIGH].cpus, &s->idle);
+	*low = s->online;
+	lop_cpus_drop(low, &s->set[LOP_HIGH].cpus);
+	lop_cpus_drop(low, &s->set[LOP_GREEN].cpus);
+	hottest = lop_extreme(s, world, idle_high, socket, true);
+	coolest = lop_extreme(s, world, low, socket, false);
 	if (hottest < 0 || coolest < 0 || s->anchored[lop_cpu_index(hottest)] ||
 	    s->topology.tier[lop_cpu_index(hottest)] != s->topology.tier[lop_cpu_index(coolest)] ||
 	    lop_env_temperature_mc(world, (u32)hottest) <= lop_env_temperature_mc(world, (u32)coolest))
@@ -72,16 +72,18 @@ lop_rule bool lop_swap_on_socket(struct lop_sched *s, void *world, u32 socket, u
  * Called by the adapter every now and then while anything runs, and when a core passes its limit. A socket's turn comes
  * when its last swap is a heat period ago, or at once (but at most once a minute) if one of its high cores is hot.
  */
-lop_rule void lop_rotate_heat(struct lop_sched *s, void *world, u64 now_ns)
+lop_rule void lop_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
-	struct lop_cpus hot_high;
+	struct lop_cpus *hot_high = &world->usable;
 	u32 socket;
 	lop_note_heat(s, world);
-	lop_cpus_and(&hot_high, &s->set[LOP_HIGH].cpus, &s->hot);
 	lop_for(socket, 0, s->topology.nr_sockets) {
 		u64 *swapped_ns = &s->swapped_ns[socket & (LOP_MAX_NODES - 1)];
-		bool hot = lop_extreme(s, world, &hot_high, socket, true) >= 0;
-		u64 wait_ns = hot ? LOP_MINUTE_NS : lop_max(s->config.heat_period_ns, LOP_MINUTE_NS);
+		u64 wait_ns;
+		bool hot;
+		lop_cpus_and(hot_high, &s->set[LOP_HIGH].cpus, &s->hot);
+		hot = lop_extreme(s, world, hot_high, socket, true) >= 0;
+		wait_ns = hot ? LOP_MINUTE_NS : lop_max(s->config.heat_period_ns, LOP_MINUTE_NS);
 		if (now_ns - *swapped_ns < wait_ns)
 			continue;
 		if (lop_swap_on_socket(s, world, socket, now_ns))

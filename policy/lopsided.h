@@ -24,23 +24,11 @@ lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop
 	return t->set == LOP_GREEN && s->set[LOP_GREEN].size ? LOP_GREEN : LOP_HIGH;
 }
 
-/* A member to queue at when none is idle: the last CPU if it is one, else a member of its memory domain, else any. */
-lop_rule s32 lop_busy_member(const struct lop_sched *s, enum lop_set set, u32 last_cpu)
-{
-	struct lop_cpus members = s->set[set].cpus;
-	if (lop_cpus_has(&members, last_cpu))
-		return (s32)last_cpu;
-	if (s->topology.nr_memory_domains > 1)
-		lop_cpus_prefer(&members, &s->topology.memory_cpus[s->topology.memory_domain[lop_cpu_index(last_cpu)] &
-								   (LOP_MAX_MEMORY_DOMAINS - 1)]);
-	return lop_cpus_next(&members, 0);
-}
-
 /*
  * Task becomes runnable: count it, grow the set, then place it. `last_cpu`: where it ran last, or its parent runs.
  * Counted once per wakeup, however often the adapter asks.
  */
-lop_rule struct lop_placement lop_wake(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app,
+lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
 {
 	struct lop_placement place = { LOP_NONE, false };
@@ -55,17 +43,17 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, void *world, struct 
 	if (t->restricted)
 		return place;
 	set = lop_usable_set(s, t);
-	place.cpu = lop_claim_idle(s, t, set, last_cpu, now_ns);
+	place.cpu = lop_claim_idle(s, world, t, set, last_cpu, now_ns);
 	place.claimed = place.cpu >= 0;
 	if (place.cpu < 0)
-		place.cpu = lop_busy_member(s, set, last_cpu);
+		place.cpu = lop_busy_member(s, world, set, &s->online, last_cpu);
 	if (app && app->home_node == LOP_NONE && place.cpu >= 0)
 		app->home_node = s->topology.node[lop_cpu_index(place.cpu)];
 	return place;
 }
 
 /* Queues a runnable task: at its CPU if it may run nowhere else, else in the queue of `cpu`'s memory domain. */
-lop_rule void lop_enqueue(struct lop_sched *s, void *world, struct lop_task *t, u32 cpu)
+lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
 {
 	u32 domain = s->topology.memory_domain[lop_cpu_index(cpu)];
 	u32 queue = t->nr_allowed == 1 ? lop_cpu_queue(cpu) : lop_domain_queue(domain, lop_usable_set(s, t));
@@ -73,7 +61,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, void *world, struct lop_task *t, 
 }
 
 /* Starts the task on the claimed CPU, or queues it. */
-lop_rule void lop_put(struct lop_sched *s, void *world, struct lop_task *t, struct lop_placement place)
+lop_rule void lop_put(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_placement place)
 {
 	if (place.claimed)
 		lop_env_insert_local(world, t, (u32)place.cpu, lop_slice_ns(s));
@@ -82,7 +70,7 @@ lop_rule void lop_put(struct lop_sched *s, void *world, struct lop_task *t, stru
 }
 
 /* A CPU has nothing to run, or its task's slice is over. False: keep what runs, or idle. */
-lop_rule bool lop_dispatch(struct lop_sched *s, void *world, u32 cpu) { return lop_pick_next(s, world, cpu); }
+lop_rule bool lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu) { return lop_pick_next(s, world, cpu); }
 
 /* The task starts to run: virtual time follows. */
 lop_rule void lop_running(struct lop_sched *s, const struct lop_task *t)
@@ -98,7 +86,7 @@ lop_rule void lop_stopping(struct lop_task *t, const struct lop_group *group, u6
 }
 
 /* Task becomes inactive. */
-lop_rule void lop_block(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app,
+lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 			struct lop_group *group, u64 now_ns)
 {
 	lop_count_inactive(s, t, app, group, now_ns);
@@ -107,7 +95,7 @@ lop_rule void lop_block(struct lop_sched *s, void *world, struct lop_task *t, st
 }
 
 /* A running task announces that it spins (not active meanwhile), or that it goes on. */
-lop_rule void lop_spin(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app,
+lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 		       struct lop_group *group, bool spinning, u64 now_ns)
 {
 	if (spinning) {
@@ -120,7 +108,7 @@ lop_rule void lop_spin(struct lop_sched *s, void *world, struct lop_task *t, str
 }
 
 /* A CPU falls idle or is put to work. */
-lop_rule void lop_cpu_idle(struct lop_sched *s, void *world, u32 cpu, bool idle, u64 now_ns)
+lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu, bool idle, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
 	if (idle) {
@@ -130,16 +118,17 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, void *world, u32 cpu, bool idle,
 		lop_cpus_take(&s->idle, cpu);
 	}
 	if (s->topology.next_sibling[cpu] != cpu) {
-		struct lop_cpus busy = s->online;
-		lop_cpus_drop(&busy, &s->idle);
-		lop_note_siblings(s, cpu, &busy, &s->beside_busy);
+		struct lop_cpus *busy = &world->candidates;
+		*busy = s->online;
+		lop_cpus_drop(busy, &s->idle);
+		lop_note_siblings(s, cpu, busy, &s->beside_busy);
 	}
 	if (idle)
 		lop_settle(s, world, now_ns);
 }
 
 /* The timer of lop_env_arm_timer(). */
-lop_rule void lop_timer(struct lop_sched *s, void *world, u64 now_ns)
+lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s->timer_at_ns = 0;
 	lop_settle(s, world, now_ns);
@@ -172,7 +161,7 @@ lop_rule void lop_set_weight(struct lop_task *t, struct lop_group *group, u32 we
 }
 
 /* A core goes offline: it leaves its set, and another takes its place. */
-lop_rule void lop_cpu_offline(struct lop_sched *s, void *world, u32 cpu, u64 now_ns)
+lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
 	if (!lop_cpus_take(&s->online, cpu))
@@ -188,7 +177,7 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, void *world, u32 cpu, u64 now
 }
 
 /* A core comes online, in the low set and busy until lop_cpu_idle() says otherwise. */
-lop_rule void lop_cpu_online(struct lop_sched *s, void *world, u32 cpu, u64 now_ns)
+lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
 	if (lop_cpus_has(&s->online, cpu))
@@ -201,7 +190,7 @@ lop_rule void lop_cpu_online(struct lop_sched *s, void *world, u32 cpu, u64 now_
 }
 
 /* Once config, topology, online and idle are filled: the first members join. */
-lop_rule void lop_start(struct lop_sched *s, void *world, u64 now_ns)
+lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	lop_grow(s, world, LOP_HIGH, &s->online, LOP_NONE, now_ns);
 }

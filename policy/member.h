@@ -63,23 +63,24 @@ lop_rule s32 lop_longest_out(const struct lop_sched *s, const struct lop_cpus *c
  * node that has fewest, or the asking application's; longest out.
  * `within`: only of these (a task's affinity).
  */
-lop_rule s32 lop_joiner(const struct lop_sched *s, enum lop_set set, const struct lop_cpus *within, s32 home_node)
+lop_rule s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
+			const struct lop_cpus *within, s32 home_node)
 {
-	struct lop_cpus candidates;
-	lop_cpus_and(&candidates, &s->online, within);
-	lop_cpus_drop(&candidates, &s->set[LOP_HIGH].cpus);
+	struct lop_cpus *candidates = &world->candidates;
+	lop_cpus_and(candidates, &s->online, within);
+	lop_cpus_drop(candidates, &s->set[LOP_HIGH].cpus);
 	if (set == LOP_GREEN)
-		lop_cpus_drop(&candidates, &s->set[LOP_GREEN].cpus);
+		lop_cpus_drop(candidates, &s->set[LOP_GREEN].cpus);
 	else
-		lop_cpus_avoid(&candidates, &s->set[LOP_GREEN].cpus);
-	if (lop_cpus_empty(&candidates))
+		lop_cpus_avoid(candidates, &s->set[LOP_GREEN].cpus);
+	if (lop_cpus_empty(candidates))
 		return LOP_NONE;
-	lop_cpus_avoid(&candidates, &s->hot);
-	lop_prefer_fast(s, &candidates);
-	lop_cpus_prefer(&candidates, &s->warm);
-	lop_cpus_avoid(&candidates, &s->beside_high);
-	lop_prefer_node(s, &candidates, home_node);
-	return lop_longest_out(s, &candidates);
+	lop_cpus_avoid(candidates, &s->hot);
+	lop_prefer_fast(s, candidates);
+	lop_cpus_prefer(candidates, &s->warm);
+	lop_cpus_avoid(candidates, &s->beside_high);
+	lop_prefer_node(s, candidates, home_node);
+	return lop_longest_out(s, candidates);
 }
 
 /*
@@ -99,16 +100,16 @@ lop_rule u32 lop_leaving_rank(const struct lop_sched *s, u32 cpu)
 }
 
 /* Which core leaves: an idle one that no task is anchored to. */
-lop_rule s32 lop_leaver(const struct lop_sched *s, enum lop_set set)
+lop_rule s32 lop_leaver(const struct lop_sched *s, struct lop_world *world, enum lop_set set)
 {
-	struct lop_cpus candidates;
+	struct lop_cpus *candidates = &world->candidates;
 	s32 cpu = LOP_NONE, best = LOP_NONE;
 	u32 best_rank = 0;
 	int n;
-	lop_cpus_and(&candidates, &s->set[set].cpus, &s->idle);
+	lop_cpus_and(candidates, &s->set[set].cpus, &s->idle);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		u32 rank, c;
-		cpu = lop_cpus_next(&candidates, (u32)(cpu + 1));
+		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
 		c = lop_cpu_index((u32)cpu);

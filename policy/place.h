@@ -43,36 +43,35 @@ lop_rule s32 lop_longest_member(const struct lop_sched *s, const struct lop_cpus
  * The best of the idle members that the task may use: the fastest kind, a core that no sibling is busy on, its last CPU
  * if that is at speed, the memory domain it last ran in, the longest member.
  */
-lop_rule s32 lop_best_idle(const struct lop_sched *s, const struct lop_cpus *idle, u32 last_cpu, u64 now_ns)
+lop_rule s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidates, u32 last_cpu, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
-	struct lop_cpus candidates = *idle;
 	if (s->config.sizing == LOP_SIZE_FIXED)
-		return lop_longest_idle(s, &candidates);
+		return lop_longest_idle(s, candidates);
 	if (top->nr_tiers > 1)
-		lop_prefer_fast(s, &candidates);
-	lop_cpus_avoid(&candidates, &s->beside_busy);
-	if (lop_cpus_has(&candidates, last_cpu) && lop_at_speed(s, last_cpu, now_ns))
+		lop_prefer_fast(s, candidates);
+	lop_cpus_avoid(candidates, &s->beside_busy);
+	if (lop_cpus_has(candidates, last_cpu) && lop_at_speed(s, last_cpu, now_ns))
 		return (s32)last_cpu;
 	if (top->nr_memory_domains > 1)
-		lop_cpus_prefer(&candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
+		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
-	return lop_longest_member(s, &candidates);
+	return lop_longest_member(s, candidates);
 }
 
 /* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
-lop_rule s32 lop_claim_idle(struct lop_sched *s, const struct lop_task *t, enum lop_set set, u32 last_cpu,
-			    u64 now_ns)
+lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const struct lop_task *t,
+			    enum lop_set set, u32 last_cpu, u64 now_ns)
 {
 	s32 claimed = LOP_NONE;
 	int n;
 	lop_for(n, 0, 4) {
-		struct lop_cpus idle;
+		struct lop_cpus *idle = &world->candidates;
 		s32 cpu;
-		lop_cpus_and(&idle, &s->set[set].cpus, &s->idle);
+		lop_cpus_and(idle, &s->set[set].cpus, &s->idle);
 		if (t->restricted)
-			lop_cpus_and(&idle, &idle, &t->allowed);
-		cpu = lop_best_idle(s, &idle, last_cpu, now_ns);
+			lop_cpus_and(idle, idle, &t->allowed);
+		cpu = lop_best_idle(s, idle, last_cpu, now_ns);
 		if (cpu < 0)
 			break;
 		if (!lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu)))
@@ -81,6 +80,24 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, const struct lop_task *t, enum 
 		break;
 	}
 	return claimed;
+}
+
+/*
+ * A member to queue at when none is idle: the last CPU if it is one, else a member of its memory domain, else any.
+ * `allowed`: only of these.
+ */
+lop_rule s32 lop_busy_member(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
+			     const struct lop_cpus *allowed, u32 last_cpu)
+{
+	const struct lop_topology *top = &s->topology;
+	struct lop_cpus *members = &world->candidates;
+	lop_cpus_and(members, &s->set[set].cpus, allowed);
+	if (lop_cpus_has(members, last_cpu))
+		return (s32)last_cpu;
+	if (top->nr_memory_domains > 1)
+		lop_cpus_prefer(members, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
+							   (LOP_MAX_MEMORY_DOMAINS - 1)]);
+	return lop_cpus_next(members, 0);
 }
 
 /* Keeps `cpu` in its set while the task is active: it may be the only member that the task can use. */
@@ -104,24 +121,26 @@ lop_rule void lop_weigh_anchor(struct lop_sched *s, struct lop_task *t)
  * A member that a task of limited affinity may use: an idle one, else a core promoted for it (a task pinned to a low
  * core promotes that core), else a busy member. Claims what is idle. LOP_NONE: nothing it may use is online.
  */
-lop_rule s32 lop_place_restricted(struct lop_sched *s, void *world, struct lop_task *t, enum lop_set set, u32 last_cpu,
+lop_rule s32 lop_place_restricted(struct lop_sched *s, struct lop_world *world, struct lop_task *t, enum lop_set set, u32 last_cpu,
 				  u64 now_ns, bool *claimed)
 {
-	struct lop_cpus usable;
-	s32 cpu = lop_claim_idle(s, t, set, last_cpu, now_ns);
+	struct lop_cpus *usable = &world->usable;
+	s32 cpu = lop_claim_idle(s, world, t, set, last_cpu, now_ns);
+	bool member;
 	*claimed = cpu >= 0;
 	if (cpu < 0) {
-		struct lop_cpus idle_allowed;
-		bool member;
-		lop_cpus_and(&usable, &s->set[set].cpus, &t->allowed);
-		member = !lop_cpus_empty(&usable);
-		lop_cpus_and(&idle_allowed, &s->idle, &t->allowed);
+		lop_cpus_and(usable, &s->set[set].cpus, &t->allowed);
+		member = !lop_cpus_empty(usable);
+		if (member)
+			lop_cpus_and(usable, &s->idle, &t->allowed);
+		else
+			*usable = t->allowed;
 		if (s->config.sizing == LOP_SIZE_BY_DEMAND || !member)
-			cpu = lop_promote_within(s, world, set, member ? &idle_allowed : &t->allowed, now_ns);
+			cpu = lop_promote_within(s, world, set, usable, now_ns);
 		if (cpu >= 0)
 			*claimed = lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu));
 		else if (member)
-			cpu = lop_cpus_has(&usable, last_cpu) ? (s32)last_cpu : lop_cpus_next(&usable, 0);
+			cpu = lop_busy_member(s, world, set, &t->allowed, last_cpu);
 	}
 	if (cpu >= 0)
 		lop_anchor(s, t, (u32)cpu);

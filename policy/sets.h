@@ -66,7 +66,7 @@ lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 	return lop_cpus_has(&s->cpu_waiting, cpu) || !lop_cpus_empty(&s->domain_waiting);
 }
 
-lop_rule void lop_leave(struct lop_sched *s, void *world, u32 cpu, enum lop_set set, u64 now_ns)
+lop_rule void lop_leave(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 now_ns)
 {
 	if (!lop_cpus_take(&s->set[set].cpus, cpu))
 		return;
@@ -78,7 +78,7 @@ lop_rule void lop_leave(struct lop_sched *s, void *world, u32 cpu, enum lop_set 
 	lop_env_set_changed(world, cpu, LOP_LOW);
 }
 
-lop_rule void lop_join(struct lop_sched *s, void *world, u32 cpu, enum lop_set set, u64 now_ns)
+lop_rule void lop_join(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 now_ns)
 {
 	if (lop_cpus_has(&s->set[set].cpus, cpu))
 		return;
@@ -99,7 +99,7 @@ lop_rule void lop_join(struct lop_sched *s, void *world, u32 cpu, enum lop_set s
  * if |S| < target: promote. Called before placing, so that no task waits on a low core for one to be promoted.
  * Who finds the lock taken leaves it to the holder, who looks again after letting go.
  */
-lop_rule void lop_grow(struct lop_sched *s, void *world, enum lop_set set, const struct lop_cpus *within, s32 home_node,
+lop_rule void lop_grow(struct lop_sched *s, struct lop_world *world, enum lop_set set, const struct lop_cpus *within, s32 home_node,
 		       u64 now_ns)
 {
 	int n;
@@ -108,7 +108,7 @@ lop_rule void lop_grow(struct lop_sched *s, void *world, enum lop_set set, const
 		if (s->set[set].size >= lop_target(s, set) || lop_atomic_cas(&s->resizing, 0, 1))
 			break;
 		if (s->set[set].size < lop_target(s, set))
-			cpu = lop_joiner(s, set, within, home_node);
+			cpu = lop_joiner(s, world, set, within, home_node);
 		if (cpu >= 0)
 			lop_join(s, world, lop_cpu_index((u32)cpu), set, now_ns);
 		lop_atomic_cas(&s->resizing, 1, 0);
@@ -118,13 +118,13 @@ lop_rule void lop_grow(struct lop_sched *s, void *world, enum lop_set set, const
 }
 
 /* A CPU that a task needs whatever the target is: its own, if it is pinned there. */
-lop_rule s32 lop_promote_within(struct lop_sched *s, void *world, enum lop_set set, const struct lop_cpus *within,
+lop_rule s32 lop_promote_within(struct lop_sched *s, struct lop_world *world, enum lop_set set, const struct lop_cpus *within,
 				u64 now_ns)
 {
 	s32 cpu;
 	if (lop_atomic_cas(&s->resizing, 0, 1))
 		return LOP_NONE;
-	cpu = lop_joiner(s, set, within, LOP_NONE);
+	cpu = lop_joiner(s, world, set, within, LOP_NONE);
 	if (cpu >= 0)
 		lop_join(s, world, lop_cpu_index((u32)cpu), set, now_ns);
 	lop_atomic_cas(&s->resizing, 1, 0);
@@ -142,7 +142,7 @@ lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
  * Returns when to look again, 0 if there is nothing to wait for (no surplus, or its members are busy: the next of them
  * to fall idle asks again).
  */
-lop_rule u64 lop_shrink(struct lop_sched *s, void *world, enum lop_set set, u64 now_ns)
+lop_rule u64 lop_shrink(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
 {
 	struct lop_members *m = &s->set[set];
 	u64 again_ns = 0;
@@ -160,7 +160,7 @@ lop_rule u64 lop_shrink(struct lop_sched *s, void *world, enum lop_set set, u64 
 		if (lop_atomic_cas(&s->resizing, 0, 1))
 			break;
 		if (m->size > lop_target(s, set))
-			cpu = lop_leaver(s, set);
+			cpu = lop_leaver(s, world, set);
 		/* Claimed first: a waker that took it meanwhile keeps it. */
 		if (cpu >= 0 && lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu))) {
 			lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
@@ -174,7 +174,7 @@ lop_rule u64 lop_shrink(struct lop_sched *s, void *world, enum lop_set set, u64 
 }
 
 /* Shrinks every set that sizes itself, and sees to it that somebody looks again. No surplus, no timer. */
-lop_rule void lop_settle(struct lop_sched *s, void *world, u64 now_ns)
+lop_rule void lop_settle(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	u64 high_ns = lop_shrink(s, world, LOP_HIGH, now_ns);
 	u64 green_ns = s->config.green ? lop_shrink(s, world, LOP_GREEN, now_ns) : 0;

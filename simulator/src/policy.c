@@ -46,10 +46,10 @@ void lop_native_add_cpu(struct lop_sched *s, u32 cpu, const struct lop_native_cp
 	s->nr_online++;
 }
 
-void lop_native_start(struct lop_sched *s, void *world, u64 now_ns) { lop_start(s, world, now_ns); }
+void lop_native_start(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_start(s, world, now_ns); }
 
 /* Counts, grows, places, and starts or queues. Returns the placement's CPU; *claimed as in struct lop_placement. */
-s32 lop_native_wake(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
+s32 lop_native_wake(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
 		    u32 last_cpu, u64 now_ns, bool *claimed)
 {
 	struct lop_placement place = lop_wake(s, world, t, app, group, last_cpu, now_ns);
@@ -58,29 +58,29 @@ s32 lop_native_wake(struct lop_sched *s, void *world, struct lop_task *t, struct
 	return place.cpu;
 }
 
-void lop_native_enqueue(struct lop_sched *s, void *world, struct lop_task *t, u32 cpu)
+void lop_native_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
 {
 	lop_enqueue(s, world, t, cpu);
 }
-bool lop_native_dispatch(struct lop_sched *s, void *world, u32 cpu) { return lop_dispatch(s, world, cpu); }
+bool lop_native_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu) { return lop_dispatch(s, world, cpu); }
 bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
 void lop_native_running(struct lop_sched *s, const struct lop_task *t) { lop_running(s, t); }
 void lop_native_stopping(struct lop_task *t, const struct lop_group *group, u64 ran_ns) { lop_stopping(t, group, ran_ns); }
-void lop_native_block(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app,
+void lop_native_block(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 		      struct lop_group *group, u64 now_ns)
 {
 	lop_block(s, world, t, app, group, now_ns);
 }
-void lop_native_spin(struct lop_sched *s, void *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
+void lop_native_spin(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
 		     bool spinning, u64 now_ns)
 {
 	lop_spin(s, world, t, app, group, spinning, now_ns);
 }
-void lop_native_cpu_idle(struct lop_sched *s, void *world, u32 cpu, bool idle, u64 now_ns)
+void lop_native_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu, bool idle, u64 now_ns)
 {
 	lop_cpu_idle(s, world, cpu, idle, now_ns);
 }
-void lop_native_timer(struct lop_sched *s, void *world, u64 now_ns) { lop_timer(s, world, now_ns); }
+void lop_native_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_timer(s, world, now_ns); }
 void lop_native_set_allowed(struct lop_sched *s, struct lop_task *t, const struct lop_cpus *allowed)
 {
 	lop_set_allowed(s, t, allowed);
@@ -90,15 +90,15 @@ void lop_native_declare(struct lop_sched *s, struct lop_app *app, u32 parallelis
 {
 	lop_declare(s, app, parallelism, now_ns);
 }
-void lop_native_cpu_offline(struct lop_sched *s, void *world, u32 cpu, u64 now_ns)
+void lop_native_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	lop_cpu_offline(s, world, cpu, now_ns);
 }
-void lop_native_cpu_online(struct lop_sched *s, void *world, u32 cpu, u64 now_ns)
+void lop_native_cpu_online(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	lop_cpu_online(s, world, cpu, now_ns);
 }
-void lop_native_rotate_heat(struct lop_sched *s, void *world, u64 now_ns) { lop_rotate_heat(s, world, now_ns); }
+void lop_native_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_rotate_heat(s, world, now_ns); }
 u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
 {
 	return lop_green_opp(opps, nr_opps, stays_on);
@@ -106,6 +106,11 @@ u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
 u32 lop_native_weight(const struct lop_task *t, const struct lop_group *group) { return lop_weight(t, group); }
 s32 lop_native_joiner(const struct lop_sched *s, u32 set, const struct lop_cpus *within, s32 home_node)
 {
-	return lop_joiner(s, set, within, home_node);
+	struct lop_world world;
+	return lop_joiner(s, &world, set, within, home_node);
 }
-s32 lop_native_leaver(const struct lop_sched *s, u32 set) { return lop_leaver(s, set); }
+s32 lop_native_leaver(const struct lop_sched *s, u32 set)
+{
+	struct lop_world world;
+	return lop_leaver(s, &world, set);
+}

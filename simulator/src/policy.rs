@@ -211,10 +211,20 @@ impl Drop for Policy {
 #[derive(Clone, Copy)]
 pub struct PolicyHandle(*mut Sched);
 
+/// `struct lop_world` with the adapter's part behind it: whom the callbacks ask.
+#[repr(C)]
+struct World<'a> {
+    scratch: std::mem::MaybeUninit<[CpuBits; 3]>,
+    env: *mut (dyn Env + 'a),
+}
+
 macro_rules! with_world {
     ($env:ident, $call:expr) => {{
-        let mut env: *mut (dyn Env + '_) = $env;
-        let world = (&raw mut env).cast::<c_void>();
+        let mut world = World {
+            scratch: std::mem::MaybeUninit::uninit(),
+            env: $env,
+        };
+        let world = (&raw mut world).cast::<c_void>();
         #[allow(clippy::redundant_closure_call)]
         unsafe {
             $call(world)
@@ -222,8 +232,6 @@ macro_rules! with_world {
     }};
 }
 
-/// # Safety
-/// Every method that takes raw pointers needs them to be valid for the call; `handle` must not outlive its `Policy`.
 impl PolicyHandle {
     pub fn add_cpu(self, cpu: usize, place: CpuPlace) {
         unsafe { lop_native_add_cpu(self.0, cpu as u32, &place) }
@@ -232,7 +240,9 @@ impl PolicyHandle {
         with_world!(env, |world| lop_native_start(self.0, world, now_ns))
     }
     /// Returns the CPU and whether it was idle and is claimed.
-    pub fn wake(
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn wake(
         self,
         env: &mut dyn Env,
         task: *mut Task,
@@ -254,7 +264,9 @@ impl PolicyHandle {
         ));
         (cpu, claimed)
     }
-    pub fn enqueue(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn enqueue(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
         with_world!(env, |world| lop_native_enqueue(self.0, world, task, cpu))
     }
     pub fn dispatch(self, env: &mut dyn Env, cpu: u32) -> bool {
@@ -263,16 +275,24 @@ impl PolicyHandle {
     pub fn anything_waits(self, cpu: u32) -> bool {
         unsafe { lop_native_anything_waits(self.0, cpu) }
     }
-    pub fn running(self, task: *const Task) {
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn running(self, task: *const Task) {
         unsafe { lop_native_running(self.0, task) }
     }
-    pub fn stopping(self, task: *mut Task, group: *const Group, ran_ns: u64) {
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn stopping(self, task: *mut Task, group: *const Group, ran_ns: u64) {
         unsafe { lop_native_stopping(task, group, ran_ns) }
     }
-    pub fn block(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn block(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
         with_world!(env, |world| lop_native_block(self.0, world, task, app, group, now_ns))
     }
-    pub fn spin(
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn spin(
         self,
         env: &mut dyn Env,
         task: *mut Task,
@@ -300,13 +320,19 @@ impl PolicyHandle {
     pub fn cpu_online(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
         with_world!(env, |world| lop_native_cpu_online(self.0, world, cpu, now_ns))
     }
-    pub fn set_allowed(self, task: *mut Task, allowed: &CpuBits) {
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn set_allowed(self, task: *mut Task, allowed: &CpuBits) {
         unsafe { lop_native_set_allowed(self.0, task, allowed) }
     }
-    pub fn set_weight(self, task: *mut Task, group: *mut Group, weight: u32) {
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn set_weight(self, task: *mut Task, group: *mut Group, weight: u32) {
         unsafe { lop_native_set_weight(task, group, weight) }
     }
-    pub fn declare(self, app: *mut App, parallelism: u32, now_ns: u64) {
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn declare(self, app: *mut App, parallelism: u32, now_ns: u64) {
         unsafe { lop_native_declare(self.0, app, parallelism, now_ns) }
     }
     pub fn members(self, set: Set) -> CpuBits {
@@ -409,10 +435,10 @@ extern "C" {
 
 /// What C calls back: `world` is the pointer to the trait object that `with_world!` made.
 mod callbacks {
-    use super::{c_void, Env, Set, Task};
+    use super::{c_void, Env, Set, Task, World};
 
     unsafe fn env<'a>(world: *mut c_void) -> &'a mut dyn Env {
-        &mut **world.cast::<*mut dyn Env>()
+        &mut *(*world.cast::<World<'a>>()).env
     }
     #[no_mangle]
     unsafe extern "C" fn lop_env_now_ns(world: *mut c_void) -> u64 {

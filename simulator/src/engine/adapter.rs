@@ -171,9 +171,11 @@ impl World<'_> {
 
     fn place_by_policy(&mut self, id: u32, call: PolicyCall, last_cpu: u32) -> u32 {
         let now_ns = self.now_ns;
-        let (cpu, _) = call
-            .handle
-            .wake(self, call.task, call.app, call.group, last_cpu, now_ns);
+        // The boxes behind the pointers are not reached through the world while the policy runs.
+        let (cpu, _) = unsafe {
+            call.handle
+                .wake(self, call.task, call.app, call.group, last_cpu, now_ns)
+        };
         if cpu < 0 {
             let name = self.task_name(&self.tasks[id as usize]);
             self.failure = Some(SimulationError::Mismatch(format!(
@@ -219,7 +221,7 @@ impl World<'_> {
     /// A task whose slice is over waits again.
     pub(super) fn requeue(&mut self, id: u32, cpu: u32) {
         match self.policy_call(id) {
-            Some(call) => call.handle.enqueue(self, call.task, cpu),
+            Some(call) => unsafe { call.handle.enqueue(self, call.task, cpu) },
             None => {
                 let Scheduler::Fair(fair) = &mut self.scheduler else {
                     return;
@@ -267,7 +269,7 @@ impl World<'_> {
     /// The task pays for what it ran, by weight.
     pub(super) fn charge(&mut self, id: u32, ran_ns: u64) {
         match self.policy_call(id) {
-            Some(call) => call.handle.stopping(call.task, call.group, ran_ns),
+            Some(call) => unsafe { call.handle.stopping(call.task, call.group, ran_ns) },
             None => {
                 let task = &mut self.tasks[id as usize];
                 task.policy.vtime_ns += ran_ns * 100 / u64::from(task.policy.weight);
@@ -279,14 +281,14 @@ impl World<'_> {
     pub(super) fn inactive(&mut self, id: u32) {
         if let Some(call) = self.policy_call(id) {
             let now_ns = self.now_ns;
-            call.handle.block(self, call.task, call.app, call.group, now_ns);
+            unsafe { call.handle.block(self, call.task, call.app, call.group, now_ns) };
         }
     }
 
     pub(super) fn tell_scheduler_running(&mut self, id: u32) {
         let vtime_ns = self.tasks[id as usize].policy.vtime_ns;
         match &mut self.scheduler {
-            Scheduler::Policy(side) => side.handle.running(&*self.tasks[id as usize].policy),
+            Scheduler::Policy(side) => unsafe { side.handle.running(&*self.tasks[id as usize].policy) },
             Scheduler::Fair(fair) => fair.started(vtime_ns),
         }
     }

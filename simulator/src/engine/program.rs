@@ -156,7 +156,7 @@ impl World<'_> {
         match &self.scheduler {
             Scheduler::Policy(side) => {
                 let allowed = self.allowed[program as usize].unwrap_or(all);
-                side.handle.set_allowed(&mut *of_policy, &allowed);
+                unsafe { side.handle.set_allowed(&mut *of_policy, &allowed) };
             }
             Scheduler::Fair(_) => {}
         }

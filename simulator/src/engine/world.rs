@@ -12,7 +12,7 @@ use crate::policy;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
 use crate::waiting::WaitingTasks;
-use crate::workload::{Amount, Workload};
+use crate::workload::{Amount, Step, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
 
@@ -83,6 +83,8 @@ pub(super) struct PolicySide {
     pub queues: Vec<WaitingTasks>,
     /// Slice that the policy named last for a queued task.
     pub queue_slice_ns: u64,
+    /// In memory of their own, as the policy writes to them while the world is borrowed.
+    #[allow(clippy::vec_box)]
     pub apps: Vec<Box<policy::App>>,
     /// By application; only where a program of it has a cgroup weight of its own.
     pub groups: Vec<Option<Box<policy::Group>>>,
@@ -435,12 +437,18 @@ impl<'a> World<'a> {
 }
 
 /// Cores that work under `simple-sets` is confined to when no number is given: the workload's slots, else what its
-/// applications declared, else the tasks it starts.
+/// applications declared, else the tasks it starts; all cores where these fork others, as nobody knows how many.
 pub(super) fn parallelism_of(workload: &Workload) -> u32 {
     let slots = workload.pools.iter().map(|pool| pool.slots).max().unwrap_or(0);
     let declared: u32 = workload.apps.iter().filter_map(|app| app.declared_parallelism).sum();
     let started: u64 = workload.starts.iter().map(|start| u64::from(start.count)).sum();
+    let forks = workload
+        .programs
+        .iter()
+        .flat_map(|p| &p.steps)
+        .any(|s| matches!(s, Step::Fork { .. }));
     match (slots, declared) {
+        (0, 0) if forks => u32::MAX,
         (0, 0) => started.clamp(1, u64::from(u32::MAX)) as u32,
         (0, declared) => declared,
         (slots, _) => slots,

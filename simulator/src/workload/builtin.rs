@@ -1,7 +1,11 @@
 //! The workloads of data/workloads, built in, so that they are there wherever the program is installed.
 
 /// Name and text, in the order in which they are listed.
-const BUILTIN: [(&str, &str); 10] = [
+const BUILTIN: [(&str, &str); 11] = [
+    (
+        "recorded-build",
+        include_str!("../../../data/workloads/recorded-build.toml"),
+    ),
     (
         "kernel-build",
         include_str!("../../../data/workloads/kernel-build.toml"),
