@@ -7,8 +7,7 @@ scripts/need.sh rust cc
 echo '== building (release)'
 cargo build --release --locked -p lop
 lop=target/release/lop
-simulated=target/lopsided-demo.html
-study=target/lopsided-study.html
+page=target/lopsided-demo.html
 
 # Shows the command before what it prints, as a person would type it.
 show() {
@@ -17,10 +16,8 @@ show() {
   "$lop" "$@"
 }
 
-show simulate --workload recorded-build --html "$simulated"
-show reproduce compile-governors compile-parallelism --html "$study"
+show reproduce recorded-build compile-governors compile-parallelism --html "$page"
 echo
 echo "Energies are modelled, times simulated; docs/model.md says what the model leaves out."
-echo "In pictures: $PWD/$simulated"
-echo "             $PWD/$study"
+echo "In pictures: $PWD/$page"
 echo "The demo took $((SECONDS - begin)) s."

@@ -45,10 +45,10 @@ pub(crate) fn value_text(value: &PointValue) -> String {
     }
 }
 
-/// Policies in the order in which they first appear, by which they keep their colour.
-pub(crate) fn policies(report: &Report) -> Vec<&str> {
+/// Policies in the order in which they first appear; over all reports of a page it is what they keep their colour by.
+pub(crate) fn policies<'a>(reports: impl IntoIterator<Item = &'a Report>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
-    for result in &report.results {
+    for result in reports.into_iter().flat_map(|report| &report.results) {
         if !names.contains(&result.policy.as_str()) {
             names.push(&result.policy);
         }

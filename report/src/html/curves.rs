@@ -24,7 +24,7 @@ pub(crate) struct Panel<'a> {
     pub results: &'a [&'a RunResult],
     pub measure: &'a Measure,
     pub dimension: &'a Dimension,
-    /// All policies of the report, for colour and order.
+    /// All policies of the page, for colour and order.
     pub policies: &'a [&'a str],
 }
 

@@ -12,6 +12,7 @@ use crate::check::{check_report, check_timeline};
 use crate::error::ReportError;
 use crate::json::json;
 use crate::model::{Report, Timeline};
+use crate::sweep::policies;
 use escape::{escape, fill, island};
 use std::fmt::Write;
 
@@ -37,8 +38,9 @@ pub fn html(reports: &[Report], timelines: &[Timeline]) -> Result<String, Report
     timelines.iter().try_for_each(check_timeline)?;
     let mut sections = String::new();
     let mut islands = String::new();
+    let palette = policies(reports);
     for (index, report) in reports.iter().enumerate() {
-        sections.push_str(&section::section(report, index + 1));
+        sections.push_str(&section::section(report, index + 1, &palette));
         islands.push_str(&island(&format!("report-{}-data", index + 1), &json(report)?));
     }
     if !timelines.is_empty() {

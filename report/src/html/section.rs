@@ -11,7 +11,8 @@ use crate::sweep::{axis, dimensions, points, policies, single_numeric, value_tex
 use crate::table::footnote;
 use std::fmt::Write;
 
-pub(crate) fn section(report: &Report, number: usize) -> String {
+/// `palette`: the policies of the whole page, in the order of their colours.
+pub(crate) fn section(report: &Report, number: usize, palette: &[&str]) -> String {
     let groups = points(report);
     let mut html = format!(
         "<section id=\"report-{number}\">\n<h2>{}</h2>\n{}",
@@ -21,18 +22,18 @@ pub(crate) fn section(report: &Report, number: usize) -> String {
     if groups.is_empty() {
         return html + "<p>No results.</p>\n</section>\n";
     }
-    html.push_str(&legend(report));
+    html.push_str(&legend(report, palette));
     if groups.len() > 1 {
-        html.push_str(&all_curves(report, number));
+        html.push_str(&all_curves(report, number, palette));
     } else {
-        html.push_str(&all_bars(report, &groups[0]));
+        html.push_str(&all_bars(report, &groups[0], palette));
     }
     html.push_str(&tables(report, &groups));
     if groups.len() > 1 {
         html.push_str("<details><summary>Bars at every point</summary>\n");
         for group in &groups {
             let _ = writeln!(html, "<h4>{}</h4>", escape(&group.label()));
-            html.push_str(&all_bars(report, group));
+            html.push_str(&all_bars(report, group, palette));
         }
         html.push_str("</details>\n");
     }
@@ -59,9 +60,10 @@ fn facts(report: &Report) -> String {
     html
 }
 
-fn legend(report: &Report) -> String {
+fn legend(report: &Report, palette: &[&str]) -> String {
     let mut html = "<div class=\"keys\">".to_string();
-    for (index, policy) in policies(report).iter().enumerate() {
+    for policy in policies([report]) {
+        let index = place(palette, policy);
         let colour = super::palette(index);
         let _ = write!(
             html,
@@ -79,20 +81,23 @@ fn legend(report: &Report) -> String {
     html + &format!("<span class=\"key\"><svg width=\"26\" height=\"14\" aria-hidden=\"true\"><path d=\"M0 7H16\" stroke=\"var(--text)\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/><path d=\"M23 0V14\" stroke=\"var(--text)\" stroke-width=\"2\"/></svg>lower bound: no schedule can beat it{below}</span></div>\n")
 }
 
-fn all_bars(report: &Report, group: &PointGroup) -> String {
-    let names = policies(report);
-    let colour = |policy: &str| super::palette(names.iter().position(|n| *n == policy).unwrap_or(0));
+/// Where a policy stands in the palette.
+fn place(palette: &[&str], policy: &str) -> usize {
+    palette.iter().position(|name| *name == policy).unwrap_or(0)
+}
+
+fn all_bars(report: &Report, group: &PointGroup, palette: &[&str]) -> String {
+    let colour = |policy: &str| super::palette(place(palette, policy));
     let figures = [TIME, ENERGY, EDP].map(|measure| bars(report, &group.results, &measure, &colour));
     format!("<div class=\"charts\">\n{}</div>\n", figures.concat())
 }
 
 /// A row of panels for each combination of the swept values that are not on the axis.
-fn all_curves(report: &Report, number: usize) -> String {
+fn all_curves(report: &Report, number: usize, palette: &[&str]) -> String {
     let found = dimensions(report);
     let Some(along) = axis(&found) else {
         return String::new();
     };
-    let names = policies(report);
     let mut facets: Vec<(String, Vec<&RunResult>)> = Vec::new();
     for result in &report.results {
         let others = found.iter().enumerate().filter(|(i, _)| *i != along);
@@ -120,7 +125,7 @@ fn all_curves(report: &Report, number: usize) -> String {
                 results,
                 measure,
                 dimension: &found[along],
-                policies: &names,
+                policies: palette,
             };
             html.push_str(&panel.draw(&format!("clip-{number}-{facet}-{index}")));
         }

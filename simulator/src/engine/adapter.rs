@@ -156,17 +156,17 @@ impl World<'_> {
     /// A runnable task is placed: on an idle CPU, or among those that wait.
     pub(super) fn place(&mut self, id: u32) {
         let last_cpu = self.tasks[id as usize].last_cpu;
+        let position = self.trace.position();
         let cpu = match self.policy_call(id) {
             Some(call) => self.place_by_policy(id, call, last_cpu),
             None => self.place_fairly(id),
         };
-        let serial = self.tasks[id as usize].serial;
-        let at_ns = self.now_ns;
-        self.trace.add(at_ns, || TraceEvent::Wakeup {
-            at_ns,
-            task: serial,
+        let wakeup = TraceEvent::Wakeup {
+            at_ns: self.now_ns,
+            task: self.tasks[id as usize].serial,
             cpu: cpu as u16,
-        });
+        };
+        self.trace.add_before(position, wakeup);
     }
 
     fn place_by_policy(&mut self, id: u32, call: PolicyCall, last_cpu: u32) -> u32 {

@@ -109,4 +109,14 @@ impl Trace {
         }
         self.events.push(event());
     }
+    /// Where the next event will stand.
+    pub fn position(&self) -> usize {
+        self.events.len()
+    }
+    /// Adds what led to the events since `position` before them.
+    pub fn add_before(&mut self, position: usize, event: TraceEvent) {
+        if self.limit != 0 && self.truncated_at_ns.is_none() {
+            self.events.insert(position, event);
+        }
+    }
 }

@@ -4,7 +4,11 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 3] = [
+const BUILTIN: [(&str, &str); 4] = [
+    (
+        "recorded-build",
+        include_str!("../../../data/experiments/recorded-build.toml"),
+    ),
     (
         "compile-governors",
         include_str!("../../../data/experiments/compile-governors.toml"),
