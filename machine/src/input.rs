@@ -46,12 +46,30 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputErro
         ));
     }
     toml::from_str(text).map_err(|e| {
-        let message = e.message().replace('\n', "; ");
+        let message = in_words(&e.message().replace('\n', "; "));
         match e.span() {
             Some(span) => error_at(file, text, span, message),
             None => InputError::new(file, message),
         }
     })
+}
+
+/// Names of Rust's types mean nothing to who wrote a TOML file.
+fn in_words(message: &str) -> String {
+    const WORDS: [(&str, &str); 9] = [
+        ("expected f64", "expected a number"),
+        ("expected i64", "expected a whole number"),
+        ("expected u64", "expected a whole number from 0"),
+        ("expected u32", "expected a whole number from 0"),
+        ("expected u16", "expected a whole number from 0"),
+        ("expected usize", "expected a whole number from 0"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a table"),
+        ("expected struct", "expected a table of"),
+    ];
+    WORDS
+        .iter()
+        .fold(message.to_string(), |text, (rust, word)| text.replace(rust, word))
 }
 
 /// An error about a span of `text` (as `toml::Spanned` gives it), with the line and the key found there.

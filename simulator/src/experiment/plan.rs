@@ -56,12 +56,15 @@ fn point(experiment: &Experiment, index: usize, opened: &mut Opened) -> Result<P
         .iter()
         .zip(&chosen)
         .map(|(sweep, value)| (sweep.point.clone(), value.label.clone()));
+    let opened_machine = opened.machine(machine, &settings)?;
+    let opened_workload = opened.workload(workload, &settings)?;
+    opened_workload.check_cpus(&machine.name, opened_machine.cpus.len())?;
     Ok(Point {
         labels: labels.collect(),
         machine_name: machine.name.clone(),
         workload_name: workload.name.clone(),
-        machine: opened.machine(machine, &settings)?,
-        workload: opened.workload(workload, &settings)?,
+        machine: opened_machine,
+        workload: opened_workload,
         placement,
         policy,
     })

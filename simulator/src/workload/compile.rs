@@ -276,6 +276,17 @@ impl<'a> Compiler<'a> {
         };
         self.flatten(&raw.steps, &mut flattening, 0)?;
         draft.step_offsets.push(flattening.offsets);
+        if let Some(highest) = raw
+            .cpus
+            .iter()
+            .flat_map(|cpus| cpus.get_ref())
+            .max_by_key(|cpu| *cpu.get_ref())
+        {
+            draft.pins.push(Pin {
+                cpu: u16::try_from(*highest.get_ref()).unwrap_or(u16::MAX),
+                missing: source.error(highest.span().start, &format!("{key}.cpus"), ""),
+            });
+        }
         Ok(Program {
             name: name.to_string(),
             app: self.app(&raw.app, key)?,

@@ -70,6 +70,14 @@ pub(super) struct Draft {
     pub barrier_places: Vec<Place>,
     pub loop_places: Vec<Place>,
     pub pool_places: Vec<Place>,
+    pub pins: Vec<Pin>,
+}
+
+/// The highest CPU that a task is pinned to, with the error that names the place should a machine not have it.
+#[derive(Debug, Clone)]
+pub(super) struct Pin {
+    pub cpu: u16,
+    pub missing: InputError,
 }
 
 impl Draft {
@@ -97,6 +105,7 @@ impl Draft {
             barrier_places: Vec::new(),
             loop_places: Vec::new(),
             pool_places: Vec::new(),
+            pins: Vec::new(),
         }
     }
 

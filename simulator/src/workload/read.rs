@@ -1,6 +1,6 @@
 //! From a name, a file or a text to a [`Spec`], and from that to the workload of a seed.
 
-use super::draft::{Draft, Form, Source};
+use super::draft::{Draft, Form, Pin, Source};
 use super::expand::expand;
 use super::model::Workload;
 use super::pools::Plan;
@@ -18,6 +18,7 @@ pub struct Spec {
     pub notes: Vec<String>,
     workload: Workload,
     plans: Vec<Plan>,
+    pins: Vec<Pin>,
 }
 
 impl Spec {
@@ -31,6 +32,24 @@ impl Spec {
         workload
     }
 
+    /// Whether a machine with `nr_cpus` CPUs (numbered from 0) has every CPU that a task is pinned to.
+    ///
+    /// # Errors
+    /// The first place that names a CPU beyond them.
+    pub fn check_cpus(&self, machine: &str, nr_cpus: usize) -> Result<(), InputError> {
+        match self.pins.iter().find(|pin| usize::from(pin.cpu) >= nr_cpus) {
+            None => Ok(()),
+            Some(pin) => Err(InputError {
+                message: format!(
+                    "CPU {}, but machine '{machine}' has CPUs 0 to {}; expected only those",
+                    pin.cpu,
+                    nr_cpus - 1
+                ),
+                ..pin.missing.clone()
+            }),
+        }
+    }
+
     /// Checks a draft as a whole.
     pub(super) fn from_draft(mut draft: Draft, source: &Source) -> Result<Self, InputError> {
         check::check(&mut draft, source)?;
@@ -40,6 +59,7 @@ impl Spec {
             notes: draft.notes,
             workload: draft.workload,
             plans: draft.plans,
+            pins: draft.pins,
         })
     }
 }

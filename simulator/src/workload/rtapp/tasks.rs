@@ -3,7 +3,7 @@
 use super::json::Member;
 use super::reader::Object;
 use super::{events, legacy, policy, Notes, Resources};
-use crate::workload::draft::{Draft, Place, Source, MAX_TASKS};
+use crate::workload::draft::{Draft, Pin, Place, Source, MAX_TASKS};
 use crate::workload::model::*;
 use lop_machine::InputError;
 use std::collections::{BTreeSet, HashMap};
@@ -172,6 +172,10 @@ impl<'s> Reader<'s> {
             keys: Vec::new(),
         };
         let cpus = self.body(object, &mut body)?;
+        if let Some(&cpu) = cpus.iter().flatten().max() {
+            let missing = self.source.error(object.offset, &format!("{}.cpus", object.key), "");
+            self.draft.pins.push(Pin { cpu, missing });
+        }
         let nice = self.nice(object, name)?;
         let program = self.draft.workload.programs.len() as u32;
         self.draft.workload.programs.push(Program {
