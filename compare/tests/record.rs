@@ -339,6 +339,9 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 #[test]
 fn ctrl_c_leaves_nothing_running() {
     if let Ok(mark) = std::env::var("LOP_TEST_MARK") {
+        // A shell starts what it puts in the background with SIGINT ignored, and that is inherited.
+        // SAFETY: the default action needs no handler.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         sh(&format!("echo $$ > {mark}; exec sleep 60"));
         return;
     }

@@ -100,7 +100,13 @@ const BAD_VALUES: &[Case] = &[
         "expected a whole number from 1 to 512",
     ),
     ("sockets = 2", "sockets = 99999999999999999999", 3, "sockets", ""),
-    ("sockets = 2", "sockets = \"two\"", 3, "sockets", "expected i64"),
+    (
+        "sockets = 2",
+        "sockets = \"two\"",
+        3,
+        "sockets",
+        "expected a whole number",
+    ),
     (
         "sockets = 2",
         "sockets = 2\nnodes_per_socket = 4",
