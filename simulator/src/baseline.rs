@@ -11,6 +11,21 @@ pub fn base_slice_ns(nr_cpus: usize) -> u64 {
     700_000 * u64::from(1 + nr_cpus.clamp(1, 8).ilog2())
 }
 
+/// Active tasks of an application whose cgroup has a weight of its own share that weight.
+#[derive(Debug, Clone)]
+pub struct GroupShare {
+    pub weight: u32,
+    pub active_weight: u64,
+}
+
+impl GroupShare {
+    /// group weight * task weight / sum of the weights of the group's active tasks, at least 1
+    fn of(&self, weight: u32) -> u64 {
+        let all = self.active_weight.max(u64::from(weight)).max(1);
+        (u64::from(self.weight) * u64::from(weight) / all).max(1)
+    }
+}
+
 /// Start-time fair queueing over all CPUs, beside a governor that knows nothing of it.
 #[derive(Debug)]
 pub struct FairScheduler {
@@ -23,10 +38,12 @@ pub struct FairScheduler {
     idle_since_ns: Vec<Option<u64>>,
     clock_ns: u64,
     pub slice_ns: u64,
+    /// By application; `None` where its tasks stand for themselves.
+    groups: Vec<Option<GroupShare>>,
 }
 
 impl FairScheduler {
-    pub fn new(nr_cpus: usize, placement: Placement, seed: u64) -> Self {
+    pub fn new(nr_cpus: usize, placement: Placement, seed: u64, groups: Vec<Option<GroupShare>>) -> Self {
         Self {
             waiting: WaitingTasks::default(),
             placement,
@@ -36,7 +53,25 @@ impl FairScheduler {
             idle_since_ns: vec![Some(0); nr_cpus],
             clock_ns: 0,
             slice_ns: base_slice_ns(nr_cpus),
+            groups,
         }
+    }
+
+    /// A task of an application became active.
+    pub fn enter(&mut self, app: u16, weight: u32) {
+        if let Some(group) = &mut self.groups[usize::from(app)] {
+            group.active_weight += u64::from(weight);
+        }
+    }
+    pub fn leave(&mut self, app: u16, weight: u32) {
+        if let Some(group) = &mut self.groups[usize::from(app)] {
+            group.active_weight = group.active_weight.saturating_sub(u64::from(weight));
+        }
+    }
+    /// Virtual time that running for `ran_ns` costs a task of this application and weight.
+    pub fn cost_ns(&self, app: u16, weight: u32, ran_ns: u64) -> u64 {
+        let of_group = self.groups[usize::from(app)].as_ref().map(|group| group.of(weight));
+        ran_ns.saturating_mul(100) / of_group.unwrap_or(u64::from(weight.max(1)))
     }
 
     /// The idle CPU that a woken task goes to; whole idle cores before idle siblings of busy ones.
@@ -86,9 +121,14 @@ impl FairScheduler {
         into.insert((since_ns, cpu));
     }
 
-    /// Bounded lag: a sleeper is paid at most one slice.
-    pub fn bound_lag(&self, vtime_ns: u64) -> u64 {
-        vtime_ns.max(self.clock_ns.saturating_sub(self.slice_ns))
+    /// Bounded lag: a sleeper is paid at most one slice, and a task that ran alone for long, while nobody waited, is at most
+    /// a slice and the cost of one ahead.
+    pub fn bound_lag(&self, app: u16, weight: u32, vtime_ns: u64) -> u64 {
+        let most_ns = self.slice_ns + self.cost_ns(app, weight, self.slice_ns);
+        vtime_ns.clamp(
+            self.clock_ns.saturating_sub(self.slice_ns),
+            self.clock_ns.saturating_add(most_ns),
+        )
     }
     pub fn started(&mut self, vtime_ns: u64) {
         self.clock_ns = self.clock_ns.max(vtime_ns);

@@ -195,7 +195,9 @@ impl World<'_> {
         };
         let task = &mut self.tasks[id as usize];
         let allowed = self.allowed[task.program as usize].as_ref();
-        task.policy.vtime_ns = fair.bound_lag(task.policy.vtime_ns);
+        let app = self.workload.programs[task.program as usize].app;
+        fair.enter(app, task.policy.weight);
+        task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
         match fair.pick_idle(allowed) {
             Some(cpu) => {
                 let slice_ns = fair.slice_ns;
@@ -226,8 +228,10 @@ impl World<'_> {
                 let Scheduler::Fair(fair) = &mut self.scheduler else {
                     return;
                 };
-                let task = &self.tasks[id as usize];
+                let task = &mut self.tasks[id as usize];
                 let restricted = self.allowed[task.program as usize].is_some();
+                let app = self.workload.programs[task.program as usize].app;
+                task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
                 fair.waiting.insert(id, task.policy.vtime_ns, restricted);
                 self.one_more_waits();
             }
@@ -271,8 +275,10 @@ impl World<'_> {
         match self.policy_call(id) {
             Some(call) => unsafe { call.handle.stopping(call.task, call.group, ran_ns) },
             None => {
+                let Scheduler::Fair(fair) = &self.scheduler else { return };
                 let task = &mut self.tasks[id as usize];
-                task.policy.vtime_ns += ran_ns * 100 / u64::from(task.policy.weight);
+                let app = self.workload.programs[task.program as usize].app;
+                task.policy.vtime_ns += fair.cost_ns(app, task.policy.weight, ran_ns);
             }
         }
     }
@@ -282,6 +288,10 @@ impl World<'_> {
         if let Some(call) = self.policy_call(id) {
             let now_ns = self.now_ns;
             unsafe { call.handle.block(self, call.task, call.app, call.group, now_ns) };
+        } else if let Scheduler::Fair(fair) = &mut self.scheduler {
+            let task = &self.tasks[id as usize];
+            let app = self.workload.programs[task.program as usize].app;
+            fair.leave(app, task.policy.weight);
         }
     }
 

@@ -88,14 +88,23 @@ impl World<'_> {
         self.workload.barriers.iter().zip(&self.barriers).all(sure)
     }
 
+    /// Who does a part of a loop depends on the schedule if more tasks meet there than it has parties.
+    fn loops_are_sure(&self) -> bool {
+        self.loops.iter().all(|state| !state.overfull)
+    }
+
     /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
     pub fn path_bound_ns(&self) -> f64 {
-        let path = if self.barriers_are_sure() {
+        let loops_are_sure = self.loops_are_sure();
+        let path = if loops_are_sure && self.barriers_are_sure() {
             self.ideal.latest_exit_ns
         } else {
             0.0
         };
-        let lock = self.ideal.held_ns.iter().copied().fold(0.0, f64::max);
+        let lock = match loops_are_sure {
+            true => self.ideal.held_ns.iter().copied().fold(0.0, f64::max),
+            false => 0.0,
+        };
         let slots = self.workload.pools.iter().map(|pool| f64::from(pool.slots.max(1)));
         let pool = self
             .ideal

@@ -30,6 +30,8 @@ pub(super) struct LoopState {
     /// Tasks that have come in this round, and that found nothing left.
     arrived: u32,
     left: u32,
+    /// More tasks than parties met here: who gets a part depends on the schedule.
+    pub overfull: bool,
 }
 
 impl LoopState {
@@ -37,6 +39,7 @@ impl LoopState {
     pub fn take(&mut self, about: &ParallelLoop, first: bool) -> u64 {
         let place = u64::from(self.arrived);
         self.arrived += u32::from(first);
+        self.overfull |= self.arrived > about.parties;
         let parties = u64::from(about.parties.max(1));
         let remaining = about.iterations - self.next.min(about.iterations);
         let chunk = match about.schedule {
@@ -55,7 +58,10 @@ impl LoopState {
     pub fn leave(&mut self, about: &ParallelLoop) {
         self.left += 1;
         if self.left >= about.parties {
-            *self = Self::default();
+            *self = Self {
+                overfull: self.overfull,
+                ..Self::default()
+            };
         }
     }
 }

@@ -4,7 +4,7 @@ use super::stats::{Stats, Trace};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
 use super::task::{State, Task, WaitsFor};
 use super::{governor::Governing, ideal::Ideal, Rates};
-use crate::baseline::FairScheduler;
+use crate::baseline::{FairScheduler, GroupShare};
 use crate::choice::{PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Event, EventQueue, Kind};
@@ -202,7 +202,19 @@ impl<'a> World<'a> {
         let rates = Rates::new(machine, &workload.memory_shares);
         let scheduler = match choice {
             PolicyChoice::Linux(_) => {
-                Scheduler::Fair(FairScheduler::new(machine.cpus.len(), options.placement, options.seed))
+                let groups = group_weights(workload).into_iter().map(|weight| {
+                    weight.map(|weight| GroupShare {
+                        weight,
+                        active_weight: 0,
+                    })
+                });
+                let nr_cpus = machine.cpus.len();
+                Scheduler::Fair(FairScheduler::new(
+                    nr_cpus,
+                    options.placement,
+                    options.seed,
+                    groups.collect(),
+                ))
             }
             PolicyChoice::Sets(variant) => Scheduler::Policy(PolicySide::new(machine, workload, *variant, options)?),
         };
@@ -455,6 +467,15 @@ pub(super) fn parallelism_of(workload: &Workload) -> u32 {
     }
 }
 
+/// By application: the weight of its cgroup, where a program of it names one.
+fn group_weights(workload: &Workload) -> Vec<Option<u32>> {
+    let weight_of = |app: usize| {
+        let of_app = workload.programs.iter().filter(|p| usize::from(p.app) == app);
+        of_app.map(|p| p.cgroup_weight).find(|&weight| weight != 100)
+    };
+    (0..workload.apps.len()).map(weight_of).collect()
+}
+
 impl PolicySide {
     fn new(
         machine: &Machine,
@@ -465,16 +486,12 @@ impl PolicySide {
         let owner = policy::Policy::new(super::adapter::config(machine, workload, variant, &options.policy));
         let handle = owner.handle();
         super::adapter::describe_cpus(handle, machine)?;
-        let weight_of = |app: usize| {
-            let of_app = workload.programs.iter().filter(|p| usize::from(p.app) == app);
-            of_app.map(|p| p.cgroup_weight).find(|&weight| weight != 100)
-        };
         let apps = workload
             .apps
             .iter()
             .map(|app| Box::new(policy::App::new(app.declared_parallelism.unwrap_or(0))));
-        let groups = (0..workload.apps.len()).map(|app| {
-            weight_of(app).map(|weight| {
+        let groups = group_weights(workload).into_iter().map(|weight| {
+            weight.map(|weight| {
                 Box::new(policy::Group {
                     weight,
                     active_weight: 0,

@@ -1,0 +1,282 @@
+//! Small machines and workloads for the tests of the engine: round figures, no costs, so that results follow by hand.
+#![allow(dead_code)] // each test program uses its own share
+
+use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
+use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
+use lop_simulator::{simulate, Outcome, PolicyChoice, RunOptions, SimulationError};
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+pub const PERFORMANCE: &str = "linux:performance";
+pub const POWERSAVE: &str = "linux:powersave";
+pub const ONDEMAND: &str = "linux:ondemand";
+pub const SCHEDUTIL: &str = "linux:schedutil";
+
+/// Every policy by the name people type.
+pub const POLICIES: [&str; 8] = [
+    PERFORMANCE,
+    POWERSAVE,
+    "linux:userspace",
+    ONDEMAND,
+    SCHEDUTIL,
+    "simple-sets",
+    "highlow",
+    "highlow-spare",
+];
+
+pub fn opp(mhz: u64, mv: u32, idle_w: f64, busy_w: f64, domain_w: f64) -> Opp {
+    let uw = |watts: f64| (watts * 1e6).round() as u64;
+    Opp {
+        khz: mhz * 1000,
+        mv,
+        idle_uw: uw(idle_w),
+        busy_uw: uw(busy_w),
+        domain_uw: uw(domain_w),
+    }
+}
+
+pub fn idle(name: &str, exit_ns: u64, residency_ns: u64, watts: Option<f64>) -> IdleState {
+    IdleState {
+        name: name.into(),
+        exit_ns,
+        residency_ns,
+        power_uw: watts.map(|w| (w * 1e6).round() as u64),
+    }
+}
+
+pub fn kind(speed: f64, opps: Vec<Opp>) -> Kind {
+    Kind {
+        name: "core".into(),
+        speed,
+        smt_speedup: 1.0,
+        smt_power: 0.0,
+        opps,
+        idle_states: vec![idle("C1", 0, 0, None)],
+    }
+}
+
+/// 1000 MHz: 1 W idle, 2 W busy. 2000 MHz: 2 W idle, 8 W busy. One voltage, domains draw nothing themselves.
+pub fn two_speeds() -> Kind {
+    kind(
+        1.0,
+        vec![opp(1000, 1000, 1.0, 2.0, 0.0), opp(2000, 1000, 2.0, 8.0, 0.0)],
+    )
+}
+
+/// Cores of one kind, each with a clock, a voltage and SMT threads of its own, one memory domain. Nothing costs time.
+pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
+    let cpu = |core: u16| Cpu {
+        kind: 0,
+        core,
+        clock_domain: core,
+        voltage_domain: core,
+        memory_domain: 0,
+        socket: 0,
+        node: 0,
+    };
+    Machine {
+        name: "test".into(),
+        description: String::new(),
+        kinds: vec![kind],
+        cpus: (0..cores)
+            .flat_map(|core| (0..threads).map(move |_| core))
+            .map(cpu)
+            .collect(),
+        nr_cores: usize::from(cores),
+        nr_clock_domains: usize::from(cores),
+        nr_voltage_domains: usize::from(cores),
+        nr_memory_domains: 1,
+        nr_sockets: 1,
+        nr_nodes: 1,
+        base_uw: 0,
+        dram: Dram {
+            idle_uw: 0,
+            stall_uw: 0,
+        },
+        cpufreq: Cpufreq {
+            transition_ns: 0,
+            ondemand_period_ns: 10 * MS,
+            schedutil_rate_limit_ns: 0,
+        },
+        cost: Cost {
+            context_switch_ns: 0,
+            migration_ns: 0,
+            memory_domain_ns: 0,
+        },
+        park: None,
+        thermal: None,
+        notes: vec![],
+    }
+}
+
+/// Cores of `two_speeds`.
+pub fn machine(cores: u16) -> Machine {
+    machine_of(two_speeds(), cores, 1)
+}
+
+/// All cores on one clock.
+pub fn one_clock(mut machine: Machine) -> Machine {
+    machine.cpus.iter_mut().for_each(|cpu| cpu.clock_domain = 0);
+    machine.nr_clock_domains = 1;
+    machine
+}
+
+/// All cores on one voltage.
+pub fn one_voltage(mut machine: Machine) -> Machine {
+    machine.cpus.iter_mut().for_each(|cpu| cpu.voltage_domain = 0);
+    machine.nr_voltage_domains = 1;
+    machine
+}
+
+pub fn run_ns(ns: u64) -> Step {
+    Step::Run {
+        work: Amount::Fixed(ns),
+        class: 0,
+    }
+}
+
+pub fn run_ms(ms: u64) -> Step {
+    run_ns(ms * MS)
+}
+
+pub fn sleep_ms(ms: u64) -> Step {
+    Step::Sleep(Amount::Fixed(ms * MS))
+}
+
+pub fn program(name: &str, steps: Vec<Step>) -> Program {
+    Program {
+        name: name.into(),
+        app: 0,
+        nice: 0,
+        cgroup_weight: 100,
+        cpus: None,
+        steps,
+    }
+}
+
+pub fn start(program: u32, count: u32) -> Start {
+    Start {
+        program,
+        count,
+        at: Amount::Fixed(0),
+        after: vec![],
+        arrivals: None,
+    }
+}
+
+/// The programs, each started once at time 0, with work that wholly scales with frequency.
+pub fn workload_of(programs: Vec<Program>) -> Workload {
+    Workload {
+        name: "test".into(),
+        description: String::new(),
+        duration_ns: None,
+        memory_shares: vec![0.0],
+        apps: vec![App {
+            name: "app".into(),
+            declared_parallelism: None,
+        }],
+        starts: (0..programs.len() as u32).map(|index| start(index, 1)).collect(),
+        programs,
+        pools: vec![],
+        barriers: vec![],
+        mutexes: vec![],
+        conditions: vec![],
+        loops: vec![],
+    }
+}
+
+/// `count` tasks of the same steps.
+pub fn tasks_of(count: u32, steps: Vec<Step>) -> Workload {
+    let mut workload = workload_of(vec![program("task", steps)]);
+    workload.starts[0].count = count;
+    workload
+}
+
+/// A workload in the TOML schema.
+pub fn toml(text: &str) -> Workload {
+    workload::read("test.toml", text)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .build(1)
+}
+
+pub fn policy(name: &str) -> PolicyChoice {
+    name.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub fn try_run(machine: &Machine, workload: &Workload, name: &str) -> Result<Outcome, SimulationError> {
+    let options = RunOptions {
+        seed: 1,
+        ..RunOptions::default()
+    };
+    simulate(machine, workload, &policy(name), &options)
+}
+
+pub fn run(machine: &Machine, workload: &Workload, name: &str) -> Outcome {
+    try_run(machine, workload, name).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+pub fn run_seed(machine: &Machine, workload: &Workload, name: &str, seed: u64) -> Outcome {
+    let options = RunOptions {
+        seed,
+        ..RunOptions::default()
+    };
+    simulate(machine, workload, &policy(name), &options).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// With every event recorded.
+pub fn run_traced(machine: &Machine, workload: &Workload, name: &str) -> Outcome {
+    let options = RunOptions {
+        seed: 1,
+        trace_limit: usize::MAX,
+        ..RunOptions::default()
+    };
+    simulate(machine, workload, &policy(name), &options).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Time that each task was on a CPU, by its serial number, in ns.
+pub fn cpu_time_ns(outcome: &Outcome) -> Vec<u64> {
+    use lop_simulator::TraceEvent::{Start, Stop};
+    let mut total = vec![0; outcome.task_names.len()];
+    let mut since = vec![None; outcome.task_names.len()];
+    for event in &outcome.trace {
+        match *event {
+            Start { at_ns, task, .. } => since[task as usize] = Some(at_ns),
+            Stop { at_ns, task, .. } => {
+                let began = since[task as usize].take().expect("a task stops after it started");
+                total[task as usize] += at_ns - began;
+            }
+            _ => {}
+        }
+    }
+    for (task, since) in since.into_iter().enumerate() {
+        total[task] += since.map_or(0, |since| outcome.time_ns - since);
+    }
+    total
+}
+
+/// When each task stopped for the last time, by its serial number, in ns.
+pub fn last_stop_ns(outcome: &Outcome) -> Vec<u64> {
+    let mut last = vec![0; outcome.task_names.len()];
+    for event in &outcome.trace {
+        if let lop_simulator::TraceEvent::Stop { at_ns, task, .. } = *event {
+            last[task as usize] = at_ns;
+        }
+    }
+    last
+}
+
+/// Equal to one part in 10^9.
+#[track_caller]
+pub fn exactly(found: f64, expected: f64) {
+    within(found, expected, 1e-9);
+}
+
+/// Equal to a share of what is expected.
+#[track_caller]
+pub fn within(found: f64, expected: f64, share: f64) {
+    assert!(
+        (found - expected).abs() <= share * expected.abs().max(f64::MIN_POSITIVE),
+        "found {found}, expected {expected} within {share}"
+    );
+}
