@@ -61,6 +61,22 @@ lop_rule bool lop_cpus_meet(const struct lop_cpus *a, const struct lop_cpus *b)
 	return any != 0;
 }
 
+/* The first CPU that is in `a` and `b` and not in `without`; LOP_NONE if there is none. */
+lop_rule s32 lop_cpus_first(const struct lop_cpus *a, const struct lop_cpus *b, const struct lop_cpus *without)
+{
+	s32 first = LOP_NONE;
+	int i;
+	lop_for(i, 0, LOP_CPU_WORDS) {
+		u32 n = i & (LOP_CPU_WORDS - 1);
+		u64 w = a->word[n] & b->word[n] & ~without->word[n];
+		if (!w)
+			continue;
+		first = (s32)(n * 64 + lop_lowest_bit(w));
+		break;
+	}
+	return first;
+}
+
 /* out = a and b */
 lop_rule void lop_cpus_and(struct lop_cpus *out, const struct lop_cpus *a, const struct lop_cpus *b)
 {

@@ -2,6 +2,7 @@
 #pragma once
 #include "state.h"
 /* How many members a set should have: demand counting, spare, declared parallelism. */
+#define LOP_DECLARE_TRIES 16
 
 /* Work that hardly gains from speed: SF = T(f_low) / T(f_high) below 1.2. Unknown counts as ordinary. */
 lop_rule bool lop_hardly_gains(const struct lop_task *t)
@@ -16,15 +17,16 @@ lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_ta
 
 /*
  * size(high) = declared                    if every active application declared its parallelism
- *            = active + spare              else
- * size(green) = active                     both at most the number of online CPUs
+ *            = active + spare              else; at most the number of online CPUs
+ * size(green) = active                     at most the online CPUs that are not high
  */
 lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 {
 	u32 want;
 	if (set == LOP_GREEN)
-		want = s->set[LOP_GREEN].active;
-	else if (s->config.sizing == LOP_SIZE_FIXED)
+		return (u32)lop_min(s->set[LOP_GREEN].active,
+				    s->nr_online - lop_min(s->set[LOP_HIGH].size, s->nr_online));
+	if (s->config.sizing == LOP_SIZE_FIXED)
 		want = s->config.fixed_size;
 	else if (s->active_apps && !s->undeclared_apps)
 		want = s->declared_sum;
@@ -33,34 +35,46 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 	return (u32)lop_min(want, s->nr_online);
 }
 
-/* Notes since when each size that is no longer wanted is not wanted (see hold.h). */
+/* Notes since when each size that is no longer wanted is not wanted (see lop_due_ns()). */
 lop_rule void lop_target_fell(struct lop_members *m, u32 before, u32 after, u64 now_ns)
 {
 	u32 level;
 	lop_for(level, after + 1, before + 1) m->below_since_ns[lop_min(level, LOP_MAX_CPUS)] = now_ns;
 }
 
-/* One more active task of the application; its first brings what the application declared (never less than one). */
+lop_rule u32 lop_app_active(u64 demand) { return (u32)demand; }
+lop_rule u32 lop_app_declared(u64 demand) { return (u32)(demand >> 32); }
+
+/* An application that declared this much comes (`by` 1) or goes (-1) among the active ones. */
+lop_rule void lop_count_app(struct lop_sched *s, u32 declared, s32 by)
+{
+	if (declared)
+		lop_atomic_add(&s->declared_sum, declared * (u32)by);
+	else
+		lop_atomic_add(&s->undeclared_apps, (u32)by);
+}
+
+/*
+ * One more active task of the application; its first brings what the application declared (never less than one). A task
+ * of no application is one that declared nothing. The one atomic operation on `demand` says both what was active and
+ * what was declared at that moment, so that concurrent declarations and wakeups cannot count differently.
+ */
 lop_rule void lop_app_enter(struct lop_sched *s, struct lop_app *app)
 {
-	if (lop_atomic_add(&app->active, 1) != 0)
+	u64 before = app ? lop_atomic_add(&app->demand, 1) : 0;
+	if (lop_app_active(before) != 0)
 		return;
 	lop_atomic_add(&s->active_apps, 1);
-	if (app->declared)
-		lop_atomic_add(&s->declared_sum, app->declared);
-	else
-		lop_atomic_add(&s->undeclared_apps, 1);
+	lop_count_app(s, lop_app_declared(before), 1);
 }
 
 lop_rule void lop_app_leave(struct lop_sched *s, struct lop_app *app)
 {
-	if (lop_atomic_add(&app->active, -1) != 1)
+	u64 before = app ? lop_atomic_add(&app->demand, -1ULL) : 1;
+	if (lop_app_active(before) != 1)
 		return;
 	lop_atomic_add(&s->active_apps, -1);
-	if (app->declared)
-		lop_atomic_add(&s->declared_sum, -app->declared);
-	else
-		lop_atomic_add(&s->undeclared_apps, -1);
+	lop_count_app(s, lop_app_declared(before), -1);
 }
 
 /* Task becomes active (fork, clone, wakeup, end of spinning): active += 1. Once per wakeup, however often it is told. */
@@ -71,8 +85,7 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 	t->counted = true;
 	t->set = (u8)lop_set_for(s, t);
 	lop_atomic_add(&s->set[t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH].active, 1);
-	if (app)
-		lop_app_enter(s, app);
+	lop_app_enter(s, app);
 	if (group)
 		lop_atomic_add(&group->active_weight, t->weight);
 }
@@ -88,22 +101,34 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 	t->counted = false;
 	before = lop_target(s, set);
 	lop_atomic_add(&s->set[set].active, -1);
-	if (app)
-		lop_app_leave(s, app);
+	lop_app_leave(s, app);
 	if (group)
 		lop_atomic_add(&group->active_weight, -t->weight);
 	lop_target_fell(&s->set[set], before, lop_target(s, set), now_ns);
 }
 
-/* An application declares how many of its tasks want to run at once (0 takes it back). */
-lop_rule void lop_declare(struct lop_sched *s, struct lop_app *app, u32 parallelism, u64 now_ns)
+/*
+ * An application declares how many of its tasks want to run at once (0 takes it back). False: others declare or wake
+ * tasks of the same application at this very moment; ask again.
+ */
+lop_rule bool lop_count_declared(struct lop_sched *s, struct lop_app *app, u32 parallelism, u64 now_ns)
 {
-	u32 before = lop_target(s, LOP_HIGH);
-	u32 declared = (u32)lop_min(parallelism, LOP_MAX_CPUS);
-	if (app->active) {
-		lop_atomic_add(&s->declared_sum, declared - app->declared);
-		lop_atomic_add(&s->undeclared_apps, (u32)(declared == 0) - (u32)(app->declared == 0));
+	u32 target = lop_target(s, LOP_HIGH);
+	u64 declared = lop_min(parallelism, LOP_MAX_CPUS), before = 0;
+	bool done = false;
+	int n;
+	lop_for(n, 0, LOP_DECLARE_TRIES) {
+		before = app->demand;
+		done = lop_atomic_cas(&app->demand, before, declared << 32 | lop_app_active(before)) == before;
+		if (done)
+			break;
 	}
-	app->declared = declared;
-	lop_target_fell(&s->set[LOP_HIGH], before, lop_target(s, LOP_HIGH), now_ns);
+	if (!done)
+		return false;
+	if (lop_app_active(before)) {
+		lop_count_app(s, (u32)declared, 1);
+		lop_count_app(s, lop_app_declared(before), -1);
+	}
+	lop_target_fell(&s->set[LOP_HIGH], target, lop_target(s, LOP_HIGH), now_ns);
+	return true;
 }

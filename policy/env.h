@@ -38,9 +38,14 @@ s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 
 #define lop_rule static inline __attribute__((always_inline, unused))
 
+/* A rule with a frame of its own, where one for all would need too much stack. At most five arguments, for BPF. */
+#define lop_part static __attribute__((noinline, unused))
+
 /* A bounded loop that the BPF verifier walks once, not once per turn. */
 #ifdef bpf_for
 #define lop_for(i, from, to) bpf_for(i, from, to)
+#elif defined(__BPF__) /* without the kernel's headers: not unrolled, as bpf_for is not */
+#define lop_for(i, from, to) _Pragma("clang loop unroll(disable)") for ((i) = (from); (i) < (to); (i)++)
 #else
 #define lop_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
 #endif

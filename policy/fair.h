@@ -6,6 +6,8 @@
  * ran, divided by its weight; the task furthest behind runs next.
  */
 #define LOP_WEIGHT_DEFAULT 100
+/* One time in so many the queue that is further behind gives way: `front_ns` is an estimate, and none may starve by it. */
+#define LOP_TURNS 64
 
 /*
  * Effective weight of a task beside others of its cgroup, which share the group's weight:
@@ -38,12 +40,17 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
  * Bounded lag: a task that slept is not paid for it beyond one slice, and one that ran alone and far is not punished
  * for it beyond what a slice costs it.
  *     clock - slice_max <= vtime <= clock + slice_max + slice_max * 100 / w
+ * A new task (vtime 0) starts behind what waits, with what the shortest slice costs: a stream of short-lived tasks, each
+ * with the credit of a sleeper, would never let the clock advance, and who waits would wait for ever.
+ *     vtime = clock + slice_min * 100 / w
  */
 lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
 {
 	u64 lag_ns = s->config.slice_max_ns;
 	u64 low_ns = s->clock_ns > lag_ns ? s->clock_ns - lag_ns : 0;
 	u64 high_ns = s->clock_ns + lag_ns + lop_charge_ns(lag_ns, lop_weight(t, group));
+	if (!t->vtime_ns)
+		t->vtime_ns = s->clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight(t, group));
 	t->vtime_ns = lop_clamp(t->vtime_ns, low_ns, high_ns);
 }
 
@@ -68,21 +75,35 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 	return lop_cpus_has(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
-/* Puts a runnable task in a queue; front_ns stays at or behind the first task's virtual time. */
+/* Puts a runnable task in a queue; front_ns is at or behind the first task's virtual time. */
 lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue)
 {
 	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
 	if (!lop_queue_waits(s, queue) || t->vtime_ns < *front_ns)
 		*front_ns = t->vtime_ns;
+	t->queue = (s32)queue;
 	lop_env_insert(world, t, queue, lop_slice_ns(s), t->vtime_ns);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
-/* Takes the first task of a queue that may run on `cpu`. The bit is cleared before the last look, so no task is lost. */
+/*
+ * The first task of the queue now runs: what waits behind it is not behind its virtual time. (Unless it may not run where
+ * that one does; LOP_TURNS is for these.)
+ */
+lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
+{
+	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
+	*front_ns = lop_max(*front_ns, vtime_ns);
+}
+
+/*
+ * Takes the first task of a queue that may run on `cpu`. The bit is cleared before the last look, so no task is lost, and
+ * also where the tasks went another way (blocked or moved while they waited).
+ */
 lop_rule bool lop_queue_take(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
 {
 	bool taken = lop_queue_waits(s, queue) && lop_env_take(world, queue, cpu);
-	if (taken && !lop_env_queued(world, queue)) {
+	if (lop_queue_waits(s, queue) && !lop_env_queued(world, queue)) {
 		lop_cpus_take(lop_waiting(s, queue), lop_cpu_index(queue));
 		if (lop_env_queued(world, queue))
 			lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
@@ -99,16 +120,63 @@ lop_rule bool lop_goes_first(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
 	       s->front_ns[lop_queue_index(a)] + margin_ns < s->front_ns[lop_queue_index(b)];
 }
 
-/* A domain queue with tasks, another one each time; LOP_NONE if none has any. */
-lop_rule s32 lop_queue_in_turn(struct lop_sched *s)
+/* The first of the domain queues that a set serves: green cores run green work only, high ones help where it waits. */
+lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0; }
+
+/* A domain queue with tasks for a set, another one each time; LOP_NONE if none has any. */
+lop_rule s32 lop_queue_in_turn(struct lop_sched *s, enum lop_set set)
 {
-	s32 found = lop_cpus_next(&s->domain_waiting, s->turn % LOP_MAX_CPUS);
+	u32 from = lop_first_served(set);
+	s32 found = lop_cpus_next(&s->domain_waiting, (u32)lop_max(s->turn % LOP_MAX_CPUS, from));
 	if (found < 0)
-		found = lop_cpus_next(&s->domain_waiting, 0);
+		found = lop_cpus_next(&s->domain_waiting, from);
 	if (found < 0)
 		return LOP_NONE;
 	s->turn = (u32)found + 1; /* a lost update between CPUs only repeats a turn */
 	return LOP_MAX_CPUS + found;
+}
+
+/* Whether a queue that this CPU serves has tasks, be it that they may not run here. */
+lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
+{
+	enum lop_set set = lop_set_of(s, cpu);
+	return lop_cpus_has(&s->cpu_waiting, cpu) ||
+	       (set != LOP_LOW && lop_cpus_next(&s->domain_waiting, lop_first_served(set)) >= 0);
+}
+
+/* Of the queue of this CPU alone and that of its domain the one further behind; one time in LOP_TURNS the other. */
+lop_rule u32 lop_home_queue(struct lop_sched *s, u32 cpu, u32 own, u32 shared)
+{
+	u32 *turns = &s->turns[lop_cpu_index(cpu)];
+	u32 first = lop_goes_first(s, shared, own, 0) ? shared : own;
+	u32 other = first == own ? shared : own;
+	if (!lop_queue_waits(s, other))
+		return first;
+	*turns = *turns % LOP_TURNS + 1;
+	return *turns == LOP_TURNS ? other : first;
+}
+
+/* Work that waits at a CPU that went offline, if `cpu` may run it by now. */
+lop_rule bool lop_take_stranded(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	s32 from = lop_cpus_first(&s->cpu_waiting, &s->cpu_waiting, &s->online);
+	return from >= 0 && lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
+}
+
+/* From any domain, in turn. */
+lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set)
+{
+	bool taken = false;
+	int n;
+	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
+		s32 away = lop_queue_in_turn(s, set);
+		if (away < 0 || n >= s->topology.nr_memory_domains * 2)
+			break;
+		taken = lop_queue_take(s, world, (u32)away, cpu);
+		if (taken)
+			break;
+	}
+	return taken;
 }
 
 /*
@@ -120,26 +188,19 @@ lop_rule bool lop_pick_next(struct lop_sched *s, struct lop_world *world, u32 cp
 {
 	enum lop_set set = lop_set_of(s, cpu);
 	u32 own = lop_cpu_queue(cpu);
-	u32 shared = lop_domain_queue(s->topology.memory_domain[cpu], set);
-	u32 home = set != LOP_LOW && lop_goes_first(s, shared, own, 0) ? shared : own;
+	u32 shared = lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
+	u32 home;
 	s32 away;
-	int n;
 	if (set == LOP_LOW)
 		return lop_queue_take(s, world, own, cpu);
-	away = lop_queue_in_turn(s);
+	if (lop_take_stranded(s, world, cpu))
+		return true;
+	home = lop_home_queue(s, cpu, own, shared);
+	away = lop_queue_in_turn(s, set);
 	if (away >= 0 && lop_goes_first(s, (u32)away, home, s->config.slice_max_ns) &&
 	    lop_queue_take(s, world, (u32)away, cpu))
 		return true;
 	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))
 		return true;
-	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
-		away = lop_queue_in_turn(s);
-		if (away < 0)
-			break;
-		if (lop_queue_take(s, world, (u32)away, cpu))
-			return true;
-		if (n >= s->topology.nr_memory_domains * 2)
-			break;
-	}
-	return false;
+	return lop_take_away(s, world, cpu, set);
 }

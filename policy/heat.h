@@ -19,7 +19,7 @@ lop_rule void lop_note_heat(struct lop_sched *s, struct lop_world *world)
 }
 
 /* The CPU of `among` on `socket` with the highest (`hottest`) or lowest temperature. */
-lop_rule s32 lop_extreme(const struct lop_sched *s, struct lop_world *world, const struct lop_cpus *among, u32 socket, bool hottest)
+lop_part s32 lop_extreme(const struct lop_sched *s, struct lop_world *world, const struct lop_cpus *among, u32 socket, bool hottest)
 {
 	s32 cpu = LOP_NONE, best = LOP_NONE, best_mc = 0;
 	int n;
@@ -39,32 +39,43 @@ lop_rule s32 lop_extreme(const struct lop_sched *s, struct lop_world *world, con
 	return best;
 }
 
-/* One swap at most on a socket; only if it cools: the low core must be the cooler one, and of the same kind. */
-lop_rule bool lop_swap_on_socket(struct lop_sched *s, struct lop_world *world, u32 socket, u64 now_ns)
+/*
+ * One swap at most on a socket, with the lock; only if it cools: the low core must be the cooler one, and of the same
+ * kind. The high core is claimed first: a waker that took it meanwhile keeps it.
+ */
+lop_part bool lop_swap_cores(struct lop_sched *s, struct lop_world *world, u32 socket, u64 now_ns)
 {
 	struct lop_cpus *idle_high = &world->usable, *low = &world->others;
 	s32 hottest, coolest;
-	bool swapped = false;
 	lop_cpus_and(idle_high, &s->set[LOP_HIGH].cpus, &s->idle);
 	*low = s->online;
 	lop_cpus_drop(low, &s->set[LOP_HIGH].cpus);
 	lop_cpus_drop(low, &s->set[LOP_GREEN].cpus);
+	lop_cpus_drop(idle_high, &s->set[LOP_HIGH].pinned);
 	hottest = lop_extreme(s, world, idle_high, socket, true);
+	if (hottest < 0)
+		return false;
+	lop_cpus_and(low, low, &s->topology.tier_cpus[s->topology.tier[lop_cpu_index(hottest)] & (LOP_MAX_TIERS - 1)]);
 	coolest = lop_extreme(s, world, low, socket, false);
-	if (hottest < 0 || coolest < 0 || s->anchored[lop_cpu_index(hottest)] ||
-	    s->topology.tier[lop_cpu_index(hottest)] != s->topology.tier[lop_cpu_index(coolest)] ||
-	    lop_env_temperature_mc(world, (u32)hottest) <= lop_env_temperature_mc(world, (u32)coolest))
+	if (coolest < 0 ||
+	    lop_env_temperature_mc(world, (u32)hottest) <= lop_env_temperature_mc(world, (u32)coolest) ||
+	    !lop_cpus_take(&s->idle, lop_cpu_index((u32)hottest)))
 		return false;
-	if (lop_atomic_cas(&s->resizing, 0, 1))
+	lop_join(s, world, lop_cpu_index((u32)coolest), LOP_HIGH, now_ns);
+	lop_leave(s, world, lop_cpu_index((u32)hottest), LOP_HIGH, now_ns);
+	lop_cpus_add(&s->idle, lop_cpu_index((u32)hottest));
+	s->swaps++;
+	return true;
+}
+
+/* While sets are being resized nothing is swapped; the next look is soon enough. */
+lop_rule bool lop_swap_on_socket(struct lop_sched *s, struct lop_world *world, u32 socket, u64 now_ns)
+{
+	bool swapped;
+	if (!lop_lock(s))
 		return false;
-	if (lop_cpus_take(&s->idle, (u32)hottest)) {
-		lop_join(s, world, lop_cpu_index((u32)coolest), LOP_HIGH, now_ns);
-		lop_leave(s, world, lop_cpu_index((u32)hottest), LOP_HIGH, now_ns);
-		lop_cpus_add(&s->idle, (u32)hottest);
-		s->swaps++;
-		swapped = true;
-	}
-	lop_atomic_cas(&s->resizing, 1, 0);
+	swapped = lop_swap_cores(s, world, socket, now_ns);
+	lop_unlock(s);
 	return swapped;
 }
 
@@ -89,4 +100,5 @@ lop_rule void lop_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 
 		if (lop_swap_on_socket(s, world, socket, now_ns))
 			*swapped_ns = now_ns;
 	}
+	lop_settle(s, world, LOP_NONE, now_ns); /* for who found the lock taken */
 }

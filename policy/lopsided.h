@@ -18,71 +18,98 @@ lop_rule s32 lop_home_node(const struct lop_app *app)
 	return app && app->shares_memory ? app->home_node : LOP_NONE;
 }
 
-/* Green work runs high while no green core can be had. */
-lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop_task *t)
-{
-	return t->set == LOP_GREEN && s->set[LOP_GREEN].size ? LOP_GREEN : LOP_HIGH;
-}
-
 /*
  * Task becomes runnable: count it, grow the set, then place it. `last_cpu`: where it ran last, or its parent runs.
- * Counted once per wakeup, however often the adapter asks.
+ * Counted once per wakeup, however often the adapter asks. Not for a task that runs or is queued.
  */
 lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
 {
 	struct lop_placement place = { LOP_NONE, false };
-	enum lop_set set;
 	lop_count_active(s, t, app, group);
 	lop_bound_lag(s, t, group);
-	if (t->set == LOP_GREEN)
-		lop_grow(s, world, LOP_GREEN, &s->online, lop_home_node(app), now_ns);
 	if (t->restricted)
-		place.cpu = lop_place_restricted(s, world, t, lop_usable_set(s, t), last_cpu, now_ns, &place.claimed);
-	lop_grow(s, world, LOP_HIGH, &s->online, lop_home_node(app), now_ns);
-	if (t->restricted)
-		return place;
-	set = lop_usable_set(s, t);
-	place.cpu = lop_claim_idle(s, world, t, set, last_cpu, now_ns);
+		lop_pin(s, world, t);
+	lop_settle(s, world, lop_home_node(app), now_ns);
+	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, now_ns);
 	place.claimed = place.cpu >= 0;
-	if (place.cpu < 0)
-		place.cpu = lop_busy_member(s, world, set, &s->online, last_cpu);
+	if (!place.claimed)
+		place.cpu = lop_waiting_place(s, world, t, last_cpu);
+	if (place.cpu >= 0 && t->restricted)
+		lop_anchor(s, t, lop_cpu_index((u32)place.cpu));
 	if (app && app->home_node == LOP_NONE && place.cpu >= 0)
 		app->home_node = s->topology.node[lop_cpu_index(place.cpu)];
 	return place;
 }
 
-/* Queues a runnable task: at its CPU if it may run nowhere else, else in the queue of `cpu`'s memory domain. */
+/* A CPU of its own that a restricted task may wait at; it needs one where its affinity changed while it ran. */
+lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+{
+	s32 at;
+	if (t->anchor != LOP_NONE)
+		return lop_cpus_has(&t->allowed, cpu) ? cpu : lop_cpu_index((u32)t->anchor);
+	lop_pin(s, world, t);
+	if (t->anchor == LOP_NONE) {
+		at = lop_waiting_place(s, world, t, cpu);
+		if (at < 0)
+			return cpu;
+		lop_anchor(s, t, lop_cpu_index((u32)at));
+	}
+	lop_settle(s, world, LOP_NONE, lop_env_now_ns(world));
+	return lop_cpu_index((u32)t->anchor);
+}
+
+/*
+ * Queues a runnable task: at its CPU if it may run nowhere else, else in the queue of `cpu`'s memory domain. A member
+ * that fell idle since it was looked for, too late to see the task in the queue, is told.
+ */
 lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
 {
-	u32 domain = s->topology.memory_domain[lop_cpu_index(cpu)];
-	u32 queue = t->nr_allowed == 1 ? lop_cpu_queue(cpu) : lop_domain_queue(domain, lop_usable_set(s, t));
+	enum lop_set set;
+	u32 queue;
+	s32 idle;
+	if (t->restricted)
+		cpu = lop_allowed_place(s, world, t, cpu);
+	set = lop_usable_set(s, t);
+	queue = t->nr_allowed == 1 ? lop_cpu_queue(cpu) :
+				     lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
 	lop_queue_insert(s, world, t, queue);
+	lop_cpus_and(&world->candidates, &s->set[set].cpus, &s->idle);
+	if (t->restricted)
+		lop_cpus_and(&world->candidates, &world->candidates, &t->allowed);
+	idle = lop_cpus_next(&world->candidates, 0);
+	if (idle >= 0)
+		lop_env_kick(world, (u32)idle);
 }
 
 /* Starts the task on the claimed CPU, or queues it. */
 lop_rule void lop_put(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_placement place)
 {
-	if (place.claimed)
+	if (place.claimed) {
+		t->queue = LOP_NONE;
 		lop_env_insert_local(world, t, (u32)place.cpu, lop_slice_ns(s));
-	else if (place.cpu >= 0)
+	} else if (place.cpu >= 0) {
 		lop_enqueue(s, world, t, (u32)place.cpu);
+	}
 }
 
 /* A CPU has nothing to run, or its task's slice is over. False: keep what runs, or idle. */
 lop_rule bool lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu) { return lop_pick_next(s, world, cpu); }
 
-/* The task starts to run: virtual time follows. */
+/* The task starts to run: virtual time follows, and what waits in its queue is not behind it. */
 lop_rule void lop_running(struct lop_sched *s, const struct lop_task *t)
 {
 	if (t->vtime_ns > s->clock_ns)
 		s->clock_ns = t->vtime_ns;
+	if (t->queue != LOP_NONE)
+		lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
 }
 
-/* The task stops running after `ran_ns`: it pays by weight. */
-lop_rule void lop_stopping(struct lop_task *t, const struct lop_group *group, u64 ran_ns)
+/* The task stops running after `ran_ns`: it pays by weight, but not for having been alone. */
+lop_rule void lop_stopping(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 ran_ns)
 {
 	t->vtime_ns += lop_charge_ns(ran_ns, lop_weight(t, group));
+	lop_bound_lag(s, t, group);
 }
 
 /* Task becomes inactive. */
@@ -91,7 +118,7 @@ lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop
 {
 	lop_count_inactive(s, t, app, group, now_ns);
 	lop_weigh_anchor(s, t);
-	lop_settle(s, world, now_ns);
+	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
 /* A running task announces that it spins (not active meanwhile), or that it goes on. */
@@ -100,11 +127,30 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 {
 	if (spinning) {
 		lop_count_inactive(s, t, app, group, now_ns);
-		lop_settle(s, world, now_ns);
+		lop_settle(s, world, LOP_NONE, now_ns);
 		return;
 	}
 	lop_count_active(s, t, app, group);
-	lop_grow(s, world, LOP_HIGH, &s->online, lop_home_node(app), now_ns);
+	lop_settle(s, world, lop_home_node(app), now_ns);
+}
+
+/* An application declares its parallelism, see lop_count_declared(). */
+lop_rule bool lop_declare(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 parallelism, u64 now_ns)
+{
+	bool done = lop_count_declared(s, app, parallelism, now_ns);
+	lop_settle(s, world, lop_home_node(app), now_ns);
+	return done;
+}
+
+/* Which of a core's CPUs have a busy sibling, after `cpu` fell idle, was put to work or went offline. */
+lop_rule void lop_note_busy(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	struct lop_cpus *busy = &world->candidates;
+	if (s->topology.next_sibling[cpu] == cpu)
+		return;
+	*busy = s->online;
+	lop_cpus_drop(busy, &s->idle);
+	lop_note_siblings(s, cpu, busy, &s->beside_busy);
 }
 
 /* A CPU falls idle or is put to work. */
@@ -117,38 +163,46 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	} else {
 		lop_cpus_take(&s->idle, cpu);
 	}
-	if (s->topology.next_sibling[cpu] != cpu) {
-		struct lop_cpus *busy = &world->candidates;
-		*busy = s->online;
-		lop_cpus_drop(busy, &s->idle);
-		lop_note_siblings(s, cpu, busy, &s->beside_busy);
-	}
-	if (idle)
-		lop_settle(s, world, now_ns);
+	lop_note_busy(s, world, cpu);
+	if (!idle)
+		return;
+	/* Something ran until now, be it what is not counted: h_min is 1 for another while. */
+	if (!s->set[LOP_HIGH].active)
+		s->set[LOP_HIGH].below_since_ns[1] = now_ns;
+	lop_settle(s, world, LOP_NONE, now_ns);
+	/* What was queued after this CPU looked and before it counted as idle was seen by nobody else. */
+	if (lop_any_work(s, cpu))
+		lop_env_kick(world, cpu);
 }
 
 /* The timer of lop_env_arm_timer(). */
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s->timer_at_ns = 0;
-	lop_settle(s, world, now_ns);
+	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* Affinity changed: anchors follow at the next wakeup, or at once for a task that waits (the adapter queues it anew). */
+/*
+ * Affinity changed. A task that waits has to be taken from its queue before and queued anew after; one that runs finds
+ * its place when it is queued the next time.
+ */
 lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const struct lop_cpus *allowed)
 {
 	u32 nr = 0;
 	int i;
-	lop_weigh_anchor(s, t);
+	if (t->anchor != LOP_NONE && !lop_cpus_has(allowed, lop_cpu_index((u32)t->anchor)))
+		lop_weigh_anchor(s, t);
 	t->allowed = *allowed;
 	t->restricted = false;
 	lop_for(i, 0, LOP_CPU_WORDS) {
-		u64 online = s->online.word[i & (LOP_CPU_WORDS - 1)];
-		u64 both = online & allowed->word[i & (LOP_CPU_WORDS - 1)];
-		t->restricted |= both != online;
+		u64 all = s->topology.cpus.word[i & (LOP_CPU_WORDS - 1)];
+		u64 both = all & allowed->word[i & (LOP_CPU_WORDS - 1)];
+		t->restricted |= both != all;
 		nr += (u32)__builtin_popcountll(both);
 	}
 	t->nr_allowed = nr;
+	if (!t->restricted)
+		lop_weigh_anchor(s, t);
 }
 
 /* Its nice value changed; `weight` on the scale of cpu.weight. */
@@ -160,20 +214,22 @@ lop_rule void lop_set_weight(struct lop_task *t, struct lop_group *group, u32 we
 	t->weight = new_weight;
 }
 
-/* A core goes offline: it leaves its set, and another takes its place. */
+/*
+ * A core goes offline: it leaves its set, and another takes its place. What waits in its own queue is found by the others
+ * once its affinity is widened; the adapter places anew, by lop_wake(), what waits elsewhere and was anchored there.
+ */
 lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
 	if (!lop_cpus_take(&s->online, cpu))
 		return;
-	s->nr_online--;
+	lop_atomic_add(&s->nr_online, -1);
 	lop_cpus_take(&s->idle, cpu);
 	lop_cpus_take(&s->hot, cpu);
-	lop_leave(s, world, cpu, LOP_HIGH, now_ns);
-	lop_leave(s, world, cpu, LOP_GREEN, now_ns);
-	lop_env_set_changed(world, cpu, LOP_OFFLINE);
-	lop_grow(s, world, LOP_HIGH, &s->online, LOP_NONE, now_ns);
-	lop_grow(s, world, LOP_GREEN, &s->online, LOP_NONE, now_ns);
+	lop_note_busy(s, world, cpu);
+	if (lop_set_of(s, cpu) == LOP_LOW)
+		lop_env_set_changed(world, cpu, LOP_OFFLINE);
+	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
 /* A core comes online, in the low set and busy until lop_cpu_idle() says otherwise. */
@@ -183,14 +239,15 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 	if (lop_cpus_has(&s->online, cpu))
 		return;
 	lop_cpus_add(&s->online, cpu);
-	s->nr_online++;
+	lop_atomic_add(&s->nr_online, 1);
 	s->left_ns[cpu] = now_ns;
+	lop_note_busy(s, world, cpu);
 	lop_env_set_changed(world, cpu, LOP_LOW);
-	lop_grow(s, world, LOP_HIGH, &s->online, LOP_NONE, now_ns);
+	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
 /* Once config, topology, online and idle are filled: the first members join. */
 lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
-	lop_grow(s, world, LOP_HIGH, &s->online, LOP_NONE, now_ns);
+	lop_settle(s, world, LOP_NONE, now_ns);
 }

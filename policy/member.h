@@ -17,7 +17,7 @@ lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candid
 }
 
 /* The node that the asking application lives on; for tasks that share no memory the one with fewest high members. */
-lop_rule void lop_prefer_node(const struct lop_sched *s, struct lop_cpus *candidates, s32 home_node)
+lop_part void lop_prefer_node(const struct lop_sched *s, struct lop_cpus *candidates, s32 home_node)
 {
 	s32 best = home_node;
 	u32 node, best_high = ~0U;
@@ -38,7 +38,7 @@ lop_rule void lop_prefer_node(const struct lop_sched *s, struct lop_cpus *candid
 }
 
 /* Longest out of the set; of equals the lowest number. */
-lop_rule s32 lop_longest_out(const struct lop_sched *s, const struct lop_cpus *candidates)
+lop_part s32 lop_longest_out(const struct lop_sched *s, const struct lop_cpus *candidates)
 {
 	s32 cpu = LOP_NONE, best = LOP_NONE;
 	u64 best_left_ns = 0;
@@ -63,7 +63,7 @@ lop_rule s32 lop_longest_out(const struct lop_sched *s, const struct lop_cpus *c
  * node that has fewest, or the asking application's; longest out.
  * `within`: only of these (a task's affinity).
  */
-lop_rule s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
+lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
 			const struct lop_cpus *within, s32 home_node)
 {
 	struct lop_cpus *candidates = &world->candidates;
@@ -89,10 +89,10 @@ lop_rule s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum
  *     hot | slower kind | last high one of its voltage domain | SMT sibling high | members on its node | joined last
  *      1        4                      1                              1                  10              (compared apart)
  */
-lop_rule u32 lop_leaving_rank(const struct lop_sched *s, u32 cpu)
+lop_rule u32 lop_leaving_rank(const struct lop_sched *s, enum lop_set set, u32 cpu)
 {
 	const struct lop_topology *top = &s->topology;
-	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[cpu])] == 1;
+	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[cpu])] == (set == LOP_HIGH ? 1 : 0);
 	u32 on_node = (u32)lop_min(s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)], 1023);
 	u32 tier = top->tier[cpu] & (LOP_MAX_TIERS - 1);
 	return (u32)lop_cpus_has(&s->hot, cpu) << 16 | tier << 12 | alone << 11 |
@@ -100,7 +100,7 @@ lop_rule u32 lop_leaving_rank(const struct lop_sched *s, u32 cpu)
 }
 
 /* Which core leaves: an idle one that no task is anchored to. */
-lop_rule s32 lop_leaver(const struct lop_sched *s, struct lop_world *world, enum lop_set set)
+lop_part s32 lop_leaver(const struct lop_sched *s, struct lop_world *world, enum lop_set set)
 {
 	struct lop_cpus *candidates = &world->candidates;
 	s32 cpu = LOP_NONE, best = LOP_NONE;
@@ -115,7 +115,7 @@ lop_rule s32 lop_leaver(const struct lop_sched *s, struct lop_world *world, enum
 		c = lop_cpu_index((u32)cpu);
 		if (s->anchored[c])
 			continue;
-		rank = lop_leaving_rank(s, c);
+		rank = lop_leaving_rank(s, set, c);
 		if (best >= 0 && (rank < best_rank ||
 				  (rank == best_rank && s->joined_ns[c] <= s->joined_ns[lop_cpu_index(best)])))
 			continue;

@@ -43,7 +43,7 @@ lop_rule s32 lop_longest_member(const struct lop_sched *s, const struct lop_cpus
  * The best of the idle members that the task may use: the fastest kind, a core that no sibling is busy on, its last CPU
  * if that is at speed, the memory domain it last ran in, the longest member.
  */
-lop_rule s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidates, u32 last_cpu, u64 now_ns)
+lop_part s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidates, u32 last_cpu, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
@@ -86,7 +86,7 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
  * A member to queue at when none is idle: the last CPU if it is one, else a member of its memory domain, else any.
  * `allowed`: only of these.
  */
-lop_rule s32 lop_busy_member(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
+lop_part s32 lop_busy_member(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
 			     const struct lop_cpus *allowed, u32 last_cpu)
 {
 	const struct lop_topology *top = &s->topology;
@@ -100,49 +100,77 @@ lop_rule s32 lop_busy_member(const struct lop_sched *s, struct lop_world *world,
 	return lop_cpus_next(members, 0);
 }
 
-/* Keeps `cpu` in its set while the task is active: it may be the only member that the task can use. */
-lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
-{
-	if (!t->restricted || t->anchor != LOP_NONE)
-		return;
-	t->anchor = (s32)cpu;
-	lop_atomic_add(&s->anchored[lop_cpu_index(cpu)], 1);
-}
-
+/* Gives up the CPU it counted on. Another may have anchored there while the wish was taken back: it is made again. */
 lop_rule void lop_weigh_anchor(struct lop_sched *s, struct lop_task *t)
 {
+	u32 cpu = lop_cpu_index((u32)t->anchor);
 	if (t->anchor == LOP_NONE)
 		return;
-	lop_atomic_add(&s->anchored[lop_cpu_index(t->anchor)], -1);
 	t->anchor = LOP_NONE;
+	if (lop_atomic_add(&s->anchored[cpu], -1) != 1)
+		return;
+	lop_cpus_take(&s->set[LOP_HIGH].pinned, cpu);
+	lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu);
+	if (s->anchored[cpu])
+		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
 }
 
 /*
- * A member that a task of limited affinity may use: an idle one, else a core promoted for it (a task pinned to a low
- * core promotes that core), else a busy member. Claims what is idle. LOP_NONE: nothing it may use is online.
+ * While the task is active, `cpu` is a member of its set (or of the high one): it may be the only one that the task can
+ * use. A core that is not becomes one as soon as the sets are settled.
  */
-lop_rule s32 lop_place_restricted(struct lop_sched *s, struct lop_world *world, struct lop_task *t, enum lop_set set, u32 last_cpu,
-				  u64 now_ns, bool *claimed)
+lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
-	struct lop_cpus *usable = &world->usable;
-	s32 cpu = lop_claim_idle(s, world, t, set, last_cpu, now_ns);
-	bool member;
-	*claimed = cpu >= 0;
-	if (cpu < 0) {
-		lop_cpus_and(usable, &s->set[set].cpus, &t->allowed);
-		member = !lop_cpus_empty(usable);
-		if (member)
-			lop_cpus_and(usable, &s->idle, &t->allowed);
-		else
-			*usable = t->allowed;
-		if (s->config.sizing == LOP_SIZE_BY_DEMAND || !member)
-			cpu = lop_promote_within(s, world, set, usable, now_ns);
-		if (cpu >= 0)
-			*claimed = lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu));
-		else if (member)
-			cpu = lop_busy_member(s, world, set, &t->allowed, last_cpu);
+	bool high = t->set != LOP_GREEN || lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu);
+	if (t->anchor != (s32)cpu) {
+		lop_weigh_anchor(s, t);
+		t->anchor = (s32)cpu;
+		lop_atomic_add(&s->anchored[lop_cpu_index(cpu)], 1);
 	}
+	lop_cpus_add(&s->set[high ? LOP_HIGH : LOP_GREEN].pinned, cpu);
+}
+
+/*
+ * Sees to it that a task of limited affinity has a member to run on: if none that it may use is idle, it asks for an
+ * idle core (a task pinned to a low core promotes that core), and for a busy one if it may use no member at all.
+ */
+lop_part void lop_pin(struct lop_sched *s, struct lop_world *world, struct lop_task *t)
+{
+	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
+	struct lop_cpus *usable = &world->usable;
+	bool member;
+	s32 cpu;
+	lop_cpus_and(usable, &s->set[set].cpus, &t->allowed);
+	member = !lop_cpus_empty(usable);
+	if (lop_cpus_meet(usable, &s->idle) || (member && s->config.sizing == LOP_SIZE_FIXED))
+		return;
+	if (member)
+		lop_cpus_and(usable, &s->idle, &t->allowed);
+	else
+		*usable = t->allowed;
+	cpu = lop_joiner(s, world, set, usable, LOP_NONE);
 	if (cpu >= 0)
 		lop_anchor(s, t, (u32)cpu);
-	return cpu;
+}
+
+/* The set that the task runs in: green work runs high while no green core that it may use can be had. */
+lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop_task *t)
+{
+	bool green = t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
+		     (!t->restricted || lop_cpus_meet(&s->set[LOP_GREEN].cpus, &t->allowed));
+	return green ? LOP_GREEN : LOP_HIGH;
+}
+
+/*
+ * Where a task waits for which no idle member could be claimed: at a busy member, or, while membership changes, where
+ * it ran last or at any CPU that it may use. LOP_NONE: none of them is online.
+ */
+lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 last_cpu)
+{
+	const struct lop_cpus *allowed = t->restricted ? &t->allowed : &s->online;
+	s32 cpu = lop_busy_member(s, world, lop_usable_set(s, t), allowed, last_cpu);
+	if (cpu >= 0)
+		return cpu;
+	lop_cpus_and(&world->candidates, &s->online, allowed);
+	return lop_cpus_has(&world->candidates, last_cpu) ? (s32)last_cpu : lop_cpus_next(&world->candidates, 0);
 }

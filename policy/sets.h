@@ -43,7 +43,7 @@ lop_rule void lop_note_siblings(const struct lop_sched *s, u32 cpu, const struct
 }
 
 /* A CPU became high (or ceased to be): keeps warm, beside_high and the counts true. */
-lop_rule void lop_note_high(struct lop_sched *s, u32 cpu, bool high)
+lop_part void lop_note_high(struct lop_sched *s, u32 cpu, bool high)
 {
 	const struct lop_topology *top = &s->topology;
 	u32 domain = lop_cpu_index(top->voltage_domain[cpu]);
@@ -66,7 +66,8 @@ lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 	return lop_cpus_has(&s->cpu_waiting, cpu) || !lop_cpus_empty(&s->domain_waiting);
 }
 
-lop_rule void lop_leave(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 now_ns)
+/* Only with the lock. */
+lop_part void lop_leave(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 now_ns)
 {
 	if (!lop_cpus_take(&s->set[set].cpus, cpu))
 		return;
@@ -75,17 +76,29 @@ lop_rule void lop_leave(struct lop_sched *s, struct lop_world *world, u32 cpu, e
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, false);
 	s->demotions++;
-	lop_env_set_changed(world, cpu, LOP_LOW);
+	lop_env_set_changed(world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
 }
 
-lop_rule void lop_join(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 now_ns)
+/* A green core is made high: so are the wishes of those that count on it. */
+lop_rule void lop_leave_green_for_high(struct lop_sched *s, u32 cpu)
 {
-	if (lop_cpus_has(&s->set[set].cpus, cpu))
-		return;
-	if (lop_cpus_take(&s->set[LOP_GREEN].cpus, cpu)) /* a green core may be made high */
+	if (lop_cpus_take(&s->set[LOP_GREEN].cpus, cpu))
 		s->set[LOP_GREEN].size--;
-	lop_cpus_add(&s->set[set].cpus, cpu);
-	s->set[set].size++;
+	if (lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu))
+		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
+}
+
+/* Only with the lock. A member beyond the target is so from now on at the earliest. */
+lop_part void lop_join(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 now_ns)
+{
+	struct lop_members *m = &s->set[set];
+	if (lop_cpus_has(&m->cpus, cpu))
+		return;
+	if (set == LOP_HIGH)
+		lop_leave_green_for_high(s, cpu);
+	lop_cpus_add(&m->cpus, cpu);
+	m->size++;
+	m->below_since_ns[lop_min(m->size, LOP_MAX_CPUS)] = now_ns;
 	s->joined_ns[cpu] = now_ns;
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, true);
@@ -96,40 +109,18 @@ lop_rule void lop_join(struct lop_sched *s, struct lop_world *world, u32 cpu, en
 }
 
 /*
- * if |S| < target: promote. Called before placing, so that no task waits on a low core for one to be promoted.
- * Who finds the lock taken leaves it to the holder, who looks again after letting go.
+ * The lock is never waited for. Who finds it taken has asked, and the holder looks again after letting go; the second
+ * try is for a holder that looked for askers just before.
  */
-lop_rule void lop_grow(struct lop_sched *s, struct lop_world *world, enum lop_set set, const struct lop_cpus *within, s32 home_node,
-		       u64 now_ns)
+lop_rule bool lop_lock(struct lop_sched *s)
 {
-	int n;
-	lop_for(n, 0, LOP_MAX_CPUS) {
-		s32 cpu = LOP_NONE;
-		if (s->set[set].size >= lop_target(s, set) || lop_atomic_cas(&s->resizing, 0, 1))
-			break;
-		if (s->set[set].size < lop_target(s, set))
-			cpu = lop_joiner(s, world, set, within, home_node);
-		if (cpu >= 0)
-			lop_join(s, world, lop_cpu_index((u32)cpu), set, now_ns);
-		lop_atomic_cas(&s->resizing, 1, 0);
-		if (cpu < 0)
-			break;
-	}
+	if (!lop_atomic_cas(&s->resizing, 0, 1))
+		return true;
+	lop_atomic_add(&s->asked, 1);
+	return !lop_atomic_cas(&s->resizing, 0, 1);
 }
 
-/* A CPU that a task needs whatever the target is: its own, if it is pinned there. */
-lop_rule s32 lop_promote_within(struct lop_sched *s, struct lop_world *world, enum lop_set set, const struct lop_cpus *within,
-				u64 now_ns)
-{
-	s32 cpu;
-	if (lop_atomic_cas(&s->resizing, 0, 1))
-		return LOP_NONE;
-	cpu = lop_joiner(s, world, set, within, LOP_NONE);
-	if (cpu >= 0)
-		lop_join(s, world, lop_cpu_index((u32)cpu), set, now_ns);
-	lop_atomic_cas(&s->resizing, 1, 0);
-	return cpu;
-}
+lop_rule void lop_unlock(struct lop_sched *s) { lop_atomic_cas(&s->resizing, 1, 0); }
 
 /* T_hold of the k-th member. The first stays longer: h_min is 1 while anything ran in the last second. */
 lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
@@ -137,49 +128,113 @@ lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 	return set == LOP_HIGH && level == 1 ? s->config.last_hold_ns : s->config.hold_ns;
 }
 
-/*
- * if |S| > target for T_hold: demote an idle member. The k-th member is surplus since the target last fell below k.
- * Returns when to look again, 0 if there is nothing to wait for (no surplus, or its members are busy: the next of them
- * to fall idle asks again).
- */
-lop_rule u64 lop_shrink(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
+/* When the set's last member may go: the k-th is surplus since the target last fell below k. */
+lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set)
 {
-	struct lop_members *m = &s->set[set];
-	u64 again_ns = 0;
-	int n;
-	lop_for(n, 0, LOP_MAX_CPUS) {
-		s32 cpu = LOP_NONE;
-		u32 level = (u32)lop_min(m->size, LOP_MAX_CPUS);
-		u64 due_ns = m->below_since_ns[level] + lop_hold_ns(s, set, level);
-		if (level <= lop_target(s, set))
-			break;
-		if (now_ns < due_ns) {
-			again_ns = due_ns;
-			break;
-		}
-		if (lop_atomic_cas(&s->resizing, 0, 1))
-			break;
-		if (m->size > lop_target(s, set))
-			cpu = lop_leaver(s, world, set);
-		/* Claimed first: a waker that took it meanwhile keeps it. */
-		if (cpu >= 0 && lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu))) {
-			lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
-			lop_cpus_add(&s->idle, lop_cpu_index((u32)cpu));
-		}
-		lop_atomic_cas(&s->resizing, 1, 0);
-		if (cpu < 0)
-			break;
-	}
-	return again_ns;
+	u32 level = (u32)lop_min(s->set[set].size, LOP_MAX_CPUS);
+	return s->set[set].below_since_ns[level] + lop_hold_ns(s, set, level);
 }
 
-/* Shrinks every set that sizes itself, and sees to it that somebody looks again. No surplus, no timer. */
-lop_rule void lop_settle(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+/* A member went offline. */
+lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 {
-	u64 high_ns = lop_shrink(s, world, LOP_HIGH, now_ns);
-	u64 green_ns = s->config.green ? lop_shrink(s, world, LOP_GREEN, now_ns) : 0;
-	u64 at_ns = !high_ns ? green_ns : !green_ns ? high_ns : lop_min(high_ns, green_ns);
-	if (!at_ns || (s->timer_at_ns && s->timer_at_ns <= at_ns))
+	return lop_cpus_first(&s->set[set].cpus, &s->set[set].cpus, &s->online);
+}
+
+/* A task needs a CPU that is no member, whatever the target is: it may run nowhere else. */
+lop_rule s32 lop_next_pinned(const struct lop_sched *s, enum lop_set set)
+{
+	return lop_cpus_first(&s->set[set].pinned, &s->online, &s->set[set].cpus);
+}
+
+/* Whether the set is not as it should be, as far as can be told without the lock. */
+lop_part bool lop_unsettled(const struct lop_sched *s, enum lop_set set, u64 now_ns)
+{
+	u32 size = s->set[set].size, target = lop_target(s, set);
+	return size < target || (size > target && now_ns >= lop_due_ns(s, set)) || lop_next_pinned(s, set) >= 0 ||
+	       lop_next_evicted(s, set) >= 0;
+}
+
+lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
+{
+	s32 cpu = lop_next_evicted(s, set);
+	if (cpu >= 0)
+		lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
+	return cpu >= 0;
+}
+
+/* if |S| < target: promote. */
+lop_rule bool lop_promote_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node, u64 now_ns)
+{
+	s32 cpu = lop_next_pinned(s, set);
+	if (cpu < 0 && s->set[set].size < lop_target(s, set))
+		cpu = lop_joiner(s, world, set, &s->online, home_node);
+	if (cpu >= 0)
+		lop_join(s, world, lop_cpu_index((u32)cpu), set, now_ns);
+	return cpu >= 0;
+}
+
+/* if |S| > target for T_hold: demote an idle member. Claimed first: a waker that took it meanwhile keeps it. */
+lop_rule bool lop_demote_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
+{
+	s32 cpu = LOP_NONE;
+	if (s->set[set].size > lop_target(s, set) && now_ns >= lop_due_ns(s, set))
+		cpu = lop_leaver(s, world, set);
+	if (cpu >= 0 && lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu))) {
+		lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
+		lop_cpus_add(&s->idle, lop_cpu_index((u32)cpu));
+	}
+	return cpu >= 0;
+}
+
+/* One step, with the lock; false if there is none to take. */
+lop_part bool lop_change_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node, u64 now_ns)
+{
+	return lop_evict_one(s, world, set, now_ns) || lop_promote_one(s, world, set, home_node, now_ns) ||
+	       lop_demote_one(s, world, set, now_ns);
+}
+
+/* Until each set has its size. Who holds the lock does it for all that asked meanwhile, whatever they asked for. */
+lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_node, u64 now_ns)
+{
+	int n, set;
+	lop_for(n, 0, 2 * LOP_MAX_CPUS) {
+		bool changed = false;
+		u32 asked;
+		if (!lop_unsettled(s, LOP_HIGH, now_ns) && !(s->config.green && lop_unsettled(s, LOP_GREEN, now_ns)))
+			break;
+		if (!lop_lock(s))
+			break;
+		asked = s->asked;
+		lop_for(set, LOP_HIGH, LOP_SETS)
+			changed |= lop_change_one(s, world, (enum lop_set)set, home_node, now_ns);
+		lop_unlock(s);
+		if (!changed && s->asked == asked)
+			break;
+	}
+}
+
+/* When a set has to be looked at again; 0: it has no surplus, or its members are busy and the next to fall idle asks. */
+lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_ns)
+{
+	u64 due_ns = lop_due_ns(s, set);
+	return s->set[set].size > lop_target(s, set) && now_ns < due_ns ? due_ns : 0;
+}
+
+/*
+ * Brings the sets to their sizes, and sees to it that somebody looks again. No surplus, no timer.
+ * `home_node`: of the application that asks, LOP_NONE.
+ */
+lop_part void lop_settle(struct lop_sched *s, struct lop_world *world, s32 home_node, u64 now_ns)
+{
+	u64 high_ns, green_ns, at_ns, armed_ns;
+	lop_resize(s, world, home_node, now_ns);
+	high_ns = lop_again_ns(s, LOP_HIGH, now_ns);
+	green_ns = lop_again_ns(s, LOP_GREEN, now_ns);
+	at_ns = !high_ns ? green_ns : !green_ns ? high_ns : lop_min(high_ns, green_ns);
+	armed_ns = s->timer_at_ns;
+	/* A timer that should have come and did not is none. */
+	if (!at_ns || (armed_ns <= at_ns && armed_ns >= now_ns && armed_ns))
 		return;
 	s->timer_at_ns = at_ns;
 	lop_env_arm_timer(world, at_ns);

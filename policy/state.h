@@ -33,6 +33,7 @@ struct lop_config {
 
 /* Where each CPU lies. Filled by the adapter before lop_start(). */
 struct lop_topology {
+	struct lop_cpus cpus;              /* all of the machine, online or not */
 	u16 nr_nodes, nr_tiers, nr_memory_domains, nr_sockets;
 	u16 tier[LOP_MAX_CPUS];            /* kind of core, 0 the fastest */
 	u16 voltage_domain[LOP_MAX_CPUS];
@@ -51,7 +52,8 @@ struct lop_members {
 	struct lop_cpus cpus;
 	u32 size;
 	u32 active;                        /* runnable tasks that do not spin and belong here */
-	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: when the target last fell below k members */
+	struct lop_cpus pinned;            /* CPUs that active tasks of limited affinity count on being members */
+	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 };
 
 struct lop_sched {
@@ -65,15 +67,17 @@ struct lop_sched {
 	u32 voltage_high[LOP_MAX_CPUS];    /* high members by voltage domain */
 	u32 node_high[LOP_MAX_NODES];      /* high members by node */
 	u32 nr_online;
-	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU staying a member */
+	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU: why it is pinned */
 	u64 joined_ns[LOP_MAX_CPUS], left_ns[LOP_MAX_CPUS], idle_since_ns[LOP_MAX_CPUS];
 	u64 swapped_ns[LOP_MAX_NODES];     /* last heat swap by socket */
-	u32 active_apps;                   /* applications with an active task */
+	u32 active_apps;                   /* applications with an active task; a task of no application is one */
 	u32 undeclared_apps;               /* of these, those that declared no parallelism */
 	u32 declared_sum;                  /* parallelism that the others declared */
 	u32 resizing;                      /* the one lock: membership changes under it */
+	u32 asked;                         /* how often it was found taken: its holder looks again */
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
-	u64 front_ns[LOP_QUEUES];          /* no task in the queue is behind this virtual time */
+	u64 front_ns[LOP_QUEUES];          /* about the virtual time of the queue's first task */
+	u32 turns[LOP_MAX_CPUS];           /* choices between the CPU's two queues, up to LOP_TURNS */
 	struct lop_cpus cpu_waiting;       /* CPUs whose own queue has tasks */
 	struct lop_cpus domain_waiting;    /* bitmap over the queues from LOP_MAX_CPUS on that have tasks */
 	u32 turn;                          /* rotates over the queues of other domains */
@@ -82,8 +86,7 @@ struct lop_sched {
 };
 
 struct lop_app {
-	u32 declared;                      /* parallelism; 0: not declared */
-	u32 active;
+	u64 demand;                        /* active tasks, and above bit 32 the declared parallelism (0: not declared) */
 	bool shares_memory;                /* its tasks want the same node */
 	s32 home_node;                     /* LOP_NONE: none yet */
 };
@@ -100,8 +103,9 @@ struct lop_task {
 	u32 nr_allowed;
 	u32 speedup_permille;              /* SF x 1000 between the lowest and the highest OPP; 0: unknown */
 	s32 anchor;                        /* CPU it keeps in its set; LOP_NONE */
+	s32 queue;                         /* it came to its CPU from this one, or waits there; LOP_NONE */
 	u8 set;                            /* LOP_HIGH or LOP_GREEN, chosen when it becomes active */
 	bool counted;                      /* in `active` */
-	bool restricted;                   /* may not run on every CPU */
+	bool restricted;                   /* may not run on every CPU of the machine, online or not */
 	struct lop_cpus allowed;
 };

@@ -17,6 +17,29 @@ const struct lop_cpus *lop_native_members(const struct lop_sched *s, u32 set) { 
 u32 lop_native_size(const struct lop_sched *s, u32 set) { return s->set[set].size; }
 u32 lop_native_active(const struct lop_sched *s, u32 set) { return s->set[set].active; }
 u32 lop_native_target(const struct lop_sched *s, u32 set) { return lop_target(s, set); }
+/* For tests: what the policy keeps beside the sets, to be compared with what follows from them. */
+size_t lop_native_config_size(void) { return sizeof(struct lop_config); }
+size_t lop_native_app_size(void) { return sizeof(struct lop_app); }
+const struct lop_cpus *lop_native_idle(const struct lop_sched *s) { return &s->idle; }
+const struct lop_cpus *lop_native_online(const struct lop_sched *s) { return &s->online; }
+const struct lop_cpus *lop_native_hot(const struct lop_sched *s) { return &s->hot; }
+const struct lop_cpus *lop_native_warm(const struct lop_sched *s) { return &s->warm; }
+const struct lop_cpus *lop_native_beside_high(const struct lop_sched *s) { return &s->beside_high; }
+const struct lop_cpus *lop_native_beside_busy(const struct lop_sched *s) { return &s->beside_busy; }
+const struct lop_cpus *lop_native_pinned(const struct lop_sched *s, u32 set) { return &s->set[set].pinned; }
+u32 lop_native_voltage_high(const struct lop_sched *s, u32 domain) { return s->voltage_high[lop_cpu_index(domain)]; }
+u32 lop_native_node_high(const struct lop_sched *s, u32 node) { return s->node_high[node & (LOP_MAX_NODES - 1)]; }
+u32 lop_native_nr_online(const struct lop_sched *s) { return s->nr_online; }
+u32 lop_native_active_apps(const struct lop_sched *s) { return s->active_apps; }
+u32 lop_native_undeclared_apps(const struct lop_sched *s) { return s->undeclared_apps; }
+u32 lop_native_declared_sum(const struct lop_sched *s) { return s->declared_sum; }
+u64 lop_native_timer_at_ns(const struct lop_sched *s) { return s->timer_at_ns; }
+u64 lop_native_clock_ns(const struct lop_sched *s) { return s->clock_ns; }
+u64 lop_native_slice_ns(const struct lop_sched *s) { return lop_slice_ns(s); }
+/* What another CPU in the middle of a resize looks like: the lock is taken (true), or let go. */
+void lop_native_hold_lock(struct lop_sched *s, bool held) { s->resizing = held; }
+bool lop_native_waits(struct lop_sched *s, u32 queue) { return lop_queue_waits(s, queue); }
+
 u64 lop_native_promotions(const struct lop_sched *s) { return s->promotions; }
 u64 lop_native_demotions(const struct lop_sched *s) { return s->demotions; }
 u64 lop_native_swaps(const struct lop_sched *s) { return s->swaps; }
@@ -41,6 +64,7 @@ void lop_native_add_cpu(struct lop_sched *s, u32 cpu, const struct lop_native_cp
 	lop_cpus_add(&top->voltage_cpus[lop_cpu_index(about->voltage_domain)], cpu);
 	lop_cpus_add(&top->memory_cpus[about->memory_domain & (LOP_MAX_MEMORY_DOMAINS - 1)], cpu);
 	lop_cpus_add(&top->node_cpus[about->node & (LOP_MAX_NODES - 1)], cpu);
+	lop_cpus_add(&top->cpus, cpu);
 	lop_cpus_add(&s->online, cpu);
 	lop_cpus_add(&s->idle, cpu);
 	s->nr_online++;
@@ -65,7 +89,10 @@ void lop_native_enqueue(struct lop_sched *s, struct lop_world *world, struct lop
 bool lop_native_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu) { return lop_dispatch(s, world, cpu); }
 bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
 void lop_native_running(struct lop_sched *s, const struct lop_task *t) { lop_running(s, t); }
-void lop_native_stopping(struct lop_task *t, const struct lop_group *group, u64 ran_ns) { lop_stopping(t, group, ran_ns); }
+void lop_native_stopping(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 ran_ns)
+{
+	lop_stopping(s, t, group, ran_ns);
+}
 void lop_native_block(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 		      struct lop_group *group, u64 now_ns)
 {
@@ -86,9 +113,9 @@ void lop_native_set_allowed(struct lop_sched *s, struct lop_task *t, const struc
 	lop_set_allowed(s, t, allowed);
 }
 void lop_native_set_weight(struct lop_task *t, struct lop_group *group, u32 weight) { lop_set_weight(t, group, weight); }
-void lop_native_declare(struct lop_sched *s, struct lop_app *app, u32 parallelism, u64 now_ns)
+bool lop_native_declare(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 parallelism, u64 now_ns)
 {
-	lop_declare(s, app, parallelism, now_ns);
+	return lop_declare(s, world, app, parallelism, now_ns);
 }
 void lop_native_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {

@@ -90,8 +90,8 @@ pub struct CpuPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct App {
-    pub declared: u32,
-    pub active: u32,
+    /// Active tasks, and above bit 32 the declared parallelism.
+    pub demand: u64,
     pub shares_memory: bool,
     pub home_node: i32,
 }
@@ -99,11 +99,17 @@ pub struct App {
 impl App {
     pub fn new(declared: u32) -> Self {
         Self {
-            declared,
-            active: 0,
+            demand: u64::from(declared) << 32,
             shares_memory: false,
             home_node: NONE,
         }
+    }
+    pub fn active(&self) -> u32 {
+        self.demand as u32
+    }
+    /// Parallelism, 0: not declared.
+    pub fn declared(&self) -> u32 {
+        (self.demand >> 32) as u32
     }
 }
 
@@ -124,6 +130,8 @@ pub struct Task {
     pub nr_allowed: u32,
     pub speedup_permille: u32,
     pub anchor: i32,
+    /// Where it waits or came from, `NONE`.
+    pub queue: i32,
     pub set: u8,
     pub counted: bool,
     pub restricted: bool,
@@ -140,6 +148,7 @@ impl Task {
             nr_allowed: 0,
             speedup_permille: 0,
             anchor: NONE,
+            queue: NONE,
             set: Set::High as u8,
             counted: false,
             restricted: false,
@@ -283,7 +292,7 @@ impl PolicyHandle {
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn stopping(self, task: *mut Task, group: *const Group, ran_ns: u64) {
-        unsafe { lop_native_stopping(task, group, ran_ns) }
+        unsafe { lop_native_stopping(self.0, task, group, ran_ns) }
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
@@ -332,8 +341,8 @@ impl PolicyHandle {
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn declare(self, app: *mut App, parallelism: u32, now_ns: u64) {
-        unsafe { lop_native_declare(self.0, app, parallelism, now_ns) }
+    pub unsafe fn declare(self, env: &mut dyn Env, app: *mut App, parallelism: u32, now_ns: u64) -> bool {
+        with_world!(env, |world| lop_native_declare(self.0, world, app, parallelism, now_ns))
     }
     pub fn members(self, set: Set) -> CpuBits {
         unsafe { *lop_native_members(self.0, set as u32) }
@@ -365,6 +374,68 @@ impl PolicyHandle {
     }
 }
 
+/// What the policy keeps beside its sets, for tests to compare with what follows from them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inside {
+    pub idle: CpuBits,
+    pub online: CpuBits,
+    pub hot: CpuBits,
+    /// CPUs of voltage domains that have a high member.
+    pub warm: CpuBits,
+    pub beside_high: CpuBits,
+    pub beside_busy: CpuBits,
+    pub pinned_high: CpuBits,
+    pub pinned_green: CpuBits,
+    pub nr_online: u32,
+    pub active_apps: u32,
+    pub undeclared_apps: u32,
+    pub declared_sum: u32,
+    /// 0: not armed.
+    pub timer_at_ns: u64,
+    pub clock_ns: u64,
+    pub slice_ns: u64,
+}
+
+impl PolicyHandle {
+    pub fn inside(self) -> Inside {
+        let s = self.0;
+        unsafe {
+            Inside {
+                idle: *lop_native_idle(s),
+                online: *lop_native_online(s),
+                hot: *lop_native_hot(s),
+                warm: *lop_native_warm(s),
+                beside_high: *lop_native_beside_high(s),
+                beside_busy: *lop_native_beside_busy(s),
+                pinned_high: *lop_native_pinned(s, Set::High as u32),
+                pinned_green: *lop_native_pinned(s, Set::Green as u32),
+                nr_online: lop_native_nr_online(s),
+                active_apps: lop_native_active_apps(s),
+                undeclared_apps: lop_native_undeclared_apps(s),
+                declared_sum: lop_native_declared_sum(s),
+                timer_at_ns: lop_native_timer_at_ns(s),
+                clock_ns: lop_native_clock_ns(s),
+                slice_ns: lop_native_slice_ns(s),
+            }
+        }
+    }
+    /// High members by voltage domain, and by node.
+    pub fn voltage_high(self, domain: u32) -> u32 {
+        unsafe { lop_native_voltage_high(self.0, domain) }
+    }
+    pub fn node_high(self, node: u32) -> u32 {
+        unsafe { lop_native_node_high(self.0, node) }
+    }
+    /// Whether the policy takes this queue to have tasks.
+    pub fn waits(self, queue: u32) -> bool {
+        unsafe { lop_native_waits(self.0, queue) }
+    }
+    /// As if another CPU were changing memberships (`true`), until it lets go.
+    pub fn hold_lock(self, held: bool) {
+        unsafe { lop_native_hold_lock(self.0, held) }
+    }
+}
+
 /// Index of the most energy-efficient OPP (policy/green.h).
 pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
     unsafe { lop_native_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
@@ -379,6 +450,14 @@ pub fn effective_weight(task: &Task, group: Option<&Group>) -> u32 {
 pub fn task_sizes() -> (usize, usize) {
     let mirror = std::mem::offset_of!(Task, id);
     (unsafe { lop_native_task_size() }, mirror)
+}
+
+/// The same for `struct lop_config` and `struct lop_app`.
+pub fn config_sizes() -> (usize, usize) {
+    (unsafe { lop_native_config_size() }, std::mem::size_of::<Config>())
+}
+pub fn app_sizes() -> (usize, usize) {
+    (unsafe { lop_native_app_size() }, std::mem::size_of::<App>())
 }
 
 extern "C" {
@@ -408,7 +487,7 @@ extern "C" {
     fn lop_native_dispatch(s: *mut Sched, world: *mut c_void, cpu: u32) -> bool;
     fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;
     fn lop_native_running(s: *mut Sched, t: *const Task);
-    fn lop_native_stopping(t: *mut Task, group: *const Group, ran_ns: u64);
+    fn lop_native_stopping(s: *const Sched, t: *mut Task, group: *const Group, ran_ns: u64);
     fn lop_native_block(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
     fn lop_native_spin(
         s: *mut Sched,
@@ -426,7 +505,27 @@ extern "C" {
     fn lop_native_cpu_online(s: *mut Sched, world: *mut c_void, cpu: u32, now_ns: u64);
     fn lop_native_set_allowed(s: *mut Sched, t: *mut Task, allowed: *const CpuBits);
     fn lop_native_set_weight(t: *mut Task, group: *mut Group, weight: u32);
-    fn lop_native_declare(s: *mut Sched, app: *mut App, parallelism: u32, now_ns: u64);
+    fn lop_native_declare(s: *mut Sched, world: *mut c_void, app: *mut App, parallelism: u32, now_ns: u64) -> bool;
+    fn lop_native_config_size() -> usize;
+    fn lop_native_app_size() -> usize;
+    fn lop_native_idle(s: *const Sched) -> *const CpuBits;
+    fn lop_native_online(s: *const Sched) -> *const CpuBits;
+    fn lop_native_hot(s: *const Sched) -> *const CpuBits;
+    fn lop_native_warm(s: *const Sched) -> *const CpuBits;
+    fn lop_native_beside_high(s: *const Sched) -> *const CpuBits;
+    fn lop_native_beside_busy(s: *const Sched) -> *const CpuBits;
+    fn lop_native_pinned(s: *const Sched, set: u32) -> *const CpuBits;
+    fn lop_native_voltage_high(s: *const Sched, domain: u32) -> u32;
+    fn lop_native_node_high(s: *const Sched, node: u32) -> u32;
+    fn lop_native_nr_online(s: *const Sched) -> u32;
+    fn lop_native_active_apps(s: *const Sched) -> u32;
+    fn lop_native_undeclared_apps(s: *const Sched) -> u32;
+    fn lop_native_declared_sum(s: *const Sched) -> u32;
+    fn lop_native_timer_at_ns(s: *const Sched) -> u64;
+    fn lop_native_clock_ns(s: *const Sched) -> u64;
+    fn lop_native_slice_ns(s: *const Sched) -> u64;
+    fn lop_native_hold_lock(s: *mut Sched, held: bool);
+    fn lop_native_waits(s: *mut Sched, queue: u32) -> bool;
     fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
     fn lop_native_weight(t: *const Task, group: *const Group) -> u32;
     fn lop_native_joiner(s: *const Sched, set: u32, within: *const CpuBits, home_node: i32) -> i32;
