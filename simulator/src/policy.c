@@ -8,6 +8,17 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef int32_t s32;
 typedef uint64_t u64;
+
+/* A simulated world calls its policy from one thread, one call at a time. Each returns the old value. */
+#define LOP_ATOMICS_DEFINED
+static inline u64 plain_or(u64 *p, u64 v) { u64 old = *p; *p |= v; return old; }
+static inline u64 plain_and(u64 *p, u64 v) { u64 old = *p; *p &= v; return old; }
+static inline u32 plain_add(u32 *p, u32 v) { u32 old = *p; *p += v; return old; }
+static inline u32 plain_cas(u32 *p, u32 old, u32 new) { u32 was = *p; if (was == old) *p = new; return was; }
+#define lop_atomic_or(p, v) plain_or(p, v)
+#define lop_atomic_and(p, v) plain_and(p, v)
+#define lop_atomic_add(p, v) plain_add(p, v)
+#define lop_atomic_cas(p, old, new) plain_cas(p, old, new)
 #include "lopsided.h"
 
 size_t lop_native_sched_size(void) { return sizeof(struct lop_sched); }
