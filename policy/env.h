@@ -53,10 +53,13 @@ s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 /* Array indices are masked, so that the verifier (and a reader) sees that they stay inside. */
 #define lop_cpu_index(cpu) ((cpu) & (LOP_MAX_CPUS - 1))
 
+/* An adapter whose calls never overlap brings plain versions (LOP_ATOMICS_DEFINED): a locked access costs as much as a rule. */
+#ifndef LOP_ATOMICS_DEFINED
 #define lop_atomic_or(p, v) __sync_fetch_and_or(p, v)
 #define lop_atomic_and(p, v) __sync_fetch_and_and(p, v)
 #define lop_atomic_add(p, v) __sync_fetch_and_add(p, v)
 #define lop_atomic_cas(p, old, new) __sync_val_compare_and_swap(p, old, new)
+#endif
 
 lop_rule u64 lop_min(u64 a, u64 b) { return a < b ? a : b; }
 lop_rule u64 lop_max(u64 a, u64 b) { return a > b ? a : b; }

@@ -1,23 +1,19 @@
 //! The event queue: by time, then in the order they were made.
+//!
+//! What a CPU, core or timer looks forward to changes often, and there is one such thing for each at most: these alarms lie
+//! in a heap that knows where each of them is, so that a new one replaces the old. All other events come due once made.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The running task's step ends, its slice ends, or it stops spinning.
-    Cpu,
     /// A sleeping task's time is over.
     TaskWake,
     /// A frequency transition ends.
     Transition,
-    /// An idle core sinks into its next idle state.
-    Deepen,
     /// All polling governors sample.
     Sample,
-    /// A busy CPU's scheduler tick, for `schedutil`.
-    Tick,
-    PolicyTimer,
     Kick,
     /// A start comes due (index into `Workload::starts`).
     Start,
@@ -25,34 +21,284 @@ pub enum Kind {
     Heat,
 }
 
-/// `stamp` must equal its owner's when it comes due, else the event is void.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Event {
-    pub at_ns: u64,
-    order: u64,
-    pub kind: Kind,
-    pub index: u32,
-    pub stamp: u32,
+/// Of which each index has one at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alarm {
+    /// The running task's step ends, its slice ends, or it stops spinning.
+    Cpu,
+    /// A busy CPU's scheduler tick, for `schedutil`.
+    Tick,
+    /// An idle core sinks into its next idle state.
+    Deepen,
+    /// The policy looks at its sets again.
+    PolicyTimer,
 }
 
-#[derive(Debug, Default)]
+const ALARMS: [Alarm; 4] = [Alarm::Cpu, Alarm::Tick, Alarm::Deepen, Alarm::PolicyTimer];
+
+/// What comes due, and for which index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    Event(Kind, u32),
+    Alarm(Alarm, u32),
+}
+
+/// Time, then order of making, in one number, as it is compared all the time.
+fn key(at_ns: u64, order: u64) -> u128 {
+    u128::from(at_ns) << 64 | u128::from(order)
+}
+
+fn time_of(key: u128) -> u64 {
+    (key >> 64) as u64
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Event {
+    key: u128,
+    kind: Kind,
+    index: u32,
+}
+
+// The earliest first, as `BinaryHeap` gives the greatest.
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key.cmp(&self.key)
+    }
+}
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+impl Eq for Event {}
+
+#[derive(Debug)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<Event>>,
+    events: BinaryHeap<Event>,
+    alarms: AlarmHeap,
+    /// Alarms of a kind: this many numbers lie between those of one kind and the next.
+    stride: usize,
     made: u64,
 }
 
 impl EventQueue {
-    pub fn push(&mut self, at_ns: u64, kind: Kind, index: u32, stamp: u32) {
+    /// Alarms have indices below `nr_indices`.
+    pub fn new(nr_indices: usize) -> Self {
+        Self {
+            events: BinaryHeap::new(),
+            alarms: AlarmHeap::new(ALARMS.len() * nr_indices),
+            stride: nr_indices,
+            made: 0,
+        }
+    }
+    pub fn push(&mut self, at_ns: u64, kind: Kind, index: u32) {
         self.made += 1;
-        self.heap.push(Reverse(Event {
-            at_ns,
-            order: self.made,
+        self.events.push(Event {
+            key: key(at_ns, self.made),
             kind,
             index,
-            stamp,
-        }));
+        });
     }
-    pub fn pop(&mut self) -> Option<Event> {
-        self.heap.pop().map(|Reverse(event)| event)
+    /// Replaces what was set before.
+    pub fn set(&mut self, at_ns: u64, alarm: Alarm, index: usize) {
+        self.made += 1;
+        self.alarms
+            .set(alarm as usize * self.stride + index, key(at_ns, self.made));
+    }
+    pub fn cancel(&mut self, alarm: Alarm, index: usize) {
+        self.alarms.cancel(alarm as usize * self.stride + index);
+    }
+    /// What comes due next, and when.
+    pub fn pop(&mut self) -> Option<(u64, Due)> {
+        self.alarms.drop_fired();
+        match (self.alarms.first(), self.events.peek()) {
+            (Some(alarm), event) if event.is_none_or(|event| alarm.key < event.key) => {
+                self.alarms.fire();
+                let (kind, index) = (alarm.number as usize / self.stride, alarm.number as usize % self.stride);
+                Some((time_of(alarm.key), Due::Alarm(ALARMS[kind], index as u32)))
+            }
+            _ => {
+                let event = self.events.pop()?;
+                Some((time_of(event.key), Due::Event(event.kind, event.index)))
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    key: u128,
+    number: u32,
+}
+
+/// Place of an alarm that is not set.
+const NOWHERE: u32 = u32::MAX;
+/// Children of an entry: a flat heap moves entries less often.
+const WIDTH: usize = 4;
+
+/// A heap of alarms by number, each at most once.
+#[derive(Debug)]
+struct AlarmHeap {
+    heap: Vec<Pending>,
+    /// By number: where it is in the heap.
+    place: Vec<u32>,
+    /// The first one came due but is still there: mostly the same alarm is set again, which then costs one move, not two.
+    fired: bool,
+}
+
+impl AlarmHeap {
+    fn new(nr_alarms: usize) -> Self {
+        Self {
+            heap: Vec::new(),
+            place: vec![NOWHERE; nr_alarms],
+            fired: false,
+        }
+    }
+    fn first(&self) -> Option<Pending> {
+        self.heap.first().copied()
+    }
+    fn fire(&mut self) {
+        self.fired = true;
+    }
+    fn drop_fired(&mut self) {
+        if self.fired {
+            self.cancel(self.heap[0].number as usize);
+        }
+    }
+    fn set(&mut self, number: usize, key: u128) {
+        let entry = Pending {
+            key,
+            number: number as u32,
+        };
+        match self.place[number] {
+            NOWHERE => {
+                self.heap.push(entry);
+                self.rise(self.heap.len() - 1, entry);
+            }
+            place => self.replace(place as usize, entry),
+        }
+    }
+    fn cancel(&mut self, number: usize) {
+        let place = self.place[number];
+        if place == NOWHERE {
+            return;
+        }
+        self.place[number] = NOWHERE;
+        let Some(last) = self.heap.pop() else { return };
+        if last.number as usize != number {
+            self.replace(place as usize, last);
+        } else if place == 0 {
+            self.fired = false;
+        }
+    }
+    /// What is at `place` makes way for `entry`.
+    fn replace(&mut self, place: usize, entry: Pending) {
+        if place == 0 {
+            self.fired = false;
+        }
+        if place > 0 && entry.key < self.heap[(place - 1) / WIDTH].key {
+            self.rise(place, entry);
+        } else {
+            self.sink(place, entry);
+        }
+    }
+    fn rise(&mut self, mut place: usize, entry: Pending) {
+        while place > 0 {
+            let parent = (place - 1) / WIDTH;
+            if self.heap[parent].key <= entry.key {
+                break;
+            }
+            self.put(place, self.heap[parent]);
+            place = parent;
+        }
+        self.put(place, entry);
+    }
+    fn sink(&mut self, mut place: usize, entry: Pending) {
+        loop {
+            let first = place * WIDTH + 1;
+            let children = first..self.heap.len().min(first + WIDTH);
+            let Some(least) = children.min_by_key(|&child| self.heap[child].key) else {
+                break;
+            };
+            if self.heap[least].key >= entry.key {
+                break;
+            }
+            self.put(place, self.heap[least]);
+            place = least;
+        }
+        self.put(place, entry);
+    }
+    fn put(&mut self, place: usize, entry: Pending) {
+        self.heap[place] = entry;
+        self.place[entry.number as usize] = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Stream;
+
+    #[test]
+    fn by_time_then_in_order_of_making() {
+        let mut queue = EventQueue::new(2);
+        queue.push(5, Kind::Kick, 0);
+        queue.set(5, Alarm::Cpu, 1);
+        queue.push(3, Kind::Heat, 0);
+        queue.set(9, Alarm::Tick, 0);
+        queue.set(4, Alarm::Tick, 0);
+        assert_eq!(queue.pop(), Some((3, Due::Event(Kind::Heat, 0))));
+        assert_eq!(queue.pop(), Some((4, Due::Alarm(Alarm::Tick, 0))));
+        assert_eq!(queue.pop(), Some((5, Due::Event(Kind::Kick, 0))));
+        assert_eq!(queue.pop(), Some((5, Due::Alarm(Alarm::Cpu, 1))));
+        assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn an_alarm_that_came_due_can_be_set_again_or_cancelled() {
+        let mut queue = EventQueue::new(1);
+        queue.set(1, Alarm::Cpu, 0);
+        assert_eq!(queue.pop(), Some((1, Due::Alarm(Alarm::Cpu, 0))));
+        queue.set(2, Alarm::Cpu, 0);
+        assert_eq!(queue.pop(), Some((2, Due::Alarm(Alarm::Cpu, 0))));
+        queue.cancel(Alarm::Cpu, 0);
+        assert_eq!(queue.pop(), None);
+        queue.set(3, Alarm::Cpu, 0);
+        assert_eq!(queue.pop(), Some((3, Due::Alarm(Alarm::Cpu, 0))));
+        assert_eq!(queue.pop(), None);
+    }
+
+    /// Against a list that is searched from end to end.
+    #[test]
+    fn alarms_come_as_from_a_plain_list() {
+        let mut random = Stream::new(3);
+        let mut queue = EventQueue::new(40);
+        let mut list: Vec<Option<(u64, u64)>> = vec![None; 40];
+        let mut now_ns = 0;
+        for order in 0..20_000 {
+            let index = random.below(40) as usize;
+            match random.below(4) {
+                0 => {
+                    queue.cancel(Alarm::Cpu, index);
+                    list[index] = None;
+                }
+                1 => {
+                    let expected = (0..40).filter(|&i| list[i].is_some()).min_by_key(|&i| list[i]);
+                    let due = expected.and_then(|i| list[i].take().map(|(at_ns, _)| (at_ns, i as u32)));
+                    now_ns = due.map_or(now_ns, |(at_ns, _)| at_ns);
+                    assert_eq!(queue.pop(), due.map(|(at_ns, i)| (at_ns, Due::Alarm(Alarm::Cpu, i))));
+                }
+                _ => {
+                    let at_ns = now_ns + random.below(50);
+                    queue.set(at_ns, Alarm::Cpu, index);
+                    list[index] = Some((at_ns, order));
+                }
+            }
+        }
     }
 }

@@ -8,6 +8,13 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef int32_t s32;
 typedef uint64_t u64;
+
+/* A simulated world calls its policy from one thread, one call at a time. Each returns the old value. */
+#define LOP_ATOMICS_DEFINED
+#define lop_atomic_or(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) |= (v); old_; })
+#define lop_atomic_and(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) &= (v); old_; })
+#define lop_atomic_add(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) += (v); old_; })
+#define lop_atomic_cas(p, old, new) ({ __typeof__(*(p)) was_ = *(p); if (was_ == (old)) *(p) = (new); was_; })
 #include "lopsided.h"
 
 size_t lop_native_sched_size(void) { return sizeof(struct lop_sched); }

@@ -1,50 +1,90 @@
 //! Runnable tasks that wait, in order of virtual time; each CPU takes the first that may run on it.
 
-use crate::policy::CpuBits;
-use std::collections::BTreeSet;
+use crate::policy::{CpuBits, CPU_WORDS};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiter {
-    vtime_ns: u64,
-    /// Equal virtual times in order of arrival.
-    order: u64,
-    task: u32,
-}
+/// Virtual time above, number in order of arrival below, then the task: one comparison orders them.
+type Waiter = Reverse<(u128, u32)>;
+
+/// Tasks that may run on the same CPUs; of these the first is all that a CPU needs to look at.
+type Group = BinaryHeap<Waiter>;
 
 #[derive(Debug, Default)]
 pub struct WaitingTasks {
-    by_vtime: BTreeSet<Waiter>,
+    anywhere: Group,
     made: u64,
-    /// How many of them may not run everywhere.
-    restricted: usize,
+    restricted: Option<Box<Restricted>>,
+}
+
+/// Tasks that may not run everywhere.
+#[derive(Debug, Default)]
+struct Restricted {
+    waiting: usize,
+    groups: Vec<Group>,
+    by_cpus: BTreeMap<[u64; CPU_WORDS], usize>,
+    /// Groups that a CPU belongs to.
+    of_cpu: Vec<Vec<usize>>,
+}
+
+impl Restricted {
+    fn group_of(&mut self, cpus: &CpuBits) -> &mut Group {
+        let next = self.groups.len();
+        let index = *self.by_cpus.entry(cpus.word).or_insert(next);
+        if index == next {
+            self.groups.push(Group::new());
+            for cpu in cpus.cpus() {
+                if self.of_cpu.len() <= cpu {
+                    self.of_cpu.resize(cpu + 1, Vec::new());
+                }
+                self.of_cpu[cpu].push(index);
+            }
+        }
+        &mut self.groups[index]
+    }
+    /// The group whose first task is the first of all that may run on `cpu`, and that task's key.
+    fn first(&self, cpu: usize) -> Option<(u128, usize)> {
+        let groups = self.of_cpu.get(cpu).map_or(&[][..], Vec::as_slice);
+        let key_of = |&group: &usize| self.groups[group].peek().map(|Reverse((key, _))| (*key, group));
+        groups.iter().filter_map(key_of).min()
+    }
+    fn take(&mut self, group: usize) -> Option<u32> {
+        self.waiting -= 1;
+        self.groups[group].pop().map(|Reverse((_, task))| task)
+    }
 }
 
 impl WaitingTasks {
     pub fn len(&self) -> usize {
-        self.by_vtime.len()
+        self.anywhere.len() + self.restricted.as_ref().map_or(0, |restricted| restricted.waiting)
     }
     pub fn is_empty(&self) -> bool {
-        self.by_vtime.is_empty()
+        self.len() == 0
     }
-    pub fn insert(&mut self, task: u32, vtime_ns: u64, restricted: bool) {
+    /// `allowed`: the task's CPUs, `None` for all.
+    pub fn insert(&mut self, task: u32, vtime_ns: u64, allowed: Option<&CpuBits>) {
         self.made += 1;
-        self.restricted += usize::from(restricted);
-        self.by_vtime.insert(Waiter {
-            vtime_ns,
-            order: self.made,
-            task,
-        });
-    }
-    /// The first task that may run on `cpu`; `allowed` tells a task's CPUs, `None` for all.
-    pub fn take<'a>(&mut self, cpu: usize, allowed: impl Fn(u32) -> Option<&'a CpuBits>) -> Option<u32> {
-        if self.restricted == 0 {
-            return self.by_vtime.pop_first().map(|waiter| waiter.task);
+        let waiter = Reverse((u128::from(vtime_ns) << 64 | u128::from(self.made), task));
+        match allowed {
+            None => self.anywhere.push(waiter),
+            Some(cpus) => {
+                let restricted = self.restricted.get_or_insert_default();
+                restricted.waiting += 1;
+                restricted.group_of(cpus).push(waiter);
+            }
         }
-        let fits = |waiter: &&Waiter| allowed(waiter.task).is_none_or(|cpus| cpus.has(cpu));
-        let found = *self.by_vtime.iter().find(fits)?;
-        self.by_vtime.remove(&found);
-        self.restricted -= usize::from(allowed(found.task).is_some());
-        Some(found.task)
+    }
+    /// The first task that may run on `cpu`.
+    pub fn take(&mut self, cpu: usize) -> Option<u32> {
+        let first_anywhere = self.anywhere.peek().map(|Reverse((key, _))| *key);
+        if let Some(restricted) = self.restricted.as_mut().filter(|restricted| restricted.waiting > 0) {
+            if let Some((key, group)) = restricted.first(cpu) {
+                if first_anywhere.is_none_or(|other| key < other) {
+                    return restricted.take(group);
+                }
+            }
+        }
+        self.anywhere.pop().map(|Reverse((_, task))| task)
     }
 }
 
@@ -55,14 +95,31 @@ mod tests {
     #[test]
     fn smallest_virtual_time_that_may_run_here_goes_first() {
         let pinned = CpuBits::of([3]);
-        let allowed = |task: u32| (task == 1).then_some(&pinned);
         let mut waiting = WaitingTasks::default();
-        waiting.insert(1, 10, true);
-        waiting.insert(2, 20, false);
-        waiting.insert(3, 20, false);
-        assert_eq!(waiting.take(0, allowed), Some(2));
-        assert_eq!(waiting.take(3, allowed), Some(1));
-        assert_eq!(waiting.take(0, allowed), Some(3));
-        assert_eq!(waiting.take(0, allowed), None);
+        waiting.insert(1, 10, Some(&pinned));
+        waiting.insert(2, 20, None);
+        waiting.insert(3, 20, None);
+        assert_eq!(waiting.take(0), Some(2));
+        assert_eq!(waiting.take(3), Some(1));
+        assert_eq!(waiting.take(0), Some(3));
+        assert_eq!(waiting.take(0), None);
+    }
+
+    #[test]
+    fn tasks_of_different_affinity_go_by_virtual_time_too() {
+        let (low, high, both) = (CpuBits::of([0, 1]), CpuBits::of([2, 3]), CpuBits::of([1, 2]));
+        let mut waiting = WaitingTasks::default();
+        waiting.insert(1, 40, Some(&both));
+        waiting.insert(2, 30, Some(&low));
+        waiting.insert(3, 20, Some(&high));
+        waiting.insert(4, 50, None);
+        assert_eq!(waiting.len(), 4);
+        assert_eq!(waiting.take(1), Some(2));
+        assert_eq!(waiting.take(1), Some(1));
+        assert_eq!(waiting.take(1), Some(4));
+        assert_eq!(waiting.take(1), None);
+        assert_eq!(waiting.len(), 1);
+        assert_eq!(waiting.take(2), Some(3));
+        assert!(waiting.is_empty());
     }
 }

@@ -1,9 +1,8 @@
 //! The simulator's side of policy/env.h, and the same questions put to either scheduler.
 
-use super::task::Task;
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use crate::choice::{PolicyParameters, SetsVariant};
-use crate::events::Kind;
+use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
 use crate::policy::{self, Env, Set};
 use crate::waiting::WaitingTasks;
@@ -137,7 +136,7 @@ impl World<'_> {
             return None;
         };
         let task = &mut self.tasks[id as usize];
-        let (app, group) = side.pointers(usize::from(self.workload.programs[task.program as usize].app));
+        let (app, group) = side.pointers(usize::from(task.app));
         Some(PolicyCall {
             handle: side.handle,
             task: &mut *task.policy,
@@ -205,7 +204,7 @@ impl World<'_> {
                 cpu
             }
             None => {
-                fair.waiting.insert(id, task.policy.vtime_ns, allowed.is_some());
+                fair.waiting.insert(id, task.policy.vtime_ns, allowed);
                 let cpu = task.last_cpu;
                 self.one_more_waits();
                 cpu
@@ -229,10 +228,10 @@ impl World<'_> {
                     return;
                 };
                 let task = &mut self.tasks[id as usize];
-                let restricted = self.allowed[task.program as usize].is_some();
+                let allowed = self.allowed[task.program as usize].as_ref();
                 let app = self.workload.programs[task.program as usize].app;
                 task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
-                fair.waiting.insert(id, task.policy.vtime_ns, restricted);
+                fair.waiting.insert(id, task.policy.vtime_ns, allowed);
                 self.one_more_waits();
             }
         }
@@ -247,11 +246,7 @@ impl World<'_> {
                 handle.dispatch(self, cpu as u32);
                 self.side_mut().and_then(|side| side.taken.take())
             }
-            Scheduler::Fair(fair) => {
-                let (allowed, tasks) = (&self.allowed, &self.tasks);
-                fair.waiting
-                    .take(cpu, |id| allowed[tasks[id as usize].program as usize].as_ref())
-            }
+            Scheduler::Fair(fair) => fair.waiting.take(cpu),
         }
     }
 
@@ -339,13 +334,11 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn policy_timer(&mut self, stamp: u32) {
+    pub(super) fn policy_timer(&mut self) {
         if let Scheduler::Policy(side) = &self.scheduler {
-            if side.timer_stamp == stamp {
-                let handle = side.handle;
-                let now_ns = self.now_ns;
-                handle.timer(self, now_ns);
-            }
+            let handle = side.handle;
+            let now_ns = self.now_ns;
+            handle.timer(self, now_ns);
         }
     }
 
@@ -379,7 +372,7 @@ impl World<'_> {
             let now_ns = self.now_ns;
             handle.rotate_heat(self, now_ns);
         }
-        self.events.push(self.now_ns + HEAT_PERIOD_NS, Kind::Heat, 0, 0);
+        self.events.push(self.now_ns + HEAT_PERIOD_NS, Kind::Heat, 0);
     }
 }
 
@@ -417,31 +410,26 @@ impl Env for World<'_> {
         }
     }
     fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64) {
-        let Task { policy, .. } = &self.tasks[task as usize];
-        let restricted = policy.restricted;
-        if let Some(side) = self.side_mut() {
+        let policy = &self.tasks[task as usize].policy;
+        if let Scheduler::Policy(side) = &mut self.scheduler {
             side.queue_slice_ns = slice_ns;
-            side.queue_mut(queue).insert(task, vtime_ns, restricted);
+            let allowed = policy.restricted.then_some(&policy.allowed);
+            side.queue_mut(queue).insert(task, vtime_ns, allowed);
         }
         self.one_more_waits();
     }
     fn take(&mut self, queue: u32, cpu: u32) -> bool {
-        let tasks = &self.tasks;
         let Scheduler::Policy(side) = &mut self.scheduler else {
             return false;
         };
-        let allowed = |id: u32| {
-            let policy = &tasks[id as usize].policy;
-            policy.restricted.then_some(&policy.allowed)
-        };
-        side.taken = side.queue_mut(queue).take(cpu as usize, allowed);
+        side.taken = side.queue_mut(queue).take(cpu as usize);
         side.taken.is_some()
     }
     fn queued(&mut self, queue: u32) -> u32 {
         self.side_mut().map_or(0, |side| side.queue_mut(queue).len() as u32)
     }
     fn kick(&mut self, cpu: u32) {
-        self.events.push(self.now_ns, Kind::Kick, cpu, 0);
+        self.events.push(self.now_ns, Kind::Kick, cpu);
     }
     fn set_changed(&mut self, cpu: u32, set: Set) {
         let at_ns = self.now_ns;
@@ -469,10 +457,7 @@ impl Env for World<'_> {
         }
     }
     fn arm_timer(&mut self, at_ns: u64) {
-        let Some(side) = self.side_mut() else { return };
-        side.timer_stamp = side.timer_stamp.wrapping_add(1);
-        let stamp = side.timer_stamp;
-        self.events.push(at_ns, Kind::PolicyTimer, 0, stamp);
+        self.events.set(at_ns, Alarm::PolicyTimer, 0);
     }
     fn temperature_mc(&mut self, cpu: u32) -> i32 {
         let core = usize::from(self.machine.cpus[cpu as usize].core);

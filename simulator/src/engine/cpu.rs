@@ -2,7 +2,7 @@
 
 use super::task::{State, Task};
 use super::world::{Scheduler, World};
-use crate::events::Kind;
+use crate::events::Alarm;
 use crate::outcome::TraceEvent;
 use crate::power::CoreState;
 
@@ -14,6 +14,12 @@ pub(super) enum Leaving {
     /// It waits or sleeps.
     Blocked,
     Exited,
+}
+
+/// Rounded up; what does not fit is as long as can be. A conversion and back is quicker than a call of `ceil`.
+fn whole_ns(ns: f64) -> u64 {
+    let below = ns as u64;
+    below.saturating_add(u64::from((below as f64) < ns))
 }
 
 impl World<'_> {
@@ -34,14 +40,11 @@ impl World<'_> {
         state.overhead_ns -= overhead;
         let ran = passed - overhead;
         let task = &mut self.tasks[id as usize];
-        let kind = usize::from(self.machine.cpus[cpu].kind);
-        let top = self.machine.kinds[kind].opps.len() - 1;
-        self.governing.track(
-            task,
-            passed,
-            self.machine.kinds[kind].opps[state.opp].khz as f64,
-            self.machine.kinds[kind].opps[top].khz as f64,
-        );
+        if self.governing.is_schedutil() {
+            let opps = &self.machine.kinds[state.kind].opps;
+            self.governing
+                .track(task, passed, opps[state.opp].khz as f64, opps[state.top_opp].khz as f64);
+        }
         if task.spinning {
             self.stats.spin_ns += ran;
             if task.spin_left_ns != u64::MAX {
@@ -54,7 +57,7 @@ impl World<'_> {
         self.stats.work += work;
         self.stats.work_by_class[usize::from(task.class)] += work;
         self.stats.stall_ns += work * self.rates.memory_shares[usize::from(task.class)];
-        if state.opp == top {
+        if state.opp == state.top_opp {
             self.stats.work_at_top += work;
             return;
         }
@@ -67,8 +70,7 @@ impl World<'_> {
     /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cpus[cpu];
-        let kind = usize::from(self.machine.cpus[cpu].kind);
-        let lost_ns = ran as f64 * (1.0 - self.rates.relative(class, kind, state.opp));
+        let lost_ns = ran as f64 * (1.0 - self.rates.relative(class, state.kind, state.opp));
         if self.governing.fixed() {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
@@ -96,15 +98,13 @@ impl World<'_> {
                 .saturating_add(state.overhead_ns)
                 .saturating_add(*spin_left_ns),
             Task { spinning: true, .. } => self.now_ns + state.overhead_ns,
-            _ => {
-                let needed = (task.remaining / state.rate).ceil();
-                (self.now_ns + state.overhead_ns).saturating_add(needed as u64)
-            }
+            _ => (self.now_ns + state.overhead_ns).saturating_add(whole_ns(task.remaining / state.rate)),
         };
-        state.stamp = state.stamp.wrapping_add(1);
         let at_ns = state.step_ends_ns.min(state.slice_ends_ns.unwrap_or(u64::MAX));
         if at_ns != u64::MAX {
-            self.events.push(at_ns, Kind::Cpu, cpu as u32, state.stamp);
+            self.events.set(at_ns, Alarm::Cpu, cpu);
+        } else {
+            self.events.cancel(Alarm::Cpu, cpu);
         }
     }
 
@@ -292,11 +292,11 @@ impl World<'_> {
     fn fall_idle(&mut self, cpu: usize) {
         let core_index = self.core_of(cpu);
         let state = &mut self.cpus[cpu];
-        state.stamp = state.stamp.wrapping_add(1);
         state.slice_ends_ns = None;
         if let Some(since_ns) = state.busy_since_ns.take() {
             state.busy_ns += self.now_ns - since_ns;
         }
+        self.events.cancel(Alarm::Cpu, cpu);
         self.busy_changes(-1);
         let core = &mut self.cores[core_index];
         core.busy -= 1;
@@ -326,18 +326,12 @@ impl World<'_> {
             let states = &self.machine.kinds[self.cores[core_index].kind].idle_states;
             if let Some(next) = states.get(now + 1) {
                 let wait_ns = next.residency_ns.saturating_sub(states[now].residency_ns);
-                let core = &mut self.cores[core_index];
-                core.stamp = core.stamp.wrapping_add(1);
-                self.events
-                    .push(self.now_ns + wait_ns, Kind::Deepen, core_index as u32, core.stamp);
+                self.events.set(self.now_ns + wait_ns, Alarm::Deepen, core_index);
             }
         }
     }
 
-    pub(super) fn deepen(&mut self, core: usize, stamp: u32) {
-        if self.cores[core].stamp != stamp {
-            return;
-        }
+    pub(super) fn deepen(&mut self, core: usize) {
         if let CoreState::Idle(n) = self.cores[core].state {
             self.core_state_is(core, CoreState::Idle(n + 1));
             self.sink_if_core_idle(self.cores[core].cpus[0]);
@@ -356,7 +350,7 @@ impl World<'_> {
     pub(super) fn core_state_is(&mut self, core_index: usize, state: CoreState) {
         let core = &mut self.cores[core_index];
         core.state = state;
-        core.stamp = core.stamp.wrapping_add(1);
+        self.events.cancel(Alarm::Deepen, core_index);
         let opp = self.cpus[core.cpus[0]].opp;
         self.power.set_core(core_index, opp, state, self.now_ns);
     }
@@ -398,5 +392,26 @@ impl World<'_> {
     pub(super) fn busy_ns(&self, cpu: usize) -> u64 {
         let state = &self.cpus[cpu];
         state.busy_ns + state.busy_since_ns.map_or(0, |since| self.now_ns - since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_ns;
+
+    #[test]
+    fn a_started_nanosecond_counts_whole() {
+        for (ns, whole) in [
+            (0.0, 0),
+            (0.25, 1),
+            (1.0, 1),
+            (7.000001, 8),
+            (9e15 + 1.0, 9_000_000_000_000_001),
+        ] {
+            assert_eq!(whole_ns(ns), whole);
+        }
+        for endless in [f64::INFINITY, 2f64.powi(64), 1e30] {
+            assert_eq!(whole_ns(endless), u64::MAX);
+        }
     }
 }

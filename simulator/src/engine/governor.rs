@@ -4,7 +4,7 @@ use super::task::Task;
 use super::world::World;
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
-use crate::events::{EventQueue, Kind};
+use crate::events::{Alarm, EventQueue, Kind};
 use lop_machine::Machine;
 
 /// `ondemand`'s up_threshold; ten points below it a lower speed is chosen.
@@ -54,7 +54,7 @@ impl Governing {
     pub fn measures(&self) -> bool {
         self.governor.is_some() && !self.fixed()
     }
-    fn is_schedutil(&self) -> bool {
+    pub fn is_schedutil(&self) -> bool {
         self.governor == Some(Governor::Schedutil)
     }
     pub fn set_initial(&self, clocks: &mut Clocks) {
@@ -70,16 +70,14 @@ impl Governing {
     }
     pub fn begin(&self, events: &mut EventQueue) {
         if self.governor == Some(Governor::Ondemand) {
-            events.push(self.period_ns, Kind::Sample, 0, 0);
+            events.push(self.period_ns, Kind::Sample, 0);
         }
     }
     /// Utilisation of the running task, frequency-invariant:  u' = u y + (1 - y) 1024 f / f_max,  y = 2^(-t / 32 ms).
     pub fn track(&self, task: &mut Task, passed_ns: u64, khz: f64, top_khz: f64) {
-        if self.is_schedutil() {
-            let kept = libm::exp2(-(passed_ns as f64) / HALF_LIFE_NS);
-            task.utilisation = task.utilisation * kept + (1.0 - kept) * 1024.0 * khz / top_khz;
-            task.utilisation_at_ns += passed_ns;
-        }
+        let kept = libm::exp2(-(passed_ns as f64) / HALF_LIFE_NS);
+        task.utilisation = task.utilisation * kept + (1.0 - kept) * 1024.0 * khz / top_khz;
+        task.utilisation_at_ns += passed_ns;
     }
 }
 
@@ -130,13 +128,13 @@ impl World<'_> {
                 self.begin_transition(domain);
             }
         }
-        self.events.push(self.now_ns + period_ns, Kind::Sample, 0, 0);
+        self.events.push(self.now_ns + period_ns, Kind::Sample, 0);
     }
 
     pub(super) fn begin_transition(&mut self, domain: usize) {
         if self.clocks.begin(domain) {
             let at_ns = self.now_ns + self.machine.cpufreq.transition_ns;
-            self.events.push(at_ns, Kind::Transition, domain as u32, 0);
+            self.events.push(at_ns, Kind::Transition, domain as u32);
         }
     }
 
@@ -203,21 +201,15 @@ impl World<'_> {
         task.utilisation *= libm::exp2(-(away_ns as f64) / HALF_LIFE_NS);
         task.utilisation_at_ns = self.now_ns;
         self.update_schedutil(cpu);
-        let state = &mut self.cpus[cpu];
-        state.tick_stamp = state.tick_stamp.wrapping_add(1);
-        self.events
-            .push(self.now_ns + TICK_NS, Kind::Tick, cpu as u32, state.tick_stamp);
+        self.events.set(self.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
-    pub(super) fn tick(&mut self, cpu: usize, stamp: u32) {
-        if self.cpus[cpu].tick_stamp != stamp || self.cpus[cpu].task.is_none() {
-            return;
-        }
+    pub(super) fn tick(&mut self, cpu: usize) {
         self.settle(cpu);
         self.cpus[cpu].measured = true;
         self.update_schedutil(cpu);
         self.reschedule(cpu);
-        self.events.push(self.now_ns + TICK_NS, Kind::Tick, cpu as u32, stamp);
+        self.events.set(self.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
     /// f = 1.25 f_max u / 1024 of the running task, at most once in the rate limit.
@@ -243,8 +235,7 @@ impl World<'_> {
         if !self.governing.is_schedutil() {
             return;
         }
-        let state = &mut self.cpus[cpu];
-        state.tick_stamp = state.tick_stamp.wrapping_add(1);
+        self.events.cancel(Alarm::Tick, cpu);
         if self.clocks.of_cpu(cpu).cpus.len() > 1 {
             if let Some(domain) = self.clocks.ask(cpu, 0) {
                 self.begin_transition(domain);

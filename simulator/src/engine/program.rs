@@ -107,8 +107,7 @@ impl World<'_> {
     fn sleep_until(&mut self, id: u32, at_ns: u64) -> Next {
         let task = &mut self.tasks[id as usize];
         task.state = State::Sleeping;
-        task.sleep_stamp = task.sleep_stamp.wrapping_add(1);
-        self.events.push(at_ns, Kind::TaskWake, id, task.sleep_stamp);
+        self.events.push(at_ns, Kind::TaskWake, id);
         Next::Leave(Leaving::Blocked)
     }
 
@@ -168,6 +167,7 @@ impl World<'_> {
         let task = Task {
             policy: of_policy,
             program,
+            app: about.app,
             generation,
             serial,
             owner,
@@ -194,7 +194,6 @@ impl World<'_> {
             ideal_ns,
             ideal_created_ns: ideal_ns,
             held: Vec::new(),
-            sleep_stamp: 0,
             utilisation: Self::first_utilisation(),
             utilisation_at_ns: self.now_ns,
         };
@@ -462,8 +461,7 @@ impl World<'_> {
             let delay = self.start_streams[start as usize].draw(&arrivals.every);
             state.ideal_due_ns += delay as f64;
             self.pending_starts += 1;
-            self.events
-                .push(self.now_ns.saturating_add(delay), Kind::Start, start, 0);
+            self.events.push(self.now_ns.saturating_add(delay), Kind::Start, start);
         }
         let key = child_key(child_key(self.seed_key, u64::from(start)), arrival);
         for number in 0..about.count {

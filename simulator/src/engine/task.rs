@@ -60,6 +60,8 @@ pub(super) struct Task {
     /// In memory of its own: the policy writes to it while the world is borrowed.
     pub policy: Box<policy::Task>,
     pub program: u32,
+    /// The program's application.
+    pub app: u16,
     pub generation: u32,
     /// Names it in traces; unlike its slot it is never used again.
     pub serial: u32,
@@ -95,8 +97,6 @@ pub(super) struct Task {
     pub ideal_created_ns: f64,
     /// Mutexes that it holds.
     pub held: Vec<u32>,
-    /// Counts its sleeps, so that a stale wake event is void.
-    pub sleep_stamp: u32,
     /// Utilisation as `schedutil` tracks it, 0..1024, and when it was last brought up to date.
     pub utilisation: f64,
     pub utilisation_at_ns: u64,

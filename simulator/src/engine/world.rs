@@ -7,7 +7,7 @@ use super::{governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
 use crate::choice::{PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
-use crate::events::{Event, EventQueue, Kind};
+use crate::events::{Alarm, Due, EventQueue, Kind};
 use crate::policy;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
@@ -24,9 +24,10 @@ const MAX_EVENTS_AT_ONCE: u32 = 20_000_000;
 
 #[derive(Debug, Default, Clone)]
 pub(super) struct CpuState {
+    pub kind: usize,
+    /// Its kind's highest OPP.
+    pub top_opp: usize,
     pub task: Option<u32>,
-    /// Voids older events.
-    pub stamp: u32,
     /// Progress is accounted up to here.
     pub settled_ns: u64,
     /// When the task came here, or its slice was renewed.
@@ -51,7 +52,6 @@ pub(super) struct CpuState {
     pub load_was_elsewhere: bool,
     /// The governor has looked since then.
     pub measured: bool,
-    pub tick_stamp: u32,
     pub opp: usize,
 }
 
@@ -61,8 +61,6 @@ pub(super) struct CoreStatus {
     pub kind: usize,
     pub busy: usize,
     pub state: CoreState,
-    /// Voids older deepening events.
-    pub stamp: u32,
     /// Unparking ends here.
     pub ready_ns: u64,
     pub temperature_c: f64,
@@ -90,7 +88,6 @@ pub(super) struct PolicySide {
     pub groups: Vec<Option<Box<policy::Group>>>,
     /// The policy sets the speeds (else a governor does).
     pub sets_speeds: bool,
-    pub timer_stamp: u32,
     /// Set by the policy's last call: a task to start on a CPU it claimed, a task taken for the CPU that asked.
     pub start_here: Option<(u32, u32, u64)>,
     pub taken: Option<u32>,
@@ -150,6 +147,15 @@ pub(crate) struct World<'a> {
     pub(super) ideal: Ideal,
 }
 
+fn cpu_states(machine: &Machine) -> Vec<CpuState> {
+    let state = |cpu: &lop_machine::Cpu| CpuState {
+        kind: usize::from(cpu.kind),
+        top_opp: machine.kinds[usize::from(cpu.kind)].opps.len() - 1,
+        ..CpuState::default()
+    };
+    machine.cpus.iter().map(state).collect()
+}
+
 fn core_statuses(machine: &Machine) -> Vec<CoreStatus> {
     let ambient = machine.thermal.map_or(0.0, |thermal| thermal.ambient_c);
     let mut cores: Vec<CoreStatus> = (0..machine.nr_cores)
@@ -158,7 +164,6 @@ fn core_statuses(machine: &Machine) -> Vec<CoreStatus> {
             kind: 0,
             busy: 0,
             state: CoreState::Idle(0),
-            stamp: 0,
             ready_ns: 0,
             temperature_c: ambient,
             energy_at_heat_fj: 0,
@@ -238,9 +243,9 @@ impl<'a> World<'a> {
             machine,
             workload,
             now_ns: 0,
-            events: EventQueue::default(),
+            events: EventQueue::new(machine.cpus.len()),
             handled: 0,
-            cpus: vec![CpuState::default(); machine.cpus.len()],
+            cpus: cpu_states(machine),
             cores: core_statuses(machine),
             clocks: Clocks::new(machine),
             busy_cpus: 0,
@@ -314,7 +319,7 @@ impl<'a> World<'a> {
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.governing.begin(&mut self.events);
         if self.machine.thermal.is_some() {
-            self.events.push(super::adapter::HEAT_PERIOD_NS, Kind::Heat, 0, 0);
+            self.events.push(super::adapter::HEAT_PERIOD_NS, Kind::Heat, 0);
         }
         for start in 0..self.starts.len() {
             if self.starts[start].missing == 0 {
@@ -327,18 +332,18 @@ impl<'a> World<'a> {
             if self.live > 0 && self.progressing == 0 && self.pending_starts == 0 && !self.spinner_will_block() {
                 return Err(self.deadlock());
             }
-            let Some(event) = self.events.pop() else {
+            let Some((at_ns, due)) = self.events.pop() else {
                 return Err(self.deadlock());
             };
-            if event.at_ns > end_ns {
+            if at_ns > end_ns {
                 break;
             }
-            at_once = if event.at_ns == self.now_ns { at_once + 1 } else { 0 };
+            at_once = if at_ns == self.now_ns { at_once + 1 } else { 0 };
             if at_once > MAX_EVENTS_AT_ONCE {
                 return Err(self.standstill());
             }
-            self.now_ns = event.at_ns;
-            self.handle(event);
+            self.now_ns = at_ns;
+            self.handle(due);
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
@@ -355,29 +360,24 @@ impl<'a> World<'a> {
         ))
     }
 
-    fn handle(&mut self, event: Event) {
+    fn handle(&mut self, due: Due) {
         self.handled += 1;
-        let index = event.index as usize;
-        match event.kind {
-            Kind::Cpu => {
-                if self.cpus[index].stamp == event.stamp {
-                    self.cpu_event(index);
-                }
-            }
-            Kind::TaskWake => {
-                if self.tasks[index].sleep_stamp == event.stamp && self.tasks[index].state == State::Sleeping {
+        match due {
+            Due::Alarm(Alarm::Cpu, cpu) => self.cpu_event(cpu as usize),
+            Due::Alarm(Alarm::Tick, cpu) => self.tick(cpu as usize),
+            Due::Alarm(Alarm::Deepen, core) => self.deepen(core as usize),
+            Due::Alarm(Alarm::PolicyTimer, _) => self.policy_timer(),
+            Due::Event(Kind::TaskWake, id) => {
+                if self.tasks[id as usize].state == State::Sleeping {
                     self.progressing -= 1;
-                    self.make_runnable(event.index);
+                    self.make_runnable(id);
                 }
             }
-            Kind::Transition => self.transition_ends(index),
-            Kind::Deepen => self.deepen(index, event.stamp),
-            Kind::Sample => self.sample(),
-            Kind::Tick => self.tick(index, event.stamp),
-            Kind::PolicyTimer => self.policy_timer(event.stamp),
-            Kind::Kick => self.kicked(index),
-            Kind::Start => self.start_comes_due(event.index),
-            Kind::Heat => self.heat(),
+            Due::Event(Kind::Transition, domain) => self.transition_ends(domain as usize),
+            Due::Event(Kind::Sample, _) => self.sample(),
+            Due::Event(Kind::Kick, cpu) => self.kicked(cpu as usize),
+            Due::Event(Kind::Start, start) => self.start_comes_due(start),
+            Due::Event(Kind::Heat, _) => self.heat(),
         }
     }
 
@@ -387,8 +387,7 @@ impl<'a> World<'a> {
         let delay = self.start_streams[start as usize].draw(&at);
         self.starts[start as usize].ideal_due_ns += delay as f64;
         self.pending_starts += 1;
-        self.events
-            .push(self.now_ns.saturating_add(delay), Kind::Start, start, 0);
+        self.events.push(self.now_ns.saturating_add(delay), Kind::Start, start);
     }
 
     /// A task that spins for a limited time will block, which is progress of a kind.
@@ -506,7 +505,6 @@ impl PolicySide {
             queues: (0..policy::QUEUES).map(|_| WaitingTasks::default()).collect(),
             queue_slice_ns: 0,
             sets_speeds: !matches!(variant, SetsVariant::Simple { .. }),
-            timer_stamp: 0,
             start_here: None,
             taken: None,
             green_index: super::adapter::green_indices(machine, workload),
