@@ -146,9 +146,9 @@ pub struct Bench {
     _owner: Policy,
     pub policy: PolicyHandle,
     pub world: World,
-    pub tasks: Vec<Box<Task>>,
-    pub apps: Vec<Box<App>>,
-    pub groups: Vec<Box<Group>>,
+    pub tasks: Vec<Task>,
+    pub apps: Vec<App>,
+    pub groups: Vec<Group>,
     /// By task.
     pub app_of: Vec<Option<usize>>,
     pub group_of: Vec<Option<usize>>,
@@ -207,7 +207,7 @@ impl Bench {
     }
     pub fn task(&mut self) -> usize {
         let id = self.tasks.len();
-        self.tasks.push(Box::new(Task::new(id as u32, 100)));
+        self.tasks.push(Task::new(id as u32, 100));
         self.app_of.push(None);
         self.group_of.push(None);
         self.last_cpu.push(0);
@@ -229,26 +229,26 @@ impl Bench {
         id
     }
     pub fn app(&mut self, declared: u32) -> usize {
-        self.apps.push(Box::new(App::new(declared)));
+        self.apps.push(App::new(declared));
         self.apps.len() - 1
     }
     pub fn group(&mut self, weight: u32) -> usize {
-        self.groups.push(Box::new(Group {
+        self.groups.push(Group {
             weight,
             active_weight: 0,
-        }));
+        });
         self.groups.len() - 1
     }
     pub fn set_allowed(&mut self, id: usize, cpus: impl IntoIterator<Item = usize>) {
         let bits = CpuBits::of(cpus);
         self.world.allowed[id] = Some(bits);
-        unsafe { self.policy.set_allowed(&mut *self.tasks[id], &bits) }
+        unsafe { self.policy.set_allowed(&mut self.tasks[id], &bits) }
     }
     /// The pointers that a call about a task takes.
     pub fn pointers(&mut self, id: usize) -> (*mut Task, *mut App, *mut Group) {
-        let app = self.app_of[id].map_or(std::ptr::null_mut(), |app| &mut *self.apps[app] as *mut App);
-        let group = self.group_of[id].map_or(std::ptr::null_mut(), |group| &mut *self.groups[group] as *mut Group);
-        (&mut *self.tasks[id], app, group)
+        let app = self.app_of[id].map_or(std::ptr::null_mut(), |app| &mut self.apps[app] as *mut App);
+        let group = self.group_of[id].map_or(std::ptr::null_mut(), |group| &mut self.groups[group] as *mut Group);
+        (&mut self.tasks[id], app, group)
     }
     /// Where the policy places the task; it starts there if the CPU was claimed.
     pub fn wake(&mut self, id: usize) -> (i32, bool) {
@@ -278,7 +278,7 @@ impl Bench {
         self.last_cpu[id] = cpu as u32;
         let now_ns = self.now();
         self.policy.cpu_idle(&mut self.world, cpu as u32, false, now_ns);
-        unsafe { self.policy.running(&*self.tasks[id]) };
+        unsafe { self.policy.running(&self.tasks[id]) };
     }
     /// Idle CPUs that were kicked look for work.
     pub fn follow_kicks(&mut self) {
@@ -359,7 +359,7 @@ impl Bench {
     }
     pub fn declare(&mut self, app: usize, parallelism: u32) {
         let now_ns = self.now();
-        let app: *mut App = &mut *self.apps[app];
+        let app: *mut App = &mut self.apps[app];
         assert!(unsafe { self.policy.declare(&mut self.world, app, parallelism, now_ns) });
         self.follow_kicks();
     }

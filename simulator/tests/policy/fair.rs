@@ -48,7 +48,7 @@ fn run_time_follows_weight() {
     unsafe {
         bench
             .policy
-            .set_weight(&mut *bench.tasks[tasks[0]], std::ptr::null_mut(), 300)
+            .set_weight(&mut bench.tasks[tasks[0]], std::ptr::null_mut(), 300)
     };
     bench.wake_all(&tasks);
     let ran = share(&mut bench, 400);
@@ -111,7 +111,7 @@ fn lag_is_bounded_on_both_sides_at_a_wakeup() {
         let mut bench = one_cpu();
         let ahead = bench.task();
         bench.tasks[ahead].vtime_ns = 1000 * MS;
-        unsafe { bench.policy.running(&*bench.tasks[ahead]) };
+        unsafe { bench.policy.running(&bench.tasks[ahead]) };
         assert_eq!(bench.policy.inside().clock_ns, 1000 * MS);
         let task = bench.task();
         bench.tasks[task].weight = weight;

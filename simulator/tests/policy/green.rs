@@ -134,6 +134,17 @@ fn green_cores_run_no_ordinary_work() {
     assert_eq!(bench.dispatch(cpu as usize), None);
 }
 
+/// What an application declares is for the high set; its green task needs none of it.
+#[test]
+fn a_green_task_brings_nothing_that_was_declared() {
+    let mut bench = green(8);
+    let app = bench.app(4);
+    let task = with_speedup(&mut bench, 1100);
+    bench.app_of[task] = Some(app);
+    bench.wake(task);
+    assert_eq!((bench.target(), bench.green().len()), (1, 1));
+}
+
 #[test]
 fn a_pinned_green_task_makes_its_core_green() {
     let mut bench = green(4);

@@ -205,3 +205,17 @@ fn with_all_members_busy_the_task_waits_in_the_queue_of_its_domain() {
     assert_eq!(bench.world.queues_of(tasks[5]), [513]);
     assert_eq!(bench.policy.size(Set::High), 4);
 }
+
+/// 0 is the idle member whose hold time is over at the very wakeup of a task that may run on 0 and 3: it stays.
+#[test]
+fn an_idle_member_that_a_task_may_use_does_not_leave_under_its_hands() {
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, flat);
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    bench.block(tasks[0]);
+    bench.world.timer_at_ns = None; // the timer is late
+    bench.pass(HOLD);
+    let late = bench.pinned([0, 3]);
+    assert_eq!(bench.wake(late), (0, true));
+    assert_eq!(bench.high(), [0, 1]);
+}

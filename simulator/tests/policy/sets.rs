@@ -180,7 +180,7 @@ fn a_member_beyond_the_target_is_held_since_it_joined() {
 /// A second CPU wakes `task` while the lock is taken; it has its own view of the world.
 fn wake_meanwhile(bench: &mut Bench, id: usize) {
     let policy = bench.policy;
-    let task: *mut Task = &mut *bench.tasks[id];
+    let task: *mut Task = &mut bench.tasks[id];
     let now_ns = bench.now();
     bench.world.meanwhile = Some(Box::new(move || {
         let mut world = World::default();
