@@ -11,7 +11,7 @@ struct lop_cpus { u64 word[LOP_CPU_WORDS]; };
 struct lop_world {
 	struct lop_cpus candidates; /* being narrowed by a choice of a CPU */
 	struct lop_cpus usable;     /* of what a task may use, by placement; idle high CPUs, by heat rotation */
-	struct lop_cpus others;     /* low CPUs, by heat rotation */
+	struct lop_cpus others;     /* of these the idle ones, by placement; low CPUs, by heat rotation */
 };
 
 /* Index of the lowest set bit, w != 0. Without branches: each would double the verifier's paths. */

@@ -42,6 +42,7 @@ lop_rule void lop_target_fell(struct lop_members *m, u32 before, u32 after, u64 
 	lop_for(level, after + 1, before + 1) m->below_since_ns[lop_min(level, LOP_MAX_CPUS)] = now_ns;
 }
 
+/* What lies in lop_app.demand. Green tasks are not in it: what an application declares is for the high set. */
 lop_rule u32 lop_app_active(u64 demand) { return (u32)demand; }
 lop_rule u32 lop_app_declared(u64 demand) { return (u32)(demand >> 32); }
 
@@ -85,7 +86,8 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 	t->counted = true;
 	t->set = (u8)lop_set_for(s, t);
 	lop_atomic_add(&s->set[t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH].active, 1);
-	lop_app_enter(s, app);
+	if (t->set != LOP_GREEN)
+		lop_app_enter(s, app);
 	if (group)
 		lop_atomic_add(&group->active_weight, t->weight);
 }
@@ -101,7 +103,8 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 	t->counted = false;
 	before = lop_target(s, set);
 	lop_atomic_add(&s->set[set].active, -1);
-	lop_app_leave(s, app);
+	if (set != LOP_GREEN)
+		lop_app_leave(s, app);
 	if (group)
 		lop_atomic_add(&group->active_weight, -t->weight);
 	lop_target_fell(&s->set[set], before, lop_target(s, set), now_ns);

@@ -6,8 +6,11 @@
  * ran, divided by its weight; the task furthest behind runs next.
  */
 #define LOP_WEIGHT_DEFAULT 100
-/* One time in so many the queue that is further behind gives way: `front_ns` is an estimate, and none may starve by it. */
-#define LOP_TURNS 64
+/*
+ * One time in so many each queue that waits has its turn, however far behind the others are: `front_ns` is an estimate, and
+ * none may starve by it. A prime, so that it does not keep step with the number of queues.
+ */
+#define LOP_TURNS 61
 
 /*
  * Effective weight of a task beside others of its cgroup, which share the group's weight:
@@ -123,16 +126,17 @@ lop_rule bool lop_goes_first(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
 /* The first of the domain queues that a set serves: green cores run green work only, high ones help where it waits. */
 lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0; }
 
-/* A domain queue with tasks for a set, another one each time; LOP_NONE if none has any. */
-lop_rule s32 lop_queue_in_turn(struct lop_sched *s, enum lop_set set)
+/* A domain queue with tasks that the CPU may serve, another one each time; LOP_NONE if none has any. */
+lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 cpu, enum lop_set set)
 {
 	u32 from = lop_first_served(set);
-	s32 found = lop_cpus_next(&s->domain_waiting, (u32)lop_max(s->turn % LOP_MAX_CPUS, from));
+	u32 *turn = &s->turn[lop_cpu_index(cpu)];
+	s32 found = lop_cpus_next(&s->domain_waiting, (u32)lop_max(*turn % LOP_MAX_CPUS, from));
 	if (found < 0)
 		found = lop_cpus_next(&s->domain_waiting, from);
 	if (found < 0)
 		return LOP_NONE;
-	s->turn = (u32)found + 1; /* a lost update between CPUs only repeats a turn */
+	*turn = (u32)found + 1;
 	return LOP_MAX_CPUS + found;
 }
 
@@ -144,16 +148,18 @@ lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 	       (set != LOP_LOW && lop_cpus_next(&s->domain_waiting, lop_first_served(set)) >= 0);
 }
 
-/* Of the queue of this CPU alone and that of its domain the one further behind; one time in LOP_TURNS the other. */
-lop_rule u32 lop_home_queue(struct lop_sched *s, u32 cpu, u32 own, u32 shared)
+/* Of the queue of this CPU alone and that of its domain the one further behind; in its turn the other. */
+lop_rule u32 lop_home_queue(struct lop_sched *s, u32 own, u32 shared, u32 ask)
 {
-	u32 *turns = &s->turns[lop_cpu_index(cpu)];
 	u32 first = lop_goes_first(s, shared, own, 0) ? shared : own;
 	u32 other = first == own ? shared : own;
-	if (!lop_queue_waits(s, other))
-		return first;
-	*turns = *turns % LOP_TURNS + 1;
-	return *turns == LOP_TURNS ? other : first;
+	return ask == 0 && lop_queue_waits(s, other) ? other : first;
+}
+
+/* Another domain's queue goes first when it is more than a slice further behind, and in its turn. */
+lop_rule bool lop_away_first(struct lop_sched *s, s32 away, u32 home, u32 ask)
+{
+	return away >= 0 && (ask == LOP_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
 }
 
 /* Work that waits at a CPU that went offline, if `cpu` may run it by now. */
@@ -169,7 +175,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 	bool taken = false;
 	int n;
 	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
-		s32 away = lop_queue_in_turn(s, set);
+		s32 away = lop_queue_in_turn(s, cpu, set);
 		if (away < 0 || n >= s->topology.nr_memory_domains * 2)
 			break;
 		taken = lop_queue_take(s, world, (u32)away, cpu);
@@ -189,16 +195,17 @@ lop_rule bool lop_pick_next(struct lop_sched *s, struct lop_world *world, u32 cp
 	enum lop_set set = lop_set_of(s, cpu);
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
+	u32 *asks = &s->asks[lop_cpu_index(cpu)];
 	u32 home;
 	s32 away;
 	if (set == LOP_LOW)
 		return lop_queue_take(s, world, own, cpu);
 	if (lop_take_stranded(s, world, cpu))
 		return true;
-	home = lop_home_queue(s, cpu, own, shared);
-	away = lop_queue_in_turn(s, set);
-	if (away >= 0 && lop_goes_first(s, (u32)away, home, s->config.slice_max_ns) &&
-	    lop_queue_take(s, world, (u32)away, cpu))
+	*asks = (*asks + 1) % LOP_TURNS;
+	home = lop_home_queue(s, own, shared, *asks);
+	away = lop_queue_in_turn(s, cpu, set);
+	if (lop_away_first(s, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
 		return true;
 	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))
 		return true;

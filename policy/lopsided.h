@@ -18,6 +18,14 @@ lop_rule s32 lop_home_node(const struct lop_app *app)
 	return app && app->shares_memory ? app->home_node : LOP_NONE;
 }
 
+/* It waits or starts here. Another waker may have taken the member that it had asked for: then this one is promoted. */
+lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu, u64 now_ns)
+{
+	lop_anchor(s, t, cpu);
+	if (lop_set_of(s, cpu) == LOP_LOW)
+		lop_settle(s, world, LOP_NONE, now_ns);
+}
+
 /*
  * Task becomes runnable: count it, grow the set, then place it. `last_cpu`: where it ran last, or its parent runs.
  * Counted once per wakeup, however often the adapter asks. Not for a task that runs or is queued.
@@ -36,7 +44,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (!place.claimed)
 		place.cpu = lop_waiting_place(s, world, t, last_cpu);
 	if (place.cpu >= 0 && t->restricted)
-		lop_anchor(s, t, lop_cpu_index((u32)place.cpu));
+		lop_anchor_at(s, world, t, lop_cpu_index((u32)place.cpu), now_ns);
 	if (app && app->home_node == LOP_NONE && place.cpu >= 0)
 		app->home_node = s->topology.node[lop_cpu_index(place.cpu)];
 	return place;

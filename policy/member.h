@@ -89,7 +89,7 @@ lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum
  *     hot | slower kind | last high one of its voltage domain | SMT sibling high | members on its node | joined last
  *      1        4                      1                              1                  10              (compared apart)
  */
-lop_rule u32 lop_leaving_rank(const struct lop_sched *s, enum lop_set set, u32 cpu)
+lop_part u32 lop_leaving_rank(const struct lop_sched *s, enum lop_set set, u32 cpu)
 {
 	const struct lop_topology *top = &s->topology;
 	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[cpu])] == (set == LOP_HIGH ? 1 : 0);

@@ -131,8 +131,9 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 }
 
 /*
- * Sees to it that a task of limited affinity has a member to run on: if none that it may use is idle, it asks for an
- * idle core (a task pinned to a low core promotes that core), and for a busy one if it may use no member at all.
+ * Sees to it that a task of limited affinity has a member to run on, before the sets are settled: an idle member that it
+ * may use stays one; if there is none, it asks for an idle core (a task pinned to a low core promotes that core), and
+ * for a busy one if it may use no member at all.
  */
 lop_part void lop_pin(struct lop_sched *s, struct lop_world *world, struct lop_task *t)
 {
@@ -142,13 +143,15 @@ lop_part void lop_pin(struct lop_sched *s, struct lop_world *world, struct lop_t
 	s32 cpu;
 	lop_cpus_and(usable, &s->set[set].cpus, &t->allowed);
 	member = !lop_cpus_empty(usable);
-	if (lop_cpus_meet(usable, &s->idle) || (member && s->config.sizing == LOP_SIZE_FIXED))
-		return;
-	if (member)
-		lop_cpus_and(usable, &s->idle, &t->allowed);
-	else
-		*usable = t->allowed;
-	cpu = lop_joiner(s, world, set, usable, LOP_NONE);
+	lop_cpus_and(&world->others, usable, &s->idle);
+	cpu = lop_cpus_next(&world->others, 0);
+	if (cpu < 0 && !(member && s->config.sizing == LOP_SIZE_FIXED)) {
+		if (member)
+			lop_cpus_and(usable, &s->idle, &t->allowed);
+		else
+			*usable = t->allowed;
+		cpu = lop_joiner(s, world, set, usable, LOP_NONE);
+	}
 	if (cpu >= 0)
 		lop_anchor(s, t, (u32)cpu);
 }

@@ -188,7 +188,7 @@ lop_rule bool lop_demote_one(struct lop_sched *s, struct lop_world *world, enum 
 }
 
 /* One step, with the lock; false if there is none to take. */
-lop_part bool lop_change_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node, u64 now_ns)
+lop_rule bool lop_change_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node, u64 now_ns)
 {
 	return lop_evict_one(s, world, set, now_ns) || lop_promote_one(s, world, set, home_node, now_ns) ||
 	       lop_demote_one(s, world, set, now_ns);

@@ -70,23 +70,23 @@ struct lop_sched {
 	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU: why it is pinned */
 	u64 joined_ns[LOP_MAX_CPUS], left_ns[LOP_MAX_CPUS], idle_since_ns[LOP_MAX_CPUS];
 	u64 swapped_ns[LOP_MAX_NODES];     /* last heat swap by socket */
-	u32 active_apps;                   /* applications with an active task; a task of no application is one */
+	u32 active_apps;                   /* applications with an active task for the high set; a task of no application is one */
 	u32 undeclared_apps;               /* of these, those that declared no parallelism */
 	u32 declared_sum;                  /* parallelism that the others declared */
 	u32 resizing;                      /* the one lock: membership changes under it */
 	u32 asked;                         /* how often it was found taken: its holder looks again */
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
 	u64 front_ns[LOP_QUEUES];          /* about the virtual time of the queue's first task */
-	u32 turns[LOP_MAX_CPUS];           /* choices between the CPU's two queues, up to LOP_TURNS */
+	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_TURNS */
+	u32 turn[LOP_MAX_CPUS];            /* rotates over the queues of all domains; by CPU, or CPUs in step would see one each */
 	struct lop_cpus cpu_waiting;       /* CPUs whose own queue has tasks */
 	struct lop_cpus domain_waiting;    /* bitmap over the queues from LOP_MAX_CPUS on that have tasks */
-	u32 turn;                          /* rotates over the queues of other domains */
 	u64 timer_at_ns;                   /* 0: not armed */
 	u64 promotions, demotions, swaps;
 };
 
 struct lop_app {
-	u64 demand;                        /* active tasks, and above bit 32 the declared parallelism (0: not declared) */
+	u64 demand;                        /* its active tasks for the high set; above bit 32 the declared parallelism, 0: none */
 	bool shares_memory;                /* its tasks want the same node */
 	s32 home_node;                     /* LOP_NONE: none yet */
 };

@@ -1,0 +1,210 @@
+//! Fairness among tasks: weights, slices, bounded lag, and no queue left behind.
+
+use crate::bench::{config, flat, Bench, MS, S, US};
+use lop_simulator::policy::{effective_weight, Config, CpuPlace, Group, Task};
+
+fn one_cpu() -> Bench {
+    Bench::new(1, Config { spare: 0, ..config() }, flat)
+}
+
+/// Run time by task after so many slices of 1 ms on CPU 0.
+fn share(bench: &mut Bench, slices: usize) -> Vec<usize> {
+    let mut ran = vec![0; bench.tasks.len()];
+    for _ in 0..slices {
+        bench.pass(MS);
+        ran[bench.run_and_preempt(0, MS)] += 1;
+    }
+    ran
+}
+
+/// Group weight 100 with two default tasks: 100 * 100 / 200 = 50. Alone: 100. Weights 100 and 300 in a group of 200:
+/// 200 * 100 / 400 = 50 and 200 * 300 / 400 = 150. Never below 1: 1 * 1 / 10000.
+#[test]
+fn tasks_share_the_weight_of_their_group() {
+    let group = |weight, active_weight| Group { weight, active_weight };
+    let rows = [
+        (100, None, 100),
+        (100, Some(group(100, 100)), 100),
+        (100, Some(group(100, 200)), 50),
+        (100, Some(group(200, 400)), 50),
+        (300, Some(group(200, 400)), 150),
+        (1, Some(group(1, 10_000)), 1),
+        (100, Some(group(100, 0)), 100),
+    ];
+    for (weight, group, expected) in rows {
+        assert_eq!(
+            effective_weight(&Task::new(0, weight), group.as_ref()),
+            expected,
+            "{weight} in {group:?}"
+        );
+    }
+}
+
+/// Weights 300 and 100: of 400 slices 300 and 100, but for a slice at either end.
+#[test]
+fn run_time_follows_weight() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(2);
+    unsafe {
+        bench
+            .policy
+            .set_weight(&mut bench.tasks[tasks[0]], std::ptr::null_mut(), 300)
+    };
+    bench.wake_all(&tasks);
+    let ran = share(&mut bench, 400);
+    assert!(ran[0].abs_diff(300) <= 8, "{ran:?}");
+}
+
+/// A group of weight 100 with three tasks beside one task of weight 100: 50 % for the group.
+#[test]
+fn a_group_gets_its_weight_whatever_the_number_of_its_tasks() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(4);
+    let group = bench.group(100);
+    for &task in &tasks[..3] {
+        bench.group_of[task] = Some(group);
+    }
+    bench.wake_all(&tasks);
+    assert_eq!(bench.groups[group].active_weight, 300);
+    let ran = share(&mut bench, 600);
+    assert!(ran[3].abs_diff(300) <= 12, "{ran:?}");
+    bench.block_all(&tasks);
+    assert_eq!(bench.groups[group].active_weight, 0);
+}
+
+#[test]
+fn a_new_weight_of_an_active_task_changes_its_groups_sum() {
+    let mut bench = one_cpu();
+    let task = bench.task();
+    let group = bench.group(100);
+    bench.group_of[task] = Some(group);
+    bench.wake(task);
+    let (pointer, _, of_group) = bench.pointers(task);
+    unsafe { bench.policy.set_weight(pointer, of_group, 250) };
+    assert_eq!(bench.groups[group].active_weight, 250);
+    bench.block(task);
+    assert_eq!(bench.groups[group].active_weight, 0);
+}
+
+/// period * |H| / active = 20 ms * 2 / active on 2 cores, between 1 and 5 ms: 1 task 20 -> 5; 10 tasks 4; 16 tasks 2.5; 80 tasks 0.5 -> 1.
+#[test]
+fn slices_shrink_with_the_load_down_to_the_minimum() {
+    for (active, slice_ns) in [(1, 5 * MS), (10, 4 * MS), (16, 2500 * US), (80, MS)] {
+        let mut bench = Bench::flat(2);
+        let tasks = bench.tasks(active);
+        bench.wake_all(&tasks);
+        assert_eq!(bench.policy.inside().slice_ns, slice_ns, "{active} active");
+    }
+}
+
+/// With a clock at 1000 ms and slices of 5 ms: at least 995 ms, at most 1000 + 5 + 5 * 100 / 100 = 1010 ms; weight 50: 1015.
+#[test]
+fn lag_is_bounded_on_both_sides_at_a_wakeup() {
+    let rows = [
+        (1, 100, 995),
+        (997, 100, 997),
+        (1010, 100, 1010),
+        (5000, 100, 1010),
+        (5000, 50, 1015),
+    ];
+    for (vtime_ms, weight, expected_ms) in rows {
+        let mut bench = one_cpu();
+        let ahead = bench.task();
+        bench.tasks[ahead].vtime_ns = 1000 * MS;
+        unsafe { bench.policy.running(&bench.tasks[ahead]) };
+        assert_eq!(bench.policy.inside().clock_ns, 1000 * MS);
+        let task = bench.task();
+        bench.tasks[task].weight = weight;
+        bench.tasks[task].vtime_ns = vtime_ms * MS;
+        bench.wake(task);
+        assert_eq!(
+            bench.tasks[task].vtime_ns,
+            expected_ms * MS,
+            "{vtime_ms} ms, weight {weight}"
+        );
+    }
+}
+
+/// It ran 10 s alone; then another comes. It does not wait 10 s for having been alone: 2 * 5 ms and a slice.
+#[test]
+fn a_task_that_ran_alone_is_not_punished_for_it() {
+    let mut bench = one_cpu();
+    let (long, late) = (bench.task(), bench.task());
+    bench.wake(long);
+    bench.pass(10 * S);
+    bench.wake(late);
+    bench.run_and_preempt(0, 10 * S);
+    let mut waited = 0;
+    while bench.cpu_of(long).is_none() {
+        bench.pass(MS);
+        bench.run_and_preempt(0, MS);
+        waited += 1;
+        assert!(waited <= 15, "{waited} ms");
+    }
+}
+
+/// A script that starts one process after the other, each 1 ms, beside a long computation: half the time for each.
+#[test]
+fn a_stream_of_new_tasks_does_not_starve_an_old_one() {
+    let mut bench = one_cpu();
+    let long = bench.task();
+    bench.wake(long);
+    let mut ran = 0;
+    for _ in 0..400 {
+        let short = bench.task();
+        bench.wake(short);
+        while bench.cpu_of(short).is_none() {
+            bench.pass(MS);
+            bench.run_and_preempt(0, MS);
+            ran += 1;
+        }
+        bench.pass(MS);
+        bench.run_and_block(0, MS);
+    }
+    assert!(
+        (200..=800).contains(&ran),
+        "the long task ran {ran} ms beside 400 ms of short ones"
+    );
+}
+
+/// Three tasks that may run anywhere and one pinned, all on one CPU: a quarter each, though the shared queue is never empty.
+#[test]
+fn the_pinned_queue_gets_its_share_beside_the_shared_one() {
+    let mut bench = Bench::new(2, Config { spare: 0, ..config() }, flat);
+    bench.offline(1);
+    let tasks = [bench.task(), bench.task(), bench.task(), bench.pinned([0])];
+    bench.wake_all(&tasks);
+    let ran = share(&mut bench, 400);
+    assert!(ran.iter().all(|ran| ran.abs_diff(100) <= 10), "{ran:?}");
+}
+
+/// Six tasks wait in domain 1, whose cores are gone; domain 0 never runs out of its own.
+#[test]
+fn work_in_a_domain_that_no_member_serves_is_run_by_others() {
+    let domains = |cpu: usize| CpuPlace {
+        memory_domain: (cpu / 2) as u16,
+        ..flat(cpu)
+    };
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains);
+    let tasks = bench.tasks(10);
+    for &task in &tasks[5..] {
+        bench.last_cpu[task] = 3;
+    }
+    bench.wake_all(&tasks);
+    let mut last_ran = [0; 10];
+    for round in 1..=200 {
+        // Only domain 0 asks for work.
+        for cpu in 0..2 {
+            bench.pass(MS);
+            last_ran[bench.run_and_preempt(cpu, MS)] = round;
+        }
+    }
+    let held = [2, 3].map(|cpu| bench.running[cpu].expect("it runs"));
+    for task in tasks.into_iter().filter(|task| !held.contains(task)) {
+        assert!(
+            last_ran[task] > 150,
+            "task {task} ran last in round {} of 200",
+            last_ran[task]
+        );
+    }
+}

@@ -1,0 +1,13 @@
+//! The rules of policy/ one by one, called as an adapter calls them. Worked examples stand in comments, computed by hand.
+
+mod bench;
+mod demand;
+mod fair;
+mod green;
+mod heat;
+mod hotplug;
+mod layout;
+mod members;
+mod placement;
+mod random;
+mod sets;

@@ -1,0 +1,289 @@
+//! Whatever happens, in whatever order: nothing is lost, nothing is counted wrong, everybody runs.
+
+use crate::bench::{config, Bench, HOLD, LAST_HOLD, MS};
+use lop_simulator::policy::{Config, CpuPlace, Set};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const CPUS: usize = 8;
+const TASKS: usize = 12;
+
+#[derive(Debug, Clone)]
+enum Event {
+    Wake(usize),
+    Block(usize),
+    Preempt(usize),
+    Offline(usize),
+    Online(usize),
+    Affinity(usize, u8),
+    Declare(usize, u32),
+    Spin(usize),
+    Heat(usize),
+    Pass(u64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        6 => (0..TASKS).prop_map(Event::Wake),
+        5 => (0..TASKS).prop_map(Event::Block),
+        5 => (0..CPUS).prop_map(Event::Preempt),
+        1 => (1..CPUS).prop_map(Event::Offline),
+        1 => (1..CPUS).prop_map(Event::Online),
+        1 => (0..TASKS, any::<u8>()).prop_map(|(task, cpus)| Event::Affinity(task, cpus | 1)),
+        1 => (0..2usize, 0..6u32).prop_map(|(app, parallelism)| Event::Declare(app, parallelism)),
+        1 => (0..TASKS).prop_map(Event::Spin),
+        1 => (0..CPUS).prop_map(Event::Heat),
+        3 => prop_oneof![Just(MS), Just(HOLD - 1), Just(HOLD), Just(200 * LAST_HOLD)].prop_map(Event::Pass),
+    ]
+}
+
+/// Two nodes of two SMT cores each; a voltage domain per two cores.
+fn place(cpu: usize) -> CpuPlace {
+    CpuPlace {
+        tier: u16::from(cpu >= 6),
+        voltage_domain: (cpu / 4) as u16,
+        memory_domain: (cpu / 4) as u16,
+        node: (cpu / 4) as u16,
+        socket: (cpu / 4) as u16,
+        next_sibling: (cpu ^ 1) as u16,
+    }
+}
+
+struct Story {
+    bench: Bench,
+    runnable: BTreeSet<usize>,
+    spinning: BTreeSet<usize>,
+}
+
+impl Story {
+    fn new(spare: u32, green: bool) -> Self {
+        let mut bench = Bench::new(
+            CPUS,
+            Config {
+                spare,
+                green,
+                ..config()
+            },
+            place,
+        );
+        let apps = [bench.app(0), bench.app(2)];
+        let group = bench.group(200);
+        for n in 0..TASKS {
+            let task = match n % 3 {
+                2 => bench.task(),
+                app => bench.task_of(apps[app]),
+            };
+            bench.group_of[task] = (n % 4 == 0).then_some(group);
+            bench.tasks[task].speedup_permille = if n % 5 == 0 { 1100 } else { 1800 };
+        }
+        Self {
+            bench,
+            runnable: BTreeSet::new(),
+            spinning: BTreeSet::new(),
+        }
+    }
+
+    fn happen(&mut self, event: &Event) {
+        let bench = &mut self.bench;
+        match *event {
+            Event::Wake(task) if !self.runnable.contains(&task) => {
+                self.runnable.insert(task);
+                bench.wake(task);
+            }
+            Event::Block(task) if self.runnable.remove(&task) => {
+                self.spinning.remove(&task);
+                bench.block(task);
+            }
+            Event::Preempt(cpu) if bench.running[cpu].is_some_and(|task| !self.spinning.contains(&task)) => {
+                bench.pass(MS);
+                bench.run_and_preempt(cpu, MS);
+            }
+            Event::Offline(cpu)
+                if bench.online[cpu] && bench.running[cpu].is_none_or(|task| !self.spinning.contains(&task)) =>
+            {
+                bench.offline(cpu);
+            }
+            Event::Online(cpu) if !bench.online[cpu] => bench.online(cpu),
+            Event::Affinity(task, cpus) => {
+                let waits = self.runnable.contains(&task) && bench.cpu_of(task).is_none();
+                if waits {
+                    bench.world.drop_waiting(task);
+                }
+                bench.set_allowed(task, (0..CPUS).filter(|cpu| cpus >> cpu & 1 == 1));
+                // A kernel moves a running task off a CPU that it may no longer use.
+                let misplaced = bench.cpu_of(task).filter(|&cpu| cpus >> cpu & 1 == 0);
+                if let Some(cpu) = misplaced.filter(|_| !self.spinning.contains(&task)) {
+                    bench.run_and_preempt(cpu, 0);
+                }
+                if waits {
+                    bench.wake(task);
+                }
+            }
+            Event::Declare(app, parallelism) => bench.declare(app, parallelism),
+            Event::Spin(task) if bench.cpu_of(task).is_some() => {
+                let spins = self.spinning.insert(task) || !self.spinning.remove(&task);
+                bench.spin(task, spins);
+            }
+            Event::Heat(cpu) => {
+                bench
+                    .world
+                    .temperature_mc
+                    .insert(cpu as u32, 30_000 + 7_000 * (bench.now() % 10) as i32);
+                let now_ns = bench.now();
+                bench.policy.rotate_heat(&mut bench.world, now_ns);
+                bench.follow_kicks();
+            }
+            Event::Pass(ns) => bench.pass(ns),
+            _ => {}
+        }
+    }
+
+    fn check(&self) {
+        self.check_tasks();
+        self.check_sets();
+        self.check_topology();
+    }
+
+    /// Each runnable task is on one CPU or in one queue; only these count as active.
+    fn check_tasks(&self) {
+        let bench = &self.bench;
+        for task in 0..TASKS {
+            let places = bench.running.iter().filter(|&&running| running == Some(task)).count()
+                + bench.world.queues_of(task).len();
+            assert_eq!(places, usize::from(self.runnable.contains(&task)), "task {task}");
+        }
+        let active = self.runnable.len() - self.spinning.len();
+        let counted = bench.policy.active(Set::High) + bench.policy.active(Set::Green);
+        assert_eq!(counted as usize, active);
+        let of_apps: u32 = bench.apps.iter().map(|app| app.active()).sum();
+        assert!(of_apps as usize <= active);
+    }
+
+    fn check_sets(&self) {
+        let bench = &self.bench;
+        let inside = bench.policy.inside();
+        let (high, green) = (bench.high(), bench.green());
+        assert_eq!(
+            (high.len(), green.len()),
+            (bench.size() as usize, bench.policy.size(Set::Green) as usize)
+        );
+        assert!(
+            high.iter().all(|cpu| !green.contains(cpu)),
+            "in both sets: {high:?} {green:?}"
+        );
+        assert!(
+            high.iter().chain(&green).all(|&cpu| bench.online[cpu]),
+            "an offline member"
+        );
+        assert_eq!(
+            inside.nr_online as usize,
+            bench.online.iter().filter(|&&online| online).count()
+        );
+        assert!(bench.size() >= bench.target(), "growth is never left for later");
+        for cpu in 0..CPUS {
+            let idle = bench.online[cpu] && bench.running[cpu].is_none();
+            assert_eq!(inside.idle.has(cpu), idle, "CPU {cpu} is idle or claimed");
+        }
+        let pinned = inside.pinned_high.cpus().into_iter().chain(inside.pinned_green.cpus());
+        for cpu in pinned.filter(|&cpu| bench.online[cpu]) {
+            assert!(high.contains(&cpu) || green.contains(&cpu), "CPU {cpu} is counted on");
+        }
+    }
+
+    fn check_topology(&self) {
+        let bench = &self.bench;
+        let inside = bench.policy.inside();
+        let high = bench.high();
+        for domain in 0..2 {
+            let members = high.iter().filter(|&&cpu| cpu / 4 == domain).count() as u32;
+            assert_eq!(bench.policy.voltage_high(domain as u32), members);
+            assert_eq!(bench.policy.node_high(domain as u32), members);
+            for cpu in domain * 4..domain * 4 + 4 {
+                assert_eq!(inside.warm.has(cpu), members > 0);
+            }
+        }
+        for cpu in 0..CPUS {
+            assert_eq!(
+                inside.beside_high.has(cpu),
+                high.contains(&(cpu ^ 1)),
+                "beside high: {cpu}"
+            );
+            assert_eq!(
+                inside.beside_busy.has(cpu),
+                bench.running[cpu ^ 1].is_some(),
+                "beside busy: {cpu}"
+            );
+        }
+    }
+
+    /// Nothing runs any more: the sets go down to their targets, and no timer is left.
+    fn come_to_rest(&mut self) {
+        for task in std::mem::take(&mut self.runnable) {
+            self.bench.block(task);
+        }
+        self.spinning.clear();
+        self.bench.pass(2 * LAST_HOLD);
+        self.check();
+        let inside = self.bench.policy.inside();
+        assert_eq!(
+            (self.bench.size(), self.bench.policy.size(Set::Green)),
+            (self.bench.target(), 0)
+        );
+        assert_eq!((self.bench.world.timer_at_ns, inside.timer_at_ns), (None, 0));
+        assert_eq!(
+            (inside.active_apps, inside.undeclared_apps, inside.declared_sum),
+            (0, 0, 0)
+        );
+        assert_eq!(
+            (inside.pinned_high.cpus(), inside.pinned_green.cpus()),
+            (vec![], vec![])
+        );
+        assert_eq!(self.bench.groups[0].active_weight, 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sets_counts_and_queues_stay_consistent(
+        spare in 0..3u32,
+        green in any::<bool>(),
+        events in prop::collection::vec(event(), 1..150),
+    ) {
+        let mut story = Story::new(spare, green);
+        for event in &events {
+            story.happen(event);
+            story.check();
+        }
+        story.come_to_rest();
+    }
+
+    /// After any beginning, all CPUs go on in slices of 1 ms: within a bound every runnable task has run. A task may have to
+    /// wait for each of the others to use its credit and its debt (15 slices at most), and the turns of five queues, one in LOP_TURNS (61).
+    #[test]
+    fn every_runnable_task_runs_within_a_bound(
+        green in any::<bool>(),
+        events in prop::collection::vec(event(), 1..100),
+    ) {
+        let mut story = Story::new(1, green);
+        for event in &events {
+            story.happen(event);
+        }
+        let spinning = std::mem::take(&mut story.spinning);
+        for task in spinning {
+            story.bench.spin(task, false);
+        }
+        let mut waiting = story.runnable.clone();
+        for _ in 0..61 * 5 + 15 * TASKS {
+            for cpu in 0..CPUS {
+                if let Some(task) = story.bench.running[cpu] {
+                    waiting.remove(&task);
+                    story.bench.pass(MS / CPUS as u64);
+                    story.bench.run_and_preempt(cpu, MS);
+                }
+            }
+        }
+        prop_assert!(waiting.is_empty(), "left behind: {waiting:?}");
+    }
+}
