@@ -38,7 +38,7 @@ fn for_each_order(n: usize, visit: &mut impl FnMut(&[usize])) {
         }
         for i in 0..k {
             permute(order, k - 1, visit);
-            let other = if k % 2 == 0 { i } else { 0 };
+            let other = if k.is_multiple_of(2) { i } else { 0 };
             order.swap(other, k - 1);
         }
     }

@@ -1,0 +1,286 @@
+//! Random small workloads under every policy: no work is lost or made up, no task forgotten, no bound broken.
+
+mod common;
+use common::*;
+use lop_machine::Machine;
+use lop_simulator::workload::{Amount, Barrier, Join, Mutex, Program, Schedule, Start, Step, Waiting, Workload};
+use lop_simulator::Outcome;
+use proptest::prelude::*;
+
+/// What a task does; numbers are in units of 100 us.
+#[derive(Debug, Clone)]
+enum Act {
+    Run(u64),
+    Sleep(u64),
+    Locked(u64),
+    Yield,
+    Repeat(u64, u64, u64),
+    /// Forks this many children of this work, runs, and waits for them.
+    Fork(u32, u64),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => (0u64..80).prop_map(Act::Run),
+        3 => (0u64..60).prop_map(Act::Sleep),
+        2 => (1u64..30).prop_map(Act::Locked),
+        1 => Just(Act::Yield),
+        2 => (1u64..8, 1u64..20, 0u64..30).prop_map(|(times, run, sleep)| Act::Repeat(times, run, sleep)),
+        1 => (1u32..4, 1u64..40).prop_map(|(children, run)| Act::Fork(children, run)),
+    ]
+}
+
+fn waiting() -> impl Strategy<Value = Waiting> {
+    prop_oneof![
+        Just(Waiting::Block),
+        Just(Waiting::Spin),
+        (0u64..2 * MS).prop_map(|limit_ns| Waiting::SpinThenBlock { limit_ns }),
+    ]
+}
+
+#[derive(Debug, Clone)]
+struct Sketch {
+    tasks: Vec<(Vec<Act>, i8, Option<u16>, u64)>,
+    waiting: Waiting,
+    meet: bool,
+}
+
+fn sketch(cores: u16) -> impl Strategy<Value = Sketch> {
+    let task = (
+        prop::collection::vec(act(), 1..6),
+        prop_oneof![3 => Just(0i8), 1 => -5i8..=5],
+        prop_oneof![4 => Just(None), 1 => (0..cores).prop_map(Some)],
+        0u64..50,
+    );
+    (prop::collection::vec(task, 1..6), waiting(), any::<bool>()).prop_map(|(tasks, waiting, meet)| Sketch {
+        tasks,
+        waiting,
+        meet,
+    })
+}
+
+/// Tasks that spin for ever wait for others to get a CPU beside them; the order of queues of pinned and of free tasks decides
+/// whether they do, which is another subject.
+fn without_pins_beside_spinners(mut sketch: Sketch) -> Sketch {
+    if sketch.waiting == Waiting::Spin {
+        sketch.tasks.iter_mut().for_each(|task| task.2 = None);
+    }
+    sketch
+}
+
+const UNIT_NS: u64 = 100_000;
+const LIMIT_NS: u64 = 20 * SECOND;
+
+/// The workload, its work in ns, its number of tasks, and how often a step of work is begun.
+fn build(sketch: &Sketch) -> (Workload, u64, u64, u64) {
+    let (mut work_ns, mut tasks, mut pieces) = (0, 0, 0);
+    let mut programs: Vec<Program> = vec![];
+    let mut starts: Vec<Start> = vec![];
+    for (acts, nice, pinned, start_at) in &sketch.tasks {
+        let mut steps = vec![];
+        let mut count = |times: u64, units: u64| {
+            work_ns += times * units * UNIT_NS;
+            pieces += times;
+            run_ns(units * UNIT_NS)
+        };
+        for act in acts {
+            match *act {
+                Act::Run(units) => steps.push(count(1, units)),
+                Act::Sleep(units) => steps.push(Step::Sleep(Amount::Fixed(units * UNIT_NS))),
+                Act::Locked(units) => steps.extend([Step::Lock(0), count(1, units), Step::Unlock(0)]),
+                Act::Yield => steps.push(Step::Yield),
+                Act::Repeat(times, run, sleep) => {
+                    let start = steps.len() as u32;
+                    steps.push(Step::Repeat {
+                        times: Some(times),
+                        end: start + 4,
+                    });
+                    steps.push(count(times, run));
+                    steps.push(Step::Sleep(Amount::Fixed(sleep * UNIT_NS)));
+                    steps.push(Step::EndRepeat { start });
+                }
+                Act::Fork(children, run) => {
+                    tasks += u64::from(children);
+                    let child = program("child", vec![count(u64::from(children), run)]);
+                    programs.push(child);
+                    let fork = Step::Fork {
+                        program: programs.len() as u32 - 1,
+                        count: children,
+                    };
+                    steps.extend([fork, count(1, run), Step::Join(Join::All)]);
+                }
+            }
+        }
+        if sketch.meet {
+            steps.push(Step::Barrier(0));
+        }
+        tasks += 1;
+        programs.push(Program {
+            nice: *nice,
+            cpus: pinned.map(|cpu| [cpu].into()),
+            ..program("task", steps)
+        });
+        starts.push(Start {
+            at: Amount::Fixed(start_at * UNIT_NS),
+            ..start(programs.len() as u32 - 1, 1)
+        });
+    }
+    let mut workload = workload_of(programs);
+    workload.starts = starts;
+    // Far beyond what any of them takes: who comes here hangs.
+    workload.duration_ns = Some(LIMIT_NS);
+    workload.mutexes.push(Mutex {
+        name: "lock".into(),
+        waiting: sketch.waiting,
+    });
+    workload.barriers.push(Barrier {
+        name: "end".into(),
+        parties: sketch.tasks.len() as u32,
+        waiting: sketch.waiting,
+    });
+    (workload, work_ns, tasks, pieces)
+}
+
+/// Work that cores did, by the time they were busy at each speed (2000 MHz is 1): what was drawn, and spinning.
+fn work_done_s(machine: &Machine, outcome: &Outcome) -> f64 {
+    let busy_share = outcome
+        .counters
+        .idle_state_residency
+        .get("busy")
+        .copied()
+        .unwrap_or(0.0);
+    let busy_s = busy_share * machine.nr_cores as f64 * outcome.time_ns as f64 / 1e9;
+    let speed = |name: &str| if name == "2000 MHz" { 1.0 } else { 0.5 };
+    let shares = outcome.counters.run_share_by_speed.iter();
+    busy_s * shares.map(|(name, share)| share * speed(name)).sum::<f64>()
+}
+
+fn sane(machine: &Machine, outcome: &Outcome, tasks: u64, name: &str) -> Result<(), TestCaseError> {
+    let c = &outcome.counters;
+    prop_assert!(outcome.time_ns < LIMIT_NS, "{name}: never ends");
+    prop_assert_eq!(c.tasks, tasks, "{}", name);
+    prop_assert!(c.wakeups >= tasks && c.context_switches >= tasks, "{name}: {c:?}");
+    prop_assert!(c.wakeup_latency_us.p50 <= c.wakeup_latency_us.max, "{name}");
+    prop_assert!(c.high_set_mean <= f64::from(c.high_set_max), "{name}");
+    prop_assert!(usize::from(c.high_set_max as u16) <= machine.cpus.len(), "{name}");
+    prop_assert!(c.demotions <= c.promotions, "{name}");
+    for share in [
+        c.full_speed_share,
+        c.lost_fixed_speed_s,
+        c.lost_mismeasured_s,
+        c.lost_slow_start_s,
+        c.spin_s,
+    ] {
+        prop_assert!(share.is_finite() && share >= 0.0, "{name}: {c:?}");
+    }
+    prop_assert!(c.full_speed_share <= 1.0 + 1e-12, "{name}");
+    prop_assert!(
+        outcome.time_ns as f64 >= outcome.bounds.time_s * 1e9 - 2.0,
+        "{name}: {:?}",
+        outcome.bounds
+    );
+    prop_assert!(
+        outcome.system_energy_j >= outcome.bounds.system_energy_j * (1.0 - 1e-6),
+        "{name}"
+    );
+    let sum: f64 = c.core_energy_j.iter().chain(&c.voltage_domain_energy_j).sum();
+    prop_assert!((outcome.cpu_energy_j - sum).abs() <= 1e-9 * sum.max(1e-9), "{name}");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Without costs and with work that scales with frequency, busy time times speed is the work that was drawn, but for
+    /// the rounding of each piece to whole ns, and for spinning.
+    #[test]
+    fn work_is_conserved_under_every_policy(cores in 1u16..=4, sketch in sketch(1)) {
+        let (workload, work_ns, tasks, pieces) = build(&without_pins_beside_spinners(sketch));
+        let machine = machine(cores);
+        for name in POLICIES {
+            let outcome = run(&machine, &workload, name);
+            sane(&machine, &outcome, tasks, name)?;
+            let done_ns = work_done_s(&machine, &outcome) * 1e9;
+            let spun_ns = outcome.counters.spin_s * 1e9;
+            // A piece is rounded up each time that its core or speed changes, too.
+            let slack_ns = (pieces + outcome.counters.context_switches + outcome.counters.frequency_transitions * 4 + 4) as f64;
+            prop_assert!(done_ns <= work_ns as f64 + spun_ns + slack_ns, "{name}: {done_ns} of {work_ns}, spun {spun_ns}");
+            prop_assert!(done_ns >= work_ns as f64 + 0.5 * spun_ns - slack_ns, "{name}: {done_ns} of {work_ns}, spun {spun_ns}");
+        }
+    }
+
+    /// With costs, SMT, shared clocks and voltages: nothing breaks, the same twice, and the spare does little harm.
+    #[test]
+    fn a_machine_with_everything_keeps_its_promises(
+        sketch in sketch(4),
+        threads in 1u16..=2,
+        shared_clock in any::<bool>(),
+        shared_voltage in any::<bool>(),
+        parks in any::<bool>(),
+    ) {
+        let (workload, _, tasks, _) = build(&without_pins_beside_spinners(sketch));
+        let mut machine = machine_of(two_speeds(), 4, threads);
+        machine.kinds[0].smt_speedup = 1.25;
+        machine.kinds[0].smt_power = 0.15;
+        machine.kinds[0].idle_states.push(idle("C6", 20_000, MS / 2, Some(0.2)));
+        machine.cost = lop_machine::Cost { context_switch_ns: 2_000, migration_ns: 5_000, memory_domain_ns: 10_000 };
+        machine.cpufreq.transition_ns = 50_000;
+        machine.base_uw = 1_000_000;
+        machine.park = parks.then_some(lop_machine::Park { exit_ns: 100_000, power_uw: 30_000 });
+        machine = if shared_clock { one_clock(machine) } else { machine };
+        machine = if shared_voltage { one_voltage(machine) } else { machine };
+        for name in POLICIES {
+            let outcome = run(&machine, &workload, name);
+            sane(&machine, &outcome, tasks, name)?;
+            prop_assert_eq!(&run(&machine, &workload, name), &outcome, "{} twice", name);
+        }
+    }
+
+    /// On cores of their own, tasks take at most 5 % longer with a spare than with all cores fast, and a transition more.
+    #[test]
+    fn the_spare_keeps_up_with_performance(sketch in sketch(4)) {
+        // Spinners waste whole slices, and slices differ: another comparison.
+        let (workload, ..) = build(&Sketch { waiting: Waiting::Block, ..sketch });
+        let mut machine = machine(4);
+        machine.cpufreq.transition_ns = 50_000;
+        let base = run(&machine, &workload, PERFORMANCE);
+        let spare = run(&machine, &workload, "highlow-spare");
+        // Who runs first differs, so that a short run may end a slice or two later.
+        let slack_ns = 10.0 * MS as f64 + 2.0 * 50_000.0;
+        prop_assert!(spare.time_ns as f64 <= 1.05 * base.time_ns as f64 + slack_ns, "{} and {}", spare.time_ns, base.time_ns);
+        prop_assert!(base.counters.spin_s > 0.0 || spare.time_ns > base.time_ns || spare.system_energy_j <= base.system_energy_j * 1.000_001);
+    }
+}
+
+/// A loop handed out by any schedule is all of its iterations, once, whoever comes when.
+#[test]
+fn loops_lose_no_iteration_under_any_policy() {
+    for schedule in [
+        Schedule::Static,
+        Schedule::Dynamic { chunk: 7 },
+        Schedule::Guided { chunk: 2 },
+    ] {
+        let mut workload = tasks_of(3, vec![Step::Loop(0), Step::Barrier(0), Step::Loop(0)]);
+        workload.loops.push(lop_simulator::workload::ParallelLoop {
+            name: "loop".into(),
+            iterations: 100,
+            work_ns: 30_000,
+            class: 0,
+            parties: 3,
+            schedule,
+        });
+        workload.barriers.push(Barrier {
+            name: "between".into(),
+            parties: 3,
+            waiting: Waiting::Block,
+        });
+        for name in POLICIES {
+            let machine = machine(2);
+            let done_ns = work_done_s(&machine, &run(&machine, &workload, name)) * 1e9;
+            assert!(
+                (done_ns - 6.0 * MS as f64).abs() < 500.0,
+                "{name}, {schedule:?}: {done_ns}"
+            );
+        }
+    }
+}
