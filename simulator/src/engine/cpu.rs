@@ -98,7 +98,16 @@ impl World<'_> {
                 .saturating_add(state.overhead_ns)
                 .saturating_add(*spin_left_ns),
             Task { spinning: true, .. } => self.now_ns + state.overhead_ns,
-            _ => (self.now_ns + state.overhead_ns).saturating_add(whole_ns(task.remaining / state.rate)),
+            _ => {
+                let begins_ns = self.now_ns + state.overhead_ns;
+                match state.slice_ends_ns {
+                    // The slice ends first, and whatever comes then asks again: no need to know when the step ends.
+                    Some(end_ns) if task.remaining > state.rate * (end_ns.saturating_sub(begins_ns) + 2) as f64 => {
+                        u64::MAX
+                    }
+                    _ => begins_ns.saturating_add(whole_ns(task.remaining / state.rate)),
+                }
+            }
         };
         let at_ns = state.step_ends_ns.min(state.slice_ends_ns.unwrap_or(u64::MAX));
         if at_ns != u64::MAX {
