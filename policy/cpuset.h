@@ -118,7 +118,9 @@ lop_rule s32 lop_cpus_next(const struct lop_cpus *s, u32 from)
 	u64 above = ~0ULL << (from % 64);
 	s32 next = LOP_NONE;
 	int i;
-	lop_for(i, (int)(from / 64), LOP_CPU_WORDS) {
+	lop_for(i, 0, LOP_CPU_WORDS) { /* from 0: a compiler that knows the start drops the mask that the verifier wants */
+		if ((u32)i < from / 64)
+			continue;
 		u64 w = s->word[i & (LOP_CPU_WORDS - 1)] & above;
 		above = ~0ULL;
 		if (!w)

@@ -107,20 +107,28 @@ impl EventQueue {
     /// Replaces what was set before.
     pub fn set(&mut self, at_ns: u64, alarm: Alarm, index: usize) {
         self.made += 1;
-        self.alarms
-            .set(alarm as usize * self.stride + index, key(at_ns, self.made));
+        let number = alarm as usize * self.stride + index;
+        self.alarms.set(Pending::new(at_ns, self.made, number));
     }
     pub fn cancel(&mut self, alarm: Alarm, index: usize) {
         self.alarms.cancel(alarm as usize * self.stride + index);
+    }
+    fn due(&self, number: usize) -> Due {
+        let mut kind = 0;
+        let mut index = number;
+        while index >= self.stride {
+            index -= self.stride;
+            kind += 1;
+        }
+        Due::Alarm(ALARMS[kind], index as u32)
     }
     /// What comes due next, and when.
     pub fn pop(&mut self) -> Option<(u64, Due)> {
         self.alarms.drop_fired();
         match (self.alarms.first(), self.events.peek()) {
-            (Some(alarm), event) if event.is_none_or(|event| alarm.key < event.key) => {
+            (Some(alarm), event) if event.is_none_or(|event| alarm.key() < event.key) => {
                 self.alarms.fire();
-                let (kind, index) = (alarm.number as usize / self.stride, alarm.number as usize % self.stride);
-                Some((time_of(alarm.key), Due::Alarm(ALARMS[kind], index as u32)))
+                Some((alarm.at_ns(), self.due(alarm.number())))
             }
             _ => {
                 let event = self.events.pop()?;
@@ -130,10 +138,27 @@ impl EventQueue {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Pending {
-    key: u128,
-    number: u32,
+/// Bits of an alarm's number.
+const NUMBER_BITS: u32 = 12;
+
+/// An alarm that is set: time, order of making, number, in one number that is compared as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Pending(u128);
+
+impl Pending {
+    fn new(at_ns: u64, order: u64, number: usize) -> Self {
+        Self(key(at_ns, order << NUMBER_BITS | number as u64))
+    }
+    fn at_ns(self) -> u64 {
+        time_of(self.0)
+    }
+    fn number(self) -> usize {
+        self.0 as usize & ((1 << NUMBER_BITS) - 1)
+    }
+    /// Comparable with those of events.
+    fn key(self) -> u128 {
+        key(self.at_ns(), self.0 as u64 >> NUMBER_BITS)
+    }
 }
 
 /// Place of an alarm that is not set.
@@ -154,7 +179,7 @@ struct AlarmHeap {
 impl AlarmHeap {
     fn new(nr_alarms: usize) -> Self {
         Self {
-            heap: Vec::new(),
+            heap: Vec::with_capacity(nr_alarms),
             place: vec![NOWHERE; nr_alarms],
             fired: false,
         }
@@ -167,15 +192,11 @@ impl AlarmHeap {
     }
     fn drop_fired(&mut self) {
         if self.fired {
-            self.cancel(self.heap[0].number as usize);
+            self.cancel(self.heap[0].number());
         }
     }
-    fn set(&mut self, number: usize, key: u128) {
-        let entry = Pending {
-            key,
-            number: number as u32,
-        };
-        match self.place[number] {
+    fn set(&mut self, entry: Pending) {
+        match self.place[entry.number()] {
             NOWHERE => {
                 self.heap.push(entry);
                 self.rise(self.heap.len() - 1, entry);
@@ -190,7 +211,7 @@ impl AlarmHeap {
         }
         self.place[number] = NOWHERE;
         let Some(last) = self.heap.pop() else { return };
-        if last.number as usize != number {
+        if last.number() != number {
             self.replace(place as usize, last);
         } else if place == 0 {
             self.fired = false;
@@ -201,7 +222,7 @@ impl AlarmHeap {
         if place == 0 {
             self.fired = false;
         }
-        if place > 0 && entry.key < self.heap[(place - 1) / WIDTH].key {
+        if place > 0 && entry < self.heap[(place - 1) / WIDTH] {
             self.rise(place, entry);
         } else {
             self.sink(place, entry);
@@ -210,7 +231,7 @@ impl AlarmHeap {
     fn rise(&mut self, mut place: usize, entry: Pending) {
         while place > 0 {
             let parent = (place - 1) / WIDTH;
-            if self.heap[parent].key <= entry.key {
+            if self.heap[parent] < entry {
                 break;
             }
             self.put(place, self.heap[parent]);
@@ -221,21 +242,27 @@ impl AlarmHeap {
     fn sink(&mut self, mut place: usize, entry: Pending) {
         loop {
             let first = place * WIDTH + 1;
-            let children = first..self.heap.len().min(first + WIDTH);
-            let Some(least) = children.min_by_key(|&child| self.heap[child].key) else {
+            let end = self.heap.len().min(first + WIDTH);
+            let Some((&eldest, others)) = self.heap.get(first..end).and_then(<[Pending]>::split_first) else {
                 break;
             };
-            if self.heap[least].key >= entry.key {
+            let (mut least, mut at) = (eldest, first);
+            for (number, &other) in others.iter().enumerate() {
+                if other < least {
+                    (least, at) = (other, first + 1 + number);
+                }
+            }
+            if least > entry {
                 break;
             }
-            self.put(place, self.heap[least]);
-            place = least;
+            self.put(place, least);
+            place = at;
         }
         self.put(place, entry);
     }
     fn put(&mut self, place: usize, entry: Pending) {
         self.heap[place] = entry;
-        self.place[entry.number as usize] = place as u32;
+        self.place[entry.number()] = place as u32;
     }
 }
 

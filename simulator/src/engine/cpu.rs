@@ -98,7 +98,16 @@ impl World<'_> {
                 .saturating_add(state.overhead_ns)
                 .saturating_add(*spin_left_ns),
             Task { spinning: true, .. } => self.now_ns + state.overhead_ns,
-            _ => (self.now_ns + state.overhead_ns).saturating_add(whole_ns(task.remaining / state.rate)),
+            _ => {
+                let begins_ns = self.now_ns + state.overhead_ns;
+                match state.slice_ends_ns {
+                    // The slice ends first, and whatever comes then asks again: no need to know when the step ends.
+                    Some(end_ns) if task.remaining > state.rate * (end_ns.saturating_sub(begins_ns) + 2) as f64 => {
+                        u64::MAX
+                    }
+                    _ => begins_ns.saturating_add(whole_ns(task.remaining / state.rate)),
+                }
+            }
         };
         let at_ns = state.step_ends_ns.min(state.slice_ends_ns.unwrap_or(u64::MAX));
         if at_ns != u64::MAX {
@@ -162,7 +171,9 @@ impl World<'_> {
             state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.now_ns));
         } else {
             state.slice_ends_ns = None;
-            self.unwatched.push(cpu as u32);
+            if !std::mem::replace(&mut state.unwatched, true) {
+                self.unwatched.push(cpu as u32);
+            }
         }
     }
 
@@ -171,6 +182,7 @@ impl World<'_> {
         let mut unwatched = std::mem::take(&mut self.unwatched);
         for cpu in unwatched.drain(..).map(|cpu| cpu as usize) {
             let state = &mut self.cpus[cpu];
+            state.unwatched = false;
             if state.task.is_none() || state.slice_ends_ns.is_some() {
                 continue;
             }
@@ -238,7 +250,7 @@ impl World<'_> {
         };
         let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.now_ns));
         core.busy += 1;
-        self.busy_changes(1);
+        self.busy_changes(cpu, 1);
         self.cpus[cpu].busy_since_ns = Some(self.now_ns);
         self.cpus[cpu].settled_ns = self.now_ns;
         self.core_state_is(core_index, CoreState::Busy(self.cores[core_index].busy));
@@ -297,7 +309,7 @@ impl World<'_> {
             state.busy_ns += self.now_ns - since_ns;
         }
         self.events.cancel(Alarm::Cpu, cpu);
-        self.busy_changes(-1);
+        self.busy_changes(cpu, -1);
         let core = &mut self.cores[core_index];
         core.busy -= 1;
         let busy = core.busy;
@@ -367,7 +379,8 @@ impl World<'_> {
         if self.cores[core_index].cpus.len() == 1 {
             return;
         }
-        for sibling in self.cores[core_index].cpus.clone() {
+        for at in 0..self.cores[core_index].cpus.len() {
+            let sibling = self.cores[core_index].cpus[at];
             if sibling == cpu {
                 continue;
             }

@@ -19,6 +19,32 @@ const HEADROOM: f64 = 1.25;
 /// A new task on an idle CPU starts at half of what the CPU has to spare.
 const FIRST_UTILISATION: f64 = 512.0;
 
+/// Busy CPUs, and the integral of their number over time since the governor's last sample.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BusyTime {
+    cpus: u64,
+    sum_ns: u64,
+    counted_ns: u64,
+}
+
+impl BusyTime {
+    fn change(&mut self, by: i64, now_ns: u64) {
+        self.sum_ns = self.sum_ns(now_ns);
+        self.counted_ns = now_ns;
+        self.cpus = self.cpus.saturating_add_signed(by);
+    }
+    fn sum_ns(&self, now_ns: u64) -> u64 {
+        self.sum_ns + self.cpus * (now_ns - self.counted_ns)
+    }
+    /// A new period begins: true if anything was busy in the last one, or is.
+    fn restart(&mut self, now_ns: u64) -> bool {
+        let used = self.cpus > 0 || self.sum_ns > 0;
+        self.sum_ns = 0;
+        self.counted_ns = now_ns;
+        used
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Governing {
     /// `None`: the policy sets the speeds.
@@ -106,21 +132,12 @@ fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
 impl World<'_> {
     /// Every governor samples, all on the same clock edge.
     pub(super) fn sample(&mut self) {
-        self.busy_changes(0);
-        self.busy_sum_ns = 0;
+        self.busy.restart(self.now_ns);
         let period_ns = self.governing.period_ns;
         for domain in 0..self.clocks.domains.len() {
-            let mut busiest_ns = 0;
-            for at in 0..self.clocks.domains[domain].cpus.len() {
-                let cpu = self.clocks.domains[domain].cpus[at];
-                let busy_ns = self.busy_ns(cpu);
-                if self.cpus[cpu].task.is_some() {
-                    self.settle(cpu);
-                    self.cpus[cpu].measured = true;
-                }
-                busiest_ns = busiest_ns.max(busy_ns - self.cpus[cpu].sampled_busy_ns);
-                self.cpus[cpu].sampled_busy_ns = busy_ns;
-            }
+            // An idle domain has nothing to measure, however many CPUs it has.
+            let used = self.busy_of_domain[domain].restart(self.now_ns);
+            let busiest_ns = if used { self.sample_cpus(domain) } else { 0 };
             let about = &self.clocks.domains[domain];
             let load = 100.0 * busiest_ns as f64 / period_ns as f64;
             let index = ondemand(&about.khz, about.now, load);
@@ -129,6 +146,22 @@ impl World<'_> {
             }
         }
         self.events.push(self.now_ns + period_ns, Kind::Sample, 0);
+    }
+
+    /// Busy time of the domain's busiest CPU since the last sample.
+    fn sample_cpus(&mut self, domain: usize) -> u64 {
+        let mut busiest_ns = 0;
+        for at in 0..self.clocks.domains[domain].cpus.len() {
+            let cpu = self.clocks.domains[domain].cpus[at];
+            let busy_ns = self.busy_ns(cpu);
+            if self.cpus[cpu].task.is_some() {
+                self.settle(cpu);
+                self.cpus[cpu].measured = true;
+            }
+            busiest_ns = busiest_ns.max(busy_ns - self.cpus[cpu].sampled_busy_ns);
+            self.cpus[cpu].sampled_busy_ns = busy_ns;
+        }
+        busiest_ns
     }
 
     pub(super) fn begin_transition(&mut self, domain: usize) {
@@ -148,26 +181,19 @@ impl World<'_> {
         self.begin_transition(domain);
     }
 
-    /// Keeps the integral of busy CPUs over the governor's period.
-    pub(super) fn busy_changes(&mut self, by: i64) {
-        self.busy_sum_ns += self.busy_cpus * (self.now_ns - self.busy_counted_ns);
-        self.busy_counted_ns = self.now_ns;
-        self.busy_cpus = self.busy_cpus.saturating_add_signed(by);
+    /// Keeps the integrals of busy CPUs over the governor's period.
+    pub(super) fn busy_changes(&mut self, cpu: usize, by: i64) {
+        self.busy.change(by, self.now_ns);
+        self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, self.now_ns);
     }
 
     /// In the governor's period so far, the other clock domains had more work than that of `cpu`.
-    pub(super) fn load_is_elsewhere(&mut self, cpu: usize) -> bool {
+    pub(super) fn load_is_elsewhere(&self, cpu: usize) -> bool {
         if !self.governing.measures() || self.clocks.domains.len() == 1 {
             return false;
         }
-        self.busy_changes(0);
-        let here = self
-            .clocks
-            .of_cpu(cpu)
-            .cpus
-            .iter()
-            .map(|&c| self.busy_ns(c) - self.cpus[c].sampled_busy_ns);
-        2 * here.sum::<u64>() < self.busy_sum_ns
+        let here_ns = self.busy_of_domain[self.clocks.domain_index(cpu)].sum_ns(self.now_ns);
+        2 * here_ns < self.busy.sum_ns(self.now_ns)
     }
 
     /// A domain runs at another speed: its CPUs' rates and their cores' power follow.

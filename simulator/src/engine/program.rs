@@ -151,10 +151,9 @@ impl World<'_> {
             .map_or(0, |old| old.generation.wrapping_add(1));
         let mut of_policy = Box::new(policy::Task::new(id, weight_of_nice(about.nice)));
         of_policy.speedup_permille = self.speedup_permille[program as usize];
-        let all = policy::CpuBits::of(0..self.cpus.len());
         match &self.scheduler {
             Scheduler::Policy(side) => {
-                let allowed = self.allowed[program as usize].unwrap_or(all);
+                let allowed = self.allowed[program as usize].unwrap_or(self.all_cpus);
                 unsafe { side.handle.set_allowed(&mut *of_policy, &allowed) };
             }
             Scheduler::Fair(_) => {}

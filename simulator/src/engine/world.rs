@@ -3,7 +3,7 @@
 use super::stats::{Stats, Trace};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
 use super::task::{State, Task, WaitsFor};
-use super::{governor::Governing, ideal::Ideal, Rates};
+use super::{governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
 use crate::choice::{PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
@@ -52,6 +52,8 @@ pub(super) struct CpuState {
     pub load_was_elsewhere: bool,
     /// The governor has looked since then.
     pub measured: bool,
+    /// In the list of those whose slice nobody watches.
+    pub unwatched: bool,
     pub opp: usize,
 }
 
@@ -107,10 +109,9 @@ pub(crate) struct World<'a> {
     pub(super) cpus: Vec<CpuState>,
     pub(super) cores: Vec<CoreStatus>,
     pub(super) clocks: Clocks,
-    /// Busy CPUs, and the integral of their number over time up to `busy_counted_ns` since the governor's last sample.
-    pub(super) busy_cpus: u64,
-    pub(super) busy_sum_ns: u64,
-    pub(super) busy_counted_ns: u64,
+    /// Of all CPUs, and by clock domain.
+    pub(super) busy: BusyTime,
+    pub(super) busy_of_domain: Vec<BusyTime>,
     pub(super) power: PowerModel,
     pub(super) governing: Governing,
     pub(super) scheduler: Scheduler,
@@ -134,6 +135,7 @@ pub(crate) struct World<'a> {
     pub(super) progressing: u64,
     /// Starts that will still bring tasks by themselves.
     pub(super) pending_starts: u64,
+    pub(super) all_cpus: policy::CpuBits,
     /// By program: CPUs it may run on, where not all.
     pub(super) allowed: Vec<Option<policy::CpuBits>>,
     /// By program: speed-up factor in thousandths, from the class of its first work.
@@ -248,9 +250,8 @@ impl<'a> World<'a> {
             cpus: cpu_states(machine),
             cores: core_statuses(machine),
             clocks: Clocks::new(machine),
-            busy_cpus: 0,
-            busy_sum_ns: 0,
-            busy_counted_ns: 0,
+            busy: BusyTime::default(),
+            busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
             power: PowerModel::new(machine),
             governing: Governing::new(choice, machine),
             scheduler,
@@ -272,6 +273,7 @@ impl<'a> World<'a> {
             live: 0,
             progressing: 0,
             pending_starts: 0,
+            all_cpus: policy::CpuBits::of(0..machine.cpus.len()),
             allowed: allowed_cpus(machine, workload)?,
             speedup_permille: Vec::new(),
             stats: Stats::new(workload.memory_shares.len()),
