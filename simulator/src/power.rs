@@ -1,7 +1,7 @@
 //! Modelled power and energy, exact in integers: microwatt times nanosecond is femtojoule.
-//!
-//!     P = base + sum over voltage domains P_domain(V) + sum over cores P(kind, OPP, state) * (V / V_opp)^2 + DRAM
-//!
+//! ```text
+//! P = base + sum over voltage domains P_domain(V) + sum over cores P(kind, OPP, state) * (V / V_opp)^2 + DRAM
+//! ```
 //! V is the highest OPP voltage of the domain's cores. Cores in the same (kind, OPP, state) of a domain share a cell that
 //! knows its power and the energy that one core in it has drawn so far; a core remembers where it came in. So a change of
 //! one core or of a domain's voltage costs the same however many cores there are.

@@ -89,9 +89,10 @@ fn nearest(khz: &[u64], wanted: u64) -> usize {
 }
 
 /// `ondemand`'s rule. `load`: busy share of the busiest CPU, in percent.
-///
-///     load > 80  -> highest
-///     load < 70  -> lowest OPP with f >= f_now * load / 70
+/// ```text
+/// load > 80  -> highest
+/// load < 70  -> lowest OPP with f >= f_now * load / 70
+/// ```
 fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
     if load > UP_THRESHOLD {
         return khz.len() - 1;
