@@ -58,9 +58,10 @@ lop_part s32 lop_longest_out(const struct lop_sched *s, const struct lop_cpus *c
 }
 
 /*
- * Which core joins: not too hot if another exists; of the fastest kind; in a voltage domain that already has a high
- * member (the first pays for the domain's voltage, the next hardly anything); with no SMT sibling in the set; on the
- * node that has fewest, or the asking application's; longest out.
+ * Which core joins: not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a core and
+ * slows the other, so it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already
+ * has a high member (the first pays for the domain's voltage, the next hardly anything); on the node that has fewest, or
+ * the asking application's; longest out.
  * `within`: only of these (a task's affinity).
  */
 lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
@@ -76,9 +77,9 @@ lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum
 	if (lop_cpus_empty(candidates))
 		return LOP_NONE;
 	lop_cpus_avoid(candidates, &s->hot);
+	lop_cpus_avoid(candidates, &s->beside_high);
 	lop_prefer_fast(s, candidates);
 	lop_cpus_prefer(candidates, &s->warm);
-	lop_cpus_avoid(candidates, &s->beside_high);
 	lop_prefer_node(s, candidates, home_node);
 	return lop_longest_out(s, candidates);
 }
@@ -86,8 +87,8 @@ lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum
 /*
  * Position of a member in the order of leaving, the reverse of joining; the largest goes first:
  *
- *     hot | slower kind | last high one of its voltage domain | SMT sibling high | members on its node | joined last
- *      1        4                      1                              1                  10              (compared apart)
+ *     hot | SMT sibling high | slower kind | last high one of its voltage domain | members on its node | joined last
+ *      1           1                4                       1                               10           (compared apart)
  */
 lop_part u32 lop_leaving_rank(const struct lop_sched *s, enum lop_set set, u32 cpu)
 {
@@ -95,8 +96,8 @@ lop_part u32 lop_leaving_rank(const struct lop_sched *s, enum lop_set set, u32 c
 	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[cpu])] == (set == LOP_HIGH ? 1 : 0);
 	u32 on_node = (u32)lop_min(s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)], 1023);
 	u32 tier = top->tier[cpu] & (LOP_MAX_TIERS - 1);
-	return (u32)lop_cpus_has(&s->hot, cpu) << 16 | tier << 12 | alone << 11 |
-	       (u32)lop_cpus_has(&s->beside_high, cpu) << 10 | on_node;
+	return (u32)lop_cpus_has(&s->hot, cpu) << 16 | (u32)lop_cpus_has(&s->beside_high, cpu) << 15 | tier << 11 |
+	       alone << 10 | on_node;
 }
 
 /* Which core leaves: an idle one that no task is anchored to. */

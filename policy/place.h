@@ -40,7 +40,7 @@ lop_rule s32 lop_longest_member(const struct lop_sched *s, const struct lop_cpus
 }
 
 /*
- * The best of the idle members that the task may use: the fastest kind, a core that no sibling is busy on, its last CPU
+ * The best of the idle members that the task may use: a core that no sibling is busy on, the fastest kind, its last CPU
  * if that is at speed, the memory domain it last ran in, the longest member.
  */
 lop_part s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidates, u32 last_cpu, u64 now_ns)
@@ -48,9 +48,9 @@ lop_part s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidate
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		return lop_longest_idle(s, candidates);
+	lop_cpus_avoid(candidates, &s->beside_busy);
 	if (top->nr_tiers > 1)
 		lop_prefer_fast(s, candidates);
-	lop_cpus_avoid(candidates, &s->beside_busy);
 	if (lop_cpus_has(candidates, last_cpu) && lop_at_speed(s, last_cpu, now_ns))
 		return (s32)last_cpu;
 	if (top->nr_memory_domains > 1)

@@ -197,7 +197,7 @@ lop_rule bool lop_change_one(struct lop_sched *s, struct lop_world *world, enum 
 /* Until each set has its size. Who holds the lock does it for all that asked meanwhile, whatever they asked for. */
 lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_node, u64 now_ns)
 {
-	int n, set;
+	int n;
 	lop_for(n, 0, 2 * LOP_MAX_CPUS) {
 		bool changed = false;
 		u32 asked;
@@ -206,8 +206,8 @@ lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_
 		if (!lop_lock(s))
 			break;
 		asked = s->asked;
-		lop_for(set, LOP_HIGH, LOP_SETS)
-			changed |= lop_change_one(s, world, (enum lop_set)set, home_node, now_ns);
+		changed |= lop_change_one(s, world, LOP_HIGH, home_node, now_ns);
+		changed |= lop_change_one(s, world, LOP_GREEN, home_node, now_ns);
 		lop_unlock(s);
 		if (!changed && s->asked == asked)
 			break;

@@ -59,15 +59,6 @@ fn sketch(cores: u16) -> impl Strategy<Value = Sketch> {
     })
 }
 
-/// Tasks that spin for ever wait for others to get a CPU beside them; the order of queues of pinned and of free tasks decides
-/// whether they do, which is another subject.
-fn without_pins_beside_spinners(mut sketch: Sketch) -> Sketch {
-    if sketch.waiting == Waiting::Spin {
-        sketch.tasks.iter_mut().for_each(|task| task.2 = None);
-    }
-    sketch
-}
-
 const UNIT_NS: u64 = 100_000;
 const LIMIT_NS: u64 = 20 * SECOND;
 
@@ -195,7 +186,7 @@ proptest! {
     /// the rounding of each piece to whole ns, and for spinning.
     #[test]
     fn work_is_conserved_under_every_policy(cores in 1u16..=4, sketch in sketch(1)) {
-        let (workload, work_ns, tasks, pieces) = build(&without_pins_beside_spinners(sketch));
+        let (workload, work_ns, tasks, pieces) = build(&sketch);
         let machine = machine(cores);
         for name in POLICIES {
             let outcome = run(&machine, &workload, name);
@@ -218,7 +209,7 @@ proptest! {
         shared_voltage in any::<bool>(),
         parks in any::<bool>(),
     ) {
-        let (workload, _, tasks, _) = build(&without_pins_beside_spinners(sketch));
+        let (workload, _, tasks, _) = build(&sketch);
         let mut machine = machine_of(two_speeds(), 4, threads);
         machine.kinds[0].smt_speedup = 1.25;
         machine.kinds[0].smt_power = 0.15;

@@ -48,15 +48,26 @@ fn the_voltage_domain_that_has_a_high_member() {
     assert_eq!(second(place, &[]), 3);
 }
 
-/// Cores {0, 1} and {2, 3}, 0 and 1 in one voltage domain: the sibling of a high CPU joins before a domain is opened.
+/// Cores {0, 1} and {2, 3}, 0 and 1 in one voltage domain: a domain is opened before the sibling of a high CPU joins.
 #[test]
-fn the_warm_voltage_domain_before_the_core_without_a_high_sibling() {
+fn the_core_without_a_high_sibling_before_the_warm_voltage_domain() {
     let place = |cpu: usize| CpuPlace {
         voltage_domain: (cpu / 2) as u16,
         next_sibling: (cpu ^ 1) as u16,
         ..flat(cpu)
     };
-    assert_eq!(second(place, &[]), 1);
+    assert_eq!(second(place, &[]), 2);
+}
+
+/// Siblings {0, 1} are fast, 2 and 3 slow cores of their own: 2 joins, as a sibling adds little and slows the other.
+#[test]
+fn a_whole_slow_core_before_the_sibling_of_a_fast_one() {
+    let place = |cpu: usize| CpuPlace {
+        tier: u16::from(cpu > 1),
+        next_sibling: [1, 0, 2, 3][cpu],
+        ..flat(cpu)
+    };
+    assert_eq!(second(place, &[]), 2);
 }
 
 /// The same cores in one voltage domain: 2 joins, not the sibling of 0.
@@ -179,13 +190,13 @@ fn leaving_goes_in_the_reverse_order() {
         ..kinds(cpu)
     };
     assert_eq!(leaver(slow_beside_alone, &[]), 3);
-    // The last of its voltage domain (0) before one with a high sibling (2, 3).
+    // One with a high sibling (2 or 3, joined together: the lowest number) before the last of its voltage domain (0).
     let siblings = |cpu: usize| CpuPlace {
         voltage_domain: alone(cpu),
         next_sibling: [0, 1, 3, 2][cpu],
         ..flat(cpu)
     };
-    assert_eq!(leaver(siblings, &[]), 0);
+    assert_eq!(leaver(siblings, &[]), 2);
     // One with a high sibling (2 or 3, joined together: the lowest number) before the fuller node (0, 1 and 2 of three).
     let sibling_on_emptier_node = |cpu: usize| CpuPlace {
         voltage_domain: 0,
