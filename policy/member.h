@@ -37,22 +37,22 @@ lop_part void lop_prefer_node(const struct lop_sched *s, struct lop_cpus *candid
 		lop_cpus_prefer(candidates, &s->topology.node_cpus[best & (LOP_MAX_NODES - 1)]);
 }
 
-/* Longest out of the set; of equals the lowest number. */
-lop_part s32 lop_longest_out(const struct lop_sched *s, const struct lop_cpus *candidates)
+/* argmin of at_ns[cpu] over the candidates, an array with a time for each CPU; of equals the lowest number. */
+lop_part s32 lop_earliest(const struct lop_cpus *candidates, const u64 *at_ns)
 {
 	s32 cpu = LOP_NONE, best = LOP_NONE;
-	u64 best_left_ns = 0;
+	u64 best_ns = 0;
 	int n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
-		u64 left_ns;
+		u64 ns;
 		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		left_ns = s->left_ns[lop_cpu_index(cpu)];
-		if (best >= 0 && left_ns >= best_left_ns)
+		ns = at_ns[lop_cpu_index(cpu)];
+		if (best >= 0 && ns >= best_ns)
 			continue;
 		best = cpu;
-		best_left_ns = left_ns;
+		best_ns = ns;
 	}
 	return best;
 }
@@ -81,7 +81,7 @@ lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum
 	lop_prefer_fast(s, candidates);
 	lop_cpus_prefer(candidates, &s->warm);
 	lop_prefer_node(s, candidates, home_node);
-	return lop_longest_out(s, candidates);
+	return lop_earliest(candidates, s->left_ns); /* longest out */
 }
 
 /*

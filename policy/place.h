@@ -3,51 +3,22 @@
 #include "sets.h"
 /* Where a task that has just become runnable goes. */
 
-/* Longest idle of the candidates: what confines work to a set but leaves fairness among cores (simple sets). */
-lop_rule s32 lop_longest_idle(const struct lop_sched *s, const struct lop_cpus *candidates)
-{
-	s32 cpu = LOP_NONE, best = LOP_NONE;
-	int n;
-	lop_for(n, 0, LOP_MAX_CPUS) {
-		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
-		if (cpu < 0)
-			break;
-		if (best < 0 || s->idle_since_ns[lop_cpu_index(cpu)] < s->idle_since_ns[lop_cpu_index(best)])
-			best = cpu;
-	}
-	return best;
-}
-
 /* A member that joined less than a transition ago does not run at its speed yet; the spare is there to bridge that. */
 lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
 	return now_ns - s->joined_ns[lop_cpu_index(cpu)] >= s->config.transition_ns;
 }
 
-/* Longest a member of the candidates, so surely at its speed; of equals the lowest number. */
-lop_rule s32 lop_longest_member(const struct lop_sched *s, const struct lop_cpus *candidates)
-{
-	s32 cpu = LOP_NONE, best = LOP_NONE;
-	int n;
-	lop_for(n, 0, LOP_MAX_CPUS) {
-		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
-		if (cpu < 0)
-			break;
-		if (best < 0 || s->joined_ns[lop_cpu_index(cpu)] < s->joined_ns[lop_cpu_index(best)])
-			best = cpu;
-	}
-	return best;
-}
-
 /*
  * The best of the idle members that the task may use: a core that no sibling is busy on, the fastest kind, its last CPU
- * if that is at speed, the memory domain it last ran in, the longest member.
+ * if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
+ * In a set of fixed size (simple sets) the one that has been idle longest: work is confined, fairness among cores is left.
  */
 lop_part s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidates, u32 last_cpu, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
-		return lop_longest_idle(s, candidates);
+		return lop_earliest(candidates, s->idle_since_ns);
 	lop_cpus_avoid(candidates, &s->beside_busy);
 	if (top->nr_tiers > 1)
 		lop_prefer_fast(s, candidates);
@@ -56,7 +27,7 @@ lop_part s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidate
 	if (top->nr_memory_domains > 1)
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
-	return lop_longest_member(s, candidates);
+	return lop_earliest(candidates, s->joined_ns);
 }
 
 /* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
