@@ -182,6 +182,12 @@ fn memory_draws_for_the_time_that_cores_wait_for_it() {
             2.0 * 0.1 * 0.4 * 4.0,
         );
     }
+    // A core of twice the speed waits half as long for the same work.
+    machine.kinds[0].speed = 2.0;
+    exactly(
+        run(&machine, &workload, PERFORMANCE).counters.dram_energy_j,
+        2.0 * 0.05 * 0.4 * 4.0,
+    );
 }
 
 /// T(t) = T_end + (T_0 - T_end) exp(-t / tau), T_end = ambient + R P.

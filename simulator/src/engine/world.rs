@@ -55,6 +55,9 @@ pub(super) struct CpuState {
     /// In the list of those whose slice nobody watches.
     pub unwatched: bool,
     pub opp: usize,
+    /// Decaying average that `schedutil` looks at, up to `utilisation_at_ns`.
+    pub utilisation: f64,
+    pub utilisation_at_ns: u64,
 }
 
 #[derive(Debug, Clone)]
