@@ -124,7 +124,11 @@ fn schedutil_ramps_with_a_half_life_of_32_ms() {
 fn schedutil_runs_a_shared_core_at_full_speed() {
     let machine = three_speeds([1000, 1600, 2000]);
     let outcome = run(&machine, &tasks_of(4, vec![run_ms(500)]), SCHEDUTIL);
-    assert!(outcome.counters.full_speed_share > 0.95, "{:?}", outcome.counters.full_speed_share);
+    assert!(
+        outcome.counters.full_speed_share > 0.95,
+        "{:?}",
+        outcome.counters.full_speed_share
+    );
 }
 
 #[test]

@@ -201,13 +201,15 @@ fn temperature_follows_the_first_order_model() {
         limit_c: 90.0,
     });
     let mut workload = tasks_of(1, vec![run_ms(1_000_000)]);
-    workload.duration_ns = Some(60 * SECOND);
-    let outcome = run(&machine, &workload, PERFORMANCE);
     let end_c: f64 = 25.0 + 5.0 * 8.0;
-    exactly(
-        outcome.counters.hottest_core_c.expect("a thermal model"),
-        end_c + (25.0 - end_c) * (-2.0f64).exp(),
-    );
+    for seconds in [1, 9, 60, 65] {
+        workload.duration_ns = Some(seconds * SECOND);
+        let outcome = run(&machine, &workload, PERFORMANCE);
+        exactly(
+            outcome.counters.hottest_core_c.expect("a thermal model"),
+            end_c + (25.0 - end_c) * (-(seconds as f64) / 30.0).exp(),
+        );
+    }
     machine.thermal = None;
     assert_eq!(run(&machine, &workload, PERFORMANCE).counters.hottest_core_c, None);
 }
