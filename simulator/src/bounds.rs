@@ -77,7 +77,7 @@ pub(crate) fn of(machine: &Machine, world: &World<'_>) -> Bounds {
     let mut energy_fj = machine_floor_uw(machine) as f64 * time_ns;
     for (class, &work) in world.work_by_class().iter().enumerate().filter(|(_, &work)| work > 0.0) {
         energy_fj += work * cheapest_per_work(machine, rates, class as u16);
-        energy_fj += work * rates.memory_shares[class] * machine.dram.stall_uw as f64;
+        energy_fj += work / machine.top_speed() * rates.memory_shares[class] * machine.dram.stall_uw as f64;
     }
     Bounds {
         time_s: time_ns / 1e9,

@@ -119,6 +119,18 @@ fn schedutil_ramps_with_a_half_life_of_32_ms() {
     assert_eq!(speeds(&limited)[..3], [(0, 1000), (0, 1600), (36_000, 2000)]);
 }
 
+/// Four tasks keep one core busy: each is used for a quarter, the core in full.
+#[test]
+fn schedutil_runs_a_shared_core_at_full_speed() {
+    let machine = three_speeds([1000, 1600, 2000]);
+    let outcome = run(&machine, &tasks_of(4, vec![run_ms(500)]), SCHEDUTIL);
+    assert!(
+        outcome.counters.full_speed_share > 0.95,
+        "{:?}",
+        outcome.counters.full_speed_share
+    );
+}
+
 #[test]
 fn fixed_governors_never_change_speed() {
     let machine = three_speeds([800, 1600, 2400]);

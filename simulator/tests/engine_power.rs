@@ -182,6 +182,12 @@ fn memory_draws_for_the_time_that_cores_wait_for_it() {
             2.0 * 0.1 * 0.4 * 4.0,
         );
     }
+    // A core of twice the speed waits half as long for the same work.
+    machine.kinds[0].speed = 2.0;
+    exactly(
+        run(&machine, &workload, PERFORMANCE).counters.dram_energy_j,
+        2.0 * 0.05 * 0.4 * 4.0,
+    );
 }
 
 /// T(t) = T_end + (T_0 - T_end) exp(-t / tau), T_end = ambient + R P.
@@ -195,13 +201,15 @@ fn temperature_follows_the_first_order_model() {
         limit_c: 90.0,
     });
     let mut workload = tasks_of(1, vec![run_ms(1_000_000)]);
-    workload.duration_ns = Some(60 * SECOND);
-    let outcome = run(&machine, &workload, PERFORMANCE);
     let end_c: f64 = 25.0 + 5.0 * 8.0;
-    exactly(
-        outcome.counters.hottest_core_c.expect("a thermal model"),
-        end_c + (25.0 - end_c) * (-2.0f64).exp(),
-    );
+    for seconds in [1, 9, 60, 65] {
+        workload.duration_ns = Some(seconds * SECOND);
+        let outcome = run(&machine, &workload, PERFORMANCE);
+        exactly(
+            outcome.counters.hottest_core_c.expect("a thermal model"),
+            end_c + (25.0 - end_c) * (-(seconds as f64) / 30.0).exp(),
+        );
+    }
     machine.thermal = None;
     assert_eq!(run(&machine, &workload, PERFORMANCE).counters.hottest_core_c, None);
 }

@@ -354,19 +354,29 @@ impl World<'_> {
         }
     }
 
-    /// dT/dt = (ambient + c_per_w P - T) / tau with the mean power since the last time, then the policy's turn.
-    pub(super) fn heat(&mut self) {
+    /// dT/dt = (ambient + c_per_w P - T) / tau with the mean power since the last time.
+    pub(super) fn temperatures_follow(&mut self) {
         let Some(thermal) = self.machine.thermal else { return };
-        let kept = libm::exp(-(HEAT_PERIOD_NS as f64) / 1e9 / thermal.time_constant_s);
+        let passed_ns = self.now_ns - self.heat_at_ns;
+        if passed_ns == 0 {
+            return;
+        }
+        self.heat_at_ns = self.now_ns;
+        let kept = libm::exp(-(passed_ns as f64) / 1e9 / thermal.time_constant_s);
         for core in 0..self.cores.len() {
             let energy_fj = self.power.core_fj(core, self.now_ns);
-            let watts = (energy_fj - self.cores[core].energy_at_heat_fj) as f64 / 1e6 / HEAT_PERIOD_NS as f64;
+            let watts = (energy_fj - self.cores[core].energy_at_heat_fj) as f64 / 1e6 / passed_ns as f64;
             let about = &mut self.cores[core];
             let target_c = thermal.ambient_c + thermal.c_per_w * watts;
             about.temperature_c = target_c + (about.temperature_c - target_c) * kept;
             about.energy_at_heat_fj = energy_fj;
             self.stats.hottest_c = self.stats.hottest_c.max(about.temperature_c);
         }
+    }
+
+    /// Temperatures, then the policy's turn.
+    pub(super) fn heat(&mut self) {
+        self.temperatures_follow();
         if let Scheduler::Policy(side) = &self.scheduler {
             let handle = side.handle;
             let now_ns = self.now_ns;

@@ -1,5 +1,6 @@
 //! CPUs: a task comes, makes progress, goes; cores fall idle and wake.
 
+use super::governor::utilisation_after;
 use super::task::{State, Task};
 use super::world::{Scheduler, World};
 use crate::events::Alarm;
@@ -42,8 +43,11 @@ impl World<'_> {
         let task = &mut self.tasks[id as usize];
         if self.governing.is_schedutil() {
             let opps = &self.machine.kinds[state.kind].opps;
-            self.governing
-                .track(task, passed, opps[state.opp].khz as f64, opps[state.top_opp].khz as f64);
+            let (khz, top_khz) = (opps[state.opp].khz as f64, opps[state.top_opp].khz as f64);
+            task.utilisation = utilisation_after(task.utilisation, passed, khz / top_khz);
+            task.utilisation_at_ns += passed;
+            state.utilisation = utilisation_after(state.utilisation, passed, khz / top_khz);
+            state.utilisation_at_ns = self.now_ns;
         }
         if task.spinning {
             self.stats.spin_ns += ran;
@@ -56,7 +60,8 @@ impl World<'_> {
         task.remaining -= work;
         self.stats.work += work;
         self.stats.work_by_class[usize::from(task.class)] += work;
-        self.stats.stall_ns += work * self.rates.memory_shares[usize::from(task.class)];
+        let speed = self.machine.kinds[state.kind].speed;
+        self.stats.stall_ns += work * self.rates.memory_shares[usize::from(task.class)] / speed;
         if state.opp == state.top_opp {
             self.stats.work_at_top += work;
             return;

@@ -1,6 +1,5 @@
 //! cpufreq governors: fixed ones, `ondemand` on its common clock, `schedutil` with its decaying averages.
 
-use super::task::Task;
 use super::world::World;
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
@@ -99,12 +98,13 @@ impl Governing {
             events.push(self.period_ns, Kind::Sample, 0);
         }
     }
-    /// Utilisation of the running task, frequency-invariant:  u' = u y + (1 - y) 1024 f / f_max,  y = 2^(-t / 32 ms).
-    pub fn track(&self, task: &mut Task, passed_ns: u64, khz: f64, top_khz: f64) {
-        let kept = libm::exp2(-(passed_ns as f64) / HALF_LIFE_NS);
-        task.utilisation = task.utilisation * kept + (1.0 - kept) * 1024.0 * khz / top_khz;
-        task.utilisation_at_ns += passed_ns;
-    }
+}
+
+/// Utilisation of a task or a CPU after `passed_ns` of running at `speed`, f / f_max (0: not running):
+/// u' = u y + (1 - y) 1024 f / f_max,  y = 2^(-t / 32 ms).
+pub(super) fn utilisation_after(before: f64, passed_ns: u64, speed: f64) -> f64 {
+    let kept = libm::exp2(-(passed_ns as f64) / HALF_LIFE_NS);
+    before * kept + (1.0 - kept) * 1024.0 * speed
 }
 
 /// Index of the frequency nearest to `wanted`.
@@ -224,8 +224,12 @@ impl World<'_> {
         }
         let task = &mut self.tasks[id as usize];
         let away_ns = self.now_ns.saturating_sub(task.utilisation_at_ns);
-        task.utilisation *= libm::exp2(-(away_ns as f64) / HALF_LIFE_NS);
+        task.utilisation = utilisation_after(task.utilisation, away_ns, 0.0);
         task.utilisation_at_ns = self.now_ns;
+        let about = &mut self.cpus[cpu];
+        let idle_ns = self.now_ns - about.utilisation_at_ns;
+        about.utilisation = utilisation_after(about.utilisation, idle_ns, 0.0);
+        about.utilisation_at_ns = self.now_ns;
         self.update_schedutil(cpu);
         self.events.set(self.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
@@ -238,7 +242,8 @@ impl World<'_> {
         self.events.set(self.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
-    /// f = 1.25 f_max u / 1024 of the running task, at most once in the rate limit.
+    /// f = 1.25 f_max u / 1024, at most once in the rate limit; u is the CPU's, or the running task's if that is more (it
+    /// brings its own from where it ran before). A task's alone would be half on a core that two tasks keep busy.
     fn update_schedutil(&mut self, cpu: usize) {
         let Some(id) = self.cpus[cpu].task else { return };
         let domain = self.clocks.domain_index(cpu);
@@ -248,7 +253,8 @@ impl World<'_> {
         }
         let kind = &self.machine.kinds[usize::from(self.machine.cpus[cpu].kind)];
         let top_khz = kind.opps[kind.opps.len() - 1].khz as f64;
-        let wanted_khz = HEADROOM * top_khz * self.tasks[id as usize].utilisation / 1024.0;
+        let utilisation = self.tasks[id as usize].utilisation.max(self.cpus[cpu].utilisation);
+        let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
         let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
         self.governing.updated_ns[domain] = Some(self.now_ns);
         if let Some(domain) = self.clocks.ask(cpu, index) {

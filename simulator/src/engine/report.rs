@@ -17,6 +17,7 @@ impl World<'_> {
         for cpu in 0..self.cpus.len() {
             self.settle(cpu);
         }
+        self.temperatures_follow();
         self.stats.high_set_now(self.stats.high_now, end_ns);
         let (cores_fj, domains_fj) = self.power.energies_fj(end_ns);
         let cpu_fj: u128 = cores_fj.iter().chain(&domains_fj).sum();

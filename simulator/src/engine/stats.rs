@@ -18,7 +18,7 @@ pub(super) struct Stats {
     pub lost_mismeasured_ns: f64,
     pub lost_by_choice_ns: f64,
     pub spin_ns: u64,
-    /// Time that cores waited for memory, at the reference core's pace.
+    /// Time that cores waited for memory: the share m of what the work takes at its core's top speed.
     pub stall_ns: f64,
     /// Integral of the high set's size.
     pub high_size_ns: u128,

@@ -55,6 +55,9 @@ pub(super) struct CpuState {
     /// In the list of those whose slice nobody watches.
     pub unwatched: bool,
     pub opp: usize,
+    /// Decaying average that `schedutil` looks at, up to `utilisation_at_ns`.
+    pub utilisation: f64,
+    pub utilisation_at_ns: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -113,6 +116,8 @@ pub(crate) struct World<'a> {
     pub(super) busy: BusyTime,
     pub(super) busy_of_domain: Vec<BusyTime>,
     pub(super) power: PowerModel,
+    /// Temperatures are accounted up to here.
+    pub(super) heat_at_ns: u64,
     pub(super) governing: Governing,
     pub(super) scheduler: Scheduler,
     pub(super) tasks: Vec<Task>,
@@ -253,6 +258,7 @@ impl<'a> World<'a> {
             busy: BusyTime::default(),
             busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
             power: PowerModel::new(machine),
+            heat_at_ns: 0,
             governing: Governing::new(choice, machine),
             scheduler,
             tasks: Vec::new(),
