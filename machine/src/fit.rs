@@ -117,8 +117,22 @@ pub fn fit(file: &str, text: &str) -> Result<Fit, InputError> {
     let reader = Reader::new(Source { file, text }, &parsed)?;
     let problem = reader.problem(&parsed)?;
     let solution = least_squares(&problem).map_err(|e| reader.explain(&parsed, e))?;
-    reader.fit(&parsed, &problem, &solution)
+    let fit = reader.fit(&parsed, &problem, &solution)?;
+    match fit.parameters.iter().find(|parameter| parameter.watts < -NEGATIVE_W) {
+        None => Ok(fit),
+        Some(negative) => Err(Source { file, text }.error(
+            parsed.parameters.span(),
+            &format!("parameters.{}", negative.name),
+            format!(
+                "comes out at {:.3} W, expected watts from 0: rows contradict one another, or a parameter is missing",
+                negative.watts
+            ),
+        )),
+    }
 }
+
+/// A negative power within rounding is 0.
+const NEGATIVE_W: f64 = 1e-9;
 
 /// Reads terms against the list of parameters.
 struct Reader<'a> {

@@ -3,7 +3,7 @@
 use crate::builtin::{builtin_names, builtin_text};
 use crate::check::Source;
 use crate::input::{self, Override};
-use crate::schema::{CostFile, CpufreqFile, DramFile, MachineFile, ParkFile, Scope, Text, ThermalFile};
+use crate::schema::{Number, CostFile, CpufreqFile, DramFile, MachineFile, ParkFile, Scope, Text, ThermalFile};
 use crate::topology::{CoreCount, Layout, MemoryScope};
 use crate::{kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Park, Thermal, MAX_CPUS};
 use std::collections::BTreeSet;
@@ -213,19 +213,38 @@ fn dram(source: Source, file: Option<&DramFile>) -> Result<Dram, InputError> {
     })
 }
 
+/// 20 scheduler ticks at 250 Hz.
+const TWENTY_TICKS_MS: f64 = 80.0;
+
 fn cpufreq(source: Source, file: &CpufreqFile) -> Result<Cpufreq, InputError> {
-    let period_ms = source.positive(
-        &file.ondemand_period_ms,
-        "cpufreq.ondemand_period_ms",
-        MAX_US / 1e3,
-        "ms",
-    )?;
+    let transition_us = source.number(&file.transition_us, "cpufreq.transition_us", 0.0..=MAX_US, "µs")?;
     let rate = &file.schedutil_rate_limit_us;
     Ok(Cpufreq {
-        transition_ns: time(source.number(&file.transition_us, "cpufreq.transition_us", 0.0..=MAX_US, "µs")?),
-        ondemand_period_ns: time(period_ms * 1e3).max(1),
+        transition_ns: time(transition_us),
+        ondemand_period_ns: time(ondemand_period_ms(source, file, transition_us)? * 1e3).max(1),
         schedutil_rate_limit_ns: time(source.number(rate, "cpufreq.schedutil_rate_limit_us", 0.0..=MAX_US, "µs")?),
     })
+}
+
+/// period = max(1000 * transition latency, 20 ticks) unless given; not below the minimum, which is half of it unless given.
+fn ondemand_period_ms(source: Source, file: &CpufreqFile, transition_us: f64) -> Result<f64, InputError> {
+    let read = |value: &Option<Number>, key| {
+        let positive = |value| source.positive(value, key, MAX_US / 1e3, "ms");
+        value.as_ref().map(positive).transpose()
+    };
+    let given = read(&file.ondemand_period_ms, "cpufreq.ondemand_period_ms")?;
+    let period_ms = given.unwrap_or((1000.0 * transition_us / 1e3).max(TWENTY_TICKS_MS));
+    let min_ms = read(&file.ondemand_min_period_ms, "cpufreq.ondemand_min_period_ms")?.unwrap_or(period_ms / 2.0);
+    if period_ms < min_ms {
+        let (value, key) = match (&file.ondemand_period_ms, &file.ondemand_min_period_ms) {
+            (Some(value), _) => (value, "cpufreq.ondemand_period_ms"),
+            (None, Some(value)) => (value, "cpufreq.ondemand_min_period_ms"),
+            (None, None) => return Ok(period_ms),
+        };
+        let message = format!("a period of {period_ms} ms, expected at least the minimum of {min_ms} ms");
+        return Err(source.error(value.span(), key, message));
+    }
+    Ok(period_ms)
 }
 
 fn cost(source: Source, file: &CostFile) -> Result<Cost, InputError> {

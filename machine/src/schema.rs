@@ -61,7 +61,10 @@ pub struct DramFile {
 #[serde(deny_unknown_fields)]
 pub struct CpufreqFile {
     pub transition_us: Number,
-    pub ondemand_period_ms: Number,
+    /// Absent: max(1000 transition latencies, 20 scheduler ticks of 4 ms).
+    pub ondemand_period_ms: Option<Number>,
+    /// Absent: half of the period.
+    pub ondemand_min_period_ms: Option<Number>,
     pub schedutil_rate_limit_us: Number,
 }
 

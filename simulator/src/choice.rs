@@ -16,7 +16,7 @@ pub enum PolicyChoice {
 pub enum Governor {
     Performance,
     Powersave,
-    /// All at the OPP nearest to this frequency; the lowest when none is given.
+    /// All at this frequency, which one of the kinds of cores must have (the others at their nearest); none given: the lowest.
     Userspace {
         khz: Option<u64>,
     },

@@ -377,3 +377,26 @@ fn results_do_not_depend_on_the_number_of_workers() {
     assert_eq!(one, two);
     assert_ne!(one, study_of("compile-transfer", 3, 8, Some(2)));
 }
+
+/// Two tasks on four cores with SMT: each gets a core of its own, though the sibling's voltage is up already.
+#[test]
+fn two_tasks_do_not_share_a_core_with_siblings() {
+    let machine = built_in("poweredge-6650", &[]);
+    let workload = toml("[task.t]\ncount = 2\nsteps = [{ run_s = 1 }]\n");
+    let (sets, performance) = (run(&machine, &workload, "highlow"), run(&machine, &workload, PERFORMANCE));
+    let (time, _) = relative(&sets, &performance);
+    assert!(time < 1.01, "{time}");
+}
+
+/// What a policy's name asks for has to be there.
+#[test]
+fn more_cores_or_other_speeds_than_there_are_are_refused() {
+    let machine = built_in("phenom-9750", &[]);
+    let workload = toml("[task.t]\nsteps = [{ run_ms = 1 }]\n");
+    let outcome = |name: &str| simulate(&machine, &workload, &name.parse().expect("name"), &RunOptions::default());
+    for (name, expected) in [("simple-sets:5", "4 CPUs"), ("linux:userspace@1300", "1200, 2400")] {
+        let error = outcome(name).expect_err(name).to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(outcome("simple-sets:4").is_ok() && outcome("linux:userspace@1200").is_ok());
+}

@@ -11,7 +11,7 @@ use crate::SimulationError;
 use lop_machine::Machine;
 
 /// Temperatures are brought up to date this often.
-pub(super) const HEAT_PERIOD_NS: u64 = 10_000_000_000;
+pub(super) const HEAT_PERIOD_NS: u64 = 1_000_000_000;
 /// T_hold is at least this and at least 100 transition latencies (spec section 3).
 const HOLD_NS: u64 = 10_000_000;
 const LAST_HOLD_NS: u64 = 1_000_000_000;

@@ -5,7 +5,7 @@ use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState
 use super::task::{State, Task, WaitsFor};
 use super::{governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
-use crate::choice::{PolicyChoice, SetsVariant};
+use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
 use crate::policy;
@@ -204,6 +204,27 @@ fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<pol
     workload.programs.iter().map(of_program).collect()
 }
 
+/// What a policy's name asks for must be there to be had: a result under a name is of what the name says.
+fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), SimulationError> {
+    let message = match choice {
+        PolicyChoice::Sets(SetsVariant::Simple { size: Some(size) }) if *size as usize > machine.cpus.len() => {
+            format!("{choice}: machine '{}' has {} CPUs; expected at most that many", machine.name, machine.cpus.len())
+        }
+        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
+            let mut all: Vec<u64> = machine.kinds.iter().flat_map(|kind| kind.opps.iter().map(|opp| opp.khz)).collect();
+            all.sort_unstable();
+            all.dedup();
+            if all.iter().any(|known| known / 1000 == khz / 1000) {
+                return Ok(());
+            }
+            let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
+            format!("{choice}: expected one of the frequencies of machine '{}', in MHz: {}", machine.name, known.join(", "))
+        }
+        _ => return Ok(()),
+    };
+    Err(SimulationError::Mismatch(message))
+}
+
 impl<'a> World<'a> {
     pub fn new(
         machine: &'a Machine,
@@ -211,6 +232,7 @@ impl<'a> World<'a> {
         choice: &PolicyChoice,
         options: &RunOptions,
     ) -> Result<Self, SimulationError> {
+        check_choice(machine, choice)?;
         let rates = Rates::new(machine, &workload.memory_shares);
         let scheduler = match choice {
             PolicyChoice::Linux(_) => {
@@ -496,7 +518,10 @@ impl PolicySide {
         let apps = workload
             .apps
             .iter()
-            .map(|app| Box::new(policy::App::new(app.declared_parallelism.unwrap_or(0))));
+            .map(|app| {
+                let of_policy = policy::App::new(app.declared_parallelism.unwrap_or(0));
+                Box::new(policy::App { shares_memory: app.shares_memory, ..of_policy })
+            });
         let groups = group_weights(workload).into_iter().map(|weight| {
             weight.map(|weight| {
                 Box::new(policy::Group {

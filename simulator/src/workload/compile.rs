@@ -123,6 +123,7 @@ impl<'a> Compiler<'a> {
         draft.workload.apps.push(App {
             name,
             declared_parallelism: None,
+            shares_memory: false,
         });
         for (name, raw) in &self.file.app {
             let key = format!("app.{name}.parallelism");
@@ -132,6 +133,7 @@ impl<'a> Compiler<'a> {
             draft.workload.apps.push(App {
                 name: name.clone(),
                 declared_parallelism: declared.map(|n| n as u32),
+                shares_memory: raw.get_ref().shares_memory,
             });
         }
         Ok(())

@@ -28,6 +28,8 @@ pub struct Workload {
 pub struct App {
     pub name: String,
     pub declared_parallelism: Option<u32>,
+    /// Its tasks share data, so they want cores of one node.
+    pub shares_memory: bool,
 }
 
 /// What a task does from start to exit.

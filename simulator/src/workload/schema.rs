@@ -38,6 +38,9 @@ pub(super) struct File {
 pub(super) struct RawApp {
     /// How many of its tasks want to run at once.
     pub parallelism: Option<Spanned<u64>>,
+    /// Its tasks share data.
+    #[serde(default)]
+    pub shares_memory: bool,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -239,7 +239,8 @@ fn every_key_of_the_schema_arrives() {
         workload.apps[1],
         App {
             name: "solver".into(),
-            declared_parallelism: Some(3)
+            declared_parallelism: Some(3),
+            shares_memory: false
         }
     );
     let main = program("main");
