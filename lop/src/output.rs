@@ -24,6 +24,7 @@ impl OutputFile {
             Ok(about) if !about.is_file() => return Err(refuse("exists and is no regular file; name another".into())),
             Ok(_) | Err(_) => {}
         }
+        let shown = path.to_path_buf();
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let folder = folder_of(&path);
         if !folder.is_dir() {
@@ -34,10 +35,7 @@ impl OutputFile {
         }
         // The only sure test of a folder is to use it; the file has no name that stays.
         match tempfile::tempfile_in(&folder) {
-            Ok(_) => Ok(Self {
-                shown: path.clone(),
-                path,
-            }),
+            Ok(_) => Ok(Self { shown, path }),
             Err(error) => Err(refuse(format!(
                 "cannot write in '{}': {error}; name another folder",
                 folder.display()

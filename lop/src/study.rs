@@ -147,7 +147,9 @@ fn record(
             .iter()
             .map(|(name, value)| format!(", {name} {value}"))
             .collect();
-        timeline::timeline(format!("{name}{}{point}", run.policy), run)
+        let mut timeline = timeline::timeline(format!("{name}{}{point}", run.policy), run);
+        timeline.study = experiment.id.clone();
+        timeline
     });
     Ok(timelines.collect())
 }

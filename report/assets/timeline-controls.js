@@ -219,13 +219,19 @@ function linked() {
   return document.getElementById("link-timelines")?.checked === true;
 }
 
+/** Those that move with it: all of the same study. Studies differ too much in length to share a scale. */
+function together(timeline) {
+  if (!linked()) return [timeline];
+  return timelines.filter(({ section }) => section.dataset.study === timeline.section.dataset.study);
+}
+
 /** How far a view may go: linked timelines share one scale, up to the end of the longest run, so that lengths compare. */
 function reach(timeline) {
-  return Math.max(...(linked() ? timelines : [timeline]).map(({ model }) => model.end));
+  return Math.max(...together(timeline).map(({ model }) => model.end));
 }
 
 function move(source, from, to) {
-  for (const timeline of linked() ? timelines : [source]) timeline.show(from, to);
+  for (const timeline of together(source)) timeline.show(from, to);
   remember(source.view);
 }
 

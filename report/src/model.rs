@@ -85,6 +85,8 @@ pub struct Interval {
 /// Everything that happened in one run, for the HTML timeline and Perfetto. All times in simulated ns from 0.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Timeline {
+    /// The study it belongs to, if a page holds several: timelines of one study share a time scale. May be empty.
+    pub study: String,
     pub policy: String,
     pub end_ns: u64,
     pub nr_cpus: usize,

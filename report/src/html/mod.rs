@@ -96,7 +96,7 @@ fn contents(reports: &[Report], timelines: &[Timeline]) -> String {
 fn timelines_section(timelines: &[Timeline]) -> String {
     let mut html = "<section id=\"timelines\">\n<h2>Timelines</h2>\n<p class=\"note\">Drag to move, wheel to zoom (click first, or hold Ctrl), pinch on a touch screen. Keys: arrows, + and -, 0 for the whole run, n and p for the next and previous wakeup.</p>\n<noscript><p>The timelines are drawn by a script, and scripts are switched off.</p></noscript>\n".to_string();
     if timelines.len() > 1 {
-        html.push_str("<p><label><input type=\"checkbox\" id=\"link-timelines\" checked> Move and zoom all timelines together</label></p>\n");
+        html.push_str("<p><label><input type=\"checkbox\" id=\"link-timelines\" checked> Move and zoom the timelines of a study together</label></p>\n");
     }
     for (index, timeline) in timelines.iter().enumerate() {
         html.push_str(&timeline::markup(timeline, index + 1));

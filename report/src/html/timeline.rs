@@ -98,6 +98,7 @@ pub(crate) fn markup(timeline: &Timeline, number: usize) -> String {
         MARKUP,
         &[
             ("number", &number.to_string()),
+            ("study", &escape(&timeline.study)),
             ("policy", &escape(&timeline.policy)),
             ("facts", &escape(&facts(timeline))),
             ("slowest", &speed(timeline.min_khz)),

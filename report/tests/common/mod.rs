@@ -70,6 +70,7 @@ pub fn sweep() -> Report {
 pub fn timeline() -> Timeline {
     let far = 364_000_000_123_457;
     Timeline {
+        study: String::new(),
         policy: "highlow".to_string(),
         end_ns: far + 2_000,
         nr_cpus: 2,
