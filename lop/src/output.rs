@@ -43,6 +43,11 @@ impl OutputFile {
         }
     }
 
+    /// Whether this is the file at `path`.
+    pub fn is(&self, path: &Path) -> bool {
+        std::fs::canonicalize(path).is_ok_and(|path| path == self.path)
+    }
+
     /// Replaces the file as a whole or leaves it as it was.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What `lop simulate` and `lop reproduce` share: running experiments, and giving back tables, JSON and files.
 
-use crate::failure::{Failure, FAILED};
+use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
 use crate::{convert, interrupt, progress, terminal, timeline};
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use lop_report::{Report, Timeline};
 use lop_simulator::experiment::{self, Experiment, RunControl, MAX_RUNS};
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// Events recorded per policy for a timeline, and for all timelines of a report together: enough for every wakeup of a build
@@ -71,6 +71,25 @@ impl Files {
         Ok(files)
     }
 
+    /// An output may not replace what was read: no TOML file at all, and no machine or workload of the experiments.
+    fn spare_inputs(&self, experiments: &[Experiment]) -> Result<(), Failure> {
+        let read = |file: &OutputFile| {
+            let is_toml = file.shown.exists() && file.shown.extension().is_some_and(|e| e == "toml");
+            let targets = experiments.iter().flat_map(|e| [&e.machine.target, &e.workload.target]);
+            is_toml || targets.map(Path::new).any(|target| file.is(target))
+        };
+        match self.html.iter().chain(&self.perfetto).find(|file| read(file)) {
+            None => Ok(()),
+            Some(file) => Err(Failure::new(
+                BAD_INPUT,
+                format!(
+                    "{}: is an input; name another file for the output",
+                    file.shown.display()
+                ),
+            )),
+        }
+    }
+
     fn want_timelines(&self) -> bool {
         self.html.is_some() || self.perfetto.is_some()
     }
@@ -82,6 +101,7 @@ impl Files {
 /// Whatever stops an experiment or an output; then no file was written.
 pub fn run(mut experiments: Vec<Experiment>, several: bool, options: &StudyOptions) -> Result<(), Failure> {
     let files = Files::check(options)?;
+    files.spare_inputs(&experiments)?;
     let cancelled = interrupt::install()?;
     let mut reports = Vec::new();
     let mut timelines = Vec::new();

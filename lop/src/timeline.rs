@@ -69,15 +69,20 @@ impl Builder {
                     latency_ns: 0,
                 });
             }
-            TraceEvent::Start { at_ns, task, cpu } => self.start(at_ns, task, cpu),
+            TraceEvent::Start {
+                at_ns,
+                task,
+                cpu,
+                exit_ns,
+            } => self.start(at_ns, task, cpu, exit_ns),
             TraceEvent::Stop { at_ns, task, .. } => self.stop(at_ns, task),
         }
     }
 
-    fn start(&mut self, at_ns: u64, task: u32, cpu: u16) {
+    fn start(&mut self, at_ns: u64, task: u32, cpu: u16, exit_ns: u64) {
         if let Some(index) = self.woken.remove(&task) {
             let wakeup = &mut self.timeline.wakeups[index];
-            wakeup.latency_ns = at_ns.saturating_sub(wakeup.at_ns);
+            wakeup.latency_ns = (at_ns + exit_ns).saturating_sub(wakeup.at_ns);
         }
         self.running.insert(task, (at_ns, cpu));
     }
@@ -156,11 +161,13 @@ mod tests {
                     at_ns: 14,
                     task: 7,
                     cpu: 1,
+                    exit_ns: 0,
                 },
                 TraceEvent::Start {
                     at_ns: 12,
                     task: 8,
                     cpu: 0,
+                    exit_ns: 0,
                 },
                 TraceEvent::Set {
                     at_ns: 15,

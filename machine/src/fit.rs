@@ -122,7 +122,7 @@ pub fn fit(file: &str, text: &str) -> Result<Fit, InputError> {
         None => Ok(fit),
         Some(negative) => Err(Source { file, text }.error(
             parsed.parameters.span(),
-            &format!("parameters.{}", negative.name),
+            format!("parameters.{}", negative.name),
             format!(
                 "comes out at {:.3} W, expected watts from 0: rows contradict one another, or a parameter is missing",
                 negative.watts

@@ -3,7 +3,7 @@
 use crate::builtin::{builtin_names, builtin_text};
 use crate::check::Source;
 use crate::input::{self, Override};
-use crate::schema::{Number, CostFile, CpufreqFile, DramFile, MachineFile, ParkFile, Scope, Text, ThermalFile};
+use crate::schema::{CostFile, CpufreqFile, DramFile, MachineFile, Number, ParkFile, Scope, Text, ThermalFile};
 use crate::topology::{CoreCount, Layout, MemoryScope};
 use crate::{kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Park, Thermal, MAX_CPUS};
 use std::collections::BTreeSet;

@@ -93,6 +93,13 @@ const BAD_VALUES: &[Case] = &[
         "520 CPUs in all, expected 1 to 512",
     ),
     (
+        "ondemand_period_ms = 200",
+        "ondemand_period_ms = 200\nondemand_min_period_ms = 201",
+        10,
+        "cpufreq.ondemand_period_ms",
+        "expected at least the minimum of 201 ms",
+    ),
+    (
         "sockets = 2",
         "sockets = 9223372036854775807",
         3,

@@ -168,3 +168,13 @@ fn bad_fit_files_are_refused_with_line_and_key() {
         assert!(error.message.contains(message), "{error}");
     }
 }
+
+/// a + b = 10 W and a = 20 W leave b = -10 W, which nothing draws.
+#[test]
+fn negative_watts_are_refused() {
+    let text = "title = \"n\"\n[parameters]\na = \"one\"\nb = \"two\"\n\
+                [[row]]\nlabel = \"both\"\nwatts = 10\nstate = { a = 1, b = 1 }\n\
+                [[row]]\nlabel = \"first\"\nwatts = 20\nstate = { a = 1 }\n";
+    let error = fit("n.toml", text).unwrap_err();
+    assert!(error.message.contains("-10.000 W"), "{error}");
+}

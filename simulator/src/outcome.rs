@@ -96,10 +96,12 @@ pub enum TraceEvent {
         task: u32,
         cpu: u16,
     },
+    /// The task has the CPU from now on; it runs once the core has left its idle state, `exit_ns` later.
     Start {
         at_ns: u64,
         task: u32,
         cpu: u16,
+        exit_ns: u64,
     },
     Stop {
         at_ns: u64,

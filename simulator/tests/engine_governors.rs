@@ -138,7 +138,7 @@ fn fixed_governors_never_change_speed() {
         (PERFORMANCE, 2400),
         (POWERSAVE, 800),
         ("linux:userspace", 800),
-        ("linux:userspace@1500", 1600),
+        ("linux:userspace@1600", 1600),
     ] {
         let outcome = run_traced(&machine, &work_per_period(&[2000, 1000, 3000]), name);
         assert_eq!(speeds(&outcome), [(0, mhz)], "{name}");

@@ -53,7 +53,10 @@ fn limited_spinners_end_up_blocked() {
     });
     let (at_ns, waits) = waits(&workload, PERFORMANCE);
     assert_eq!(at_ns, 4 * MS);
-    assert_eq!(waits, ["task#0 waits for barrier 'gate' where 1 of 2 have come"]);
+    assert_eq!(
+        waits,
+        ["task#0 waits for barrier 'gate' where 1 of 2 have come, and no other task could"]
+    );
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn a_parent_of_a_stuck_child_is_named_too() {
         waits,
         [
             "parent#0 waits for its children (1 live)",
-            "child#1 waits for a signal on condition 'never'"
+            "child#1 waits for a signal on condition 'never', and no other task could"
         ]
     );
 }
@@ -138,4 +141,27 @@ fn the_duration_cuts_a_run_to_the_nanosecond() {
     workload.duration_ns = Some(10 * SECOND);
     let whole = run(&machine(3), &workload, PERFORMANCE);
     assert_eq!(whole.time_ns, SECOND, "what ends before is not drawn out");
+}
+
+/// Neither a bystander that goes on for ever nor a duration hides that two tasks hold what the other wants.
+#[test]
+fn a_circle_of_locks_is_told_at_once() {
+    let workload = toml(
+        r#"
+        duration_s = 2
+        [mutex.m]
+        [mutex.n]
+        [task.a]
+        steps = [{ lock = "m" }, { run_ms = 5 }, { lock = "n" }, { unlock = "n" }, { unlock = "m" }]
+        [task.b]
+        steps = [{ lock = "n" }, { run_ms = 5 }, { lock = "m" }, { unlock = "m" }, { unlock = "n" }]
+        [task.bystander]
+        steps = [{ repeat = "forever", steps = [{ run_ms = 1 }, { sleep_ms = 1 }] }]
+        "#,
+    );
+    for name in POLICIES {
+        let error = try_run(&machine(4), &workload, name).unwrap_err().to_string();
+        assert!(error.contains("a#0 waits for mutex 'n' held by b#1"), "{name}: {error}");
+        assert!(!error.contains("bystander"), "{name}: {error}");
+    }
 }

@@ -383,7 +383,10 @@ fn results_do_not_depend_on_the_number_of_workers() {
 fn two_tasks_do_not_share_a_core_with_siblings() {
     let machine = built_in("poweredge-6650", &[]);
     let workload = toml("[task.t]\ncount = 2\nsteps = [{ run_s = 1 }]\n");
-    let (sets, performance) = (run(&machine, &workload, "highlow"), run(&machine, &workload, PERFORMANCE));
+    let (sets, performance) = (
+        run(&machine, &workload, "highlow"),
+        run(&machine, &workload, PERFORMANCE),
+    );
     let (time, _) = relative(&sets, &performance);
     assert!(time < 1.01, "{time}");
 }
@@ -393,7 +396,14 @@ fn two_tasks_do_not_share_a_core_with_siblings() {
 fn more_cores_or_other_speeds_than_there_are_are_refused() {
     let machine = built_in("phenom-9750", &[]);
     let workload = toml("[task.t]\nsteps = [{ run_ms = 1 }]\n");
-    let outcome = |name: &str| simulate(&machine, &workload, &name.parse().expect("name"), &RunOptions::default());
+    let outcome = |name: &str| {
+        simulate(
+            &machine,
+            &workload,
+            &name.parse().expect("name"),
+            &RunOptions::default(),
+        )
+    };
     for (name, expected) in [("simple-sets:5", "4 CPUs"), ("linux:userspace@1300", "1200, 2400")] {
         let error = outcome(name).expect_err(name).to_string();
         assert!(error.contains(expected), "{error}");

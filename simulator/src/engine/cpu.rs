@@ -299,6 +299,7 @@ impl World<'_> {
             at_ns,
             task: serial,
             cpu: cpu as u16,
+            exit_ns,
         });
         self.tell_scheduler_running(id);
         self.watch_slice(cpu);

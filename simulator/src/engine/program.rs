@@ -263,7 +263,29 @@ impl World<'_> {
             return Next::On;
         }
         mutex.queue.push_back(id);
-        self.wait(id, WaitsFor::Mutex(m), self.workload.mutexes[m as usize].waiting)
+        let next = self.wait(id, WaitsFor::Mutex(m), self.workload.mutexes[m as usize].waiting);
+        if self.locks_itself_out(id) {
+            self.failure = Some(self.deadlock());
+        }
+        next
+    }
+
+    /// Whether the holders of mutexes wait for one another in a circle that comes back to this task.
+    fn locks_itself_out(&self, id: u32) -> bool {
+        let mut task = id;
+        for _ in 0..=self.mutexes.len() {
+            let Some(WaitsFor::Mutex(m)) = self.tasks[task as usize].waits_for else {
+                return false;
+            };
+            let Some(owner) = self.mutexes[m as usize].owner else {
+                return false;
+            };
+            if owner == id {
+                return true;
+            }
+            task = owner;
+        }
+        false
     }
 
     /// Hands the mutex to the one that has waited longest.

@@ -208,17 +208,29 @@ fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<pol
 fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), SimulationError> {
     let message = match choice {
         PolicyChoice::Sets(SetsVariant::Simple { size: Some(size) }) if *size as usize > machine.cpus.len() => {
-            format!("{choice}: machine '{}' has {} CPUs; expected at most that many", machine.name, machine.cpus.len())
+            format!(
+                "{choice}: machine '{}' has {} CPUs; expected at most that many",
+                machine.name,
+                machine.cpus.len()
+            )
         }
         PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
-            let mut all: Vec<u64> = machine.kinds.iter().flat_map(|kind| kind.opps.iter().map(|opp| opp.khz)).collect();
+            let mut all: Vec<u64> = machine
+                .kinds
+                .iter()
+                .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
+                .collect();
             all.sort_unstable();
             all.dedup();
             if all.iter().any(|known| known / 1000 == khz / 1000) {
                 return Ok(());
             }
             let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
-            format!("{choice}: expected one of the frequencies of machine '{}', in MHz: {}", machine.name, known.join(", "))
+            format!(
+                "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
+                machine.name,
+                known.join(", ")
+            )
         }
         _ => return Ok(()),
     };
@@ -428,8 +440,11 @@ impl<'a> World<'a> {
     }
 
     /// Who waits for whom.
-    fn deadlock(&self) -> SimulationError {
-        let stuck = self.tasks.iter().filter(|t| t.state != State::Exited);
+    pub(super) fn deadlock(&self) -> SimulationError {
+        let stuck = self
+            .tasks
+            .iter()
+            .filter(|t| t.state != State::Exited && t.waits_for.is_some());
         let waits = stuck.map(|task| {
             let name = self.task_name(task);
             let how = if task.spinning { "spins on" } else { "waits for" };
@@ -443,6 +458,26 @@ impl<'a> World<'a> {
 
     pub(super) fn task_name(&self, task: &Task) -> String {
         format!("{}#{}", self.workload.programs[task.program as usize].name, task.serial)
+    }
+
+    /// Tasks whose programs have such a step and that do not wait for the same: whom the waiting ones wait for.
+    fn others(&self, has: impl Fn(&Step) -> bool, waits_for: Option<WaitsFor>) -> String {
+        let could = |task: &&Task| {
+            let steps = &self.workload.programs[task.program as usize].steps;
+            task.waits_for != waits_for && steps.iter().any(&has)
+        };
+        let named = self.tasks.iter().filter(could).take(5).map(|task| {
+            let ended = if task.state == State::Exited {
+                " (has ended)"
+            } else {
+                ""
+            };
+            format!("{}{ended}", self.task_name(task))
+        });
+        match named.collect::<Vec<_>>() {
+            none if none.is_empty() => ", and no other task could".to_string(),
+            some => format!(", of {}", some.join(", ")),
+        }
     }
 
     fn explain(&self, task: &Task) -> String {
@@ -459,10 +494,15 @@ impl<'a> World<'a> {
             Some(WaitsFor::Barrier(b)) => {
                 let about = &w.barriers[b as usize];
                 let came = self.barriers[b as usize].waiting.len();
-                format!("barrier '{}' where {came} of {} have come", about.name, about.parties)
+                let absent = self.others(|step| *step == Step::Barrier(b), task.waits_for);
+                format!(
+                    "barrier '{}' where {came} of {} have come{absent}",
+                    about.name, about.parties
+                )
             }
             Some(WaitsFor::Condition(c)) => {
-                format!("a signal on condition '{}'", w.conditions[c as usize].name)
+                let absent = self.others(|s| *s == Step::Signal(c) || *s == Step::Broadcast(c), task.waits_for);
+                format!("a signal on condition '{}'{absent}", w.conditions[c as usize].name)
             }
             Some(WaitsFor::AllChildren | WaitsFor::AnyChild) => {
                 format!(
@@ -515,13 +555,13 @@ impl PolicySide {
         let owner = policy::Policy::new(super::adapter::config(machine, workload, variant, &options.policy));
         let handle = owner.handle();
         super::adapter::describe_cpus(handle, machine)?;
-        let apps = workload
-            .apps
-            .iter()
-            .map(|app| {
-                let of_policy = policy::App::new(app.declared_parallelism.unwrap_or(0));
-                Box::new(policy::App { shares_memory: app.shares_memory, ..of_policy })
-            });
+        let apps = workload.apps.iter().map(|app| {
+            let of_policy = policy::App::new(app.declared_parallelism.unwrap_or(0));
+            Box::new(policy::App {
+                shares_memory: app.shares_memory,
+                ..of_policy
+            })
+        });
         let groups = group_weights(workload).into_iter().map(|weight| {
             weight.map(|weight| {
                 Box::new(policy::Group {

@@ -174,7 +174,8 @@ pub fn workload_of(programs: Vec<Program>) -> Workload {
         memory_shares: vec![0.0],
         apps: vec![App {
             name: "app".into(),
-            declared_parallelism: None, shares_memory: false,
+            declared_parallelism: None,
+            shares_memory: false,
         }],
         starts: (0..programs.len() as u32).map(|index| start(index, 1)).collect(),
         programs,

@@ -86,7 +86,8 @@ pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
     let mut draft = Draft::new(stem(file), "an rt-app file");
     draft.workload.apps.push(App {
         name: stem(file).to_string(),
-        declared_parallelism: None, shares_memory: false,
+        declared_parallelism: None,
+        shares_memory: false,
     });
     let mut reader = Reader::new(&source, draft, &global.policy, resources);
     reader.tasks(root.members_of(tasks)?)?;
