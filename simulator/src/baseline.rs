@@ -6,9 +6,12 @@ use crate::random::Stream;
 use crate::waiting::WaitingTasks;
 use std::collections::BTreeSet;
 
-/// Linux's base slice: 0.7 ms times 1 + log2(CPUs), CPUs counted up to 8.
+/// The scheduler's tick (250 Hz), at which it looks whether a slice is over.
+pub const TICK_NS: u64 = 4_000_000;
+
+/// Linux's base slice, 0.7 ms times 1 + log2(CPUs), CPUs counted up to 8; it ends at the next tick.
 pub fn base_slice_ns(nr_cpus: usize) -> u64 {
-    700_000 * u64::from(1 + nr_cpus.clamp(1, 8).ilog2())
+    (700_000 * u64::from(1 + nr_cpus.clamp(1, 8).ilog2())).next_multiple_of(TICK_NS)
 }
 
 /// Active tasks of an application whose cgroup has a weight of its own share that weight.

@@ -40,7 +40,7 @@ pub(super) fn config(
         hold_ns: parameters.hold_ns.unwrap_or(least_hold_ns),
         last_hold_ns: LAST_HOLD_NS.max(parameters.hold_ns.unwrap_or(0)),
         slice_min_ns: 1_000_000,
-        slice_max_ns: 5_000_000,
+        slice_max_ns: 6_000_000,
         period_ns: 20_000_000,
         heat_period_ns: parameters.heat_period_ns.unwrap_or(HEAT_SWAP_PERIOD_NS),
         hot_mc: machine

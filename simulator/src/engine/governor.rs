@@ -1,6 +1,7 @@
 //! cpufreq governors: fixed ones, `ondemand` on its common clock, `schedutil` with its decaying averages.
 
 use super::world::World;
+use crate::baseline::TICK_NS;
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, EventQueue, Kind};
@@ -9,8 +10,6 @@ use lop_machine::Machine;
 /// `ondemand`'s up_threshold; ten points below it a lower speed is chosen.
 const UP_THRESHOLD: f64 = 80.0;
 const DOWN_THRESHOLD: f64 = UP_THRESHOLD - 10.0;
-/// The scheduler's tick, at which `schedutil` looks again while a task runs (250 Hz).
-const TICK_NS: u64 = 4_000_000;
 /// Half-life of the kernel's per-entity load tracking.
 const HALF_LIFE_NS: f64 = 32e6;
 /// `schedutil` asks for this much more than what is used.
