@@ -260,7 +260,7 @@ impl World<'_> {
         self.cpus[cpu].settled_ns = self.now_ns;
         self.core_state_is(core_index, CoreState::Busy(self.cores[core_index].busy));
         self.tell_scheduler_busy(cpu);
-        self.siblings_slow_down(cpu);
+        self.siblings_changed(cpu, true);
         self.stats.context_switches += 1;
         self.switch_to(cpu, id, slice_ns, exit_ns);
     }
@@ -321,7 +321,7 @@ impl World<'_> {
         let busy = core.busy;
         if busy > 0 {
             self.core_state_is(core_index, CoreState::Busy(busy));
-            self.siblings_speed_up(cpu);
+            self.siblings_changed(cpu, false);
         } else {
             self.core_state_is(core_index, CoreState::Idle(0));
         }
@@ -373,12 +373,6 @@ impl World<'_> {
         self.power.set_core(core_index, opp, state, self.now_ns);
     }
 
-    fn siblings_slow_down(&mut self, cpu: usize) {
-        self.siblings_changed(cpu, true);
-    }
-    fn siblings_speed_up(&mut self, cpu: usize) {
-        self.siblings_changed(cpu, false);
-    }
     /// Progress of running siblings is settled at the old rate and goes on at the new one.
     fn siblings_changed(&mut self, cpu: usize, busier: bool) {
         let core_index = self.core_of(cpu);

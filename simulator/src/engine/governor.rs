@@ -15,7 +15,7 @@ const HALF_LIFE_NS: f64 = 32e6;
 /// `schedutil` asks for this much more than what is used.
 const HEADROOM: f64 = 1.25;
 /// A new task on an idle CPU starts at half of what the CPU has to spare.
-const FIRST_UTILISATION: f64 = 512.0;
+pub(super) const FIRST_UTILISATION: f64 = 512.0;
 
 /// Busy CPUs, and the integral of their number over time since the governor's last sample.
 #[derive(Debug, Clone, Copy, Default)]
@@ -272,10 +272,6 @@ impl World<'_> {
                 self.begin_transition(domain);
             }
         }
-    }
-
-    pub(super) fn first_utilisation() -> f64 {
-        FIRST_UTILISATION
     }
 }
 

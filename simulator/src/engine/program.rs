@@ -193,7 +193,7 @@ impl World<'_> {
             ideal_ns,
             ideal_created_ns: ideal_ns,
             held: Vec::new(),
-            utilisation: Self::first_utilisation(),
+            utilisation: super::governor::FIRST_UTILISATION,
             utilisation_at_ns: self.now_ns,
         };
         match self.tasks.get_mut(id as usize) {
