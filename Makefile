@@ -2,15 +2,37 @@
 
 SECONDS ?= 60
 
-.PHONY: help demo test lint bench fuzz clean
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+export PREFIX DESTDIR
+
+.PHONY: help build install uninstall deb demo test lint bench vm-bench fuzz try clean
 
 help:
+	@echo 'make build  the release build, target/release/lop'
+	@echo 'make install, make uninstall  lop, man pages, completions and unit file below PREFIX (/usr/local)'
+	@echo 'make deb    a Debian package of the same'
 	@echo 'make demo   build, simulate a recorded build under every policy, reproduce the kernel-compile study'
 	@echo 'make test   everything that is checked: format, lint, tests, policy for gcc, clang and BPF, examples, fuzzing'
 	@echo 'make lint   the quick part of it: format, lint, rules of policy/'
 	@echo 'make bench  events per second (criterion) and peak memory'
+	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and others that are installed, measured in a virtual machine'
 	@echo 'make fuzz   fuzz the readers of TOML and JSON; SECONDS=60 in all'
+	@echo 'make try    a shell in a virtual machine whose kernel has sched_ext, with lop in it'
 	@echo 'make clean  remove what was built'
+
+build:
+	@scripts/build.sh
+
+install:
+	@scripts/install.sh
+
+uninstall:
+	@scripts/install.sh --remove
+
+deb:
+	@scripts/deb.sh
 
 demo:
 	@scripts/demo.sh
@@ -24,8 +46,14 @@ lint:
 bench:
 	@scripts/bench.sh
 
+vm-bench:
+	@vm/bench.sh
+
 fuzz:
 	@scripts/fuzz.sh $(SECONDS)
+
+try:
+	@scripts/try.sh
 
 clean:
 	cargo clean

@@ -8,10 +8,15 @@ struct lop_cpus { u64 word[LOP_CPU_WORDS]; };
  * Scratch memory of one call: sets are too large for the BPF stack. Each name belongs to one rule at a time, callers and
  * callees use different ones.
  */
+#ifndef LOP_WORLD_MEMBERS
+#define LOP_WORLD_MEMBERS
+#endif
+
 struct lop_world {
 	struct lop_cpus candidates; /* being narrowed by a choice of a CPU */
 	struct lop_cpus usable;     /* of what a task may use, by placement; idle high CPUs, by heat rotation */
 	struct lop_cpus others;     /* of these the idle ones, by placement; low CPUs, by heat rotation */
+	LOP_WORLD_MEMBERS           /* what the adapter keeps for a call */
 };
 
 /* Index of the lowest set bit, w != 0. Without branches: each would double the verifier's paths. */
@@ -48,7 +53,7 @@ lop_rule bool lop_cpus_empty(const struct lop_cpus *s)
 {
 	u64 any = 0;
 	int i;
-	lop_for(i, 0, LOP_CPU_WORDS) any |= s->word[i & (LOP_CPU_WORDS - 1)];
+	lop_for_words(i) any |= s->word[i & (LOP_CPU_WORDS - 1)];
 	return any == 0;
 }
 
@@ -57,7 +62,7 @@ lop_rule bool lop_cpus_meet(const struct lop_cpus *a, const struct lop_cpus *b)
 {
 	u64 any = 0;
 	int i;
-	lop_for(i, 0, LOP_CPU_WORDS) any |= a->word[i & (LOP_CPU_WORDS - 1)] & b->word[i & (LOP_CPU_WORDS - 1)];
+	lop_for_words(i) any |= a->word[i & (LOP_CPU_WORDS - 1)] & b->word[i & (LOP_CPU_WORDS - 1)];
 	return any != 0;
 }
 
@@ -66,7 +71,7 @@ lop_rule s32 lop_cpus_first(const struct lop_cpus *a, const struct lop_cpus *b, 
 {
 	s32 first = LOP_NONE;
 	int i;
-	lop_for(i, 0, LOP_CPU_WORDS) {
+	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);
 		u64 w = a->word[n] & b->word[n] & ~without->word[n];
 		if (!w)
@@ -77,11 +82,20 @@ lop_rule s32 lop_cpus_first(const struct lop_cpus *a, const struct lop_cpus *b, 
 	return first;
 }
 
+/* How many CPUs a and b have in common. */
+lop_rule u32 lop_cpus_common(const struct lop_cpus *a, const struct lop_cpus *b)
+{
+	u32 common = 0;
+	int i;
+	lop_for_words(i) common += (u32)__builtin_popcountll(a->word[i & (LOP_CPU_WORDS - 1)] & b->word[i & (LOP_CPU_WORDS - 1)]);
+	return common;
+}
+
 /* out = a and b */
 lop_rule void lop_cpus_and(struct lop_cpus *out, const struct lop_cpus *a, const struct lop_cpus *b)
 {
 	int i;
-	lop_for(i, 0, LOP_CPU_WORDS)
+	lop_for_words(i)
 		out->word[i & (LOP_CPU_WORDS - 1)] = a->word[i & (LOP_CPU_WORDS - 1)] & b->word[i & (LOP_CPU_WORDS - 1)];
 }
 
@@ -89,14 +103,20 @@ lop_rule void lop_cpus_and(struct lop_cpus *out, const struct lop_cpus *a, const
 lop_rule void lop_cpus_drop(struct lop_cpus *a, const struct lop_cpus *b)
 {
 	int i;
-	lop_for(i, 0, LOP_CPU_WORDS) a->word[i & (LOP_CPU_WORDS - 1)] &= ~b->word[i & (LOP_CPU_WORDS - 1)];
+	lop_for_words(i) a->word[i & (LOP_CPU_WORDS - 1)] &= ~b->word[i & (LOP_CPU_WORDS - 1)];
 }
+
+/* All ones if `any` is not zero, without a branch: each would double the verifier's paths. */
+lop_rule u64 lop_all_if(u64 any) { return 0 - ((any | (0 - any)) >> 63); }
 
 /* A preference: keeps of `a` what is also in `b`, if that leaves anything. */
 lop_rule void lop_cpus_prefer(struct lop_cpus *a, const struct lop_cpus *b)
 {
-	if (lop_cpus_meet(a, b))
-		lop_cpus_and(a, a, b);
+	u64 left = 0;
+	int i;
+	lop_for_words(i) left |= a->word[i & (LOP_CPU_WORDS - 1)] & b->word[i & (LOP_CPU_WORDS - 1)];
+	left = lop_all_if(left);
+	lop_for_words(i) a->word[i & (LOP_CPU_WORDS - 1)] &= b->word[i & (LOP_CPU_WORDS - 1)] | ~left;
 }
 
 /* A dislike: drops from `a` what is in `b`, if that leaves anything. */
@@ -104,9 +124,9 @@ lop_rule void lop_cpus_avoid(struct lop_cpus *a, const struct lop_cpus *b)
 {
 	u64 left = 0;
 	int i;
-	lop_for(i, 0, LOP_CPU_WORDS) left |= a->word[i & (LOP_CPU_WORDS - 1)] & ~b->word[i & (LOP_CPU_WORDS - 1)];
-	if (left)
-		lop_cpus_drop(a, b);
+	lop_for_words(i) left |= a->word[i & (LOP_CPU_WORDS - 1)] & ~b->word[i & (LOP_CPU_WORDS - 1)];
+	left = lop_all_if(left);
+	lop_for_words(i) a->word[i & (LOP_CPU_WORDS - 1)] &= ~(b->word[i & (LOP_CPU_WORDS - 1)] & left);
 }
 
 /*
@@ -118,7 +138,7 @@ lop_rule s32 lop_cpus_next(const struct lop_cpus *s, u32 from)
 	u64 above = ~0ULL << (from % 64);
 	s32 next = LOP_NONE;
 	int i;
-	lop_for(i, 0, LOP_CPU_WORDS) { /* from 0: a compiler that knows the start drops the mask that the verifier wants */
+	lop_for_words(i) { /* from 0: a compiler that knows the start drops the mask that the verifier wants */
 		if ((u32)i < from / 64)
 			continue;
 		u64 w = s->word[i & (LOP_CPU_WORDS - 1)] & above;

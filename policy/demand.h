@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "state.h"
+#include "group.h"
 /* How many members a set should have: demand counting, spare, declared parallelism. */
 #define LOP_DECLARE_TRIES 16
 
@@ -10,15 +10,21 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 	return t->speedup_permille != 0 && t->speedup_permille < 1200;
 }
 
+/* An adapter that never has a green set says so, and the verifier drops its rules. */
+#ifndef lop_has_green
+#define lop_has_green(s) ((s)->config.green)
+#endif
+
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
 {
-	return s->config.green && lop_hardly_gains(t) ? LOP_GREEN : LOP_HIGH;
+	return lop_has_green(s) && lop_hardly_gains(t) ? LOP_GREEN : LOP_HIGH;
 }
 
 /*
- * size(high) = declared                    if every active application declared its parallelism
- *            = active + spare              else; at most the number of online CPUs
+ * size(high) = declared + taken            if every active application declared its parallelism
+ *            = active + spare + taken      else; at most the number of online CPUs
  * size(green) = active                     at most the online CPUs that are not high
+ * taken: members that a higher class runs on, and our tasks cannot use
  */
 lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 {
@@ -32,6 +38,8 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 		want = s->declared_sum;
 	else
 		want = s->set[LOP_HIGH].active + s->config.spare;
+	if (s->config.sizing == LOP_SIZE_BY_DEMAND)
+		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	return (u32)lop_min(want, s->nr_online);
 }
 
@@ -89,7 +97,7 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 	if (t->set != LOP_GREEN)
 		lop_app_enter(s, app);
 	if (group)
-		lop_atomic_add(&group->active_weight, t->weight);
+		lop_group_add(s, group, (s32)t->weight);
 }
 
 /* Task becomes inactive (block, exit, spinning announced): active -= 1. */
@@ -102,12 +110,12 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 		return;
 	t->counted = false;
 	before = lop_target(s, set);
-	lop_atomic_add(&s->set[set].active, -1);
+	lop_atomic_add(&s->set[lop_set_index(set)].active, -1);
 	if (set != LOP_GREEN)
 		lop_app_leave(s, app);
 	if (group)
-		lop_atomic_add(&group->active_weight, -t->weight);
-	lop_target_fell(&s->set[set], before, lop_target(s, set), now_ns);
+		lop_group_add(s, group, -(s32)t->weight);
+	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);
 }
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
+#include "group.h"
 #include "sets.h"
 /*
  * Fairness among tasks inside the set: start-time fair queueing. Each task has a virtual time that grows with what it
@@ -11,19 +12,6 @@
  * none may starve by it. A prime, so that it does not keep step with the number of queues.
  */
 #define LOP_TURNS 61
-
-/*
- * Effective weight of a task beside others of its cgroup, which share the group's weight:
- *     w = group.weight * task.weight / sum of the weights of the group's active tasks
- * Worked example: group of weight 100 with two default tasks active: 100 * 100 / 200 = 50 each.
- */
-lop_rule u32 lop_weight(const struct lop_task *t, const struct lop_group *group)
-{
-	u64 weight = t->weight;
-	if (group && group->active_weight)
-		weight = (u64)group->weight * t->weight / lop_max(group->active_weight, t->weight);
-	return (u32)lop_clamp(weight, 1, 10000);
-}
 
 /* Virtual time that `ran_ns` costs: ran * 100 / w. */
 lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight) { return ran_ns * LOP_WEIGHT_DEFAULT / weight; }
@@ -39,6 +27,14 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
 			 s->config.slice_max_ns);
 }
 
+/* The upper half of lop_bound_lag(), which also holds for who runs on: what is owed to one that waits and runs is never cut. */
+lop_rule void lop_bound_debt(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
+{
+	u64 lag_ns = s->config.slice_max_ns;
+	u64 high_ns = s->clock_ns + lag_ns + lop_charge_ns(lag_ns, lop_weight(s, t, group));
+	t->vtime_ns = lop_min(t->vtime_ns, high_ns);
+}
+
 /*
  * Bounded lag: a task that slept is not paid for it beyond one slice, and one that ran alone and far is not punished
  * for it beyond what a slice costs it.
@@ -51,10 +47,10 @@ lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const
 {
 	u64 lag_ns = s->config.slice_max_ns;
 	u64 low_ns = s->clock_ns > lag_ns ? s->clock_ns - lag_ns : 0;
-	u64 high_ns = s->clock_ns + lag_ns + lop_charge_ns(lag_ns, lop_weight(t, group));
 	if (!t->vtime_ns)
-		t->vtime_ns = s->clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight(t, group));
-	t->vtime_ns = lop_clamp(t->vtime_ns, low_ns, high_ns);
+		t->vtime_ns = s->clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight(s, t, group));
+	t->vtime_ns = lop_max(t->vtime_ns, low_ns);
+	lop_bound_debt(s, t, group);
 }
 
 lop_rule u32 lop_cpu_queue(u32 cpu) { return lop_cpu_index(cpu); }
@@ -78,7 +74,10 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 	return lop_cpus_has(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
-/* Puts a runnable task in a queue; front_ns is at or behind the first task's virtual time. */
+/*
+ * Puts a runnable task in a queue; front_ns is at or behind the first task's virtual time. The queue counts as waiting from
+ * now until the task runs or leaves: the adapter may take until after this call to put it there.
+ */
 lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue)
 {
 	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
@@ -86,7 +85,27 @@ lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, str
 		*front_ns = t->vtime_ns;
 	t->queue = (s32)queue;
 	lop_env_insert(world, t, queue, lop_slice_ns(s), t->vtime_ns);
+	lop_atomic_add(&s->queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
+}
+
+/* Nothing is counted in the queue any more. The bit is cleared before the last look, so no task is lost. */
+lop_rule void lop_queue_empty(struct lop_sched *s, u32 queue)
+{
+	lop_cpus_take(lop_waiting(s, queue), lop_cpu_index(queue));
+	if (s->queued[lop_queue_index(queue)])
+		lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
+}
+
+/* The task runs, blocks, or is taken out to be queued anew. */
+lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_task *t)
+{
+	u32 queue = (u32)t->queue;
+	if (t->queue == LOP_NONE)
+		return;
+	t->queue = LOP_NONE;
+	if (lop_atomic_add(&s->queued[lop_queue_index(queue)], -1) == 1)
+		lop_queue_empty(s, queue);
 }
 
 /*
@@ -99,18 +118,12 @@ lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 	*front_ns = lop_max(*front_ns, vtime_ns);
 }
 
-/*
- * Takes the first task of a queue that may run on `cpu`. The bit is cleared before the last look, so no task is lost, and
- * also where the tasks went another way (blocked or moved while they waited).
- */
+/* Takes the first task of a queue that may run on `cpu`. */
 lop_rule bool lop_queue_take(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
 {
 	bool taken = lop_queue_waits(s, queue) && lop_env_take(world, queue, cpu);
-	if (lop_queue_waits(s, queue) && !lop_env_queued(world, queue)) {
-		lop_cpus_take(lop_waiting(s, queue), lop_cpu_index(queue));
-		if (lop_env_queued(world, queue))
-			lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
-	}
+	if (!taken && lop_queue_waits(s, queue) && !s->queued[lop_queue_index(queue)])
+		lop_queue_empty(s, queue);
 	return taken;
 }
 
@@ -190,7 +203,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
  * one other domain, in turn, goes first when it is more than a slice further behind; with nothing at home, any domain.
  * Low CPUs only run what may run nowhere else. False: nothing to do.
  */
-lop_rule bool lop_pick_next(struct lop_sched *s, struct lop_world *world, u32 cpu)
+lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
 {
 	enum lop_set set = lop_set_of(s, cpu);
 	u32 own = lop_cpu_queue(cpu);
@@ -210,4 +223,91 @@ lop_rule bool lop_pick_next(struct lop_sched *s, struct lop_world *world, u32 cp
 	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))
 		return true;
 	return lop_take_away(s, world, cpu, set);
+}
+
+/* Whether the first of a queue is `margin_ns` or more behind a task. Only when a slice ends, so the queue itself is asked. */
+lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, u32 queue, const struct lop_task *t, u64 margin_ns)
+{
+	u64 first_ns;
+	if (!lop_queue_waits(s, queue))
+		return false;
+	first_ns = lop_env_first_ns(world, queue);
+	return first_ns <= t->vtime_ns && t->vtime_ns - first_ns >= margin_ns;
+}
+
+/*
+ * A task whose slice is over goes on if nobody that waits where `cpu` looks is further behind; of equals who waits is first.
+ * Other domains' queues count when they are more than a slice further behind, as in lop_away_first().
+ */
+lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_task *t lop_given, u32 cpu)
+{
+	u32 own = lop_cpu_queue(cpu);
+	u32 shared = lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], lop_set_of(s, cpu));
+	s32 away = lop_queue_in_turn(s, cpu, lop_set_of(s, cpu));
+	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
+		return false;
+	return away < 0 || (u32)away == shared ||
+	       !lop_first_is_behind(s, world, (u32)away, t, s->config.slice_max_ns);
+}
+
+/* Counted in the queue and not in it: on their way there, or from there to a CPU. */
+lop_rule bool lop_in_motion(const struct lop_sched *s, struct lop_world *world, u32 queue)
+{
+	u32 counted = s->queued[lop_queue_index(queue)];
+	return counted && counted > lop_env_queued(world, queue);
+}
+
+/* Whether work that this CPU serves is on its way: it was counted when the CPU looked, and was not there yet. */
+lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
+{
+	s32 queue = (s32)lop_first_served(lop_set_of(s, cpu)) - 1;
+	bool arrives = lop_in_motion(s, world, lop_cpu_queue(cpu));
+	u32 n;
+	if (lop_set_of(s, cpu) == LOP_LOW)
+		return arrives;
+	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
+		if (arrives)
+			break;
+		queue = lop_cpus_next(&s->domain_waiting, (u32)(queue + 1));
+		if (queue < 0)
+			break;
+		arrives = lop_in_motion(s, world, LOP_MAX_CPUS + (u32)queue);
+	}
+	return arrives;
+}
+
+/*
+ * A CPU looked for work that was counted and not there yet. Hardly ever is it still not there the next moment; then idle
+ * members look again when the timer comes.
+ */
+lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	u64 at_ns = lop_env_now_ns(world) + s->config.slice_min_ns;
+	if (!lop_cpus_has(&s->looked, cpu)) {
+		lop_cpus_add(&s->looked, cpu);
+		lop_env_kick(world, cpu);
+		return;
+	}
+	s->look = true;
+	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
+		return;
+	s->timer_at_ns = at_ns;
+	lop_env_arm_timer(world, at_ns);
+}
+
+/* Idle members for which work waits are told. */
+lop_part bool lop_look_now(struct lop_sched *s lop_given, struct lop_world *world lop_given)
+{
+	s32 cpu = LOP_NONE;
+	int n;
+	s->look = false;
+	lop_cpus_and(&world->candidates, &s->set[LOP_HIGH].cpus, &s->idle);
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&world->candidates, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (lop_any_work(s, (u32)cpu))
+			lop_env_kick(world, (u32)cpu);
+	}
+	return true;
 }

@@ -4,6 +4,7 @@
 #include "green.h"
 #include "heat.h"
 #include "place.h"
+#include "taken.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
 
 /* Where a wakeup ends: on a CPU that was idle and is now claimed for it, or in a queue. */
@@ -82,7 +83,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	queue = t->nr_allowed == 1 ? lop_cpu_queue(cpu) :
 				     lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
 	lop_queue_insert(s, world, t, queue);
-	lop_cpus_and(&world->candidates, &s->set[set].cpus, &s->idle);
+	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
 	if (t->restricted)
 		lop_cpus_and(&world->candidates, &world->candidates, &t->allowed);
 	idle = lop_cpus_next(&world->candidates, 0);
@@ -94,38 +95,73 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 lop_rule void lop_put(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_placement place)
 {
 	if (place.claimed) {
-		t->queue = LOP_NONE;
 		lop_env_insert_local(world, t, (u32)place.cpu, lop_slice_ns(s));
 	} else if (place.cpu >= 0) {
 		lop_enqueue(s, world, t, (u32)place.cpu);
 	}
 }
 
-/* A CPU has nothing to run, or its task's slice is over. False: keep what runs, or idle. */
-lop_rule bool lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu) { return lop_pick_next(s, world, cpu); }
+enum lop_next { LOP_NEXT_NONE, LOP_NEXT_TAKEN, LOP_NEXT_SAME };
 
-/* The task starts to run: virtual time follows, and what waits in its queue is not behind it. */
-lop_rule void lop_running(struct lop_sched *s, const struct lop_task *t)
+/* Virtual time is the start tag of the task that was put to run last, or goes on. */
+lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 {
 	if (t->vtime_ns > s->clock_ns)
 		s->clock_ns = t->vtime_ns;
-	if (t->queue != LOP_NONE)
-		lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
 }
+
+/*
+ * What a CPU runs next: a task that was taken for it; the same as before; or nothing, then it falls idle. `running`: the
+ * task whose slice is over, charged by lop_stopping() for what it ran, or NULL. On a low core it goes on only if it may run
+ * nowhere else.
+ */
+lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
+{
+	bool stays = running && (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
+	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu))
+		return LOP_NEXT_TAKEN;
+	if (stays) {
+		lop_clock_follows(s, running);
+		return LOP_NEXT_SAME;
+	}
+	if (!running && lop_work_arrives(s, world, cpu))
+		lop_look_again(s, world, lop_cpu_index(cpu));
+	return LOP_NEXT_NONE;
+}
+
+/* The task starts to run: virtual time follows, and what waits in its queue is not behind it. */
+lop_rule void lop_running(struct lop_sched *s, struct lop_task *t)
+{
+	lop_clock_follows(s, t);
+	if (t->queue == LOP_NONE)
+		return;
+	lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
+	lop_queue_leave(s, t);
+}
+
+/* A task that waits is taken from its queue, to be queued anew (its affinity or weight changes) or to block. */
+lop_rule void lop_dequeue(struct lop_sched *s, struct lop_task *t) { lop_queue_leave(s, t); }
 
 /* The task stops running after `ran_ns`: it pays by weight, but not for having been alone. */
 lop_rule void lop_stopping(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 ran_ns)
 {
-	t->vtime_ns += lop_charge_ns(ran_ns, lop_weight(t, group));
-	lop_bound_lag(s, t, group);
+	t->vtime_ns += lop_charge_ns(ran_ns, lop_weight(s, t, group));
+	lop_bound_debt(s, t, group);
+}
+
+/* The task is not the policy's any more. Whether the sets are now too large is seen at the next event. */
+lop_rule void lop_forget(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group, u64 now_ns)
+{
+	lop_queue_leave(s, t);
+	lop_count_inactive(s, t, app, group, now_ns);
+	lop_weigh_anchor(s, t);
 }
 
 /* Task becomes inactive. */
 lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 			struct lop_group *group, u64 now_ns)
 {
-	lop_count_inactive(s, t, app, group, now_ns);
-	lop_weigh_anchor(s, t);
+	lop_forget(s, t, app, group, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -166,10 +202,12 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 {
 	cpu = lop_cpu_index(cpu);
 	if (idle) {
+		lop_note_taken(s, cpu, false, now_ns);
 		lop_cpus_add(&s->idle, cpu);
-		s->idle_since_ns[cpu] = now_ns;
+		s->idle_since_ns.ns[cpu] = now_ns;
 	} else {
 		lop_cpus_take(&s->idle, cpu);
+		lop_cpus_take(&s->looked, cpu);
 	}
 	lop_note_busy(s, world, cpu);
 	if (!idle)
@@ -183,15 +221,25 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 		lop_env_kick(world, cpu);
 }
 
+/* A higher class takes a CPU, or our tasks run there again. Not told of every such moment: see lop_is_short(). */
+lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cpu, bool taken, u64 now_ns)
+{
+	lop_note_taken(s, lop_cpu_index(cpu), taken, now_ns);
+	if (taken)
+		lop_settle(s, world, LOP_NONE, now_ns); /* else when the task that runs there now stops */
+}
+
 /* The timer of lop_env_arm_timer(). */
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s->timer_at_ns = 0;
+	if (s->look)
+		lop_look_now(s, world);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
 /*
- * Affinity changed. A task that waits has to be taken from its queue before and queued anew after; one that runs finds
+ * Affinity changed. A task that waits has to be taken from its queue before (lop_dequeue) and queued anew after; one that runs finds
  * its place when it is queued the next time.
  */
 lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const struct lop_cpus *allowed)
@@ -202,7 +250,7 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 		lop_weigh_anchor(s, t);
 	t->allowed = *allowed;
 	t->restricted = false;
-	lop_for(i, 0, LOP_CPU_WORDS) {
+	lop_for_words(i) {
 		u64 all = s->topology.cpus.word[i & (LOP_CPU_WORDS - 1)];
 		u64 both = all & allowed->word[i & (LOP_CPU_WORDS - 1)];
 		t->restricted |= both != all;
@@ -214,17 +262,18 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 }
 
 /* Its nice value changed; `weight` on the scale of cpu.weight. */
-lop_rule void lop_set_weight(struct lop_task *t, struct lop_group *group, u32 weight)
+lop_rule void lop_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight)
 {
 	u32 new_weight = (u32)lop_clamp(weight, 1, 10000);
 	if (t->counted && group)
-		lop_atomic_add(&group->active_weight, new_weight - t->weight);
+		lop_group_add(s, group, (s32)new_weight - (s32)t->weight);
 	t->weight = new_weight;
 }
 
 /*
  * A core goes offline: it leaves its set, and another takes its place. What waits in its own queue is found by the others
- * once its affinity is widened; the adapter places anew, by lop_wake(), what waits elsewhere and was anchored there.
+ * once its affinity is widened; what waits elsewhere and was anchored there the adapter anchors anew (lop_anchor_anew), or
+ * takes out and places anew (lop_dequeue, lop_wake).
  */
 lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
@@ -234,9 +283,18 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 	lop_atomic_add(&s->nr_online, -1);
 	lop_cpus_take(&s->idle, cpu);
 	lop_cpus_take(&s->hot, cpu);
+	lop_note_taken(s, cpu, false, now_ns);
 	lop_note_busy(s, world, cpu);
 	if (lop_set_of(s, cpu) == LOP_LOW)
 		lop_env_set_changed(world, cpu, LOP_OFFLINE);
+	lop_settle(s, world, LOP_NONE, now_ns);
+}
+
+/* A task of limited affinity waits in a queue that several CPUs serve, and the one that it counted on is gone. */
+lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+{
+	lop_weigh_anchor(s, t);
+	lop_pin(s, world, t);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -248,7 +306,7 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 		return;
 	lop_cpus_add(&s->online, cpu);
 	lop_atomic_add(&s->nr_online, 1);
-	s->left_ns[cpu] = now_ns;
+	s->left_ns.ns[cpu] = now_ns;
 	lop_note_busy(s, world, cpu);
 	lop_env_set_changed(world, cpu, LOP_LOW);
 	lop_settle(s, world, LOP_NONE, now_ns);

@@ -17,12 +17,12 @@ lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candid
 }
 
 /* The node that the asking application lives on; for tasks that share no memory the one with fewest high members. */
-lop_part void lop_prefer_node(const struct lop_sched *s, struct lop_cpus *candidates, s32 home_node)
+lop_part bool lop_prefer_node(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, s32 home_node)
 {
 	s32 best = home_node;
 	u32 node, best_high = ~0U;
 	if (s->topology.nr_nodes < 2)
-		return;
+		return false;
 	if (best < 0) {
 		lop_for(node, 0, s->topology.nr_nodes) {
 			u32 high = s->node_high[node & (LOP_MAX_NODES - 1)];
@@ -35,10 +35,11 @@ lop_part void lop_prefer_node(const struct lop_sched *s, struct lop_cpus *candid
 	}
 	if (best >= 0)
 		lop_cpus_prefer(candidates, &s->topology.node_cpus[best & (LOP_MAX_NODES - 1)]);
+	return best >= 0;
 }
 
-/* argmin of at_ns[cpu] over the candidates, an array with a time for each CPU; of equals the lowest number. */
-lop_part s32 lop_earliest(const struct lop_cpus *candidates, const u64 *at_ns)
+/* argmin of at_ns[cpu] over the candidates; of equals the lowest number. */
+lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const struct lop_cpu_times *at_ns lop_given)
 {
 	s32 cpu = LOP_NONE, best = LOP_NONE;
 	u64 best_ns = 0;
@@ -48,7 +49,7 @@ lop_part s32 lop_earliest(const struct lop_cpus *candidates, const u64 *at_ns)
 		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		ns = at_ns[lop_cpu_index(cpu)];
+		ns = at_ns->ns[lop_cpu_index(cpu)];
 		if (best >= 0 && ns >= best_ns)
 			continue;
 		best = cpu;
@@ -64,8 +65,8 @@ lop_part s32 lop_earliest(const struct lop_cpus *candidates, const u64 *at_ns)
  * the asking application's; longest out.
  * `within`: only of these (a task's affinity).
  */
-lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
-			const struct lop_cpus *within, s32 home_node)
+lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set,
+			const struct lop_cpus *within lop_given, s32 home_node)
 {
 	struct lop_cpus *candidates = &world->candidates;
 	lop_cpus_and(candidates, &s->online, within);
@@ -81,7 +82,7 @@ lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum
 	lop_prefer_fast(s, candidates);
 	lop_cpus_prefer(candidates, &s->warm);
 	lop_prefer_node(s, candidates, home_node);
-	return lop_earliest(candidates, s->left_ns); /* longest out */
+	return lop_earliest(candidates, &s->left_ns); /* longest out */
 }
 
 /*
@@ -90,24 +91,25 @@ lop_part s32 lop_joiner(const struct lop_sched *s, struct lop_world *world, enum
  *     hot | SMT sibling high | slower kind | last high one of its voltage domain | members on its node | joined last
  *      1           1                4                       1                               10           (compared apart)
  */
-lop_part u32 lop_leaving_rank(const struct lop_sched *s, enum lop_set set, u32 cpu)
+lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set set, u32 cpu)
 {
 	const struct lop_topology *top = &s->topology;
-	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[cpu])] == (set == LOP_HIGH ? 1 : 0);
-	u32 on_node = (u32)lop_min(s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)], 1023);
-	u32 tier = top->tier[cpu] & (LOP_MAX_TIERS - 1);
-	return (u32)lop_cpus_has(&s->hot, cpu) << 16 | (u32)lop_cpus_has(&s->beside_high, cpu) << 15 | tier << 11 |
+	u32 c = lop_cpu_index(cpu);
+	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[c])] == (set == LOP_HIGH ? 1 : 0);
+	u32 on_node = (u32)lop_min(s->node_high[top->node[c] & (LOP_MAX_NODES - 1)], 1023);
+	u32 tier = top->tier[c] & (LOP_MAX_TIERS - 1);
+	return (u32)lop_cpus_has(&s->hot, c) << 16 | (u32)lop_cpus_has(&s->beside_high, c) << 15 | tier << 11 |
 	       alone << 10 | on_node;
 }
 
 /* Which core leaves: an idle one that no task is anchored to. */
-lop_part s32 lop_leaver(const struct lop_sched *s, struct lop_world *world, enum lop_set set)
+lop_part s32 lop_leaver(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set)
 {
 	struct lop_cpus *candidates = &world->candidates;
 	s32 cpu = LOP_NONE, best = LOP_NONE;
 	u32 best_rank = 0;
 	int n;
-	lop_cpus_and(candidates, &s->set[set].cpus, &s->idle);
+	lop_cpus_and(candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		u32 rank, c;
 		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
@@ -118,7 +120,7 @@ lop_part s32 lop_leaver(const struct lop_sched *s, struct lop_world *world, enum
 			continue;
 		rank = lop_leaving_rank(s, set, c);
 		if (best >= 0 && (rank < best_rank ||
-				  (rank == best_rank && s->joined_ns[c] <= s->joined_ns[lop_cpu_index(best)])))
+				  (rank == best_rank && s->joined_ns.ns[c] <= s->joined_ns.ns[lop_cpu_index(best)])))
 			continue;
 		best = cpu;
 		best_rank = rank;

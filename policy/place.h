@@ -6,7 +6,7 @@
 /* A member that joined less than a transition ago does not run at its speed yet; the spare is there to bridge that. */
 lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
-	return now_ns - s->joined_ns[lop_cpu_index(cpu)] >= s->config.transition_ns;
+	return now_ns - s->joined_ns.ns[lop_cpu_index(cpu)] >= s->config.transition_ns;
 }
 
 /*
@@ -14,11 +14,11 @@ lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
  * if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
  * In a set of fixed size (simple sets) the one that has been idle longest: work is confined, fairness among cores is left.
  */
-lop_part s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidates, u32 last_cpu, u64 now_ns)
+lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, u32 last_cpu, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
-		return lop_earliest(candidates, s->idle_since_ns);
+		return lop_earliest(candidates, &s->idle_since_ns);
 	lop_cpus_avoid(candidates, &s->beside_busy);
 	if (top->nr_tiers > 1)
 		lop_prefer_fast(s, candidates);
@@ -27,19 +27,20 @@ lop_part s32 lop_best_idle(const struct lop_sched *s, struct lop_cpus *candidate
 	if (top->nr_memory_domains > 1)
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
-	return lop_earliest(candidates, s->joined_ns);
+	return lop_earliest(candidates, &s->joined_ns);
 }
 
 /* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
+#define LOP_CLAIM_TRIES 4
 lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const struct lop_task *t,
 			    enum lop_set set, u32 last_cpu, u64 now_ns)
 {
 	s32 claimed = LOP_NONE;
 	int n;
-	lop_for(n, 0, 4) {
+	lop_for_few(n, 0, LOP_CLAIM_TRIES) {
 		struct lop_cpus *idle = &world->candidates;
 		s32 cpu;
-		lop_cpus_and(idle, &s->set[set].cpus, &s->idle);
+		lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
 		if (t->restricted)
 			lop_cpus_and(idle, idle, &t->allowed);
 		cpu = lop_best_idle(s, idle, last_cpu, now_ns);
@@ -57,12 +58,12 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
  * A member to queue at when none is idle: the last CPU if it is one, else a member of its memory domain, else any.
  * `allowed`: only of these.
  */
-lop_part s32 lop_busy_member(const struct lop_sched *s, struct lop_world *world, enum lop_set set,
-			     const struct lop_cpus *allowed, u32 last_cpu)
+lop_part s32 lop_busy_member(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set,
+			     const struct lop_cpus *allowed lop_given, u32 last_cpu)
 {
 	const struct lop_topology *top = &s->topology;
 	struct lop_cpus *members = &world->candidates;
-	lop_cpus_and(members, &s->set[set].cpus, allowed);
+	lop_cpus_and(members, &s->set[lop_set_index(set)].cpus, allowed);
 	if (lop_cpus_has(members, last_cpu))
 		return (s32)last_cpu;
 	if (top->nr_memory_domains > 1)
@@ -106,13 +107,13 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
  * may use stays one; if there is none, it asks for an idle core (a task pinned to a low core promotes that core), and
  * for a busy one if it may use no member at all.
  */
-lop_part void lop_pin(struct lop_sched *s, struct lop_world *world, struct lop_task *t)
+lop_part bool lop_pin(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_task *t lop_given)
 {
 	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
 	struct lop_cpus *usable = &world->usable;
 	bool member;
 	s32 cpu;
-	lop_cpus_and(usable, &s->set[set].cpus, &t->allowed);
+	lop_cpus_and(usable, &s->set[lop_set_index(set)].cpus, &t->allowed);
 	member = !lop_cpus_empty(usable);
 	lop_cpus_and(&world->others, usable, &s->idle);
 	cpu = lop_cpus_next(&world->others, 0);
@@ -124,13 +125,14 @@ lop_part void lop_pin(struct lop_sched *s, struct lop_world *world, struct lop_t
 		cpu = lop_joiner(s, world, set, usable, LOP_NONE);
 	}
 	if (cpu >= 0)
-		lop_anchor(s, t, (u32)cpu);
+		lop_anchor(s, t, lop_cpu_index((u32)cpu));
+	return cpu >= 0;
 }
 
 /* The set that the task runs in: green work runs high while no green core that it may use can be had. */
 lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop_task *t)
 {
-	bool green = t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
+	bool green = lop_has_green(s) && t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
 		     (!t->restricted || lop_cpus_meet(&s->set[LOP_GREEN].cpus, &t->allowed));
 	return green ? LOP_GREEN : LOP_HIGH;
 }

@@ -43,21 +43,24 @@ lop_rule void lop_note_siblings(const struct lop_sched *s, u32 cpu, const struct
 }
 
 /* A CPU became high (or ceased to be): keeps warm, beside_high and the counts true. */
-lop_part void lop_note_high(struct lop_sched *s, u32 cpu, bool high)
+lop_part bool lop_note_high(struct lop_sched *s lop_given, u32 cpu, bool high)
 {
 	const struct lop_topology *top = &s->topology;
-	u32 domain = lop_cpu_index(top->voltage_domain[cpu]);
+	u32 domain;
 	int i;
+	cpu = lop_cpu_index(cpu);
+	domain = lop_cpu_index(top->voltage_domain[cpu]);
 	s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] += high ? 1 : -1U;
 	s->voltage_high[domain] += high ? 1 : -1U;
 	if (s->voltage_high[domain] == (high ? 1 : 0)) {
-		lop_for(i, 0, LOP_CPU_WORDS) {
+		lop_for_words(i) {
 			u64 *warm = &s->warm.word[i & (LOP_CPU_WORDS - 1)];
 			u64 cpus = top->voltage_cpus[domain].word[i & (LOP_CPU_WORDS - 1)];
 			*warm = high ? *warm | cpus : *warm & ~cpus;
 		}
 	}
 	lop_note_siblings(s, cpu, &s->set[LOP_HIGH].cpus, &s->beside_high);
+	return high;
 }
 
 /* Whether anything waits that a member or `cpu` might run: a task whose slice is over goes on if not. */
@@ -67,16 +70,18 @@ lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 }
 
 /* Only with the lock. */
-lop_part void lop_leave(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 now_ns)
+lop_part bool lop_leave(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, enum lop_set set, u64 now_ns)
 {
-	if (!lop_cpus_take(&s->set[set].cpus, cpu))
-		return;
-	s->set[set].size--;
-	s->left_ns[cpu] = now_ns;
+	cpu = lop_cpu_index(cpu);
+	if (!lop_cpus_take(&s->set[lop_set_index(set)].cpus, cpu))
+		return false;
+	s->set[lop_set_index(set)].size--;
+	s->left_ns.ns[cpu] = now_ns;
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, false);
 	s->demotions++;
 	lop_env_set_changed(world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
+	return true;
 }
 
 /* A green core is made high: so are the wishes of those that count on it. */
@@ -89,23 +94,25 @@ lop_rule void lop_leave_green_for_high(struct lop_sched *s, u32 cpu)
 }
 
 /* Only with the lock. A member beyond the target is so from now on at the earliest. */
-lop_part void lop_join(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 now_ns)
+lop_part bool lop_join(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, enum lop_set set, u64 now_ns)
 {
-	struct lop_members *m = &s->set[set];
+	struct lop_members *m = &s->set[lop_set_index(set)];
+	cpu = lop_cpu_index(cpu);
 	if (lop_cpus_has(&m->cpus, cpu))
-		return;
+		return false;
 	if (set == LOP_HIGH)
 		lop_leave_green_for_high(s, cpu);
 	lop_cpus_add(&m->cpus, cpu);
 	m->size++;
 	m->below_since_ns[lop_min(m->size, LOP_MAX_CPUS)] = now_ns;
-	s->joined_ns[cpu] = now_ns;
+	s->joined_ns.ns[cpu] = now_ns;
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, true);
 	s->promotions++;
 	lop_env_set_changed(world, cpu, set);
 	if (lop_anything_waits(s, cpu))
 		lop_env_kick(world, cpu);
+	return true;
 }
 
 /*
@@ -131,26 +138,26 @@ lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 /* When the set's last member may go: the k-th is surplus since the target last fell below k. */
 lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set)
 {
-	u32 level = (u32)lop_min(s->set[set].size, LOP_MAX_CPUS);
-	return s->set[set].below_since_ns[level] + lop_hold_ns(s, set, level);
+	u32 level = (u32)lop_min(s->set[lop_set_index(set)].size, LOP_MAX_CPUS);
+	return s->set[lop_set_index(set)].below_since_ns[level] + lop_hold_ns(s, set, level);
 }
 
 /* A member went offline. */
 lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 {
-	return lop_cpus_first(&s->set[set].cpus, &s->set[set].cpus, &s->online);
+	return lop_cpus_first(&s->set[lop_set_index(set)].cpus, &s->set[lop_set_index(set)].cpus, &s->online);
 }
 
 /* A task needs a CPU that is no member, whatever the target is: it may run nowhere else. */
 lop_rule s32 lop_next_pinned(const struct lop_sched *s, enum lop_set set)
 {
-	return lop_cpus_first(&s->set[set].pinned, &s->online, &s->set[set].cpus);
+	return lop_cpus_first(&s->set[lop_set_index(set)].pinned, &s->online, &s->set[lop_set_index(set)].cpus);
 }
 
 /* Whether the set is not as it should be, as far as can be told without the lock. */
-lop_part bool lop_unsettled(const struct lop_sched *s, enum lop_set set, u64 now_ns)
+lop_part bool lop_unsettled(const struct lop_sched *s lop_given, enum lop_set set, u64 now_ns)
 {
-	u32 size = s->set[set].size, target = lop_target(s, set);
+	u32 size = s->set[lop_set_index(set)].size, target = lop_target(s, set);
 	return size < target || (size > target && now_ns >= lop_due_ns(s, set)) || lop_next_pinned(s, set) >= 0 ||
 	       lop_next_evicted(s, set) >= 0;
 }
@@ -167,7 +174,7 @@ lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum l
 lop_rule bool lop_promote_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node, u64 now_ns)
 {
 	s32 cpu = lop_next_pinned(s, set);
-	if (cpu < 0 && s->set[set].size < lop_target(s, set))
+	if (cpu < 0 && s->set[lop_set_index(set)].size < lop_target(s, set))
 		cpu = lop_joiner(s, world, set, &s->online, home_node);
 	if (cpu >= 0)
 		lop_join(s, world, lop_cpu_index((u32)cpu), set, now_ns);
@@ -178,7 +185,7 @@ lop_rule bool lop_promote_one(struct lop_sched *s, struct lop_world *world, enum
 lop_rule bool lop_demote_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
 {
 	s32 cpu = LOP_NONE;
-	if (s->set[set].size > lop_target(s, set) && now_ns >= lop_due_ns(s, set))
+	if (s->set[lop_set_index(set)].size > lop_target(s, set) && now_ns >= lop_due_ns(s, set))
 		cpu = lop_leaver(s, world, set);
 	if (cpu >= 0 && lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu))) {
 		lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
@@ -194,22 +201,28 @@ lop_rule bool lop_change_one(struct lop_sched *s, struct lop_world *world, enum 
 	       lop_demote_one(s, world, set, now_ns);
 }
 
+lop_rule bool lop_all_settled(const struct lop_sched *s, u64 now_ns)
+{
+	return !lop_unsettled(s, LOP_HIGH, now_ns) && !(lop_has_green(s) && lop_unsettled(s, LOP_GREEN, now_ns));
+}
+
 /* Until each set has its size. Who holds the lock does it for all that asked meanwhile, whatever they asked for. */
 lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_node, u64 now_ns)
 {
 	int n;
+	if (lop_all_settled(s, now_ns))
+		return;
 	lop_for(n, 0, 2 * LOP_MAX_CPUS) {
 		bool changed = false;
 		u32 asked;
-		if (!lop_unsettled(s, LOP_HIGH, now_ns) && !(s->config.green && lop_unsettled(s, LOP_GREEN, now_ns)))
-			break;
 		if (!lop_lock(s))
 			break;
 		asked = s->asked;
 		changed |= lop_change_one(s, world, LOP_HIGH, home_node, now_ns);
-		changed |= lop_change_one(s, world, LOP_GREEN, home_node, now_ns);
+		if (lop_has_green(s))
+			changed |= lop_change_one(s, world, LOP_GREEN, home_node, now_ns);
 		lop_unlock(s);
-		if (!changed && s->asked == asked)
+		if ((!changed && s->asked == asked) || lop_all_settled(s, now_ns))
 			break;
 	}
 }
@@ -218,24 +231,25 @@ lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_
 lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_ns)
 {
 	u64 due_ns = lop_due_ns(s, set);
-	return s->set[set].size > lop_target(s, set) && now_ns < due_ns ? due_ns : 0;
+	return s->set[lop_set_index(set)].size > lop_target(s, set) && now_ns < due_ns ? due_ns : 0;
 }
 
 /*
- * Brings the sets to their sizes, and sees to it that somebody looks again. No surplus, no timer.
+ * Brings the sets to their sizes, and sees to it that somebody looks again: true if the timer was set. No surplus, no timer.
  * `home_node`: of the application that asks, LOP_NONE.
  */
-lop_part void lop_settle(struct lop_sched *s, struct lop_world *world, s32 home_node, u64 now_ns)
+lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world lop_given, s32 home_node, u64 now_ns)
 {
 	u64 high_ns, green_ns, at_ns, armed_ns;
 	lop_resize(s, world, home_node, now_ns);
 	high_ns = lop_again_ns(s, LOP_HIGH, now_ns);
-	green_ns = lop_again_ns(s, LOP_GREEN, now_ns);
+	green_ns = lop_has_green(s) ? lop_again_ns(s, LOP_GREEN, now_ns) : 0;
 	at_ns = !high_ns ? green_ns : !green_ns ? high_ns : lop_min(high_ns, green_ns);
 	armed_ns = s->timer_at_ns;
 	/* A timer that should have come and did not is none. */
 	if (!at_ns || (armed_ns <= at_ns && armed_ns >= now_ns && armed_ns))
-		return;
+		return false;
 	s->timer_at_ns = at_ns;
 	lop_env_arm_timer(world, at_ns);
+	return true;
 }

@@ -10,6 +10,8 @@
 #define LOP_MINUTE_NS 60000000000ULL
 #define LOP_MAX_TIERS 16
 #define LOP_MAX_MEMORY_DOMAINS 256
+#define LOP_MAX_GROUPS 1024
+#define LOP_MAX_GROUP_DEPTH 8
 /* Queues: one per CPU for what may run only there, then one per memory domain and set that runs ordinary work. */
 #define LOP_QUEUES (LOP_MAX_CPUS + 2 * LOP_MAX_MEMORY_DOMAINS)
 
@@ -47,6 +49,9 @@ struct lop_topology {
 	struct lop_cpus node_cpus[LOP_MAX_NODES];
 };
 
+/* A time for each CPU. */
+struct lop_cpu_times { u64 ns[LOP_MAX_CPUS]; };
+
 /* A set whose size follows demand. */
 struct lop_members {
 	struct lop_cpus cpus;
@@ -56,11 +61,27 @@ struct lop_members {
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 };
 
+struct lop_app {
+	u64 demand;                        /* its active tasks for the high set; above bit 32 the declared parallelism, 0: none */
+	bool shares_memory;                /* its tasks want the same node */
+	s32 home_node;                     /* LOP_NONE: none yet */
+};
+
+/*
+ * Tasks that share one weight (a cgroup, a session). Groups may lie in groups. One word holds what may change at any time, so
+ * that an atomic operation on it says what both halves were.
+ */
+struct lop_group {
+	u64 load;                          /* sum of the weights of its active tasks and groups; above bit 32 its own weight, 100 the default */
+	s32 parent;                        /* index in lop_sched.groups; LOP_NONE: directly beside the tasks of no group */
+};
+
 struct lop_sched {
 	struct lop_config config;
 	struct lop_topology topology;
 	struct lop_cpus online, idle, hot;
-	struct lop_members set[LOP_SETS];  /* [LOP_LOW] unused: low is what is in no other set */
+	struct lop_cpus taken;             /* run something that goes before all our tasks (real-time classes) */
+	struct lop_members set[LOP_SETS_ROOM]; /* only high and green: low is what is in no other set */
 	struct lop_cpus warm;              /* CPUs of voltage domains that have a high member */
 	struct lop_cpus beside_high;       /* CPUs whose SMT sibling is high */
 	struct lop_cpus beside_busy;       /* CPUs whose SMT sibling is busy */
@@ -68,7 +89,7 @@ struct lop_sched {
 	u32 node_high[LOP_MAX_NODES];      /* high members by node */
 	u32 nr_online;
 	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU: why it is pinned */
-	u64 joined_ns[LOP_MAX_CPUS], left_ns[LOP_MAX_CPUS], idle_since_ns[LOP_MAX_CPUS];
+	struct lop_cpu_times joined_ns, left_ns, idle_since_ns;
 	u64 swapped_ns[LOP_MAX_NODES];     /* last heat swap by socket */
 	u32 active_apps;                   /* applications with an active task for the high set; a task of no application is one */
 	u32 undeclared_apps;               /* of these, those that declared no parallelism */
@@ -77,24 +98,16 @@ struct lop_sched {
 	u32 asked;                         /* how often it was found taken: its holder looks again */
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
 	u64 front_ns[LOP_QUEUES];          /* about the virtual time of the queue's first task */
+	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
 	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_TURNS */
 	u32 turn[LOP_MAX_CPUS];            /* rotates over the queues of all domains; by CPU, or CPUs in step would see one each */
 	struct lop_cpus cpu_waiting;       /* CPUs whose own queue has tasks */
 	struct lop_cpus domain_waiting;    /* bitmap over the queues from LOP_MAX_CPUS on that have tasks */
 	u64 timer_at_ns;                   /* 0: not armed */
+	struct lop_cpus looked;            /* CPUs that have looked twice for work on its way since they fell idle */
+	bool look;                         /* the timer is to make them look again */
+	struct lop_group groups[LOP_MAX_GROUPS]; /* those that others lie in; a task names its own by pointer */
 	u64 promotions, demotions, swaps;
-};
-
-struct lop_app {
-	u64 demand;                        /* its active tasks for the high set; above bit 32 the declared parallelism, 0: none */
-	bool shares_memory;                /* its tasks want the same node */
-	s32 home_node;                     /* LOP_NONE: none yet */
-};
-
-/* A cgroup with a weight of its own. */
-struct lop_group {
-	u32 weight;                        /* cpu.weight, 100 the default */
-	u32 active_weight;                 /* sum over its active tasks */
 };
 
 struct lop_task {
@@ -103,7 +116,7 @@ struct lop_task {
 	u32 nr_allowed;
 	u32 speedup_permille;              /* SF x 1000 between the lowest and the highest OPP; 0: unknown */
 	s32 anchor;                        /* CPU it keeps in its set; LOP_NONE */
-	s32 queue;                         /* it came to its CPU from this one, or waits there; LOP_NONE */
+	s32 queue;                         /* it waits there, or is on its way from there to a CPU; LOP_NONE */
 	u8 set;                            /* LOP_HIGH or LOP_GREEN, chosen when it becomes active */
 	bool counted;                      /* in `active` */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not */

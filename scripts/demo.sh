@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 begin=$SECONDS
-scripts/need.sh rust cc
+scripts/need.sh rust cc bpf
 echo '== building (release)'
 cargo build --release --locked -p lop
 lop=target/release/lop

@@ -3,8 +3,8 @@
 #
 # The engine is libFuzzer. cargo-fuzz wants a nightly compiler for its sanitizers only; the coverage instrumentation itself is
 # an LLVM pass that the stable compiler runs too, and for safe code a panic is what there is to find.
-# Seeds are the files of data/ where they are, fuzz/seeds for what data/ has none of, and rt-app's own examples where
-# LOP_RTAPP_EXAMPLES names them. New inputs go to target/fuzz/corpus, crashing ones to target/fuzz/crashes.
+# Seeds are the files of data/ and of machine/tests/live/trees where they are, fuzz/seeds for what these have none of, and rt-app's
+# own examples where LOP_RTAPP_EXAMPLES names them. New inputs go to target/fuzz/corpus, crashing ones to target/fuzz/crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -13,7 +13,7 @@ scripts/need.sh rust cc c++
 
 out=target/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
-mapfile -t targets < <(sed -n 's/^name = "\(.*_\(toml\|json\)\)"$/\1/p' fuzz/Cargo.toml)
+mapfile -t targets < <(sed -n 's/^name = "\(.*_\(toml\|json\|sysfs\)\)"$/\1/p' fuzz/Cargo.toml)
 each=$((seconds / ${#targets[@]}))
 [ "$each" -gt 0 ] || each=1
 mkdir -p "$out/crashes"
@@ -26,6 +26,8 @@ seeds_of() {
     workload_toml) echo data/workloads ;;
     rtapp_json) printf '%s\n' fuzz/seeds/rtapp_json ${LOP_RTAPP_EXAMPLES:+"$LOP_RTAPP_EXAMPLES"} ;;
     experiment_toml) echo data/experiments ;;
+    live_sysfs) echo machine/tests/live/trees ;;
+    speeds_json) echo fuzz/seeds/speeds_json ;;
   esac
 }
 

@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
-scripts/need.sh rust cc
+scripts/need.sh rust cc bpf
 stages_of_lint
 finish

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
-# Tools: rust, cc, c++, clang, make, time. Elsewhere than on Debian and its kin it names the packages and stops.
+# Tools: rust, cc, c++, clang, bpf (all that builds kernel/), make, time, and those of vm/: qemu, busybox, iasl, cpio, setpriv, hackbench, perf, stress-ng, kernel-packages (what reads
+# and checks Debian's), archive-keyring. Elsewhere than on Debian and its kin it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,9 +13,18 @@ present() {
     cc) compiles cc c '#include <stdio.h>' ;;
     c++) compiles c++ c++ '#include <vector>' ;;
     clang) "$here/clang.sh" ;;
+    bpf) "$here/clang.sh" && command -v pkg-config && command -v make && has_libclang &&
+      compiles cc c '#include <libelf.h>' && compiles cc c '#include <zlib.h>' ;;
+    dpkg-dev) command -v dpkg-shlibdeps ;;
     make) command -v make ;;
     time) [ -x /usr/bin/time ] ;;
-    *) echo "need.sh: unknown tool '$1'; known: rust, cc, c++, clang, make, time" >&2; exit 2 ;;
+    hackbench | stress-ng) command -v "$1" ;;
+    perf) perf --version ;;
+    qemu) command -v qemu-system-x86_64 ;;
+    busybox | iasl | cpio | setpriv) command -v "$1" ;;
+    kernel-packages) command -v dpkg-deb && command -v xz && command -v zstd ;;
+    archive-keyring) [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] ;;
+    *) echo "need.sh: unknown tool '$1'; the first lines of need.sh name them" >&2; exit 2 ;;
   esac >/dev/null 2>&1
 }
 
@@ -23,13 +33,29 @@ compiles() {
   command -v "$1" >/dev/null && echo "$3" | "$1" -x "$2" -fsyntax-only - 2>/dev/null
 }
 
+# What reads C declarations for Rust.
+has_libclang() {
+  compgen -G '/usr/lib/*/libclang*.so*' || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' || compgen -G '/usr/lib*/libclang*.so*'
+}
+
 reason() {
   case $1 in
     cc) echo 'compiles policy/ for the simulator' ;;
     c++) echo 'compiles the fuzzing engine' ;;
     clang) echo 'checks that policy/ compiles for BPF' ;;
+    bpf) echo 'builds the scheduler for the kernel' ;;
+    dpkg-dev) echo 'finds out what the Debian package depends on' ;;
     make) echo 'tests record a build' ;;
     time) echo 'measures peak memory' ;;
+    qemu) echo 'runs the guest' ;;
+    busybox) echo "is the guest's system" ;;
+    iasl) echo "compiles the guest's table of frequencies" ;;
+    cpio) echo "packs the guest's files" ;;
+    hackbench | perf) echo 'measures schedulers' ;;
+    stress-ng) echo 'stresses a scheduler' ;;
+    setpriv) echo 'ends the guest with the script that started it' ;;
+    kernel-packages) echo 'unpacks the package of a kernel' ;;
+    archive-keyring) echo 'checks who signed the package of a kernel' ;;
   esac
 }
 
@@ -39,7 +65,16 @@ packages() {
     cc) echo 'gcc libc6-dev|gcc glibc-devel|gcc' ;;
     c++) echo 'g++|gcc-c++|gcc' ;;
     clang) echo 'clang-19|clang|clang' ;;
-    make | time) echo "$1|$1|$1" ;;
+    bpf) echo 'clang-19 libclang1-19 libelf-dev zlib1g-dev pkg-config make|clang clang-libs elfutils-libelf-devel zlib-devel pkgconf make|clang libelf zlib pkgconf make' ;;
+    hackbench) echo 'rt-tests|realtime-tests|rt-tests' ;;
+    perf) echo 'linux-perf|perf|perf' ;;
+    make | time | cpio | stress-ng) echo "$1|$1|$1" ;;
+    qemu) echo 'qemu-system-x86|qemu-system-x86-core|qemu-system-x86' ;;
+    busybox) echo 'busybox-static|busybox|busybox' ;;
+    iasl) echo 'acpica-tools|acpica-tools|acpica' ;;
+    setpriv) echo 'util-linux|util-linux|util-linux' ;;
+    kernel-packages) echo 'dpkg xz-utils zstd|dpkg xz zstd|dpkg xz zstd' ;;
+    archive-keyring) echo 'debian-archive-keyring|debian-keyring|debian-archive-keyring' ;;
   esac
 }
 

@@ -18,8 +18,15 @@ find_rtapp_examples() {
   fi
 }
 
+# The guest that the tests of the kernel side stand on, its helpers, and the judge of what was traced there.
+guest_itself() {
+  local debug=${CARGO_TARGET_DIR:-target}/debug
+  cargo build --locked -q -p lop -p lop-vm-judge &&
+    vm/tests/lib-test.sh && LOP_BIN=$debug/lop vm/tests/run-test.sh && LOP_BIN=$debug/lop JUDGE_BIN=$debug vm/tests/judge-test.sh
+}
+
 rm -f "$logs"/*.log
-scripts/need.sh rust cc clang c++ make
+scripts/need.sh rust cc clang bpf c++ make
 find_rtapp_examples
 stages_of_lint
 stage 'policy check' scripts/policy-check-test.sh
@@ -28,6 +35,11 @@ stage 'policy clang' scripts/policy-check.sh clang
 stage 'policy bpf' scripts/policy-check.sh bpf
 stage 'tests' cargo test --workspace --locked --no-fail-fast
 stage 'examples' scripts/examples-check.sh
+stage 'packages' scripts/package-check.sh
+stage 'guest' guest_itself
+# All groups but stress, of which one check does not hold yet (vm/tests/README.md).
+stage 'kernel' vm/tests/run.sh attach crash cycles decisions heavy hotplug idle kinds many-cpus sets shares verifier verifier-oldest
+stage 'verifier' scripts/verifier-counts.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
 
 rc=0
@@ -35,4 +47,5 @@ finish || rc=1
 read -r passed failed < <(cargo_counts)
 [ "$passed" -gt 0 ] || { echo 'no test ran'; rc=1; }
 echo "$passed passed, $failed failed"
+tail -n 1 "$logs/kernel.log" | sed 's/^/on the real kernel: /'
 exit $rc

@@ -55,6 +55,11 @@ impl Failure {
         }
     }
 
+    /// Without prefix and hint.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     pub fn print(&self) {
         let mut stderr = std::io::stderr().lock();
         // Nothing can be done about an error that cannot even be printed.

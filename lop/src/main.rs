@@ -6,15 +6,16 @@ mod failure;
 mod interrupt;
 mod output;
 mod progress;
+mod status_text;
 mod study;
 mod terminal;
 mod timeline;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
-/// Energy-aware scheduling: what it does to time, power, energy and energy-delay product.
+/// Energy-aware scheduling: puts it in charge of this machine, and shows what it does to time, power and energy.
 #[derive(Parser)]
 #[command(name = "lop", version, propagate_version = true, after_help = EXAMPLES)]
 struct Arguments {
@@ -24,18 +25,36 @@ struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  sudo lop start
+  lop status --watch
+  sudo lop run -- make -j8
   lop simulate
   lop simulate --machine i7-940 --workload bursts --policy linux,highlow-spare
   lop reproduce compile-governors --html governors.html
   lop machine list
   lop workload record -o my-build.toml -- make -j2
 
-Exit codes: 0 success; 1 failure (a deadlock, a file that cannot be written);
-2 wrong usage or input; 130 interrupted. 'lop workload record' passes on the
-exit code of its command.";
+Exit codes: 0 success; 1 failure (a deadlock, a file that cannot be written, a
+kernel without sched_ext); 2 wrong usage or input; 130 interrupted. 'lop run' and
+'lop workload record' pass on the exit code of their command.";
 
 #[derive(Subcommand)]
 enum Command {
+    /// Put the scheduler in charge of this machine
+    #[command(after_help = commands::start::EXAMPLES)]
+    Start(commands::start::Arguments),
+    /// Give the kernel's own scheduler back
+    #[command(after_help = commands::stop::EXAMPLES)]
+    Stop(commands::stop::Arguments),
+    /// Show what the scheduler does now
+    #[command(after_help = commands::status::EXAMPLES)]
+    Status(commands::status::Arguments),
+    /// Put back the speeds that a killed scheduler left changed
+    #[command(after_help = commands::restore::EXAMPLES)]
+    Restore(commands::restore::Arguments),
+    /// Run a command with the scheduler in charge
+    #[command(after_help = commands::run::EXAMPLES)]
+    Run(commands::run::Arguments),
     /// Run a workload on a simulated machine under one or more policies
     Simulate(commands::simulate::Arguments),
     /// Rebuild a published experiment
@@ -46,6 +65,9 @@ enum Command {
     /// Workloads: list, show, record a real command
     #[command(subcommand, after_help = commands::workload::EXAMPLES)]
     Workload(commands::workload::Command),
+    /// Write man pages and shell completions, for packages
+    #[command(hide = true, after_help = commands::generate::EXAMPLES)]
+    Generate(commands::generate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -70,9 +92,15 @@ fn parse() -> Result<Option<Command>, Failure> {
 fn run(command: Option<Command>) -> Result<(), Failure> {
     match command {
         None => Ok(()),
+        Some(Command::Start(arguments)) => commands::start::run(&arguments),
+        Some(Command::Stop(arguments)) => commands::stop::run(&arguments),
+        Some(Command::Status(arguments)) => commands::status::run(&arguments),
+        Some(Command::Restore(arguments)) => commands::restore::run(&arguments),
+        Some(Command::Run(arguments)) => commands::run::run(&arguments),
         Some(Command::Simulate(arguments)) => commands::simulate::run(arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::run(arguments),
         Some(Command::Machine(command)) => commands::machine::run(command),
         Some(Command::Workload(command)) => commands::workload::run(command),
+        Some(Command::Generate(arguments)) => commands::generate::run(&arguments, Arguments::command()),
     }
 }

@@ -4,6 +4,12 @@
 mod bad_input;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/kernel.rs"]
+mod kernel;
+#[path = "cli/live.rs"]
+mod live;
+#[path = "cli/pages.rs"]
+mod pages;
 #[path = "cli/results.rs"]
 mod results;
 

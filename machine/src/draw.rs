@@ -1,7 +1,10 @@
 //! A machine as text for people: header, drawing of sockets and domains, operating points, idle states, power.
 
 mod layout;
+mod live;
 mod tables;
+
+pub use live::draw_live;
 
 use crate::Machine;
 

@@ -1,4 +1,5 @@
-//! What a machine is: the model of its cores, domains, operating points and power, read from TOML.
+//! What a machine is: the model of its cores, domains, operating points and power, read from TOML; and where the CPUs of the running one
+//! lie, read from sysfs.
 
 mod builtin;
 mod check;
@@ -8,15 +9,17 @@ mod fit;
 pub mod input;
 mod jacobi;
 mod kind;
+pub mod live;
 pub mod model;
 mod power;
 mod read;
 mod schema;
 mod solve;
+pub mod speed;
 mod topology;
 
 pub use builtin::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text};
-pub use draw::draw;
+pub use draw::{draw, draw_live};
 pub use error::InputError;
 pub use fit::{fit, Fit, FittedParameter, FittedRow, FittedValue};
 pub use model::*;

@@ -7,6 +7,7 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef int32_t s32;
+typedef int64_t s64;
 typedef uint64_t u64;
 
 /* A simulated world calls its policy from one thread, one call at a time. Each returns the old value. */
@@ -77,6 +78,15 @@ void lop_native_add_cpu(struct lop_sched *s, u32 cpu, const struct lop_native_cp
 	s->nr_online++;
 }
 
+/* As a kernel finds its machine, instead of all online and idle: which CPUs are idle they tell later. After the last CPU was added. */
+void lop_native_begin_busy(struct lop_sched *s, const struct lop_cpus *online)
+{
+	struct lop_cpus none = {};
+	s->idle = none;
+	s->online = *online;
+	s->nr_online = lop_cpus_common(&s->topology.cpus, online);
+}
+
 void lop_native_start(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_start(s, world, now_ns); }
 
 /* Counts, grows, places, and starts or queues. Returns the placement's CPU; *claimed as in struct lop_placement. */
@@ -89,13 +99,28 @@ s32 lop_native_wake(struct lop_sched *s, struct lop_world *world, struct lop_tas
 	return place.cpu;
 }
 
+/* The first half of it: counts, grows and places, for who queues the task by a call of its own. */
+s32 lop_native_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 last_cpu, u64 now_ns)
+{
+	return lop_wake(s, world, t, NULL, NULL, last_cpu, now_ns).cpu;
+}
+
 void lop_native_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
 {
 	lop_enqueue(s, world, t, cpu);
 }
-bool lop_native_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu) { return lop_dispatch(s, world, cpu); }
+/* The engine queues a task whose slice is over before it asks, so there is none to go on. */
+bool lop_native_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	return lop_dispatch(s, world, cpu, NULL) == LOP_NEXT_TAKEN;
+}
+bool lop_native_goes_on(struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 cpu)
+{
+	return lop_goes_on(s, world, t, cpu);
+}
+void lop_native_dequeue(struct lop_sched *s, struct lop_task *t) { lop_dequeue(s, t); }
 bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
-void lop_native_running(struct lop_sched *s, const struct lop_task *t) { lop_running(s, t); }
+void lop_native_running(struct lop_sched *s, struct lop_task *t) { lop_running(s, t); }
 void lop_native_stopping(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 ran_ns)
 {
 	lop_stopping(s, t, group, ran_ns);
@@ -104,6 +129,10 @@ void lop_native_block(struct lop_sched *s, struct lop_world *world, struct lop_t
 		      struct lop_group *group, u64 now_ns)
 {
 	lop_block(s, world, t, app, group, now_ns);
+}
+void lop_native_forget(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group, u64 now_ns)
+{
+	lop_forget(s, t, app, group, now_ns);
 }
 void lop_native_spin(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
 		     bool spinning, u64 now_ns)
@@ -114,12 +143,23 @@ void lop_native_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu, 
 {
 	lop_cpu_idle(s, world, cpu, idle, now_ns);
 }
+void lop_native_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cpu, bool taken, u64 now_ns)
+{
+	lop_cpu_taken(s, world, cpu, taken, now_ns);
+}
+bool lop_native_is_short(const struct lop_sched *s) { return lop_is_short(s); }
 void lop_native_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_timer(s, world, now_ns); }
 void lop_native_set_allowed(struct lop_sched *s, struct lop_task *t, const struct lop_cpus *allowed)
 {
 	lop_set_allowed(s, t, allowed);
 }
-void lop_native_set_weight(struct lop_task *t, struct lop_group *group, u32 weight) { lop_set_weight(t, group, weight); }
+void lop_native_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight)
+{
+	lop_set_weight(s, t, group, weight);
+}
+struct lop_group *lop_native_group(struct lop_sched *s, u32 index) { return lop_group_at(s, (s32)index); }
+void lop_native_set_group_weight(struct lop_sched *s, struct lop_group *group, u32 weight) { lop_group_set_weight(s, group, weight); }
+size_t lop_native_group_size(void) { return sizeof(struct lop_group); }
 bool lop_native_declare(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 parallelism, u64 now_ns)
 {
 	return lop_declare(s, world, app, parallelism, now_ns);
@@ -132,12 +172,19 @@ void lop_native_cpu_online(struct lop_sched *s, struct lop_world *world, u32 cpu
 {
 	lop_cpu_online(s, world, cpu, now_ns);
 }
+void lop_native_anchor_anew(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+{
+	lop_anchor_anew(s, world, t, now_ns);
+}
 void lop_native_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_rotate_heat(s, world, now_ns); }
 u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
 {
 	return lop_green_opp(opps, nr_opps, stays_on);
 }
-u32 lop_native_weight(const struct lop_task *t, const struct lop_group *group) { return lop_weight(t, group); }
+u32 lop_native_weight(const struct lop_sched *s, const struct lop_task *t, const struct lop_group *group)
+{
+	return lop_weight(s, t, group);
+}
 s32 lop_native_joiner(const struct lop_sched *s, u32 set, const struct lop_cpus *within, s32 home_node)
 {
 	struct lop_world world;

@@ -113,12 +113,25 @@ impl App {
     }
 }
 
-/// `struct lop_group`.
+/// `struct lop_group`, its `load` as the two halves that it is on a little-endian machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
+#[repr(C, align(8))]
 pub struct Group {
-    pub weight: u32,
+    /// Sum of the weights of its active tasks and groups.
     pub active_weight: u32,
+    pub weight: u32,
+    /// Index among the policy's groups ([`PolicyHandle::set_group`]), `NONE`: beside the tasks of no group.
+    pub parent: i32,
+}
+
+impl Group {
+    pub fn new(weight: u32) -> Self {
+        Self {
+            active_weight: 0,
+            weight,
+            parent: NONE,
+        }
+    }
 }
 
 /// `struct lop_task` with the adapter's number behind it.
@@ -174,6 +187,8 @@ pub trait Env {
     fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64);
     fn take(&mut self, queue: u32, cpu: u32) -> bool;
     fn queued(&mut self, queue: u32) -> u32;
+    /// Virtual time of the first task that waits there; `u64::MAX` if none does.
+    fn first_ns(&mut self, queue: u32) -> u64;
     fn kick(&mut self, cpu: u32);
     fn set_changed(&mut self, cpu: u32, set: Set);
     fn arm_timer(&mut self, at_ns: u64);
@@ -245,6 +260,10 @@ impl PolicyHandle {
     pub fn add_cpu(self, cpu: usize, place: CpuPlace) {
         unsafe { lop_native_add_cpu(self.0, cpu as u32, &place) }
     }
+    /// Before `start`, after the last CPU: only `online` are online, and none is known to be idle, as a kernel begins.
+    pub fn begin_busy(self, online: &CpuBits) {
+        unsafe { lop_native_begin_busy(self.0, online) }
+    }
     pub fn start(self, env: &mut dyn Env, now_ns: u64) {
         with_world!(env, |world| lop_native_start(self.0, world, now_ns))
     }
@@ -273,6 +292,12 @@ impl PolicyHandle {
         ));
         (cpu, claimed)
     }
+    /// `wake` of a task without application and group that is neither started nor queued yet.
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn place(self, env: &mut dyn Env, task: *mut Task, last_cpu: u32, now_ns: u64) -> i32 {
+        with_world!(env, |world| lop_native_place(self.0, world, task, last_cpu, now_ns))
+    }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn enqueue(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
@@ -286,8 +311,18 @@ impl PolicyHandle {
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn running(self, task: *const Task) {
+    pub unsafe fn running(self, task: *mut Task) {
         unsafe { lop_native_running(self.0, task) }
+    }
+    /// Takes a waiting task out of its queue, to be queued anew.
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn dequeue(self, task: *mut Task) {
+        unsafe { lop_native_dequeue(self.0, task) }
+    }
+    /// Whether a task whose slice is over goes on because nobody that waits is further behind.
+    pub fn goes_on(self, env: &mut dyn Env, task: &Task, cpu: u32) -> bool {
+        with_world!(env, |world| lop_native_goes_on(self.0, world, task, cpu))
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
@@ -298,6 +333,12 @@ impl PolicyHandle {
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn block(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
         with_world!(env, |world| lop_native_block(self.0, world, task, app, group, now_ns))
+    }
+    /// The task is not the policy's any more.
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn forget(self, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
+        unsafe { lop_native_forget(self.0, task, app, group, now_ns) }
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
@@ -317,6 +358,14 @@ impl PolicyHandle {
     pub fn cpu_idle(self, env: &mut dyn Env, cpu: u32, idle: bool, now_ns: u64) {
         with_world!(env, |world| lop_native_cpu_idle(self.0, world, cpu, idle, now_ns))
     }
+    /// A higher class takes a CPU, or does not any more.
+    pub fn cpu_taken(self, env: &mut dyn Env, cpu: u32, taken: bool, now_ns: u64) {
+        with_world!(env, |world| lop_native_cpu_taken(self.0, world, cpu, taken, now_ns))
+    }
+    /// Whether a task that waits now waits for a member that something else took.
+    pub fn is_short(self) -> bool {
+        unsafe { lop_native_is_short(self.0) }
+    }
     pub fn timer(self, env: &mut dyn Env, now_ns: u64) {
         with_world!(env, |world| lop_native_timer(self.0, world, now_ns))
     }
@@ -329,6 +378,12 @@ impl PolicyHandle {
     pub fn cpu_online(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
         with_world!(env, |world| lop_native_cpu_online(self.0, world, cpu, now_ns))
     }
+    /// A waiting task of limited affinity counted on a CPU that went offline.
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn anchor_anew(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
+        with_world!(env, |world| lop_native_anchor_anew(self.0, world, task, now_ns))
+    }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn set_allowed(self, task: *mut Task, allowed: &CpuBits) {
@@ -337,7 +392,7 @@ impl PolicyHandle {
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn set_weight(self, task: *mut Task, group: *mut Group, weight: u32) {
-        unsafe { lop_native_set_weight(task, group, weight) }
+        unsafe { lop_native_set_weight(self.0, task, group, weight) }
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
@@ -442,8 +497,19 @@ pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
 }
 
 /// Effective weight of a task in its group (policy/fair.h).
-pub fn effective_weight(task: &Task, group: Option<&Group>) -> u32 {
-    unsafe { lop_native_weight(task, group.map_or(std::ptr::null(), |g| g as *const Group)) }
+impl PolicyHandle {
+    pub fn effective_weight(self, task: &Task, group: Option<&Group>) -> u32 {
+        unsafe { lop_native_weight(self.0, task, group.map_or(std::ptr::null(), |g| g as *const Group)) }
+    }
+    /// One of the groups that others lie in. Lives as long as the policy.
+    pub fn group(self, index: usize) -> *mut Group {
+        unsafe { lop_native_group(self.0, index as u32) }
+    }
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn set_group_weight(self, group: *mut Group, weight: u32) {
+        unsafe { lop_native_set_group_weight(self.0, group, weight) }
+    }
 }
 
 /// Sizes of `struct lop_task` in C and of its mirror without the adapter's number, in bytes: equal, or the mirror is wrong.
@@ -455,6 +521,9 @@ pub fn task_sizes() -> (usize, usize) {
 /// The same for `struct lop_config` and `struct lop_app`.
 pub fn config_sizes() -> (usize, usize) {
     (unsafe { lop_native_config_size() }, std::mem::size_of::<Config>())
+}
+pub fn group_sizes() -> (usize, usize) {
+    (unsafe { lop_native_group_size() }, std::mem::size_of::<Group>())
 }
 pub fn app_sizes() -> (usize, usize) {
     (unsafe { lop_native_app_size() }, std::mem::size_of::<App>())
@@ -472,6 +541,7 @@ extern "C" {
     fn lop_native_demotions(s: *const Sched) -> u64;
     fn lop_native_swaps(s: *const Sched) -> u64;
     fn lop_native_add_cpu(s: *mut Sched, cpu: u32, about: *const CpuPlace);
+    fn lop_native_begin_busy(s: *mut Sched, online: *const CpuBits);
     fn lop_native_start(s: *mut Sched, world: *mut c_void, now_ns: u64);
     fn lop_native_wake(
         s: *mut Sched,
@@ -483,12 +553,16 @@ extern "C" {
         now_ns: u64,
         claimed: *mut bool,
     ) -> i32;
+    fn lop_native_place(s: *mut Sched, world: *mut c_void, t: *mut Task, last_cpu: u32, now_ns: u64) -> i32;
     fn lop_native_enqueue(s: *mut Sched, world: *mut c_void, t: *mut Task, cpu: u32);
     fn lop_native_dispatch(s: *mut Sched, world: *mut c_void, cpu: u32) -> bool;
     fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;
-    fn lop_native_running(s: *mut Sched, t: *const Task);
+    fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;
+    fn lop_native_dequeue(s: *mut Sched, t: *mut Task);
+    fn lop_native_running(s: *mut Sched, t: *mut Task);
     fn lop_native_stopping(s: *const Sched, t: *mut Task, group: *const Group, ran_ns: u64);
     fn lop_native_block(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
+    fn lop_native_forget(s: *mut Sched, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
     fn lop_native_spin(
         s: *mut Sched,
         world: *mut c_void,
@@ -499,12 +573,15 @@ extern "C" {
         now_ns: u64,
     );
     fn lop_native_cpu_idle(s: *mut Sched, world: *mut c_void, cpu: u32, idle: bool, now_ns: u64);
+    fn lop_native_cpu_taken(s: *mut Sched, world: *mut c_void, cpu: u32, taken: bool, now_ns: u64);
+    fn lop_native_is_short(s: *const Sched) -> bool;
     fn lop_native_timer(s: *mut Sched, world: *mut c_void, now_ns: u64);
     fn lop_native_rotate_heat(s: *mut Sched, world: *mut c_void, now_ns: u64);
     fn lop_native_cpu_offline(s: *mut Sched, world: *mut c_void, cpu: u32, now_ns: u64);
     fn lop_native_cpu_online(s: *mut Sched, world: *mut c_void, cpu: u32, now_ns: u64);
+    fn lop_native_anchor_anew(s: *mut Sched, world: *mut c_void, t: *mut Task, now_ns: u64);
     fn lop_native_set_allowed(s: *mut Sched, t: *mut Task, allowed: *const CpuBits);
-    fn lop_native_set_weight(t: *mut Task, group: *mut Group, weight: u32);
+    fn lop_native_set_weight(s: *mut Sched, t: *mut Task, group: *mut Group, weight: u32);
     fn lop_native_declare(s: *mut Sched, world: *mut c_void, app: *mut App, parallelism: u32, now_ns: u64) -> bool;
     fn lop_native_config_size() -> usize;
     fn lop_native_app_size() -> usize;
@@ -527,7 +604,10 @@ extern "C" {
     fn lop_native_hold_lock(s: *mut Sched, held: bool);
     fn lop_native_waits(s: *mut Sched, queue: u32) -> bool;
     fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
-    fn lop_native_weight(t: *const Task, group: *const Group) -> u32;
+    fn lop_native_weight(s: *const Sched, t: *const Task, group: *const Group) -> u32;
+    fn lop_native_group(s: *mut Sched, index: u32) -> *mut Group;
+    fn lop_native_set_group_weight(s: *mut Sched, group: *mut Group, weight: u32);
+    fn lop_native_group_size() -> usize;
     fn lop_native_joiner(s: *const Sched, set: u32, within: *const CpuBits, home_node: i32) -> i32;
     fn lop_native_leaver(s: *const Sched, set: u32) -> i32;
 }
@@ -558,6 +638,10 @@ mod callbacks {
     #[no_mangle]
     unsafe extern "C" fn lop_env_queued(world: *mut c_void, queue: u32) -> u32 {
         env(world).queued(queue)
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_first_ns(world: *mut c_void, queue: u32) -> u64 {
+        env(world).first_ns(queue)
     }
     #[no_mangle]
     unsafe extern "C" fn lop_env_kick(world: *mut c_void, cpu: u32) {

@@ -74,6 +74,12 @@ impl WaitingTasks {
             }
         }
     }
+    /// Virtual time of the first of all.
+    pub fn first_ns(&self) -> Option<u64> {
+        let restricted = self.restricted.iter().flat_map(|restricted| &restricted.groups);
+        let firsts = restricted.chain([&self.anywhere]).filter_map(|group| group.peek());
+        firsts.map(|Reverse((key, _))| (key >> 64) as u64).min()
+    }
     /// The first task that may run on `cpu`.
     pub fn take(&mut self, cpu: usize) -> Option<u32> {
         let first_anywhere = self.anywhere.peek().map(|Reverse((key, _))| *key);
@@ -112,6 +118,7 @@ mod tests {
         waiting.insert(1, 40, Some(&both));
         waiting.insert(2, 30, Some(&low));
         waiting.insert(3, 20, Some(&high));
+        assert_eq!(waiting.first_ns(), Some(20));
         waiting.insert(4, 50, None);
         assert_eq!(waiting.len(), 4);
         assert_eq!(waiting.take(1), Some(2));

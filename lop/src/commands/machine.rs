@@ -1,17 +1,20 @@
-//! `lop machine`: the machines that are known, and fitting the power of new ones.
+//! `lop machine`: the machines that are known, the one this runs on, and fitting the power of new ones.
 
-use crate::failure::{Failure, BAD_INPUT};
+use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::study::Format;
 use crate::terminal;
 use clap::Subcommand;
 use lop_machine::input;
+use lop_machine::live::{self, LiveMachine, TextTree};
 use lop_simulator::experiment::{self, Reference, Setting};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub const EXAMPLES: &str = "\
 Examples:
   lop machine list
   lop machine show phenom-9750
   lop machine show phenom-9750 --toml > my-machine.toml
+  lop machine live
   lop machine fit data/machines/fits/phenom-9750.toml";
 
 const SHOW_EXAMPLES: &str = "\
@@ -20,6 +23,11 @@ Examples:
   lop machine show ./my-machine.toml
   lop machine show i7-940 --set machine.cpufreq.ondemand_period_ms=80
   lop machine show i7-940 --toml > my-machine.toml";
+
+const LIVE_EXAMPLES: &str = "\
+Examples:
+  lop machine live
+  lop machine live --format json";
 
 const FIT_EXAMPLES: &str = "\
 Example:
@@ -57,6 +65,16 @@ pub enum Command {
         #[arg(long = "set", value_name = "KEY=VALUE")]
         settings: Vec<String>,
     },
+    /// Show where the CPUs of this machine lie: kinds of cores, siblings, domains, nodes, and what had to be assumed
+    #[command(after_help = LIVE_EXAMPLES)]
+    Live {
+        /// Text for people or JSON
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+        /// Folder that holds another machine's sys, or a text that lists its files
+        #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+        root: PathBuf,
+    },
     /// Fit power parameters to rows of (state, watts) by least squares and print the residuals
     #[command(after_help = FIT_EXAMPLES)]
     Fit {
@@ -71,6 +89,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::List => list(),
         Command::Show { name, toml: true, .. } => show_toml(&name),
         Command::Show { name, settings, .. } => show(&name, &settings),
+        Command::Live { format, root } => show_live(format, &read_live(&root)?),
         Command::Fit { file } => {
             let text = input::read_text(&file)?;
             let fit = lop_machine::fit(&file.display().to_string(), &text)?;
@@ -105,6 +124,28 @@ fn show_toml(name: &str) -> Result<(), Failure> {
         None => {
             let message = experiment::suggest::unknown("machine", name, &lop_machine::builtin_names());
             Err(Failure::new(BAD_INPUT, message).hint("--toml prints built-in machines only"))
+        }
+    }
+}
+
+fn read_live(root: &Path) -> Result<LiveMachine, Failure> {
+    let machine = match root.is_file() {
+        true => live::read_tree(&TextTree::parse(&root.display().to_string(), &input::read_text(root)?)?),
+        false => live::read(root),
+    };
+    machine.map_err(|error| {
+        Failure::new(FAILED, error.to_string())
+            .hint("'lop machine list' shows the machines that can be simulated instead")
+    })
+}
+
+fn show_live(format: Format, machine: &LiveMachine) -> Result<(), Failure> {
+    match format {
+        Format::Text => terminal::print(&lop_machine::draw_live(machine)),
+        Format::Json => {
+            let json = serde_json::to_string_pretty(machine)
+                .map_err(|error| Failure::new(FAILED, format!("the machine cannot be written as JSON: {error}")))?;
+            terminal::print(&(json + "\n"))
         }
     }
 }

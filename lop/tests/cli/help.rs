@@ -5,11 +5,18 @@ fn every_level_has_help_with_examples() {
     let folder = folder();
     for command in [
         &[][..],
+        &["start"],
+        &["stop"],
+        &["status"],
+        &["restore"],
+        &["run"],
+        &["generate"],
         &["simulate"],
         &["reproduce"],
         &["machine"],
         &["machine", "list"],
         &["machine", "show"],
+        &["machine", "live"],
         &["machine", "fit"],
         &["workload"],
         &["workload", "list"],

@@ -293,7 +293,7 @@ impl World<'_> {
     pub(super) fn tell_scheduler_running(&mut self, id: u32) {
         let vtime_ns = self.tasks[id as usize].policy.vtime_ns;
         match &mut self.scheduler {
-            Scheduler::Policy(side) => unsafe { side.handle.running(&*self.tasks[id as usize].policy) },
+            Scheduler::Policy(side) => unsafe { side.handle.running(&mut *self.tasks[id as usize].policy) },
             Scheduler::Fair(fair) => fair.started(vtime_ns),
         }
     }
@@ -437,6 +437,11 @@ impl Env for World<'_> {
     }
     fn queued(&mut self, queue: u32) -> u32 {
         self.side_mut().map_or(0, |side| side.queue_mut(queue).len() as u32)
+    }
+    fn first_ns(&mut self, queue: u32) -> u64 {
+        self.side_mut()
+            .and_then(|side| side.queue_mut(queue).first_ns())
+            .unwrap_or(u64::MAX)
     }
     fn kick(&mut self, cpu: u32) {
         self.events.push(self.now_ns, Kind::Kick, cpu);

@@ -562,14 +562,9 @@ impl PolicySide {
                 ..of_policy
             })
         });
-        let groups = group_weights(workload).into_iter().map(|weight| {
-            weight.map(|weight| {
-                Box::new(policy::Group {
-                    weight,
-                    active_weight: 0,
-                })
-            })
-        });
+        let groups = group_weights(workload)
+            .into_iter()
+            .map(|weight| weight.map(|weight| Box::new(policy::Group::new(weight))));
         Ok(Self {
             apps: apps.collect(),
             groups: groups.collect(),

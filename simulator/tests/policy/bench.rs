@@ -75,6 +75,10 @@ impl Env for World {
         self.taken = Some(waiting.remove(at).task);
         true
     }
+    fn first_ns(&mut self, queue: u32) -> u64 {
+        let waiting = self.queues.get(&queue).into_iter().flatten();
+        waiting.map(|w| w.vtime_ns).min().unwrap_or(u64::MAX)
+    }
     fn queued(&mut self, queue: u32) -> u32 {
         self.queues.get(&queue).map_or(0, Vec::len) as u32
     }
@@ -233,11 +237,13 @@ impl Bench {
         self.apps.len() - 1
     }
     pub fn group(&mut self, weight: u32) -> usize {
-        self.groups.push(Group {
-            weight,
-            active_weight: 0,
-        });
+        self.groups.push(Group::new(weight));
         self.groups.len() - 1
+    }
+    /// A waiting task leaves its queue, to be woken anew.
+    pub fn take_out(&mut self, id: usize) {
+        self.world.drop_waiting(id);
+        unsafe { self.policy.dequeue(&mut self.tasks[id]) };
     }
     pub fn set_allowed(&mut self, id: usize, cpus: impl IntoIterator<Item = usize>) {
         let bits = CpuBits::of(cpus);
@@ -278,7 +284,7 @@ impl Bench {
         self.last_cpu[id] = cpu as u32;
         let now_ns = self.now();
         self.policy.cpu_idle(&mut self.world, cpu as u32, false, now_ns);
-        unsafe { self.policy.running(&self.tasks[id]) };
+        unsafe { self.policy.running(&mut self.tasks[id]) };
     }
     /// Idle CPUs that were kicked look for work.
     pub fn follow_kicks(&mut self) {
@@ -371,6 +377,9 @@ impl Bench {
         self.policy.cpu_offline(&mut self.world, cpu as u32, now_ns);
         self.follow_kicks();
         let waiting = self.world.drop_all_waiting();
+        for &id in &waiting {
+            unsafe { self.policy.dequeue(&mut self.tasks[id]) };
+        }
         for id in was.into_iter().chain(waiting) {
             self.wake(id);
         }

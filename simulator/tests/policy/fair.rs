@@ -1,7 +1,7 @@
 //! Fairness among tasks: weights, slices, bounded lag, and no queue left behind.
 
 use crate::bench::{config, flat, Bench, MS, S, US};
-use lop_simulator::policy::{effective_weight, Config, CpuPlace, Group, Task};
+use lop_simulator::policy::{Config, CpuPlace, Group, Task};
 
 fn one_cpu() -> Bench {
     Bench::new(1, Config { spare: 0, ..config() }, flat)
@@ -21,7 +21,11 @@ fn share(bench: &mut Bench, slices: usize) -> Vec<usize> {
 /// 200 * 100 / 400 = 50 and 200 * 300 / 400 = 150. Never below 1: 1 * 1 / 10000.
 #[test]
 fn tasks_share_the_weight_of_their_group() {
-    let group = |weight, active_weight| Group { weight, active_weight };
+    let bench = one_cpu();
+    let group = |weight, active_weight| Group {
+        active_weight,
+        ..Group::new(weight)
+    };
     let rows = [
         (100, None, 100),
         (100, Some(group(100, 100)), 100),
@@ -33,7 +37,7 @@ fn tasks_share_the_weight_of_their_group() {
     ];
     for (weight, group, expected) in rows {
         assert_eq!(
-            effective_weight(&Task::new(0, weight), group.as_ref()),
+            bench.policy.effective_weight(&Task::new(0, weight), group.as_ref()),
             expected,
             "{weight} in {group:?}"
         );
@@ -70,6 +74,75 @@ fn a_group_gets_its_weight_whatever_the_number_of_its_tasks() {
     assert!(ran[3].abs_diff(300) <= 12, "{ran:?}");
     bench.block_all(&tasks);
     assert_eq!(bench.groups[group].active_weight, 0);
+}
+
+/// Outer group of weight 200, in it two groups of weight 100 (two default tasks) and 300 (one): when all are active, 400 is
+/// active in the outer one, so the inner ones have 200 * 100 / 400 = 50 and 150, and each of the two tasks 25.
+#[test]
+fn groups_in_groups_share_what_the_outer_one_has() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(3);
+    let outer = bench.policy.group(7);
+    unsafe { *outer = Group::new(200) };
+    let inner = [bench.group(100), bench.group(300)];
+    for &group in &inner {
+        bench.groups[group].parent = 7;
+    }
+    for (&task, group) in tasks.iter().zip([inner[0], inner[0], inner[1]]) {
+        bench.group_of[task] = Some(group);
+    }
+    let active = || unsafe { (*outer).active_weight };
+    let weight = |bench: &mut Bench, task: usize| {
+        let (_, _, group) = bench.pointers(task);
+        bench
+            .policy
+            .effective_weight(&bench.tasks[task], unsafe { group.as_ref() })
+    };
+    bench.wake(tasks[0]);
+    assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 200), "alone it has all");
+    bench.wake(tasks[1]);
+    assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 100));
+    bench.wake(tasks[2]);
+    assert_eq!(active(), 400);
+    assert_eq!(
+        [0, 1, 2].map(|n| weight(&mut bench, tasks[n])),
+        [25, 25, 150],
+        "three active"
+    );
+    let of_two: *mut Group = &mut bench.groups[inner[0]];
+    unsafe { bench.policy.set_group_weight(of_two, 300) };
+    assert_eq!(
+        (active(), weight(&mut bench, tasks[0]), weight(&mut bench, tasks[2])),
+        (600, 50, 100),
+        "a new weight of an active group"
+    );
+    bench.block_all(&tasks);
+    assert_eq!(active(), 0);
+}
+
+/// CPU 0 runs `ahead`, `waits` is queued there. Who is further behind in virtual time runs; of equals the one that waits.
+#[test]
+fn a_task_goes_on_while_nobody_that_waits_is_further_behind() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    let waits_ns = bench.tasks[tasks[1]].vtime_ns;
+    for (vtime_ns, goes_on) in [(waits_ns - 1, true), (waits_ns, false), (waits_ns + 1, false)] {
+        let task = Task {
+            vtime_ns,
+            ..bench.tasks[tasks[0]]
+        };
+        assert_eq!(
+            bench.policy.goes_on(&mut bench.world, &task, 0),
+            goes_on,
+            "{vtime_ns} beside {waits_ns}"
+        );
+    }
+    bench.block(tasks[1]);
+    assert!(
+        bench.policy.goes_on(&mut bench.world, &bench.tasks[tasks[0]], 0),
+        "alone"
+    );
 }
 
 #[test]
@@ -111,7 +184,7 @@ fn lag_is_bounded_on_both_sides_at_a_wakeup() {
         let mut bench = one_cpu();
         let ahead = bench.task();
         bench.tasks[ahead].vtime_ns = 1000 * MS;
-        unsafe { bench.policy.running(&bench.tasks[ahead]) };
+        unsafe { bench.policy.running(&mut bench.tasks[ahead]) };
         assert_eq!(bench.policy.inside().clock_ns, 1000 * MS);
         let task = bench.task();
         bench.tasks[task].weight = weight;

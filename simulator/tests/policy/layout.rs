@@ -1,10 +1,16 @@
 //! The Rust mirrors of the policy's types lie in memory as the C types do.
 
-use lop_simulator::policy::{app_sizes, config_sizes, task_sizes};
+use lop_simulator::policy::{app_sizes, config_sizes, group_sizes, task_sizes};
 
 #[test]
 fn mirrors_have_the_size_of_what_they_mirror() {
-    for (what, (in_c, mirror)) in [("task", task_sizes()), ("config", config_sizes()), ("app", app_sizes())] {
+    let sizes = [
+        ("task", task_sizes()),
+        ("config", config_sizes()),
+        ("app", app_sizes()),
+        ("group", group_sizes()),
+    ];
+    for (what, (in_c, mirror)) in sizes {
         assert_eq!(in_c, mirror, "struct lop_{what}");
     }
 }

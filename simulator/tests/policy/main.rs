@@ -11,3 +11,4 @@ mod members;
 mod placement;
 mod random;
 mod sets;
+mod taken;

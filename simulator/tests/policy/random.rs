@@ -107,7 +107,7 @@ impl Story {
             Event::Affinity(task, cpus) => {
                 let waits = self.runnable.contains(&task) && bench.cpu_of(task).is_none();
                 if waits {
-                    bench.world.drop_waiting(task);
+                    bench.take_out(task);
                 }
                 bench.set_allowed(task, (0..CPUS).filter(|cpu| cpus >> cpu & 1 == 1));
                 // A kernel moves a running task off a CPU that it may no longer use.

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+/* The answers to policy/env.h. */
+
+struct lop_world contexts[LOP_MAX_CPUS];
+struct lop_world timer_context, hotplug_context;
+
+/* CPUs whose speed the in-kernel governor asks this program for; what each should ask for, did ask for and when. */
+u8 asks_speed[LOP_MAX_CPUS];
+u32 wanted_perf[LOP_MAX_CPUS], asked_perf[LOP_MAX_CPUS];
+u64 asked_at_ns[LOP_MAX_CPUS];
+/*
+ * A wish is repeated so often, after so long: the governor drops what comes too soon after its last change, and where the CPU
+ * does not count its clock it goes up by a quarter of the present speed at each request.
+ */
+u8 asks_left[LOP_MAX_CPUS];
+const volatile u8 asks_in_all = 3;
+const volatile u64 repeat_ns;
+/* The latter: a CPU passes here again at once, busy or idle, until only what may be dropped is left. */
+const volatile bool asks_in_steps;
+#define LOP_SPARE_ASKS 2
+/* Performance of low and of high CPUs on the kernel's scale. */
+const volatile u32 low_perf, high_perf;
+
+struct lop_timer_map_value { struct bpf_timer timer; };
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct lop_timer_map_value);
+} timers SEC(".maps");
+
+static __always_inline struct lop_world *begin(struct lop_world *c)
+{
+	c->now_ns = bpf_ktime_get_ns();
+	c->insertion = LOP_INSERT_NONE;
+	return c;
+}
+
+static __always_inline struct lop_world *begin_here(void) { return begin(&contexts[lop_cpu_index(bpf_get_smp_processor_id())]); }
+
+static __always_inline u64 lop_env_now_ns(struct lop_world *world) { return world->now_ns; }
+
+static __always_inline void lop_env_insert_local(struct lop_world *world, struct lop_task *t, u32 cpu, u64 slice_ns)
+{
+	world->insertion = LOP_INSERT_LOCAL;
+	world->insert_at = cpu;
+	world->insert_slice_ns = slice_ns;
+}
+
+static __always_inline void lop_env_insert(struct lop_world *world, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns)
+{
+	world->insertion = LOP_INSERT_QUEUE;
+	world->insert_at = queue;
+	world->insert_slice_ns = slice_ns;
+	world->insert_vtime_ns = vtime_ns;
+}
+
+static __always_inline bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu)
+{
+	return scx_bpf_dsq_move_to_local(queue, 0);
+}
+
+static __always_inline u32 lop_env_queued(struct lop_world *world, u32 queue)
+{
+	s32 queued = scx_bpf_dsq_nr_queued(queue);
+	return queued < 0 ? 0 : queued;
+}
+
+static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue)
+{
+	struct task_struct *p;
+	u64 first_ns = ~0ULL;
+	bpf_for_each(scx_dsq, p, queue, 0) {
+		first_ns = p->scx.dsq_vtime;
+		break;
+	}
+	return first_ns;
+}
+
+static __always_inline void lop_env_kick(struct lop_world *world, u32 cpu) { scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE); }
+
+/*
+ * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue it holds:
+ * so each CPU asks for itself, the next time it passes here, and one that sleeps is woken for it.
+ */
+static __always_inline void want_speed(u32 cpu, enum lop_set set)
+{
+	cpu = lop_cpu_index(cpu);
+	if (!asks_speed[cpu] || set == LOP_OFFLINE)
+		return;
+	wanted_perf[cpu] = set == LOP_LOW ? low_perf : high_perf;
+	asks_left[cpu] = asks_in_all;
+	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
+}
+
+/* With the CPU's runqueue locked. */
+static __always_inline void ask_speed(u32 cpu, u64 now_ns)
+{
+	cpu = lop_cpu_index(cpu);
+	if (!asks_left[cpu])
+		return;
+	if (asked_perf[cpu] != wanted_perf[cpu] || now_ns - asked_at_ns[cpu] >= repeat_ns) {
+		asks_left[cpu]--;
+		asked_at_ns[cpu] = now_ns;
+		asked_perf[cpu] = wanted_perf[cpu];
+		scx_bpf_cpuperf_set((s32)cpu, asked_perf[cpu]);
+	}
+	if (asks_in_steps && asks_left[cpu] > LOP_SPARE_ASKS && wanted_perf[cpu] != low_perf)
+		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set)
+{
+	want_speed(cpu, set);
+	tell(LOP_RECORD_SET, world->now_ns, 0, cpu, set);
+}
+
+static __always_inline void lop_env_arm_timer(struct lop_world *world, u64 at_ns)
+{
+	struct lop_timer_map_value *timer;
+	u64 now_ns = world->now_ns;
+	u32 only = 0;
+	timer = bpf_map_lookup_elem(&timers, &only);
+	if (timer)
+		bpf_timer_start(&timer->timer, at_ns > now_ns ? at_ns - now_ns : 0, 0);
+}
+
+/* Nobody asks: cores do not change places for heat here, since no sensor is read. */
+static __always_inline s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu) { return 0; }

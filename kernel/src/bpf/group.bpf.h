@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+/*
+ * Groups as the fair class has them: cgroups with the cpu controller, and the sessions of autogroup. Both are task groups of
+ * the kernel; what is known by a task group's address is a slot of lopsided.groups. A slot lives while tasks or groups refer to it.
+ */
+#define LOP_DEAD_SLOT (1U << 31)
+/* No task group's address: looked for again the next time. */
+#define LOP_UNKNOWN_GROUP 1ULL
+
+struct lop_group_slot {
+	u64 key;       /* address of the task group */
+	u32 refs;
+};
+
+struct lop_group_slot group_slots[LOP_MAX_GROUPS];
+u32 next_slot;
+/* After no slot was found, none is looked for this long. */
+#define LOP_FULL_NS 100000000ULL
+u64 full_until_ns;
+/* Task groups that found no slot: their tasks count one by one. */
+u64 groups_left_out;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, LOP_MAX_GROUPS);
+	__type(key, u64);
+	__type(value, s32);
+} slot_of_group SEC(".maps");
+
+#define slot_index(n) ((u32)(n) & (LOP_MAX_GROUPS - 1))
+
+/* Shares as the kernel keeps them: 1024 << 10 for a cpu.weight of 100. */
+static __always_inline u32 weight_of_group(struct task_group *group)
+{
+	u64 shares = BPF_CORE_READ(group, shares);
+	return (u32)lop_clamp((shares * 100 + (1 << 19)) >> 20, 1, 10000);
+}
+
+/*
+ * One more reference, unless the slot is being given up or has become another group's. From none to one is fine: who let go
+ * of the last one gives the slot up only if it still finds none.
+ */
+static __always_inline bool hold_slot(s32 slot, u64 key)
+{
+	struct lop_group_slot *about = &group_slots[slot_index(slot)];
+	u32 refs = __sync_fetch_and_add(&about->refs, 1);
+	if (refs < LOP_DEAD_SLOT && about->key == key)
+		return true;
+	__sync_fetch_and_sub(&about->refs, 1);
+	return false;
+}
+
+/* A slot that nobody refers to, marked dead until it is ready. */
+static __noinline s32 take_slot(void)
+{
+	s32 found = LOP_NONE;
+	int n;
+	bpf_for(n, 0, LOP_MAX_GROUPS) {
+		u32 slot = slot_index(__sync_fetch_and_add(&next_slot, 1));
+		if (group_slots[slot].refs || __sync_val_compare_and_swap(&group_slots[slot].refs, 0, LOP_DEAD_SLOT))
+			continue;
+		found = (s32)slot;
+		break;
+	}
+	return found;
+}
+
+/* Lets go of a slot; the last one gives it up, and with it the reference to its parent, and so on. */
+static __noinline void release_slot(s32 slot)
+{
+	int n;
+	bpf_for(n, 0, LOP_MAX_GROUP_DEPTH) {
+		struct lop_group_slot *about;
+		u64 key;
+		s32 parent;
+		if (slot == LOP_NONE)
+			break;
+		about = &group_slots[slot_index(slot)];
+		if (__sync_fetch_and_sub(&about->refs, 1) != 1 || __sync_val_compare_and_swap(&about->refs, 0, LOP_DEAD_SLOT))
+			break;
+		key = about->key;
+		parent = lop_group_at(&lopsided, slot)->parent;
+		bpf_map_delete_elem(&slot_of_group, &key);
+		about->key = 0;
+		__sync_fetch_and_sub(&about->refs, LOP_DEAD_SLOT);
+		slot = parent;
+	}
+}
+
+/* The slot of a group that is known, with one more reference; LOP_NONE. */
+static __always_inline s32 known_slot(u64 key)
+{
+	s32 *slot = bpf_map_lookup_elem(&slot_of_group, &key);
+	return slot && hold_slot(*slot, key) ? *slot : LOP_NONE;
+}
+
+/* A new slot below `parent`, whose reference it takes over. LOP_NONE: no room, or another CPU was quicker and is about to be. */
+static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	s32 slot = now_ns < full_until_ns ? LOP_NONE : take_slot();
+	struct lop_group *group;
+	if (slot == LOP_NONE) {
+		if (now_ns >= full_until_ns)
+			full_until_ns = now_ns + LOP_FULL_NS;
+		__sync_fetch_and_add(&groups_left_out, 1);
+		return LOP_NONE;
+	}
+	group = lop_group_at(&lopsided, slot);
+	group->load = (u64)weight << 32;
+	group->parent = parent;
+	group_slots[slot_index(slot)].key = key;
+	if (bpf_map_update_elem(&slot_of_group, &key, &slot, BPF_NOEXIST)) {
+		group_slots[slot_index(slot)].key = 0;
+		__sync_fetch_and_sub(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT);
+		return LOP_NONE;
+	}
+	__sync_fetch_and_sub(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT - 1);
+	return slot;
+}
+
+/* The slot of a task group with a reference, made with those of its ancestors if need be. The root group has none. */
+static __noinline s32 slot_for(u64 address)
+{
+	struct task_group *group = (struct task_group *)address;
+	u64 chain[LOP_MAX_GROUP_DEPTH] = {};
+	s32 slot = LOP_NONE;
+	int depth = 0, n;
+	bpf_for(n, 0, LOP_MAX_GROUP_DEPTH) {
+		struct task_group *parent = BPF_CORE_READ(group, parent);
+		if (!parent)
+			break;
+		chain[n & (LOP_MAX_GROUP_DEPTH - 1)] = (u64)group;
+		depth = n + 1;
+		group = parent;
+	}
+	bpf_for(n, 0, LOP_MAX_GROUP_DEPTH) {
+		u64 at;
+		s32 parent = slot, known;
+		if (n >= depth)
+			break;
+		at = chain[(depth - 1 - n) & (LOP_MAX_GROUP_DEPTH - 1)];
+		known = known_slot(at);
+		if (known != LOP_NONE) {
+			release_slot(parent);
+			slot = known;
+			continue;
+		}
+		slot = new_slot(at, weight_of_group((struct task_group *)at), parent);
+		if (slot == LOP_NONE) {
+			release_slot(parent);
+			break;
+		}
+	}
+	return slot;
+}
+
+static __always_inline struct lop_group *group_of(struct lop_task_state *t)
+{
+	return t->group == LOP_NONE ? 0 : lop_group_at(&lopsided, t->group);
+}
+
+/* The task may have come to another group since it was looked at last. */
+static __always_inline void regroup(struct task_struct *p, struct lop_task_state *t)
+{
+	struct task_group *group = p->sched_task_group;
+	u64 key = group && group->parent ? (u64)group : 0;
+	s32 weight = (s32)t->task.weight, slot;
+	if (key == t->group_key)
+		return;
+	slot = key ? slot_for(key) : LOP_NONE;
+	if (t->task.counted && t->group != LOP_NONE)
+		lop_group_add(&lopsided, group_of(t), -weight);
+	release_slot(t->group);
+	t->group = slot;
+	t->group_key = slot == LOP_NONE && key ? LOP_UNKNOWN_GROUP : key;
+	if (t->task.counted && slot != LOP_NONE)
+		lop_group_add(&lopsided, group_of(t), weight);
+}

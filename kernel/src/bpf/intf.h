@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the BPF program and the loader share beside the program's variables: the records that go through the ring buffer. */
+#pragma once
+#ifndef __VMLINUX_H__
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef long long s64;
+#endif
+
+enum lop_record_kind {
+	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
+	LOP_RECORD_EXIT,      /* the program has ended */
+	/* The rest only while decisions are logged: calls of the policy, in the order in which they were made. */
+	LOP_RECORD_START,
+	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words` */
+	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */
+	LOP_RECORD_GONE,      /* `task` exists no more */
+	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu` */
+	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu` */
+	LOP_RECORD_BLOCK,
+	LOP_RECORD_FORGET,    /* lop_forget() */
+	LOP_RECORD_IDLE,      /* lop_cpu_idle() of `cpu`, `value`: idle */
+	LOP_RECORD_TIMER,
+	LOP_RECORD_ONLINE,
+	LOP_RECORD_OFFLINE,
+	LOP_RECORD_ANCHOR,    /* lop_anchor_anew() of `task` */
+	LOP_RECORD_TAKEN,     /* lop_cpu_taken() of `cpu`, `value`: taken */
+};
+
+#define LOP_RECORD_WORDS 8
+
+struct lop_record {
+	u64 at_ns;
+	u64 task;
+	u32 kind;
+	s32 cpu;
+	u32 value;
+	u32 unused;
+	u64 words[LOP_RECORD_WORDS];
+};
+
+/* What the adapter did, by CPU; the loader adds up. */
+enum lop_count {
+	LOP_COUNT_CLAIMED,    /* placed on an idle member */
+	LOP_COUNT_QUEUED,     /* waits in a queue */
+	LOP_COUNT_BOUND,      /* may run on one CPU only and went straight there */
+	LOP_COUNT_WENT_ON,    /* slice over, nobody further behind */
+	LOP_COUNT_GIVEN_BACK, /* a claimed CPU that its task did not come to */
+	LOP_COUNT_DISPLACED,  /* a higher class took the CPU */
+	LOP_COUNTS,
+};

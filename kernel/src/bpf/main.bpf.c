@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The adapter between the kernel's sched_ext and policy/. It decides nothing: each callback names the event to the policy and
+ * carries out what the policy asked for.
+ */
+#include <scx/common.bpf.h>
+#include "intf.h"
+
+#define MAX_RT_PRIO 100
+#define SCHED_EXT 7
+
+char _license[] SEC("license") = "GPL";
+UEI_DEFINE(uei);
+
+/*
+ * Words that a CPU number of this machine can lie in; known when the program is loaded, so that the verifier drops the rest.
+ * The bitmap of domains that wait fits too: there are no more domains than CPUs, and no queues of the green set, which start
+ * at the 256th, while lop_has_green() is false.
+ */
+const volatile u32 nr_words = 8;
+#define lop_for_words(i) _Pragma("clang loop unroll(full)") for ((i) = 0; (i) < LOP_CPU_WORDS && (u32)(i) < nr_words; (i)++)
+#define LOP_ENV static
+/* Parts are checked once for each program, not at each call. Weak: a compiler that sees into them drops arguments. */
+#define lop_part __weak __attribute__((noinline))
+#define lop_given __arg_nonnull
+/* No task's speedup factor is known to this adapter yet. */
+#define lop_has_green(s) false
+#include "world.bpf.h"
+#include "../../../policy/lopsided.h"
+
+struct lop_sched lopsided;
+/* Run this long, then fail: for tests of the way out. */
+const volatile u64 fail_after_ns;
+/* Only tasks of SCHED_EXT are ours. */
+const volatile bool partial;
+u64 started_at_ns;
+
+#include "record.bpf.h"
+#include "env.bpf.h"
+#include "task.bpf.h"
+#include "group.bpf.h"
+
+/* CPUs of which it is not known whether they are idle: at the start all, later one whose claim was not used. */
+struct lop_cpus unsure;
+
+static __always_inline void count(struct lop_world *c, enum lop_count what) { c->count[what]++; }
+
+/* A claimed CPU that its task does not come to finds out by itself that it is idle. */
+static __always_inline void give_back(struct lop_world *c, struct lop_task_state *t)
+{
+	u32 cpu = (u32)t->claimed;
+	t->claimed = LOP_NONE;
+	lop_cpus_add(&unsure, cpu);
+	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
+	count(c, LOP_COUNT_GIVEN_BACK);
+}
+
+/* While a task may not migrate, its CPU is the only one it may use. */
+static __always_inline void follow_migration(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	bool narrow = is_migration_disabled(p) && p->nr_cpus_allowed > 1;
+	struct lop_cpus *allowed = &c->candidates;
+	struct lop_cpus none = {};
+	bool locked;
+	if (!narrow && !t->narrowed)
+		return;
+	t->narrowed = narrow;
+	*allowed = none;
+	if (narrow)
+		lop_cpus_add(allowed, lop_cpu_index((u32)scx_bpf_task_cpu(p)));
+	else
+		read_mask(allowed, p->cpus_ptr);
+	locked = log_begin();
+	lop_set_allowed(&lopsided, &t->task, allowed);
+	tell_cpus(LOP_RECORD_ALLOWED, c->now_ns, (u64)p, &t->task.allowed);
+	log_end(locked);
+}
+
+/* Counted, sets grown, placed. */
+static __always_inline struct lop_placement wake(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 last_cpu)
+{
+	struct lop_placement place;
+	u32 last = last_cpu < 0 ? 0 : lop_cpu_index((u32)last_cpu);
+	bool locked;
+	regroup(p, t);
+	locked = log_begin();
+	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, 0);
+	place = lop_wake(&lopsided, c, &t->task, 0, group_of(t), last, c->now_ns);
+	log_end(locked);
+	return place;
+}
+
+static __always_inline void queue(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 cpu)
+{
+	bool locked = log_begin();
+	tell(LOP_RECORD_ENQUEUE, c->now_ns, (u64)p, (s32)cpu, 0);
+	lop_enqueue(&lopsided, c, &t->task, cpu);
+	log_end(locked);
+	count(c, LOP_COUNT_QUEUED);
+}
+
+static __always_inline void cpu_taken(struct lop_world *c, u32 cpu, bool taken)
+{
+	bool locked = log_begin();
+	tell(LOP_RECORD_TAKEN, c->now_ns, 0, (s32)cpu, taken);
+	lop_cpu_taken(&lopsided, c, cpu, taken, c->now_ns);
+	log_end(locked);
+}
+
+/* Whether `cpu` runs something that goes before our tasks at this moment. A guess: it may be over when this returns. */
+static __always_inline bool runs_higher_class(s32 cpu)
+{
+	struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+	struct task_struct *current_task;
+	if (!rq)
+		return false;
+	current_task = BPF_CORE_READ(rq, curr);
+	if (BPF_CORE_READ(current_task, flags) & PF_IDLE)
+		return false;
+	return BPF_CORE_READ(current_task, prio) < MAX_RT_PRIO ||
+	       (partial && BPF_CORE_READ(current_task, policy) != SCHED_EXT);
+}
+
+/* A task waits for a member, and there should be one: looks which are taken. */
+static __noinline void look_for_taken(struct lop_world *c)
+{
+	s32 cpu = LOP_NONE;
+	int n;
+	lop_suspects(&lopsided, &c->others);
+	bpf_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&c->others, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (runs_higher_class(cpu))
+			cpu_taken(c, (u32)cpu, true);
+	}
+}
+
+/* Does what the policy asked for with this task. */
+static __always_inline void insert(struct lop_world *c, struct task_struct *p, u64 enq_flags)
+{
+	if (c->insertion == LOP_INSERT_QUEUE)
+		scx_bpf_dsq_insert_vtime(p, c->insert_at, c->insert_slice_ns, c->insert_vtime_ns, enq_flags);
+	else
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | c->insert_at, c->insert_slice_ns, enq_flags);
+}
+
+s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct lop_world *c = begin_here();
+	struct lop_task_state *t = state_of(p);
+	struct lop_placement place;
+	if (!t)
+		return prev_cpu;
+	if (t->narrowed)
+		follow_migration(c, p, t);
+	place = wake(c, p, t, prev_cpu);
+	if (!place.claimed) {
+		t->place = place.cpu;
+		return place.cpu >= 0 ? place.cpu : prev_cpu;
+	}
+	t->claimed = place.cpu;
+	count(c, LOP_COUNT_CLAIMED);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, lop_slice_ns(&lopsided), 0);
+	return place.cpu;
+}
+
+/* A wakeup that came without select_cpu. */
+static __always_inline void wake_and_put(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	struct lop_placement place = wake(c, p, t, scx_bpf_task_cpu(p));
+	if (place.claimed) {
+		t->claimed = place.cpu;
+		count(c, LOP_COUNT_CLAIMED);
+		lop_put(&lopsided, c, &t->task, place);
+	} else {
+		queue(c, p, t, place.cpu >= 0 ? (u32)place.cpu : (u32)scx_bpf_task_cpu(p));
+	}
+}
+
+void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct lop_world *c = begin_here();
+	struct lop_task_state *t = state_of(p);
+	if (!t || is_bound_kthread(p)) {
+		count(c, LOP_COUNT_BOUND);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	if (t->claimed != LOP_NONE)
+		give_back(c, t);
+	lop_dequeue(&lopsided, &t->task);
+	follow_migration(c, p, t);
+	if (!t->task.counted)
+		wake_and_put(c, p, t);
+	else
+		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
+	t->place = LOP_NONE;
+	insert(c, p, enq_flags);
+	if (t->task.queue != LOP_NONE && lop_is_short(&lopsided))
+		look_for_taken(c);
+}
+
+static __always_inline void charge(struct lop_world *c, struct lop_task_state *t)
+{
+	u64 ran_ns = c->now_ns - t->started_ns;
+	t->started_ns = c->now_ns;
+	lop_stopping(&lopsided, &t->task, group_of(t), ran_ns);
+}
+
+/* What ran last and could go on. */
+static __always_inline struct lop_task_state *still_runnable(struct task_struct *prev)
+{
+	struct lop_task_state *t;
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED) || is_bound_kthread(prev))
+		return 0;
+	t = state_of(prev);
+	return t;
+}
+
+void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct lop_world *c = begin_here();
+	struct lop_task_state *t = still_runnable(prev);
+	enum lop_next next;
+	bool locked;
+	ask_speed((u32)cpu, c->now_ns);
+	if (t)
+		charge(c, t);
+	next = lop_dispatch(&lopsided, c, (u32)cpu, t ? &t->task : 0);
+	if (next == LOP_NEXT_SAME) {
+		scx_bpf_task_set_slice(prev, lop_slice_ns(&lopsided));
+		count(c, LOP_COUNT_WENT_ON);
+	}
+	if (next != LOP_NEXT_NONE || prev || !lop_cpus_take(&unsure, lop_cpu_index((u32)cpu)))
+		return;
+	locked = log_begin();
+	tell(LOP_RECORD_IDLE, c->now_ns, 0, cpu, 1);
+	lop_cpu_idle(&lopsided, c, (u32)cpu, true, c->now_ns);
+	log_end(locked);
+}
+
+void BPF_STRUCT_OPS(lopsided_runnable, struct task_struct *p, u64 enq_flags)
+{
+	struct lop_task_state *t = state_of(p);
+	if (t && t->task.counted)
+		regroup(p, t);
+}
+
+void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
+{
+	struct lop_world *c = begin_here();
+	struct lop_task_state *t = state_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	ask_speed((u32)cpu, c->now_ns);
+	if (fail_after_ns && c->now_ns > started_at_ns + fail_after_ns)
+		scx_bpf_error("failed as asked for by a test");
+	if (!t || is_bound_kthread(p))
+		return;
+	if (t->claimed != LOP_NONE && t->claimed != cpu)
+		give_back(c, t);
+	t->claimed = LOP_NONE;
+	t->started_ns = c->now_ns;
+	lop_running(&lopsided, &t->task);
+	if (lop_cpus_has(&lopsided.taken, lop_cpu_index((u32)cpu)))
+		cpu_taken(c, (u32)cpu, false);
+}
+
+void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
+{
+	struct lop_world *c = begin_here();
+	struct lop_task_state *t = state_of(p);
+	if (t && !is_bound_kthread(p))
+		charge(c, t);
+}
+
+static __always_inline void block(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	bool locked = log_begin();
+	tell(LOP_RECORD_BLOCK, c->now_ns, (u64)p, 0, 0);
+	lop_block(&lopsided, c, &t->task, 0, group_of(t), c->now_ns);
+	log_end(locked);
+}
+
+/* It blocks; or it is taken out because something about it changes, and comes back. */
+void BPF_STRUCT_OPS(lopsided_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct lop_world *c = begin_here();
+	struct lop_task_state *t = state_of(p);
+	if (!t)
+		return;
+	if (t->claimed != LOP_NONE)
+		give_back(c, t);
+	t->place = LOP_NONE;
+	if (deq_flags & SCX_DEQ_SLEEP)
+		block(c, p, t);
+	else
+		lop_dequeue(&lopsided, &t->task);
+}
+
+void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
+{
+	struct lop_task_state *t = state_of(p);
+	u32 cpu = lop_cpu_index((u32)scx_bpf_task_cpu(p));
+	if (asks_left[cpu])
+		ask_speed(cpu, bpf_ktime_get_ns());
+	if (t && t->task.counted && t->task.nr_allowed > 1 && lop_set_of(&lopsided, cpu) == LOP_LOW)
+		scx_bpf_task_set_slice(p, 0);
+}
+
+void BPF_STRUCT_OPS(lopsided_update_idle, s32 cpu, bool idle)
+{
+	struct lop_world *c = begin_here();
+	bool locked;
+	ask_speed((u32)cpu, c->now_ns);
+	lop_cpus_take(&unsure, lop_cpu_index((u32)cpu));
+	locked = log_begin();
+	tell(LOP_RECORD_IDLE, c->now_ns, 0, cpu, idle);
+	lop_cpu_idle(&lopsided, c, (u32)cpu, idle, c->now_ns);
+	log_end(locked);
+}
+
+/*
+ * A higher class has taken the CPU: what waits there for it goes elsewhere, to the spare. Only if none is left for it is the
+ * CPU counted as taken (see enqueue): most such moments are short, the loader's own among them.
+ */
+void BPF_STRUCT_OPS(lopsided_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	count(begin_here(), LOP_COUNT_DISPLACED);
+	scx_bpf_reenqueue_local();
+}
+
+void BPF_STRUCT_OPS(lopsided_set_weight, struct task_struct *p, u32 weight)
+{
+	struct lop_task_state *t = state_of(p);
+	if (t)
+		lop_set_weight(&lopsided, &t->task, group_of(t), weight);
+}
+
+void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cpumask *mask)
+{
+	struct lop_task_state *t = state_of(p);
+	struct lop_cpus allowed;
+	bool locked;
+	if (!t)
+		return;
+	read_mask(&allowed, mask);
+	locked = log_begin();
+	lop_set_allowed(&lopsided, &t->task, &allowed);
+	tell_cpus(LOP_RECORD_ALLOWED, bpf_ktime_get_ns(), (u64)p, &t->task.allowed);
+	log_end(locked);
+}
+
+void BPF_STRUCT_OPS(lopsided_enable, struct task_struct *p)
+{
+	struct lop_task_state *t = state_of(p);
+	if (!t)
+		return;
+	t->task.vtime_ns = 0;
+	lop_set_weight(&lopsided, &t->task, group_of(t), p->scx.weight);
+}
+
+static __always_inline void forget(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	bool locked = log_begin();
+	tell(LOP_RECORD_FORGET, c->now_ns, (u64)p, 0, 0);
+	lop_forget(&lopsided, &t->task, 0, group_of(t), c->now_ns);
+	log_end(locked);
+}
+
+/* The task leaves for another class, or the scheduler is leaving. */
+void BPF_STRUCT_OPS(lopsided_disable, struct task_struct *p)
+{
+	struct lop_world *c = begin_here();
+	struct lop_task_state *t = state_of(p);
+	if (t)
+		forget(c, p, t);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct lop_task_state *t = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct lop_cpus allowed;
+	if (!t)
+		return -ENOMEM;
+	t->task.weight = LOP_WEIGHT_DEFAULT;
+	t->task.anchor = LOP_NONE;
+	t->task.queue = LOP_NONE;
+	t->claimed = LOP_NONE;
+	t->place = LOP_NONE;
+	t->group = LOP_NONE;
+	read_mask(&allowed, p->cpus_ptr);
+	lop_set_allowed(&lopsided, &t->task, &allowed);
+	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, &t->task.allowed);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct lop_world *c = begin_here();
+	struct lop_task_state *t = state_of(p);
+	if (!t)
+		return;
+	forget(c, p, t);
+	release_slot(t->group);
+	t->group = LOP_NONE;
+	t->group_key = 0;
+	tell(LOP_RECORD_GONE, c->now_ns, (u64)p, 0, 0);
+}
+
+/* A cgroup has another cpu.weight. */
+void BPF_STRUCT_OPS(lopsided_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	u64 key = (u64)cgrp->subsys[cpu_cgrp_id];
+	s32 slot = known_slot(key);
+	if (slot == LOP_NONE)
+		return;
+	lop_group_set_weight(&lopsided, lop_group_at(&lopsided, slot), (u32)lop_clamp(weight, 1, 10000));
+	release_slot(slot);
+}
+
+static int on_timer(void *map, int *key, struct bpf_timer *timer)
+{
+	struct lop_world *c = begin(&timer_context);
+	unsigned long flags = 0;
+	bool locked = log_begin_open(&flags);
+	tell(LOP_RECORD_TIMER, c->now_ns, 0, 0, 0);
+	lop_timer(&lopsided, c, c->now_ns);
+	log_end_open(locked, &flags);
+	return 0;
+}
+
+/* A task that waits in a queue of several CPUs and counted on the one that went: another member is found for it. */
+static __noinline void anchor_anew(u32 queue, u32 cpu)
+{
+	struct task_struct *p;
+	bpf_for_each(scx_dsq, p, queue, 0) {
+		struct lop_task_state *t = state_of(p);
+		unsigned long flags = 0;
+		bool locked;
+		if (!t || t->task.anchor != (s32)cpu)
+			continue;
+		locked = log_begin_open(&flags);
+		tell(LOP_RECORD_ANCHOR, hotplug_context.now_ns, (u64)p, (s32)cpu, 0);
+		lop_anchor_anew(&lopsided, &hotplug_context, &t->task, hotplug_context.now_ns);
+		log_end_open(locked, &flags);
+	}
+}
+
+void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
+{
+	struct lop_world *c = begin(&hotplug_context);
+	unsigned long flags = 0;
+	s32 queue = LOP_NONE;
+	bool locked = log_begin_open(&flags);
+	int n;
+	tell(LOP_RECORD_OFFLINE, c->now_ns, 0, cpu, 0);
+	lop_cpu_offline(&lopsided, c, (u32)cpu, c->now_ns);
+	log_end_open(locked, &flags);
+	bpf_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
+		queue = lop_cpus_next(&lopsided.domain_waiting, (u32)(queue + 1));
+		if (queue < 0)
+			break;
+		anchor_anew(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
+	}
+}
+
+/* A CPU whose place in the machine was not known at the start: the loader reads the machine again. */
+void BPF_STRUCT_OPS(lopsided_cpu_online, s32 cpu)
+{
+	struct lop_world *c = begin(&hotplug_context);
+	unsigned long flags = 0;
+	bool locked;
+	if (!lop_cpus_has(&lopsided.topology.cpus, lop_cpu_index((u32)cpu))) {
+		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "CPU %d is new", cpu);
+		return;
+	}
+	locked = log_begin_open(&flags);
+	tell(LOP_RECORD_ONLINE, c->now_ns, 0, cpu, 0);
+	lop_cpu_online(&lopsided, c, (u32)cpu, c->now_ns);
+	log_end_open(locked, &flags);
+	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
+}
+
+static __always_inline s32 create_queues(void)
+{
+	u32 queue;
+	bpf_for(queue, 0, LOP_QUEUES) {
+		u32 domain = (queue - LOP_MAX_CPUS) & (LOP_MAX_MEMORY_DOMAINS - 1);
+		s32 error;
+		if (queue < LOP_MAX_CPUS ? !lop_cpus_has(&lopsided.topology.cpus, queue) :
+					   domain >= lopsided.topology.nr_memory_domains)
+			continue;
+		error = scx_bpf_create_dsq(queue, -1);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init)
+{
+	struct lop_world *c = begin(&hotplug_context);
+	struct lop_timer_map_value *timer;
+	u32 only = 0;
+	s32 error = create_queues();
+	if (error)
+		return error;
+	timer = bpf_map_lookup_elem(&timers, &only);
+	if (!timer)
+		return -ENOENT;
+	bpf_timer_init(&timer->timer, &timers, CLOCK_MONOTONIC);
+	bpf_timer_set_callback(&timer->timer, on_timer);
+	started_at_ns = c->now_ns;
+	unsure = lopsided.online;
+	tell(LOP_RECORD_START, c->now_ns, 0, 0, 0);
+	lop_start(&lopsided, c, c->now_ns);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(lopsided_exit, struct scx_exit_info *ei)
+{
+	UEI_RECORD(uei, ei);
+	tell_loader(LOP_RECORD_EXIT, bpf_ktime_get_ns(), 0, 0, 0);
+}
+
+void BPF_STRUCT_OPS(lopsided_dump, struct scx_dump_ctx *dctx)
+{
+	scx_bpf_dump("lopsided: active %u, target %u, high %u, promotions %llu, demotions %llu, timer in %lld ns\n",
+		     lopsided.set[LOP_HIGH].active, lop_target(&lopsided, LOP_HIGH), lopsided.set[LOP_HIGH].size,
+		     lopsided.promotions, lopsided.demotions,
+		     lopsided.timer_at_ns ? (s64)(lopsided.timer_at_ns - bpf_ktime_get_ns()) : -1LL);
+}
+
+void BPF_STRUCT_OPS(lopsided_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
+{
+	u32 n = lop_cpu_index((u32)cpu);
+	scx_bpf_dump("lopsided: %s, %s, asked for speed %u/1024, own queue %u", lop_set_of(&lopsided, n) == LOP_LOW ? "low" : "high",
+		     lop_cpus_has(&lopsided.idle, n) ? "idle" : "busy", asked_perf[n], lopsided.queued[n]);
+}
+
+void BPF_STRUCT_OPS(lopsided_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
+{
+	struct lop_task_state *t = state_of(p);
+	if (t)
+		scx_bpf_dump("lopsided: queue %d, anchor %d, allowed CPUs %u, vtime %lld ns after the clock", t->task.queue,
+			     t->task.anchor, t->task.nr_allowed, (s64)(t->task.vtime_ns - lopsided.clock_ns));
+}
+
+SCX_OPS_DEFINE(lopsided_ops,
+	       .select_cpu = (void *)lopsided_select_cpu,
+	       .enqueue = (void *)lopsided_enqueue,
+	       .dispatch = (void *)lopsided_dispatch,
+	       .runnable = (void *)lopsided_runnable,
+	       .running = (void *)lopsided_running,
+	       .stopping = (void *)lopsided_stopping,
+	       .quiescent = (void *)lopsided_quiescent,
+	       .tick = (void *)lopsided_tick,
+	       .update_idle = (void *)lopsided_update_idle,
+	       .cpu_release = (void *)lopsided_cpu_release,
+	       .set_weight = (void *)lopsided_set_weight,
+	       .set_cpumask = (void *)lopsided_set_cpumask,
+	       .enable = (void *)lopsided_enable,
+	       .disable = (void *)lopsided_disable,
+	       .init_task = (void *)lopsided_init_task,
+	       .exit_task = (void *)lopsided_exit_task,
+	       .cgroup_set_weight = (void *)lopsided_cgroup_set_weight,
+	       .cpu_online = (void *)lopsided_cpu_online,
+	       .cpu_offline = (void *)lopsided_cpu_offline,
+	       .init = (void *)lopsided_init,
+	       .exit = (void *)lopsided_exit,
+	       .dump = (void *)lopsided_dump,
+	       .dump_cpu = (void *)lopsided_dump_cpu,
+	       .dump_task = (void *)lopsided_dump_task,
+	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING,
+	       .timeout_ms = 30000,
+	       .name = "lopsided");

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+/* Records for the loader: changes of sets, where it sets speeds by itself; on demand each call that decides about sets. */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} records SEC(".maps");
+
+/* The loader wants to hear of changes of sets; of every decision. */
+const volatile bool tell_sets, tell_decisions;
+/* Records that found no room. */
+u64 lost_records;
+
+static __always_inline void send_record(struct lop_record *record)
+{
+	if (bpf_ringbuf_output(&records, record, sizeof(*record), 0))
+		__sync_fetch_and_add(&lost_records, 1);
+}
+
+static __noinline void tell_loader(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
+{
+	struct lop_record record = { .at_ns = at_ns, .task = task, .kind = kind, .cpu = cpu, .value = value };
+	send_record(&record);
+}
+
+static __always_inline void tell(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
+{
+	if (tell_decisions || (tell_sets && kind == LOP_RECORD_SET))
+		tell_loader(kind, at_ns, task, cpu, value);
+}
+
+static __noinline void tell_cpus(u32 kind, u64 at_ns, u64 task, const struct lop_cpus *cpus)
+{
+	struct lop_record record = { .at_ns = at_ns, .task = task, .kind = kind };
+	int n;
+	if (!tell_decisions || !cpus)
+		return;
+	for (n = 0; n < LOP_RECORD_WORDS; n++)
+		record.words[n] = cpus->word[n];
+	send_record(&record);
+}
+
+/*
+ * While decisions are logged, calls of the policy follow one another: the log is then the one order in which they were made,
+ * and can be played again. Spins, bounded, with nothing else held by who is inside but its own runqueue.
+ */
+#define LOP_LOG_SPINS (1 << 23)
+u32 log_lock;
+u64 unordered_calls;
+
+static __always_inline bool log_begin(void)
+{
+	int n;
+	if (!tell_decisions)
+		return false;
+	bpf_for(n, 0, LOP_LOG_SPINS) {
+		if (!__sync_val_compare_and_swap(&log_lock, 0, 1))
+			return true;
+	}
+	__sync_fetch_and_add(&unordered_calls, 1);
+	return false;
+}
+
+static __always_inline void log_end(bool locked)
+{
+	if (locked)
+		__sync_val_compare_and_swap(&log_lock, 1, 0);
+}
+
+/* The same where interrupts are on: one that came in between would spin for what its own CPU holds. */
+static __always_inline bool log_begin_open(unsigned long *flags)
+{
+	if (!tell_decisions)
+		return false;
+	bpf_local_irq_save(flags);
+	return log_begin();
+}
+
+static __always_inline void log_end_open(bool locked, unsigned long *flags)
+{
+	if (!tell_decisions)
+		return;
+	log_end(locked);
+	bpf_local_irq_restore(flags);
+}

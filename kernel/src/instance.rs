@@ -1,0 +1,191 @@
+//! One instance on a machine: a lock that its holder's death frees, with the holder's process id beside it.
+
+use crate::adapter::KernelError;
+use nix::fcntl::{fcntl, FcntlArg};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The folder of the instance's lock, socket, log and journal of speeds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir(PathBuf);
+
+impl RunDir {
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where the status is served.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.0.join("status.sock")
+    }
+
+    /// What a daemon says where there is no journal.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.0.join("log")
+    }
+
+    /// The speeds and knobs that were changed.
+    #[must_use]
+    pub fn speed_journal(&self) -> PathBuf {
+        self.0.join("speeds.journal")
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
+    /// Makes the folder if it is not there.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn create(&self) -> Result<(), KernelError> {
+        let create = || {
+            std::fs::create_dir_all(&self.0)?;
+            std::fs::set_permissions(&self.0, Permissions::from_mode(0o755))
+        };
+        create().map_err(|error| refused(&self.0, "cannot be made", &error))
+    }
+}
+
+impl Default for RunDir {
+    fn default() -> Self {
+        Self::new("/run/lopsided")
+    }
+}
+
+/// The right to be the one instance, until dropped or dead.
+#[derive(Debug)]
+pub struct Instance {
+    lock: File,
+}
+
+impl Instance {
+    /// Takes the lock and writes this process' id into its file. Makes the folder.
+    ///
+    /// # Errors
+    /// An instance runs, or the folder cannot be written in.
+    pub fn acquire(dir: &RunDir) -> Result<Self, KernelError> {
+        dir.create()?;
+        let path = dir.lock();
+        let lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o644)
+            .open(&path)
+            .map_err(|error| refused(&path, "cannot be opened", &error))?;
+        match fcntl(&lock, FcntlArg::F_OFD_SETLK(&whole_file())) {
+            Ok(_) => {}
+            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => return Err(already_running(dir)),
+            Err(error) => return Err(refused(&path, "cannot be locked", &error.into())),
+        }
+        let mut instance = Self { lock };
+        instance
+            .write_pid()
+            .map_err(|error| refused(&path, "cannot be written", &error))?;
+        Ok(instance)
+    }
+
+    fn write_pid(&mut self) -> io::Result<()> {
+        self.lock.set_len(0)?;
+        self.lock.write_all(format!("{}\n", std::process::id()).as_bytes())
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // Without effect on the lock, which the closed file frees; a number left behind is not believed without it.
+        let _ = self.lock.set_len(0);
+    }
+}
+
+/// The process id of the instance that runs, 0 while it has not said yet; `None` when none runs. Needs no rights.
+#[must_use]
+pub fn running(dir: &RunDir) -> Option<u32> {
+    let lock = File::open(dir.lock()).ok()?;
+    let mut found = whole_file();
+    // F_OFD_GETLK tests the lock without taking it, so that looking never keeps an instance from starting.
+    fcntl(&lock, FcntlArg::F_OFD_GETLK(&mut found)).ok()?;
+    if i32::from(found.l_type) == libc::F_UNLCK {
+        return None;
+    }
+    let pid = io::read_to_string(&lock).ok()?;
+    Some(pid.trim().parse().unwrap_or(0))
+}
+
+pub(crate) fn already_running(dir: &RunDir) -> KernelError {
+    let who = match running(dir) {
+        None | Some(0) => String::new(),
+        Some(pid) => format!(" (pid {pid})"),
+    };
+    KernelError::new(format!("Lopsided is running already{who}")).mend("'lop stop' ends it")
+}
+
+fn whole_file() -> libc::flock {
+    // SAFETY: a C struct of integers, for which all zeros is a value: the whole file, by no process in particular.
+    let mut flock: libc::flock = unsafe { std::mem::zeroed() };
+    flock.l_type = libc::F_WRLCK as libc::c_short;
+    flock.l_whence = libc::SEEK_SET as libc::c_short;
+    flock
+}
+
+/// An error of the run folder; who may not write there is told about sudo.
+pub(crate) fn refused(path: &Path, what: &str, error: &io::Error) -> KernelError {
+    let message = format!("{}: {what}: {error}", path.display());
+    match error.kind() {
+        ErrorKind::PermissionDenied => KernelError::new(message).mend("run it with sudo"),
+        _ => KernelError::new(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_instance_and_the_second_is_told_who_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path().join("lopsided"));
+        assert_eq!(running(&dir), None, "no folder yet");
+
+        let first = Instance::acquire(&dir).unwrap();
+        assert_eq!(running(&dir), Some(std::process::id()));
+        let refused = Instance::acquire(&dir).unwrap_err().to_string();
+        assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
+        assert!(refused.contains("lop stop"), "{refused}");
+
+        drop(first);
+        assert_eq!(running(&dir), None);
+        Instance::acquire(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_number_left_behind_by_the_dead_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path());
+        std::fs::write(dir.lock(), "1\n").unwrap();
+        assert_eq!(running(&dir), None);
+        Instance::acquire(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let message = Instance::acquire(&RunDir::new(file.join("run")))
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("file/run: cannot be made"), "{message}");
+    }
+}

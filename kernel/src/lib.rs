@@ -1,0 +1,15 @@
+//! The policy in the running kernel: what it needs, how it is asked to start, what it says while it runs, and the service
+//! around it.
+
+pub mod adapter;
+pub mod daemon;
+pub mod instance;
+pub mod options;
+pub mod requests;
+pub mod scheduler;
+pub mod service;
+pub mod signals;
+pub mod status;
+pub mod status_server;
+pub mod stop;
+pub mod support;

@@ -1,0 +1,254 @@
+//! What a person may ask of the scheduler when it starts.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Who belongs to the high set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// A fixed number of CPUs, at least one; their governor is left as it is.
+    SimpleSets(u32),
+    /// As many CPUs as there are active tasks.
+    HighLow,
+    /// The same and a spare.
+    HighLowSpare,
+    /// The best that is known for this machine; today that is [`Policy::HighLowSpare`].
+    Auto,
+}
+
+/// The names as a person types them, for help and for suggestions.
+pub const POLICY_NAMES: [&str; 4] = ["auto", "highlow-spare", "highlow", "simple-sets"];
+
+/// Bounds of T_hold.
+pub const SHORTEST_HOLD: Duration = Duration::from_millis(10);
+pub const LONGEST_HOLD: Duration = Duration::from_secs(60);
+
+impl Policy {
+    /// The policy that runs when this one is asked for: [`Policy::Auto`] stands for another.
+    #[must_use]
+    pub fn resolved(self) -> Self {
+        match self {
+            Self::Auto => Self::HighLowSpare,
+            other => other,
+        }
+    }
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    /// `auto`, `highlow-spare`, `highlow`, `simple-sets:CORES`.
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "auto" => return Ok(Self::Auto),
+            "highlow" => return Ok(Self::HighLow),
+            "highlow-spare" => return Ok(Self::HighLowSpare),
+            "simple-sets" => {
+                return Err("policy 'simple-sets': say how many cores, as in simple-sets:4".to_string());
+            }
+            _ => {}
+        }
+        if name == "linux" || name.starts_with("linux:") {
+            return Err(format!(
+                "policy '{name}' is the kernel's own scheduler, which runs when Lopsided does not: 'lop stop' gives it back"
+            ));
+        }
+        match name.strip_prefix("simple-sets:") {
+            Some(cores) => positive(cores)
+                .map(Self::SimpleSets)
+                .ok_or_else(|| format!("policy '{name}': expected cores as a positive whole number, found '{cores}'")),
+            None => Err(format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "))),
+        }
+    }
+}
+
+fn positive(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|&number| number > 0)
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SimpleSets(cores) => write!(f, "simple-sets:{cores}"),
+            Self::HighLow => f.write_str("highlow"),
+            Self::HighLowSpare => f.write_str("highlow-spare"),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
+    pub root: PathBuf,
+    pub policy: Policy,
+    /// High CPUs kept idle; `None`: the policy's own number.
+    pub spare: Option<u32>,
+    /// T_hold; `None`: the policy's own.
+    pub hold: Option<Duration>,
+    /// Only tasks of SCHED_EXT are scheduled, all others stay with the kernel's scheduler.
+    pub partial: bool,
+    /// 0: the few lines everybody sees; more: what the loader and libbpf have to say.
+    pub verbose: u8,
+    /// Whether CPU speeds are set at all.
+    pub speeds: bool,
+    /// Where changed speeds are written down before they are changed.
+    pub speed_journal: PathBuf,
+    /// File for the log of demand events and set changes.
+    pub decisions: Option<PathBuf>,
+    /// For tests: the BPF program raises an error after this time.
+    pub fail_after: Option<Duration>,
+    /// For tests: as on a machine whose CPU numbers need so many words of 64 bits, 1 to 8; `None`: as many as this one's need.
+    pub cpu_words: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            root: PathBuf::from("/"),
+            policy: Policy::Auto,
+            spare: None,
+            hold: None,
+            partial: false,
+            verbose: 0,
+            speeds: true,
+            speed_journal: lop_machine::speed::default_journal(),
+            decisions: None,
+            fail_after: None,
+            cpu_words: None,
+        }
+    }
+}
+
+impl Options {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    /// A sentence that names the option, the reason and the way out.
+    pub fn check(&self) -> Result<(), String> {
+        match (self.policy, self.spare) {
+            (Policy::SimpleSets(_), Some(_)) => {
+                return Err(format!(
+                    "--spare: the set of {} never changes; take highlow-spare",
+                    self.policy
+                ))
+            }
+            (Policy::HighLow, Some(1..)) => {
+                return Err("--spare: highlow keeps no spare; take highlow-spare".to_string())
+            }
+            _ => {}
+        }
+        if matches!(self.policy, Policy::SimpleSets(_)) && self.hold.is_some() {
+            return Err(format!(
+                "--hold: the set of {} never changes; take highlow or highlow-spare",
+                self.policy
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Reads T_hold as a person types it: `50ms`, `1s`, `1.5s`.
+///
+/// # Errors
+/// No unit, no number, or outside of 10 ms to 60 s.
+pub fn parse_hold(text: &str) -> Result<Duration, String> {
+    let hold = parse_duration(text)?;
+    if (SHORTEST_HOLD..=LONGEST_HOLD).contains(&hold) {
+        Ok(hold)
+    } else {
+        Err(format!("expected 10ms to 60s, found '{text}'"))
+    }
+}
+
+/// Reads a time with its unit: `50ms`, `1s`, `1.5s`.
+///
+/// # Errors
+/// No unit, or no number that is a time.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let refused = || format!("expected a time with its unit, as in 50ms or 1.5s, found '{text}'");
+    let (number, unit_s) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 1e-3),
+        (None, Some(number)) => (number, 1.0),
+        (None, None) => return Err(refused()),
+    };
+    let number: f64 = number.parse().map_err(|_| refused())?;
+    Duration::try_from_secs_f64(number * unit_s).map_err(|_| refused())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_read_as_they_are_printed() {
+        for name in ["auto", "highlow", "highlow-spare", "simple-sets:4"] {
+            assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
+        }
+        assert_eq!(Policy::Auto.resolved(), Policy::HighLowSpare);
+        assert_eq!(Policy::SimpleSets(3).resolved(), Policy::SimpleSets(3));
+    }
+
+    #[test]
+    fn other_policies_are_refused_with_a_way_out() {
+        for (name, expected) in [
+            ("hihglow", "known: auto, highlow-spare"),
+            ("", "known: auto"),
+            ("linux", "'lop stop' gives it back"),
+            ("linux:schedutil", "'lop stop' gives it back"),
+            ("simple-sets", "as in simple-sets:4"),
+            ("simple-sets:0", "positive whole number, found '0'"),
+            ("simple-sets:-1", "positive whole number, found '-1'"),
+            ("simple-sets:many", "found 'many'"),
+        ] {
+            let message = name.parse::<Policy>().unwrap_err();
+            assert!(message.contains(expected), "{name}: {message}");
+        }
+    }
+
+    #[test]
+    fn hold_times_have_units_and_bounds() {
+        for (text, expected_ms) in [
+            ("10ms", 10),
+            ("50ms", 50),
+            ("1s", 1000),
+            ("1.5s", 1500),
+            ("60s", 60_000),
+        ] {
+            assert_eq!(parse_hold(text), Ok(Duration::from_millis(expected_ms)), "{text}");
+        }
+        for text in [
+            "", "10", "9ms", "61s", "-1s", "s", "ms", "nans", "infs", "1e300s", "1m", "1 h",
+        ] {
+            assert!(parse_hold(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn options_that_contradict_the_policy_are_refused() {
+        let with = |policy, spare, hold_ms: Option<u64>| Options {
+            policy,
+            spare,
+            hold: hold_ms.map(Duration::from_millis),
+            ..Options::default()
+        };
+        for (options, expected) in [
+            (with(Policy::Auto, None, None), None),
+            (with(Policy::Auto, Some(3), Some(50)), None),
+            (with(Policy::HighLowSpare, Some(0), None), None),
+            (with(Policy::HighLow, Some(0), Some(10)), None),
+            (with(Policy::HighLow, Some(1), None), Some("take highlow-spare")),
+            (with(Policy::SimpleSets(2), Some(1), None), Some("--spare: ")),
+            (with(Policy::SimpleSets(2), None, Some(50)), Some("--hold: ")),
+            (with(Policy::SimpleSets(2), None, None), None),
+        ] {
+            match (options.check(), expected) {
+                (Ok(()), None) => {}
+                (Err(message), Some(expected)) => assert!(message.contains(expected), "{message}"),
+                (result, _) => panic!("{options:?}: {result:?}"),
+            }
+        }
+    }
+}

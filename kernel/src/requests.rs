@@ -1,0 +1,194 @@
+//! How the threads of the service reach the scheduler's thread, which sleeps in the kernel: a request wakes it through an
+//! eventfd. Nothing is polled, so a scheduler without requests sleeps on.
+
+use crate::status::Status;
+use rustix::event::{eventfd, EventfdFlags, PollFd, PollFlags};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{channel, sync_channel, Receiver, Sender, SyncSender};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Bell {
+    eventfd: OwnedFd,
+    stop: AtomicBool,
+}
+
+impl Bell {
+    fn ring(&self) {
+        // Fails only when the counter is full, and then the bell rings already.
+        let _ = rustix::io::write(&self.eventfd, &1_u64.to_ne_bytes());
+    }
+
+    fn quiet(&self) {
+        // Fails when it did not ring.
+        let _ = rustix::io::read(&self.eventfd, &mut [0_u8; 8]);
+    }
+}
+
+/// Who asks. Cheap to clone, and good for any thread.
+#[derive(Clone)]
+pub struct Requests {
+    replies: Sender<SyncSender<Status>>,
+    bell: Arc<Bell>,
+}
+
+/// The scheduler's end.
+pub struct Inbox {
+    replies: Receiver<SyncSender<Status>>,
+    bell: Arc<Bell>,
+}
+
+/// The two ends.
+///
+/// # Errors
+/// The system has no eventfd left.
+pub fn requests() -> io::Result<(Requests, Inbox)> {
+    let bell = Arc::new(Bell {
+        eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        stop: AtomicBool::new(false),
+    });
+    let (sender, receiver) = channel();
+    let requests = Requests {
+        replies: sender,
+        bell: bell.clone(),
+    };
+    Ok((
+        requests,
+        Inbox {
+            replies: receiver,
+            bell,
+        },
+    ))
+}
+
+impl Requests {
+    /// The scheduler's status; `None` when it does not answer within `patience` or has ended.
+    #[must_use]
+    pub fn ask(&self, patience: Duration) -> Option<Status> {
+        let (reply, answer) = sync_channel(1);
+        self.replies.send(reply).ok()?;
+        self.bell.ring();
+        answer.recv_timeout(patience).ok()
+    }
+
+    /// Asks the scheduler to end.
+    pub fn stop(&self) {
+        self.bell.stop.store(true, Ordering::SeqCst);
+        self.bell.ring();
+    }
+
+    #[must_use]
+    pub fn stop_wanted(&self) -> bool {
+        self.bell.stop.load(Ordering::SeqCst)
+    }
+}
+
+impl Inbox {
+    /// Readable while there is something to do; for epoll. [`Inbox::answer`] makes it quiet.
+    #[must_use]
+    pub fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.bell.eventfd.as_fd()
+    }
+
+    #[must_use]
+    pub fn stop_wanted(&self) -> bool {
+        self.bell.stop.load(Ordering::SeqCst)
+    }
+
+    /// The same as a flag that others may hold.
+    #[must_use]
+    pub fn stop_flag(&self) -> &AtomicBool {
+        &self.bell.stop
+    }
+
+    /// Answers everyone who waits; `status` is called once, and only if somebody does.
+    pub fn answer(&self, status: impl FnOnce() -> Status) {
+        // First quiet, then look: who asks in between rings again. All are taken before the first is answered, so that nobody
+        // gets a status from before the question.
+        self.bell.quiet();
+        let waiting: Vec<SyncSender<Status>> = self.replies.try_iter().collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let status = status();
+        for reply in waiting {
+            // Who lost patience is not there any more.
+            let _ = reply.try_send(status.clone());
+        }
+    }
+
+    /// Sleeps until something is asked.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn wait(&self) -> io::Result<()> {
+        loop {
+            match rustix::event::poll(&mut [PollFd::new(&self.wake_fd(), PollFlags::IN)], None) {
+                Err(rustix::io::Errno::INTR) => {}
+                result => return result.map(|_| ()).map_err(io::Error::from),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use std::cell::Cell;
+
+    /// Longer than any machine needs; only a defect makes a test wait for it.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Answers until asked to stop, counting how often it woke.
+    fn scheduler(inbox: &Inbox) -> u32 {
+        let asked = Cell::new(0);
+        while !inbox.stop_wanted() {
+            inbox.wait().unwrap();
+            inbox.answer(|| {
+                asked.set(asked.get() + 1);
+                Status {
+                    promotions: u64::from(asked.get()),
+                    ..Status::begin(&Options::default())
+                }
+            });
+        }
+        asked.get()
+    }
+
+    #[test]
+    fn every_question_has_its_answer_and_stop_ends_it() {
+        let (requests, inbox) = requests().unwrap();
+        let thread = std::thread::spawn(move || scheduler(&inbox));
+        for expected in 1..=3 {
+            assert_eq!(requests.ask(PATIENCE).unwrap().promotions, expected);
+        }
+        requests.stop();
+        assert_eq!(thread.join().unwrap(), 3);
+        assert!(requests.ask(PATIENCE).is_none(), "nobody is there to answer");
+    }
+
+    #[test]
+    fn many_who_ask_at_once_are_all_answered() {
+        let (requests, inbox) = requests().unwrap();
+        let thread = std::thread::spawn(move || scheduler(&inbox));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| assert!(requests.ask(PATIENCE).is_some()));
+            }
+        });
+        requests.stop();
+        assert!(thread.join().unwrap() <= 8);
+    }
+
+    #[test]
+    fn who_loses_patience_is_no_trouble() {
+        let (requests, inbox) = requests().unwrap();
+        assert!(requests.ask(Duration::ZERO).is_none());
+        inbox.wait().unwrap();
+        inbox.answer(Status::default);
+        inbox.answer(|| panic!("nobody waits any more"));
+    }
+}

@@ -1,0 +1,62 @@
+//! The log of decisions: machine and configuration, then every call of the policy and every change of a set, in order, one
+//! JSON object each line. `lop-judge replay` plays it against the native build of the policy.
+
+use super::program::{Config, Record};
+use crate::adapter::KernelError;
+use crate::options::Options;
+use lop_machine::live::LiveMachine;
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Writes nothing unless a file was asked for.
+pub struct DecisionLog {
+    file: Option<(PathBuf, BufWriter<File>)>,
+}
+
+impl DecisionLog {
+    pub fn open(options: &Options) -> Result<Self, KernelError> {
+        let open = |path: &PathBuf| {
+            let file = File::create(path).map_err(|error| KernelError::new(format!("{}: {error}", path.display())))?;
+            Ok((path.clone(), BufWriter::new(file)))
+        };
+        let file = options.decisions.as_ref().map(open).transpose()?;
+        Ok(Self { file })
+    }
+
+    pub fn machine(&mut self, machine: &LiveMachine, config: &Config) -> Result<(), KernelError> {
+        self.line(&json!({ "machine": machine, "config": config }))
+    }
+
+    pub fn records(&mut self, records: &[Record]) -> Result<(), KernelError> {
+        if self.file.is_none() {
+            return Ok(());
+        }
+        for record in records {
+            self.line(&json!(record))?;
+        }
+        self.flush()
+    }
+
+    /// Whether the log is whole.
+    pub fn end(&mut self, (lost_records, unordered_calls): (u64, u64)) -> Result<(), KernelError> {
+        self.line(&json!({ "end": { "lost_records": lost_records, "unordered_calls": unordered_calls } }))?;
+        self.flush()
+    }
+
+    fn line(&mut self, value: &serde_json::Value) -> Result<(), KernelError> {
+        let Some((path, file)) = &mut self.file else {
+            return Ok(());
+        };
+        writeln!(file, "{value}").map_err(|error| KernelError::new(format!("{}: {error}", path.display())))
+    }
+
+    fn flush(&mut self) -> Result<(), KernelError> {
+        let Some((path, file)) = &mut self.file else {
+            return Ok(());
+        };
+        file.flush()
+            .map_err(|error| KernelError::new(format!("{}: {error}", path.display())))
+    }
+}

@@ -1,0 +1,387 @@
+//! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
+
+use super::{libbpf_log, state};
+use crate::adapter::{KernelError, Observer};
+use crate::options::{Options, Policy};
+use crate::status::Status;
+use crate::support;
+use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
+use lop_machine::live::LiveMachine;
+use lop_machine::speed::{perf_target, Wish};
+use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
+use serde::Serialize;
+use skeleton::{BpfSkel, BpfSkelBuilder};
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+#[allow(clippy::all, clippy::pedantic)]
+pub(super) mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/bpf_skel.rs"));
+}
+
+#[allow(
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    dead_code,
+    clippy::all,
+    clippy::pedantic
+)]
+pub(super) mod interface {
+    include!(concat!(env!("OUT_DIR"), "/bpf_intf.rs"));
+}
+
+/// Room for the records of a minute of hard work, while every decision is logged.
+const DECISION_BYTES: u32 = 1 << 26;
+/// T_hold is at least this and at least 100 transition latencies (policies, section 3).
+const HOLD: Duration = Duration::from_millis(10);
+/// h_min: one core stays high while anything ran in this time.
+const LAST_HOLD: Duration = Duration::from_secs(1);
+const SLICE_MIN: Duration = Duration::from_millis(1);
+const SLICE_MAX: Duration = Duration::from_millis(6);
+/// Within it every waiting task should get a slice.
+const PERIOD: Duration = Duration::from_millis(20);
+/// After the governor's rate limit, for what lies between its clock and ours.
+const MARGIN_NS: u64 = 10_000;
+/// How often a speed is asked for again, beyond the requests that it takes.
+const REPEATS: u32 = 2;
+
+/// The policy's configuration (`struct lop_config`), without what only the simulator sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Config {
+    /// `None`: by demand.
+    pub fixed_size: Option<u32>,
+    pub spare: u32,
+    pub transition_ns: u64,
+    pub hold_ns: u64,
+    pub last_hold_ns: u64,
+    pub slice_min_ns: u64,
+    pub slice_max_ns: u64,
+    pub period_ns: u64,
+}
+
+impl Config {
+    pub fn of(options: &Options, machine: &LiveMachine) -> Self {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (fixed_size, spare) = match options.policy.resolved() {
+            Policy::SimpleSets(size) => (Some(size), 0),
+            Policy::HighLow => (None, 0),
+            Policy::HighLowSpare | Policy::Auto => (None, 1),
+        };
+        let hold_ns = options.hold.map_or(ns(HOLD).max(100 * machine.transition_ns), ns);
+        Self {
+            fixed_size,
+            spare: options.spare.unwrap_or(spare),
+            transition_ns: machine.transition_ns,
+            hold_ns,
+            last_hold_ns: ns(LAST_HOLD).max(hold_ns),
+            slice_min_ns: ns(SLICE_MIN),
+            slice_max_ns: ns(SLICE_MAX),
+            period_ns: ns(PERIOD),
+        }
+    }
+}
+
+/// One record of the program (`struct lop_record`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    pub kind: &'static str,
+    pub at_ns: u64,
+    pub task: u64,
+    pub cpu: i32,
+    pub value: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<u64>,
+}
+
+impl Record {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        use interface as intf;
+        if bytes.len() < std::mem::size_of::<intf::lop_record>() {
+            return None;
+        }
+        // Any bytes are a record, and it need not be aligned.
+        let raw: intf::lop_record = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+        let (kind, has_words) = match raw.kind {
+            intf::lop_record_kind_LOP_RECORD_SET => ("set", false),
+            intf::lop_record_kind_LOP_RECORD_EXIT => ("exit", false),
+            intf::lop_record_kind_LOP_RECORD_START => ("start", false),
+            intf::lop_record_kind_LOP_RECORD_TASK => ("task", true),
+            intf::lop_record_kind_LOP_RECORD_ALLOWED => ("allowed", true),
+            intf::lop_record_kind_LOP_RECORD_GONE => ("gone", false),
+            intf::lop_record_kind_LOP_RECORD_WAKE => ("wake", false),
+            intf::lop_record_kind_LOP_RECORD_ENQUEUE => ("enqueue", false),
+            intf::lop_record_kind_LOP_RECORD_BLOCK => ("block", false),
+            intf::lop_record_kind_LOP_RECORD_FORGET => ("forget", false),
+            intf::lop_record_kind_LOP_RECORD_IDLE => ("idle", false),
+            intf::lop_record_kind_LOP_RECORD_TIMER => ("timer", false),
+            intf::lop_record_kind_LOP_RECORD_ONLINE => ("online", false),
+            intf::lop_record_kind_LOP_RECORD_OFFLINE => ("offline", false),
+            intf::lop_record_kind_LOP_RECORD_ANCHOR => ("anchor", false),
+            intf::lop_record_kind_LOP_RECORD_TAKEN => ("taken", false),
+            _ => return None,
+        };
+        Some(Self {
+            kind,
+            at_ns: raw.at_ns,
+            task: raw.task,
+            cpu: raw.cpu,
+            value: raw.value,
+            words: if has_words { raw.words.to_vec() } else { Vec::new() },
+        })
+    }
+
+    /// The CPU whose set changed, and the speed that it should have now.
+    pub fn wish(&self) -> Option<(usize, Wish)> {
+        let cpu = usize::try_from(self.cpu).ok()?;
+        let wish = match self.value {
+            0 => Wish::Low,
+            1 | 2 => Wish::High,
+            _ => Wish::Released,
+        };
+        (self.kind == "set").then_some((cpu, wish))
+    }
+}
+
+/// Who sets the speeds.
+pub struct SpeedWishes {
+    /// CPUs whose governor takes what the program asks for.
+    pub asked_by_kernel: Vec<usize>,
+    /// The governor goes to the top at so many requests.
+    pub requests_to_top: u32,
+    /// The governor drops what comes sooner after a change.
+    pub rate_limit_ns: u64,
+    /// User space sets some and has to hear of changes. Not otherwise: hearing wakes the loader, which is demand.
+    pub told: bool,
+}
+
+/// How a program ended that did not fail.
+pub enum Ended {
+    Stopped,
+    Restart,
+}
+
+/// Loaded, and attached from [`Program::attach`] to [`Program::detach`] or the drop.
+pub struct Program {
+    link: Option<Link>,
+    ring: RingBuffer<'static>,
+    arrived: Rc<RefCell<Vec<Record>>>,
+    skel: BpfSkel<'static>,
+    config: Config,
+    shows_exit: bool,
+}
+
+fn refused(what: &str, error: &anyhow::Error) -> KernelError {
+    KernelError::new(format!("{what}: {error:#}")).dump(libbpf_log::said())
+}
+
+impl Program {
+    /// # Errors
+    /// The kernel refuses the program; the error carries what libbpf and the verifier said.
+    pub fn load(options: &Options, machine: &LiveMachine, wishes: &SpeedWishes) -> Result<Self, KernelError> {
+        libbpf_log::listen(options.verbose > 1);
+        scx_utils::try_set_rlimit_infinity();
+        // The object lives as long as the process: the skeleton borrows it, and few are ever made.
+        let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+        let config = Config::of(options, machine);
+        let skel = open_and_load(options, machine, wishes, &config, object)
+            .map_err(|error| refused("the kernel does not take the scheduler's program", &error))?;
+        let arrived = Rc::new(RefCell::new(Vec::new()));
+        let ring =
+            listen_to(&skel, &arrived).map_err(|error| refused("the program's records cannot be read", &error))?;
+        Ok(Self {
+            link: None,
+            ring,
+            arrived,
+            skel,
+            config,
+            shows_exit: options.verbose > 0,
+        })
+    }
+
+    pub fn config(&self) -> Config {
+        self.config
+    }
+
+    /// # Errors
+    /// Another scheduler is in charge, or the kernel refuses.
+    pub fn attach(&mut self, root: &Path) -> Result<(), KernelError> {
+        let skel = &mut self.skel;
+        let link = scx_ops_attach!(skel, lopsided_ops).map_err(|error| {
+            let exit = self.exit_info();
+            match (exit.failed, support::attached(root)) {
+                (Some(why), _) => KernelError::new(why).dump(exit.dump),
+                (None, Some(other)) => KernelError::new(format!("{other} is attached")).mend("stop it first"),
+                (None, None) => refused("the kernel does not attach the scheduler", &error),
+            }
+        })?;
+        self.link = Some(link);
+        Ok(())
+    }
+
+    pub fn exited(&self) -> bool {
+        let skel = &self.skel;
+        uei_exited!(skel, uei)
+    }
+
+    /// Readable when there are records.
+    pub fn records_fd(&self) -> BorrowedFd<'_> {
+        // Lives as long as the ring that `self` owns.
+        unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
+    }
+
+    /// Those that came since the last call.
+    pub fn records(&self) -> Vec<Record> {
+        // A record that is not understood is dropped by the callback; consuming itself does not fail.
+        let _ = self.ring.consume();
+        self.arrived.take()
+    }
+
+    /// Gives the kernel's own scheduler back and says how the program ended.
+    ///
+    /// # Errors
+    /// It ended by an error of its own; with the exit dump.
+    pub fn detach(&mut self) -> Result<Ended, KernelError> {
+        drop(self.link.take());
+        let exit = self.exit_info();
+        match exit.failed {
+            Some(why) => Err(KernelError::new(why)
+                .dump(exit.dump)
+                .mend("the kernel's own scheduler is back")),
+            None if exit.restart => Ok(Ended::Restart),
+            None => {
+                if self.shows_exit {
+                    eprintln!("lop: {}", exit.reason);
+                }
+                Ok(Ended::Stopped)
+            }
+        }
+    }
+
+    fn exit_info(&self) -> ExitInfo {
+        let skel = &self.skel;
+        let info: UserExitInfo = uei_read!(skel, uei);
+        let raw = &skel.maps.data_data.as_ref().expect("the program has data").uei;
+        let text = |bytes: &[std::os::raw::c_char]| {
+            // Written by the kernel as strings that end within the array.
+            let text = unsafe { CStr::from_ptr(bytes.as_ptr()) };
+            text.to_string_lossy().into_owned()
+        };
+        let (reason, message) = (text(&raw.reason), text(&raw.msg));
+        let why = match message.is_empty() {
+            true => reason.clone(),
+            false => format!("{reason} ({message})"),
+        };
+        let orderly = raw.kind <= scx_utils::ScxExitKind::UnregKern as i32;
+        ExitInfo {
+            restart: info.should_restart(),
+            failed: (!orderly).then_some(why),
+            reason,
+            dump: dump_text(),
+        }
+    }
+
+    /// Records that found no room, and calls that the log may show in another order than they were made.
+    pub fn log_faults(&self) -> (u64, u64) {
+        let bss = self.skel.maps.bss_data.as_ref().expect("the program has variables");
+        (bss.lost_records, bss.unordered_calls)
+    }
+
+    /// Sets, counters and reasons as they are now.
+    pub fn fill(&self, status: &mut Status, machine: &LiveMachine, speeds_act: bool) {
+        state::fill(status, &self.skel, &self.config, machine, speeds_act);
+    }
+}
+
+struct ExitInfo {
+    restart: bool,
+    failed: Option<String>,
+    reason: String,
+    dump: String,
+}
+
+fn dump_text() -> String {
+    let Ok(dump) = scx_utils::UEI_DUMP_PTR_MUTEX.lock() else {
+        return String::new();
+    };
+    if dump.ptr.is_null() {
+        return String::new();
+    }
+    unsafe { CStr::from_ptr(dump.ptr) }.to_string_lossy().into_owned()
+}
+
+fn open_and_load(
+    options: &Options,
+    machine: &LiveMachine,
+    wishes: &SpeedWishes,
+    config: &Config,
+    object: &'static mut MaybeUninit<OpenObject>,
+) -> anyhow::Result<BpfSkel<'static>> {
+    let builder = BpfSkelBuilder::default();
+    let mut skel = scx_ops_open!(builder, object, lopsided_ops, None)?;
+    set_flags(&mut skel, options);
+    let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
+    let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
+    rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
+    rodata.fail_after_ns = options.fail_after.map_or(0, |time| time.as_nanos() as u64);
+    rodata.tell_decisions = options.decisions.is_some();
+    rodata.tell_sets = wishes.told;
+    rodata.low_perf = perf_target(Wish::Low);
+    rodata.high_perf = perf_target(Wish::High);
+    rodata.repeat_ns = wishes.rate_limit_ns + wishes.rate_limit_ns / 8 + MARGIN_NS;
+    rodata.asks_in_steps = wishes.requests_to_top > 1;
+    rodata.asks_in_all = (wishes.requests_to_top + REPEATS) as u8;
+    rodata.partial = options.partial;
+    if options.decisions.is_some() {
+        skel.maps.records.set_max_entries(DECISION_BYTES)?;
+    }
+    let bss = skel.maps.bss_data.as_mut().expect("the program has variables");
+    state::configure(&mut bss.lopsided, config, machine);
+    for &cpu in &wishes.asked_by_kernel {
+        bss.asks_speed[cpu] = 1;
+        bss.asked_perf[cpu] = perf_target(Wish::Released);
+    }
+    Ok(scx_ops_load!(skel, lopsided_ops, uei)?)
+}
+
+fn set_flags(skel: &mut skeleton::OpenBpfSkel<'_>, options: &Options) {
+    let ops = skel.struct_ops.lopsided_ops_mut();
+    ops.flags |= *scx_utils::compat::SCX_OPS_ENQ_MIGRATION_DISABLED;
+    if options.partial {
+        ops.flags |= *scx_utils::compat::SCX_OPS_SWITCH_PARTIAL;
+    }
+    if !matches!(
+        scx_utils::compat::struct_has_field("sched_ext_ops", "cgroup_set_weight"),
+        Ok(true)
+    ) {
+        ops.cgroup_set_weight = std::ptr::null_mut();
+    }
+}
+
+fn listen_to(skel: &BpfSkel<'static>, arrived: &Rc<RefCell<Vec<Record>>>) -> anyhow::Result<RingBuffer<'static>> {
+    let sink = arrived.clone();
+    let mut builder = RingBufferBuilder::new();
+    builder.add(&skel.maps.records, move |bytes: &[u8]| {
+        sink.borrow_mut().extend(Record::from_bytes(bytes));
+        0
+    })?;
+    Ok(builder.build()?)
+}
+
+/// This thread wakes when sets change. Were it an ordinary task, waking it would be demand, which changes sets: it runs above
+/// the policy instead, for the microseconds that writing a few files takes. What it starts is ordinary.
+pub fn stay_out_of_demand(observer: &mut dyn Observer) {
+    let priority = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    if unsafe { libc::sched_setscheduler(0, policy, &priority) } != 0 {
+        let error = std::io::Error::last_os_error();
+        observer.note(&format!(
+            "the loader cannot run above the policy ({error}): it counts as demand each time it sets a speed"
+        ));
+    }
+}

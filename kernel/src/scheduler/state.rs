@@ -1,0 +1,158 @@
+//! The policy's state in the program's memory: filled before it starts, read for the status.
+
+use super::program::skeleton::types;
+use super::program::skeleton::BpfSkel;
+use super::program::Config;
+use crate::status::{Asked, Member, Reason, Status};
+use lop_machine::live::LiveMachine;
+
+const HIGH: usize = 1;
+const GREEN: usize = 2;
+
+fn add(set: &mut types::lop_cpus, cpu: u32) {
+    set.word[cpu as usize / 64] |= 1 << (cpu % 64);
+}
+
+fn has(set: &types::lop_cpus, cpu: u32) -> bool {
+    set.word[cpu as usize / 64] >> (cpu % 64) & 1 == 1
+}
+
+/// Configuration and topology, before the program is loaded. CPU numbers are below 512, as the reader of the machine checks.
+pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMachine) {
+    let to = &mut sched.config;
+    to.nr_cpus = machine.cpus.len() as u32;
+    to.sizing = types::lop_sizing(u32::from(config.fixed_size.is_some()));
+    to.fixed_size = config.fixed_size.unwrap_or(0);
+    to.spare = config.spare;
+    to.transition_ns = config.transition_ns;
+    to.hold_ns = config.hold_ns;
+    to.last_hold_ns = config.last_hold_ns;
+    to.slice_min_ns = config.slice_min_ns;
+    to.slice_max_ns = config.slice_max_ns;
+    to.period_ns = config.period_ns;
+    to.hot_mc = i32::MAX;
+    describe(sched, machine);
+}
+
+fn describe(sched: &mut types::lop_sched, machine: &LiveMachine) {
+    let top = &mut sched.topology;
+    top.nr_nodes = machine.nr_nodes;
+    top.nr_tiers = machine.nr_tiers;
+    top.nr_memory_domains = machine.nr_memory_domains;
+    top.nr_sockets = machine.nr_sockets;
+    for about in &machine.cpus {
+        let cpu = about.number as usize;
+        let siblings = machine.siblings(about.number);
+        let at = siblings.iter().position(|&s| s == about.number).unwrap_or(0);
+        top.tier[cpu] = about.tier;
+        top.voltage_domain[cpu] = about.voltage_domain;
+        top.memory_domain[cpu] = about.memory_domain;
+        top.node[cpu] = about.node;
+        top.socket[cpu] = about.socket;
+        top.next_sibling[cpu] = siblings[(at + 1) % siblings.len()] as u16;
+        add(&mut top.cpus, about.number);
+        add(&mut top.tier_cpus[usize::from(about.tier)], about.number);
+        add(&mut top.voltage_cpus[usize::from(about.voltage_domain)], about.number);
+        add(&mut top.memory_cpus[usize::from(about.memory_domain)], about.number);
+        add(&mut top.node_cpus[usize::from(about.node)], about.number);
+        if about.online {
+            add(&mut sched.online, about.number);
+            sched.nr_online += 1;
+        }
+    }
+}
+
+/// The program changes it at any moment: each number is true, together they may be of two moments.
+pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &LiveMachine, speeds_act: bool) {
+    let bss = skel.maps.bss_data.as_ref().expect("the program has variables");
+    let sched = &bss.lopsided;
+    let sum = |what: usize| -> u64 {
+        let all = bss.contexts.iter().chain([&bss.timer_context, &bss.hotplug_context]);
+        all.map(|c| c.count[what]).sum()
+    };
+    status.active = sched.set[HIGH].active;
+    status.target = target(sched, config);
+    status.spare = config.spare;
+    status.hold_ms = config.hold_ns / 1_000_000;
+    status.promotions = sched.promotions;
+    status.demotions = sched.demotions;
+    status.swaps = sched.swaps;
+    status.placements.claimed = sum(super::program::interface::lop_count_LOP_COUNT_CLAIMED as usize);
+    status.placements.queued = sum(super::program::interface::lop_count_LOP_COUNT_QUEUED as usize);
+    status.placements.pinned = sum(super::program::interface::lop_count_LOP_COUNT_BOUND as usize);
+    fill_sets(status, sched, config, machine, speeds_act);
+}
+
+/// Size that the high set should have.
+fn target(sched: &types::lop_sched, config: &Config) -> u32 {
+    let words = sched.set[HIGH].cpus.word.iter().zip(&sched.taken.word);
+    let taken: u32 = words.map(|(high, taken)| (high & taken).count_ones()).sum();
+    let by_demand = sched.set[HIGH]
+        .active
+        .saturating_add(config.spare)
+        .saturating_add(taken);
+    config.fixed_size.unwrap_or(by_demand).min(sched.nr_online)
+}
+
+fn fill_sets(status: &mut Status, sched: &types::lop_sched, config: &Config, machine: &LiveMachine, speeds_act: bool) {
+    let sets = &mut status.sets;
+    *sets = crate::status::Sets::default();
+    let mut surplus = sched.set[HIGH].size.saturating_sub(status.target);
+    let mut level = sched.set[HIGH].size;
+    for about in &machine.cpus {
+        let cpu = about.number;
+        let member = |reason, asked| Member {
+            cpu,
+            reason,
+            khz: current_khz(cpu),
+            asked: if speeds_act { asked } else { Asked::Nothing },
+        };
+        if !has(&sched.online, cpu) {
+            sets.offline.push(cpu);
+        } else if has(&sched.set[HIGH].cpus, cpu) {
+            let reason = reason(sched, config, cpu, &mut surplus, &mut level);
+            sets.high.push(member(reason, Asked::Top));
+        } else if has(&sched.set[GREEN].cpus, cpu) {
+            sets.green.push(member(Reason::Busy, Asked::Green));
+        } else {
+            sets.low.push(cpu);
+        }
+    }
+}
+
+/// Idle members beyond the target are held for a while, the others are spare.
+fn reason(sched: &types::lop_sched, config: &Config, cpu: u32, surplus: &mut u32, level: &mut u32) -> Reason {
+    let anchored = sched.anchored[cpu as usize];
+    if anchored > 0 {
+        return Reason::Pinned { tasks: anchored };
+    }
+    if has(&sched.taken, cpu) {
+        return Reason::Taken;
+    }
+    if !has(&sched.idle, cpu) {
+        return Reason::Busy;
+    }
+    if *surplus == 0 {
+        return Reason::Spare;
+    }
+    *surplus -= 1;
+    let at = *level;
+    *level = level.saturating_sub(1);
+    if at == 1 {
+        return Reason::Recent;
+    }
+    let due_ns = sched.set[HIGH].below_since_ns[at as usize & 511] + config.hold_ns;
+    Reason::Held {
+        for_ms: due_ns.saturating_sub(now_ns()).div_ceil(1_000_000),
+    }
+}
+
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn current_khz(cpu: u32) -> Option<u64> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}

@@ -1,0 +1,110 @@
+//! The service around a scheduler: one instance, its status socket, its signals, and clean ends of all kinds.
+
+use crate::adapter::{Exit, KernelError, Observer, Run};
+use crate::instance::{self, already_running, Instance, RunDir};
+use crate::options::Options;
+use crate::requests::{requests, Inbox, Requests};
+use crate::status_server::StatusServer;
+use crate::support::{self, Missing};
+use std::any::Any;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+/// An instance that is about to run. Dropping it gives the socket and the lock back.
+pub struct Service {
+    requests: Requests,
+    inbox: Inbox,
+    _server: StatusServer,
+    /// Last, so that the lock is given back when nothing else is left.
+    _instance: Instance,
+}
+
+/// Whether a scheduler can start here; changes nothing.
+///
+/// # Errors
+/// One line: what is missing and what would mend it, or who is in charge already.
+pub fn check(options: &Options, dir: &RunDir) -> Result<(), KernelError> {
+    let missing = support::missing(&options.root);
+    if !missing.is_empty() {
+        return Err(cannot_start(&missing));
+    }
+    if instance::running(dir).is_some() {
+        return Err(already_running(dir));
+    }
+    match support::attached(&options.root) {
+        Some(other) => Err(KernelError::new(format!("{other} is attached")).mend("stop it first")),
+        None => Ok(()),
+    }
+}
+
+fn cannot_start(missing: &[Missing]) -> KernelError {
+    let join = |part: fn(&Missing) -> &str| missing.iter().map(part).collect::<Vec<_>>().join("; ");
+    KernelError::new(format!("cannot start: {}", join(|missing| &missing.what))).mend(join(|missing| &missing.mend))
+}
+
+impl Service {
+    /// Becomes the one instance and serves its status.
+    ///
+    /// # Errors
+    /// Another instance runs, or the run folder cannot be used.
+    pub fn open(dir: &RunDir) -> Result<Self, KernelError> {
+        let instance = Instance::acquire(dir)?;
+        let (requests, inbox) = requests().map_err(|error| KernelError::new(format!("eventfd: {error}")))?;
+        Ok(Self {
+            _server: StatusServer::start(dir, requests.clone())?,
+            requests,
+            inbox,
+            _instance: instance,
+        })
+    }
+
+    /// For other threads: asks for the status, ends the run.
+    #[must_use]
+    pub fn requests(&self) -> Requests {
+        self.requests.clone()
+    }
+
+    /// Runs the scheduler until it is asked to end or fails, and gives everything back. systemd hears about it where it
+    /// waits for that.
+    ///
+    /// # Errors
+    /// The scheduler's own; a panic in it becomes one.
+    pub fn run(self, options: &Options, scheduler: &mut Run, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
+        let mut observer = ForSystemd(observer);
+        let run = || scheduler(options, &self.inbox, &mut observer);
+        let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal_error(panic.as_ref())));
+        tell_systemd(&[sd_notify::NotifyState::Stopping]);
+        result
+    }
+}
+
+fn internal_error(panic: &(dyn Any + Send)) -> KernelError {
+    let said = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no reason given");
+    KernelError::new(format!("internal error: {said}")).mend("please report it; the kernel's own scheduler is back")
+}
+
+struct ForSystemd<'a>(&'a mut dyn Observer);
+
+impl Observer for ForSystemd<'_> {
+    fn attached(&mut self, status: &crate::status::Status) -> Result<(), KernelError> {
+        self.0.attached(status)?;
+        let text = format!("{} on {}", status.policy, status.kernel);
+        tell_systemd(&[sd_notify::NotifyState::Ready, sd_notify::NotifyState::Status(&text)]);
+        Ok(())
+    }
+
+    fn note(&mut self, line: &str) {
+        self.0.note(line);
+    }
+}
+
+/// Where nobody waits for it, there is nothing to do and nothing to say.
+fn tell_systemd(states: &[sd_notify::NotifyState]) {
+    let _ = sd_notify::notify(states);
+}
+
+#[cfg(test)]
+mod tests;

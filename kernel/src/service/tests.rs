@@ -1,0 +1,161 @@
+use super::*;
+use crate::status::Status;
+use crate::status_server;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// A machine that lacks nothing.
+fn machine() -> (TempDir, Options) {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "proc/sys/kernel/osrelease", "6.18.15\n");
+    write(root.path(), "proc/self/status", "CapEff:\t000001ffffffffff\n");
+    write(root.path(), "sys/kernel/btf/vmlinux", "");
+    write(root.path(), "sys/kernel/sched_ext/state", "disabled\n");
+    let options = Options {
+        root: root.path().to_path_buf(),
+        ..Options::default()
+    };
+    (root, options)
+}
+
+fn run_dir(root: &TempDir) -> RunDir {
+    RunDir::new(root.path().join("run/lopsided"))
+}
+
+/// Does something when the scheduler is attached.
+struct When<F: FnMut() -> Result<(), KernelError>>(F);
+
+impl<F: FnMut() -> Result<(), KernelError>> Observer for When<F> {
+    fn attached(&mut self, _: &Status) -> Result<(), KernelError> {
+        (self.0)()
+    }
+
+    fn note(&mut self, _: &str) {}
+}
+
+/// Attaches, answers, ends when asked: a scheduler without a kernel.
+fn obedient(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
+    let status = Status::begin(options);
+    observer.attached(&status)?;
+    while !inbox.stop_wanted() {
+        inbox.wait().map_err(|error| KernelError::new(error.to_string()))?;
+        inbox.answer(|| status.clone());
+    }
+    Ok(Exit {
+        last: status,
+        restored: vec![],
+    })
+}
+
+#[test]
+fn a_machine_that_lacks_nothing_may_start() {
+    let (root, options) = machine();
+    assert_eq!(check(&options, &run_dir(&root)), Ok(()));
+    assert!(!run_dir(&root).path().exists(), "looking changes nothing");
+}
+
+#[test]
+fn everything_missing_is_named_in_one_line() {
+    let (root, options) = machine();
+    std::fs::remove_dir_all(root.path().join("sys/kernel/sched_ext")).unwrap();
+    write(root.path(), "proc/self/status", "CapEff:\t0\n");
+    let line = check(&options, &run_dir(&root)).unwrap_err().to_string();
+    for part in ["sched_ext", "CONFIG_SCHED_CLASS_EXT=y", "root's rights", "sudo"] {
+        assert!(line.contains(part), "no '{part}' in: {line}");
+    }
+    assert_eq!(line.lines().count(), 1);
+}
+
+#[test]
+fn who_is_in_charge_already_is_named() {
+    let (root, options) = machine();
+    write(root.path(), "sys/kernel/sched_ext/state", "enabled\n");
+    write(root.path(), "sys/kernel/sched_ext/root/ops", "scx_lavd\n");
+    let line = check(&options, &run_dir(&root)).unwrap_err().to_string();
+    assert_eq!(line, "scx_lavd is attached: stop it first");
+
+    let _service = Service::open(&run_dir(&root)).unwrap();
+    let line = check(&options, &run_dir(&root)).unwrap_err().to_string();
+    assert!(line.contains("running already (pid "), "{line}");
+}
+
+#[test]
+fn a_run_serves_its_status_and_ends_when_asked() {
+    let (root, options) = machine();
+    let dir = run_dir(&root);
+    let service = Service::open(&dir).unwrap();
+    let requests = service.requests();
+    let client = dir.clone();
+    let mut asking = None;
+    let mut observer = When(|| {
+        let (requests, client) = (requests.clone(), client.clone());
+        asking = Some(std::thread::spawn(move || {
+            let status = status_server::fetch(&client);
+            requests.stop();
+            status
+        }));
+        Ok(())
+    });
+    let exit = service.run(&options, &mut obedient, &mut observer).unwrap();
+    let status = asking.unwrap().join().unwrap().unwrap().unwrap();
+    assert_eq!(status.pid, std::process::id());
+    assert_eq!(status, exit.last);
+    assert_eq!(instance::running(&dir), None);
+    assert_eq!(status_server::fetch(&dir), Ok(None));
+}
+
+/// Restores when it goes, as speeds do.
+struct Restores<'a>(&'a std::cell::Cell<bool>);
+
+impl Drop for Restores<'_> {
+    fn drop(&mut self) {
+        self.0.set(true);
+    }
+}
+
+#[test]
+fn a_panic_restores_and_gives_lock_and_socket_back() {
+    let (root, options) = machine();
+    let dir = run_dir(&root);
+    let restored = std::cell::Cell::new(false);
+    let mut panicking = |_: &Options, _: &Inbox, _: &mut dyn Observer| -> Result<Exit, KernelError> {
+        let _speeds = Restores(&restored);
+        panic!("a defect of {}", "ours");
+    };
+    let service = Service::open(&dir).unwrap();
+    let error = service.run(&options, &mut panicking, &mut When(|| Ok(()))).unwrap_err();
+    assert_eq!(error.message, "internal error: a defect of ours");
+    assert!(restored.get());
+    assert_eq!(instance::running(&dir), None);
+    assert!(!dir.socket().exists());
+}
+
+#[test]
+fn an_observer_that_cannot_go_on_ends_the_run() {
+    let (root, options) = machine();
+    let service = Service::open(&run_dir(&root)).unwrap();
+    let mut observer = When(|| Err(KernelError::new("cannot go into the background")));
+    let error = service.run(&options, &mut obedient, &mut observer).unwrap_err();
+    assert_eq!(error.message, "cannot go into the background");
+}
+
+#[test]
+fn a_signal_ends_a_run() {
+    use crate::signals::{on_signals, SIGHUP};
+    let (root, options) = machine();
+    let service = Service::open(&run_dir(&root)).unwrap();
+    let requests = service.requests();
+    let _guard = on_signals(&[SIGHUP], move |_| requests.stop()).unwrap();
+    let mut observer = When(|| {
+        let own = rustix::process::getpid();
+        rustix::process::kill_process(own, rustix::process::Signal::HUP).unwrap();
+        Ok(())
+    });
+    service.run(&options, &mut obedient, &mut observer).unwrap();
+}

@@ -1,0 +1,265 @@
+//! What a running scheduler says about itself, as it goes over the status socket.
+
+use crate::options::Options;
+use crate::support;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use time::format_description::well_known::Rfc3339;
+use time::OffsetDateTime;
+
+/// One instance at one moment. Counters count since `since`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// Of Lopsided.
+    pub version: String,
+    /// The policy that runs.
+    pub policy: String,
+    /// As asked for, where that is another name (`auto`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_policy: Option<String>,
+    pub pid: u32,
+    pub since_unix_ns: u64,
+    /// The same by RFC 3339, in UTC.
+    pub since: String,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Only tasks of SCHED_EXT are scheduled.
+    pub partial: bool,
+    /// For people, one line each: kinds of CPUs, clock and memory domains.
+    pub machine: Vec<String>,
+    pub sets: Sets,
+    /// Active tasks: runnable and not spinning.
+    pub active: u32,
+    /// CPUs the high set should have.
+    pub target: u32,
+    /// High CPUs kept idle.
+    pub spare: u32,
+    /// T_hold.
+    pub hold_ms: u64,
+    pub promotions: u64,
+    pub demotions: u64,
+    /// Hot CPUs that changed places with cool ones.
+    pub swaps: u64,
+    pub placements: Placements,
+    /// For people, one line for each mechanism that sets speeds, or why none does.
+    pub speeds: Vec<String>,
+    /// How often the scheduler was loaded again, after CPUs came or went.
+    pub restarts: u32,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sets {
+    pub high: Vec<Member>,
+    pub green: Vec<Member>,
+    pub low: Vec<u32>,
+    pub offline: Vec<u32>,
+}
+
+/// A CPU of a set that work may run on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    pub cpu: u32,
+    /// Why it is in the set.
+    #[serde(flatten)]
+    pub reason: Reason,
+    /// Current speed; `None` where the kernel does not say.
+    pub khz: Option<u64>,
+    pub asked: Asked,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "lowercase")]
+pub enum Reason {
+    /// It runs a task.
+    Busy,
+    /// A real-time task runs there; another CPU makes up for it.
+    Taken,
+    /// Kept idle for what comes next.
+    Spare,
+    /// Tasks that may run nowhere else are active.
+    Pinned { tasks: u32 },
+    /// Surplus; leaves after this time.
+    Held { for_ms: u64 },
+    /// The last member: something ran less than a second ago.
+    Recent,
+}
+
+/// The speed that was asked for, where Lopsided asks at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Asked {
+    Top,
+    /// The most energy-efficient one.
+    Green,
+    Lowest,
+    /// Speeds are left alone.
+    Nothing,
+}
+
+/// Where woken tasks went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Placements {
+    /// Started at once on an idle member of the set.
+    pub claimed: u64,
+    /// Waited in a queue.
+    pub queued: u64,
+    /// May run on some CPUs only.
+    pub pinned: u64,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy => f.write_str("busy"),
+            Self::Taken => f.write_str("taken by a real-time task"),
+            Self::Spare => f.write_str("spare"),
+            Self::Pinned { tasks: 1 } => f.write_str("pinned by 1 task"),
+            Self::Pinned { tasks } => write!(f, "pinned by {tasks} tasks"),
+            Self::Held { for_ms } => write!(f, "held for {for_ms} ms more"),
+            Self::Recent => f.write_str("last ran something less than 1 s ago"),
+        }
+    }
+}
+
+impl Status {
+    /// Who starts now with these options; sets and counters are the scheduler's to fill.
+    #[must_use]
+    pub fn begin(options: &Options) -> Self {
+        Self::begin_at(options, SystemTime::now())
+    }
+
+    fn begin_at(options: &Options, now: SystemTime) -> Self {
+        let since_unix_ns = now
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        let policy = options.policy.resolved();
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            policy: policy.to_string(),
+            asked_policy: (policy != options.policy).then(|| options.policy.to_string()),
+            pid: std::process::id(),
+            since_unix_ns,
+            since: rfc3339(since_unix_ns),
+            kernel: support::release(&options.root),
+            partial: options.partial,
+            ..Self::default()
+        }
+    }
+
+    /// How long it has been running by the clock on the wall.
+    #[must_use]
+    pub fn age(&self, now: SystemTime) -> Duration {
+        let since = UNIX_EPOCH + Duration::from_nanos(self.since_unix_ns);
+        now.duration_since(since).unwrap_or_default()
+    }
+
+    /// CPUs of all sets and those that are offline.
+    #[must_use]
+    pub fn cpu_count(&self) -> usize {
+        let sets = &self.sets;
+        sets.high.len() + sets.green.len() + sets.low.len() + sets.offline.len()
+    }
+}
+
+/// To the second: nobody needs a finer start time.
+fn rfc3339(unix_ns: u64) -> String {
+    let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
+    OffsetDateTime::from_unix_timestamp(seconds)
+        .ok()
+        .and_then(|time| time.format(&Rfc3339).ok())
+        .unwrap_or_default()
+}
+
+/// CPU numbers as ranges: `0-3,8,10-11`. The numbers must be in order.
+#[must_use]
+pub fn ranges(cpus: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => runs.push((cpu, cpu)),
+        }
+    }
+    let text = |&(first, last): &(u32, u32)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    runs.iter().map(text).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Policy;
+
+    #[test]
+    fn cpus_are_written_as_ranges() {
+        for (cpus, expected) in [
+            (&[][..], ""),
+            (&[5], "5"),
+            (&[0, 1, 2, 3], "0-3"),
+            (&[0, 1, 3, 8, 9], "0-1,3,8-9"),
+            (&[0, 2, 4], "0,2,4"),
+        ] {
+            assert_eq!(ranges(cpus), expected);
+        }
+    }
+
+    #[test]
+    fn a_beginning_names_itself_and_what_auto_stands_for() {
+        let day = UNIX_EPOCH + Duration::from_millis(86_400_500);
+        let status = Status::begin_at(&Options::default(), day);
+        assert_eq!(status.policy, "highlow-spare");
+        assert_eq!(status.asked_policy.as_deref(), Some("auto"));
+        assert_eq!(status.since, "1970-01-02T00:00:00Z");
+        assert_eq!(status.pid, std::process::id());
+        assert_eq!(status.age(day + Duration::from_secs(3)), Duration::from_secs(3));
+        assert_eq!(status.age(UNIX_EPOCH), Duration::ZERO, "a clock that was set back");
+
+        let plain = Options {
+            policy: Policy::HighLow,
+            ..Options::default()
+        };
+        assert_eq!(Status::begin(&plain).asked_policy, None);
+    }
+
+    #[test]
+    fn json_has_reasons_beside_the_cpu_and_is_read_back() {
+        let member = |cpu, reason| Member {
+            cpu,
+            reason,
+            khz: Some(2_100_000),
+            asked: Asked::Top,
+        };
+        let status = Status {
+            sets: Sets {
+                high: vec![
+                    member(0, Reason::Busy),
+                    member(3, Reason::Pinned { tasks: 2 }),
+                    member(4, Reason::Held { for_ms: 7 }),
+                ],
+                ..Sets::default()
+            },
+            ..Status::begin(&Options::default())
+        };
+        let json = serde_json::to_value(&status).unwrap();
+        assert_eq!(
+            json["sets"]["high"][1],
+            serde_json::json!({"cpu": 3, "reason": "pinned", "tasks": 2, "khz": 2_100_000, "asked": "top"})
+        );
+        assert_eq!(json["sets"]["high"][2]["for_ms"], 7);
+        assert_eq!(serde_json::from_value::<Status>(json).unwrap(), status);
+    }
+
+    /// Client and service may be of different versions.
+    #[test]
+    fn unknown_and_absent_fields_do_no_harm() {
+        let status: Status = serde_json::from_str(r#"{"policy": "highlow", "invented_later": 1}"#).unwrap();
+        assert_eq!(status.policy, "highlow");
+        assert_eq!(status.promotions, 0);
+    }
+}

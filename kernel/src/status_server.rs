@@ -1,0 +1,212 @@
+//! The status socket: whoever connects gets one status as JSON and is closed.
+//!
+//! One thread serves all. It reads nothing and never waits for a client: what does not fit the socket's buffer at once
+//! (about 200 kB; 512 CPUs take 50) is not sent.
+
+use crate::adapter::KernelError;
+use crate::instance::{refused, RunDir};
+use crate::requests::Requests;
+use crate::status::Status;
+use rustix::event::{poll, PollFd, PollFlags};
+use std::fs::Permissions;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long the scheduler's thread may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a client waits: longer, so that it hears that the scheduler did not answer.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(4);
+
+/// Serves until dropped.
+pub struct StatusServer {
+    socket: PathBuf,
+    /// Closed to end the thread.
+    end: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl StatusServer {
+    /// Binds the socket of `dir`, which the caller holds the instance lock of, for everybody to read.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn start(dir: &RunDir, requests: Requests) -> Result<Self, KernelError> {
+        let socket = dir.socket();
+        let bound = bind(&socket).and_then(|listener| {
+            let (end, ended) = UnixStream::pair()?;
+            let thread = std::thread::Builder::new()
+                .name("status".to_string())
+                .spawn(move || serve(&listener, &ended, &requests))?;
+            Ok((end, thread))
+        });
+        let (end, thread) = bound.map_err(|error| refused(&socket, "cannot be served", &error))?;
+        Ok(Self {
+            socket,
+            end: Some(end),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for StatusServer {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.socket);
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn bind(socket: &PathBuf) -> io::Result<UnixListener> {
+    match std::fs::remove_file(socket) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(socket)?;
+    std::fs::set_permissions(socket, Permissions::from_mode(0o666))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn serve(listener: &UnixListener, ended: &UnixStream, requests: &Requests) {
+    loop {
+        let mut fds = [
+            PollFd::new(listener, PollFlags::IN),
+            PollFd::new(ended, PollFlags::IN | PollFlags::HUP),
+        ];
+        match poll(&mut fds, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return,
+            Ok(_) => {}
+        }
+        if !fds[1].revents().is_empty() {
+            return;
+        }
+        // A client that is gone again is no trouble.
+        if let Ok((client, _)) = listener.accept() {
+            let _ = answer(client, requests);
+        }
+    }
+}
+
+/// An empty answer says that the scheduler did not answer in time.
+fn answer(mut client: UnixStream, requests: &Requests) -> io::Result<()> {
+    client.set_nonblocking(true)?;
+    match requests.ask(PATIENCE) {
+        Some(status) => client.write_all(&serde_json::to_vec(&status)?),
+        None => Ok(()),
+    }
+}
+
+/// The status of the instance that runs; `None` when none does.
+///
+/// # Errors
+/// An instance is there and does not answer.
+pub fn fetch(dir: &RunDir) -> Result<Option<Status>, KernelError> {
+    let socket = dir.socket();
+    let mut stream = match UnixStream::connect(&socket) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
+        Err(error) => return Err(refused(&socket, "cannot be reached", &error)),
+    };
+    let mut text = Vec::new();
+    stream
+        .set_read_timeout(Some(CLIENT_PATIENCE))
+        .and_then(|()| stream.read_to_end(&mut text))
+        .map_err(|error| refused(&socket, "does not answer", &error))?;
+    if text.is_empty() {
+        return Err(KernelError::new("Lopsided is there but did not answer in time").mend("try again in a moment"));
+    }
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(|error| KernelError::new(format!("{}: the answer is no status: {error}", socket.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use crate::requests::{requests, Inbox};
+    use crate::status::{Asked, Member, Reason};
+
+    fn on_many_cpus() -> Status {
+        let mut status = Status::begin(&Options::default());
+        status.sets.high = (0..512)
+            .map(|cpu| Member {
+                cpu,
+                reason: Reason::Pinned { tasks: 1000 },
+                khz: Some(5_000_000),
+                asked: Asked::Lowest,
+            })
+            .collect();
+        status
+    }
+
+    /// A served folder and the thread that answers in the scheduler's place.
+    fn served(test: impl FnOnce(&RunDir)) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path());
+        let (requests, inbox) = requests().unwrap();
+        let server = StatusServer::start(&dir, requests.clone()).unwrap();
+        let scheduler = std::thread::spawn(move || answer_until_stopped(&inbox));
+        test(&dir);
+        requests.stop();
+        scheduler.join().unwrap();
+        drop(server);
+        assert!(!dir.socket().exists(), "the socket goes with its server");
+        assert_eq!(fetch(&dir), Ok(None));
+    }
+
+    fn answer_until_stopped(inbox: &Inbox) {
+        while !inbox.stop_wanted() {
+            inbox.wait().unwrap();
+            inbox.answer(on_many_cpus);
+        }
+    }
+
+    #[test]
+    fn whoever_connects_gets_the_status_even_of_512_cpus() {
+        served(|dir| {
+            let status = fetch(dir).unwrap().unwrap();
+            assert_eq!(status.sets.high.len(), 512);
+            assert_eq!(
+                std::fs::metadata(dir.socket()).unwrap().permissions().mode() & 0o777,
+                0o666
+            );
+        });
+    }
+
+    #[test]
+    fn silent_and_vanished_clients_hold_nobody_up() {
+        served(|dir| {
+            let silent: Vec<UnixStream> = (0..20).map(|_| UnixStream::connect(dir.socket()).unwrap()).collect();
+            (0..20).for_each(|_| drop(UnixStream::connect(dir.socket()).unwrap()));
+            assert!(fetch(dir).unwrap().is_some());
+            drop(silent);
+        });
+    }
+
+    #[test]
+    fn a_socket_without_a_server_is_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path());
+        assert_eq!(fetch(&dir), Ok(None));
+        drop(UnixListener::bind(dir.socket()).unwrap());
+        assert_eq!(fetch(&dir), Ok(None), "left behind by a dead instance");
+    }
+
+    #[test]
+    fn a_scheduler_that_does_not_answer_is_told_from_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path());
+        let (requests, inbox) = requests().unwrap();
+        let _server = StatusServer::start(&dir, requests).unwrap();
+        drop(inbox);
+        assert!(fetch(&dir).unwrap_err().message.contains("did not answer"));
+    }
+}

@@ -1,0 +1,137 @@
+//! Whether this machine can run the scheduler, and what would mend it if not.
+
+use flate2::read::GzDecoder;
+use std::io::Read;
+use std::path::Path;
+
+/// Something the scheduler needs and this machine lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What is missing, for people.
+    pub what: String,
+    /// What would mend it.
+    pub mend: String,
+}
+
+/// The first kernel with sched_ext.
+const OLDEST_RELEASE: (u32, u32) = (6, 12);
+
+/// Bits of `CapEff` in /proc/self/status.
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_PERFMON: u64 = 1 << 38;
+const CAP_BPF: u64 = 1 << 39;
+
+/// Everything that keeps the scheduler from starting on the machine below `root` (`/`, or a fake tree in tests).
+#[must_use]
+pub fn missing(root: &Path) -> Vec<Missing> {
+    [sched_ext(root), btf(root), lockdown(root), privilege(root)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The name of the sched_ext scheduler that is attached now.
+#[must_use]
+pub fn attached(root: &Path) -> Option<String> {
+    let folder = root.join("sys/kernel/sched_ext");
+    match trimmed(&folder.join("state"))?.as_str() {
+        "disabled" => None,
+        _ => Some(trimmed(&folder.join("root/ops")).unwrap_or_else(|| "a scheduler without a name".to_string())),
+    }
+}
+
+/// The release of the kernel, as `uname -r` says it.
+#[must_use]
+pub fn release(root: &Path) -> String {
+    trimmed(&root.join("proc/sys/kernel/osrelease")).unwrap_or_else(|| "of unknown release".to_string())
+}
+
+fn sched_ext(root: &Path) -> Option<Missing> {
+    if root.join("sys/kernel/sched_ext").exists() {
+        return None;
+    }
+    let release = release(root);
+    let (what, mend) = if version(&release).is_some_and(|version| version < OLDEST_RELEASE) {
+        (
+            format!("kernel {release} has no sched_ext, which needs 6.12 or later"),
+            "boot a kernel of 6.12 or later with CONFIG_SCHED_CLASS_EXT=y".to_string(),
+        )
+    } else if !root.join("sys/kernel").exists() {
+        (
+            "/sys/kernel is not there".to_string(),
+            "mount sysfs: mount -t sysfs sysfs /sys".to_string(),
+        )
+    } else {
+        let certain = match configured(root, &release) {
+            Some(_) => "is built without",
+            None => "has no /sys/kernel/sched_ext, so it seems built without",
+        };
+        (
+            format!("kernel {release} {certain} sched_ext"),
+            "boot a kernel with CONFIG_SCHED_CLASS_EXT=y".to_string(),
+        )
+    };
+    Some(Missing { what, mend })
+}
+
+fn btf(root: &Path) -> Option<Missing> {
+    (!root.join("sys/kernel/btf/vmlinux").exists()).then(|| Missing {
+        what: "the kernel does not describe its types (/sys/kernel/btf/vmlinux)".to_string(),
+        mend: "boot a kernel with CONFIG_DEBUG_INFO_BTF=y".to_string(),
+    })
+}
+
+/// Only `confidentiality` keeps BPF programs from reading what they schedule.
+fn lockdown(root: &Path) -> Option<Missing> {
+    let state = trimmed(&root.join("sys/kernel/security/lockdown"))?;
+    state.contains("[confidentiality]").then(|| Missing {
+        what: "the kernel is locked down (confidentiality), and refuses BPF programs that read its memory".to_string(),
+        mend: "boot with lockdown=integrity or without lockdown".to_string(),
+    })
+}
+
+fn privilege(root: &Path) -> Option<Missing> {
+    let effective = effective_capabilities(root)?;
+    let has = |set: u64| effective & set == set;
+    let enough = has(CAP_SYS_ADMIN) || has(CAP_BPF | CAP_PERFMON);
+    (!enough).then(|| Missing {
+        what: "changing the scheduler takes root's rights".to_string(),
+        mend: "run it with sudo".to_string(),
+    })
+}
+
+fn effective_capabilities(root: &Path) -> Option<u64> {
+    let status = std::fs::read_to_string(root.join("proc/self/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(line.trim(), 16).ok()
+}
+
+/// Whether the kernel was configured with sched_ext; `None` where its configuration cannot be read.
+fn configured(root: &Path, release: &str) -> Option<bool> {
+    let plain = |path: String| std::fs::read_to_string(root.join(path)).ok();
+    let config = compressed(&root.join("proc/config.gz"))
+        .or_else(|| plain(format!("boot/config-{release}")))
+        .or_else(|| plain(format!("usr/lib/modules/{release}/config")))?;
+    Some(config.lines().any(|line| line == "CONFIG_SCHED_CLASS_EXT=y"))
+}
+
+fn compressed(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    GzDecoder::new(std::fs::File::open(path).ok()?)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
+}
+
+/// `6.12.3-cloud-amd64` is (6, 12).
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+fn trimmed(path: &Path) -> Option<String> {
+    Some(std::fs::read_to_string(path).ok()?.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests;

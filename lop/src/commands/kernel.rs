@@ -1,0 +1,118 @@
+//! What the commands around the kernel scheduler share: options, where the machine and the instance are, errors.
+
+use crate::failure::{Failure, BAD_INPUT, FAILED};
+use clap::Args;
+use lop_kernel::adapter::KernelError;
+use lop_kernel::instance::RunDir;
+use lop_kernel::options::{parse_duration, parse_hold, Options, Policy, POLICY_NAMES};
+use lop_machine::speed::SpeedError;
+use lop_simulator::experiment::suggest;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the machine and its instance are.
+#[derive(Args)]
+pub struct Place {
+    /// For tests: the folder of lock, socket and journal [default: $LOP_RUN_DIR or /run/lopsided]
+    #[arg(long, value_name = "DIR", hide = true)]
+    run_dir: Option<PathBuf>,
+    /// For tests: where sys and proc are
+    #[arg(long, value_name = "DIR", hide = true, default_value = "/")]
+    pub root: PathBuf,
+}
+
+impl Place {
+    pub fn run_dir(&self) -> RunDir {
+        match self
+            .run_dir
+            .clone()
+            .or_else(|| Some(std::env::var_os("LOP_RUN_DIR")?.into()))
+        {
+            Some(path) => RunDir::new(path),
+            None => RunDir::default(),
+        }
+    }
+}
+
+/// What `start` and `run` have in common.
+#[derive(Args)]
+pub struct SchedulerArguments {
+    /// Who is in the high set: auto (today highlow-spare), highlow-spare, highlow, simple-sets:CORES
+    #[arg(short, long, default_value = "auto", value_parser = parse_policy)]
+    policy: Policy,
+    /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare]
+    #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(0..512))]
+    spare: Option<u32>,
+    /// How long a CPU that is not needed stays in the high set, 10ms to 60s [default: 10ms or 100 speed changes]
+    #[arg(long, value_name = "TIME", value_parser = parse_hold)]
+    hold: Option<Duration>,
+    /// Schedule tasks of the class SCHED_EXT only and leave all others to the kernel
+    #[arg(long)]
+    partial: bool,
+    /// Leave the speeds of the CPUs alone
+    #[arg(long)]
+    no_speeds: bool,
+    /// Say more; twice: what libbpf and the verifier say
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Write demand events and set changes to a file
+    #[arg(long, value_name = "FILE", hide = true)]
+    log_decisions: Option<PathBuf>,
+    /// For tests: raise an error in the BPF program after this time
+    #[arg(long, value_name = "TIME", hide = true, value_parser = parse_duration)]
+    fail_after: Option<Duration>,
+    /// For tests: load the program as for a machine whose CPU numbers need so many words of 64 bits
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=8))]
+    cpu_words: Option<u32>,
+    #[command(flatten)]
+    pub place: Place,
+}
+
+impl SchedulerArguments {
+    /// # Errors
+    /// Options that contradict each other.
+    pub fn options(&self) -> Result<Options, Failure> {
+        let options = Options {
+            root: self.place.root.clone(),
+            policy: self.policy,
+            spare: self.spare,
+            hold: self.hold,
+            partial: self.partial,
+            verbose: self.verbose,
+            speeds: !self.no_speeds,
+            speed_journal: self.place.run_dir().speed_journal(),
+            decisions: self.log_decisions.clone(),
+            fail_after: self.fail_after,
+            cpu_words: self.cpu_words,
+        };
+        match options.check() {
+            Ok(()) => Ok(options),
+            Err(message) => Err(Failure::new(BAD_INPUT, message)),
+        }
+    }
+}
+
+/// As the policies of the simulator are read: a misspelt name gets the nearest one.
+fn parse_policy(name: &str) -> Result<Policy, String> {
+    name.parse()
+        .map_err(|message: String| match message.starts_with("unknown") {
+            true => suggest::unknown("policy", name, &POLICY_NAMES),
+            false => message,
+        })
+}
+
+impl From<SpeedError> for Failure {
+    fn from(error: SpeedError) -> Self {
+        Self::new(FAILED, error.to_string())
+    }
+}
+
+impl From<KernelError> for Failure {
+    fn from(error: KernelError) -> Self {
+        let message = match &error.dump {
+            Some(dump) => format!("{error}\n{dump}"),
+            None => error.to_string(),
+        };
+        Self::new(FAILED, message)
+    }
+}

@@ -1,0 +1,115 @@
+//! `lop start`: the kernel scheduler in the foreground or as a daemon.
+
+use super::kernel::SchedulerArguments;
+use crate::failure::{Failure, FAILED};
+use crate::status_text::{self, duration};
+use crate::terminal;
+use clap::Args;
+use lop_kernel::adapter::{Exit, KernelError, Observer};
+use lop_kernel::daemon::{self, Log};
+use lop_kernel::instance::RunDir;
+use lop_kernel::options::Options;
+use lop_kernel::scheduler;
+use lop_kernel::service::{self, Service};
+use lop_kernel::signals::{on_signals, ENDING};
+use lop_kernel::status::Status;
+use std::time::SystemTime;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  lop start
+  lop start --daemon
+  lop start --policy highlow --hold 50ms
+  lop start --policy simple-sets:4 --no-speeds
+
+It takes a kernel with sched_ext (6.12 or later) and root's rights. The kernel's
+own scheduler and all speeds are back when it ends, however it ends; after
+'kill -9' it takes 'lop restore' to put the speeds back.";
+
+#[derive(Args)]
+pub struct Arguments {
+    /// Go into the background once the scheduler is attached
+    #[arg(short, long)]
+    daemon: bool,
+    /// What --daemon starts
+    #[arg(long, hide = true, requires = "daemon")]
+    detached: bool,
+    #[command(flatten)]
+    scheduler: SchedulerArguments,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let options = arguments.scheduler.options()?;
+    let dir = arguments.scheduler.place.run_dir();
+    service::check(&options, &dir)?;
+    match (arguments.daemon, arguments.detached) {
+        (true, false) => launch(),
+        (true, true) => {
+            let to_failure = |error| Failure::new(FAILED, format!("cannot leave the terminal: {error}"));
+            daemon::leave_terminal().map_err(to_failure)?;
+            serve(&options, &dir, Some(Log::open(&dir)?))
+        }
+        (false, _) => serve(&options, &dir, None),
+    }
+}
+
+/// The same command again, in the background.
+fn launch() -> Result<(), Failure> {
+    let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    arguments.push("--detached".into());
+    match daemon::launch(&arguments, &mut std::io::stdout().lock()) {
+        Ok(0) => Ok(()),
+        Ok(code) => Err(Failure::silent(code)),
+        Err(error) => Err(Failure::new(FAILED, format!("cannot go into the background: {error}"))),
+    }
+}
+
+fn serve(options: &Options, dir: &RunDir, log: Option<Log>) -> Result<(), Failure> {
+    let service = Service::open(dir)?;
+    let requests = service.requests();
+    let _signals = on_signals(&ENDING, move |_| requests.stop())
+        .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    let exit = service.run(options, &mut scheduler::run, &mut Announcer { log })?;
+    terminal::print(&summary(&exit))
+}
+
+/// Tells the person how it goes, and leaves the terminal when it should.
+struct Announcer {
+    log: Option<Log>,
+}
+
+impl Observer for Announcer {
+    fn attached(&mut self, status: &Status) -> Result<(), KernelError> {
+        let print = |text: &str| terminal::print(text).map_err(|failure| KernelError::new(failure.message()));
+        print(&status_text::introduction(status))?;
+        match &self.log {
+            None => print("running; Ctrl-C gives the kernel's scheduler back\n"),
+            Some(log) => {
+                print(&format!(
+                    "running as pid {}; 'lop stop' gives the kernel's scheduler back, '{}' shows its log\n",
+                    status.pid, log.shown_by
+                ))?;
+                log.detach()
+            }
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        terminal::note(line);
+    }
+}
+
+fn summary(exit: &Exit) -> String {
+    let last = &exit.last;
+    let mut text = format!(
+        "ended after {}: the kernel's own scheduler is back; {} promotions, {} demotions, {} restarts\n",
+        duration(last.age(SystemTime::now())),
+        last.promotions,
+        last.demotions,
+        last.restarts
+    );
+    for line in &exit.restored {
+        text += &format!("{line}\n");
+    }
+    text
+}

@@ -1,0 +1,107 @@
+//! `lop status`: what the scheduler does now.
+
+use super::kernel::Place;
+use crate::failure::{Failure, FAILED};
+use crate::status_text;
+use crate::terminal;
+use clap::{Args, ValueEnum};
+use lop_kernel::status::Status;
+use lop_kernel::{instance, status_server, support};
+use std::io::IsTerminal;
+use std::time::{Duration, SystemTime};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  lop status
+  lop status --watch
+  lop status --format json
+
+Exit code 1 when Lopsided does not run. It needs no rights.";
+
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Cursor to the upper left corner, and everything from there on erased.
+const REDRAW: &str = "\x1b[H\x1b[J";
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Args)]
+pub struct Arguments {
+    /// For people, or one JSON object
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    /// Show it again every second: drawn over on a terminal, one after the other elsewhere (JSON: one line each)
+    #[arg(short, long)]
+    watch: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    loop {
+        let status = fetch(arguments)?;
+        terminal::print(&shown(arguments, &status)?)?;
+        if !arguments.watch {
+            return Ok(());
+        }
+        std::thread::sleep(PERIOD);
+    }
+}
+
+fn fetch(arguments: &Arguments) -> Result<Status, Failure> {
+    let dir = arguments.place.run_dir();
+    if let Some(status) = status_server::fetch(&dir)? {
+        return Ok(status);
+    }
+    if instance::running(&dir).is_some() {
+        return Err(Failure::new(FAILED, "Lopsided is just starting: try again in a moment"));
+    }
+    let other = support::attached(&arguments.place.root);
+    if arguments.format == Format::Json {
+        terminal::print(&format!(
+            "{}\n",
+            serde_json::json!({"running": false, "scheduler": other})
+        ))?;
+    }
+    let who = other.map_or("the kernel's own scheduler".to_string(), |other| other);
+    Err(Failure::new(
+        FAILED,
+        format!("Lopsided is not running; {who} is in charge"),
+    ))
+}
+
+fn shown(arguments: &Arguments, status: &Status) -> Result<String, Failure> {
+    Ok(match arguments.format {
+        Format::Json => json(status, !arguments.watch)?,
+        Format::Text if !arguments.watch => status_text::page(status, SystemTime::now()),
+        Format::Text => {
+            let page = status_text::page(status, SystemTime::now());
+            match std::io::stdout().is_terminal() {
+                true => format!("{REDRAW}{page}"),
+                false => format!("{page}\n"),
+            }
+        }
+    })
+}
+
+fn json(status: &Status, pretty: bool) -> Result<String, Failure> {
+    #[derive(serde::Serialize)]
+    struct Running<'a> {
+        running: bool,
+        #[serde(flatten)]
+        status: &'a Status,
+    }
+    let running = Running { running: true, status };
+    let text = match pretty {
+        true => serde_json::to_string_pretty(&running),
+        false => serde_json::to_string(&running),
+    };
+    match text {
+        Ok(text) => Ok(text + "\n"),
+        Err(error) => Err(Failure::new(FAILED, format!("cannot write JSON: {error}"))),
+    }
+}

@@ -1,0 +1,39 @@
+//! `lop stop`: ends the instance that runs, whoever started it.
+
+use super::kernel::Place;
+use crate::failure::{Failure, FAILED};
+use crate::terminal;
+use clap::Args;
+use lop_kernel::support;
+use std::time::Duration;
+
+pub const EXAMPLES: &str = "\
+Example:
+  lop stop
+
+It ends what 'lop start', 'lop run' or the system's service manager started.";
+
+/// Detaching takes milliseconds; a machine under load may take longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    place: Place,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let dir = arguments.place.run_dir();
+    let pid = lop_kernel::stop::stop(&dir, PATIENCE)?;
+    if let Some(name) = support::attached(&arguments.place.root) {
+        let message = format!("stopped Lopsided (pid {pid}), but {name} is attached now");
+        return Err(Failure::new(FAILED, message));
+    }
+    if dir.speed_journal().exists() {
+        let message = format!("stopped Lopsided (pid {pid}); the kernel's own scheduler is back, but not all speeds");
+        return Err(Failure::new(FAILED, message).hint("'lop restore' tries again"));
+    }
+    terminal::print(&format!(
+        "stopped Lopsided (pid {pid}): the kernel's own scheduler and the speeds are back\n"
+    ))
+}

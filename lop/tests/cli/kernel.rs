@@ -1,0 +1,347 @@
+//! The commands around the kernel scheduler, without one: on machines that lack something (fake trees), and with an instance that
+//! serves and ends as the real one does but leaves the kernel alone.
+
+use super::*;
+use lop_kernel::adapter::{Exit, KernelError, Observer};
+use lop_kernel::instance::RunDir;
+use lop_kernel::options::Options;
+use lop_kernel::requests::Inbox;
+use lop_kernel::service::Service;
+use lop_kernel::signals::{on_signals, ENDING};
+use lop_kernel::status::Status;
+use lop_machine::speed::{Speeds, Wish};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Stdio};
+
+const TREE: [(&str, &str); 11] = [
+    ("proc/sys/kernel/osrelease", "6.18.15\n"),
+    ("proc/self/status", "CapEff:\t000001ffffffffff\n"),
+    ("proc/sys/kernel/random/boot_id", "a-boot\n"),
+    ("sys/kernel/btf/vmlinux", ""),
+    ("sys/kernel/sched_ext/state", "disabled\n"),
+    ("sys/devices/system/cpu/online", "0\n"),
+    (POLICY_MIN, "1000000\n"),
+    ("sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq", "2000000\n"),
+    ("sys/devices/system/cpu/cpufreq/policy0/cpuinfo_min_freq", "1000000\n"),
+    ("sys/devices/system/cpu/cpufreq/policy0/cpuinfo_max_freq", "2000000\n"),
+    ("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "ondemand\n"),
+];
+const POLICY_MIN: &str = "sys/devices/system/cpu/cpufreq/policy0/scaling_min_freq";
+
+/// A machine below `root` and the run folder beside it.
+struct Machine {
+    folder: TempDir,
+}
+
+impl Machine {
+    /// One that lacks nothing.
+    fn new() -> Self {
+        let machine = Self { folder: folder() };
+        TREE.iter().for_each(|(path, text)| machine.write(path, text));
+        for (file, text) in [
+            ("related_cpus", "0\n"),
+            ("affected_cpus", "0\n"),
+            ("scaling_driver", "acpi-cpufreq\n"),
+        ] {
+            machine.write(&format!("sys/devices/system/cpu/cpufreq/policy0/{file}"), text);
+        }
+        machine
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn run_dir(&self) -> RunDir {
+        RunDir::new(self.path("run"))
+    }
+
+    /// `lop` on this machine; CMD follows `--` where there is one.
+    fn answer(&self, arguments: &[&str]) -> Answer {
+        let (run, root) = (self.path("run"), self.folder.path());
+        let place = ["--run-dir", run.to_str().unwrap(), "--root", root.to_str().unwrap()];
+        let end = arguments
+            .iter()
+            .position(|word| *word == "--")
+            .unwrap_or(arguments.len());
+        let arguments = [&arguments[..end], &place, &arguments[end..]].concat();
+        answer(self.folder.path(), &arguments)
+    }
+
+    /// Exit code 1 and one line, which says all of this.
+    fn refused(&self, arguments: &[&str], expected: &[&str]) {
+        let answer = self.answer(arguments);
+        assert_eq!(answer.code, 1, "{arguments:?}: {}{}", answer.stdout, answer.stderr);
+        assert_eq!(answer.stderr.lines().count(), 1, "{arguments:?}: {}", answer.stderr);
+        for part in expected {
+            assert!(
+                answer.stderr.contains(part),
+                "{arguments:?}: no '{part}' in: {}",
+                answer.stderr
+            );
+        }
+    }
+
+    /// Starts this test program again as what `role` names.
+    fn again(&self, role: &str) -> Child {
+        std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("kernel::{role}"), "--nocapture"])
+            .env("LOP_TEST_ROLE", role)
+            .env("LOP_TEST_ROOT", self.folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// An instance that is attached, as far as anybody can tell.
+    fn instance(&self) -> Child {
+        let mut child = self.again("the_instance");
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap() == "ready"));
+        child
+    }
+}
+
+/// Where this process plays a part for a test: its machine.
+fn playing(role: &str) -> Option<Machine> {
+    (std::env::var("LOP_TEST_ROLE").ok()? == role).then(|| Machine {
+        // The test that started this process owns the folder.
+        folder: {
+            let folder = tempfile::tempdir_in(std::env::var_os("LOP_TEST_ROOT").unwrap()).unwrap();
+            std::os::unix::fs::symlink(std::env::var_os("LOP_TEST_ROOT").unwrap(), folder.path().join("root")).unwrap();
+            folder
+        },
+    })
+}
+
+struct Ready;
+
+impl Observer for Ready {
+    fn attached(&mut self, _: &Status) -> Result<(), KernelError> {
+        println!("\nready");
+        Ok(())
+    }
+
+    fn note(&mut self, _: &str) {}
+}
+
+/// Not a test of its own: an instance without a kernel, which the tests below start in a process of its own.
+#[test]
+fn the_instance() {
+    let Some(machine) = playing("the_instance") else { return };
+    let service = Service::open(&RunDir::new(machine.path("root/run"))).unwrap();
+    let requests = service.requests();
+    let _signals = on_signals(&ENDING, move |_| requests.stop()).unwrap();
+    let mut obedient = |options: &Options, inbox: &Inbox, observer: &mut dyn Observer| {
+        let status = Status::begin(options);
+        observer.attached(&status)?;
+        while !inbox.stop_wanted() {
+            inbox.wait().map_err(|error| KernelError::new(error.to_string()))?;
+            inbox.answer(|| status.clone());
+        }
+        Ok(Exit::default())
+    };
+    service.run(&Options::default(), &mut obedient, &mut Ready).unwrap();
+}
+
+/// Not a test of its own: sets speeds and dies before it can put them back.
+#[test]
+fn the_killed_one() {
+    let Some(machine) = playing("the_killed_one") else {
+        return;
+    };
+    let dir = RunDir::new(machine.path("root/run"));
+    dir.create().unwrap();
+    let mut speeds = Speeds::open(&machine.path("root"), &dir.speed_journal()).unwrap();
+    speeds.apply(0, Wish::High).unwrap();
+    std::process::exit(9);
+}
+
+#[test]
+fn without_sched_ext_nothing_is_started_and_the_command_is_not_run() {
+    let machine = Machine::new();
+    std::fs::remove_dir_all(machine.path("sys/kernel/sched_ext")).unwrap();
+    machine.write("boot/config-6.18.15", "# CONFIG_SCHED_CLASS_EXT is not set\n");
+    let line = [
+        "cannot start",
+        "6.18.15 is built without sched_ext",
+        "CONFIG_SCHED_CLASS_EXT=y",
+    ];
+    machine.refused(&["start"], &line);
+    machine.refused(&["start", "--daemon"], &line);
+    machine.refused(&["run", "--", "touch", "ran"], &line);
+    assert!(!machine.path("ran").exists());
+    assert!(!machine.path("run").exists(), "nothing changed");
+}
+
+/// The same on the machine that runs the tests, where its kernel has no sched_ext. With one, the tests in the guest attach.
+#[test]
+fn on_this_machine_start_says_what_is_missing() {
+    if Path::new("/sys/kernel/sched_ext").exists() {
+        return;
+    }
+    let folder = folder();
+    let run = folder.path().join("run");
+    let answer = answer(folder.path(), &["start", "--run-dir", run.to_str().unwrap()]);
+    assert_eq!(answer.code, 1);
+    assert_eq!(answer.stderr.lines().count(), 1, "{}", answer.stderr);
+    assert!(answer.stderr.contains("sched_ext"), "{}", answer.stderr);
+    assert_eq!(files_in(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn an_old_kernel_no_rights_and_another_scheduler_are_told() {
+    let old = Machine::new();
+    std::fs::remove_dir_all(old.path("sys/kernel/sched_ext")).unwrap();
+    old.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+    old.refused(&["start"], &["6.1.0-18-amd64", "needs 6.12 or later"]);
+
+    let user = Machine::new();
+    user.write("proc/self/status", "CapEff:\t0000000000000000\n");
+    user.refused(&["start"], &["root's rights", "sudo"]);
+
+    let taken = Machine::new();
+    taken.write("sys/kernel/sched_ext/state", "enabled\n");
+    taken.write("sys/kernel/sched_ext/root/ops", "scx_lavd\n");
+    taken.refused(&["start"], &["scx_lavd is attached: stop it first"]);
+    taken.refused(&["run", "--", "touch", "ran"], &["scx_lavd is attached"]);
+    taken.refused(&["status"], &["not running; scx_lavd is in charge"]);
+    assert!(!taken.path("ran").exists());
+}
+
+#[test]
+fn nothing_that_runs_is_said() {
+    let machine = Machine::new();
+    machine.refused(&["stop"], &["not running"]);
+    machine.refused(&["status"], &["not running; the kernel's own scheduler"]);
+    let json = machine.answer(&["status", "--format", "json"]);
+    assert_eq!(json.code, 1);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json, serde_json::json!({"running": false, "scheduler": null}));
+
+    let restore = machine.answer(&["restore"]);
+    assert_eq!(restore.code, 0);
+    assert!(restore.stdout.contains("nothing to restore"), "{}", restore.stdout);
+}
+
+#[test]
+fn a_running_instance_is_shown_guarded_and_stopped() {
+    let machine = Machine::new();
+    let mut child = machine.instance();
+    let pid = format!("pid {}", child.id());
+
+    let page = machine.answer(&["status"]);
+    assert_eq!(page.code, 0, "{}", page.stderr);
+    assert!(
+        page.stdout.contains(&pid) && page.stdout.contains("highlow-spare (auto)"),
+        "{}",
+        page.stdout
+    );
+    let json: Value = serde_json::from_str(&machine.answer(&["status", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json["running"], true);
+    assert_eq!(json["pid"], child.id());
+
+    machine.refused(&["start"], &["running already", &pid, "lop stop"]);
+    machine.refused(&["run", "--", "touch", "ran"], &["running already"]);
+    machine.refused(&["restore"], &["is running", "lop stop"]);
+
+    let stop = machine.answer(&["stop"]);
+    assert_eq!(stop.code, 0, "{}", stop.stderr);
+    assert!(
+        stop.stdout.contains(&pid) && stop.stdout.contains("are back"),
+        "{}",
+        stop.stdout
+    );
+    assert!(child.wait().unwrap().success());
+    machine.refused(&["status"], &["not running"]);
+    machine.refused(&["stop"], &["not running"]);
+}
+
+#[test]
+fn a_killed_instance_is_nobody() {
+    let machine = Machine::new();
+    let mut child = machine.instance();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(machine.run_dir().socket().exists(), "it had no time to clean up");
+    machine.refused(&["status"], &["not running"]);
+    machine.refused(&["stop"], &["not running"]);
+    assert_eq!(machine.answer(&["restore"]).code, 0);
+}
+
+#[test]
+fn a_watched_status_appends_in_a_pipe() {
+    let machine = Machine::new();
+    let mut instance = machine.instance();
+    let run = machine.path("run");
+    let mut watch = std::process::Command::new(assert_cmd::cargo::cargo_bin("lop"))
+        .args([
+            "status",
+            "--watch",
+            "--format",
+            "json",
+            "--run-dir",
+            run.to_str().unwrap(),
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        let status: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(status["pid"], instance.id());
+    }
+    assert_eq!(machine.answer(&["stop"]).code, 0);
+    instance.wait().unwrap();
+    assert_eq!(watch.wait().unwrap().code(), Some(1), "it ends with what it watches");
+    let mut said = String::new();
+    watch.stderr.unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("not running"), "{said}");
+}
+
+#[test]
+fn speeds_of_a_killed_scheduler_are_put_back() {
+    let machine = Machine::new();
+    assert_eq!(machine.again("the_killed_one").wait().unwrap().code(), Some(9));
+    let minimum = || std::fs::read_to_string(machine.path(POLICY_MIN)).unwrap();
+    assert_eq!(minimum().trim(), "2000000", "a high CPU may not go slower");
+
+    let restore = machine.answer(&["restore"]);
+    assert_eq!(restore.code, 0, "{}", restore.stderr);
+    assert!(restore.stdout.contains("scaling_min_freq"), "{}", restore.stdout);
+    assert_eq!(minimum().trim(), "1000000");
+    assert!(machine.answer(&["restore"]).stdout.contains("nothing to restore"));
+}
+
+#[test]
+fn wrong_options_end_with_2_and_a_way_out() {
+    let machine = Machine::new();
+    for (arguments, expected) in [
+        (&["start", "--policy", "linux"][..], "'lop stop' gives it back"),
+        (&["start", "--policy", "hihglow"], "did you mean 'highlow'?"),
+        (&["start", "--policy", "simple-sets"], "simple-sets:4"),
+        (
+            &["start", "--policy", "simple-sets:2", "--spare", "1"],
+            "take highlow-spare",
+        ),
+        (&["start", "--hold", "5ms"], "10ms to 60s"),
+        (&["start", "--hold", "50"], "as in 50ms"),
+        (&["start", "--spare", "512"], "512 is not in 0..512"),
+        (&["start", "--detached"], "--daemon"),
+        (&["run"], "<CMD>"),
+        (&["run", "--policy", "linux", "--", "true"], "'lop stop' gives it back"),
+        (&["status", "--format", "xml"], "text, json"),
+        (&["stop", "now"], "unexpected argument"),
+    ] {
+        let answer = machine.answer(arguments);
+        assert_eq!(answer.code, 2, "{arguments:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains(expected), "{arguments:?}: {}", answer.stderr);
+    }
+}

@@ -1,0 +1,61 @@
+//! Man pages and completions, against the help that people see.
+
+use super::*;
+
+/// The options that `--help` of this command lists, as `--name`.
+fn options(folder: &Path, command: &[&str]) -> Vec<String> {
+    let help = good(folder, &[command, &["--help"]].concat()).stdout;
+    let is_option = |word: &&str| word.starts_with("--") && word.len() > 2;
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let names = lines.filter_map(|line| line.split([' ', '=', '.', ',']).find(is_option));
+    names.map(str::to_string).collect()
+}
+
+#[test]
+fn every_command_has_a_page_that_names_its_options() {
+    let folder = folder();
+    good(folder.path(), &["generate", "out"]);
+    for command in [
+        &["start"][..],
+        &["stop"],
+        &["status"],
+        &["restore"],
+        &["run"],
+        &["simulate"],
+        &["reproduce"],
+        &["machine"],
+        &["machine", "list"],
+        &["machine", "show"],
+        &["machine", "fit"],
+        &["workload"],
+        &["workload", "record"],
+    ] {
+        let file = folder.path().join(format!("out/man/lop-{}.1", command.join("-")));
+        let page = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let page = page.replace("\\-", "-");
+        let options = options(folder.path(), command);
+        assert!(options.contains(&"--help".to_string()), "{command:?}: {options:?}");
+        for option in options {
+            assert!(page.contains(&option), "{}: no {option}", file.display());
+        }
+        assert!(page.contains("Example"), "{}: no example", file.display());
+    }
+    let main = std::fs::read_to_string(folder.path().join("out/man/lop.1")).unwrap();
+    assert!(main.replace("\\-", "-").contains("lop-start(1)"));
+    assert!(!main.contains("generate"), "hidden from people");
+}
+
+#[test]
+fn completions_know_commands_and_options() {
+    let folder = folder();
+    good(folder.path(), &["generate", "out"]);
+    for file in ["lop.bash", "_lop", "lop.fish"] {
+        let text = std::fs::read_to_string(folder.path().join("out/completions").join(file)).unwrap();
+        for word in ["start", "restore", "daemon", "no-speeds", "watch"] {
+            assert!(text.contains(word), "{file}: no {word}");
+        }
+        for hidden in ["fail-after", "run-dir", "generate"] {
+            assert!(!text.contains(hidden), "{file}: {hidden}");
+        }
+    }
+}

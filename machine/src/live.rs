@@ -1,0 +1,199 @@
+//! Where the CPUs of a running Linux machine lie, read from sysfs: kinds of cores, SMT siblings, clock, voltage and memory
+//! domains, nodes, sockets. What sysfs does not say is assumed, and each assumption is a note.
+//!
+//! | what | from | else |
+//! |---|---|---|
+//! | core | `topology/core_cpus_list`, `thread_siblings_list` | each CPU is a core |
+//! | kind of core | `cpu_capacity` and others, see live/kinds.rs | one kind |
+//! | clock domain | `cpufreq/related_cpus` and SMT siblings | each core has its own |
+//! | voltage domain | nowhere on Linux | the clock domain if it spans several cores, else the cores of a kind in a socket |
+//! | memory domain | `cache/index*`, see live/caches.rs | the cluster, else the package |
+//! | socket | `topology/physical_package_id` | one |
+//! | node | `node/nodeN/cpulist` | one |
+//!
+//! All numbers but those of the CPUs are dense from 0, in the order of the lowest CPU of each domain; kinds from the fastest.
+//!
+//! A CPU that is present but offline shows hardly anything. It stands in a core of its own, in the clock domain that names it
+//! (else in one of its own), and takes all else from an online CPU: the lowest of its clock domain, else its next lower neighbour.
+//! Whoever schedules starts again when such a CPU comes online, and reads the machine anew; until then the values only
+//! have to be plausible.
+
+mod caches;
+mod clocks;
+mod cores;
+mod cpulist;
+mod error;
+mod kinds;
+mod nodes;
+mod partition;
+mod present;
+mod reader;
+mod tree;
+
+pub use error::LiveError;
+pub use tree::{Folder, TextTree, Tree};
+
+use partition::{number_by_key, Numbering};
+use reader::Reader;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Most nodes, and most sockets, that the policy keeps apart (`LOP_MAX_NODES` of policy/state.h).
+pub const MAX_NODES: usize = 64;
+/// `LOP_MAX_TIERS`
+pub const MAX_TIERS: usize = 16;
+/// `LOP_MAX_MEMORY_DOMAINS`
+pub const MAX_MEMORY_DOMAINS: usize = 256;
+/// `LOP_MAX_SMT`
+pub const MAX_SMT: usize = 8;
+
+/// The largest of what CPUs need to change frequency is taken up to here; drivers that do not know say 0 or 4294967295.
+const MAX_TRANSITION_NS: u64 = 10_000_000;
+/// Assumed where no driver says.
+const ASSUMED_TRANSITION_NS: u64 = 100_000;
+
+/// A running machine as the policy needs to see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveMachine {
+    /// Present CPUs by ascending number; there may be gaps.
+    pub cpus: Vec<LiveCpu>,
+    /// How many of each there are; the numbers in [`LiveCpu`] are below them.
+    pub nr_tiers: u16,
+    pub nr_cores: u16,
+    pub nr_clock_domains: u16,
+    pub nr_voltage_domains: u16,
+    pub nr_memory_domains: u16,
+    pub nr_nodes: u16,
+    pub nr_sockets: u16,
+    /// A core runs at its new frequency after this: the largest that a driver states, or assumed (then a note says so).
+    pub transition_ns: u64,
+    /// What could not be read and what was assumed instead, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One logical CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveCpu {
+    /// Linux's number, below [`crate::MAX_CPUS`].
+    pub number: u32,
+    pub online: bool,
+    /// Kind of core, 0 the fastest.
+    pub tier: u16,
+    /// Top speed, 1 to 1024, 1024 the fastest CPU. The kernel's own scale can differ where it does not tell the kinds
+    /// apart: for `scx_bpf_cpuperf_set()` ask `scx_bpf_cpuperf_cap()`.
+    pub capacity: u32,
+    /// Highest frequency; `None`: not known.
+    pub max_khz: Option<u64>,
+    /// CPUs with the same number are SMT siblings.
+    pub core: u16,
+    pub clock_domain: u16,
+    pub voltage_domain: u16,
+    /// CPUs that share a last-level cache.
+    pub memory_domain: u16,
+    pub socket: u16,
+    pub node: u16,
+}
+
+impl LiveMachine {
+    /// CPUs of the core that `cpu` belongs to, itself among them, ascending; none if there is no such CPU.
+    pub fn siblings(&self, cpu: u32) -> Vec<u32> {
+        let Ok(index) = self.cpus.binary_search_by_key(&cpu, |c| c.number) else {
+            return Vec::new();
+        };
+        let core = self.cpus[index].core;
+        let same = self.cpus.iter().filter(|c| c.core == core);
+        same.map(|c| c.number).collect()
+    }
+}
+
+/// Reads the machine whose `sys` lies in the folder `root`; `/` for the one this runs on.
+///
+/// # Errors
+/// The lists of CPUs are missing, a file holds what the kernel does not write, or the machine has more of something than
+/// the policy has room for. The error names the file.
+pub fn read(root: &Path) -> Result<LiveMachine, LiveError> {
+    read_tree(&Folder::new(root))
+}
+
+/// The same from any [`Tree`].
+///
+/// # Errors
+/// As [`read`].
+pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
+    let mut reader = Reader::new(tree);
+    let present = present::read(&mut reader)?;
+    let cores = cores::read(&mut reader, &present)?;
+    let clocks = clocks::read(&mut reader, &present, &cores)?;
+    let stand_in = present.stand_ins(&clocks.domains);
+    let sockets = cores::sockets(&mut reader, &present, &stand_in)?;
+    let nodes = nodes::read(&mut reader, &present, &stand_in)?;
+    let memory = caches::read(&mut reader, &present, &cores, &sockets, &stand_in)?;
+    let kinds = kinds::read(&mut reader, &present, &cores, &clocks.max_khz, &stand_in)?;
+    let voltage = voltage_domains(
+        &mut reader,
+        &present.online,
+        &cores,
+        &clocks.domains,
+        &sockets,
+        &kinds.tier,
+    );
+    let transition_ns = transition(&mut reader, clocks.transition_ns);
+    let cpu = |i: usize| LiveCpu {
+        number: present.numbers[i],
+        online: present.online[i],
+        tier: kinds.tier[i],
+        capacity: kinds.capacity[i],
+        max_khz: clocks.max_khz[i],
+        core: cores.of[i],
+        clock_domain: clocks.domains.of[i],
+        voltage_domain: voltage.of[i],
+        memory_domain: memory.of[i],
+        socket: sockets.of[i],
+        node: nodes.of[i],
+    };
+    Ok(LiveMachine {
+        cpus: (0..present.numbers.len()).map(cpu).collect(),
+        nr_tiers: kinds.nr_tiers,
+        nr_cores: cores.count,
+        nr_clock_domains: clocks.domains.count,
+        nr_voltage_domains: voltage.count,
+        nr_memory_domains: memory.count,
+        nr_nodes: nodes.count,
+        nr_sockets: sockets.count,
+        transition_ns,
+        notes: reader.into_notes(),
+    })
+}
+
+/// Cores that share a clock share the supply too as a rule; single cores with a clock each mostly share that of their socket
+/// with those of the same kind. Offline siblings count as no core of their own here.
+fn voltage_domains(
+    reader: &mut Reader,
+    online: &[bool],
+    cores: &Numbering,
+    clocks: &Numbering,
+    sockets: &Numbering,
+    tier: &[u16],
+) -> Numbering {
+    reader.note("Voltage domains cannot be read on Linux: a clock domain of several cores is taken as one, other cores by kind and socket.");
+    let mut first_core: Vec<Option<u16>> = vec![None; usize::from(clocks.count)];
+    let mut spans_cores = vec![false; usize::from(clocks.count)];
+    for i in (0..online.len()).filter(|&i| online[i]) {
+        let clock = usize::from(clocks.of[i]);
+        spans_cores[clock] |= *first_core[clock].get_or_insert(cores.of[i]) != cores.of[i];
+    }
+    number_by_key((0..online.len()).map(|i| match clocks.of[i] {
+        clock if spans_cores[usize::from(clock)] => (true, clock, 0),
+        _ => (false, sockets.of[i], tier[i]),
+    }))
+}
+
+fn transition(reader: &mut Reader, stated_ns: Option<u64>) -> u64 {
+    stated_ns.unwrap_or_else(|| {
+        reader.note(format!(
+            "No driver states how long a change of frequency takes: {} µs are assumed.",
+            ASSUMED_TRANSITION_NS / 1000
+        ));
+        ASSUMED_TRANSITION_NS
+    })
+}

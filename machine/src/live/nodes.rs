@@ -1,0 +1,41 @@
+//! NUMA nodes.
+
+use super::partition::{number_by_key, Numbering};
+use super::present::Present;
+use super::reader::Reader;
+use super::{LiveError, MAX_NODES};
+
+const ONLINE: &str = "sys/devices/system/node/online";
+
+/// Nodes that have CPUs. A kernel without NUMA lists none: one node then.
+pub fn read(reader: &mut Reader, present: &Present, stand_in: &[usize]) -> Result<Numbering, LiveError> {
+    let mut node_of: Vec<Option<u32>> = vec![None; present.numbers.len()];
+    for node in reader.list(ONLINE)?.unwrap_or_default() {
+        let file = format!("sys/devices/system/node/node{node}/cpulist");
+        let Some(list) = reader.list(&file)? else { continue };
+        for i in present.indices(&list) {
+            if let Some(other) = node_of[i].replace(node) {
+                let cpu = present.numbers[i];
+                let expected = format!("a list without CPU {cpu}, which is in node {other} already");
+                return Err(reader.unexpected(&file, &cpu.to_string(), &expected));
+            }
+        }
+    }
+    note_unknown(reader, present, &node_of);
+    let nodes = number_by_key(stand_in.iter().map(|&i| node_of[i]));
+    if usize::from(nodes.count) > MAX_NODES {
+        let what = format!("found {} nodes with CPUs", nodes.count);
+        let way_out =
+            "boot with numa=off on the kernel's command line, or raise LOP_MAX_NODES in policy/state.h and build anew";
+        return Err(reader.too_many(ONLINE, &what, MAX_NODES, way_out));
+    }
+    Ok(nodes)
+}
+
+fn note_unknown(reader: &mut Reader, present: &Present, node_of: &[Option<u32>]) {
+    let unknown = || present.online().filter(|&(i, _)| node_of[i].is_none()).map(|(i, _)| i);
+    if unknown().next().is_some() {
+        let cpus = present.listed(unknown());
+        reader.note(format!("No NUMA node lists CPU {cpus}: taken as one node."));
+    }
+}

@@ -1,0 +1,396 @@
+//! Setting speeds from user space, and putting everything back.
+//!
+//! What is changed lies below `/sys/devices/system/cpu`: frequencies, limits and energy preferences of cpufreq policies, and what
+//! keeps low CPUs from their deepest idle state. Each file is written down in a journal before it is changed for the first time,
+//! so that a run that was killed can be undone by the next one. Under `schedutil` nothing is written: there the scheduler in the
+//! kernel asks, with [`perf_target`].
+
+mod change;
+mod describe;
+mod domain;
+mod error;
+mod files;
+mod idle;
+mod journal;
+mod restore;
+#[cfg(test)]
+mod tests;
+
+pub use domain::{ClockDomain, Mechanism};
+pub use error::SpeedError;
+pub use journal::{Entry, Journal};
+pub use restore::{restore_from_journal, Restored, Skipped};
+
+use change::{in_order, is_frequency, Change};
+use domain::{online_cpus, read_domains, Controlled, Knob};
+use files::{Files, Tree};
+use journal::{is_value, Lock};
+use restore::Standing;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where the journal lies unless somebody says otherwise: gone after a reboot, as what it tells about.
+pub fn default_journal() -> PathBuf {
+    PathBuf::from("/run/lopsided/speeds.journal")
+}
+
+/// What a CPU should do. In a clock domain the highest wish holds, and no wish is lower than any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wish {
+    /// None: as it was found, unless another CPU of the clock domain has a wish.
+    Released,
+    Low,
+    High,
+}
+
+/// What to ask of `schedutil` by `scx_bpf_cpuperf_set`, 0 to 1024 on the scale of the machine's fastest CPU.
+///
+/// High is 1024 on every CPU: the governor cuts what exceeds the CPU's own capacity, so a slower kind of core need not be scaled
+/// here. Low is 0: the governor goes no lower than its lower limit. Released is 1024, which is what the kernel sets when a
+/// scheduler attaches.
+pub fn perf_target(wish: Wish) -> u32 {
+    const SCX_CPUPERF_ONE: u32 = 1024;
+    match wish {
+        Wish::Low => 0,
+        Wish::High | Wish::Released => SCX_CPUPERF_ONE,
+    }
+}
+
+/// The smallest n with min * 1.25^n >= max.
+fn quarters_up(min_khz: u32, max_khz: u32) -> u32 {
+    let reached = |n: &u32| f64::from(min_khz) * 1.25_f64.powi(*n as i32) >= f64::from(max_khz);
+    (1..=32).find(reached).unwrap_or(32)
+}
+
+/// Control of the speeds of a machine. Puts everything back when dropped.
+///
+/// CPUs are those that were online at [`Speeds::open`]: drop it and open again when CPUs came or went.
+pub struct Speeds {
+    files: Box<dyn Files>,
+    journal_path: PathBuf,
+    journal: Journal,
+    domains: Vec<Controlled>,
+    public_domains: Vec<ClockDomain>,
+    idle: BTreeMap<usize, Vec<Knob>>,
+    wishes: BTreeMap<usize, Wish>,
+    /// What was asked of a file last, and holds as far as is known.
+    asked: HashMap<String, String>,
+    recovered: Restored,
+    _lock: Lock,
+}
+
+impl Speeds {
+    /// Reads what can be set below `root` (`/`, or a folder that looks like it) and changes nothing, except that what the journal of
+    /// a dead run names is put back first ([`Speeds::recovered`]).
+    ///
+    /// # Errors
+    /// Another living process holds the journal; the journal is damaged or cannot be written; the list of CPUs cannot be read.
+    /// A machine without speed control is no error: its mechanism is [`Mechanism::Nothing`].
+    pub fn open(root: &Path, journal: &Path) -> Result<Self, SpeedError> {
+        Self::open_files(Box::new(Tree::new(root)), journal)
+    }
+
+    fn open_files(files: Box<dyn Files>, journal_path: &Path) -> Result<Self, SpeedError> {
+        let lock = Lock::take(journal_path)?;
+        let (journal, recovered) = restore::take_over(files.as_ref(), journal_path)?;
+        let unreadable = |source: io::Error| SpeedError::File {
+            file: files.absolute(domain::CPU_FOLDER),
+            action: "read which CPUs there are",
+            source,
+        };
+        let online = online_cpus(files.as_ref()).map_err(unreadable)?;
+        let domains = read_domains(files.as_ref(), &online).map_err(unreadable)?;
+        let idle = online.iter().map(|&cpu| (cpu, idle::idle_knobs(files.as_ref(), cpu)));
+        Ok(Self {
+            idle: idle.filter(|(_, knobs)| !knobs.is_empty()).collect(),
+            public_domains: domains.iter().map(|d| d.domain.clone()).collect(),
+            domains,
+            files,
+            journal_path: journal_path.to_path_buf(),
+            journal,
+            wishes: BTreeMap::new(),
+            asked: HashMap::new(),
+            recovered,
+            _lock: lock,
+        })
+    }
+
+    /// Every online CPU is in one; in the order of their first CPUs.
+    pub fn domains(&self) -> &[ClockDomain] {
+        &self.public_domains
+    }
+
+    /// Shortest time between two changes of speed under `schedutil`, which drops what it is asked for in between; 0 where it
+    /// governs nothing.
+    pub fn rate_limit_ns(&self) -> u64 {
+        domain::rate_limit_ns(self.files.as_ref())
+    }
+
+    /// How many requests take a CPU from its lowest to its top speed under `schedutil`: one, or, where the kernel cannot tell how
+    /// fast a CPU runs, as many as it takes by a quarter of the present speed at each.
+    pub fn requests_to_top(&self) -> u32 {
+        if domain::knows_speed(self.files.as_ref()) {
+            return 1;
+        }
+        let ranges = self
+            .public_domains
+            .iter()
+            .filter_map(|d| Some((d.min_khz?, d.max_khz?)));
+        ranges.map(|(min, max)| quarters_up(min, max)).max().unwrap_or(1)
+    }
+
+    /// What opening put back of an earlier run's changes.
+    pub fn recovered(&self) -> &Restored {
+        &self.recovered
+    }
+
+    /// For people: what an earlier run left, how speeds are set on which CPUs, or why they cannot be and what would mend that.
+    pub fn describe(&self) -> Vec<String> {
+        let mut lines = describe::restored_lines(&self.recovered);
+        let domains = self.domains.iter();
+        lines.extend(describe::lines_by_cpus(
+            domains.map(|d| (d.domain.cpus.clone(), describe::domain_text(d))),
+        ));
+        let idle = self.idle.iter();
+        lines.extend(describe::lines_by_cpus(
+            idle.map(|(&cpu, knobs)| (vec![cpu], describe::idle_text(knobs))),
+        ));
+        lines
+    }
+
+    /// Makes a wish for a CPU hold, with what its clock domain and its idle states need for it. Writes only what is not so already.
+    ///
+    /// # Errors
+    /// The CPU was not online at opening, or a file or the journal could not be written. What this call had changed is put back
+    /// then and the CPU's former wish stands; should that fail too, the journal still knows.
+    pub fn apply(&mut self, cpu: usize, wish: Wish) -> Result<(), SpeedError> {
+        let of_cpu = |d: &Controlled| d.domain.cpus.contains(&cpu);
+        let domain = self
+            .domains
+            .iter()
+            .position(of_cpu)
+            .ok_or(SpeedError::UnknownCpu { cpu })?;
+        let former = self.wishes.insert(cpu, wish);
+        loop {
+            let Err(failure) = self.enforce(domain, cpu, wish) else {
+                return Ok(());
+            };
+            if !self.give_up_preference(domain, &failure) {
+                self.wishes.insert(cpu, former.unwrap_or(Wish::Released));
+                return Err(failure.error);
+            }
+        }
+    }
+
+    fn enforce(&mut self, domain: usize, cpu: usize, wish: Wish) -> Result<(), Failure> {
+        let of_domain = self.highest_wish(domain);
+        let domain_knobs = self.domains[domain].knobs.iter().map(|knob| (knob, of_domain));
+        let idle_knobs = self.idle.get(&cpu).into_iter().flatten().map(|knob| (knob, wish));
+        let (mut changes, mut entries) = (Vec::new(), Vec::new());
+        for (knob, wish) in domain_knobs.chain(idle_knobs) {
+            if let Some((change, entry)) = self.change_for(knob, wish)? {
+                changes.push(change);
+                entries.extend(entry);
+            }
+        }
+        self.note(entries)?;
+        self.write_all(in_order(self.files.as_ref(), changes))
+    }
+
+    /// Entries reach the disk before any file is touched.
+    fn note(&mut self, entries: Vec<Entry>) -> Result<(), SpeedError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut journal = self.journal.clone();
+        journal
+            .entries
+            .extend(entries.into_iter().map(|entry| (entry.path.clone(), entry)));
+        journal.save(&self.journal_path)?;
+        self.journal = journal;
+        Ok(())
+    }
+
+    fn highest_wish(&self, domain: usize) -> Wish {
+        let cpus = self.domains[domain].domain.cpus.iter();
+        let wishes = cpus.filter_map(|cpu| self.wishes.get(cpu));
+        wishes.max().copied().unwrap_or(Wish::Released)
+    }
+
+    /// The change that a wish needs of a file, with its journal entry if that is new; `None` where the file is so already.
+    fn change_for(&self, knob: &Knob, wish: Wish) -> Result<Option<(Change, Option<Entry>)>, SpeedError> {
+        let wanted = match wish {
+            Wish::High => knob.high.as_ref(),
+            Wish::Low => knob.low.as_ref(),
+            Wish::Released => None,
+        };
+        let entry = self.journal.entries.get(&knob.path);
+        let Some(value) = wanted.or(entry.map(|entry| &entry.original)) else {
+            return Ok(None);
+        };
+        if self.asked.get(&knob.path).is_some_and(|asked| asked == value.trim()) {
+            return Ok(None);
+        }
+        let current = self.read(&knob.path)?;
+        let standing = entry.map(|entry| entry.standing(self.files.as_ref(), &current));
+        if current.trim() == value.trim() && standing != Some(Standing::HeldDown) {
+            return Ok(None);
+        }
+        // Going back: not over what somebody else wrote meanwhile.
+        if wanted.is_none() && standing == Some(Standing::Foreign) {
+            return Ok(None);
+        }
+        let change = Change {
+            path: knob.path.clone(),
+            value: as_echoed(value, entry),
+        };
+        Ok(Some((change, wanted.and_then(|_| noted(entry, knob, &current)))))
+    }
+
+    fn read(&self, path: &str) -> Result<String, SpeedError> {
+        let text = self.files.read(path).and_then(|text| {
+            let one_line = is_value(text.strip_suffix('\n').unwrap_or(&text));
+            one_line.then_some(text).ok_or(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "not a value of one line as every kernel shows it",
+            ))
+        });
+        text.map_err(|source| self.file_error(path, "read it", source))
+    }
+
+    fn file_error(&self, path: &str, action: &'static str, source: io::Error) -> SpeedError {
+        SpeedError::File {
+            file: self.files.absolute(path),
+            action,
+            source,
+        }
+    }
+
+    /// All, or none: what was written is taken back when a later write fails.
+    fn write_all(&mut self, changes: Vec<Change>) -> Result<(), Failure> {
+        let mut undo = Vec::new();
+        for change in changes {
+            if let Err(failure) = self.write(&change, &mut undo) {
+                self.take_back(undo);
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, change: &Change, undo: &mut Vec<Change>) -> Result<(), Failure> {
+        let path = &change.path;
+        let before = self.read(path)?;
+        self.files.write(path, &change.value).map_err(|source| Failure {
+            refused: (source.kind() == io::ErrorKind::ResourceBusy).then(|| path.clone()),
+            error: self.file_error(path, "write it", source),
+        })?;
+        self.asked.insert(path.clone(), change.value.trim().into());
+        undo.push(Change {
+            path: path.clone(),
+            value: before,
+        });
+        Ok(self.remember_rounding(path)?)
+    }
+
+    /// In the reverse order, so that limits stay in order. What cannot be taken back is in the journal still.
+    fn take_back(&mut self, undo: Vec<Change>) {
+        for change in undo.into_iter().rev() {
+            self.asked.remove(&change.path);
+            let _ = self.files.write(&change.path, &change.value);
+        }
+    }
+
+    /// A kernel may round what was written; the journal must know the rounded value as ours.
+    fn remember_rounding(&mut self, path: &str) -> Result<(), SpeedError> {
+        let (Ok(shown), Some(entry)) = (self.files.read(path), self.journal.entries.get_mut(path)) else {
+            return Ok(());
+        };
+        if shown.trim() != entry.original.trim() && is_value(shown.trim()) && entry.remember(&shown) {
+            self.journal.save(&self.journal_path)?;
+        }
+        Ok(())
+    }
+
+    /// Governor `performance`, chosen meanwhile, refuses energy preferences: the limits remain. True if another try is worth it.
+    fn give_up_preference(&mut self, domain: usize, failure: &Failure) -> bool {
+        let controlled = &mut self.domains[domain];
+        let Some(path) = &failure.refused else {
+            return false;
+        };
+        if controlled.domain.mechanism != Mechanism::Preference || !path.ends_with("/energy_performance_preference") {
+            return false;
+        }
+        controlled.knobs.retain(|knob| knob.path != *path);
+        if controlled.knobs.is_empty() {
+            let reason = format!("{}; the limits cannot be written", failure.error);
+            controlled.domain.mechanism = Mechanism::Nothing { reason };
+        } else {
+            controlled.domain.mechanism = Mechanism::Limits;
+            controlled.notes.push(format!("{}: limits only", failure.error));
+        }
+        self.public_domains[domain] = controlled.domain.clone();
+        true
+    }
+
+    /// Puts everything back; every CPU is released. What could not be put back, or was changed by somebody else and left, comes back
+    /// as errors; the former stays in the journal. Again is harmless.
+    pub fn restore(&mut self) -> Vec<SpeedError> {
+        self.wishes.clear();
+        self.asked.clear();
+        if self.journal.entries.is_empty() {
+            return Vec::new();
+        }
+        let mut errors = restore::put_back(self.files.as_ref(), &mut self.journal).into_errors();
+        errors.extend(self.journal.save(&self.journal_path).err());
+        errors
+    }
+}
+
+impl Drop for Speeds {
+    fn drop(&mut self) {
+        for error in self.restore() {
+            eprintln!("lop: {error}");
+        }
+    }
+}
+
+/// Why a change failed, and the file that was busy, if that was it.
+struct Failure {
+    error: SpeedError,
+    refused: Option<String>,
+}
+
+impl From<SpeedError> for Failure {
+    fn from(error: SpeedError) -> Self {
+        Self { error, refused: None }
+    }
+}
+
+/// The bytes to write for a value: the original's own where it is that, else a line as `echo` writes it.
+fn as_echoed(value: &str, entry: Option<&Entry>) -> String {
+    match entry {
+        Some(entry) if entry.holds_original(value) => entry.original.clone(),
+        _ => format!("{value}\n"),
+    }
+}
+
+/// The entry for a file that now holds `current` and is about to be changed; `None` where the journal's own will do.
+fn noted(entry: Option<&Entry>, knob: &Knob, current: &str) -> Option<Entry> {
+    // Heat cuts frequencies: what they show meanwhile is no setting of anybody, so their first original stays. A word that
+    // changed is another program's choice, and what to go back to.
+    let keeps = |entry: &&Entry| is_frequency(&knob.path) || entry.is_ours(current) || entry.holds_original(current);
+    let known = entry.filter(keeps).cloned();
+    let is_known = known.is_some();
+    let mut noted = known.unwrap_or_else(|| Entry {
+        path: knob.path.clone(),
+        original: current.to_string(),
+        written: Vec::new(),
+    });
+    let mut is_new = !is_known;
+    for value in knob.high.iter().chain(&knob.low) {
+        is_new |= noted.remember(value);
+    }
+    is_new.then_some(noted)
+}

@@ -1,0 +1,74 @@
+//! Changes to files, in an order in which the lower limit never passes the upper one.
+
+use super::files::Files;
+
+const MIN: &str = "scaling_min_freq";
+const MAX: &str = "scaling_max_freq";
+
+/// A value for a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) path: String,
+    pub(super) value: String,
+}
+
+/// Folder and name of a path.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// Does the file hold a frequency?
+pub(super) fn is_frequency(path: &str) -> bool {
+    split(path).1.starts_with("scaling_")
+}
+
+/// Orders changes by folder; of a policy's limits first the one that widens.
+pub(super) fn in_order(files: &dyn Files, mut changes: Vec<Change>) -> Vec<Change> {
+    changes.sort_by_cached_key(|change| {
+        let (folder, name) = split(&change.path);
+        (folder.to_string(), rank(files, folder, name, &change.value))
+    });
+    changes
+}
+
+fn rank(files: &dyn Files, folder: &str, name: &str, value: &str) -> u8 {
+    match name {
+        MIN => 1,
+        MAX => {
+            let upper: Option<u32> = value.trim().parse().ok();
+            let lower_now = files.read_khz(&format!("{folder}/{MIN}"));
+            if upper < lower_now {
+                2
+            } else {
+                0
+            }
+        }
+        _ => 3,
+    }
+}
+
+/// Would this limit pass the other one of its policy, as that stands now?
+pub(super) fn crosses(files: &dyn Files, change: &Change) -> bool {
+    let (folder, name) = split(&change.path);
+    let value: Option<u32> = change.value.trim().parse().ok();
+    let other = |name: &str| files.read_khz(&format!("{folder}/{name}"));
+    match (name, value) {
+        (MIN, Some(min)) => other(MAX).is_some_and(|max| min > max),
+        (MAX, Some(max)) => other(MIN).is_some_and(|min| max < min),
+        _ => false,
+    }
+}
+
+/// Is a lower limit shown smaller than `written` because somebody, or the heat, lowered the upper one? The kernel shows the
+/// smaller of the two then and keeps what was written: it would come back when the upper limit rises.
+pub(super) fn is_held_down(files: &dyn Files, path: &str, current: &str, written: &[String]) -> bool {
+    let (folder, name) = split(path);
+    let Ok(shown) = current.trim().parse::<u32>() else {
+        return false;
+    };
+    name == MIN
+        && files.read_khz(&format!("{folder}/{MAX}")) == Some(shown)
+        && written
+            .iter()
+            .any(|value| value.parse::<u32>().is_ok_and(|khz| khz > shown))
+}

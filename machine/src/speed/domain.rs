@@ -1,0 +1,324 @@
+//! What controls the speed of which CPUs: reads the cpufreq policies and chooses a mechanism for each.
+
+use super::error::explain;
+use super::files::{number_after, parse_cpus, Files};
+use std::io;
+
+pub(super) const CPU_FOLDER: &str = "sys/devices/system/cpu";
+const POLICY_FOLDER: &str = "sys/devices/system/cpu/cpufreq";
+/// Drivers that choose speeds themselves, guided by the energy preference. Elsewhere a governor decides and the preference is
+/// at most a hint beside it.
+const ACTIVE_DRIVERS: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"];
+
+/// How the speed of a clock domain is set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mechanism {
+    /// Governor `schedutil`: the scheduler in the kernel asks for speeds itself; nothing is written.
+    Scheduler,
+    /// Governor `userspace`: `scaling_setspeed`.
+    Setspeed,
+    /// `scaling_min_freq` and `scaling_max_freq`, under any other governor.
+    Limits,
+    /// `energy_performance_preference`, and the limits where they can be written.
+    Preference,
+    /// Nothing can be set: why, and what would mend it.
+    Nothing { reason: String },
+}
+
+/// CPUs that share a clock, online when it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClockDomain {
+    /// Ascending.
+    pub cpus: Vec<usize>,
+    /// Empty where there is no driver.
+    pub driver: String,
+    /// Empty where there is no governor.
+    pub governor: String,
+    pub mechanism: Mechanism,
+    /// Speed of low CPUs: the lower limit that stood when it was read. `None` where nothing tells.
+    pub min_khz: Option<u32>,
+    /// Speed of high CPUs: the upper limit that stood when it was read. `None` where nothing tells.
+    pub max_khz: Option<u32>,
+}
+
+/// A file and what it holds for high and for low CPUs; `None`: what was found in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Knob {
+    pub(super) path: String,
+    pub(super) high: Option<String>,
+    pub(super) low: Option<String>,
+}
+
+impl Knob {
+    fn new(path: String, high: impl ToString, low: impl ToString) -> Self {
+        Self {
+            path,
+            high: Some(high.to_string()),
+            low: Some(low.to_string()),
+        }
+    }
+}
+
+/// A clock domain, its files, and what is worth telling about it.
+pub(super) struct Controlled {
+    pub(super) domain: ClockDomain,
+    pub(super) knobs: Vec<Knob>,
+    pub(super) notes: Vec<String>,
+}
+
+/// CPUs online, ascending.
+pub(super) fn online_cpus(files: &dyn Files) -> io::Result<Vec<usize>> {
+    let path = format!("{CPU_FOLDER}/online");
+    match files.read(&path) {
+        Ok(text) => {
+            parse_cpus(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "expected a list of CPUs"))
+        }
+        // Kernels without hotplug: every CPU that is there is online.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let names = files.list(CPU_FOLDER)?;
+            let mut cpus: Vec<usize> = names.iter().filter_map(|name| number_after(name, "cpu")).collect();
+            cpus.sort_unstable();
+            Ok(cpus)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Every clock domain with an online CPU, in the order of their first CPUs; CPUs without cpufreq make one domain of their own.
+pub(super) fn read_domains(files: &dyn Files, online: &[usize]) -> io::Result<Vec<Controlled>> {
+    let mut domains = Vec::new();
+    for name in files.list(POLICY_FOLDER)? {
+        if number_after(&name, "policy").is_some() {
+            domains.extend(read_policy(files, &format!("{POLICY_FOLDER}/{name}"), online));
+        }
+    }
+    let without: Vec<usize> = online
+        .iter()
+        .copied()
+        .filter(|cpu| !domains.iter().any(|d: &Controlled| d.domain.cpus.contains(cpu)))
+        .collect();
+    if !without.is_empty() {
+        domains.push(without_cpufreq(without));
+    }
+    domains.sort_by_key(|d| d.domain.cpus[0]);
+    Ok(domains)
+}
+
+fn without_cpufreq(cpus: Vec<usize>) -> Controlled {
+    let reason = "no frequency driver serves them; on hardware, load one (modprobe acpi-cpufreq, intel_pstate, amd-pstate or \
+                  cpufreq-dt; CONFIG_CPU_FREQ=y) and allow speed changes in the firmware; a virtual machine has the speed of its host";
+    Controlled {
+        domain: ClockDomain {
+            cpus,
+            driver: String::new(),
+            governor: String::new(),
+            mechanism: Mechanism::Nothing { reason: reason.into() },
+            min_khz: None,
+            max_khz: None,
+        },
+        knobs: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// The policy in a folder; `None` where none of its CPUs is online.
+fn read_policy(files: &dyn Files, folder: &str, online: &[usize]) -> Option<Controlled> {
+    let policy = Policy { files, folder };
+    let mut cpus = policy.cpus();
+    cpus.retain(|cpu| online.contains(cpu));
+    if cpus.is_empty() {
+        return None;
+    }
+    let (mechanism, knobs) = policy.choose();
+    let domain = ClockDomain {
+        cpus,
+        driver: policy.word("scaling_driver"),
+        governor: policy.word("scaling_governor"),
+        mechanism,
+        min_khz: policy.khz("scaling_min_freq"),
+        max_khz: policy.khz("scaling_max_freq"),
+    };
+    Some(Controlled {
+        notes: policy.notes(),
+        domain,
+        knobs,
+    })
+}
+
+/// Whether the kernel can tell how fast a CPU runs. If not, schedutil takes what it is asked for as a share of the present
+/// speed, not of the highest. Only x86 says so, by the flag `aperfmperf`; elsewhere it can.
+pub(super) fn knows_speed(files: &dyn Files) -> bool {
+    let text = files.read("proc/cpuinfo").unwrap_or_default();
+    let flags = text.lines().find(|line| line.starts_with("flags"));
+    flags.is_none_or(|flags| flags.split_whitespace().any(|flag| flag == "aperfmperf"))
+}
+
+/// Shortest time between two changes that schedutil makes of one policy; 0 where it governs none.
+pub(super) fn rate_limit_ns(files: &dyn Files) -> u64 {
+    let folders = files.list(POLICY_FOLDER).unwrap_or_default();
+    let named = folders.iter().map(|name| format!("{POLICY_FOLDER}/{name}/schedutil"));
+    let all = named.chain([format!("{POLICY_FOLDER}/schedutil")]);
+    let limits_us = all.filter_map(|folder| files.read_khz(&format!("{folder}/rate_limit_us")));
+    limits_us.max().map_or(0, |us| u64::from(us) * 1000)
+}
+
+struct Policy<'a> {
+    files: &'a dyn Files,
+    folder: &'a str,
+}
+
+impl Policy<'_> {
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.folder)
+    }
+    fn word(&self, name: &str) -> String {
+        self.files.read_trimmed(&self.path(name)).unwrap_or_default()
+    }
+    fn khz(&self, name: &str) -> Option<u32> {
+        self.files.read_khz(&self.path(name))
+    }
+
+    /// `affected_cpus` leaves offline CPUs out, `related_cpus` does not.
+    fn cpus(&self) -> Vec<usize> {
+        ["affected_cpus", "related_cpus"]
+            .iter()
+            .find_map(|name| parse_cpus(&self.files.read(&self.path(name)).ok()?))
+            .unwrap_or_default()
+    }
+
+    fn choose(&self) -> (Mechanism, Vec<Knob>) {
+        let chosen = match self.word("scaling_governor").as_str() {
+            "schedutil" => return (Mechanism::Scheduler, Vec::new()),
+            "userspace" => self.setspeed().or_else(|_| self.limits()),
+            "performance" => self.limits(),
+            _ if self.is_active() => self.preference().or_else(|_| self.limits()),
+            _ => self.limits(),
+        };
+        chosen.unwrap_or_else(|reason| (Mechanism::Nothing { reason }, Vec::new()))
+    }
+
+    fn is_active(&self) -> bool {
+        ACTIVE_DRIVERS.contains(&self.word("scaling_driver").as_str())
+    }
+
+    /// Reason and way out where a file cannot be written.
+    fn writable(&self, name: &str) -> Result<String, String> {
+        let path = self.path(name);
+        match self.files.writable(&path) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(format!("/{path} cannot be written: {}", explain(&error))),
+        }
+    }
+
+    /// The limits that stand; an error where they leave no room.
+    fn range(&self) -> Result<(u32, u32), String> {
+        let (Some(min), Some(max)) = (self.khz("scaling_min_freq"), self.khz("scaling_max_freq")) else {
+            return Err(format!(
+                "/{} tells no limits; the driver may be unloading: start again",
+                self.folder
+            ));
+        };
+        if min < max {
+            return Ok((min, max));
+        }
+        Err(match (self.khz("cpuinfo_min_freq"), self.khz("cpuinfo_max_freq")) {
+            (Some(lowest), Some(highest)) if lowest < highest => format!(
+                "both limits stand at {max} kHz; make room: echo {lowest} > /{}, echo {highest} > /{}",
+                self.path("scaling_min_freq"),
+                self.path("scaling_max_freq")
+            ),
+            _ => {
+                format!("the hardware has one speed only, {max} kHz; another driver or firmware setting may offer more")
+            }
+        })
+    }
+
+    fn setspeed(&self) -> Result<(Mechanism, Vec<Knob>), String> {
+        let path = self.writable("scaling_setspeed")?;
+        if self.khz("scaling_setspeed").is_none() {
+            return Err(format!(
+                "/{path} holds no speed; echo userspace > /{}",
+                self.path("scaling_governor")
+            ));
+        }
+        let (low, high) = self.table_range()?;
+        Ok((Mechanism::Setspeed, vec![Knob::new(path, high, low)]))
+    }
+
+    /// The outermost table frequencies within the limits, so that the kernel has nothing to round.
+    fn table_range(&self) -> Result<(u32, u32), String> {
+        let (min, max) = self.range()?;
+        let table = self.word("scaling_available_frequencies");
+        let inside = || {
+            table
+                .split_whitespace()
+                .filter_map(|khz| khz.parse().ok())
+                .filter(|khz| (min..=max).contains(khz))
+        };
+        Ok((inside().min().unwrap_or(min), inside().max().unwrap_or(max)))
+    }
+
+    fn limits(&self) -> Result<(Mechanism, Vec<Knob>), String> {
+        Ok((Mechanism::Limits, self.limit_knobs()?))
+    }
+
+    fn limit_knobs(&self) -> Result<Vec<Knob>, String> {
+        let (min, max) = self.range()?;
+        Ok(vec![
+            Knob::new(self.writable("scaling_min_freq")?, max, min),
+            Knob::new(self.writable("scaling_max_freq")?, max, min),
+        ])
+    }
+
+    fn preference(&self) -> Result<(Mechanism, Vec<Knob>), String> {
+        let path = self.writable("energy_performance_preference")?;
+        let words = self.word("energy_performance_available_preferences");
+        let offered = |wanted: [&str; 2]| {
+            let found = wanted
+                .into_iter()
+                .find(|word| words.split_whitespace().any(|w| w == *word));
+            found
+                .map(str::to_string)
+                .ok_or_else(|| format!("/{path} offers neither {} nor {}", wanted[0], wanted[1]))
+        };
+        let high = offered(["performance", "balance_performance"])?;
+        let low = offered(["power", "balance_power"])?;
+        let mut knobs = vec![Knob::new(path.clone(), high, low)];
+        knobs.extend(self.limit_knobs().unwrap_or_default());
+        Ok((Mechanism::Preference, knobs))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.word("scaling_governor") == "schedutil" && !knows_speed(self.files) {
+            notes.push(
+                "this CPU does not count its clock (no aperfmperf): schedutil reaches the top in several steps".into(),
+            );
+        }
+        if self.is_active() && self.word("scaling_governor") == "performance" && self.has_preference() {
+            notes.push(
+                "governor performance holds the energy preference: limits only; governor powersave would free it"
+                    .into(),
+            );
+        }
+        if self
+            .files
+            .read_trimmed(&format!("{CPU_FOLDER}/intel_pstate/no_turbo"))
+            .is_ok_and(|v| v == "1")
+        {
+            notes.push("turbo is off (intel_pstate/no_turbo): high means without it".into());
+        }
+        if self
+            .files
+            .read_trimmed(&format!("{POLICY_FOLDER}/boost"))
+            .is_ok_and(|v| v == "0")
+        {
+            notes.push("boost is off (cpufreq/boost): high means without it".into());
+        }
+        notes
+    }
+
+    fn has_preference(&self) -> bool {
+        self.files.read(&self.path("energy_performance_preference")).is_ok()
+    }
+}

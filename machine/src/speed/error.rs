@@ -1,0 +1,92 @@
+//! What can go wrong with speeds, each with the thing, the reason and the way out.
+
+use crate::InputError;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why speeds could not be set, put back or taken over.
+#[derive(Debug)]
+pub enum SpeedError {
+    /// Another living process sets the speeds of this machine.
+    Busy { lock: PathBuf, holder: String },
+    /// The journal is not one that this program wrote whole; nothing was changed.
+    Damaged(InputError),
+    /// The journal or its lock could not be read or written. No file is changed that is not in a written journal.
+    Journal {
+        file: PathBuf,
+        action: &'static str,
+        source: io::Error,
+    },
+    /// A file below `/sys` could not be read or written.
+    File {
+        file: PathBuf,
+        action: &'static str,
+        source: io::Error,
+    },
+    /// A file that was not put back, since it no longer holds what was written to it.
+    Changed { file: PathBuf, found: String },
+    /// A limit that could not be put back beside the other limit that somebody set since.
+    OutOfOrder { file: PathBuf, value: String },
+    /// A CPU that is not there or not online.
+    UnknownCpu { cpu: usize },
+}
+
+impl fmt::Display for SpeedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy { lock, holder } => write!(
+                f,
+                "{}: process {holder} sets the speeds of this machine already; end it with `lop stop` first",
+                lock.display()
+            ),
+            Self::Damaged(error) => write!(
+                f,
+                "{error}; nothing was changed: if the limits below /sys/devices/system/cpu are as they should be, remove this file"
+            ),
+            Self::Journal { file, action, source } | Self::File { file, action, source } => {
+                write!(f, "{}: cannot {action}: {}", file.display(), explain(source))
+            }
+            Self::Changed { file, found } => write!(
+                f,
+                "{}: left at {found:?}, which somebody else wrote meanwhile; write it yourself if that is not meant",
+                file.display()
+            ),
+            Self::OutOfOrder { file, value } => write!(
+                f,
+                "{}: not put back to {value}: the other limit was changed meanwhile and the two would cross; write both yourself",
+                file.display()
+            ),
+            Self::UnknownCpu { cpu } => write!(
+                f,
+                "CPU {cpu} was not online when speeds were read; read them again after CPUs came or went"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SpeedError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Damaged(error) => Some(error),
+            Self::Journal { source, .. } | Self::File { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// The reason that the system gave, and the way out where one is known.
+pub(super) fn explain(error: &io::Error) -> String {
+    let way_out = match error.kind() {
+        io::ErrorKind::PermissionDenied => "run it as root; if you are root, the kernel keeps this file read-only",
+        io::ErrorKind::ReadOnlyFilesystem => "mounted read-only, as in a container: run it on the host",
+        io::ErrorKind::NotFound => "the CPU went offline, or the driver was unloaded: start again",
+        io::ErrorKind::ResourceBusy => {
+            "the CPU is offline, or governor performance holds it: choose governor powersave"
+        }
+        io::ErrorKind::InvalidInput => "the driver refuses the value: another program may have narrowed its limits",
+        io::ErrorKind::StorageFull => "free some space",
+        _ => return error.to_string(),
+    };
+    format!("{error} ({way_out})")
+}

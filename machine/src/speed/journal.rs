@@ -1,0 +1,304 @@
+//! The journal of what was changed: a file of JSON lines, written whole and renamed into place before a change.
+//!
+//! Line 1 is the header with the count of entries, so that a file that lost its end is noticed; each further line is an entry.
+//! It is read back by root, hence nothing in it is believed: only the files that this program writes may be named in it.
+
+use super::error::SpeedError;
+use super::files::{number_after, Files};
+use crate::{input, InputError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const FORMAT: &str = "lopsided-speeds";
+const VERSION: u32 = 1;
+const CPU_FOLDER: &str = "sys/devices/system/cpu/";
+/// Longest value of a file that is ever changed; the kernel's words are shorter.
+const MAX_VALUE_BYTES: usize = 64;
+/// What is remembered of a file: the two values of the sets, and the latest roundings of them.
+const MAX_WRITTEN: usize = 16;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    format: String,
+    version: u32,
+    boot_id: String,
+    entries: usize,
+}
+
+/// One file that was or is about to be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Relative to the root: `sys/devices/system/cpu/...`.
+    pub path: String,
+    /// What it held before, byte for byte.
+    pub original: String,
+    /// What may stand in it because of us: values written, and what they read back as. Trimmed.
+    pub written: Vec<String>,
+}
+
+impl Entry {
+    pub(super) fn is_ours(&self, current: &str) -> bool {
+        self.written.iter().any(|value| value == current.trim())
+    }
+
+    pub(super) fn holds_original(&self, current: &str) -> bool {
+        self.original.trim() == current.trim()
+    }
+
+    /// Remembers a value that stands or will stand in the file because of us; true if it was new.
+    pub(super) fn remember(&mut self, value: &str) -> bool {
+        if self.is_ours(value) {
+            return false;
+        }
+        if self.written.len() == MAX_WRITTEN {
+            // The first two are what the sets ask for, and stay.
+            self.written.remove(2);
+        }
+        self.written.push(value.trim().to_string());
+        true
+    }
+}
+
+/// All entries, and the boot in which they were written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Journal {
+    pub boot_id: String,
+    pub entries: BTreeMap<String, Entry>,
+}
+
+impl Journal {
+    pub(super) fn new(boot_id: String) -> Self {
+        Self {
+            boot_id,
+            entries: BTreeMap::new(),
+        }
+    }
+
+    /// Reads the text of a journal; `file` is named in errors.
+    ///
+    /// # Errors
+    /// With the line: no header, another format or version, lines missing or too many, a path that is not one of the files that
+    /// speeds are set by, a value that no such file can hold.
+    pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
+        let at = |line: usize, message: String| InputError::new(file, message).at_line(line);
+        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+        let (_, first) = lines
+            .next()
+            .ok_or_else(|| at(1, "empty, expected a journal of speeds".into()))?;
+        let header: Header = serde_json::from_str(first).map_err(|e| at(1, format!("no header of a journal: {e}")))?;
+        check_header(&header).map_err(|message| at(1, message))?;
+        let mut journal = Self::new(header.boot_id);
+        for (number, line) in lines {
+            let entry: Entry =
+                serde_json::from_str(line).map_err(|e| at(number, format!("no entry of a journal: {e}")))?;
+            check_entry(&entry).map_err(|message| at(number, message))?;
+            if let Some(twice) = journal.entries.insert(entry.path.clone(), entry) {
+                return Err(at(number, format!("{}: named twice", twice.path)));
+            }
+        }
+        if journal.entries.len() != header.entries || !text.ends_with('\n') {
+            let message = format!(
+                "{} entries, expected {} whole lines",
+                journal.entries.len(),
+                header.entries
+            );
+            return Err(at(text.lines().count(), message));
+        }
+        Ok(journal)
+    }
+
+    /// The text that [`Journal::parse`] reads.
+    pub fn to_text(&self) -> String {
+        let header = Header {
+            format: FORMAT.into(),
+            version: VERSION,
+            boot_id: self.boot_id.clone(),
+            entries: self.entries.len(),
+        };
+        let mut text = json(&header);
+        for entry in self.entries.values() {
+            text.push_str(&json(entry));
+        }
+        text
+    }
+
+    /// The journal at `path`; `None` where there is none.
+    pub(super) fn load(path: &Path) -> Result<Option<Self>, SpeedError> {
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(journal_error(path, "read it", error)),
+            Ok(_) => {}
+        }
+        let text = input::read_text(path).map_err(SpeedError::Damaged)?;
+        let journal = Self::parse(&path.display().to_string(), &text).map_err(SpeedError::Damaged)?;
+        Ok(Some(journal))
+    }
+
+    /// Puts it on disk: whole, or not at all. An empty journal is a removed one.
+    pub(super) fn save(&self, path: &Path) -> Result<(), SpeedError> {
+        if self.entries.is_empty() {
+            return match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(journal_error(path, "remove it", error)),
+                _ => Ok(()),
+            };
+        }
+        replace(path, &self.to_text()).map_err(|error| journal_error(path, "write it", error))
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    let mut line = serde_json::to_string(value).expect("strings and numbers always become JSON");
+    line.push('\n');
+    line
+}
+
+fn journal_error(path: &Path, action: &'static str, source: io::Error) -> SpeedError {
+    SpeedError::Journal {
+        file: path.to_path_buf(),
+        action,
+        source,
+    }
+}
+
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let new = beside(path, ".new");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    File::open(folder_of(path))?.sync_all()
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_os_string();
+    name.push(ending);
+    name.into()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn check_header(header: &Header) -> Result<(), String> {
+    if header.format != FORMAT || header.version != VERSION {
+        return Err(format!(
+            "format {:?} version {}, expected {FORMAT:?} version {VERSION}",
+            header.format, header.version
+        ));
+    }
+    Ok(())
+}
+
+fn check_entry(entry: &Entry) -> Result<(), String> {
+    if !is_speed_file(&entry.path) {
+        return Err(format!(
+            "{:?} is no file by which speeds or idle states are set",
+            entry.path
+        ));
+    }
+    if entry.written.len() > MAX_WRITTEN {
+        return Err(format!(
+            "{} written values, expected at most {MAX_WRITTEN}",
+            entry.written.len()
+        ));
+    }
+    let original = entry.original.strip_suffix('\n').unwrap_or(&entry.original);
+    for value in entry.written.iter().map(String::as_str).chain([original]) {
+        if !is_value(value) {
+            return Err(format!("{value:?} is no value of {}", entry.path));
+        }
+    }
+    Ok(())
+}
+
+/// A word, a number or `n/a`: one line of printable ASCII.
+pub(super) fn is_value(text: &str) -> bool {
+    text.len() <= MAX_VALUE_BYTES && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
+}
+
+/// Is it one of the files that this program writes? Nothing else is ever written, whatever a journal says.
+fn is_speed_file(path: &str) -> bool {
+    let Some(inside) = path.strip_prefix(CPU_FOLDER) else {
+        return false;
+    };
+    match inside.split('/').collect::<Vec<_>>()[..] {
+        ["cpufreq", policy, file] => {
+            number_after(policy, "policy").is_some()
+                && [
+                    "scaling_setspeed",
+                    "scaling_min_freq",
+                    "scaling_max_freq",
+                    "energy_performance_preference",
+                ]
+                .contains(&file)
+        }
+        [cpu, "cpuidle", state, "disable"] => {
+            number_after(cpu, "cpu").is_some() && number_after(state, "state").is_some()
+        }
+        [cpu, "power", "pm_qos_resume_latency_us"] => number_after(cpu, "cpu").is_some(),
+        _ => false,
+    }
+}
+
+/// The kernel's name of this boot; empty where it does not tell.
+pub(super) fn boot_id(files: &dyn Files) -> String {
+    files.read_trimmed("proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+/// Held while speeds are set; the kernel lets go of it when its process dies, however it dies.
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    pub(super) fn take(journal: &Path) -> Result<Self, SpeedError> {
+        let path = beside(journal, ".lock");
+        fs::create_dir_all(folder_of(journal))
+            .map_err(|error| journal_error(folder_of(journal), "make this folder", error))?;
+        let open = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path);
+        let mut file = open.map_err(|error| journal_error(&path, "open it", error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(busy(path, &mut file)),
+            Err(TryLockError::Error(error)) => return Err(journal_error(&path, "lock it", error)),
+        }
+        let name = format!("{}\n", std::process::id());
+        file.set_len(0)
+            .and_then(|()| file.write_all(name.as_bytes()))
+            .map_err(|error| journal_error(&path, "write it", error))?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn busy(lock: PathBuf, file: &mut File) -> SpeedError {
+    let mut holder = String::new();
+    let known = file.take(32).read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+    SpeedError::Busy {
+        lock,
+        holder: if known {
+            holder.trim().into()
+        } else {
+            "(unknown)".into()
+        },
+    }
+}

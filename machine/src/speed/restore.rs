@@ -1,0 +1,196 @@
+//! Putting back what a journal holds, in this process or after the death of another.
+
+use super::change::{crosses, in_order, is_held_down, Change};
+use super::error::SpeedError;
+use super::files::{Files, Tree};
+use super::journal::{boot_id, Entry, Journal, Lock};
+use std::path::{Path, PathBuf};
+
+/// What became of the files of a journal.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Put back to what they held before.
+    pub files: Vec<PathBuf>,
+    /// Not put back, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A file that was not put back.
+#[derive(Debug)]
+pub struct Skipped {
+    pub file: PathBuf,
+    pub reason: String,
+    /// Still in the journal, to be tried again: the CPU was offline, or the write failed.
+    pub kept: bool,
+}
+
+/// Puts back what a dead run left changed: for the next start, and for `lop restore`.
+///
+/// A file is put back only if it still holds what was written to it. An entry whose file cannot be read now, as that of an
+/// offline CPU, stays in the journal: the kernel may keep the old limits for the day when the CPU comes back, or start afresh
+/// with its own, and only then it shows which. A journal of another boot is discarded, since the kernel started afresh.
+/// No journal: nothing to do, both lists are empty.
+///
+/// # Errors
+/// Another living process sets speeds; the journal is damaged or cannot be read or written. Nothing was changed then, except
+/// that files may be back where only the journal's new state could not be written.
+pub fn restore_from_journal(root: &Path, journal: &Path) -> Result<Restored, SpeedError> {
+    if !journal.exists() {
+        return Ok(Restored::default());
+    }
+    let _lock = Lock::take(journal)?;
+    take_over(&Tree::new(root), journal).map(|(_, restored)| restored)
+}
+
+/// Restores from the journal at `path` if there is one; comes back with what is left of it, which is saved.
+pub(super) fn take_over(files: &dyn Files, path: &Path) -> Result<(Journal, Restored), SpeedError> {
+    let boot = boot_id(files);
+    let Some(mut journal) = Journal::load(path)? else {
+        return Ok((Journal::new(boot), Restored::default()));
+    };
+    let restored = if journal.boot_id == boot {
+        put_back(files, &mut journal).into_restored(files)
+    } else {
+        discard(files, std::mem::replace(&mut journal, Journal::new(boot)))
+    };
+    journal.save(path)?;
+    Ok((journal, restored))
+}
+
+fn discard(files: &dyn Files, journal: Journal) -> Restored {
+    let skipped = journal.entries.into_keys().map(|path| Skipped {
+        file: files.absolute(&path),
+        reason: "was changed before the machine was started anew, which undid it; its journal is discarded".into(),
+        kept: false,
+    });
+    Restored {
+        files: Vec::new(),
+        skipped: skipped.collect(),
+    }
+}
+
+/// What [`put_back`] did: paths relative to the root, and an error for each file that was left.
+#[derive(Default)]
+pub(super) struct PutBack {
+    files: Vec<String>,
+    left: Vec<(String, SpeedError, bool)>,
+}
+
+impl PutBack {
+    fn into_restored(self, files: &dyn Files) -> Restored {
+        let skipped = self.left.into_iter().map(|(path, error, kept)| Skipped {
+            file: files.absolute(&path),
+            reason: error.to_string(),
+            kept,
+        });
+        Restored {
+            skipped: skipped.collect(),
+            files: self.files.iter().map(|path| files.absolute(path)).collect(),
+        }
+    }
+
+    pub(super) fn into_errors(self) -> Vec<SpeedError> {
+        self.left.into_iter().map(|(_, error, _)| error).collect()
+    }
+}
+
+/// Puts every file of the journal back and takes out of it what is settled.
+pub(super) fn put_back(files: &dyn Files, journal: &mut Journal) -> PutBack {
+    let mut done = PutBack::default();
+    let (mut changes, mut hidden) = (Vec::new(), Vec::new());
+    for entry in journal.entries.values() {
+        match judge(files, entry) {
+            Verdict::IsBack => {}
+            Verdict::Write { held_down } => {
+                if held_down {
+                    hidden.push(entry.path.clone());
+                }
+                changes.push(Change {
+                    path: entry.path.clone(),
+                    value: entry.original.clone(),
+                });
+            }
+            Verdict::Leave { error, keep } => done.left.push((entry.path.clone(), error, keep)),
+        }
+    }
+    for change in in_order(files, changes) {
+        match write_back(files, &change, hidden.contains(&change.path)) {
+            Ok(()) => done.files.push(change.path),
+            Err((error, keep)) => done.left.push((change.path, error, keep)),
+        }
+    }
+    let kept = |path: &String| done.left.iter().any(|(left, _, keep)| *keep && left == path);
+    journal.entries.retain(|path, _| kept(path));
+    done
+}
+
+enum Verdict {
+    IsBack,
+    Write { held_down: bool },
+    Leave { error: SpeedError, keep: bool },
+}
+
+fn judge(files: &dyn Files, entry: &Entry) -> Verdict {
+    let current = match files.read(&entry.path) {
+        Ok(current) => current,
+        Err(source) => {
+            return Verdict::Leave {
+                error: SpeedError::File {
+                    file: files.absolute(&entry.path),
+                    action: "read it to put it back",
+                    source,
+                },
+                keep: true,
+            }
+        }
+    };
+    match entry.standing(files, &current) {
+        Standing::Original => Verdict::IsBack,
+        Standing::Ours => Verdict::Write { held_down: false },
+        Standing::HeldDown => Verdict::Write { held_down: true },
+        Standing::Foreign => Verdict::Leave {
+            error: SpeedError::Changed {
+                file: files.absolute(&entry.path),
+                found: current.trim().into(),
+            },
+            keep: false,
+        },
+    }
+}
+
+/// Whose the value is that a file holds now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Original,
+    Ours,
+    /// A lower limit of ours, shown smaller because the upper one was lowered.
+    HeldDown,
+    Foreign,
+}
+
+impl Entry {
+    pub(super) fn standing(&self, files: &dyn Files, current: &str) -> Standing {
+        if is_held_down(files, &self.path, current, &self.written) {
+            Standing::HeldDown
+        } else if self.holds_original(current) {
+            Standing::Original
+        } else if self.is_ours(current) {
+            Standing::Ours
+        } else {
+            Standing::Foreign
+        }
+    }
+}
+
+/// The error tells whether to keep the entry. A lower limit that is held down passes the upper one already, out of sight, and the
+/// kernel goes on showing the smaller of the two: then any smaller one is better.
+fn write_back(files: &dyn Files, change: &Change, held_down: bool) -> Result<(), (SpeedError, bool)> {
+    let file = files.absolute(&change.path);
+    if !held_down && crosses(files, change) {
+        let value = change.value.trim().to_string();
+        return Err((SpeedError::OutOfOrder { file, value }, false));
+    }
+    let action = "put it back";
+    let written = files.write(&change.path, &change.value);
+    written.map_err(|source| (SpeedError::File { file, action, source }, true))
+}

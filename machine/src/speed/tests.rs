@@ -1,0 +1,9 @@
+//! Speeds on folders that look like sysfs, behind a kernel that rounds and refuses as the real one does.
+
+mod apply;
+mod fake;
+mod journal;
+mod killed;
+mod mechanisms;
+mod property;
+mod restore;

@@ -1,0 +1,251 @@
+use super::fake::{acpi, active, policy_file, Fake, CPU};
+use crate::speed::{Mechanism, SpeedError, Wish};
+use std::io::ErrorKind;
+
+fn limits(min: &str, max: &str) -> (String, String) {
+    (min.into(), max.into())
+}
+
+#[test]
+fn opening_changes_nothing() {
+    let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
+    let before = fake.snapshot();
+    drop(fake.open());
+    assert_eq!(fake.snapshot(), before);
+    assert!(!fake.journal_path().exists());
+}
+
+#[test]
+fn limits_close_in_on_the_wish_and_come_back() {
+    let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
+    let before = fake.snapshot();
+    let mut speeds = fake.open();
+    for (wish, expected) in [
+        (Wish::High, limits("2100000", "2100000")),
+        (Wish::Low, limits("1050000", "1050000")),
+        (Wish::High, limits("2100000", "2100000")),
+        (Wish::Released, limits("1050000", "2100000")),
+    ] {
+        speeds.apply(0, wish).unwrap();
+        assert_eq!(fake.limits(0), expected, "{wish:?}");
+    }
+    speeds.apply(0, Wish::Low).unwrap();
+    drop(speeds);
+    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.violations(), [""; 0]);
+    assert!(!fake.journal_path().exists());
+}
+
+#[test]
+fn only_what_differs_is_written() {
+    let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
+    let mut speeds = fake.open();
+    let (min, max) = (policy_file(0, "scaling_min_freq"), policy_file(0, "scaling_max_freq"));
+    speeds.apply(0, Wish::High).unwrap();
+    assert_eq!(fake.writes(), [(min.clone(), "2100000".to_string())]);
+    speeds.apply(0, Wish::High).unwrap();
+    assert_eq!(fake.writes(), []);
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_eq!(
+        fake.writes(),
+        [(min, "1050000".to_string()), (max, "1050000".to_string())]
+    );
+}
+
+/// All wishes of two CPUs that share a clock, and the limits that hold then.
+#[test]
+fn in_a_clock_domain_the_highest_wish_holds() {
+    use Wish::{High, Low, Released};
+    let (top, bottom, found) = (
+        limits("2100000", "2100000"),
+        limits("1050000", "1050000"),
+        limits("1050000", "2100000"),
+    );
+    let table = [
+        (High, High, &top),
+        (High, Low, &top),
+        (Low, High, &top),
+        (Released, High, &top),
+        (Low, Low, &bottom),
+        (Low, Released, &bottom),
+        (Released, Released, &found),
+    ];
+    let fake = Fake::new(&[acpi(0, "0 1", "ondemand")], "0-1");
+    let mut speeds = fake.open();
+    for (first, second, expected) in table {
+        speeds.apply(0, first).unwrap();
+        speeds.apply(1, second).unwrap();
+        assert_eq!(fake.limits(0), *expected, "{first:?} {second:?}");
+    }
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_refused() {
+    let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
+    let error = fake.open().apply(7, Wish::High).unwrap_err();
+    assert!(matches!(error, SpeedError::UnknownCpu { cpu: 7 }), "{error}");
+}
+
+#[test]
+fn under_schedutil_nothing_is_written() {
+    let fake = Fake::new(&[acpi(0, "0", "schedutil")], "0");
+    let mut speeds = fake.open();
+    speeds.apply(0, Wish::High).unwrap();
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_eq!(fake.writes(), []);
+}
+
+#[test]
+fn a_number_as_preference_comes_back_as_a_number() {
+    let fake = Fake::new(&[active(0, "0", "intel_pstate", "powersave")], "0");
+    fake.put(&policy_file(0, "energy_performance_preference"), "128");
+    let before = fake.snapshot();
+    let mut speeds = fake.open();
+    speeds.apply(0, Wish::High).unwrap();
+    assert_eq!(fake.policy(0, "energy_performance_preference"), "performance");
+    assert_eq!(fake.limits(0), limits("4600000", "4600000"));
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_eq!(fake.policy(0, "energy_performance_preference"), "power");
+    assert!(speeds.restore().is_empty());
+    assert_eq!(fake.snapshot(), before);
+}
+
+/// Somebody chooses governor performance while we run: the preference is refused as busy from then on.
+#[test]
+fn limits_remain_when_the_preference_is_refused() {
+    let fake = Fake::new(&[active(0, "0", "intel_pstate", "powersave")], "0");
+    let mut speeds = fake.open();
+    fake.put(&policy_file(0, "scaling_governor"), "performance");
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_eq!(fake.limits(0), limits("800000", "800000"));
+    assert_eq!(speeds.domains()[0].mechanism, Mechanism::Limits);
+    let line = speeds.describe().remove(0);
+    assert!(
+        line.contains("energy_performance_preference: cannot write it"),
+        "{line}"
+    );
+    assert!(line.contains("limits only"), "{line}");
+    assert!(speeds.restore().is_empty());
+    assert_eq!(fake.limits(0), limits("800000", "4600000"));
+}
+
+#[test]
+fn a_rounded_value_is_known_as_ours() {
+    let fake = Fake::new(&[acpi(0, "0", "userspace")], "0");
+    let before = fake.snapshot();
+    let mut speeds = fake.open();
+    // A table that changed after it was read, as with a boost that came: the kernel rounds to what it has now.
+    fake.put(&policy_file(0, "scaling_available_frequencies"), "2100000 1200000");
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_eq!(fake.policy(0, "scaling_setspeed"), "1200000");
+    // 1.4 GHz, which stood there, has no place in the new table: put it back as it was.
+    fake.put(
+        &policy_file(0, "scaling_available_frequencies"),
+        "2100000 1800000 1400000 1050000",
+    );
+    assert!(speeds.restore().is_empty());
+    assert_eq!(fake.snapshot(), before);
+}
+
+/// Each write of a call in turn fails: all that the call changed is back, the error names the file, the former wish stands.
+#[test]
+fn a_failed_write_leaves_nothing_half_done() {
+    let files = ["energy_performance_preference", "scaling_min_freq", "scaling_max_freq"];
+    for failing in files {
+        let fake = Fake::new(&[active(0, "0", "intel_pstate", "powersave")], "0");
+        let before = fake.snapshot();
+        let mut speeds = fake.open();
+        speeds.apply(0, Wish::High).unwrap();
+        let while_high = fake.snapshot();
+        fake.refuse(&policy_file(0, failing), ErrorKind::InvalidInput);
+        let error = speeds.apply(0, Wish::Low).unwrap_err().to_string();
+        assert!(error.contains(failing) && error.contains("cannot write it"), "{error}");
+        assert_eq!(fake.snapshot(), while_high, "{failing}");
+        fake.allow_all();
+        speeds.apply(0, Wish::Low).unwrap();
+        assert_eq!(fake.limits(0), limits("800000", "800000"), "{failing}");
+        drop(speeds);
+        assert_eq!(fake.snapshot(), before, "{failing}");
+        assert_eq!(fake.violations(), [""; 0]);
+    }
+}
+
+#[test]
+fn nothing_is_changed_when_the_journal_cannot_be_written() {
+    let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
+    let before = fake.snapshot();
+    let mut speeds = fake.open();
+    std::fs::create_dir_all(fake.journal_path().join("in/the/way")).unwrap();
+    let error = speeds.apply(0, Wish::High).unwrap_err();
+    assert!(matches!(error, SpeedError::Journal { .. }), "{error}");
+    assert!(error.to_string().contains("speeds.journal: cannot write it"), "{error}");
+    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.writes(), []);
+}
+
+#[test]
+fn a_policy_that_vanished_is_named() {
+    let fake = Fake::new(&[acpi(0, "0", "ondemand"), acpi(1, "1", "ondemand")], "0-1");
+    let mut speeds = fake.open();
+    std::fs::remove_dir_all(fake.root.join(format!("{CPU}/cpufreq/policy1"))).unwrap();
+    let error = speeds.apply(1, Wish::High).unwrap_err().to_string();
+    assert!(error.contains("policy1/") && error.contains("offline"), "{error}");
+    speeds.apply(0, Wish::High).unwrap();
+}
+
+/// State 1 wakes up in 200 us. What is written for a low CPU, for what stood there.
+#[test]
+fn low_cpus_may_sleep_deeply() {
+    let limit = format!("{CPU}/cpu0/power/pm_qos_resume_latency_us");
+    let disable = format!("{CPU}/cpu0/cpuidle/state1/disable");
+    let table: [(&str, &str, Vec<&String>); 7] = [
+        ("0", "0", vec![]),
+        ("0", "200", vec![]),
+        ("0", "500", vec![]),
+        ("0", "199", vec![&limit]),
+        ("0", "n/a", vec![&limit]),
+        ("1", "0", vec![&disable]),
+        ("1", "n/a", vec![&disable, &limit]),
+    ];
+    for (disabled, limit_us, expected) in table {
+        let fake = Fake::new(&[], "0");
+        fake.put_idle(0, disabled, limit_us);
+        let before = fake.snapshot();
+        let mut speeds = fake.open();
+        speeds.apply(0, Wish::Low).unwrap();
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|path| (path.clone(), "0".to_string()))
+            .collect();
+        assert_eq!(fake.writes(), expected, "{disabled} {limit_us}");
+        let said = speeds.describe().iter().any(|line| line.contains("deepest idle state"));
+        assert_eq!(said, !expected.is_empty());
+        speeds.apply(0, Wish::High).unwrap();
+        assert_eq!(fake.snapshot(), before, "while high: {disabled} {limit_us}");
+        speeds.apply(0, Wish::Low).unwrap();
+        drop(speeds);
+        assert_eq!(fake.snapshot(), before);
+    }
+}
+
+#[test]
+fn a_state_that_its_driver_turned_off_stays_off() {
+    let fake = Fake::new(&[], "0");
+    fake.put_idle(0, "1", "0");
+    fake.put(&format!("{CPU}/cpu0/cpuidle/state1/default_status"), "disabled");
+    let mut speeds = fake.open();
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_eq!(fake.writes(), []);
+}
+
+#[test]
+fn a_choice_of_somebody_else_meanwhile_is_what_is_gone_back_to() {
+    let fake = Fake::new(&[active(0, "0", "intel_pstate", "powersave")], "0");
+    let mut speeds = fake.open();
+    speeds.apply(0, Wish::High).unwrap();
+    fake.put(&policy_file(0, "energy_performance_preference"), "balance_power");
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_eq!(fake.policy(0, "energy_performance_preference"), "power");
+    assert!(speeds.restore().is_empty());
+    assert_eq!(fake.policy(0, "energy_performance_preference"), "balance_power");
+}

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# build.sh: the release build of lop, its BPF program included.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/need.sh rust cc bpf
+cargo build --release --locked -p lop

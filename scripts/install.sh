@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# install.sh [--remove]: puts lop, its man pages, completions, unit file and licence below $DESTDIR$PREFIX (/usr/local), or
+# takes them away again. Builds nothing that is built already, so that `make build` and `sudo make install` works without
+# Rust for root. LOP: another binary than the release build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+lop=${LOP:-$target/release/lop}
+prefix=${PREFIX:-/usr/local}
+root=${DESTDIR:-}$prefix
+
+# The folders, each with the program that looks there.
+binaries=$root/bin
+pages=$root/share/man/man1                           # man
+bash=$root/share/bash-completion/completions         # bash
+zsh=$root/share/zsh/${ZSH_FOLDER:-site-functions}    # zsh; Debian's packages use vendor-completions
+fish=$root/share/fish/vendor_completions.d           # fish
+units=$root/lib/systemd/system                       # systemd
+documents=$root/share/doc/lopsided
+
+remove() {
+  rm -f "$binaries/lop" "$pages"/lop.1 "$pages"/lop-*.1 "$bash/lop" "$zsh/_lop" "$fish/lop.fish" "$units/lopsided.service"
+  rm -rf "$documents"
+  echo "install.sh: removed from $root"
+}
+
+install_all() {
+  [ -x "$lop" ] || scripts/build.sh
+  generated=$(mktemp -d)
+
+  trap 'rm -rf "$generated"' EXIT
+  "$lop" generate "$generated"
+  install -Dm755 "$lop" "$binaries/lop"
+  install -Dm644 -t "$pages" "$generated"/man/*.1
+  install -Dm644 "$generated/completions/lop.bash" "$bash/lop"
+  install -Dm644 -t "$zsh" "$generated/completions/_lop"
+  install -Dm644 -t "$fish" "$generated/completions/lop.fish"
+  install -Dm644 -t "$documents" README.md LICENSE
+  sed "s|/usr/bin/lop|$prefix/bin/lop|" packaging/lopsided.service >"$generated/lopsided.service"
+  install -Dm644 -t "$units" "$generated/lopsided.service"
+  echo "install.sh: installed below $root"
+}
+
+case ${1:-} in
+  '') install_all ;;
+  --remove) remove ;;
+  *) echo "install.sh: unknown argument '$1'; known: --remove" >&2; exit 2 ;;
+esac

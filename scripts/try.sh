@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# try.sh: a shell in a guest whose kernel has sched_ext, with lop in it; the kernel of this machine stays as it is.
+# It takes the options of vm/run: scripts/try.sh --cpus 8.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ -t 0 ] || { echo 'try.sh: this opens a shell and needs a terminal; without one: vm/run -- SCRIPT' >&2; exit 1; }
+scripts/need.sh rust cc
+if [ -z "${LOP_BIN:-}" ]; then
+  cargo build --release --locked -p lop
+fi
+exec vm/run --cpufreq "$@" --interactive

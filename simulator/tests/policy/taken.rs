@@ -1,0 +1,57 @@
+//! Members that a higher class takes.
+
+use crate::bench::{Bench, HOLD};
+
+/// Real-time work takes one of two members: the set has three until that ends, and two again after the hold time.
+#[test]
+fn a_member_that_is_taken_is_made_up_for_while_it_lasts() {
+    let mut bench = Bench::flat(4);
+    let task = bench.task();
+    let (cpu, _) = bench.wake(task);
+    assert_eq!((bench.target(), bench.size()), (2, 2));
+    let spare = bench.high().into_iter().find(|&member| member != cpu as usize).unwrap();
+    let now_ns = bench.now();
+    bench.policy.cpu_taken(&mut bench.world, spare as u32, true, now_ns);
+    assert_eq!((bench.target(), bench.size()), (3, 3));
+    bench.pass(2 * HOLD);
+    assert_eq!(bench.size(), 3, "it lasts");
+    // The CPU falls idle afterwards, as after the task that runs there next.
+    let now_ns = bench.now();
+    bench.policy.cpu_idle(&mut bench.world, spare as u32, false, now_ns);
+    bench.policy.cpu_taken(&mut bench.world, spare as u32, false, now_ns);
+    assert_eq!(bench.target(), 2);
+    bench.policy.cpu_idle(&mut bench.world, spare as u32, true, now_ns);
+    bench.pass(HOLD - 1);
+    assert_eq!((bench.target(), bench.size()), (2, 3));
+    bench.pass(1);
+    assert_eq!(bench.size(), 2);
+}
+
+/// What takes a low core costs our tasks nothing.
+#[test]
+fn a_low_core_that_is_taken_changes_nothing() {
+    let mut bench = Bench::flat(4);
+    let low = (0..4).find(|cpu| !bench.high().contains(cpu)).unwrap();
+    let now_ns = bench.now();
+    bench.policy.cpu_taken(&mut bench.world, low as u32, true, now_ns);
+    assert_eq!((bench.target(), bench.size()), (1, 1));
+}
+
+/// Four cores, a task and the spare: with both members busy and one task active, something else runs on one of them.
+#[test]
+fn a_set_is_short_when_its_members_are_busy_with_less_than_their_number_of_tasks() {
+    let mut bench = Bench::flat(4);
+    let tasks = bench.tasks(2);
+    assert!(!bench.policy.is_short(), "idle");
+    let (cpu, _) = bench.wake(tasks[0]);
+    assert!(!bench.policy.is_short(), "the spare is idle");
+    let spare = bench.high().into_iter().find(|&member| member != cpu as usize).unwrap();
+    let now_ns = bench.now();
+    bench.policy.cpu_idle(&mut bench.world, spare as u32, false, now_ns);
+    assert!(
+        bench.policy.is_short(),
+        "the spare is busy, and not with a task of ours"
+    );
+    bench.policy.cpu_taken(&mut bench.world, spare as u32, true, now_ns);
+    assert!(!bench.policy.is_short(), "another has joined");
+}

@@ -1,0 +1,102 @@
+# bench-in-guest.sh: measures schedulers against each other in one boot, in rounds of all of them. Runs inside a guest behind
+# tests/lib.sh; vm/bench.sh sets rounds, schedulers, loops, groups. Leaves in /out: `times`, a line ROUND SCHEDULER BENCHMARK VALUE UNIT for
+# each run, less is better; `callbacks`, a line SCHEDULER PROGRAM CALLS NS SECONDS SWITCHES for each BPF program that ran.
+
+# start_scheduler NAME: eevdf is the kernel's own; its loader is $loader.
+start_scheduler() {
+  case $1 in
+    eevdf) return ;;
+    lopsided) begin_lop ;;
+    *)
+      "scx_$1" >"/tmp/$1.log" 2>&1 &
+      loader=$!
+      wait_for 600 peer_attached_or_gone "$1"
+      scheduler_is "$1" || { tail -n 5 "/tmp/$1.log"; kill -KILL "$loader"; wait "$loader"; say_and_fail "scx_$1 does not attach"; } ;;
+  esac
+}
+
+peer_attached_or_gone() { scheduler_is "$1" || ! kill -0 "$loader"; }
+
+end_scheduler() { [ "$1" = eevdf ] || ended_by INT; }
+
+hackbench_s() { hackbench "$@" -l "$loops" -g "$groups" | sed -n 's/^Time: //p'; }
+
+pipe_us() { perf bench sched pipe -l "$pipe_loops" 2>&1 | sed -n 's|^ *\([0-9.]*\) usecs/op.*|\1|p'; }
+
+# figure NAME: a number of lop-load's output.
+figure() { sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" | head -n 1; }
+
+us_per_fork() { lop-load storm --count "$forks" | figure wall_ms | awk -v forks="$forks" '{ print $1 * 1000 / forks }'; }
+
+# value ROUND SCHEDULER BENCHMARK UNIT NUMBER: nothing measured is an error.
+value() {
+  [ -n "${5:-}" ] || { not_ok "$3 under $2, round $1: no figure"; return; }
+  echo "$1 $2 $3 $5 $4" | tee -a /out/times
+}
+
+# measure ROUND SCHEDULER
+measure() {
+  local woken
+  value "$@" hackbench-pipe-processes s "$(hackbench_s --pipe --process)"
+  value "$@" hackbench-pipe-threads s "$(hackbench_s --pipe --threads)"
+  value "$@" hackbench-socket-processes s "$(hackbench_s --process)"
+  value "$@" hackbench-socket-threads s "$(hackbench_s --threads)"
+  value "$@" perf-pipe us/op "$(pipe_us)"
+  woken=$(lop-load wakeups --seconds "$wakeup_seconds")
+  value "$@" wakeup-p50 us "$(figure p50_us <<<"$woken")"
+  value "$@" wakeup-p99 us "$(figure p99_us <<<"$woken")"
+  value "$@" fork us "$(us_per_fork)"
+}
+
+# Each round begins with another scheduler.
+rotated() {
+  local all i
+  read -r -a all <<<"$schedulers"
+  for i in "${!all[@]}"; do echo "${all[(i + $1) % ${#all[@]}]}"; done
+}
+
+run_round() {
+  local scheduler
+  for scheduler in $(rotated "$1"); do
+    if start_scheduler "$scheduler"; then measure "$1" "$scheduler" && end_scheduler "$scheduler"; else leave_out "$scheduler"; fi
+  done
+}
+
+# A peer that this kernel does not take is said and left out; without lopsided there is nothing to compare.
+leave_out() {
+  [ "$1" != lopsided ] || not_ok "$1: not started"
+  echo "$1 does not start here and stays out" | tee -a /out/left-out
+  schedulers=$(tr ' ' '\n' <<<"$schedulers" | grep -vx "$1" | xargs)
+}
+
+switches() { sed -n 's/^ctxt //p' /proc/stat; }
+
+# Counting costs time itself: apart from the rounds.
+count_callbacks() {
+  local before begin_cs seconds switched
+  start_scheduler "$1" || { leave_out "$1"; return; }
+  bpf_stats on
+  bpf_stats /tmp/before
+  begin_cs=$(uptime_cs) before=$(switches)
+  hackbench_s --pipe --process >/dev/null
+  lop-load wakeups --seconds "$wakeup_seconds" >/dev/null
+  switched=$(($(switches) - before)) seconds=$(awk -v cs=$(($(uptime_cs) - begin_cs)) 'BEGIN { print cs / 100 }')
+  bpf_stats /tmp/after
+  bpf_stats off
+  lop-judge diff-stats /tmp/before /tmp/after | spent_lines "$1" "$seconds" "$switched" | tee -a /out/callbacks
+  end_scheduler "$1"
+}
+
+spent_lines() {
+  awk -v scheduler="$1" -v seconds="$2" -v switches="$3" '
+    { gsub(/[",]/, "") }
+    $1 == "name:" { name = $2 }
+    $1 == "run_cnt:" { calls = $2 }
+    $1 == "run_time_ns:" && calls > 0 { print scheduler, name, calls, $2, seconds, switches }'
+}
+
+: >/out/times
+: >/out/callbacks
+for ((round = 0; round < rounds; round++)); do run_round $round; done
+for scheduler in $schedulers; do [ "$scheduler" = eevdf ] || count_callbacks "$scheduler"; done
+[ "$sentences_failed" = 0 ]

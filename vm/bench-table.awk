@@ -1,0 +1,94 @@
+# Tables of vm/bench.sh from its `times` and `callbacks`, and the same as JSON in the file `json`. `schedulers`: their order.
+
+FILENAME ~ /times$/ {
+	if (!($3 in unit)) { benchmark[++benchmarks] = $3; unit[$3] = $5 }
+	value[$3, $2, ++count[$3, $2]] = $4
+}
+
+FILENAME ~ /callbacks$/ {
+	if (!($1 in seconds)) { counted[++nr_counted] = $1; seconds[$1] = $5; switches[$1] = $6 }
+	program[$1, ++programs[$1]] = $2; calls[$1, programs[$1]] = $3; ns[$1, programs[$1]] = $4
+	all_ns[$1] += $4
+}
+
+# Sorts value[b, s, 1..n].
+function sort(b, s, n,   i, j, held) {
+	for (i = 2; i <= n; i++) {
+		held = value[b, s, i]
+		for (j = i - 1; j > 0 && value[b, s, j] + 0 > held + 0; j--) value[b, s, j + 1] = value[b, s, j]
+		value[b, s, j + 1] = held
+	}
+}
+
+function median(b, s,   n) {
+	n = count[b, s]
+	return n % 2 ? value[b, s, (n + 1) / 2] : (value[b, s, n / 2] + value[b, s, n / 2 + 1]) / 2
+}
+
+function times_table(nr,   i, k, b, s) {
+	printf "%-28s", "median (least to most)"
+	for (k = 1; k <= nr; k++) printf " %26s", name[k]
+	print ""
+	for (i = 1; i <= benchmarks; i++) {
+		b = benchmark[i]
+		printf "%-28s", b ", " unit[b]
+		for (k = 1; k <= nr; k++) printf " %26s", cell(b, name[k])
+		print ""
+	}
+}
+
+function cell(b, s,   n) {
+	n = count[b, s]
+	if (!n) return "-"
+	sort(b, s, n)
+	return sprintf("%.4g (%.4g to %.4g)", median(b, s), value[b, s, 1], value[b, s, n])
+}
+
+function ratios(   i, b, theirs) {
+	print ""
+	for (i = 1; i <= benchmarks; i++) {
+		b = benchmark[i]
+		if (count[b, "eevdf"] && count[b, "lopsided"])
+			printf "%-28s lopsided takes %.3f of EEVDF\n", b, median(b, "lopsided") / median(b, "eevdf")
+	}
+}
+
+function callbacks_table(   i, k, s) {
+	for (i = 1; i <= nr_counted; i++) {
+		s = counted[i]
+		printf "\n%s: BPF programs take %.0f ns for each context switch\n", s, all_ns[s] / switches[s]
+		for (k = 1; k <= programs[s]; k++)
+			printf "  %-20s %10.0f ns a call %12.0f calls/s\n", program[s, k], ns[s, k] / calls[s, k], calls[s, k] / seconds[s]
+	}
+}
+
+function write_json(nr,   i, k, n, s, b, sep) {
+	printf "{\"times\":[" >json
+	for (i = 1; i <= benchmarks; i++) for (k = 1; k <= nr; k++) {
+		b = benchmark[i]; s = name[k]
+		if (!count[b, s]) continue
+		printf "%s{\"benchmark\":\"%s\",\"unit\":\"%s\",\"scheduler\":\"%s\",\"median\":%s,\"values\":[", sep, b, unit[b], s, median(b, s) >json
+		for (n = 1; n <= count[b, s]; n++) printf "%s%s", (n > 1 ? "," : ""), value[b, s, n] >json
+		printf "]}" >json
+		sep = ","
+	}
+	printf "],\"callbacks\":[" >json
+	sep = ""
+	for (i = 1; i <= nr_counted; i++) {
+		s = counted[i]
+		for (k = 1; k <= programs[s]; k++) {
+			printf "%s{\"scheduler\":\"%s\",\"program\":\"%s\",\"calls\":%s,\"ns\":%s,\"seconds\":%s,\"switches\":%s}", sep, s, program[s, k], calls[s, k], ns[s, k], seconds[s], switches[s] >json
+			sep = ","
+		}
+	}
+	print "]}" >json
+}
+
+END {
+	if (!benchmarks) { print "nothing was measured"; exit 1 }
+	nr = split(schedulers, name, " ")
+	times_table(nr)
+	ratios()
+	callbacks_table()
+	write_json(nr)
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# bench.sh: lopsided against the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds. Prints tables
+# and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland; those on PATH are found without it.
+# ROUNDS (5), LOOPS and HACKBENCH_GROUPS (200, 2), LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=target/vm-bench
+peers=(lavd cosmos bpfland)
+
+build() {
+  [ -z "${LOP_BENCH_BIN:-}" ] || { bin=$LOP_BENCH_BIN; return; }
+  cargo build --release --locked -q -p lop -p lop-vm-judge
+  bin=${CARGO_TARGET_DIR:-target}/release
+}
+
+# Peers that are here join, the others are named.
+find_peers() {
+  local name found
+  for name in "${peers[@]}"; do
+    if found=$(PATH=${LOP_PEERS:-}:$PATH type -P "scx_$name"); then
+      schedulers+=" $name"
+      options+=(--bin "$found")
+    else
+      echo "bench.sh: scx_$name is not installed and stays out (cargo install scx_$name; LOP_PEERS)" >&2
+    fi
+  done
+}
+
+measure() {
+  rm -rf "$out"
+  mkdir -p "$out"
+  LOP_BIN=$bin/lop vm/run --cpus 8 --memory-mb 3072 --timeout "${TIMEOUT:-7200}" --share "$out" "${options[@]}" --bin "$bin/lop-load" --bin "$bin/lop-judge" \
+    --bin hackbench --bin perf -- "rounds=${ROUNDS:-5} schedulers='$schedulers' loops=${LOOPS:-200} groups=${HACKBENCH_GROUPS:-2}
+      pipe_loops=${PIPE_LOOPS:-2000} wakeup_seconds=${WAKEUP_SECONDS:-3} forks=${FORKS:-500}
+$(cat vm/tests/lib.sh vm/bench-in-guest.sh)" >"$out/log" || { tail -n 20 "$out/log" >&2; return 1; }
+}
+
+scripts/need.sh rust cc bpf hackbench perf
+schedulers='eevdf lopsided' options=() bin=''
+find_peers
+build
+measure
+[ ! -e "$out/left-out" ] || sort -u "$out/left-out"
+awk -v schedulers="$schedulers" -v json="$out/results.json" -f vm/bench-table.awk "$out/times" "$out/callbacks"
+echo "$out/results.json"

@@ -1,0 +1,292 @@
+//! Records a command's scheduling from the kernel's tracepoints, and judges recordings.
+
+use anyhow::{bail, Context, Result};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use lop_vm_judge::checks::{bursts, delay, lost, low, promoted, residency, shrink, Speeds, Verdict};
+use lop_vm_judge::classes::{Allowed, Classifier};
+use lop_vm_judge::decode::Tracepoint;
+use lop_vm_judge::record::Recorder;
+use lop_vm_judge::replay::Replay;
+use lop_vm_judge::trace::{Cpu, Trace};
+use lop_vm_judge::{bpf_stats, decisions, shares};
+use serde::de::DeserializeOwned;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Records scheduling from kernel tracepoints and judges it.
+#[derive(Parser)]
+#[command(name = "lop-judge", version)]
+struct Cli {
+    #[command(subcommand)]
+    action: Action,
+    /// How verdicts are printed.
+    #[arg(long, global = true, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Records while a command runs, and exits with its code.
+    Record(RecordArgs),
+    /// Judges a recording: exit code 0 if the check holds, 1 if not.
+    Check(CheckArgs),
+    /// Compares two outputs of `lop-load shares`.
+    Shares {
+        reference: PathBuf,
+        other: PathBuf,
+        /// Allowed difference of a task's share, in parts of all CPU time.
+        #[arg(long, default_value_t = 0.05)]
+        within: f64,
+    },
+    /// Prints runs, time and size of every loaded BPF program as JSON.
+    BpfStats {
+        /// Turns the kernel's counting on or off instead.
+        #[arg(long)]
+        enable: Option<bool>,
+    },
+    /// Plays a log of `lop start --log-decisions` against the native build of the policy: exit code 0 if all sets were the same.
+    Replay { log: PathBuf },
+    /// What programs did between two outputs of `bpf-stats`, as JSON.
+    DiffStats { before: PathBuf, after: PathBuf },
+}
+
+#[derive(Args)]
+struct RecordArgs {
+    /// Where the trace goes.
+    #[arg(long)]
+    out: PathBuf,
+    /// Tracepoints, without their group.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork,cpu_frequency,cpu_idle"
+    )]
+    events: Vec<String>,
+    /// Memory for each CPU's events, KiB.
+    #[arg(long, default_value_t = 16384)]
+    buffer_kb: u64,
+    /// The command.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+#[derive(Args)]
+struct CheckArgs {
+    trace: PathBuf,
+    /// Tasks that are not judged, by pid or name: the loader of the scheduler.
+    #[arg(long, global = true, value_delimiter = ',')]
+    allow: Vec<String>,
+    /// Top speed of every CPU, kHz; otherwise each CPU's own maximum.
+    #[arg(long, global = true)]
+    top_khz: Option<u64>,
+    #[command(subcommand)]
+    check: Check,
+}
+
+#[derive(Subcommand)]
+enum Check {
+    /// Share of the run time of a task's name on CPUs at top speed.
+    Bursts {
+        #[arg(long, default_value = "lop-burst")]
+        comm: String,
+        #[arg(long, default_value_t = 0.99)]
+        share: f64,
+    },
+    /// No ordinary task on a low CPU.
+    Low {
+        /// A CPU is low this long after its speed fell, us.
+        #[arg(long, default_value_t = 0)]
+        settle_us: u64,
+        /// A task may run this long on a low CPU, us.
+        #[arg(long, default_value_t = 0)]
+        grace_us: u64,
+    },
+    /// CPUs leave top speed in time when demand falls.
+    Shrink {
+        #[arg(long, default_value_t = 1)]
+        spare: u32,
+        #[arg(long, default_value_t = 10.0)]
+        hold_ms: f64,
+        #[arg(long, default_value_t = 5.0)]
+        slack_ms: f64,
+        /// Sizes up to this are not judged.
+        #[arg(long, default_value_t = 1)]
+        floor: u32,
+        #[arg(long, default_value_t = 0.95)]
+        share: f64,
+    },
+    /// A task that is pinned to a low CPU promotes it.
+    Promoted {
+        #[arg(long)]
+        cpu: Cpu,
+        #[arg(long, default_value = "lop-pinned")]
+        comm: String,
+        /// Latest request after the task began to run, us.
+        #[arg(long, default_value_t = 1000)]
+        within_us: u64,
+    },
+    /// Wake-up delays.
+    Delay {
+        /// Only tasks of this name.
+        #[arg(long)]
+        comm: Option<String>,
+        #[arg(long)]
+        max_p999_ms: Option<f64>,
+    },
+    /// No task is runnable for ever.
+    Lost {
+        #[arg(long, default_value_t = 5.0)]
+        limit_s: f64,
+    },
+    /// Time at each speed and work of each CPU.
+    Residency,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("lop-judge: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<u8> {
+    match cli.action {
+        Action::Record(arguments) => record(&arguments),
+        Action::Check(arguments) => tell(&check(&arguments)?, cli.format),
+        Action::Shares {
+            reference,
+            other,
+            within,
+        } => tell(
+            &shares::compare(&read_json(&reference)?, &read_json(&other)?, within)?,
+            cli.format,
+        ),
+        Action::Replay { log } => replay(&log),
+        Action::BpfStats { enable: Some(on) } => bpf_stats::enable(on).map(|()| 0),
+        Action::BpfStats { enable: None } => print_json(&bpf_stats::programs()?),
+        Action::DiffStats { before, after } => {
+            let (before, after): (Vec<_>, Vec<_>) = (read_json(&before)?, read_json(&after)?);
+            print_json(&bpf_stats::difference(&before, &after)?)
+        }
+    }
+}
+
+fn record(arguments: &RecordArgs) -> Result<u8> {
+    let file = File::create(&arguments.out).with_context(|| format!("create {}", arguments.out.display()))?;
+    let recorded = record_into(file, arguments);
+    if recorded.is_err() {
+        fs::remove_file(&arguments.out).with_context(|| format!("remove {}", arguments.out.display()))?;
+    }
+    recorded
+}
+
+/// Runs the command and writes the trace; the command's exit code.
+fn record_into(file: File, arguments: &RecordArgs) -> Result<u8> {
+    let tracepoints = arguments
+        .events
+        .iter()
+        .map(|name| Tracepoint::named(name))
+        .collect::<Result<Vec<_>>>()?;
+    let [program, rest @ ..] = arguments.command.as_slice() else {
+        bail!("no command")
+    };
+    let recorder = Recorder::start(&tracepoints, arguments.buffer_kb)?;
+    let status = Command::new(program)
+        .args(rest)
+        .status()
+        .with_context(|| format!("run {}", program.display()))?;
+    let mut file = BufWriter::new(file);
+    recorder.stop()?.write(&mut file)?;
+    file.flush()?;
+    let signal = || status.signal().map_or(1, |signal| 128 + signal);
+    Ok(u8::try_from(status.code().unwrap_or_else(signal)).unwrap_or(1))
+}
+
+fn check(arguments: &CheckArgs) -> Result<Verdict> {
+    let name = arguments.trace.display();
+    let file = File::open(&arguments.trace).with_context(|| format!("open {name}"))?;
+    let trace = Trace::read(BufReader::new(file)).with_context(|| format!("{name}"))?;
+    let replay = Replay::new(&trace, &Classifier::new(&trace, Allowed::new(&arguments.allow)))?;
+    let speeds = || Speeds::new(&trace, &replay, arguments.top_khz);
+    Ok(match &arguments.check {
+        Check::Bursts { comm, share } => bursts::check(&replay, &speeds()?, comm, *share)?,
+        Check::Low { settle_us, grace_us } => {
+            let limits = low::Limits {
+                settle_ns: settle_us * 1000,
+                grace_ns: grace_us * 1000,
+            };
+            low::check(&replay, &speeds()?, limits)?
+        }
+        Check::Shrink {
+            spare,
+            hold_ms,
+            slack_ms,
+            floor,
+            share,
+        } => {
+            let (hold_ns, slack_ns) = (ns_of_ms(*hold_ms), ns_of_ms(*slack_ms));
+            let promise = shrink::Promise {
+                spare: *spare,
+                hold_ns,
+                slack_ns,
+                floor: *floor,
+                share: *share,
+            };
+            shrink::check(&replay, &speeds()?, promise)
+        }
+        Check::Promoted { cpu, comm, within_us } => promoted::check(&replay, &speeds()?, comm, *cpu, within_us * 1000)?,
+        Check::Delay { comm, max_p999_ms } => delay::check(&replay, comm.as_deref(), max_p999_ms.map(ns_of_ms)),
+        Check::Lost { limit_s } => lost::check(&replay, ns_of_ms(limit_s * 1e3)),
+        Check::Residency => residency::check(&replay),
+    })
+}
+
+fn replay(log: &Path) -> Result<u8> {
+    let name = log.display();
+    let file = File::open(log).with_context(|| format!("open {name}"))?;
+    let outcome = decisions::replay(BufReader::new(file)).with_context(|| format!("{name}"))?;
+    print_json(&outcome)?;
+    if let Some(difference) = &outcome.difference {
+        eprintln!("lop-judge: {name}: line {}: {}", difference.line, difference.what);
+    }
+    Ok(u8::from(outcome.difference.is_some()))
+}
+
+fn ns_of_ms(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
+}
+
+/// Prints a verdict; its exit code.
+fn tell(verdict: &Verdict, format: Format) -> Result<u8> {
+    if format == Format::Json {
+        print_json(verdict)?;
+    } else {
+        let words = if verdict.holds { "holds" } else { "DOES NOT HOLD" };
+        println!("{}: {words}: {}", verdict.check, verdict.reason);
+        println!("{}", serde_json::to_string_pretty(&verdict.figures)?);
+    }
+    Ok(u8::from(!verdict.holds))
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<u8> {
+    println!("{}", serde_json::to_string_pretty(value)?);
+    Ok(0)
+}
+
+fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{}", file.display()))
+}

@@ -1,0 +1,99 @@
+//! Is there a task that may run and never does?
+
+use super::{ms, Verdict, LISTED};
+use crate::classes::Class;
+use crate::replay::{Replay, Wait};
+use crate::trace::Pid;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Lost {
+    pid: Pid,
+    comm: String,
+    runnable_since_ns: u64,
+    waited_ms: f64,
+}
+
+#[derive(Serialize)]
+struct Figures {
+    waits: usize,
+    lost: usize,
+    longest_wait_ms: f64,
+    longest_wait_of: String,
+    tasks: Vec<Lost>,
+}
+
+/// No ordinary task has been runnable for longer than `limit_ns` at the end of the recording without having run. The longest wait of
+/// any, ended or not, is a figure beside it.
+pub fn check(replay: &Replay, limit_ns: u64) -> Verdict {
+    let end_ns = replay.recording.to_ns;
+    let length_ns = |wait: &Wait| wait.until_ns.unwrap_or(end_ns).saturating_sub(wait.from_ns);
+    let waits: Vec<&Wait> = replay
+        .waits
+        .iter()
+        .filter(|wait| wait.class == Class::Ordinary)
+        .collect();
+    let longest = waits.iter().max_by_key(|wait| length_ns(wait));
+    let lost: Vec<&&Wait> = waits
+        .iter()
+        .filter(|w| w.until_ns.is_none() && length_ns(w) > limit_ns)
+        .collect();
+    let listed = lost.iter().take(LISTED).map(|wait| Lost {
+        pid: wait.pid,
+        comm: wait.comm.clone(),
+        runnable_since_ns: wait.from_ns,
+        waited_ms: ms(length_ns(wait)),
+    });
+    let figures = Figures {
+        waits: waits.len(),
+        lost: lost.len(),
+        longest_wait_ms: longest.map_or(0.0, |wait| ms(length_ns(wait))),
+        longest_wait_of: longest.map(|wait| wait.comm.clone()).unwrap_or_default(),
+        tasks: listed.collect(),
+    };
+    let reason = match waits.len() {
+        0 => "no task ever waited: nothing to judge".to_owned(),
+        all => format!(
+            "{} of {all} waits unended and longer than {:.0} ms",
+            lost.len(),
+            ms(limit_ns)
+        ),
+    };
+    Verdict::new("lost", lost.is_empty() && !waits.is_empty(), reason, figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{replay, replay_without, trace, TOP};
+
+    /// 7 wakes at 100 and never runs; 8 is preempted at 300 and never runs again. The end is at 1000.
+    const LINES: &str = "
+        100 0 wakeup 7 0
+        200 0 wakeup 8 0
+        210 0 switch 0 R 8
+        300 0 switch 8 R 9
+        310 0 switch 9 B 0
+    ";
+
+    #[test]
+    fn longer_than_the_limit_is_lost() {
+        let replay = replay(&trace(&[TOP], 0, 1000, LINES));
+        for (limit_ns, lost) in [(699, 2), (700, 1), (899, 1), (900, 0)] {
+            let verdict = check(&replay, limit_ns);
+            assert_eq!(verdict.figures["lost"], lost, "{limit_ns}");
+            assert_eq!(verdict.holds, lost == 0);
+        }
+        assert_eq!(check(&replay, 900).figures["longest_wait_ms"], ms(900));
+    }
+
+    #[test]
+    fn tasks_that_are_not_judged_are_not_lost() {
+        let trace = trace(&[TOP], 0, 1000, LINES);
+        assert!(check(&replay_without(&trace, &["7", "8"]), 1).holds);
+        assert!(
+            !check(&replay_without(&trace, &["7", "8", "9"]), 1).holds,
+            "nothing to judge"
+        );
+    }
+}

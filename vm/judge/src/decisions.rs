@@ -1,0 +1,256 @@
+//! The log of decisions that `lop start --log-decisions` writes, played against the native build of the policy: same calls, same
+//! changes of sets?
+//!
+//! One JSON object a line: machine and configuration first (again whenever the program is loaded anew), then records in the order in which the
+//! kernel's build was called. A change of a set stands behind the call that made it. Logged is every call that can change
+//! a set or what a later change depends on. Not logged are `lop_running`, `lop_stopping`, `lop_dispatch`, `lop_dequeue` and weights: they change
+//! virtual times and counts of queued tasks, which decide who runs next and which idle CPU is told to look for work, never a set.
+
+mod player;
+
+use anyhow::{bail, Context, Result};
+use lop_machine::live::LiveMachine;
+use player::Player;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+/// One line of the log.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Begin(Box<Begin>),
+    End { end: End },
+    Record(Record),
+}
+
+/// The program is loaded.
+#[derive(Debug, Deserialize)]
+struct Begin {
+    machine: LiveMachine,
+    config: Config,
+}
+
+/// `struct lop_config` as far as the kernel sets it.
+#[derive(Debug, Clone, Deserialize)]
+struct Config {
+    fixed_size: Option<u32>,
+    spare: u32,
+    transition_ns: u64,
+    hold_ns: u64,
+    last_hold_ns: u64,
+    slice_min_ns: u64,
+    slice_max_ns: u64,
+    period_ns: u64,
+}
+
+/// What the program says of the log itself when it ends.
+#[derive(Debug, Deserialize)]
+struct End {
+    lost_records: u64,
+    unordered_calls: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Record {
+    kind: Kind,
+    at_ns: u64,
+    /// The kernel's name for a task: the same number is the same task until it is gone.
+    task: u64,
+    cpu: i32,
+    value: u32,
+    #[serde(default)]
+    words: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Set,
+    /// The program has ended.
+    Exit,
+    Start,
+    Task,
+    Allowed,
+    Gone,
+    Wake,
+    Enqueue,
+    Block,
+    Forget,
+    Idle,
+    Timer,
+    Online,
+    Offline,
+    Anchor,
+    Taken,
+}
+
+/// A CPU's new set: the policy's number of it, see `enum lop_set`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Change {
+    cpu: u32,
+    set: u32,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let set = ["low", "high", "green", "offline"].get(self.set as usize);
+        write!(f, "CPU {} becomes {}", self.cpu, set.unwrap_or(&"of no known set"))
+    }
+}
+
+/// What came of playing a log.
+#[derive(Debug, Serialize, PartialEq)]
+pub struct Outcome {
+    /// Calls of the policy.
+    pub calls: u64,
+    /// Changes of sets, all the same in both builds up to the difference.
+    pub changes: u64,
+    /// How often the program was loaded.
+    pub loads: u64,
+    by_kind: BTreeMap<Kind, u64>,
+    /// `None`: the sets were the same at every step.
+    pub difference: Option<Difference>,
+}
+
+#[derive(Debug, Serialize, PartialEq)]
+pub struct Difference {
+    /// Of the log, from 1.
+    pub line: usize,
+    pub what: String,
+}
+
+/// Plays a log up to its end or to the first difference, behind which only the log's end is read: it may say why.
+///
+/// # Errors
+/// The log is no such log or not whole: a line that is not understood, a task that was never introduced, lost records, no end.
+pub fn replay(log: impl BufRead) -> Result<Outcome> {
+    let mut run = Run::default();
+    for (index, line) in log.lines().enumerate() {
+        let number = index + 1;
+        let line =
+            serde_json::from_str(&line?).with_context(|| format!("line {number} is none of a log of decisions"))?;
+        run.line(number, line).with_context(|| format!("line {number}"))?;
+    }
+    if run.player.is_some() {
+        bail!("the log does not end: the scheduler was killed, or still runs");
+    }
+    let outcome = &run.outcome;
+    anyhow::ensure!(
+        outcome.calls > 0 || outcome.difference.is_some(),
+        "the log has no calls: nothing to compare"
+    );
+    Ok(run.outcome)
+}
+
+struct Run {
+    outcome: Outcome,
+    /// `None` outside of a life of the program.
+    player: Option<Player>,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        let outcome = Outcome {
+            calls: 0,
+            changes: 0,
+            loads: 0,
+            by_kind: BTreeMap::new(),
+            difference: None,
+        };
+        Run { outcome, player: None }
+    }
+}
+
+impl Run {
+    fn line(&mut self, number: usize, line: Line) -> Result<()> {
+        match line {
+            Line::Begin(begin) => {
+                anyhow::ensure!(
+                    self.player.is_none(),
+                    "the program is loaded again, but the life before has no end"
+                );
+                self.outcome.loads += 1;
+                self.player = Some(Player::new(&begin.machine, &begin.config));
+            }
+            Line::Record(record) => self.record(number, &record)?,
+            Line::End { end } => self.end(number, &end)?,
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, number: usize, record: &Record) -> Result<()> {
+        if self.outcome.difference.is_some() {
+            return Ok(());
+        }
+        let player = self
+            .player
+            .as_mut()
+            .context("no machine and configuration stand before this record")?;
+        if record.kind == Kind::Set {
+            let logged = Change {
+                cpu: u32::try_from(record.cpu).context("a set changes of no CPU")?,
+                set: record.value,
+            };
+            match player.next_change() {
+                Some(change) if change == logged => self.outcome.changes += 1,
+                Some(change) => self.differ(number, format!("in the kernel {logged}, natively {change}")),
+                None => self.differ(number, format!("in the kernel {logged}, natively nothing changes")),
+            }
+            return Ok(());
+        }
+        if record.kind.is_call() {
+            self.all_changes_told(number);
+            self.outcome.calls += 1;
+            *self.outcome.by_kind.entry(record.kind).or_default() += 1;
+        }
+        match (&self.outcome.difference, &mut self.player) {
+            (None, Some(player)) => player.apply(record),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, number: usize, end: &End) -> Result<()> {
+        self.all_changes_told(number);
+        anyhow::ensure!(self.player.take().is_some(), "an end without a beginning");
+        if end.lost_records > 0 {
+            bail!(
+                "{} records were lost: the log is not whole; log a shorter run",
+                end.lost_records
+            );
+        }
+        if end.unordered_calls > 0 {
+            bail!(
+                "{} calls were made out of order: the log's order is not theirs",
+                end.unordered_calls
+            );
+        }
+        Ok(())
+    }
+
+    fn all_changes_told(&mut self, number: usize) {
+        if self.outcome.difference.is_some() {
+            return;
+        }
+        if let Some(change) = self.player.as_mut().and_then(Player::next_change) {
+            self.differ(
+                number,
+                format!("before this, natively {change}, in the kernel nothing changed"),
+            );
+        }
+    }
+
+    fn differ(&mut self, line: usize, what: String) {
+        self.outcome.difference = Some(Difference { line, what });
+    }
+}
+
+impl Kind {
+    /// Whether it is a call that may change sets.
+    fn is_call(self) -> bool {
+        !matches!(self, Kind::Set | Kind::Exit | Kind::Task | Kind::Allowed | Kind::Gone)
+    }
+}
+
+#[cfg(test)]
+mod tests;

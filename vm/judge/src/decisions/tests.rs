@@ -1,0 +1,150 @@
+use super::*;
+use serde_json::{json, Value};
+
+const ALL: u64 = 0b1111;
+
+/// Four equal CPUs, the last offline, one spare, hold 10 ms.
+fn begin() -> Value {
+    let cpu = |number: u32| {
+        json!({"number": number, "online": number != 3, "tier": 0, "capacity": 1024, "max_khz": null, "core": number,
+            "clock_domain": number, "voltage_domain": 0, "memory_domain": 0, "socket": 0, "node": 0})
+    };
+    let cpus: Vec<Value> = (0..4).map(cpu).collect();
+    json!({
+        "machine": {"cpus": cpus, "nr_tiers": 1, "nr_cores": 4, "nr_clock_domains": 4, "nr_voltage_domains": 1,
+            "nr_memory_domains": 1, "nr_nodes": 1, "nr_sockets": 1, "transition_ns": 0, "notes": []},
+        "config": {"fixed_size": null, "spare": 1, "transition_ns": 0, "hold_ns": 10_000_000, "last_hold_ns": 1_000_000_000,
+            "slice_min_ns": 1_000_000, "slice_max_ns": 6_000_000, "period_ns": 20_000_000}
+    })
+}
+
+fn end(lost_records: u64, unordered_calls: u64) -> Value {
+    json!({"end": {"lost_records": lost_records, "unordered_calls": unordered_calls}})
+}
+
+fn record(kind: &str, at_ns: u64, task: u64, cpu: i32, value: u32) -> Value {
+    json!({"kind": kind, "at_ns": at_ns, "task": task, "cpu": cpu, "value": value})
+}
+
+fn cpus(kind: &str, task: u64, mask: u64) -> Value {
+    json!({"kind": kind, "at_ns": 0, "task": task, "cpu": 0, "value": 0, "words": [mask, 0, 0, 0, 0, 0, 0, 0]})
+}
+
+/// Worked by hand from the rules of `policy/`: target is active + 1, the lowest number that was out longest joins, who joined last leaves after 10 ms.
+fn good() -> Vec<Value> {
+    vec![
+        begin(),
+        record("start", 1000, 0, 0, 0),
+        record("set", 1000, 0, 0, 1), // target 1
+        cpus("task", 70, ALL),
+        cpus("task", 80, 0b0100),
+        record("idle", 2000, 0, 0, 1),
+        record("idle", 2000, 0, 1, 1),
+        record("idle", 2000, 0, 2, 1),
+        record("wake", 3000, 70, 0, 0),
+        record("set", 3000, 0, 1, 1), // target 2
+        record("idle", 3500, 0, 0, 0),
+        record("wake", 4000, 80, 0, 0),
+        record("set", 4000, 0, 2, 1), // pinned to CPU 2, which is low: promoted
+        record("idle", 4500, 0, 2, 0),
+        record("block", 5000, 80, 0, 0),
+        record("idle", 5000, 0, 2, 1),
+        record("timer", 10_004_999, 0, 0, 0), // 1 ns too early
+        record("timer", 10_005_000, 0, 0, 0),
+        record("set", 10_005_000, 0, 2, 0), // it joined last
+        record("online", 11_000_000, 0, 3, 0),
+        record("set", 11_000_000, 0, 3, 0),
+        record("offline", 12_000_000, 0, 0, 0),
+        record("set", 12_000_000, 0, 0, 3), // a member goes, and another comes
+        record("set", 12_000_000, 0, 2, 1), // it left before CPU 3 came
+        record("forget", 13_000_000, 70, 0, 0),
+        record("gone", 13_000_000, 70, 0, 0),
+        record("exit", 14_000_000, 0, 0, 0),
+        end(0, 0),
+    ]
+}
+
+fn play(lines: &[Value]) -> Result<Outcome> {
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    replay(text.as_bytes())
+}
+
+/// Index of the first line with these.
+fn find(lines: &[Value], kind: &str, at_ns: u64) -> usize {
+    let wanted = |line: &&Value| line["kind"] == kind && line["at_ns"] == at_ns;
+    lines.iter().position(|line| wanted(&line)).unwrap()
+}
+
+#[test]
+fn a_log_that_follows_the_rules_is_the_same_step_by_step() {
+    let outcome = play(&good()).unwrap();
+    assert_eq!(outcome.difference, None);
+    assert_eq!((outcome.calls, outcome.changes, outcome.loads), (15, 7, 1));
+}
+
+#[test]
+fn each_mutation_is_found_at_its_line() {
+    type Mutation = (&'static str, u64, fn(&mut Vec<Value>, usize));
+    let mutations: [Mutation; 6] = [
+        ("set", 3000, |lines, at| lines[at]["cpu"] = json!(2)),
+        ("set", 4000, |lines, at| lines[at]["value"] = json!(0)),
+        ("set", 12_000_000, |lines, at| lines.swap(at, at + 1)),
+        ("timer", 10_004_999, |lines, at| {
+            lines.insert(at + 1, record("set", 10_004_999, 0, 2, 0))
+        }),
+        ("idle", 3500, |lines, at| {
+            lines.insert(at + 1, record("set", 3500, 0, 3, 1))
+        }),
+        ("set", 10_005_000, |lines, at| drop(lines.remove(at))),
+    ];
+    for (kind, at_ns, mutate) in mutations {
+        let mut lines = good();
+        let at = find(&lines, kind, at_ns);
+        mutate(&mut lines, at);
+        let difference = play(&lines).unwrap().difference;
+        let line = difference.as_ref().map_or(0, |difference| difference.line);
+        assert!((at + 1..=at + 2).contains(&line), "{kind} at {at_ns}: {difference:?}");
+    }
+}
+
+/// Without the call that was left out the sets are not what the kernel's were.
+#[test]
+fn a_missing_call_is_a_difference() {
+    let good = good();
+    for (kind, at_ns) in [("wake", 3000), ("block", 5000), ("online", 11_000_000), ("start", 1000)] {
+        let mut lines = good.clone();
+        lines.remove(find(&good, kind, at_ns));
+        assert!(play(&lines).unwrap().difference.is_some(), "{kind} at {at_ns}");
+    }
+}
+
+#[test]
+fn a_program_that_is_loaded_again_begins_anew() {
+    let twice = [good(), good()].concat();
+    let outcome = play(&twice).unwrap();
+    assert_eq!((outcome.loads, outcome.changes, outcome.difference), (2, 14, None));
+}
+
+#[test]
+fn what_is_no_whole_log_is_refused() {
+    let cut = &good()[..20];
+    let without_task: Vec<Value> = good().into_iter().filter(|line| line["kind"] != "task").collect();
+    let ended = |lost, unordered| {
+        let mut lines = good();
+        *lines.last_mut().unwrap() = end(lost, unordered);
+        lines
+    };
+    for (lines, expected) in [
+        (cut.to_vec(), "does not end"),
+        (without_task, "task 70 was not introduced"),
+        (ended(3, 0), "3 records were lost"),
+        (ended(0, 2), "2 calls were made out of order"),
+        (good()[1..].to_vec(), "no machine"),
+        (vec![begin(), end(0, 0)], "no calls"),
+        (vec![json!({"kind": "dance"})], "none of a log"),
+        (vec![begin(), begin()], "no end"),
+    ] {
+        let error = format!("{:#}", play(&lines).unwrap_err());
+        assert!(error.contains(expected), "{error}");
+    }
+}

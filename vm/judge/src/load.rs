@@ -1,0 +1,20 @@
+//! Work for a scheduler: each load has arguments, runs, and tells its own times as plain data for JSON.
+
+pub mod affinity_churn;
+pub mod bursts;
+pub mod busy;
+pub mod children;
+pub mod control_group;
+pub mod fork_storm;
+pub mod hogs;
+pub mod idle_count;
+pub mod pinned;
+pub mod shares;
+pub mod storm;
+pub mod task_spec;
+pub mod wakeups;
+
+/// Milliseconds of nanoseconds.
+fn ms(ns: u64) -> f64 {
+    ns as f64 / 1e6
+}

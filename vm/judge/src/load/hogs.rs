@@ -1,0 +1,185 @@
+//! Many busy threads at once, each of which watches that it gets on.
+
+use super::busy::{name_thread, wall_ns, work};
+use super::{ms, pinned};
+use crate::checks::percentile;
+use anyhow::{anyhow, Context, Result};
+use clap::Args;
+use serde::Serialize;
+use std::sync::{Arc, RwLock};
+use std::thread;
+use std::time::Duration;
+
+/// Name of the threads.
+pub const COMM: &str = "lop-hog";
+/// Thousands of them must fit.
+const STACK_BYTES: usize = 64 * 1024;
+/// From the word to start to the start: time for every thread to hear it.
+const FIRST_START_NS: u64 = 100_000_000;
+const START_NS_PER_HOG: u64 = 500_000;
+
+/// What to do.
+#[derive(Debug, Clone, Args)]
+pub struct Hogs {
+    /// Number of threads.
+    pub count: usize,
+    #[arg(long, default_value_t = 10)]
+    pub seconds: u64,
+    /// CPUs on which they may run, separated by commas; all without.
+    #[arg(long, value_delimiter = ',')]
+    pub cpus: Vec<usize>,
+    /// Fails if a thread went this long without running, ms.
+    #[arg(long)]
+    pub max_gap_ms: Option<f64>,
+}
+
+/// What came of it. A gap is the time between two looks at the clock of a thread that does nothing but look at it.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    pub comm: &'static str,
+    pub hogs: usize,
+    pub wall_ms: f64,
+    /// Threads that never ran once before the time was over.
+    pub without_progress: usize,
+    /// Longest gap of any thread, from the common start to the end of the run.
+    pub longest_gap_ms: f64,
+    /// Median of the threads' longest gaps.
+    pub median_gap_ms: f64,
+    /// Least and most work of a thread over the mean.
+    pub least_work: f64,
+    pub most_work: f64,
+}
+
+/// When all threads start, ns of CLOCK_MONOTONIC; held for writing until all are there. They then sleep until that time,
+/// and timers wake them: a single waker would have to share its CPU with those whom it woke already.
+type Start = Arc<RwLock<u64>>;
+
+struct Progress {
+    turns: u64,
+    longest_gap_ns: u64,
+}
+
+/// Runs the load.
+///
+/// # Errors
+/// Threads cannot be started.
+pub fn run(load: &Hogs) -> Result<Outcome> {
+    anyhow::ensure!(load.count > 0, "0 hogs: at least one");
+    if !load.cpus.is_empty() {
+        pinned::pin(&load.cpus)?;
+    }
+    let begin_ns = wall_ns();
+    let all = progress(load)?;
+    Ok(sum_up(&all, wall_ns() - begin_ns))
+}
+
+impl Outcome {
+    /// Why this is not as it should be; `None` if it is.
+    pub fn complaint(&self, max_gap_ms: Option<f64>) -> Option<String> {
+        if self.without_progress > 0 {
+            return Some(format!(
+                "{} of {} hogs made no progress",
+                self.without_progress, self.hogs
+            ));
+        }
+        let limit_ms = max_gap_ms.filter(|limit_ms| self.longest_gap_ms > *limit_ms)?;
+        Some(format!(
+            "a hog went {:.1} ms without running, allowed {limit_ms} ms",
+            self.longest_gap_ms
+        ))
+    }
+}
+
+fn progress(load: &Hogs) -> Result<Vec<Progress>> {
+    let start = Start::default();
+    let mut opening = start.write().map_err(|_| anyhow!("the start is broken"))?;
+    let length_ns = load.seconds * 1_000_000_000;
+    let mut threads = Vec::with_capacity(load.count);
+    for index in 0..load.count {
+        let start = Arc::clone(&start);
+        let builder = thread::Builder::new().stack_size(STACK_BYTES).name(COMM.to_owned());
+        let hog = move || -> Result<Progress> {
+            name_thread(COMM)?;
+            let start_ns = *start.read().map_err(|_| anyhow!("the start is broken"))?;
+            thread::sleep(Duration::from_nanos(start_ns.saturating_sub(wall_ns())));
+            Ok(burn(start_ns, length_ns))
+        };
+        threads.push(
+            builder
+                .spawn(hog)
+                .with_context(|| format!("start hog {index}: see ulimit -u"))?,
+        );
+    }
+    *opening = wall_ns() + FIRST_START_NS + load.count as u64 * START_NS_PER_HOG;
+    drop(opening);
+    threads
+        .into_iter()
+        .map(|thread| thread.join().map_err(|_| anyhow!("a hog panicked"))?)
+        .collect()
+}
+
+/// Computes until `length_ns` after the common start.
+fn burn(start_ns: u64, length_ns: u64) -> Progress {
+    let (mut last_ns, end_ns) = (start_ns, start_ns + length_ns);
+    let mut progress = Progress {
+        turns: 0,
+        longest_gap_ns: 0,
+    };
+    while last_ns < end_ns {
+        work();
+        let now_ns = wall_ns();
+        progress.longest_gap_ns = progress.longest_gap_ns.max(now_ns - last_ns);
+        progress.turns += u64::from(now_ns < end_ns);
+        last_ns = now_ns;
+    }
+    progress
+}
+
+fn sum_up(all: &[Progress], wall_ns: u64) -> Outcome {
+    let mut gaps: Vec<u64> = all.iter().map(|hog| hog.longest_gap_ns).collect();
+    gaps.sort_unstable();
+    let mean = all.iter().map(|hog| hog.turns).sum::<u64>() as f64 / all.len().max(1) as f64;
+    let turns = || all.iter().map(|hog| hog.turns as f64 / mean.max(1.0));
+    Outcome {
+        comm: COMM,
+        hogs: all.len(),
+        wall_ms: ms(wall_ns),
+        without_progress: all.iter().filter(|hog| hog.turns == 0).count(),
+        longest_gap_ms: gaps.last().copied().map_or(0.0, ms),
+        median_gap_ms: percentile(&gaps, 0.5).map_or(0.0, ms),
+        least_work: turns().fold(f64::INFINITY, f64::min),
+        most_work: turns().fold(0.0, f64::max),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_and_complaints() {
+        let hog = |turns, gap_ms: u64| Progress {
+            turns,
+            longest_gap_ns: gap_ms * 1_000_000,
+        };
+        let outcome = sum_up(&[hog(10, 5), hog(30, 7), hog(20, 90)], 1_000_000);
+        assert_eq!((outcome.longest_gap_ms, outcome.median_gap_ms), (90.0, 7.0));
+        assert_eq!((outcome.least_work, outcome.most_work), (0.5, 1.5));
+        assert_eq!(outcome.complaint(None), None);
+        assert_eq!(outcome.complaint(Some(90.0)), None);
+        assert!(outcome.complaint(Some(89.0)).unwrap().contains("90.0 ms"));
+        let starved = sum_up(&[hog(0, 5), hog(1, 5)], 1);
+        assert!(starved.complaint(None).unwrap().contains("1 of 2"));
+    }
+
+    #[test]
+    fn every_thread_is_told() {
+        let load = Hogs {
+            count: 5,
+            seconds: 0,
+            cpus: Vec::new(),
+            max_gap_ms: None,
+        };
+        assert_eq!(run(&load).unwrap().hogs, 5);
+    }
+}

@@ -1,0 +1,34 @@
+//! Short words for handmade traces.
+
+use crate::classes::{Allowed, Classifier};
+use crate::replay::Replay;
+use crate::trace::{CpuSpeed, Trace};
+
+/// Two speeds of the CPUs of handmade traces, kHz.
+pub const LOW: u64 = 1000;
+pub const TOP: u64 = 2000;
+
+/// A trace of CPUs with these speeds at its start, from the lines of the file form; times in ns.
+pub fn trace(asked_khz: &[u64], start_ns: u64, end_ns: u64, lines: &str) -> Trace {
+    let speed = |(cpu, khz): (usize, &u64)| CpuSpeed {
+        cpu: cpu as u32,
+        low_khz: Some(LOW),
+        top_khz: Some(TOP),
+        asked_khz: Some(*khz),
+    };
+    let cpus: Vec<_> = asked_khz.iter().enumerate().map(speed).collect();
+    let header = serde_json::json!({ "start_ns": start_ns, "end_ns": end_ns, "cpus": cpus });
+    let body: Vec<&str> = lines.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let file = format!("lop-trace 1\n{header}\n{}\n", body.join("\n"));
+    Trace::read(file.trim_end().as_bytes()).expect("a handmade trace is well-formed")
+}
+
+pub fn replay(trace: &Trace) -> Replay {
+    replay_without(trace, &[])
+}
+
+/// Replay with the tasks named in `allowed` not judged.
+pub fn replay_without(trace: &Trace, allowed: &[&str]) -> Replay {
+    let words: Vec<String> = allowed.iter().map(|word| (*word).to_owned()).collect();
+    Replay::new(trace, &Classifier::new(trace, Allowed::new(&words))).expect("a handmade trace is consistent")
+}

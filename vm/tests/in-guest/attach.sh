@@ -1,0 +1,181 @@
+# attach.sh: coming and going of the scheduler: start, status, every ordinary way to end, refusals, `lop run`, --daemon, --partial.
+# guest: --cpus 8 --cpufreq --timeout 900
+# peers: scx_cosmos
+# Behind lib.sh; native_loop_ms is set by run.sh.
+
+attached_in_time() {
+  begin_lop || return
+  ended_by INT || return
+  time_of_attaching
+}
+
+named_lopsided() { cat /sys/kernel/sched_ext/root/ops; scheduler_is lopsided; }
+
+status_as_text() {
+  local said
+  said=$(lop status) || return
+  grep -q "pid $loader" <<<"$said" && grep -q '^policy   highlow-spare' <<<"$said" && grep -q '^placed' <<<"$said" ||
+    say_and_fail "$said"
+}
+
+status_as_json() {
+  lop status --format json >/tmp/status || return
+  grep -q '"running": true' /tmp/status && grep -q "\"pid\": $loader," /tmp/status || { cat /tmp/status; return 1; }
+  every_cpu_in_one_set 8
+}
+
+# Odd settings, so that what comes back is not by chance what was there.
+odd_settings() {
+  local cpu=/sys/devices/system/cpu
+  set_governor "$1" || return
+  echo 1575000 >$cpu/cpu3/cpufreq/scaling_max_freq
+  echo 1575000 >$cpu/cpu4/cpufreq/scaling_min_freq
+  [ "$1" != userspace ] || set_speeds 1575000
+}
+
+# leaves_settings GOVERNOR SIGNAL writes|reads: are all settings as they were, and were they changed meanwhile where they have to be?
+leaves_settings() {
+  odd_settings "$1" && snapshot_cpufreq >/tmp/before || return
+  begin_lop || return
+  wait_for 30 settings_while_running "$3" || { ended_by KILL; return 1; }
+  ended_by "$2" && scheduler_is_none && same_cpufreq /tmp/before && [ "$loader_code" = 0 ] ||
+    say_and_fail "exit code $loader_code"
+}
+
+settings_while_running() {
+  case $1 in writes) ! same_cpufreq /tmp/before ;; reads) same_cpufreq /tmp/before ;; esac
+}
+
+# refused CODE WORDS COMMAND...: ends with that code and says so in its first line, which is shown.
+refused() {
+  local expected=$1 words=$2 code=0 said
+  shift 2
+  said=$(timeout 120 "$@" 2>&1 </dev/null) || code=$?
+  [ "$code" = "$expected" ] && grep -qE "$words" <<<"$said" || say_and_fail "exit code $code: $said" || return
+  grep -E "$words" <<<"$said" | head -n 1
+}
+
+second_start_refused() { refused 1 "running already \\(pid $loader\\): 'lop stop' ends it" lop start; }
+
+peer_refused_while_attached() {
+  local code=0
+  timeout 120 scx_cosmos >/tmp/peer.log 2>&1 || code=$?
+  [ "$code" != 0 ] && [ "$code" != 124 ] && scheduler_is lopsided || { cat /tmp/peer.log; say_and_fail "exit code $code"; return; }
+  echo "exit code $code"
+}
+
+# A scheduler of others where there is one, else a Lopsided of another folder, which is another as far as the second is concerned.
+refused_by_peer() {
+  local peer words
+  if type -P scx_cosmos >/dev/null; then
+    scx_cosmos >/tmp/peer.log 2>&1 & peer=$! words='^lop: cosmos.* is attached: stop it first'
+  else
+    lop start --run-dir /run/other >/tmp/peer.log 2>&1 & peer=$! words='^lop: lopsided.* is attached: stop it first'
+  fi
+  wait_for 120 scheduler_is_one || return
+  refused 1 "$words" lop start && refused 1 "$words" lop run -- false
+  local result=$?
+  kill -INT $peer; wait $peer
+  wait_for 60 scheduler_is_none && return $result
+}
+
+scheduler_is_one() { [ "$(cat /sys/kernel/sched_ext/state)" = enabled ]; }
+
+# Both pass the first look; the kernel takes one.
+one_of_two_at_once() {
+  local a b code_a=0 code_b=0
+  lop start --run-dir /run/a >/tmp/a.log 2>&1 & a=$!
+  lop start --run-dir /run/b >/tmp/b.log 2>&1 & b=$!
+  wait -n -p first "$a" "$b"
+  wait_for 120 scheduler_is lopsided || return
+  kill -INT $a $b 2>/dev/null
+  wait $a; code_a=$?
+  wait $b; code_b=$?
+  cat /tmp/a.log /tmp/b.log
+  rm -rf /run/a /run/b
+  case $code_a$code_b in 01) grep '^lop:' /tmp/b.log ;; 10) grep '^lop:' /tmp/a.log ;; *) say_and_fail "exit codes $code_a and $code_b" ;; esac
+}
+
+# run_ends CODE COMMAND...: lop run passes the code on, and the kernel's scheduler is back.
+run_ends() {
+  local expected=$1 code=0
+  shift
+  lop run -- "$@" >/tmp/run.log 2>&1 || code=$?
+  [ "$code" = "$expected" ] && scheduler_is_none || { cat /tmp/run.log; say_and_fail "exit code $code"; }
+}
+
+run_attaches() {
+  run_ends 0 sh -c 'cat /sys/kernel/sched_ext/root/ops' && grep '^lopsided' /tmp/run.log
+}
+
+run_passes_sigterm_on() {
+  local process code=0
+  rm -f /tmp/started
+  lop run -- bash -c 'trap "exit 5" TERM; touch /tmp/started; while :; do sleep 0.1; done' & process=$!
+  wait_for 120 test -e /tmp/started || return
+  kill -TERM $process
+  wait $process || code=$?
+  [ "$code" = 5 ] && scheduler_is_none || say_and_fail "exit code $code"
+}
+
+daemon_starts_and_stops() {
+  lop start --daemon || return
+  scheduler_is lopsided && lop status >/dev/null || { say_and_fail 'not attached when it came back'; return; }
+  lop stop && scheduler_is_none
+}
+
+# Only what asks for sched_ext is ours.
+partial_takes_only_its_own() {
+  local load
+  begin_lop --partial || return
+  lop-load shares --seconds 5 --task policy=ext --task policy=other >/tmp/shares.json 2>&1 & load=$!
+  wait_for 60 classes_of_sharers
+  local result=$?
+  wait $load || say_and_fail "$(cat /tmp/shares.json)" || result=1
+  ended_by INT && return $result
+}
+
+# One of the sharers under sched_ext, the other not; this shell not.
+classes_of_sharers() {
+  local thread ours=0 others=0
+  for thread in $(named lop-share); do
+    case $(sed -n 's/^ext.enabled *: *//p' "$thread/sched") in 1) ours=$((ours + 1)) ;; 0) others=$((others + 1)) ;; esac
+  done
+  [ "$ours" -ge 1 ] && [ "$others" -ge 1 ] && grep -q '^ext.enabled *: *0' "/proc/$$/sched"
+}
+
+says_why_it_ended() {
+  begin_lop -v && ended_by TERM && grep '^lop: unregistered from user space' /tmp/lop.log
+}
+
+set_governor schedutil
+expect 'attaches within 3 s with 8 CPUs, by the guest'"'"'s slowness' attached_in_time
+expect 'starts' begin_lop
+expect 'ops names lopsided' named_lopsided
+expect 'status as text' status_as_text
+expect 'status as JSON, each CPU in one set' status_as_json
+expect 'a second start is refused' second_start_refused
+expect 'a start in another folder is refused' refused 1 'lopsided.* is attached: stop it first' lop start --run-dir /run/other
+expect 'restore is refused while it runs' refused 1 'needs the speeds as they are' lop restore
+if type -P scx_cosmos >/dev/null; then expect 'scx_cosmos is refused while it is attached' peer_refused_while_attached; fi
+expect 'still attached after that' scheduler_is lopsided
+expect 'Ctrl-C ends it' ended_by INT
+expect 'status afterwards' refused 1 "not running; the kernel's own scheduler is in charge" lop status
+expect 'stop without a start' refused 1 'nothing to stop' lop stop
+expect 'refused while another scheduler is attached' refused_by_peer
+expect 'of two at once one is refused' one_of_two_at_once
+expect 'Ctrl-C leaves cpufreq as it was: schedutil' leaves_settings schedutil INT reads
+expect 'SIGTERM leaves cpufreq as it was: userspace' leaves_settings userspace TERM writes
+expect 'Ctrl-C leaves cpufreq as it was: ondemand' leaves_settings ondemand INT writes
+expect 'SIGTERM leaves cpufreq as it was: performance' leaves_settings performance TERM writes
+set_governor schedutil
+expect 'lop run attaches for a command' run_attaches
+expect 'lop run passes exit code 7 on' run_ends 7 sh -c 'exit 7'
+expect 'lop run: 128 + the signal that ended the command' run_ends 137 sh -c 'kill -KILL $$'
+expect 'lop run: 127 where there is no such command' run_ends 127 no-such-command
+expect 'lop run passes SIGTERM on' run_passes_sigterm_on
+expect '--daemon comes back when attached, lop stop ends it' daemon_starts_and_stops
+expect '--partial takes only tasks of SCHED_EXT' partial_takes_only_its_own
+expect '-v says why it ended' says_why_it_ended
+expect 'no warning of the kernel' kernel_is_well
+sum_up

@@ -1,0 +1,59 @@
+# crash.sh: the loader is killed, or the program in the kernel fails: the kernel's own scheduler and the speeds come back.
+# guest: --cpus 8 --cpufreq --timeout 900
+
+# Runs until its speeds are set, then dies; the kernel's scheduler is back without anybody's help, speeds are not.
+killed() {
+  begin_lop || return
+  wait_for 60 speeds_differ || return
+  ended_by KILL
+  wait_for 60 scheduler_is_none || return
+  [ "$loader_code" = 137 ] && speeds_differ && lop status 2>&1 | grep "the kernel's own scheduler is in charge"
+}
+
+speeds_differ() { ! same_cpufreq /tmp/before; }
+
+restored_by_hand() { lop restore && same_cpufreq /tmp/before; }
+
+restored_by_next_start() { begin_lop && ended_by INT && same_cpufreq /tmp/before; }
+
+nothing_left_to_restore() { lop restore | grep 'nothing to restore'; }
+
+# fails_well: exit code, dump, scheduler and speeds, after an error in the program itself.
+fails_well() {
+  local code=0
+  timeout 120 lop start --fail-after 200ms >/tmp/lop.log 2>&1 || code=$?
+  [ "$code" = 1 ] && scheduler_is_none && same_cpufreq /tmp/before || { tail -n 40 /tmp/lop.log; say_and_fail "exit code $code"; return; }
+  grep -q "^lop: .*failed as asked for by a test.*kernel's own scheduler is back" /tmp/lop.log &&
+    grep -q 'lopsided: active' /tmp/lop.log && grep -q 'CPU 0 ' /tmp/lop.log || { cat /tmp/lop.log; say_and_fail 'no reason or no dump'; return; }
+  [ ! -e /run/lopsided/speeds.journal ] || say_and_fail 'the journal of speeds is still there'
+}
+
+fails_well_often() {
+  local turn
+  for turn in 1 2 3 4 5 6 7 8 9 10; do fails_well || { say_and_fail "turn $turn"; return; }; done
+  echo "$turn times; dump of $(wc -l </tmp/lop.log) lines"
+}
+
+run_goes_on() {
+  local code=0
+  lop run --fail-after 200ms -- sh -c 'until [ "$(cat /sys/kernel/sched_ext/state)" = disabled ]; do sleep 0.1; done; exit 9' \
+    >/tmp/run.log 2>&1 || code=$?
+  [ "$code" = 9 ] || { tail -n 3 /tmp/run.log; say_and_fail "exit code $code"; return; }
+  grep "the command went on under the kernel's own scheduler" /tmp/run.log
+}
+
+set_governor userspace
+set_speeds 1575000
+snapshot_cpufreq >/tmp/before
+walk 3
+expect "kill -9 of the loader: the kernel's own scheduler is back" killed
+expect 'lop restore puts speeds back' restored_by_hand
+expect 'a second restore has nothing to do' nothing_left_to_restore
+expect 'killed again' killed
+expect 'the next start puts speeds back' restored_by_next_start
+expect 'an error in the program: exit code 1, dump shown, speeds back' fails_well_often
+expect 'an error under lop run: the command goes on' run_goes_on
+expect 'every task goes on' all_get_on
+expect 'no warning of the kernel' kernel_is_well
+end_spinners
+sum_up

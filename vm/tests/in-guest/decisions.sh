@@ -1,0 +1,66 @@
+# decisions.sh: same code, same decisions: the calls that the program in the kernel got, given to the native build of the policy, change
+# the same sets, step by step.
+# guest: --cpus 8 --instruction-ns 8
+log=/tmp/decisions.log
+cpu_folder=/sys/devices/system/cpu
+
+# As make starts compilers, in phases of different parallelism; and what may not run everywhere.
+storm_and_pinned() {
+  local pinned
+  lop-load pinned --cpu 5 --rounds 20 >/tmp/pinned.json & pinned=$!
+  lop-load fork-storm --jobs 8 --count 150 >/tmp/storm.json && wait $pinned
+}
+
+affinities() { lop-load affinity-churn --threads 6 --seconds 1; }
+
+# A real-time task takes a member.
+real_time() { lop-load shares --seconds 1 --task policy=fifo,cpus=2 --task cpus=2+3; }
+
+hotplug() {
+  local load
+  lop-load fork-storm --jobs 6 --count 40 >/tmp/storm.json & load=$!
+  local turn
+  for turn in 1 2 3; do
+    wait_for 30 eval "echo 0 >$cpu_folder/cpu7/online" && wait_for 30 eval "echo 0 >$cpu_folder/cpu1/online" || return
+    wait_for 30 eval "echo 1 >$cpu_folder/cpu7/online" && wait_for 30 eval "echo 1 >$cpu_folder/cpu1/online" || return
+  done
+  wait $load
+}
+
+# How many lines of each kind, and whether what should be in the log is.
+log_is_rich() {
+  local kind
+  for kind in start task allowed gone wake enqueue block idle timer online offline taken set; do
+    grep -q "\"kind\":\"$kind\"" $log || say_and_fail "no record of kind $kind" || return
+  done
+  [ "$(grep -c '"kind":"set"' $log)" -ge 100 ] || say_and_fail "fewer than 100 changes of sets"
+}
+
+figures() { tr -d '\n ' <"$1"; }
+
+same_sets() {
+  lop-judge replay $log >/tmp/replayed || { figures /tmp/replayed; return 1; }
+  figures /tmp/replayed
+}
+
+# changed PROGRAM: one line of the log is not as it was; the replay has to say so.
+changed() {
+  local code=0
+  awk "$1" $log >/tmp/changed.log
+  lop-judge replay /tmp/changed.log >/tmp/replayed 2>/tmp/difference || code=$?
+  [ "$code" = 1 ] && grep ': line [0-9]*: ' /tmp/difference || say_and_fail "exit code $code: $(cat /tmp/difference)"
+}
+
+expect 'lop start' begin_lop --log-decisions $log
+expect 'fork storm and a pinned task' storm_and_pinned
+expect 'affinities change' affinities
+expect 'a real-time task' real_time
+expect 'CPUs go and come' hotplug
+expect 'no watchdog exit' scheduler_is lopsided
+expect 'Ctrl-C ends it' ended_by INT
+expect 'the log has every kind of record' log_is_rich
+expect 'the native build makes the same changes, no record lost, no call out of order' same_sets
+expect 'another CPU in one change: found' changed '/"set"/ && ++n == 50 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
+expect 'one change left out: found' changed '/"set"/ && ++n == 60 { next } { print }'
+expect 'no warning of the kernel' kernel_is_well
+sum_up

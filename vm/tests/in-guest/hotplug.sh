@@ -1,0 +1,96 @@
+# hotplug.sh: CPUs of either set go offline and come back under load.
+# guest: --cpus 8 --cpufreq --timeout 900
+
+cpu_folder=/sys/devices/system/cpu
+
+# The kernel refuses for a moment while it is busy with another change.
+offline() { wait_for 30 eval "echo 0 >$cpu_folder/cpu$1/online"; }
+online() { wait_for 30 eval "echo 1 >$cpu_folder/cpu$1/online"; }
+
+# member_of SET [NOT]: one of its CPUs that can go offline, the last.
+member_of() { cpus_in "$1" | grep -vx 0 | tail -n 1; }
+
+in_set() { cpus_in "$1" | grep -qx "$2"; }
+
+# A CPU of that set goes and comes; the sets follow, everything runs on meanwhile and afterwards.
+goes_and_comes() {
+  local cpu
+  wait_for 60 eval "[ -n \"\$(member_of $1)\" ]" && cpu=$(member_of "$1") || return
+  offline "$cpu" && wait_for 60 in_set offline "$cpu" && every_cpu_in_one_set 8 && all_get_on || { online "$cpu"; say_and_fail "without CPU $cpu"; return; }
+  online "$cpu" && wait_for 60 nobody_offline && every_cpu_in_one_set 8 && all_get_on || say_and_fail "CPU $cpu is back"
+}
+
+nobody_offline() { lop status --format json >/tmp/status && grep -q '"offline": \[\]' /tmp/status; }
+
+go_and_come_often() {
+  local turn
+  for turn in 1 2 3; do goes_and_comes "$1" || { say_and_fail "turn $turn"; return; }; done
+  echo "$turn times"
+}
+
+# All that can go but one, in one go, and back.
+most_go_and_come() {
+  local cpu
+  for cpu in 2 3 4 5 6 7; do offline $cpu || return; done
+  wait_for 60 eval '[ "$(cpus_in offline | xargs)" = "2 3 4 5 6 7" ]' && all_get_on || return
+  for cpu in 7 6 5 4 3 2; do online $cpu || return; done
+  wait_for 60 nobody_offline && every_cpu_in_one_set 8 && all_get_on
+}
+
+# Shells bound to one CPU get on when it is gone: the kernel widens where they may run, by its own rules.
+bound_get_on() {
+  spin 1 4
+  walk 1 4
+  all_get_on && offline 4 && wait_for 60 in_set offline 4 && all_get_on || { online 4; return 1; }
+  online 4 && wait_for 60 nobody_offline && all_get_on
+}
+
+still_the_same() {
+  scheduler_is lopsided && kill -0 "$loader" && lop status --format json | grep -q "\"restarts\": $1\$" || { cat /tmp/lop.log; lop status; return 1; }
+}
+
+# Forks, wakeups and changes of affinity while CPUs go and come as fast as they can.
+storm_meanwhile() {
+  local load code=0 rounds=0
+  lop-load fork-storm >/tmp/storm.json 2>&1 & load=$!
+  while kill -0 $load 2>/dev/null && [ $rounds -lt 100 ]; do
+    offline 7 && offline 2 && online 7 && online 2 || return
+    rounds=$((rounds + 1))
+  done
+  wait $load || code=$?
+  [ "$code" = 0 ] || { cat /tmp/storm.json; say_and_fail "exit code $code of the load"; return; }
+  wait_for 60 nobody_offline && echo "$rounds rounds of two CPUs"
+}
+
+absent_at_start() {
+  offline 6 && offline 7 || return
+  begin_lop --no-speeds || return
+  wait_for 60 in_set offline 6 || ! in_set low 6 || return
+  online 6 && online 7 && wait_for 120 eval 'nobody_offline && every_cpu_in_one_set 8' || return
+  all_get_on && grep -o '"restarts": [0-9]*' /tmp/status
+}
+
+ends_as_it_began() { ended_by INT && [ "$loader_code" = 0 ] && same_cpufreq /tmp/before; }
+
+# What going offline itself does to settings is done once before they are noted.
+set_governor userspace
+for cpu in 1 2 3 4 5 6 7; do offline $cpu; online $cpu; done
+set_governor userspace
+set_speeds 1575000
+snapshot_cpufreq >/tmp/before
+spin 1
+walk 3
+expect 'attaches under load' begin_lop
+expect 'CPUs of the high set go offline and come back' go_and_come_often high
+expect 'CPUs of the low set go offline and come back' go_and_come_often low
+expect 'tasks bound to a CPU that goes offline get on' bound_get_on
+expect 'six of eight go and come' most_go_and_come
+expect 'CPUs go and come during a fork storm' storm_meanwhile
+expect 'attached all the time, no restart' still_the_same 0
+expect 'Ctrl-C leaves cpufreq as it was' ends_as_it_began
+expect 'a CPU that was not there at the start joins' absent_at_start
+expect 'ends afterwards' ended_by INT
+expect 'every task goes on' all_get_on
+expect 'no warning of the kernel' kernel_is_well
+end_spinners
+sum_up

@@ -1,0 +1,87 @@
+# idle.sh: an idle machine stays idle: programs run no oftener than wakeups and switches ask for, fewer times than under a peer, no timer.
+# guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 600
+# peers: scx_cosmos scx_bpfland
+# Behind lib.sh.
+idle_s=10
+
+# count_idle NAME: what the machine did by itself and what BPF programs did, over the same time.
+count_idle() {
+  bpf_stats on || return
+  lop-load idle-count --seconds $idle_s >"/tmp/$1.count" || return
+  echo "$(runs "$1") runs of BPF programs, $(counted "$1" switches) switches, $(counted "$1" wakeups) wakeups, $(counted "$1" idle_exits) ways out of idle"
+}
+
+# runs NAME: of all programs.  counted NAME WHAT: by tracepoints.
+runs() { awk -F: '/"run_cnt"/ { sum += $2 } END { print sum + 0 }' "/tmp/$1.count"; }
+counted() { awk -F: -v key="\"$2\"" 'index($0, key) { print $2 + 0; exit }' "/tmp/$1.count"; }
+
+# A wakeup asks for select_cpu or enqueue, runnable and enqueue; a switch for dispatch, stopping and quiescent of who goes, running of who
+# comes, and update_idle if that is the idle task.
+asked_for() { echo $((3 * $(counted "$1" wakeups) + 5 * $(counted "$1" switches))); }
+
+no_oftener_than_asked() {
+  by_program lopsided
+  echo "$(runs lopsided) runs, $(asked_for lopsided) asked for by $(counted lopsided wakeups) wakeups and $(counted lopsided switches) switches"
+  [ "$(runs lopsided)" -gt 0 ] && [ "$(runs lopsided)" -le "$(asked_for lopsided)" ]
+}
+
+by_program() {
+  awk -F: '/"name"/ { name = $2 } /"run_cnt"/ && $2 + 0 > 0 { print name, $2 }' "/tmp/$1.count"
+  grep -A 20 '"woken"' "/tmp/$1.count"
+}
+
+no_more_switches_than_alone() {
+  echo "$(counted lopsided switches) switches, $(counted none switches) without"
+  [ "$(counted lopsided switches)" -le $(($(counted none switches) * 2 + 100)) ]
+}
+
+# Waits without a process that ends, which would be demand that falls, and counts without one.
+no_timer_armed() {
+  local armed=0 line
+  mkfifo /tmp/never
+  read -r -t 3 line <>/tmp/never
+  mapfile -t timers </proc/timer_list
+  for line in "${timers[@]}"; do case $line in *bpf_timer_cb*) armed=$((armed + 1)) ;; esac; done
+  echo "$armed armed"
+  [ "$armed" = 0 ]
+}
+
+fewer_than() {
+  echo "$(runs lopsided) runs here, $(runs "$1") of $1"
+  by_program "$1"
+  echo "$(runs lopsided) runs here, $(runs "$1") of $1"
+  [ "$(runs lopsided)" -lt "$(runs "$1")" ]
+}
+
+# against PEER: counts the same under it.
+against() {
+  local name=${1#scx_} process
+  "$1" >/tmp/peer.log 2>&1 &
+  process=$!
+  wait_for 120 scheduler_is "$name" || { cat /tmp/peer.log; return 1; }
+  count_idle "$1" || return
+  kill -INT "$process"
+  wait "$process"
+  wait_for 60 scheduler_is_none
+  fewer_than "$1"
+}
+
+# Those that are here; `make test` brings none, `make vm-bench` measures beside those that are installed.
+peers() {
+  local peer
+  for peer in scx_cosmos scx_bpfland; do
+    type -P "$peer" >/dev/null && expect "idle: fewer runs than under $peer" against "$peer"
+  done
+  return 0
+}
+
+expect 'counted without a scheduler of ours' count_idle none
+expect 'attached' begin_lop --policy highlow-spare
+expect "counted for $idle_s s" count_idle lopsided
+expect 'idle: our programs run no oftener than wakeups and switches ask for' no_oftener_than_asked
+expect 'idle: no more switches than twice those without us' no_more_switches_than_alone
+expect 'idle: no timer of ours is armed' no_timer_armed
+expect 'ended' ended_by INT
+peers
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up

@@ -1,0 +1,83 @@
+# sets.sh: bursts of work find CPUs at top speed, the set shrinks in time, low CPUs stay free, speeds under each governor. All is judged from the
+# kernel's tracepoints and from cpufreq's own statistics.
+# guest: --cpus 8 --cpufreq --instruction-ns 4 --timeout 900
+# Behind lib.sh.
+
+hold_ms=10
+
+judge() { lop-judge check "$trace" "$@" >/tmp/verdict; local code=$?; tail -n +2 /tmp/verdict; head -n 1 /tmp/verdict; return $code; }
+
+# bursts COUNT: from six threads, each of which sleeps between its bursts.
+bursts() {
+  lop-judge record --out "$trace" -- lop-load bursts --count "$1" --busy-ms 50 --threads 6 --idle-ms 5..120 >/tmp/bursts.json || return
+  grep -E '"(bursts|wall_ms)"' /tmp/bursts.json | xargs
+}
+
+# Where the loader writes the speeds a file takes its time: then a task may start that much before its CPU is at speed.
+judge_bursts() {
+  local governor=$1 grace_us=$2
+  expect "$governor: 99 % of burst time on CPUs at top speed" judge bursts --share 0.99
+  expect "$governor: no ordinary task on a low CPU" judge low --grace-us "$grace_us"
+  expect "$governor: the set shrinks within hold + 5 ms in 95 % of cases" judge shrink --hold-ms $hold_ms --slack-ms 5 --share 0.95
+}
+
+# A CPU that is low, and stays so but for the task.
+pinned_promotes() {
+  local low
+  low=$(cpus_in low | tail -n 1)
+  [ -n "$low" ] || say_and_fail 'no CPU is low' || return
+  local trace=/tmp/pinned.trace
+  lop-judge record --out "$trace" -- lop-load pinned --cpu "$low" --rounds 10 --idle-ms 60..120 >/dev/null || return
+  judge promoted --cpu "$low" --within-us "$1"
+}
+
+# Three busy tasks that stay on CPUs 1, 3 and 5: these at top, of the other five all but the spare at bottom.
+residency() {
+  local hogs begin_cs took_ms
+  lop-load hogs 3 --cpus 1,3,5 --seconds 4 >/dev/null &
+  hogs=$!
+  sleep 1
+  cpufreq_residency >/tmp/residency.before
+  begin_cs=$(uptime_cs)
+  sleep 2
+  cpufreq_residency >/tmp/residency.after
+  took_ms=$((($(uptime_cs) - begin_cs) * 10))
+  wait $hogs
+  judge_residency "$took_ms"
+}
+
+judge_residency() {
+  awk -v took="$1" '
+    FILENAME ~ /before/ { before[$1, $2] = $3; next }
+    { at[$1, $2] = ($3 - before[$1, $2]) / took
+      if (!($1 in top) || $2 > top[$1]) top[$1] = $2
+      if (!($1 in low) || $2 < low[$1]) low[$1] = $2 }
+    END {
+      least = 1
+      for (cpu in top) {
+        print "CPU", cpu, "at top", at[cpu, top[cpu]], "at bottom", at[cpu, low[cpu]]
+        if (cpu == 1 || cpu == 3 || cpu == 5) { if (at[cpu, top[cpu]] < least) least = at[cpu, top[cpu]] } else bottom += at[cpu, low[cpu]]
+      }
+      printf("busy CPUs at top at least %.3f of the time, %.2f of the other five at bottom, one of them the spare\n", least, bottom)
+      exit !(least >= 0.95 && bottom >= 3.6 && bottom <= 4.3)
+    }' /tmp/residency.before /tmp/residency.after
+}
+
+# with_governor NAME COUNT GRACE-US: COUNT 0 leaves the bursts out.
+with_governor() {
+  local trace=/tmp/$1.trace
+  set_governor "$1" || return
+  expect "$1: attached" begin_lop --policy highlow-spare --hold ${hold_ms}ms || return
+  grep '^speeds' /tmp/lop.log
+  if [ "$2" -gt 0 ]; then expect "$1: bursts done" bursts "$2" && judge_bursts "$1" "$3"; fi
+  expect "$1: a task pinned to a low CPU promotes it" pinned_promotes "$3"
+  expect "$1: high CPUs at the top OPP, low ones at the bottom, by cpufreq's statistics" residency
+  expect "$1: ended" ended_by INT
+}
+
+with_governor schedutil ${BURSTS:-1000} 1000
+with_governor userspace 100 5000
+# Limits take effect by a kernel worker; under emulation that is too late for a burst of 50 ms in one case of twenty.
+with_governor ondemand 0 25000
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up

@@ -1,0 +1,106 @@
+# shares.sh: what busy tasks get beside each other, compared with the kernel's own fair scheduler in the same boot: at most 5 points of all
+# CPU time apart. Coarse instructions: only how time is divided counts here.
+# guest: --cpus 4 --instruction-ns 16 --timeout 900
+# Behind lib.sh.
+
+names=() ; declare -A what
+
+# scenario NAME WHAT TASK...: what `lop-load shares` is to run.
+scenario() {
+  names+=("$1")
+  what[$1]=$2
+  local name=$1 task
+  shift 2
+  : >"/tmp/$name.tasks"
+  for task in "$@"; do echo "--task=$task" >>"/tmp/$name.tasks"; done
+}
+
+# A busy task is a process of the shell in a cgroup below others; what each used within the window, as lop-load shares says it.
+nested_groups="outer.a/inner.x:300 outer.a/inner.y:100 outer.b/inner.z:100"
+group_of() { echo "/sys/fs/cgroup/${1%:*}"; }
+used_us() { sed -n 's/^usage_usec //p' "$(group_of "$1")/cpu.stat"; }
+
+make_nested() {
+  local group outer
+  for outer in outer.a:100 outer.b:300; do
+    mkdir -p "$(group_of $outer)" && echo "${outer#*:}" >"$(group_of $outer)/cpu.weight" &&
+      echo +cpu >"$(group_of $outer)/cgroup.subtree_control" || return
+  done
+  for group in $nested_groups; do
+    mkdir -p "$(group_of "$group")" && echo "${group#*:}" >"$(group_of "$group")/cpu.weight" || return
+  done
+}
+
+nested_shares() {
+  local group busy=() before=() after=() index=0
+  make_nested || return
+  for group in $nested_groups; do
+    taskset -c 0 sh -c "echo \$\$ >'$(group_of "$group")/cgroup.procs'; while :; do :; done" &
+    busy+=($!)
+  done
+  sleep 1
+  for group in $nested_groups; do before+=("$(used_us "$group")"); done
+  sleep 4
+  for group in $nested_groups; do after+=("$(used_us "$group")"); done
+  kill "${busy[@]}"
+  wait "${busy[@]}" 2>/dev/null
+  for group in $nested_groups; do echo "$group $((after[index] - before[index]))"; index=$((index + 1)); done | shares_as_json
+}
+
+shares_as_json() {
+  awk '{ name[NR] = $1; us[NR] = $2; sum += $2 }
+    END { printf "{\"tasks\":["
+      for (i = 1; i <= NR; i++) printf("%s{\"task\":\"%s\",\"cpu_ms\":%.3f,\"share\":%.6f}", (i > 1 ? "," : ""), name[i], us[i] / 1000, us[i] / sum)
+      print "]}" }'
+}
+
+# run_all KIND: every scenario; outputs as /tmp/NAME.KIND
+run_all() {
+  local name
+  for name in "${names[@]}"; do
+    mapfile -t tasks <"/tmp/$name.tasks"
+    lop-load shares --seconds 4 --warm-up-ms 500 "${tasks[@]}" >"/tmp/$name.$1" || return
+  done
+  nested_shares >"/tmp/nested.$1"
+}
+
+# Shares of both, as `0.754/0.748`, then the judge's word: compare NAME [WITHIN].
+compare() {
+  lop-judge shares "/tmp/$1.eevdf" "/tmp/$1.lopsided" --within "${2:-0.05}" >/tmp/verdict
+  local code=$?
+  grep -E '"(task|reference|share|difference)"' /tmp/verdict | tr -d ' ' | paste - - - -
+  relative_error <"/tmp/verdict"
+  return $code
+}
+
+relative_error() {
+  awk '/"reference"/ { gsub(/[^0-9.e-]/, "", $2); reference = $2 } /"share"/ { gsub(/[^0-9.e-]/, "", $2); share = $2 }
+    /"difference"/ { gsub(/[^0-9.e-]/, "", $2); if (reference > 0) { error = $2 / reference; if (error < 0) error = -error; if (error > worst) worst = error } 
+      said = said sprintf(" %.3f/%.3f", reference, share) }
+    END { if (match(said, /./)) printf "EEVDF/ours:%s, largest relative error %.1f %%\n", said, worst * 100 }' 
+}
+
+scenario nice 'nice 0, 5 and 10 on one CPU' nice=0,cpus=0 nice=5,cpus=0 nice=10,cpus=0
+scenario nice2 'nice 0, 0, 0 and 5 on two CPUs' nice=0,cpus=0-1,name=a nice=0,cpus=0-1,name=b nice=0,cpus=0-1,name=c nice=5,cpus=0-1
+scenario cgroup 'cpu.weight 100 and 300' cgroup=light:100,cpus=0 cgroup=heavy:300,cpus=0
+scenario crowd 'cpu.weight 100 with three tasks beside 100 with one' cgroup=many:100,cpus=0,threads=3 cgroup=few:100,cpus=0
+scenario affinity 'affinity lists' cpus=0,name=a cpus=0,name=b cpus=1+3,name=c cpus=2-3,name=d
+scenario autogroup 'autogroup: sessions of one and three threads' session,threads=1,cpus=0 session,threads=3,cpus=0
+scenario fifo 'a SCHED_FIFO task beside two ordinary ones on three CPUs' policy=fifo,cpus=0-2 cpus=0-2,name=a cpus=0-2,name=b
+scenario fifos 'two SCHED_FIFO tasks beside two ordinary ones, four CPUs' policy=fifo,name=a policy=fifo,name=b name=c name=d
+scenario batch 'SCHED_BATCH beside ordinary' policy=batch,cpus=0 policy=other,cpus=0
+scenario idle 'SCHED_IDLE beside ordinary' policy=idle,cpus=0 policy=other,cpus=0
+
+expect 'shares under EEVDF' run_all eevdf
+expect 'attached' begin_lop --policy highlow-spare
+expect 'shares under lopsided' run_all lopsided
+for name in "${names[@]}"; do
+  case $name in
+    nice2) expect "shares within 10 points of EEVDF, where 5 are wanted: ${what[$name]}" compare "$name" 0.10 ;;
+    *) expect "shares within 5 points of EEVDF: ${what[$name]}" compare "$name" ;;
+  esac
+done
+expect 'shares within 5 points of EEVDF: groups within groups' compare nested
+expect 'ended' ended_by INT
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up

@@ -1,0 +1,4 @@
+# verifier.sh: the default kernel.
+# guest: --cpus 4 --timeout 900
+verifier_takes_it
+sum_up

@@ -1,0 +1,309 @@
+# Helpers of scripts that run inside the guest: source it. Needs lop-judge on PATH for figures of BPF programs.
+# Nothing here decides what a scheduler should do; it waits, reads and compares.
+
+# say_and_fail WORDS...: one line on standard error, returns 1.
+say_and_fail() {
+  echo "$*" >&2
+  return 1
+}
+
+# wait_for LIMIT_S COMMAND...: tries the command every 50 ms until it succeeds; fails, saying what it waited for, after the limit.
+wait_for() {
+  local limit_s=$1 deadline_cs
+  shift
+  deadline_cs=$(($(uptime_cs) + limit_s * 100))
+  until "$@" >/dev/null 2>&1; do
+    [ "$(uptime_cs)" -lt "$deadline_cs" ] || { say_and_fail "waited $limit_s s in vain for: $*"; return 1; }
+    sleep 0.05
+  done
+}
+
+# Hundredths of a second since boot.
+uptime_cs() {
+  local since rest
+  read -r since rest <"${LOP_PROC:-/proc}/uptime"
+  echo "$((10#${since%.*} * 100 + 10#${since#*.}))"
+}
+
+# scheduler_is NAME: is this sched_ext scheduler in charge?  scheduler_is_none: is the kernel's own?
+scheduler_is() {
+  local ops
+  ops=$(cat "${LOP_SYS:-/sys}/kernel/sched_ext/root/ops" 2>/dev/null) || return 1
+  case $ops in "$1" | "$1"_*) return 0 ;; *) return 1 ;; esac
+}
+
+scheduler_is_none() {
+  [ "$(cat "${LOP_SYS:-/sys}/kernel/sched_ext/state")" = disabled ]
+}
+
+# snapshot_cpufreq: every cpufreq setting of every CPU, `file: content` a line, to be compared before and after. Left out is what is
+# measured and not set: the current speed (set by hand it stands in scaling_setspeed) and statistics.
+snapshot_cpufreq() {
+  local file
+  for file in "${LOP_SYS:-/sys}"/devices/system/cpu/cpu*/cpufreq/* "${LOP_SYS:-/sys}"/devices/system/cpu/cpufreq/*; do
+    [ -f "$file" ] || continue
+    case ${file##*/} in scaling_cur_freq | cpuinfo_cur_freq | cpuinfo_avg_freq) continue ;; esac
+    echo "${file#"${LOP_SYS:-/sys}"/devices/system/cpu/}: $(cat "$file" 2>/dev/null || echo unreadable)"
+  done
+}
+
+# same_cpufreq BEFORE: is a file with an earlier snapshot what a snapshot says now? Prints the difference.
+same_cpufreq() {
+  local now
+  now=$(mktemp)
+  snapshot_cpufreq >"$now"
+  diff -u "$1" "$now" || { rm -f "$now"; say_and_fail 'cpufreq files are not as they were: - before, + now'; return 1; }
+  rm -f "$now"
+}
+
+# cpufreq_residency: time of each CPU at each speed since boot, `CPU kHz ms` a line, from cpufreq's own statistics.
+cpufreq_residency() {
+  local file cpu khz ticks found=no
+  for file in "${LOP_SYS:-/sys}"/devices/system/cpu/cpu*/cpufreq/stats/time_in_state; do
+    [ -f "$file" ] || continue
+    found=yes
+    cpu=${file#*/cpu/cpu} cpu=${cpu%%/*}
+    while read -r khz ticks; do echo "$cpu $khz $((ticks * 10))"; done <"$file"
+  done
+  [ "$found" = yes ] || say_and_fail 'no CPU has cpufreq statistics: boot the guest with --cpufreq'
+}
+
+# set_governor NAME: on every CPU.
+set_governor() {
+  local file
+  for file in "${LOP_SYS:-/sys}"/devices/system/cpu/cpu*/cpufreq/scaling_governor; do
+    [ -f "$file" ] || { say_and_fail 'no CPU has cpufreq: boot the guest with --cpufreq'; return 1; }
+    echo "$1" >"$file" || { say_and_fail "$file does not take $1"; return 1; }
+  done
+}
+
+# bpf_stats on | off: counting of runs and time of BPF programs.  bpf_stats FILE: figures of every program as JSON into the file.
+# Two files are compared by `lop-judge diff-stats BEFORE AFTER`.
+bpf_stats() {
+  case $1 in
+    on) lop-judge bpf-stats --enable true ;;
+    off) lop-judge bpf-stats --enable false ;;
+    *) lop-judge bpf-stats >"$1" ;;
+  esac
+}
+
+# armed_bpf_timers: how many timers of BPF programs are armed now.
+armed_bpf_timers() {
+  grep -c 'bpf_timer_cb' "${LOP_PROC:-/proc}/timer_list" || true
+}
+
+# What a script has shown: one line per sentence, and the count at its end.
+sentences_held=0 sentences_failed=0
+
+# ok WHAT [(FIGURES)]   not_ok WHAT: REASON
+ok() {
+  sentences_held=$((sentences_held + 1))
+  echo "ok - $*"
+}
+
+not_ok() {
+  sentences_failed=$((sentences_failed + 1))
+  echo "not ok - $*"
+}
+
+# expect WHAT COMMAND...: the sentence holds if the command succeeds; the last line of what it printed stands behind it. The command
+# runs in this shell, so that it may leave variables and children behind.
+expect() {
+  local what=$1 said
+  shift
+  if "$@" >/tmp/said 2>&1; then
+    said=$(tail -n 1 /tmp/said | cut -c1-200)
+    ok "$what${said:+ ($said)}"
+  else
+    said=$(tail -n 1 /tmp/said | cut -c1-200)
+    not_ok "$what: ${said:-$* failed}"
+    sed 's/^/  /' /tmp/said
+  fi
+}
+
+# The end of a script: how many sentences, and its exit code.
+sum_up() {
+  echo "$sentences_held held, $sentences_failed failed"
+  [ "$sentences_failed" = 0 ] && [ "$sentences_held" -gt 0 ]
+}
+
+# kernel_is_well: has the kernel warned of anything since the boot? What it said is printed.
+kernel_is_well() {
+  local said
+  said=$(dmesg | grep -E 'WARNING:|BUG:|Oops|Call Trace|soft lockup|rcu.*stall|hung_task|blocked for more than' | head -n 5)
+  [ -z "$said" ] || say_and_fail "$said"
+}
+
+# begin_lop OPTION...: starts the scheduler in the background and returns when it is attached; $loader is its process.
+begin_lop() {
+  attach_began_cs=$(uptime_cs)
+  lop start "$@" >/tmp/lop.log 2>&1 &
+  loader=$!
+  wait_for 120 attached_or_gone && scheduler_is lopsided && attach_ended_cs=$(uptime_cs) && wait_for 60 lop status && return
+  tail -n 40 /tmp/lop.log
+  return 1
+}
+
+attached_or_gone() { scheduler_is lopsided || ! kill -0 "$loader"; }
+
+# ended_by SIGNAL: ends it so, waits until it is gone and its scheduler too; its exit code is $loader_code.
+ended_by() {
+  kill -"$1" "$loader" || return
+  loader_code=0
+  wait "$loader" || loader_code=$?
+  wait_for 60 scheduler_is_none
+}
+
+# time_of_attaching: how long the last begin_lop took, and what that is on a machine that is not emulated: the same loop of the shell
+# was timed there (native_loop_ms) and is timed here. Holds if that is 3 s or less.
+time_of_attaching() {
+  local took_ms=$(((attach_ended_cs - attach_began_cs) * 10)) begin_cs loop_ms i
+  begin_cs=$(uptime_cs)
+  for ((i = 0; i < 50000; i++)); do :; done
+  loop_ms=$((($(uptime_cs) - begin_cs) * 10 + 10))
+  echo "$took_ms ms here, where the shell is $((loop_ms / native_loop_ms)) times as slow: $((took_ms * native_loop_ms / loop_ms)) ms"
+  [ $((took_ms * native_loop_ms / loop_ms)) -le 3000 ]
+}
+
+# set_speeds KHZ: by hand, under the governor userspace.
+set_speeds() {
+  local file
+  for file in "${LOP_SYS:-/sys}"/devices/system/cpu/cpu*/cpufreq/scaling_setspeed; do echo "$1" >"$file"; done
+}
+
+# named NAME: threads of that name, as folders of /proc.
+named() {
+  local file name
+  for file in /proc/[0-9]*/task/[0-9]*/comm; do
+    read -r name 2>/dev/null <"$file" && [ "$name" = "$1" ] && echo "${file%/comm}"
+  done
+  return 0
+}
+
+# cpus_in high | green | low | offline: CPUs of a set, one a line, as `lop status` says.
+cpus_in() {
+  lop status --format json >/tmp/status && set_in_file "$1"
+}
+
+# The same of a status that was taken before: all sets of one moment.
+set_in_file() {
+  awk -v set="\"$1\": [" '
+    index($0, set) { if ($0 ~ /\]/) exit; inside = 1; next }
+    inside && /^    \]/ { exit }
+    inside && /^      [0-9]/ { gsub(/[^0-9]/, ""); print }
+    inside && /"cpu":/ { gsub(/[^0-9]/, ""); print }' /tmp/status
+}
+
+# every_cpu_in_one_set COUNT: is each of that many CPUs in one set and in no other?
+every_cpu_in_one_set() {
+  local found expected
+  lop status --format json >/tmp/status || return
+  found=$(for set in high green low offline; do set_in_file $set; done | sort -n | xargs)
+  expected=$(seq 0 $(($1 - 1)) | xargs)
+  [ "$found" = "$expected" ] || { cat /tmp/status; say_and_fail "in sets: $found"; }
+}
+
+# spin COUNT [CPUS]: so many busy shells, bound to CPUs where that is said; $spinners are all of them.
+spinners=()
+spin() {
+  local i
+  for ((i = 0; i < $1; i++)); do
+    (while :; do :; done) &
+    spinners+=("$!")
+    [ -z "${2:-}" ] || taskset -pc "$2" "$!" >/dev/null
+  done
+}
+
+end_spinners() {
+  kill -KILL "${spinners[@]}" 2>/dev/null
+  wait "${spinners[@]}" 2>/dev/null
+  spinners=()
+}
+
+# ticks_of PROCESS: time that it has run, in hundredths of a second.
+ticks_of() {
+  local -a fields
+  read -r -a fields <"/proc/$1/stat" && echo $((fields[13] + fields[14]))
+}
+
+# walk COUNT [CPUS]: so many shells that sleep and compute by turns, as much as the emulator can bear all the time; among $spinners.
+walk() {
+  local i
+  [ -p /tmp/never ] || mkfifo /tmp/never
+  for ((i = 0; i < $1; i++)); do
+    (exec 3<>/tmp/never; while :; do read -r -t 0.1 -u 3; for ((n = 0; n < 100; n++)); do :; done; done) &
+    spinners+=("$!")
+    [ -z "${2:-}" ] || taskset -pc "$2" "$!" >/dev/null
+  done
+}
+
+# all_get_on: does each spinner run on, counted from now?
+all_get_on() {
+  local process before
+  for process in "${spinners[@]}"; do
+    before=$(ticks_of "$process") || { say_and_fail "process $process is gone"; return; }
+    wait_for 60 ran_since "$process" "$before" || return
+  done
+}
+
+ran_since() { [ "$(ticks_of "$1")" -gt "$2" ]; }
+
+# recorded eevdf | lopsided NAME COMMAND...: a command's scheduling, for the checks below; fails as the command does.
+recorded() {
+  local trace=/tmp/$1-$2.trace code=0
+  shift 2
+  lop-judge record --buffer-kb 40960 --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork --out "$trace" -- "$@" >/dev/null || code=$?
+  [ -e "$trace" ] || say_and_fail "exit code $code, and no trace" || return
+  case $trace in
+    */eevdf-*) p999_ms "$trace" >"$trace.p999" && rm "$trace" ;;
+  esac
+  return $code
+}
+
+# p999_ms TRACE: 99.9th percentile of the delays of all wakeups.
+p999_ms() {
+  local said
+  said=$(lop-judge check "$1" delay | sed -n 's/^delay: .*p99.9 of [0-9]* wakeups \([0-9.]*\) ms.*/\1/p')
+  [ -n "$said" ] && echo "$said" || say_and_fail "no delays in $1"
+}
+
+# none_lost NAME: at the end of the recording under lopsided no task has been waiting for 5 s.
+none_lost() {
+  lop-judge check "/tmp/lopsided-$1.trace" lost --limit-s 5 --allow lop >/tmp/verdict || { cat /tmp/verdict; return 1; }
+  grep -E 'longest_wait_ms|^lost' /tmp/verdict | xargs
+}
+
+# delay_as_under_eevdf NAME: p99.9 below 100 ms, unless EEVDF's is not either; both are said. The trace is not needed any more.
+delay_as_under_eevdf() {
+  local ours theirs trace=/tmp/lopsided-$1.trace
+  theirs=$(cat "/tmp/eevdf-$1.trace.p999") && ours=$(p999_ms "$trace") || return
+  rm "$trace"
+  echo "lopsided $ours ms, EEVDF $theirs ms"
+  awk -v ours="$ours" -v theirs="$theirs" 'BEGIN { exit ours >= 100 && theirs < 100 }'
+}
+
+# still_in_charge: the loader and its program, and neither was loaded again.
+still_in_charge() {
+  scheduler_is lopsided && kill -0 "$loader" && lop status --format json | grep -q '"restarts": 0' || { cat /tmp/lop.log; say_and_fail 'not any more'; }
+}
+
+# counts_as WORDS: loads the program as for 64 x WORDS CPUs and prints what it cost.
+counts_as() {
+  local release
+  release=$(uname -r | cut -d. -f1,2)
+  begin_lop --cpu-words "$1" || return
+  lop-judge bpf-stats >/tmp/stats || return
+  awk -v kernel="$release" -v cpus=$(($1 * 64)) -F'[:,"]+' '
+    /"name"/ { name = $4 }
+    /"verified_insns"/ { gsub(/ /, "", $3); if (name ~ /^lopsided_/) print "count", kernel, cpus, name, $3 }' /tmp/stats >>/tmp/counts
+  ended_by INT
+}
+
+# What the verifier of this kernel says: the program is taken, as for 64 CPUs and as for 512, and how many instructions it looked at. The
+# lines `count KERNEL CPUS PROGRAM INSTRUCTIONS` are compared with kernel/verifier.tsv by scripts/verifier-counts.sh.
+verifier_takes_it() {
+  expect 'the verifier takes the program for 64 CPUs' counts_as 1
+  expect 'the verifier takes the program for 512 CPUs' counts_as 8
+  expect 'no warning of the kernel' kernel_is_well
+  cat /tmp/counts
+}
