@@ -14,7 +14,7 @@
 #define LOP_TURNS 61
 
 /* Virtual time that `ran_ns` costs: ran * 100 / w. */
-lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight) { return ran_ns * LOP_WEIGHT_DEFAULT / weight; }
+lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight_1024) { return ran_ns * (LOP_WEIGHT_DEFAULT << 10) / weight_1024; }
 
 /*
  * Slice: so long that every active task gets one within the period, between the minimum and the maximum.
@@ -27,17 +27,8 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
 			 s->config.slice_max_ns);
 }
 
-/* The upper half of lop_bound_lag(), which also holds for who runs on: what is owed to one that waits and runs is never cut. */
-lop_rule void lop_bound_debt(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
-{
-	u64 lag_ns = s->config.slice_max_ns;
-	u64 high_ns = s->clock_ns + lag_ns + lop_charge_ns(lag_ns, lop_weight(s, t, group));
-	t->vtime_ns = lop_min(t->vtime_ns, high_ns);
-}
-
 /*
- * Bounded lag: a task that slept is not paid for it beyond one slice, and one that ran alone and far is not punished
- * for it beyond what a slice costs it.
+ * Bounded lag: a task that slept is not paid for it beyond one slice, and what it owes is what a slice costs it and one more.
  *     clock - slice_max <= vtime <= clock + slice_max + slice_max * 100 / w
  * A new task (vtime 0) starts behind what waits, with what the shortest slice costs: a stream of short-lived tasks, each
  * with the credit of a sleeper, would never let the clock advance, and who waits would wait for ever.
@@ -45,12 +36,12 @@ lop_rule void lop_bound_debt(const struct lop_sched *s, struct lop_task *t, cons
  */
 lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
 {
+	u32 weight_1024 = lop_weight_1024(s, t, group);
 	u64 lag_ns = s->config.slice_max_ns;
 	u64 low_ns = s->clock_ns > lag_ns ? s->clock_ns - lag_ns : 0;
 	if (!t->vtime_ns)
-		t->vtime_ns = s->clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight(s, t, group));
-	t->vtime_ns = lop_max(t->vtime_ns, low_ns);
-	lop_bound_debt(s, t, group);
+		t->vtime_ns = s->clock_ns + lop_charge_ns(s->config.slice_min_ns, weight_1024);
+	t->vtime_ns = lop_clamp(t->vtime_ns, low_ns, s->clock_ns + lag_ns + lop_charge_ns(lag_ns, weight_1024));
 }
 
 lop_rule u32 lop_cpu_queue(u32 cpu) { return lop_cpu_index(cpu); }
@@ -74,6 +65,26 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 	return lop_cpus_has(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
+/* How long some task or other has been waiting in a queue without a break; 0: none waits. */
+lop_rule u64 lop_waited_ns(struct lop_sched *s, u32 queue, u64 now_ns)
+{
+	u64 since_ns = s->waits_since_ns[lop_queue_index(queue)];
+	return lop_queue_waits(s, queue) && now_ns > since_ns ? now_ns - since_ns : 0;
+}
+
+/*
+ * What a task pays for that ran `ran_ns` on `cpu` until now: a slice, and beyond that the time for which somebody waited for
+ * this CPU. For having run alone nobody is paid.
+ *     charged = min(ran, slice_max + waited)
+ * Worked example: alone for 10 s, then one comes, 2 ms before the slice of 6 ms is over: 8 ms.
+ */
+lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns)
+{
+	u32 shared = lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], lop_set_of(s, cpu));
+	u64 waited_ns = lop_max(lop_waited_ns(s, lop_cpu_queue(cpu), now_ns), lop_waited_ns(s, shared, now_ns));
+	return lop_min(ran_ns, s->config.slice_max_ns + waited_ns);
+}
+
 /*
  * Puts a runnable task in a queue; front_ns is at or behind the first task's virtual time. The queue counts as waiting from
  * now until the task runs or leaves: the adapter may take until after this call to put it there.
@@ -81,7 +92,10 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue)
 {
 	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
-	if (!lop_queue_waits(s, queue) || t->vtime_ns < *front_ns)
+	bool first = !lop_queue_waits(s, queue);
+	if (first)
+		s->waits_since_ns[lop_queue_index(queue)] = lop_env_now_ns(world);
+	if (first || t->vtime_ns < *front_ns)
 		*front_ns = t->vtime_ns;
 	t->queue = (s32)queue;
 	lop_env_insert(world, t, queue, lop_slice_ns(s), t->vtime_ns);

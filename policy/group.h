@@ -38,26 +38,25 @@ lop_rule void lop_group_set_weight(struct lop_sched *s, struct lop_group *group,
 }
 
 /*
- * Effective weight of a task: at each level its part of the group's weight, by weight among what is active there.
- *     w = weight(task) * prod over its groups g, inside out, of weight(g) / active(g)
+ * Effective weight of a task, in 1024ths: at each level its part of the group's weight, by weight among what is active there.
+ *     w = weight(task) * prod over its groups g, inside out, of weight(g) / active(g), at least 1
  * Worked example: a group of weight 100 with two default tasks active: 100 * 100 / 200 = 50 each. If that group lies, beside
- * another active one of weight 300, in a group of weight 200: 50 * 200 / 400 = 25 each.
+ * another active one of weight 300, in a group of weight 200: 50 * 200 / 400 = 25 each. Whole numbers would not do: weights 100
+ * (nice 0), 33 (nice 5) and 11 (nice 10) in a group of 100 are 69.4, 22.9 and 7.6.
  */
-lop_part u32 lop_weight(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_group *group)
+lop_part u32 lop_weight_1024(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_group *group)
 {
-	u64 weight = (u64)t->weight << 10, inside = t->weight;
+	u64 weight_1024 = (u64)t->weight << 10, inside = t->weight;
 	int n;
-	if (!group)
-		return (u32)lop_clamp(t->weight, 1, 10000);
 	lop_for(n, 0, LOP_MAX_GROUP_DEPTH) {
 		u64 load;
 		if (!group)
 			break;
 		load = group->load;
 		/* One that is being charged has just gone, or is alone and not counted. */
-		weight = weight * lop_group_weight(load) / lop_max(lop_max(lop_group_active(load), inside), 1);
+		weight_1024 = weight_1024 * lop_group_weight(load) / lop_max(lop_max(lop_group_active(load), inside), 1);
 		inside = lop_group_weight(load);
 		group = group->parent == LOP_NONE ? 0 : &s->groups[(u32)group->parent & (LOP_MAX_GROUPS - 1)];
 	}
-	return (u32)lop_clamp(weight >> 10, 1, 10000);
+	return (u32)lop_clamp(weight_1024, 1 << 10, 10000 << 10);
 }

@@ -142,11 +142,12 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_task *t)
 /* A task that waits is taken from its queue, to be queued anew (its affinity or weight changes) or to block. */
 lop_rule void lop_dequeue(struct lop_sched *s, struct lop_task *t) { lop_queue_leave(s, t); }
 
-/* The task stops running after `ran_ns`: it pays by weight, but not for having been alone. */
-lop_rule void lop_stopping(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 ran_ns)
+/* The task stops running on `cpu` after `ran_ns`, or goes on: it pays by weight. */
+lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu,
+			   u64 ran_ns)
 {
-	t->vtime_ns += lop_charge_ns(ran_ns, lop_weight(s, t, group));
-	lop_bound_debt(s, t, group);
+	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, lop_env_now_ns(world));
+	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_1024(s, t, group));
 }
 
 /* The task is not the policy's any more. Whether the sets are now too large is seen at the next event. */

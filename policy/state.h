@@ -98,6 +98,7 @@ struct lop_sched {
 	u32 asked;                         /* how often it was found taken: its holder looks again */
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
 	u64 front_ns[LOP_QUEUES];          /* about the virtual time of the queue's first task */
+	u64 waits_since_ns[LOP_QUEUES];    /* since when the queue has had tasks without a break, if it has any */
 	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
 	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_TURNS */
 	u32 turn[LOP_MAX_CPUS];            /* rotates over the queues of all domains; by CPU, or CPUs in step would see one each */

@@ -175,11 +175,12 @@ impl SpeedSetter {
         }
     }
 
-    /// The last word on each CPU counts.
+    /// The last word on each CPU counts. Work waits for those that rise: they come first.
     fn follow(&mut self, records: &[Record], observer: &mut dyn Observer) {
         let Some(speeds) = &mut self.speeds else { return };
         let wishes: BTreeMap<usize, Wish> = records.iter().filter_map(Record::wish).collect();
-        for (cpu, wish) in wishes {
+        let (rise, fall): (Vec<_>, Vec<_>) = wishes.into_iter().partition(|(_, wish)| *wish == Wish::High);
+        for (cpu, wish) in rise.into_iter().chain(fall) {
             if let Err(error) = speeds.apply(cpu, wish) {
                 if !self.failed.contains(&cpu) {
                     self.failed.push(cpu);

@@ -63,6 +63,27 @@ fn quarters_up(min_khz: u32, max_khz: u32) -> u32 {
     (1..=32).find(reached).unwrap_or(32)
 }
 
+/// What writing to a file and reading it back has taught of it.
+#[derive(Debug, Default)]
+struct Known {
+    /// What it was asked for last, and holds as far as is known.
+    asked: String,
+    /// Frequencies that it shows as they were written: what is asked for again and again need not be looked at each time.
+    taken: Vec<String>,
+}
+
+impl Known {
+    fn takes(&self, value: &str) -> bool {
+        self.taken.iter().any(|taken| taken == value)
+    }
+
+    fn shows(&mut self, value: &str) {
+        if !self.takes(value) {
+            self.taken.push(value.to_string());
+        }
+    }
+}
+
 /// Control of the speeds of a machine. Puts everything back when dropped.
 ///
 /// CPUs are those that were online at [`Speeds::open`]: drop it and open again when CPUs came or went.
@@ -74,8 +95,7 @@ pub struct Speeds {
     public_domains: Vec<ClockDomain>,
     idle: BTreeMap<usize, Vec<Knob>>,
     wishes: BTreeMap<usize, Wish>,
-    /// What was asked of a file last, and holds as far as is known.
-    asked: HashMap<String, String>,
+    known: HashMap<String, Known>,
     recovered: Restored,
     _lock: Lock,
 }
@@ -110,7 +130,7 @@ impl Speeds {
             journal_path: journal_path.to_path_buf(),
             journal,
             wishes: BTreeMap::new(),
-            asked: HashMap::new(),
+            known: HashMap::new(),
             recovered,
             _lock: lock,
         })
@@ -195,7 +215,10 @@ impl Speeds {
             }
         }
         self.note(entries)?;
-        self.write_all(in_order(self.files.as_ref(), changes))
+        let asked_khz = |path: &str| self.known.get(path)?.asked.parse().ok();
+        let now_khz = |path: &str| asked_khz(path).or_else(|| self.files.read_khz(path));
+        let changes = in_order(now_khz, changes);
+        self.write_all(changes)
     }
 
     /// Entries reach the disk before any file is touched.
@@ -229,8 +252,16 @@ impl Speeds {
         let Some(value) = wanted.or(entry.map(|entry| &entry.original)) else {
             return Ok(None);
         };
-        if self.asked.get(&knob.path).is_some_and(|asked| asked == value.trim()) {
+        let known = self.known.get(&knob.path);
+        if known.is_some_and(|known| known.asked == value.trim()) {
             return Ok(None);
+        }
+        if wanted.is_some() && known.is_some_and(|known| known.takes(value)) {
+            let change = Change {
+                path: knob.path.clone(),
+                value: as_echoed(value, entry),
+            };
+            return Ok(Some((change, None)));
         }
         let current = self.read(&knob.path)?;
         let standing = entry.map(|entry| entry.standing(self.files.as_ref(), &current));
@@ -280,33 +311,43 @@ impl Speeds {
     }
 
     fn write(&mut self, change: &Change, undo: &mut Vec<Change>) -> Result<(), Failure> {
-        let path = &change.path;
-        let before = self.read(path)?;
+        let (path, value) = (&change.path, change.value.trim());
+        let known = self.known.get(path);
+        let routine = known.filter(|known| known.takes(value)).map(|known| format!("{}\n", known.asked));
+        let is_routine = routine.is_some();
+        let before = routine.map_or_else(|| self.read(path), Ok)?;
         self.files.write(path, &change.value).map_err(|source| Failure {
             refused: (source.kind() == io::ErrorKind::ResourceBusy).then(|| path.clone()),
             error: self.file_error(path, "write it", source),
         })?;
-        self.asked.insert(path.clone(), change.value.trim().into());
+        self.known.entry(path.clone()).or_default().asked = value.into();
         undo.push(Change {
             path: path.clone(),
             value: before,
         });
-        Ok(self.remember_rounding(path)?)
+        if is_routine {
+            return Ok(());
+        }
+        Ok(self.read_back(path, value)?)
     }
 
     /// In the reverse order, so that limits stay in order. What cannot be taken back is in the journal still.
     fn take_back(&mut self, undo: Vec<Change>) {
         for change in undo.into_iter().rev() {
-            self.asked.remove(&change.path);
+            self.known.remove(&change.path);
             let _ = self.files.write(&change.path, &change.value);
         }
     }
 
-    /// A kernel may round what was written; the journal must know the rounded value as ours.
-    fn remember_rounding(&mut self, path: &str) -> Result<(), SpeedError> {
+    /// A kernel may round what was written; the journal must know the rounded value as ours. A frequency that it does not round is
+    /// known from now on.
+    fn read_back(&mut self, path: &str, written: &str) -> Result<(), SpeedError> {
         let (Ok(shown), Some(entry)) = (self.files.read(path), self.journal.entries.get_mut(path)) else {
             return Ok(());
         };
+        if shown.trim() == written && is_frequency(path) && entry.is_ours(written) {
+            self.known.entry(path.to_string()).or_default().shows(written);
+        }
         if shown.trim() != entry.original.trim() && is_value(shown.trim()) && entry.remember(&shown) {
             self.journal.save(&self.journal_path)?;
         }
@@ -338,7 +379,7 @@ impl Speeds {
     /// as errors; the former stays in the journal. Again is harmless.
     pub fn restore(&mut self) -> Vec<SpeedError> {
         self.wishes.clear();
-        self.asked.clear();
+        self.known.clear();
         if self.journal.entries.is_empty() {
             return Vec::new();
         }

@@ -121,9 +121,10 @@ bool lop_native_goes_on(struct lop_sched *s, struct lop_world *world, const stru
 void lop_native_dequeue(struct lop_sched *s, struct lop_task *t) { lop_dequeue(s, t); }
 bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
 void lop_native_running(struct lop_sched *s, struct lop_task *t) { lop_running(s, t); }
-void lop_native_stopping(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 ran_ns)
+void lop_native_stopping(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu,
+			 u64 ran_ns)
 {
-	lop_stopping(s, t, group, ran_ns);
+	lop_stopping(s, world, t, group, cpu, ran_ns);
 }
 void lop_native_block(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 		      struct lop_group *group, u64 now_ns)
@@ -181,9 +182,9 @@ u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
 {
 	return lop_green_opp(opps, nr_opps, stays_on);
 }
-u32 lop_native_weight(const struct lop_sched *s, const struct lop_task *t, const struct lop_group *group)
+u32 lop_native_weight_1024(const struct lop_sched *s, const struct lop_task *t, const struct lop_group *group)
 {
-	return lop_weight(s, t, group);
+	return lop_weight_1024(s, t, group);
 }
 s32 lop_native_joiner(const struct lop_sched *s, u32 set, const struct lop_cpus *within, s32 home_node)
 {

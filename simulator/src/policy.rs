@@ -324,10 +324,11 @@ impl PolicyHandle {
     pub fn goes_on(self, env: &mut dyn Env, task: &Task, cpu: u32) -> bool {
         with_world!(env, |world| lop_native_goes_on(self.0, world, task, cpu))
     }
+    /// The task pays for `ran_ns` on `cpu`, until now.
     /// # Safety
-    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn stopping(self, task: *mut Task, group: *const Group, ran_ns: u64) {
-        unsafe { lop_native_stopping(self.0, task, group, ran_ns) }
+    /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn stopping(self, env: &mut dyn Env, task: *mut Task, group: *const Group, cpu: u32, ran_ns: u64) {
+        with_world!(env, |world| lop_native_stopping(self.0, world, task, group, cpu, ran_ns))
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
@@ -496,10 +497,11 @@ pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
     unsafe { lop_native_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
 }
 
-/// Effective weight of a task in its group (policy/fair.h).
+/// Effective weight of a task in its group (policy/group.h).
 impl PolicyHandle {
-    pub fn effective_weight(self, task: &Task, group: Option<&Group>) -> u32 {
-        unsafe { lop_native_weight(self.0, task, group.map_or(std::ptr::null(), |g| g as *const Group)) }
+    pub fn effective_weight(self, task: &Task, group: Option<&Group>) -> f64 {
+        let group = group.map_or(std::ptr::null(), |group| group as *const Group);
+        f64::from(unsafe { lop_native_weight_1024(self.0, task, group) }) / 1024.0
     }
     /// One of the groups that others lie in. Lives as long as the policy.
     pub fn group(self, index: usize) -> *mut Group {
@@ -560,7 +562,7 @@ extern "C" {
     fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;
     fn lop_native_dequeue(s: *mut Sched, t: *mut Task);
     fn lop_native_running(s: *mut Sched, t: *mut Task);
-    fn lop_native_stopping(s: *const Sched, t: *mut Task, group: *const Group, ran_ns: u64);
+    fn lop_native_stopping(s: *mut Sched, world: *mut c_void, t: *mut Task, group: *const Group, cpu: u32, ran_ns: u64);
     fn lop_native_block(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
     fn lop_native_forget(s: *mut Sched, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
     fn lop_native_spin(
@@ -604,7 +606,7 @@ extern "C" {
     fn lop_native_hold_lock(s: *mut Sched, held: bool);
     fn lop_native_waits(s: *mut Sched, queue: u32) -> bool;
     fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
-    fn lop_native_weight(s: *const Sched, t: *const Task, group: *const Group) -> u32;
+    fn lop_native_weight_1024(s: *const Sched, t: *const Task, group: *const Group) -> u32;
     fn lop_native_group(s: *mut Sched, index: u32) -> *mut Group;
     fn lop_native_set_group_weight(s: *mut Sched, group: *mut Group, weight: u32);
     fn lop_native_group_size() -> usize;

@@ -182,9 +182,11 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	if (!t || is_bound_kthread(p)) {
+	if (!t || (is_bound_kthread(p, t) && !used_up_slice(p, enq_flags))) {
 		count(c, LOP_COUNT_BOUND);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+		if (enq_flags & SCX_ENQ_WAKEUP)
+			enq_flags |= SCX_ENQ_PREEMPT;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, lop_slice_ns(&lopsided), enq_flags);
 		return;
 	}
 	if (t->claimed != LOP_NONE)
@@ -201,21 +203,21 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		look_for_taken(c);
 }
 
-static __always_inline void charge(struct lop_world *c, struct lop_task_state *t)
+static __always_inline void charge(struct lop_world *c, struct lop_task_state *t, s32 cpu)
 {
 	u64 ran_ns = c->now_ns - t->started_ns;
 	t->started_ns = c->now_ns;
-	lop_stopping(&lopsided, &t->task, group_of(t), ran_ns);
+	lop_stopping(&lopsided, c, &t->task, group_of(t), lop_cpu_index((u32)cpu), ran_ns);
 }
 
 /* What ran last and could go on. */
 static __always_inline struct lop_task_state *still_runnable(struct task_struct *prev)
 {
 	struct lop_task_state *t;
-	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED) || is_bound_kthread(prev))
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
 		return 0;
 	t = state_of(prev);
-	return t;
+	return t && !is_bound_kthread(prev, t) ? t : 0;
 }
 
 void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
@@ -226,7 +228,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	bool locked;
 	ask_speed((u32)cpu, c->now_ns);
 	if (t)
-		charge(c, t);
+		charge(c, t, cpu);
 	next = lop_dispatch(&lopsided, c, (u32)cpu, t ? &t->task : 0);
 	if (next == LOP_NEXT_SAME) {
 		scx_bpf_task_set_slice(prev, lop_slice_ns(&lopsided));
@@ -255,7 +257,7 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 	ask_speed((u32)cpu, c->now_ns);
 	if (fail_after_ns && c->now_ns > started_at_ns + fail_after_ns)
 		scx_bpf_error("failed as asked for by a test");
-	if (!t || is_bound_kthread(p))
+	if (!t || is_bound_kthread(p, t))
 		return;
 	if (t->claimed != LOP_NONE && t->claimed != cpu)
 		give_back(c, t);
@@ -270,8 +272,8 @@ void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	if (t && !is_bound_kthread(p))
-		charge(c, t);
+	if (t && !is_bound_kthread(p, t))
+		charge(c, t, scx_bpf_task_cpu(p));
 }
 
 static __always_inline void block(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
@@ -379,7 +381,7 @@ void BPF_STRUCT_OPS(lopsided_disable, struct task_struct *p)
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct lop_task_state *t = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct lop_task_state *t = new_state_of(p);
 	struct lop_cpus allowed;
 	if (!t)
 		return -ENOMEM;

@@ -24,10 +24,37 @@ static __always_inline struct lop_task_state *state_of(struct task_struct *p)
 	return bpf_task_storage_get(&task_states, p, 0, 0);
 }
 
-/* Kernel threads of one CPU run where they are and are no demand. */
-static __always_inline bool is_bound_kthread(const struct task_struct *p)
+/*
+ * Storage for a task that is new. The kernel's allocator takes no lock that is held at this moment and says no instead, and a
+ * fork would fail for it: tried again, while the task may be preempted, for as long as a lock may well be held.
+ */
+#define LOP_STORAGE_TRIES 10000
+#define LOP_STORAGE_PATIENCE_NS (50 * 1000 * 1000ull)
+static __noinline struct lop_task_state *new_state_of(struct task_struct *p)
 {
-	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
+	u64 begin_ns = bpf_ktime_get_ns();
+	struct lop_task_state *t = 0;
+	int n;
+	bpf_for(n, 0, LOP_STORAGE_TRIES) {
+		t = bpf_task_storage_get(&task_states, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (t || bpf_ktime_get_ns() - begin_ns > LOP_STORAGE_PATIENCE_NS)
+			break;
+	}
+	return t;
+}
+
+/*
+ * Kernel threads of one CPU run there at once and are no demand: what they do is short, and others wait for it. One that used
+ * up its slice is a task like any other until it sleeps; else its CPU would never look at what waits there.
+ */
+static __always_inline bool is_bound_kthread(const struct task_struct *p, const struct lop_task_state *t)
+{
+	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1 && !t->task.counted;
+}
+
+static __always_inline bool used_up_slice(const struct task_struct *p, u64 enq_flags)
+{
+	return !(enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !p->scx.slice;
 }
 
 #define read_word(n)                                                                                                  \

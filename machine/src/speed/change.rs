@@ -22,21 +22,21 @@ pub(super) fn is_frequency(path: &str) -> bool {
     split(path).1.starts_with("scaling_")
 }
 
-/// Orders changes by folder; of a policy's limits first the one that widens.
-pub(super) fn in_order(files: &dyn Files, mut changes: Vec<Change>) -> Vec<Change> {
+/// Orders changes by folder; of a policy's limits first the one that widens. `now_khz`: what a limit stands at.
+pub(super) fn in_order(now_khz: impl Fn(&str) -> Option<u32>, mut changes: Vec<Change>) -> Vec<Change> {
     changes.sort_by_cached_key(|change| {
         let (folder, name) = split(&change.path);
-        (folder.to_string(), rank(files, folder, name, &change.value))
+        (folder.to_string(), rank(&now_khz, folder, name, &change.value))
     });
     changes
 }
 
-fn rank(files: &dyn Files, folder: &str, name: &str, value: &str) -> u8 {
+fn rank(now_khz: impl Fn(&str) -> Option<u32>, folder: &str, name: &str, value: &str) -> u8 {
     match name {
         MIN => 1,
         MAX => {
             let upper: Option<u32> = value.trim().parse().ok();
-            let lower_now = files.read_khz(&format!("{folder}/{MIN}"));
+            let lower_now = now_khz(&format!("{folder}/{MIN}"));
             if upper < lower_now {
                 2
             } else {

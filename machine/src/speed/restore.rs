@@ -113,7 +113,7 @@ pub(super) fn put_back(files: &dyn Files, journal: &mut Journal) -> PutBack {
             Verdict::Leave { error, keep } => done.left.push((entry.path.clone(), error, keep)),
         }
     }
-    for change in in_order(files, changes) {
+    for change in in_order(|path| files.read_khz(path), changes) {
         match write_back(files, &change, hidden.contains(&change.path)) {
             Ok(()) => done.files.push(change.path),
             Err((error, keep)) => done.left.push((change.path, error, keep)),

@@ -265,10 +265,10 @@ impl World<'_> {
         }
     }
 
-    /// The task pays for what it ran, by weight.
-    pub(super) fn charge(&mut self, id: u32, ran_ns: u64) {
+    /// The task pays for what it ran on `cpu`, by weight.
+    pub(super) fn charge(&mut self, id: u32, cpu: usize, ran_ns: u64) {
         match self.policy_call(id) {
-            Some(call) => unsafe { call.handle.stopping(call.task, call.group, ran_ns) },
+            Some(call) => unsafe { call.handle.stopping(self, call.task, call.group, cpu as u32, ran_ns) },
             None => {
                 let Scheduler::Fair(fair) = &self.scheduler else { return };
                 let task = &mut self.tasks[id as usize];

@@ -204,7 +204,7 @@ impl World<'_> {
         let ran = self.now_ns - state.charged_ns;
         state.charged_ns = self.now_ns;
         if let Some(id) = state.task {
-            self.charge(id, ran);
+            self.charge(id, cpu, ran);
         }
     }
 

@@ -312,7 +312,7 @@ impl Bench {
         let (task, app, group) = self.pointers(id);
         let now_ns = self.now();
         unsafe {
-            self.policy.stopping(task, group, ran_ns);
+            self.policy.stopping(&mut self.world, task, group, cpu as u32, ran_ns);
             if blocks {
                 self.policy.block(&mut self.world, task, app, group, now_ns);
             } else {

@@ -18,7 +18,7 @@ fn share(bench: &mut Bench, slices: usize) -> Vec<usize> {
 }
 
 /// Group weight 100 with two default tasks: 100 * 100 / 200 = 50. Alone: 100. Weights 100 and 300 in a group of 200:
-/// 200 * 100 / 400 = 50 and 200 * 300 / 400 = 150. Never below 1: 1 * 1 / 10000.
+/// 200 * 100 / 400 = 50 and 200 * 300 / 400 = 150. Never below 1: 1 * 1 / 10000. Not in whole numbers: 11 * 100 / 176 = 6.25.
 #[test]
 fn tasks_share_the_weight_of_their_group() {
     let bench = one_cpu();
@@ -27,13 +27,14 @@ fn tasks_share_the_weight_of_their_group() {
         ..Group::new(weight)
     };
     let rows = [
-        (100, None, 100),
-        (100, Some(group(100, 100)), 100),
-        (100, Some(group(100, 200)), 50),
-        (100, Some(group(200, 400)), 50),
-        (300, Some(group(200, 400)), 150),
-        (1, Some(group(1, 10_000)), 1),
-        (100, Some(group(100, 0)), 100),
+        (100, None, 100.0),
+        (100, Some(group(100, 100)), 100.0),
+        (100, Some(group(100, 200)), 50.0),
+        (100, Some(group(200, 400)), 50.0),
+        (300, Some(group(200, 400)), 150.0),
+        (1, Some(group(1, 10_000)), 1.0),
+        (100, Some(group(100, 0)), 100.0),
+        (11, Some(group(100, 176)), 6.25),
     ];
     for (weight, group, expected) in rows {
         assert_eq!(
@@ -99,21 +100,21 @@ fn groups_in_groups_share_what_the_outer_one_has() {
             .effective_weight(&bench.tasks[task], unsafe { group.as_ref() })
     };
     bench.wake(tasks[0]);
-    assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 200), "alone it has all");
+    assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 200.0), "alone it has all");
     bench.wake(tasks[1]);
-    assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 100));
+    assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 100.0));
     bench.wake(tasks[2]);
     assert_eq!(active(), 400);
     assert_eq!(
         [0, 1, 2].map(|n| weight(&mut bench, tasks[n])),
-        [25, 25, 150],
+        [25.0, 25.0, 150.0],
         "three active"
     );
     let of_two: *mut Group = &mut bench.groups[inner[0]];
     unsafe { bench.policy.set_group_weight(of_two, 300) };
     assert_eq!(
         (active(), weight(&mut bench, tasks[0]), weight(&mut bench, tasks[2])),
-        (600, 50, 100),
+        (600, 50.0, 100.0),
         "a new weight of an active group"
     );
     bench.block_all(&tasks);
@@ -198,7 +199,26 @@ fn lag_is_bounded_on_both_sides_at_a_wakeup() {
     }
 }
 
-/// It ran 10 s alone; then another comes. It does not wait 10 s for having been alone: 2 * 5 ms and a slice.
+/// Time alone, then time beside one that waits, and what is charged for both: beyond a slice of 5 ms only what another waited.
+#[test]
+fn having_been_alone_costs_a_slice() {
+    for (alone_ms, beside_ms, charged_ms) in [(2, 0, 2), (10_000, 0, 5), (10_000, 2, 7), (2, 200, 202), (0, 10_000, 10_000)] {
+        let mut bench = one_cpu();
+        let (long, late) = (bench.task(), bench.task());
+        bench.wake(long);
+        let before_ns = bench.tasks[long].vtime_ns;
+        bench.pass(alone_ms * MS);
+        if beside_ms > 0 {
+            bench.wake(late);
+            bench.pass(beside_ms * MS);
+        }
+        bench.run_and_preempt(0, (alone_ms + beside_ms) * MS);
+        let charged_ns = bench.tasks[long].vtime_ns - before_ns;
+        assert_eq!(charged_ns, charged_ms * MS, "{alone_ms} ms alone, {beside_ms} ms beside another");
+    }
+}
+
+/// It ran 10 s alone; then another comes. It does not wait 10 s for having been alone.
 #[test]
 fn a_task_that_ran_alone_is_not_punished_for_it() {
     let mut bench = one_cpu();
