@@ -8,9 +8,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 cache=${LOP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lopsided}
 table=$here/kernels.tsv
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-modules='acpi-cpufreq cpufreq_ondemand cpufreq_conservative cpufreq_userspace cpufreq_powersave cpufreq_performance'
+modules='acpi-cpufreq cpufreq_ondemand cpufreq_conservative cpufreq_userspace cpufreq_powersave cpufreq_performance pktgen'
 
 fail() { echo "vm/kernel.sh: $*" >&2; exit 1; }
+
+# Where a version is kept with these modules.
+kept() { echo "$cache/kernels/$1.$(echo "$modules" | sha256sum | cut -c1-8)"; }
 
 # The kernels of the table, best first: version, suite, verdict.
 rows() { grep -v '^#' "$table"; }
@@ -131,7 +134,8 @@ keep() {
 
 # Fetches a version into the cache; fails when it is not to be had.
 fetch() {
-  local version=$1 folder=$cache/kernels/$1 work deb
+  local version=$1 folder work deb
+  folder=$(kept "$version")
   work=$(mktemp -d "$cache/kernels/get.XXXXXX")
   # shellcheck disable=SC2064  # the folder of now
   trap "rm -rf '$work'" EXIT
@@ -153,7 +157,7 @@ fetch_locked() {
   mkdir -p "$cache/kernels"
   exec {lock}>"$cache/kernels/lock"
   flock "$lock"
-  [ ! -d "$cache/kernels/$version" ] || return 0
+  [ ! -d "$(kept "$version")" ] || return 0
   check_tools
   write_apt_directory "$apt"
   export APT_CONFIG=$apt/apt.conf
@@ -174,7 +178,7 @@ candidates() {
 # The default is remembered for this table: what a mirror lacks is not asked for again on each run.
 default_folder() {
   local memo folder
-  memo=$cache/kernels/default-$(sha256sum "$table" | cut -c1-16)
+  memo=$cache/kernels/default-$(cat "$table" "$0" | sha256sum | cut -c1-16)
   if [ ! -e "$memo" ]; then
     by_version '' >"$memo.$$"
     mv "$memo.$$" "$memo"
@@ -187,9 +191,9 @@ by_version() {
   local version tried=''
   for version in $(candidates "$1"); do
     # A process of its own: in a condition, this shell would not stop at an error.
-    [ -d "$cache/kernels/$version" ] || "$0" --fetch "$version" || { tried+=" $version"; continue; }
+    [ -d "$(kept "$version")" ] || "$0" --fetch "$version" || { tried+=" $version"; continue; }
     [ -z "$tried" ] || echo "vm/kernel.sh: not to be had:$tried; taking $version" >&2
-    echo "$cache/kernels/$version"
+    kept "$version"
     return
   done
   [ -n "$tried" ] || fail "no kernel '$1' in the table; vm/run --list-kernels names them"

@@ -45,7 +45,7 @@ static __noinline struct lop_task_state *new_state_of(struct task_struct *p)
 
 /*
  * Kernel threads of one CPU run there at once and are no demand: what they do is short, and others wait for it. One that used
- * up its slice is a task like any other until it sleeps; else its CPU would never look at what waits there.
+ * up its slice is a task like any other until it sleeps; else it would have every second slice, however many wait.
  */
 static __always_inline bool is_bound_kthread(const struct task_struct *p, const struct lop_task_state *t)
 {
