@@ -28,13 +28,28 @@ lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct
 }
 
 /*
+ * The system's own work (threads of the kernel) is short as a rule: it takes an idle member and is no demand, so that the sets
+ * do not change for it. With no member idle it is a task like any other; so it is if it is not short, which the adapter sees.
+ */
+lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_group *group, u32 last_cpu,
+		       u64 now_ns)
+{
+	if (!t->brief || t->counted)
+		return LOP_NONE;
+	lop_bound_lag(s, t, group);
+	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, now_ns);
+}
+
+/*
  * Task becomes runnable: count it, grow the set, then place it. `last_cpu`: where it ran last, or its parent runs.
  * Counted once per wakeup, however often the adapter asks. Not for a task that runs or is queued.
  */
 lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
 {
-	struct lop_placement place = { LOP_NONE, false };
+	struct lop_placement place = { lop_visit(s, world, t, group, last_cpu, now_ns), true };
+	if (place.cpu >= 0)
+		return place;
 	lop_count_active(s, t, app, group);
 	lop_bound_lag(s, t, group);
 	if (t->restricted)
@@ -113,11 +128,11 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 /*
  * What a CPU runs next: a task that was taken for it; the same as before; or nothing, then it falls idle. `running`: the
  * task whose slice is over, charged by lop_stopping() for what it ran, or NULL. On a low core it goes on only if it may run
- * nowhere else.
+ * nowhere else; one that is not counted does not go on but is woken anew.
  */
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
-	bool stays = running && (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
+	bool stays = running && running->counted && (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (stays) {

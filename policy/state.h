@@ -121,5 +121,6 @@ struct lop_task {
 	u8 set;                            /* LOP_HIGH or LOP_GREEN, chosen when it becomes active */
 	bool counted;                      /* in `active` */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not */
+	bool brief;                        /* the system's own work, short as a rule: see lop_visit() */
 	struct lop_cpus allowed;
 };

@@ -148,6 +148,7 @@ pub struct Task {
     pub set: u8,
     pub counted: bool,
     pub restricted: bool,
+    pub brief: bool,
     pub allowed: CpuBits,
     /// Not the policy's: which task this is.
     pub id: u32,
@@ -165,6 +166,7 @@ impl Task {
             set: Set::High as u8,
             counted: false,
             restricted: false,
+            brief: false,
             allowed: CpuBits::default(),
             id,
         }

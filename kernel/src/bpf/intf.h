@@ -18,7 +18,7 @@ enum lop_record_kind {
 	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words` */
 	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */
 	LOP_RECORD_GONE,      /* `task` exists no more */
-	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu` */
+	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: brief */
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu` */
 	LOP_RECORD_BLOCK,
 	LOP_RECORD_FORGET,    /* lop_forget() */

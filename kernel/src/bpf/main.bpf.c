@@ -77,14 +77,16 @@ static __always_inline void follow_migration(struct lop_world *c, struct task_st
 }
 
 /* Counted, sets grown, placed. */
-static __always_inline struct lop_placement wake(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 last_cpu)
+static __always_inline struct lop_placement wake(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 last_cpu,
+						 bool brief)
 {
 	struct lop_placement place;
 	u32 last = last_cpu < 0 ? 0 : lop_cpu_index((u32)last_cpu);
 	bool locked;
 	regroup(p, t);
+	t->task.brief = brief;
 	locked = log_begin();
-	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, 0);
+	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
 	place = lop_wake(&lopsided, c, &t->task, 0, group_of(t), last, c->now_ns);
 	log_end(locked);
 	return place;
@@ -154,7 +156,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 		return prev_cpu;
 	if (t->narrowed)
 		follow_migration(c, p, t);
-	place = wake(c, p, t, prev_cpu);
+	place = wake(c, p, t, prev_cpu, is_brief(p, SCX_ENQ_WAKEUP));
 	if (!place.claimed) {
 		t->place = place.cpu;
 		return place.cpu >= 0 ? place.cpu : prev_cpu;
@@ -166,9 +168,9 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 }
 
 /* A wakeup that came without select_cpu. */
-static __always_inline void wake_and_put(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+static __always_inline void wake_and_put(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, bool brief)
 {
-	struct lop_placement place = wake(c, p, t, scx_bpf_task_cpu(p));
+	struct lop_placement place = wake(c, p, t, scx_bpf_task_cpu(p), brief);
 	if (place.claimed) {
 		t->claimed = place.cpu;
 		count(c, LOP_COUNT_CLAIMED);
@@ -182,7 +184,8 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	if (!t || (is_bound_kthread(p, t) && !used_up_slice(p, enq_flags))) {
+	bool brief = is_brief(p, enq_flags);
+	if (!t || (brief && is_bound(p) && !t->task.counted)) {
 		count(c, LOP_COUNT_BOUND);
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			enq_flags |= SCX_ENQ_PREEMPT;
@@ -193,10 +196,12 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		give_back(c, t);
 	lop_dequeue(&lopsided, &t->task);
 	follow_migration(c, p, t);
-	if (!t->task.counted)
-		wake_and_put(c, p, t);
-	else
+	if (!t->task.counted) {
+		wake_and_put(c, p, t, brief);
+	} else {
+		regroup(p, t);
 		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
+	}
 	t->place = LOP_NONE;
 	insert(c, p, enq_flags);
 	if (t->task.queue != LOP_NONE && lop_is_short(&lopsided))
@@ -217,7 +222,7 @@ static __always_inline struct lop_task_state *still_runnable(struct task_struct 
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
 		return 0;
 	t = state_of(prev);
-	return t && !is_bound_kthread(prev, t) ? t : 0;
+	return t && is_known(prev, t) ? t : 0;
 }
 
 void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
@@ -242,13 +247,6 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	log_end(locked);
 }
 
-void BPF_STRUCT_OPS(lopsided_runnable, struct task_struct *p, u64 enq_flags)
-{
-	struct lop_task_state *t = state_of(p);
-	if (t && t->task.counted)
-		regroup(p, t);
-}
-
 void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 {
 	struct lop_world *c = begin_here();
@@ -257,7 +255,7 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 	ask_speed((u32)cpu, c->now_ns);
 	if (fail_after_ns && c->now_ns > started_at_ns + fail_after_ns)
 		scx_bpf_error("failed as asked for by a test");
-	if (!t || is_bound_kthread(p, t))
+	if (!t || !is_known(p, t))
 		return;
 	if (t->claimed != LOP_NONE && t->claimed != cpu)
 		give_back(c, t);
@@ -268,14 +266,6 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 		cpu_taken(c, (u32)cpu, false);
 }
 
-void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
-{
-	struct lop_world *c = begin_here();
-	struct lop_task_state *t = state_of(p);
-	if (t && !is_bound_kthread(p, t))
-		charge(c, t, scx_bpf_task_cpu(p));
-}
-
 static __always_inline void block(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	bool locked = log_begin();
@@ -284,20 +274,20 @@ static __always_inline void block(struct lop_world *c, struct task_struct *p, st
 	log_end(locked);
 }
 
-/* It blocks; or it is taken out because something about it changes, and comes back. */
-void BPF_STRUCT_OPS(lopsided_quiescent, struct task_struct *p, u64 deq_flags)
+/*
+ * It is over with its slice, or preempted; or it blocks; or it is taken out because something about it changes and comes back by
+ * enqueue. Only who runs can block, so nothing else has to tell (quiescent). One that is about to block when something about it
+ * changes counts as blocked, and as woken when it comes back.
+ */
+void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	if (!t)
+	if (!t || !is_known(p, t))
 		return;
-	if (t->claimed != LOP_NONE)
-		give_back(c, t);
-	t->place = LOP_NONE;
-	if (deq_flags & SCX_DEQ_SLEEP)
+	charge(c, t, scx_bpf_task_cpu(p));
+	if (!runnable && t->task.counted && p->__state)
 		block(c, p, t);
-	else
-		lop_dequeue(&lopsided, &t->task);
 }
 
 void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
@@ -375,8 +365,12 @@ void BPF_STRUCT_OPS(lopsided_disable, struct task_struct *p)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	if (t)
-		forget(c, p, t);
+	if (!t)
+		return;
+	if (t->claimed != LOP_NONE)
+		give_back(c, t);
+	t->place = LOP_NONE;
+	forget(c, p, t);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -553,10 +547,8 @@ SCX_OPS_DEFINE(lopsided_ops,
 	       .select_cpu = (void *)lopsided_select_cpu,
 	       .enqueue = (void *)lopsided_enqueue,
 	       .dispatch = (void *)lopsided_dispatch,
-	       .runnable = (void *)lopsided_runnable,
 	       .running = (void *)lopsided_running,
 	       .stopping = (void *)lopsided_stopping,
-	       .quiescent = (void *)lopsided_quiescent,
 	       .tick = (void *)lopsided_tick,
 	       .update_idle = (void *)lopsided_update_idle,
 	       .cpu_release = (void *)lopsided_cpu_release,

@@ -44,17 +44,21 @@ static __noinline struct lop_task_state *new_state_of(struct task_struct *p)
 }
 
 /*
- * Kernel threads of one CPU run there at once and are no demand: what they do is short, and others wait for it. One that used
- * up its slice is a task like any other until it sleeps; else it would have every second slice, however many wait.
+ * Threads of the kernel do what is short, as a rule, and are no demand (lop_visit()); those of one CPU run there at once, since
+ * others wait for them. One that used up its slice is a task like any other until it sleeps.
  */
-static __always_inline bool is_bound_kthread(const struct task_struct *p, const struct lop_task_state *t)
+static __always_inline bool is_brief(const struct task_struct *p, u64 enq_flags)
 {
-	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1 && !t->task.counted;
+	bool used_up = !(enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !p->scx.slice;
+	return (p->flags & PF_KTHREAD) && !used_up;
 }
 
-static __always_inline bool used_up_slice(const struct task_struct *p, u64 enq_flags)
+static __always_inline bool is_bound(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
+
+/* The policy has heard of it: it is active, or visits. */
+static __always_inline bool is_known(const struct task_struct *p, const struct lop_task_state *t)
 {
-	return !(enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !p->scx.slice;
+	return t->task.counted || !is_bound(p);
 }
 
 #define read_word(n)                                                                                                  \

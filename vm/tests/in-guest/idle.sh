@@ -35,15 +35,20 @@ no_more_switches_than_alone() {
   [ "$(counted lopsided switches)" -le $(($(counted none switches) * 2 + 100)) ]
 }
 
-# Waits without a process that ends, which would be demand that falls, and counts without one.
+# Waits without a process that ends, which would be demand that falls, and counts without one. What the guest itself wakes twice a second
+# arms it for as long as surplus members are held: a timer that is always armed is armed at each look.
 no_timer_armed() {
-  local armed=0 line
+  local armed look line
   mkfifo /tmp/never
-  read -r -t 3 line <>/tmp/never
-  mapfile -t timers </proc/timer_list
-  for line in "${timers[@]}"; do case $line in *bpf_timer_cb*) armed=$((armed + 1)) ;; esac; done
-  echo "$armed armed"
-  [ "$armed" = 0 ]
+  for look in 1 2 3 4 5; do
+    armed=0
+    read -r -t 1.3 line <>/tmp/never
+    mapfile -t timers </proc/timer_list
+    for line in "${timers[@]}"; do case $line in *bpf_timer_cb*) armed=$((armed + 1)) ;; esac; done
+    echo "$armed armed at look $look"
+    [ "$armed" -gt 0 ] || return 0
+  done
+  return 1
 }
 
 fewer_than() {

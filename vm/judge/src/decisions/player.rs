@@ -89,7 +89,11 @@ impl Player {
 
     fn call_for_task(&mut self, record: &Record) -> Result<()> {
         let policy = self.policy.handle();
-        let task: *mut Task = known(&mut self.tasks, record.task)?;
+        let task = known(&mut self.tasks, record.task)?;
+        if record.kind == Kind::Wake {
+            task.brief = record.value != 0;
+        }
+        let task: *mut Task = task;
         let (world, at_ns) = (&mut self.world, record.at_ns);
         let none = std::ptr::null_mut();
         // It lives in `tasks`, and only here is it used.
