@@ -65,6 +65,23 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 	return lop_cpus_has(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
+/*
+ * Who comes to a queue, because it woke or may run elsewhere now, competes with those who wait there: what it is owed or owes from
+ * elsewhere counts up to a slice and what a slice costs. A queue whose tasks get less goes slower than others, and without bound
+ * the one that comes would wait, or they, for all the time that these have come apart.
+ *     front - slice_max <= vtime <= front + slice_max + slice_max * 100 / w
+ * Where nobody waits the clock of all stands for the front.
+ */
+lop_rule void lop_come_to(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
+{
+	u64 lag_ns = s->config.slice_max_ns;
+	u64 front_ns = lop_queue_waits(s, queue) ? s->front_ns[lop_queue_index(queue)] : s->clock_ns;
+	u64 low_ns = front_ns > lag_ns ? front_ns - lag_ns : 0;
+	if (t->last_queue != (s32)queue)
+		t->vtime_ns = lop_clamp(t->vtime_ns, low_ns,
+					front_ns + lag_ns + lop_charge_ns(lag_ns, lop_weight_1024(s, t, group)));
+}
+
 /* How long some task or other has been waiting in a queue without a break; 0: none waits. */
 lop_rule u64 lop_waited_ns(struct lop_sched *s, u32 queue, u64 now_ns)
 {
@@ -97,7 +114,7 @@ lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, str
 		s->waits_since_ns[lop_queue_index(queue)] = lop_env_now_ns(world);
 	if (first || t->vtime_ns < *front_ns)
 		*front_ns = t->vtime_ns;
-	t->queue = (s32)queue;
+	t->queue = t->last_queue = (s32)queue;
 	lop_env_insert(world, t, queue, lop_slice_ns(s), t->vtime_ns);
 	lop_atomic_add(&s->queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));

@@ -27,6 +27,13 @@ lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct
 		lop_settle(s, world, LOP_NONE, now_ns);
 }
 
+/* The queue of a task that waits at `cpu`: that of the CPU alone if it may run nowhere else, else that of its memory domain. */
+lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	return t->nr_allowed == 1 ? lop_cpu_queue(cpu) :
+				    lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], lop_usable_set(s, t));
+}
+
 /*
  * The system's own work (threads of the kernel) is short as a rule: it takes an idle member and is no demand, so that the sets
  * do not change for it. With no member idle it is a task like any other; so it is if it is not short, which the adapter sees.
@@ -48,6 +55,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
 {
 	struct lop_placement place = { lop_visit(s, world, t, group, last_cpu, now_ns), true };
+	t->last_queue = LOP_NONE;
 	if (place.cpu >= 0)
 		return place;
 	lop_count_active(s, t, app, group);
@@ -57,7 +65,9 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	lop_settle(s, world, lop_home_node(app), now_ns);
 	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, now_ns);
 	place.claimed = place.cpu >= 0;
-	if (!place.claimed)
+	if (place.claimed)
+		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
+	else
 		place.cpu = lop_waiting_place(s, world, t, last_cpu);
 	if (place.cpu >= 0 && t->restricted)
 		lop_anchor_at(s, world, t, lop_cpu_index((u32)place.cpu), now_ns);
@@ -84,10 +94,10 @@ lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, str
 }
 
 /*
- * Queues a runnable task: at its CPU if it may run nowhere else, else in the queue of `cpu`'s memory domain. A member
- * that fell idle since it was looked for, too late to see the task in the queue, is told.
+ * Queues a runnable task where it belongs. A member that fell idle since it was looked for, too late to see the task in the
+ * queue, is told.
  */
-lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu)
 {
 	enum lop_set set;
 	u32 queue;
@@ -95,8 +105,8 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
 	set = lop_usable_set(s, t);
-	queue = t->nr_allowed == 1 ? lop_cpu_queue(cpu) :
-				     lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
+	queue = lop_queue_at(s, t, cpu);
+	lop_come_to(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
 	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
 	if (t->restricted)
@@ -107,12 +117,13 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 }
 
 /* Starts the task on the claimed CPU, or queues it. */
-lop_rule void lop_put(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_placement place)
+lop_rule void lop_put(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group,
+		      struct lop_placement place)
 {
 	if (place.claimed) {
 		lop_env_insert_local(world, t, (u32)place.cpu, lop_slice_ns(s));
 	} else if (place.cpu >= 0) {
-		lop_enqueue(s, world, t, (u32)place.cpu);
+		lop_enqueue(s, world, t, group, (u32)place.cpu);
 	}
 }
 
@@ -157,12 +168,17 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_task *t)
 /* A task that waits is taken from its queue, to be queued anew (its affinity or weight changes) or to block. */
 lop_rule void lop_dequeue(struct lop_sched *s, struct lop_task *t) { lop_queue_leave(s, t); }
 
-/* The task stops running on `cpu` after `ran_ns`, or goes on: it pays by weight. */
+/*
+ * The task stops running on `cpu` after `ran_ns`, or goes on: it pays by weight. If nobody waits for the CPU it is owed no more than a
+ * slice: who comes later need not make up for what others got before.
+ */
 lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu,
 			   u64 ran_ns)
 {
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, lop_env_now_ns(world));
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_1024(s, t, group));
+	if (!lop_any_work(s, cpu) && t->vtime_ns + s->config.slice_max_ns < s->clock_ns)
+		t->vtime_ns = s->clock_ns - s->config.slice_max_ns;
 }
 
 /* The task is not the policy's any more. Whether the sets are now too large is seen at the next event. */
@@ -328,8 +344,16 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* Once config, topology, online and idle are filled: the first members join. */
+/* Once config, topology, online and idle are filled: all are low, then the first members join. */
 lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
+	s32 cpu = LOP_NONE;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		lop_env_set_changed(world, lop_cpu_index((u32)cpu), LOP_LOW);
+	}
 	lop_settle(s, world, LOP_NONE, now_ns);
 }

@@ -117,6 +117,7 @@ struct lop_task {
 	u32 nr_allowed;
 	u32 speedup_permille;              /* SF x 1000 between the lowest and the highest OPP; 0: unknown */
 	s32 anchor;                        /* CPU it keeps in its set; LOP_NONE */
+	s32 last_queue;                    /* where it waited last since it woke; LOP_NONE: nowhere yet */
 	s32 queue;                         /* it waits there, or is on its way from there to a CPU; LOP_NONE */
 	u8 set;                            /* LOP_HIGH or LOP_GREEN, chosen when it becomes active */
 	bool counted;                      /* in `active` */

@@ -94,7 +94,7 @@ s32 lop_native_wake(struct lop_sched *s, struct lop_world *world, struct lop_tas
 		    u32 last_cpu, u64 now_ns, bool *claimed)
 {
 	struct lop_placement place = lop_wake(s, world, t, app, group, last_cpu, now_ns);
-	lop_put(s, world, t, place);
+	lop_put(s, world, t, group, place);
 	*claimed = place.claimed;
 	return place.cpu;
 }
@@ -105,9 +105,9 @@ s32 lop_native_place(struct lop_sched *s, struct lop_world *world, struct lop_ta
 	return lop_wake(s, world, t, NULL, NULL, last_cpu, now_ns).cpu;
 }
 
-void lop_native_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+void lop_native_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu)
 {
-	lop_enqueue(s, world, t, cpu);
+	lop_enqueue(s, world, t, group, cpu);
 }
 /* The engine queues a task whose slice is over before it asks, so there is none to go on. */
 bool lop_native_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu)

@@ -143,6 +143,8 @@ pub struct Task {
     pub nr_allowed: u32,
     pub speedup_permille: u32,
     pub anchor: i32,
+    /// Where it waited last since it woke, `NONE`.
+    pub last_queue: i32,
     /// Where it waits or came from, `NONE`.
     pub queue: i32,
     pub set: u8,
@@ -162,6 +164,7 @@ impl Task {
             nr_allowed: 0,
             speedup_permille: 0,
             anchor: NONE,
+            last_queue: NONE,
             queue: NONE,
             set: Set::High as u8,
             counted: false,
@@ -302,8 +305,8 @@ impl PolicyHandle {
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn enqueue(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
-        with_world!(env, |world| lop_native_enqueue(self.0, world, task, cpu))
+    pub unsafe fn enqueue(self, env: &mut dyn Env, task: *mut Task, group: *const Group, cpu: u32) {
+        with_world!(env, |world| lop_native_enqueue(self.0, world, task, group, cpu))
     }
     pub fn dispatch(self, env: &mut dyn Env, cpu: u32) -> bool {
         with_world!(env, |world| lop_native_dispatch(self.0, world, cpu))
@@ -558,7 +561,7 @@ extern "C" {
         claimed: *mut bool,
     ) -> i32;
     fn lop_native_place(s: *mut Sched, world: *mut c_void, t: *mut Task, last_cpu: u32, now_ns: u64) -> i32;
-    fn lop_native_enqueue(s: *mut Sched, world: *mut c_void, t: *mut Task, cpu: u32);
+    fn lop_native_enqueue(s: *mut Sched, world: *mut c_void, t: *mut Task, group: *const Group, cpu: u32);
     fn lop_native_dispatch(s: *mut Sched, world: *mut c_void, cpu: u32) -> bool;
     fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;
     fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;

@@ -2,14 +2,15 @@
 #pragma once
 /*
  * Groups as the fair class has them: cgroups with the cpu controller, and the sessions of autogroup. Both are task groups of
- * the kernel; what is known by a task group's address is a slot of lopsided.groups. A slot lives while tasks or groups refer to it.
+ * the kernel, and each that is known has a slot of lopsided.groups. A slot lives while tasks or groups refer to it: a task that sleeps
+ * may have left its group and not have been looked at since, and the group be gone.
  */
 #define LOP_DEAD_SLOT (1U << 31)
-/* No task group's address: looked for again the next time. */
-#define LOP_UNKNOWN_GROUP 1ULL
+/* No task group's name: looked for again the next time. */
+#define LOP_UNKNOWN_GROUP (~0ULL)
 
 struct lop_group_slot {
-	u64 key;       /* address of the task group */
+	u64 key;       /* see key_of_group() */
 	u32 refs;
 };
 
@@ -30,10 +31,35 @@ struct {
 
 #define slot_index(n) ((u32)(n) & (LOP_MAX_GROUPS - 1))
 
-/* Shares as the kernel keeps them: 1024 << 10 for a cpu.weight of 100. */
-static __always_inline u32 weight_of_group(struct task_group *group)
+static __always_inline struct task_group *group_at(u64 address)
 {
-	u64 shares = BPF_CORE_READ(group, shares);
+	return bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_group));
+}
+
+/* Kernels without sessions of their own lack these. */
+struct autogroup___lop { unsigned long id; } __attribute__((preserve_access_index));
+struct task_group___lop { struct autogroup___lop *autogroup; } __attribute__((preserve_access_index));
+
+/*
+ * What names a task group as long as the machine runs (its address serves another one when it is gone): the serial number of its
+ * cgroup, or that of its session. 0: the root group.
+ */
+static __always_inline u64 key_of_group(const struct task_group *group)
+{
+	const struct task_group___lop *session = (const void *)group;
+	if (!group->parent)
+		return 0;
+	if (group->css.cgroup)
+		return group->css.serial_nr << 1;
+	if (bpf_core_field_exists(session->autogroup) && session->autogroup)
+		return (u64)session->autogroup->id << 1 | 1;
+	return (u64)group;
+}
+
+/* Shares as the kernel keeps them: 1024 << 10 for a cpu.weight of 100; 3 << 10 for cpu.idle. */
+static __always_inline u32 weight_of_group(const struct task_group *group)
+{
+	u64 shares = group->shares;
 	return (u32)lop_clamp((shares * 100 + (1 << 19)) >> 20, 1, 10000);
 }
 
@@ -123,12 +149,12 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 /* The slot of a task group with a reference, made with those of its ancestors if need be. The root group has none. */
 static __noinline s32 slot_for(u64 address)
 {
-	struct task_group *group = (struct task_group *)address;
+	struct task_group *group = group_at(address);
 	u64 chain[LOP_MAX_GROUP_DEPTH] = {};
 	s32 slot = LOP_NONE;
 	int depth = 0, n;
 	bpf_for(n, 0, LOP_MAX_GROUP_DEPTH) {
-		struct task_group *parent = BPF_CORE_READ(group, parent);
+		struct task_group *parent = group->parent;
 		if (!parent)
 			break;
 		chain[n & (LOP_MAX_GROUP_DEPTH - 1)] = (u64)group;
@@ -136,18 +162,19 @@ static __noinline s32 slot_for(u64 address)
 		group = parent;
 	}
 	bpf_for(n, 0, LOP_MAX_GROUP_DEPTH) {
-		u64 at;
 		s32 parent = slot, known;
+		u64 key;
 		if (n >= depth)
 			break;
-		at = chain[(depth - 1 - n) & (LOP_MAX_GROUP_DEPTH - 1)];
-		known = known_slot(at);
+		group = group_at(chain[(depth - 1 - n) & (LOP_MAX_GROUP_DEPTH - 1)]);
+		key = key_of_group(group);
+		known = known_slot(key);
 		if (known != LOP_NONE) {
 			release_slot(parent);
 			slot = known;
 			continue;
 		}
-		slot = new_slot(at, weight_of_group((struct task_group *)at), parent);
+		slot = new_slot(key, weight_of_group(group), parent);
 		if (slot == LOP_NONE) {
 			release_slot(parent);
 			break;
@@ -161,15 +188,26 @@ static __always_inline struct lop_group *group_of(struct lop_task_state *t)
 	return t->group == LOP_NONE ? 0 : lop_group_at(&lopsided, t->group);
 }
 
-/* The task may have come to another group since it was looked at last. */
+/* The nice value of a session and cpu.idle of a cgroup change without a word. */
+static __always_inline void reweigh(const struct task_group *group, struct lop_group *known)
+{
+	u32 weight = weight_of_group(group);
+	if (weight != lop_group_weight(known->load))
+		lop_group_set_weight(&lopsided, known, weight);
+}
+
+/* The task may have come to another group since it was looked at last, or the group have another weight. */
 static __always_inline void regroup(struct task_struct *p, struct lop_task_state *t)
 {
 	struct task_group *group = p->sched_task_group;
-	u64 key = group && group->parent ? (u64)group : 0;
+	u64 key = group ? key_of_group(group) : 0;
 	s32 weight = (s32)t->task.weight, slot;
-	if (key == t->group_key)
+	if (key == t->group_key) {
+		if (group && t->group != LOP_NONE)
+			reweigh(group, group_of(t));
 		return;
-	slot = key ? slot_for(key) : LOP_NONE;
+	}
+	slot = key ? slot_for((u64)group) : LOP_NONE;
 	if (t->task.counted && t->group != LOP_NONE)
 		lop_group_add(&lopsided, group_of(t), -weight);
 	release_slot(t->group);

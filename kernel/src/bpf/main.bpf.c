@@ -40,6 +40,10 @@ u64 started_at_ns;
 #include "task.bpf.h"
 #include "group.bpf.h"
 
+/* What the speeds of a CPU can be set by is only known of CPUs that are online. */
+const volatile bool sets_speeds;
+struct lop_cpus known_cpus;
+
 /* CPUs of which it is not known whether they are idle: at the start all, later one whose claim was not used. */
 struct lop_cpus unsure;
 
@@ -96,7 +100,7 @@ static __always_inline void queue(struct lop_world *c, struct task_struct *p, st
 {
 	bool locked = log_begin();
 	tell(LOP_RECORD_ENQUEUE, c->now_ns, (u64)p, (s32)cpu, 0);
-	lop_enqueue(&lopsided, c, &t->task, cpu);
+	lop_enqueue(&lopsided, c, &t->task, group_of(t), cpu);
 	log_end(locked);
 	count(c, LOP_COUNT_QUEUED);
 }
@@ -174,7 +178,7 @@ static __always_inline void wake_and_put(struct lop_world *c, struct task_struct
 	if (place.claimed) {
 		t->claimed = place.cpu;
 		count(c, LOP_COUNT_CLAIMED);
-		lop_put(&lopsided, c, &t->task, place);
+		lop_put(&lopsided, c, &t->task, group_of(t), place);
 	} else {
 		queue(c, p, t, place.cpu >= 0 ? (u32)place.cpu : (u32)scx_bpf_task_cpu(p));
 	}
@@ -381,6 +385,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 		return -ENOMEM;
 	t->task.weight = LOP_WEIGHT_DEFAULT;
 	t->task.anchor = LOP_NONE;
+	t->task.last_queue = LOP_NONE;
 	t->task.queue = LOP_NONE;
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
@@ -407,11 +412,12 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 /* A cgroup has another cpu.weight. */
 void BPF_STRUCT_OPS(lopsided_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
-	u64 key = (u64)cgrp->subsys[cpu_cgrp_id];
-	s32 slot = known_slot(key);
+	struct task_group *group = group_at((u64)cgrp->subsys[cpu_cgrp_id]);
+	u64 key = key_of_group(group);
+	s32 slot = key ? known_slot(key) : LOP_NONE;
 	if (slot == LOP_NONE)
 		return;
-	lop_group_set_weight(&lopsided, lop_group_at(&lopsided, slot), (u32)lop_clamp(weight, 1, 10000));
+	reweigh(group, lop_group_at(&lopsided, slot));
 	release_slot(slot);
 }
 
@@ -461,13 +467,13 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 	}
 }
 
-/* A CPU whose place in the machine was not known at the start: the loader reads the machine again. */
+/* A CPU whose place in the machine, or how its speed is set, was not known at the start: the loader reads the machine again. */
 void BPF_STRUCT_OPS(lopsided_cpu_online, s32 cpu)
 {
 	struct lop_world *c = begin(&hotplug_context);
 	unsigned long flags = 0;
 	bool locked;
-	if (!lop_cpus_has(&lopsided.topology.cpus, lop_cpu_index((u32)cpu))) {
+	if (!lop_cpus_has(&known_cpus, lop_cpu_index((u32)cpu))) {
 		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "CPU %d is new", cpu);
 		return;
 	}
@@ -509,6 +515,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init)
 	bpf_timer_set_callback(&timer->timer, on_timer);
 	started_at_ns = c->now_ns;
 	unsure = lopsided.online;
+	known_cpus = sets_speeds ? lopsided.online : lopsided.topology.cpus;
 	tell(LOP_RECORD_START, c->now_ns, 0, 0, 0);
 	lop_start(&lopsided, c, c->now_ns);
 	return 0;

@@ -331,6 +331,7 @@ fn open_and_load(
     rodata.fail_after_ns = options.fail_after.map_or(0, |time| time.as_nanos() as u64);
     rodata.tell_decisions = options.decisions.is_some();
     rodata.tell_sets = wishes.told;
+    rodata.sets_speeds = wishes.told || !wishes.asked_by_kernel.is_empty();
     rodata.low_perf = perf_target(Wish::Low);
     rodata.high_perf = perf_target(Wish::High);
     rodata.repeat_ns = wishes.rate_limit_ns + wishes.rate_limit_ns / 8 + MARGIN_NS;

@@ -222,7 +222,7 @@ impl World<'_> {
     /// A task whose slice is over waits again.
     pub(super) fn requeue(&mut self, id: u32, cpu: u32) {
         match self.policy_call(id) {
-            Some(call) => unsafe { call.handle.enqueue(self, call.task, cpu) },
+            Some(call) => unsafe { call.handle.enqueue(self, call.task, call.group, cpu) },
             None => {
                 let Scheduler::Fair(fair) = &mut self.scheduler else {
                     return;

@@ -316,7 +316,7 @@ impl Bench {
             if blocks {
                 self.policy.block(&mut self.world, task, app, group, now_ns);
             } else {
-                self.policy.enqueue(&mut self.world, task, cpu as u32);
+                self.policy.enqueue(&mut self.world, task, group, cpu as u32);
             }
         }
         self.next(cpu);

@@ -9,6 +9,7 @@ fn a_member_that_goes_offline_leaves_and_another_takes_its_place() {
     let task = bench.task();
     bench.wake(task);
     assert_eq!(bench.high(), [0, 1]);
+    bench.world.log.clear();
     bench.offline(0);
     assert_eq!(bench.high(), [1, 2]);
     assert!(

@@ -104,7 +104,7 @@ impl Player {
                 }
                 Kind::Enqueue => {
                     policy.dequeue(task);
-                    policy.enqueue(world, task, cpu_of(record)?);
+                    policy.enqueue(world, task, std::ptr::null(), cpu_of(record)?);
                 }
                 Kind::Block => policy.block(world, task, none, std::ptr::null_mut(), at_ns),
                 Kind::Forget => policy.forget(task, none, std::ptr::null_mut(), at_ns),
