@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
+#include "config.h"
 #include "fair.h"
 #include "green.h"
 #include "heat.h"

@@ -18,6 +18,7 @@
 /* Sizes of the high set: by demand (high/low), or fixed (simple sets, where a governor sets the speeds). */
 enum lop_sizing { LOP_SIZE_BY_DEMAND, LOP_SIZE_FIXED };
 
+/* Filled by the adapter before lop_start(); the policy's own times by lop_set_times(). */
 struct lop_config {
 	u32 nr_cpus;
 	enum lop_sizing sizing;

@@ -40,7 +40,7 @@ has_libclang() {
 
 reason() {
   case $1 in
-    cc) echo 'compiles policy/ for the simulator' ;;
+    cc) echo 'compiles policy/ for the simulator and the loader' ;;
     c++) echo 'compiles the fuzzing engine' ;;
     clang) echo 'checks that policy/ compiles for BPF' ;;
     bpf) echo 'builds the scheduler for the kernel' ;;

@@ -3,6 +3,7 @@
 
 mod decisions;
 mod libbpf_log;
+mod native;
 mod program;
 mod state;
 

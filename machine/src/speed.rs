@@ -313,7 +313,9 @@ impl Speeds {
     fn write(&mut self, change: &Change, undo: &mut Vec<Change>) -> Result<(), Failure> {
         let (path, value) = (&change.path, change.value.trim());
         let known = self.known.get(path);
-        let routine = known.filter(|known| known.takes(value)).map(|known| format!("{}\n", known.asked));
+        let routine = known
+            .filter(|known| known.takes(value))
+            .map(|known| format!("{}\n", known.asked));
         let is_routine = routine.is_some();
         let before = routine.map_or_else(|| self.read(path), Ok)?;
         self.files.write(path, &change.value).map_err(|source| Failure {

@@ -178,6 +178,8 @@ void lop_native_anchor_anew(struct lop_sched *s, struct lop_world *world, struct
 	lop_anchor_anew(s, world, t, now_ns);
 }
 void lop_native_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_rotate_heat(s, world, now_ns); }
+u64 lop_native_default_hold_ns(u64 transition_ns) { return lop_default_hold_ns(transition_ns); }
+void lop_native_set_times(struct lop_config *c, u64 hold_ns) { lop_set_times(c, hold_ns); }
 u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
 {
 	return lop_green_opp(opps, nr_opps, stays_on);

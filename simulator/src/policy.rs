@@ -55,7 +55,7 @@ impl CpuBits {
 }
 
 /// `struct lop_config`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct Config {
     pub nr_cpus: u32,
@@ -72,6 +72,15 @@ pub struct Config {
     pub period_ns: u64,
     pub heat_period_ns: u64,
     pub hot_mc: i32,
+}
+
+impl Config {
+    /// The policy's times for this T_hold (policy/config.h), and nothing else.
+    pub fn times(hold_ns: u64) -> Self {
+        let mut config = Self::default();
+        unsafe { lop_native_set_times(&mut config, hold_ns) };
+        config
+    }
 }
 
 /// `struct lop_native_cpu`.
@@ -333,7 +342,9 @@ impl PolicyHandle {
     /// # Safety
     /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn stopping(self, env: &mut dyn Env, task: *mut Task, group: *const Group, cpu: u32, ran_ns: u64) {
-        with_world!(env, |world| lop_native_stopping(self.0, world, task, group, cpu, ran_ns))
+        with_world!(env, |world| lop_native_stopping(
+            self.0, world, task, group, cpu, ran_ns
+        ))
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
@@ -497,6 +508,11 @@ impl PolicyHandle {
     }
 }
 
+/// T_hold where nobody asks for another (policy/config.h).
+pub fn default_hold_ns(transition_ns: u64) -> u64 {
+    unsafe { lop_native_default_hold_ns(transition_ns) }
+}
+
 /// Index of the most energy-efficient OPP (policy/green.h).
 pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
     unsafe { lop_native_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
@@ -610,6 +626,8 @@ extern "C" {
     fn lop_native_slice_ns(s: *const Sched) -> u64;
     fn lop_native_hold_lock(s: *mut Sched, held: bool);
     fn lop_native_waits(s: *mut Sched, queue: u32) -> bool;
+    fn lop_native_default_hold_ns(transition_ns: u64) -> u64;
+    fn lop_native_set_times(config: *mut Config, hold_ns: u64);
     fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
     fn lop_native_weight_1024(s: *const Sched, t: *const Task, group: *const Group) -> u32;
     fn lop_native_group(s: *mut Sched, index: u32) -> *mut Group;

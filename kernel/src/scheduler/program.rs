@@ -1,6 +1,6 @@
 //! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
 
-use super::{libbpf_log, state};
+use super::{libbpf_log, native, state};
 use crate::adapter::{KernelError, Observer};
 use crate::options::{Options, Policy};
 use crate::status::Status;
@@ -38,14 +38,6 @@ pub(super) mod interface {
 
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
-/// T_hold is at least this and at least 100 transition latencies (policies, section 3).
-const HOLD: Duration = Duration::from_millis(10);
-/// h_min: one core stays high while anything ran in this time.
-const LAST_HOLD: Duration = Duration::from_secs(1);
-const SLICE_MIN: Duration = Duration::from_millis(1);
-const SLICE_MAX: Duration = Duration::from_millis(6);
-/// Within it every waiting task should get a slice.
-const PERIOD: Duration = Duration::from_millis(20);
 /// After the governor's rate limit, for what lies between its clock and ours.
 const MARGIN_NS: u64 = 10_000;
 /// How often a speed is asked for again, beyond the requests that it takes.
@@ -73,16 +65,17 @@ impl Config {
             Policy::HighLow => (None, 0),
             Policy::HighLowSpare | Policy::Auto => (None, 1),
         };
-        let hold_ns = options.hold.map_or(ns(HOLD).max(100 * machine.transition_ns), ns);
+        let default_hold_ns = native::default_hold_ns(machine.transition_ns);
+        let times = native::times(options.hold.map_or(default_hold_ns, ns));
         Self {
             fixed_size,
             spare: options.spare.unwrap_or(spare),
             transition_ns: machine.transition_ns,
-            hold_ns,
-            last_hold_ns: ns(LAST_HOLD).max(hold_ns),
-            slice_min_ns: ns(SLICE_MIN),
-            slice_max_ns: ns(SLICE_MAX),
-            period_ns: ns(PERIOD),
+            hold_ns: times.hold_ns,
+            last_hold_ns: times.last_hold_ns,
+            slice_min_ns: times.slice_min_ns,
+            slice_max_ns: times.slice_max_ns,
+            period_ns: times.period_ns,
         }
     }
 }
@@ -384,5 +377,35 @@ pub fn stay_out_of_demand(observer: &mut dyn Observer) {
         observer.note(&format!(
             "the loader cannot run above the policy ({error}): it counts as demand each time it sets a speed"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hold_and_last_hold_ms(hold_ms: Option<u64>, transition_us: u64) -> (u64, u64) {
+        let root = tempfile::tempdir().unwrap();
+        let cpus = root.path().join("sys/devices/system/cpu");
+        std::fs::create_dir_all(&cpus).unwrap();
+        std::fs::write(cpus.join("present"), "0-1\n").unwrap();
+        std::fs::write(cpus.join("online"), "0-1\n").unwrap();
+        let mut machine = lop_machine::live::read(root.path()).unwrap();
+        machine.transition_ns = transition_us * 1000;
+        let options = Options {
+            hold: hold_ms.map(Duration::from_millis),
+            ..Options::default()
+        };
+        let config = Config::of(&options, &machine);
+        (config.hold_ns / 1_000_000, config.last_hold_ns / 1_000_000)
+    }
+
+    /// 100 transitions of 500 us are 50 ms. What a person asks for goes before, and the last member stays at least as long.
+    #[test]
+    fn a_hold_that_was_asked_for_goes_before_the_default() {
+        assert_eq!(hold_and_last_hold_ms(None, 0), (10, 1000));
+        assert_eq!(hold_and_last_hold_ms(None, 500), (50, 1000));
+        assert_eq!(hold_and_last_hold_ms(Some(20), 500), (20, 1000));
+        assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
     }
 }

@@ -1,13 +1,11 @@
 //! The policy's state in the program's memory: filled before it starts, read for the status.
 
+use super::native::{self, GREEN, HIGH};
 use super::program::skeleton::types;
 use super::program::skeleton::BpfSkel;
 use super::program::Config;
 use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
-
-const HIGH: usize = 1;
-const GREEN: usize = 2;
 
 fn add(set: &mut types::lop_cpus, cpu: u32) {
     set.word[cpu as usize / 64] |= 1 << (cpu % 64);
@@ -71,7 +69,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
         all.map(|c| c.count[what]).sum()
     };
     status.active = sched.set[HIGH].active;
-    status.target = target(sched, config);
+    status.target = native::high_target(sched);
     status.spare = config.spare;
     status.hold_ms = config.hold_ns / 1_000_000;
     status.promotions = sched.promotions;
@@ -81,17 +79,6 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.placements.queued = sum(super::program::interface::lop_count_LOP_COUNT_QUEUED as usize);
     status.placements.pinned = sum(super::program::interface::lop_count_LOP_COUNT_BOUND as usize);
     fill_sets(status, sched, config, machine, speeds_act);
-}
-
-/// Size that the high set should have.
-fn target(sched: &types::lop_sched, config: &Config) -> u32 {
-    let words = sched.set[HIGH].cpus.word.iter().zip(&sched.taken.word);
-    let taken: u32 = words.map(|(high, taken)| (high & taken).count_ones()).sum();
-    let by_demand = sched.set[HIGH]
-        .active
-        .saturating_add(config.spare)
-        .saturating_add(taken);
-    config.fixed_size.unwrap_or(by_demand).min(sched.nr_online)
 }
 
 fn fill_sets(status: &mut Status, sched: &types::lop_sched, config: &Config, machine: &LiveMachine, speeds_act: bool) {

@@ -12,10 +12,6 @@ use lop_machine::Machine;
 
 /// Temperatures are brought up to date this often.
 pub(super) const HEAT_PERIOD_NS: u64 = 1_000_000_000;
-/// T_hold is at least this and at least 100 transition latencies (spec section 3).
-const HOLD_NS: u64 = 10_000_000;
-const LAST_HOLD_NS: u64 = 1_000_000_000;
-const HEAT_SWAP_PERIOD_NS: u64 = 180_000_000_000;
 
 /// The policy's configuration for a variant of sets.
 pub(super) fn config(
@@ -29,7 +25,8 @@ pub(super) fn config(
         SetsVariant::HighLow => (None, 0),
         SetsVariant::HighLowSpare => (None, 1),
     };
-    let least_hold_ns = HOLD_NS.max(100 * machine.cpufreq.transition_ns);
+    let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
+    let times = policy::Config::times(parameters.hold_ns.unwrap_or(default_hold_ns));
     policy::Config {
         nr_cpus: machine.cpus.len() as u32,
         sizing: u32::from(fixed_size.is_some()),
@@ -37,15 +34,11 @@ pub(super) fn config(
         spare: parameters.spare.unwrap_or(spare),
         green: parameters.green,
         transition_ns: machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns),
-        hold_ns: parameters.hold_ns.unwrap_or(least_hold_ns),
-        last_hold_ns: LAST_HOLD_NS.max(parameters.hold_ns.unwrap_or(0)),
-        slice_min_ns: 1_000_000,
-        slice_max_ns: 6_000_000,
-        period_ns: 20_000_000,
-        heat_period_ns: parameters.heat_period_ns.unwrap_or(HEAT_SWAP_PERIOD_NS),
+        heat_period_ns: parameters.heat_period_ns.unwrap_or(times.heat_period_ns),
         hot_mc: machine
             .thermal
             .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
+        ..times
     }
 }
 

@@ -100,7 +100,11 @@ fn groups_in_groups_share_what_the_outer_one_has() {
             .effective_weight(&bench.tasks[task], unsafe { group.as_ref() })
     };
     bench.wake(tasks[0]);
-    assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 200.0), "alone it has all");
+    assert_eq!(
+        (active(), weight(&mut bench, tasks[0])),
+        (100, 200.0),
+        "alone it has all"
+    );
     bench.wake(tasks[1]);
     assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 100.0));
     bench.wake(tasks[2]);
@@ -202,7 +206,13 @@ fn lag_is_bounded_on_both_sides_at_a_wakeup() {
 /// Time alone, then time beside one that waits, and what is charged for both: beyond a slice of 5 ms only what another waited.
 #[test]
 fn having_been_alone_costs_a_slice() {
-    for (alone_ms, beside_ms, charged_ms) in [(2, 0, 2), (10_000, 0, 5), (10_000, 2, 7), (2, 200, 202), (0, 10_000, 10_000)] {
+    for (alone_ms, beside_ms, charged_ms) in [
+        (2, 0, 2),
+        (10_000, 0, 5),
+        (10_000, 2, 7),
+        (2, 200, 202),
+        (0, 10_000, 10_000),
+    ] {
         let mut bench = one_cpu();
         let (long, late) = (bench.task(), bench.task());
         bench.wake(long);
@@ -214,7 +224,11 @@ fn having_been_alone_costs_a_slice() {
         }
         bench.run_and_preempt(0, (alone_ms + beside_ms) * MS);
         let charged_ns = bench.tasks[long].vtime_ns - before_ns;
-        assert_eq!(charged_ns, charged_ms * MS, "{alone_ms} ms alone, {beside_ms} ms beside another");
+        assert_eq!(
+            charged_ns,
+            charged_ms * MS,
+            "{alone_ms} ms alone, {beside_ms} ms beside another"
+        );
     }
 }
 

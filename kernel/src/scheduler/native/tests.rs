@@ -1,0 +1,76 @@
+use super::*;
+
+/// What the BPF program's types and the native ones do not share would be read at the wrong place.
+#[test]
+fn the_native_types_are_as_large_as_those_of_the_program() {
+    let (sched, config) = unsafe { (lop_loader_sched_size(), lop_loader_config_size()) };
+    assert_eq!(sched, std::mem::size_of::<lop_sched>());
+    assert_eq!(config, std::mem::size_of::<lop_config>());
+}
+
+/// 50 us: 100 of them are 5 ms, less than 10 ms. 200 us: 20 ms.
+#[test]
+fn hold_is_ten_milliseconds_or_a_hundred_transitions() {
+    assert_eq!(default_hold_ns(50_000), 10_000_000);
+    assert_eq!(default_hold_ns(200_000), 20_000_000);
+}
+
+#[test]
+fn times_lie_where_rust_reads_them() {
+    let times = times(2_000_000_000);
+    assert_eq!((times.hold_ns, times.last_hold_ns), (2_000_000_000, 2_000_000_000));
+    assert_eq!((times.slice_min_ns, times.slice_max_ns), (1_000_000, 6_000_000));
+    assert_eq!((times.period_ns, times.heat_period_ns), (20_000_000, 180_000_000_000));
+    assert_eq!((times.nr_cpus, times.transition_ns, times.hot_mc), (0, 0, 0));
+}
+
+/// The program's state on a machine of 128 CPUs, where no application declares anything.
+fn state(active: u32, spare: u32, fixed_size: Option<u32>) -> Box<lop_sched> {
+    let mut sched = Box::<lop_sched>::default();
+    sched.nr_online = 128;
+    sched.config.sizing = crate::scheduler::program::skeleton::types::lop_sizing(u32::from(fixed_size.is_some()));
+    sched.config.fixed_size = fixed_size.unwrap_or(0);
+    sched.config.spare = spare;
+    sched.set[HIGH].active = active;
+    sched.active_apps = active;
+    sched.undeclared_apps = active;
+    sched
+}
+
+/// min(online, active + spare), or the fixed size.
+#[test]
+fn target_of_the_high_set() {
+    for (active, spare, fixed_size, target) in [
+        (0, 0, None, 0),
+        (0, 1, None, 1),
+        (5, 1, None, 6),
+        (127, 1, None, 128),
+        (300, 1, None, 128),
+        (5, 0, Some(3), 3),
+        (5, 0, Some(200), 128),
+    ] {
+        let sched = state(active, spare, fixed_size);
+        assert_eq!(
+            high_target(&sched),
+            target,
+            "{active} active, {spare} spare, fixed: {fixed_size:?}"
+        );
+    }
+}
+
+/// CPUs 1, 2 and 65 are high; 2, 3 and 65 run something that goes before our tasks. Two of them have to be made up for:
+/// 4 active + 1 spare + 2 taken = 7. A fixed size stays.
+#[test]
+fn members_that_are_taken_are_made_up_for() {
+    for (fixed_size, target) in [(None, 7), (Some(3), 3)] {
+        let mut sched = state(4, 1, fixed_size);
+        sched.set[HIGH].cpus.word[..2].copy_from_slice(&[0b0110, 0b10]);
+        sched.taken.word[..2].copy_from_slice(&[0b1100, 0b10]);
+        assert_eq!(high_target(&sched), target, "fixed: {fixed_size:?}");
+    }
+}
+
+extern "C" {
+    fn lop_loader_sched_size() -> usize;
+    fn lop_loader_config_size() -> usize;
+}

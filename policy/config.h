@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "state.h"
+/* The policy's own times, where nobody asks for others. */
+#define LOP_MS_NS 1000000ULL
+
+/*
+ * T_hold = max(10 ms, 100 transition latencies)
+ * A core stays high much longer than its change of speed takes.
+ */
+lop_rule u64 lop_default_hold_ns(u64 transition_ns) { return lop_max(10 * LOP_MS_NS, 100 * transition_ns); }
+
+/*
+ * Hold of the last member = max(1 s, T_hold)
+ * One core stays high while anything ran in the last second, and no other stays longer than it.
+ */
+lop_rule u64 lop_last_hold_ns(u64 hold_ns) { return lop_max(1000 * LOP_MS_NS, hold_ns); }
+
+/* All times that follow from T_hold or from nothing. Those of the machine (transition_ns) are the adapter's to fill. */
+lop_rule void lop_set_times(struct lop_config *c, u64 hold_ns)
+{
+	c->hold_ns = hold_ns;
+	c->last_hold_ns = lop_last_hold_ns(hold_ns);
+	c->slice_min_ns = LOP_MS_NS;
+	c->slice_max_ns = 6 * LOP_MS_NS;
+	c->period_ns = 20 * LOP_MS_NS;
+	c->heat_period_ns = 3 * LOP_MINUTE_NS;
+}
