@@ -67,14 +67,14 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 
 /*
  * Who comes to a queue, because it woke or may run elsewhere now, competes with those who wait there: what it is owed or owes from
- * elsewhere counts up to a slice and what a slice costs. A queue whose tasks get less goes slower than others, and without bound
- * the one that comes would wait, or they, for all the time that these have come apart.
- *     front - slice_max <= vtime <= front + slice_max + slice_max * 100 / w
+ * elsewhere counts up to a slice, as long as slices are now, and what a slice costs. A queue whose tasks get less goes slower than
+ * others, and without bound the one that comes would wait, or they, for all the time that these have come apart.
+ *     front - slice <= vtime <= front + slice + slice * 100 / w
  * Where nobody waits the clock of all stands for the front.
  */
 lop_rule void lop_come_to(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
 {
-	u64 lag_ns = s->config.slice_max_ns;
+	u64 lag_ns = lop_slice_ns(s);
 	u64 front_ns = lop_queue_waits(s, queue) ? s->front_ns[lop_queue_index(queue)] : s->clock_ns;
 	u64 low_ns = front_ns > lag_ns ? front_ns - lag_ns : 0;
 	if (t->last_queue != (s32)queue)

@@ -37,8 +37,7 @@ stage 'tests' cargo test --workspace --locked --no-fail-fast
 stage 'examples' scripts/examples-check.sh
 stage 'packages' scripts/package-check.sh
 stage 'guest' guest_itself
-# All groups but stress, of which one check does not hold yet (vm/tests/README.md).
-stage 'kernel' vm/tests/run.sh attach crash cycles decisions heavy hotplug idle kinds many-cpus sets shares verifier verifier-oldest
+stage 'kernel' vm/tests/run.sh
 stage 'verifier' scripts/verifier-counts.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
 
