@@ -345,16 +345,17 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* Once config, topology, online and idle are filled: all are low, then the first members join. */
+/* Once config, topology, online and idle are filled: the first members join, and the others hear that they are low. */
 lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s32 cpu = LOP_NONE;
 	int n;
+	lop_settle(s, world, LOP_NONE, now_ns);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		lop_env_set_changed(world, lop_cpu_index((u32)cpu), LOP_LOW);
+		if (lop_set_of(s, (u32)cpu) == LOP_LOW)
+			lop_env_set_changed(world, lop_cpu_index((u32)cpu), LOP_LOW);
 	}
-	lop_settle(s, world, LOP_NONE, now_ns);
 }
