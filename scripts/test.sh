@@ -38,6 +38,7 @@ stage 'examples' scripts/examples-check.sh
 stage 'packages' scripts/package-check.sh
 stage 'guest' guest_itself
 stage 'kernel' vm/tests/run.sh
+stage 'counts check' scripts/verifier-counts-test.sh
 stage 'verifier' scripts/verifier-counts.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-60}"
 

@@ -3,9 +3,12 @@
 # in the cache. Prints a line per check and how many ran; needs no root.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-export LOP_BIN=${LOP_BIN:-$(type -P true)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# In a folder of its own: what lies beside it would come along.
+mkdir "$work/alone"
+ln -s "$(realpath "${LOP_BIN:-$(type -P true)}")" "$work/alone/lop"
+export LOP_BIN=$work/alone/lop
 . vm/tests/check.sh
 
 # check_has NAME PART TEXT
@@ -57,6 +60,29 @@ qemu_that_fails() {
   LOP_VM_ACCEL=tcg PATH=$work/bin:$PATH guest -- true
   check 'QEMU that fails: code' 1 "$code"
   check 'QEMU that fails: said' 'vm/run: QEMU failed (exit code 3): no room' "$(cat "$work/err")"
+}
+
+# place FOLDER NAME...: programs there that say which folder they are from.
+place() {
+  local folder=$work/$1 name
+  mkdir -p "$folder"
+  for name in "${@:2}"; do
+    printf '#!/bin/sh\necho %s\n' "$1" >"$folder/$name"
+    chmod +x "$folder/$name"
+  done
+}
+
+# What lies beside lop comes along; what is no program does not, and --bin goes before it.
+beside_lop() {
+  place beside lop lop-load lop-judge
+  place given lop-judge
+  LOP_BIN=$work/beside/lop guest --cpus 1 --bin "$work/given/lop-judge" -- 'lop; lop-load; lop-judge'
+  check 'lop, and what lies beside it unless it is given' 'beside beside given' "$(xargs <"$work/out")"
+  chmod -x "$work/beside/lop-load"
+  rm "$work/beside/lop-judge"
+  LOP_BIN=$work/beside/lop guest --cpus 1 -- 'type -P lop; type -P lop-load lop-judge || echo neither'
+  check 'beside lop: neither is there' '/usr/local/bin/lop neither' "$(xargs <"$work/out")"
+  check 'beside lop: nothing is said of that' '' "$(cat "$work/err")"
 }
 
 # Bytes of all kinds, no newline at the end, errors apart, a process left behind, files brought out, tools and mounts there.
@@ -170,6 +196,7 @@ vm/run --cpus 1 -- true || exit
 usage_and_refusals
 qemu_that_fails
 script_and_files
+beside_lop
 streamed_and_interrupted
 time_limit
 panic_and_power_off

@@ -1,7 +1,7 @@
 //! `lop generate`: man pages and shell completions from the definition of the command line, for packages.
 
 use crate::failure::{Failure, FAILED};
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use clap_complete::Shell;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub fn run(arguments: &Arguments, command: Command) -> Result<(), Failure> {
         .map_err(|error| Failure::new(FAILED, format!("{}: {error}", arguments.folder.display())))
 }
 
-fn generate(folder: &Path, command: Command) -> io::Result<()> {
+fn generate(folder: &Path, mut command: Command) -> io::Result<()> {
     let (man, completions) = (folder.join("man"), folder.join("completions"));
     std::fs::create_dir_all(&man)?;
     std::fs::create_dir_all(&completions)?;
@@ -32,7 +32,41 @@ fn generate(folder: &Path, command: Command) -> io::Result<()> {
             &completions,
         )?;
     }
-    clap_mangen::generate_to(without_help_commands(command), &man)
+    command = without_help_commands(command);
+    command.build();
+    clap_mangen::generate_to(with_synopsis(command), &man)
+}
+
+/// What clap_mangen makes of a command that is built, but with the values that options take.
+fn with_synopsis(command: Command) -> Command {
+    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    let mut words = vec![name.to_string()];
+    let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
+    words.extend(shown().filter(|argument| !argument.is_positional()).map(option));
+    words.extend(shown().filter(|argument| argument.is_positional()).map(positional));
+    if command.has_subcommands() {
+        let required = command.is_subcommand_required_set();
+        words.push(if required { "<COMMAND>" } else { "[COMMAND]" }.to_string());
+    }
+    let usage = words.join(" ");
+    command.override_usage(usage).mut_subcommands(with_synopsis)
+}
+
+/// `[NAME]`, and `-- <CMD>...` where it takes the rest of the line.
+fn positional(argument: &Arg) -> String {
+    let before = if argument.is_last_set() { "-- " } else { "" };
+    format!("{before}{argument}")
+}
+
+/// `[-p|--policy <POLICY>]`
+fn option(option: &Arg) -> String {
+    let short = option.get_short().filter(|_| option.get_long().is_some());
+    let text = short.map_or_else(String::new, |letter| format!("-{letter}|")) + &option.to_string();
+    if option.is_required_set() {
+        text
+    } else {
+        format!("[{text}]")
+    }
 }
 
 /// `lop help start` says what lop-start(1) says: no page of its own.

@@ -22,9 +22,9 @@ Examples:
   lop start --policy highlow --hold 50ms
   lop start --policy simple-sets:4 --no-speeds
 
-It takes a kernel with sched_ext (6.12 or later) and root's rights. The kernel's
-own scheduler and all speeds are back when it ends, however it ends; after
-'kill -9' it takes 'lop restore' to put the speeds back.";
+It takes a kernel with sched_ext (6.16 or later; 6.12 to 6.15 untried) and
+root's rights. The kernel's own scheduler and all speeds are back when it ends,
+however it ends; after 'kill -9' it takes 'lop restore' to put the speeds back.";
 
 #[derive(Args)]
 pub struct Arguments {

@@ -46,6 +46,17 @@ fn every_command_has_a_page_that_names_its_options() {
 }
 
 #[test]
+fn a_synopsis_shows_the_values_that_options_take() {
+    let folder = folder();
+    good(folder.path(), &["generate", "out"]);
+    let page = std::fs::read_to_string(folder.path().join("out/man/lop-run.1")).unwrap();
+    let page = page.replace("\\-", "-");
+    let synopsis = page.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap();
+    assert!(synopsis.contains("[--hold <TIME>]"), "{synopsis}");
+    assert!(synopsis.ends_with("-- <CMD>..."), "{synopsis}");
+}
+
+#[test]
 fn completions_know_commands_and_options() {
     let folder = folder();
     good(folder.path(), &["generate", "out"]);

@@ -221,11 +221,16 @@ proptest! {
         let all_at_top = truth.run_ns == truth.run_at_top_ns;
         prop_assert_eq!(verdict.holds, truth.run_ns > 0 && all_at_top);
 
-        let limits = low::Limits { settle_ns: 0, grace_ns: 0 };
+        let limits = low::Limits {
+            settle_ns: 0,
+            grace_ns: 0,
+            share: 1.0,
+        };
         let verdict = low::check(&replay, &speeds, limits).unwrap();
         prop_assert_eq!(verdict.holds, truth.run_ns > 0 && all_at_top);
         let low_ns = truth.run_ns - truth.run_at_top_ns;
         prop_assert!(close(&verdict.figures["violating_ms"], low_ns as f64 / 1e6));
+        prop_assert!(close(&verdict.figures["low_ms"], low_ns as f64 / 1e6));
 
         for (at_ns, active) in truth.active.iter().filter(|(at_ns, _)| *at_ns < trace.header.end_ns) {
             let last_there = truth.active.iter().rfind(|(other, _)| other == at_ns).unwrap().1;

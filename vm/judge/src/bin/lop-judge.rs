@@ -44,9 +44,12 @@ enum Action {
     Shares {
         reference: PathBuf,
         other: PathBuf,
-        /// Allowed difference of a task's share, in parts of all CPU time.
+        /// Allowed difference, in parts of the task's share in the reference.
         #[arg(long, default_value_t = 0.05)]
         within: f64,
+        /// What is allowed at least, in parts of all CPU time.
+        #[arg(long, default_value_t = 0.02)]
+        or_of_all: f64,
     },
     /// Prints runs, time and size of every loaded BPF program as JSON.
     BpfStats {
@@ -110,6 +113,9 @@ enum Check {
         /// A task may run this long on a low CPU, us.
         #[arg(long, default_value_t = 0)]
         grace_us: u64,
+        /// All ordinary work may be on low CPUs for this part of its run time.
+        #[arg(long, default_value_t = 1.0)]
+        share: f64,
     },
     /// CPUs leave top speed in time when demand falls.
     Shrink {
@@ -170,10 +176,17 @@ fn run(cli: Cli) -> Result<u8> {
             reference,
             other,
             within,
-        } => tell(
-            &shares::compare(&read_json(&reference)?, &read_json(&other)?, within)?,
-            cli.format,
-        ),
+            or_of_all,
+        } => {
+            let allowed = shares::Allowed {
+                of_share: within,
+                of_all: or_of_all,
+            };
+            tell(
+                &shares::compare(&read_json(&reference)?, &read_json(&other)?, allowed)?,
+                cli.format,
+            )
+        }
         Action::Replay { log } => replay(&log),
         Action::BpfStats { enable: Some(on) } => bpf_stats::enable(on).map(|()| 0),
         Action::BpfStats { enable: None } => print_json(&bpf_stats::programs()?),
@@ -223,10 +236,15 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
     let speeds = || Speeds::new(&trace, &replay, arguments.top_khz);
     Ok(match &arguments.check {
         Check::Bursts { comm, share } => bursts::check(&replay, &speeds()?, comm, *share)?,
-        Check::Low { settle_us, grace_us } => {
+        Check::Low {
+            settle_us,
+            grace_us,
+            share,
+        } => {
             let limits = low::Limits {
                 settle_ns: settle_us * 1000,
                 grace_ns: grace_us * 1000,
+                share: *share,
             };
             low::check(&replay, &speeds()?, limits)?
         }

@@ -1,6 +1,6 @@
 //! Does ordinary work keep off low CPUs?
 
-use super::{ms, Speeds, Verdict, LISTED};
+use super::{ms, share, Speeds, Verdict, LISTED};
 use crate::classes::Class;
 use crate::replay::Replay;
 use crate::steps::Steps;
@@ -15,6 +15,9 @@ pub struct Limits {
     pub settle_ns: u64,
     /// A task may run this long on a low CPU without pause, ns: time for its promotion to be carried out.
     pub grace_ns: u64,
+    /// All time on low CPUs, with that within the grace time, may be this part of all ordinary run time: many short stretches are
+    /// no promotion in progress.
+    pub share: f64,
 }
 
 #[derive(Serialize)]
@@ -30,21 +33,29 @@ struct Violation {
 struct Figures {
     ordinary_runs: usize,
     ordinary_ms: f64,
+    /// On low CPUs, the grace time included.
+    low_ms: f64,
     violations: usize,
     violating_ms: f64,
     /// The longest ones.
     longest: Vec<Violation>,
 }
 
-/// No ordinary task ran on a low CPU for longer than the grace time.
+/// No ordinary task ran on a low CPU for longer than the grace time, and all of them together not for more than their share.
 ///
 /// # Errors
 /// A run on a CPU without speed.
 pub fn check(replay: &Replay, speeds: &Speeds, limits: Limits) -> Result<Verdict> {
     let ordinary: Vec<_> = replay.runs.iter().filter(|run| run.class == Class::Ordinary).collect();
+    let mut low_ns = 0;
     let mut found = Vec::new();
     for run in &ordinary {
-        for (at_ns, length_ns) in low_stretches(speeds.of(run.cpu)?, run.time.from_ns, run.time.to_ns, limits) {
+        let stretches = low_stretches(speeds.of(run.cpu)?, run.time.from_ns, run.time.to_ns, limits.settle_ns);
+        low_ns += stretches.iter().map(|(_, length_ns)| length_ns).sum::<u64>();
+        for (at_ns, length_ns) in stretches
+            .into_iter()
+            .filter(|(_, length_ns)| *length_ns > limits.grace_ns)
+        {
             found.push(Violation {
                 at_ns,
                 length_ns,
@@ -59,11 +70,18 @@ pub fn check(replay: &Replay, speeds: &Speeds, limits: Limits) -> Result<Verdict
     let violations = found.len();
     found.sort_by_key(|violation| (std::cmp::Reverse(violation.length_ns), violation.at_ns));
     found.truncate(LISTED);
+    let in_all = format!(
+        "{:.3} of {:.1} ms on low CPUs, allowed {:.2} % of the time and {} ms in one stretch",
+        ms(low_ns),
+        ms(total_ns),
+        limits.share * 100.0,
+        ms(limits.grace_ns)
+    );
     let reason = match (ordinary.len(), found.first()) {
         (0, _) => "no ordinary task ran: nothing to judge".to_owned(),
-        (runs, None) => format!("none of {runs} ordinary runs was on a low CPU"),
+        (runs, None) => format!("{runs} ordinary runs, {in_all}"),
         (runs, Some(v)) => format!(
-            "{violations} of {runs} ordinary runs on low CPUs, longest {:.3} ms: `{}` ({}) on CPU {} at {} ns",
+            "{violations} of {runs} ordinary runs too long, {in_all}; longest {:.3} ms: `{}` ({}) on CPU {} at {} ns",
             ms(v.length_ns),
             v.comm,
             v.pid,
@@ -71,10 +89,11 @@ pub fn check(replay: &Replay, speeds: &Speeds, limits: Limits) -> Result<Verdict
             v.at_ns
         ),
     };
-    let holds = violations == 0 && !ordinary.is_empty();
+    let holds = violations == 0 && !ordinary.is_empty() && share(low_ns, total_ns) <= limits.share;
     let figures = Figures {
         ordinary_runs: ordinary.len(),
         ordinary_ms: ms(total_ns),
+        low_ms: ms(low_ns),
         violations,
         violating_ms: ms(violating_ns),
         longest: found,
@@ -82,18 +101,18 @@ pub fn check(replay: &Replay, speeds: &Speeds, limits: Limits) -> Result<Verdict
     Ok(Verdict::new("low", holds, reason, figures))
 }
 
-/// Where a run from `from_ns` to `to_ns` was on a low CPU for too long: beginning and length.
-fn low_stretches(at_top: &Steps<bool>, from_ns: u64, to_ns: u64, limits: Limits) -> Vec<(u64, u64)> {
+/// Where a run from `from_ns` to `to_ns` was on a low CPU: beginning and length.
+fn low_stretches(at_top: &Steps<bool>, from_ns: u64, to_ns: u64, settle_ns: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     for (stretch, top) in at_top.stretches(0, to_ns) {
         let settled_ns = if stretch.from_ns == 0 {
             0
         } else {
-            stretch.from_ns + limits.settle_ns
+            stretch.from_ns + settle_ns
         };
         let begin_ns = settled_ns.max(from_ns);
         let length_ns = stretch.to_ns.saturating_sub(begin_ns);
-        if !top && length_ns > limits.grace_ns {
+        if !top && length_ns > 0 {
             found.push((begin_ns, length_ns));
         }
     }
@@ -106,10 +125,23 @@ mod tests {
     use crate::testing::{replay_without, trace, LOW, TOP};
 
     fn judge(lines: &str, allowed: &[&str], settle_ns: u64, grace_ns: u64) -> Verdict {
+        let share = 1.0;
+        judge_within(
+            lines,
+            allowed,
+            Limits {
+                settle_ns,
+                grace_ns,
+                share,
+            },
+        )
+    }
+
+    fn judge_within(lines: &str, allowed: &[&str], limits: Limits) -> Verdict {
         let trace = trace(&[TOP, LOW], 0, 1000, lines);
         let replay = replay_without(&trace, allowed);
         let speeds = Speeds::new(&trace, &replay, None).unwrap();
-        check(&replay, &speeds, Limits { settle_ns, grace_ns }).unwrap()
+        check(&replay, &speeds, limits).unwrap()
     }
 
     /// CPU 0 falls at 300; 7 runs on it from 100 to 400.
@@ -141,6 +173,32 @@ mod tests {
             let verdict = judge(lines, &[], settle, grace);
             assert_eq!(verdict.holds, holds, "{settle} {grace}: {}", verdict.reason);
         }
+    }
+
+    /// 20 of the 200 ns are low, in a stretch that is allowed: what counts is how much of all time that is.
+    #[test]
+    fn short_stretches_count_together() {
+        for (share, settle_ns, holds) in [(0.1, 0, true), (0.099, 0, false), (0.0, 0, false), (0.0, 500, true)] {
+            let limits = Limits {
+                settle_ns,
+                grace_ns: 20,
+                share,
+            };
+            let lines = if settle_ns == 0 { RISES } else { FALLS };
+            let verdict = judge_within(lines, &[], limits);
+            assert_eq!(verdict.holds, holds, "{share} {settle_ns}: {}", verdict.reason);
+            assert_eq!(verdict.figures["violations"], 0, "{}", verdict.reason);
+        }
+        let half = judge_within(
+            RISES,
+            &[],
+            Limits {
+                settle_ns: 0,
+                grace_ns: 20,
+                share: 0.05,
+            },
+        );
+        assert!(half.reason.contains("allowed 5.00 % of the time"), "{}", half.reason);
     }
 
     #[test]

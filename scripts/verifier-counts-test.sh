@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Shows that verifier-counts.sh finds what it is there to find: counts that grew, programs and kernels that are new or missing. On
+# made-up logs and a made-up file of what is kept.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+trial=$(mktemp -d)
+trap 'rm -rf "$trial"' EXIT
+mkdir -p "$trial/scripts" "$trial/kernel" "$trial/target/vm-tests"
+cp scripts/verifier-counts.sh "$trial/scripts/"
+failures=0
+checks=0
+
+# printed NEWEST OLDEST: what the guests printed; `KERNEL CPUS PROGRAM INSTRUCTIONS` a line.
+printed() {
+  local logs=$trial/target/vm-tests
+  rm -f "$logs"/*
+  { echo 'ok - the verifier takes it'; sed 's/^/count /' <<<"$1"; } >"$logs/verifier.log"
+  [ -z "$2" ] || sed 's/^/count /' <<<"$2" >"$logs/verifier-oldest.log"
+}
+
+# compared EXPECTED-CODE SAID [OPTION]: how the comparison ends, and a part of what it says.
+compared() {
+  local expected=$1 said=$2 code=0
+  shift 2
+  checks=$((checks + 1))
+  "$trial/scripts/verifier-counts.sh" "$@" >"$trial/log" 2>&1 || code=$?
+  [ "$code" = "$expected" ] && grep -qF -e "$said" "$trial/log" && return
+  echo "verifier-counts-test.sh: check $checks: exit code $code, expected $expected and '$said':"
+  cat "$trial/log"
+  failures=$((failures + 1))
+}
+
+newest=$'7.2 64 one 100\n7.2 64 two 1000'
+oldest='6.16 64 one 200'
+
+printed "$newest" "$oldest"
+compared 0 'kept in kernel/verifier.tsv' --write
+compared 0 'kernel and CPUs 7.2 64: 1100 instructions in all, 1100 kept'
+
+printed "${newest/100$'\n'/110$'\n'}" "$oldest"
+compared 0 '7.2 64: 1110 instructions in all, 1100 kept'
+printed "${newest/100$'\n'/111$'\n'}" "$oldest"
+compared 1 '7.2 64 one: 111 instructions, 100 are kept'
+compared 1 'a rule became dearer'
+
+printed "$newest"$'\n7.2 64 three 5' "$oldest"
+compared 1 '7.2 64 three: not kept yet'
+compared 1 'scripts/verifier-counts.sh --write'
+printed "${newest//7.2/7.3}" "$oldest"
+compared 1 '7.3 64 one: not kept yet'
+compared 1 '7.2 64 one: kept, but not printed'
+
+printed "${newest%$'\n'*}" "$oldest"
+compared 1 '7.2 64 two: kept, but not printed'
+compared 1 'run vm/tests/run.sh verifier verifier-oldest'
+
+# A guest that printed nothing: neither compared nor kept.
+printed "$newest" ''
+compared 1 'verifier-oldest printed no counts'
+compared 1 'verifier-oldest printed no counts' --write
+
+printed "$newest"$'\n7.2 64 three 5' "$oldest"
+compared 0 'kept in' --write
+compared 0 '7.2 64: 1105 instructions in all, 1105 kept'
+
+: >"$trial/kernel/verifier.tsv"
+compared 1 '7.2 64 one: not kept yet'
+
+[ "$failures" = 0 ] || exit 1
+echo "verifier-counts.sh: $checks checks held"
