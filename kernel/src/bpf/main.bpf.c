@@ -87,7 +87,6 @@ static __always_inline struct lop_placement wake(struct lop_world *c, struct tas
 	struct lop_placement place;
 	u32 last = last_cpu < 0 ? 0 : lop_cpu_index((u32)last_cpu);
 	bool locked;
-	regroup(p, t);
 	t->task.brief = brief;
 	locked = log_begin();
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
@@ -160,6 +159,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 		return prev_cpu;
 	if (t->narrowed)
 		follow_migration(c, p, t);
+	regroup(p, t);
 	place = wake(c, p, t, prev_cpu, is_brief(p, SCX_ENQ_WAKEUP));
 	if (!place.claimed) {
 		t->place = place.cpu;
@@ -200,12 +200,11 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		give_back(c, t);
 	lop_dequeue(&lopsided, &t->task);
 	follow_migration(c, p, t);
-	if (!t->task.counted) {
+	regroup(p, t);
+	if (!t->task.counted)
 		wake_and_put(c, p, t, brief);
-	} else {
-		regroup(p, t);
+	else
 		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
-	}
 	t->place = LOP_NONE;
 	insert(c, p, enq_flags);
 	if (t->task.queue != LOP_NONE && lop_is_short(&lopsided))
