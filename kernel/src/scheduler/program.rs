@@ -252,6 +252,7 @@ impl Program {
         match exit.failed {
             Some(why) => Err(KernelError::new(why)
                 .dump(exit.dump)
+                .ejected(exit.ejected)
                 .mend("the kernel's own scheduler is back")),
             None if exit.restart => Ok(Ended::Restart),
             None => {
@@ -280,6 +281,7 @@ impl Program {
         let orderly = raw.kind <= scx_utils::ScxExitKind::UnregKern as i32;
         ExitInfo {
             restart: info.should_restart(),
+            ejected: is_ejection(raw.kind),
             failed: (!orderly).then_some(why),
             reason,
             dump: dump_text(),
@@ -298,8 +300,15 @@ impl Program {
     }
 }
 
+/// Whether an administrator's SysRq-S or the kernel's watchdog ended the program (`enum scx_exit_kind`).
+fn is_ejection(kind: i32) -> bool {
+    use scx_utils::ScxExitKind::{ErrorStall, SysRq};
+    kind == SysRq as i32 || kind == ErrorStall as i32
+}
+
 struct ExitInfo {
     restart: bool,
+    ejected: bool,
     failed: Option<String>,
     reason: String,
     dump: String,
@@ -383,5 +392,26 @@ pub fn stay_out_of_demand(observer: &mut dyn Observer) {
         observer.note(&format!(
             "the loader cannot run above the policy ({error}): it counts as demand each time it sets a speed"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sysrq_and_the_watchdog_take_it_out_of_charge() {
+        use scx_utils::ScxExitKind::{Error, ErrorBPF, ErrorStall, SysRq, Unreg, UnregKern};
+        for (kind, ejected) in [
+            (Unreg, false),
+            (UnregKern, false),
+            (SysRq, true),
+            (Error, false),
+            (ErrorBPF, false),
+            (ErrorStall, true),
+        ] {
+            let kind = kind as i32;
+            assert_eq!(is_ejection(kind), ejected, "{kind}");
+        }
     }
 }
