@@ -39,6 +39,8 @@ pub struct KernelError {
     pub mend: Option<String>,
     /// The exit dump of sched_ext, many lines.
     pub dump: Option<String>,
+    /// Taken out of charge from outside: by SysRq-S or the kernel's watchdog. To be looked into before another start.
+    pub ejected: bool,
 }
 
 impl KernelError {
@@ -47,12 +49,19 @@ impl KernelError {
             message: message.into(),
             mend: None,
             dump: None,
+            ejected: false,
         }
     }
 
     #[must_use]
     pub fn mend(mut self, mend: impl Into<String>) -> Self {
         self.mend = Some(mend.into());
+        self
+    }
+
+    #[must_use]
+    pub fn ejected(mut self, ejected: bool) -> Self {
+        self.ejected = ejected;
         self
     }
 

@@ -81,9 +81,12 @@ impl Instance {
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(0o644)
+            .mode(0o600)
             .open(&path)
             .map_err(|error| refused(&path, "cannot be opened", &error))?;
+        // Whoever may read it could hold a lock on it, and so keep every instance from starting.
+        lock.set_permissions(Permissions::from_mode(0o600))
+            .map_err(|error| refused(&path, "cannot be kept from others", &error))?;
         match fcntl(&lock, FcntlArg::F_OFD_SETLK(&whole_file())) {
             Ok(_) => {}
             Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => return Err(already_running(dir)),
@@ -109,24 +112,34 @@ impl Drop for Instance {
     }
 }
 
-/// The process id of the instance that runs, 0 while it has not said yet; `None` when none runs. Needs no rights.
-#[must_use]
-pub fn running(dir: &RunDir) -> Option<u32> {
-    let lock = File::open(dir.lock()).ok()?;
+/// The process id of the instance that runs, 0 while it has not said yet; `None` when none runs.
+///
+/// # Errors
+/// The lock is another user's, who alone may look at it.
+pub fn running(dir: &RunDir) -> Result<Option<u32>, KernelError> {
+    let path = dir.lock();
+    match File::open(&path) {
+        Ok(lock) => Ok(holder(&lock)),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(refused(&path, "cannot be read", &error)),
+        Err(_) => Ok(None),
+    }
+}
+
+fn holder(lock: &File) -> Option<u32> {
     let mut found = whole_file();
     // F_OFD_GETLK tests the lock without taking it, so that looking never keeps an instance from starting.
-    fcntl(&lock, FcntlArg::F_OFD_GETLK(&mut found)).ok()?;
+    fcntl(lock, FcntlArg::F_OFD_GETLK(&mut found)).ok()?;
     if i32::from(found.l_type) == libc::F_UNLCK {
         return None;
     }
-    let pid = io::read_to_string(&lock).ok()?;
+    let pid = io::read_to_string(lock).ok()?;
     Some(pid.trim().parse().unwrap_or(0))
 }
 
 pub(crate) fn already_running(dir: &RunDir) -> KernelError {
     let who = match running(dir) {
-        None | Some(0) => String::new(),
-        Some(pid) => format!(" (pid {pid})"),
+        Err(_) | Ok(None | Some(0)) => String::new(),
+        Ok(Some(pid)) => format!(" (pid {pid})"),
     };
     KernelError::new(format!("Lopsided is running already{who}")).mend("'lop stop' ends it")
 }
@@ -156,17 +169,31 @@ mod tests {
     fn one_instance_and_the_second_is_told_who_runs() {
         let folder = tempfile::tempdir().unwrap();
         let dir = RunDir::new(folder.path().join("lopsided"));
-        assert_eq!(running(&dir), None, "no folder yet");
+        assert_eq!(running(&dir), Ok(None), "no folder yet");
 
         let first = Instance::acquire(&dir).unwrap();
-        assert_eq!(running(&dir), Some(std::process::id()));
+        assert_eq!(running(&dir), Ok(Some(std::process::id())));
         let refused = Instance::acquire(&dir).unwrap_err().to_string();
         assert!(refused.contains(&format!("pid {}", std::process::id())), "{refused}");
         assert!(refused.contains("lop stop"), "{refused}");
 
         drop(first);
-        assert_eq!(running(&dir), None);
+        assert_eq!(running(&dir), Ok(None));
         Instance::acquire(&dir).unwrap();
+    }
+
+    /// As an earlier version made it, readable for all.
+    #[test]
+    fn nobody_else_may_lock_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path());
+        std::fs::write(dir.lock(), "").unwrap();
+        std::fs::set_permissions(dir.lock(), Permissions::from_mode(0o644)).unwrap();
+        let _instance = Instance::acquire(&dir).unwrap();
+        assert_eq!(
+            std::fs::metadata(dir.lock()).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]
@@ -174,7 +201,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let dir = RunDir::new(folder.path());
         std::fs::write(dir.lock(), "1\n").unwrap();
-        assert_eq!(running(&dir), None);
+        assert_eq!(running(&dir), Ok(None));
         Instance::acquire(&dir).unwrap();
     }
 

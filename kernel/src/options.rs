@@ -150,6 +150,27 @@ impl Options {
     }
 }
 
+impl Options {
+    /// The same for a machine of `cpus` CPUs: no set is larger than that. With a sentence for people where something was cut.
+    #[must_use]
+    pub fn fitted(&self, cpus: u32) -> (Self, Option<String>) {
+        let mut fitted = self.clone();
+        let asked = match (self.policy, self.spare) {
+            (Policy::SimpleSets(size), _) if size > cpus => {
+                fitted.policy = Policy::SimpleSets(cpus);
+                format!("simple-sets:{size}")
+            }
+            (_, Some(spare)) if spare > cpus => {
+                fitted.spare = Some(cpus);
+                format!("--spare {spare}")
+            }
+            _ => return (fitted, None),
+        };
+        let note = format!("{asked} is cut to {cpus}: this machine has no more CPUs");
+        (fitted, Some(note))
+    }
+}
+
 /// Reads T_hold as a person types it: `50ms`, `1s`, `1.5s`.
 ///
 /// # Errors
@@ -224,6 +245,31 @@ mod tests {
         ] {
             assert!(parse_hold(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn no_set_is_larger_than_the_machine() {
+        let with = |policy, spare| Options {
+            policy,
+            spare,
+            ..Options::default()
+        };
+        for whole in [
+            with(Policy::Auto, None),
+            with(Policy::Auto, Some(8)),
+            with(Policy::SimpleSets(8), None),
+        ] {
+            assert_eq!(whole.fitted(8), (whole.clone(), None));
+        }
+        let (spare, note) = with(Policy::Auto, Some(9)).fitted(8);
+        assert_eq!(spare, with(Policy::Auto, Some(8)));
+        assert_eq!(note.unwrap(), "--spare 9 is cut to 8: this machine has no more CPUs");
+        let (size, note) = with(Policy::SimpleSets(400), None).fitted(8);
+        assert_eq!(size, with(Policy::SimpleSets(8), None));
+        assert_eq!(
+            note.unwrap(),
+            "simple-sets:400 is cut to 8: this machine has no more CPUs"
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::time::Duration;
 struct Bell {
     eventfd: OwnedFd,
     stop: AtomicBool,
+    loading: AtomicBool,
 }
 
 impl Bell {
@@ -48,6 +49,7 @@ pub fn requests() -> io::Result<(Requests, Inbox)> {
     let bell = Arc::new(Bell {
         eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         stop: AtomicBool::new(false),
+        loading: AtomicBool::new(false),
     });
     let (sender, receiver) = channel();
     let requests = Requests {
@@ -73,6 +75,12 @@ impl Requests {
         answer.recv_timeout(patience).ok()
     }
 
+    /// Whether the scheduler cannot answer because its program is being loaded.
+    #[must_use]
+    pub fn loading(&self) -> bool {
+        self.bell.loading.load(Ordering::SeqCst)
+    }
+
     /// Asks the scheduler to end.
     pub fn stop(&self) {
         self.bell.stop.store(true, Ordering::SeqCst);
@@ -95,6 +103,11 @@ impl Inbox {
     #[must_use]
     pub fn stop_wanted(&self) -> bool {
         self.bell.stop.load(Ordering::SeqCst)
+    }
+
+    /// Says whether the program is being loaded, which takes seconds, and nobody is answered meanwhile.
+    pub fn set_loading(&self, loading: bool) {
+        self.bell.loading.store(loading, Ordering::SeqCst);
     }
 
     /// The same as a flag that others may hold.

@@ -27,7 +27,7 @@ pub fn check(options: &Options, dir: &RunDir) -> Result<(), KernelError> {
     if !missing.is_empty() {
         return Err(cannot_start(&missing));
     }
-    if instance::running(dir).is_some() {
+    if instance::running(dir)?.is_some() {
         return Err(already_running(dir));
     }
     match support::attached(&options.root) {

@@ -4,10 +4,17 @@ use signal_hook::iterator::{Handle, Signals};
 use std::io;
 use std::thread::JoinHandle;
 
-pub use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+pub use libc::{
+    SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGPWR, SIGQUIT, SIGSTKFLT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    SIGXFSZ,
+};
 
-/// What asks a program to end: Ctrl-C, `kill`, a terminal that is gone.
-pub const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// What asks a program to end: Ctrl-C, `kill`, a terminal that is gone, and whatever else would end it without letting it put
+/// anything back. Not SIGPIPE, which Rust has ignored from the start, nor what a defect of its own raises (SIGABRT, SIGSEGV).
+pub const ENDING: [i32; 14] = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGPWR,
+    SIGSTKFLT,
+];
 
 /// Signals are taken until this is dropped. Programs started meanwhile get the system's own handling.
 pub struct SignalGuard {

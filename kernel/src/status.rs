@@ -111,6 +111,15 @@ pub struct Placements {
     pub pinned: u64,
 }
 
+/// What a status has counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    promotions: u64,
+    demotions: u64,
+    swaps: u64,
+    placements: Placements,
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -148,6 +157,26 @@ impl Status {
             partial: options.partial,
             ..Self::default()
         }
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            promotions: self.promotions,
+            demotions: self.demotions,
+            swaps: self.swaps,
+            placements: self.placements,
+        }
+    }
+
+    /// Adds what earlier lives of the program counted, whose counters began at 0 as those of this one do.
+    pub fn add(&mut self, former: &Counts) {
+        self.promotions += former.promotions;
+        self.demotions += former.demotions;
+        self.swaps += former.swaps;
+        self.placements.claimed += former.placements.claimed;
+        self.placements.queued += former.placements.queued;
+        self.placements.pinned += former.placements.pinned;
     }
 
     /// How long it has been running by the clock on the wall.
@@ -253,6 +282,32 @@ mod tests {
         );
         assert_eq!(json["sets"]["high"][2]["for_ms"], 7);
         assert_eq!(serde_json::from_value::<Status>(json).unwrap(), status);
+    }
+
+    #[test]
+    fn counters_go_on_where_the_former_life_ended() {
+        let life = |count| Status {
+            promotions: count,
+            demotions: count + 1,
+            swaps: count + 2,
+            placements: Placements {
+                claimed: count + 3,
+                queued: count + 4,
+                pinned: count + 5,
+            },
+            ..Status::default()
+        };
+        let mut second = life(10);
+        second.add(&life(100).counts());
+        assert_eq!((second.promotions, second.demotions, second.swaps), (110, 112, 114));
+        assert_eq!(
+            second.placements,
+            Placements {
+                claimed: 116,
+                queued: 118,
+                pinned: 120
+            }
+        );
     }
 
     /// Client and service may be of different versions.

@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a client waits: longer, so that it hears that the scheduler did not answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(4);
 
+/// What is answered instead of a status while the program is being loaded.
+const STARTING: &[u8] = b"starting";
+
 /// Serves until dropped.
 pub struct StatusServer {
     socket: PathBuf,
@@ -99,6 +102,7 @@ fn answer(mut client: UnixStream, requests: &Requests) -> io::Result<()> {
     client.set_nonblocking(true)?;
     match requests.ask(PATIENCE) {
         Some(status) => client.write_all(&serde_json::to_vec(&status)?),
+        None if requests.loading() => client.write_all(STARTING),
         None => Ok(()),
     }
 }
@@ -119,6 +123,9 @@ pub fn fetch(dir: &RunDir) -> Result<Option<Status>, KernelError> {
         .set_read_timeout(Some(CLIENT_PATIENCE))
         .and_then(|()| stream.read_to_end(&mut text))
         .map_err(|error| refused(&socket, "does not answer", &error))?;
+    if text == STARTING {
+        return Err(KernelError::new("Lopsided is just starting").mend("try again in a moment"));
+    }
     if text.is_empty() {
         return Err(KernelError::new("Lopsided is there but did not answer in time").mend("try again in a moment"));
     }
@@ -208,5 +215,16 @@ mod tests {
         let _server = StatusServer::start(&dir, requests).unwrap();
         drop(inbox);
         assert!(fetch(&dir).unwrap_err().message.contains("did not answer"));
+    }
+
+    #[test]
+    fn a_scheduler_that_is_being_loaded_says_that_it_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::new(folder.path());
+        let (requests, inbox) = requests().unwrap();
+        let _server = StatusServer::start(&dir, requests).unwrap();
+        inbox.set_loading(true);
+        drop(inbox);
+        assert!(fetch(&dir).unwrap_err().message.contains("just starting"));
     }
 }

@@ -36,7 +36,7 @@ pub fn stop(dir: &RunDir, patience: Duration) -> Result<u32, KernelError> {
 
 /// The instance by its process id and as a handle that stays with that process, should the number be used again.
 fn instance_process(dir: &RunDir) -> Result<Option<(u32, OwnedFd)>, KernelError> {
-    let Some(number) = instance::running(dir) else {
+    let Some(number) = instance::running(dir)? else {
         return Ok(None);
     };
     let unsaid = || KernelError::new("Lopsided is just starting").mend("try again in a moment");
@@ -47,7 +47,7 @@ fn instance_process(dir: &RunDir) -> Result<Option<(u32, OwnedFd)>, KernelError>
         Err(error) => return Err(KernelError::new(format!("pid {pid}: {error}"))),
     };
     // The handle is that of the instance if the instance is still there now.
-    let same = instance::running(dir) == Some(number);
+    let same = instance::running(dir)? == Some(number);
     Ok(same.then_some((number, process)))
 }
 
@@ -111,7 +111,7 @@ mod tests {
         let dir = RunDir::new(folder.path());
         let mut child = instance(&dir, false);
         assert_eq!(stop(&dir, PATIENCE), Ok(child.id()));
-        assert_eq!(instance::running(&dir), None);
+        assert_eq!(instance::running(&dir), Ok(None));
         child.wait().unwrap();
         assert!(stop(&dir, PATIENCE).is_err(), "its number alone is nobody");
     }
@@ -125,6 +125,6 @@ mod tests {
         assert!(error.contains(&format!("kill -9 {}", child.id())), "{error}");
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(instance::running(&dir), None, "death frees the lock");
+        assert_eq!(instance::running(&dir), Ok(None), "death frees the lock");
     }
 }

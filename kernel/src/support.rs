@@ -63,7 +63,8 @@ fn sched_ext(root: &Path) -> Option<Missing> {
         )
     } else {
         let certain = match configured(root, &release) {
-            Some(_) => "is built without",
+            Some(true) => return Some(hidden(&release)),
+            Some(false) => "is built without",
             None => "has no /sys/kernel/sched_ext, so it seems built without",
         };
         (
@@ -72,6 +73,16 @@ fn sched_ext(root: &Path) -> Option<Missing> {
         )
     };
     Some(Missing { what, mend })
+}
+
+/// Configured, and yet not to be seen.
+fn hidden(release: &str) -> Missing {
+    Missing {
+        what: format!(
+            "kernel {release} is built with sched_ext by its configuration, but /sys/kernel/sched_ext is not there"
+        ),
+        mend: "look in 'dmesg' for sched_ext; in a container or sandbox run it on the host".to_string(),
+    }
 }
 
 fn btf(root: &Path) -> Option<Missing> {

@@ -81,19 +81,19 @@ fn it_detaches_when_it_is_attached() {
     assert_eq!(launched("obeys", &dir), (0, "attached\n".to_string()));
 
     let status = status_server::fetch(&dir).unwrap().unwrap();
-    assert_eq!(instance::running(&dir), Some(status.pid));
+    assert_eq!(instance::running(&dir), Ok(Some(status.pid)));
     assert_ne!(status.pid, std::process::id());
     // Where there is a journal, the log is there.
     if let Ok(log) = std::fs::read_to_string(dir.log()) {
         assert_eq!(log, "for the log\n");
     }
     assert_eq!(stop::stop(&dir, PATIENCE), Ok(status.pid));
-    assert_eq!(instance::running(&dir), None);
+    assert_eq!(instance::running(&dir), Ok(None));
 }
 
 fn it_passes_failure_on() {
     let folder = tempfile::tempdir().unwrap();
     let dir = RunDir::new(folder.path().join("run"));
     assert_eq!(launched("fails", &dir), (7, "trying\n".to_string()));
-    assert_eq!(instance::running(&dir), None);
+    assert_eq!(instance::running(&dir), Ok(None));
 }

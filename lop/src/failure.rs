@@ -11,6 +11,8 @@ use std::io::Write;
 pub const FAILED: u8 = 1;
 /// Wrong usage or input.
 pub const BAD_INPUT: u8 = 2;
+/// The kernel took the scheduler out of charge, by somebody's SysRq-S or its watchdog; the service's unit file knows this number.
+pub const EJECTED: u8 = 3;
 /// Ctrl-C, as shells report it: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 

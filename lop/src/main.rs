@@ -35,8 +35,9 @@ Examples:
   lop workload record -o my-build.toml -- make -j2
 
 Exit codes: 0 success; 1 failure (a deadlock, a file that cannot be written, a
-kernel without sched_ext); 2 wrong usage or input; 130 interrupted. 'lop run' and
-'lop workload record' pass on the exit code of their command.";
+kernel without sched_ext); 2 wrong usage or input; 3 'lop start' was taken out of
+charge by SysRq-S or the kernel's watchdog; 130 interrupted. 'lop run' and 'lop
+workload record' pass on the exit code of their command.";
 
 #[derive(Subcommand)]
 enum Command {

@@ -19,7 +19,7 @@ mod tests;
 pub use domain::{ClockDomain, Mechanism};
 pub use error::SpeedError;
 pub use journal::{Entry, Journal};
-pub use restore::{restore_from_journal, Restored, Skipped};
+pub use restore::{left_in_journal, restore_from_journal, Restored, Skipped};
 
 use change::{in_order, is_frequency, Change};
 use domain::{online_cpus, read_domains, Controlled, Knob};
@@ -165,12 +165,27 @@ impl Speeds {
         &self.recovered
     }
 
-    /// For people: what an earlier run left, how speeds are set on which CPUs, or why they cannot be and what would mend that.
+    /// Writes no file from now on, for this reason; a governor that the scheduler in the kernel asks is asked on. For a caller that
+    /// shares the CPUs with work that is not its own.
+    pub fn leave_files_alone(&mut self, reason: &str) {
+        for controlled in &mut self.domains {
+            controlled.leave_files_alone(reason);
+        }
+        self.idle.clear();
+        self.public_domains = self.domains.iter().map(|d| d.domain.clone()).collect();
+    }
+
+    /// For people: what an earlier run left, how speeds are set on which CPUs, or why they cannot be and what would mend that. Looks
+    /// whether another governor was chosen since, and says what that means.
     pub fn describe(&self) -> Vec<String> {
         let mut lines = describe::restored_lines(&self.recovered);
+        let text = |d: &Controlled| match d.governor_since(self.files.as_ref()) {
+            Some(now) => describe::governor_text(&d.domain, &now),
+            None => describe::domain_text(d),
+        };
         let domains = self.domains.iter();
         lines.extend(describe::lines_by_cpus(
-            domains.map(|d| (d.domain.cpus.clone(), describe::domain_text(d))),
+            domains.map(|d| (d.domain.cpus.clone(), text(d))),
         ));
         let idle = self.idle.iter();
         lines.extend(describe::lines_by_cpus(
@@ -180,10 +195,12 @@ impl Speeds {
     }
 
     /// Makes a wish for a CPU hold, with what its clock domain and its idle states need for it. Writes only what is not so already.
+    /// A CPU that is offline by now has no wish.
     ///
     /// # Errors
-    /// The CPU was not online at opening, or a file or the journal could not be written. What this call had changed is put back
-    /// then and the CPU's former wish stands; should that fail too, the journal still knows.
+    /// The CPU was not online at opening, or a file or the journal could not be written; where that is because another governor was
+    /// chosen, it says so. What this call had changed is put back then and the CPU's former wish stands; should that fail too, the
+    /// journal still knows.
     pub fn apply(&mut self, cpu: usize, wish: Wish) -> Result<(), SpeedError> {
         let of_cpu = |d: &Controlled| d.domain.cpus.contains(&cpu);
         let domain = self
@@ -191,6 +208,65 @@ impl Speeds {
             .iter()
             .position(of_cpu)
             .ok_or(SpeedError::UnknownCpu { cpu })?;
+        if wish == Wish::Released && self.is_away(domain, cpu) {
+            return self.forget(domain, cpu);
+        }
+        match self.set(domain, cpu, wish) {
+            Err(_) if self.is_away(domain, cpu) => self.forget(domain, cpu),
+            Err(error) => Err(self.governor_error(domain).unwrap_or(error)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Whether a CPU is offline, or on its way there and its clock domain with it.
+    fn is_away(&self, domain: usize, cpu: usize) -> bool {
+        let online = online_cpus(self.files.as_ref());
+        online.is_ok_and(|online| !online.contains(&cpu)) || self.domains[domain].is_asleep(self.files.as_ref())
+    }
+
+    /// A CPU that is away wishes nothing, and its own files do not answer. Others of its clock domain may still be there.
+    fn forget(&mut self, domain: usize, cpu: usize) -> Result<(), SpeedError> {
+        self.wishes.remove(&cpu);
+        for knob in self.idle.get(&cpu).into_iter().flatten() {
+            self.known.remove(&knob.path);
+        }
+        if self.domains[domain].is_asleep(self.files.as_ref()) {
+            for knob in &self.domains[domain].knobs {
+                self.known.remove(&knob.path);
+            }
+            return Ok(());
+        }
+        let online = online_cpus(self.files.as_ref()).unwrap_or_default();
+        let others = self.domains[domain]
+            .domain
+            .cpus
+            .iter()
+            .find(|other| online.contains(other));
+        match others.copied() {
+            Some(other) => {
+                let wish = self.wishes.get(&other).copied().unwrap_or(Wish::Released);
+                self.set(domain, other, wish)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The error behind a write that failed where another governor than `userspace` was chosen since the start. Limits hold under
+    /// every governor: theirs fail for other reasons.
+    fn governor_error(&self, domain: usize) -> Option<SpeedError> {
+        if self.domains[domain].domain.mechanism != Mechanism::Setspeed {
+            return None;
+        }
+        let since = |d: &Controlled| Some((d.domain.governor.clone(), d.governor_since(self.files.as_ref())?));
+        let here = since(&self.domains[domain])?;
+        let alike = self.domains.iter().filter(|d| since(d).as_ref() == Some(&here));
+        let cpus: Vec<usize> = alike.flat_map(|d| d.domain.cpus.iter().copied()).collect();
+        let text = describe::governor_text(&self.domains[domain].domain, &here.1);
+        let text = describe::lines_by_cpus(std::iter::once((cpus.clone(), text))).join("\n");
+        Some(SpeedError::Governor { cpus, text })
+    }
+
+    fn set(&mut self, domain: usize, cpu: usize, wish: Wish) -> Result<(), SpeedError> {
         let former = self.wishes.insert(cpu, wish);
         loop {
             let Err(failure) = self.enforce(domain, cpu, wish) else {
@@ -358,12 +434,20 @@ impl Speeds {
 
     /// Governor `performance`, chosen meanwhile, refuses energy preferences: the limits remain. True if another try is worth it.
     fn give_up_preference(&mut self, domain: usize, failure: &Failure) -> bool {
-        let controlled = &mut self.domains[domain];
         let Some(path) = &failure.refused else {
             return false;
         };
+        // Busy because its CPUs are offline: that will pass.
+        if self.domains[domain].is_asleep(self.files.as_ref()) {
+            return false;
+        }
+        let now = self.domains[domain].governor_since(self.files.as_ref());
+        let controlled = &mut self.domains[domain];
         if controlled.domain.mechanism != Mechanism::Preference || !path.ends_with("/energy_performance_preference") {
             return false;
+        }
+        if let Some(now) = now {
+            controlled.domain.governor = now;
         }
         controlled.knobs.retain(|knob| knob.path != *path);
         if controlled.knobs.is_empty() {

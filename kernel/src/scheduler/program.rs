@@ -245,6 +245,7 @@ impl Program {
         match exit.failed {
             Some(why) => Err(KernelError::new(why)
                 .dump(exit.dump)
+                .ejected(exit.ejected)
                 .mend("the kernel's own scheduler is back")),
             None if exit.restart => Ok(Ended::Restart),
             None => {
@@ -273,6 +274,7 @@ impl Program {
         let orderly = raw.kind <= scx_utils::ScxExitKind::UnregKern as i32;
         ExitInfo {
             restart: info.should_restart(),
+            ejected: is_ejection(raw.kind),
             failed: (!orderly).then_some(why),
             reason,
             dump: dump_text(),
@@ -291,8 +293,15 @@ impl Program {
     }
 }
 
+/// Whether an administrator's SysRq-S or the kernel's watchdog ended the program (`enum scx_exit_kind`).
+fn is_ejection(kind: i32) -> bool {
+    use scx_utils::ScxExitKind::{ErrorStall, SysRq};
+    kind == SysRq as i32 || kind == ErrorStall as i32
+}
+
 struct ExitInfo {
     restart: bool,
+    ejected: bool,
     failed: Option<String>,
     reason: String,
     dump: String,
@@ -407,5 +416,21 @@ mod tests {
         assert_eq!(hold_and_last_hold_ms(None, 500), (50, 1000));
         assert_eq!(hold_and_last_hold_ms(Some(20), 500), (20, 1000));
         assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
+    }
+
+    #[test]
+    fn only_sysrq_and_the_watchdog_take_it_out_of_charge() {
+        use scx_utils::ScxExitKind::{Error, ErrorBPF, ErrorStall, SysRq, Unreg, UnregKern};
+        for (kind, ejected) in [
+            (Unreg, false),
+            (UnregKern, false),
+            (SysRq, true),
+            (Error, false),
+            (ErrorBPF, false),
+            (ErrorStall, true),
+        ] {
+            let kind = kind as i32;
+            assert_eq!(is_ejection(kind), ejected, "{kind}");
+        }
     }
 }

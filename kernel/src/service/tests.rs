@@ -106,7 +106,7 @@ fn a_run_serves_its_status_and_ends_when_asked() {
     let status = asking.unwrap().join().unwrap().unwrap().unwrap();
     assert_eq!(status.pid, std::process::id());
     assert_eq!(status, exit.last);
-    assert_eq!(instance::running(&dir), None);
+    assert_eq!(instance::running(&dir), Ok(None));
     assert_eq!(status_server::fetch(&dir), Ok(None));
 }
 
@@ -132,7 +132,7 @@ fn a_panic_restores_and_gives_lock_and_socket_back() {
     let error = service.run(&options, &mut panicking, &mut When(|| Ok(()))).unwrap_err();
     assert_eq!(error.message, "internal error: a defect of ours");
     assert!(restored.get());
-    assert_eq!(instance::running(&dir), None);
+    assert_eq!(instance::running(&dir), Ok(None));
     assert!(!dir.socket().exists());
 }
 
@@ -146,16 +146,18 @@ fn an_observer_that_cannot_go_on_ends_the_run() {
 }
 
 #[test]
-fn a_signal_ends_a_run() {
-    use crate::signals::{on_signals, SIGHUP};
+fn every_signal_that_can_be_taken_ends_a_run() {
+    use crate::signals::{on_signals, ENDING};
     let (root, options) = machine();
-    let service = Service::open(&run_dir(&root)).unwrap();
-    let requests = service.requests();
-    let _guard = on_signals(&[SIGHUP], move |_| requests.stop()).unwrap();
-    let mut observer = When(|| {
-        let own = rustix::process::getpid();
-        rustix::process::kill_process(own, rustix::process::Signal::HUP).unwrap();
-        Ok(())
-    });
-    service.run(&options, &mut obedient, &mut observer).unwrap();
+    for signal in ENDING {
+        let service = Service::open(&run_dir(&root)).unwrap();
+        let requests = service.requests();
+        let _guard = on_signals(&ENDING, move |_| requests.stop()).unwrap();
+        let mut observer = When(|| {
+            // SAFETY: a signal to this process, which handles it.
+            assert_eq!(unsafe { libc::kill(libc::getpid(), signal) }, 0);
+            Ok(())
+        });
+        service.run(&options, &mut obedient, &mut observer).unwrap();
+    }
 }

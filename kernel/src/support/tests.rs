@@ -69,6 +69,15 @@ fn an_old_kernel_is_told_from_one_built_without() {
 }
 
 #[test]
+fn a_kernel_built_with_it_is_not_said_to_be_without() {
+    let with = ("boot/config-6.16.0", "CONFIG_SCHED_CLASS_EXT=y\n");
+    let root = tree(&[release_file("6.16.0"), with, BTF, ROOTS_RIGHTS]);
+    let missing = only_missing(&root);
+    assert!(missing.what.contains("is built with sched_ext"), "{missing:?}");
+    assert!(missing.mend.contains("on the host"), "{missing:?}");
+}
+
+#[test]
 fn without_a_configuration_it_only_seems_so() {
     let root = tree(&[release_file("6.16.0"), BTF, ROOTS_RIGHTS]);
     assert!(only_missing(&root).what.contains("seems built without"));

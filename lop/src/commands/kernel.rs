@@ -1,6 +1,6 @@
 //! What the commands around the kernel scheduler share: options, where the machine and the instance are, errors.
 
-use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED};
 use clap::Args;
 use lop_kernel::adapter::KernelError;
 use lop_kernel::instance::RunDir;
@@ -46,7 +46,7 @@ pub struct SchedulerArguments {
     /// How long a CPU that is not needed stays in the high set, 10ms to 60s [default: 10ms or 100 speed changes]
     #[arg(long, value_name = "TIME", value_parser = parse_hold)]
     hold: Option<Duration>,
-    /// Schedule tasks of the class SCHED_EXT only and leave all others to the kernel
+    /// Schedule tasks of the class SCHED_EXT only and leave all others to the kernel; speeds are asked for under governor schedutil only
     #[arg(long)]
     partial: bool,
     /// Leave the speeds of the CPUs alone
@@ -113,6 +113,24 @@ impl From<KernelError> for Failure {
             Some(dump) => format!("{error}\n{dump}"),
             None => error.to_string(),
         };
-        Self::new(FAILED, message)
+        Self::new(if error.ejected { EJECTED } else { FAILED }, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_taken_out_of_charge_ends_with_a_code_that_the_service_is_not_started_again_for() {
+        assert_eq!(Failure::from(KernelError::new("refused")).code, FAILED);
+        assert_eq!(
+            Failure::from(KernelError::new("by SysRq-S").ejected(true)).code,
+            EJECTED
+        );
+        let unit = include_str!("../../../packaging/lopsided.service");
+        assert!(unit
+            .lines()
+            .any(|line| line == format!("RestartPreventExitStatus={EJECTED}")));
     }
 }

@@ -22,7 +22,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let dir = arguments.place.run_dir();
-    if instance::running(&dir).is_some() {
+    if instance::running(&dir)?.is_some() {
         let running = KernelError::new("Lopsided is running and needs the speeds as they are");
         return Err(running.mend("'lop stop' ends it and puts them back").into());
     }

@@ -10,7 +10,7 @@ use lop_kernel::options::Options;
 use lop_kernel::requests::Requests;
 use lop_kernel::scheduler;
 use lop_kernel::service::{self, Service};
-use lop_kernel::signals::{on_signals, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use lop_kernel::signals::{on_signals, ENDING, SIGINT, SIGQUIT};
 use lop_kernel::status::Status;
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 use std::ffi::OsString;
@@ -124,12 +124,13 @@ impl<'a> Companion<'a> {
     /// command runs, all of them end the whole.
     fn forward_signals(&self) -> io::Result<lop_kernel::signals::SignalGuard> {
         let (process, requests) = (self.process.clone(), self.requests.clone());
-        on_signals(&[SIGINT, SIGQUIT, SIGTERM, SIGHUP], move |signal| {
-            match (process.get(), signal) {
-                (None, _) => requests.stop(),
-                (Some(process), SIGTERM) => ignore(pidfd_send_signal(process, Signal::TERM)),
-                (Some(process), SIGHUP) => ignore(pidfd_send_signal(process, Signal::HUP)),
-                (Some(_), _) => {}
+        on_signals(&ENDING, move |signal| match (process.get(), signal) {
+            (None, _) => requests.stop(),
+            (Some(_), SIGINT | SIGQUIT) => {}
+            (Some(process), _) => {
+                if let Some(signal) = Signal::from_named_raw(signal) {
+                    ignore(pidfd_send_signal(process, signal));
+                }
             }
         })
     }

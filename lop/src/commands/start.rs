@@ -23,8 +23,13 @@ Examples:
   lop start --policy simple-sets:4 --no-speeds
 
 It takes a kernel with sched_ext (6.16 or later; 6.12 to 6.15 untried) and
-root's rights. The kernel's own scheduler and all speeds are back when it ends,
-however it ends; after 'kill -9' it takes 'lop restore' to put the speeds back.";
+root's rights. However it ends, the kernel's own scheduler is back. Speeds are back too, except after
+'kill -9' or a crash of lop itself: 'lop restore' or the next start puts them
+back then.
+
+Exit code 3 when it was taken out of charge: by SysRq-S, or by the kernel's
+watchdog because a task had waited for too long. The service is not started
+again after that.";
 
 #[derive(Args)]
 pub struct Arguments {

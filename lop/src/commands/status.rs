@@ -57,7 +57,8 @@ fn fetch(arguments: &Arguments) -> Result<Status, Failure> {
     if let Some(status) = status_server::fetch(&dir)? {
         return Ok(status);
     }
-    if instance::running(&dir).is_some() {
+    // Whose lock it may not look at, a person is told what the socket and the kernel say.
+    if matches!(instance::running(&dir), Ok(Some(_))) {
         return Err(Failure::new(FAILED, "Lopsided is just starting: try again in a moment"));
     }
     let other = support::attached(&arguments.place.root);

@@ -5,6 +5,7 @@ use crate::failure::{Failure, FAILED};
 use crate::terminal;
 use clap::Args;
 use lop_kernel::support;
+use lop_machine::speed::left_in_journal;
 use std::time::Duration;
 
 pub const EXAMPLES: &str = "\
@@ -30,8 +31,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::new(FAILED, message));
     }
     if dir.speed_journal().exists() {
-        let message = format!("stopped Lopsided (pid {pid}); the kernel's own scheduler is back, but not all speeds");
-        return Err(Failure::new(FAILED, message).hint("'lop restore' tries again"));
+        let left = match left_in_journal(&arguments.place.root, &dir.speed_journal()) {
+            Ok(left) => left.join(", "),
+            Err(error) => error.to_string(),
+        };
+        let message =
+            format!("stopped Lopsided (pid {pid}); the kernel's own scheduler is back, but not all speeds: {left}");
+        return Err(Failure::new(FAILED, message).hint("when these CPUs are online, 'lop restore' tries again"));
     }
     terminal::print(&format!(
         "stopped Lopsided (pid {pid}): the kernel's own scheduler and the speeds are back\n"

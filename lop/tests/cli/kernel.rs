@@ -263,6 +263,74 @@ fn a_running_instance_is_shown_guarded_and_stopped() {
     machine.refused(&["stop"], &["not running"]);
 }
 
+/// Root's instance before somebody else's eyes; who is not root cannot play both.
+#[test]
+fn an_ordinary_user_sees_the_status_and_is_told_about_sudo() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let machine = Machine::new();
+    std::fs::set_permissions(machine.folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = machine.path("lop");
+    std::fs::copy(assert_cmd::cargo::cargo_bin("lop"), &program).unwrap();
+    let as_nobody = |command: &str| {
+        let (run, root) = (machine.path("run"), machine.folder.path());
+        let output = std::process::Command::new(&program)
+            .arg(command)
+            .args(["--run-dir", run.to_str().unwrap(), "--root", root.to_str().unwrap()])
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let mut child = machine.instance();
+    let (code, said, _) = as_nobody("status");
+    assert!(
+        code == Some(0) && said.contains(&format!("pid {}", child.id())),
+        "{said}"
+    );
+    for command in ["stop", "restore", "start"] {
+        let (code, _, error) = as_nobody(command);
+        assert!(code == Some(1) && error.contains("sudo"), "{command}: {error}");
+    }
+    assert_eq!(machine.answer(&["stop"]).code, 0);
+    child.wait().unwrap();
+    let (code, _, error) = as_nobody("status");
+    assert!(code == Some(1) && error.contains("not running"), "{error}");
+}
+
+#[test]
+fn stop_names_the_speeds_that_are_not_back() {
+    let machine = Machine::new();
+    assert_eq!(machine.again("the_killed_one").wait().unwrap().code(), Some(9));
+    let mut child = machine.instance();
+    let stop = machine.answer(&["stop"]);
+    child.wait().unwrap();
+    assert_eq!(stop.code, 1);
+    for part in [
+        "not all speeds: ",
+        "policy0/scaling_min_freq (CPU 0)",
+        "'lop restore' tries again",
+    ] {
+        assert!(stop.stderr.contains(part), "no '{part}' in: {}", stop.stderr);
+    }
+}
+
+#[test]
+fn a_damaged_journal_is_named_with_what_to_do() {
+    let machine = Machine::new();
+    machine.write("run/speeds.journal", "no journal\n");
+    machine.refused(
+        &["restore"],
+        &["run/speeds.journal:1", "look at this file", "by hand, then remove it"],
+    );
+}
+
 #[test]
 fn a_killed_instance_is_nobody() {
     let machine = Machine::new();

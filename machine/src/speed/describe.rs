@@ -15,10 +15,27 @@ pub(super) fn lines_by_cpus(texts: impl Iterator<Item = (Vec<usize>, String)>) -
     }
     let lines = groups.into_iter().map(|(text, mut cpus)| {
         cpus.sort_unstable();
-        let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-        format!("{word} {}: {text}", format_cpus(&cpus))
+        format!("{}: {text}", named_cpus(&cpus))
     });
     lines.collect()
+}
+
+/// `CPU 3` or `CPUs 0-3` of sorted CPU numbers.
+pub(super) fn named_cpus(cpus: &[usize]) -> String {
+    let word = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{word} {}", format_cpus(cpus))
+}
+
+/// What another governor since the start means for speeds, and how to follow it.
+pub(super) fn governor_text(domain: &ClockDomain, now: &str) -> String {
+    let followed = match domain.mechanism {
+        Mechanism::Limits | Mechanism::Preference => "both scaling limits are still set there",
+        _ => "their speeds are not followed",
+    };
+    format!(
+        "governor {now} is in charge now, {} was at the start: {followed}; 'lop stop' and a new start follow it",
+        domain.governor
+    )
 }
 
 /// The mechanism of a clock domain and its notes.

@@ -61,9 +61,39 @@ impl Knob {
 
 /// A clock domain, its files, and what is worth telling about it.
 pub(super) struct Controlled {
+    /// Of its cpufreq policy; empty where there is none.
+    folder: String,
     pub(super) domain: ClockDomain,
     pub(super) knobs: Vec<Knob>,
     pub(super) notes: Vec<String>,
+}
+
+impl Controlled {
+    /// The governor that is in charge now, where that is another one than when this was read.
+    pub(super) fn governor_since(&self, files: &dyn Files) -> Option<String> {
+        let now = files.read_trimmed(&self.governor_file()?).ok()?;
+        (now != self.domain.governor).then_some(now)
+    }
+
+    /// Whether the kernel put the policy to sleep because the last of its CPUs goes offline: it answers nothing then.
+    pub(super) fn is_asleep(&self, files: &dyn Files) -> bool {
+        let answer = self.governor_file().map(|file| files.read(&file));
+        matches!(answer, Some(Err(error)) if error.kind() == io::ErrorKind::ResourceBusy)
+    }
+
+    fn governor_file(&self) -> Option<String> {
+        (!self.folder.is_empty()).then(|| format!("{}/scaling_governor", self.folder))
+    }
+
+    /// Writes nothing from now on, for this reason; a governor that is asked by the scheduler still is.
+    pub(super) fn leave_files_alone(&mut self, reason: &str) {
+        if matches!(self.domain.mechanism, Mechanism::Scheduler | Mechanism::Nothing { .. }) {
+            return;
+        }
+        self.domain.mechanism = Mechanism::Nothing { reason: reason.into() };
+        self.knobs.clear();
+        self.notes.clear();
+    }
 }
 
 /// CPUs online, ascending.
@@ -108,6 +138,7 @@ fn without_cpufreq(cpus: Vec<usize>) -> Controlled {
     let reason = "no frequency driver serves them; on hardware, load one (modprobe acpi-cpufreq, intel_pstate, amd-pstate or \
                   cpufreq-dt; CONFIG_CPU_FREQ=y) and allow speed changes in the firmware; a virtual machine has the speed of its host";
     Controlled {
+        folder: String::new(),
         domain: ClockDomain {
             cpus,
             driver: String::new(),
@@ -139,6 +170,7 @@ fn read_policy(files: &dyn Files, folder: &str, online: &[usize]) -> Option<Cont
         max_khz: policy.khz("scaling_max_freq"),
     };
     Some(Controlled {
+        folder: folder.to_string(),
         notes: policy.notes(),
         domain,
         knobs,

@@ -28,6 +28,8 @@ pub enum SpeedError {
     Changed { file: PathBuf, found: String },
     /// A limit that could not be put back beside the other limit that somebody set since.
     OutOfOrder { file: PathBuf, value: String },
+    /// A speed could not be set because another governor was chosen since the start; all CPUs that this is so of.
+    Governor { cpus: Vec<usize>, text: String },
     /// A CPU that is not there or not online.
     UnknownCpu { cpu: usize },
 }
@@ -42,7 +44,7 @@ impl fmt::Display for SpeedError {
             ),
             Self::Damaged(error) => write!(
                 f,
-                "{error}; nothing was changed: if the limits below /sys/devices/system/cpu are as they should be, remove this file"
+                "{error}; nothing was changed: look at this file, set what it names back by hand, then remove it"
             ),
             Self::Journal { file, action, source } | Self::File { file, action, source } => {
                 write!(f, "{}: cannot {action}: {}", file.display(), explain(source))
@@ -57,6 +59,7 @@ impl fmt::Display for SpeedError {
                 "{}: not put back to {value}: the other limit was changed meanwhile and the two would cross; write both yourself",
                 file.display()
             ),
+            Self::Governor { text, .. } => f.write_str(text),
             Self::UnknownCpu { cpu } => write!(
                 f,
                 "CPU {cpu} was not online when speeds were read; read them again after CPUs came or went"

@@ -1,8 +1,10 @@
 //! Putting back what a journal holds, in this process or after the death of another.
 
 use super::change::{crosses, in_order, is_held_down, Change};
+use super::describe::named_cpus;
+use super::domain::CPU_FOLDER;
 use super::error::SpeedError;
-use super::files::{Files, Tree};
+use super::files::{number_after, parse_cpus, Files, Tree};
 use super::journal::{boot_id, Entry, Journal, Lock};
 use std::path::{Path, PathBuf};
 
@@ -40,6 +42,36 @@ pub fn restore_from_journal(root: &Path, journal: &Path) -> Result<Restored, Spe
     }
     let _lock = Lock::take(journal)?;
     take_over(&Tree::new(root), journal).map(|(_, restored)| restored)
+}
+
+/// For people: the files that a journal still names, each with the CPUs that it belongs to. Changes nothing.
+///
+/// # Errors
+/// The journal is damaged or cannot be read.
+pub fn left_in_journal(root: &Path, journal: &Path) -> Result<Vec<String>, SpeedError> {
+    let files = Tree::new(root);
+    let journal = Journal::load(journal)?;
+    let entries = journal.into_iter().flat_map(|journal| journal.entries.into_keys());
+    let lines = entries.map(|path| match cpus_of(&files, &path) {
+        Some(cpus) => format!("{} ({})", files.absolute(&path).display(), named_cpus(&cpus)),
+        None => files.absolute(&path).display().to_string(),
+    });
+    Ok(lines.collect())
+}
+
+/// The CPUs that a file of a journal is about: a policy answers while one of its CPUs is online, and is named by its first.
+fn cpus_of(files: &dyn Files, path: &str) -> Option<Vec<usize>> {
+    let mut folders = path.strip_prefix(CPU_FOLDER)?.trim_start_matches('/').split('/');
+    match (folders.next()?, folders.next()?) {
+        ("cpufreq", policy) => {
+            let related = files.read(&format!("{CPU_FOLDER}/cpufreq/{policy}/related_cpus"));
+            let related = related.ok().and_then(|text| parse_cpus(&text));
+            related
+                .filter(|cpus| !cpus.is_empty())
+                .or_else(|| Some(vec![number_after(policy, "policy")?]))
+        }
+        (cpu, _) => Some(vec![number_after(cpu, "cpu")?]),
+    }
 }
 
 /// Restores from the journal at `path` if there is one; comes back with what is left of it, which is saved.

@@ -4,6 +4,7 @@ mod apply;
 mod fake;
 mod journal;
 mod killed;
+mod meanwhile;
 mod mechanisms;
 mod property;
 mod restore;

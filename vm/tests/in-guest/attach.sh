@@ -144,6 +144,26 @@ classes_of_sharers() {
   [ "$ours" -ge 1 ] && [ "$others" -ge 1 ] && grep -q '^ext.enabled *: *0' "/proc/$$/sched"
 }
 
+# Tasks of the kernel's own scheduler run on low CPUs too: their speeds are not ours.
+partial_leaves_speeds_alone() {
+  set_governor ondemand && snapshot_cpufreq >/tmp/before && begin_lop --partial || return
+  lop-load shares --seconds 3 --task policy=ext --task policy=other >/tmp/shares.json 2>&1 || say_and_fail "$(cat /tmp/shares.json)"
+  same_cpufreq /tmp/before && lop status | tr -d '\n' | grep -q 'with --partial other tasks run' || { lop status; ended_by INT; return 1; }
+  ended_by INT
+}
+
+cut_to_the_machine() {
+  begin_lop --policy simple-sets:400 && every_cpu_in_one_set 8 && ended_by INT && grep 'simple-sets:400 is cut to 8' /tmp/lop.log
+}
+
+# Somebody chooses another governor: the status that is asked for says so, and so does the note of the write that fails.
+says_another_governor() {
+  set_governor userspace && begin_lop || return
+  set_governor powersave
+  lop status | tr -s ' \n' ' ' | grep -o 'governor powersave is in charge now, userspace was' || { lop status; ended_by INT; return 1; }
+  ended_by INT
+}
+
 says_why_it_ended() {
   begin_lop -v && ended_by TERM && grep '^lop: unregistered from user space' /tmp/lop.log
 }
@@ -168,6 +188,8 @@ expect 'Ctrl-C leaves cpufreq as it was: schedutil' leaves_settings schedutil IN
 expect 'SIGTERM leaves cpufreq as it was: userspace' leaves_settings userspace TERM writes
 expect 'Ctrl-C leaves cpufreq as it was: ondemand' leaves_settings ondemand INT writes
 expect 'SIGTERM leaves cpufreq as it was: performance' leaves_settings performance TERM writes
+expect 'SIGQUIT leaves cpufreq as it was: ondemand' leaves_settings ondemand QUIT writes
+expect 'SIGUSR1 leaves cpufreq as it was: ondemand' leaves_settings ondemand USR1 writes
 set_governor schedutil
 expect 'lop run attaches for a command' run_attaches
 expect 'lop run passes exit code 7 on' run_ends 7 sh -c 'exit 7'
@@ -176,6 +198,10 @@ expect 'lop run: 127 where there is no such command' run_ends 127 no-such-comman
 expect 'lop run passes SIGTERM on' run_passes_sigterm_on
 expect '--daemon comes back when attached, lop stop ends it' daemon_starts_and_stops
 expect '--partial takes only tasks of SCHED_EXT' partial_takes_only_its_own
+expect '--partial leaves speeds alone under ondemand' partial_leaves_speeds_alone
+expect 'another governor is said' says_another_governor
+set_governor schedutil
+expect 'no set is larger than the machine' cut_to_the_machine
 expect '-v says why it ended' says_why_it_ended
 expect 'no warning of the kernel' kernel_is_well
 sum_up

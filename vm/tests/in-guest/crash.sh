@@ -34,6 +34,18 @@ fails_well_often() {
   echo "$turn times; dump of $(wc -l </tmp/lop.log) lines"
 }
 
+# SysRq-S takes it out of charge: a code of its own, by which the service is not started again.
+sysrq_ends_it() {
+  begin_lop || return
+  echo 1 >/proc/sys/kernel/sysrq
+  echo S >/proc/sysrq-trigger || return
+  wait_for 60 scheduler_is_none || return
+  local code=0
+  wait "$loader" || code=$?
+  [ "$code" = 3 ] && same_cpufreq /tmp/before || { tail -n 5 /tmp/lop.log; say_and_fail "exit code $code"; return; }
+  grep '^lop: .*SysRq' -i /tmp/lop.log
+}
+
 run_goes_on() {
   local code=0
   lop run --fail-after 200ms -- sh -c 'until [ "$(cat /sys/kernel/sched_ext/state)" = disabled ]; do sleep 0.1; done; exit 9' \
@@ -53,6 +65,7 @@ expect 'killed again' killed
 expect 'the next start puts speeds back' restored_by_next_start
 expect 'an error in the program: exit code 1, dump shown, speeds back' fails_well_often
 expect 'an error under lop run: the command goes on' run_goes_on
+expect 'SysRq-S ends it with exit code 3, speeds back' sysrq_ends_it
 expect 'every task goes on' all_get_on
 expect 'no warning of the kernel' kernel_is_well
 end_spinners

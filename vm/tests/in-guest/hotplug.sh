@@ -62,11 +62,20 @@ storm_meanwhile() {
   wait_for 60 nobody_offline && echo "$rounds rounds of two CPUs"
 }
 
+# Tasks placed since the start.
+placed() { lop status --format json | awk -F'[:, ]+' '/"(claimed|queued|pinned)":/ { sum += $3 } END { print sum + 0 }'; }
+
+says_nothing_of_offline_cpus() {
+  ! grep -E 'cannot (read|write) it' /tmp/lop.log || return 1
+}
+
 absent_at_start() {
   offline 6 && offline 7 || return
   begin_lop --no-speeds || return
   wait_for 60 in_set offline 6 || ! in_set low 6 || return
-  online 6 && online 7 && wait_for 120 eval 'nobody_offline && every_cpu_in_one_set 8' || return
+  local before
+  before=$(placed) && online 6 && online 7 && wait_for 120 eval 'nobody_offline && every_cpu_in_one_set 8' || return
+  [ "$(placed)" -ge "$before" ] || say_and_fail "$(placed) placed after the restart, $before before" || return
   all_get_on && grep -o '"restarts": [0-9]*' /tmp/status
 }
 
@@ -87,6 +96,7 @@ expect 'tasks bound to a CPU that goes offline get on' bound_get_on
 expect 'six of eight go and come' most_go_and_come
 expect 'CPUs go and come during a fork storm' storm_meanwhile
 expect 'attached all the time, no restart' still_the_same 0
+expect 'nothing is said of the speeds of CPUs that go' says_nothing_of_offline_cpus
 expect 'Ctrl-C leaves cpufreq as it was' ends_as_it_began
 expect 'a CPU that was not there at the start joins' absent_at_start
 expect 'ends afterwards' ended_by INT

@@ -2,6 +2,7 @@ use super::*;
 use lop_kernel::adapter::Exit;
 use lop_kernel::instance;
 use lop_kernel::requests::Inbox;
+use lop_kernel::signals::{SIGHUP, SIGUSR1};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
@@ -22,12 +23,12 @@ static ALONE: Mutex<()> = Mutex::new(());
 fn code_under(scheduler: &mut Run, command: &[&str], sent: Option<i32>) -> u8 {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (sender, arrived) = channel();
-    let _watching = on_signals(&[SIGINT, SIGHUP], move |signal| sender.send(signal).unwrap()).unwrap();
+    let _watching = on_signals(&[SIGINT, SIGHUP, SIGUSR1], move |signal| sender.send(signal).unwrap()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let dir = RunDir::new(folder.path());
     let command: Vec<OsString> = command.iter().map(OsString::from).collect();
     let result = run_under(scheduler, &Options::default(), &dir, &command);
-    assert_eq!(instance::running(&dir), None);
+    assert_eq!(instance::running(&dir), Ok(None));
     // A signal that was sent is this test's own: it must have come before the next one begins.
     if let Some(signal) = sent {
         assert_eq!(arrived.recv(), Ok(signal));
@@ -78,16 +79,22 @@ fn a_command_goes_on_when_the_scheduler_fails() {
 /// What is sent to `lop run` alone ends the command, which ends the run.
 #[test]
 fn a_signal_to_the_run_reaches_the_command() {
+    reaches_the_command(SIGHUP, Signal::HUP);
+    reaches_the_command(SIGUSR1, Signal::USR1);
+}
+
+fn reaches_the_command(number: i32, signal: Signal) {
     let mut signalled = |options: &Options, inbox: &Inbox, observer: &mut dyn Observer| {
         observer.attached(&Status::begin(options))?;
         let own = rustix::process::getpid();
-        rustix::process::kill_process(own, Signal::HUP).map_err(|error| KernelError::new(error.to_string()))?;
+        rustix::process::kill_process(own, signal).map_err(|error| KernelError::new(error.to_string()))?;
         while !inbox.stop_wanted() {
             inbox.wait().map_err(|error| KernelError::new(error.to_string()))?;
         }
         Ok(Exit::default())
     };
-    assert_eq!(code_under(&mut signalled, &["sleep", "600"], Some(SIGHUP)), 128 + 1);
+    let code = code_under(&mut signalled, &["sleep", "600"], Some(number));
+    assert_eq!(i32::from(code), 128 + number);
 }
 
 /// Ctrl-C reaches the command from the terminal; the run itself goes on until the command ends.

@@ -68,6 +68,8 @@ pub struct Fake {
     folder: Arc<tempfile::TempDir>,
     pub root: PathBuf,
     rules: Arc<Mutex<Rules>>,
+    /// Folders that answer nothing, as that of a policy without an online CPU.
+    asleep: Arc<Mutex<Vec<String>>>,
 }
 
 impl Fake {
@@ -77,6 +79,7 @@ impl Fake {
             root: folder.path().join("root"),
             folder,
             rules: Arc::default(),
+            asleep: Arc::default(),
         };
         fake.put("proc/sys/kernel/random/boot_id", BOOT_ID);
         fake.put(&format!("{CPU}/online"), online);
@@ -156,6 +159,19 @@ impl Fake {
     }
     pub fn refuse(&self, path: &str, kind: io::ErrorKind) {
         self.rules.lock().unwrap().refuses.insert(path.into(), kind);
+    }
+    /// The last CPUs of a policy go offline; `online` are those that stay.
+    pub fn sleep(&self, number: usize, online: &str) {
+        self.put(&format!("{CPU}/online"), online);
+        self.asleep.lock().unwrap().push(policy_file(number, ""));
+    }
+    pub fn wake(&self, online: &str) {
+        self.put(&format!("{CPU}/online"), online);
+        self.asleep.lock().unwrap().clear();
+    }
+    fn is_asleep(&self, path: &str) -> bool {
+        let asleep = self.asleep.lock().unwrap();
+        asleep.iter().any(|folder| path.starts_with(folder))
     }
     pub fn allow_all(&self) {
         let mut rules = self.rules.lock().unwrap();
@@ -249,6 +265,9 @@ impl Files for Fake {
         &self.root
     }
     fn read(&self, path: &str) -> io::Result<String> {
+        if self.is_asleep(path) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
         Tree::new(&self.root).read(path)
     }
     fn writable(&self, path: &str) -> io::Result<()> {
@@ -259,6 +278,9 @@ impl Files for Fake {
     }
 
     fn write(&self, path: &str, value: &str) -> io::Result<()> {
+        if self.is_asleep(path) {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
         let mut rules = self.rules.lock().unwrap();
         if !self.is_journalled(path) {
             rules
@@ -279,6 +301,9 @@ impl Files for Fake {
                     rules.violations.push(crossed);
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
+            }
+            "scaling_setspeed" if self.read_trimmed(&format!("{folder}/scaling_governor"))? != "userspace" => {
+                return Err(io::ErrorKind::InvalidInput.into());
             }
             "scaling_setspeed" => value = self.rounded(path, &value),
             "energy_performance_preference"

@@ -111,7 +111,7 @@ fn a_damaged_journal_stops_both_ways_in_and_nothing_is_written() {
         assert!(matches!(error, SpeedError::Damaged(_)), "{error}");
         let text = error.to_string();
         assert!(
-            text.contains("speeds.journal:2: ") && text.contains("remove this file"),
+            text.contains("speeds.journal:2: ") && text.contains("then remove it"),
             "{text}"
         );
     }

@@ -1,0 +1,118 @@
+//! Speeds as far as user space sets them: which governors are asked by the program, which files follow its sets.
+
+use super::program::{Record, SpeedWishes};
+use crate::adapter::{KernelError, Observer};
+use crate::options::{Options, Policy};
+use lop_machine::speed::{Mechanism, SpeedError, Speeds, Wish};
+use std::collections::BTreeMap;
+
+/// Why files stay as they are where only some of the tasks are ours: a low CPU of ours may be a busy one of the kernel's.
+const SHARED: &str =
+    "with --partial other tasks run on these CPUs too, and only governor schedutil counts both: choose it to have \
+                      speeds follow";
+
+fn open(options: &Options) -> Result<Speeds, KernelError> {
+    let opened = Speeds::open(&options.root, &options.speed_journal);
+    let mut speeds =
+        opened.map_err(|error| KernelError::new(error.to_string()).mend("--no-speeds does without speeds"))?;
+    if options.partial {
+        speeds.leave_files_alone(SHARED);
+    }
+    Ok(speeds)
+}
+
+/// Speeds as far as user space sets them.
+pub struct SpeedSetter {
+    /// `None`: speeds are left alone.
+    speeds: Option<Speeds>,
+    why_not: &'static str,
+    /// CPUs whose speed could not be set; said once.
+    failed: Vec<usize>,
+}
+
+impl SpeedSetter {
+    /// # Errors
+    /// The speeds of this machine are somebody else's, or their journal is damaged or cannot be written.
+    pub fn open(options: &Options) -> Result<Self, KernelError> {
+        let why_not = match (options.speeds, options.policy.resolved()) {
+            (false, _) => "left alone, as asked for (--no-speeds)",
+            (_, Policy::SimpleSets(_)) => "left to the governor, as simple-sets has it",
+            _ => "",
+        };
+        let speeds = match why_not {
+            "" => Some(open(options)?),
+            _ => None,
+        };
+        Ok(Self {
+            speeds,
+            why_not,
+            failed: Vec::new(),
+        })
+    }
+
+    fn domains(&self) -> impl Iterator<Item = &lop_machine::speed::ClockDomain> {
+        self.speeds.iter().flat_map(|speeds| speeds.domains())
+    }
+
+    pub fn wishes(&self) -> SpeedWishes {
+        let by_kernel = self.domains().filter(|d| matches!(d.mechanism, Mechanism::Scheduler));
+        SpeedWishes {
+            asked_by_kernel: by_kernel.flat_map(|d| d.cpus.iter().copied()).collect(),
+            requests_to_top: self.speeds.as_ref().map_or(1, Speeds::requests_to_top),
+            rate_limit_ns: self.speeds.as_ref().map_or(0, Speeds::rate_limit_ns),
+            told: self.writes(),
+        }
+    }
+
+    /// Whether any file may be written when sets change.
+    pub fn writes(&self) -> bool {
+        self.domains()
+            .any(|d| !matches!(d.mechanism, Mechanism::Scheduler | Mechanism::Nothing { .. }))
+    }
+
+    /// Whether a wish for speed has an effect anywhere.
+    pub fn acts(&self) -> bool {
+        self.domains()
+            .any(|d| !matches!(d.mechanism, Mechanism::Nothing { .. }))
+    }
+
+    pub fn describe(&self) -> Vec<String> {
+        match &self.speeds {
+            Some(speeds) => speeds.describe(),
+            None => vec![self.why_not.to_string()],
+        }
+    }
+
+    /// The last word on each CPU counts. Work waits for those that rise: they come first.
+    pub fn follow(&mut self, records: &[Record], observer: &mut dyn Observer) {
+        let Some(speeds) = &mut self.speeds else { return };
+        let wishes: BTreeMap<usize, Wish> = records.iter().filter_map(Record::wish).collect();
+        let (rise, fall): (Vec<_>, Vec<_>) = wishes.into_iter().partition(|(_, wish)| *wish == Wish::High);
+        for (cpu, wish) in rise.into_iter().chain(fall) {
+            let Err(error) = speeds.apply(cpu, wish) else { continue };
+            if !self.failed.contains(&cpu) {
+                observer.note(&error.to_string());
+                match error {
+                    SpeedError::Governor { cpus, .. } => self.failed.extend(cpus),
+                    _ => self.failed.push(cpu),
+                }
+            }
+        }
+    }
+
+    pub fn restore(&mut self) -> Vec<String> {
+        let writes = self.writes();
+        let Some(speeds) = &mut self.speeds else {
+            return Vec::new();
+        };
+        let failed = speeds.restore();
+        match (writes, failed.is_empty()) {
+            (_, false) => failed.iter().map(ToString::to_string).collect(),
+            (true, true) => vec!["speeds are as they were".to_string()],
+            (false, true) => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

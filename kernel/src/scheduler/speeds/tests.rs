@@ -1,0 +1,126 @@
+use super::*;
+use crate::status::Status;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+const FOLDER: &str = "sys/devices/system/cpu/cpufreq/policy0";
+
+/// A machine of one CPU below a folder.
+struct Machine(TempDir);
+
+impl Machine {
+    fn with(governor: &str) -> Self {
+        let machine = Self(tempfile::tempdir().unwrap());
+        machine.write("sys/devices/system/cpu/online", "0");
+        for (file, text) in [
+            ("affected_cpus", "0"),
+            ("related_cpus", "0"),
+            ("scaling_driver", "acpi-cpufreq"),
+            ("scaling_governor", governor),
+            ("scaling_min_freq", "1000000"),
+            ("scaling_max_freq", "2000000"),
+            ("scaling_setspeed", "1000000"),
+        ] {
+            machine.write(&format!("{FOLDER}/{file}"), text);
+        }
+        machine
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    fn minimum(&self) -> String {
+        std::fs::read_to_string(self.path(FOLDER).join("scaling_min_freq")).unwrap()
+    }
+
+    fn options(&self, partial: bool) -> Options {
+        Options {
+            root: self.0.path().to_path_buf(),
+            partial,
+            speed_journal: self.path("run/speeds.journal"),
+            ..Options::default()
+        }
+    }
+
+    fn setter(&self, partial: bool) -> SpeedSetter {
+        SpeedSetter::open(&self.options(partial)).unwrap()
+    }
+}
+
+/// Remembers what it was told.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Observer for Notes {
+    fn attached(&mut self, _: &Status) -> Result<(), KernelError> {
+        Ok(())
+    }
+
+    fn note(&mut self, line: &str) {
+        self.0.push(line.to_string());
+    }
+}
+
+fn joins_high(cpu: i32) -> Record {
+    Record {
+        kind: "set",
+        at_ns: 0,
+        task: 0,
+        cpu,
+        value: 1,
+        words: Vec::new(),
+    }
+}
+
+#[test]
+fn a_partial_scheduler_sets_speeds_by_schedutil_only() {
+    for (governor, partial, acts, minimum) in [
+        ("ondemand", false, true, "2000000\n"),
+        ("ondemand", true, false, "1000000\n"),
+        ("userspace", true, false, "1000000\n"),
+        ("schedutil", true, true, "1000000\n"),
+    ] {
+        let machine = Machine::with(governor);
+        let mut setter = machine.setter(partial);
+        assert_eq!(setter.acts(), acts, "{governor}");
+        assert_eq!(setter.writes(), governor != "schedutil" && !partial, "{governor}");
+        let by_kernel = setter.wishes().asked_by_kernel;
+        assert_eq!(by_kernel.len(), usize::from(governor == "schedutil"), "{governor}");
+        setter.follow(&[joins_high(0)], &mut Notes::default());
+        assert_eq!(machine.minimum(), minimum, "{governor}");
+        let says_why = setter.describe().iter().any(|line| line.contains("with --partial"));
+        assert_eq!(says_why, partial && governor != "schedutil", "{governor}");
+    }
+}
+
+#[test]
+fn another_governor_is_said_when_somebody_asks() {
+    let machine = Machine::with("ondemand");
+    let setter = machine.setter(false);
+    machine.write(&format!("{FOLDER}/scaling_governor"), "performance");
+    let said = setter.describe();
+    assert!(said[0].contains("governor performance is in charge now"), "{said:?}");
+}
+
+#[test]
+fn a_damaged_journal_is_named_with_a_way_out_that_works() {
+    let machine = Machine::with("ondemand");
+    machine.write("run/speeds.journal", "no journal");
+    let error = SpeedSetter::open(&machine.options(false)).err().unwrap().to_string();
+    for part in [
+        "run/speeds.journal:1",
+        "look at this file",
+        "then remove it",
+        "--no-speeds",
+    ] {
+        assert!(error.contains(part), "no '{part}' in: {error}");
+    }
+    assert!(!error.contains("lop restore"), "which refuses the same file: {error}");
+}
