@@ -47,6 +47,48 @@ nested_shares() {
   for group in $nested_groups; do echo "$group $((after[index] - before[index]))"; index=$((index + 1)); done | shares_as_json
 }
 
+# Six new groups share CPU 0 alike, an eighth to a fifth each, though one may lie where one of weight 10000 was, which a task left while it slept.
+new_groups() {
+  local group busy=() before=() used=() sleeper sum=0
+  mkdir /sys/fs/cgroup/old && echo 10000 >/sys/fs/cgroup/old/cpu.weight || return
+  sh -c 'echo $$ >/sys/fs/cgroup/old/cgroup.procs; exec sleep 1000' &
+  sleeper=$!
+  sleep 0.5
+  echo $sleeper >/sys/fs/cgroup/cgroup.procs && rmdir /sys/fs/cgroup/old || return
+  sleep 0.5
+  for group in 1 2 3 4 5 6; do
+    mkdir "/sys/fs/cgroup/new$group" && echo 100 >"/sys/fs/cgroup/new$group/cpu.weight" || return
+    taskset -c 0 sh -c "echo \$\$ >/sys/fs/cgroup/new$group/cgroup.procs; while :; do :; done" &
+    busy+=($!)
+  done
+  sleep 1
+  for group in 1 2 3 4 5 6; do before+=("$(used_us "new$group")"); done
+  sleep 4
+  for group in 1 2 3 4 5 6; do used+=($(($(used_us "new$group") - before[group - 1]))); done
+  kill "${busy[@]}" $sleeper
+  wait "${busy[@]}" $sleeper 2>/dev/null
+  echo "${used[*]} us"
+  for group in "${used[@]}"; do sum=$((sum + group)); done
+  for group in "${used[@]}"; do [ $((group * 8)) -ge $sum ] && [ $((group * 5)) -le $sum ] || return; done
+}
+
+# Two busy sessions on CPU 0; one is given nice 10 while it runs: 110 to 1024 of the kernel's weights, 9.7 %.
+nice_session() {
+  local one other before used
+  setsid taskset -c 0 sh -c 'while :; do :; done' & one=$!
+  setsid taskset -c 0 sh -c 'while :; do :; done' & other=$!
+  sleep 1
+  echo 10 >/proc/$one/autogroup
+  sleep 1
+  before=$(ticks_of $one)
+  sleep 4
+  used=$(($(ticks_of $one) - before))
+  kill $one $other
+  wait $one $other 2>/dev/null
+  echo "$used of 400 ticks"
+  [ $used -ge 28 ] && [ $used -le 60 ]
+}
+
 shares_as_json() {
   awk '{ name[NR] = $1; us[NR] = $2; sum += $2 }
     END { printf "{\"tasks\":["
@@ -101,6 +143,8 @@ expect 'shares under lopsided' run_all lopsided
 rule="shares within 5 % of EEVDF's, or 2 points of all CPU time where that is more"
 for name in "${names[@]}"; do expect "$rule: ${what[$name]}" compare "$name"; done
 expect "$rule: groups within groups" compare nested
+expect 'new groups share alike where an old one was' new_groups
+expect 'a session that is given nice 10 gets a tenth' nice_session
 expect 'ended' ended_by INT
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up
