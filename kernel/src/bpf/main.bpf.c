@@ -431,8 +431,18 @@ static int on_timer(void *map, int *key, struct bpf_timer *timer)
 	return 0;
 }
 
-/* A task that waits in a queue of several CPUs and counted on the one that went: another member is found for it. */
-static __noinline void anchor_anew(u32 queue, u32 cpu)
+/* Nowhere that is online may it run, as far as it is known by now. */
+static __always_inline bool is_stranded(const struct lop_task_state *t)
+{
+	return !lop_cpus_meet(&t->task.allowed, &lopsided.online);
+}
+
+/*
+ * What waits in a queue while a CPU goes. A task that counted on it finds another member. One that may run nowhere else is given to
+ * the CPU: the kernel asks no scheduler on behalf of a CPU that is going, but what it finds there it runs and so pushes away, to
+ * where it decides by its own rules. Left in the queue it would keep the CPU from going.
+ */
+static __noinline void leave_cpu(u32 queue, u32 cpu)
 {
 	struct task_struct *p;
 	bpf_for_each(scx_dsq, p, queue, 0) {
@@ -441,6 +451,10 @@ static __noinline void anchor_anew(u32 queue, u32 cpu)
 		bool locked;
 		if (!t || t->task.anchor != (s32)cpu)
 			continue;
+		if (is_stranded(t)) {
+			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+			continue;
+		}
 		locked = log_begin_open(&flags);
 		tell(LOP_RECORD_ANCHOR, hotplug_context.now_ns, (u64)p, (s32)cpu, 0);
 		lop_anchor_anew(&lopsided, &hotplug_context, &t->task, hotplug_context.now_ns);
@@ -458,11 +472,12 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 	tell(LOP_RECORD_OFFLINE, c->now_ns, 0, cpu, 0);
 	lop_cpu_offline(&lopsided, c, (u32)cpu, c->now_ns);
 	log_end_open(locked, &flags);
+	leave_cpu(lop_cpu_queue((u32)cpu), (u32)cpu);
 	bpf_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
 		queue = lop_cpus_next(&lopsided.domain_waiting, (u32)(queue + 1));
 		if (queue < 0)
 			break;
-		anchor_anew(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
+		leave_cpu(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
 	}
 }
 
