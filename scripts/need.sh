@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
-# Tools: rust, cc, c++, clang, bpf (all that builds kernel/), make, time, and those of vm/: qemu, busybox, iasl, cpio, setpriv, hackbench, perf, stress-ng, kernel-packages (what reads
+# Tools: rust, cc, c++, clang, bpf (all that builds kernel/), make, time, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, hackbench, perf, stress-ng, kernel-packages (what reads
 # and checks Debian's), archive-keyring. Elsewhere than on Debian and its kin it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
 set -euo pipefail
@@ -16,6 +16,7 @@ present() {
     bpf) "$here/clang.sh" && command -v pkg-config && command -v make && has_libclang &&
       compiles cc c '#include <libelf.h>' && compiles cc c '#include <zlib.h>' ;;
     dpkg-dev) command -v dpkg-shlibdeps ;;
+    systemd-analyze) command -v systemd-analyze ;;
     make) command -v make ;;
     time) [ -x /usr/bin/time ] ;;
     hackbench | stress-ng) command -v "$1" ;;
@@ -45,6 +46,7 @@ reason() {
     clang) echo 'checks that policy/ compiles for BPF' ;;
     bpf) echo 'builds the scheduler for the kernel' ;;
     dpkg-dev) echo 'finds out what the Debian package depends on' ;;
+    systemd-analyze) echo 'checks the unit file' ;;
     make) echo 'tests record a build' ;;
     time) echo 'measures peak memory' ;;
     qemu) echo 'runs the guest' ;;
@@ -69,6 +71,8 @@ packages() {
     hackbench) echo 'rt-tests|realtime-tests|rt-tests' ;;
     perf) echo 'linux-perf|perf|perf' ;;
     make | time | cpio | stress-ng) echo "$1|$1|$1" ;;
+    dpkg-dev) echo 'dpkg-dev|dpkg-dev|dpkg' ;;
+    systemd-analyze) echo 'systemd|systemd|systemd' ;;
     qemu) echo 'qemu-system-x86|qemu-system-x86-core|qemu-system-x86' ;;
     busybox) echo 'busybox-static|busybox|busybox' ;;
     iasl) echo 'acpica-tools|acpica-tools|acpica' ;;

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
+scripts/need.sh dpkg-dev systemd-analyze
 cargo build --quiet --locked -p lop
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -34,14 +34,18 @@ mirror() {
   echo "$found"
 }
 
-suites() { rows | cut -f2 | sort -u; }
+# Suites that have a kernel that works: one that nobody asks for may be out of date.
+suites() { rows | awk -F'\t' '$3 == "loads" { print $2 }' | sort -u; }
+suite_of() { rows | awk -F'\t' -v version="$1" '$1 == version { print $2; exit }'; }
 
+# write_apt_directory FOLDER SUITE...
 write_apt_directory() {
   local apt=$1 suite from
+  shift
   from=$(mirror)
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/parts"
   touch "$apt/status"
-  for suite in $(suites); do
+  for suite in "$@"; do
     echo "deb [arch=amd64 signed-by=$keyring] $from $suite main"
   done >"$apt/sources.list"
   cat >"$apt/apt.conf" <<EOF
@@ -153,13 +157,16 @@ check_tools() {
 
 # One fetch at a time: a second caller waits and finds it done.
 fetch_locked() {
-  local version=$1 apt=$cache/apt
+  local version=$1 suite apt
+  suite=$(suite_of "$version")
+  apt=$cache/apt/${suite:-all}
   mkdir -p "$cache/kernels"
   exec {lock}>"$cache/kernels/lock"
   flock "$lock"
   [ ! -d "$(kept "$version")" ] || return 0
   check_tools
-  write_apt_directory "$apt"
+  # shellcheck disable=SC2046  # words
+  write_apt_directory "$apt" ${suite:-$(suites)}
   export APT_CONFIG=$apt/apt.conf
   if ! known "$(packages "$version" | head -n 1)"; then update_lists "$apt"; fi
   fetch "$version"
