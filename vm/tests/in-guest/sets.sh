@@ -40,18 +40,20 @@ pinned_promotes() {
   return $code
 }
 
-# Three busy tasks that stay on CPUs 1, 3 and 5: these at top, of the other five all but the spare at bottom.
+# A busy task bound to each of CPUs 1, 3 and 5: these at top, of the other five all but the spare at bottom.
 residency() {
-  local hogs begin_cs took_ms
-  lop-load hogs 3 --cpus 1,3,5 --seconds 4 >/dev/null &
-  hogs=$!
+  local hogs=() cpu begin_cs took_ms
+  for cpu in 1 3 5; do
+    lop-load hogs 1 --cpus $cpu --seconds 4 >/dev/null &
+    hogs+=($!)
+  done
   sleep 1
   cpufreq_residency >/tmp/residency.before
   begin_cs=$(uptime_cs)
   sleep 2
   cpufreq_residency >/tmp/residency.after
   took_ms=$((($(uptime_cs) - begin_cs) * 10))
-  wait $hogs
+  wait "${hogs[@]}"
   judge_residency "$took_ms"
 }
 
