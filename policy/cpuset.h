@@ -4,14 +4,14 @@
 /* Sets of CPUs as bitmaps of fixed size. A pass over all words costs the same on 4 CPUs and on 512. */
 struct lop_cpus { u64 word[LOP_CPU_WORDS]; };
 
-/*
- * Scratch memory of one call: sets are too large for the BPF stack. Each name belongs to one rule at a time, callers and
- * callees use different ones.
- */
 #ifndef LOP_WORLD_MEMBERS
 #define LOP_WORLD_MEMBERS
 #endif
 
+/*
+ * Scratch memory of one call: sets are too large for the BPF stack. Each name belongs to one rule at a time, callers and
+ * callees use different ones.
+ */
 struct lop_world {
 	struct lop_cpus candidates; /* being narrowed by a choice of a CPU */
 	struct lop_cpus usable;     /* of what a task may use, by placement; idle high CPUs, by heat rotation */

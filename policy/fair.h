@@ -28,6 +28,18 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
 }
 
 /*
+ * Keeps a task's virtual time near another: it is not paid for more than `lag_ns` before it, and owes no more after it than that
+ * and what as much costs it.
+ *     from - lag <= vtime <= from + lag + lag * 100 / w
+ */
+lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 from_ns, u64 lag_ns)
+{
+	u64 low_ns = from_ns > lag_ns ? from_ns - lag_ns : 0;
+	u64 cost_ns = lop_charge_ns(lag_ns, lop_weight_1024(s, t, group));
+	t->vtime_ns = lop_clamp(t->vtime_ns, low_ns, from_ns + lag_ns + cost_ns);
+}
+
+/*
  * Bounded lag: a task that slept is not paid for it beyond one slice, and what it owes is what a slice costs it and one more.
  *     clock - slice_max <= vtime <= clock + slice_max + slice_max * 100 / w
  * A new task (vtime 0) starts behind what waits, with what the shortest slice costs: a stream of short-lived tasks, each
@@ -36,12 +48,9 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
  */
 lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
 {
-	u32 weight_1024 = lop_weight_1024(s, t, group);
-	u64 lag_ns = s->config.slice_max_ns;
-	u64 low_ns = s->clock_ns > lag_ns ? s->clock_ns - lag_ns : 0;
 	if (!t->vtime_ns)
-		t->vtime_ns = s->clock_ns + lop_charge_ns(s->config.slice_min_ns, weight_1024);
-	t->vtime_ns = lop_clamp(t->vtime_ns, low_ns, s->clock_ns + lag_ns + lop_charge_ns(lag_ns, weight_1024));
+		t->vtime_ns = s->clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight_1024(s, t, group));
+	lop_bound(s, t, group, s->clock_ns, s->config.slice_max_ns);
 }
 
 lop_rule u32 lop_cpu_queue(u32 cpu) { return lop_cpu_index(cpu); }
@@ -50,6 +59,12 @@ lop_rule u32 lop_domain_queue(u32 memory_domain, enum lop_set set)
 {
 	return LOP_MAX_CPUS + (memory_domain & (LOP_MAX_MEMORY_DOMAINS - 1)) +
 	       (set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0);
+}
+
+/* The queue of a set that `cpu` has in common with its memory domain. */
+lop_rule u32 lop_shared_queue(const struct lop_sched *s, u32 cpu, enum lop_set set)
+{
+	return lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
 }
 
 lop_rule u32 lop_queue_index(u32 queue) { return queue & (LOP_QUEUES - 1); }
@@ -74,12 +89,9 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
  */
 lop_rule void lop_come_to(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
 {
-	u64 lag_ns = lop_slice_ns(s);
 	u64 front_ns = lop_queue_waits(s, queue) ? s->front_ns[lop_queue_index(queue)] : s->clock_ns;
-	u64 low_ns = front_ns > lag_ns ? front_ns - lag_ns : 0;
 	if (t->last_queue != (s32)queue)
-		t->vtime_ns = lop_clamp(t->vtime_ns, low_ns,
-					front_ns + lag_ns + lop_charge_ns(lag_ns, lop_weight_1024(s, t, group)));
+		lop_bound(s, t, group, front_ns, lop_slice_ns(s));
 }
 
 /* How long some task or other has been waiting in a queue without a break; 0: none waits. */
@@ -97,7 +109,7 @@ lop_rule u64 lop_waited_ns(struct lop_sched *s, u32 queue, u64 now_ns)
  */
 lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns)
 {
-	u32 shared = lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], lop_set_of(s, cpu));
+	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
 	u64 waited_ns = lop_max(lop_waited_ns(s, lop_cpu_queue(cpu), now_ns), lop_waited_ns(s, shared, now_ns));
 	return lop_min(ran_ns, s->config.slice_max_ns + waited_ns);
 }
@@ -238,7 +250,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 {
 	enum lop_set set = lop_set_of(s, cpu);
 	u32 own = lop_cpu_queue(cpu);
-	u32 shared = lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
+	u32 shared = lop_shared_queue(s, cpu, set);
 	u32 *asks = &s->asks[lop_cpu_index(cpu)];
 	u32 home;
 	s32 away;
@@ -273,7 +285,7 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_task *t lop_given, u32 cpu)
 {
 	u32 own = lop_cpu_queue(cpu);
-	u32 shared = lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], lop_set_of(s, cpu));
+	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
 	s32 away = lop_queue_in_turn(s, cpu, lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;

@@ -31,8 +31,7 @@ lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct
 /* The queue of a task that waits at `cpu`: that of the CPU alone if it may run nowhere else, else that of its memory domain. */
 lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
-	return t->nr_allowed == 1 ? lop_cpu_queue(cpu) :
-				    lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], lop_usable_set(s, t));
+	return t->nr_allowed == 1 ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_usable_set(s, t));
 }
 
 /*

@@ -194,6 +194,13 @@ set_in_file() {
     inside && /"cpu":/ { gsub(/[^0-9]/, ""); print }' /tmp/status
 }
 
+# in_set SET CPU: is it there?
+in_set() { cpus_in "$1" | grep -qx "$2"; }
+
+# offline CPU   online CPU: the kernel refuses for a moment while it is busy with another change.
+offline() { wait_for 30 eval "echo 0 >${LOP_SYS:-/sys}/devices/system/cpu/cpu$1/online"; }
+online() { wait_for 30 eval "echo 1 >${LOP_SYS:-/sys}/devices/system/cpu/cpu$1/online"; }
+
 # every_cpu_in_one_set COUNT: is each of that many CPUs in one set and in no other?
 every_cpu_in_one_set() {
   local found expected

@@ -316,38 +316,8 @@ fn work_in_a_domain_that_no_member_serves_is_run_by_others() {
     }
 }
 
-/// Three tasks share CPU 0, one has CPU 1: after 3 s it has run 3 s and they 1 s each. Sent to CPU 0 it does not wait for the 2 s
-/// that they are behind, but for a slice of each and what it may owe; sent to CPU 1, one of them does not keep it for 2 s.
-#[test]
-fn a_task_that_changes_queues_competes_from_there() {
-    for (who, from, to) in [(3_usize, 1, 0), (0, 0, 1)] {
-        let mut bench = Bench::flat(2);
-        let tasks: Vec<usize> = [0, 0, 0, 1].into_iter().map(|cpu| bench.pinned([cpu])).collect();
-        bench.wake_all(&tasks);
-        for _ in 0..3000 {
-            bench.pass(MS);
-            bench.run_and_preempt(0, MS);
-            bench.run_and_preempt(1, MS);
-        }
-        while bench.cpu_of(tasks[who]) != Some(from) {
-            bench.pass(MS);
-            bench.run_and_preempt(from, MS);
-        }
-        bench.set_allowed(tasks[who], [to]);
-        bench.run_and_preempt(from, MS);
-        let mut ran = [0_u32; 4];
-        for _ in 0..200 {
-            bench.pass(MS);
-            ran[bench.run_and_preempt(to, MS)] += 1;
-        }
-        let there = if to == 0 { 4 } else { 2 };
-        assert!(ran[tasks[who]].abs_diff(200 / there) <= 20, "to CPU {to}: {ran:?}");
-    }
-}
-
-/// Left alone after 3 s beside two others, while another CPU went ahead: who comes from there does not make up for it.
-#[test]
-fn who_runs_alone_is_owed_nothing() {
+/// Three tasks bound to CPU 0 and one to CPU 1, after 3 s: it has run 3 s, and they 1 s each.
+fn two_cpus_apart() -> (Bench, Vec<usize>) {
     let mut bench = Bench::flat(2);
     let tasks: Vec<usize> = [0, 0, 0, 1].into_iter().map(|cpu| bench.pinned([cpu])).collect();
     bench.wake_all(&tasks);
@@ -356,6 +326,41 @@ fn who_runs_alone_is_owed_nothing() {
         bench.run_and_preempt(0, MS);
         bench.run_and_preempt(1, MS);
     }
+    (bench, tasks)
+}
+
+/// Milliseconds of the next 200 that each of the four tasks runs on a CPU.
+fn next_200_ms(bench: &mut Bench, cpu: usize) -> [u32; 4] {
+    let mut ran = [0; 4];
+    for _ in 0..200 {
+        bench.pass(MS);
+        ran[bench.run_and_preempt(cpu, MS)] += 1;
+    }
+    ran
+}
+
+/// Sent to CPU 0, the one of CPU 1 does not wait for the 2 s that they are behind, but for a slice of each and what it may owe; sent to
+/// CPU 1, one of them does not keep it for 2 s.
+#[test]
+fn a_task_that_changes_queues_competes_from_there() {
+    for (who, from, to) in [(3_usize, 1, 0), (0, 0, 1)] {
+        let (mut bench, tasks) = two_cpus_apart();
+        while bench.cpu_of(tasks[who]) != Some(from) {
+            bench.pass(MS);
+            bench.run_and_preempt(from, MS);
+        }
+        bench.set_allowed(tasks[who], [to]);
+        bench.run_and_preempt(from, MS);
+        let ran = next_200_ms(&mut bench, to);
+        let there = if to == 0 { 4 } else { 2 };
+        assert!(ran[tasks[who]].abs_diff(200 / there) <= 20, "to CPU {to}: {ran:?}");
+    }
+}
+
+/// Left alone after that, while another CPU went ahead: who comes from there does not make up for it.
+#[test]
+fn who_runs_alone_is_owed_nothing() {
+    let (mut bench, tasks) = two_cpus_apart();
     let mut others = 2;
     while others > 0 {
         bench.pass(MS);
@@ -372,10 +377,6 @@ fn who_runs_alone_is_owed_nothing() {
     }
     bench.set_allowed(tasks[3], [0]);
     bench.run_and_preempt(1, MS);
-    let mut ran = [0_u32; 4];
-    for _ in 0..200 {
-        bench.pass(MS);
-        ran[bench.run_and_preempt(0, MS)] += 1;
-    }
+    let ran = next_200_ms(&mut bench, 0);
     assert!(ran[tasks[3]].abs_diff(100) <= 20, "{ran:?}");
 }

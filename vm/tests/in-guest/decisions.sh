@@ -2,7 +2,6 @@
 # the same sets, step by step.
 # guest: --cpus 8 --instruction-ns 8
 log=/tmp/decisions.log
-cpu_folder=/sys/devices/system/cpu
 
 # As make starts compilers, in phases of different parallelism; and what may not run everywhere.
 storm_and_pinned() {
@@ -21,8 +20,7 @@ hotplug() {
   lop-load fork-storm --jobs 6 --count 40 >/tmp/storm.json & load=$!
   local turn
   for turn in 1 2 3; do
-    wait_for 30 eval "echo 0 >$cpu_folder/cpu7/online" && wait_for 30 eval "echo 0 >$cpu_folder/cpu1/online" || return
-    wait_for 30 eval "echo 1 >$cpu_folder/cpu7/online" && wait_for 30 eval "echo 1 >$cpu_folder/cpu1/online" || return
+    offline 7 && offline 1 && online 7 && online 1 || return
   done
   wait $load
 }

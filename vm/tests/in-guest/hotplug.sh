@@ -1,16 +1,8 @@
 # hotplug.sh: CPUs of either set go offline and come back under load.
 # guest: --cpus 8 --cpufreq --timeout 900
 
-cpu_folder=/sys/devices/system/cpu
-
-# The kernel refuses for a moment while it is busy with another change.
-offline() { wait_for 30 eval "echo 0 >$cpu_folder/cpu$1/online"; }
-online() { wait_for 30 eval "echo 1 >$cpu_folder/cpu$1/online"; }
-
 # member_of SET [NOT]: one of its CPUs that can go offline, the last.
 member_of() { cpus_in "$1" | grep -vx 0 | tail -n 1; }
-
-in_set() { cpus_in "$1" | grep -qx "$2"; }
 
 # A CPU of that set goes and comes; the sets follow, everything runs on meanwhile and afterwards.
 goes_and_comes() {

@@ -2,16 +2,13 @@
 # before 7 ask no scheduler on behalf of a CPU that is going: what waits for it in a queue would keep it from going.
 # guest: --kernel oldest --cpus 8 --timeout 600
 
-cpu_folder=/sys/devices/system/cpu
-in_set() { cpus_in "$1" | grep -qx "$2"; }
-
 # Three busy tasks may run on CPU 4 only, so two of them wait there at any moment.
 goes_with_bound_tasks() {
   local code=0
   spin 3 4
   sleep 0.5
-  wait_for 30 eval "echo 0 >$cpu_folder/cpu4/online" && wait_for 20 in_set offline 4 && all_get_on || code=1
-  wait_for 30 eval "echo 1 >$cpu_folder/cpu4/online"
+  offline 4 && wait_for 20 in_set offline 4 && all_get_on || code=1
+  online 4
   end_spinners
   return $code
 }
