@@ -76,11 +76,14 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	return place;
 }
 
-/* A CPU of its own that a restricted task may wait at; it needs one where its affinity changed while it ran. */
+/*
+ * A CPU of its own that a restricted task may wait at. It needs one where its affinity changed while it ran, and another one where
+ * it would wait although some CPU that it may use is idle: that is no member, since the set had enough for all.
+ */
 lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
 {
 	s32 at;
-	if (t->anchor != LOP_NONE)
+	if (t->anchor != LOP_NONE && !lop_cpus_meet(&s->idle, &t->allowed))
 		return lop_cpus_has(&t->allowed, cpu) ? cpu : lop_cpu_index((u32)t->anchor);
 	lop_pin(s, world, t);
 	if (t->anchor == LOP_NONE) {

@@ -3,14 +3,16 @@
 #include "sets.h"
 /* Members that a higher class runs on: real-time tasks are no demand of ours, but what they take has to be made up for. */
 
-/* `cpu` is taken by a higher class, or is not any more. */
+/* `cpu` is taken by a higher class, idle as it may have seemed, or is not any more. */
 lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_ns)
 {
 	u32 before = lop_target(s, LOP_HIGH);
-	if (taken)
+	if (taken) {
+		lop_cpus_take(&s->idle, cpu);
 		lop_cpus_add(&s->taken, cpu);
-	else if (!lop_cpus_take(&s->taken, cpu))
+	} else if (!lop_cpus_take(&s->taken, cpu)) {
 		return;
+	}
 	lop_target_fell(&s->set[LOP_HIGH], before, lop_target(s, LOP_HIGH), now_ns);
 }
 
@@ -21,8 +23,7 @@ lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_n
 lop_rule bool lop_is_short(const struct lop_sched *s)
 {
 	const struct lop_members *high = &s->set[LOP_HIGH];
-	return high->active + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_online &&
-	       !lop_cpus_meet(&high->cpus, &s->idle);
+	return high->active + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_online;
 }
 
 /* Members of which it is not known that they are taken. */

@@ -48,11 +48,18 @@ compared 1 '7.2 64 three: not kept yet'
 compared 1 'scripts/verifier-counts.sh --write'
 printed "${newest//7.2/7.3}" "$oldest"
 compared 1 '7.3 64 one: not kept yet'
-compared 1 '7.2 64 one: kept, but not printed'
+compared 1 'kernel 7.2: kept, but not among those that ran'
 
 printed "${newest%$'\n'*}" "$oldest"
 compared 1 '7.2 64 two: kept, but not printed'
 compared 1 'run vm/tests/run.sh verifier verifier-oldest'
+
+# Another mirror, another newest kernel: the counts of both are kept, and either alone is enough.
+printed "${newest//7.2/6.18}" "$oldest"
+compared 0 'kept in' --write
+compared 0 'kernel 7.2: kept, but not among those that ran'
+printed "$newest" "$oldest"
+compared 0 'kernel 6.18: kept, but not among those that ran'
 
 # A guest that printed nothing: neither compared nor kept.
 printed "$newest" ''

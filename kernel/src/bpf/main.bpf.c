@@ -44,19 +44,57 @@ u64 started_at_ns;
 const volatile bool sets_speeds;
 struct lop_cpus known_cpus;
 
+/*
+ * A CPU that found nothing to run is idle until something of ours runs there. That of these callbacks which run anyway: one that
+ * tells of each way into idle and out of it (update_idle) would run twice as often for every short piece of work.
+ */
+u8 resting[LOP_MAX_CPUS];
 /* CPUs of which it is not known whether they are idle: at the start all, later one whose claim was not used. */
 struct lop_cpus unsure;
 
 static __always_inline void count(struct lop_world *c, enum lop_count what) { c->count[what]++; }
 
-/* A claimed CPU that its task does not come to finds out by itself that it is idle. */
+/* A CPU that is idle, or will be, finds out by itself. */
+static __always_inline void find_out(s32 cpu)
+{
+	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* A claimed CPU that its task does not come to. */
 static __always_inline void give_back(struct lop_world *c, struct lop_task_state *t)
 {
-	u32 cpu = (u32)t->claimed;
+	find_out(t->claimed);
 	t->claimed = LOP_NONE;
-	lop_cpus_add(&unsure, cpu);
-	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
 	count(c, LOP_COUNT_GIVEN_BACK);
+}
+
+static __always_inline void tell_idle(struct lop_world *c, s32 cpu, bool idle)
+{
+	bool locked = log_begin();
+	tell(LOP_RECORD_IDLE, c->now_ns, 0, cpu, idle);
+	lop_cpu_idle(&lopsided, c, (u32)cpu, idle, c->now_ns);
+	log_end(locked);
+}
+
+/* Nothing to run here. */
+static __always_inline void rests(struct lop_world *c, s32 cpu)
+{
+	u8 *rests_already = &resting[lop_cpu_index((u32)cpu)];
+	bool asked = lop_cpus_take(&unsure, lop_cpu_index((u32)cpu));
+	if (*rests_already && !asked)
+		return;
+	*rests_already = true;
+	tell_idle(c, cpu, true);
+}
+
+static __always_inline void rests_no_more(struct lop_world *c, s32 cpu)
+{
+	u8 *rests_still = &resting[lop_cpu_index((u32)cpu)];
+	if (!*rests_still)
+		return;
+	*rests_still = false;
+	tell_idle(c, cpu, false);
 }
 
 /* While a task may not migrate, its CPU is the only one it may use. */
@@ -78,21 +116,6 @@ static __always_inline void follow_migration(struct lop_world *c, struct task_st
 	lop_set_allowed(&lopsided, &t->task, allowed);
 	tell_cpus(LOP_RECORD_ALLOWED, c->now_ns, (u64)p, &t->task.allowed);
 	log_end(locked);
-}
-
-/* Counted, sets grown, placed. */
-static __always_inline struct lop_placement wake(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 last_cpu,
-						 bool brief)
-{
-	struct lop_placement place;
-	u32 last = last_cpu < 0 ? 0 : lop_cpu_index((u32)last_cpu);
-	bool locked;
-	t->task.brief = brief;
-	locked = log_begin();
-	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
-	place = lop_wake(&lopsided, c, &t->task, 0, group_of(t), last, c->now_ns);
-	log_end(locked);
-	return place;
 }
 
 static __always_inline void queue(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 cpu)
@@ -126,6 +149,13 @@ static __always_inline bool runs_higher_class(s32 cpu)
 	       (partial && BPF_CORE_READ(current_task, policy) != SCHED_EXT);
 }
 
+/* Until one of ours runs there, or it finds out that it is idle. */
+static __always_inline void found_taken(struct lop_world *c, s32 cpu)
+{
+	cpu_taken(c, lop_cpu_index((u32)cpu), true);
+	find_out(cpu);
+}
+
 /* A task waits for a member, and there should be one: looks which are taken. */
 static __noinline void look_for_taken(struct lop_world *c)
 {
@@ -137,8 +167,55 @@ static __noinline void look_for_taken(struct lop_world *c)
 		if (cpu < 0)
 			break;
 		if (runs_higher_class(cpu))
-			cpu_taken(c, (u32)cpu, true);
+			found_taken(c, cpu);
 	}
+}
+
+/* Counted, sets grown, placed. */
+static __always_inline struct lop_placement wake_once(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 last,
+						      bool brief)
+{
+	struct lop_placement place;
+	bool locked;
+	t->task.brief = brief;
+	locked = log_begin();
+	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
+	place = lop_wake(&lopsided, c, &t->task, 0, group_of(t), last, c->now_ns);
+	log_end(locked);
+	return place;
+}
+
+/*
+ * Nothing tells of a higher class that came to an idle CPU. Such moments are short: the CPU is left alone until it finds out that it
+ * is idle, and the task goes to another member or waits.
+ */
+static __noinline s32 wake_elsewhere(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 last, s32 in_use)
+{
+	struct lop_placement place;
+	find_out(in_use);
+	place = wake_once(c, p, t, last, false);
+	t->place = place.cpu;
+	if (!place.claimed)
+		return LOP_NONE;
+	if (!runs_higher_class(place.cpu))
+		return place.cpu;
+	find_out(place.cpu);
+	return LOP_NONE;
+}
+
+/* The same, and what is claimed is free. */
+static __always_inline struct lop_placement wake(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 last_cpu,
+						 bool brief)
+{
+	u32 last = last_cpu < 0 ? 0 : lop_cpu_index((u32)last_cpu);
+	struct lop_placement place = wake_once(c, p, t, last, brief);
+	s32 claimed;
+	if (!place.claimed || !runs_higher_class(place.cpu))
+		return place;
+	claimed = wake_elsewhere(c, p, t, last, place.cpu);
+	place.claimed = claimed >= 0;
+	place.cpu = place.claimed ? claimed : t->place;
+	return place;
 }
 
 /* Does what the policy asked for with this task. */
@@ -207,7 +284,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
 	t->place = LOP_NONE;
 	insert(c, p, enq_flags);
-	if (t->task.queue != LOP_NONE && lop_is_short(&lopsided))
+	if (t->task.queue != LOP_NONE && t->task.nr_allowed > 1 && lop_is_short(&lopsided))
 		look_for_taken(c);
 }
 
@@ -233,7 +310,6 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = still_runnable(prev);
 	enum lop_next next;
-	bool locked;
 	ask_speed((u32)cpu, c->now_ns);
 	if (t)
 		charge(c, t, cpu);
@@ -242,12 +318,13 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 		scx_bpf_task_set_slice(prev, lop_slice_ns(&lopsided));
 		count(c, LOP_COUNT_WENT_ON);
 	}
-	if (next != LOP_NEXT_NONE || prev || !lop_cpus_take(&unsure, lop_cpu_index((u32)cpu)))
+	if (next != LOP_NEXT_NONE)
 		return;
-	locked = log_begin();
-	tell(LOP_RECORD_IDLE, c->now_ns, 0, cpu, 1);
-	lop_cpu_idle(&lopsided, c, (u32)cpu, true, c->now_ns);
-	log_end(locked);
+	/* It does not go on here and is about to be queued anew: then the CPU looks again. */
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
+		find_out(cpu);
+	else
+		rests(c, cpu);
 }
 
 void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
@@ -258,6 +335,7 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 	ask_speed((u32)cpu, c->now_ns);
 	if (fail_after_ns && c->now_ns > started_at_ns + fail_after_ns)
 		scx_bpf_error("failed as asked for by a test");
+	rests_no_more(c, cpu);
 	if (!t || !is_known(p, t))
 		return;
 	if (t->claimed != LOP_NONE && t->claimed != cpu)
@@ -301,18 +379,6 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 		ask_speed(cpu, bpf_ktime_get_ns());
 	if (t && t->task.counted && t->task.nr_allowed > 1 && lop_set_of(&lopsided, cpu) == LOP_LOW)
 		scx_bpf_task_set_slice(p, 0);
-}
-
-void BPF_STRUCT_OPS(lopsided_update_idle, s32 cpu, bool idle)
-{
-	struct lop_world *c = begin_here();
-	bool locked;
-	ask_speed((u32)cpu, c->now_ns);
-	lop_cpus_take(&unsure, lop_cpu_index((u32)cpu));
-	locked = log_begin();
-	tell(LOP_RECORD_IDLE, c->now_ns, 0, cpu, idle);
-	lop_cpu_idle(&lopsided, c, (u32)cpu, idle, c->now_ns);
-	log_end(locked);
 }
 
 /*
@@ -472,6 +538,7 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 	tell(LOP_RECORD_OFFLINE, c->now_ns, 0, cpu, 0);
 	lop_cpu_offline(&lopsided, c, (u32)cpu, c->now_ns);
 	log_end_open(locked, &flags);
+	resting[lop_cpu_index((u32)cpu)] = false;
 	leave_cpu(lop_cpu_queue((u32)cpu), (u32)cpu);
 	bpf_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
 		queue = lop_cpus_next(&lopsided.domain_waiting, (u32)(queue + 1));
@@ -571,7 +638,6 @@ SCX_OPS_DEFINE(lopsided_ops,
 	       .running = (void *)lopsided_running,
 	       .stopping = (void *)lopsided_stopping,
 	       .tick = (void *)lopsided_tick,
-	       .update_idle = (void *)lopsided_update_idle,
 	       .cpu_release = (void *)lopsided_cpu_release,
 	       .set_weight = (void *)lopsided_set_weight,
 	       .set_cpumask = (void *)lopsided_set_cpumask,

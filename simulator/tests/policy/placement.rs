@@ -48,6 +48,24 @@ fn a_task_of_limited_affinity_has_an_idle_core_promoted_if_its_members_are_busy(
     assert_eq!(bench.high(), [0, 3]);
 }
 
+/// Both may run on 0 and 3. Something else had 3 when they woke, so both counted on 0; when it is done, 3 is idle and low. At the end of
+/// the next slice the one whose turn is over has 3 promoted.
+#[test]
+fn a_task_of_limited_affinity_that_would_wait_has_a_core_promoted_that_has_fallen_idle() {
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, flat);
+    let now_ns = bench.now();
+    bench.policy.cpu_idle(&mut bench.world, 3, false, now_ns);
+    let tasks = [bench.pinned([0, 3]), bench.pinned([0, 3])];
+    assert_eq!((bench.wake(tasks[0]), bench.wake(tasks[1])), ((0, true), (0, false)));
+    let now_ns = bench.now();
+    bench.policy.cpu_idle(&mut bench.world, 3, true, now_ns);
+    assert!(!bench.high().contains(&3));
+    bench.run_and_preempt(0, MS);
+    let mut runs_on = tasks.map(|task| bench.cpu_of(task));
+    runs_on.sort();
+    assert_eq!(runs_on, [Some(0), Some(3)]);
+}
+
 #[test]
 fn an_affinity_to_all_cores_of_the_machine_is_none() {
     let mut bench = Bench::flat(4);

@@ -15,9 +15,8 @@ count_idle() {
 runs() { awk -F: '/"run_cnt"/ { sum += $2 } END { print sum + 0 }' "/tmp/$1.count"; }
 counted() { awk -F: -v key="\"$2\"" 'index($0, key) { print $2 + 0; exit }' "/tmp/$1.count"; }
 
-# A wakeup asks for select_cpu or enqueue; a switch for dispatch and stopping of who goes, running of who comes, and update_idle if that
-# is, or was, the idle task.
-asked_for() { echo $(($(counted "$1" wakeups) + 4 * $(counted "$1" switches))); }
+# A wakeup asks for select_cpu or enqueue; a switch for dispatch and stopping of who goes, and running of who comes.
+asked_for() { echo $(($(counted "$1" wakeups) + 3 * $(counted "$1" switches))); }
 
 no_oftener_than_asked() {
   by_program lopsided

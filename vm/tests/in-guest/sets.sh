@@ -40,20 +40,18 @@ pinned_promotes() {
   return $code
 }
 
-# A busy task bound to each of CPUs 1, 3 and 5: these at top, of the other five all but the spare at bottom.
+# Three busy tasks that stay on CPUs 1, 3 and 5: these at top, of the other five all but the spare at bottom.
 residency() {
-  local hogs=() cpu begin_cs took_ms
-  for cpu in 1 3 5; do
-    lop-load hogs 1 --cpus $cpu --seconds 4 >/dev/null &
-    hogs+=($!)
-  done
+  local hogs begin_cs took_ms
+  lop-load hogs 3 --cpus 1,3,5 --seconds 4 >/dev/null &
+  hogs=$!
   sleep 1
   cpufreq_residency >/tmp/residency.before
   begin_cs=$(uptime_cs)
   sleep 2
   cpufreq_residency >/tmp/residency.after
   took_ms=$((($(uptime_cs) - begin_cs) * 10))
-  wait "${hogs[@]}"
+  wait $hogs
   judge_residency "$took_ms"
 }
 
