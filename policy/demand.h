@@ -34,11 +34,11 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 				    s->nr_online - lop_min(s->set[LOP_HIGH].size, s->nr_online));
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		want = s->config.fixed_size;
-	else if (s->active_apps && !s->undeclared_apps)
+	else if (s->declared_sum && !s->undeclared_apps)
 		want = s->declared_sum;
 	else
 		want = s->set[LOP_HIGH].active + s->config.spare;
-	if (s->config.sizing == LOP_SIZE_BY_DEMAND)
+	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	return (u32)lop_min(want, s->nr_online);
 }
@@ -73,7 +73,6 @@ lop_rule void lop_app_enter(struct lop_sched *s, struct lop_app *app)
 	u64 before = app ? lop_atomic_add(&app->demand, 1) : 0;
 	if (lop_app_active(before) != 0)
 		return;
-	lop_atomic_add(&s->active_apps, 1);
 	lop_count_app(s, lop_app_declared(before), 1);
 }
 
@@ -82,7 +81,6 @@ lop_rule void lop_app_leave(struct lop_sched *s, struct lop_app *app)
 	u64 before = app ? lop_atomic_add(&app->demand, -1ULL) : 1;
 	if (lop_app_active(before) != 1)
 		return;
-	lop_atomic_add(&s->active_apps, -1);
 	lop_count_app(s, lop_app_declared(before), -1);
 }
 

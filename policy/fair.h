@@ -34,9 +34,13 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
  */
 lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 from_ns, u64 lag_ns)
 {
-	u64 low_ns = from_ns > lag_ns ? from_ns - lag_ns : 0;
-	u64 cost_ns = lop_charge_ns(lag_ns, lop_weight_1024(s, t, group));
-	t->vtime_ns = lop_clamp(t->vtime_ns, low_ns, from_ns + lag_ns + cost_ns);
+	u64 latest_ns = from_ns + lag_ns;
+	if (t->vtime_ns + lag_ns < from_ns)
+		t->vtime_ns = from_ns - lag_ns;
+	if (t->vtime_ns <= latest_ns)
+		return;
+	latest_ns += lop_charge_ns(lag_ns, lop_weight_1024(s, t, group));
+	t->vtime_ns = lop_min(t->vtime_ns, latest_ns);
 }
 
 /*
@@ -109,8 +113,12 @@ lop_rule u64 lop_waited_ns(struct lop_sched *s, u32 queue, u64 now_ns)
  */
 lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns)
 {
-	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
-	u64 waited_ns = lop_max(lop_waited_ns(s, lop_cpu_queue(cpu), now_ns), lop_waited_ns(s, shared, now_ns));
+	u32 shared;
+	u64 waited_ns;
+	if (ran_ns <= s->config.slice_max_ns)
+		return ran_ns;
+	shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
+	waited_ns = lop_max(lop_waited_ns(s, lop_cpu_queue(cpu), now_ns), lop_waited_ns(s, shared, now_ns));
 	return lop_min(ran_ns, s->config.slice_max_ns + waited_ns);
 }
 
@@ -182,12 +190,18 @@ lop_rule bool lop_goes_first(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
 /* The first of the domain queues that a set serves: green cores run green work only, high ones help where it waits. */
 lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0; }
 
-/* A domain queue with tasks that the CPU may serve, another one each time; LOP_NONE if none has any. */
+/* A machine with one memory domain and no green set has one shared queue, and no CPU looks for another. */
+lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_has_green(s); }
+
+/* A domain queue with tasks that the CPU may serve, another one each time; LOP_NONE if none has any, or there is but one. */
 lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 cpu, enum lop_set set)
 {
 	u32 from = lop_first_served(set);
 	u32 *turn = &s->turn[lop_cpu_index(cpu)];
-	s32 found = lop_cpus_next(&s->domain_waiting, (u32)lop_max(*turn % LOP_MAX_CPUS, from));
+	s32 found;
+	if (lop_one_shared_queue(s))
+		return LOP_NONE;
+	found = lop_cpus_next(&s->domain_waiting, (u32)lop_max(*turn % LOP_MAX_CPUS, from));
 	if (found < 0)
 		found = lop_cpus_next(&s->domain_waiting, from);
 	if (found < 0)

@@ -43,6 +43,8 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 		lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
 		if (t->restricted)
 			lop_cpus_and(idle, idle, &t->allowed);
+		if (lop_cpus_empty(idle))
+			break;
 		cpu = lop_best_idle(s, idle, last_cpu, now_ns);
 		if (cpu < 0)
 			break;

@@ -92,9 +92,8 @@ struct lop_sched {
 	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU: why it is pinned */
 	struct lop_cpu_times joined_ns, left_ns, idle_since_ns;
 	u64 swapped_ns[LOP_MAX_NODES];     /* last heat swap by socket */
-	u32 active_apps;                   /* applications with an active task for the high set; a task of no application is one */
-	u32 undeclared_apps;               /* of these, those that declared no parallelism */
-	u32 declared_sum;                  /* parallelism that the others declared */
+	u32 undeclared_apps;               /* applications with an active task for the high set that declared no parallelism; a task of no application is one */
+	u32 declared_sum;                  /* parallelism that the others with an active task declared */
 	u32 resizing;                      /* the one lock: membership changes under it */
 	u32 asked;                         /* how often it was found taken: its holder looks again */
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */

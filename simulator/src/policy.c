@@ -38,7 +38,6 @@ const struct lop_cpus *lop_native_pinned(const struct lop_sched *s, u32 set) { r
 u32 lop_native_voltage_high(const struct lop_sched *s, u32 domain) { return s->voltage_high[lop_cpu_index(domain)]; }
 u32 lop_native_node_high(const struct lop_sched *s, u32 node) { return s->node_high[node & (LOP_MAX_NODES - 1)]; }
 u32 lop_native_nr_online(const struct lop_sched *s) { return s->nr_online; }
-u32 lop_native_active_apps(const struct lop_sched *s) { return s->active_apps; }
 u32 lop_native_undeclared_apps(const struct lop_sched *s) { return s->undeclared_apps; }
 u32 lop_native_declared_sum(const struct lop_sched *s) { return s->declared_sum; }
 u64 lop_native_timer_at_ns(const struct lop_sched *s) { return s->timer_at_ns; }

@@ -459,7 +459,6 @@ pub struct Inside {
     pub pinned_high: CpuBits,
     pub pinned_green: CpuBits,
     pub nr_online: u32,
-    pub active_apps: u32,
     pub undeclared_apps: u32,
     pub declared_sum: u32,
     /// 0: not armed.
@@ -482,7 +481,6 @@ impl PolicyHandle {
                 pinned_high: *lop_native_pinned(s, Set::High as u32),
                 pinned_green: *lop_native_pinned(s, Set::Green as u32),
                 nr_online: lop_native_nr_online(s),
-                active_apps: lop_native_active_apps(s),
                 undeclared_apps: lop_native_undeclared_apps(s),
                 declared_sum: lop_native_declared_sum(s),
                 timer_at_ns: lop_native_timer_at_ns(s),
@@ -618,7 +616,6 @@ extern "C" {
     fn lop_native_voltage_high(s: *const Sched, domain: u32) -> u32;
     fn lop_native_node_high(s: *const Sched, node: u32) -> u32;
     fn lop_native_nr_online(s: *const Sched) -> u32;
-    fn lop_native_active_apps(s: *const Sched) -> u32;
     fn lop_native_undeclared_apps(s: *const Sched) -> u32;
     fn lop_native_declared_sum(s: *const Sched) -> u32;
     fn lop_native_timer_at_ns(s: *const Sched) -> u64;

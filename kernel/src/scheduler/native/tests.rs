@@ -32,7 +32,6 @@ fn state(active: u32, spare: u32, fixed_size: Option<u32>) -> Box<lop_sched> {
     sched.config.fixed_size = fixed_size.unwrap_or(0);
     sched.config.spare = spare;
     sched.set[HIGH].active = active;
-    sched.active_apps = active;
     sched.undeclared_apps = active;
     sched
 }
