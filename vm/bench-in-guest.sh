@@ -1,6 +1,7 @@
 # bench-in-guest.sh: measures schedulers against each other in one boot, in rounds of all of them. Runs inside a guest behind
-# tests/lib.sh; vm/bench.sh sets rounds, schedulers, loops, groups. Leaves in /out: `times`, a line ROUND SCHEDULER BENCHMARK VALUE UNIT for
-# each run, less is better; `callbacks`, a line SCHEDULER PROGRAM CALLS NS SECONDS SWITCHES for each BPF program that ran.
+# tests/lib.sh; vm/bench.sh sets schedulers, loops, groups, and either rounds or counts. Leaves in /out: `times`, a line ROUND SCHEDULER
+# BENCHMARK VALUE UNIT for each run of `rounds`, less is better; `callbacks`, a line ROUND SCHEDULER PROGRAM CALLS NS SECONDS SWITCHES for
+# each BPF program that ran and each of `counts`.
 
 # start_scheduler NAME: eevdf is the kernel's own; its loader is $loader.
 start_scheduler() {
@@ -71,10 +72,10 @@ leave_out() {
 
 switches() { sed -n 's/^ctxt //p' /proc/stat; }
 
-# Counting costs time itself: apart from the rounds.
+# count_callbacks ROUND SCHEDULER: counting costs time itself, so apart from the rounds that are timed.
 count_callbacks() {
   local before begin_cs seconds switched
-  start_scheduler "$1" || { leave_out "$1"; return; }
+  start_scheduler "$2" || { leave_out "$2"; return; }
   bpf_stats on
   bpf_stats /tmp/before
   begin_cs=$(uptime_cs) before=$(switches)
@@ -83,20 +84,20 @@ count_callbacks() {
   switched=$(($(switches) - before)) seconds=$(awk -v cs=$(($(uptime_cs) - begin_cs)) 'BEGIN { print cs / 100 }')
   bpf_stats /tmp/after
   bpf_stats off
-  lop-judge diff-stats /tmp/before /tmp/after | spent_lines "$1" "$seconds" "$switched" | tee -a /out/callbacks
-  end_scheduler "$1"
+  lop-judge diff-stats /tmp/before /tmp/after | spent_lines "$@" "$seconds" "$switched" | tee -a /out/callbacks
+  end_scheduler "$2"
 }
 
 spent_lines() {
-  awk -v scheduler="$1" -v seconds="$2" -v switches="$3" '
+  awk -v of="$1 $2" -v seconds="$3" -v switches="$4" '
     { gsub(/[",]/, "") }
     $1 == "name:" { name = $2 }
     $1 == "run_cnt:" { calls = $2 }
-    $1 == "run_time_ns:" && calls > 0 { print scheduler, name, calls, $2, seconds, switches }'
+    $1 == "run_time_ns:" && calls > 0 { print of, name, calls, $2, seconds, switches }'
 }
 
-: >/out/times
-: >/out/callbacks
 for ((round = 0; round < rounds; round++)); do run_round $round; done
-for scheduler in $schedulers; do [ "$scheduler" = eevdf ] || count_callbacks "$scheduler"; done
+for ((round = 0; round < counts; round++)); do
+  for scheduler in $(rotated $round); do [ "$scheduler" = eevdf ] || count_callbacks $round "$scheduler"; done
+done
 [ "$sentences_failed" = 0 ]

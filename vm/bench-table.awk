@@ -6,9 +6,11 @@ FILENAME ~ /times$/ {
 }
 
 FILENAME ~ /callbacks$/ {
-	if (!($1 in seconds)) { counted[++nr_counted] = $1; seconds[$1] = $5; switches[$1] = $6 }
-	program[$1, ++programs[$1]] = $2; calls[$1, programs[$1]] = $3; ns[$1, programs[$1]] = $4
-	all_ns[$1] += $4
+	if (!($2 in seconds)) counted[++nr_counted] = $2
+	if (!(($1, $2) in seen)) { seen[$1, $2] = 1; seconds[$2] += $6; switches[$2] += $7 }
+	if (!(($2, $3) in number)) { number[$2, $3] = ++programs[$2]; program[$2, programs[$2]] = $3 }
+	calls[$2, number[$2, $3]] += $4; ns[$2, number[$2, $3]] += $5
+	all_calls[$2] += $4; all_ns[$2] += $5
 }
 
 # Sorts value[b, s, 1..n].
@@ -54,9 +56,14 @@ function ratios(   i, b, theirs) {
 }
 
 function callbacks_table(   i, k, s) {
+	print "\nBPF programs for the same work, on a clock that counts instructions (4 ns each, the waiting for other CPUs among them):"
 	for (i = 1; i <= nr_counted; i++) {
 		s = counted[i]
-		printf "\n%s: BPF programs take %.0f ns for each context switch\n", s, all_ns[s] / switches[s]
+		printf "%-12s %8.0f ns for each context switch, %8.0f ms in all, %8d calls\n", s, all_ns[s] / switches[s], all_ns[s] / 1e6, all_calls[s]
+	}
+	for (i = 1; i <= nr_counted; i++) {
+		s = counted[i]
+		printf "\n%s\n", s
 		for (k = 1; k <= programs[s]; k++)
 			printf "  %-20s %10.0f ns a call %12.0f calls/s\n", program[s, k], ns[s, k] / calls[s, k], calls[s, k] / seconds[s]
 	}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# bench.sh: lopsided against the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds. Prints tables
+# bench.sh: lopsided against the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds; then what each
+# BPF program takes, in a guest on a clock that counts instructions, so that it does not depend on what else the host does. Prints tables
 # and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland; those on PATH are found without it.
-# ROUNDS (5), LOOPS and HACKBENCH_GROUPS (200, 2), LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
+# ROUNDS (5), COUNTS (3), LOOPS and HACKBENCH_GROUPS (200, 2), LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=target/vm-bench
@@ -26,20 +27,24 @@ find_peers() {
   done
 }
 
-measure() {
-  rm -rf "$out"
-  mkdir -p "$out"
-  LOP_BIN=$bin/lop vm/run --cpus 8 --memory-mb 3072 --timeout "${TIMEOUT:-7200}" --share "$out" "${options[@]}" --bin "$bin/lop-load" --bin "$bin/lop-judge" \
-    --bin hackbench --bin perf -- "rounds=${ROUNDS:-5} schedulers='$schedulers' loops=${LOOPS:-200} groups=${HACKBENCH_GROUPS:-2}
+# in_guest VARIABLES [OPTION...]: those say what is measured, options are of vm/run.
+in_guest() {
+  local variables=$1
+  shift
+  LOP_BIN=$bin/lop vm/run --cpus 8 --memory-mb 3072 --timeout "${TIMEOUT:-7200}" --share "$out" "$@" "${options[@]}" --bin "$bin/lop-load" \
+    --bin "$bin/lop-judge" --bin hackbench --bin perf -- "$variables schedulers='$schedulers' groups=${HACKBENCH_GROUPS:-2}
       pipe_loops=${PIPE_LOOPS:-2000} wakeup_seconds=${WAKEUP_SECONDS:-3} forks=${FORKS:-500}
-$(cat vm/tests/lib.sh vm/bench-in-guest.sh)" >"$out/log" || { tail -n 20 "$out/log" >&2; return 1; }
+$(cat vm/tests/lib.sh vm/bench-in-guest.sh)" >>"$out/log" || { tail -n 20 "$out/log" >&2; return 1; }
 }
 
 scripts/need.sh rust cc bpf hackbench perf
 schedulers='eevdf lopsided' options=() bin=''
 find_peers
 build
-measure
+rm -rf "$out"
+mkdir -p "$out"
+in_guest "rounds=${ROUNDS:-5} counts=0 loops=${LOOPS:-200}"
+in_guest "rounds=0 counts=${COUNTS:-3} loops=$((${LOOPS:-200} / 2))" --instruction-ns 4
 [ ! -e "$out/left-out" ] || sort -u "$out/left-out"
 awk -v schedulers="$schedulers" -v json="$out/results.json" -f vm/bench-table.awk "$out/times" "$out/callbacks"
 echo "$out/results.json"

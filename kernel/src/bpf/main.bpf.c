@@ -156,6 +156,30 @@ static __always_inline void found_taken(struct lop_world *c, s32 cpu)
 	find_out(cpu);
 }
 
+/*
+ * A task waits, and an idle member that it may use was told. One that a higher class has come to meanwhile does not hear it: it is not
+ * idle, and the next one is told.
+ */
+static __noinline void tell_next_idle(struct lop_world *c, const struct lop_task *t)
+{
+	s32 cpu = LOP_NONE;
+	int n;
+	lop_cpus_and(&c->others, &lopsided.set[LOP_HIGH].cpus, &lopsided.idle);
+	if (t->restricted)
+		lop_cpus_and(&c->others, &c->others, &t->allowed);
+	bpf_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&c->others, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (!runs_higher_class(cpu)) {
+			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+			break;
+		}
+		tell_idle(c, cpu, false);
+		find_out(cpu);
+	}
+}
+
 /* A task waits for a member, and there should be one: looks which are taken. */
 static __noinline void look_for_taken(struct lop_world *c)
 {
@@ -237,7 +261,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	if (t->narrowed)
 		follow_migration(c, p, t);
 	regroup(p, t);
-	place = wake(c, p, t, prev_cpu, is_brief(p, SCX_ENQ_WAKEUP));
+	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
 	if (!place.claimed) {
 		t->place = place.cpu;
 		return place.cpu >= 0 ? place.cpu : prev_cpu;
@@ -265,7 +289,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	bool brief = is_brief(p, enq_flags);
+	bool brief = is_brief(p, t, enq_flags);
 	if (!t || (brief && is_bound(p) && !t->task.counted)) {
 		count(c, LOP_COUNT_BOUND);
 		if (enq_flags & SCX_ENQ_WAKEUP)
@@ -273,6 +297,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, lop_slice_ns(&lopsided), enq_flags);
 		return;
 	}
+	t->displaced = false;
 	if (t->claimed != LOP_NONE)
 		give_back(c, t);
 	lop_dequeue(&lopsided, &t->task);
@@ -284,7 +309,11 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
 	t->place = LOP_NONE;
 	insert(c, p, enq_flags);
-	if (t->task.queue != LOP_NONE && t->task.nr_allowed > 1 && lop_is_short(&lopsided))
+	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1)
+		return;
+	if (lop_cpus_meet(&lopsided.set[LOP_HIGH].cpus, &lopsided.idle))
+		tell_next_idle(c, &t->task);
+	if (lop_is_short(&lopsided))
 		look_for_taken(c);
 }
 
@@ -369,6 +398,11 @@ void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 	charge(c, t, scx_bpf_task_cpu(p));
 	if (!runnable && t->task.counted && p->__state)
 		block(c, p, t);
+	/* A higher class takes the CPU. Without a slice the task does not stay there but is queued anew, and goes to the spare. */
+	if (runnable && p->scx.slice) {
+		t->displaced = true;
+		scx_bpf_task_set_slice(p, 0);
+	}
 }
 
 void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
@@ -382,8 +416,8 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 }
 
 /*
- * A higher class has taken the CPU: what waits there for it goes elsewhere, to the spare. Only if none is left for it is the
- * CPU counted as taken (see enqueue): most such moments are short, the loader's own among them.
+ * A higher class has taken the CPU: what was claimed for and waits there goes elsewhere, to the spare. Only if none is left for it is
+ * the CPU counted as taken (see enqueue): most such moments are short, the loader's own among them.
  */
 void BPF_STRUCT_OPS(lopsided_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
@@ -627,8 +661,9 @@ void BPF_STRUCT_OPS(lopsided_dump_task, struct scx_dump_ctx *dctx, struct task_s
 {
 	struct lop_task_state *t = state_of(p);
 	if (t)
-		scx_bpf_dump("lopsided: queue %d, anchor %d, allowed CPUs %u, vtime %lld ns after the clock", t->task.queue,
-			     t->task.anchor, t->task.nr_allowed, (s64)(t->task.vtime_ns - lopsided.clock_ns));
+		scx_bpf_dump("lopsided: %s, queue %d, claimed CPU %d, anchor %d, allowed CPUs %u, vtime %lld ns after the clock",
+			     t->task.counted ? "active" : "not active", t->task.queue, t->claimed, t->task.anchor,
+			     t->task.nr_allowed, (s64)(t->task.vtime_ns - lopsided.clock_ns));
 }
 
 SCX_OPS_DEFINE(lopsided_ops,

@@ -10,6 +10,7 @@ struct lop_task_state {
 	s32 group;          /* index in lopsided.groups; LOP_NONE */
 	u64 group_key;      /* the task group that it was in when last looked at; 0: the root */
 	bool narrowed;      /* allowed is one CPU while it may not migrate */
+	bool displaced;     /* a higher class took its CPU, with something left of its slice */
 };
 
 struct {
@@ -47,9 +48,9 @@ static __noinline struct lop_task_state *new_state_of(struct task_struct *p)
  * Threads of the kernel do what is short, as a rule, and are no demand (lop_visit()); those of one CPU run there at once, since
  * others wait for them. One that used up its slice is a task like any other until it sleeps.
  */
-static __always_inline bool is_brief(const struct task_struct *p, u64 enq_flags)
+static __always_inline bool is_brief(const struct task_struct *p, const struct lop_task_state *t, u64 enq_flags)
 {
-	bool used_up = !(enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !p->scx.slice;
+	bool used_up = !(enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !p->scx.slice && !(t && t->displaced);
 	return (p->flags & PF_KTHREAD) && !used_up;
 }
 

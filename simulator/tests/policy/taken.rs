@@ -52,16 +52,21 @@ fn a_member_that_is_taken_is_not_idle() {
     assert!(!claimed);
 }
 
-/// A task waits. Four cores and two members: with one task active something else runs on one of them; with all cores members there is
-/// none to make up for it.
+/// Four cores, a task and the spare: with both members busy and one task active, something else runs on one of them.
 #[test]
-fn a_set_is_short_when_a_task_waits_and_there_are_members_for_all() {
+fn a_set_is_short_when_its_members_are_busy_with_less_than_their_number_of_tasks() {
     let mut bench = Bench::flat(4);
-    let tasks = bench.tasks(4);
-    bench.wake(tasks[0]);
-    assert_eq!(bench.size(), 2);
-    assert!(bench.policy.is_short());
-    bench.wake_all(&tasks[1..]);
-    assert_eq!(bench.size(), 4);
-    assert!(!bench.policy.is_short(), "all are members");
+    let tasks = bench.tasks(2);
+    assert!(!bench.policy.is_short(), "idle");
+    let (cpu, _) = bench.wake(tasks[0]);
+    assert!(!bench.policy.is_short(), "the spare is idle");
+    let spare = bench.high().into_iter().find(|&member| member != cpu as usize).unwrap();
+    let now_ns = bench.now();
+    bench.policy.cpu_idle(&mut bench.world, spare as u32, false, now_ns);
+    assert!(
+        bench.policy.is_short(),
+        "the spare is busy, and not with a task of ours"
+    );
+    bench.policy.cpu_taken(&mut bench.world, spare as u32, true, now_ns);
+    assert!(!bench.policy.is_short(), "another has joined");
 }

@@ -1,6 +1,7 @@
 # oldest.sh: the oldest kernel with sched_ext that can be had: comes, places, survives a CPU that goes with tasks bound to it, and leaves. Kernels
 # before 7 ask no scheduler on behalf of a CPU that is going: what waits for it in a queue would keep it from going.
-# guest: --kernel oldest --cpus 8 --timeout 600
+# Nor do they give a task of ours anything of a CPU that a SCHED_FIFO task never leaves: one that it displaced has to go elsewhere at once.
+# guest: --kernel oldest --cpus 8 --instruction-ns 8 --timeout 600
 
 # Three busy tasks may run on CPU 4 only, so two of them wait there at any moment.
 goes_with_bound_tasks() {
@@ -13,8 +14,20 @@ goes_with_bound_tasks() {
   return $code
 }
 
+# The FIFO task displaces what writes and sleeps on the CPU that it comes to, the load that starts it among them: were that one left there,
+# it would not end.
+displaced_goes_elsewhere() {
+  local round
+  for round in 1 2 3 4 5 6 7 8; do
+    timeout 20 lop-load shares --seconds 1 --warm-up-ms 300 --task=policy=fifo,cpus=0-2 --task=cpus=0-2,name=a --task=cpus=0-2,name=b >/tmp/beside ||
+      say_and_fail "round $round: code $?, and the load should end by itself" || return
+    awk -F: '/"share"/ { tasks++; if ($2 + 0 < 0.28) bad = 1 } END { exit bad || tasks != 3 }' /tmp/beside || { cat /tmp/beside; return 1; }
+  done
+}
+
 expect 'starts' begin_lop --policy highlow-spare
 for turn in 1 2 3; do expect "a CPU goes with three tasks bound to it, turn $turn" goes_with_bound_tasks; done
+expect 'what a SCHED_FIFO task displaces goes elsewhere' displaced_goes_elsewhere
 spin 16
 expect 'sixteen busy tasks get on' all_get_on
 end_spinners
