@@ -94,6 +94,7 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
             idle_uw: 0,
             stall_uw: 0,
         },
+        memory: None,
         cpufreq: Cpufreq {
             transition_ns: 0,
             ondemand_period_ns: 10 * MS,
