@@ -32,6 +32,9 @@ pub fn describe(workload: &Workload) -> String {
             format!("{} at the reference core's top speed", time(work_ns(workload, &counts))),
         );
         line("memory share", shares(workload));
+        for memory_use in workload.memory_uses.values() {
+            line("memory use", describe_memory_use(memory_use));
+        }
         // those of pools are too many and too alike to be listed
         let pooled = in_pools(workload);
         let listed: Vec<usize> = (0..workload.programs.len())
@@ -120,6 +123,17 @@ fn describe_program(program: &Program, tasks: f64) -> String {
         let _ = write!(text, ", on CPUs {}", cpus.join(","));
     }
     text
+}
+
+fn describe_memory_use(memory_use: &MemoryUse) -> String {
+    format!(
+        "{}: {} misses per 1000 instructions, {} at a time, up to {:.0} % more beside others; {} cycles an instruction",
+        memory_use.name,
+        memory_use.mpki,
+        memory_use.mlp,
+        100.0 * memory_use.cache_sensitivity,
+        memory_use.cpi0
+    )
 }
 
 fn describe_pool(pool: &Pool) -> String {
