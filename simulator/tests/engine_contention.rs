@@ -245,3 +245,127 @@ fn the_same_input_gives_the_same_outcome() {
         }
     }
 }
+
+/// Half of a core's throughput halves the traffic and so the queue: siblings do more together than `smt_speedup` says of a task
+/// alone, and the bounds must know.
+#[test]
+fn bounds_hold_where_siblings_queue_less() {
+    let mut kind = two_speeds();
+    kind.smt_speedup = 1.25;
+    let mut machine = machine_of(kind, 1, 2);
+    machine.memory = Some(MEMORY);
+    let steps = |step| vec![program("task", vec![step])];
+    let both = [steps(run_ms(40)), steps(computing_ms(40))].concat();
+    let outcome = run_traced(&machine, &using(workload_of(both), hungry()), PERFORMANCE);
+    let [hungry_ms, computing_ms] = ends_ms(&outcome)[..] else {
+        panic!("{outcome:?}")
+    };
+    // 0.625 of a core each, so 64 ms; the one that misses queues for less than the 1.7 ns of being alone on it, and the other one
+    // then has the core to itself.
+    assert!(hungry_ms < 64.0, "{hungry_ms}");
+    let left_ms = 40.0 - 0.625 * hungry_ms;
+    assert!(
+        (computing_ms - hungry_ms - left_ms).abs() < 1e-5,
+        "{hungry_ms} {computing_ms}"
+    );
+    assert!(
+        outcome.time_ns as f64 / 1e9 >= outcome.bounds.time_s,
+        "{:?}",
+        outcome.bounds
+    );
+    assert!(outcome.system_energy_j >= outcome.bounds.system_energy_j);
+}
+
+/// One more neighbour, and then a hungrier one, never let anybody end sooner.
+#[test]
+fn more_neighbours_let_nobody_end_sooner() {
+    let machine = lop_machine::load("opteron-2x4", &[]).unwrap();
+    let names = ["gamess", "gobmk", "gcc", "omnetpp", "soplex", "mcf", "libquantum"];
+    let ends_beside = |neighbours: &[&str]| {
+        let all = ["sphinx"].iter().chain(neighbours).enumerate();
+        let text: String = all
+            .map(|(cpu, name)| {
+                format!("[task.t{cpu}]\nmemory = \"{name}\"\ncpus = [{cpu}]\nsteps = [{{ run_ms = 100 }}]\n")
+            })
+            .collect();
+        ends_ms(&run_traced(&machine, &toml(&text), PERFORMANCE))[0]
+    };
+    let mut before = ends_beside(&[]);
+    for name in names {
+        let one = ends_beside(&[name]);
+        assert!(one >= before, "{name}: {one} after {before}");
+        before = one;
+        assert!(ends_beside(&[name, "milc"]) > one, "{name}");
+        // The other domain is another one.
+        let elsewhere = ends_beside(&[name, "gamess", "gamess", "mcf"]);
+        assert_eq!(elsewhere, ends_beside(&[name, "gamess", "gamess"]), "{name}");
+    }
+}
+
+/// Mean end of the eight tasks of a mix, in s, and by how much the misses of the two domains differ, for each way to divide them.
+fn divisions(machine: &Machine, mix: &Workload) -> Vec<(f64, f64)> {
+    let mpki = |program: usize| match mix.programs[program].steps[0] {
+        Step::Run { class, .. } => mix.memory_uses[&class].mpki,
+        ref other => panic!("{other:?}"),
+    };
+    // The first task always in the first domain: the other half is the same with domains renamed.
+    let halves = (0u16..256).filter(|half| half.count_ones() == 4 && half & 1 == 1);
+    halves
+        .map(|half| {
+            let (mut cpus, mut next, mut difference) = (vec![], [0, 4], 0.0);
+            for program in 0..8 {
+                let domain = usize::from(half >> program & 1 == 0);
+                cpus.push(next[domain]);
+                next[domain] += 1;
+                difference += mpki(program) * if domain == 0 { 1.0 } else { -1.0 };
+            }
+            let ends = ends_ms(&run_traced(machine, &pinned(mix.clone(), &cpus), PERFORMANCE));
+            (f64::abs(difference), ends.iter().sum::<f64>() / 8e3)
+        })
+        .collect()
+}
+
+/// Of the 35 ways to divide a mix's tasks over two domains, one that balances their misses is near the best, and the one that
+/// heaps them up costs more: what distributing intensity is about.
+#[test]
+fn misses_are_better_spread_than_heaped_in_every_mix() {
+    let machine = lop_machine::load("opteron-2x4", &[]).unwrap();
+    for number in 1..=8 {
+        let mut mix = workload::load(&format!("mix-{number}"), &[]).unwrap().build(1);
+        mix.starts.iter_mut().for_each(|start| start.at = Amount::Fixed(0));
+        let all = divisions(&machine, &mix);
+        assert_eq!(all.len(), 35);
+        let by_difference = |a: &&(f64, f64), b: &&(f64, f64)| a.0.total_cmp(&b.0);
+        let spread = all.iter().min_by(by_difference).unwrap().1;
+        let heaped = all.iter().max_by(by_difference).unwrap().1;
+        let best = all.iter().map(|d| d.1).fold(f64::INFINITY, f64::min);
+        let worst = all.iter().map(|d| d.1).fold(0.0, f64::max);
+        println!("mix-{number}: best {best:.2} s, spread {spread:.2} s, heaped {heaped:.2} s, worst {worst:.2} s");
+        assert!(spread <= 1.03 * best, "mix-{number}: {spread} and {best}");
+        assert!(heaped >= 1.02 * spread, "mix-{number}: {heaped} and {spread}");
+        assert!(worst >= 1.08 * best, "mix-{number}: {worst} and {best}");
+    }
+}
+
+/// T(n) = T1 ((1 - b) / n + b) with T1 = 10.5 s and b = 0.2, on a machine without costs and with a core more for the noise.
+#[test]
+fn coupled_takes_what_its_formula_says() {
+    for n in [2u32, 4, 8] {
+        let set = |key: &str, value: u32| lop_machine::input::Override {
+            key: key.into(),
+            value: value.to_string(),
+        };
+        let overrides = [
+            set("task.main.steps.1.count", n - 1),
+            set("barrier.round.parties", n),
+            set("loop.compute.parties", n),
+            set("loop.move.parties", n),
+        ];
+        let workload = workload::load("coupled", &overrides).unwrap().build(1);
+        let outcome = run(&machine(n as u16 + 1), &workload, PERFORMANCE);
+        within(outcome.time_ns as f64 / 1e9, 10.5 * (0.8 / f64::from(n) + 0.2), 1e-3);
+        // At half the speed only the computing takes twice as long.
+        let slow = run(&machine(n as u16 + 1), &workload, POWERSAVE);
+        within(slow.time_ns as f64 / 1e9, 10.5 * (1.6 / f64::from(n) + 0.2), 1e-3);
+    }
+}
