@@ -61,6 +61,11 @@ impl Contention {
         }
     }
 
+    /// Whether any work of this workload contends on this machine. To be asked first, as events are many.
+    pub fn possible(&self) -> bool {
+        self.memory.is_some()
+    }
+
     /// `None`: what runs there does not contend.
     pub fn pace(&self, cpu: usize) -> Option<&Pace> {
         let contender = self.contenders.get(cpu)?.as_ref()?;
@@ -118,9 +123,6 @@ impl World<'_> {
     /// What runs on `cpu` may be something else now, or run at another speed. If so, the others that contend in its memory
     /// domain get as far as they got at their old rates, and go on at new ones.
     pub(super) fn contend(&mut self, cpu: usize) {
-        if self.contention.members.is_empty() {
-            return;
-        }
         let running = self.contending_on(cpu);
         let before = self.contention.contenders[cpu]
             .as_ref()

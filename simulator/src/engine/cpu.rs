@@ -94,7 +94,9 @@ impl World<'_> {
 
     /// After a change of speed, sibling or step on `cpu`: rates, there and where others feel it, and the events of what comes next.
     pub(super) fn reschedule(&mut self, cpu: usize) {
-        self.contend(cpu);
+        if self.contention.possible() {
+            self.contend(cpu);
+        }
         self.plan_step(cpu);
     }
 
@@ -334,7 +336,9 @@ impl World<'_> {
             state.busy_ns += self.now_ns - since_ns;
         }
         self.events.cancel(Alarm::Cpu, cpu);
-        self.contend(cpu);
+        if self.contention.possible() {
+            self.contend(cpu);
+        }
         self.busy_changes(cpu, -1);
         let core = &mut self.cores[core_index];
         core.busy -= 1;
