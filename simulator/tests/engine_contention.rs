@@ -192,6 +192,45 @@ fn slower_cores_queue_less() {
     assert!(ms < constant_share_ms && ms > idle_memory_ms, "{ms}");
 }
 
+/// Time of an instruction of each task like `hungry` that computes for so long, by halving intervals of rho: the model once more,
+/// as plainly as can be.
+fn instruction_ns(computing_ns: &[f64]) -> Vec<f64> {
+    let at = |rho: f64| -> Vec<f64> {
+        let latency_ns = 75.0 * (1.0 + 0.5 * rho * rho / (1.0 - rho));
+        computing_ns.iter().map(|ns| ns + 0.02 * latency_ns).collect()
+    };
+    let (mut low, mut high) = (0.0, 1.0 - 1e-12);
+    for _ in 0..100 {
+        let rho = (low + high) / 2.0;
+        let traffic: f64 = at(rho).iter().map(|ns| 64.0 * 0.02 / ns).sum();
+        if traffic / 0.8 > rho {
+            low = rho;
+        } else {
+            high = rho;
+        }
+    }
+    at(low)
+}
+
+/// `ondemand` looks every 10 ms. The first task is slow until 10 ms and then fast, the second comes at 11 ms and is slow until 20:
+/// each change of either's speed changes the pace of both.
+#[test]
+fn a_neighbours_speed_changes_the_pace() {
+    let mut workload = pinned(tasks(&[40, 40]), &[0, 1]);
+    workload.starts[1].at = Amount::Fixed(11 * MS);
+    let (fast_ns, slow_ns) = (2.3, 4.6);
+    let rate = |computing_ns: &[f64]| -> Vec<f64> { instruction_ns(computing_ns).iter().map(|ns| 4.0 / ns).collect() };
+    assert!((rate(&[fast_ns])[0] - 1.0).abs() < 1e-9);
+    let beside_slow = rate(&[fast_ns, slow_ns]);
+    let beside_fast = rate(&[fast_ns, fast_ns]);
+    assert!(beside_slow[0] > beside_fast[0] && beside_slow[0] < 1.0);
+    let first_left_ms = 40.0 - 10.0 * rate(&[slow_ns])[0] - 1.0 - 9.0 * beside_slow[0];
+    let first_end_ms = 20.0 + first_left_ms / beside_fast[0];
+    let second_left_ms = 40.0 - 9.0 * beside_slow[1] - first_left_ms;
+    let outcome = run_traced(&contended(2, 2), &workload, ONDEMAND);
+    ends_at(&outcome, &[first_end_ms, first_end_ms + second_left_ms]);
+}
+
 /// Memory draws for each core that waits: alone 1.7 of each 4 ns, together 2.5 of each 4.8.
 #[test]
 fn waiting_for_memory_is_paid() {
