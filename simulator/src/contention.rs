@@ -89,23 +89,16 @@ impl Solver {
     }
 
     pub fn solve(&mut self, memory: &Memory, demands: &[Demand]) {
-        // Each sum by itself: what a sum less its own part leaves would not be 0 for a task alone.
-        let others = |i: usize| -> f64 {
-            let all = demands.iter().enumerate();
-            all.filter(|(j, _)| *j != i).map(|(_, demand)| demand.mpki).sum()
-        };
+        // Never negative, and 0 for a task alone: no rounded sum is below one of its parts.
+        let total_mpki: f64 = demands.iter().map(|demand| demand.mpki).sum();
+        let misses = demands.iter().map(|demand| demand.misses(total_mpki - demand.mpki));
         self.misses.clear();
-        self.misses
-            .extend(demands.iter().enumerate().map(|(i, demand)| demand.misses(others(i))));
+        self.misses.extend(misses);
         let latency_ns = self.latency_ns(memory, demands);
+        let both = demands.iter().zip(&self.misses);
         self.costs.clear();
-        let misses = self.misses.iter();
-        self.costs.extend(
-            demands
-                .iter()
-                .zip(misses)
-                .map(|(demand, &misses)| demand.cost(misses, latency_ns)),
-        );
+        self.costs
+            .extend(both.map(|(demand, &misses)| demand.cost(misses, latency_ns)));
     }
 
     fn latency_ns(&self, memory: &Memory, demands: &[Demand]) -> f64 {

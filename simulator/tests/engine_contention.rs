@@ -2,6 +2,7 @@
 
 mod common;
 use common::*;
+use lop_machine::input::Override;
 use lop_machine::{Machine, Memory};
 use lop_simulator::workload::{self, Amount, MemoryUse, Step, Workload};
 use lop_simulator::Outcome;
@@ -27,6 +28,13 @@ const MEMORY: Memory = Memory {
     latency_ns: 75.0,
     bandwidth_mb_s: Some(800.0),
 };
+
+fn set((key, value): (&str, &str)) -> Override {
+    Override {
+        key: key.into(),
+        value: value.into(),
+    }
+}
 
 /// Cores of `two_speeds` in domains of `cores_per_domain`.
 fn contended(cores: u16, cores_per_domain: u16) -> Machine {
@@ -379,7 +387,6 @@ fn misses_are_better_spread_than_heaped_in_every_mix() {
         let heaped = all.iter().max_by(by_difference).unwrap().1;
         let best = all.iter().map(|d| d.1).fold(f64::INFINITY, f64::min);
         let worst = all.iter().map(|d| d.1).fold(0.0, f64::max);
-        println!("mix-{number}: best {best:.2} s, spread {spread:.2} s, heaped {heaped:.2} s, worst {worst:.2} s");
         assert!(spread <= 1.03 * best, "mix-{number}: {spread} and {best}");
         assert!(heaped >= 1.02 * spread, "mix-{number}: {heaped} and {spread}");
         assert!(worst >= 1.08 * best, "mix-{number}: {worst} and {best}");
@@ -390,21 +397,46 @@ fn misses_are_better_spread_than_heaped_in_every_mix() {
 #[test]
 fn coupled_takes_what_its_formula_says() {
     for n in [2u32, 4, 8] {
-        let set = |key: &str, value: u32| lop_machine::input::Override {
-            key: key.into(),
-            value: value.to_string(),
-        };
+        let (threads, others) = (n.to_string(), (n - 1).to_string());
         let overrides = [
-            set("task.main.steps.1.count", n - 1),
-            set("barrier.round.parties", n),
-            set("loop.compute.parties", n),
-            set("loop.move.parties", n),
-        ];
+            ("task.main.steps.1.count", others.as_str()),
+            ("barrier.round.parties", &threads),
+            ("loop.compute.parties", &threads),
+            ("loop.move.parties", &threads),
+        ]
+        .map(set);
         let workload = workload::load("coupled", &overrides).unwrap().build(1);
         let outcome = run(&machine(n as u16 + 1), &workload, PERFORMANCE);
         within(outcome.time_ns as f64 / 1e9, 10.5 * (0.8 / f64::from(n) + 0.2), 1e-3);
         // At half the speed only the computing takes twice as long.
         let slow = run(&machine(n as u16 + 1), &workload, POWERSAVE);
         within(slow.time_ns as f64 / 1e9, 10.5 * (1.6 / f64::from(n) + 0.2), 1e-3);
+    }
+}
+
+/// On every built-in machine, with figures for its memory or without: each workload ends, no sooner and no cheaper than its bounds.
+#[test]
+fn built_in_workloads_keep_their_bounds_everywhere() {
+    for machine in lop_machine::builtin_names() {
+        let machine = lop_machine::load(machine, &[]).unwrap();
+        for name in ["mix-3", "mix-7", "coupled"] {
+            let workload = workload::load(name, &[("scale", "0.05")].map(set)).unwrap().build(1);
+            for policy in [PERFORMANCE, POWERSAVE, ONDEMAND, "highlow-spare"] {
+                let outcome = run(&machine, &workload, policy);
+                let what = format!("{name} on {} under {policy}", machine.name);
+                assert!(
+                    outcome.time_ns as f64 / 1e9 >= outcome.bounds.time_s * (1.0 - 1e-9),
+                    "{what}"
+                );
+                assert!(
+                    outcome.system_energy_j >= outcome.bounds.system_energy_j * (1.0 - 1e-9),
+                    "{what}"
+                );
+                assert!(
+                    machine.memory.is_some() || outcome.counters.lost_contention_s == 0.0,
+                    "{what}"
+                );
+            }
+        }
     }
 }

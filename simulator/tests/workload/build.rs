@@ -288,8 +288,9 @@ fn every_key_of_the_schema_arrives() {
     assert!(items[1].helper.is_some());
     let text = describe(&workload);
     assert!(text.contains("guided down to chunks of 2"));
-    let memory_use = "memory use       mcf: 30 misses per 1000 instructions, 1.8 at a time, up to 40 % more beside others; 1.2 cycles";
+    let memory_use = "memory use       mcf: 30 misses per 1000 instructions, 1.8 at a time, up to 40 % more beside others; alone waits 73 %";
     assert!(text.contains(memory_use), "{text}");
+    assert!(!describe(&load("mix-1", &[]).unwrap().build(1)).contains("memory share"));
 }
 
 /// A step's own word counts before the task's, and what a table leaves out is as in the built-in one of its name.
