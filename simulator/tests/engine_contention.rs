@@ -251,6 +251,21 @@ fn waiting_for_memory_is_paid() {
     assert!(together.bounds.system_energy_j <= together.system_energy_j);
 }
 
+/// Where memory draws most of the power, the slow speed is the cheap one: its misses meet less and wait less than m of the work. The
+/// bound must not count on more than that.
+#[test]
+fn the_energy_bound_knows_that_slow_cores_queue_less() {
+    let mut machine = contended(1, 1);
+    machine.dram.stall_uw = 1_000_000_000;
+    let slow = run(&machine, &tasks(&[40]), POWERSAVE);
+    assert!(slow.counters.dram_energy_j < 1000.0 * 0.04 * 1.7 / 4.0);
+    let bound_j = slow.bounds.system_energy_j;
+    assert!(
+        slow.system_energy_j >= bound_j && slow.system_energy_j < 1.01 * bound_j,
+        "{bound_j}"
+    );
+}
+
 /// A machine without figures for its memory has no contention; the share that work waits there is that on the reference core.
 #[test]
 fn no_figures_no_contention() {
