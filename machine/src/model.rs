@@ -21,6 +21,8 @@ pub struct Machine {
     /// Power that flows whatever the cores do (board, disks, supply losses).
     pub base_uw: u64,
     pub dram: Dram,
+    /// What the cores of a memory domain share behind their last-level cache; `None`: no contention is modelled.
+    pub memory: Option<Memory>,
     pub cpufreq: Cpufreq,
     pub cost: Cost,
     /// Deep state that a core of the low set may be put in; `None`: low cores only run at their lowest OPP.
@@ -88,6 +90,15 @@ pub struct Dram {
     pub idle_uw: u64,
     /// Added for each core for the time it waits for memory (the share m of its run time).
     pub stall_uw: u64,
+}
+
+/// The same for each memory domain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Memory {
+    /// Of a miss in the last-level cache, while no other one is under way.
+    pub latency_ns: f64,
+    /// Of each domain, in 10^6 bytes per second; `None`: never what tasks wait for.
+    pub bandwidth_mb_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,9 +3,11 @@
 use crate::builtin::{builtin_names, builtin_text};
 use crate::check::Source;
 use crate::input::{self, Override};
-use crate::schema::{CostFile, CpufreqFile, DramFile, MachineFile, Number, ParkFile, Scope, Text, ThermalFile};
+use crate::schema::{
+    CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, Scope, Text, ThermalFile,
+};
 use crate::topology::{CoreCount, Layout, MemoryScope};
-use crate::{kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Park, Thermal, MAX_CPUS};
+use crate::{kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Memory, Park, Thermal, MAX_CPUS};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -78,6 +80,7 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
         description: source.line(&parsed.description, "description", 200)?.to_string(),
         base_uw,
         dram: dram(source, parsed.dram.as_ref())?,
+        memory: parsed.memory.as_ref().map(|m| memory(source, m)).transpose()?,
         cpufreq: cpufreq(source, &parsed.cpufreq)?,
         cost: cost(source, &parsed.cost)?,
         park: parsed.park.as_ref().map(|p| park(source, p)).transpose()?,
@@ -107,6 +110,7 @@ fn numbered(layout: &Layout, kinds: Vec<Kind>) -> Machine {
             idle_uw: 0,
             stall_uw: 0,
         },
+        memory: None,
         cpufreq: Cpufreq {
             transition_ns: 0,
             ondemand_period_ns: 0,
@@ -210,6 +214,14 @@ fn dram(source: Source, file: Option<&DramFile>) -> Result<Dram, InputError> {
     Ok(Dram {
         idle_uw: watts(source.number(&file.idle_w, "dram.idle_w", 0.0..=MAX_W, "W")?),
         stall_uw: watts(source.number(&file.stall_w_per_core, "dram.stall_w_per_core", 0.0..=MAX_W, "W")?),
+    })
+}
+
+fn memory(source: Source, file: &MemoryFile) -> Result<Memory, InputError> {
+    let bandwidth = |value| source.number(value, "memory.bandwidth_mb_s", 1.0..=1e9, "MB/s");
+    Ok(Memory {
+        latency_ns: source.number(&file.latency_ns, "memory.latency_ns", 0.1..=1e6, "ns")?,
+        bandwidth_mb_s: file.bandwidth_mb_s.as_ref().map(bandwidth).transpose()?,
     })
 }
 

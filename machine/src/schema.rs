@@ -30,6 +30,8 @@ pub struct MachineFile {
     pub cores_per_memory_domain: Option<Count>,
     pub base_w: Number,
     pub dram: Option<DramFile>,
+    /// Absent: tasks do not slow one another down by their misses.
+    pub memory: Option<MemoryFile>,
     pub cpufreq: CpufreqFile,
     pub cost: CostFile,
     pub park: Option<ParkFile>,
@@ -55,6 +57,14 @@ pub enum Scope {
 pub struct DramFile {
     pub idle_w: Number,
     pub stall_w_per_core: Number,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryFile {
+    pub latency_ns: Number,
+    /// Of each memory domain. Absent: never what tasks wait for.
+    pub bandwidth_mb_s: Option<Number>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -108,6 +108,21 @@ fn duty_cycles_scale_power_with_their_square() {
     }
 }
 
+/// The only machines of the sources with figures for their memory; bandwidth is that of reading, as misses read.
+#[test]
+fn memory_follows_the_sources() {
+    for name in builtin_names() {
+        let memory = machine(name).memory.map(|m| (m.latency_ns, m.bandwidth_mb_s));
+        let expected = match name {
+            "opteron-2x4" => Some((80.0, Some(3000.0))),
+            "poweredge-6650" => Some((187.94, Some(627.0))),
+            "poweredge-2650" => Some((166.11, None)),
+            _ => None,
+        };
+        assert_eq!(memory, expected, "{name}");
+    }
+}
+
 #[test]
 fn drawings_fit_a_hundred_columns() {
     for name in builtin_names() {

@@ -11,6 +11,9 @@ clock_domain = "kind"
 voltage_domain = "machine"
 memory_domain = "kind"
 base_w = 5
+[memory]
+latency_ns = 62.5
+bandwidth_mb_s = 9000
 [cpufreq]
 transition_us = 50
 ondemand_period_ms = 80
@@ -70,6 +73,7 @@ small: one socket, two kinds
 power    base 5.00 W; memory 0.00 W idle, 0.00 W for each core that waits for it
 cpufreq  transition 50 us; ondemand samples every 80 ms; schedutil at most every 500 us
 cost     context switch 1.5 us; migration 3 us, to another memory domain 10 us more
+misses   62.5 ns; 9000 MB/s for each memory domain
 
 Whole machine, modelled
   all idle at the lowest point, first idle state                    6.50 W

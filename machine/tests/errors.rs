@@ -1,7 +1,7 @@
 //! What is wrong with a machine file is said with line and key, and what was expected instead.
 
 use lop_machine::input::Override;
-use lop_machine::{builtin_text, load, read};
+use lop_machine::{builtin_text, load, read, Memory};
 
 /// Two kinds; line numbers count from the `name` line.
 const GOOD: &str = r#"name = "test"
@@ -65,6 +65,26 @@ fn the_good_file_is_read_as_it_stands() {
         (100_000, Some(100_000))
     );
     assert_eq!(machine.cpufreq.ondemand_period_ns, 200_000_000);
+    assert_eq!(machine.memory, None);
+}
+
+#[test]
+fn memory_is_read_with_and_without_a_bandwidth() {
+    let memory = |table: &str| read("test.toml", &GOOD.replace("[cost]", table)).unwrap().memory;
+    assert_eq!(
+        memory("[memory]\nlatency_ns = 187.94\nbandwidth_mb_s = 627\n[cost]"),
+        Some(Memory {
+            latency_ns: 187.94,
+            bandwidth_mb_s: Some(627.0)
+        })
+    );
+    assert_eq!(
+        memory("[memory]\nlatency_ns = 80\n[cost]"),
+        Some(Memory {
+            latency_ns: 80.0,
+            bandwidth_mb_s: None
+        })
+    );
 }
 
 /// (what stands there, what is put instead, line, key, part of the message)
@@ -185,6 +205,41 @@ const BAD_VALUES: &[Case] = &[
         10,
         "cpufreq.ondemand_period_ms",
         "0, expected a number above 0",
+    ),
+    (
+        "[cost]",
+        "[memory]\nlatency_ns = 0\n[cost]",
+        13,
+        "memory.latency_ns",
+        "0, expected 0.1 to 1000000 ns",
+    ),
+    (
+        "[cost]",
+        "[memory]\nlatency_ns = nan\n[cost]",
+        13,
+        "memory.latency_ns",
+        "NaN, expected 0.1",
+    ),
+    (
+        "[cost]",
+        "[memory]\nlatency_ns = 80\nbandwidth_mb_s = 0\n[cost]",
+        14,
+        "memory.bandwidth_mb_s",
+        "0, expected 1 to 1000000000 MB/s",
+    ),
+    (
+        "[cost]",
+        "[memory]\nbandwidth_mb_s = 3000\n[cost]",
+        12,
+        "memory",
+        "missing field `latency_ns`",
+    ),
+    (
+        "[cost]",
+        "[memory]\nlatency_ns = 80\nbandwidth_gb_s = 3\n[cost]",
+        14,
+        "memory.bandwidth_gb_s",
+        "unknown field `bandwidth_gb_s`",
     ),
     (
         "migration_us = 1",

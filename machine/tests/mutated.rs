@@ -56,6 +56,8 @@ fn override_key() -> impl Strategy<Value = String> {
         Just("mhz"),
         Just("cpufreq"),
         Just("transition_us"),
+        Just("memory"),
+        Just("bandwidth_mb_s"),
         Just("sockets"),
         Just("notes"),
         Just(""),

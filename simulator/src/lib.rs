@@ -4,6 +4,7 @@ mod baseline;
 mod bounds;
 pub mod choice;
 mod clocks;
+mod contention;
 mod engine;
 mod events;
 pub mod experiment;

@@ -58,6 +58,8 @@ pub struct Counters {
     pub lost_mismeasured_s: f64,
     /// Run time lost to a fixed speed below the highest (powersave, userspace), which nobody measures.
     pub lost_fixed_speed_s: f64,
+    /// Run time beyond what the work would have taken alone in its memory domain, at the same speed.
+    pub lost_contention_s: f64,
     /// Time tasks ran without progress, waiting by spinning.
     pub spin_s: f64,
     pub core_energy_j: Vec<f64>,

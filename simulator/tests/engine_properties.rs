@@ -3,7 +3,9 @@
 mod common;
 use common::*;
 use lop_machine::Machine;
-use lop_simulator::workload::{Amount, Barrier, Join, Mutex, Program, Schedule, Start, Step, Waiting, Workload};
+use lop_simulator::workload::{
+    Amount, Barrier, Join, MemoryUse, Mutex, Program, Schedule, Start, Step, Waiting, Workload,
+};
 use lop_simulator::Outcome;
 use proptest::prelude::*;
 
@@ -160,6 +162,7 @@ fn sane(machine: &Machine, outcome: &Outcome, tasks: u64, name: &str) -> Result<
         c.lost_fixed_speed_s,
         c.lost_mismeasured_s,
         c.lost_slow_start_s,
+        c.lost_contention_s,
         c.spin_s,
     ] {
         prop_assert!(share.is_finite() && share >= 0.0, "{name}: {c:?}");
@@ -227,6 +230,34 @@ proptest! {
         }
     }
 
+    /// Tasks that contend for memory domains, on cores of two kinds with SMT: the bounds hold, and nothing else breaks.
+    #[test]
+    fn contention_keeps_the_promises(
+        sketch in sketch(6),
+        uses in prop::collection::vec(memory_use(), 2),
+        threads in 1u16..=2,
+        latency_ns in 20.0f64..200.0,
+        bandwidth_mb_s in prop_oneof![1 => Just(None), 4 => (100.0f64..20_000.0).prop_map(Some)],
+    ) {
+        let (mut workload, _, tasks, _) = build(&sketch);
+        for (class, memory_use) in (1..).zip(uses) {
+            workload.memory_uses.insert(class, memory_use);
+        }
+        workload.memory_shares = vec![0.2, 0.6, 0.4];
+        let steps = workload.programs.iter_mut().flat_map(|program| &mut program.steps);
+        for (number, step) in steps.enumerate() {
+            if let Step::Run { class, .. } = step {
+                *class = number as u16 % 3;
+            }
+        }
+        let machine = contended(threads, lop_machine::Memory { latency_ns, bandwidth_mb_s });
+        for name in POLICIES {
+            let outcome = run(&machine, &workload, name);
+            sane(&machine, &outcome, tasks, name)?;
+            prop_assert_eq!(&run(&machine, &workload, name), &outcome, "{} twice", name);
+        }
+    }
+
     /// On cores of their own, tasks take at most 5 % longer with a spare than with all cores fast, and a transition more.
     #[test]
     fn the_spare_keeps_up_with_performance(sketch in sketch(4)) {
@@ -241,6 +272,44 @@ proptest! {
         prop_assert!(spare.time_ns as f64 <= 1.05 * base.time_ns as f64 + slack_ns, "{} and {}", spare.time_ns, base.time_ns);
         prop_assert!(base.counters.spin_s > 0.0 || spare.time_ns > base.time_ns || spare.system_energy_j <= base.system_energy_j * 1.000_001);
     }
+}
+
+fn memory_use() -> impl Strategy<Value = MemoryUse> {
+    (0.0f64..60.0, 0.3f64..3.0, 1.0f64..6.0, 0.0f64..1.0).prop_map(|(mpki, cpi0, mlp, cache_sensitivity)| MemoryUse {
+        name: "use".into(),
+        mpki,
+        cpi0,
+        mlp,
+        cache_sensitivity,
+    })
+}
+
+/// Four fast and two slower cores with SMT and a little of everything, in two memory domains that share them out unevenly.
+fn contended(threads: u16, memory: lop_machine::Memory) -> Machine {
+    let mut machine = machine_of(two_speeds(), 6, threads);
+    let slow = kind(0.5, vec![opp(800, 900, 0.5, 1.0, 0.0), opp(1600, 1000, 1.0, 3.0, 0.0)]);
+    machine.kinds.push(slow);
+    for kind in &mut machine.kinds {
+        kind.smt_speedup = if threads > 1 { 1.25 } else { 1.0 };
+        kind.smt_power = 0.15;
+    }
+    for cpu in &mut machine.cpus {
+        cpu.kind = u16::from(cpu.core >= 4);
+        cpu.memory_domain = u16::from(cpu.core >= 3);
+    }
+    machine.nr_memory_domains = 2;
+    machine.memory = Some(memory);
+    machine.dram = lop_machine::Dram {
+        idle_uw: 500_000,
+        stall_uw: 2_000_000,
+    };
+    machine.cost = lop_machine::Cost {
+        context_switch_ns: 2_000,
+        migration_ns: 5_000,
+        memory_domain_ns: 10_000,
+    };
+    machine.cpufreq.transition_ns = 50_000;
+    machine
 }
 
 /// A loop handed out by any schedule is all of its iterations, once, whoever comes when.

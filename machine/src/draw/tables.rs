@@ -92,6 +92,13 @@ pub fn machine_wide(machine: &Machine) -> String {
             micros(c.memory_domain_ns)
         ),
     ];
+    if let Some(memory) = machine.memory {
+        let bandwidth = match memory.bandwidth_mb_s {
+            Some(mb_s) => format!("{mb_s} MB/s for each memory domain"),
+            None => "no limit of bandwidth".to_string(),
+        };
+        lines.push(format!("misses   {} ns; {bandwidth}", memory.latency_ns));
+    }
     if let Some(park) = machine.park {
         lines.push(format!(
             "parking  {} W, exit {} us",

@@ -118,6 +118,22 @@ fn sparse(cores: usize) -> (Rc<Machine>, Rc<Workload>) {
     (server_of(cores), tasks)
 }
 
+/// 16 tasks in two memory domains that they contend for, so that each that comes or goes changes the rates of others.
+fn contended() -> (Rc<Machine>, Rc<Workload>) {
+    let uses = ["mcf", "soplex", "gcc", "namd"];
+    let task = |name: &str| {
+        format!(
+            "[task.{name}]\nmemory = \"{name}\"\ncount = 4\nsteps = [{{ repeat = \"forever\", steps = [\
+             {{ sleep_ms = {{ min = 2, max = 5 }} }}, {{ run_ms = {{ min = 1, max = 3 }} }}] }}]\n"
+        )
+    };
+    let tasks: String = uses.map(task).concat();
+    (
+        machine("opteron-2x4", &[]),
+        from_toml(&format!("duration_s = 20\n{tasks}")),
+    )
+}
+
 pub fn all() -> Vec<Case> {
     let policies = [
         "linux:performance",
@@ -129,6 +145,7 @@ pub fn all() -> Vec<Case> {
         ("kernel-build -j1, 364 s", kernel_build()),
         ("periodic-64 on 8 CPUs, 60 s", periodic()),
         ("1000 tasks on 128 cores, 1 s", server()),
+        ("16 contending tasks on 8 cores, 20 s", contended()),
     ];
     let mut cases = Vec::new();
     for (what, input) in &everyday {

@@ -1,6 +1,7 @@
 //! The simulator's side of policy/env.h, and the same questions put to either scheduler.
 
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
+use super::Rates;
 use crate::choice::{PolicyParameters, SetsVariant};
 use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
@@ -83,8 +84,8 @@ pub(super) fn describe_cpus(handle: policy::PolicyHandle, machine: &Machine) -> 
 }
 
 /// By clock domain: the frequency index of the most energy-efficient OPP for the workload's most memory-bound work.
-pub(super) fn green_indices(machine: &Machine, workload: &Workload) -> Vec<usize> {
-    let memory_share = workload.memory_shares.iter().copied().fold(0.0, f64::max);
+pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
+    let memory_share = rates.memory_shares.iter().copied().fold(0.0, f64::max);
     let clocks = crate::clocks::Clocks::new(machine);
     let of_domain = |domain: &crate::clocks::ClockDomain| {
         let kind = &machine.kinds[usize::from(machine.cpus[domain.cpus[0]].kind)];

@@ -61,7 +61,10 @@ impl World<'_> {
         self.stats.work += work;
         self.stats.work_by_class[usize::from(task.class)] += work;
         let speed = self.machine.kinds[state.kind].speed;
-        self.stats.stall_ns += work * self.rates.memory_shares[usize::from(task.class)] / speed;
+        self.stats.stall_ns += work * state.memory_share / speed;
+        if let Some(pace) = self.contention.pace(cpu) {
+            self.stats.lost_contention_ns += ran as f64 * pace.lost_share;
+        }
         if state.opp == state.top_opp {
             self.stats.work_at_top += work;
             return;
@@ -75,7 +78,11 @@ impl World<'_> {
     /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cpus[cpu];
-        let lost_ns = ran as f64 * (1.0 - self.rates.relative(class, state.kind, state.opp));
+        let relative = match self.contention.pace(cpu) {
+            Some(pace) => pace.relative,
+            None => self.rates.relative(class, state.kind, state.opp),
+        };
+        let lost_ns = ran as f64 * (1.0 - relative);
         if self.governing.fixed() {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
@@ -85,13 +92,27 @@ impl World<'_> {
         }
     }
 
-    /// The rate of what runs on `cpu`, after a change of speed, sibling or step; and the event of what comes next there.
+    /// After a change of speed, sibling or step on `cpu`: rates, there and where others feel it, and the events of what comes next.
     pub(super) fn reschedule(&mut self, cpu: usize) {
+        if self.contention.possible() {
+            self.contend(cpu);
+        }
+        self.plan_step(cpu);
+    }
+
+    /// The rate of what runs on `cpu`, and the event of what comes next there.
+    pub(super) fn plan_step(&mut self, cpu: usize) {
         let Some(id) = self.cpus[cpu].task else { return };
         let core = &self.cores[self.core_of(cpu)];
         let task = &self.tasks[id as usize];
         let state = &mut self.cpus[cpu];
-        state.rate = self.rates.rate(task.class, core.kind, state.opp, core.busy);
+        (state.rate, state.memory_share) = match self.contention.pace(cpu) {
+            Some(pace) => (pace.rate, pace.memory_share),
+            None => (
+                self.rates.rate(task.class, core.kind, state.opp, core.busy),
+                self.rates.memory_shares[usize::from(task.class)],
+            ),
+        };
         state.step_ends_ns = match task {
             Task {
                 spinning: true,
@@ -315,6 +336,9 @@ impl World<'_> {
             state.busy_ns += self.now_ns - since_ns;
         }
         self.events.cancel(Alarm::Cpu, cpu);
+        if self.contention.possible() {
+            self.contend(cpu);
+        }
         self.busy_changes(cpu, -1);
         let core = &mut self.cores[core_index];
         core.busy -= 1;

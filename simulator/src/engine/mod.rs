@@ -1,6 +1,7 @@
 //! The discrete-event engine: simulated CPUs run tasks of a workload under a scheduler, in integer nanoseconds.
 
 mod adapter;
+mod contend;
 mod cpu;
 mod governor;
 mod ideal;

@@ -1,8 +1,11 @@
-//! How fast work goes: by class of work (memory share), kind of core, operating point and busy SMT siblings.
+//! How fast work goes: by class of work (memory share or use), kind of core, operating point and busy SMT siblings.
 
-use lop_machine::{Kind, Machine};
+use crate::contention::{least_bytes, Cost, Demand, Solver};
+use crate::workload::{MemoryUse, Workload};
+use lop_machine::{Kind, Machine, Memory, Opp};
 
-/// Precomputed `Kind::rate`: work per ns. Flat tables, since the engine looks here at every event.
+/// Precomputed work per ns. Flat tables, since the engine looks here at every event. Of classes that contend for memory they hold
+/// what is so while nobody else in the memory domain does.
 #[derive(Debug, Clone)]
 pub(crate) struct Rates {
     nr_kinds: usize,
@@ -13,7 +16,23 @@ pub(crate) struct Rates {
     rate: Vec<f64>,
     /// [class][kind][opp]: rate over that at the kind's highest OPP.
     relative: Vec<f64>,
+    /// By class; of one that contends the largest of all kinds.
     pub memory_shares: Vec<f64>,
+    /// [class][kind], empty for classes that do not contend on this machine.
+    alone: Vec<Vec<Alone>>,
+    /// [kind][busy CPUs on the core - 1]: share that each of them has of the core's throughput.
+    core_shares: Vec<f64>,
+}
+
+/// A class that contends, by itself in its memory domain on a kind of core.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Alone {
+    /// Time of an instruction at the highest OPP. Work is measured by it.
+    pub instruction_ns: f64,
+    /// Least share of it that an instruction waits for misses, at any OPP and number of busy siblings.
+    pub least_share: f64,
+    /// Bytes that an instruction moves at least.
+    pub least_bytes: f64,
 }
 
 /// Share of a core's rate that each of its `busy` CPUs gets: throughput grows evenly from 1 with one busy CPU to
@@ -23,27 +42,44 @@ fn smt_share(kind: &Kind, threads: usize, busy: usize) -> f64 {
     (1.0 + step * (busy - 1) as f64) / busy as f64
 }
 
+/// Work is measured alone at the highest OPP, where an instruction takes `instruction_ns`. Where one costs more,
+///
+/// ```text
+/// rate = speed * share of the core * instruction_ns / cost
+/// ```
+pub(super) fn work_per_ns(kind: &Kind, core_share: f64, instruction_ns: f64, cost: Cost) -> f64 {
+    kind.speed * core_share * (instruction_ns / cost.total_ns())
+}
+
 impl Rates {
-    pub fn new(machine: &Machine, memory_shares: &[f64]) -> Self {
-        let shares = if memory_shares.is_empty() {
+    pub fn new(machine: &Machine, workload: &Workload) -> Self {
+        let shares = if workload.memory_shares.is_empty() {
             vec![0.0]
         } else {
-            memory_shares.to_vec()
+            workload.memory_shares.clone()
         };
         let nr_opps = machine.kinds.iter().map(|kind| kind.opps.len()).max().unwrap_or(1);
         let threads = crate::power::threads_per_core(machine);
         let places = shares.len() * machine.kinds.len() * nr_opps;
+        let core_share = |kind| (1..=threads).map(move |busy| smt_share(kind, threads, busy));
         let mut rates = Self {
             nr_kinds: machine.kinds.len(),
             nr_opps,
             nr_threads: threads,
             rate: vec![0.0; places * threads],
             relative: vec![0.0; places],
+            alone: vec![Vec::new(); shares.len()],
             memory_shares: shares,
+            core_shares: machine.kinds.iter().flat_map(core_share).collect(),
         };
         for class in 0..rates.memory_shares.len() {
-            for kind in 0..machine.kinds.len() {
-                rates.fill(class, kind, &machine.kinds[kind]);
+            match machine.memory.as_ref().zip(workload.memory_uses.get(&(class as u16))) {
+                Some((memory, memory_use)) => rates.fill_contending(class, machine, memory, memory_use),
+                None => {
+                    for (number, kind) in machine.kinds.iter().enumerate() {
+                        rates.fill(class, number, kind);
+                    }
+                }
             }
         }
         rates
@@ -56,8 +92,34 @@ impl Rates {
             let place = self.place(class as u16, number, opp);
             self.relative[place] = rate / top;
             for busy in 1..=self.nr_threads {
-                self.rate[place * self.nr_threads + busy - 1] = rate * smt_share(kind, self.nr_threads, busy);
+                self.rate[place * self.nr_threads + busy - 1] = rate * self.core_share(number, busy);
             }
+        }
+    }
+    fn fill_contending(&mut self, class: usize, machine: &Machine, memory: &Memory, memory_use: &MemoryUse) {
+        self.memory_shares[class] = 0.0;
+        for (number, kind) in machine.kinds.iter().enumerate() {
+            let mut solver = Solver::default();
+            let mut cost = |opp: &Opp, core_share| solver.alone(memory, Demand::new(memory_use, opp.khz, core_share));
+            let top = cost(&kind.opps[kind.opps.len() - 1], 1.0);
+            let instruction_ns = top.total_ns();
+            let mut least_share = f64::INFINITY;
+            for (index, opp) in kind.opps.iter().enumerate() {
+                let place = self.place(class as u16, number, index);
+                self.relative[place] = instruction_ns / cost(opp, 1.0).total_ns();
+                for busy in 1..=self.nr_threads {
+                    let cost = cost(opp, self.core_share(number, busy));
+                    least_share = least_share.min(cost.wait_ns / instruction_ns);
+                    self.rate[place * self.nr_threads + busy - 1] =
+                        work_per_ns(kind, self.core_share(number, busy), instruction_ns, cost);
+                }
+            }
+            self.memory_shares[class] = self.memory_shares[class].max(top.wait_ns / instruction_ns);
+            self.alone[class].push(Alone {
+                instruction_ns,
+                least_share,
+                least_bytes: least_bytes(memory_use),
+            });
         }
     }
     fn place(&self, class: u16, kind: usize, opp: usize) -> usize {
@@ -65,6 +127,13 @@ impl Rates {
     }
     pub fn rate(&self, class: u16, kind: usize, opp: usize, busy_on_core: usize) -> f64 {
         self.rate[self.place(class, kind, opp) * self.nr_threads + busy_on_core.max(1) - 1]
+    }
+    pub fn core_share(&self, kind: usize, busy_on_core: usize) -> f64 {
+        self.core_shares[kind * self.nr_threads + busy_on_core.max(1) - 1]
+    }
+    /// `None`: the class does not contend on this machine.
+    pub fn alone(&self, class: u16, kind: usize) -> Option<&Alone> {
+        self.alone[usize::from(class)].get(kind)
     }
     /// Rate at `opp` over the rate at the highest OPP.
     pub fn relative(&self, class: u16, kind: usize, opp: usize) -> f64 {

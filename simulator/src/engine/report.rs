@@ -73,6 +73,7 @@ impl World<'_> {
             lost_slow_start_s: s.lost_slow_start_ns / 1e9,
             lost_mismeasured_s: s.lost_mismeasured_ns / 1e9,
             lost_fixed_speed_s: s.lost_by_choice_ns / 1e9,
+            lost_contention_s: s.lost_contention_ns / 1e9,
             spin_s: s.spin_ns as f64 / 1e9,
             hottest_core_c: (s.hottest_c > f64::MIN).then_some(s.hottest_c),
             ..Counters::default()

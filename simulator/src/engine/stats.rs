@@ -17,8 +17,10 @@ pub(super) struct Stats {
     pub lost_slow_start_ns: f64,
     pub lost_mismeasured_ns: f64,
     pub lost_by_choice_ns: f64,
+    /// Beyond what the work would have taken alone in its memory domain, at the same speed.
+    pub lost_contention_ns: f64,
     pub spin_ns: u64,
-    /// Time that cores waited for memory: the share m of what the work takes at its core's top speed.
+    /// Time that cores waited for memory.
     pub stall_ns: f64,
     /// Integral of the high set's size.
     pub high_size_ns: u128,
@@ -44,6 +46,7 @@ impl Stats {
             lost_slow_start_ns: 0.0,
             lost_mismeasured_ns: 0.0,
             lost_by_choice_ns: 0.0,
+            lost_contention_ns: 0.0,
             spin_ns: 0,
             stall_ns: 0.0,
             high_size_ns: 0,

@@ -3,7 +3,7 @@
 use super::stats::{Stats, Trace};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
 use super::task::{State, Task, WaitsFor};
-use super::{governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
+use super::{contend::Contention, governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
@@ -39,6 +39,8 @@ pub(super) struct CpuState {
     pub overhead_ns: u64,
     /// Work per ns of the running task.
     pub rate: f64,
+    /// Time that it waits for memory, over what its work takes at its core's top speed.
+    pub memory_share: f64,
     /// When the running step ends.
     pub step_ends_ns: u64,
     /// Start of what the task has not paid for yet.
@@ -109,6 +111,7 @@ pub(crate) struct World<'a> {
     pub(super) events: EventQueue,
     pub(super) handled: u64,
     pub(super) rates: Rates,
+    pub(super) contention: Contention,
     pub(super) cpus: Vec<CpuState>,
     pub(super) cores: Vec<CoreStatus>,
     pub(super) clocks: Clocks,
@@ -245,7 +248,7 @@ impl<'a> World<'a> {
         options: &RunOptions,
     ) -> Result<Self, SimulationError> {
         check_choice(machine, choice)?;
-        let rates = Rates::new(machine, &workload.memory_shares);
+        let rates = Rates::new(machine, workload);
         let scheduler = match choice {
             PolicyChoice::Linux(_) => {
                 let groups = group_weights(workload).into_iter().map(|weight| {
@@ -262,7 +265,9 @@ impl<'a> World<'a> {
                     groups.collect(),
                 ))
             }
-            PolicyChoice::Sets(variant) => Scheduler::Policy(PolicySide::new(machine, workload, *variant, options)?),
+            PolicyChoice::Sets(variant) => {
+                Scheduler::Policy(PolicySide::new((machine, &rates), workload, *variant, options)?)
+            }
         };
         let seed_key = child_key(0x6c_6f70, options.seed);
         let starts: Vec<StartState> = workload
@@ -322,6 +327,7 @@ impl<'a> World<'a> {
             cut_short: false,
             failure: None,
             ideal: Ideal::new(machine, workload),
+            contention: Contention::new(machine, workload),
             rates,
         };
         world.speedup_permille = workload.programs.iter().map(|p| world.speedup_of(p)).collect();
@@ -547,7 +553,7 @@ fn group_weights(workload: &Workload) -> Vec<Option<u32>> {
 
 impl PolicySide {
     fn new(
-        machine: &Machine,
+        (machine, rates): (&Machine, &Rates),
         workload: &Workload,
         variant: SetsVariant,
         options: &RunOptions,
@@ -575,7 +581,7 @@ impl PolicySide {
             sets_speeds: !matches!(variant, SetsVariant::Simple { .. }),
             start_here: None,
             taken: None,
-            green_index: super::adapter::green_indices(machine, workload),
+            green_index: super::adapter::green_indices(machine, rates),
             starting: true,
         })
     }

@@ -1,7 +1,7 @@
 //! The workloads of data/workloads, built in, so that they are there wherever the program is installed.
 
 /// Name and text, in the order in which they are listed.
-const BUILTIN: [(&str, &str); 11] = [
+const BUILTIN: [(&str, &str); 20] = [
     (
         "recorded-build",
         include_str!("../../../data/workloads/recorded-build.toml"),
@@ -25,6 +25,15 @@ const BUILTIN: [(&str, &str); 11] = [
     ("barriers", include_str!("../../../data/workloads/barriers.toml")),
     ("pipeline", include_str!("../../../data/workloads/pipeline.toml")),
     ("arrivals", include_str!("../../../data/workloads/arrivals.toml")),
+    ("coupled", include_str!("../../../data/workloads/coupled.toml")),
+    ("mix-1", include_str!("../../../data/workloads/mix-1.toml")),
+    ("mix-2", include_str!("../../../data/workloads/mix-2.toml")),
+    ("mix-3", include_str!("../../../data/workloads/mix-3.toml")),
+    ("mix-4", include_str!("../../../data/workloads/mix-4.toml")),
+    ("mix-5", include_str!("../../../data/workloads/mix-5.toml")),
+    ("mix-6", include_str!("../../../data/workloads/mix-6.toml")),
+    ("mix-7", include_str!("../../../data/workloads/mix-7.toml")),
+    ("mix-8", include_str!("../../../data/workloads/mix-8.toml")),
 ];
 
 /// Names that [`super::load`] knows without a file.

@@ -1,6 +1,7 @@
 //! From the TOML schema to a draft: names to indices, units to ns, steps flat.
 
 use super::draft::*;
+use super::memory::{self, MemoryUses};
 use super::model::*;
 use super::pools::{self, PoolContext};
 use super::quantity::{amount, share, to_ns, waiting, whole};
@@ -26,6 +27,7 @@ pub(super) fn compile(file: &File, source: Source, default_name: &str) -> Result
     compiler.starts(&mut draft)?;
     compiler.pools(&mut draft)?;
     draft.workload.memory_shares = compiler.classes.shares;
+    draft.workload.memory_uses = compiler.classes.uses;
     Ok(draft)
 }
 
@@ -64,6 +66,7 @@ struct Compiler<'a> {
     scale: f64,
     /// Memory share of what names none.
     memory_share: f64,
+    memory_uses: MemoryUses,
     classes: Classes,
     tasks: Names<'a>,
     barriers: Names<'a>,
@@ -74,9 +77,18 @@ struct Compiler<'a> {
     apps: Names<'a>,
 }
 
+/// How work uses memory, as a file says it.
+#[derive(Debug, Clone, Copy)]
+enum OnMemory<'a> {
+    /// This share of its time is waiting for it.
+    Share(f64),
+    /// Like the application of this name.
+    Like(&'a Spanned<String>),
+}
+
 /// What the steps of one task share while they are flattened.
 struct Flattening<'f> {
-    memory_share: f64,
+    on_memory: OnMemory<'f>,
     key: &'f str,
     timers: HashMap<&'f str, u16>,
     steps: Vec<Step>,
@@ -95,6 +107,7 @@ impl<'a> Compiler<'a> {
             source,
             scale: scale.unwrap_or(1.0),
             memory_share: memory_share.unwrap_or(0.0),
+            memory_uses: memory::known(&source, &file.memory)?,
             classes: Classes::default(),
             tasks: names(&file.task),
             barriers: names(&file.barrier),
@@ -106,11 +119,44 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    fn class(&mut self, share: f64, offset: usize, key: &str) -> Result<u16, InputError> {
+    /// The one of `share` and `memory` that is given, else `default`.
+    fn on_memory<'v>(
+        &self,
+        share_value: &Option<Spanned<f64>>,
+        memory: &'v Option<Spanned<String>>,
+        default: OnMemory<'v>,
+        key: &str,
+    ) -> Result<OnMemory<'v>, InputError> {
+        let given = optional(self.source, key, share_value, |&m| share(m))?;
+        match (given, memory) {
+            (None, None) => Ok(default),
+            (Some(share), None) => Ok(OnMemory::Share(share)),
+            (None, Some(name)) => Ok(OnMemory::Like(name)),
+            (Some(_), Some(name)) => {
+                let message = "expected either `memory` or `memory_share`, found both";
+                Err(self.source.error(name.span().start, key, message))
+            }
+        }
+    }
+
+    fn class(&mut self, on_memory: OnMemory, offset: usize, key: &str) -> Result<u16, InputError> {
         let source = self.source;
-        self.classes
-            .intern(share)
-            .ok_or_else(|| source.error(offset, key, "expected at most 65536 different memory shares"))
+        let class = match on_memory {
+            OnMemory::Share(share) => self.classes.intern(share),
+            OnMemory::Like(name) => match self.memory_uses.get(name.get_ref().as_str()) {
+                Some(memory_use) => self.classes.intern_use(memory_use),
+                None => {
+                    let known: Vec<&str> = self.memory_uses.keys().map(String::as_str).collect();
+                    let message = format!(
+                        "no memory use is named '{}'; known: {} (or add a table [memory.{0}])",
+                        name.get_ref(),
+                        known.join(", ")
+                    );
+                    return Err(source.error(name.span().start, key, message));
+                }
+            },
+        };
+        class.ok_or_else(|| source.error(offset, key, "expected at most 65536 different memory shares"))
     }
 
     /// Application 0 takes what names none.
@@ -227,8 +273,9 @@ impl<'a> Compiler<'a> {
             Some(schedule) => required(source, &key, schedule, |&s| schedule_of(s))?,
             None => Schedule::Static,
         };
-        let share = optional(source, &key, &raw.memory_share, |&m| share(m))?.unwrap_or(self.memory_share);
-        let class = self.class(share, raw.iterations.span().start, &key)?;
+        let default = OnMemory::Share(self.memory_share);
+        let on_memory = self.on_memory(&raw.memory_share, &raw.memory, default, &key)?;
+        let class = self.class(on_memory, raw.iterations.span().start, &key)?;
         let parties = self.parties(&raw.parties, &key)?;
         draft.loop_places.push(Place {
             offset: raw.parties.span().start,
@@ -268,9 +315,9 @@ impl<'a> Compiler<'a> {
         let source = self.source;
         let nice = optional(source, key, &raw.nice, |&n| whole(n, -20, 19, "nice"))?.unwrap_or(0) as i8;
         let weight = optional(source, key, &raw.cgroup_weight, |&n| whole(n, 1, 10_000, "a weight"))?;
-        let share = optional(source, key, &raw.memory_share, |&m| share(m))?.unwrap_or(self.memory_share);
+        let default = OnMemory::Share(self.memory_share);
         let mut flattening = Flattening {
-            memory_share: share,
+            on_memory: self.on_memory(&raw.memory_share, &raw.memory, default, key)?,
             key,
             timers: HashMap::new(),
             steps: Vec::with_capacity(raw.steps.len()),
@@ -375,6 +422,9 @@ impl<'a> Compiler<'a> {
         if step.memory_share.is_some() && !matches!(step.action, Action::Run(..)) {
             return refuse("`memory_share` belongs to `run_ms` (and `run_us`, `run_s`)");
         }
+        if step.memory.is_some() && !matches!(step.action, Action::Run(..)) {
+            return refuse("`memory` belongs to `run_ms` (and `run_us`, `run_s`)");
+        }
         if step.timer.is_some() && !matches!(step.action, Action::Timer(..)) {
             return refuse("`timer` belongs to `timer_ms` (and `timer_us`, `timer_s`)");
         }
@@ -391,10 +441,10 @@ impl<'a> Compiler<'a> {
         match &raw.action {
             Action::Run(value, unit) => {
                 let work = required(source, key, value, |&v| amount(v, unit * self.scale))?;
-                let share = optional(source, key, &raw.memory_share, |&m| share(m))?.unwrap_or(into.memory_share);
+                let on_memory = self.on_memory(&raw.memory_share, &raw.memory, into.on_memory, key)?;
                 Ok(Step::Run {
                     work,
-                    class: self.class(share, offset, key)?,
+                    class: self.class(on_memory, offset, key)?,
                 })
             }
             Action::Sleep(value, unit) => Ok(Step::Sleep(required(source, key, value, |&v| amount(v, *unit))?)),
@@ -559,8 +609,9 @@ impl<'a> Compiler<'a> {
         for (name, raw) in &file.pool {
             let key = format!("pool.{name}");
             let pool = raw.get_ref();
-            let share = optional(self.source, &key, &pool.memory_share, |&m| share(m))?.unwrap_or(self.memory_share);
-            let class = self.class(share, raw.span().start, &key)?;
+            let default = OnMemory::Share(self.memory_share);
+            let on_memory = self.on_memory(&pool.memory_share, &pool.memory, default, &key)?;
+            let class = self.class(on_memory, raw.span().start, &key)?;
             let app = self.app(&pool.app, &key)?;
             let context = PoolContext {
                 source: self.source,

@@ -31,7 +31,13 @@ pub fn describe(workload: &Workload) -> String {
             "work",
             format!("{} at the reference core's top speed", time(work_ns(workload, &counts))),
         );
-        line("memory share", shares(workload));
+        if let Some(shares) = shares(workload) {
+            line("memory share", shares);
+        }
+        for (&class, memory_use) in &workload.memory_uses {
+            let share = workload.memory_shares[usize::from(class)];
+            line("memory use", describe_memory_use(memory_use, share));
+        }
         // those of pools are too many and too alike to be listed
         let pooled = in_pools(workload);
         let listed: Vec<usize> = (0..workload.programs.len())
@@ -122,6 +128,18 @@ fn describe_program(program: &Program, tasks: f64) -> String {
     text
 }
 
+/// `share`: of its time alone on the reference core that it waits for memory.
+fn describe_memory_use(memory_use: &MemoryUse, share: f64) -> String {
+    format!(
+        "{}: {} misses per 1000 instructions, {} at a time, up to {:.0} % more beside others; alone waits {:.0} % of its time",
+        memory_use.name,
+        memory_use.mpki,
+        memory_use.mlp,
+        100.0 * memory_use.cache_sensitivity,
+        100.0 * share
+    )
+}
+
 fn describe_pool(pool: &Pool) -> String {
     let processes: usize = pool.items.iter().map(|item| item.stages.len()).sum();
     let edges: usize = pool.items.iter().map(|item| item.after.len()).sum();
@@ -155,13 +173,17 @@ fn waiting(waiting: Waiting) -> String {
     }
 }
 
-fn shares(workload: &Workload) -> String {
-    let mut shares = workload.memory_shares.clone();
+/// Of work that names no memory use; `None`: all does.
+fn shares(workload: &Workload) -> Option<String> {
+    let all = workload.memory_shares.iter().enumerate();
+    let plain = all.filter(|(class, _)| !workload.memory_uses.contains_key(&(*class as u16)));
+    let mut shares: Vec<f64> = plain.map(|(_, share)| *share).collect();
     shares.sort_by(f64::total_cmp);
     match shares.as_slice() {
-        [] => "0".to_string(),
-        [one] => one.to_string(),
-        [first, .., last] => format!("{first} to {last}"),
+        [] if workload.memory_uses.is_empty() => Some("0".to_string()),
+        [] => None,
+        [one] => Some(one.to_string()),
+        [first, .., last] => Some(format!("{first} to {last}")),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::model::*;
 use super::pools::Plan;
 use lop_machine::{input, InputError};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Most tasks that a workload may start, and most items of a pool.
 pub(super) const MAX_TASKS: u64 = 1_000_000;
@@ -25,7 +25,15 @@ pub(super) struct Source<'a> {
     pub form: Form,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    pub fn toml(file: &'a str, text: &'a str) -> Self {
+        Self {
+            file,
+            text,
+            form: Form::Toml,
+        }
+    }
+
     /// An error about what stands at byte `offset`; `key` is used where the text does not tell its own.
     pub fn error(&self, offset: usize, key: &str, message: impl Into<String>) -> InputError {
         match self.form {
@@ -88,6 +96,7 @@ impl Draft {
                 description: description.to_string(),
                 duration_ns: None,
                 memory_shares: Vec::new(),
+                memory_uses: BTreeMap::new(),
                 apps: Vec::new(),
                 programs: Vec::new(),
                 starts: Vec::new(),
@@ -122,21 +131,43 @@ impl Draft {
     }
 }
 
-/// Distinct memory shares, by index.
+/// What tells classes of work apart.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum ClassKey {
+    /// Bits of a memory share.
+    Share(u64),
+    /// Name of a memory use.
+    Use(String),
+}
+
+/// Distinct memory shares and uses, by index.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
-    index: HashMap<u64, u16>,
+    index: HashMap<ClassKey, u16>,
     pub shares: Vec<f64>,
+    pub uses: BTreeMap<u16, MemoryUse>,
 }
 
 impl Classes {
     /// Index of `share`; `None` when there are more than an index can name.
     pub fn intern(&mut self, share: f64) -> Option<u16> {
-        if let Some(&class) = self.index.get(&share.to_bits()) {
+        self.class(ClassKey::Share(share.to_bits()), share)
+    }
+
+    /// Index of a memory use; no two have one name.
+    pub fn intern_use(&mut self, memory_use: &MemoryUse) -> Option<u16> {
+        let key = ClassKey::Use(memory_use.name.clone());
+        let class = self.class(key, super::memory::reference_share(memory_use))?;
+        self.uses.entry(class).or_insert_with(|| memory_use.clone());
+        Some(class)
+    }
+
+    fn class(&mut self, key: ClassKey, share: f64) -> Option<u16> {
+        if let Some(&class) = self.index.get(&key) {
             return Some(class);
         }
         let class = u16::try_from(self.shares.len()).ok()?;
-        self.index.insert(share.to_bits(), class);
+        self.index.insert(key, class);
         self.shares.push(share);
         Some(class)
     }

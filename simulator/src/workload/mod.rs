@@ -11,6 +11,7 @@ mod describe;
 mod draft;
 mod expand;
 mod locks;
+mod memory;
 pub mod model;
 mod pools;
 mod quantity;

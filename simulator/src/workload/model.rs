@@ -2,7 +2,7 @@
 //!
 //! Work is in ns at the highest speed of the reference core (machines say how fast they are beside it). All times are ns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
@@ -10,8 +10,11 @@ pub struct Workload {
     pub description: String,
     /// The run ends here, finished or not; `None`: when the last task has exited.
     pub duration_ns: Option<u64>,
-    /// Distinct memory shares m (spec section 1); `Step::Run` names one by index.
+    /// Memory share m (spec section 1) of each class of work; `Step::Run` names one by index. Of a class with a memory use it is
+    /// that on the reference core, for machines that say nothing about their memory.
     pub memory_shares: Vec<f64>,
+    /// By class: how its work uses memory, where that is known. Other work neither causes contention nor suffers from it.
+    pub memory_uses: BTreeMap<u16, MemoryUse>,
     /// At least one: tasks of programs that name no application belong to application 0.
     pub apps: Vec<App>,
     pub programs: Vec<Program>,
@@ -30,6 +33,31 @@ pub struct App {
     pub declared_parallelism: Option<u32>,
     /// Its tasks share data, so they want cores of one node.
     pub shares_memory: bool,
+}
+
+/// How an application's work uses memory (docs/model.md).
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryUse {
+    pub name: String,
+    /// Intensity: misses of the last-level cache per thousand instructions, alone.
+    pub mpki: f64,
+    /// Cycles per instruction beside waiting for misses.
+    pub cpi0: f64,
+    /// Misses under way together, on average.
+    pub mlp: f64,
+    /// By which share of itself `mpki` grows at most, as others take the cache.
+    pub cache_sensitivity: f64,
+}
+
+impl MemoryUse {
+    /// Time of an instruction beside waiting for misses: CPI0 / F.
+    pub fn compute_ns(&self, khz: f64) -> f64 {
+        self.cpi0 / (khz / 1e6)
+    }
+    /// Time that an instruction waits for misses of this latency: MPKI / 1000 * lat / MLP.
+    pub fn wait_ns(&self, latency_ns: f64) -> f64 {
+        self.mpki / 1000.0 * latency_ns / self.mlp
+    }
 }
 
 /// What a task does from start to exit.

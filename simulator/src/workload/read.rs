@@ -1,6 +1,6 @@
 //! From a name, a file or a text to a [`Spec`], and from that to the workload of a seed.
 
-use super::draft::{Draft, Form, Pin, Source};
+use super::draft::{Draft, Pin, Source};
 use super::expand::expand;
 use super::model::Workload;
 use super::pools::Plan;
@@ -70,11 +70,7 @@ impl Spec {
 /// Whatever is wrong with the text, with line, key and what was expected.
 pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
     let raw: schema::File = input::parse(file, text)?;
-    let source = Source {
-        file,
-        text,
-        form: Form::Toml,
-    };
+    let source = Source::toml(file, text);
     let draft = compile::compile(&raw, source, stem(file))?;
     Spec::from_draft(draft, &source)
 }

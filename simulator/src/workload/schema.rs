@@ -20,6 +20,8 @@ pub(super) struct File {
     #[serde(default)]
     pub app: IndexMap<String, Spanned<RawApp>>,
     #[serde(default)]
+    pub memory: IndexMap<String, Spanned<RawMemoryUse>>,
+    #[serde(default)]
     pub barrier: IndexMap<String, Spanned<RawBarrier>>,
     #[serde(default)]
     pub mutex: IndexMap<String, Spanned<RawMutex>>,
@@ -41,6 +43,16 @@ pub(super) struct RawApp {
     /// Its tasks share data.
     #[serde(default)]
     pub shares_memory: bool,
+}
+
+/// How an application uses memory; what is left out is as in the built-in one of that name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawMemoryUse {
+    pub mpki: Option<Spanned<f64>>,
+    pub cpi0: Option<Spanned<f64>>,
+    pub mlp: Option<Spanned<f64>>,
+    pub cache_sensitivity: Option<Spanned<f64>>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -90,6 +102,7 @@ pub(super) struct RawLoop {
     pub schedule: Option<Spanned<RawSchedule>>,
     pub parties: Spanned<u64>,
     pub memory_share: Option<Spanned<f64>>,
+    pub memory: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -108,6 +121,8 @@ pub(super) struct RawTask {
     pub cpus: Option<Spanned<Vec<Spanned<i64>>>>,
     pub app: Option<Spanned<String>>,
     pub memory_share: Option<Spanned<f64>>,
+    /// Instead of `memory_share`: the name of a memory use.
+    pub memory: Option<Spanned<String>>,
     pub steps: Vec<Spanned<RawStep>>,
 }
 
@@ -126,6 +141,7 @@ pub(super) struct RawPool {
     pub slots: Spanned<u64>,
     pub app: Option<Spanned<String>>,
     pub memory_share: Option<Spanned<f64>>,
+    pub memory: Option<Spanned<String>>,
     /// Processes in all.
     pub phases: Option<Spanned<u64>>,
     /// Their work in all.
@@ -285,6 +301,7 @@ pub(super) struct RawStep {
     pub count: Option<Spanned<u64>>,
     pub mutex: Option<Spanned<String>>,
     pub memory_share: Option<Spanned<f64>>,
+    pub memory: Option<Spanned<String>>,
     pub timer: Option<Spanned<String>>,
     pub steps: Option<Vec<Spanned<RawStep>>>,
 }
@@ -318,6 +335,7 @@ enum StepKey {
     Steps,
     Yield,
     MemoryShare,
+    Memory,
 }
 
 const SECOND: f64 = 1e9;
@@ -341,12 +359,14 @@ impl<'de> Visitor<'de> for StepVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawStep, A::Error> {
         let mut action = None;
-        let (mut count, mut mutex, mut memory_share, mut timer, mut steps) = (None, None, None, None, None);
+        let (mut count, mut mutex, mut timer, mut steps) = (None, None, None, None);
+        let (mut memory_share, mut memory) = (None, None);
         while let Some(key) = map.next_key::<StepKey>()? {
             match key {
                 StepKey::Count => count = Some(map.next_value()?),
                 StepKey::Mutex => mutex = Some(map.next_value()?),
                 StepKey::MemoryShare => memory_share = Some(map.next_value()?),
+                StepKey::Memory => memory = Some(map.next_value()?),
                 StepKey::Timer => timer = Some(map.next_value()?),
                 StepKey::Steps => steps = Some(map.next_value()?),
                 _ => {
@@ -366,6 +386,7 @@ impl<'de> Visitor<'de> for StepVisitor {
             count,
             mutex,
             memory_share,
+            memory,
             timer,
             steps,
         })
@@ -401,8 +422,7 @@ fn action_of<'de, A: MapAccess<'de>>(key: StepKey, map: &mut A) -> Result<Action
                 "`yield = false` does nothing; expected true, or no such step",
             )),
         },
-        StepKey::Timer | StepKey::Mutex | StepKey::Count | StepKey::Steps | StepKey::MemoryShare => {
-            Err(de::Error::custom("expected an action"))
-        }
+        StepKey::Timer | StepKey::Mutex | StepKey::Count => Err(de::Error::custom("expected an action")),
+        StepKey::Steps | StepKey::MemoryShare | StepKey::Memory => Err(de::Error::custom("expected an action")),
     }
 }

@@ -4,6 +4,7 @@
 use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
 use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
 use lop_simulator::{simulate, Outcome, PolicyChoice, RunOptions, SimulationError};
+use std::collections::BTreeMap;
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -94,6 +95,7 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
             idle_uw: 0,
             stall_uw: 0,
         },
+        memory: None,
         cpufreq: Cpufreq {
             transition_ns: 0,
             ondemand_period_ns: 10 * MS,
@@ -172,6 +174,7 @@ pub fn workload_of(programs: Vec<Program>) -> Workload {
         description: String::new(),
         duration_ns: None,
         memory_shares: vec![0.0],
+        memory_uses: BTreeMap::new(),
         apps: vec![App {
             name: "app".into(),
             declared_parallelism: None,

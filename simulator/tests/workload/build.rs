@@ -267,13 +267,133 @@ fn every_key_of_the_schema_arrives() {
     });
     assert_eq!(late.arrivals, limit);
     assert_eq!(workload.memory_shares[usize::from(workload.loops[1].class)], 0.75);
+    let memory_use = |class: u16| &workload.memory_uses[&class];
+    assert_eq!(memory_use(workload.loops[2].class).name, "lbm");
+    let Step::Run { class: own, .. } = program("compile").steps[0] else {
+        panic!("{:?}", program("compile"))
+    };
+    let solver = MemoryUse {
+        name: "solver".into(),
+        mpki: 15.0,
+        cpi0: 0.8,
+        mlp: 2.0,
+        cache_sensitivity: 0.3,
+    };
+    assert_eq!(memory_use(own), &solver);
     let items = &workload.pools[0].items;
     assert_eq!(
         (items.len(), items[1].after.as_slice(), items[1].stages.len()),
         (2, &[0][..], 2)
     );
     assert!(items[1].helper.is_some());
-    assert!(describe(&workload).contains("guided down to chunks of 2"));
+    let text = describe(&workload);
+    assert!(text.contains("guided down to chunks of 2"));
+    let memory_use = "memory use       mcf: 30 misses per 1000 instructions, 1.8 at a time, up to 40 % more beside others; alone waits 73 %";
+    assert!(text.contains(memory_use), "{text}");
+    assert!(!describe(&load("mix-1", &[]).unwrap().build(1)).contains("memory share"));
+}
+
+/// A step's own word counts before the task's, and what a table leaves out is as in the built-in one of its name.
+#[test]
+fn memory_uses_are_found_by_name() {
+    let workload = spec(
+        r#"
+        memory_share = 0.1
+        [memory.mcf]
+        mpki = 30
+        [task.a]
+        memory = "mcf"
+        steps = [{ run_ms = 1 }, { run_ms = 1, memory = "lbm" }, { run_ms = 1, memory_share = 0.5 }, { run_ms = 1 }]
+        [task.b]
+        steps = [{ run_ms = 1 }, { run_ms = 1, memory = "mcf" }]
+        "#,
+    )
+    .build(1);
+    let classes: Vec<u16> = (workload.programs.iter().flat_map(|p| &p.steps))
+        .map(|step| match step {
+            Step::Run { class, .. } => *class,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let names: Vec<Option<&str>> = classes
+        .iter()
+        .map(|class| workload.memory_uses.get(class).map(|u| u.name.as_str()))
+        .collect();
+    let mcf = Some("mcf");
+    assert_eq!(names, [mcf, Some("lbm"), None, mcf, None, mcf]);
+    assert_eq!(classes[0], classes[5]);
+    let share = |at: usize| workload.memory_shares[usize::from(classes[at])];
+    assert_eq!((share(2), share(4)), (0.5, 0.1));
+    let mcf = &workload.memory_uses[&classes[0]];
+    assert_eq!(
+        (mcf.mpki, mcf.cpi0, mcf.mlp, mcf.cache_sensitivity),
+        (30.0, 1.2, 1.8, 0.4)
+    );
+    // On the reference core, 2.4 GHz and 80 ns: computes 0.5 ns an instruction, waits 30 / 1000 * 80 / 1.8 = 4 / 3 ns.
+    assert!((share(0) - (4.0 / 3.0) / (0.5 + 4.0 / 3.0)).abs() < 1e-12);
+}
+
+/// The mixes of the specification: four applications, two copies of each, all of one length, each an application of its own.
+#[test]
+fn mixes_are_two_copies_of_four_applications() {
+    let mixes = [
+        ["gamess", "namd", "sphinx", "soplex"],
+        ["soplex", "mcf", "gamess", "gobmk"],
+        ["mcf", "povray", "gamess", "libquantum"],
+        ["namd", "h264ref", "mcf", "omnetpp"],
+        ["milc", "libquantum", "povray", "perlbench"],
+        ["sphinx", "gcc", "namd", "gamess"],
+        ["lbm", "milc", "sphinx", "gobmk"],
+        ["lbm", "milc", "mcf", "namd"],
+    ];
+    for (number, applications) in mixes.iter().enumerate() {
+        let workload = load(&format!("mix-{}", number + 1), &[]).unwrap().build(1);
+        let uses: Vec<&str> = (workload.programs.iter())
+            .map(|program| match program.steps[..] {
+                [Step::Run {
+                    work: Amount::Fixed(60_000_000_000),
+                    class,
+                }] => workload.memory_uses[&class].name.as_str(),
+                _ => panic!("{program:?}"),
+            })
+            .collect();
+        let twice: Vec<&str> = applications.iter().flat_map(|&name| [name, name]).collect();
+        assert_eq!(uses, twice, "mix-{}", number + 1);
+        let apps: std::collections::HashSet<u16> = workload.programs.iter().map(|p| p.app).collect();
+        assert_eq!((apps.len(), workload.starts.len()), (8, 8));
+    }
+}
+
+/// The figures of the specification: MPKI, CPI0, MLP, s.
+#[test]
+fn applications_are_as_specified() {
+    let specified = [
+        ("soplex", 20.0, 0.9, 2.0, 0.5),
+        ("sphinx", 12.0, 0.8, 2.2, 0.6),
+        ("gamess", 0.05, 0.6, 1.5, 0.1),
+        ("namd", 0.2, 0.7, 1.5, 0.1),
+        ("mcf", 40.0, 1.2, 1.8, 0.4),
+        ("gobmk", 0.6, 1.0, 1.5, 0.3),
+        ("libquantum", 25.0, 0.6, 4.0, 0.0),
+        ("povray", 0.03, 0.8, 1.5, 0.1),
+        ("h264ref", 0.6, 0.6, 1.5, 0.2),
+        ("omnetpp", 12.0, 1.1, 1.6, 0.7),
+        ("milc", 22.0, 0.9, 3.0, 0.1),
+        ("perlbench", 0.9, 0.7, 1.5, 0.3),
+        ("gcc", 3.0, 0.9, 1.8, 0.5),
+        ("lbm", 25.0, 0.8, 4.0, 0.05),
+    ];
+    for (name, mpki, cpi0, mlp, cache_sensitivity) in specified {
+        let workload = spec(&format!("[task.a]\nmemory = \"{name}\"\nsteps = [{{ run_ms = 1 }}]")).build(1);
+        let expected = MemoryUse {
+            name: name.into(),
+            mpki,
+            cpi0,
+            mlp,
+            cache_sensitivity,
+        };
+        assert_eq!(workload.memory_uses.values().collect::<Vec<_>>(), [&expected]);
+    }
 }
 
 #[test]

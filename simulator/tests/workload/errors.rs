@@ -146,6 +146,94 @@ fn numbers_and_types() {
 }
 
 #[test]
+fn memory_uses() {
+    let table = "[memory.x]\nmpki = 1\ncpi0 = 1\nmlp = 1\ncache_sensitivity = 0\n[task.a]\nsteps = []";
+    let with = |good: &str, bad: &str, line, key, says| case(&table.replacen(good, bad, 1), line, key, says);
+    check(vec![
+        with(
+            "mpki = 1",
+            "mpki = -1",
+            2,
+            "memory.x.mpki",
+            "mpki = -1, expected 0 to 1000",
+        ),
+        with("mpki = 1", "mpki = nan", 2, "memory.x.mpki", "expected 0 to 1000"),
+        with("mpki = 1", "mpki = \"many\"", 2, "memory.x.mpki", "expected a number"),
+        with("mpki = 1", "", 1, "memory.x", "expected a number `mpki`"),
+        with("cpi0 = 1", "cpi0 = 0", 3, "memory.x.cpi0", "expected 0.01 to 100"),
+        with("cpi0 = 1", "cpi = 1", 3, "memory.x.cpi", "unknown field `cpi`"),
+        with("mlp = 1", "mlp = 0.5", 4, "memory.x.mlp", "expected 1 to 100"),
+        with(
+            "sensitivity = 0",
+            "sensitivity = 11",
+            5,
+            "memory.x.cache_sensitivity",
+            "expected 0 to 10",
+        ),
+        case(
+            "[task.a]\nmemory = \"soplx\"\nsteps = [{ run_ms = 1 }]",
+            2,
+            "task.a.memory",
+            "no memory use is named 'soplx'; known: soplex, sphinx",
+        ),
+        case(
+            "[task.a]\nmemory = \"mcf\"\nmemory_share = 0.5\nsteps = []",
+            2,
+            "task.a.memory",
+            "either `memory` or `memory_share`, found both",
+        ),
+        steps(
+            "{ run_ms = 1, memory = \"x\" }",
+            "",
+            "task.a.steps",
+            "no memory use is named 'x'",
+        ),
+        steps(
+            "{ run_ms = 1, memory = \"mcf\", memory_share = 0 }",
+            "",
+            "task.a.steps",
+            "found both",
+        ),
+        steps(
+            "{ sleep_ms = 1, memory = \"mcf\" }",
+            "",
+            "task.a.steps",
+            "`memory` belongs to",
+        ),
+        steps("{ memory = \"mcf\" }", "", "task.a.steps", "a step without an action"),
+        case(
+            "[loop.l]\niterations = 1\nwork_us = 1\nparties = 1\nmemory = \"x\"\n[task.a]\nsteps = []",
+            5,
+            "loop.l.memory",
+            "no memory use is named 'x'",
+        ),
+        case(
+            "[task.a]\nsteps = [{ pool = \"p\" }]\n[pool.p]\nslots = 1\nphases = 1\nwork_s = 1\nmemory = \"x\"",
+            7,
+            "pool.p.memory",
+            "no memory use is named 'x'",
+        ),
+    ]);
+}
+
+/// One figure of a built-in use may be set by itself.
+#[test]
+fn memory_uses_are_overridden() {
+    let set = |value: &str| {
+        let change = Override {
+            key: "memory.mcf.mpki".into(),
+            value: value.into(),
+        };
+        load("mix-3", &[change])
+    };
+    let workload = set("7").unwrap().build(1);
+    let mcf = workload.memory_uses.values().find(|u| u.name == "mcf").unwrap();
+    assert_eq!((mcf.mpki, mcf.cpi0), (7.0, 1.2));
+    let error = set("-7").unwrap_err();
+    assert_eq!(error.key.as_deref(), Some("memory.mcf.mpki"), "{error}");
+}
+
+#[test]
 fn unknown_keys_and_names() {
     check(vec![
         case(

@@ -13,7 +13,7 @@ fn tomls() -> Vec<&'static str> {
 const JSON: &str = include_str!("../data/every-key.json");
 
 /// Pieces that lead somewhere: values at the edges, keys, brackets.
-const PIECES: [&str; 36] = [
+const PIECES: [&str; 38] = [
     "0",
     "-1",
     "1e308",
@@ -43,6 +43,8 @@ const PIECES: [&str; 36] = [
     "fork",
     "lock",
     "count = 0\n",
+    "memory = \"mcf\"\n",
+    "[memory.mcf]\n",
     "after = [\"main\"]\n",
     "\"run\" : ",
     "\"loop\" : -1,",
@@ -71,7 +73,7 @@ fn mutate(text: &str, edits: &[Edit]) -> String {
 }
 
 /// Values that fit the grammar nearly anywhere, so that what follows the parser is reached too.
-const VALUES: [&str; 22] = [
+const VALUES: [&str; 23] = [
     "0",
     "1",
     "2",
@@ -91,6 +93,7 @@ const VALUES: [&str; 22] = [
     "\"main\"",
     "\"worker\"",
     "\"step\"",
+    "\"mcf\"",
     "\"m\"",
     "{ mean = 1 }",
     "{ mean = 3, cv = 2 }",

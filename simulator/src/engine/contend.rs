@@ -1,0 +1,170 @@
+//! Tasks that contend for a memory domain: when one comes, goes or changes, all of them go on at other rates.
+
+use super::rates::{work_per_ns, Rates};
+use super::world::World;
+use crate::contention::{Cost, Demand, Solver};
+use crate::workload::Workload;
+use lop_machine::{Kind, Machine, Memory};
+
+/// Who contends, by memory domain. Empty where nothing does: on a machine without figures for its memory, or of a workload
+/// that does not say how it uses it.
+#[derive(Debug, Default)]
+pub(super) struct Contention {
+    memory: Option<Memory>,
+    /// By memory domain: the CPUs of those that contend, in order of their numbers.
+    members: Vec<Vec<usize>>,
+    /// By CPU.
+    contenders: Vec<Option<Contender>>,
+    /// Room that is used again and again.
+    demands: Vec<Demand>,
+    solver: Solver,
+}
+
+/// All that a running task's demand follows from on a given CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Running {
+    class: u16,
+    opp: usize,
+    busy_on_core: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Contender {
+    running: Running,
+    demand: Demand,
+    pace: Pace,
+}
+
+/// How work goes on beside the others in the domain.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pace {
+    /// Work per ns.
+    pub rate: f64,
+    /// Time waiting for misses, over what the work takes alone at the highest OPP.
+    pub memory_share: f64,
+    /// Rate over that at the highest OPP, the others being as they are.
+    pub relative: f64,
+    /// Share of its time that it would not need alone.
+    pub lost_share: f64,
+}
+
+impl Contention {
+    pub fn new(machine: &Machine, workload: &Workload) -> Self {
+        if machine.memory.is_none() || workload.memory_uses.is_empty() {
+            return Self::default();
+        }
+        Self {
+            memory: machine.memory,
+            members: vec![Vec::new(); machine.nr_memory_domains],
+            contenders: vec![None; machine.cpus.len()],
+            ..Self::default()
+        }
+    }
+
+    /// Whether any work of this workload contends on this machine. To be asked first, as events are many.
+    pub fn possible(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    /// `None`: what runs there does not contend.
+    pub fn pace(&self, cpu: usize) -> Option<&Pace> {
+        let contender = self.contenders.get(cpu)?.as_ref()?;
+        Some(&contender.pace)
+    }
+
+    /// Who contends on `cpu` from now on.
+    fn set(&mut self, domain: usize, cpu: usize, contender: Option<Contender>) {
+        let members = &mut self.members[domain];
+        match (members.binary_search(&cpu), &contender) {
+            (Err(at), Some(_)) => members.insert(at, cpu),
+            (Ok(at), None) => drop(members.remove(at)),
+            _ => {}
+        }
+        self.contenders[cpu] = contender;
+    }
+
+    /// The paces of all in a domain.
+    fn solve(&mut self, domain: usize, machine: &Machine, rates: &Rates) {
+        let Some(memory) = &self.memory else { return };
+        let contenders = &mut self.contenders;
+        self.demands.clear();
+        for &cpu in &self.members[domain] {
+            self.demands.extend(contenders[cpu].map(|contender| contender.demand));
+        }
+        self.solver.solve(memory, &self.demands);
+        for (&cpu, &cost) in self.members[domain].iter().zip(&self.solver.costs) {
+            let kind = usize::from(machine.cpus[cpu].kind);
+            if let Some(contender) = &mut contenders[cpu] {
+                contender.pace = pace(contender.running, cost, (kind, &machine.kinds[kind]), rates);
+            }
+        }
+    }
+}
+
+/// At the highest OPP, the others being as they are, only the time beside waiting is shorter.
+fn pace(running: Running, cost: Cost, (number, kind): (usize, &Kind), rates: &Rates) -> Pace {
+    let Some(alone) = rates.alone(running.class, number) else {
+        return Pace::default();
+    };
+    let opp_khz = |opp: usize| kind.opps[opp].khz as f64;
+    let at_top_ns = cost.wait_ns + cost.compute_ns * opp_khz(running.opp) / opp_khz(kind.opps.len() - 1);
+    let core_share = rates.core_share(number, running.busy_on_core);
+    let rate = work_per_ns(kind, core_share, alone.instruction_ns, cost);
+    let rate_alone = rates.rate(running.class, number, running.opp, running.busy_on_core);
+    Pace {
+        rate,
+        memory_share: cost.wait_ns / alone.instruction_ns,
+        relative: at_top_ns / cost.total_ns(),
+        lost_share: (1.0 - rate / rate_alone).max(0.0),
+    }
+}
+
+impl World<'_> {
+    /// What runs on `cpu` may be something else now, or run at another speed. If so, the others that contend in its memory
+    /// domain get as far as they got at their old rates, and go on at new ones.
+    pub(super) fn contend(&mut self, cpu: usize) {
+        let running = self.contending_on(cpu);
+        let before = self.contention.contenders[cpu]
+            .as_ref()
+            .map(|contender| contender.running);
+        if running == before {
+            return;
+        }
+        let domain = usize::from(self.machine.cpus[cpu].memory_domain);
+        for at in 0..self.contention.members[domain].len() {
+            self.settle(self.contention.members[domain][at]);
+        }
+        let contender = running.map(|running| self.contender(cpu, running));
+        self.contention.set(domain, cpu, contender);
+        self.contention.solve(domain, self.machine, &self.rates);
+        for at in 0..self.contention.members[domain].len() {
+            let other = self.contention.members[domain][at];
+            if other != cpu {
+                self.plan_step(other);
+            }
+        }
+    }
+
+    /// A task contends while it works; one that waits on the CPU finds all it looks at in its own cache.
+    fn contending_on(&self, cpu: usize) -> Option<Running> {
+        let state = &self.cpus[cpu];
+        let task = &self.tasks[state.task? as usize];
+        self.rates.alone(task.class, state.kind)?;
+        (!task.spinning).then(|| Running {
+            class: task.class,
+            opp: state.opp,
+            busy_on_core: self.cores[usize::from(self.machine.cpus[cpu].core)].busy,
+        })
+    }
+
+    fn contender(&self, cpu: usize, running: Running) -> Contender {
+        let state = &self.cpus[cpu];
+        let khz = self.machine.kinds[state.kind].opps[running.opp].khz;
+        let core_share = self.rates.core_share(state.kind, running.busy_on_core);
+        Contender {
+            running,
+            demand: Demand::new(&self.workload.memory_uses[&running.class], khz, core_share),
+            pace: Pace::default(),
+        }
+    }
+}
