@@ -7,7 +7,9 @@
  * After whole laps the walk is where it began, having met each line as often as there were laps.
  */
 
-static struct lines_asked asked = { .threads = 1, .buffer_mib = 64, .laps = 4, .intensity_mpki = 20, .seed = 1 };
+static struct lines_asked asked = {
+	.threads = 1, .buffer_mib = 64, .laps = 4, .intensity_mpki = 20, .seed = 1, .overhead_instructions = 19,
+};
 
 static const struct load_option options[] = {
 	LINES_OPTIONS(&asked),

@@ -63,8 +63,8 @@ struct slot {
 };
 
 struct build {
-	struct job *jobs; /* the last one of jobs + 1 is the serial end */
-	struct slot *slots;
+	struct job *jobs;   /* shared with all processes; the last one of jobs + 1 is the serial end */
+	struct slot *slots; /* of make alone */
 	uint64_t running, most_running, failed;
 	uint64_t helper_instructions, helper_value; /* of make, before each job */
 };
@@ -116,12 +116,12 @@ static void plan(struct build *build)
 	double of_jobs = all * (100 - asked.helper_percent - asked.tail_percent) / 100;
 	double *weights = malloc(asked.jobs * sizeof(*weights));
 
-	if (!weights)
+	build->slots = calloc(asked.slots, sizeof(*build->slots));
+	if (!weights || !build->slots)
 		load_fail("get memory", errno, "ask for fewer jobs");
 	double sum = draw(weights);
 
 	build->jobs = load_shared_memory((asked.jobs + 1) * sizeof(*build->jobs));
-	build->slots = load_shared_memory(asked.slots * sizeof(*build->slots));
 	for (uint64_t i = 0; i < asked.jobs; i++)
 		build->jobs[i].instructions = load_whole_turns(of_jobs * weights[i] / sum);
 	build->jobs[asked.jobs].instructions = load_whole_turns(all * asked.tail_percent / 100);
@@ -299,5 +299,6 @@ int main(int argc, char **argv)
 	json_count("most_running", build.most_running);
 	json_count("helper_instructions", build.helper_instructions * asked.jobs);
 	json_count("failed_jobs", build.failed);
+	free(build.slots);
 	return load_end(computed(&build));
 }

@@ -3,7 +3,9 @@
 
 static uint64_t compute_instructions(const struct lines_asked *asked)
 {
-	return load_whole_turns(1000 / asked->intensity_mpki - LINES_OVERHEAD_INSTRUCTIONS);
+	double all = 1000 / asked->intensity_mpki, overhead = (double)asked->overhead_instructions;
+
+	return all > overhead ? load_whole_turns(all - overhead) : 0;
 }
 
 void lines_begin(struct buffers *buffers, const struct lines_asked *asked)
@@ -29,7 +31,7 @@ int lines_end(const struct load_team *team, const struct lines_asked *asked, con
 	load_report_phases(phases, 2);
 	load_report_threads(team, NULL);
 	json_count("lines_of_thread", lines);
-	json_count("instructions_of_thread", lines * (instructions + LINES_OVERHEAD_INSTRUCTIONS));
+	json_count("instructions_of_thread", lines * (instructions + asked->overhead_instructions));
 	json_bits("checksum", load_team_checksum(team));
 	return load_end(correct);
 }

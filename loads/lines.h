@@ -5,17 +5,17 @@
  * What chase and stream share: a buffer per thread, of which each line of 64 bytes is met once per lap, and an intensity.
  *
  * Intensity is by construction: lines met per thousand instructions. That is the misses of the last-level cache (MPKI) where the
- * buffers of all threads are much larger than it, and as far as prefetched lines are counted as misses. A line costs
- * LINES_OVERHEAD_INSTRUCTIONS anyway (calling load_compute() and going on to the next one), the others are turns.
+ * buffers of all threads are much larger than it, and as far as prefetched lines are counted as misses. Calling
+ * load_compute() and going on to the next line takes `overhead_instructions` (counted in what gcc 12 makes for x86-64; other
+ * compilers differ by a few), all further ones are whole turns.
  */
-#define LINES_OVERHEAD_INSTRUCTIONS 16
 
 struct line {
 	_Alignas(64) uint64_t next;
 };
 
 struct lines_asked {
-	uint64_t threads, buffer_mib, laps, seed;
+	uint64_t threads, buffer_mib, laps, seed, overhead_instructions;
 	double intensity_mpki;
 };
 

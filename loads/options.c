@@ -38,7 +38,7 @@ static const struct load_option *option_named(const char *name, size_t length)
 	return NULL;
 }
 
-/* What may be given, as the end of "give ..."; text is judged by the load itself. */
+/* What may be given, as the end of "give ..."; of text the load itself says that. */
 static void describe(const struct load_option *option, char *out, size_t size)
 {
 	size_t used = 0;
@@ -51,8 +51,11 @@ static void describe(const struct load_option *option, char *out, size_t size)
 		snprintf(out, size, "a number from %g to %g", option->least, option->most);
 		break;
 	case LOAD_CHOICE:
-		for (size_t i = 0; option->choices[i] && used < size; i++)
-			used += (size_t)snprintf(out + used, size - used, "%s%s", i ? " or " : "", option->choices[i]);
+		for (size_t i = 0; option->choices[i] && used < size; i++) {
+			const char *between = i == 0 ? "" : option->choices[i + 1] ? ", " : " or ";
+
+			used += (size_t)snprintf(out + used, size - used, "%s%s", between, option->choices[i]);
+		}
 		break;
 	case LOAD_TEXT:
 		snprintf(out, size, "a value");
@@ -137,7 +140,8 @@ static _Noreturn void help(void)
 		const struct load_option *option = &load_self->options[i];
 
 		describe(option, allowed, sizeof(allowed));
-		printf("  --%s VALUE\n      %s: %s [", option->name, option->help, allowed);
+		printf("  --%s VALUE\n      %s%s%s [", option->name, option->help, option->kind == LOAD_TEXT ? "" : ": ",
+			option->kind == LOAD_TEXT ? "" : allowed);
 		print_default(option);
 		printf("]\n");
 	}

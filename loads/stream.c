@@ -7,7 +7,7 @@
  * Each line counts the laps, so all counts together are lines * laps.
  */
 
-static struct lines_asked asked = { .threads = 1, .buffer_mib = 64, .laps = 16, .intensity_mpki = 20 };
+static struct lines_asked asked = { .threads = 1, .buffer_mib = 64, .laps = 16, .intensity_mpki = 20, .overhead_instructions = 15 };
 
 static const struct load_option options[] = { LINES_OPTIONS(&asked) };
 
