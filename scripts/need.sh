@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
-# Tools: rust, cc, c++, clang, bpf (all that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc), make, time, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, hackbench, perf, stress-ng, kernel-packages (what reads
+# Tools: rust, cc, c++, clang, bpf (all that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
+# make, time, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, hackbench, perf, stress-ng, kernel-packages (what reads
 # and checks Debian's), archive-keyring. Elsewhere than on Debian and its kin it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
 set -euo pipefail
@@ -15,9 +16,9 @@ present() {
     clang) "$here/clang.sh" ;;
     bpf) "$here/clang.sh" && command -v pkg-config && command -v make && has_libclang &&
       compiles cc c '#include <libelf.h>' && compiles cc c '#include <zlib.h>' ;;
-    openmp) links cc -fopenmp ;;
-    clang-openmp) links "$("$here/clang.sh")" -fopenmp ;;
-    sanitizers) links cc -fsanitize=address,undefined && links cc -fsanitize=thread ;;
+    openmp) links cc -fopenmp omp.h ;;
+    clang-openmp) links "$("$here/clang.sh")" -fopenmp omp.h ;;
+    sanitizers) links cc -fsanitize=address,undefined stdio.h && links cc -fsanitize=thread stdio.h ;;
     dpkg-dev) command -v dpkg-shlibdeps ;;
     systemd-analyze) command -v systemd-analyze ;;
     make) command -v make ;;
@@ -37,9 +38,9 @@ compiles() {
   command -v "$1" >/dev/null && echo "$3" | "$1" -x "$2" -fsyntax-only - 2>/dev/null
 }
 
-# links COMPILER FLAG: can it build a program with that flag, runtime library included?
+# links COMPILER FLAG HEADER: can it build a program with that flag, runtime library included?
 links() {
-  echo 'int main(void) { return 0; }' | "$1" "$2" -x c -o /dev/null - && { [ "$2" != -fopenmp ] || echo '#include <omp.h>' | "$1" "$2" -x c -fsyntax-only -; }
+  printf '#include <%s>\nint main(void) { return 0; }\n' "$3" | "$1" "$2" -x c -o /dev/null -
 }
 
 # What reads C declarations for Rust.
