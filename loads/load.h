@@ -110,7 +110,8 @@ struct load_thread {
 	struct lop_hint_record *hint;
 	uint64_t started_ns, ended_ns, cpu_ns;
 	uint64_t value;                      /* state of its computation, load_first(index) to begin with */
-	uint64_t waits, sleeps, flags_raised; /* times it had to wait, slept for that, said that it spins */
+	uint64_t waits, sleeps, flags_raised; /* times it had to wait, slept for that, raised SPINNING */
+	uint64_t flags_left;                 /* flags still up at its end, of which there should be none */
 	uint64_t detail;                     /* whatever the load counts for each thread */
 	pthread_t handle;
 };
@@ -164,7 +165,7 @@ void load_report(uint64_t ended_ns);
 /* started_ms, ended_ms (both from the start of the load) and cpu_ms of each thread; `more` may be NULL. */
 void load_report_threads(const struct load_team *team, void (*more)(const struct load_thread *));
 
-/* For `more`: waits, sleeps, flags_raised. */
+/* For `more`: waits, sleeps, flags_raised, flags_left. */
 void load_report_waits(const struct load_thread *thread);
 
 void load_report_phases(const struct load_phase *phases, size_t count);

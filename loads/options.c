@@ -194,5 +194,6 @@ void load_begin(const struct load *load, int argc, char **argv)
 			i += read_option(argc - i, argv + i);
 		}
 	}
+	load_name_process(load->name);
 	begun_ns = load_now_ns();
 }

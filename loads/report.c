@@ -157,6 +157,7 @@ void load_report_waits(const struct load_thread *thread)
 	json_count("waits", thread->waits);
 	json_count("sleeps", thread->sleeps);
 	json_count("flags_raised", thread->flags_raised);
+	json_count("flags_left", thread->flags_left);
 }
 
 void load_report_phases(const struct load_phase *phases, size_t count)

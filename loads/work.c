@@ -95,7 +95,7 @@ void load_team_begin(struct load_team *team, uint64_t size, void (*work)(struct 
 	}
 }
 
-static void name_thread(const char *name)
+void load_name_process(const char *name)
 {
 	char comm[16];
 
@@ -105,7 +105,6 @@ static void name_thread(const char *name)
 
 void load_run_here(struct load_thread *thread)
 {
-	name_thread(load_self->name);
 	lop_hint_open(thread->hint);
 	thread->started_ns = load_now_ns();
 	uint64_t cpu_ns = load_thread_cpu_ns();
@@ -113,6 +112,7 @@ void load_run_here(struct load_thread *thread)
 	thread->team->work(thread);
 	thread->cpu_ns = load_thread_cpu_ns() - cpu_ns;
 	thread->ended_ns = load_now_ns();
+	thread->flags_left = atomic_load(&thread->hint->flags);
 	lop_hint_close(thread->hint);
 }
 
@@ -145,7 +145,7 @@ int load_fork(const char *name)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	name_thread(name);
+	load_name_process(name);
 	return 0;
 }
 

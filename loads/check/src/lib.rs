@@ -82,12 +82,14 @@ fn folder() -> &'static Path {
     })
 }
 
-/// Runs a load to its end.
+/// Runs a load to its end, or to that of five minutes: who waits for a wakeup that never comes must not hold up all tests.
 ///
 /// # Panics
 /// It cannot be started.
 pub fn end(load: &str, arguments: &[&str]) -> Ended {
-    let output = Command::new(folder().join(load))
+    let output = Command::new("timeout")
+        .arg("300")
+        .arg(folder().join(load))
         .args(arguments)
         .output()
         .unwrap_or_else(|error| panic!("{load} cannot be started: {error}"));
