@@ -7,7 +7,7 @@ DESTDIR ?=
 
 export PREFIX DESTDIR
 
-.PHONY: help build install uninstall deb demo test lint bench vm-bench fuzz try clean
+.PHONY: help build install uninstall deb demo test lint loads bench vm-bench fuzz try clean
 
 help:
 	@echo 'make build  the release build, target/release/lop'
@@ -16,6 +16,7 @@ help:
 	@echo 'make demo   build, simulate a recorded build under every policy, reproduce the kernel-compile study'
 	@echo 'make test   everything that is checked: format, lint, tests, policy for gcc, clang and BPF, examples, fuzzing'
 	@echo 'make lint   the quick part of it: format, lint, rules of policy/'
+	@echo 'make loads  small native programs of known structure, in target/loads'
 	@echo 'make bench  events per second (criterion) and peak memory'
 	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and others that are installed, measured in a virtual machine'
 	@echo 'make fuzz   fuzz the readers of TOML and JSON; SECONDS=60 in all'
@@ -42,6 +43,9 @@ test:
 
 lint:
 	@scripts/lint.sh
+
+loads:
+	@scripts/loads.sh
 
 bench:
 	@scripts/bench.sh

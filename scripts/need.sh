@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
-# Tools: rust, cc, c++, clang, bpf (all that builds kernel/), make, time, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, hackbench, perf, stress-ng, kernel-packages (what reads
+# Tools: rust, cc, c++, clang, bpf (all that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
+# make, time, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, hackbench, perf, stress-ng, kernel-packages (what reads
 # and checks Debian's), archive-keyring. Elsewhere than on Debian and its kin it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
 set -euo pipefail
@@ -15,6 +16,9 @@ present() {
     clang) "$here/clang.sh" ;;
     bpf) "$here/clang.sh" && command -v pkg-config && command -v make && has_libclang &&
       compiles cc c '#include <libelf.h>' && compiles cc c '#include <zlib.h>' ;;
+    openmp) links cc -fopenmp omp.h ;;
+    clang-openmp) links "$("$here/clang.sh")" -fopenmp omp.h ;;
+    sanitizers) links cc -fsanitize=address,undefined stdio.h && links cc -fsanitize=thread stdio.h ;;
     dpkg-dev) command -v dpkg-shlibdeps ;;
     systemd-analyze) command -v systemd-analyze ;;
     make) command -v make ;;
@@ -34,6 +38,11 @@ compiles() {
   command -v "$1" >/dev/null && echo "$3" | "$1" -x "$2" -fsyntax-only - 2>/dev/null
 }
 
+# links COMPILER FLAG HEADER: can it build a program with that flag, runtime library included?
+links() {
+  printf '#include <%s>\nint main(void) { return 0; }\n' "$3" | "$1" "$2" -x c -o /dev/null -
+}
+
 # What reads C declarations for Rust.
 has_libclang() {
   compgen -G '/usr/lib/*/libclang*.so*' || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' || compgen -G '/usr/lib*/libclang*.so*'
@@ -45,6 +54,8 @@ reason() {
     c++) echo 'compiles the fuzzing engine' ;;
     clang) echo 'checks that policy/ compiles for BPF' ;;
     bpf) echo 'builds the scheduler for the kernel' ;;
+    openmp | clang-openmp) echo 'builds the loads that use OpenMP' ;;
+    sanitizers) echo 'checks the loads while they run' ;;
     dpkg-dev) echo 'finds out what the Debian package depends on' ;;
     systemd-analyze) echo 'checks the unit file' ;;
     make) echo 'tests record a build' ;;
@@ -68,6 +79,9 @@ packages() {
     c++) echo 'g++|gcc-c++|gcc' ;;
     clang) echo 'clang-19|clang|clang' ;;
     bpf) echo 'clang-19 libclang1-19 libelf-dev zlib1g-dev pkg-config make|clang clang-libs elfutils-libelf-devel zlib-devel pkgconf make|clang libelf zlib pkgconf make' ;;
+    openmp) echo 'gcc libc6-dev|gcc libgomp|gcc' ;;
+    clang-openmp) echo 'libomp-19-dev|libomp-devel|openmp' ;;
+    sanitizers) echo 'gcc libc6-dev|gcc libasan libubsan libtsan|gcc' ;;
     hackbench) echo 'rt-tests|realtime-tests|rt-tests' ;;
     perf) echo 'linux-perf|perf|perf' ;;
     make | time | cpio | stress-ng) echo "$1|$1|$1" ;;

@@ -26,7 +26,7 @@ guest_itself() {
 }
 
 rm -f "$logs"/*.log
-scripts/need.sh rust cc clang bpf c++ make
+scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp sanitizers
 find_rtapp_examples
 stages_of_lint
 stage 'policy check' scripts/policy-check-test.sh
@@ -35,6 +35,7 @@ stage 'policy clang' scripts/policy-check.sh clang
 stage 'policy bpf' scripts/policy-check.sh bpf
 stage 'tests' cargo test --workspace --locked --no-fail-fast
 stage 'examples' scripts/examples-check.sh
+stage 'loads' scripts/loads-test.sh
 stage 'packages' scripts/package-check.sh
 stage 'guest' guest_itself
 stage 'kernel' vm/tests/run.sh

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/*
+ * What a thread says about itself while it runs: one record per thread, in memory that others may map.
+ *
+ * Only the thread itself writes its record; anybody may read it, at any time, without a system call and without a lock. Flags are
+ * raised and dropped one at a time and say nothing about each other. A record counts from when `version` is not 0 until it is 0
+ * again. Versions only ever add fields, in `room`: a reader that knows version 1 understands every later record that long.
+ *
+ * Nobody reads these records yet but the loads themselves. Who hands them to a scheduler does so in lop_hint_open() and
+ * lop_hint_close(), or maps all records of a program at once: they lie in one array that starts on a page.
+ */
+
+#define LOP_HINT_VERSION 1u
+
+enum lop_hint_flag {
+	LOP_HINT_SPINNING = 1u << 0,    /* runs, and only waits: its core may be taken meanwhile */
+	LOP_HINT_SEQUENTIAL = 1u << 1,  /* the rest of the program waits for it */
+	LOP_HINT_LOCK_HOLDER = 1u << 2, /* others wait for what it holds */
+};
+
+struct lop_hint_record {
+	_Alignas(64) _Atomic uint32_t version; /* LOP_HINT_VERSION; 0 while nobody speaks here */
+	uint32_t size_bytes;                   /* of the whole record, so that an array of them can be walked */
+	int32_t thread_id;                     /* as gettid() tells it */
+	_Atomic uint32_t flags;                /* of enum lop_hint_flag; those that a reader does not know it ignores */
+	uint64_t room[6];                      /* 0; for fields of later versions */
+};
+
+_Static_assert(sizeof(struct lop_hint_record) == 64, "a record is a cache line, so that no two threads write to the same one");
+
+/* The calling thread speaks through this record from now on. */
+static inline void lop_hint_open(struct lop_hint_record *record)
+{
+	record->size_bytes = sizeof(*record);
+	record->thread_id = (int32_t)syscall(SYS_gettid);
+	atomic_store(&record->flags, 0);
+	atomic_store(&record->version, LOP_HINT_VERSION);
+}
+
+static inline void lop_hint_close(struct lop_hint_record *record)
+{
+	atomic_store(&record->version, 0);
+}
+
+static inline void lop_hint_raise(struct lop_hint_record *record, enum lop_hint_flag flag)
+{
+	atomic_fetch_or(&record->flags, (uint32_t)flag);
+}
+
+static inline void lop_hint_drop(struct lop_hint_record *record, enum lop_hint_flag flag)
+{
+	atomic_fetch_and(&record->flags, ~(uint32_t)flag);
+}
+
+/* For readers: is it raised? 0 as well for a record through which nobody speaks. */
+static inline int lop_hint_raised(const struct lop_hint_record *record, enum lop_hint_flag flag)
+{
+	return atomic_load(&record->version) != 0 && (atomic_load(&record->flags) & (uint32_t)flag) != 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "wait.h"
+#include <limits.h>
+#include <linux/futex.h>
+
+const char *const load_ways[] = { "busy-wait", "adaptive", "spin-then-notify", "block", NULL };
+
+/* How often a spinning thread looks between two readings of the clock. */
+#define LOOKS_PER_READING 32
+
+/* One wait of one thread. */
+struct spin {
+	const struct load_waiting *waiting;
+	struct load_thread *thread;
+	uint64_t since_ns, looks;
+	bool begun, over, raised;
+};
+
+static void pause_core(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#else
+	__asm__ volatile("" ::: "memory");
+#endif
+}
+
+static bool spun_long_enough(struct spin *spin)
+{
+	if (!spin->over && spin->looks++ % LOOKS_PER_READING == 0)
+		spin->over = load_now_ns() - spin->since_ns >= spin->waiting->spin_us * 1000;
+	return spin->over;
+}
+
+/* After each look that found nothing: false when it is time to sleep. */
+static bool spin_on(struct spin *spin)
+{
+	unsigned way = spin->waiting->way;
+
+	if (!spin->begun) {
+		spin->begun = true;
+		spin->thread->waits++;
+		spin->since_ns = load_now_ns();
+	}
+	if (way == LOAD_BLOCK || (way == LOAD_ADAPTIVE && spun_long_enough(spin)))
+		return false;
+	if (way == LOAD_SPIN_THEN_NOTIFY && !spin->raised && spun_long_enough(spin)) {
+		lop_hint_raise(spin->thread->hint, LOP_HINT_SPINNING);
+		spin->thread->flags_raised++;
+		spin->raised = true;
+	}
+	pause_core();
+	return true;
+}
+
+static void spin_end(struct spin *spin)
+{
+	if (spin->raised)
+		lop_hint_drop(spin->thread->hint, LOP_HINT_SPINNING);
+}
+
+/* Sleeps unless *word has changed; may return early, so who calls looks again. */
+static void sleep_while(_Atomic uint32_t *word, uint32_t value, struct load_thread *thread)
+{
+	thread->sleeps++;
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word, int count)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+void load_wait_while(_Atomic uint32_t *word, uint32_t value, const struct load_waiting *waiting, struct load_thread *thread)
+{
+	struct spin spin = { .waiting = waiting, .thread = thread };
+
+	while (atomic_load(word) == value)
+		if (!spin_on(&spin))
+			sleep_while(word, value, thread);
+	spin_end(&spin);
+}
+
+void load_wake_all(_Atomic uint32_t *word, const struct load_waiting *waiting)
+{
+	if (waiting->way == LOAD_BLOCK || waiting->way == LOAD_ADAPTIVE)
+		wake(word, INT_MAX);
+}
+
+/* Who slept takes it as 2, since others may sleep still; one wake too many at the end is the price. */
+void load_lock_take(load_lock *lock, const struct load_waiting *waiting, struct load_thread *thread)
+{
+	struct spin spin = { .waiting = waiting, .thread = thread };
+	uint32_t taken = 1;
+
+	for (;;) {
+		uint32_t free = 0;
+
+		if (atomic_load(lock) == 0 && atomic_compare_exchange_strong(lock, &free, taken))
+			break;
+		if (spin_on(&spin))
+			continue;
+		taken = 2;
+		if (atomic_exchange(lock, 2) == 0)
+			break;
+		sleep_while(lock, 2, thread);
+	}
+	spin_end(&spin);
+}
+
+void load_lock_release(load_lock *lock)
+{
+	if (atomic_exchange(lock, 0) == 2)
+		wake(lock, 1);
+}
+
+bool load_barrier_wait(struct load_barrier *barrier, const struct load_waiting *waiting, struct load_thread *thread)
+{
+	uint32_t round = atomic_load(&barrier->round);
+
+	if (atomic_fetch_add(&barrier->arrived, 1) + 1 < barrier->parties) {
+		load_wait_while(&barrier->round, round, waiting, thread);
+		return false;
+	}
+	atomic_store(&barrier->arrived, 0);
+	atomic_store(&barrier->round, round + 1);
+	load_wake_all(&barrier->round, waiting);
+	return true;
+}
