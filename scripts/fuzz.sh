@@ -20,7 +20,7 @@ mkdir -p "$out/crashes"
 
 seeds_of() {
   case $1 in
-    machine_toml) echo data/machines ;;
+    machine_toml) printf '%s\n' data/machines fuzz/seeds/machine_toml ;;
     override_toml) echo data/machines ;;
     fit_toml) echo data/machines/fits ;;
     workload_toml) echo data/workloads ;;

@@ -9,7 +9,7 @@ use toml::Spanned;
 pub const MAX_KINDS: usize = 16;
 const MAX_OPPS: usize = 64;
 const MAX_IDLE_STATES: usize = 8;
-const MAX_MHZ: f64 = 100_000.0;
+pub const MAX_MHZ: f64 = 100_000.0;
 const MAX_SPEED: f64 = 1000.0;
 
 /// Kinds in the order of the file, which must be fastest first. There are at most [`MAX_KINDS`] of them (checked before).
@@ -42,12 +42,14 @@ fn kind(source: Source, i: usize, file: &KindFile) -> Result<Kind, InputError> {
         Some(value) if threads > 1 => source.number(value, &key(name), range, ""),
         _ => Ok(alone),
     };
+    let opps = opps(source, i, &file.opp)?;
     Ok(Kind {
         name,
+        rated_khz: opps[opps.len() - 1].khz,
         speed: source.positive(&file.speed, &key("speed"), MAX_SPEED, "times the reference core")?,
         smt_speedup: share(&file.smt_speedup, "smt_speedup", 0.1..=threads as f64, 1.0)?,
         smt_power: share(&file.smt_power, "smt_power", 0.0..=1.0, 0.0)?,
-        opps: opps(source, i, &file.opp)?,
+        opps,
         idle_states: idle_states(source, i, &file.idle)?,
     })
 }

@@ -2,6 +2,7 @@
 //! lie, read from sysfs.
 
 mod builtin;
+mod caps;
 mod check;
 mod draw;
 pub mod error;

@@ -49,13 +49,15 @@ pub struct Cpu {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
     pub name: String,
-    /// Work done per second at the highest OPP, in seconds of the reference core (phenom-9750 at 2.4 GHz).
+    /// Work done per second at `rated_khz`, in seconds of the reference core (phenom-9750 at 2.4 GHz).
     pub speed: f64,
+    /// The highest OPP of the hardware. Work and its memory share are measured there, also where `max_mhz` keeps cores below it.
+    pub rated_khz: u64,
     /// Throughput of a physical core whose siblings are all busy, over that with one busy (1.0 without SMT).
     pub smt_speedup: f64,
     /// Busy power above idle of each further busy sibling, as a share of that of the first.
     pub smt_power: f64,
-    /// Lowest frequency first.
+    /// Those that may be used, lowest frequency first.
     pub opps: Vec<Opp>,
     /// Shallowest first; the first is entered at once.
     pub idle_states: Vec<IdleState>,
@@ -137,17 +139,22 @@ pub struct Thermal {
 }
 
 impl Machine {
-    /// Highest work rate of any one physical core, in reference seconds per second (SMT gain left out).
+    /// Highest work rate of any one physical core, in reference seconds per second, for work that scales with frequency (SMT
+    /// gain left out).
     pub fn top_speed(&self) -> f64 {
-        self.kinds.iter().map(|k| k.speed).fold(0.0, f64::max)
+        self.kinds.iter().map(Kind::top_rate).fold(0.0, f64::max)
     }
 }
 
 impl Kind {
-    /// Work per second at `opp` for work whose share `memory_share` of the time at the highest OPP does not scale:
+    /// Work per second at `opp` for work whose share `memory_share` of the time at `rated_khz` does not scale:
     /// rate(f) = speed / ((1 - m) * f_max / f + m)   (spec section 1, T(f) = W ((1 - m) f_max / f + m))
     pub fn rate(&self, opp: usize, memory_share: f64) -> f64 {
-        let top = self.opps[self.opps.len() - 1].khz as f64;
-        self.speed / ((1.0 - memory_share) * top / self.opps[opp].khz as f64 + memory_share)
+        let rated = self.rated_khz as f64;
+        self.speed / ((1.0 - memory_share) * rated / self.opps[opp].khz as f64 + memory_share)
+    }
+    /// Work per second at the highest OPP that may be used, for work that scales with frequency.
+    pub fn top_rate(&self) -> f64 {
+        self.rate(self.opps.len() - 1, 0.0)
     }
 }

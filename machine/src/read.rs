@@ -7,7 +7,7 @@ use crate::schema::{
     CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, Scope, Text, ThermalFile,
 };
 use crate::topology::{CoreCount, Layout, MemoryScope};
-use crate::{kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Memory, Park, Thermal, MAX_CPUS};
+use crate::{caps, kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Memory, Park, Thermal, MAX_CPUS};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -75,7 +75,7 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
     let layout = layout(source, &parsed)?;
     let kinds = kind::kinds(source, &parsed.kind)?;
     let base_uw = watts(source.number(&parsed.base_w, "base_w", 0.0..=MAX_W, "W")?);
-    Ok(Machine {
+    let mut machine = Machine {
         name: source.line(&parsed.name, "name", 64)?.to_string(),
         description: source.line(&parsed.description, "description", 200)?.to_string(),
         base_uw,
@@ -87,7 +87,11 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
         thermal: parsed.thermal.as_ref().map(|t| thermal(source, t)).transpose()?,
         notes: notes(source, &parsed.sources, &parsed.notes)?,
         ..numbered(&layout, kinds)
-    })
+    };
+    if let Some(list) = &parsed.max_mhz {
+        caps::hold(source, list, &mut machine)?;
+    }
+    Ok(machine)
 }
 
 /// A machine with CPUs and counts set, everything else empty.

@@ -28,6 +28,8 @@ pub struct MachineFile {
     pub memory_domain: Option<Spanned<Scope>>,
     /// Instead of `memory_domain`: neighbouring cores of a socket, this many to a domain.
     pub cores_per_memory_domain: Option<Count>,
+    /// Cores held below their highest operating point: MHz by core, repeated along the cores. Absent: none is.
+    pub max_mhz: Option<Spanned<Vec<Number>>>,
     pub base_w: Number,
     pub dram: Option<DramFile>,
     /// Absent: tasks do not slow one another down by their misses.

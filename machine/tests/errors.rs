@@ -165,6 +165,27 @@ const BAD_VALUES: &[Case] = &[
     ),
     (
         "base_w = 10",
+        "max_mhz = [2000, 1000, 1000, 1000]\nbase_w = 10",
+        7,
+        "max_mhz.1",
+        "cores 0 and 1 share a clock",
+    ),
+    (
+        "base_w = 10",
+        "max_mhz = [\n1000, 1000, 2000,\n2000, 900, 2000]\nbase_w = 10",
+        9,
+        "max_mhz.4",
+        "cores 2 and 4 share a clock",
+    ),
+    (
+        "base_w = 10",
+        "max_mhz = [900]\nbase_w = 10",
+        7,
+        "max_mhz.0",
+        "900, expected at least 1000 MHz",
+    ),
+    (
+        "base_w = 10",
         "base_w = -0.5",
         7,
         "base_w",

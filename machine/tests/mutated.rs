@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 /// Numbers and fragments that break careless readers.
-const FRAGMENTS: [&str; 16] = [
+const FRAGMENTS: [&str; 17] = [
     "0",
     "-1",
     "1e308",
@@ -22,6 +22,7 @@ const FRAGMENTS: [&str; 16] = [
     "{ }",
     "\n[[kind]]\n",
     "= = =",
+    "\nmax_mhz = [2000, 1e3]\n",
     "\"\\u0000\"",
 ];
 
@@ -59,6 +60,7 @@ fn override_key() -> impl Strategy<Value = String> {
         Just("memory"),
         Just("bandwidth_mb_s"),
         Just("sockets"),
+        Just("max_mhz"),
         Just("notes"),
         Just(""),
         Just("\"=[ "),
@@ -106,6 +108,13 @@ fn mutated(text: &str, mutation: &Mutation) -> String {
     lines.join("\n")
 }
 
+/// The built-in machines, and one whose cores are held at different frequencies.
+fn machines() -> Vec<String> {
+    let held = include_str!("../../fuzz/seeds/machine_toml/held.toml");
+    let built_in = builtin_names().into_iter().filter_map(builtin_text);
+    built_in.chain([held]).map(String::from).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
@@ -114,9 +123,9 @@ proptest! {
         which in any::<Index>(),
         mutations in prop::collection::vec(mutation(), 1..4),
     ) {
-        let names = builtin_names();
-        let text = builtin_text(names[which.index(names.len())]).unwrap();
-        let text = mutations.iter().fold(text.to_string(), |text, m| mutated(&text, m));
+        let texts = machines();
+        let text = texts[which.index(texts.len())].clone();
+        let text = mutations.iter().fold(text, |text, m| mutated(&text, m));
         match read("mutated.toml", &text) {
             Ok(machine) => {
                 prop_assert!((1..=MAX_CPUS).contains(&machine.cpus.len()));

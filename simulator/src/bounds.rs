@@ -48,11 +48,11 @@ fn cheapest_per_work(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     cheapest
 }
 
-/// Least share m of `work / top speed` that work of this class waits for memory, wherever and beside whomever it is done.
-fn least_memory_share(machine: &Machine, rates: &Rates, class: u16) -> f64 {
+/// Least time that a ns of work of this class waits for memory, wherever and beside whomever it is done: m / speed, at any OPP.
+fn least_waiting(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     let on_kind = |(k, kind): (usize, &Kind)| match rates.alone(class, k) {
-        Some(alone) => alone.least_share * (machine.top_speed() / kind.speed),
-        None => rates.memory_shares[usize::from(class)] * (machine.top_speed() / kind.speed),
+        Some(alone) => alone.least_share / kind.speed,
+        None => rates.memory_shares[usize::from(class)] / kind.speed,
     };
     machine
         .kinds
@@ -84,17 +84,16 @@ fn moving_ns(machine: &Machine, world: &World<'_>) -> f64 {
     bytes / (mb_s / 1e3 * machine.nr_memory_domains as f64)
 }
 
-/// Most work per ns of a core of this kind at top speed. Siblings that contend may do more than `smt_speedup` says: it halves
-/// the traffic of each, too, which shortens the queue that each is by itself.
-fn core_speed(rates: &Rates, number: usize, kind: &Kind, threads: usize) -> f64 {
-    let siblings = kind.speed * if threads > 1 { kind.smt_speedup.max(1.0) } else { 1.0 };
-    let contending = (0..rates.memory_shares.len() as u16).filter(|&class| rates.alone(class, number).is_some());
-    let of_class = |class| (1..=threads).map(move |n| n as f64 * rates.rate(class, number, kind.opps.len() - 1, n));
-    contending.flat_map(of_class).fold(siblings, f64::max)
+/// Most work per ns of a core of this kind at its highest operating point, by that of `classes` that goes fastest. Siblings that
+/// contend may do more than `smt_speedup` says: it halves the traffic of each, too, which shortens the queue that each is by itself.
+fn core_speed(rates: &Rates, classes: &[u16], number: usize, kind: &Kind, threads: usize) -> f64 {
+    let of_class =
+        |&class: &u16| (1..=threads).map(move |n| n as f64 * rates.rate(class, number, kind.opps.len() - 1, n));
+    classes.iter().flat_map(of_class).fold(0.0, f64::max)
 }
 
-/// Work per ns of the whole machine at top speed.
-fn total_speed(machine: &Machine, rates: &Rates) -> f64 {
+/// Work per ns of the whole machine at top speed, as much as it could be with work of these classes.
+fn total_speed(machine: &Machine, rates: &Rates, classes: &[u16]) -> f64 {
     let mut threads = vec![0usize; machine.nr_cores];
     for cpu in &machine.cpus {
         threads[usize::from(cpu.core)] += 1;
@@ -103,7 +102,7 @@ fn total_speed(machine: &Machine, rates: &Rates) -> f64 {
     for cpu in &machine.cpus {
         kind_of[usize::from(cpu.core)] = usize::from(cpu.kind);
     }
-    let speed = |(&kind, &threads): (&usize, &usize)| core_speed(rates, kind, &machine.kinds[kind], threads);
+    let speed = |(&kind, &threads): (&usize, &usize)| core_speed(rates, classes, kind, &machine.kinds[kind], threads);
     kind_of.iter().zip(&threads).map(speed).sum()
 }
 
@@ -111,18 +110,21 @@ fn total_speed(machine: &Machine, rates: &Rates) -> f64 {
 pub(crate) fn of(machine: &Machine, world: &World<'_>) -> Bounds {
     let rates = world.rates();
     let work: f64 = world.work_by_class().iter().sum();
+    let done = world.work_by_class().iter().zip(0..).filter(|(&work, _)| work > 0.0);
+    let classes: Vec<u16> = done.map(|(_, class)| class).collect();
     let time_ns = if world.ended_by_clock() {
         world.end_ns() as f64
     } else {
-        let work_ns = work / total_speed(machine, rates);
+        let work_ns = match classes.is_empty() {
+            true => 0.0,
+            false => work / total_speed(machine, rates, &classes),
+        };
         world.path_bound_ns().max(work_ns).max(moving_ns(machine, world))
     };
     let mut energy_fj = machine_floor_uw(machine) as f64 * time_ns;
     for (class, &work) in world.work_by_class().iter().enumerate().filter(|(_, &work)| work > 0.0) {
         energy_fj += work * cheapest_per_work(machine, rates, class as u16);
-        energy_fj += work / machine.top_speed()
-            * least_memory_share(machine, rates, class as u16)
-            * machine.dram.stall_uw as f64;
+        energy_fj += work * least_waiting(machine, rates, class as u16) * machine.dram.stall_uw as f64;
     }
     Bounds {
         time_s: time_ns / 1e9,

@@ -15,7 +15,7 @@ pub fn kind(machine: &Machine, kind: &Kind) -> String {
 }
 
 fn kind_heading(machine: &Machine, kind: &Kind) -> String {
-    let number = machine.kinds.iter().position(|k| k.name == kind.name).unwrap_or(0);
+    let number = machine.kinds.iter().position(|k| std::ptr::eq(k, kind)).unwrap_or(0);
     let cpus = machine.cpus.iter().filter(|c| usize::from(c.kind) == number);
     let mut cores: Vec<u16> = cpus.map(|c| c.core).collect();
     let threads = cores.len();
@@ -35,7 +35,7 @@ fn kind_heading(machine: &Machine, kind: &Kind) -> String {
         "{} × {}: {:.3} times the speed of the reference core (phenom-9750 at 2400 MHz){smt}",
         cores.len(),
         kind.name,
-        kind.speed
+        kind.top_rate()
     )
 }
 

@@ -40,7 +40,7 @@ struct Contender {
 pub(super) struct Pace {
     /// Work per ns.
     pub rate: f64,
-    /// Time waiting for misses, over what the work takes alone at the highest OPP.
+    /// Time waiting for misses, over what the work takes alone at the rated frequency.
     pub memory_share: f64,
     /// Rate over that at the highest OPP, the others being as they are.
     pub relative: f64,

@@ -5,11 +5,9 @@
 use super::task::Children;
 use super::world::World;
 use crate::workload::{Join, Schedule, Workload};
-use lop_machine::Machine;
 
 #[derive(Debug)]
 pub(crate) struct Ideal {
-    top_speed: f64,
     latest_exit_ns: f64,
     /// By mutex: time that holding it takes in all, at top speed.
     held_ns: Vec<f64>,
@@ -29,9 +27,8 @@ pub(super) fn after_join(children: &[Children], join: Join) -> f64 {
 }
 
 impl Ideal {
-    pub fn new(machine: &Machine, workload: &Workload) -> Self {
+    pub fn new(workload: &Workload) -> Self {
         Self {
-            top_speed: machine.top_speed(),
             latest_exit_ns: 0.0,
             held_ns: vec![0.0; workload.mutexes.len()],
             pool_ns: vec![0.0; workload.pools.len()],
@@ -46,7 +43,7 @@ impl World<'_> {
     /// The task has got `remaining` work to do.
     pub(super) fn ideal_work(&mut self, id: u32) {
         let task = &self.tasks[id as usize];
-        let needed_ns = task.remaining / self.ideal.top_speed;
+        let needed_ns = task.remaining / self.rates.fastest(task.class);
         if let super::task::Owner::Item { pool, .. } = task.owner {
             self.ideal.pool_ns[pool as usize] += needed_ns;
         }
@@ -67,7 +64,7 @@ impl World<'_> {
         let about = &self.workload.loops[l as usize];
         if about.schedule == Schedule::Static {
             let least = (about.iterations / u64::from(about.parties.max(1))) as f64 * about.work_ns as f64;
-            self.ideal_passes(id, least / self.ideal.top_speed);
+            self.ideal_passes(id, least / self.rates.fastest(about.class));
         }
     }
 

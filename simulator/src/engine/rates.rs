@@ -2,7 +2,7 @@
 
 use crate::contention::{least_bytes, Cost, Demand, Solver};
 use crate::workload::{MemoryUse, Workload};
-use lop_machine::{Kind, Machine, Memory, Opp};
+use lop_machine::{Kind, Machine, Memory};
 
 /// Precomputed work per ns. Flat tables, since the engine looks here at every event. Of classes that contend for memory they hold
 /// what is so while nobody else in the memory domain does.
@@ -16,6 +16,8 @@ pub(crate) struct Rates {
     rate: Vec<f64>,
     /// [class][kind][opp]: rate over that at the kind's highest OPP.
     relative: Vec<f64>,
+    /// By class: work per ns on the core that is fastest for it, by itself there.
+    fastest: Vec<f64>,
     /// By class; of one that contends the largest of all kinds.
     pub memory_shares: Vec<f64>,
     /// [class][kind], empty for classes that do not contend on this machine.
@@ -27,7 +29,7 @@ pub(crate) struct Rates {
 /// A class that contends, by itself in its memory domain on a kind of core.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Alone {
-    /// Time of an instruction at the highest OPP. Work is measured by it.
+    /// Time of an instruction at the frequency that the kind is rated at. Work is measured by it.
     pub instruction_ns: f64,
     /// Least share of it that an instruction waits for misses, at any OPP and number of busy siblings.
     pub least_share: f64,
@@ -42,7 +44,7 @@ fn smt_share(kind: &Kind, threads: usize, busy: usize) -> f64 {
     (1.0 + step * (busy - 1) as f64) / busy as f64
 }
 
-/// Work is measured alone at the highest OPP, where an instruction takes `instruction_ns`. Where one costs more,
+/// Work is measured alone at the rated frequency, where an instruction takes `instruction_ns`. Where one costs more,
 ///
 /// ```text
 /// rate = speed * share of the core * instruction_ns / cost
@@ -68,6 +70,7 @@ impl Rates {
             nr_threads: threads,
             rate: vec![0.0; places * threads],
             relative: vec![0.0; places],
+            fastest: Vec::new(),
             alone: vec![Vec::new(); shares.len()],
             memory_shares: shares,
             core_shares: machine.kinds.iter().flat_map(core_share).collect(),
@@ -82,7 +85,14 @@ impl Rates {
                 }
             }
         }
+        rates.fastest = (0..rates.alone.len())
+            .map(|class| rates.fastest_of(class, machine))
+            .collect();
         rates
+    }
+    fn fastest_of(&self, class: usize, machine: &Machine) -> f64 {
+        let at_top = |(number, kind): (usize, &Kind)| self.rate(class as u16, number, kind.opps.len() - 1, 1);
+        machine.kinds.iter().enumerate().map(at_top).fold(0.0, f64::max)
     }
     fn fill(&mut self, class: usize, number: usize, kind: &Kind) {
         let memory_share = self.memory_shares[class];
@@ -100,21 +110,22 @@ impl Rates {
         self.memory_shares[class] = 0.0;
         for (number, kind) in machine.kinds.iter().enumerate() {
             let mut solver = Solver::default();
-            let mut cost = |opp: &Opp, core_share| solver.alone(memory, Demand::new(memory_use, opp.khz, core_share));
-            let top = cost(&kind.opps[kind.opps.len() - 1], 1.0);
-            let instruction_ns = top.total_ns();
+            let mut cost = |khz, core_share| solver.alone(memory, Demand::new(memory_use, khz, core_share));
+            let rated = cost(kind.rated_khz, 1.0);
+            let instruction_ns = rated.total_ns();
+            let top_ns = cost(kind.opps[kind.opps.len() - 1].khz, 1.0).total_ns();
             let mut least_share = f64::INFINITY;
             for (index, opp) in kind.opps.iter().enumerate() {
                 let place = self.place(class as u16, number, index);
-                self.relative[place] = instruction_ns / cost(opp, 1.0).total_ns();
+                self.relative[place] = top_ns / cost(opp.khz, 1.0).total_ns();
                 for busy in 1..=self.nr_threads {
-                    let cost = cost(opp, self.core_share(number, busy));
+                    let cost = cost(opp.khz, self.core_share(number, busy));
                     least_share = least_share.min(cost.wait_ns / instruction_ns);
                     self.rate[place * self.nr_threads + busy - 1] =
                         work_per_ns(kind, self.core_share(number, busy), instruction_ns, cost);
                 }
             }
-            self.memory_shares[class] = self.memory_shares[class].max(top.wait_ns / instruction_ns);
+            self.memory_shares[class] = self.memory_shares[class].max(rated.wait_ns / instruction_ns);
             self.alone[class].push(Alone {
                 instruction_ns,
                 least_share,
@@ -134,6 +145,10 @@ impl Rates {
     /// `None`: the class does not contend on this machine.
     pub fn alone(&self, class: u16, kind: usize) -> Option<&Alone> {
         self.alone[usize::from(class)].get(kind)
+    }
+    /// Work per ns on the core that is fastest for this class: no task does more.
+    pub fn fastest(&self, class: u16) -> f64 {
+        self.fastest[usize::from(class)]
     }
     /// Rate at `opp` over the rate at the highest OPP.
     pub fn relative(&self, class: u16, kind: usize, opp: usize) -> f64 {

@@ -326,7 +326,7 @@ impl<'a> World<'a> {
             last_exit_ns: 0,
             cut_short: false,
             failure: None,
-            ideal: Ideal::new(machine, workload),
+            ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
             rates,
         };

@@ -50,6 +50,7 @@ pub fn kind(speed: f64, opps: Vec<Opp>) -> Kind {
     Kind {
         name: "core".into(),
         speed,
+        rated_khz: opps.last().map_or(0, |opp| opp.khz),
         smt_speedup: 1.0,
         smt_power: 0.0,
         opps,
