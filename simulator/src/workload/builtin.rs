@@ -1,7 +1,7 @@
 //! The workloads of data/workloads, built in, so that they are there wherever the program is installed.
 
 /// Name and text, in the order in which they are listed.
-const BUILTIN: [(&str, &str); 20] = [
+const BUILTIN: [(&str, &str); 27] = [
     (
         "recorded-build",
         include_str!("../../../data/workloads/recorded-build.toml"),
@@ -26,6 +26,34 @@ const BUILTIN: [(&str, &str); 20] = [
     ("pipeline", include_str!("../../../data/workloads/pipeline.toml")),
     ("arrivals", include_str!("../../../data/workloads/arrivals.toml")),
     ("coupled", include_str!("../../../data/workloads/coupled.toml")),
+    (
+        "registration",
+        include_str!("../../../data/workloads/registration.toml"),
+    ),
+    (
+        "half-sequential",
+        include_str!("../../../data/workloads/half-sequential.toml"),
+    ),
+    (
+        "one-and-many",
+        include_str!("../../../data/workloads/one-and-many.toml"),
+    ),
+    (
+        "parsec-like-join",
+        include_str!("../../../data/workloads/parsec-like-join.toml"),
+    ),
+    (
+        "parsec-like-frames",
+        include_str!("../../../data/workloads/parsec-like-frames.toml"),
+    ),
+    (
+        "parsec-like-pipeline",
+        include_str!("../../../data/workloads/parsec-like-pipeline.toml"),
+    ),
+    (
+        "parsec-like-barriers",
+        include_str!("../../../data/workloads/parsec-like-barriers.toml"),
+    ),
     ("mix-1", include_str!("../../../data/workloads/mix-1.toml")),
     ("mix-2", include_str!("../../../data/workloads/mix-2.toml")),
     ("mix-3", include_str!("../../../data/workloads/mix-3.toml")),
