@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 7] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -21,6 +21,15 @@ const BUILTIN: [(&str, &str); 4] = [
         "compile-parallelism",
         include_str!("../../../data/experiments/compile-parallelism.toml"),
     ),
+    (
+        "parallel-for",
+        include_str!("../../../data/experiments/parallel-for.toml"),
+    ),
+    (
+        "critical-sections",
+        include_str!("../../../data/experiments/critical-sections.toml"),
+    ),
+    ("barriers", include_str!("../../../data/experiments/barriers.toml")),
 ];
 
 /// Ids, in the order of the study.

@@ -1,0 +1,114 @@
+//! The built-in experiments on asymmetric settings of the 16-core Opteron, against times by hand.
+
+mod common;
+use common::*;
+use lop_simulator::experiment::{self, Experiment, PolicyResult, RunControl, Study};
+use std::sync::atomic::AtomicBool;
+
+/// Work per second of a core of the machine at 2000 MHz.
+const SPEED: f64 = 0.8333;
+/// What a wakeup costs, us: leaving C1 and a context switch; the baseline adds a migration to another memory domain nearly always.
+const WAKE_US: f64 = 1.0 + 2.0;
+const WAKE_ELSEWHERE_US: f64 = WAKE_US + 5.0 + 10.0;
+
+fn study(id: &str, change: fn(&mut Experiment)) -> Study {
+    let mut experiment = experiment::load_builtin(id).unwrap_or_else(|error| panic!("{error}"));
+    change(&mut experiment);
+    let control = RunControl {
+        threads: None,
+        progress: &|_| {},
+        cancelled: &AtomicBool::new(false),
+    };
+    experiment::run(&experiment, &control).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn at<'a>(study: &'a Study, policy: &str, point: &[&str]) -> &'a PolicyResult {
+    let is = |result: &&PolicyResult| {
+        let labels = result.point.iter().map(|(_, label)| label.to_string());
+        result.policy.to_string() == policy && labels.eq(point.iter().copied())
+    };
+    let found = study.results.iter().find(is);
+    found.unwrap_or_else(|| panic!("no result for {policy} at {point:?}"))
+}
+
+fn within_bounds(study: &Study) {
+    for result in &study.results {
+        let (mean, bounds) = (&result.mean, &result.bounds);
+        assert!(mean.time_s >= bounds.time_s * (1.0 - 1e-9), "{:?}", result.point);
+        assert!(
+            mean.system_energy_j >= bounds.system_energy_j * (1.0 - 1e-9),
+            "{:?}",
+            result.point
+        );
+    }
+}
+
+/// 10 s of work, m = 0.3: a core at f does SPEED / (0.7 * 2000 / f + 0.3) of it per second.
+#[test]
+fn parallel_for_takes_the_slowest_share_or_the_sum_of_rates() {
+    let study = study("parallel-for", |_| {});
+    within_bounds(&study);
+    let rate = |mhz: f64| SPEED / (0.7 * 2000.0 / mhz + 0.3);
+    for mhz in [1000.0, 1200.0, 1400.0, 1700.0] {
+        let (all, half) = (format!("16 at {mhz}"), format!("8 at 2000, 8 at {mhz}"));
+        let result = |schedule: &str, cores: &str| at(&study, PERFORMANCE, &[schedule, cores]).mean;
+        // Static: everybody waits for those at `mhz`, so the fast ones save nothing and draw more.
+        let (symmetric, asymmetric) = (result("static", &all), result("static", &half));
+        within(symmetric.time_s, 10.0 / 16.0 / rate(mhz), 1e-3);
+        within(asymmetric.time_s, symmetric.time_s, 1e-3);
+        assert!(asymmetric.system_energy_j > symmetric.system_energy_j);
+        // Dynamic: all rates together, up to a chunk of 10 ms.
+        let shared = result("dynamic", &half);
+        let shared_s = 10.0 / (8.0 * rate(2000.0) + 8.0 * rate(mhz));
+        let chunk_s = 0.01 / rate(mhz);
+        assert!(
+            (shared_s..shared_s + chunk_s).contains(&shared.time_s),
+            "{} s, expected {shared_s} s",
+            shared.time_s
+        );
+        assert!(shared.system_energy_j < asymmetric.system_energy_j);
+    }
+    // 8 at 2000 and 8 at 1000 MHz, all busy: 433.30 + 8 (12.34 + 6.16) W.
+    let mean = at(&study, PERFORMANCE, &["dynamic", "8 at 2000, 8 at 1000"]).mean;
+    within(mean.system_power_w, 433.30 + 8.0 * 18.5, 5e-3);
+}
+
+/// With 8 a > 1 somebody always waits, so the lock is handed on 8 * 240 times (10 times as often at f100), and a time for each holder and
+/// what it costs to wake the next one follow one another. Under the baseline holders on the asymmetric machine are fast and slow about in turn.
+#[test]
+fn critical_sections_follow_one_another() {
+    let study = study("critical-sections", |experiment| {
+        experiment.sweeps[1].values.truncate(2)
+    });
+    within_bounds(&study);
+    for (length, handed_on) in [("f10", 1920.0), ("f100", 19_200.0)] {
+        for (locked, a) in [("50", 0.5), ("75", 0.75)] {
+            let held_s = 8.0 * 0.1 * a / SPEED;
+            let time_s = |policy: &str, cores: &str| at(&study, policy, &[cores, length, locked]).mean.time_s;
+            for cores in ["16 at 2000", "8 at 2000, 8 at 1000"] {
+                within(time_s("highlow", cores), held_s + handed_on * WAKE_US * 1e-6, 0.01);
+            }
+            let elsewhere_s = handed_on * WAKE_ELSEWHERE_US * 1e-6;
+            within(time_s(PERFORMANCE, "16 at 2000"), held_s + elsewhere_s, 0.03);
+            within(
+                time_s(PERFORMANCE, "8 at 2000, 8 at 1000"),
+                1.5 * held_s + elsewhere_s,
+                0.05,
+            );
+        }
+    }
+}
+
+/// Beyond the bound each barrier costs what it takes to wake those that wait.
+#[test]
+fn barriers_cost_a_wakeup_each() {
+    let study = study("barriers", |experiment| experiment.sweeps[1].values.truncate(3));
+    within_bounds(&study);
+    for (policy, wake_us) in [(PERFORMANCE, WAKE_ELSEWHERE_US), ("highlow", WAKE_US)] {
+        let result = at(&study, policy, &["16 at 2000", "100000"]);
+        within(result.mean.time_s, result.bounds.time_s + 1e5 * wake_us * 1e-6, 0.01);
+    }
+    // A slow core in the round of the baseline halves the speed of all.
+    let slow = at(&study, PERFORMANCE, &["8 at 2000, 8 at 1000", "1000"]);
+    within(slow.mean.time_s, 2.0 * 2.0 / SPEED, 0.08);
+}
