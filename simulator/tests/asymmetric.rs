@@ -296,7 +296,7 @@ fn parsec_like_times_are_those_of_their_structure() {
     within(time_s("parsec-like-barriers"), 791.0 * 238.9e-6, 0.02);
 }
 
-const STUDIED: [&str; 9] = [
+const STUDIED: [&str; 10] = [
     "registration",
     "half-sequential",
     "one-and-many",
@@ -306,6 +306,7 @@ const STUDIED: [&str; 9] = [
     "parsec-like-barriers",
     "parallel-for",
     "barriers",
+    "mix-3",
 ];
 
 /// On every built-in machine, as it is and with cores held at their lowest operating point in turn: each workload ends, no sooner and
@@ -322,6 +323,38 @@ fn studied_workloads_keep_their_bounds_everywhere() {
             }
             held.iter()
                 .for_each(|held| keeps_its_bounds(held, &workload, "highlow"));
+        }
+    }
+}
+
+/// A machine held at its lowest operating point is one whose governor stays there, contention and all, but for what counts as lost; and
+/// its bounds, which know that it can go no faster, are the higher ones.
+#[test]
+fn holding_all_cores_is_what_a_governor_at_that_speed_does() {
+    let machines = lop_machine::builtin_names().into_iter();
+    let machines = machines.map(|name| lop_machine::load(name, &[]).unwrap_or_else(|error| panic!("{error}")));
+    for machine in machines.filter(|machine| machine.kinds.len() == 1) {
+        let lowest = format!("[{}]", machine.kinds[0].opps[0].khz as f64 / 1e3);
+        let held = lop_machine::load(&machine.name, &overrides(&[("max_mhz", &lowest)]));
+        let held = held.unwrap_or_else(|error| panic!("{error}"));
+        for name in ["mix-3", "mix-7", "coupled", "matmul"] {
+            let workload = work(name, &[("scale", "0.02")]);
+            let (slow, governed) = (run(&held, &workload, PERFORMANCE), run(&machine, &workload, POWERSAVE));
+            let what = format!("{name} on {}", machine.name);
+            // A rounding apart: rates are the same figures, multiplied in another order.
+            assert!(
+                slow.time_ns.abs_diff(governed.time_ns) <= 1_000,
+                "{what}: {} and {} ns",
+                slow.time_ns,
+                governed.time_ns
+            );
+            within(slow.system_energy_j, governed.system_energy_j, 1e-6);
+            assert!(slow.bounds.time_s >= governed.bounds.time_s * (1.0 - 1e-9), "{what}");
+            assert!(
+                slow.bounds.system_energy_j >= governed.bounds.system_energy_j * (1.0 - 1e-9),
+                "{what}"
+            );
+            keeps_its_bounds(&held, &workload, PERFORMANCE);
         }
     }
 }
