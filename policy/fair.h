@@ -333,23 +333,28 @@ lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_w
 	return arrives;
 }
 
+/* Idle members look again for work at this time, or before. */
+lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_ns)
+{
+	s->look = true;
+	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
+		return;
+	s->timer_at_ns = at_ns;
+	lop_env_arm_timer(world, at_ns);
+}
+
 /*
  * A CPU looked for work that was counted and not there yet. Hardly ever is it still not there the next moment; then idle
  * members look again when the timer comes.
  */
 lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
-	u64 at_ns = lop_env_now_ns(world) + s->config.slice_min_ns;
 	if (!lop_cpus_has(&s->looked, cpu)) {
 		lop_cpus_add(&s->looked, cpu);
 		lop_env_kick(world, cpu);
 		return;
 	}
-	s->look = true;
-	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
-		return;
-	s->timer_at_ns = at_ns;
-	lop_env_arm_timer(world, at_ns);
+	lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_min_ns);
 }
 
 /* Idle members for which work waits are told. */

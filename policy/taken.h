@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "sets.h"
+#include "fair.h"
 /* Members that a higher class runs on: real-time tasks are no demand of ours, but what they take has to be made up for. */
 
 /* `cpu` is taken by a higher class, idle as it may have seemed, or is not any more. */
@@ -25,6 +25,16 @@ lop_rule bool lop_is_short(const struct lop_sched *s)
 	const struct lop_members *high = &s->set[LOP_HIGH];
 	return high->active + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_online &&
 	       !lop_cpus_meet(&high->cpus, &s->idle);
+}
+
+/*
+ * While work waits that any member may run, and a higher class has some of them, the adapter looks again after a slice: the CPU that
+ * was told of it may have been taken at that moment.
+ */
+lop_rule void lop_look_while_taken(struct lop_sched *s, struct lop_world *world)
+{
+	if (!lop_cpus_empty(&s->taken) && !lop_cpus_empty(&s->domain_waiting))
+		lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_max_ns);
 }
 
 /* Members of which it is not known that they are taken. */

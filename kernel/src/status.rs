@@ -75,7 +75,7 @@ pub struct Member {
 pub enum Reason {
     /// It runs a task.
     Busy,
-    /// A real-time task runs there; another CPU makes up for it.
+    /// A task of a higher class runs there; another CPU makes up for it.
     Taken,
     /// Kept idle for what comes next.
     Spare,
@@ -124,7 +124,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Busy => f.write_str("busy"),
-            Self::Taken => f.write_str("taken by a real-time task"),
+            Self::Taken => f.write_str("taken by a higher class"),
             Self::Spare => f.write_str("spare"),
             Self::Pinned { tasks: 1 } => f.write_str("pinned by 1 task"),
             Self::Pinned { tasks } => write!(f, "pinned by {tasks} tasks"),

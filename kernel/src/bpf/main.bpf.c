@@ -6,9 +6,6 @@
 #include <scx/common.bpf.h>
 #include "intf.h"
 
-#define MAX_RT_PRIO 100
-#define SCHED_EXT 7
-
 char _license[] SEC("license") = "GPL";
 UEI_DEFINE(uei);
 
@@ -39,27 +36,14 @@ u64 started_at_ns;
 #include "env.bpf.h"
 #include "task.bpf.h"
 #include "group.bpf.h"
+#include "idle.bpf.h"
+#include "higher.bpf.h"
 
 /* What the speeds of a CPU can be set by is only known of CPUs that are online. */
 const volatile bool sets_speeds;
 struct lop_cpus known_cpus;
 
-/*
- * A CPU that found nothing to run is idle until something of ours runs there. That of these callbacks which run anyway: one that
- * tells of each way into idle and out of it (update_idle) would run twice as often for every short piece of work.
- */
-u8 resting[LOP_MAX_CPUS];
-/* CPUs of which it is not known whether they are idle: at the start all, later one whose claim was not used. */
-struct lop_cpus unsure;
-
 static __always_inline void count(struct lop_world *c, enum lop_count what) { c->count[what]++; }
-
-/* A CPU that is idle, or will be, finds out by itself. */
-static __always_inline void find_out(s32 cpu)
-{
-	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-}
 
 /* A claimed CPU that its task does not come to. */
 static __always_inline void give_back(struct lop_world *c, struct lop_task_state *t)
@@ -67,34 +51,6 @@ static __always_inline void give_back(struct lop_world *c, struct lop_task_state
 	find_out(t->claimed);
 	t->claimed = LOP_NONE;
 	count(c, LOP_COUNT_GIVEN_BACK);
-}
-
-static __always_inline void tell_idle(struct lop_world *c, s32 cpu, bool idle)
-{
-	bool locked = log_begin();
-	tell(LOP_RECORD_IDLE, c->now_ns, 0, cpu, idle);
-	lop_cpu_idle(&lopsided, c, (u32)cpu, idle, c->now_ns);
-	log_end(locked);
-}
-
-/* Nothing to run here. */
-static __always_inline void rests(struct lop_world *c, s32 cpu)
-{
-	u8 *rests_already = &resting[lop_cpu_index((u32)cpu)];
-	bool asked = lop_cpus_take(&unsure, lop_cpu_index((u32)cpu));
-	if (*rests_already && !asked)
-		return;
-	*rests_already = true;
-	tell_idle(c, cpu, true);
-}
-
-static __always_inline void rests_no_more(struct lop_world *c, s32 cpu)
-{
-	u8 *rests_still = &resting[lop_cpu_index((u32)cpu)];
-	if (!*rests_still)
-		return;
-	*rests_still = false;
-	tell_idle(c, cpu, false);
 }
 
 /* While a task may not migrate, its CPU is the only one it may use. */
@@ -125,74 +81,6 @@ static __always_inline void queue(struct lop_world *c, struct task_struct *p, st
 	lop_enqueue(&lopsided, c, &t->task, group_of(t), cpu);
 	log_end(locked);
 	count(c, LOP_COUNT_QUEUED);
-}
-
-static __always_inline void cpu_taken(struct lop_world *c, u32 cpu, bool taken)
-{
-	bool locked = log_begin();
-	tell(LOP_RECORD_TAKEN, c->now_ns, 0, (s32)cpu, taken);
-	lop_cpu_taken(&lopsided, c, cpu, taken, c->now_ns);
-	log_end(locked);
-}
-
-/* Whether `cpu` runs something that goes before our tasks at this moment. A guess: it may be over when this returns. */
-static __always_inline bool runs_higher_class(s32 cpu)
-{
-	struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
-	struct task_struct *current_task;
-	if (!rq)
-		return false;
-	current_task = BPF_CORE_READ(rq, curr);
-	if (BPF_CORE_READ(current_task, flags) & PF_IDLE)
-		return false;
-	return BPF_CORE_READ(current_task, prio) < MAX_RT_PRIO ||
-	       (partial && BPF_CORE_READ(current_task, policy) != SCHED_EXT);
-}
-
-/* Until one of ours runs there, or it finds out that it is idle. */
-static __always_inline void found_taken(struct lop_world *c, s32 cpu)
-{
-	cpu_taken(c, lop_cpu_index((u32)cpu), true);
-	find_out(cpu);
-}
-
-/*
- * A task waits, and an idle member that it may use was told. One that a higher class has come to meanwhile does not hear it: it is not
- * idle, and the next one is told.
- */
-static __noinline void tell_next_idle(struct lop_world *c, const struct lop_task *t)
-{
-	s32 cpu = LOP_NONE;
-	int n;
-	lop_cpus_and(&c->others, &lopsided.set[LOP_HIGH].cpus, &lopsided.idle);
-	if (t->restricted)
-		lop_cpus_and(&c->others, &c->others, &t->allowed);
-	bpf_for(n, 0, LOP_MAX_CPUS) {
-		cpu = lop_cpus_next(&c->others, (u32)(cpu + 1));
-		if (cpu < 0)
-			break;
-		if (!runs_higher_class(cpu)) {
-			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-			break;
-		}
-		tell_idle(c, cpu, false);
-		find_out(cpu);
-	}
-}
-
-/* A task waits for a member, and there should be one: looks which are taken. */
-static __noinline void look_for_taken(struct lop_world *c)
-{
-	s32 cpu = LOP_NONE;
-	int n;
-	lop_suspects(&lopsided, &c->others);
-	bpf_for(n, 0, LOP_MAX_CPUS) {
-		cpu = lop_cpus_next(&c->others, (u32)(cpu + 1));
-		if (cpu < 0)
-			break;
-		if (runs_higher_class(cpu))
-			found_taken(c, cpu);
-	}
 }
 
 /* Counted, sets grown, placed. */
@@ -311,10 +199,8 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	insert(c, p, enq_flags);
 	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1)
 		return;
-	if (lop_cpus_meet(&lopsided.set[LOP_HIGH].cpus, &lopsided.idle))
-		tell_next_idle(c, &t->task);
-	if (lop_is_short(&lopsided))
-		look_for_taken(c);
+	if (lop_cpus_meet(&lopsided.set[LOP_HIGH].cpus, &lopsided.idle) || lop_is_short(&lopsided))
+		find_member(c, &t->task);
 }
 
 static __always_inline void charge(struct lop_world *c, struct lop_task_state *t, s32 cpu)
@@ -342,6 +228,10 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	ask_speed((u32)cpu, c->now_ns);
 	if (t)
 		charge(c, t, cpu);
+	if (is_for_higher_class(cpu)) {
+		rests_no_more(c, cpu);
+		return;
+	}
 	next = lop_dispatch(&lopsided, c, (u32)cpu, t ? &t->task : 0);
 	if (next == LOP_NEXT_SAME) {
 		scx_bpf_task_set_slice(prev, lop_slice_ns(&lopsided));
@@ -528,6 +418,13 @@ static int on_timer(void *map, int *key, struct bpf_timer *timer)
 	tell(LOP_RECORD_TIMER, c->now_ns, 0, 0, 0);
 	lop_timer(&lopsided, c, c->now_ns);
 	log_end_open(locked, &flags);
+	if (lop_cpus_empty(&lopsided.taken) || lop_cpus_empty(&lopsided.domain_waiting))
+		return 0;
+	if (tell_decisions)
+		bpf_local_irq_save(&flags);
+	find_member(c, 0);
+	if (tell_decisions)
+		bpf_local_irq_restore(&flags);
 	return 0;
 }
 

@@ -145,6 +145,18 @@ classes_of_sharers() {
 }
 
 # Tasks of the kernel's own scheduler run on low CPUs too: their speeds are not ours.
+# Tasks of the kernel's own scheduler keep half of the CPUs busy: one of ours finds a free one, however low.
+partial_finds_a_free_cpu() {
+  local cpu code=0
+  begin_lop --partial || return
+  for cpu in 0 1 2 3; do spin 2 $cpu; done
+  sleep 1
+  timeout 60 lop-load shares --seconds 2 --warm-up-ms 100 --task=policy=ext >/tmp/alone
+  awk '/"cpu_ms"/ { gsub(/[^0-9.]/, "", $2); ms = $2 } END { print ms, "of 2000 ms"; exit !(ms >= 1800) }' /tmp/alone || code=1
+  end_spinners
+  ended_by INT && return $code
+}
+
 partial_leaves_speeds_alone() {
   set_governor ondemand && snapshot_cpufreq >/tmp/before && begin_lop --partial || return
   lop-load shares --seconds 3 --task policy=ext --task policy=other >/tmp/shares.json 2>&1 || say_and_fail "$(cat /tmp/shares.json)"
@@ -198,6 +210,7 @@ expect 'lop run: 127 where there is no such command' run_ends 127 no-such-comman
 expect 'lop run passes SIGTERM on' run_passes_sigterm_on
 expect '--daemon comes back when attached, lop stop ends it' daemon_starts_and_stops
 expect '--partial takes only tasks of SCHED_EXT' partial_takes_only_its_own
+expect '--partial: a task finds a free CPU beside busy ones of the kernel'"'"'s own scheduler' partial_finds_a_free_cpu
 expect '--partial leaves speeds alone under ondemand' partial_leaves_speeds_alone
 expect 'another governor is said' says_another_governor
 set_governor schedutil

@@ -34,20 +34,20 @@ no_more_switches_than_alone() {
   [ "$(counted lopsided switches)" -le $(($(counted none switches) * 2 + 100)) ]
 }
 
-# Waits without a process that ends, which would be demand that falls, and counts without one. What the guest itself wakes twice a second
-# arms it for as long as surplus members are held: a timer that is always armed is armed at each look.
+# Waits without a process that ends, which would be demand that falls, and counts without one. What the guest itself wakes now and then may
+# arm it for as long as surplus members are held, a hundredth of a second: at one look of ten at most.
 no_timer_armed() {
-  local armed look line
+  local armed look line looks_armed=0
   mkfifo /tmp/never
-  for look in 1 2 3 4 5; do
+  for look in 1 2 3 4 5 6 7 8 9 10; do
     armed=0
-    read -r -t 1.3 line <>/tmp/never
+    read -r -t 0.7 line <>/tmp/never
     mapfile -t timers </proc/timer_list
     for line in "${timers[@]}"; do case $line in *bpf_timer_cb*) armed=$((armed + 1)) ;; esac; done
-    echo "$armed armed at look $look"
-    [ "$armed" -gt 0 ] || return 0
+    [ "$armed" = 0 ] || looks_armed=$((looks_armed + 1))
   done
-  return 1
+  echo "armed at $looks_armed of 10 looks"
+  [ $looks_armed -le 1 ]
 }
 
 fewer_than() {

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+/* Which CPUs are idle, as far as callbacks that run anyway can tell. */
+
+/*
+ * A CPU that found nothing to run is idle until something of ours runs there. Callbacks that run anyway tell of both: one for
+ * each way into idle and out of it (update_idle) would add two runs to every short piece of work.
+ */
+u8 resting[LOP_MAX_CPUS];
+/* CPUs of which it is not known whether they are idle: at the start all, later one whose claim was not used. */
+struct lop_cpus unsure;
+
+/* A CPU that is idle, or will be, finds out by itself. */
+static __always_inline void find_out(s32 cpu)
+{
+	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+static __always_inline void tell_idle(struct lop_world *c, s32 cpu, bool idle)
+{
+	bool locked = log_begin();
+	tell(LOP_RECORD_IDLE, c->now_ns, 0, cpu, idle);
+	lop_cpu_idle(&lopsided, c, (u32)cpu, idle, c->now_ns);
+	log_end(locked);
+}
+
+/* Nothing to run here. */
+static __always_inline void rests(struct lop_world *c, s32 cpu)
+{
+	u8 *rests_already = &resting[lop_cpu_index((u32)cpu)];
+	bool asked = lop_cpus_take(&unsure, lop_cpu_index((u32)cpu));
+	if (*rests_already && !asked)
+		return;
+	*rests_already = true;
+	tell_idle(c, cpu, true);
+}
+
+static __always_inline void rests_no_more(struct lop_world *c, s32 cpu)
+{
+	u8 *rests_still = &resting[lop_cpu_index((u32)cpu)];
+	if (!*rests_still)
+		return;
+	*rests_still = false;
+	tell_idle(c, cpu, false);
+}
