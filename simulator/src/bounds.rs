@@ -48,18 +48,18 @@ fn cheapest_per_work(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     cheapest
 }
 
+/// Of what `of_kind` says of each kind of core, by its number, the least.
+fn least_of_kinds(machine: &Machine, of_kind: impl Fn(usize, &Kind) -> f64) -> f64 {
+    let kinds = machine.kinds.iter().enumerate();
+    kinds.map(|(k, kind)| of_kind(k, kind)).fold(f64::INFINITY, f64::min)
+}
+
 /// Least time that a ns of work of this class waits for memory, wherever and beside whomever it is done: m / speed, at any OPP.
 fn least_waiting(machine: &Machine, rates: &Rates, class: u16) -> f64 {
-    let on_kind = |(k, kind): (usize, &Kind)| match rates.alone(class, k) {
+    least_of_kinds(machine, |k, kind| match rates.alone(class, k) {
         Some(alone) => alone.least_share / kind.speed,
         None => rates.memory_shares[usize::from(class)] / kind.speed,
-    };
-    machine
-        .kinds
-        .iter()
-        .enumerate()
-        .map(on_kind)
-        .fold(f64::INFINITY, f64::min)
+    })
 }
 
 /// Time in ns that the memory domains together need at least for what the work moves, at all of their bandwidth.
@@ -68,16 +68,10 @@ fn moving_ns(machine: &Machine, world: &World<'_>) -> f64 {
         return 0.0;
     };
     let bytes_per_work = |class: u16| {
-        let on_kind = |(k, kind): (usize, &Kind)| {
+        least_of_kinds(machine, |k, kind| {
             let alone = world.rates().alone(class, k);
             alone.map_or(0.0, |alone| alone.least_bytes / (alone.instruction_ns * kind.speed))
-        };
-        machine
-            .kinds
-            .iter()
-            .enumerate()
-            .map(on_kind)
-            .fold(f64::INFINITY, f64::min)
+        })
     };
     let moved = world.work_by_class().iter().enumerate();
     let bytes: f64 = moved.map(|(class, work)| work * bytes_per_work(class as u16)).sum();
