@@ -31,6 +31,11 @@ LOP_ENV void lop_env_insert_local(struct lop_world *world, struct lop_task *t, u
 LOP_ENV void lop_env_insert(struct lop_world *world, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns);
 /* Moves the first task of `queue` that may run on `cpu` to that CPU; false if there is none. */
 LOP_ENV bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu);
+/*
+ * Moves to `cpu` the one nearest the end of `queue` that may run there and has waited since `before_ns` or longer (lop_task.queued_at_ns);
+ * false if there is none. An adapter may look at the last few hundred only.
+ */
+LOP_ENV bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns);
 /* Tasks in `queue` at this moment. */
 LOP_ENV u32 lop_env_queued(struct lop_world *world, u32 queue);
 /* Virtual time of the first task in `queue` at this moment; the largest number if there is none. */

@@ -6,14 +6,13 @@
  * Fairness among tasks inside the set: start-time fair queueing. Each task has a virtual time that grows with what it
  * ran, divided by its weight; the task furthest behind runs next.
  */
-#define LOP_WEIGHT_DEFAULT 100
 /*
  * One time in so many each queue that waits has its turn, however far behind the others are: `front_ns` is an estimate, and
  * none may starve by it. A prime, so that it does not keep step with the number of queues.
  */
 #define LOP_TURNS 61
 
-/* Virtual time that `ran_ns` costs: ran * 100 / w. */
+/* Virtual time that `ran_ns` costs: ran * 1024 / w. */
 lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight_1024) { return ran_ns * (LOP_WEIGHT_DEFAULT << 10) / weight_1024; }
 
 /*
@@ -30,7 +29,7 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
 /*
  * Keeps a task's virtual time near another: it is not paid for more than `lag_ns` before it, and owes no more after it than that
  * and what as much costs it.
- *     from - lag <= vtime <= from + lag + lag * 100 / w
+ *     from - lag <= vtime <= from + lag + lag * 1024 / w
  */
 lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 from_ns, u64 lag_ns)
 {
@@ -45,10 +44,10 @@ lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const str
 
 /*
  * Bounded lag: a task that slept is not paid for it beyond one slice, and what it owes is what a slice costs it and one more.
- *     clock - slice_max <= vtime <= clock + slice_max + slice_max * 100 / w
+ *     clock - slice_max <= vtime <= clock + slice_max + slice_max * 1024 / w
  * A new task (vtime 0) starts behind what waits, with what the shortest slice costs: a stream of short-lived tasks, each
  * with the credit of a sleeper, would never let the clock advance, and who waits would wait for ever.
- *     vtime = clock + slice_min * 100 / w
+ *     vtime = clock + slice_min * 1024 / w
  */
 lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
 {
@@ -88,7 +87,7 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
  * Who comes to a queue, because it woke or may run elsewhere now, competes with those who wait there: what it is owed or owes from
  * elsewhere counts up to a slice, as long as slices are now, and what a slice costs. A queue whose tasks get less goes slower than
  * others, and without bound the one that comes would wait, or they, for all the time that these have come apart.
- *     front - slice <= vtime <= front + slice + slice * 100 / w
+ *     front - slice <= vtime <= front + slice + slice * 1024 / w
  * Where nobody waits the clock of all stands for the front.
  */
 lop_rule void lop_come_to(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
@@ -135,6 +134,7 @@ lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, str
 	if (first || t->vtime_ns < *front_ns)
 		*front_ns = t->vtime_ns;
 	t->queue = t->last_queue = (s32)queue;
+	t->queued_at_ns = lop_env_now_ns(world);
 	lop_env_insert(world, t, queue, lop_slice_ns(s), t->vtime_ns);
 	lop_atomic_add(&s->queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
@@ -226,6 +226,39 @@ lop_rule u32 lop_home_queue(struct lop_sched *s, u32 own, u32 shared, u32 ask)
 	return ask == 0 && lop_queue_waits(s, other) ? other : first;
 }
 
+/*
+ * Who weighs little waits long, and beside many for ever: then it has its turn by time. Once in 50 ms, and only if somebody or other has
+ * been waiting in the queue for so long, one goes first who has.
+ *     now - queued_at >= 5 s
+ * Worked example: SCHED_IDLE beside a task of nice -20 on one CPU has 3 parts of 88,821, a slice of 6 ms in 178 s; it gets one in 5 s.
+ */
+#define LOP_WAIT_MAX_NS 5000000000ULL
+#define LOP_OVERDUE_PERIOD_NS 50000000ULL
+lop_rule bool lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
+{
+	u64 now_ns = lop_env_now_ns(world);
+	u64 *looked_ns = &s->overdue_looked_ns[lop_queue_index(queue)];
+	if (lop_waited_ns(s, queue, now_ns) < LOP_WAIT_MAX_NS || now_ns - *looked_ns < LOP_OVERDUE_PERIOD_NS)
+		return false;
+	*looked_ns = now_ns;
+	return lop_env_take_overdue(world, queue, cpu, now_ns - LOP_WAIT_MAX_NS);
+}
+
+/* Who had its turn by time owes nothing any more; or the clock would jump to where its turn by weight had been. */
+lop_rule void lop_forgive_overdue(const struct lop_sched *s, struct lop_task *t, u64 now_ns)
+{
+	if (t->queue != LOP_NONE && now_ns - t->queued_at_ns >= LOP_WAIT_MAX_NS)
+		t->vtime_ns = lop_min(t->vtime_ns, s->clock_ns);
+}
+
+/* Where this CPU looks first somebody waits too long, be it that who runs there would go on. A low one runs only what may run nowhere else. */
+lop_rule bool lop_take_overdue_here(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	enum lop_set set = lop_set_of(s, cpu);
+	return lop_take_overdue(s, world, lop_cpu_queue(cpu), cpu) ||
+	       (set != LOP_LOW && lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu));
+}
+
 /* Another domain's queue goes first when it is more than a slice further behind, and in its turn. */
 lop_rule bool lop_away_first(struct lop_sched *s, s32 away, u32 home, u32 ask)
 {
@@ -275,6 +308,8 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 	*asks = (*asks + 1) % LOP_TURNS;
 	home = lop_home_queue(s, own, shared, *asks);
 	away = lop_queue_in_turn(s, cpu, set);
+	if (away >= 0 && lop_take_overdue(s, world, (u32)away, cpu))
+		return true;
 	if (lop_away_first(s, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
 		return true;
 	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "state.h"
+#include "weight.h"
 /* Groups of tasks that share one weight: which of them are active, and what share a task has in the end. */
 
 lop_rule u32 lop_group_active(u64 load) { return (u32)load; }
@@ -39,10 +39,10 @@ lop_rule void lop_group_set_weight(struct lop_sched *s, struct lop_group *group,
 
 /*
  * Effective weight of a task, in 1024ths: at each level its part of the group's weight, by weight among what is active there.
- *     w = weight(task) * prod over its groups g, inside out, of weight(g) / active(g), at least 1
- * Worked example: a group of weight 100 with two default tasks active: 100 * 100 / 200 = 50 each. If that group lies, beside
- * another active one of weight 300, in a group of weight 200: 50 * 200 / 400 = 25 each. Whole numbers would not do: weights 100
- * (nice 0), 33 (nice 5) and 11 (nice 10) in a group of 100 are 69.4, 22.9 and 7.6.
+ *     w = weight(task) * prod over its groups g, inside out, of weight(g) / active(g)
+ * Worked example: a group of weight 1024 with two default tasks active: 1024 * 1024 / 2048 = 512 each. If that group lies, beside another
+ * active one of weight 3072, in a group of weight 2048: 512 * 2048 / 4096 = 256 each. Whole numbers would not do: 40 default tasks in
+ * a group of weight 102 (cpu.weight 10) are 2.55 each.
  */
 lop_part u32 lop_weight_1024(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_group *group)
 {
@@ -58,5 +58,5 @@ lop_part u32 lop_weight_1024(const struct lop_sched *s lop_given, const struct l
 		inside = lop_group_weight(load);
 		group = group->parent == LOP_NONE ? 0 : &s->groups[(u32)group->parent & (LOP_MAX_GROUPS - 1)];
 	}
-	return (u32)lop_clamp(weight_1024, 1 << 10, 10000 << 10);
+	return (u32)lop_clamp(weight_1024, 1, LOP_WEIGHT_MOST << 10);
 }

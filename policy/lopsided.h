@@ -147,6 +147,8 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
 	bool stays = running && running->counted && (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
+	if (lop_take_overdue_here(s, world, cpu))
+		return LOP_NEXT_TAKEN;
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (stays) {
@@ -159,8 +161,9 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 }
 
 /* The task starts to run: virtual time follows, and what waits in its queue is not behind it. */
-lop_rule void lop_running(struct lop_sched *s, struct lop_task *t)
+lop_rule void lop_running(struct lop_sched *s, struct lop_task *t, u64 now_ns)
 {
+	lop_forgive_overdue(s, t, now_ns);
 	lop_clock_follows(s, t);
 	if (t->queue == LOP_NONE)
 		return;
@@ -296,10 +299,10 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 		lop_weigh_anchor(s, t);
 }
 
-/* Its nice value changed; `weight` on the scale of cpu.weight. */
+/* Its nice value changed; `weight` as in weight.h. */
 lop_rule void lop_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight)
 {
-	u32 new_weight = (u32)lop_clamp(weight, 1, 10000);
+	u32 new_weight = (u32)lop_clamp(weight, 1, LOP_WEIGHT_MOST);
 	if (t->counted && group)
 		lop_group_add(s, group, (s32)new_weight - (s32)t->weight);
 	t->weight = new_weight;

@@ -73,7 +73,7 @@ struct lop_app {
  * that an atomic operation on it says what both halves were.
  */
 struct lop_group {
-	u64 load;                          /* sum of the weights of its active tasks and groups; above bit 32 its own weight, 100 the default */
+	u64 load;                          /* sum of the weights of its active tasks and groups; above bit 32 its own weight, 1024 the default (weight.h) */
 	s32 parent;                        /* index in lop_sched.groups; LOP_NONE: directly beside the tasks of no group */
 };
 
@@ -99,6 +99,7 @@ struct lop_sched {
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
 	u64 front_ns[LOP_QUEUES];          /* about the virtual time of the queue's first task */
 	u64 waits_since_ns[LOP_QUEUES];    /* since when the queue has had tasks without a break, if it has any */
+	u64 overdue_looked_ns[LOP_QUEUES]; /* when it was last looked whether somebody there waits too long */
 	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
 	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_TURNS */
 	u32 turn[LOP_MAX_CPUS];            /* rotates over the queues of all domains; by CPU, or CPUs in step would see one each */
@@ -113,7 +114,8 @@ struct lop_sched {
 
 struct lop_task {
 	u64 vtime_ns;
-	u32 weight;                        /* from nice, 100 the default, on the scale of cpu.weight */
+	u64 queued_at_ns;                  /* since when it waits in `queue` */
+	u32 weight;                        /* from nice, 1024 the default (weight.h) */
 	u32 nr_allowed;
 	u32 speedup_permille;              /* SF x 1000 between the lowest and the highest OPP; 0: unknown */
 	s32 anchor;                        /* CPU it keeps in its set; LOP_NONE */

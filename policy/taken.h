@@ -27,13 +27,16 @@ lop_rule bool lop_is_short(const struct lop_sched *s)
 	       !lop_cpus_meet(&high->cpus, &s->idle);
 }
 
-/*
- * While work waits that any member may run, and a higher class has some of them, the adapter looks again after a slice: the CPU that
- * was told of it may have been taken at that moment.
- */
+/* Work waits that any member may run, and a higher class has some of them. */
+lop_rule bool lop_waits_while_taken(const struct lop_sched *s)
+{
+	return !lop_cpus_empty(&s->taken) && !lop_cpus_empty(&s->domain_waiting);
+}
+
+/* As long as that is so the adapter looks again after a slice: the CPU that was told of the work may have been taken at that moment. */
 lop_rule void lop_look_while_taken(struct lop_sched *s, struct lop_world *world)
 {
-	if (!lop_cpus_empty(&s->taken) && !lop_cpus_empty(&s->domain_waiting))
+	if (lop_waits_while_taken(s))
 		lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_max_ns);
 }
 

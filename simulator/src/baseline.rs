@@ -4,6 +4,7 @@ use crate::choice::Placement;
 use crate::policy::CpuBits;
 use crate::random::Stream;
 use crate::waiting::WaitingTasks;
+use crate::weight::WEIGHT_DEFAULT;
 use std::collections::BTreeSet;
 
 /// The scheduler's tick (250 Hz), at which it looks whether a slice is over.
@@ -74,7 +75,7 @@ impl FairScheduler {
     /// Virtual time that running for `ran_ns` costs a task of this application and weight.
     pub fn cost_ns(&self, app: u16, weight: u32, ran_ns: u64) -> u64 {
         let of_group = self.groups[usize::from(app)].as_ref().map(|group| group.of(weight));
-        ran_ns.saturating_mul(100) / of_group.unwrap_or(u64::from(weight.max(1)))
+        ran_ns.saturating_mul(u64::from(WEIGHT_DEFAULT)) / of_group.unwrap_or(u64::from(weight.max(1)))
     }
 
     /// The idle CPU that a woken task goes to; whole idle cores before idle siblings of busy ones.

@@ -13,6 +13,7 @@ pub mod policy;
 mod power;
 mod random;
 mod waiting;
+pub mod weight;
 pub mod workload;
 
 pub use choice::{Governor, Placement, PolicyChoice, PolicyParameters, SetsVariant};

@@ -119,7 +119,9 @@ bool lop_native_goes_on(struct lop_sched *s, struct lop_world *world, const stru
 }
 void lop_native_dequeue(struct lop_sched *s, struct lop_task *t) { lop_dequeue(s, t); }
 bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
-void lop_native_running(struct lop_sched *s, struct lop_task *t) { lop_running(s, t); }
+void lop_native_running(struct lop_sched *s, struct lop_task *t, u64 now_ns) { lop_running(s, t, now_ns); }
+u32 lop_native_weight_of_nice(s32 nice) { return lop_weight_of_nice(nice); }
+u32 lop_native_weight_of_share(u32 cpu_weight) { return lop_weight_of_share(cpu_weight); }
 void lop_native_stopping(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu,
 			 u64 ran_ns)
 {

@@ -148,6 +148,8 @@ impl Group {
 #[repr(C)]
 pub struct Task {
     pub vtime_ns: u64,
+    /// Since when it waits in `queue`.
+    pub queued_at_ns: u64,
     pub weight: u32,
     pub nr_allowed: u32,
     pub speedup_permille: u32,
@@ -169,6 +171,7 @@ impl Task {
     pub fn new(id: u32, weight: u32) -> Self {
         Self {
             vtime_ns: 0,
+            queued_at_ns: 0,
             weight,
             nr_allowed: 0,
             speedup_permille: 0,
@@ -200,6 +203,8 @@ pub trait Env {
     fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64);
     fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64);
     fn take(&mut self, queue: u32, cpu: u32) -> bool;
+    /// Takes the one nearest the end that may run on `cpu` and was queued at `before_ns` or earlier.
+    fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool;
     fn queued(&mut self, queue: u32) -> u32;
     /// Virtual time of the first task that waits there; `u64::MAX` if none does.
     fn first_ns(&mut self, queue: u32) -> u64;
@@ -325,8 +330,8 @@ impl PolicyHandle {
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn running(self, task: *mut Task) {
-        unsafe { lop_native_running(self.0, task) }
+    pub unsafe fn running(self, task: *mut Task, now_ns: u64) {
+        unsafe { lop_native_running(self.0, task, now_ns) }
     }
     /// Takes a waiting task out of its queue, to be queued anew.
     /// # Safety
@@ -580,7 +585,7 @@ extern "C" {
     fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;
     fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;
     fn lop_native_dequeue(s: *mut Sched, t: *mut Task);
-    fn lop_native_running(s: *mut Sched, t: *mut Task);
+    fn lop_native_running(s: *mut Sched, t: *mut Task, now_ns: u64);
     fn lop_native_stopping(s: *mut Sched, world: *mut c_void, t: *mut Task, group: *const Group, cpu: u32, ran_ns: u64);
     fn lop_native_block(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
     fn lop_native_forget(s: *mut Sched, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
@@ -656,6 +661,10 @@ mod callbacks {
     #[no_mangle]
     unsafe extern "C" fn lop_env_take(world: *mut c_void, queue: u32, cpu: u32) -> bool {
         env(world).take(queue, cpu)
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_take_overdue(world: *mut c_void, queue: u32, cpu: u32, before_ns: u64) -> bool {
+        env(world).take_overdue(queue, cpu, before_ns)
     }
     #[no_mangle]
     unsafe extern "C" fn lop_env_queued(world: *mut c_void, queue: u32) -> u32 {

@@ -61,6 +61,28 @@ static __always_inline bool lop_env_take(struct lop_world *world, u32 queue, u32
 	return scx_bpf_dsq_move_to_local(queue, 0);
 }
 
+/* So many are looked at, from the end. Counted in memory that the verifier does not follow: else it would walk each turn anew. */
+#define LOP_OVERDUE_LOOKS 256
+lop_part bool take_overdue(struct lop_world *world lop_given, u32 queue, u32 cpu, u64 before_ns)
+{
+	struct task_struct *p;
+	bool taken = false;
+	world->looks = 0;
+	bpf_for_each(scx_dsq, p, queue, SCX_DSQ_ITER_REV) {
+		struct lop_task_state *t = state_of(p);
+		if (t && t->task.queued_at_ns <= before_ns && lop_cpus_has(&t->task.allowed, lop_cpu_index(cpu)))
+			taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
+		if (taken || ++world->looks >= LOP_OVERDUE_LOOKS)
+			break;
+	}
+	return taken;
+}
+
+static __always_inline bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns)
+{
+	return take_overdue(world, queue, cpu, before_ns);
+}
+
 static __always_inline u32 lop_env_queued(struct lop_world *world, u32 queue)
 {
 	s32 queued = scx_bpf_dsq_nr_queued(queue);

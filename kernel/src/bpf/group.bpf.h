@@ -56,11 +56,11 @@ static __always_inline u64 key_of_group(const struct task_group *group)
 	return (u64)group;
 }
 
-/* Shares as the kernel keeps them: 1024 << 10 for a cpu.weight of 100; 3 << 10 for cpu.idle. */
+/* Shares as the kernel keeps them, in 1024ths of a weight: 1024 << 10 for a cpu.weight of 100; 3 << 10 for cpu.idle. */
 static __always_inline u32 weight_of_group(const struct task_group *group)
 {
 	u64 shares = group->shares;
-	return (u32)lop_clamp((shares * 100 + (1 << 19)) >> 20, 1, 10000);
+	return (u32)lop_clamp(shares >> 10, 1, LOP_WEIGHT_MOST);
 }
 
 /*

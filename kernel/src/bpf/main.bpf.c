@@ -33,8 +33,8 @@ const volatile bool partial;
 u64 started_at_ns;
 
 #include "record.bpf.h"
-#include "env.bpf.h"
 #include "task.bpf.h"
+#include "env.bpf.h"
 #include "group.bpf.h"
 #include "idle.bpf.h"
 #include "higher.bpf.h"
@@ -261,7 +261,7 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 		give_back(c, t);
 	t->claimed = LOP_NONE;
 	t->started_ns = c->now_ns;
-	lop_running(&lopsided, &t->task);
+	lop_running(&lopsided, &t->task, c->now_ns);
 	if (lop_cpus_has(&lopsided.taken, lop_cpu_index((u32)cpu)))
 		cpu_taken(c, (u32)cpu, false);
 }
@@ -319,7 +319,7 @@ void BPF_STRUCT_OPS(lopsided_set_weight, struct task_struct *p, u32 weight)
 {
 	struct lop_task_state *t = state_of(p);
 	if (t)
-		lop_set_weight(&lopsided, &t->task, group_of(t), weight);
+		lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p));
 }
 
 void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cpumask *mask)
@@ -342,7 +342,7 @@ void BPF_STRUCT_OPS(lopsided_enable, struct task_struct *p)
 	if (!t)
 		return;
 	t->task.vtime_ns = 0;
-	lop_set_weight(&lopsided, &t->task, group_of(t), p->scx.weight);
+	lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p));
 }
 
 static __always_inline void forget(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
@@ -418,7 +418,7 @@ static int on_timer(void *map, int *key, struct bpf_timer *timer)
 	tell(LOP_RECORD_TIMER, c->now_ns, 0, 0, 0);
 	lop_timer(&lopsided, c, c->now_ns);
 	log_end_open(locked, &flags);
-	if (lop_cpus_empty(&lopsided.taken) || lop_cpus_empty(&lopsided.domain_waiting))
+	if (!lop_waits_while_taken(&lopsided))
 		return 0;
 	if (tell_decisions)
 		bpf_local_irq_save(&flags);

@@ -54,6 +54,16 @@ static __always_inline bool is_brief(const struct task_struct *p, const struct l
 	return (p->flags & PF_KTHREAD) && !used_up;
 }
 
+/* Nice 0 as the kernel keeps priorities. */
+#define LOP_STATIC_PRIO_NICE_0 120
+#define LOP_SCHED_IDLE 5
+
+/* What the kernel tells of it is in whole hundredths of nice 0. */
+static __always_inline u32 weight_of_task(const struct task_struct *p)
+{
+	return p->policy == LOP_SCHED_IDLE ? LOP_WEIGHT_IDLE : lop_weight_of_nice(p->static_prio - LOP_STATIC_PRIO_NICE_0);
+}
+
 static __always_inline bool is_bound(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
 
 /* The policy has heard of it: it is active, or visits. */

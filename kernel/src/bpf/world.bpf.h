@@ -12,4 +12,5 @@ enum lop_insertion { LOP_INSERT_NONE, LOP_INSERT_LOCAL, LOP_INSERT_QUEUE };
 	u32 insert_at; /* CPU or queue */                                                                              \
 	u64 insert_slice_ns, insert_vtime_ns;                                                                          \
 	u64 count[LOP_COUNTS];                                                                                         \
-	u64 apart[6]; /* CPUs do not share a cache line */
+	u64 looks; /* tasks looked at in a loop over a queue */                                                        \
+	u64 apart[5]; /* CPUs do not share a cache line */

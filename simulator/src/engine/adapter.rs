@@ -287,7 +287,9 @@ impl World<'_> {
     pub(super) fn tell_scheduler_running(&mut self, id: u32) {
         let vtime_ns = self.tasks[id as usize].policy.vtime_ns;
         match &mut self.scheduler {
-            Scheduler::Policy(side) => unsafe { side.handle.running(&mut *self.tasks[id as usize].policy) },
+            Scheduler::Policy(side) => unsafe {
+                side.handle.running(&mut *self.tasks[id as usize].policy, self.now_ns)
+            },
             Scheduler::Fair(fair) => fair.started(vtime_ns),
         }
     }
@@ -427,6 +429,15 @@ impl Env for World<'_> {
             return false;
         };
         side.taken = side.queue_mut(queue).take(cpu as usize);
+        side.taken.is_some()
+    }
+    fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool {
+        let tasks = &self.tasks;
+        let is_overdue = |task: u32| tasks[task as usize].policy.queued_at_ns <= before_ns;
+        let Scheduler::Policy(side) = &mut self.scheduler else {
+            return false;
+        };
+        side.taken = side.queue_mut(queue).take_last(cpu as usize, is_overdue);
         side.taken.is_some()
     }
     fn queued(&mut self, queue: u32) -> u32 {

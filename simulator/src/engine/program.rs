@@ -149,7 +149,7 @@ impl World<'_> {
             .tasks
             .get(id as usize)
             .map_or(0, |old| old.generation.wrapping_add(1));
-        let mut of_policy = Box::new(policy::Task::new(id, weight_of_nice(about.nice)));
+        let mut of_policy = Box::new(policy::Task::new(id, crate::weight::weight_of_nice(about.nice)));
         of_policy.speedup_permille = self.speedup_permille[program as usize];
         match &self.scheduler {
             Scheduler::Policy(side) => {
@@ -597,23 +597,5 @@ impl World<'_> {
             task.ideal_ns = task.ideal_ns.max(ideal_ns);
             self.grant(waiter);
         }
-    }
-}
-
-/// Weight of a nice value on the scale of cpu.weight: 100 * 1.25^-nice, at least 1.
-fn weight_of_nice(nice: i8) -> u32 {
-    (100.0 * libm::pow(1.25, -f64::from(nice))).round().max(1.0) as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::weight_of_nice;
-
-    #[test]
-    fn five_nice_levels_are_a_factor_of_three() {
-        assert_eq!(weight_of_nice(0), 100);
-        assert_eq!(weight_of_nice(5), 33);
-        assert_eq!(weight_of_nice(-5), 305);
-        assert_eq!(weight_of_nice(19), 1);
     }
 }

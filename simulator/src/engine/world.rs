@@ -542,11 +542,14 @@ pub(super) fn parallelism_of(workload: &Workload) -> u32 {
     }
 }
 
-/// By application: the weight of its cgroup, where a program of it names one.
+/// By application: the weight of its cgroup (policy/weight.h), where a program of it names one.
 fn group_weights(workload: &Workload) -> Vec<Option<u32>> {
     let weight_of = |app: usize| {
         let of_app = workload.programs.iter().filter(|p| usize::from(p.app) == app);
-        of_app.map(|p| p.cgroup_weight).find(|&weight| weight != 100)
+        of_app
+            .map(|p| p.cgroup_weight)
+            .find(|&weight| weight != 100)
+            .map(crate::weight::weight_of_share)
     };
     (0..workload.apps.len()).map(weight_of).collect()
 }

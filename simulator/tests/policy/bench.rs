@@ -1,6 +1,7 @@
 //! A small world around the policy: queues, a clock, CPUs that run or are idle, and a log of what the policy asked for.
 
 use lop_simulator::policy::{App, Config, CpuBits, CpuPlace, Env, Group, Policy, PolicyHandle, Set, Task, NONE};
+use lop_simulator::weight::WEIGHT_DEFAULT;
 use std::collections::BTreeMap;
 
 pub const US: u64 = 1_000;
@@ -25,6 +26,7 @@ struct Waiting {
     vtime_ns: u64,
     order: u64,
     task: u32,
+    since_ns: u64,
 }
 
 /// The answers to policy/env.h.
@@ -61,7 +63,13 @@ impl Env for World {
         self.inserted += 1;
         let order = self.inserted;
         let waiting = self.queues.entry(queue).or_default();
-        waiting.push(Waiting { vtime_ns, order, task });
+        let since_ns = self.now_ns;
+        waiting.push(Waiting {
+            vtime_ns,
+            order,
+            task,
+            since_ns,
+        });
         waiting.sort();
     }
     fn take(&mut self, queue: u32, cpu: u32) -> bool {
@@ -70,6 +78,17 @@ impl Env for World {
         };
         let fits = |w: &Waiting| self.allowed[w.task as usize].is_none_or(|cpus| cpus.has(cpu as usize));
         let Some(at) = waiting.iter().position(fits) else {
+            return false;
+        };
+        self.taken = Some(waiting.remove(at).task);
+        true
+    }
+    fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool {
+        let Some(waiting) = self.queues.get_mut(&queue) else {
+            return false;
+        };
+        let may = |w: &Waiting| self.allowed[w.task as usize].is_none_or(|cpus| cpus.has(cpu as usize));
+        let Some(at) = waiting.iter().rposition(|w| w.since_ns <= before_ns && may(w)) else {
             return false;
         };
         self.taken = Some(waiting.remove(at).task);
@@ -211,7 +230,7 @@ impl Bench {
     }
     pub fn task(&mut self) -> usize {
         let id = self.tasks.len();
-        self.tasks.push(Task::new(id as u32, 100));
+        self.tasks.push(Task::new(id as u32, WEIGHT_DEFAULT));
         self.app_of.push(None);
         self.group_of.push(None);
         self.last_cpu.push(0);
@@ -284,7 +303,7 @@ impl Bench {
         self.last_cpu[id] = cpu as u32;
         let now_ns = self.now();
         self.policy.cpu_idle(&mut self.world, cpu as u32, false, now_ns);
-        unsafe { self.policy.running(&mut self.tasks[id]) };
+        unsafe { self.policy.running(&mut self.tasks[id], self.world.now_ns) };
     }
     /// Idle CPUs that were kicked look for work.
     pub fn follow_kicks(&mut self) {

@@ -2,6 +2,7 @@
 
 use crate::bench::{config, flat, Bench, MS, S, US};
 use lop_simulator::policy::{Config, CpuPlace, Group, Task};
+use lop_simulator::weight::{weight_of_nice, weight_of_share, WEIGHT_DEFAULT};
 
 fn one_cpu() -> Bench {
     Bench::new(1, Config { spare: 0, ..config() }, flat)
@@ -17,8 +18,34 @@ fn share(bench: &mut Bench, slices: usize) -> Vec<usize> {
     ran
 }
 
+/// 1024 * 1.25^-nice: 1024 / 9.313 = 110 at nice 10. cpu.weight 1: 10.24, 10: 102.4, rounded down.
+#[test]
+fn weights_are_those_of_the_kernels_fair_class() {
+    for (nice, weight) in [
+        (0, 1024),
+        (-20, 88818),
+        (-1, 1280),
+        (1, 819),
+        (10, 110),
+        (17, 23),
+        (18, 18),
+        (19, 15),
+    ] {
+        assert_eq!(weight_of_nice(nice), weight, "nice {nice}");
+    }
+    for (share, weight) in [
+        (1, 10),
+        (10, 102),
+        (100, WEIGHT_DEFAULT),
+        (300, 3072),
+        (10_000, 102_400),
+    ] {
+        assert_eq!(weight_of_share(share), weight, "cpu.weight {share}");
+    }
+}
+
 /// Group weight 100 with two default tasks: 100 * 100 / 200 = 50. Alone: 100. Weights 100 and 300 in a group of 200:
-/// 200 * 100 / 400 = 50 and 200 * 300 / 400 = 150. Never below 1: 1 * 1 / 10000. Not in whole numbers: 11 * 100 / 176 = 6.25.
+/// 200 * 100 / 400 = 50 and 200 * 300 / 400 = 150. Not in whole numbers: 11 * 100 / 176 = 6.25. The least: 1 / 1024.
 #[test]
 fn tasks_share_the_weight_of_their_group() {
     let bench = one_cpu();
@@ -32,7 +59,8 @@ fn tasks_share_the_weight_of_their_group() {
         (100, Some(group(100, 200)), 50.0),
         (100, Some(group(200, 400)), 50.0),
         (300, Some(group(200, 400)), 150.0),
-        (1, Some(group(1, 10_000)), 1.0),
+        (1, Some(group(1, 1024)), 1.0 / 1024.0),
+        (1, Some(group(1, 1_000_000)), 1.0 / 1024.0),
         (100, Some(group(100, 0)), 100.0),
         (11, Some(group(100, 176)), 6.25),
     ];
@@ -45,32 +73,28 @@ fn tasks_share_the_weight_of_their_group() {
     }
 }
 
-/// Weights 300 and 100: of 400 slices 300 and 100, but for a slice at either end.
+/// Weights 3072 and 1024: of 400 slices 300 and 100, but for a slice at either end.
 #[test]
 fn run_time_follows_weight() {
     let mut bench = one_cpu();
     let tasks = bench.tasks(2);
-    unsafe {
-        bench
-            .policy
-            .set_weight(&mut bench.tasks[tasks[0]], std::ptr::null_mut(), 300)
-    };
+    set_weight(&mut bench, tasks[0], 3072);
     bench.wake_all(&tasks);
     let ran = share(&mut bench, 400);
     assert!(ran[0].abs_diff(300) <= 8, "{ran:?}");
 }
 
-/// A group of weight 100 with three tasks beside one task of weight 100: 50 % for the group.
+/// A group of the default weight with three tasks beside one task: 50 % for the group.
 #[test]
 fn a_group_gets_its_weight_whatever_the_number_of_its_tasks() {
     let mut bench = one_cpu();
     let tasks = bench.tasks(4);
-    let group = bench.group(100);
+    let group = bench.group(WEIGHT_DEFAULT);
     for &task in &tasks[..3] {
         bench.group_of[task] = Some(group);
     }
     bench.wake_all(&tasks);
-    assert_eq!(bench.groups[group].active_weight, 300);
+    assert_eq!(bench.groups[group].active_weight, 3 * WEIGHT_DEFAULT);
     let ran = share(&mut bench, 600);
     assert!(ran[3].abs_diff(300) <= 12, "{ran:?}");
     bench.block_all(&tasks);
@@ -175,21 +199,21 @@ fn slices_shrink_with_the_load_down_to_the_minimum() {
     }
 }
 
-/// With a clock at 1000 ms and slices of 5 ms: at least 995 ms, at most 1000 + 5 + 5 * 100 / 100 = 1010 ms; weight 50: 1015.
+/// With a clock at 1000 ms and slices of 5 ms: at least 995 ms, at most 1000 + 5 + 5 * 1024 / 1024 = 1010 ms; weight 512: 1015.
 #[test]
 fn lag_is_bounded_on_both_sides_at_a_wakeup() {
     let rows = [
-        (1, 100, 995),
-        (997, 100, 997),
-        (1010, 100, 1010),
-        (5000, 100, 1010),
-        (5000, 50, 1015),
+        (1, 1024, 995),
+        (997, 1024, 997),
+        (1010, 1024, 1010),
+        (5000, 1024, 1010),
+        (5000, 512, 1015),
     ];
     for (vtime_ms, weight, expected_ms) in rows {
         let mut bench = one_cpu();
         let ahead = bench.task();
         bench.tasks[ahead].vtime_ns = 1000 * MS;
-        unsafe { bench.policy.running(&mut bench.tasks[ahead]) };
+        unsafe { bench.policy.running(&mut bench.tasks[ahead], 0) };
         assert_eq!(bench.policy.inside().clock_ns, 1000 * MS);
         let task = bench.task();
         bench.tasks[task].weight = weight;
@@ -379,4 +403,77 @@ fn who_runs_alone_is_owed_nothing() {
     bench.run_and_preempt(1, MS);
     let ran = next_200_ms(&mut bench, 0);
     assert!(ran[tasks[3]].abs_diff(100) <= 20, "{ran:?}");
+}
+
+fn set_weight(bench: &mut Bench, task: usize, weight: u32) {
+    let (policy, task) = (bench.policy, &mut bench.tasks[task]);
+    unsafe { policy.set_weight(task, std::ptr::null_mut(), weight) };
+}
+
+/// Nice 18 and 19 weigh 18 and 15: 45.5 % for the lighter. SCHED_IDLE beside nice 19: 3 of 18, a sixth.
+#[test]
+fn the_lightest_tasks_share_by_weight_too() {
+    for (weights, lighter) in [([18, 15], 15.0 / 33.0), ([15, 3], 3.0 / 18.0)] {
+        let mut bench = one_cpu();
+        let tasks = bench.tasks(2);
+        for (&task, weight) in tasks.iter().zip(weights) {
+            set_weight(&mut bench, task, weight);
+        }
+        bench.wake_all(&tasks);
+        let ran = share(&mut bench, 4000);
+        let found = ran[1] as f64 / 4000.0;
+        assert!((found - lighter).abs() < 0.02 * lighter, "{weights:?}: {ran:?}");
+    }
+}
+
+/// cpu.weight 10 with 40 threads beside one task: 102 of 1126 for them all together, 9.1 %, and alike.
+#[test]
+fn a_light_group_of_many_gets_its_weight() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(41);
+    let group = bench.group(weight_of_share(10));
+    for &task in &tasks[..40] {
+        bench.group_of[task] = Some(group);
+    }
+    bench.wake_all(&tasks);
+    let ran = share(&mut bench, 40_000);
+    let of_group = ran[..40].iter().sum::<usize>() as f64 / 40_000.0;
+    assert!((of_group / (102.0 / 1126.0) - 1.0).abs() < 0.05, "{of_group}: {ran:?}");
+}
+
+/// SCHED_IDLE beside tasks of nice -20 has 3 parts of 88,821 or less, 1 ms in half a minute: it runs 5 s after it was queued, or little later.
+/// Then it owes nothing, and virtual time has not leapt: a task of nice 0 that wakes up runs within two slices of each other.
+#[test]
+fn who_weighs_little_waits_no_longer_than_five_seconds() {
+    for heavy in [1, 8] {
+        let mut bench = one_cpu();
+        let tasks = bench.tasks(heavy + 1);
+        for &task in &tasks[..heavy] {
+            set_weight(&mut bench, task, weight_of_nice(-20));
+        }
+        let light = tasks[heavy];
+        set_weight(&mut bench, light, 3);
+        bench.wake_all(&tasks);
+        let (mut waited_ms, mut longest_ms, mut turns) = (0, 0, 0);
+        for _ in 0..30_000 {
+            bench.pass(MS);
+            if bench.run_and_preempt(0, MS) == light {
+                longest_ms = longest_ms.max(waited_ms);
+                (waited_ms, turns) = (0, turns + 1);
+            } else {
+                waited_ms += 1;
+            }
+        }
+        assert!(longest_ms.max(waited_ms) <= 5100, "{heavy} heavy: {longest_ms} ms");
+        assert!((5..=7).contains(&turns), "{heavy} heavy: {turns} turns in 30 s");
+        let woken = bench.task();
+        bench.wake(woken);
+        let mut waited_ms = 0;
+        while bench.cpu_of(woken).is_none() {
+            bench.pass(MS);
+            bench.run_and_preempt(0, MS);
+            waited_ms += 1;
+            assert!(waited_ms < 2000, "{heavy} heavy: the woken one waits");
+        }
+    }
 }

@@ -96,8 +96,39 @@ shares_as_json() {
       print "]}" }'
 }
 
+# shares_of POLICY: those processes of lop-load that the kernel schedules by it; 0 is SCHED_OTHER, 5 SCHED_IDLE.
+shares_of() {
+  local stat fields
+  for stat in /proc/[0-9]*/stat; do
+    read -r -a fields <"$stat" && [ "${fields[1]}" = '(lop-share)' ] && [ "${fields[40]}" = "$1" ] && echo "${fields[0]}"
+  done 2>/dev/null
+}
+hundredths() { local up; read -r up _ </proc/uptime && echo "${up/./}"; }
+
+# SCHED_IDLE beside nice -20 would have a slice in three minutes by weight. It runs every 5 s, little more or less often.
+lightest_waits() {
+  local load light now begin last before=none ran longest=0 turns=0
+  lop-load shares --seconds 60 --task=nice=-20,cpus=0 --task=policy=idle,cpus=0 >/tmp/lightest & load=$!
+  sleep 1
+  light=$(shares_of 5)
+  [ -n "$light" ] || say_and_fail 'no task of SCHED_IDLE' || return
+  begin=$(hundredths) last=$begin now=$begin
+  while [ $((now - begin)) -lt 1400 ]; do
+    sleep 0.2
+    now=$(hundredths)
+    [ $((now - last)) -le $longest ] || longest=$((now - last))
+    read -r ran _ <"/proc/$light/schedstat" || return
+    [ "$ran" = "$before" ] || { last=$now before=$ran turns=$((turns + 1)); }
+  done
+  # shellcheck disable=SC2046  # words
+  kill $load "$light" $(shares_of 0)
+  wait $load
+  echo "longest wait $longest hundredths of a second, $((turns - 1)) turns in 14 s"
+  [ $longest -le 600 ] && [ $turns -ge 3 ] && [ $turns -le 7 ]
+}
+
 # Two CPUs in turn under emulation: one may be left out for a third of a second, which counts for the task that it was to run.
-seconds_of() { case $1 in nice2) echo 16 ;; *) echo 4 ;; esac; }
+seconds_of() { case $1 in nice2 | throng) echo 16 ;; *) echo 4 ;; esac; }
 
 # run_all KIND: every scenario; outputs as /tmp/NAME.KIND
 run_all() {
@@ -135,6 +166,9 @@ scenario autogroup 'autogroup: sessions of one and three threads' session,thread
 scenario fifo 'a SCHED_FIFO task beside two ordinary ones on three CPUs' policy=fifo,cpus=0-2 cpus=0-2,name=a cpus=0-2,name=b
 scenario fifos 'two SCHED_FIFO tasks beside two ordinary ones, four CPUs' policy=fifo,name=a policy=fifo,name=b name=c name=d
 scenario batch 'SCHED_BATCH beside ordinary' policy=batch,cpus=0 policy=other,cpus=0
+scenario lighter 'nice 18 and 19' nice=18,cpus=0 nice=19,cpus=0
+scenario lightest 'nice 19 and SCHED_IDLE' nice=19,cpus=0 policy=idle,cpus=0
+scenario throng 'cpu.weight 10 with forty threads beside 100 with one' cgroup=throng:10,cpus=0,threads=40 cgroup=one:100,cpus=0
 scenario idle 'SCHED_IDLE beside ordinary' policy=idle,cpus=0 policy=other,cpus=0
 
 expect 'shares under EEVDF' run_all eevdf
@@ -145,6 +179,7 @@ for name in "${names[@]}"; do expect "$rule: ${what[$name]}" compare "$name"; do
 expect "$rule: groups within groups" compare nested
 expect 'new groups share alike where an old one was' new_groups
 expect 'a session that is given nice 10 gets a tenth' nice_session
+expect 'SCHED_IDLE beside nice -20 runs every 5 s' lightest_waits
 expect 'ended' ended_by INT
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up

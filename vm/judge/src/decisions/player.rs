@@ -168,6 +168,9 @@ impl Env for Told {
     fn take(&mut self, _queue: u32, _cpu: u32) -> bool {
         false
     }
+    fn take_overdue(&mut self, _queue: u32, _cpu: u32, _before_ns: u64) -> bool {
+        false
+    }
     fn queued(&mut self, _queue: u32) -> u32 {
         0
     }
