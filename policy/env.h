@@ -11,6 +11,7 @@
 #define LOP_MAX_CPUS 512
 #define LOP_CPU_WORDS (LOP_MAX_CPUS / 64)
 #define LOP_NONE (-1)
+#define LOP_NO_TIME (~0ULL)
 
 /* An adapter whose answers are part of the same program declares them static. */
 #ifndef LOP_ENV
@@ -32,13 +33,13 @@ LOP_ENV void lop_env_insert(struct lop_world *world, struct lop_task *t, u32 que
 /* Moves the first task of `queue` that may run on `cpu` to that CPU; false if there is none. */
 LOP_ENV bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu);
 /*
- * Moves to `cpu` the one nearest the end of `queue` that may run there and has waited since `before_ns` or longer (lop_task.queued_at_ns);
- * false if there is none. An adapter may look at the last few hundred only.
+ * Moves to `cpu` the first of `queue` that may run there and has waited since `before_ns` or longer (lop_task.queued_at_ns); false if
+ * there is none. An adapter may look at the first few thousand only.
  */
 LOP_ENV bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns);
 /* Tasks in `queue` at this moment. */
 LOP_ENV u32 lop_env_queued(struct lop_world *world, u32 queue);
-/* Virtual time of the first task in `queue` at this moment; the largest number if there is none. */
+/* Virtual time of the first task in `queue` at this moment; LOP_NO_TIME if there is none. */
 LOP_ENV u64 lop_env_first_ns(struct lop_world *world, u32 queue);
 /* Makes an idle CPU look for work. */
 LOP_ENV void lop_env_kick(struct lop_world *world, u32 cpu);
@@ -96,4 +97,8 @@ LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 
 lop_rule u64 lop_min(u64 a, u64 b) { return a < b ? a : b; }
 lop_rule u64 lop_max(u64 a, u64 b) { return a > b ? a : b; }
+/* Virtual times: those of light tasks alone come round to 0 within days. None are half the range apart. */
+lop_rule bool lop_before(u64 a, u64 b) { return (s64)(a - b) < 0; }
+lop_rule u64 lop_earlier(u64 a, u64 b) { return lop_before(a, b) ? a : b; }
+lop_rule u64 lop_later(u64 a, u64 b) { return lop_before(a, b) ? b : a; }
 lop_rule u64 lop_clamp(u64 x, u64 low, u64 high) { return lop_min(lop_max(x, low), high); }

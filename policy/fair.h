@@ -34,12 +34,12 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
 lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 from_ns, u64 lag_ns)
 {
 	u64 latest_ns = from_ns + lag_ns;
-	if (t->vtime_ns + lag_ns < from_ns)
+	if (lop_before(t->vtime_ns + lag_ns, from_ns))
 		t->vtime_ns = from_ns - lag_ns;
-	if (t->vtime_ns <= latest_ns)
+	if (!lop_before(latest_ns, t->vtime_ns))
 		return;
 	latest_ns += lop_charge_ns(lag_ns, lop_weight_1024(s, t, group));
-	t->vtime_ns = lop_min(t->vtime_ns, latest_ns);
+	t->vtime_ns = lop_earlier(t->vtime_ns, latest_ns);
 }
 
 /*
@@ -131,7 +131,7 @@ lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, str
 	bool first = !lop_queue_waits(s, queue);
 	if (first)
 		s->waits_since_ns[lop_queue_index(queue)] = lop_env_now_ns(world);
-	if (first || t->vtime_ns < *front_ns)
+	if (first || lop_before(t->vtime_ns, *front_ns))
 		*front_ns = t->vtime_ns;
 	t->queue = t->last_queue = (s32)queue;
 	t->queued_at_ns = lop_env_now_ns(world);
@@ -166,7 +166,7 @@ lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_task *t)
 lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 {
 	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
-	*front_ns = lop_max(*front_ns, vtime_ns);
+	*front_ns = lop_later(*front_ns, vtime_ns);
 }
 
 /* Takes the first task of a queue that may run on `cpu`. */
@@ -184,7 +184,7 @@ lop_rule bool lop_goes_first(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
 	if (!lop_queue_waits(s, a))
 		return false;
 	return !lop_queue_waits(s, b) ||
-	       s->front_ns[lop_queue_index(a)] + margin_ns < s->front_ns[lop_queue_index(b)];
+	       lop_before(s->front_ns[lop_queue_index(a)] + margin_ns, s->front_ns[lop_queue_index(b)]);
 }
 
 /* The first of the domain queues that a set serves: green cores run green work only, high ones help where it waits. */
@@ -193,21 +193,26 @@ lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_
 /* A machine with one memory domain and no green set has one shared queue, and no CPU looks for another. */
 lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_has_green(s); }
 
-/* A domain queue with tasks that the CPU may serve, another one each time; LOP_NONE if none has any, or there is but one. */
-lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 cpu, enum lop_set set)
+/* A domain queue with tasks that a CPU of this set may serve, the next one from `turn` on; LOP_NONE if none has any, or there is but one. */
+lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 turn, enum lop_set set)
 {
 	u32 from = lop_first_served(set);
-	u32 *turn = &s->turn[lop_cpu_index(cpu)];
 	s32 found;
 	if (lop_one_shared_queue(s))
 		return LOP_NONE;
-	found = lop_cpus_next(&s->domain_waiting, (u32)lop_max(*turn % LOP_MAX_CPUS, from));
+	found = lop_cpus_next(&s->domain_waiting, (u32)lop_max(turn % LOP_MAX_CPUS, from));
 	if (found < 0)
 		found = lop_cpus_next(&s->domain_waiting, from);
-	if (found < 0)
-		return LOP_NONE;
-	*turn = (u32)found + 1;
-	return LOP_MAX_CPUS + found;
+	return found < 0 ? LOP_NONE : LOP_MAX_CPUS + found;
+}
+
+/* The same, another one each time. */
+lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 *turn, enum lop_set set)
+{
+	s32 queue = lop_queue_from(s, *turn, set);
+	if (queue >= 0)
+		*turn = (u32)queue - LOP_MAX_CPUS + 1;
+	return queue;
 }
 
 /* Whether a queue that this CPU serves has tasks, be it that they may not run here. */
@@ -224,39 +229,6 @@ lop_rule u32 lop_home_queue(struct lop_sched *s, u32 own, u32 shared, u32 ask)
 	u32 first = lop_goes_first(s, shared, own, 0) ? shared : own;
 	u32 other = first == own ? shared : own;
 	return ask == 0 && lop_queue_waits(s, other) ? other : first;
-}
-
-/*
- * Who weighs little waits long, and beside many for ever: then it has its turn by time. Once in 50 ms, and only if somebody or other has
- * been waiting in the queue for so long, one goes first who has.
- *     now - queued_at >= 5 s
- * Worked example: SCHED_IDLE beside a task of nice -20 on one CPU has 3 parts of 88,821, a slice of 6 ms in 178 s; it gets one in 5 s.
- */
-#define LOP_WAIT_MAX_NS 5000000000ULL
-#define LOP_OVERDUE_PERIOD_NS 50000000ULL
-lop_rule bool lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
-{
-	u64 now_ns = lop_env_now_ns(world);
-	u64 *looked_ns = &s->overdue_looked_ns[lop_queue_index(queue)];
-	if (lop_waited_ns(s, queue, now_ns) < LOP_WAIT_MAX_NS || now_ns - *looked_ns < LOP_OVERDUE_PERIOD_NS)
-		return false;
-	*looked_ns = now_ns;
-	return lop_env_take_overdue(world, queue, cpu, now_ns - LOP_WAIT_MAX_NS);
-}
-
-/* Who had its turn by time owes nothing any more; or the clock would jump to where its turn by weight had been. */
-lop_rule void lop_forgive_overdue(const struct lop_sched *s, struct lop_task *t, u64 now_ns)
-{
-	if (t->queue != LOP_NONE && now_ns - t->queued_at_ns >= LOP_WAIT_MAX_NS)
-		t->vtime_ns = lop_min(t->vtime_ns, s->clock_ns);
-}
-
-/* Where this CPU looks first somebody waits too long, be it that who runs there would go on. A low one runs only what may run nowhere else. */
-lop_rule bool lop_take_overdue_here(struct lop_sched *s, struct lop_world *world, u32 cpu)
-{
-	enum lop_set set = lop_set_of(s, cpu);
-	return lop_take_overdue(s, world, lop_cpu_queue(cpu), cpu) ||
-	       (set != LOP_LOW && lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu));
 }
 
 /* Another domain's queue goes first when it is more than a slice further behind, and in its turn. */
@@ -278,7 +250,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 	bool taken = false;
 	int n;
 	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
-		s32 away = lop_queue_in_turn(s, cpu, set);
+		s32 away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
 		if (away < 0 || n >= s->topology.nr_memory_domains * 2)
 			break;
 		taken = lop_queue_take(s, world, (u32)away, cpu);
@@ -307,9 +279,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 		return true;
 	*asks = (*asks + 1) % LOP_TURNS;
 	home = lop_home_queue(s, own, shared, *asks);
-	away = lop_queue_in_turn(s, cpu, set);
-	if (away >= 0 && lop_take_overdue(s, world, (u32)away, cpu))
-		return true;
+	away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
 	if (lop_away_first(s, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
 		return true;
 	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))
@@ -324,18 +294,18 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 	if (!lop_queue_waits(s, queue))
 		return false;
 	first_ns = lop_env_first_ns(world, queue);
-	return first_ns <= t->vtime_ns && t->vtime_ns - first_ns >= margin_ns;
+	return first_ns != LOP_NO_TIME && !lop_before(t->vtime_ns, first_ns + margin_ns);
 }
 
 /*
  * A task whose slice is over goes on if nobody that waits where `cpu` looks is further behind; of equals who waits is first.
- * Other domains' queues count when they are more than a slice further behind, as in lop_away_first().
+ * Other domains' queues count when they are more than a slice further behind, as in lop_away_first(); the turn is left to lop_pick_next().
  */
 lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_task *t lop_given, u32 cpu)
 {
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
-	s32 away = lop_queue_in_turn(s, cpu, lop_set_of(s, cpu));
+	s32 away = lop_queue_from(s, s->turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;
 	return away < 0 || (u32)away == shared ||
@@ -371,7 +341,8 @@ lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_w
 /* Idle members look again for work at this time, or before. */
 lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_ns)
 {
-	s->look = true;
+	/* Both sides write with an atomic operation before they read: either the timer sees this, or it is seen to be gone. */
+	lop_atomic_or(&s->look, 1);
 	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
 		return;
 	s->timer_at_ns = at_ns;
@@ -397,7 +368,7 @@ lop_part bool lop_look_now(struct lop_sched *s lop_given, struct lop_world *worl
 {
 	s32 cpu = LOP_NONE;
 	int n;
-	s->look = false;
+	lop_atomic_and(&s->look, 0);
 	lop_cpus_and(&world->candidates, &s->set[LOP_HIGH].cpus, &s->idle);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->candidates, (u32)(cpu + 1));

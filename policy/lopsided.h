@@ -4,6 +4,7 @@
 #include "fair.h"
 #include "green.h"
 #include "heat.h"
+#include "overdue.h"
 #include "place.h"
 #include "taken.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
@@ -135,7 +136,7 @@ enum lop_next { LOP_NEXT_NONE, LOP_NEXT_TAKEN, LOP_NEXT_SAME };
 /* Virtual time is the start tag of the task that was put to run last, or goes on. */
 lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 {
-	if (t->vtime_ns > s->clock_ns)
+	if (lop_before(s->clock_ns, t->vtime_ns))
 		s->clock_ns = t->vtime_ns;
 }
 
@@ -147,7 +148,7 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
 	bool stays = running && running->counted && (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
-	if (lop_take_overdue_here(s, world, cpu))
+	if (lop_turn_by_time(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu))
 		return LOP_NEXT_TAKEN;
@@ -183,7 +184,7 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 {
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, lop_env_now_ns(world));
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_1024(s, t, group));
-	if (t->vtime_ns + s->config.slice_max_ns < s->clock_ns && !lop_any_work(s, cpu))
+	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->clock_ns) && !lop_any_work(s, cpu))
 		t->vtime_ns = s->clock_ns - s->config.slice_max_ns;
 }
 
@@ -270,7 +271,7 @@ lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cp
 /* The timer of lop_env_arm_timer(). */
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
-	s->timer_at_ns = 0;
+	lop_atomic_and(&s->timer_at_ns, 0); /* see lop_look_at() */
 	if (s->look)
 		lop_look_now(s, world);
 	lop_settle(s, world, LOP_NONE, now_ns);

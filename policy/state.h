@@ -99,7 +99,9 @@ struct lop_sched {
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
 	u64 front_ns[LOP_QUEUES];          /* about the virtual time of the queue's first task */
 	u64 waits_since_ns[LOP_QUEUES];    /* since when the queue has had tasks without a break, if it has any */
-	u64 overdue_looked_ns[LOP_QUEUES]; /* when it was last looked whether somebody there waits too long */
+	struct lop_cpu_times overdue_look_ns; /* when the CPU looks next whether somebody waits too long */
+	u32 overdue_turn[LOP_MAX_CPUS];    /* rotates over the queues of all domains, for that */
+	struct lop_cpus had_turn;          /* CPUs whose last turn was by time */
 	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
 	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_TURNS */
 	u32 turn[LOP_MAX_CPUS];            /* rotates over the queues of all domains; by CPU, or CPUs in step would see one each */
@@ -107,7 +109,7 @@ struct lop_sched {
 	struct lop_cpus domain_waiting;    /* bitmap over the queues from LOP_MAX_CPUS on that have tasks */
 	u64 timer_at_ns;                   /* 0: not armed */
 	struct lop_cpus looked;            /* CPUs that have looked twice for work on its way since they fell idle */
-	bool look;                         /* the timer is to make them look again */
+	u32 look;                          /* not 0: the timer is to make them look again */
 	struct lop_group groups[LOP_MAX_GROUPS]; /* those that others lie in; a task names its own by pointer */
 	u64 promotions, demotions, swaps;
 };

@@ -24,5 +24,5 @@ static const u32 lop_nice_weights[40] = { /* from nice -20 on */
 };
 lop_rule u32 lop_weight_of_nice(s32 nice) { return lop_nice_weights[lop_clamp((u64)(nice + 20), 0, 39)]; }
 
-/* cpu.weight, 1 to 10000: w = 1024 * cpu.weight / 100, rounded down, as the kernel does. */
-lop_rule u32 lop_weight_of_share(u32 cpu_weight) { return (u32)(lop_clamp(cpu_weight, 1, 10000) * LOP_WEIGHT_DEFAULT / 100); }
+/* cpu.weight, 1 to 10000: w = 1024 * cpu.weight / 100, rounded, as the kernel does. */
+lop_rule u32 lop_weight_of_share(u32 cpu_weight) { return (u32)((lop_clamp(cpu_weight, 1, 10000) * LOP_WEIGHT_DEFAULT + 50) / 100); }

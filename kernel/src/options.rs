@@ -100,6 +100,8 @@ pub struct Options {
     pub decisions: Option<PathBuf>,
     /// For tests: the BPF program raises an error after this time.
     pub fail_after: Option<Duration>,
+    /// For tests: how long the kernel's watchdog lets a task wait before it takes the scheduler out of charge; `None`: 30 s.
+    pub watchdog: Option<Duration>,
     /// For tests: as on a machine whose CPU numbers need so many words of 64 bits, 1 to 8; `None`: as many as this one's need.
     pub cpu_words: Option<u32>,
 }
@@ -117,6 +119,7 @@ impl Default for Options {
             speed_journal: lop_machine::speed::default_journal(),
             decisions: None,
             fail_after: None,
+            watchdog: None,
             cpu_words: None,
         }
     }

@@ -113,6 +113,10 @@ bool lop_native_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	return lop_dispatch(s, world, cpu, NULL) == LOP_NEXT_TAKEN;
 }
+u32 lop_native_dispatch_running(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *t)
+{
+	return lop_dispatch(s, world, cpu, t);
+}
 bool lop_native_goes_on(struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 cpu)
 {
 	return lop_goes_on(s, world, t, cpu);

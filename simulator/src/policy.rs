@@ -203,7 +203,7 @@ pub trait Env {
     fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64);
     fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64);
     fn take(&mut self, queue: u32, cpu: u32) -> bool;
-    /// Takes the one nearest the end that may run on `cpu` and was queued at `before_ns` or earlier.
+    /// Takes the first that may run on `cpu` and was queued at `before_ns` or earlier.
     fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool;
     fn queued(&mut self, queue: u32) -> u32;
     /// Virtual time of the first task that waits there; `u64::MAX` if none does.
@@ -338,6 +338,9 @@ impl PolicyHandle {
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn dequeue(self, task: *mut Task) {
         unsafe { lop_native_dequeue(self.0, task) }
+    }
+    pub fn dispatch_running(self, env: &mut dyn Env, task: &Task, cpu: u32) -> u32 {
+        with_world!(env, |world| lop_native_dispatch_running(self.0, world, cpu, task))
     }
     /// Whether a task whose slice is over goes on because nobody that waits is further behind.
     pub fn goes_on(self, env: &mut dyn Env, task: &Task, cpu: u32) -> bool {
@@ -583,6 +586,7 @@ extern "C" {
     fn lop_native_enqueue(s: *mut Sched, world: *mut c_void, t: *mut Task, group: *const Group, cpu: u32);
     fn lop_native_dispatch(s: *mut Sched, world: *mut c_void, cpu: u32) -> bool;
     fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;
+    fn lop_native_dispatch_running(s: *mut Sched, world: *mut c_void, cpu: u32, t: *const Task) -> u32;
     fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;
     fn lop_native_dequeue(s: *mut Sched, t: *mut Task);
     fn lop_native_running(s: *mut Sched, t: *mut Task, now_ns: u64);

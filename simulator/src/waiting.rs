@@ -92,22 +92,18 @@ impl WaitingTasks {
         }
         self.anywhere.pop().map(|Reverse((_, task))| task)
     }
-    /// The last task that may run on `cpu` of those that `fits` holds for. Looks at all that wait.
-    pub fn take_last(&mut self, cpu: usize, fits: impl Fn(u32) -> bool) -> Option<u32> {
-        let last_of = |group: &Group| {
-            group
-                .iter()
-                .filter(|Reverse((_, task))| fits(*task))
-                .map(|Reverse(w)| *w)
-                .max()
+    /// The first task that may run on `cpu` of those that `fits` holds for. Looks at all that wait.
+    pub fn take_first_of(&mut self, cpu: usize, fits: impl Fn(u32) -> bool) -> Option<u32> {
+        let first_of = |group: &Group| {
+            let fitting = group.iter().filter(|Reverse((_, task))| fits(*task));
+            fitting.map(|Reverse(waiter)| *waiter).min()
         };
-        let mut last = last_of(&self.anywhere).map(|waiter| (waiter, None));
-        if let Some(restricted) = &self.restricted {
-            for &group in restricted.of_cpu.get(cpu).into_iter().flatten() {
-                last = last.max(last_of(&restricted.groups[group]).map(|waiter| (waiter, Some(group))));
-            }
-        }
-        let ((key, task), of_group) = last?;
+        let restricted = self.restricted.iter().flat_map(|restricted| {
+            let groups = restricted.of_cpu.get(cpu).into_iter().flatten();
+            groups.filter_map(|&group| Some((first_of(&restricted.groups[group])?, Some(group))))
+        });
+        let anywhere = first_of(&self.anywhere).map(|waiter| (waiter, None));
+        let ((key, task), of_group) = restricted.chain(anywhere).min()?;
         let stays = |&Reverse((other, _)): &Waiter| other != key;
         match (of_group, &mut self.restricted) {
             (Some(group), Some(restricted)) => {
@@ -138,16 +134,16 @@ mod tests {
     }
 
     #[test]
-    fn the_last_that_fits_and_may_run_here_is_taken_from_the_end() {
+    fn the_first_that_fits_and_may_run_here_is_taken_from_the_middle() {
         let pinned = CpuBits::of([3]);
         let mut waiting = WaitingTasks::default();
         waiting.insert(1, 40, Some(&pinned));
         waiting.insert(2, 30, None);
         waiting.insert(3, 20, None);
         waiting.insert(4, 10, None);
-        assert_eq!(waiting.take_last(0, |task| task != 2), Some(3));
-        assert_eq!(waiting.take_last(3, |_| true), Some(1));
-        assert_eq!(waiting.take_last(3, |task| task == 1), None);
+        assert_eq!(waiting.take_first_of(0, |task| task != 4), Some(3));
+        assert_eq!(waiting.take_first_of(0, |task| task == 1), None);
+        assert_eq!(waiting.take_first_of(3, |task| task == 1), Some(1));
         assert_eq!(waiting.len(), 2);
         assert_eq!(waiting.take(0), Some(4));
         assert_eq!(waiting.take(0), Some(2));

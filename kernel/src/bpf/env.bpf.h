@@ -61,14 +61,14 @@ static __always_inline bool lop_env_take(struct lop_world *world, u32 queue, u32
 	return scx_bpf_dsq_move_to_local(queue, 0);
 }
 
-/* So many are looked at, from the end. Counted in memory that the verifier does not follow: else it would walk each turn anew. */
-#define LOP_OVERDUE_LOOKS 256
+/* So many are looked at. Counted in memory that the verifier does not follow: else it would walk each turn anew. */
+#define LOP_OVERDUE_LOOKS 4096
 lop_part bool take_overdue(struct lop_world *world lop_given, u32 queue, u32 cpu, u64 before_ns)
 {
 	struct task_struct *p;
 	bool taken = false;
 	world->looks = 0;
-	bpf_for_each(scx_dsq, p, queue, SCX_DSQ_ITER_REV) {
+	bpf_for_each(scx_dsq, p, queue, 0) {
 		struct lop_task_state *t = state_of(p);
 		if (t && t->task.queued_at_ns <= before_ns && lop_cpus_has(&t->task.allowed, lop_cpu_index(cpu)))
 			taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
@@ -92,7 +92,7 @@ static __always_inline u32 lop_env_queued(struct lop_world *world, u32 queue)
 static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue)
 {
 	struct task_struct *p;
-	u64 first_ns = ~0ULL;
+	u64 first_ns = LOP_NO_TIME;
 	bpf_for_each(scx_dsq, p, queue, 0) {
 		first_ns = p->scx.dsq_vtime;
 		break;

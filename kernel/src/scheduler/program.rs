@@ -355,6 +355,9 @@ fn open_and_load(
 fn set_flags(skel: &mut skeleton::OpenBpfSkel<'_>, options: &Options) {
     let ops = skel.struct_ops.lopsided_ops_mut();
     ops.flags |= *scx_utils::compat::SCX_OPS_ENQ_MIGRATION_DISABLED;
+    if let Some(time) = options.watchdog {
+        ops.timeout_ms = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    }
     if options.partial {
         ops.flags |= *scx_utils::compat::SCX_OPS_SWITCH_PARTIAL;
     }

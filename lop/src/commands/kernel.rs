@@ -61,6 +61,9 @@ pub struct SchedulerArguments {
     /// For tests: raise an error in the BPF program after this time
     #[arg(long, value_name = "TIME", hide = true, value_parser = parse_duration)]
     fail_after: Option<Duration>,
+    /// For tests: the kernel takes the scheduler out of charge that lets a task wait for longer [default: 30s]
+    #[arg(long, value_name = "TIME", hide = true, value_parser = parse_duration)]
+    watchdog: Option<Duration>,
     /// For tests: load the program as for a machine whose CPU numbers need so many words of 64 bits
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=8))]
     cpu_words: Option<u32>,
@@ -83,6 +86,7 @@ impl SchedulerArguments {
             speed_journal: self.place.run_dir().speed_journal(),
             decisions: self.log_decisions.clone(),
             fail_after: self.fail_after,
+            watchdog: self.watchdog,
             cpu_words: self.cpu_words,
         };
         match options.check() {

@@ -437,7 +437,7 @@ impl Env for World<'_> {
         let Scheduler::Policy(side) = &mut self.scheduler else {
             return false;
         };
-        side.taken = side.queue_mut(queue).take_last(cpu as usize, is_overdue);
+        side.taken = side.queue_mut(queue).take_first_of(cpu as usize, is_overdue);
         side.taken.is_some()
     }
     fn queued(&mut self, queue: u32) -> u32 {

@@ -70,7 +70,8 @@ impl Env for World {
             task,
             since_ns,
         });
-        waiting.sort();
+        // Virtual times may come round to 0.
+        waiting.sort_by_key(|w| (w.vtime_ns.wrapping_sub(vtime_ns) as i64, w.order));
     }
     fn take(&mut self, queue: u32, cpu: u32) -> bool {
         let Some(waiting) = self.queues.get_mut(&queue) else {
@@ -88,7 +89,7 @@ impl Env for World {
             return false;
         };
         let may = |w: &Waiting| self.allowed[w.task as usize].is_none_or(|cpus| cpus.has(cpu as usize));
-        let Some(at) = waiting.iter().rposition(|w| w.since_ns <= before_ns && may(w)) else {
+        let Some(at) = waiting.iter().position(|w| w.since_ns <= before_ns && may(w)) else {
             return false;
         };
         self.taken = Some(waiting.remove(at).task);
@@ -96,7 +97,7 @@ impl Env for World {
     }
     fn first_ns(&mut self, queue: u32) -> u64 {
         let waiting = self.queues.get(&queue).into_iter().flatten();
-        waiting.map(|w| w.vtime_ns).min().unwrap_or(u64::MAX)
+        waiting.map(|w| w.vtime_ns).next().unwrap_or(u64::MAX)
     }
     fn queued(&mut self, queue: u32) -> u32 {
         self.queues.get(&queue).map_or(0, Vec::len) as u32
@@ -371,6 +372,31 @@ impl Bench {
     /// The task on `cpu` blocks after it ran so long.
     pub fn run_and_block(&mut self, cpu: usize, ran_ns: u64) -> usize {
         self.stop(cpu, ran_ns, true)
+    }
+    /// Virtual time is where this task's is.
+    pub fn policy_clock_to(&mut self, id: usize) {
+        unsafe { self.policy.running(&mut self.tasks[id], self.world.now_ns) };
+    }
+    /// As in the kernel: what ran is charged and goes on where nobody is further behind; else another one is picked while it is in no queue,
+    /// and only then is it queued. Who ran.
+    pub fn run_on(&mut self, cpu: usize, ran_ns: u64) -> usize {
+        let id = self.running[cpu].expect("runs");
+        let (task, _, group) = self.pointers(id);
+        unsafe { self.policy.stopping(&mut self.world, task, group, cpu as u32, ran_ns) };
+        let ran = self.tasks[id];
+        let next = self.policy.dispatch_running(&mut self.world, &ran, cpu as u32);
+        let taken = self.world.taken.take().map(|id| id as usize);
+        assert_eq!(next == 1, taken.is_some(), "taken is what it says, and only then is it");
+        if let Some(next) = taken {
+            let (task, _, group) = self.pointers(id);
+            unsafe { self.policy.enqueue(&mut self.world, task, group, cpu as u32) };
+            self.running[cpu] = None;
+            self.start(next, cpu);
+            self.follow_kicks();
+        } else {
+            assert_eq!(next, 2, "one that is counted goes on");
+        }
+        id
     }
     /// Its slice is over.
     pub fn run_and_preempt(&mut self, cpu: usize, ran_ns: u64) -> usize {

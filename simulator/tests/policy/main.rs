@@ -9,6 +9,7 @@ mod heat;
 mod hotplug;
 mod layout;
 mod members;
+mod overdue;
 mod placement;
 mod random;
 mod sets;

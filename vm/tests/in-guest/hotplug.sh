@@ -82,7 +82,7 @@ set_speeds 1575000
 snapshot_cpufreq >/tmp/before
 spin 1
 walk 3
-expect 'attaches under load' begin_lop
+expect 'attaches under load' begin_lop --watchdog 10s
 expect 'CPUs of the high set go offline and come back' go_and_come_often high
 expect 'CPUs of the low set go offline and come back' go_and_come_often low
 expect 'tasks bound to a CPU that goes offline get on' bound_get_on

@@ -1,6 +1,6 @@
 # idle.sh: an idle machine stays idle: programs run no oftener than wakeups and switches ask for, fewer times than under a peer, no timer.
 # guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 600
-# peers: scx_cosmos scx_bpfland
+# peers: scx_cosmos scx_bpfland scx_lavd
 # Behind lib.sh.
 idle_s=10
 
@@ -70,10 +70,10 @@ against() {
   fewer_than "$1"
 }
 
-# Those that are here; `make test` brings none, `make vm-bench` measures beside those that are installed.
+# Those that are here; `make test` brings none, LOP_PEERS names a folder that has some.
 peers() {
   local peer
-  for peer in scx_cosmos scx_bpfland; do
+  for peer in scx_cosmos scx_bpfland scx_lavd; do
     type -P "$peer" >/dev/null && expect "idle: fewer runs than under $peer" against "$peer"
   done
   return 0

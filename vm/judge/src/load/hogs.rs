@@ -1,7 +1,7 @@
 //! Many busy threads at once, each of which watches that it gets on.
 
 use super::busy::{name_thread, wall_ns, work};
-use super::{ms, pinned};
+use super::{ms, pinned, task_spec};
 use crate::checks::percentile;
 use anyhow::{anyhow, Context, Result};
 use clap::Args;
@@ -28,6 +28,9 @@ pub struct Hogs {
     /// CPUs on which they may run, separated by commas; all without.
     #[arg(long, value_delimiter = ',')]
     pub cpus: Vec<usize>,
+    /// Scheduling policy that they take on at the common start: other, batch, idle, ext.
+    #[arg(long, value_parser = task_spec::policy)]
+    pub policy: Option<i32>,
     /// Fails if a thread went this long without running, ms.
     #[arg(long)]
     pub max_gap_ms: Option<f64>,
@@ -94,6 +97,7 @@ fn progress(load: &Hogs) -> Result<Vec<Progress>> {
     let start = Start::default();
     let mut opening = start.write().map_err(|_| anyhow!("the start is broken"))?;
     let length_ns = load.seconds * 1_000_000_000;
+    let policy = load.policy;
     let mut threads = Vec::with_capacity(load.count);
     for index in 0..load.count {
         let start = Arc::clone(&start);
@@ -102,6 +106,7 @@ fn progress(load: &Hogs) -> Result<Vec<Progress>> {
             name_thread(COMM)?;
             let start_ns = *start.read().map_err(|_| anyhow!("the start is broken"))?;
             thread::sleep(Duration::from_nanos(start_ns.saturating_sub(wall_ns())));
+            policy.map_or(Ok(()), task_spec::set_policy)?;
             Ok(burn(start_ns, length_ns))
         };
         threads.push(
@@ -178,6 +183,7 @@ mod tests {
             count: 5,
             seconds: 0,
             cpus: Vec::new(),
+            policy: None,
             max_gap_ms: None,
         };
         assert_eq!(run(&load).unwrap().hogs, 5);

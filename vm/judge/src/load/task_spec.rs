@@ -95,14 +95,22 @@ impl TaskSpec {
     }
 }
 
-fn policy(name: &str) -> Result<i32> {
+/// The kernel's number of a scheduling policy.
+///
+/// # Errors
+/// No such name is known.
+pub fn policy(name: &str) -> Result<i32> {
     match POLICIES.iter().find(|policy| policy.0 == name) {
         Some(policy) => Ok(policy.1),
         None => bail!("known: {}", POLICIES.map(|policy| policy.0).join(", ")),
     }
 }
 
-fn set_policy(policy: i32) -> Result<()> {
+/// The calling thread has this policy from now on, at the lowest priority if it is a real-time one.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn set_policy(policy: i32) -> Result<()> {
     let sched_priority = i32::from(policy == libc::SCHED_FIFO || policy == libc::SCHED_RR);
     let parameters = libc::sched_param { sched_priority };
     // SAFETY: the parameters live through the call; 0 is the calling thread.

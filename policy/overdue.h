@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "fair.h"
+/*
+ * Who weighs little waits long, and beside many for ever. After so long it has its turn by time:
+ *     now - queued_at >= 10 s
+ * Worked example: SCHED_IDLE beside a task of nice -20 on one CPU has 3 parts of 88,821, a slice of 6 ms in 178 s; it gets one in 10 s.
+ */
+#define LOP_WAIT_MAX_NS 10000000000ULL
+/* A CPU that found nobody looks again after this. */
+#define LOP_OVERDUE_PERIOD_NS 500000000ULL
+
+/* The first of the queue that waits too long, if somebody or other has been waiting there for so long. */
+lop_rule bool lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
+{
+	u64 now_ns = lop_env_now_ns(world);
+	return lop_waited_ns(s, queue, now_ns) >= LOP_WAIT_MAX_NS &&
+	       lop_env_take_overdue(world, queue, cpu, now_ns - LOP_WAIT_MAX_NS);
+}
+
+/* Where this CPU looks first, and in one other domain, another one each time. A low CPU runs only what may run nowhere else. */
+lop_rule bool lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	enum lop_set set = lop_set_of(s, cpu);
+	s32 away;
+	if (lop_take_overdue(s, world, lop_cpu_queue(cpu), cpu))
+		return true;
+	if (set == LOP_LOW)
+		return false;
+	if (lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu))
+		return true;
+	away = lop_queue_in_turn(s, &s->overdue_turn[lop_cpu_index(cpu)], set);
+	return away >= 0 && lop_take_overdue(s, world, (u32)away, cpu);
+}
+
+/*
+ * A turn by time, before all others, be it that who runs would go on. Of two turns in a row only one is by time, so that weights go on to
+ * count beside a crowd of those that wait too long.
+ */
+lop_rule bool lop_turn_by_time(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	u64 now_ns = lop_env_now_ns(world);
+	cpu = lop_cpu_index(cpu);
+	if (now_ns < s->overdue_look_ns.ns[cpu])
+		return false;
+	if (lop_cpus_take(&s->had_turn, cpu))
+		return false;
+	if (lop_find_overdue(s, world, cpu)) {
+		lop_cpus_add(&s->had_turn, cpu);
+		return true;
+	}
+	s->overdue_look_ns.ns[cpu] = now_ns + LOP_OVERDUE_PERIOD_NS;
+	return false;
+}
+
+/* Who had its turn by time owes nothing any more; or the clock would leap to where its turn by weight had been. */
+lop_rule void lop_forgive_overdue(const struct lop_sched *s, struct lop_task *t, u64 now_ns)
+{
+	if (t->queue != LOP_NONE && now_ns - t->queued_at_ns >= LOP_WAIT_MAX_NS)
+		t->vtime_ns = lop_earlier(t->vtime_ns, s->clock_ns);
+}
