@@ -181,6 +181,8 @@ impl World<'_> {
             spinning: false,
             granted: false,
             spin_left_ns: u64::MAX,
+            notifies: false,
+            flag_raised: false,
             repeats: Vec::new(),
             children: Vec::<Children>::new(),
             born: 0,
@@ -201,6 +203,7 @@ impl World<'_> {
             None => self.tasks.push(task),
         }
         self.live += 1;
+        self.tell_scheduler_length(id, about.length);
         self.make_runnable(id);
     }
 
@@ -248,7 +251,9 @@ impl World<'_> {
             }
             Waiting::Spin => u64::MAX,
             Waiting::SpinThenBlock { limit_ns } => limit_ns,
+            Waiting::SpinThenNotify { after_ns } => after_ns,
         };
+        task.notifies = matches!(how, Waiting::SpinThenNotify { .. });
         task.spinning = true;
         task.granted = false;
         task.spin_left_ns = limit_ns;

@@ -154,6 +154,7 @@ pub fn program(name: &str, steps: Vec<Step>) -> Program {
         nice: 0,
         cgroup_weight: 100,
         cpus: None,
+        length: 0,
         steps,
     }
 }
