@@ -52,14 +52,14 @@ lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_
  * No member is idle: a task that goes before what runs takes the CPU of the one lowest in rank, and rises from there. LOP_NONE: all that run
  * may stay.
  */
-lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_task *t, struct lop_app *app, u64 now_ns)
+lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_task *t, struct lop_app *app)
 {
 	struct lop_rank rank;
 	s32 cpu;
 	if (!lop_has_rank(s) || t->restricted)
 		return LOP_NONE;
 	lop_rank_of(s, t, app, &rank);
-	cpu = lop_weakest_faster(s, &rank, LOP_MAX_TIERS, now_ns);
+	cpu = lop_weakest_faster(s, &rank, LOP_MAX_TIERS);
 	if (cpu < 0)
 		return LOP_NONE;
 	lop_cpus_add(&s->awaited, lop_cpu_index((u32)cpu));
@@ -90,7 +90,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (place.claimed)
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
 	else
-		place.cpu = lop_claim_busy(s, t, app, now_ns);
+		place.cpu = lop_claim_busy(s, t, app);
 	if (place.cpu < 0)
 		place.cpu = lop_waiting_place(s, world, t, last_cpu);
 	if (place.cpu >= 0 && t->restricted)
@@ -239,15 +239,12 @@ lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop
  */
 lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
-	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
 	cpu = lop_cpu_index(cpu);
 	if (!lop_has_rank(s))
 		return;
 	t->runs_on = cpu + 1;
 	lop_see(t, app, cpu);
 	lop_show(s, t, app, cpu, now_ns);
-	if (on->rank.class == LOP_AWAITED && app && lop_is_sequential(s, app))
-		app->boosted = cpu + 1;
 	if (lop_cpus_has(&s->given, cpu))
 		lop_env_preempt(world, cpu);
 	else
@@ -301,8 +298,10 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 		if (t->runs_on)
 			lop_see(t, app, cpu);
 	}
-	if (lop_has_rank(s) && t->runs_on)
-		lop_rank_anew(s, world, t, app, cpu, now_ns);
+	if (lop_has_rank(s) && t->runs_on) {
+		lop_classify(s, t, app, cpu);
+		lop_rise(s, world, cpu, now_ns);
+	}
 	lop_phase_changes(s, world, app, now_ns);
 	if (lop_has_rank(s) && t->runs_on && spinning)
 		lop_pull(s, world, cpu, now_ns);
@@ -312,9 +311,16 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 /* A task says that others wait for it, or takes that back: flags of enum lop_says, without LOP_SPINNING, which is lop_spin()'s. */
 lop_rule void lop_say(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 flags, u64 now_ns)
 {
+	u32 holds = flags & LOP_LOCK_HOLDER, held = t->hint.flags & LOP_LOCK_HOLDER;
+	if (holds && !held)
+		t->holds_since_ns = now_ns;
+	if (held && !holds && app)
+		lop_note_phase(&app->holds, now_ns - lop_min(now_ns, t->holds_since_ns));
 	t->hint.flags = (t->hint.flags & LOP_SPINNING) | (flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER));
-	if (lop_has_rank(s) && t->runs_on)
-		lop_rank_anew(s, world, t, app, lop_cpu_index(t->runs_on - 1), now_ns);
+	if (!lop_has_rank(s) || !t->runs_on)
+		return;
+	lop_classify(s, t, app, lop_cpu_index(t->runs_on - 1));
+	lop_rise(s, world, lop_cpu_index(t->runs_on - 1), now_ns);
 }
 
 /* A thread has ended: before lop_block() or lop_forget(). What it declared tells how long the others will take. */

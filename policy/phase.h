@@ -31,25 +31,33 @@ lop_rule void lop_lose_sight(struct lop_task *t, struct lop_app *app, u32 cpu)
 }
 
 /*
- * Its sequential phases last at least as long as a migration costs:  mean >= migration
+ * Phases that last at least as long as a migration costs are worth one:  mean >= migration
  * The first few say little: a program begins with the moment in which its first thread creates the others.
  */
 #define LOP_FIRST_PHASES 4
-lop_rule bool lop_phases_pay(const struct lop_sched *s, const struct lop_app *app)
+lop_rule bool lop_pay(const struct lop_sched *s, const struct lop_mean *phases)
 {
-	return app->nr_phases < LOP_FIRST_PHASES || app->phase_ns >= s->config.migration_ns;
+	return phases->count < LOP_FIRST_PHASES || phases->ns >= s->config.migration_ns;
 }
 
-/* A sequential phase is over:  mean = (3 mean + new) / 4, of the first the length itself. */
-lop_rule void lop_note_phase(struct lop_app *app, u64 length_ns)
+/* A phase is over:  mean = (3 mean + new) / 4, of the first the length itself. */
+lop_rule void lop_note_phase(struct lop_mean *phases, u64 length_ns)
 {
-	app->phase_ns = app->nr_phases ? (3 * app->phase_ns + length_ns) / 4 : length_ns;
-	app->nr_phases++;
+	phases->ns = phases->count ? (3 * phases->ns + length_ns) / 4 : length_ns;
+	phases->count++;
 }
 
 lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app *app)
 {
-	return lop_rules_by(s, LOP_PHASES) && app && lop_app_active(app->demand) == 1 && lop_phases_pay(s, app);
+	return lop_rules_by(s, LOP_PHASES) && app && lop_app_active(app->demand) == 1 && lop_pay(s, &app->phases);
+}
+
+/* It says that it is waited for, alone or as the holder of a lock that is held long enough. */
+lop_rule bool lop_says_awaited(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
+{
+	if (!lop_rules_by(s, LOP_PHASES))
+		return false;
+	return (t->hint.flags & LOP_SEQUENTIAL) || ((t->hint.flags & LOP_LOCK_HOLDER) && (!app || lop_pay(s, &app->holds)));
 }
 
 /* What it says outranks what is seen of it. */
@@ -57,9 +65,7 @@ lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop
 {
 	if (t->hint.flags & LOP_SPINNING)
 		return LOP_ONLY_SPINS;
-	if (lop_rules_by(s, LOP_PHASES) && (t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)))
-		return LOP_AWAITED;
-	return lop_is_sequential(s, app) ? LOP_AWAITED : LOP_ORDINARY;
+	return lop_says_awaited(s, t, app) || lop_is_sequential(s, app) ? LOP_AWAITED : LOP_ORDINARY;
 }
 
 /* What a task brings when fast cores are given. */
@@ -81,28 +87,30 @@ lop_rule void lop_number(struct lop_sched *s, struct lop_app *app)
 		lop_atomic_cas(&app->number, 0, lop_atomic_add(&s->nr_apps, 1) + 1);
 }
 
+/* What runs on `cpu` says something else of itself than before, or has just come. */
+lop_rule void lop_classify(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu)
+{
+	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	on->rank.class = lop_class_of(s, t, app);
+	on->said = lop_says_awaited(s, t, app);
+	on->grace_ends_ns = 0;
+	if (app && on->rank.class == LOP_AWAITED && !on->said)
+		app->boosted = cpu + 1;
+}
+
 /* Writes down what starts on `cpu`. */
 lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
 	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
 	lop_number(s, app);
 	lop_rank_of(s, t, app, &on->rank);
-	on->boost_ends_ns = ~0ULL;
+	lop_classify(s, t, app, cpu);
 	on->woke_ns = t->woke_ns;
 	on->done_ns = t->done_ns;
 	on->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_of(t, app) : 0;
 	on->unit_ns = app ? app->unit_ns : 0;
 	on->movable = !t->restricted;
 	on->since_ns = lop_max(now_ns, 1);
-}
-
-/* What runs on `cpu` says something else of itself than before. */
-lop_rule void lop_rank_anew(struct lop_sched *s, struct lop_world *world, const struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
-{
-	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	on->rank.class = lop_class_of(s, t, app);
-	on->boost_ends_ns = ~0ULL;
-	lop_rise(s, world, cpu, now_ns);
 }
 
 /* The timer: whoever may have a fast core by now gets it. */
@@ -127,20 +135,26 @@ lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop
 	if (!on->since_ns || on->rank.class == LOP_ONLY_SPINS)
 		return;
 	on->rank.class = LOP_AWAITED;
-	on->boost_ends_ns = ~0ULL;
+	on->grace_ends_ns = 0;
 	app->boosted = cpu + 1;
 	lop_rise(s, world, cpu, now_ns);
 }
 
-/* r grows past 1: the thread keeps its core for the grace time, in case that it is alone again soon. */
+/*
+ * r grows past 1: the thread is one of several again. It keeps its core for the grace time, in case that it is alone again soon, but not against
+ * what is awaited now.
+ */
 lop_rule void lop_end_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u64 now_ns)
 {
-	u32 cpu = lop_cpu_index(app->boosted - 1);
+	struct lop_on_cpu *on = &s->on[lop_cpu_index(app->boosted - 1)];
 	if (!app->boosted)
 		return;
 	app->boosted = 0;
-	s->on[cpu].boost_ends_ns = now_ns + s->config.grace_ns;
-	lop_rank_at(s, world, s->on[cpu].boost_ends_ns, now_ns);
+	if (on->said)
+		return;
+	on->rank.class = LOP_ORDINARY;
+	on->grace_ends_ns = now_ns + s->config.grace_ns;
+	lop_rank_at(s, world, on->grace_ends_ns, now_ns);
 }
 
 /* The number of active threads of an application changed. */
@@ -158,7 +172,7 @@ lop_part bool lop_follow_phase(struct lop_sched *s lop_given, struct lop_world *
 	}
 	if (!app->alone_since_ns)
 		return false;
-	lop_note_phase(app, now_ns - lop_min(now_ns, app->alone_since_ns));
+	lop_note_phase(&app->phases, now_ns - lop_min(now_ns, app->alone_since_ns));
 	app->alone_since_ns = 0;
 	if (active)
 		lop_end_boost(s, world, app, now_ns);

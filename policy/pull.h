@@ -107,9 +107,7 @@ lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu)
 lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
 	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	struct lop_rank rank;
-	lop_rank_on(s, cpu, now_ns, &rank);
-	if (rank.class == LOP_AWAITED || (rank.length && !on->done_ns && on->since_ns >= now_ns))
+	if (on->rank.class == LOP_AWAITED || (on->rank.length && !on->done_ns && on->since_ns >= now_ns))
 		return true;
 	return lop_left_ns(s, cpu, now_ns) >= LOP_WORTH_MIGRATIONS * s->config.migration_ns;
 }
@@ -117,7 +115,8 @@ lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns
 /* The first in rank of what runs on slower kinds than `tier`, may move and is worth it. LOP_NONE: there is none. */
 lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, u32 tier, u64 now_ns)
 {
-	struct lop_rank most = {}, rank;
+	const struct lop_rank *rank;
+	struct lop_rank most = {};
 	s32 cpu = LOP_NONE, first = LOP_NONE;
 	int n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
@@ -126,11 +125,11 @@ lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, u32 tier, u64
 			break;
 		if (lop_tier_of(s, (u32)cpu) <= tier || !lop_may_leave(s, (u32)cpu) || !lop_is_worth_moving(s, (u32)cpu, now_ns))
 			continue;
-		lop_rank_on(s, (u32)cpu, now_ns, &rank);
-		if (rank.class == LOP_ONLY_SPINS || (first >= 0 && !lop_ranks_before(s, &rank, &most)))
+		rank = &s->on[lop_cpu_index(cpu)].rank;
+		if (rank->class == LOP_ONLY_SPINS || (first >= 0 && !lop_ranks_before(s, rank, &most)))
 			continue;
 		first = cpu;
-		most = rank;
+		most = *rank;
 	}
 	return first;
 }
@@ -194,13 +193,10 @@ lop_rule void lop_pull_all(struct lop_sched *s, struct lop_world *world, u64 now
  */
 lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
+	const struct lop_rank *rank = &s->on[lop_cpu_index(cpu)].rank;
 	u32 tier = lop_tier_of(s, cpu);
-	struct lop_rank rank;
 	s32 to;
-	if (!tier || !lop_may_leave(s, cpu))
-		return false;
-	lop_rank_on(s, cpu, now_ns, &rank);
-	if (rank.class == LOP_ONLY_SPINS)
+	if (!tier || !lop_may_leave(s, cpu) || rank->class == LOP_ONLY_SPINS)
 		return false;
 	to = lop_idle_faster(s, world, tier);
 	if (!lop_is_worth_moving(s, cpu, now_ns)) {
@@ -209,6 +205,6 @@ lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lo
 		return false;
 	}
 	if (to < 0)
-		to = lop_weakest_faster(s, &rank, tier, now_ns);
+		to = lop_weakest_faster(s, rank, tier);
 	return to >= 0 && lop_send(s, world, cpu, (u32)to, now_ns);
 }

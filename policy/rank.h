@@ -61,15 +61,6 @@ lop_rule u64 lop_work_ns(const struct lop_sched *s, u32 cpu, u64 ran_ns)
 	return permille ? ran_ns * permille / 1000 : ran_ns;
 }
 
-/* The rank of what runs on `cpu` as it is now: a boost ends by itself. */
-lop_rule void lop_rank_on(const struct lop_sched *s, u32 cpu, u64 now_ns, struct lop_rank *out)
-{
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	*out = on->rank;
-	if (out->class == LOP_AWAITED && on->boost_ends_ns <= now_ns)
-		out->class = LOP_ORDINARY;
-}
-
 /* Something that may move runs there, and stays for now. */
 lop_rule bool lop_may_leave(const struct lop_sched *s, u32 cpu)
 {
@@ -87,9 +78,10 @@ lop_rule bool lop_is_promised(const struct lop_sched *s, u32 cpu)
  * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several the one of lowest rank, of equals the fastest.
  * LOP_NONE: there is none.
  */
-lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struct lop_rank *claim lop_given, u32 tier, u64 now_ns)
+lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struct lop_rank *claim lop_given, u32 tier)
 {
-	struct lop_rank least = *claim, rank;
+	const struct lop_rank *rank;
+	struct lop_rank least = *claim;
 	s32 cpu = LOP_NONE, weakest = LOP_NONE;
 	int n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
@@ -98,11 +90,11 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struc
 			break;
 		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu))
 			continue;
-		lop_rank_on(s, (u32)cpu, now_ns, &rank);
-		if (!lop_displaces(claim, &rank) || (weakest >= 0 && !lop_ranks_before(s, &least, &rank)))
+		rank = &s->on[lop_cpu_index(cpu)].rank;
+		if (!lop_displaces(claim, rank) || (weakest >= 0 && !lop_ranks_before(s, &least, rank)))
 			continue;
 		weakest = cpu;
-		least = rank;
+		least = *rank;
 	}
 	return weakest;
 }

@@ -87,11 +87,12 @@ struct lop_on_cpu {
 	struct lop_rank rank;
 	u64 since_ns;                      /* when it came here; 0: nothing of ours runs */
 	u64 woke_ns;
-	u64 boost_ends_ns;                 /* LOP_AWAITED until then */
+	u64 grace_ends_ns;                 /* its sequential phase is over, and it keeps its core until then; 0: in no grace time */
 	u64 done_ns;                       /* work done before it came here, in ns on the fastest kind of core */
 	u32 length;                        /* all of its work, in units of its application; 0: not known */
 	u64 unit_ns;                       /* the same for a unit of its length; 0: not known */
 	bool movable;                      /* may run on every CPU */
+	bool said;                         /* LOP_AWAITED because it says so, for as long as it does */
 };
 
 /* A time for each CPU. */
@@ -106,6 +107,12 @@ struct lop_members {
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 };
 
+/* A mean that follows, and of how many. */
+struct lop_mean {
+	u64 ns;
+	u32 count;
+};
+
 struct lop_app {
 	u64 demand;                        /* its active tasks for the high set; above bit 32 the declared parallelism, 0: none */
 	bool shares_memory;                /* its tasks want the same node */
@@ -114,8 +121,8 @@ struct lop_app {
 	u32 boosted;                       /* 1 + CPU where its sequential phase runs; 0: in none, or not there */
 	u64 running;                       /* sum of the CPUs that its active tasks run on; above bit 32 how many do */
 	u64 alone_since_ns;                /* its sequential phase began; 0: in none */
-	u64 phase_ns;                      /* mean length of its sequential phases */
-	u32 nr_phases;                     /* that have ended so far */
+	struct lop_mean phases;            /* lengths of its sequential phases */
+	struct lop_mean holds;             /* times for which its threads held what others waited for */
 	u64 unit_ns;                       /* work of a unit of length, ns on the fastest kind of core; 0: no thread has ended */
 	u32 lengths[LOP_LENGTHS];          /* declared by its latest threads */
 	u32 nr_lengths;                    /* declared so far */
@@ -191,4 +198,5 @@ struct lop_task {
 	u64 woke_ns;
 	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
 	u64 turn_ns;                       /* when it last left a fast core */
+	u64 holds_since_ns;                /* when it last said that it holds what others wait for */
 };

@@ -3,25 +3,22 @@
 #include "pull.h"
 /* Equals share the fast cores in turn: who had none for longest goes next. */
 
-/* When a turn on a fast core ends: after turn_ns, and with the grace time of a sequential phase that is over. */
+/* When a turn on a fast core ends: after turn_ns, or with the grace time of a sequential phase that is over. */
 lop_rule u64 lop_turn_ends_ns(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	u64 ends_ns = on->since_ns + s->config.turn_ns;
-	return on->rank.class == LOP_AWAITED ? lop_min(ends_ns, on->boost_ends_ns) : ends_ns;
+	return on->grace_ends_ns ? on->grace_ends_ns : on->since_ns + s->config.turn_ns;
 }
 
 /* The turn on a fast CPU is over: it goes to the first in rank on a slower kind, unless what runs there still goes before that. */
 lop_part bool lop_pass_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
 	s32 next = lop_first_slower(s, lop_tier_of(s, cpu), now_ns);
-	struct lop_rank holder, heir;
+	struct lop_rank holder = s->on[lop_cpu_index(cpu)].rank;
 	if (next < 0)
 		return false;
-	lop_rank_on(s, cpu, now_ns, &holder);
-	lop_rank_on(s, (u32)next, now_ns, &heir);
 	holder.turn_ns = now_ns;
-	return lop_ranks_before(s, &heir, &holder) && lop_send(s, world, (u32)next, cpu, now_ns);
+	return lop_ranks_before(s, &s->on[lop_cpu_index(next)].rank, &holder) && lop_send(s, world, (u32)next, cpu, now_ns);
 }
 
 /*

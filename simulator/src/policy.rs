@@ -118,6 +118,14 @@ pub struct CpuPlace {
     pub next_sibling: u16,
 }
 
+/// `struct lop_mean`: a mean that follows, and of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Mean {
+    pub ns: u64,
+    pub count: u32,
+}
+
 /// `struct lop_app`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
@@ -132,9 +140,9 @@ pub struct App {
     /// Sum of the CPUs that its active tasks run on, and above bit 32 how many do.
     pub running: u64,
     pub alone_since_ns: u64,
-    /// Mean length of its sequential phases, and how many there were.
-    pub phase_ns: u64,
-    pub nr_phases: u32,
+    /// Lengths of its sequential phases, and times for which its threads held what others waited for.
+    pub phases: Mean,
+    pub holds: Mean,
     /// Work of a unit of length, ns on the fastest kind of core; 0: not known.
     pub unit_ns: u64,
     pub lengths: [u32; 16],
@@ -232,6 +240,7 @@ pub struct Task {
     pub done_ns: u64,
     /// When it last left a fast core.
     pub turn_ns: u64,
+    pub holds_since_ns: u64,
     /// Not the policy's: which task this is.
     pub id: u32,
 }
@@ -258,6 +267,7 @@ impl Task {
             woke_ns: 0,
             done_ns: 0,
             turn_ns: 0,
+            holds_since_ns: 0,
             id,
         }
     }

@@ -5,7 +5,7 @@ use common::*;
 use lop_machine::input::Override;
 use lop_machine::Machine;
 use lop_simulator::experiment::{self, PolicyResult, RunControl, Study};
-use lop_simulator::workload::{self, Barrier, Program, Step, Waiting, Workload};
+use lop_simulator::workload::{self, Barrier, Mutex, Program, Step, Waiting, Workload};
 use lop_simulator::{Outcome, TraceEvent};
 use std::sync::atomic::AtomicBool;
 
@@ -277,4 +277,43 @@ fn phases_are_seen_with_a_flag_and_not_without() {
         assert!(notify_s < adaptive_s && adaptive_s < busy_s, "{label}");
         assert_eq!(busy_s, time_s("fair-share", "busy-wait", label), "nothing is gained");
     }
+}
+
+/// Four threads with 20 rounds of 1 ms outside of a lock and `held_us` under it, on one fast core and three slow ones.
+fn rounds(held_us: u64) -> Workload {
+    let steps = vec![
+        Step::Repeat {
+            times: Some(20),
+            end: 6,
+        },
+        run_ms(1),
+        Step::Lock(0),
+        run_ns(held_us * 1000),
+        Step::Unlock(0),
+        Step::EndRepeat { start: 0 },
+    ];
+    let mut workload = tasks_of(4, steps);
+    workload.mutexes.push(Mutex {
+        name: "sum".into(),
+        waiting: Waiting::Block,
+    });
+    workload
+}
+
+/// Somebody always waits for the lock, so the rounds follow one another: 80 times 10 ms on the fast core, 20 ms on a slow one.
+#[test]
+fn who_holds_a_lock_that_others_wait_for_has_the_fast_core() {
+    let workload = rounds(10_000);
+    within(time_ms(&run(&one_fast("3"), &workload, "phase")), 800.0, 1e-2);
+    assert!(time_ms(&run(&one_fast("3"), &workload, "highlow")) > 1200.0);
+}
+
+/// A lock held for 4 us, where a migration costs 9, is not worth it.
+#[test]
+fn a_short_lock_costs_no_more_than_without_rules() {
+    let (plain, ranked) = (
+        run(&one_fast("3"), &rounds(4), "fair-share"),
+        run(&one_fast("3"), &rounds(4), "phase"),
+    );
+    assert!(time_ms(&ranked) < 1.02 * time_ms(&plain));
 }

@@ -342,6 +342,14 @@ impl World<'_> {
             };
         }
     }
+    /// Others wait for a mutex that the task holds, or do not any more.
+    pub(super) fn tell_scheduler_waited_for(&mut self, id: u32, waited_for: bool) {
+        let now_ns = self.now_ns;
+        let flags = if waited_for { policy::says::LOCK_HOLDER } else { 0 };
+        if let Some(call) = self.ranking_call(id) {
+            unsafe { call.handle.say(self, call.task, call.app, flags, now_ns) };
+        }
+    }
     /// The creator of a thread said how much work it has.
     pub(super) fn tell_scheduler_length(&mut self, id: u32, length: u32) {
         if length > 0 {

@@ -100,6 +100,8 @@ pub(super) struct Task {
     pub ideal_created_ns: f64,
     /// Mutexes that it holds.
     pub held: Vec<u32>,
+    /// Others wait for one of these.
+    pub waited_for: bool,
     /// Utilisation as `schedutil` tracks it, 0..1024, and when it was last brought up to date.
     pub utilisation: f64,
     pub utilisation_at_ns: u64,

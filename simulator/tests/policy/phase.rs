@@ -95,6 +95,16 @@ fn the_core_is_given_back_after_the_grace_time() {
     assert_ne!(bench.cpu_of(ids[1]), None, "on the slow core");
 }
 
+/// The grace time is against who would have the next turn, not against who is waited for.
+#[test]
+fn the_grace_time_does_not_keep_a_sequential_phase_waiting() {
+    let mut bench = bench(4);
+    let many = threads(&mut bench, 3);
+    assert_eq!(bench.cpu_of(many[0]), Some(0), "it was alone for a moment");
+    let one = threads(&mut bench, 1);
+    assert_eq!(bench.cpu_of(one[0]), Some(0));
+}
+
 /// Alone again within the grace time: nothing changes.
 #[test]
 fn alone_again_within_the_grace_time_it_keeps_the_core() {
@@ -143,7 +153,7 @@ fn phases_shorter_than_a_migration_are_left_where_they_are() {
         bench.wake(ids[0]);
     }
     let app = bench.app_of[ids[0]].unwrap();
-    assert_eq!((bench.apps[app].nr_phases, bench.apps[app].phase_ns), (5, US));
+    assert_eq!((bench.apps[app].phases.count, bench.apps[app].phases.ns), (5, US));
     // Its core goes to somebody else meanwhile; on a slow one it stays.
     bench.block(ids[0]);
     bench.pass(MS);
@@ -152,7 +162,7 @@ fn phases_shorter_than_a_migration_are_left_where_they_are() {
     assert_ne!(bench.cpu_of(ids[0]), Some(0));
     bench.pass(MS);
     bench.block(ids[0]);
-    assert!(bench.apps[app].phase_ns > MIGRATION);
+    assert!(bench.apps[app].phases.ns > MIGRATION);
     bench.wake(ids[0]);
     assert_eq!(bench.cpu_of(ids[0]), Some(0));
 }
@@ -171,6 +181,24 @@ fn a_thread_that_says_so_is_sequential() {
         bench.say(slow, 0);
         bench.pass(21 * MS);
         assert_ne!(bench.cpu_of(slow), Some(0), "then in turn with the others");
+    }
+}
+
+/// Held for 10 us each time where a migration costs 20: from the fifth time on the holder stays where it is.
+#[test]
+fn who_holds_a_lock_for_less_than_a_migration_costs_stays() {
+    let mut bench = bench(3);
+    let ids = parallel(&mut bench, 3);
+    let slow = ids.iter().copied().find(|&id| bench.cpu_of(id) == Some(2)).unwrap();
+    for time in 0..5 {
+        bench.say(slow, says::LOCK_HOLDER);
+        assert_eq!(bench.cpu_of(slow) == Some(0), time < 4, "time {time}");
+        bench.pass(10 * US);
+        bench.say(slow, 0);
+        // Back to a slow core.
+        while bench.cpu_of(slow) == Some(0) {
+            bench.pass(20 * MS);
+        }
     }
 }
 
