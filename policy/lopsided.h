@@ -77,6 +77,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	struct lop_placement place = { lop_visit(s, world, t, group, last_cpu, now_ns), true };
 	t->last_queue = LOP_NONE;
 	t->woke_ns = now_ns;
+	lop_drop_given(s, t);
 	if (place.cpu >= 0)
 		return place;
 	lop_count_active(s, t, app, group);
@@ -221,7 +222,7 @@ lop_rule void lop_forget(struct lop_sched *s, struct lop_task *t, struct lop_app
 	lop_count_inactive(s, t, app, group, now_ns);
 	lop_weigh_anchor(s, t);
 	t->hint.flags &= ~(u32)LOP_SPINNING;
-	t->given = 0;
+	lop_drop_given(s, t);
 }
 
 /* Task becomes inactive. */
@@ -243,6 +244,7 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	if (!lop_has_rank(s))
 		return;
 	t->runs_on = cpu + 1;
+	lop_drop_given(s, t);
 	lop_see(t, app, cpu);
 	lop_show(s, t, app, cpu, now_ns);
 	if (lop_cpus_has(&s->given, cpu))

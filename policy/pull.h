@@ -34,6 +34,15 @@ lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u3
 	return true;
 }
 
+/* The task does not go to the CPU that it was given: it blocks, or is placed anew. */
+lop_rule void lop_drop_given(struct lop_sched *s, struct lop_task *t)
+{
+	if (!lop_has_rank(s) || !t->given)
+		return;
+	lop_cpus_take(&s->awaited, lop_cpu_index(t->given - 1));
+	t->given = 0;
+}
+
 /* What runs on `from` is to go on at `to`; what runs there takes the place that becomes free, so that no core is empty meanwhile. */
 lop_part bool lop_send(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 from, u32 to, u64 now_ns)
 {

@@ -141,6 +141,8 @@ bool lop_native_ranks_before(const struct lop_sched *s, const struct lop_rank *a
 }
 bool lop_native_displaces(const struct lop_rank *a, const struct lop_rank *b) { return lop_displaces(a, b); }
 bool lop_native_must_go(const struct lop_sched *s, u32 cpu) { return lop_must_go(s, cpu); }
+const struct lop_cpus *lop_native_awaited(const struct lop_sched *s) { return &s->awaited; }
+const struct lop_cpus *lop_native_given(const struct lop_sched *s) { return &s->given; }
 u64 lop_native_moves(const struct lop_sched *s) { return s->moves; }
 void lop_native_set_tier_speed(struct lop_sched *s, u32 tier, u32 permille)
 {

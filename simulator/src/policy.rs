@@ -1,8 +1,10 @@
 //! The policy core (policy/, compiled natively) as Rust sees it: mirrors of its types, the world it asks, thin calls.
 
 mod native;
+mod ranks;
 
 use native::*;
+pub use ranks::*;
 use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -82,21 +84,6 @@ pub struct Config {
     pub turn_ns: u64,
 }
 
-/// `enum lop_rules`: which rules say who gets the fast cores.
-pub mod rules {
-    pub const PHASES: u32 = 1;
-    pub const LONGEST: u32 = 2;
-    pub const SPEEDUP: u32 = 4;
-    pub const TURNS: u32 = 8;
-}
-
-/// `enum lop_says`: what a thread says of itself.
-pub mod says {
-    pub const SPINNING: u32 = 1;
-    pub const SEQUENTIAL: u32 = 2;
-    pub const LOCK_HOLDER: u32 = 4;
-}
-
 impl Config {
     /// The policy's times for this T_hold (policy/config.h), and nothing else.
     pub fn times(hold_ns: u64) -> Self {
@@ -116,14 +103,6 @@ pub struct CpuPlace {
     pub node: u16,
     pub socket: u16,
     pub next_sibling: u16,
-}
-
-/// `struct lop_mean`: a mean that follows, and of how many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(C)]
-pub struct Mean {
-    pub ns: u64,
-    pub count: u32,
 }
 
 /// `struct lop_app`.
@@ -186,29 +165,6 @@ impl Group {
             parent: NONE,
         }
     }
-}
-
-/// `struct lop_hint`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(C)]
-pub struct Hint {
-    /// See [`says`].
-    pub flags: u32,
-    /// Relative length, and that of the next thread that it creates; 0: not declared.
-    pub length: u32,
-    pub next_length: u32,
-}
-
-/// `struct lop_rank`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(C)]
-pub struct Rank {
-    pub turn_ns: u64,
-    /// `enum lop_class`: 0 only spins, 1 ordinary, 2 awaited.
-    pub class: u32,
-    pub app: u32,
-    pub length: u32,
-    pub speedup_permille: u32,
 }
 
 /// `struct lop_task` with the adapter's number behind it.
@@ -587,6 +543,9 @@ pub struct Inside {
     pub beside_busy: CpuBits,
     pub pinned_high: CpuBits,
     pub pinned_green: CpuBits,
+    /// CPUs that a task is on its way to, and those in whose queue one waits that goes first.
+    pub awaited: CpuBits,
+    pub given: CpuBits,
     pub nr_online: u32,
     pub undeclared_apps: u32,
     pub declared_sum: u32,
@@ -609,6 +568,8 @@ impl PolicyHandle {
                 beside_busy: *lop_native_beside_busy(s),
                 pinned_high: *lop_native_pinned(s, Set::High as u32),
                 pinned_green: *lop_native_pinned(s, Set::Green as u32),
+                awaited: *lop_native_awaited(s),
+                given: *lop_native_given(s),
                 nr_online: lop_native_nr_online(s),
                 undeclared_apps: lop_native_undeclared_apps(s),
                 declared_sum: lop_native_declared_sum(s),
@@ -643,26 +604,6 @@ pub fn default_hold_ns(transition_ns: u64) -> u64 {
 /// Index of the most energy-efficient OPP (policy/green.h).
 pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
     unsafe { lop_native_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
-}
-
-/// The first takes a core from the second at once (policy/rank.h).
-pub fn displaces(a: &Rank, b: &Rank) -> bool {
-    unsafe { lop_native_displaces(a, b) }
-}
-
-/// Before the first wakeup: relative length of a thread (policy/longest.h).
-pub fn declare_length(task: &mut Task, app: &mut App, length: u32) {
-    unsafe { lop_native_declare_length(task, app, length) }
-}
-
-/// A thread is created: it has the length that its creator declared of its next child.
-pub fn born(task: &mut Task, creator: &mut Task, app: &mut App) {
-    unsafe { lop_native_born(task, creator, app) }
-}
-
-/// Median of what the application's threads declared.
-pub fn median_length(app: &App) -> u32 {
-    unsafe { lop_native_median_length(app) }
 }
 
 /// Effective weight of a task in its group (policy/group.h).

@@ -55,6 +55,8 @@ extern "C" {
     pub(super) fn lop_native_ranks_before(s: *const Sched, a: *const Rank, b: *const Rank) -> bool;
     pub(super) fn lop_native_displaces(a: *const Rank, b: *const Rank) -> bool;
     pub(super) fn lop_native_must_go(s: *const Sched, cpu: u32) -> bool;
+    pub(super) fn lop_native_awaited(s: *const Sched) -> *const CpuBits;
+    pub(super) fn lop_native_given(s: *const Sched) -> *const CpuBits;
     pub(super) fn lop_native_moves(s: *const Sched) -> u64;
     pub(super) fn lop_native_set_tier_speed(s: *mut Sched, tier: u32, permille: u32);
     pub(super) fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;

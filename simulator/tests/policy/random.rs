@@ -267,6 +267,7 @@ impl Story {
             (vec![], vec![])
         );
         assert_eq!(self.bench.groups[0].active_weight, 0);
+        assert_eq!((inside.awaited.cpus(), inside.given.cpus()), (vec![], vec![]));
     }
 }
 
