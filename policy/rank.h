@@ -74,14 +74,18 @@ lop_rule bool lop_is_promised(const struct lop_sched *s, u32 cpu)
 	return lop_cpus_has(&s->awaited, cpu) || lop_cpus_has(&s->given, cpu);
 }
 
+/* An SMT sibling of `cpu` is busy: what comes here gets half of a core, and takes it from the other. That is no fast core to move to. */
+lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu); }
+
 /*
- * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several the one of lowest rank, of equals the fastest.
- * LOP_NONE: there is none.
+ * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several one that has its core to itself, then the one of
+ * lowest rank, of equals the fastest. LOP_NONE: there is none.
  */
 lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struct lop_rank *claim lop_given, u32 tier)
 {
 	const struct lop_rank *rank;
 	struct lop_rank least = *claim;
+	bool halved, least_halved = true;
 	s32 cpu = LOP_NONE, weakest = LOP_NONE;
 	int n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
@@ -91,15 +95,22 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struc
 		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu))
 			continue;
 		rank = &s->on[lop_cpu_index(cpu)].rank;
-		if (!lop_displaces(claim, rank) || (weakest >= 0 && !lop_ranks_before(s, &least, rank)))
+		if (!lop_displaces(claim, rank))
+			continue;
+		halved = lop_is_halved(s, (u32)cpu);
+		if (weakest >= 0 && (halved != least_halved ? halved : !lop_ranks_before(s, &least, rank)))
 			continue;
 		weakest = cpu;
 		least = *rank;
+		least_halved = halved;
 	}
 	return weakest;
 }
 
-/* An idle CPU of the fastest kind that has one, faster than `tier`, that nobody is on the way to; of those a member of the high set. */
+/*
+ * An idle CPU with its core to itself, of the fastest kind that has one, faster than `tier`, that nobody is on the way to; of those a member of
+ * the high set.
+ */
 lop_part s32 lop_idle_faster(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 tier)
 {
 	struct lop_cpus *idle = &world->others;
@@ -112,6 +123,7 @@ lop_part s32 lop_idle_faster(const struct lop_sched *s lop_given, struct lop_wor
 		lop_cpus_and(idle, idle, &s->online);
 		lop_cpus_drop(idle, &s->awaited);
 		lop_cpus_drop(idle, &s->given);
+		lop_cpus_drop(idle, &s->beside_busy);
 		lop_cpus_prefer(idle, &s->set[LOP_HIGH].cpus);
 		cpu = lop_cpus_next(idle, 0);
 		if (cpu >= 0)

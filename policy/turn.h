@@ -36,7 +36,8 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
 		if (cpu < 0 || moves >= LOP_MOVES_AT_ONCE)
 			break;
-		if (lop_is_slowest(s, (u32)cpu) || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu))
+		if (lop_is_slowest(s, (u32)cpu) || lop_is_halved(s, (u32)cpu) || !lop_may_leave(s, (u32)cpu) ||
+		    lop_is_promised(s, (u32)cpu))
 			continue;
 		shared = true;
 		ends_ns = lop_turn_ends_ns(s, (u32)cpu);

@@ -1,8 +1,8 @@
 //! A fast core is never idle while a slow one has work that may move.
 
-use crate::bench::{MS, US};
+use crate::bench::{config, flat, Bench, MS, US};
 use crate::phase::{asymmetric, MIGRATION};
-use lop_simulator::policy::rules;
+use lop_simulator::policy::{rules, Config, CpuPlace};
 
 /// Of four tasks, one in an application each, the first has the fast core. It goes; whoever waited longest for a turn takes it.
 #[test]
@@ -30,6 +30,43 @@ fn work_is_moved_when_what_remains_is_worth_ten_migrations() {
     assert_eq!(bench.cpu_of(ids[1]), Some(1));
     bench.pass(US);
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
+}
+
+/// CPUs 0 and 1 are the two halves of the fast core. With one of them busy the other is no better than a slow core of its own.
+#[test]
+fn the_other_half_of_a_busy_core_takes_nothing() {
+    let halves = |cpu: usize| CpuPlace {
+        tier: u16::from(cpu >= 2),
+        next_sibling: [1, 0, 2, 3][cpu],
+        ..flat(cpu)
+    };
+    let rules = Config {
+        rules: rules::TURNS,
+        migration_ns: MIGRATION,
+        turn_ns: 20 * MS,
+        ..config()
+    };
+    let mut bench = Bench::new(4, rules, halves);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids);
+    let places: Vec<_> = ids.iter().map(|&id| bench.cpu_of(id).unwrap()).collect();
+    assert_eq!(places.iter().filter(|&&cpu| cpu < 2).count(), 1, "{places:?}");
+    bench.block(ids[2]);
+    bench.pass(15 * MS);
+    let on_fast = ids
+        .iter()
+        .filter(|&&id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2))
+        .count();
+    assert_eq!(on_fast, 1, "the idle half stays idle");
+    let holder = ids
+        .iter()
+        .copied()
+        .find(|&id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2))
+        .unwrap();
+    bench.block(holder);
+    bench.pass(MS);
+    let other = ids.iter().copied().find(|&id| bench.cpu_of(id).is_some()).unwrap();
+    assert!(bench.cpu_of(other).unwrap() < 2, "all of the core is free");
 }
 
 /// Without rules for the fast cores nothing moves that runs.

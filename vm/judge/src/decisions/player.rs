@@ -157,7 +157,7 @@ fn native(config: &Config, nr_cpus: usize) -> policy::Config {
         heat_period_ns: 0,
         hot_mc: i32::MAX,
         // The kernel's program is built without the rules that choose who gets the fast cores.
-        ..Config::default()
+        ..policy::Config::default()
     }
 }
 
