@@ -113,21 +113,6 @@ lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop
 	on->since_ns = lop_max(now_ns, 1);
 }
 
-/* The timer: whoever may have a fast core by now gets it. */
-lop_part bool lop_rank_now(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
-{
-	u64 at_ns = s->rank_at_ns;
-	s->rank_at_ns = 0;
-	if (now_ns < at_ns) {
-		lop_rank_at(s, world, at_ns, now_ns);
-		return false;
-	}
-	lop_pull_all(s, world, now_ns);
-	if (lop_rules_by(s, LOP_TURNS))
-		lop_take_turns(s, world, now_ns);
-	return true;
-}
-
 /* A sequential phase runs on `cpu`: it goes before others there, and goes to a fast core at once if this is none. */
 lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 cpu, u64 now_ns)
 {

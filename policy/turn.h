@@ -49,3 +49,18 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 	if (shared && lop_any_slower(s, 0))
 		lop_rank_at(s, world, next_ns, now_ns);
 }
+
+/* The timer: whoever may have a fast core by now gets it. */
+lop_part bool lop_rank_now(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+{
+	u64 at_ns = s->rank_at_ns;
+	s->rank_at_ns = 0;
+	if (now_ns < at_ns) {
+		lop_rank_at(s, world, at_ns, now_ns);
+		return false;
+	}
+	lop_pull_all(s, world, now_ns);
+	if (lop_rules_by(s, LOP_TURNS))
+		lop_take_turns(s, world, now_ns);
+	return true;
+}
