@@ -87,7 +87,7 @@ lop_rule void lop_app_leave(struct lop_sched *s, struct lop_app *app)
 /* Task becomes active (fork, clone, wakeup, end of spinning): active += 1. Once per wakeup, however often it is told. */
 lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group)
 {
-	if (t->counted)
+	if (t->counted || (t->hint.flags & LOP_SPINNING))
 		return;
 	t->counted = true;
 	t->set = (u8)lop_set_for(s, t);

@@ -43,6 +43,8 @@ LOP_ENV u32 lop_env_queued(struct lop_world *world, u32 queue);
 LOP_ENV u64 lop_env_first_ns(struct lop_world *world, u32 queue);
 /* Makes an idle CPU look for work. */
 LOP_ENV void lop_env_kick(struct lop_world *world, u32 cpu);
+/* Makes a busy CPU ask lop_dispatch() as if the slice of what runs there were over. */
+LOP_ENV void lop_env_preempt(struct lop_world *world, u32 cpu);
 /* The CPU now belongs to `set`: run it at that set's speed (and write the change down where decisions are logged). */
 LOP_ENV void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set);
 /* Calls lop_timer() at `at_ns`; an earlier request is replaced. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 #include "group.h"
+#include "rank.h"
 #include "sets.h"
 /*
  * Fairness among tasks inside the set: start-time fair queueing. Each task has a virtual time that grows with what it
@@ -244,6 +245,18 @@ lop_rule bool lop_take_stranded(struct lop_sched *s, struct lop_world *world, u3
 	return from >= 0 && lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
 }
 
+/* What a rule gave to this CPU waits in its own queue, or is on its way there. */
+lop_rule bool lop_take_given(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	bool taken;
+	if (!lop_cpus_has(&s->given, cpu))
+		return false;
+	taken = lop_queue_take(s, world, lop_cpu_queue(cpu), cpu);
+	if (taken || !lop_queue_waits(s, lop_cpu_queue(cpu)))
+		lop_cpus_take(&s->given, cpu);
+	return taken;
+}
+
 /* From any domain, in turn. */
 lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set)
 {
@@ -261,7 +274,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 }
 
 /*
- * Work for a CPU that asks. Of the queue of this CPU alone and that of its domain and set, whoever is further behind;
+ * Work for a CPU that asks. First what a rule gave to this CPU (pull.h); then, of the queue of this CPU alone and that of its domain and set, whoever is further behind;
  * one other domain, in turn, goes first when it is more than a slice further behind; with nothing at home, any domain.
  * Low CPUs only run what may run nowhere else. False: nothing to do.
  */
@@ -273,6 +286,8 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 	u32 *asks = &s->asks[lop_cpu_index(cpu)];
 	u32 home;
 	s32 away;
+	if (lop_has_rank(s) && lop_take_given(s, world, cpu))
+		return true;
 	if (set == LOP_LOW)
 		return lop_queue_take(s, world, own, cpu);
 	if (lop_take_stranded(s, world, cpu))

@@ -5,6 +5,7 @@
 #include "green.h"
 #include "heat.h"
 #include "overdue.h"
+#include "phase.h"
 #include "place.h"
 #include "taken.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
@@ -49,6 +50,25 @@ lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_
 }
 
 /*
+ * No member is idle: a task that goes before what runs takes the CPU of the one lowest in rank, and rises from there. LOP_NONE: all that run
+ * may stay.
+ */
+lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_task *t, struct lop_app *app)
+{
+	struct lop_rank rank;
+	s32 cpu;
+	if (!lop_has_rank(s) || t->restricted)
+		return LOP_NONE;
+	lop_rank_of(s, t, app, &rank);
+	cpu = lop_weakest_faster(s, &rank, LOP_MAX_TIERS);
+	if (cpu < 0)
+		return LOP_NONE;
+	lop_cpus_add(&s->awaited, lop_cpu_index((u32)cpu));
+	t->given = lop_cpu_index((u32)cpu) + 1;
+	return cpu;
+}
+
+/*
  * Task becomes runnable: count it, grow the set, then place it. `last_cpu`: where it ran last, or its parent runs.
  * Counted once per wakeup, however often the adapter asks. Not for a task that runs or is queued.
  */
@@ -57,9 +77,12 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 {
 	struct lop_placement place = { lop_visit(s, world, t, group, last_cpu, now_ns), true };
 	t->last_queue = LOP_NONE;
+	t->woke_ns = now_ns;
+	lop_drop_given(s, t);
 	if (place.cpu >= 0)
 		return place;
 	lop_count_active(s, t, app, group);
+	lop_phase_changes(s, world, app, now_ns);
 	lop_bound_lag(s, t, group);
 	if (t->restricted)
 		lop_pin(s, world, t);
@@ -69,6 +92,8 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (place.claimed)
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
 	else
+		place.cpu = lop_claim_busy(s, t, app);
+	if (place.cpu < 0)
 		place.cpu = lop_waiting_place(s, world, t, last_cpu);
 	if (place.cpu >= 0 && t->restricted)
 		lop_anchor_at(s, world, t, lop_cpu_index((u32)place.cpu), now_ns);
@@ -106,6 +131,8 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	enum lop_set set;
 	u32 queue;
 	s32 idle;
+	if (lop_has_rank(s) && t->given && lop_deliver(s, world, t, group))
+		return;
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
 	set = lop_usable_set(s, t);
@@ -147,7 +174,8 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
  */
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
-	bool stays = running && running->counted && (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
+	bool stays = running && running->counted && !lop_must_go(s, cpu) &&
+		     (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
 	if (lop_turn_by_time(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu))
@@ -188,12 +216,17 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 		t->vtime_ns = s->clock_ns - s->config.slice_max_ns;
 }
 
-/* The task is not the policy's any more. Whether the sets are now too large is seen at the next event. */
+/*
+ * The task is not the policy's any more. Whether the sets are now too large is seen at the next event. Who sleeps does not spin: it says so
+ * anew when it does.
+ */
 lop_rule void lop_forget(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group, u64 now_ns)
 {
 	lop_queue_leave(s, t);
 	lop_count_inactive(s, t, app, group, now_ns);
 	lop_weigh_anchor(s, t);
+	t->hint.flags &= ~(u32)LOP_SPINNING;
+	lop_drop_given(s, t);
 }
 
 /* Task becomes inactive. */
@@ -201,20 +234,106 @@ lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop
 			struct lop_group *group, u64 now_ns)
 {
 	lop_forget(s, t, app, group, now_ns);
+	lop_phase_changes(s, world, app, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* A running task announces that it spins (not active meanwhile), or that it goes on. */
+/*
+ * The task that starts on `cpu`, after lop_running(), for an adapter whose configuration has rules: it is compared with what runs elsewhere
+ * from now on, and goes to a faster core if it should have one.
+ */
+lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
+{
+	cpu = lop_cpu_index(cpu);
+	if (!lop_has_rank(s))
+		return;
+	t->runs_on = cpu + 1;
+	lop_drop_given(s, t);
+	lop_see(t, app, cpu);
+	lop_show(s, t, app, cpu, now_ns);
+	if (lop_cpus_has(&s->given, cpu))
+		lop_env_preempt(world, cpu);
+	else
+		lop_rise(s, world, cpu, now_ns);
+	if (lop_rules_by(s, LOP_TURNS) && s->topology.nr_tiers > 1)
+		lop_rank_at(s, world, now_ns + s->config.turn_ns, now_ns);
+}
+
+/*
+ * The task stops running on `cpu`, before it is queued or blocks; `runnable`: it does not block. If it was sent elsewhere it is queued there next;
+ * if it blocks instead, whoever was to make room for it stays.
+ */
+lop_rule void lop_stopped(struct lop_sched *s, struct lop_task *t, struct lop_app *app, u32 cpu, bool runnable, u64 now_ns)
+{
+	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	u32 to;
+	cpu = lop_cpu_index(cpu);
+	if (!lop_has_rank(s))
+		return;
+	t->runs_on = 0;
+	lop_lose_sight(t, app, cpu);
+	if (on->since_ns)
+		t->done_ns += lop_work_ns(s, cpu, now_ns - lop_min(on->since_ns, now_ns));
+	if (!lop_is_slowest(s, cpu))
+		t->turn_ns = now_ns;
+	if (app && app->boosted == cpu + 1)
+		app->boosted = 0;
+	on->since_ns = 0;
+	to = s->goes_to[cpu];
+	s->goes_to[cpu] = 0;
+	if (to && runnable)
+		t->given = to;
+	else if (to)
+		lop_call_off(s, cpu, lop_cpu_index(to - 1));
+}
+
+/*
+ * A running task announces that it spins (not active meanwhile, its core may be taken), or that it goes on. Told for a task that waits for a
+ * CPU too, which may have lost its core while it spun.
+ */
 lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 		       struct lop_group *group, bool spinning, u64 now_ns)
 {
+	u32 cpu = lop_cpu_index(t->runs_on - 1);
+	t->hint.flags = spinning ? t->hint.flags | LOP_SPINNING : t->hint.flags & ~(u32)LOP_SPINNING;
 	if (spinning) {
+		lop_lose_sight(t, app, cpu);
 		lop_count_inactive(s, t, app, group, now_ns);
-		lop_settle(s, world, LOP_NONE, now_ns);
-		return;
+	} else {
+		lop_count_active(s, t, app, group);
+		if (t->runs_on)
+			lop_see(t, app, cpu);
 	}
-	lop_count_active(s, t, app, group);
-	lop_settle(s, world, lop_home_node(app), now_ns);
+	if (lop_has_rank(s) && t->runs_on) {
+		lop_classify(s, t, app, cpu);
+		lop_rise(s, world, cpu, now_ns);
+	}
+	lop_phase_changes(s, world, app, now_ns);
+	if (lop_has_rank(s) && t->runs_on && spinning)
+		lop_pull(s, world, cpu, now_ns);
+	lop_settle(s, world, spinning ? LOP_NONE : lop_home_node(app), now_ns);
+}
+
+/* A task says that others wait for it, or takes that back: flags of enum lop_says, without LOP_SPINNING, which is lop_spin()'s. */
+lop_rule void lop_say(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 flags, u64 now_ns)
+{
+	u32 holds = flags & LOP_LOCK_HOLDER, held = t->hint.flags & LOP_LOCK_HOLDER;
+	if (holds && !held)
+		t->holds_since_ns = now_ns;
+	if (held && !holds && app)
+		lop_note_phase(&app->holds, now_ns - lop_min(now_ns, t->holds_since_ns));
+	t->hint.flags = (t->hint.flags & LOP_SPINNING) | (flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER));
+	if (!lop_has_rank(s) || !t->runs_on)
+		return;
+	lop_classify(s, t, app, lop_cpu_index(t->runs_on - 1));
+	lop_rise(s, world, lop_cpu_index(t->runs_on - 1), now_ns);
+}
+
+/* A thread has ended: before lop_block() or lop_forget(). What it declared tells how long the others will take. */
+lop_rule void lop_ended(struct lop_sched *s, struct lop_task *t, struct lop_app *app)
+{
+	if (lop_rules_by(s, LOP_LONGEST) && app)
+		lop_learn_unit(s, app, t->done_ns, t->hint.length);
 }
 
 /* An application declares its parallelism, see lop_count_declared(). */
@@ -258,6 +377,8 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	/* What was queued after this CPU looked and before it counted as idle was seen by nobody else. */
 	if (lop_any_work(s, cpu))
 		lop_env_kick(world, cpu);
+	else if (lop_has_rank(s))
+		lop_pull(s, world, cpu, now_ns);
 }
 
 /* A higher class takes a CPU, or our tasks run there again. Not told of every such moment: see lop_is_short(). */
@@ -274,6 +395,8 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 	lop_atomic_and(&s->timer_at_ns, 0); /* see lop_look_at() */
 	if (s->look)
 		lop_look_now(s, world);
+	if (lop_has_rank(s) && s->rank_at_ns)
+		lop_rank_now(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -324,6 +447,8 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 	lop_cpus_take(&s->hot, cpu);
 	lop_note_taken(s, cpu, false, now_ns);
 	lop_note_busy(s, world, cpu);
+	if (lop_has_rank(s))
+		lop_forget_cpu(s, cpu);
 	if (lop_set_of(s, cpu) == LOP_LOW)
 		lop_env_set_changed(world, cpu, LOP_OFFLINE);
 	lop_settle(s, world, LOP_NONE, now_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "state.h"
+#include "rank.h"
 /* Which CPU joins a set, and which leaves it. */
 
 /* Fastest kind of core among the candidates (0 is the fastest). */
@@ -102,7 +102,7 @@ lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set 
 	       alone << 10 | on_node;
 }
 
-/* Which core leaves: an idle one that no task is anchored to. */
+/* Which core leaves: an idle one that no task is anchored to or on its way to. */
 lop_part s32 lop_leaver(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set)
 {
 	struct lop_cpus *candidates = &world->candidates;
@@ -116,7 +116,7 @@ lop_part s32 lop_leaver(const struct lop_sched *s lop_given, struct lop_world *w
 		if (cpu < 0)
 			break;
 		c = lop_cpu_index((u32)cpu);
-		if (s->anchored[c])
+		if (s->anchored[c] || (lop_has_rank(s) && lop_is_promised(s, c)))
 			continue;
 		rank = lop_leaving_rank(s, set, c);
 		if (best >= 0 && (rank < best_rank ||

@@ -12,11 +12,20 @@
 #define LOP_MAX_MEMORY_DOMAINS 256
 #define LOP_MAX_GROUPS 1024
 #define LOP_MAX_GROUP_DEPTH 8
+#define LOP_LENGTHS 16
 /* Queues: one per CPU for what may run only there, then one per memory domain and set that runs ordinary work. */
 #define LOP_QUEUES (LOP_MAX_CPUS + 2 * LOP_MAX_MEMORY_DOMAINS)
 
 /* Sizes of the high set: by demand (high/low), or fixed (simple sets, where a governor sets the speeds). */
 enum lop_sizing { LOP_SIZE_BY_DEMAND, LOP_SIZE_FIXED };
+
+/* Which rules say who gets the fast cores (rank.h): bits of lop_config.rules. None: whoever finds them idle. */
+enum lop_rules {
+	LOP_PHASES = 1,  /* lock holders and sequential phases first */
+	LOP_LONGEST = 2, /* then who has most work left, as declared */
+	LOP_SPEEDUP = 4, /* then who gains most from speed, before turn */
+	LOP_TURNS = 8,   /* equals share them in turn */
+};
 
 /* Filled by the adapter before lop_start(); the policy's own times by lop_set_times(). */
 struct lop_config {
@@ -32,6 +41,10 @@ struct lop_config {
 	u64 period_ns;        /* within it every waiting task should get a slice, while slices stay above the minimum */
 	u64 heat_period_ns;   /* a swap per socket at most this often */
 	s32 hot_mc;           /* a core above it is hot */
+	u32 rules;            /* of enum lop_rules */
+	u64 migration_ns;     /* what it costs a running task to go on elsewhere */
+	u64 grace_ns;         /* a thread keeps its fast core so long after its sequential phase */
+	u64 turn_ns;          /* equals share fast cores in turns of this length */
 };
 
 /* Where each CPU lies. Filled by the adapter before lop_start(). */
@@ -48,6 +61,38 @@ struct lop_topology {
 	struct lop_cpus voltage_cpus[LOP_MAX_CPUS];
 	struct lop_cpus memory_cpus[LOP_MAX_MEMORY_DOMAINS];
 	struct lop_cpus node_cpus[LOP_MAX_NODES];
+	u16 tier_permille[LOP_MAX_TIERS];  /* speed of a kind of core over that of the fastest, x 1000; 0: not known, taken as 1000 */
+};
+
+/* What a thread says of itself (flags as in loads/hint.h), or its creator of it. All 0: nothing said. */
+enum lop_says { LOP_SPINNING = 1, LOP_SEQUENTIAL = 2, LOP_LOCK_HOLDER = 4 };
+struct lop_hint {
+	u32 flags;
+	u32 length;                        /* work of the thread in all, in units that only its application knows */
+	u32 next_length;                   /* the same of the next thread that it creates */
+};
+
+/* What a task brings when fast cores are given: see lop_ranks_before(). */
+enum lop_class { LOP_ONLY_SPINS, LOP_ORDINARY, LOP_AWAITED };
+struct lop_rank {
+	u64 turn_ns;                       /* when it last had a fast core; 0: never */
+	u32 class;                         /* of enum lop_class */
+	u32 app;                           /* number of its application, 0: none. Lengths are compared inside one only */
+	u32 length;                        /* work left, in units of its application */
+	u32 speedup_permille;
+};
+
+/* What runs on a CPU, as a copy: the policy cannot reach a task by its CPU. */
+struct lop_on_cpu {
+	struct lop_rank rank;
+	u64 since_ns;                      /* when it came here; 0: nothing of ours runs */
+	u64 woke_ns;
+	u64 grace_ends_ns;                 /* its sequential phase is over, and it keeps its core until then; 0: in no grace time */
+	u64 done_ns;                       /* work done before it came here, in ns on the fastest kind of core */
+	u32 length;                        /* all of its work, in units of its application; 0: not known */
+	u64 unit_ns;                       /* the same for a unit of its length; 0: not known */
+	bool movable;                      /* may run on every CPU */
+	bool said;                         /* LOP_AWAITED because it says so, for as long as it does */
 };
 
 /* A time for each CPU. */
@@ -62,10 +107,25 @@ struct lop_members {
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 };
 
+/* A mean that follows, and of how many. */
+struct lop_mean {
+	u64 ns;
+	u32 count;
+};
+
 struct lop_app {
 	u64 demand;                        /* its active tasks for the high set; above bit 32 the declared parallelism, 0: none */
 	bool shares_memory;                /* its tasks want the same node */
 	s32 home_node;                     /* LOP_NONE: none yet */
+	u32 number;                        /* names it where there is no pointer; 0: none yet */
+	u32 boosted;                       /* 1 + CPU where its sequential phase runs; 0: in none, or not there */
+	u64 running;                       /* sum of the CPUs that its active tasks run on; above bit 32 how many do */
+	u64 alone_since_ns;                /* its sequential phase began; 0: in none */
+	struct lop_mean phases;            /* lengths of its sequential phases */
+	struct lop_mean holds;             /* times for which its threads held what others waited for */
+	u64 unit_ns;                       /* work of a unit of length, ns on the fastest kind of core; 0: no thread has ended */
+	u32 lengths[LOP_LENGTHS];          /* declared by its latest threads */
+	u32 nr_lengths;                    /* declared so far */
 };
 
 /*
@@ -112,6 +172,13 @@ struct lop_sched {
 	u32 look;                          /* not 0: the timer is to make them look again */
 	struct lop_group groups[LOP_MAX_GROUPS]; /* those that others lie in; a task names its own by pointer */
 	u64 promotions, demotions, swaps;
+	struct lop_on_cpu on[LOP_MAX_CPUS];
+	u16 goes_to[LOP_MAX_CPUS];         /* 1 + the CPU that the task running here is to go on at; 0: it stays */
+	struct lop_cpus awaited;           /* CPUs that a task is on its way to, from another CPU */
+	struct lop_cpus given;             /* CPUs in whose own queue a task waits that goes before what runs there */
+	u64 rank_at_ns;                    /* the timer is to look then who should have the fast cores; 0: no need */
+	u32 nr_apps;                       /* applications numbered so far */
+	u64 moves;                         /* running tasks that were sent to another CPU */
 };
 
 struct lop_task {
@@ -128,4 +195,12 @@ struct lop_task {
 	bool restricted;                   /* may not run on every CPU of the machine, online or not */
 	bool brief;                        /* the system's own work, short as a rule: see lop_visit() */
 	struct lop_cpus allowed;
+	struct lop_hint hint;
+	u32 runs_on;                       /* 1 + the CPU that it runs on; 0: none */
+	bool seen;                         /* in lop_app.running */
+	u32 given;                         /* 1 + the CPU in whose queue it is put next; 0: placed as any other */
+	u64 woke_ns;
+	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
+	u64 turn_ns;                       /* when it last left a fast core */
+	u64 holds_since_ns;                /* when it last said that it holds what others wait for */
 };

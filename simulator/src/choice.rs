@@ -1,5 +1,6 @@
 //! Policies by the names people type.
 
+use crate::policy::rules;
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,6 +11,8 @@ pub enum PolicyChoice {
     Linux(Governor),
     /// The policy core with one of its variants of sets.
     Sets(SetsVariant),
+    /// The baseline at full speed that puts a woken task on any idle core, whatever its kind.
+    Random,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub enum Governor {
     Schedutil,
 }
 
-/// The variants of policies.md section 3.
+/// The variants of policies.md section 3, and those with rules that say who gets the fast cores, whose sets are those of `HighLow`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetsVariant {
     /// A fixed set of `size` cores (`None`: as many as the workload has slots or declared), `ondemand` on all.
@@ -33,6 +36,24 @@ pub enum SetsVariant {
     },
     HighLow,
     HighLowSpare,
+    /// Sequential phases first, then all in turn (section 7).
+    Phase,
+    /// The thread that declared most work first (section 6).
+    LongestFirst,
+    /// All in turn, whatever they do: the comparison for `Phase`.
+    FairShare,
+}
+
+impl SetsVariant {
+    /// Rules of the policy core that choose who gets the fast cores.
+    pub fn rules(self) -> u32 {
+        match self {
+            Self::Simple { .. } | Self::HighLow | Self::HighLowSpare => 0,
+            Self::Phase => rules::PHASES | rules::TURNS,
+            Self::LongestFirst => rules::LONGEST,
+            Self::FairShare => rules::TURNS,
+        }
+    }
 }
 
 /// Parameters of the policy that a study may vary; `None`: the policy's own value.
@@ -56,7 +77,7 @@ pub enum Placement {
     Random,
 }
 
-pub const POLICY_NAMES: [&str; 8] = [
+pub const POLICY_NAMES: [&str; 12] = [
     "linux:performance",
     "linux:powersave",
     "linux:userspace",
@@ -65,12 +86,17 @@ pub const POLICY_NAMES: [&str; 8] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "phase",
+    "longest-first",
+    "fair-share",
+    "random",
 ];
 
 impl FromStr for PolicyChoice {
     type Err = String;
 
-    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`. Plain `linux` is `linux:schedutil`.
+    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`, `phase`,
+    /// `longest-first`, `fair-share`, `random`. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
         let number = |text: &str, what: &str| {
@@ -88,6 +114,10 @@ impl FromStr for PolicyChoice {
             "simple-sets" => return Ok(Self::Sets(SetsVariant::Simple { size: None })),
             "highlow" => return Ok(Self::Sets(SetsVariant::HighLow)),
             "highlow-spare" => return Ok(Self::Sets(SetsVariant::HighLowSpare)),
+            "phase" => return Ok(Self::Sets(SetsVariant::Phase)),
+            "longest-first" => return Ok(Self::Sets(SetsVariant::LongestFirst)),
+            "fair-share" => return Ok(Self::Sets(SetsVariant::FairShare)),
+            "random" => return Ok(Self::Random),
             _ => {}
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
@@ -117,6 +147,10 @@ impl fmt::Display for PolicyChoice {
             Self::Sets(SetsVariant::Simple { size: Some(n) }) => write!(f, "simple-sets:{n}"),
             Self::Sets(SetsVariant::HighLow) => f.write_str("highlow"),
             Self::Sets(SetsVariant::HighLowSpare) => f.write_str("highlow-spare"),
+            Self::Sets(SetsVariant::Phase) => f.write_str("phase"),
+            Self::Sets(SetsVariant::LongestFirst) => f.write_str("longest-first"),
+            Self::Sets(SetsVariant::FairShare) => f.write_str("fair-share"),
+            Self::Random => f.write_str("random"),
         }
     }
 }

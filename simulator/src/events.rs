@@ -15,6 +15,8 @@ pub enum Kind {
     /// All polling governors sample.
     Sample,
     Kick,
+    /// A busy CPU is to look whether what runs there goes on.
+    Preempt,
     /// A start comes due (index into `Workload::starts`).
     Start,
     /// Temperatures are brought up to date.

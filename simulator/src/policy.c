@@ -122,6 +122,36 @@ bool lop_native_goes_on(struct lop_sched *s, struct lop_world *world, const stru
 	return lop_goes_on(s, world, t, cpu);
 }
 void lop_native_dequeue(struct lop_sched *s, struct lop_task *t) { lop_dequeue(s, t); }
+/* What moves running tasks: see lop_started() and lop_stopped(). */
+void lop_native_started(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
+{
+	lop_started(s, world, t, app, cpu, now_ns);
+}
+void lop_native_stopped(struct lop_sched *s, struct lop_task *t, struct lop_app *app, u32 cpu, bool runnable, u64 now_ns)
+{
+	lop_stopped(s, t, app, cpu, runnable, now_ns);
+}
+void lop_native_ended(struct lop_sched *s, struct lop_task *t, struct lop_app *app) { lop_ended(s, t, app); }
+void lop_native_say(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 flags, u64 now_ns)
+{
+	lop_say(s, world, t, app, flags, now_ns);
+}
+void lop_native_declare_length(struct lop_task *t, struct lop_app *app, u32 length) { lop_declare_length(t, app, length); }
+void lop_native_born(struct lop_task *t, struct lop_task *creator, struct lop_app *app) { lop_born(t, creator, app); }
+u32 lop_native_median_length(const struct lop_app *app) { return lop_median_length(app); }
+bool lop_native_ranks_before(const struct lop_sched *s, const struct lop_rank *a, const struct lop_rank *b)
+{
+	return lop_ranks_before(s, a, b);
+}
+bool lop_native_displaces(const struct lop_rank *a, const struct lop_rank *b) { return lop_displaces(a, b); }
+bool lop_native_must_go(const struct lop_sched *s, u32 cpu) { return lop_must_go(s, cpu); }
+const struct lop_cpus *lop_native_awaited(const struct lop_sched *s) { return &s->awaited; }
+const struct lop_cpus *lop_native_given(const struct lop_sched *s) { return &s->given; }
+u64 lop_native_moves(const struct lop_sched *s) { return s->moves; }
+void lop_native_set_tier_speed(struct lop_sched *s, u32 tier, u32 permille)
+{
+	s->topology.tier_permille[tier & (LOP_MAX_TIERS - 1)] = (u16)permille;
+}
 bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
 void lop_native_running(struct lop_sched *s, struct lop_task *t, u64 now_ns) { lop_running(s, t, now_ns); }
 u32 lop_native_weight_of_nice(s32 nice) { return lop_weight_of_nice(nice); }

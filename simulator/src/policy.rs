@@ -1,5 +1,10 @@
 //! The policy core (policy/, compiled natively) as Rust sees it: mirrors of its types, the world it asks, thin calls.
 
+mod native;
+mod ranks;
+
+use native::*;
+pub use ranks::*;
 use std::alloc::{alloc_zeroed, dealloc, Layout};
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -72,6 +77,11 @@ pub struct Config {
     pub period_ns: u64,
     pub heat_period_ns: u64,
     pub hot_mc: i32,
+    /// `enum lop_rules`, see [`rules`].
+    pub rules: u32,
+    pub migration_ns: u64,
+    pub grace_ns: u64,
+    pub turn_ns: u64,
 }
 
 impl Config {
@@ -96,13 +106,26 @@ pub struct CpuPlace {
 }
 
 /// `struct lop_app`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct App {
     /// Active tasks, and above bit 32 the declared parallelism.
     pub demand: u64,
     pub shares_memory: bool,
     pub home_node: i32,
+    pub number: u32,
+    /// 1 + CPU of its sequential phase, 0.
+    pub boosted: u32,
+    /// Sum of the CPUs that its active tasks run on, and above bit 32 how many do.
+    pub running: u64,
+    pub alone_since_ns: u64,
+    /// Lengths of its sequential phases, and times for which its threads held what others waited for.
+    pub phases: Mean,
+    pub holds: Mean,
+    /// Work of a unit of length, ns on the fastest kind of core; 0: not known.
+    pub unit_ns: u64,
+    pub lengths: [u32; 16],
+    pub nr_lengths: u32,
 }
 
 impl App {
@@ -111,6 +134,7 @@ impl App {
             demand: u64::from(declared) << 32,
             shares_memory: false,
             home_node: NONE,
+            ..Self::default()
         }
     }
     pub fn active(&self) -> u32 {
@@ -163,6 +187,18 @@ pub struct Task {
     pub restricted: bool,
     pub brief: bool,
     pub allowed: CpuBits,
+    pub hint: Hint,
+    /// 1 + the CPU that it runs on, 0.
+    pub runs_on: u32,
+    pub seen: bool,
+    /// 1 + the CPU in whose queue it is put next, 0.
+    pub given: u32,
+    pub woke_ns: u64,
+    /// Work done so far, ns on the fastest kind of core.
+    pub done_ns: u64,
+    /// When it last left a fast core.
+    pub turn_ns: u64,
+    pub holds_since_ns: u64,
     /// Not the policy's: which task this is.
     pub id: u32,
 }
@@ -183,6 +219,14 @@ impl Task {
             restricted: false,
             brief: false,
             allowed: CpuBits::default(),
+            hint: Hint::default(),
+            runs_on: 0,
+            seen: false,
+            given: 0,
+            woke_ns: 0,
+            done_ns: 0,
+            turn_ns: 0,
+            holds_since_ns: 0,
             id,
         }
     }
@@ -209,6 +253,8 @@ pub trait Env {
     /// Virtual time of the first task that waits there; `u64::MAX` if none does.
     fn first_ns(&mut self, queue: u32) -> u64;
     fn kick(&mut self, cpu: u32);
+    /// A busy CPU asks what to run, as if the slice there were over.
+    fn preempt(&mut self, cpu: u32);
     fn set_changed(&mut self, cpu: u32, set: Set);
     fn arm_timer(&mut self, at_ns: u64);
     fn temperature_mc(&mut self, cpu: u32) -> i32;
@@ -380,6 +426,45 @@ impl PolicyHandle {
             self.0, world, task, app, group, spinning, now_ns
         ))
     }
+    /// After `running`: the task is compared with what runs elsewhere from now on.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn started(self, env: &mut dyn Env, task: *mut Task, app: *mut App, cpu: u32, now_ns: u64) {
+        with_world!(env, |world| lop_native_started(self.0, world, task, app, cpu, now_ns))
+    }
+    /// Before the task is queued (`runnable`) or blocks.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn stopped(self, task: *mut Task, app: *mut App, cpu: u32, runnable: bool, now_ns: u64) {
+        unsafe { lop_native_stopped(self.0, task, app, cpu, runnable, now_ns) }
+    }
+    /// A thread has ended, before `block` or `forget`.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn ended(self, task: *mut Task, app: *mut App) {
+        unsafe { lop_native_ended(self.0, task, app) }
+    }
+    /// Flags of [`says`] without SPINNING.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn say(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
+        with_world!(env, |world| lop_native_say(self.0, world, task, app, flags, now_ns))
+    }
+    /// What runs on `cpu` was sent elsewhere, or another task was given this CPU.
+    pub fn must_go(self, cpu: u32) -> bool {
+        unsafe { lop_native_must_go(self.0, cpu) }
+    }
+    /// Running tasks that were sent to another CPU.
+    pub fn moves(self) -> u64 {
+        unsafe { lop_native_moves(self.0) }
+    }
+    /// Before `start`: speed of a kind of core over that of the fastest.
+    pub fn set_tier_speed(self, tier: usize, permille: u32) {
+        unsafe { lop_native_set_tier_speed(self.0, tier as u32, permille) }
+    }
+    pub fn ranks_before(self, a: &Rank, b: &Rank) -> bool {
+        unsafe { lop_native_ranks_before(self.0, a, b) }
+    }
     pub fn cpu_idle(self, env: &mut dyn Env, cpu: u32, idle: bool, now_ns: u64) {
         with_world!(env, |world| lop_native_cpu_idle(self.0, world, cpu, idle, now_ns))
     }
@@ -466,6 +551,9 @@ pub struct Inside {
     pub beside_busy: CpuBits,
     pub pinned_high: CpuBits,
     pub pinned_green: CpuBits,
+    /// CPUs that a task is on its way to, and those in whose queue one waits that goes first.
+    pub awaited: CpuBits,
+    pub given: CpuBits,
     pub nr_online: u32,
     pub undeclared_apps: u32,
     pub declared_sum: u32,
@@ -488,6 +576,8 @@ impl PolicyHandle {
                 beside_busy: *lop_native_beside_busy(s),
                 pinned_high: *lop_native_pinned(s, Set::High as u32),
                 pinned_green: *lop_native_pinned(s, Set::Green as u32),
+                awaited: *lop_native_awaited(s),
+                given: *lop_native_given(s),
                 nr_online: lop_native_nr_online(s),
                 undeclared_apps: lop_native_undeclared_apps(s),
                 declared_sum: lop_native_declared_sum(s),
@@ -556,142 +646,4 @@ pub fn group_sizes() -> (usize, usize) {
 }
 pub fn app_sizes() -> (usize, usize) {
     (unsafe { lop_native_app_size() }, std::mem::size_of::<App>())
-}
-
-extern "C" {
-    fn lop_native_sched_size() -> usize;
-    fn lop_native_task_size() -> usize;
-    fn lop_native_config(s: *mut Sched) -> *mut Config;
-    fn lop_native_members(s: *const Sched, set: u32) -> *const CpuBits;
-    fn lop_native_size(s: *const Sched, set: u32) -> u32;
-    fn lop_native_active(s: *const Sched, set: u32) -> u32;
-    fn lop_native_target(s: *const Sched, set: u32) -> u32;
-    fn lop_native_promotions(s: *const Sched) -> u64;
-    fn lop_native_demotions(s: *const Sched) -> u64;
-    fn lop_native_swaps(s: *const Sched) -> u64;
-    fn lop_native_add_cpu(s: *mut Sched, cpu: u32, about: *const CpuPlace);
-    fn lop_native_begin_busy(s: *mut Sched, online: *const CpuBits);
-    fn lop_native_start(s: *mut Sched, world: *mut c_void, now_ns: u64);
-    fn lop_native_wake(
-        s: *mut Sched,
-        world: *mut c_void,
-        t: *mut Task,
-        app: *mut App,
-        group: *mut Group,
-        last_cpu: u32,
-        now_ns: u64,
-        claimed: *mut bool,
-    ) -> i32;
-    fn lop_native_place(s: *mut Sched, world: *mut c_void, t: *mut Task, last_cpu: u32, now_ns: u64) -> i32;
-    fn lop_native_enqueue(s: *mut Sched, world: *mut c_void, t: *mut Task, group: *const Group, cpu: u32);
-    fn lop_native_dispatch(s: *mut Sched, world: *mut c_void, cpu: u32) -> bool;
-    fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;
-    fn lop_native_dispatch_running(s: *mut Sched, world: *mut c_void, cpu: u32, t: *const Task) -> u32;
-    fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;
-    fn lop_native_dequeue(s: *mut Sched, t: *mut Task);
-    fn lop_native_running(s: *mut Sched, t: *mut Task, now_ns: u64);
-    fn lop_native_stopping(s: *mut Sched, world: *mut c_void, t: *mut Task, group: *const Group, cpu: u32, ran_ns: u64);
-    fn lop_native_block(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
-    fn lop_native_forget(s: *mut Sched, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
-    fn lop_native_spin(
-        s: *mut Sched,
-        world: *mut c_void,
-        t: *mut Task,
-        app: *mut App,
-        group: *mut Group,
-        spinning: bool,
-        now_ns: u64,
-    );
-    fn lop_native_cpu_idle(s: *mut Sched, world: *mut c_void, cpu: u32, idle: bool, now_ns: u64);
-    fn lop_native_cpu_taken(s: *mut Sched, world: *mut c_void, cpu: u32, taken: bool, now_ns: u64);
-    fn lop_native_is_short(s: *const Sched) -> bool;
-    fn lop_native_timer(s: *mut Sched, world: *mut c_void, now_ns: u64);
-    fn lop_native_rotate_heat(s: *mut Sched, world: *mut c_void, now_ns: u64);
-    fn lop_native_cpu_offline(s: *mut Sched, world: *mut c_void, cpu: u32, now_ns: u64);
-    fn lop_native_cpu_online(s: *mut Sched, world: *mut c_void, cpu: u32, now_ns: u64);
-    fn lop_native_anchor_anew(s: *mut Sched, world: *mut c_void, t: *mut Task, now_ns: u64);
-    fn lop_native_set_allowed(s: *mut Sched, t: *mut Task, allowed: *const CpuBits);
-    fn lop_native_set_weight(s: *mut Sched, t: *mut Task, group: *mut Group, weight: u32);
-    fn lop_native_declare(s: *mut Sched, world: *mut c_void, app: *mut App, parallelism: u32, now_ns: u64) -> bool;
-    fn lop_native_config_size() -> usize;
-    fn lop_native_app_size() -> usize;
-    fn lop_native_idle(s: *const Sched) -> *const CpuBits;
-    fn lop_native_online(s: *const Sched) -> *const CpuBits;
-    fn lop_native_hot(s: *const Sched) -> *const CpuBits;
-    fn lop_native_warm(s: *const Sched) -> *const CpuBits;
-    fn lop_native_beside_high(s: *const Sched) -> *const CpuBits;
-    fn lop_native_beside_busy(s: *const Sched) -> *const CpuBits;
-    fn lop_native_pinned(s: *const Sched, set: u32) -> *const CpuBits;
-    fn lop_native_voltage_high(s: *const Sched, domain: u32) -> u32;
-    fn lop_native_node_high(s: *const Sched, node: u32) -> u32;
-    fn lop_native_nr_online(s: *const Sched) -> u32;
-    fn lop_native_undeclared_apps(s: *const Sched) -> u32;
-    fn lop_native_declared_sum(s: *const Sched) -> u32;
-    fn lop_native_timer_at_ns(s: *const Sched) -> u64;
-    fn lop_native_clock_ns(s: *const Sched) -> u64;
-    fn lop_native_slice_ns(s: *const Sched) -> u64;
-    fn lop_native_hold_lock(s: *mut Sched, held: bool);
-    fn lop_native_waits(s: *mut Sched, queue: u32) -> bool;
-    fn lop_native_default_hold_ns(transition_ns: u64) -> u64;
-    fn lop_native_set_times(config: *mut Config, hold_ns: u64);
-    fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
-    fn lop_native_weight_1024(s: *const Sched, t: *const Task, group: *const Group) -> u32;
-    fn lop_native_group(s: *mut Sched, index: u32) -> *mut Group;
-    fn lop_native_set_group_weight(s: *mut Sched, group: *mut Group, weight: u32);
-    fn lop_native_group_size() -> usize;
-    fn lop_native_joiner(s: *const Sched, set: u32, within: *const CpuBits, home_node: i32) -> i32;
-    fn lop_native_leaver(s: *const Sched, set: u32) -> i32;
-}
-
-/// What C calls back: `world` is the pointer to the trait object that `with_world!` made.
-mod callbacks {
-    use super::{c_void, Env, Set, Task, World};
-
-    unsafe fn env<'a>(world: *mut c_void) -> &'a mut dyn Env {
-        &mut *(*world.cast::<World<'a>>()).env
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_now_ns(world: *mut c_void) -> u64 {
-        env(world).now_ns()
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_insert_local(world: *mut c_void, t: *mut Task, cpu: u32, slice_ns: u64) {
-        env(world).insert_local((*t).id, cpu, slice_ns)
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_insert(world: *mut c_void, t: *mut Task, queue: u32, slice_ns: u64, vtime_ns: u64) {
-        env(world).insert((*t).id, queue, slice_ns, vtime_ns)
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_take(world: *mut c_void, queue: u32, cpu: u32) -> bool {
-        env(world).take(queue, cpu)
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_take_overdue(world: *mut c_void, queue: u32, cpu: u32, before_ns: u64) -> bool {
-        env(world).take_overdue(queue, cpu, before_ns)
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_queued(world: *mut c_void, queue: u32) -> u32 {
-        env(world).queued(queue)
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_first_ns(world: *mut c_void, queue: u32) -> u64 {
-        env(world).first_ns(queue)
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_kick(world: *mut c_void, cpu: u32) {
-        env(world).kick(cpu)
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_set_changed(world: *mut c_void, cpu: u32, set: u32) {
-        env(world).set_changed(cpu, Set::from_raw(set))
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_arm_timer(world: *mut c_void, at_ns: u64) {
-        env(world).arm_timer(at_ns)
-    }
-    #[no_mangle]
-    unsafe extern "C" fn lop_env_temperature_mc(world: *mut c_void, cpu: u32) -> i32 {
-        env(world).temperature_mc(cpu)
-    }
 }

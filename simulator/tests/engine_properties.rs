@@ -37,6 +37,7 @@ fn waiting() -> impl Strategy<Value = Waiting> {
         Just(Waiting::Block),
         Just(Waiting::Spin),
         (0u64..2 * MS).prop_map(|limit_ns| Waiting::SpinThenBlock { limit_ns }),
+        (0u64..2 * MS).prop_map(|after_ns| Waiting::SpinThenNotify { after_ns }),
     ]
 }
 

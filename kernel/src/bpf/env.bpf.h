@@ -102,6 +102,8 @@ static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue)
 
 static __always_inline void lop_env_kick(struct lop_world *world, u32 cpu) { scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE); }
 
+static __always_inline void lop_env_preempt(struct lop_world *world, u32 cpu) { scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT); }
+
 /*
  * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue it holds:
  * so each CPU asks for itself, the next time it passes here, and one that sleeps is woken for it.

@@ -22,6 +22,8 @@ const volatile u32 nr_words = 8;
 #define lop_given __arg_nonnull
 /* No task's speedup factor is known to this adapter yet. */
 #define lop_has_green(s) false
+/* No rule is configured that moves running tasks, and lop_started() and lop_stopped() are not called. */
+#define lop_has_rank(s) false
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 

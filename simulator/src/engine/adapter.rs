@@ -1,5 +1,6 @@
 //! The simulator's side of policy/env.h, and the same questions put to either scheduler.
 
+use super::cpu::Leaving;
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use super::Rates;
 use crate::choice::{PolicyParameters, SetsVariant};
@@ -23,7 +24,7 @@ pub(super) fn config(
 ) -> policy::Config {
     let (fixed_size, spare) = match variant {
         SetsVariant::Simple { size } => (Some(size.unwrap_or_else(|| parallelism_of(workload))), 0),
-        SetsVariant::HighLow => (None, 0),
+        SetsVariant::HighLow | SetsVariant::Phase | SetsVariant::LongestFirst | SetsVariant::FairShare => (None, 0),
         SetsVariant::HighLowSpare => (None, 1),
     };
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
@@ -39,8 +40,21 @@ pub(super) fn config(
         hot_mc: machine
             .thermal
             .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
+        rules: variant.rules(),
+        migration_ns: migration_ns(machine),
         ..times
     }
+}
+
+/// What a running task loses that goes on at another CPU: two switches and the migration, to another memory domain if there are several.
+fn migration_ns(machine: &Machine) -> u64 {
+    let cost = machine.cost;
+    let elsewhere_ns = if machine.nr_memory_domains > 1 {
+        cost.memory_domain_ns
+    } else {
+        0
+    };
+    2 * cost.context_switch_ns + cost.migration_ns + elsewhere_ns
 }
 
 /// Limits of policy/state.h that a machine must keep within.
@@ -79,6 +93,11 @@ pub(super) fn describe_cpus(handle: policy::PolicyHandle, machine: &Machine) -> 
             next_sibling: siblings[(at + 1) % siblings.len()],
         };
         handle.add_cpu(number, place);
+    }
+    let top_speed = |kind: &lop_machine::Kind| kind.rate(kind.opps.len() - 1, 0.0);
+    let fastest = machine.kinds.iter().map(top_speed).fold(0.0, f64::max);
+    for (tier, kind) in machine.kinds.iter().enumerate() {
+        handle.set_tier_speed(tier, (1000.0 * top_speed(kind) / fastest).round() as u32);
     }
     Ok(())
 }
@@ -284,13 +303,61 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn tell_scheduler_running(&mut self, id: u32) {
+    pub(super) fn tell_scheduler_running(&mut self, id: u32, cpu: usize) {
         let vtime_ns = self.tasks[id as usize].policy.vtime_ns;
         match &mut self.scheduler {
             Scheduler::Policy(side) => unsafe {
                 side.handle.running(&mut *self.tasks[id as usize].policy, self.now_ns)
             },
             Scheduler::Fair(fair) => fair.started(vtime_ns),
+        }
+        if let Some(call) = self.ranking_call(id) {
+            let now_ns = self.now_ns;
+            unsafe { call.handle.started(self, call.task, call.app, cpu as u32, now_ns) };
+        }
+    }
+    /// What a policy that moves running tasks is told; `None` under any other.
+    fn ranking_call(&mut self, id: u32) -> Option<PolicyCall> {
+        match &self.scheduler {
+            Scheduler::Policy(side) if side.ranks => self.policy_call(id),
+            _ => None,
+        }
+    }
+    /// Before the task is queued anew, blocks or is gone.
+    pub(super) fn tell_scheduler_stopped(&mut self, id: u32, cpu: usize, why: Leaving) {
+        let now_ns = self.now_ns;
+        if let Some(call) = self.ranking_call(id) {
+            let runnable = why == Leaving::Preempted;
+            unsafe { call.handle.stopped(call.task, call.app, cpu as u32, runnable, now_ns) };
+            if why == Leaving::Exited {
+                unsafe { call.handle.ended(call.task, call.app) };
+            }
+        }
+    }
+    /// The task raises its SPINNING flag, or drops it.
+    pub(super) fn tell_scheduler_spinning(&mut self, id: u32, spinning: bool) {
+        let now_ns = self.now_ns;
+        if let Some(call) = self.policy_call(id) {
+            unsafe {
+                call.handle
+                    .spin(self, call.task, call.app, call.group, spinning, now_ns)
+            };
+        }
+    }
+    /// Others wait for a mutex that the task holds, or do not any more.
+    pub(super) fn tell_scheduler_waited_for(&mut self, id: u32, waited_for: bool) {
+        let now_ns = self.now_ns;
+        let flags = if waited_for { policy::says::LOCK_HOLDER } else { 0 };
+        if let Some(call) = self.ranking_call(id) {
+            unsafe { call.handle.say(self, call.task, call.app, flags, now_ns) };
+        }
+    }
+    /// The creator of a thread said how much work it has.
+    pub(super) fn tell_scheduler_length(&mut self, id: u32, length: u32) {
+        if length > 0 {
+            if let Some(call) = self.policy_call(id) {
+                unsafe { policy::declare_length(&mut *call.task, &mut *call.app, length) };
+            }
         }
     }
     pub(super) fn tell_scheduler_busy(&mut self, cpu: usize) {
@@ -347,6 +414,19 @@ impl World<'_> {
             self.waiting -= 1;
             let slice_ns = self.slice_ns();
             self.start_on_idle(cpu, id, slice_ns);
+        }
+    }
+
+    /// A CPU was told to look whether what runs there goes on. It may have gone by itself since.
+    pub(super) fn preempted(&mut self, cpu: usize) {
+        let Scheduler::Policy(side) = &self.scheduler else {
+            return;
+        };
+        if self.cpus[cpu].task.is_none() {
+            self.kicked(cpu);
+        } else if side.handle.must_go(cpu as u32) {
+            self.settle(cpu);
+            self.leave(cpu, Leaving::Preempted);
         }
     }
 
@@ -450,6 +530,9 @@ impl Env for World<'_> {
     }
     fn kick(&mut self, cpu: u32) {
         self.events.push(self.now_ns, Kind::Kick, cpu);
+    }
+    fn preempt(&mut self, cpu: u32) {
+        self.events.push(self.now_ns, Kind::Preempt, cpu);
     }
     fn set_changed(&mut self, cpu: u32, set: Set) {
         let at_ns = self.now_ns;

@@ -150,6 +150,10 @@ impl World<'_> {
         if self.now_ns >= self.cpus[cpu].step_ends_ns {
             let task = &mut self.tasks[id as usize];
             task.remaining = 0.0;
+            if task.spinning && !task.granted && task.notifies {
+                self.raise_flag(cpu, id);
+                return;
+            }
             if task.spinning && !task.granted {
                 self.stop_spinning_and_block(cpu, id);
                 return;
@@ -158,6 +162,9 @@ impl World<'_> {
                 task.spinning = false;
                 task.granted = false;
                 task.waits_for = None;
+                if std::mem::take(&mut task.flag_raised) {
+                    self.tell_scheduler_spinning(id, false);
+                }
             }
             if let Some(leaving) = self.advance(id) {
                 self.leave(cpu, leaving);
@@ -169,6 +176,15 @@ impl World<'_> {
         } else {
             self.reschedule(cpu);
         }
+    }
+
+    /// The task goes on spinning, and says so.
+    fn raise_flag(&mut self, cpu: usize, id: u32) {
+        let task = &mut self.tasks[id as usize];
+        task.flag_raised = true;
+        task.spin_left_ns = u64::MAX;
+        self.tell_scheduler_spinning(id, true);
+        self.reschedule(cpu);
     }
 
     fn stop_spinning_and_block(&mut self, cpu: usize, id: u32) {
@@ -243,6 +259,7 @@ impl World<'_> {
         self.tasks[id as usize].on_cpu = None;
         self.tasks[id as usize].last_cpu = cpu as u32;
         self.cpus[cpu].task = None;
+        self.tell_scheduler_stopped(id, cpu, why);
         match why {
             Leaving::Preempted => self.requeue(id, cpu as u32),
             Leaving::Blocked => self.inactive(id),
@@ -322,7 +339,7 @@ impl World<'_> {
             cpu: cpu as u16,
             exit_ns,
         });
-        self.tell_scheduler_running(id);
+        self.tell_scheduler_running(id, cpu);
         self.watch_slice(cpu);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);

@@ -181,6 +181,8 @@ impl World<'_> {
             spinning: false,
             granted: false,
             spin_left_ns: u64::MAX,
+            notifies: false,
+            flag_raised: false,
             repeats: Vec::new(),
             children: Vec::<Children>::new(),
             born: 0,
@@ -193,6 +195,7 @@ impl World<'_> {
             ideal_ns,
             ideal_created_ns: ideal_ns,
             held: Vec::new(),
+            waited_for: false,
             utilisation: super::governor::FIRST_UTILISATION,
             utilisation_at_ns: self.now_ns,
         };
@@ -201,6 +204,7 @@ impl World<'_> {
             None => self.tasks.push(task),
         }
         self.live += 1;
+        self.tell_scheduler_length(id, about.length);
         self.make_runnable(id);
     }
 
@@ -248,7 +252,9 @@ impl World<'_> {
             }
             Waiting::Spin => u64::MAX,
             Waiting::SpinThenBlock { limit_ns } => limit_ns,
+            Waiting::SpinThenNotify { after_ns } => after_ns,
         };
+        task.notifies = matches!(how, Waiting::SpinThenNotify { .. });
         task.spinning = true;
         task.granted = false;
         task.spin_left_ns = limit_ns;
@@ -262,7 +268,11 @@ impl World<'_> {
             self.tasks[id as usize].held.push(m);
             return Next::On;
         }
+        let owner = mutex.owner;
         mutex.queue.push_back(id);
+        if let Some(owner) = owner {
+            self.holder_is_seen(owner);
+        }
         let next = self.wait(id, WaitsFor::Mutex(m), self.workload.mutexes[m as usize].waiting);
         if self.locks_itself_out(id) {
             self.failure = Some(self.deadlock());
@@ -293,9 +303,22 @@ impl World<'_> {
         self.tasks[id as usize].held.retain(|&held| held != m);
         let mutex = &mut self.mutexes[m as usize];
         mutex.owner = mutex.queue.pop_front();
-        if let Some(next) = mutex.owner {
+        let next = mutex.owner;
+        self.holder_is_seen(id);
+        if let Some(next) = next {
             self.tasks[next as usize].held.push(m);
+            self.holder_is_seen(next);
             self.grant(next);
+        }
+    }
+
+    /// Whether others wait for what the task holds, as a kernel sees it at its futexes.
+    fn holder_is_seen(&mut self, id: u32) {
+        let task = &self.tasks[id as usize];
+        let waited_for = task.held.iter().any(|&m| !self.mutexes[m as usize].queue.is_empty());
+        if waited_for != task.waited_for {
+            self.tasks[id as usize].waited_for = waited_for;
+            self.tell_scheduler_waited_for(id, waited_for);
         }
     }
 
@@ -353,8 +376,12 @@ impl World<'_> {
             self.tasks[id as usize].held.push(m);
             return self.grant(id);
         }
+        let owner = state.owner;
         state.queue.push_back(id);
         self.tasks[id as usize].waits_for = Some(WaitsFor::Mutex(m));
+        if let Some(owner) = owner {
+            self.holder_is_seen(owner);
+        }
     }
 
     fn take_chunk(&mut self, id: u32, l: u32) -> Next {

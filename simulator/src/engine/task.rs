@@ -78,8 +78,11 @@ pub(super) struct Task {
     /// Waits on the CPU; `granted` ends it.
     pub spinning: bool,
     pub granted: bool,
-    /// Time on the CPU after which it stops spinning and blocks.
+    /// Time on the CPU after which it stops spinning and blocks, or says that it spins.
     pub spin_left_ns: u64,
+    /// After that time it raises a flag and spins on; whether it has.
+    pub notifies: bool,
+    pub flag_raised: bool,
     /// Turns left of the `Repeat`s it is in (`None`: for ever), innermost last.
     pub repeats: Vec<Option<u64>>,
     pub children: Vec<Children>,
@@ -97,6 +100,8 @@ pub(super) struct Task {
     pub ideal_created_ns: f64,
     /// Mutexes that it holds.
     pub held: Vec<u32>,
+    /// Others wait for one of these.
+    pub waited_for: bool,
     /// Utilisation as `schedutil` tracks it, 0..1024, and when it was last brought up to date.
     pub utilisation: f64,
     pub utilisation_at_ns: u64,

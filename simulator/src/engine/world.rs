@@ -5,7 +5,7 @@ use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState
 use super::task::{State, Task, WaitsFor};
 use super::{contend::Contention, governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
-use crate::choice::{Governor, PolicyChoice, SetsVariant};
+use crate::choice::{Governor, Placement, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
 use crate::policy;
@@ -95,6 +95,8 @@ pub(super) struct PolicySide {
     pub groups: Vec<Option<Box<policy::Group>>>,
     /// The policy sets the speeds (else a governor does).
     pub sets_speeds: bool,
+    /// It has rules that move running tasks.
+    pub ranks: bool,
     /// Set by the policy's last call: a task to start on a CPU it claimed, a task taken for the CPU that asked.
     pub start_here: Option<(u32, u32, u64)>,
     pub taken: Option<u32>,
@@ -250,7 +252,7 @@ impl<'a> World<'a> {
         check_choice(machine, choice)?;
         let rates = Rates::new(machine, workload);
         let scheduler = match choice {
-            PolicyChoice::Linux(_) => {
+            PolicyChoice::Linux(_) | PolicyChoice::Random => {
                 let groups = group_weights(workload).into_iter().map(|weight| {
                     weight.map(|weight| GroupShare {
                         weight,
@@ -258,12 +260,11 @@ impl<'a> World<'a> {
                     })
                 });
                 let nr_cpus = machine.cpus.len();
-                Scheduler::Fair(FairScheduler::new(
-                    nr_cpus,
-                    options.placement,
-                    options.seed,
-                    groups.collect(),
-                ))
+                let placement = match choice {
+                    PolicyChoice::Random => Placement::Random,
+                    _ => options.placement,
+                };
+                Scheduler::Fair(FairScheduler::new(nr_cpus, placement, options.seed, groups.collect()))
             }
             PolicyChoice::Sets(variant) => {
                 Scheduler::Policy(PolicySide::new((machine, &rates), workload, *variant, options)?)
@@ -424,6 +425,7 @@ impl<'a> World<'a> {
             Due::Event(Kind::Transition, domain) => self.transition_ends(domain as usize),
             Due::Event(Kind::Sample, _) => self.sample(),
             Due::Event(Kind::Kick, cpu) => self.kicked(cpu as usize),
+            Due::Event(Kind::Preempt, cpu) => self.preempted(cpu as usize),
             Due::Event(Kind::Start, start) => self.start_comes_due(start),
             Due::Event(Kind::Heat, _) => self.heat(),
         }
@@ -582,6 +584,7 @@ impl PolicySide {
             queues: (0..policy::QUEUES).map(|_| WaitingTasks::default()).collect(),
             queue_slice_ns: 0,
             sets_speeds: !matches!(variant, SetsVariant::Simple { .. }),
+            ranks: variant.rules() != 0,
             start_here: None,
             taken: None,
             green_index: super::adapter::green_indices(machine, rates),

@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 7] = [
+const BUILTIN: [(&str, &str); 11] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -30,6 +30,22 @@ const BUILTIN: [(&str, &str); 7] = [
         include_str!("../../../data/experiments/critical-sections.toml"),
     ),
     ("barriers", include_str!("../../../data/experiments/barriers.toml")),
+    (
+        "sequential-phases",
+        include_str!("../../../data/experiments/sequential-phases.toml"),
+    ),
+    (
+        "one-and-many",
+        include_str!("../../../data/experiments/one-and-many.toml"),
+    ),
+    (
+        "longest-job",
+        include_str!("../../../data/experiments/longest-job.toml"),
+    ),
+    (
+        "registration",
+        include_str!("../../../data/experiments/registration.toml"),
+    ),
 ];
 
 /// Ids, in the order of the study.

@@ -314,6 +314,7 @@ impl<'a> Compiler<'a> {
     fn program(&mut self, draft: &mut Draft, name: &str, raw: &RawTask, key: &str) -> Result<Program, InputError> {
         let source = self.source;
         let nice = optional(source, key, &raw.nice, |&n| whole(n, -20, 19, "nice"))?.unwrap_or(0) as i8;
+        let length = optional(source, key, &raw.length, |&n| whole(n, 1, 1 << 30, "a length"))?;
         let weight = optional(source, key, &raw.cgroup_weight, |&n| whole(n, 1, 10_000, "a weight"))?;
         let default = OnMemory::Share(self.memory_share);
         let mut flattening = Flattening {
@@ -342,6 +343,7 @@ impl<'a> Compiler<'a> {
             nice,
             cgroup_weight: weight.unwrap_or(100) as u32,
             cpus: raw.cpus.as_ref().map(|cpus| self.cpus(cpus, key)).transpose()?,
+            length: length.unwrap_or(0) as u32,
             steps: flattening.steps,
         })
     }

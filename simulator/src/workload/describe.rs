@@ -121,6 +121,9 @@ fn describe_program(program: &Program, tasks: f64) -> String {
     if program.cgroup_weight != 100 {
         let _ = write!(text, ", weight {}", program.cgroup_weight);
     }
+    if program.length != 0 {
+        let _ = write!(text, ", length {}", program.length);
+    }
     if let Some(cpus) = &program.cpus {
         let cpus: Vec<String> = cpus.iter().map(u16::to_string).collect();
         let _ = write!(text, ", on CPUs {}", cpus.join(","));
@@ -170,6 +173,7 @@ fn waiting(waiting: Waiting) -> String {
         Waiting::Block => "waits blocking".to_string(),
         Waiting::Spin => "waits spinning".to_string(),
         Waiting::SpinThenBlock { limit_ns } => format!("spins {}, then blocks", time(limit_ns as f64)),
+        Waiting::SpinThenNotify { after_ns } => format!("spins {}, then says so and spins on", time(after_ns as f64)),
     }
 }
 

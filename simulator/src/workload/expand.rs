@@ -132,6 +132,7 @@ fn add_program(workload: &mut Workload, index: usize, name: &str, work_ns: u64, 
         nice: 0,
         cgroup_weight: 100,
         cpus: None,
+        length: 0,
         steps: vec![step],
     });
     workload.programs.len() as u32 - 1

@@ -70,6 +70,8 @@ pub struct Program {
     pub cgroup_weight: u32,
     /// CPUs it may run on; `None`: all.
     pub cpus: Option<BTreeSet<u16>>,
+    /// Relative length of each of its tasks, declared before it is created; 0: not declared.
+    pub length: u32,
     pub steps: Vec<Step>,
 }
 
@@ -195,7 +197,13 @@ pub struct Item {
 pub enum Waiting {
     Block,
     Spin,
-    SpinThenBlock { limit_ns: u64 },
+    SpinThenBlock {
+        limit_ns: u64,
+    },
+    /// Spins on, but raises a flag after this time that a scheduler can read, and drops it when it goes on.
+    SpinThenNotify {
+        after_ns: u64,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]

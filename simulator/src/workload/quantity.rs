@@ -87,6 +87,9 @@ pub(super) fn waiting(raw: RawWaiting) -> Result<Waiting, String> {
         RawWaiting::SpinUs(us) => Waiting::SpinThenBlock {
             limit_ns: to_ns(us, 1e3)?,
         },
+        RawWaiting::NotifyUs(us) => Waiting::SpinThenNotify {
+            after_ns: to_ns(us, 1e3)?,
+        },
     })
 }
 

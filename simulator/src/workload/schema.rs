@@ -62,6 +62,8 @@ pub(super) enum RawWaiting {
     Spin,
     /// Spin this long, then block.
     SpinUs(f64),
+    /// Spin this long, then raise a flag and spin on.
+    NotifyUs(f64),
 }
 
 #[derive(Debug, Deserialize)]
@@ -119,6 +121,8 @@ pub(super) struct RawTask {
     pub nice: Option<Spanned<i64>>,
     pub cgroup_weight: Option<Spanned<i64>>,
     pub cpus: Option<Spanned<Vec<Spanned<i64>>>>,
+    /// Relative length of each of its tasks, declared before it is created.
+    pub length: Option<Spanned<u64>>,
     pub app: Option<Spanned<String>>,
     pub memory_share: Option<Spanned<f64>>,
     /// Instead of `memory_share`: the name of a memory use.

@@ -15,7 +15,7 @@ pub const ONDEMAND: &str = "linux:ondemand";
 pub const SCHEDUTIL: &str = "linux:schedutil";
 
 /// Every policy by the name people type.
-pub const POLICIES: [&str; 8] = [
+pub const POLICIES: [&str; 12] = [
     PERFORMANCE,
     POWERSAVE,
     "linux:userspace",
@@ -24,6 +24,10 @@ pub const POLICIES: [&str; 8] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "phase",
+    "longest-first",
+    "fair-share",
+    "random",
 ];
 
 pub fn opp(mhz: u64, mv: u32, idle_w: f64, busy_w: f64, domain_w: f64) -> Opp {
@@ -154,6 +158,7 @@ pub fn program(name: &str, steps: Vec<Step>) -> Program {
         nice: 0,
         cgroup_weight: 100,
         cpus: None,
+        length: 0,
         steps,
     }
 }

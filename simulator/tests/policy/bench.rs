@@ -2,7 +2,7 @@
 
 use lop_simulator::policy::{App, Config, CpuBits, CpuPlace, Env, Group, Policy, PolicyHandle, Set, Task, NONE};
 use lop_simulator::weight::WEIGHT_DEFAULT;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -18,6 +18,7 @@ pub enum Asked {
     Queued { task: u32, queue: u32 },
     Changed { cpu: u32, set: Set },
     Kicked(u32),
+    Preempted(u32),
     Armed(u64),
 }
 
@@ -44,6 +45,7 @@ pub struct World {
     started: Vec<(u32, u32)>,
     taken: Option<u32>,
     kicked: Vec<u32>,
+    preempted: VecDeque<u32>,
     /// What another CPU does while this one is in the middle of a change of membership (the lock is taken).
     pub meanwhile: Option<Box<dyn FnOnce()>>,
 }
@@ -106,6 +108,10 @@ impl Env for World {
         self.log.push(Asked::Kicked(cpu));
         self.kicked.push(cpu);
     }
+    fn preempt(&mut self, cpu: u32) {
+        self.log.push(Asked::Preempted(cpu));
+        self.preempted.push_back(cpu);
+    }
     fn set_changed(&mut self, cpu: u32, set: Set) {
         self.log.push(Asked::Changed { cpu, set });
         if let Some(meanwhile) = self.meanwhile.take() {
@@ -153,6 +159,7 @@ pub fn config() -> Config {
         period_ns: 20 * MS,
         heat_period_ns: 180 * S,
         hot_mc: 80_000,
+        ..Config::default()
     }
 }
 
@@ -179,6 +186,8 @@ pub struct Bench {
     pub last_cpu: Vec<u32>,
     /// By CPU.
     pub running: Vec<Option<usize>>,
+    /// When what runs there came.
+    pub came_ns: Vec<u64>,
     pub online: Vec<bool>,
 }
 
@@ -205,6 +214,7 @@ impl Bench {
             group_of: Vec::new(),
             last_cpu: Vec::new(),
             running: vec![None; cpus],
+            came_ns: vec![0; cpus],
             online: vec![true; cpus],
         };
         policy.start(&mut bench.world, S);
@@ -304,7 +314,12 @@ impl Bench {
         self.last_cpu[id] = cpu as u32;
         let now_ns = self.now();
         self.policy.cpu_idle(&mut self.world, cpu as u32, false, now_ns);
-        unsafe { self.policy.running(&mut self.tasks[id], self.world.now_ns) };
+        self.came_ns[cpu] = now_ns;
+        let (task, app, _) = self.pointers(id);
+        unsafe {
+            self.policy.running(task, now_ns);
+            self.policy.started(&mut self.world, task, app, cpu as u32, now_ns);
+        }
     }
     /// Idle CPUs that were kicked look for work.
     pub fn follow_kicks(&mut self) {
@@ -314,6 +329,13 @@ impl Bench {
                     self.start(id, cpu as usize);
                 }
             }
+        }
+        while let Some(cpu) = self.world.preempted.pop_front() {
+            if self.running[cpu as usize].is_some() && self.policy.must_go(cpu) {
+                // Slices end in tests only when they say so, and tasks pay only for those.
+                self.stop(cpu as usize, 0, false);
+            }
+            self.follow_kicks();
         }
     }
     /// What the policy gives a CPU that asks.
@@ -333,6 +355,7 @@ impl Bench {
         let now_ns = self.now();
         unsafe {
             self.policy.stopping(&mut self.world, task, group, cpu as u32, ran_ns);
+            self.policy.stopped(task, app, cpu as u32, !blocks, now_ns);
             if blocks {
                 self.policy.block(&mut self.world, task, app, group, now_ns);
             } else {
@@ -408,6 +431,28 @@ impl Bench {
         unsafe { self.policy.spin(&mut self.world, task, app, group, spinning, now_ns) };
         self.follow_kicks();
     }
+    /// The task says that others wait for it: flags of `policy::says`.
+    pub fn say(&mut self, id: usize, flags: u32) {
+        let (task, app, _) = self.pointers(id);
+        let now_ns = self.now();
+        unsafe { self.policy.say(&mut self.world, task, app, flags, now_ns) };
+        self.follow_kicks();
+    }
+    /// The thread ends, after it ran until now.
+    pub fn end(&mut self, id: usize) {
+        let cpu = self.cpu_of(id).expect("a task that runs");
+        let ran_ns = self.now() - self.came_ns[cpu];
+        let now_ns = self.now();
+        self.running[cpu] = None;
+        let (task, app, group) = self.pointers(id);
+        unsafe {
+            self.policy.stopping(&mut self.world, task, group, cpu as u32, ran_ns);
+            self.policy.stopped(task, app, cpu as u32, false, now_ns);
+            self.policy.ended(task, app);
+            self.policy.block(&mut self.world, task, app, group, now_ns);
+        }
+        self.next(cpu);
+    }
     pub fn declare(&mut self, app: usize, parallelism: u32) {
         let now_ns = self.now();
         let app: *mut App = &mut self.apps[app];
@@ -420,6 +465,10 @@ impl Bench {
         self.online[cpu] = false;
         let was = self.running[cpu].take();
         self.policy.cpu_offline(&mut self.world, cpu as u32, now_ns);
+        if let Some(id) = was {
+            let (task, app, _) = self.pointers(id);
+            unsafe { self.policy.stopped(task, app, cpu as u32, true, now_ns) };
+        }
         self.follow_kicks();
         let waiting = self.world.drop_all_waiting();
         for &id in &waiting {

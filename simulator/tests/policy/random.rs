@@ -53,15 +53,21 @@ struct Story {
     bench: Bench,
     runnable: BTreeSet<usize>,
     spinning: BTreeSet<usize>,
+    /// Some rule says who gets the fast cores.
+    ranks: bool,
 }
 
 impl Story {
-    fn new(spare: u32, green: bool) -> Self {
+    fn new(spare: u32, green: bool, rules: u32) -> Self {
         let mut bench = Bench::new(
             CPUS,
             Config {
                 spare,
                 green,
+                rules,
+                migration_ns: MS / 50,
+                grace_ns: HOLD,
+                turn_ns: 2 * HOLD,
                 ..config()
             },
             place,
@@ -80,6 +86,7 @@ impl Story {
             bench,
             runnable: BTreeSet::new(),
             spinning: BTreeSet::new(),
+            ranks: rules != 0,
         }
     }
 
@@ -96,7 +103,9 @@ impl Story {
             }
             Event::Preempt(cpu) if bench.running[cpu].is_some_and(|task| !self.spinning.contains(&task)) => {
                 bench.pass(MS);
-                bench.run_and_preempt(cpu, MS);
+                if bench.running[cpu].is_some_and(|task| !self.spinning.contains(&task)) {
+                    bench.run_and_preempt(cpu, MS);
+                }
             }
             Event::Offline(cpu)
                 if bench.online[cpu] && bench.running[cpu].is_none_or(|task| !self.spinning.contains(&task)) =>
@@ -157,6 +166,28 @@ impl Story {
         assert_eq!(counted as usize, active);
         let of_apps: u32 = bench.apps.iter().map(|app| app.active()).sum();
         assert!(of_apps as usize <= active);
+        if self.ranks {
+            self.check_running();
+        }
+    }
+
+    /// What an application knows of where its active tasks run.
+    fn check_running(&self) {
+        let bench = &self.bench;
+        for (number, app) in bench.apps.iter().enumerate() {
+            let cpus: Vec<usize> = (0..CPUS)
+                .filter(|&cpu| {
+                    bench.running[cpu]
+                        .is_some_and(|task| bench.app_of[task] == Some(number) && bench.tasks[task].counted)
+                })
+                .collect();
+            let sum: usize = cpus.iter().sum();
+            assert_eq!(
+                app.running,
+                (cpus.len() as u64) << 32 | sum as u64,
+                "application {number} on {cpus:?}"
+            );
+        }
     }
 
     fn check_sets(&self) {
@@ -236,6 +267,7 @@ impl Story {
             (vec![], vec![])
         );
         assert_eq!(self.bench.groups[0].active_weight, 0);
+        assert_eq!((inside.awaited.cpus(), inside.given.cpus()), (vec![], vec![]));
     }
 }
 
@@ -246,9 +278,10 @@ proptest! {
     fn sets_counts_and_queues_stay_consistent(
         spare in 0..3u32,
         green in any::<bool>(),
+        rules in 0..16u32,
         events in prop::collection::vec(event(), 1..150),
     ) {
-        let mut story = Story::new(spare, green);
+        let mut story = Story::new(spare, green, rules);
         for event in &events {
             story.happen(event);
             story.check();
@@ -261,9 +294,10 @@ proptest! {
     #[test]
     fn every_runnable_task_runs_within_a_bound(
         green in any::<bool>(),
+        rules in 0..16u32,
         events in prop::collection::vec(event(), 1..100),
     ) {
-        let mut story = Story::new(1, green);
+        let mut story = Story::new(1, green, rules);
         for event in &events {
             story.happen(event);
         }
@@ -277,6 +311,9 @@ proptest! {
                 if let Some(task) = story.bench.running[cpu] {
                     waiting.remove(&task);
                     story.bench.pass(MS / CPUS as u64);
+                }
+                // A rule may have sent it elsewhere meanwhile.
+                if story.bench.running[cpu].is_some() {
                     story.bench.run_and_preempt(cpu, MS);
                 }
             }

@@ -245,6 +245,7 @@ fn every_key_of_the_schema_arrives() {
     );
     let main = program("main");
     assert_eq!((main.app, main.nice, main.cgroup_weight), (1, -5, 200));
+    assert_eq!((main.length, program("late").length), (7, 0));
     assert_eq!(main.cpus, Some([0, 2].into()));
     assert_eq!(
         workload.barriers[0].waiting,
@@ -252,6 +253,10 @@ fn every_key_of_the_schema_arrives() {
     );
     assert_eq!(workload.mutexes[0].waiting, Waiting::Spin);
     assert!(workload.conditions[0].counting);
+    assert_eq!(
+        workload.conditions[1].waiting,
+        Waiting::SpinThenNotify { after_ns: 40_000 }
+    );
     assert_eq!(workload.loops[0].schedule, Schedule::Guided { chunk: 2 });
     assert_eq!(workload.loops[1].schedule, Schedule::Dynamic { chunk: 4 });
     let late = workload

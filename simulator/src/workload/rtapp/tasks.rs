@@ -184,6 +184,7 @@ impl<'s> Reader<'s> {
             nice,
             cgroup_weight: 100,
             cpus,
+            length: 0,
             steps: body.steps,
         });
         self.draft.program_places.push(Place {

@@ -156,6 +156,8 @@ fn native(config: &Config, nr_cpus: usize) -> policy::Config {
         period_ns: config.period_ns,
         heat_period_ns: 0,
         hot_mc: i32::MAX,
+        // The kernel's program is built without the rules that choose who gets the fast cores.
+        ..policy::Config::default()
     }
 }
 
@@ -178,6 +180,7 @@ impl Env for Told {
         u64::MAX
     }
     fn kick(&mut self, _cpu: u32) {}
+    fn preempt(&mut self, _cpu: u32) {}
     fn set_changed(&mut self, cpu: u32, set: Set) {
         self.changes.push_back(Change { cpu, set: set as u32 });
     }

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "rank.h"
+/*
+ * Longest job to a fast core first: threads say before they are created how much work they have, in units of their application.
+ * What a unit takes is learned from the first thread that ends.
+ */
+
+/* A thread of the application declared its length: before it is woken for the first time. */
+lop_rule void lop_declare_length(struct lop_task *t, struct lop_app *app, u32 length)
+{
+	t->hint.length = length;
+	if (!app || !length)
+		return;
+	app->lengths[lop_atomic_add(&app->nr_lengths, 1) % LOP_LENGTHS] = length;
+}
+
+/* What the creator said of its next child, read at the fork; it counts for one child. */
+lop_rule void lop_born(struct lop_task *t, struct lop_task *creator, struct lop_app *app)
+{
+	lop_declare_length(t, app, creator->hint.next_length);
+	creator->hint.next_length = 0;
+}
+
+/* Lengths before position `at` in order of size, ties in order of declaration. */
+lop_rule u32 lop_lengths_below(const struct lop_app *app, u32 nr, u32 at)
+{
+	u32 length = app->lengths[at % LOP_LENGTHS], below = 0, n;
+	lop_for(n, 0, LOP_LENGTHS) {
+		u32 other = app->lengths[n % LOP_LENGTHS];
+		below += n < nr && (other < length || (other == length && n < at));
+	}
+	return below;
+}
+
+/*
+ * Median of the lengths that the application's latest threads declared, of two the lower; 0: none declared any.
+ * Worked example: 360, 360, 240, 300 declared: the second in order of size, 300.
+ */
+lop_part u32 lop_median_length(const struct lop_app *app lop_given)
+{
+	u32 nr = (u32)lop_min(app->nr_lengths, LOP_LENGTHS), median = 0, n;
+	lop_for(n, 0, LOP_LENGTHS) {
+		if (n < nr && lop_lengths_below(app, nr, n) == (nr - 1) / 2)
+			median = app->lengths[n % LOP_LENGTHS];
+	}
+	return median;
+}
+
+/* A thread that declared nothing counts as the median of its application. */
+lop_rule u32 lop_length_of(const struct lop_task *t, const struct lop_app *app)
+{
+	return t->hint.length ? t->hint.length : app ? lop_median_length(app) : 0;
+}
+
+/* left = length - done / unit, in units; all of it while nobody knows what a unit takes. */
+lop_rule u32 lop_length_left(const struct lop_task *t, const struct lop_app *app)
+{
+	u64 length = lop_length_of(t, app), done = 0;
+	if (app && app->unit_ns)
+		done = t->done_ns / app->unit_ns;
+	return (u32)(length - lop_min(length, done));
+}
+
+/*
+ * A thread that declared its length has ended, after `done_ns` of work:  unit = done / length
+ * Whoever of its application runs is known better from now on.
+ */
+lop_part bool lop_learn_unit(struct lop_sched *s lop_given, struct lop_app *app lop_given, u64 done_ns, u32 length)
+{
+	u32 cpu;
+	if (!length || done_ns < length)
+		return false;
+	app->unit_ns = done_ns / length;
+	lop_for(cpu, 0, LOP_MAX_CPUS) {
+		if (app->number && s->on[lop_cpu_index(cpu)].rank.app == app->number)
+			s->on[lop_cpu_index(cpu)].unit_ns = app->unit_ns;
+	}
+	return true;
+}
+
+/*
+ * Work that what runs on `cpu` has left, in ns on the fastest kind of core. By its length where that tells; else it is expected to go on for as
+ * long as it has run since it woke, which is right on average for lengths spread over many orders of magnitude.
+ *     left = length * unit - done           or        now - woke
+ */
+lop_rule u64 lop_left_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	u64 all_ns = on->length * on->unit_ns;
+	u64 done_ns = on->done_ns + lop_work_ns(s, cpu, now_ns - lop_min(on->since_ns, now_ns));
+	if (!all_ns)
+		return now_ns - lop_min(on->woke_ns, now_ns);
+	return all_ns - lop_min(all_ns, done_ns);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "turn.h"
+/*
+ * Sequential phases first: while an application has one active thread, all of it waits for that thread, which runs on a fast core.
+ *     r = active threads of the application; what spins and says so is not active (demand.h)
+ */
+
+/* Where the only active thread of an application runs; LOP_NONE: several run, or it waits for a CPU itself. */
+lop_rule s32 lop_only_cpu(const struct lop_app *app)
+{
+	u64 running = app->running;
+	return running >> 32 == 1 ? (s32)lop_cpu_index((u32)running) : LOP_NONE;
+}
+
+/* An active thread runs on `cpu` now, or does not any more. One atomic operation changes both halves. */
+lop_rule void lop_see(struct lop_task *t, struct lop_app *app, u32 cpu)
+{
+	if (!app || t->seen || !t->counted)
+		return;
+	t->seen = true;
+	lop_atomic_add(&app->running, 1ULL << 32 | cpu);
+}
+
+lop_rule void lop_lose_sight(struct lop_task *t, struct lop_app *app, u32 cpu)
+{
+	if (!app || !t->seen)
+		return;
+	t->seen = false;
+	lop_atomic_add(&app->running, -(1ULL << 32 | cpu));
+}
+
+/*
+ * Phases that last at least as long as a migration costs are worth one:  mean >= migration
+ * The first few say little: a program begins with the moment in which its first thread creates the others.
+ */
+#define LOP_FIRST_PHASES 4
+lop_rule bool lop_pay(const struct lop_sched *s, const struct lop_mean *phases)
+{
+	return phases->count < LOP_FIRST_PHASES || phases->ns >= s->config.migration_ns;
+}
+
+/* A phase is over:  mean = (3 mean + new) / 4, of the first the length itself. */
+lop_rule void lop_note_phase(struct lop_mean *phases, u64 length_ns)
+{
+	phases->ns = phases->count ? (3 * phases->ns + length_ns) / 4 : length_ns;
+	phases->count++;
+}
+
+lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app *app)
+{
+	return lop_rules_by(s, LOP_PHASES) && app && lop_app_active(app->demand) == 1 && lop_pay(s, &app->phases);
+}
+
+/* It says that it is waited for, alone or as the holder of a lock that is held long enough. */
+lop_rule bool lop_says_awaited(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
+{
+	if (!lop_rules_by(s, LOP_PHASES))
+		return false;
+	return (t->hint.flags & LOP_SEQUENTIAL) || ((t->hint.flags & LOP_LOCK_HOLDER) && (!app || lop_pay(s, &app->holds)));
+}
+
+/* What it says outranks what is seen of it. */
+lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
+{
+	if (t->hint.flags & LOP_SPINNING)
+		return LOP_ONLY_SPINS;
+	return lop_says_awaited(s, t, app) || lop_is_sequential(s, app) ? LOP_AWAITED : LOP_ORDINARY;
+}
+
+/* What a task brings when fast cores are given. */
+lop_part bool lop_rank_of(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_app *app,
+			  struct lop_rank *out lop_given)
+{
+	out->class = lop_class_of(s, t, app);
+	out->app = app ? app->number : 0;
+	out->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_left(t, app) : 0;
+	out->turn_ns = t->turn_ns;
+	out->speedup_permille = t->speedup_permille;
+	return true;
+}
+
+/* An application is numbered when it is first seen. */
+lop_rule void lop_number(struct lop_sched *s, struct lop_app *app)
+{
+	if (app && !app->number)
+		lop_atomic_cas(&app->number, 0, lop_atomic_add(&s->nr_apps, 1) + 1);
+}
+
+/* What runs on `cpu` says something else of itself than before, or has just come. */
+lop_rule void lop_classify(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu)
+{
+	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	on->rank.class = lop_class_of(s, t, app);
+	on->said = lop_says_awaited(s, t, app);
+	on->grace_ends_ns = 0;
+	if (app && on->rank.class == LOP_AWAITED && !on->said)
+		app->boosted = cpu + 1;
+}
+
+/* Writes down what starts on `cpu`. */
+lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
+{
+	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	lop_number(s, app);
+	lop_rank_of(s, t, app, &on->rank);
+	lop_classify(s, t, app, cpu);
+	on->woke_ns = t->woke_ns;
+	on->done_ns = t->done_ns;
+	on->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_of(t, app) : 0;
+	on->unit_ns = app ? app->unit_ns : 0;
+	on->movable = !t->restricted;
+	on->since_ns = lop_max(now_ns, 1);
+}
+
+/* A sequential phase runs on `cpu`: it goes before others there, and goes to a fast core at once if this is none. */
+lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 cpu, u64 now_ns)
+{
+	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	if (!on->since_ns || on->rank.class == LOP_ONLY_SPINS)
+		return;
+	on->rank.class = LOP_AWAITED;
+	on->grace_ends_ns = 0;
+	app->boosted = cpu + 1;
+	lop_rise(s, world, cpu, now_ns);
+}
+
+/*
+ * r grows past 1: the thread is one of several again. It keeps its core for the grace time, in case that it is alone again soon, but not against
+ * what is awaited now.
+ */
+lop_rule void lop_end_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u64 now_ns)
+{
+	struct lop_on_cpu *on = &s->on[lop_cpu_index(app->boosted - 1)];
+	if (!app->boosted)
+		return;
+	app->boosted = 0;
+	if (on->said)
+		return;
+	on->rank.class = LOP_ORDINARY;
+	on->grace_ends_ns = now_ns + s->config.grace_ns;
+	lop_rank_at(s, world, on->grace_ends_ns, now_ns);
+}
+
+/* The number of active threads of an application changed. */
+lop_part bool lop_follow_phase(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_app *app lop_given, u64 now_ns)
+{
+	u32 active = lop_app_active(app->demand);
+	s32 cpu;
+	if (active == 1) {
+		if (!app->alone_since_ns)
+			app->alone_since_ns = lop_max(now_ns, 1);
+		cpu = lop_only_cpu(app);
+		if (cpu >= 0 && lop_is_sequential(s, app))
+			lop_boost(s, world, app, (u32)cpu, now_ns);
+		return true;
+	}
+	if (!app->alone_since_ns)
+		return false;
+	lop_note_phase(&app->phases, now_ns - lop_min(now_ns, app->alone_since_ns));
+	app->alone_since_ns = 0;
+	if (active)
+		lop_end_boost(s, world, app, now_ns);
+	return false;
+}
+
+lop_rule void lop_phase_changes(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u64 now_ns)
+{
+	if (lop_rules_by(s, LOP_PHASES) && app)
+		lop_follow_phase(s, world, app, now_ns);
+}

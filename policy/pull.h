@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "fair.h"
+#include "longest.h"
+/*
+ * A fast core is never idle while a slow one has work that may move: what waits is found by the core that falls idle (fair.h); what runs
+ * is sent here. A running task moves in two steps: its CPU is told to give it up (lop_send), and when it is queued anew it goes to the queue of
+ * the other CPU alone, before what runs there (lop_deliver).
+ */
+#define LOP_WORTH_MIGRATIONS 10
+/* Moves at one look: the others are as good a moment later. */
+#define LOP_MOVES_AT_ONCE 8
+
+/* The timer looks at the fast cores at this time, or before. */
+lop_rule void lop_rank_at(struct lop_sched *s, struct lop_world *world, u64 at_ns, u64 now_ns)
+{
+	if (!s->rank_at_ns || at_ns < s->rank_at_ns)
+		s->rank_at_ns = at_ns;
+	if (s->timer_at_ns && s->timer_at_ns <= s->rank_at_ns && s->timer_at_ns >= now_ns)
+		return;
+	s->timer_at_ns = s->rank_at_ns;
+	lop_env_arm_timer(world, s->rank_at_ns);
+}
+
+/* A core that is to run ordinary work is high: it joins beyond the target, and the one left idle leaves in its time. */
+lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
+{
+	if (lop_set_of(s, cpu) != LOP_LOW)
+		return true;
+	if (!lop_lock(s))
+		return false;
+	lop_join(s, world, cpu, LOP_HIGH, now_ns);
+	lop_unlock(s);
+	return true;
+}
+
+/* The task does not go to the CPU that it was given: it blocks, or is placed anew. */
+lop_rule void lop_drop_given(struct lop_sched *s, struct lop_task *t)
+{
+	if (!lop_has_rank(s) || !t->given)
+		return;
+	lop_cpus_take(&s->awaited, lop_cpu_index(t->given - 1));
+	t->given = 0;
+}
+
+/* What runs on `from` is to go on at `to`; what runs there takes the place that becomes free, so that no core is empty meanwhile. */
+lop_part bool lop_send(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 from, u32 to, u64 now_ns)
+{
+	from = lop_cpu_index(from);
+	to = lop_cpu_index(to);
+	if (!lop_join_for_move(s, world, to, now_ns))
+		return false;
+	s->goes_to[from] = (u16)(to + 1);
+	lop_cpus_add(&s->awaited, to);
+	if (lop_may_leave(s, to)) {
+		s->goes_to[to] = (u16)(from + 1);
+		lop_cpus_add(&s->awaited, from);
+	}
+	s->moves++;
+	lop_env_preempt(world, from);
+	return true;
+}
+
+/*
+ * A task was given a CPU: it waits in the queue of that one alone, which is told, idle or busy. False: that CPU cannot be had any more.
+ */
+lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
+{
+	u32 cpu = lop_cpu_index(t->given - 1);
+	t->given = 0;
+	lop_cpus_take(&s->awaited, cpu);
+	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)))
+		return false;
+	lop_come_to(s, t, group, lop_cpu_queue(cpu));
+	lop_cpus_add(&s->given, cpu);
+	lop_queue_insert(s, world, t, lop_cpu_queue(cpu));
+	if (lop_cpus_has(&s->idle, cpu))
+		lop_env_kick(world, cpu);
+	else
+		lop_env_preempt(world, cpu);
+	return true;
+}
+
+/* The task that was sent from `cpu` to `to` blocked on the way: who was to make room for it stays, unless that one goes to a faster core. */
+lop_rule void lop_call_off(struct lop_sched *s, u32 cpu, u32 to)
+{
+	lop_cpus_take(&s->awaited, to);
+	if (s->goes_to[lop_cpu_index(to)] != cpu + 1 || lop_tier_of(s, cpu) < lop_tier_of(s, to))
+		return;
+	s->goes_to[lop_cpu_index(to)] = 0;
+	lop_cpus_take(&s->awaited, cpu);
+}
+
+/* The CPU goes offline: nobody is compared with what ran there, and who was on the way there stays. */
+lop_rule void lop_forget_cpu(struct lop_sched *s, u32 cpu)
+{
+	u32 to = s->goes_to[lop_cpu_index(cpu)];
+	s->on[lop_cpu_index(cpu)].since_ns = 0;
+	s->goes_to[lop_cpu_index(cpu)] = 0;
+	if (to)
+		lop_call_off(s, cpu, lop_cpu_index(to - 1));
+	lop_cpus_take(&s->awaited, cpu);
+	lop_cpus_take(&s->given, cpu);
+}
+
+/* What runs on `cpu` has to make room: it was sent elsewhere, or another task was given this CPU. */
+lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu)
+{
+	return lop_has_rank(s) && (s->goes_to[lop_cpu_index(cpu)] || lop_cpus_has(&s->given, cpu));
+}
+
+/*
+ * Moving pays:  left >= 10 * migration
+ * What others wait for moves at once, and so does a thread of known length that has not begun.
+ */
+lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	if (on->rank.class == LOP_AWAITED || (on->rank.length && !on->done_ns && on->since_ns >= now_ns))
+		return true;
+	return lop_left_ns(s, cpu, now_ns) >= LOP_WORTH_MIGRATIONS * s->config.migration_ns;
+}
+
+/* The first in rank of what runs on slower kinds than `tier`, may move and is worth it. LOP_NONE: there is none. */
+lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, u32 tier, u64 now_ns)
+{
+	const struct lop_rank *rank;
+	struct lop_rank most = {};
+	s32 cpu = LOP_NONE, first = LOP_NONE;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (lop_tier_of(s, (u32)cpu) <= tier || !lop_may_leave(s, (u32)cpu) || !lop_is_worth_moving(s, (u32)cpu, now_ns))
+			continue;
+		rank = &s->on[lop_cpu_index(cpu)].rank;
+		if (rank->class == LOP_ONLY_SPINS || (first >= 0 && !lop_ranks_before(s, rank, &most)))
+			continue;
+		first = cpu;
+		most = *rank;
+	}
+	return first;
+}
+
+/* Something runs on a slower kind than `tier`, worth moving by now or not. */
+lop_rule bool lop_any_slower(const struct lop_sched *s, u32 tier)
+{
+	s32 cpu = LOP_NONE;
+	bool any = false;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		if (cpu < 0 || any)
+			break;
+		any = lop_tier_of(s, (u32)cpu) > tier && lop_may_leave(s, (u32)cpu) &&
+		      s->on[lop_cpu_index(cpu)].rank.class != LOP_ONLY_SPINS;
+	}
+	return any;
+}
+
+/* Nothing runs on `cpu`, or what only spins, and its core would be all its own. */
+lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	if (lop_is_promised(s, cpu) || lop_is_halved(s, cpu))
+		return false;
+	return on->since_ns ? on->rank.class == LOP_ONLY_SPINS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
+}
+
+/* A vacant CPU takes the first in rank from a slower kind. If none is worth it yet, the timer looks again. */
+lop_part bool lop_pull(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
+{
+	u32 tier = lop_tier_of(s, cpu);
+	s32 from;
+	if (lop_is_slowest(s, cpu) || !lop_cpus_has(&s->online, cpu) || !lop_is_vacant(s, cpu))
+		return false;
+	from = lop_first_slower(s, tier, now_ns);
+	if (from >= 0)
+		return lop_send(s, world, (u32)from, cpu, now_ns);
+	if (lop_any_slower(s, tier))
+		lop_rank_at(s, world, now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1), now_ns);
+	return false;
+}
+
+/* All vacant CPUs, the first of them in number first. */
+lop_rule void lop_pull_all(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	s32 cpu = LOP_NONE;
+	u32 moves = 0;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		if (cpu < 0 || moves >= LOP_MOVES_AT_ONCE)
+			break;
+		moves += lop_pull(s, world, lop_cpu_index((u32)cpu), now_ns);
+	}
+}
+
+/*
+ * What runs on `cpu` goes to a faster core if one is idle and moving pays, or takes one from a task that it displaces. True: it was sent.
+ */
+lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
+{
+	const struct lop_rank *rank = &s->on[lop_cpu_index(cpu)].rank;
+	u32 tier = lop_tier_of(s, cpu);
+	s32 to;
+	if (!tier || !lop_may_leave(s, cpu) || rank->class == LOP_ONLY_SPINS)
+		return false;
+	to = lop_idle_faster(s, world, tier);
+	if (!lop_is_worth_moving(s, cpu, now_ns)) {
+		if (to >= 0)
+			lop_rank_at(s, world, now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1), now_ns);
+		return false;
+	}
+	if (to < 0)
+		to = lop_weakest_faster(s, rank, tier);
+	return to >= 0 && lop_send(s, world, cpu, (u32)to, now_ns);
+}

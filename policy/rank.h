@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "state.h"
+/* Who gets the fast cores. Cores are fast or slow beside each other by their kind (lop_topology.tier, 0 the fastest). */
+
+/* An adapter that never has such rules says so, and the verifier drops them. */
+#ifndef lop_has_rank
+#define lop_has_rank(s) ((s)->config.rules != 0)
+#endif
+
+lop_rule bool lop_rules_by(const struct lop_sched *s, enum lop_rules rule) { return lop_has_rank(s) && (s->config.rules & rule); }
+
+/* SF of `a` above that of `b` by more than 10 %, so that a measurement's noise moves nobody. */
+lop_rule bool lop_gains_more(const struct lop_rank *a, const struct lop_rank *b)
+{
+	return (u64)a->speedup_permille * 10 > (u64)b->speedup_permille * 11;
+}
+
+/* Threads of one application of which one has more work left. Units of different applications do not compare. */
+lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank *b)
+{
+	return a->app && a->app == b->app && a->length != b->length;
+}
+
+/*
+ * `a` goes before `b`:
+ *     1. awaited (lock holder, sequential phase) before ordinary, that before what only spins
+ *     2. of one application who has more work left
+ *     3. where speed-up rules: the higher SF, by more than 10 %
+ *     4. whose last turn on a fast core is longer ago, so that all get one; of those who had none the higher SF
+ */
+lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank *a, const struct lop_rank *b)
+{
+	if (a->class != b->class)
+		return a->class > b->class;
+	if (lop_lengths_differ(a, b))
+		return a->length > b->length;
+	if (lop_rules_by(s, LOP_SPEEDUP) && (lop_gains_more(a, b) || lop_gains_more(b, a)))
+		return lop_gains_more(a, b);
+	if (a->turn_ns != b->turn_ns)
+		return a->turn_ns < b->turn_ns;
+	return a->speedup_permille > b->speedup_permille;
+}
+
+/* `a` takes the core from `b` at once, by class or by length; what lop_ranks_before() has beside these waits for a turn. */
+lop_rule bool lop_displaces(const struct lop_rank *a, const struct lop_rank *b)
+{
+	if (a->class != b->class)
+		return a->class > b->class;
+	return lop_lengths_differ(a, b) && a->length > b->length;
+}
+
+lop_rule u32 lop_tier_of(const struct lop_sched *s, u32 cpu) { return s->topology.tier[lop_cpu_index(cpu)] & (LOP_MAX_TIERS - 1); }
+
+lop_rule bool lop_is_slowest(const struct lop_sched *s, u32 cpu) { return lop_tier_of(s, cpu) + 1U >= s->topology.nr_tiers; }
+
+/* Work that a core does in that time, in ns on the fastest kind:  ns * speed of the kind / speed of the fastest */
+lop_rule u64 lop_work_ns(const struct lop_sched *s, u32 cpu, u64 ran_ns)
+{
+	u64 permille = s->topology.tier_permille[lop_tier_of(s, cpu)];
+	return permille ? ran_ns * permille / 1000 : ran_ns;
+}
+
+/* Something that may move runs there, and stays for now. */
+lop_rule bool lop_may_leave(const struct lop_sched *s, u32 cpu)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	return on->since_ns && on->movable && !s->goes_to[lop_cpu_index(cpu)];
+}
+
+/* A task is on its way to `cpu`, or waits there for what runs to leave. */
+lop_rule bool lop_is_promised(const struct lop_sched *s, u32 cpu)
+{
+	return lop_cpus_has(&s->awaited, cpu) || lop_cpus_has(&s->given, cpu);
+}
+
+/* An SMT sibling of `cpu` is busy: what comes here gets half of a core, and takes it from the other. That is no fast core to move to. */
+lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu); }
+
+/*
+ * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several one that has its core to itself, then the one of
+ * lowest rank, of equals the fastest. LOP_NONE: there is none.
+ */
+lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struct lop_rank *claim lop_given, u32 tier)
+{
+	const struct lop_rank *rank;
+	struct lop_rank least = *claim;
+	bool halved, least_halved = true;
+	s32 cpu = LOP_NONE, weakest = LOP_NONE;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu))
+			continue;
+		rank = &s->on[lop_cpu_index(cpu)].rank;
+		if (!lop_displaces(claim, rank))
+			continue;
+		halved = lop_is_halved(s, (u32)cpu);
+		if (weakest >= 0 && (halved != least_halved ? halved : !lop_ranks_before(s, &least, rank)))
+			continue;
+		weakest = cpu;
+		least = *rank;
+		least_halved = halved;
+	}
+	return weakest;
+}
+
+/*
+ * An idle CPU with its core to itself, of the fastest kind that has one, faster than `tier`, that nobody is on the way to; of those a member of
+ * the high set.
+ */
+lop_part s32 lop_idle_faster(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 tier)
+{
+	struct lop_cpus *idle = &world->others;
+	s32 cpu = LOP_NONE;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_TIERS) {
+		if (n >= tier)
+			break;
+		lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[n & (LOP_MAX_TIERS - 1)]);
+		lop_cpus_and(idle, idle, &s->online);
+		lop_cpus_drop(idle, &s->awaited);
+		lop_cpus_drop(idle, &s->given);
+		lop_cpus_drop(idle, &s->beside_busy);
+		lop_cpus_prefer(idle, &s->set[LOP_HIGH].cpus);
+		cpu = lop_cpus_next(idle, 0);
+		if (cpu >= 0)
+			break;
+	}
+	return cpu;
+}
