@@ -3,6 +3,7 @@
 
 pub mod adapter;
 pub mod daemon;
+pub mod hints;
 pub mod instance;
 pub mod options;
 pub mod requests;

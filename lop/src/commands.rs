@@ -1,6 +1,7 @@
 //! The subcommands, one module each: its arguments, and what it does with them.
 
 pub mod generate;
+pub mod hint;
 pub mod kernel;
 pub mod machine;
 pub mod reproduce;

@@ -53,6 +53,9 @@ enum Command {
     /// Put back the speeds that a killed scheduler left changed
     #[command(after_help = commands::restore::EXAMPLES)]
     Restore(commands::restore::Arguments),
+    /// Tell the scheduler what it cannot see of a thread
+    #[command(after_help = commands::hint::EXAMPLES)]
+    Hint(commands::hint::Arguments),
     /// Run a command with the scheduler in charge
     #[command(after_help = commands::run::EXAMPLES)]
     Run(commands::run::Arguments),

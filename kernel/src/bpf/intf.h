@@ -42,6 +42,21 @@ struct lop_record {
 	u64 words[LOP_RECORD_WORDS];
 };
 
+/*
+ * What is said of a thread from outside, in the map lop_hints. 0: not said. Later versions only use `room`, so a reader that knows version 1
+ * understands them.
+ */
+#define LOP_HINT_VERSION 1
+struct lop_hint_record {
+	u32 version;      /* 0: nobody said anything */
+	u32 flags;        /* of enum lop_says */
+	u32 length;       /* of its work, in units that only its application knows */
+	u32 next_length;  /* the same of the next thread that it creates */
+	u32 parallelism;  /* threads of its process that want to run at once */
+	u32 memory;       /* 1 light, 2 moderate, 3 intensive */
+	u32 room[10];
+};
+
 /* What the adapter did, by CPU; the loader adds up. */
 enum lop_count {
 	LOP_COUNT_CLAIMED,    /* placed on an idle member */

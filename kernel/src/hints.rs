@@ -1,0 +1,314 @@
+//! What is said of a thread to the scheduler: one record for each, in a map of the program that forgets a thread when it ends.
+
+use crate::adapter::KernelError;
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::fmt;
+use std::fs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// `lop_hints` in kernel/src/bpf/hint.bpf.h.
+const MAP: &str = "lop_hints";
+/// Since Linux 6.9, which is older than sched_ext: a descriptor of a thread, not of its process.
+const PIDFD_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
+const VERSION: u32 = 1;
+
+/// `struct lop_hint_record` of kernel/src/bpf/intf.h. A reader that knows version 1 understands later ones, which only use `room`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+struct Record {
+    version: u32,
+    flags: u32,
+    length: u32,
+    next_length: u32,
+    parallelism: u32,
+    memory: u32,
+    room: [u32; 10],
+}
+const RECORD_BYTES: usize = std::mem::size_of::<Record>();
+
+const SPINNING: u32 = 1;
+const SEQUENTIAL: u32 = 2;
+const LOCK_HOLDER: u32 = 4;
+
+/// How much a thread asks of the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Hardly anything: below 0.1 misses per thousand instructions.
+    Light,
+    /// Neither.
+    Moderate,
+    /// Above 1 miss per thousand instructions.
+    Intensive,
+}
+
+const MEMORY_NAMES: [(&str, Memory); 3] = [
+    ("light", Memory::Light),
+    ("moderate", Memory::Moderate),
+    ("intensive", Memory::Intensive),
+];
+
+impl FromStr for Memory {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = MEMORY_NAMES.iter().find(|(name, _)| *name == text);
+        found
+            .map(|(_, memory)| *memory)
+            .ok_or_else(|| "light, moderate or intensive".to_string())
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = MEMORY_NAMES.iter().find(|(_, memory)| memory == self);
+        f.write_str(found.map_or("", |(name, _)| name))
+    }
+}
+
+/// What is said of a thread. What is `None` or false is not said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hint {
+    /// It runs, and only waits: its core may be taken meanwhile.
+    pub spinning: bool,
+    /// The rest of its program waits for it.
+    pub sequential: bool,
+    /// Others wait for what it holds.
+    pub lock_holder: bool,
+    /// Its work in all, in units that only its program knows (iterations, rows), from 1.
+    pub length: Option<u32>,
+    /// The same of the next thread that it creates.
+    pub next_length: Option<u32>,
+    /// How many threads of its process want to run at once, from 1.
+    pub parallelism: Option<u32>,
+    pub memory: Option<Memory>,
+}
+
+impl Hint {
+    fn record(&self) -> Record {
+        let flag = |said: bool, flag: u32| if said { flag } else { 0 };
+        let position = |memory: Memory| MEMORY_NAMES.iter().position(|(_, other)| *other == memory);
+        Record {
+            version: VERSION,
+            flags: flag(self.spinning, SPINNING)
+                | flag(self.sequential, SEQUENTIAL)
+                | flag(self.lock_holder, LOCK_HOLDER),
+            length: self.length.unwrap_or(0),
+            next_length: self.next_length.unwrap_or(0),
+            parallelism: self.parallelism.unwrap_or(0),
+            memory: self.memory.and_then(position).map_or(0, |at| at as u32 + 1),
+            room: [0; 10],
+        }
+    }
+    fn of(record: &Record) -> Self {
+        let number = |n: u32| (n > 0).then_some(n);
+        let named = |n: u32| MEMORY_NAMES.get(n as usize - 1).map(|(_, memory)| *memory);
+        Self {
+            spinning: record.flags & SPINNING != 0,
+            sequential: record.flags & SEQUENTIAL != 0,
+            lock_holder: record.flags & LOCK_HOLDER != 0,
+            length: number(record.length),
+            next_length: number(record.next_length),
+            parallelism: number(record.parallelism),
+            memory: number(record.memory).and_then(named),
+        }
+    }
+    /// Whether nothing at all is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Record {
+    fn bytes(&self) -> [u8; RECORD_BYTES] {
+        let words = [
+            self.version,
+            self.flags,
+            self.length,
+            self.next_length,
+            self.parallelism,
+            self.memory,
+        ];
+        let mut bytes = [0; RECORD_BYTES];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+    /// `None`: written by nobody, or too short.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at * 4..at * 4 + 4)?.try_into().ok()?));
+        let record = Self {
+            version: word(0)?,
+            flags: word(1)?,
+            length: word(2)?,
+            next_length: word(3)?,
+            parallelism: word(4)?,
+            memory: word(5)?,
+            room: [0; 10],
+        };
+        (record.version > 0).then_some(record)
+    }
+}
+
+/// The hints of the scheduler that is in charge.
+pub struct Hints {
+    map: MapHandle,
+}
+
+impl Hints {
+    /// # Errors
+    /// Lopsided is not in charge, or the caller may not see the maps of programs.
+    pub fn open() -> Result<Self, KernelError> {
+        let id = MapInfoIter::default()
+            .filter(|map| map.name.to_bytes() == MAP.as_bytes())
+            .last()
+            .map(|map| map.id);
+        let Some(id) = id else {
+            return Err(match rustix::process::geteuid().is_root() {
+                true => KernelError::new("Lopsided is not in charge: nobody would hear a hint")
+                    .mend("start it first: sudo lop start --daemon"),
+                false => KernelError::new("hints are root's to give").mend("sudo lop hint ..."),
+            });
+        };
+        let map = MapHandle::from_map_id(id)
+            .map_err(|error| KernelError::new(format!("the hints of the scheduler cannot be reached: {error}")))?;
+        Ok(Self { map })
+    }
+
+    /// What is said of a thread; `None`: nothing.
+    ///
+    /// # Errors
+    /// There is no such thread.
+    pub fn of(&self, thread: u32) -> Result<Option<Hint>, KernelError> {
+        let file = open_thread(thread)?;
+        let found = self
+            .map
+            .lookup(&key(&file), MapFlags::ANY)
+            .map_err(|error| said_in_vain(thread, &error))?;
+        Ok(found.and_then(|bytes| Record::read(&bytes)).map(|record| Hint::of(&record)))
+    }
+
+    /// Says it of a thread, instead of what was said before.
+    ///
+    /// # Errors
+    /// There is no such thread.
+    pub fn say(&self, thread: u32, hint: &Hint) -> Result<(), KernelError> {
+        let file = open_thread(thread)?;
+        self.map
+            .update(&key(&file), &hint.record().bytes(), MapFlags::ANY)
+            .map_err(|error| said_in_vain(thread, &error))
+    }
+}
+
+fn key(file: &OwnedFd) -> [u8; 4] {
+    file.as_raw_fd().to_ne_bytes()
+}
+
+fn said_in_vain(thread: u32, error: &libbpf_rs::Error) -> KernelError {
+    KernelError::new(format!("the hint for thread {thread} does not reach the scheduler: {error}"))
+}
+
+fn open_thread(thread: u32) -> Result<OwnedFd, KernelError> {
+    // SAFETY: the call takes numbers only, and what it returns is a new descriptor or -1.
+    let raw = unsafe { libc::syscall(libc::SYS_pidfd_open, thread, PIDFD_THREAD) };
+    if raw < 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(KernelError::new(format!("thread {thread} cannot be named to the scheduler: {error}")));
+    }
+    let raw = i32::try_from(raw).map_err(|_| KernelError::new(format!("thread {thread}: no descriptor is left")))?;
+    // SAFETY: the call above made it, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Whether the caller may speak for a thread: its owner may, and root. `proc` is `/proc`, or a fake one in tests.
+///
+/// # Errors
+/// There is no such thread, or it is another user's.
+pub fn may_speak_for(proc: &Path, thread: u32, caller: u32) -> Result<(), KernelError> {
+    let status = fs::metadata(proc.join(thread.to_string()).join("status"))
+        .map_err(|_| KernelError::new(format!("there is no process or thread {thread}")).mend("ps -eLf lists them"))?;
+    if caller != 0 && status.uid() != caller {
+        return Err(KernelError::new(format!("thread {thread} belongs to another user (uid {})", status.uid()))
+            .mend("hints for it are its owner's and root's to give"));
+    }
+    Ok(())
+}
+
+/// All threads of the process that has `thread`, in order of their numbers. `proc` as for [`may_speak_for`].
+///
+/// # Errors
+/// The process has ended.
+pub fn threads_of(proc: &Path, thread: u32) -> Result<Vec<u32>, KernelError> {
+    let gone = |_| KernelError::new(format!("the process of thread {thread} has ended"));
+    let folder = proc.join(thread.to_string()).join("task");
+    let mut threads: Vec<u32> = fs::read_dir(folder)
+        .map_err(gone)?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    threads.sort_unstable();
+    Ok(threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Hint = Hint {
+        spinning: true,
+        sequential: true,
+        lock_holder: true,
+        length: Some(360),
+        next_length: Some(300),
+        parallelism: Some(4),
+        memory: Some(Memory::Intensive),
+    };
+
+    #[test]
+    fn a_record_is_a_cache_line_whose_rest_is_room() {
+        assert_eq!(RECORD_BYTES, 64);
+        let words: Vec<u32> = ALL
+            .record()
+            .bytes()
+            .chunks_exact(4)
+            .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
+            .collect();
+        assert_eq!(words, [1, 7, 360, 300, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_said_is_read_again() {
+        for hint in [Hint::default(), ALL, Hint { length: Some(1), ..Hint::default() }] {
+            let read = Record::read(&hint.record().bytes()).map(|record| Hint::of(&record));
+            assert_eq!(read, Some(hint));
+        }
+    }
+
+    #[test]
+    fn a_record_that_nobody_wrote_or_half_of_one_says_nothing() {
+        assert_eq!(Record::read(&[0; 64]), None);
+        assert_eq!(Record::read(&ALL.record().bytes()[..20]), None);
+    }
+
+    #[test]
+    fn a_memory_class_of_a_later_version_is_not_said() {
+        let later = Record { version: 2, memory: 9, ..ALL.record() };
+        assert_eq!(Hint::of(&later), Hint { memory: None, ..ALL });
+    }
+
+    #[test]
+    fn only_its_owner_and_root_speak_for_a_thread() {
+        let proc = Path::new("/proc");
+        let own = std::process::id();
+        let uid = rustix::process::getuid().as_raw();
+        assert_eq!(may_speak_for(proc, own, uid), Ok(()));
+        assert_eq!(may_speak_for(proc, own, 0), Ok(()));
+        let other = may_speak_for(proc, own, uid + 1).unwrap_err();
+        assert!(other.message.contains("another user"), "{other:?}");
+        assert!(may_speak_for(proc, 4_194_305, 0).unwrap_err().message.contains("4194305"));
+        assert!(threads_of(proc, own).unwrap().contains(&own));
+    }
+}

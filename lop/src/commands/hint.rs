@@ -1,0 +1,114 @@
+//! `lop hint`: says something of a thread to the scheduler that is in charge, or shows what was said.
+
+use super::kernel::Place;
+use crate::failure::{Failure, BAD_INPUT};
+use crate::terminal;
+use clap::Args;
+use lop_kernel::hints::{may_speak_for, threads_of, Hint, Hints, Memory};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  sudo lop hint 1234                       what was said of this thread
+  sudo lop hint 1234 --memory intensive --all-threads
+  sudo lop hint 1234 --length 360          most work first: it gets a fast core before 300
+  sudo lop hint 1234 --next-length 300     of the next thread that it creates
+  sudo lop hint 1234 --sequential          the rest of its program waits for it
+  sudo lop hint 1234 --forget
+
+A hint outranks what the scheduler measures and never outranks affinity, the
+real-time classes, cgroups or another user's share. What is said replaces all that
+was said of the thread before. It is forgotten when the thread ends.";
+
+#[derive(Args)]
+pub struct Arguments {
+    /// A thread, or a process: its first thread
+    #[arg(value_name = "PID|TID", value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    thread: u32,
+    /// Say it of every thread that the process has now
+    #[arg(long)]
+    all_threads: bool,
+    /// It runs and only waits: its core may be taken meanwhile
+    #[arg(long)]
+    spinning: bool,
+    /// The rest of its program waits for it
+    #[arg(long)]
+    sequential: bool,
+    /// Others wait for what it holds
+    #[arg(long)]
+    lock_holder: bool,
+    /// Its work in all, in units of its program: iterations, rows
+    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..))]
+    length: Option<u32>,
+    /// The same of the next thread that it creates
+    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..))]
+    next_length: Option<u32>,
+    /// How many threads of its process want to run at once
+    #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=512))]
+    parallelism: Option<u32>,
+    /// How much it asks of the memory: light, moderate, intensive
+    #[arg(long, value_name = "CLASS")]
+    memory: Option<Memory>,
+    /// Nothing holds any more that was said
+    #[arg(long, conflicts_with_all = ["spinning", "sequential", "lock_holder", "length", "next_length", "parallelism", "memory"])]
+    forget: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Arguments {
+    fn hint(&self) -> Hint {
+        Hint {
+            spinning: self.spinning,
+            sequential: self.sequential,
+            lock_holder: self.lock_holder,
+            length: self.length,
+            next_length: self.next_length,
+            parallelism: self.parallelism,
+            memory: self.memory,
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let proc = arguments.place.root.join("proc");
+    let refused = |error: lop_kernel::adapter::KernelError| {
+        let failure = Failure::new(BAD_INPUT, error.message);
+        match error.mend {
+            Some(mend) => failure.hint(mend),
+            None => failure,
+        }
+    };
+    may_speak_for(&proc, arguments.thread, rustix::process::getuid().as_raw()).map_err(refused)?;
+    let threads = match arguments.all_threads {
+        true => threads_of(&proc, arguments.thread).map_err(refused)?,
+        false => vec![arguments.thread],
+    };
+    let hint = arguments.hint();
+    let hints = Hints::open()?;
+    if hint.is_empty() && !arguments.forget {
+        for thread in threads {
+            let said = hints.of(thread)?.filter(|hint| !hint.is_empty());
+            terminal::print(&format!("{thread}: {}\n", said.map_or("nothing was said".to_string(), |hint| text(&hint))));
+        }
+        return Ok(());
+    }
+    for thread in threads {
+        hints.say(thread, &hint)?;
+    }
+    Ok(())
+}
+
+fn text(hint: &Hint) -> String {
+    let number = |name: &str, n: Option<u32>| n.map(|n| format!("{name} {n}"));
+    let flag = |name: &str, said: bool| said.then(|| name.to_string());
+    let words = [
+        flag("spinning", hint.spinning),
+        flag("sequential", hint.sequential),
+        flag("lock holder", hint.lock_holder),
+        number("length", hint.length),
+        number("next length", hint.next_length),
+        number("parallelism", hint.parallelism),
+        hint.memory.map(|memory| format!("memory {memory}")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
