@@ -164,7 +164,7 @@ impl Hints {
     /// Lopsided is not in charge, or the caller may not see the maps of programs.
     pub fn open() -> Result<Self, KernelError> {
         let id = MapInfoIter::default()
-            .filter(|map| map.name.to_bytes() == MAP.as_bytes())
+            .filter(|map| map.name == MAP)
             .last()
             .map(|map| map.id);
         let Some(id) = id else {
@@ -189,7 +189,9 @@ impl Hints {
             .map
             .lookup(&key(&file), MapFlags::ANY)
             .map_err(|error| said_in_vain(thread, &error))?;
-        Ok(found.and_then(|bytes| Record::read(&bytes)).map(|record| Hint::of(&record)))
+        Ok(found
+            .and_then(|bytes| Record::read(&bytes))
+            .map(|record| Hint::of(&record)))
     }
 
     /// Says it of a thread, instead of what was said before.
@@ -209,7 +211,9 @@ fn key(file: &OwnedFd) -> [u8; 4] {
 }
 
 fn said_in_vain(thread: u32, error: &libbpf_rs::Error) -> KernelError {
-    KernelError::new(format!("the hint for thread {thread} does not reach the scheduler: {error}"))
+    KernelError::new(format!(
+        "the hint for thread {thread} does not reach the scheduler: {error}"
+    ))
 }
 
 fn open_thread(thread: u32) -> Result<OwnedFd, KernelError> {
@@ -217,7 +221,9 @@ fn open_thread(thread: u32) -> Result<OwnedFd, KernelError> {
     let raw = unsafe { libc::syscall(libc::SYS_pidfd_open, thread, PIDFD_THREAD) };
     if raw < 0 {
         let error = std::io::Error::last_os_error();
-        return Err(KernelError::new(format!("thread {thread} cannot be named to the scheduler: {error}")));
+        return Err(KernelError::new(format!(
+            "thread {thread} cannot be named to the scheduler: {error}"
+        )));
     }
     let raw = i32::try_from(raw).map_err(|_| KernelError::new(format!("thread {thread}: no descriptor is left")))?;
     // SAFETY: the call above made it, and nobody else has it.
@@ -232,8 +238,11 @@ pub fn may_speak_for(proc: &Path, thread: u32, caller: u32) -> Result<(), Kernel
     let status = fs::metadata(proc.join(thread.to_string()).join("status"))
         .map_err(|_| KernelError::new(format!("there is no process or thread {thread}")).mend("ps -eLf lists them"))?;
     if caller != 0 && status.uid() != caller {
-        return Err(KernelError::new(format!("thread {thread} belongs to another user (uid {})", status.uid()))
-            .mend("hints for it are its owner's and root's to give"));
+        return Err(KernelError::new(format!(
+            "thread {thread} belongs to another user (uid {})",
+            status.uid()
+        ))
+        .mend("hints for it are its owner's and root's to give"));
     }
     Ok(())
 }
@@ -281,7 +290,14 @@ mod tests {
 
     #[test]
     fn what_is_said_is_read_again() {
-        for hint in [Hint::default(), ALL, Hint { length: Some(1), ..Hint::default() }] {
+        for hint in [
+            Hint::default(),
+            ALL,
+            Hint {
+                length: Some(1),
+                ..Hint::default()
+            },
+        ] {
             let read = Record::read(&hint.record().bytes()).map(|record| Hint::of(&record));
             assert_eq!(read, Some(hint));
         }
@@ -295,7 +311,11 @@ mod tests {
 
     #[test]
     fn a_memory_class_of_a_later_version_is_not_said() {
-        let later = Record { version: 2, memory: 9, ..ALL.record() };
+        let later = Record {
+            version: 2,
+            memory: 9,
+            ..ALL.record()
+        };
         assert_eq!(Hint::of(&later), Hint { memory: None, ..ALL });
     }
 
@@ -308,7 +328,10 @@ mod tests {
         assert_eq!(may_speak_for(proc, own, 0), Ok(()));
         let other = may_speak_for(proc, own, uid + 1).unwrap_err();
         assert!(other.message.contains("another user"), "{other:?}");
-        assert!(may_speak_for(proc, 4_194_305, 0).unwrap_err().message.contains("4194305"));
+        assert!(may_speak_for(proc, 4_194_305, 0)
+            .unwrap_err()
+            .message
+            .contains("4194305"));
         assert!(threads_of(proc, own).unwrap().contains(&own));
     }
 }

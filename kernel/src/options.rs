@@ -14,12 +14,26 @@ pub enum Policy {
     HighLow,
     /// The same and a spare.
     HighLowSpare,
+    /// High sets without a spare, and sequential phases and lock holders get the fast cores; others share them in turn.
+    Phase,
+    /// The same, and the threads with most declared work get the fast cores.
+    LongestFirst,
+    /// The same, and all share the fast cores in turn.
+    FairShare,
     /// The best that is known for this machine; today that is [`Policy::HighLowSpare`].
     Auto,
 }
 
 /// The names as a person types them, for help and for suggestions.
-pub const POLICY_NAMES: [&str; 4] = ["auto", "highlow-spare", "highlow", "simple-sets"];
+pub const POLICY_NAMES: [&str; 7] = [
+    "auto",
+    "highlow-spare",
+    "highlow",
+    "simple-sets",
+    "phase",
+    "longest-first",
+    "fair-share",
+];
 
 /// Bounds of T_hold.
 pub const SHORTEST_HOLD: Duration = Duration::from_millis(10);
@@ -39,12 +53,15 @@ impl Policy {
 impl FromStr for Policy {
     type Err = String;
 
-    /// `auto`, `highlow-spare`, `highlow`, `simple-sets:CORES`.
+    /// One of [`POLICY_NAMES`], `simple-sets` with `:CORES` behind it.
     fn from_str(name: &str) -> Result<Self, String> {
         match name {
             "auto" => return Ok(Self::Auto),
             "highlow" => return Ok(Self::HighLow),
             "highlow-spare" => return Ok(Self::HighLowSpare),
+            "phase" => return Ok(Self::Phase),
+            "longest-first" => return Ok(Self::LongestFirst),
+            "fair-share" => return Ok(Self::FairShare),
             "simple-sets" => {
                 return Err("policy 'simple-sets': say how many cores, as in simple-sets:4".to_string());
             }
@@ -74,6 +91,9 @@ impl fmt::Display for Policy {
             Self::SimpleSets(cores) => write!(f, "simple-sets:{cores}"),
             Self::HighLow => f.write_str("highlow"),
             Self::HighLowSpare => f.write_str("highlow-spare"),
+            Self::Phase => f.write_str("phase"),
+            Self::LongestFirst => f.write_str("longest-first"),
+            Self::FairShare => f.write_str("fair-share"),
             Self::Auto => f.write_str("auto"),
         }
     }

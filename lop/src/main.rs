@@ -98,6 +98,7 @@ fn run(command: Option<Command>) -> Result<(), Failure> {
         None => Ok(()),
         Some(Command::Start(arguments)) => commands::start::run(&arguments),
         Some(Command::Stop(arguments)) => commands::stop::run(&arguments),
+        Some(Command::Hint(arguments)) => commands::hint::run(&arguments),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),
         Some(Command::Restore(arguments)) => commands::restore::run(&arguments),
         Some(Command::Run(arguments)) => commands::run::run(&arguments),

@@ -22,8 +22,9 @@ const volatile u32 nr_words = 8;
 #define lop_given __arg_nonnull
 /* No task's speedup factor is known to this adapter yet. */
 #define lop_has_green(s) false
-/* No rule is configured that moves running tasks, and lop_started() and lop_stopped() are not called. */
-#define lop_has_rank(s) false
+/* Whether rules say who gets the fast cores (lop_config.rules). Where none do the verifier drops them. */
+const volatile bool ranks;
+#define lop_has_rank(s) (ranks)
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 
@@ -38,6 +39,8 @@ u64 started_at_ns;
 #include "task.bpf.h"
 #include "env.bpf.h"
 #include "group.bpf.h"
+#include "app.bpf.h"
+#include "hint.bpf.h"
 #include "idle.bpf.h"
 #include "higher.bpf.h"
 
@@ -94,7 +97,7 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	t->task.brief = brief;
 	locked = log_begin();
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
-	place = lop_wake(&lopsided, c, &t->task, 0, group_of(t), last, c->now_ns);
+	place = lop_wake(&lopsided, c, &t->task, app_of(p), group_of(t), last, c->now_ns);
 	log_end(locked);
 	return place;
 }
@@ -248,6 +251,14 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 		rests(c, cpu);
 }
 
+/* What is said of it counts when its rank is compared with others'. */
+static __always_inline void started(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 cpu)
+{
+	struct lop_app *app = app_of(p);
+	lop_started(&lopsided, c, &t->task, app, cpu, c->now_ns);
+	listen(c, p, t, app);
+}
+
 void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 {
 	struct lop_world *c = begin_here();
@@ -264,6 +275,8 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 	t->claimed = LOP_NONE;
 	t->started_ns = c->now_ns;
 	lop_running(&lopsided, &t->task, c->now_ns);
+	if (ranks)
+		started(c, p, t, (u32)cpu);
 	if (lop_cpus_has(&lopsided.taken, lop_cpu_index((u32)cpu)))
 		cpu_taken(c, (u32)cpu, false);
 }
@@ -272,7 +285,7 @@ static __always_inline void block(struct lop_world *c, struct task_struct *p, st
 {
 	bool locked = log_begin();
 	tell(LOP_RECORD_BLOCK, c->now_ns, (u64)p, 0, 0);
-	lop_block(&lopsided, c, &t->task, 0, group_of(t), c->now_ns);
+	lop_block(&lopsided, c, &t->task, app_of(p), group_of(t), c->now_ns);
 	log_end(locked);
 }
 
@@ -285,10 +298,14 @@ void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
+	bool blocks;
 	if (!t || !is_known(p, t))
 		return;
 	charge(c, t, scx_bpf_task_cpu(p));
-	if (!runnable && t->task.counted && p->__state)
+	blocks = !runnable && t->task.counted && p->__state;
+	if (ranks)
+		lop_stopped(&lopsided, &t->task, app_of(p), (u32)scx_bpf_task_cpu(p), !blocks, c->now_ns);
+	if (blocks)
 		block(c, p, t);
 	/* A higher class takes the CPU. Without a slice the task does not stay there but is queued anew, and goes to the spare. */
 	if (runnable && p->scx.slice) {
@@ -303,6 +320,8 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 	u32 cpu = lop_cpu_index((u32)scx_bpf_task_cpu(p));
 	if (asks_left[cpu])
 		ask_speed(cpu, bpf_ktime_get_ns());
+	if (ranks && t)
+		listen(begin_here(), p, t, app_of(p));
 	if (t && t->task.counted && t->task.nr_allowed > 1 && lop_set_of(&lopsided, cpu) == LOP_LOW)
 		scx_bpf_task_set_slice(p, 0);
 }
@@ -351,7 +370,7 @@ static __always_inline void forget(struct lop_world *c, struct task_struct *p, s
 {
 	bool locked = log_begin();
 	tell(LOP_RECORD_FORGET, c->now_ns, (u64)p, 0, 0);
-	lop_forget(&lopsided, &t->task, 0, group_of(t), c->now_ns);
+	lop_forget(&lopsided, &t->task, app_of(p), group_of(t), c->now_ns);
 	log_end(locked);
 }
 
@@ -368,6 +387,19 @@ void BPF_STRUCT_OPS(lopsided_disable, struct task_struct *p)
 	forget(c, p, t);
 }
 
+/* What was said of the next child of the one that forks. */
+static __always_inline void inherit(struct task_struct *p, struct lop_task_state *t)
+{
+	struct task_struct *creator = bpf_get_current_task_btf();
+	const struct lop_hint_record *said = bpf_task_storage_get(&lop_hints, creator, 0, 0);
+	struct lop_task_state *of_creator = state_of(creator);
+	if (!of_creator)
+		return;
+	if (said && said->next_length != of_creator->said_next_length)
+		of_creator->said_next_length = of_creator->task.hint.next_length = said->next_length;
+	lop_born(&t->task, &of_creator->task, app_of(p));
+}
+
 s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct lop_task_state *t = new_state_of(p);
@@ -381,6 +413,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
 	t->group = LOP_NONE;
+	enter_app(p);
+	if (ranks && args->fork)
+		inherit(p, t);
 	read_mask(&allowed, p->cpus_ptr);
 	lop_set_allowed(&lopsided, &t->task, &allowed);
 	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, &t->task.allowed);
@@ -393,7 +428,10 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 	struct lop_task_state *t = state_of(p);
 	if (!t)
 		return;
+	if (ranks)
+		lop_ended(&lopsided, &t->task, app_of(p));
 	forget(c, p, t);
+	leave_app(p);
 	release_slot(t->group);
 	t->group = LOP_NONE;
 	t->group_key = 0;

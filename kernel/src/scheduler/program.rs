@@ -38,6 +38,8 @@ pub(super) mod interface {
 
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
+/// What it costs a running task to go on elsewhere, caches included (ours).
+const MIGRATION_NS: u64 = 20_000;
 /// After the governor's rate limit, for what lies between its clock and ours.
 const MARGIN_NS: u64 = 10_000;
 /// How often a speed is asked for again, beyond the requests that it takes.
@@ -55,6 +57,11 @@ pub struct Config {
     pub slice_min_ns: u64,
     pub slice_max_ns: u64,
     pub period_ns: u64,
+    /// Bits of `enum lop_rules`.
+    pub rules: u32,
+    pub migration_ns: u64,
+    pub grace_ns: u64,
+    pub turn_ns: u64,
 }
 
 impl Config {
@@ -62,7 +69,7 @@ impl Config {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (fixed_size, spare) = match options.policy.resolved() {
             Policy::SimpleSets(size) => (Some(size), 0),
-            Policy::HighLow => (None, 0),
+            Policy::HighLow | Policy::Phase | Policy::LongestFirst | Policy::FairShare => (None, 0),
             Policy::HighLowSpare | Policy::Auto => (None, 1),
         };
         let default_hold_ns = native::default_hold_ns(machine.transition_ns);
@@ -76,6 +83,10 @@ impl Config {
             slice_min_ns: times.slice_min_ns,
             slice_max_ns: times.slice_max_ns,
             period_ns: times.period_ns,
+            rules: native::rules_of(options.policy.resolved()),
+            migration_ns: MIGRATION_NS,
+            grace_ns: times.grace_ns,
+            turn_ns: times.turn_ns,
         }
     }
 }
@@ -330,6 +341,7 @@ fn open_and_load(
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
+    rodata.ranks = config.rules != 0;
     rodata.fail_after_ns = options.fail_after.map_or(0, |time| time.as_nanos() as u64);
     rodata.tell_decisions = options.decisions.is_some();
     rodata.tell_sets = wishes.told;

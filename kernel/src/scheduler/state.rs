@@ -29,6 +29,10 @@ pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMa
     to.slice_max_ns = config.slice_max_ns;
     to.period_ns = config.period_ns;
     to.hot_mc = i32::MAX;
+    to.rules = config.rules;
+    to.migration_ns = config.migration_ns;
+    to.grace_ns = config.grace_ns;
+    to.turn_ns = config.turn_ns;
     describe(sched, machine);
 }
 
@@ -43,6 +47,7 @@ fn describe(sched: &mut types::lop_sched, machine: &LiveMachine) {
         let siblings = machine.siblings(about.number);
         let at = siblings.iter().position(|&s| s == about.number).unwrap_or(0);
         top.tier[cpu] = about.tier;
+        top.tier_permille[usize::from(about.tier)] = (about.capacity * 1000 / 1024) as u16;
         top.voltage_domain[cpu] = about.voltage_domain;
         top.memory_domain[cpu] = about.memory_domain;
         top.node[cpu] = about.node;

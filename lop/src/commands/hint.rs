@@ -88,7 +88,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if hint.is_empty() && !arguments.forget {
         for thread in threads {
             let said = hints.of(thread)?.filter(|hint| !hint.is_empty());
-            terminal::print(&format!("{thread}: {}\n", said.map_or("nothing was said".to_string(), |hint| text(&hint))));
+            terminal::print(&format!(
+                "{thread}: {}\n",
+                said.map_or("nothing was said".to_string(), |hint| text(&hint))
+            ))?;
         }
         return Ok(());
     }

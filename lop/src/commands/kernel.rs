@@ -37,7 +37,8 @@ impl Place {
 /// What `start` and `run` have in common.
 #[derive(Args)]
 pub struct SchedulerArguments {
-    /// Who is in the high set: auto (today highlow-spare), highlow-spare, highlow, simple-sets:CORES
+    /// Who is in the high set: auto (today highlow-spare), highlow-spare, highlow, simple-sets:CORES; and who gets the fast cores where they
+    /// differ in kind: phase, longest-first, fair-share
     #[arg(short, long, default_value = "auto", value_parser = parse_policy)]
     policy: Policy,
     /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare]

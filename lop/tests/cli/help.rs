@@ -9,6 +9,7 @@ fn every_level_has_help_with_examples() {
         &["stop"],
         &["status"],
         &["restore"],
+        &["hint"],
         &["run"],
         &["generate"],
         &["simulate"],

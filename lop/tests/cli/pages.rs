@@ -20,6 +20,7 @@ fn every_command_has_a_page_that_names_its_options() {
         &["stop"],
         &["status"],
         &["restore"],
+        &["hint"],
         &["run"],
         &["simulate"],
         &["reproduce"],
