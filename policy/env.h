@@ -85,6 +85,9 @@ LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 #define lop_for_words(i) lop_for(i, 0, LOP_CPU_WORDS)
 #endif
 
+/* The compiler forgets what it knows of `x`. */
+#define lop_opaque(x) __asm__ volatile("" : "+r"(x))
+
 /* Array indices are masked, so that the verifier (and a reader) sees that they stay inside. */
 #define lop_cpu_index(cpu) ((cpu) & (LOP_MAX_CPUS - 1))
 #define lop_set_index(set) ((u32)(set) & (LOP_SETS_ROOM - 1))

@@ -22,13 +22,23 @@ lop_rule void lop_born(struct lop_task *t, struct lop_task *creator, struct lop_
 	creator->hint.next_length = 0;
 }
 
-/* Lengths before position `at` in order of size, ties in order of declaration. */
-lop_rule u32 lop_lengths_below(const struct lop_app *app, u32 nr, u32 at)
+/* 1 if a < b, else 0, for numbers below 2^63: without a branch, which the BPF verifier would follow both ways in each turn of a loop. */
+lop_rule u64 lop_less(u64 a, u64 b)
 {
-	u32 length = app->lengths[at % LOP_LENGTHS], below = 0, n;
+	u64 difference = a - b;
+	lop_opaque(difference);
+	return difference >> 63;
+}
+
+/* Of the first `nr` lengths so many come before position `at` in order of size, ties in order of declaration. */
+lop_part u64 lop_lengths_below(const struct lop_app *app lop_given, u32 nr, u32 at)
+{
+	u64 length = app->lengths[at % LOP_LENGTHS], below = 0;
+	u32 n;
 	lop_for(n, 0, LOP_LENGTHS) {
-		u32 other = app->lengths[n % LOP_LENGTHS];
-		below += n < nr && (other < length || (other == length && n < at));
+		u64 other = app->lengths[n % LOP_LENGTHS];
+		u64 ties = 1 - lop_less(other, length) - lop_less(length, other);
+		below += lop_less(n, nr) & (lop_less(other, length) | (ties & lop_less(n, at)));
 	}
 	return below;
 }
@@ -39,12 +49,16 @@ lop_rule u32 lop_lengths_below(const struct lop_app *app, u32 nr, u32 at)
  */
 lop_part u32 lop_median_length(const struct lop_app *app lop_given)
 {
-	u32 nr = (u32)lop_min(app->nr_lengths, LOP_LENGTHS), median = 0, n;
+	u32 nr = (u32)lop_min(app->nr_lengths, LOP_LENGTHS), n;
+	u64 median = 0, middle = (nr - 1) / 2;
+	if (!nr)
+		return 0;
 	lop_for(n, 0, LOP_LENGTHS) {
-		if (n < nr && lop_lengths_below(app, nr, n) == (nr - 1) / 2)
-			median = app->lengths[n % LOP_LENGTHS];
+		u64 below = lop_lengths_below(app, nr, n);
+		u64 is_middle = lop_less(n, nr) & (1 - lop_less(below, middle) - lop_less(middle, below));
+		median |= (0 - is_middle) & app->lengths[n % LOP_LENGTHS];
 	}
-	return median;
+	return (u32)median;
 }
 
 /* A thread that declared nothing counts as the median of its application. */
