@@ -274,7 +274,7 @@ p999_ms() {
   [ -n "$said" ] && echo "$said" || say_and_fail "no delays in $1"
 }
 
-# none_lost NAME: at the end of the recording under lopsided no task has been waiting for 5 s.
+# none_lost NAME: no task waited for 5 s in the recording under lopsided.
 none_lost() {
   lop-judge check "/tmp/lopsided-$1.trace" lost --limit-s 5 --allow lop >/tmp/verdict || { cat /tmp/verdict; return 1; }
   grep -E 'longest_wait_ms|^lost' /tmp/verdict | xargs

@@ -7,7 +7,7 @@ cycles=50
 cycle() {
   spinners_go STOP
   attach_began_cs=$(uptime_cs)
-  lop start >/tmp/lop.log 2>&1 & loader=$!
+  lop start --watchdog 10s >/tmp/lop.log 2>&1 & loader=$!
   wait_for 120 changing_or_gone
   spinners_go CONT
   wait_for 120 attached_or_gone && scheduler_is lopsided && wait_for 60 lop status || { cat /tmp/lop.log; return 1; }

@@ -50,6 +50,14 @@ no_timer_armed() {
   [ $looks_armed -le 1 ]
 }
 
+# That an armed one is seen: members that are held for 5 s after work need a timer, and none once they are gone.
+armed_while_held() {
+  local while_held after
+  lop-load hogs 4 --seconds 1 >/dev/null && while_held=$(armed_bpf_timers) && sleep 8 && after=$(armed_bpf_timers)
+  echo "$while_held armed after work, $after later on"
+  [ "$while_held" -ge 1 ]
+}
+
 fewer_than() {
   echo "$(runs lopsided) runs here, $(runs "$1") of $1"
   by_program "$1"
@@ -86,6 +94,9 @@ expect 'idle: our programs run no oftener than wakeups and switches ask for' no_
 expect 'idle: no more switches than twice those without us' no_more_switches_than_alone
 expect 'idle: no timer of ours is armed' no_timer_armed
 expect 'ended' ended_by INT
+expect 'attached, members held for 5 s' begin_lop --policy highlow-spare --hold 5s
+expect 'an armed timer is seen' armed_while_held
+expect 'ended again' ended_by INT
 peers
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up
