@@ -126,6 +126,8 @@ pub struct Cost {
 pub struct Park {
     pub exit_ns: u64,
     pub power_uw: u64,
+    /// Of a voltage domain all of whose cores are parked; `None`: what its operating point says.
+    pub domain_uw: Option<u64>,
 }
 
 /// First-order thermal model of a physical core: dT/dt = (ambient + c_per_w * P - T) / time_constant.

@@ -276,6 +276,10 @@ fn park(source: Source, file: &ParkFile) -> Result<Park, InputError> {
     Ok(Park {
         exit_ns: time(source.number(&file.exit_us, "park.exit_us", 0.0..=MAX_US, "µs")?),
         power_uw: watts(source.number(&file.w, "park.w", 0.0..=MAX_W, "W")?),
+        domain_uw: match &file.domain_w {
+            Some(value) => Some(watts(source.number(value, "park.domain_w", 0.0..=MAX_W, "W")?)),
+            None => None,
+        },
     })
 }
 

@@ -93,6 +93,8 @@ pub struct CostFile {
 pub struct ParkFile {
     pub exit_us: Number,
     pub w: Number,
+    /// Of a voltage domain all of whose cores are parked. Absent: what its operating point says.
+    pub domain_w: Option<Number>,
 }
 
 #[derive(Debug, Deserialize)]

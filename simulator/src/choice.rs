@@ -10,6 +10,19 @@ pub enum PolicyChoice {
     Linux(Governor),
     /// The policy core with one of its variants of sets.
     Sets(SetsVariant),
+    /// A fair scheduler that gives each task a core for its life, all cores at full speed.
+    Placed(Placing),
+}
+
+/// Baselines that place once and for all. A core that has no task is parked, where the machine can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placing {
+    /// Core by core: as few memory domains and nodes as there can be.
+    Pack,
+    /// Over nodes, then memory domains, in turn.
+    Scatter,
+    /// Each on any core that has fewest tasks, by seed.
+    Random,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +46,12 @@ pub enum SetsVariant {
     },
     HighLow,
     HighLowSpare,
+    /// High/low without a spare, and tasks that gain most from fast cores change with others that have them.
+    Specialise,
+    /// High/low without a spare, and memory intensity is balanced over memory domains.
+    Spread,
+    /// High/low without a spare, on as few memory domains as pays.
+    Gather,
 }
 
 /// Parameters of the policy that a study may vary; `None`: the policy's own value.
@@ -56,7 +75,7 @@ pub enum Placement {
     Random,
 }
 
-pub const POLICY_NAMES: [&str; 8] = [
+pub const POLICY_NAMES: [&str; 14] = [
     "linux:performance",
     "linux:powersave",
     "linux:userspace",
@@ -65,12 +84,18 @@ pub const POLICY_NAMES: [&str; 8] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "specialise",
+    "spread",
+    "gather",
+    "pack",
+    "scatter",
+    "random",
 ];
 
 impl FromStr for PolicyChoice {
     type Err = String;
 
-    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`. Plain `linux` is `linux:schedutil`.
+    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]` and the other names as they are. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
         let number = |text: &str, what: &str| {
@@ -88,6 +113,12 @@ impl FromStr for PolicyChoice {
             "simple-sets" => return Ok(Self::Sets(SetsVariant::Simple { size: None })),
             "highlow" => return Ok(Self::Sets(SetsVariant::HighLow)),
             "highlow-spare" => return Ok(Self::Sets(SetsVariant::HighLowSpare)),
+            "specialise" => return Ok(Self::Sets(SetsVariant::Specialise)),
+            "spread" => return Ok(Self::Sets(SetsVariant::Spread)),
+            "gather" => return Ok(Self::Sets(SetsVariant::Gather)),
+            "pack" => return Ok(Self::Placed(Placing::Pack)),
+            "scatter" => return Ok(Self::Placed(Placing::Scatter)),
+            "random" => return Ok(Self::Placed(Placing::Random)),
             _ => {}
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
@@ -117,6 +148,12 @@ impl fmt::Display for PolicyChoice {
             Self::Sets(SetsVariant::Simple { size: Some(n) }) => write!(f, "simple-sets:{n}"),
             Self::Sets(SetsVariant::HighLow) => f.write_str("highlow"),
             Self::Sets(SetsVariant::HighLowSpare) => f.write_str("highlow-spare"),
+            Self::Sets(SetsVariant::Specialise) => f.write_str("specialise"),
+            Self::Sets(SetsVariant::Spread) => f.write_str("spread"),
+            Self::Sets(SetsVariant::Gather) => f.write_str("gather"),
+            Self::Placed(Placing::Pack) => f.write_str("pack"),
+            Self::Placed(Placing::Scatter) => f.write_str("scatter"),
+            Self::Placed(Placing::Random) => f.write_str("random"),
         }
     }
 }

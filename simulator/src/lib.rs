@@ -8,6 +8,7 @@ mod contention;
 mod engine;
 mod events;
 pub mod experiment;
+mod homes;
 pub mod outcome;
 pub mod policy;
 mod power;
@@ -15,7 +16,7 @@ mod random;
 mod waiting;
 pub mod workload;
 
-pub use choice::{Governor, Placement, PolicyChoice, PolicyParameters, SetsVariant};
+pub use choice::{Governor, Placement, Placing, PolicyChoice, PolicyParameters, SetsVariant};
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 
 use lop_machine::Machine;

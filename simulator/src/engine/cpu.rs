@@ -64,6 +64,9 @@ impl World<'_> {
         self.stats.stall_ns += work * state.memory_share / speed;
         if let Some(pace) = self.contention.pace(cpu) {
             self.stats.lost_contention_ns += ran as f64 * pace.lost_share;
+            if self.planning.is_some() {
+                task.counters.count(ran as f64 * pace.instructions_per_ns, pace.misses);
+            }
         }
         if state.opp == state.top_opp {
             self.stats.work_at_top += work;
@@ -248,6 +251,7 @@ impl World<'_> {
             Leaving::Blocked => self.inactive(id),
             Leaving::Exited => {
                 self.inactive(id);
+                self.leave_home(id);
                 self.reap(id);
             }
         }

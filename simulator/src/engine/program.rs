@@ -1,7 +1,7 @@
 //! Tasks come into being, go through their programs, synchronise, exit.
 
 use super::cpu::Leaving;
-use super::task::{Children, Owner, State, Task, WaitsFor};
+use super::task::{Children, Counters, Owner, State, Task, WaitsFor};
 use super::world::{Scheduler, World, MAX_STEPS_AT_ONCE};
 use crate::events::Kind;
 use crate::policy;
@@ -195,6 +195,7 @@ impl World<'_> {
             held: Vec::new(),
             utilisation: super::governor::FIRST_UTILISATION,
             utilisation_at_ns: self.now_ns,
+            counters: Counters::default(),
         };
         match self.tasks.get_mut(id as usize) {
             Some(slot) => *slot = task,
@@ -214,6 +215,7 @@ impl World<'_> {
         let task = &mut self.tasks[id as usize];
         task.state = State::Runnable;
         task.waits_for = None;
+        task.counters.active(true, now_ns);
         task.woken_at_ns = Some(now_ns);
         self.progressing += 1;
         self.stats.wakeups += 1;

@@ -1,5 +1,6 @@
 //! The simulated world: construction, the event loop, the end.
 
+use super::plan::Planning;
 use super::stats::{Stats, Trace};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
 use super::task::{State, Task, WaitsFor};
@@ -8,6 +9,7 @@ use crate::baseline::{FairScheduler, GroupShare};
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
+use crate::homes::Homes;
 use crate::policy;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
@@ -155,6 +157,8 @@ pub(crate) struct World<'a> {
     pub(super) cut_short: bool,
     pub(super) failure: Option<SimulationError>,
     pub(super) ideal: Ideal,
+    /// Only where the policy plans which thread runs in which memory domain or on which kind of core.
+    pub(super) planning: Option<Box<Planning>>,
 }
 
 fn cpu_states(machine: &Machine) -> Vec<CpuState> {
@@ -250,7 +254,7 @@ impl<'a> World<'a> {
         check_choice(machine, choice)?;
         let rates = Rates::new(machine, workload);
         let scheduler = match choice {
-            PolicyChoice::Linux(_) => {
+            PolicyChoice::Linux(_) | PolicyChoice::Placed(_) => {
                 let groups = group_weights(workload).into_iter().map(|weight| {
                     weight.map(|weight| GroupShare {
                         weight,
@@ -258,12 +262,11 @@ impl<'a> World<'a> {
                     })
                 });
                 let nr_cpus = machine.cpus.len();
-                Scheduler::Fair(FairScheduler::new(
-                    nr_cpus,
-                    options.placement,
-                    options.seed,
-                    groups.collect(),
-                ))
+                let mut fair = FairScheduler::new(nr_cpus, options.placement, options.seed, groups.collect());
+                if let PolicyChoice::Placed(placing) = choice {
+                    fair.homes = Some(Homes::new(machine, *placing, options.seed));
+                }
+                Scheduler::Fair(fair)
             }
             PolicyChoice::Sets(variant) => {
                 Scheduler::Policy(PolicySide::new((machine, &rates), workload, *variant, options)?)
@@ -328,6 +331,7 @@ impl<'a> World<'a> {
             failure: None,
             ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
+            planning: Planning::new(choice, machine).map(Box::new),
             rates,
         };
         world.speedup_permille = workload.programs.iter().map(|p| world.speedup_of(p)).collect();
@@ -368,6 +372,9 @@ impl<'a> World<'a> {
         self.governing.begin(&mut self.events);
         if self.machine.thermal.is_some() {
             self.events.push(super::adapter::HEAT_PERIOD_NS, Kind::Heat, 0);
+        }
+        if self.planning.is_some() {
+            self.events.push(super::plan::PERIOD_NS, Kind::Plan, 0);
         }
         for start in 0..self.starts.len() {
             if self.starts[start].missing == 0 {
@@ -426,6 +433,7 @@ impl<'a> World<'a> {
             Due::Event(Kind::Kick, cpu) => self.kicked(cpu as usize),
             Due::Event(Kind::Start, start) => self.start_comes_due(start),
             Due::Event(Kind::Heat, _) => self.heat(),
+            Due::Event(Kind::Plan, _) => self.plan(),
         }
     }
 

@@ -15,7 +15,7 @@ pub const ONDEMAND: &str = "linux:ondemand";
 pub const SCHEDUTIL: &str = "linux:schedutil";
 
 /// Every policy by the name people type.
-pub const POLICIES: [&str; 8] = [
+pub const POLICIES: [&str; 14] = [
     PERFORMANCE,
     POWERSAVE,
     "linux:userspace",
@@ -24,6 +24,12 @@ pub const POLICIES: [&str; 8] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "specialise",
+    "spread",
+    "gather",
+    "pack",
+    "scatter",
+    "random",
 ];
 
 pub fn opp(mhz: u64, mv: u32, idle_w: f64, busy_w: f64, domain_w: f64) -> Opp {

@@ -125,6 +125,8 @@ pub fn config() -> Config {
         fixed_size: 0,
         spare: 1,
         green: false,
+        domains: 0,
+        specialise: false,
         transition_ns: TRANSITION,
         hold_ns: HOLD,
         last_hold_ns: LAST_HOLD,
