@@ -8,8 +8,10 @@
 
 /* MPKI at which a thread waits for misses half of its time (ours: 0.4 ns of computing for an instruction, 40 ns that a miss holds it up). */
 #define LOP_HALF_WAIT_MPMI 10000ULL
-/* A plan is carried out if predicted EDP falls by more than 1 % (ours): the same threads twice measured do not move for it. */
-#define LOP_GATHER_GAIN_PERMILLE 10
+/* A plan is carried out if predicted EDP falls by more than 5 % (ours): threads measured anew beside others do not move for it. */
+#define LOP_GATHER_GAIN_PERMILLE 50
+/* One more domain is opened if predicted EDP falls by more than 1 % (ours): below that the fewer are as good. */
+#define LOP_OPEN_GAIN_PERMILLE 10
 
 /* Share of its time that a thread waits for misses by itself: mpki / (mpki + 10). Times demand: what others feel of it. */
 lop_rule u32 lop_waits_permille(u32 mpmi) { return (u32)(mpmi * 1000ULL / (mpmi + LOP_HALF_WAIT_MPMI)); }
@@ -247,7 +249,10 @@ lop_rule void lop_open_fewest(struct lop_plan *p)
 	}
 }
 
-/* From the fewest domains up, the number of them with the least predicted EDP; of equals the fewer. Keeps the plan and returns its EDP. */
+/* Predicted EDP `edp` is below `than` by more than a gain. */
+lop_rule bool lop_is_below(u64 edp, u64 than, u64 gain_permille) { return edp < than / 1000 * (1000 - gain_permille); }
+
+/* From the fewest domains up, the number of them with the least predicted EDP; of nearly equals the fewer. The threads are as planned; returns its EDP. */
 lop_rule u64 lop_gather_best(struct lop_plan *p)
 {
 	u64 best = ~0ULL;
@@ -255,7 +260,7 @@ lop_rule u64 lop_gather_best(struct lop_plan *p)
 	lop_open_fewest(p);
 	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
 		u64 edp = lop_gather_on_open(p);
-		if (edp < best) {
+		if (lop_is_below(edp, best, LOP_OPEN_GAIN_PERMILLE)) {
 			best = edp;
 			lop_relabel(p);
 			lop_keep(p, false);
@@ -263,23 +268,39 @@ lop_rule u64 lop_gather_best(struct lop_plan *p)
 		if (!lop_open_next(p))
 			break;
 	}
+	lop_keep(p, true);
 	return best;
+}
+
+/* Domains with a thread, as things are or as planned. */
+lop_part u32 lop_domains_used(struct lop_plan *p lop_given, bool present)
+{
+	u32 used = 0, n;
+	lop_sum_presses(p, present);
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) used += lop_domain_at(p, (s32)n)->threads != 0;
+	return used;
+}
+
+/* Worth its moves: predicted EDP falls by more than 5 %, or fewer domains do as well, or threads share cores while others have none. */
+lop_rule bool lop_is_worth_gathering(struct lop_plan *p, u64 planned)
+{
+	u64 now = lop_predicted_edp(p, true);
+	bool fewer = lop_domains_used(p, false) < lop_domains_used(p, true);
+	return lop_is_below(planned, now, LOP_GATHER_GAIN_PERMILLE) || (fewer && !lop_is_below(now, planned, LOP_OPEN_GAIN_PERMILLE)) ||
+	       lop_is_crowded(p);
 }
 
 /*
  * Gather: domains are opened, beyond those that the demand needs, only while predicted EDP falls. Intensive threads that have to share
- * domains are spread over those that are open. Threads move if predicted EDP falls by more than 1 % from what it is where they are now. Returns how many
- * do. A domain that no thread is to be in can be switched off: see drain.h.
+ * domains are spread over those that are open. Returns how many threads move. A domain that no thread is to be in can be switched off: see drain.h.
  */
 lop_rule u32 lop_gather(struct lop_plan *p)
 {
-	u64 now, planned;
+	u64 planned;
 	lop_sort_threads(p);
 	planned = lop_gather_best(p);
-	now = lop_predicted_edp(p, true);
-	if (planned * 1000 >= now * (1000 - LOP_GATHER_GAIN_PERMILLE) && !lop_is_crowded(p))
+	if (!lop_is_worth_gathering(p, planned))
 		return lop_stay(p);
-	lop_keep(p, true);
 	return lop_note_moves(p);
 }
 

@@ -160,6 +160,7 @@ impl World<'_> {
         }
         let serial = self.stats.tasks as u32;
         self.stats.tasks += 1;
+        self.stats.app_began_ns[usize::from(about.app)].get_or_insert(self.now_ns);
         if self.trace.wanted() {
             self.trace.task_names.push(about.name.clone());
         }
@@ -434,6 +435,7 @@ impl World<'_> {
         self.free.push(id);
         let task = &self.tasks[id as usize];
         let (owner, program, cpu) = (task.owner, task.program, task.last_cpu);
+        self.stats.app_ended_ns[usize::from(task.app)] = Some(self.now_ns);
         let ideal_ns = task.ideal_ns;
         self.ideal.exited(ideal_ns);
         match owner {

@@ -324,7 +324,7 @@ impl<'a> World<'a> {
             all_cpus: policy::CpuBits::of(0..machine.cpus.len()),
             allowed: allowed_cpus(machine, workload)?,
             speedup_permille: Vec::new(),
-            stats: Stats::new(workload.memory_shares.len()),
+            stats: Stats::new(workload.memory_shares.len(), workload.apps.len()),
             trace: Trace::new(options.trace_limit),
             last_exit_ns: 0,
             cut_short: false,

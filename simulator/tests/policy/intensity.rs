@@ -57,11 +57,17 @@ fn what_was_declared_goes_first() {
         declared: MemoryClass::VeryLow,
         ..Intensity::default()
     };
-    assert_eq!((intensity.class(), intensity.planned_mpmi()), (MemoryClass::VeryLow, 50));
+    assert_eq!(
+        (intensity.class(), intensity.planned_mpmi()),
+        (MemoryClass::VeryLow, 50)
+    );
     intensity.note(30, 1_000_000, 2 * S);
     assert_eq!(intensity.planned_mpmi(), 30, "counters agree, and are finer");
     intensity.note(20_000, 1_000_000, 2 * S);
-    assert_eq!((intensity.class(), intensity.planned_mpmi()), (MemoryClass::VeryLow, 50));
+    assert_eq!(
+        (intensity.class(), intensity.planned_mpmi()),
+        (MemoryClass::VeryLow, 50)
+    );
     // Nothing known: all alike, as intensive ones.
     assert_eq!(Intensity::default().planned_mpmi(), 10_000);
 }

@@ -3,7 +3,9 @@
 mod bench;
 mod config;
 mod demand;
+mod domains;
 mod fair;
+mod gather;
 mod green;
 mod heat;
 mod hotplug;
@@ -13,5 +15,6 @@ mod members;
 mod placement;
 mod random;
 mod sets;
+mod specialise;
 mod spread;
 mod taken;

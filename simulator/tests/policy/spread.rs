@@ -43,7 +43,9 @@ fn each_goes_to_the_domain_with_the_smallest_sum() {
     let moves = Planner::default().spread(&mut all, &domains(2), NOW);
     assert_eq!(sums(&all, 2), [32_250, 32_250]);
     assert_eq!(moves, 4);
-    assert!(all.iter().all(|thread| (thread.moved_ns == NOW) == (thread.wanted != thread.domain)));
+    assert!(all
+        .iter()
+        .all(|thread| (thread.moved_ns == NOW) == (thread.wanted != thread.domain)));
 }
 
 /// By turns 30, 20, 10, 8 give {30, 8} and {20, 10}. Which of them is domain 0 follows from where most of them are.
@@ -83,7 +85,9 @@ fn no_thread_moves_twice_within_two_seconds() {
         all[1].moved_ns = NOW - ago_ns;
         assert_eq!(Planner::default().spread(&mut all, &domains(2), NOW), 1);
         assert_eq!(wanted(&all), expected, "{ago_ns} ns ago");
-        assert!(all.iter().all(|thread| (thread.moved_ns == NOW) == (thread.wanted == 1)));
+        assert!(all
+            .iter()
+            .all(|thread| (thread.moved_ns == NOW) == (thread.wanted == 1)));
     }
     // Both have just come: nothing that is left to move helps.
     let mut all = threads(&[(20_001, 0), (20_000, 0)]);
@@ -113,7 +117,12 @@ fn with_more_threads_than_cores_demand_counts() {
     let mut found = sums(&all, 2);
     found.sort_unstable();
     assert_eq!(found, [44_000, 50_000]);
-    let demand = |domain: i32| all.iter().filter(|t| t.wanted == domain).map(|t| t.demand_permille).sum::<u32>();
+    let demand = |domain: i32| {
+        all.iter()
+            .filter(|t| t.wanted == domain)
+            .map(|t| t.demand_permille)
+            .sum::<u32>()
+    };
     assert!(demand(0) <= 5_550 + 1_000 && demand(1) <= 5_550 + 1_000);
 }
 
@@ -121,7 +130,16 @@ fn with_more_threads_than_cores_demand_counts() {
 /// what it was.
 #[test]
 fn a_domain_takes_no_more_threads_than_it_has_cores() {
-    let mut all = threads(&[(30_000, 0), (10, 1), (10, 1), (10, 1), (10, 1), (20, 0), (20, 0), (9_000, 1)]);
+    let mut all = threads(&[
+        (30_000, 0),
+        (10, 1),
+        (10, 1),
+        (10, 1),
+        (10, 1),
+        (20, 0),
+        (20, 0),
+        (9_000, 1),
+    ]);
     Planner::default().spread(&mut all, &domains(2), NOW);
     for domain in 0..2 {
         assert_eq!(all.iter().filter(|thread| thread.wanted == domain).count(), 4);
@@ -140,7 +158,9 @@ fn new_threads_are_given_a_domain() {
 /// As many as can be planned, on as many domains as there can be.
 #[test]
 fn it_is_bounded_and_complete() {
-    let of: Vec<(u32, i32)> = (0..MAX_PLANNED as u32).map(|n| (n * 37 % 20_000, (n % 256) as i32)).collect();
+    let of: Vec<(u32, i32)> = (0..MAX_PLANNED as u32)
+        .map(|n| (n * 37 % 20_000, (n % 256) as i32))
+        .collect();
     let mut all = threads(&of);
     Planner::default().spread(&mut all, &vec![Domain::new(2, 0); 256], NOW);
     for domain in 0..256 {
