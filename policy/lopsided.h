@@ -98,21 +98,42 @@ lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, str
 	return lop_cpu_index((u32)t->anchor);
 }
 
+/* It is queued outside of the memory domain that it is to run in. */
+lop_rule bool lop_changes_domain(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	return lop_wants_domain(s, t) && s->topology.memory_domain[lop_cpu_index(cpu)] != t->memory_domain;
+}
+
+lop_rule u32 lop_first_of_domain(const struct lop_sched *s, s32 domain)
+{
+	s32 first = lop_cpus_next(lop_domain_cpus(s, domain), 0);
+	return first < 0 ? 0 : lop_cpu_index((u32)first);
+}
+
 /*
- * A CPU of the memory domain that the task is to run in: where it is, if that is one, else any of them. If one is idle, it becomes a
- * member, so that there is somebody to take the task.
+ * A task that changes its memory domain starts on an idle CPU there, which becomes a member if it is none. False: all of them are busy, and it
+ * waits in their queue.
  */
-lop_rule u32 lop_domain_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+lop_part bool lop_start_in_domain(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_task *t lop_given,
+				  const struct lop_group *group)
 {
 	const struct lop_cpus *there = lop_domain_cpus(s, t->memory_domain);
-	s32 first = lop_cpus_next(there, 0);
-	if (first < 0 || lop_cpus_has(there, lop_cpu_index(cpu)))
-		return cpu;
-	if (lop_cpus_meet(there, &s->idle)) {
-		lop_pin(s, world, t);
-		lop_settle(s, world, LOP_NONE, lop_env_now_ns(world));
-	}
-	return lop_cpu_index((u32)first);
+	u64 now_ns = lop_env_now_ns(world);
+	s32 cpu;
+	if (!lop_cpus_meet(there, &s->idle))
+		return false;
+	lop_pin(s, world, t);
+	lop_settle(s, world, LOP_NONE, now_ns);
+	lop_cpus_and(&world->usable, &s->set[lop_set_index(lop_usable_set(s, t))].cpus, &s->idle);
+	if (!lop_cpus_meet(there, &world->usable))
+		return false;
+	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), now_ns);
+	if (cpu < 0)
+		return false;
+	lop_come_to(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));
+	t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)cpu));
+	lop_env_insert_local(world, t, lop_cpu_index((u32)cpu), lop_slice_ns(s));
+	return true;
 }
 
 /* The queue of a task that changes to another CPU, once; else the one it belongs in. */
@@ -136,8 +157,11 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	s32 idle;
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
-	else if (lop_wants_domain(s, t))
-		cpu = lop_domain_place(s, world, t, cpu);
+	if (lop_changes_domain(s, t, cpu)) {
+		if (lop_start_in_domain(s, world, t, group))
+			return;
+		cpu = lop_first_of_domain(s, t->memory_domain);
+	}
 	set = lop_usable_set(s, t);
 	queue = lop_next_queue(s, t, cpu);
 	lop_come_to(s, t, group, queue);

@@ -281,6 +281,12 @@ impl PowerModel {
         }
     }
 
+    /// Whether the voltage domain of a core is switched off: all of its cores are parked, and that is worth something.
+    pub fn is_off(&self, core: usize) -> bool {
+        let domain = &self.domains[self.cores[core].domain];
+        domain.awake == 0 && domain.off_uw.is_some()
+    }
+
     /// Energy that a core has drawn until now, without its domain's share.
     pub fn core_fj(&mut self, core: usize, now_ns: u64) -> u128 {
         let about = &self.cores[core];

@@ -183,10 +183,15 @@ impl World<'_> {
             )));
             return last_cpu;
         }
+        self.start_where_claimed();
+        cpu as u32
+    }
+
+    /// The policy claimed an idle CPU for a task.
+    fn start_where_claimed(&mut self) {
         if let Some((cpu, task, slice_ns)) = self.side_mut().and_then(|side| side.start_here.take()) {
             self.start_on_idle(cpu as usize, task, slice_ns);
         }
-        cpu as u32
     }
 
     fn place_fairly(&mut self, id: u32) -> u32 {
@@ -229,7 +234,10 @@ impl World<'_> {
     /// A task whose slice is over waits again.
     pub(super) fn requeue(&mut self, id: u32, cpu: u32) {
         match self.policy_call(id) {
-            Some(call) => unsafe { call.handle.enqueue(self, call.task, call.group, cpu) },
+            Some(call) => {
+                unsafe { call.handle.enqueue(self, call.task, call.group, cpu) };
+                self.start_where_claimed();
+            }
             None => {
                 let Scheduler::Fair(fair) = &mut self.scheduler else {
                     return;

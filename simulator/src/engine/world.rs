@@ -116,6 +116,8 @@ pub(crate) struct World<'a> {
     pub(super) contention: Contention,
     pub(super) cpus: Vec<CpuState>,
     pub(super) cores: Vec<CoreStatus>,
+    /// By voltage domain: when it is on again, if it was switched off.
+    pub(super) domain_ready_ns: Vec<u64>,
     pub(super) clocks: Clocks,
     /// Of all CPUs, and by clock domain.
     pub(super) busy: BusyTime,
@@ -296,6 +298,7 @@ impl<'a> World<'a> {
             handled: 0,
             cpus: cpu_states(machine),
             cores: core_statuses(machine),
+            domain_ready_ns: vec![0; machine.nr_voltage_domains],
             clocks: Clocks::new(machine),
             busy: BusyTime::default(),
             busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],

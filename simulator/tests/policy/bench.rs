@@ -321,6 +321,7 @@ impl Bench {
                 self.policy.enqueue(&mut self.world, task, group, cpu as u32);
             }
         }
+        self.follow_starts();
         self.next(cpu);
         id
     }
