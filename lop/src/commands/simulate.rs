@@ -20,7 +20,7 @@ Examples:
 
 Policies: linux:performance, linux:powersave, linux:userspace[@MHZ],
 linux:ondemand, linux:schedutil (or linux), simple-sets[:CORES], highlow,
-highlow-spare. Results are relative to the first. All energies are modelled.";
+highlow-spare, specialise, spread, gather, pack, scatter, random. Results are relative to the first. All energies are modelled.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
