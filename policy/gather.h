@@ -108,12 +108,14 @@ lop_part s32 lop_fullest(struct lop_plan *p lop_given)
 }
 
 /*
- * Where gathering puts a thread: an intensive one in the calmest domain, away from other intensive ones while there are domains for
+ * Where gathering puts a thread: beside those that it shares data with; an intensive one in the calmest domain, away from other intensive ones while there are domains for
  * them; a moderate one in a domain without an intensive one, if one has room; one of very low intensity where most are.
  */
 lop_rule s32 lop_gathering_place(struct lop_plan *p, const struct lop_thread *t)
 {
-	s32 quiet;
+	s32 own = lop_beside_its_own(p, t), quiet;
+	if (own >= 0)
+		return own;
 	if (lop_counts_as_intensive(t))
 		return lop_calmest(p, false);
 	if (t->memory == LOP_MEMORY_VERY_LOW)

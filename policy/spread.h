@@ -16,6 +16,7 @@ struct lop_thread {
 	u32 demand_permille; /* share of the last second in which it ran or waited to run */
 	s32 domain;          /* memory domain that it is in; LOP_NONE: it has not run yet */
 	s32 wanted;          /* the answer: memory domain that it is to be in */
+	u32 together;        /* threads of the same number share data and are kept in one domain, by declaration; 0: none */
 	s32 kept;            /* the answer of the best plan so far, see gather.h */
 	u8 memory;           /* enum lop_memory_class */
 	bool fixed;          /* may not run in every domain: it is counted where it is */
@@ -169,6 +170,30 @@ lop_part s32 lop_calmest(struct lop_plan *p lop_given, bool quiet)
 	return best;
 }
 
+/* A domain with room where a thread already is that shares data with this one; LOP_NONE: there is none. */
+lop_part s32 lop_beside_its_own(struct lop_plan *p lop_given, const struct lop_thread *t lop_given)
+{
+	s32 domain = LOP_NONE;
+	u32 n;
+	if (!t->together)
+		return LOP_NONE;
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		struct lop_thread *other = lop_thread_at(p, n);
+		if (n >= p->nr_threads)
+			break;
+		if (other->together == t->together && other->wanted != LOP_NONE && lop_has_room(p, lop_domain_at(p, other->wanted)))
+			domain = other->wanted;
+	}
+	return domain;
+}
+
+/* Beside threads that it shares data with, if it can; else the calmest domain. */
+lop_rule s32 lop_spreading_place(struct lop_plan *p, const struct lop_thread *t)
+{
+	s32 own = lop_beside_its_own(p, t);
+	return own >= 0 ? own : lop_calmest(p, false);
+}
+
 /* Threads by intensity, highest first, each to the calmest domain. */
 lop_rule void lop_give_calmest(struct lop_plan *p)
 {
@@ -178,7 +203,7 @@ lop_rule void lop_give_calmest(struct lop_plan *p)
 		if (n >= p->nr_threads)
 			break;
 		if (t->wanted == LOP_NONE)
-			lop_give(p, t, lop_calmest(p, false));
+			lop_give(p, t, lop_spreading_place(p, t));
 	}
 }
 

@@ -156,23 +156,41 @@ fn edp_js(outcome: &Outcome) -> f64 {
     outcome.system_energy_j * outcome.time_ns as f64 / 1e9
 }
 
-/// Means over the orders in which applications come; single runs of pack and scatter may be lucky.
+/// Means over the orders in which applications come. A single run of pack or scatter may be luckier with who sits beside whom, as intensity is
+/// all that the policy knows of a thread: of 360 runs, 13 are beaten by more than 2 % so, the worst by 7.3 %.
 #[test]
 fn gather_is_never_far_above_the_better_of_pack_and_scatter() {
     let machine = built_in("opteron-2x4-pair");
     let mut better_by = Vec::new();
+    let (mut single_above, mut single_worst) = (0, 0.0f64);
     for count in 0..=8 {
-        let mean = |name: &str| -> f64 {
+        let edps = |name: &str| -> Vec<f64> {
             let edp = |seed| edp_js(&run_seed(&machine, &intensive(count, seed), name, seed));
-            (1..=40).map(edp).sum::<f64>() / 40.0
+            (1..=40).map(edp).collect()
         };
-        let (gather, best) = (mean("gather"), mean("pack").min(mean("scatter")));
-        assert!(gather <= 1.02 * best, "{count} intensive: {gather}, {best}");
-        better_by.push(1.0 - gather / best);
+        let (gather, pack, scatter) = (edps("gather"), edps("pack"), edps("scatter"));
+        for ((gather, pack), scatter) in gather.iter().zip(&pack).zip(&scatter) {
+            let ratio = gather / pack.min(*scatter);
+            single_above += u32::from(ratio > 1.02);
+            single_worst = single_worst.max(ratio);
+        }
+        let mean = |edps: &[f64]| edps.iter().sum::<f64>() / edps.len() as f64;
+        let best = mean(&pack).min(mean(&scatter));
+        assert!(
+            mean(&gather) <= 1.02 * best,
+            "{count} intensive: {}, {best}",
+            mean(&gather)
+        );
+        better_by.push(1.0 - mean(&gather) / best);
     }
     assert!(
         better_by.iter().filter(|&&saved| saved > 0.1).count() >= 4,
         "{better_by:?}"
+    );
+    println!("{single_above} of 360 single runs above by more than 2 %, the worst by {single_worst}");
+    assert!(
+        single_above <= 18 && single_worst <= 1.1,
+        "{single_above} {single_worst}"
     );
 }
 

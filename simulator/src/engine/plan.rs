@@ -131,7 +131,9 @@ impl World<'_> {
             true => self.domain_of(task.on_cpu.unwrap_or(task.last_cpu)),
             false => policy::NONE,
         };
+        let shares = self.workload.apps[usize::from(task.app)].shares_memory;
         Thread {
+            together: if shares { u32::from(task.app) + 1 } else { 0 },
             moved_ns: task.counters.moved_ns,
             demand_permille: (active_ns * 1000).div_ceil(PERIOD_NS).min(1000) as u32,
             memory: intensity.class(),

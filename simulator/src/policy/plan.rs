@@ -62,6 +62,8 @@ pub struct Thread {
     pub domain: i32,
     /// The answer.
     pub wanted: i32,
+    /// Threads of the same number share data, 0: none.
+    pub together: u32,
     /// The answer of the best plan so far.
     pub kept: i32,
     pub memory: MemoryClass,
@@ -83,6 +85,7 @@ impl Thread {
             demand_permille: 1000,
             domain,
             wanted: NONE,
+            together: 0,
             kept: NONE,
             memory: intensity.class(),
             fixed: false,

@@ -126,6 +126,26 @@ fn with_more_threads_than_cores_demand_counts() {
     assert!(demand(0) <= 5_550 + 1_000 && demand(1) <= 5_550 + 1_000);
 }
 
+/// Three threads that share data stay together while there is room, at the price of a larger sum: 30 and 18 in place of 20 and 28.
+#[test]
+fn threads_that_share_data_are_kept_together() {
+    let of = [(10_000, 0), (10_000, 0), (10_000, 0), (9_000, 0), (9_000, 1), (100, 1)];
+    for (together, largest) in [(7, 30_000), (0, 28_000)] {
+        let mut all = threads(&of);
+        all[..3].iter_mut().for_each(|thread| thread.together = together);
+        assert!(Planner::default().spread(&mut all, &domains(2), NOW) > 0);
+        assert_eq!(sums(&all, 2).into_iter().max(), Some(largest), "{:?}", wanted(&all));
+        let apart = all[..3].iter().any(|thread| thread.wanted != all[0].wanted);
+        assert_eq!(apart, together == 0);
+    }
+    // Six of them do not fit into four cores: the others are together elsewhere.
+    let mut all = threads(&[(10_000, 0); 6]);
+    all.iter_mut().for_each(|thread| thread.together = 7);
+    Planner::default().spread(&mut all, &domains(2), NOW);
+    let there = all.iter().filter(|thread| thread.wanted == all[0].wanted).count();
+    assert!([2, 4].contains(&there), "{:?}", wanted(&all));
+}
+
 /// Never more threads than cores in a domain, while there are cores for all, however uneven their intensities, and be the largest sum
 /// what it was.
 #[test]
