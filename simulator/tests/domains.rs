@@ -4,6 +4,7 @@ mod common;
 use common::*;
 use lop_machine::input::Override;
 use lop_machine::Machine;
+use lop_simulator::policy::plan::MemoryClass;
 use lop_simulator::workload::{Amount, Step, Workload};
 use lop_simulator::{simulate, Outcome, RunOptions, TraceEvent};
 use std::collections::BTreeMap;
@@ -205,6 +206,22 @@ fn gather_switches_a_machine_off_that_it_does_not_need() {
     let run_s = outcome.time_ns as f64 / 1e9;
     assert!((1.0..4.0).contains(&least), "{on_s:?}");
     assert!(run_s - most < 1.5, "{on_s:?} of {run_s} s");
+}
+
+/// Work of which nothing can be measured. Undeclared it is taken for intensive, eight tasks on four domains of both machines; declared very low,
+/// it needs one machine from the first second on.
+#[test]
+fn what_applications_declare_stands_in_for_counters() {
+    let machine = built_in("opteron-2x4-pair");
+    let mut work = tasks_of(8, vec![run_ms(20_000)]);
+    let off_s = |work: &Workload| {
+        let outcome = run(&machine, work, "gather");
+        let energies_j = &outcome.counters.voltage_domain_energy_j;
+        outcome.time_ns as f64 / 1e9 - energies_j.iter().copied().fold(f64::INFINITY, f64::min) / 180.0
+    };
+    assert!(off_s(&work) < 1.5, "both machines are on: {} s", off_s(&work));
+    work.apps[0].memory_class = MemoryClass::VeryLow;
+    assert!(off_s(&work) > 18.0, "{} s", off_s(&work));
 }
 
 /// Work that comes in a burst finds its machine: nobody waits while a core of a machine that is off could run it.

@@ -196,7 +196,7 @@ impl World<'_> {
             held: Vec::new(),
             utilisation: super::governor::FIRST_UTILISATION,
             utilisation_at_ns: self.now_ns,
-            counters: Counters::default(),
+            counters: Counters::declared(self.workload.apps[usize::from(about.app)].memory_class),
         };
         match self.tasks.get_mut(id as usize) {
             Some(slot) => *slot = task,

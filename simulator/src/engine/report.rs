@@ -52,10 +52,11 @@ impl World<'_> {
         let of_app = |(app, (began_ns, ended_ns)): (&App, (&Option<u64>, &Option<u64>))| {
             Some((app.name.clone(), ((*ended_ns)? - (*began_ns)?) as f64 / 1e9))
         };
-        match self.workload.apps.len() {
-            0 | 1 => BTreeMap::new(),
-            _ => self.workload.apps.iter().zip(spans).filter_map(of_app).collect(),
+        let times: BTreeMap<String, f64> = self.workload.apps.iter().zip(spans).filter_map(of_app).collect();
+        if times.len() < 2 {
+            return BTreeMap::new();
         }
+        times
     }
 
     fn counters(&mut self, end_ns: u64) -> Counters {

@@ -118,6 +118,12 @@ pub(super) struct Counters {
 }
 
 impl Counters {
+    /// Of a task whose application declared this.
+    pub fn declared(memory_class: policy::plan::MemoryClass) -> Self {
+        let mut counters = Self::default();
+        counters.intensity.declared = memory_class;
+        counters
+    }
     /// `misses`: of each instruction.
     pub fn count(&mut self, instructions: f64, misses: f64) {
         self.instructions += instructions;

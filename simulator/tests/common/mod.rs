@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test program uses its own share
 
 use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
+use lop_simulator::policy::plan::MemoryClass;
 use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
 use lop_simulator::{simulate, Outcome, PolicyChoice, RunOptions, SimulationError};
 use std::collections::BTreeMap;
@@ -186,6 +187,7 @@ pub fn workload_of(programs: Vec<Program>) -> Workload {
             name: "app".into(),
             declared_parallelism: None,
             shares_memory: false,
+            memory_class: MemoryClass::Unknown,
         }],
         starts: (0..programs.len() as u32).map(|index| start(index, 1)).collect(),
         programs,
