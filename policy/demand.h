@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
+#include "drain.h"
 #include "group.h"
 /* How many members a set should have: demand counting, spare, declared parallelism. */
 #define LOP_DECLARE_TRIES 16
@@ -22,7 +23,7 @@ lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_ta
 
 /*
  * size(high) = declared + taken            if every active application declared its parallelism
- *            = active + spare + taken      else; at most the number of online CPUs
+ *            = active + spare + taken      else; at most the online CPUs of domains that are on
  * size(green) = active                     at most the online CPUs that are not high
  * taken: members that a higher class runs on, and our tasks cannot use
  */
@@ -40,7 +41,7 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 		want = s->set[LOP_HIGH].active + s->config.spare;
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
-	return (u32)lop_min(want, s->nr_online);
+	return (u32)lop_min(want, lop_nr_on(s));
 }
 
 /* Notes since when each size that is no longer wanted is not wanted (see lop_due_ns()). */

@@ -194,6 +194,15 @@ lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_
 /* A machine with one memory domain and no green set has one shared queue, and no CPU looks for another. */
 lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_has_green(s); }
 
+/*
+ * Where a plan says which task runs in which memory domain, a CPU of another one takes it only once somebody has waited there for a slice:
+ * a task that changes its domain waits for the CPU of one that changes the other way.
+ */
+lop_rule bool lop_may_take_away(struct lop_sched *s, struct lop_world *world, u32 queue)
+{
+	return !lop_has_domains(s) || lop_waited_ns(s, queue, lop_env_now_ns(world)) >= s->config.slice_max_ns;
+}
+
 /* A domain queue with tasks that a CPU of this set may serve, the next one from `turn` on; LOP_NONE if none has any, or there is but one. */
 lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 turn, enum lop_set set)
 {
@@ -233,9 +242,9 @@ lop_rule u32 lop_home_queue(struct lop_sched *s, u32 own, u32 shared, u32 ask)
 }
 
 /* Another domain's queue goes first when it is more than a slice further behind, and in its turn. */
-lop_rule bool lop_away_first(struct lop_sched *s, s32 away, u32 home, u32 ask)
+lop_rule bool lop_away_first(struct lop_sched *s, struct lop_world *world, s32 away, u32 home, u32 ask)
 {
-	return away >= 0 && (ask == LOP_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
+	return away >= 0 && lop_may_take_away(s, world, (u32)away) && (ask == LOP_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
 }
 
 /* Work that waits at a CPU that went offline, if `cpu` may run it by now. */
@@ -266,7 +275,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 		s32 away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
 		if (away < 0 || n >= s->topology.nr_memory_domains * 2)
 			break;
-		taken = lop_queue_take(s, world, (u32)away, cpu);
+		taken = lop_may_take_away(s, world, (u32)away) && lop_queue_take(s, world, (u32)away, cpu);
 		if (taken)
 			break;
 	}
@@ -295,7 +304,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 	*asks = (*asks + 1) % LOP_TURNS;
 	home = lop_home_queue(s, own, shared, *asks);
 	away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
-	if (lop_away_first(s, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
+	if (lop_away_first(s, world, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
 		return true;
 	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))
 		return true;
@@ -323,7 +332,7 @@ lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world
 	s32 away = lop_queue_from(s, s->turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;
-	return away < 0 || (u32)away == shared ||
+	return away < 0 || (u32)away == shared || !lop_may_take_away(s, world, (u32)away) ||
 	       !lop_first_is_behind(s, world, (u32)away, t, s->config.slice_max_ns);
 }
 

@@ -7,6 +7,7 @@
 #include "overdue.h"
 #include "phase.h"
 #include "place.h"
+#include "specialise.h"
 #include "taken.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
 
@@ -84,7 +85,8 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	lop_count_active(s, t, app, group);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_bound_lag(s, t, group);
-	if (t->restricted)
+	lop_open_for_demand(s);
+	if (t->restricted || lop_wants_domain(s, t))
 		lop_pin(s, world, t);
 	lop_settle(s, world, lop_home_node(app), now_ns);
 	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, now_ns);
@@ -122,6 +124,54 @@ lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, str
 	return lop_cpu_index((u32)t->anchor);
 }
 
+/* It is queued outside of the memory domain that it is to run in. */
+lop_rule bool lop_changes_domain(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	return lop_wants_domain(s, t) && s->topology.memory_domain[lop_cpu_index(cpu)] != t->memory_domain;
+}
+
+lop_rule u32 lop_first_of_domain(const struct lop_sched *s, s32 domain)
+{
+	s32 first = lop_cpus_next(lop_domain_cpus(s, domain), 0);
+	return first < 0 ? 0 : lop_cpu_index((u32)first);
+}
+
+/*
+ * A task that changes its memory domain starts on an idle CPU there, which becomes a member if it is none. False: all of them are busy, and it
+ * waits in their queue.
+ */
+lop_part bool lop_start_in_domain(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_task *t lop_given,
+				  const struct lop_group *group)
+{
+	const struct lop_cpus *there = lop_domain_cpus(s, t->memory_domain);
+	u64 now_ns = lop_env_now_ns(world);
+	s32 cpu;
+	if (!lop_cpus_meet(there, &s->idle))
+		return false;
+	lop_pin(s, world, t);
+	lop_settle(s, world, LOP_NONE, now_ns);
+	lop_cpus_and(&world->usable, &s->set[lop_set_index(lop_usable_set(s, t))].cpus, &s->idle);
+	if (!lop_cpus_meet(there, &world->usable))
+		return false;
+	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), now_ns);
+	if (cpu < 0)
+		return false;
+	lop_come_to(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));
+	t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)cpu));
+	lop_env_insert_local(world, t, lop_cpu_index((u32)cpu), lop_slice_ns(s));
+	return true;
+}
+
+/* The queue of a task that changes to another CPU, once; else the one it belongs in. */
+lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
+{
+	s32 goes_to = t->goes_to;
+	t->goes_to = LOP_NONE;
+	if (lop_has_specialists(s) && goes_to != LOP_NONE && lop_cpus_has(&s->online, lop_cpu_index((u32)goes_to)))
+		return lop_cpu_queue((u32)goes_to);
+	return lop_queue_at(s, t, cpu);
+}
+
 /*
  * Queues a runnable task where it belongs. A member that fell idle since it was looked for, too late to see the task in the
  * queue, is told.
@@ -135,13 +185,22 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 		return;
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
+	if (lop_changes_domain(s, t, cpu)) {
+		if (lop_start_in_domain(s, world, t, group))
+			return;
+		cpu = lop_first_of_domain(s, t->memory_domain);
+	}
 	set = lop_usable_set(s, t);
-	queue = lop_queue_at(s, t, cpu);
+	queue = lop_next_queue(s, t, cpu);
 	lop_come_to(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
 	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
 	if (t->restricted)
 		lop_cpus_and(&world->candidates, &world->candidates, &t->allowed);
+	if (lop_wants_domain(s, t))
+		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->memory_domain));
+	if (lop_has_specialists(s) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
+		lop_env_kick(world, queue);
 	idle = lop_cpus_next(&world->candidates, 0);
 	if (idle >= 0)
 		lop_env_kick(world, (u32)idle);
@@ -184,6 +243,8 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 		lop_clock_follows(s, running);
 		return LOP_NEXT_SAME;
 	}
+	if (!running && lop_has_domains(s) && lop_any_work(s, cpu))
+		lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_max_ns);
 	if (!running && lop_work_arrives(s, world, cpu))
 		lop_look_again(s, world, lop_cpu_index(cpu));
 	return LOP_NEXT_NONE;
@@ -194,6 +255,8 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_task *t, u64 now_ns)
 {
 	lop_forgive_overdue(s, t, now_ns);
 	lop_clock_follows(s, t);
+	if (lop_wants_domain(s, t))
+		lop_weigh_anchor(s, t);
 	if (t->queue == LOP_NONE)
 		return;
 	lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
@@ -388,6 +451,26 @@ lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cp
 	if (taken)
 		lop_settle(s, world, LOP_NONE, now_ns); /* else when the task that runs there now stops */
 }
+
+/*
+ * A plan of spread.h or gather.h says where the task is to run from now on. True: it is elsewhere, and the adapter has to take the CPU from
+ * it if it runs (as at the end of a slice), so that it is queued anew. One that waits is when its turn is over.
+ */
+lop_rule bool lop_set_domain(const struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu)
+{
+	t->memory_domain = domain;
+	return lop_wants_domain(s, t) && t->counted && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;
+}
+
+/* A domain that no task is to be in is switched off, or on again. Its tasks have been moved before. */
+lop_rule void lop_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 domain, bool on, u64 now_ns)
+{
+	lop_switch_domain(s, domain, on);
+	lop_settle(s, world, LOP_NONE, now_ns);
+}
+
+/* Specialise: the task changes to `cpu` when it is queued the next time, which the adapter brings about at once, as in lop_set_domain(). */
+lop_rule void lop_go_to(struct lop_task *t, u32 cpu) { t->goes_to = (s32)lop_cpu_index(cpu); }
 
 /* The timer of lop_env_arm_timer(). */
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
+#include "drain.h"
 #include "rank.h"
 /* Which CPU joins a set, and which leaves it. */
 
@@ -59,7 +60,7 @@ lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const str
 }
 
 /*
- * Which core joins: not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a core and
+ * Which core joins: not in a memory domain that is off; not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a core and
  * slows the other, so it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already
  * has a high member (the first pays for the domain's voltage, the next hardly anything); on the node that has fewest, or
  * the asking application's; longest out.
@@ -77,6 +78,8 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 		lop_cpus_avoid(candidates, &s->set[LOP_GREEN].cpus);
 	if (lop_cpus_empty(candidates))
 		return LOP_NONE;
+	if (lop_has_domains(s))
+		lop_cpus_avoid(candidates, &s->off);
 	lop_cpus_avoid(candidates, &s->hot);
 	lop_cpus_avoid(candidates, &s->beside_high);
 	lop_prefer_fast(s, candidates);

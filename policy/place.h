@@ -30,6 +30,12 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 	return lop_earliest(candidates, &s->joined_ns);
 }
 
+/* It has a memory domain of its own by a plan. Affinity goes before: a task that may not run everywhere has none. */
+lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task *t)
+{
+	return lop_has_domains(s) && !t->restricted && t->memory_domain != LOP_NONE;
+}
+
 /* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
 #define LOP_CLAIM_TRIES 4
 lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const struct lop_task *t,
@@ -43,6 +49,8 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 		lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
 		if (t->restricted)
 			lop_cpus_and(idle, idle, &t->allowed);
+		if (lop_wants_domain(s, t))
+			lop_cpus_prefer(idle, lop_domain_cpus(s, t->memory_domain));
 		if (lop_cpus_empty(idle))
 			break;
 		cpu = lop_best_idle(s, idle, last_cpu, now_ns);
@@ -107,23 +115,24 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 /*
  * Sees to it that a task of limited affinity has a member to run on, before the sets are settled: an idle member that it
  * may use stays one; if there is none, it asks for an idle core (a task pinned to a low core promotes that core), and
- * for a busy one if it may use no member at all.
+ * for a busy one if it may use no member at all. The same for the memory domain that a task is to run in.
  */
 lop_part bool lop_pin(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_task *t lop_given)
 {
 	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
+	const struct lop_cpus *allowed = lop_wants_domain(s, t) ? lop_domain_cpus(s, t->memory_domain) : &t->allowed;
 	struct lop_cpus *usable = &world->usable;
 	bool member;
 	s32 cpu;
-	lop_cpus_and(usable, &s->set[lop_set_index(set)].cpus, &t->allowed);
+	lop_cpus_and(usable, &s->set[lop_set_index(set)].cpus, allowed);
 	member = !lop_cpus_empty(usable);
 	lop_cpus_and(&world->others, usable, &s->idle);
 	cpu = lop_cpus_next(&world->others, 0);
 	if (cpu < 0 && !(member && s->config.sizing == LOP_SIZE_FIXED)) {
 		if (member)
-			lop_cpus_and(usable, &s->idle, &t->allowed);
+			lop_cpus_and(usable, &s->idle, allowed);
 		else
-			*usable = t->allowed;
+			*usable = *allowed;
 		cpu = lop_joiner(s, world, set, usable, LOP_NONE);
 	}
 	if (cpu >= 0)

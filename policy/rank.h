@@ -10,11 +10,8 @@
 
 lop_rule bool lop_rules_by(const struct lop_sched *s, enum lop_rules rule) { return lop_has_rank(s) && (s->config.rules & rule); }
 
-/* SF of `a` above that of `b` by more than 10 %, so that a measurement's noise moves nobody. */
-lop_rule bool lop_gains_more(const struct lop_rank *a, const struct lop_rank *b)
-{
-	return (u64)a->speedup_permille * 10 > (u64)b->speedup_permille * 11;
-}
+/* SF of one task above that of another by more than 10 %, so that a measurement's noise moves nobody. */
+lop_rule bool lop_gains_more(u32 a_permille, u32 b_permille) { return (u64)a_permille * 10 > (u64)b_permille * 11; }
 
 /* Threads of one application of which one has more work left. Units of different applications do not compare. */
 lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank *b)
@@ -35,8 +32,9 @@ lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank 
 		return a->class > b->class;
 	if (lop_lengths_differ(a, b))
 		return a->length > b->length;
-	if (lop_rules_by(s, LOP_SPEEDUP) && (lop_gains_more(a, b) || lop_gains_more(b, a)))
-		return lop_gains_more(a, b);
+	if (lop_rules_by(s, LOP_SPEEDUP) && (lop_gains_more(a->speedup_permille, b->speedup_permille) ||
+					     lop_gains_more(b->speedup_permille, a->speedup_permille)))
+		return lop_gains_more(a->speedup_permille, b->speedup_permille);
 	if (a->turn_ns != b->turn_ns)
 		return a->turn_ns < b->turn_ns;
 	return a->speedup_permille > b->speedup_permille;

@@ -142,10 +142,12 @@ lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set)
 	return s->set[lop_set_index(set)].below_since_ns[level] + lop_hold_ns(s, set, level);
 }
 
-/* A member went offline. */
+/* A member went offline, or its memory domain is off and no pinned task counts on it. */
 lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 {
-	return lop_cpus_first(&s->set[lop_set_index(set)].cpus, &s->set[lop_set_index(set)].cpus, &s->online);
+	const struct lop_members *m = &s->set[lop_set_index(set)];
+	s32 cpu = lop_cpus_first(&m->cpus, &m->cpus, &s->online);
+	return cpu < 0 && lop_has_domains(s) ? lop_cpus_first(&m->cpus, &s->off, &m->pinned) : cpu;
 }
 
 /* A task needs a CPU that is no member, whatever the target is: it may run nowhere else. */

@@ -26,6 +26,8 @@ enum lop_rules {
 	LOP_SPEEDUP = 4, /* then who gains most from speed, before turn */
 	LOP_TURNS = 8,   /* equals share them in turn */
 };
+/* Which memory domain a task runs in: as it comes, by spread.h, or by gather.h, which switches domains off. */
+enum lop_domains { LOP_DOMAINS_AS_COME, LOP_DOMAINS_SPREAD, LOP_DOMAINS_GATHER };
 
 /* Filled by the adapter before lop_start(); the policy's own times by lop_set_times(). */
 struct lop_config {
@@ -34,6 +36,8 @@ struct lop_config {
 	u32 fixed_size;
 	u32 spare;            /* high cores kept idle for what comes next */
 	bool green;           /* work that hardly gains from speed runs in the green set */
+	enum lop_domains domains;
+	bool specialise;      /* tasks that gain most from fast cores change with others that have them, see specialise.h */
 	u64 transition_ns;    /* a new member runs at its speed after this */
 	u64 hold_ns;          /* T_hold: surplus lasts this long before a member leaves */
 	u64 last_hold_ns;     /* the same for the last member (h_min: 1 while anything ran this recently) */
@@ -142,6 +146,7 @@ struct lop_sched {
 	struct lop_topology topology;
 	struct lop_cpus online, idle, hot;
 	struct lop_cpus taken;             /* run something that goes before all our tasks (real-time classes) */
+	struct lop_cpus off;               /* CPUs of memory domains that are off */
 	struct lop_members set[LOP_SETS_ROOM]; /* only high and green: low is what is in no other set */
 	struct lop_cpus warm;              /* CPUs of voltage domains that have a high member */
 	struct lop_cpus beside_high;       /* CPUs whose SMT sibling is high */
@@ -190,6 +195,8 @@ struct lop_task {
 	s32 anchor;                        /* CPU it keeps in its set; LOP_NONE */
 	s32 last_queue;                    /* where it waited last since it woke; LOP_NONE: nowhere yet */
 	s32 queue;                         /* it waits there, or is on its way from there to a CPU; LOP_NONE */
+	s32 memory_domain;                 /* that it is to run in, by a plan of spread.h or gather.h; LOP_NONE: any */
+	s32 goes_to;                       /* CPU that it changes to when it is queued the next time; LOP_NONE */
 	u8 set;                            /* LOP_HIGH or LOP_GREEN, chosen when it becomes active */
 	bool counted;                      /* in `active` */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not */

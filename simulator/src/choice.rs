@@ -11,7 +11,18 @@ pub enum PolicyChoice {
     Linux(Governor),
     /// The policy core with one of its variants of sets.
     Sets(SetsVariant),
-    /// The baseline at full speed that puts a woken task on any idle core, whatever its kind.
+    /// A fair scheduler that gives each task a core for its life, all cores at full speed.
+    Placed(Placing),
+}
+
+/// Baselines that place once and for all. A core that has no task is parked, where the machine can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placing {
+    /// Core by core: as few memory domains and nodes as there can be.
+    Pack,
+    /// Over nodes, then memory domains, in turn.
+    Scatter,
+    /// Each on any core that has fewest tasks, by seed.
     Random,
 }
 
@@ -42,13 +53,24 @@ pub enum SetsVariant {
     LongestFirst,
     /// All in turn, whatever they do: the comparison for `Phase`.
     FairShare,
+    /// High/low without a spare, and tasks that gain most from fast cores change with others that have them.
+    Specialise,
+    /// High/low without a spare, and memory intensity is balanced over memory domains.
+    Spread,
+    /// High/low without a spare, on as few memory domains as pays.
+    Gather,
 }
 
 impl SetsVariant {
     /// Rules of the policy core that choose who gets the fast cores.
     pub fn rules(self) -> u32 {
         match self {
-            Self::Simple { .. } | Self::HighLow | Self::HighLowSpare => 0,
+            Self::Simple { .. }
+            | Self::HighLow
+            | Self::HighLowSpare
+            | Self::Specialise
+            | Self::Spread
+            | Self::Gather => 0,
             Self::Phase => rules::PHASES | rules::TURNS,
             Self::LongestFirst => rules::LONGEST,
             Self::FairShare => rules::TURNS,
@@ -77,7 +99,7 @@ pub enum Placement {
     Random,
 }
 
-pub const POLICY_NAMES: [&str; 12] = [
+pub const POLICY_NAMES: [&str; 17] = [
     "linux:performance",
     "linux:powersave",
     "linux:userspace",
@@ -89,14 +111,18 @@ pub const POLICY_NAMES: [&str; 12] = [
     "phase",
     "longest-first",
     "fair-share",
+    "specialise",
+    "spread",
+    "gather",
+    "pack",
+    "scatter",
     "random",
 ];
 
 impl FromStr for PolicyChoice {
     type Err = String;
 
-    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`, `phase`,
-    /// `longest-first`, `fair-share`, `random`. Plain `linux` is `linux:schedutil`.
+    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]` and the other names as they are. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
         let number = |text: &str, what: &str| {
@@ -117,7 +143,12 @@ impl FromStr for PolicyChoice {
             "phase" => return Ok(Self::Sets(SetsVariant::Phase)),
             "longest-first" => return Ok(Self::Sets(SetsVariant::LongestFirst)),
             "fair-share" => return Ok(Self::Sets(SetsVariant::FairShare)),
-            "random" => return Ok(Self::Random),
+            "specialise" => return Ok(Self::Sets(SetsVariant::Specialise)),
+            "spread" => return Ok(Self::Sets(SetsVariant::Spread)),
+            "gather" => return Ok(Self::Sets(SetsVariant::Gather)),
+            "pack" => return Ok(Self::Placed(Placing::Pack)),
+            "scatter" => return Ok(Self::Placed(Placing::Scatter)),
+            "random" => return Ok(Self::Placed(Placing::Random)),
             _ => {}
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
@@ -150,7 +181,12 @@ impl fmt::Display for PolicyChoice {
             Self::Sets(SetsVariant::Phase) => f.write_str("phase"),
             Self::Sets(SetsVariant::LongestFirst) => f.write_str("longest-first"),
             Self::Sets(SetsVariant::FairShare) => f.write_str("fair-share"),
-            Self::Random => f.write_str("random"),
+            Self::Sets(SetsVariant::Specialise) => f.write_str("specialise"),
+            Self::Sets(SetsVariant::Spread) => f.write_str("spread"),
+            Self::Sets(SetsVariant::Gather) => f.write_str("gather"),
+            Self::Placed(Placing::Pack) => f.write_str("pack"),
+            Self::Placed(Placing::Scatter) => f.write_str("scatter"),
+            Self::Placed(Placing::Random) => f.write_str("random"),
         }
     }
 }

@@ -62,6 +62,11 @@ pub struct Counters {
     pub lost_contention_s: f64,
     /// Time tasks ran without progress, waiting by spinning.
     pub spin_s: f64,
+    /// Time from an application's first task to its last exit, by name, and the mean over applications; only where there are several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub app_time_s: BTreeMap<String, f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_app_time_s: Option<f64>,
     pub core_energy_j: Vec<f64>,
     pub voltage_domain_energy_j: Vec<f64>,
     pub base_energy_j: f64,

@@ -1,6 +1,7 @@
 //! The policy core (policy/, compiled natively) as Rust sees it: mirrors of its types, the world it asks, thin calls.
 
 mod native;
+pub mod plan;
 mod ranks;
 
 use native::*;
@@ -69,6 +70,9 @@ pub struct Config {
     pub fixed_size: u32,
     pub spare: u32,
     pub green: bool,
+    /// 0: as tasks come, 1: by spread, 2: by gather.
+    pub domains: u32,
+    pub specialise: bool,
     pub transition_ns: u64,
     pub hold_ns: u64,
     pub last_hold_ns: u64,
@@ -182,6 +186,10 @@ pub struct Task {
     pub last_queue: i32,
     /// Where it waits or came from, `NONE`.
     pub queue: i32,
+    /// That it is to run in by a plan, `NONE`: any.
+    pub memory_domain: i32,
+    /// CPU that it changes to when it is queued the next time, `NONE`.
+    pub goes_to: i32,
     pub set: u8,
     pub counted: bool,
     pub restricted: bool,
@@ -214,6 +222,8 @@ impl Task {
             anchor: NONE,
             last_queue: NONE,
             queue: NONE,
+            memory_domain: NONE,
+            goes_to: NONE,
             set: Set::High as u8,
             counted: false,
             restricted: false,

@@ -221,7 +221,7 @@ proptest! {
         machine.cost = lop_machine::Cost { context_switch_ns: 2_000, migration_ns: 5_000, memory_domain_ns: 10_000 };
         machine.cpufreq.transition_ns = 50_000;
         machine.base_uw = 1_000_000;
-        machine.park = parks.then_some(lop_machine::Park { exit_ns: 100_000, power_uw: 30_000 });
+        machine.park = parks.then_some(lop_machine::Park { exit_ns: 100_000, power_uw: 30_000, domain_uw: None, domain_exit_ns: 100_000, });
         machine = if shared_clock { one_clock(machine) } else { machine };
         machine = if shared_voltage { one_voltage(machine) } else { machine };
         for name in POLICIES {

@@ -155,6 +155,8 @@ fn a_parked_core_is_ready_after_its_exit_time() {
     machine.park = Some(lop_machine::Park {
         exit_ns: 300_000,
         power_uw: 0,
+        domain_uw: None,
+        domain_exit_ns: 300_000,
     });
     let late = program("late", vec![sleep_ms(100), run_ms(10)]);
     let workload = workload_of(vec![program("first", vec![run_ms(200)]), late]);

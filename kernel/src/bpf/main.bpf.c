@@ -24,6 +24,9 @@ const volatile u32 nr_words = 8;
 #define lop_has_green(s) false
 /* No rule is configured that moves running tasks, and lop_started() and lop_stopped() are not called. */
 #define lop_has_rank(s) false
+/* Counters are not read here, so nobody plans where tasks run. */
+#define lop_has_domains(s) false
+#define lop_has_specialists(s) false
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 
@@ -378,6 +381,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->task.anchor = LOP_NONE;
 	t->task.last_queue = LOP_NONE;
 	t->task.queue = LOP_NONE;
+	t->task.memory_domain = LOP_NONE;
+	t->task.goes_to = LOP_NONE;
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
 	t->group = LOP_NONE;

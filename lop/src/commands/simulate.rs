@@ -20,7 +20,8 @@ Examples:
 
 Policies: linux:performance, linux:powersave, linux:userspace[@MHZ],
 linux:ondemand, linux:schedutil (or linux), simple-sets[:CORES], highlow,
-highlow-spare, phase, longest-first, fair-share, random. Results are relative to the first. All energies are modelled.";
+highlow-spare, phase, longest-first, fair-share, specialise, spread, gather,
+pack, scatter, random. Results are relative to the first. All energies are modelled.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]

@@ -24,8 +24,13 @@ pub(super) fn config(
 ) -> policy::Config {
     let (fixed_size, spare) = match variant {
         SetsVariant::Simple { size } => (Some(size.unwrap_or_else(|| parallelism_of(workload))), 0),
-        SetsVariant::HighLow | SetsVariant::Phase | SetsVariant::LongestFirst | SetsVariant::FairShare => (None, 0),
         SetsVariant::HighLowSpare => (None, 1),
+        _ => (None, 0),
+    };
+    let domains = match variant {
+        SetsVariant::Spread => 1,
+        SetsVariant::Gather => 2,
+        _ => 0,
     };
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
     let times = policy::Config::times(parameters.hold_ns.unwrap_or(default_hold_ns));
@@ -35,6 +40,8 @@ pub(super) fn config(
         fixed_size: fixed_size.unwrap_or(0),
         spare: parameters.spare.unwrap_or(spare),
         green: parameters.green,
+        domains,
+        specialise: variant == SetsVariant::Specialise,
         transition_ns: machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns),
         heat_period_ns: parameters.heat_period_ns.unwrap_or(times.heat_period_ns),
         hot_mc: machine
@@ -195,10 +202,15 @@ impl World<'_> {
             )));
             return last_cpu;
         }
+        self.start_where_claimed();
+        cpu as u32
+    }
+
+    /// The policy claimed an idle CPU for a task.
+    fn start_where_claimed(&mut self) {
         if let Some((cpu, task, slice_ns)) = self.side_mut().and_then(|side| side.start_here.take()) {
             self.start_on_idle(cpu as usize, task, slice_ns);
         }
-        cpu as u32
     }
 
     fn place_fairly(&mut self, id: u32) -> u32 {
@@ -207,6 +219,12 @@ impl World<'_> {
         };
         let task = &mut self.tasks[id as usize];
         let allowed = self.allowed[task.program as usize].as_ref();
+        let allowed = fair
+            .homes
+            .as_mut()
+            .map(|homes| homes.of(id, allowed))
+            .or(allowed.copied());
+        let allowed = allowed.as_ref();
         let app = self.workload.programs[task.program as usize].app;
         fair.enter(app, task.policy.weight);
         task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
@@ -235,13 +253,22 @@ impl World<'_> {
     /// A task whose slice is over waits again.
     pub(super) fn requeue(&mut self, id: u32, cpu: u32) {
         match self.policy_call(id) {
-            Some(call) => unsafe { call.handle.enqueue(self, call.task, call.group, cpu) },
+            Some(call) => {
+                unsafe { call.handle.enqueue(self, call.task, call.group, cpu) };
+                self.start_where_claimed();
+            }
             None => {
                 let Scheduler::Fair(fair) = &mut self.scheduler else {
                     return;
                 };
                 let task = &mut self.tasks[id as usize];
                 let allowed = self.allowed[task.program as usize].as_ref();
+                let allowed = fair
+                    .homes
+                    .as_mut()
+                    .map(|homes| homes.of(id, allowed))
+                    .or(allowed.copied());
+                let allowed = allowed.as_ref();
                 let app = self.workload.programs[task.program as usize].app;
                 task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
                 fair.waiting.insert(id, task.policy.vtime_ns, allowed);
@@ -293,6 +320,8 @@ impl World<'_> {
 
     /// The task blocks, sleeps or exits.
     pub(super) fn inactive(&mut self, id: u32) {
+        let now_ns = self.now_ns;
+        self.tasks[id as usize].counters.active(false, now_ns);
         if let Some(call) = self.policy_call(id) {
             let now_ns = self.now_ns;
             unsafe { call.handle.block(self, call.task, call.app, call.group, now_ns) };
@@ -300,6 +329,15 @@ impl World<'_> {
             let task = &self.tasks[id as usize];
             let app = self.workload.programs[task.program as usize].app;
             fair.leave(app, task.policy.weight);
+        }
+    }
+
+    /// The task has ended: its core is free for another, where tasks have cores of their own.
+    pub(super) fn leave_home(&mut self, id: u32) {
+        if let Scheduler::Fair(fair) = &mut self.scheduler {
+            if let Some(homes) = &mut fair.homes {
+                homes.leave(id);
+            }
         }
     }
 
@@ -385,7 +423,10 @@ impl World<'_> {
 
     pub(super) fn core_is_low(&self, core: usize) -> bool {
         match &self.scheduler {
-            Scheduler::Fair(_) => false,
+            Scheduler::Fair(fair) => match &fair.homes {
+                Some(homes) => self.cores[core].cpus.iter().all(|&cpu| homes.is_free(cpu)),
+                None => false,
+            },
             Scheduler::Policy(side) => {
                 let (high, green) = (side.handle.members(Set::High), side.handle.members(Set::Green));
                 side.sets_speeds

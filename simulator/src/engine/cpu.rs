@@ -64,6 +64,9 @@ impl World<'_> {
         self.stats.stall_ns += work * state.memory_share / speed;
         if let Some(pace) = self.contention.pace(cpu) {
             self.stats.lost_contention_ns += ran as f64 * pace.lost_share;
+            if self.planning.is_some() {
+                task.counters.count(ran as f64 * pace.instructions_per_ns, pace.misses);
+            }
         }
         if state.opp == state.top_opp {
             self.stats.work_at_top += work;
@@ -265,6 +268,7 @@ impl World<'_> {
             Leaving::Blocked => self.inactive(id),
             Leaving::Exited => {
                 self.inactive(id);
+                self.leave_home(id);
                 self.reap(id);
             }
         }
@@ -285,12 +289,12 @@ impl World<'_> {
     pub(super) fn start_on_idle(&mut self, cpu: usize, id: u32, slice_ns: u64) {
         let core_index = self.core_of(cpu);
         let kind = self.cores[core_index].kind;
-        let core = &mut self.cores[core_index];
-        let exit_ns = match core.state {
+        let exit_ns = match self.cores[core_index].state {
             CoreState::Idle(n) => self.machine.kinds[kind].idle_states[n].exit_ns,
-            CoreState::Parked => self.machine.park.map_or(0, |park| park.exit_ns),
+            CoreState::Parked => self.unparking_ns(core_index),
             CoreState::Busy(_) => 0,
         };
+        let core = &mut self.cores[core_index];
         let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.now_ns));
         core.busy += 1;
         self.busy_changes(cpu, 1);
@@ -397,10 +401,21 @@ impl World<'_> {
         }
     }
 
+    /// How long a parked core takes to run; where its voltage domain is switched off, that is on its way to be on from now.
+    fn unparking_ns(&mut self, core_index: usize) -> u64 {
+        let Some(park) = self.machine.park else { return 0 };
+        let cpu = self.cores[core_index].cpus[0];
+        let ready_ns = &mut self.domain_ready_ns[usize::from(self.machine.cpus[cpu].voltage_domain)];
+        if self.power.is_off(core_index) {
+            *ready_ns = self.now_ns + park.domain_exit_ns;
+        }
+        park.exit_ns.max(ready_ns.saturating_sub(self.now_ns))
+    }
+
     /// A parked core is wanted: it is ready after its exit time.
     pub(super) fn unpark(&mut self, core_index: usize) {
         if self.cores[core_index].state == CoreState::Parked {
-            self.cores[core_index].ready_ns = self.now_ns + self.machine.park.map_or(0, |park| park.exit_ns);
+            self.cores[core_index].ready_ns = self.now_ns + self.unparking_ns(core_index);
             self.core_state_is(core_index, CoreState::Idle(0));
             self.sink_if_core_idle(self.cores[core_index].cpus[0]);
         }

@@ -1,7 +1,7 @@
 //! Tasks come into being, go through their programs, synchronise, exit.
 
 use super::cpu::Leaving;
-use super::task::{Children, Owner, State, Task, WaitsFor};
+use super::task::{Children, Counters, Owner, State, Task, WaitsFor};
 use super::world::{Scheduler, World, MAX_STEPS_AT_ONCE};
 use crate::events::Kind;
 use crate::policy;
@@ -160,6 +160,7 @@ impl World<'_> {
         }
         let serial = self.stats.tasks as u32;
         self.stats.tasks += 1;
+        self.stats.app_began_ns[usize::from(about.app)].get_or_insert(self.now_ns);
         if self.trace.wanted() {
             self.trace.task_names.push(about.name.clone());
         }
@@ -198,6 +199,7 @@ impl World<'_> {
             waited_for: false,
             utilisation: super::governor::FIRST_UTILISATION,
             utilisation_at_ns: self.now_ns,
+            counters: Counters::declared(self.workload.apps[usize::from(about.app)].memory_class),
         };
         match self.tasks.get_mut(id as usize) {
             Some(slot) => *slot = task,
@@ -218,6 +220,7 @@ impl World<'_> {
         let task = &mut self.tasks[id as usize];
         task.state = State::Runnable;
         task.waits_for = None;
+        task.counters.active(true, now_ns);
         task.woken_at_ns = Some(now_ns);
         self.progressing += 1;
         self.stats.wakeups += 1;
@@ -459,6 +462,7 @@ impl World<'_> {
         self.free.push(id);
         let task = &self.tasks[id as usize];
         let (owner, program, cpu) = (task.owner, task.program, task.last_cpu);
+        self.stats.app_ended_ns[usize::from(task.app)] = Some(self.now_ns);
         let ideal_ns = task.ideal_ns;
         self.ideal.exited(ideal_ns);
         match owner {

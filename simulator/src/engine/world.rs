@@ -1,13 +1,15 @@
 //! The simulated world: construction, the event loop, the end.
 
+use super::plan::Planning;
 use super::stats::{Stats, Trace};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
 use super::task::{State, Task, WaitsFor};
 use super::{contend::Contention, governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
-use crate::choice::{Governor, Placement, PolicyChoice, SetsVariant};
+use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
+use crate::homes::Homes;
 use crate::policy;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
@@ -116,6 +118,8 @@ pub(crate) struct World<'a> {
     pub(super) contention: Contention,
     pub(super) cpus: Vec<CpuState>,
     pub(super) cores: Vec<CoreStatus>,
+    /// By voltage domain: when it is on again, if it was switched off.
+    pub(super) domain_ready_ns: Vec<u64>,
     pub(super) clocks: Clocks,
     /// Of all CPUs, and by clock domain.
     pub(super) busy: BusyTime,
@@ -157,6 +161,8 @@ pub(crate) struct World<'a> {
     pub(super) cut_short: bool,
     pub(super) failure: Option<SimulationError>,
     pub(super) ideal: Ideal,
+    /// Only where the policy plans which thread runs in which memory domain or on which kind of core.
+    pub(super) planning: Option<Box<Planning>>,
 }
 
 fn cpu_states(machine: &Machine) -> Vec<CpuState> {
@@ -252,7 +258,7 @@ impl<'a> World<'a> {
         check_choice(machine, choice)?;
         let rates = Rates::new(machine, workload);
         let scheduler = match choice {
-            PolicyChoice::Linux(_) | PolicyChoice::Random => {
+            PolicyChoice::Linux(_) | PolicyChoice::Placed(_) => {
                 let groups = group_weights(workload).into_iter().map(|weight| {
                     weight.map(|weight| GroupShare {
                         weight,
@@ -260,11 +266,11 @@ impl<'a> World<'a> {
                     })
                 });
                 let nr_cpus = machine.cpus.len();
-                let placement = match choice {
-                    PolicyChoice::Random => Placement::Random,
-                    _ => options.placement,
-                };
-                Scheduler::Fair(FairScheduler::new(nr_cpus, placement, options.seed, groups.collect()))
+                let mut fair = FairScheduler::new(nr_cpus, options.placement, options.seed, groups.collect());
+                if let PolicyChoice::Placed(placing) = choice {
+                    fair.homes = Some(Homes::new(machine, *placing, options.seed));
+                }
+                Scheduler::Fair(fair)
             }
             PolicyChoice::Sets(variant) => {
                 Scheduler::Policy(PolicySide::new((machine, &rates), workload, *variant, options)?)
@@ -294,6 +300,7 @@ impl<'a> World<'a> {
             handled: 0,
             cpus: cpu_states(machine),
             cores: core_statuses(machine),
+            domain_ready_ns: vec![0; machine.nr_voltage_domains],
             clocks: Clocks::new(machine),
             busy: BusyTime::default(),
             busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
@@ -322,13 +329,14 @@ impl<'a> World<'a> {
             all_cpus: policy::CpuBits::of(0..machine.cpus.len()),
             allowed: allowed_cpus(machine, workload)?,
             speedup_permille: Vec::new(),
-            stats: Stats::new(workload.memory_shares.len()),
+            stats: Stats::new(workload.memory_shares.len(), workload.apps.len()),
             trace: Trace::new(options.trace_limit),
             last_exit_ns: 0,
             cut_short: false,
             failure: None,
             ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
+            planning: Planning::new(choice, machine).map(Box::new),
             rates,
         };
         world.speedup_permille = workload.programs.iter().map(|p| world.speedup_of(p)).collect();
@@ -369,6 +377,9 @@ impl<'a> World<'a> {
         self.governing.begin(&mut self.events);
         if self.machine.thermal.is_some() {
             self.events.push(super::adapter::HEAT_PERIOD_NS, Kind::Heat, 0);
+        }
+        if self.planning.is_some() {
+            self.events.push(super::plan::PERIOD_NS, Kind::Plan, 0);
         }
         for start in 0..self.starts.len() {
             if self.starts[start].missing == 0 {
@@ -428,6 +439,7 @@ impl<'a> World<'a> {
             Due::Event(Kind::Preempt, cpu) => self.preempted(cpu as usize),
             Due::Event(Kind::Start, start) => self.start_comes_due(start),
             Due::Event(Kind::Heat, _) => self.heat(),
+            Due::Event(Kind::Plan, _) => self.plan(),
         }
     }
 

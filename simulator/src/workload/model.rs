@@ -2,6 +2,7 @@
 //!
 //! Work is in ns at the highest speed of the reference core (machines say how fast they are beside it). All times are ns.
 
+use crate::policy::plan::MemoryClass;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +34,8 @@ pub struct App {
     pub declared_parallelism: Option<u32>,
     /// Its tasks share data, so they want cores of one node.
     pub shares_memory: bool,
+    /// Declared; `Unknown`: it declared nothing.
+    pub memory_class: MemoryClass,
 }
 
 /// How an application's work uses memory (docs/model.md).

@@ -43,6 +43,16 @@ pub(super) struct RawApp {
     /// Its tasks share data.
     #[serde(default)]
     pub shares_memory: bool,
+    /// How much its tasks miss, as it declares: for policies that find no counters, or are to believe it rather than them.
+    pub memory_class: Option<RawMemoryClass>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RawMemoryClass {
+    VeryLow,
+    Moderate,
+    Intensive,
 }
 
 /// How an application uses memory; what is left out is as in the built-in one of that name.

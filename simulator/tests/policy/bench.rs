@@ -151,6 +151,8 @@ pub fn config() -> Config {
         fixed_size: 0,
         spare: 1,
         green: false,
+        domains: 0,
+        specialise: false,
         transition_ns: TRANSITION,
         hold_ns: HOLD,
         last_hold_ns: LAST_HOLD,
@@ -362,6 +364,7 @@ impl Bench {
                 self.policy.enqueue(&mut self.world, task, group, cpu as u32);
             }
         }
+        self.follow_starts();
         self.next(cpu);
         id
     }

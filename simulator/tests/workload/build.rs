@@ -1,6 +1,7 @@
 //! What is read is what is built.
 
 use lop_machine::input::Override;
+use lop_simulator::policy::plan::MemoryClass;
 use lop_simulator::workload::*;
 
 fn spec(text: &str) -> Spec {
@@ -240,7 +241,8 @@ fn every_key_of_the_schema_arrives() {
         App {
             name: "solver".into(),
             declared_parallelism: Some(3),
-            shares_memory: false
+            shares_memory: false,
+            memory_class: MemoryClass::Moderate
         }
     );
     let main = program("main");
