@@ -25,4 +25,5 @@ lop_rule void lop_set_times(struct lop_config *c, u64 hold_ns)
 	c->slice_max_ns = 6 * LOP_MS_NS;
 	c->period_ns = 20 * LOP_MS_NS;
 	c->heat_period_ns = 3 * LOP_MINUTE_NS;
+	c->reserve_window_ns = 100 * LOP_MS_NS;
 }

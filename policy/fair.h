@@ -337,10 +337,7 @@ lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_w
 lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_ns)
 {
 	s->look = true;
-	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
-		return;
-	s->timer_at_ns = at_ns;
-	lop_env_arm_timer(world, at_ns);
+	lop_timer_by(s, world, at_ns);
 }
 
 /*
@@ -357,12 +354,14 @@ lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_min_ns);
 }
 
-/* Idle members for which work waits are told. */
+/* Idle members and the reserved CPU are told if work waits for them. */
 lop_part bool lop_look_now(struct lop_sched *s lop_given, struct lop_world *world lop_given)
 {
 	s32 cpu = LOP_NONE;
 	int n;
 	s->look = false;
+	if (lop_has_reserved(s) && lop_cpus_has(&s->idle, s->reserved_cpu) && lop_any_work(s, s->reserved_cpu))
+		lop_env_kick(world, s->reserved_cpu);
 	lop_cpus_and(&world->candidates, &s->set[LOP_HIGH].cpus, &s->idle);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->candidates, (u32)(cpu + 1));

@@ -4,13 +4,6 @@
 #include "member.h"
 /* High, low and green sets: joining, leaving, growing before placing, shrinking after the hold time. */
 
-lop_rule enum lop_set lop_set_of(const struct lop_sched *s, u32 cpu)
-{
-	if (lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu))
-		return LOP_HIGH;
-	return lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) ? LOP_GREEN : LOP_LOW;
-}
-
 /* Whether an SMT sibling of `cpu` is in `set`. */
 lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cpus *set)
 {
@@ -80,7 +73,7 @@ lop_part bool lop_leave(struct lop_sched *s lop_given, struct lop_world *world l
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, false);
 	s->demotions++;
-	lop_env_set_changed(world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
+	lop_tell_set(s, world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
 	return true;
 }
 
@@ -109,7 +102,7 @@ lop_part bool lop_join(struct lop_sched *s lop_given, struct lop_world *world lo
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, true);
 	s->promotions++;
-	lop_env_set_changed(world, cpu, set);
+	lop_tell_set(s, world, cpu, set);
 	if (lop_anything_waits(s, cpu))
 		lop_env_kick(world, cpu);
 	return true;

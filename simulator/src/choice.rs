@@ -33,6 +33,30 @@ pub enum SetsVariant {
     },
     HighLow,
     HighLowSpare,
+    /// One core runs the operating system's own work at a speed of its own, all others run at the highest.
+    Reserved {
+        /// Of the reserved core: a frequency of its kind; `None`: half of its highest, or the next above.
+        khz: Option<u64>,
+    },
+}
+
+/// `enum lop_sizing`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Sizing {
+    ByDemand = 0,
+    Fixed = 1,
+    All = 2,
+}
+
+/// `enum lop_reserve`: whether a core is reserved for the operating system's own work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Reserve {
+    Never = 0,
+    /// From four cores on.
+    BySize = 1,
+    Asked = 2,
 }
 
 /// Parameters of the policy that a study may vary; `None`: the policy's own value.
@@ -46,6 +70,8 @@ pub struct PolicyParameters {
     pub green: bool,
     /// Time between two heat swaps on a socket.
     pub heat_period_ns: Option<u64>,
+    /// Whether a core is reserved, beside whatever else the policy does.
+    pub reserve: Option<Reserve>,
 }
 
 /// How the baseline chooses among idle CPUs.
@@ -56,7 +82,7 @@ pub enum Placement {
     Random,
 }
 
-pub const POLICY_NAMES: [&str; 8] = [
+pub const POLICY_NAMES: [&str; 9] = [
     "linux:performance",
     "linux:powersave",
     "linux:userspace",
@@ -65,12 +91,13 @@ pub const POLICY_NAMES: [&str; 8] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "reserved-core",
 ];
 
 impl FromStr for PolicyChoice {
     type Err = String;
 
-    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`. Plain `linux` is `linux:schedutil`.
+    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`, `reserved-core[@MHZ]`. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
         let number = |text: &str, what: &str| {
@@ -88,10 +115,16 @@ impl FromStr for PolicyChoice {
             "simple-sets" => return Ok(Self::Sets(SetsVariant::Simple { size: None })),
             "highlow" => return Ok(Self::Sets(SetsVariant::HighLow)),
             "highlow-spare" => return Ok(Self::Sets(SetsVariant::HighLowSpare)),
+            "reserved-core" => return Ok(Self::Sets(SetsVariant::Reserved { khz: None })),
             _ => {}
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
             return Ok(Self::Linux(Governor::Userspace {
+                khz: Some(u64::from(number(mhz, "MHz")?) * 1000),
+            }));
+        }
+        if let Some(mhz) = name.strip_prefix("reserved-core@") {
+            return Ok(Self::Sets(SetsVariant::Reserved {
                 khz: Some(u64::from(number(mhz, "MHz")?) * 1000),
             }));
         }
@@ -117,6 +150,20 @@ impl fmt::Display for PolicyChoice {
             Self::Sets(SetsVariant::Simple { size: Some(n) }) => write!(f, "simple-sets:{n}"),
             Self::Sets(SetsVariant::HighLow) => f.write_str("highlow"),
             Self::Sets(SetsVariant::HighLowSpare) => f.write_str("highlow-spare"),
+            Self::Sets(SetsVariant::Reserved { khz: None }) => f.write_str("reserved-core"),
+            Self::Sets(SetsVariant::Reserved { khz: Some(khz) }) => write!(f, "reserved-core@{}", khz / 1000),
+        }
+    }
+}
+
+impl FromStr for Reserve {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "never" => Ok(Self::Never),
+            "by-size" => Ok(Self::BySize),
+            "asked" => Ok(Self::Asked),
+            _ => Err(format!("'{name}', expected never, by-size or asked")),
         }
     }
 }

@@ -59,7 +59,7 @@ impl CpuBits {
 #[repr(C)]
 pub struct Config {
     pub nr_cpus: u32,
-    /// 0: by demand, 1: fixed.
+    /// 0: by demand, 1: fixed, 2: all.
     pub sizing: u32,
     pub fixed_size: u32,
     pub spare: u32,
@@ -72,6 +72,12 @@ pub struct Config {
     pub period_ns: u64,
     pub heat_period_ns: u64,
     pub hot_mc: i32,
+    /// 0: never, 1: by size, 2: asked for.
+    pub reserve: u32,
+    /// Steps from the reserved core's speed to the highest.
+    pub reserve_raises: u32,
+    /// More than 90 % busy for so long, it is raised; 0: never.
+    pub reserve_window_ns: u64,
 }
 
 impl Config {
@@ -160,6 +166,8 @@ pub struct Task {
     pub counted: bool,
     pub restricted: bool,
     pub brief: bool,
+    /// The system's own work: for the reserved CPU, where there is one.
+    pub system: bool,
     pub allowed: CpuBits,
     /// Not the policy's: which task this is.
     pub id: u32,
@@ -179,6 +187,7 @@ impl Task {
             counted: false,
             restricted: false,
             brief: false,
+            system: false,
             allowed: CpuBits::default(),
             id,
         }
@@ -205,6 +214,8 @@ pub trait Env {
     fn first_ns(&mut self, queue: u32) -> u64;
     fn kick(&mut self, cpu: u32);
     fn set_changed(&mut self, cpu: u32, set: Set);
+    /// `cpu` is on the reserved core: its speed, `raised` steps up. Of no interest to a world that never asks for one.
+    fn reserved_speed(&mut self, _cpu: u32, _raised: u32) {}
     fn arm_timer(&mut self, at_ns: u64);
     fn temperature_mc(&mut self, cpu: u32) -> i32;
 }
@@ -434,6 +445,12 @@ impl PolicyHandle {
     pub fn demotions(self) -> u64 {
         unsafe { lop_native_demotions(self.0) }
     }
+    /// The CPU that is reserved for the operating system's own work, and by how many steps its speed was raised.
+    pub fn reserved(self) -> Option<(u32, u32)> {
+        let mut raised = 0;
+        let cpu = unsafe { lop_native_reserved(self.0, &mut raised) };
+        u32::try_from(cpu).ok().map(|cpu| (cpu, raised))
+    }
     pub fn swaps(self) -> u64 {
         unsafe { lop_native_swaps(self.0) }
     }
@@ -560,6 +577,7 @@ extern "C" {
     fn lop_native_target(s: *const Sched, set: u32) -> u32;
     fn lop_native_promotions(s: *const Sched) -> u64;
     fn lop_native_demotions(s: *const Sched) -> u64;
+    fn lop_native_reserved(s: *const Sched, raised: *mut u32) -> i32;
     fn lop_native_swaps(s: *const Sched) -> u64;
     fn lop_native_add_cpu(s: *mut Sched, cpu: u32, about: *const CpuPlace);
     fn lop_native_begin_busy(s: *mut Sched, online: *const CpuBits);
@@ -672,6 +690,10 @@ mod callbacks {
     #[no_mangle]
     unsafe extern "C" fn lop_env_set_changed(world: *mut c_void, cpu: u32, set: u32) {
         env(world).set_changed(cpu, Set::from_raw(set))
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_reserved_speed(world: *mut c_void, cpu: u32, raised: u32) {
+        env(world).reserved_speed(cpu, raised)
     }
     #[no_mangle]
     unsafe extern "C" fn lop_env_arm_timer(world: *mut c_void, at_ns: u64) {

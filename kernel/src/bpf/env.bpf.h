@@ -116,6 +116,12 @@ static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu
 	tell(LOP_RECORD_SET, world->now_ns, 0, cpu, set);
 }
 
+/* A reserved core has two speeds here, that of low CPUs and that of high ones. */
+static __always_inline void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised)
+{
+	want_speed(cpu, raised ? LOP_HIGH : LOP_LOW);
+}
+
 static __always_inline void lop_env_arm_timer(struct lop_world *world, u64 at_ns)
 {
 	struct lop_timer_map_value *timer;

@@ -22,6 +22,8 @@ const volatile u32 nr_words = 8;
 #define lop_given __arg_nonnull
 /* No task's speedup factor is known to this adapter yet. */
 #define lop_has_green(s) false
+/* Nor does it ask for a reserved core. */
+#define lop_has_reserved(s) false
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 

@@ -2,7 +2,7 @@
 
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use super::Rates;
-use crate::choice::{PolicyParameters, SetsVariant};
+use crate::choice::{PolicyParameters, Reserve, SetsVariant, Sizing};
 use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
 use crate::policy::{self, Env, Set};
@@ -21,17 +21,22 @@ pub(super) fn config(
     variant: SetsVariant,
     parameters: &PolicyParameters,
 ) -> policy::Config {
-    let (fixed_size, spare) = match variant {
-        SetsVariant::Simple { size } => (Some(size.unwrap_or_else(|| parallelism_of(workload))), 0),
-        SetsVariant::HighLow => (None, 0),
-        SetsVariant::HighLowSpare => (None, 1),
+    let (sizing, fixed_size, spare) = match variant {
+        SetsVariant::Simple { size } => (Sizing::Fixed, size.unwrap_or_else(|| parallelism_of(workload)), 0),
+        SetsVariant::HighLow => (Sizing::ByDemand, 0, 0),
+        SetsVariant::HighLowSpare => (Sizing::ByDemand, 0, 1),
+        SetsVariant::Reserved { .. } => (Sizing::All, 0, 0),
+    };
+    let reserve = match variant {
+        SetsVariant::Reserved { .. } => Reserve::Asked,
+        _ => Reserve::Never,
     };
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
     let times = policy::Config::times(parameters.hold_ns.unwrap_or(default_hold_ns));
     policy::Config {
         nr_cpus: machine.cpus.len() as u32,
-        sizing: u32::from(fixed_size.is_some()),
-        fixed_size: fixed_size.unwrap_or(0),
+        sizing: sizing as u32,
+        fixed_size,
         spare: parameters.spare.unwrap_or(spare),
         green: parameters.green,
         transition_ns: machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns),
@@ -39,8 +44,23 @@ pub(super) fn config(
         hot_mc: machine
             .thermal
             .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
+        reserve: parameters.reserve.unwrap_or(reserve) as u32,
+        reserve_raises: reserved_khz(machine, variant).len() as u32 - 1,
         ..times
     }
+}
+
+/// Frequencies of the reserved core, from its own to the highest of its kind, in kHz: the slowest kind, as policy/reserved.h has it. Where
+/// nobody asks for another its own is half of the highest, or the next above.
+pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> {
+    let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
+    let khz: Vec<u64> = (machine.kinds[usize::from(slowest)].opps.iter().map(|opp| opp.khz)).collect();
+    let highest = khz[khz.len() - 1];
+    let own = match variant {
+        SetsVariant::Reserved { khz: Some(khz) } => khz,
+        _ => highest / 2,
+    };
+    khz.into_iter().filter(|&khz| khz >= own.min(highest)).collect()
 }
 
 /// Limits of policy/state.h that a machine must keep within.
@@ -319,11 +339,12 @@ impl World<'_> {
             Scheduler::Fair(_) => false,
             Scheduler::Policy(side) => {
                 let (high, green) = (side.handle.members(Set::High), side.handle.members(Set::Green));
+                let reserved = side.handle.reserved().map(|(cpu, _)| cpu as usize);
                 side.sets_speeds
                     && self.cores[core]
                         .cpus
                         .iter()
-                        .all(|&cpu| !high.has(cpu) && !green.has(cpu))
+                        .all(|&cpu| !high.has(cpu) && !green.has(cpu) && reserved != Some(cpu))
             }
         }
     }
@@ -384,15 +405,22 @@ impl World<'_> {
     fn set_of_cpu_speeds(&mut self, cpu: usize, set: Set) {
         let number = self.clocks.domain_index(cpu);
         let Some(side) = self.side_mut() else { return };
-        if !side.sets_speeds {
-            return;
-        }
-        let (starting, green) = (side.starting, side.green_index[number]);
+        let green = side.green_index[number];
         let index = match set {
             Set::High => self.clocks.of_cpu(cpu).top(),
             Set::Green => green,
             Set::Low | Set::Offline => 0,
         };
+        self.ask_speed(cpu, index);
+    }
+
+    /// The policy asks for a frequency index of the CPU's clock domain; with one clock for several CPUs the highest wish holds.
+    fn ask_speed(&mut self, cpu: usize, index: usize) {
+        let Some(side) = self.side_mut() else { return };
+        if !side.sets_speeds {
+            return;
+        }
+        let starting = side.starting;
         if let Some(domain) = self.clocks.ask(cpu, index) {
             if starting {
                 let wanted = self.clocks.domains[domain].wanted;
@@ -464,6 +492,12 @@ impl Env for World<'_> {
         } else {
             self.unpark(core);
         }
+    }
+    fn reserved_speed(&mut self, cpu: u32, raised: u32) {
+        let Some(side) = self.side_mut() else { return };
+        let khz = side.reserved_khz[(raised as usize).min(side.reserved_khz.len() - 1)];
+        let index = self.clocks.of_cpu(cpu as usize).at_least(khz);
+        self.ask_speed(cpu as usize, index);
     }
     fn arm_timer(&mut self, at_ns: u64) {
         self.events.set(at_ns, Alarm::PolicyTimer, 0);

@@ -151,6 +151,7 @@ impl World<'_> {
             .map_or(0, |old| old.generation.wrapping_add(1));
         let mut of_policy = Box::new(policy::Task::new(id, weight_of_nice(about.nice)));
         of_policy.speedup_permille = self.speedup_permille[program as usize];
+        of_policy.system = self.workload.apps[usize::from(about.app)].system;
         match &self.scheduler {
             Scheduler::Policy(side) => {
                 let allowed = self.allowed[program as usize].unwrap_or(self.all_cpus);

@@ -100,6 +100,8 @@ pub(super) struct PolicySide {
     pub taken: Option<u32>,
     /// Frequency index for green cores, by clock domain.
     pub green_index: Vec<usize>,
+    /// Frequencies of the reserved core, from its own upwards, in kHz.
+    pub reserved_khz: Vec<u64>,
     /// Before time 0: speeds are as if set long ago.
     pub starting: bool,
 }
@@ -217,27 +219,51 @@ fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), Simulati
                 machine.cpus.len()
             )
         }
-        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
-            let mut all: Vec<u64> = machine
-                .kinds
-                .iter()
-                .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
-                .collect();
-            all.sort_unstable();
-            all.dedup();
-            if all.iter().any(|known| known / 1000 == khz / 1000) {
-                return Ok(());
-            }
-            let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
+        PolicyChoice::Sets(SetsVariant::Reserved { .. }) if machine.cpus.len() < 2 => {
             format!(
-                "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
-                machine.name,
-                known.join(", ")
+                "{choice}: machine '{}' has one CPU; expected two at least",
+                machine.name
             )
+        }
+        PolicyChoice::Sets(SetsVariant::Reserved { khz: Some(khz) }) => {
+            let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
+            return check_frequency(
+                machine,
+                choice,
+                *khz,
+                &machine.kinds[usize::from(slowest)..=usize::from(slowest)],
+            );
+        }
+        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
+            return check_frequency(machine, choice, *khz, &machine.kinds);
         }
         _ => return Ok(()),
     };
     Err(SimulationError::Mismatch(message))
+}
+
+/// A frequency that a policy's name asks for is one of those that these kinds of cores have.
+fn check_frequency(
+    machine: &Machine,
+    choice: &PolicyChoice,
+    khz: u64,
+    kinds: &[lop_machine::Kind],
+) -> Result<(), SimulationError> {
+    let mut all: Vec<u64> = kinds
+        .iter()
+        .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.iter().any(|known| known / 1000 == khz / 1000) {
+        return Ok(());
+    }
+    let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
+    Err(SimulationError::Mismatch(format!(
+        "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
+        machine.name,
+        known.join(", ")
+    )))
 }
 
 impl<'a> World<'a> {
@@ -582,6 +608,7 @@ impl PolicySide {
             start_here: None,
             taken: None,
             green_index: super::adapter::green_indices(machine, rates),
+            reserved_khz: super::adapter::reserved_khz(machine, variant),
             starting: true,
         })
     }

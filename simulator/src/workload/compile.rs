@@ -170,6 +170,7 @@ impl<'a> Compiler<'a> {
             name,
             declared_parallelism: None,
             shares_memory: false,
+            system: false,
         });
         for (name, raw) in &self.file.app {
             let key = format!("app.{name}.parallelism");
@@ -180,6 +181,7 @@ impl<'a> Compiler<'a> {
                 name: name.clone(),
                 declared_parallelism: declared.map(|n| n as u32),
                 shares_memory: raw.get_ref().shares_memory,
+                system: raw.get_ref().system,
             });
         }
         Ok(())

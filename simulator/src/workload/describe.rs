@@ -60,6 +60,9 @@ pub fn describe(workload: &Workload) -> String {
             format!("{}: declares {declared} tasks at once", app.name),
         );
     }
+    for app in workload.apps.iter().filter(|app| app.system) {
+        line("application", format!("{}: the operating system's own work", app.name));
+    }
     for pool in &workload.pools {
         line("pool", describe_pool(pool));
     }

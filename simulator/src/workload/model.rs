@@ -33,6 +33,8 @@ pub struct App {
     pub declared_parallelism: Option<u32>,
     /// Its tasks share data, so they want cores of one node.
     pub shares_memory: bool,
+    /// The operating system's own work: kernel threads, daemons.
+    pub system: bool,
 }
 
 /// How an application's work uses memory (docs/model.md).

@@ -43,6 +43,9 @@ pub(super) struct RawApp {
     /// Its tasks share data.
     #[serde(default)]
     pub shares_memory: bool,
+    /// Its tasks are the operating system's own work.
+    #[serde(default)]
+    pub system: bool,
 }
 
 /// How an application uses memory; what is left out is as in the built-in one of that name.

@@ -15,7 +15,7 @@ pub const ONDEMAND: &str = "linux:ondemand";
 pub const SCHEDUTIL: &str = "linux:schedutil";
 
 /// Every policy by the name people type.
-pub const POLICIES: [&str; 8] = [
+pub const POLICIES: [&str; 9] = [
     PERFORMANCE,
     POWERSAVE,
     "linux:userspace",
@@ -24,6 +24,7 @@ pub const POLICIES: [&str; 8] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "reserved-core",
 ];
 
 pub fn opp(mhz: u64, mv: u32, idle_w: f64, busy_w: f64, domain_w: f64) -> Opp {
@@ -180,6 +181,7 @@ pub fn workload_of(programs: Vec<Program>) -> Workload {
             name: "app".into(),
             declared_parallelism: None,
             shares_memory: false,
+            system: false,
         }],
         starts: (0..programs.len() as u32).map(|index| start(index, 1)).collect(),
         programs,

@@ -31,7 +31,7 @@ fn the_last_member_is_held_a_second_and_never_shorter_than_others() {
     }
 }
 
-/// Slices of 1 ms to 6 ms, each waiting task one within 20 ms, a swap for heat every 3 minutes, whatever T_hold is.
+/// Slices of 1 ms to 6 ms, each waiting task one within 20 ms, a swap for heat every 3 minutes, a reserved core watched for 100 ms, whatever T_hold is.
 #[test]
 fn the_other_times_are_fixed() {
     for hold_ns in [MS, 10 * MS, 2 * S] {
@@ -42,6 +42,7 @@ fn the_other_times_are_fixed() {
             slice_max_ns: 6 * MS,
             period_ns: 20 * MS,
             heat_period_ns: 180 * S,
+            reserve_window_ns: 100 * MS,
             ..Config::default()
         };
         assert_eq!(Config::times(hold_ns), expected);

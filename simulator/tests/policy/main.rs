@@ -11,5 +11,6 @@ mod layout;
 mod members;
 mod placement;
 mod random;
+mod reserved;
 mod sets;
 mod taken;

@@ -88,6 +88,7 @@ pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
         name: stem(file).to_string(),
         declared_parallelism: None,
         shares_memory: false,
+        system: false,
     });
     let mut reader = Reader::new(&source, draft, &global.policy, resources);
     reader.tasks(root.members_of(tasks)?)?;
