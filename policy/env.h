@@ -37,12 +37,12 @@ LOP_ENV u32 lop_env_queued(struct lop_world *world, u32 queue);
 LOP_ENV u64 lop_env_first_ns(struct lop_world *world, u32 queue);
 /* Makes an idle CPU look for work. */
 LOP_ENV void lop_env_kick(struct lop_world *world, u32 cpu);
-/* The CPU now belongs to `set`: run it at that set's speed (and write the change down where decisions are logged). */
-LOP_ENV void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set);
 /*
- * The CPU is on the reserved core: run it at the speed that was chosen for that core, `raised` steps up, whatever its set. Told after
- * each lop_env_set_changed() of such a CPU, and when it changes.
+ * The CPU now belongs to `set`: run it at that set's speed, unless it is on the reserved core (lop_on_reserved_core()). Write the change
+ * down where decisions are logged.
  */
+LOP_ENV void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set);
+/* The CPU is on the reserved core: run it at the speed that was chosen for that core, `raised` steps up, whatever its set. */
 LOP_ENV void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised);
 /* Calls lop_timer() at `at_ns`; an earlier request is replaced. */
 LOP_ENV void lop_env_arm_timer(struct lop_world *world, u64 at_ns);

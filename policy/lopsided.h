@@ -378,7 +378,9 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_atomic_add(&s->nr_online, 1);
 	s->left_ns.ns[cpu] = now_ns;
 	lop_note_busy(s, world, cpu);
-	lop_tell_set(s, world, cpu, LOP_LOW);
+	lop_env_set_changed(world, cpu, LOP_LOW);
+	if (lop_on_reserved_core(s, cpu))
+		lop_env_reserved_speed(world, cpu, s->reserve_raised);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -387,13 +389,13 @@ lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns
 {
 	s32 cpu = LOP_NONE;
 	int n;
-	lop_reserve(s, now_ns);
+	lop_reserve(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
 		if (lop_set_of(s, (u32)cpu) == LOP_LOW)
-			lop_tell_set(s, world, lop_cpu_index((u32)cpu), LOP_LOW);
+			lop_env_set_changed(world, lop_cpu_index((u32)cpu), LOP_LOW);
 	}
 }

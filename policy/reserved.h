@@ -66,30 +66,6 @@ lop_part s32 lop_reserve_choice(const struct lop_sched *s lop_given)
 	return best;
 }
 
-/* Once, before any set has members. */
-lop_rule void lop_reserve(struct lop_sched *s, u64 now_ns)
-{
-	u32 sibling;
-	s32 cpu;
-	int n;
-	if (s->config.reserve == LOP_RESERVE_NEVER ||
-	    !lop_reserve_wanted(s->config.reserve, s->nr_online, lop_online_cores(s)))
-		return;
-	cpu = lop_reserve_choice(s);
-	if (cpu < 0)
-		return;
-	sibling = s->reserved_cpu = lop_cpu_index((u32)cpu);
-	lop_cpus_add(&s->reserved, sibling);
-	lop_for(n, 0, LOP_MAX_SMT) {
-		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
-		if (sibling == s->reserved_cpu)
-			break;
-		lop_cpus_add(&s->beside_reserved, sibling);
-	}
-	s->reserve_since_ns = s->reserve_rests_since_ns = now_ns;
-	s->reserving = true;
-}
-
 /* Whether a task runs on the reserved CPU: the system's own work that may, and whatever may run nowhere else. */
 lop_part bool lop_uses_reserved(const struct lop_sched *s lop_given, const struct lop_task *t lop_given)
 {
@@ -113,28 +89,53 @@ lop_rule u32 lop_nr_ordinary(const struct lop_sched *s)
 	return s->nr_online - (u32)lop_min(lop_has_reserved(s) ? 1 : 0, s->nr_online);
 }
 
-/* The adapter hears of a CPU's set; one on the reserved core has no set's speed, but that core's, since siblings share a clock. */
-lop_rule void lop_tell_set(const struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set)
+/* It runs at the reserved core's speed, since it is its CPU or shares its clock as an SMT sibling. */
+lop_rule bool lop_on_reserved_core(const struct lop_sched *s, u32 cpu)
 {
-	lop_env_set_changed(world, cpu, set);
-	if (lop_has_reserved(s) && set != LOP_OFFLINE &&
-	    (cpu == s->reserved_cpu || lop_cpus_has(&s->beside_reserved, cpu)))
-		lop_env_reserved_speed(world, cpu, s->reserve_raised);
+	return lop_has_reserved(s) && (cpu == s->reserved_cpu || lop_cpus_has(&s->beside_reserved, cpu));
 }
 
-/* The reserved core and its siblings again, after their speed or all of it has changed. */
+/* The speed of the reserved core is new, or all of it is an ordinary core again: the adapter hears of each CPU there. */
 lop_part bool lop_tell_reserved_core(const struct lop_sched *s lop_given, struct lop_world *world lop_given)
 {
 	u32 cpu = s->reserved_cpu;
 	int n;
 	lop_for(n, 0, LOP_MAX_SMT) {
-		if (lop_cpus_has(&s->online, cpu))
-			lop_tell_set(s, world, lop_cpu_index(cpu), lop_set_of(s, cpu));
-		cpu = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(cpu)]);
+		cpu = lop_cpu_index(cpu);
+		if (lop_cpus_has(&s->online, cpu) && lop_has_reserved(s))
+			lop_env_reserved_speed(world, cpu, s->reserve_raised);
+		else if (lop_cpus_has(&s->online, cpu))
+			lop_env_set_changed(world, cpu, lop_set_of(s, cpu));
+		cpu = s->topology.next_sibling[cpu];
 		if (cpu == s->reserved_cpu)
 			break;
 	}
 	return true;
+}
+
+/* Once, before any set has members. */
+lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	u32 sibling;
+	s32 cpu;
+	int n;
+	if (s->config.reserve == LOP_RESERVE_NEVER ||
+	    !lop_reserve_wanted(s->config.reserve, s->nr_online, lop_online_cores(s)))
+		return;
+	cpu = lop_reserve_choice(s);
+	if (cpu < 0)
+		return;
+	sibling = s->reserved_cpu = lop_cpu_index((u32)cpu);
+	lop_cpus_add(&s->reserved, sibling);
+	lop_for(n, 0, LOP_MAX_SMT) {
+		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
+		if (sibling == s->reserved_cpu)
+			break;
+		lop_cpus_add(&s->beside_reserved, sibling);
+	}
+	s->reserve_since_ns = s->reserve_rests_since_ns = now_ns;
+	s->reserving = true;
+	lop_tell_reserved_core(s, world);
 }
 
 /* From now on the CPU is a low one like any other. What waits in its queue it still takes, and whatever its tasks do next they are ordinary. */

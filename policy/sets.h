@@ -73,7 +73,7 @@ lop_part bool lop_leave(struct lop_sched *s lop_given, struct lop_world *world l
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, false);
 	s->demotions++;
-	lop_tell_set(s, world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
+	lop_env_set_changed(world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
 	return true;
 }
 
@@ -102,7 +102,7 @@ lop_part bool lop_join(struct lop_sched *s lop_given, struct lop_world *world lo
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, true);
 	s->promotions++;
-	lop_tell_set(s, world, cpu, set);
+	lop_env_set_changed(world, cpu, set);
 	if (lop_anything_waits(s, cpu))
 		lop_env_kick(world, cpu);
 	return true;

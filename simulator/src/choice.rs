@@ -34,10 +34,45 @@ pub enum SetsVariant {
     HighLow,
     HighLowSpare,
     /// One core runs the operating system's own work at a speed of its own, all others run at the highest.
-    Reserved {
-        /// Of the reserved core: a frequency of its kind; `None`: half of its highest, or the next above.
-        khz: Option<u64>,
-    },
+    Reserved(ReservedSpeed),
+}
+
+/// How fast the reserved core runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReservedSpeed {
+    /// A frequency of its kind.
+    Khz(u64),
+    /// The lowest frequency of its kind that is at least this share of the highest, `part` of `of`.
+    Share { part: u32, of: u32 },
+}
+
+impl ReservedSpeed {
+    /// Where nobody asks for another: beside it a sibling is about as fast as two that share a core at full speed.
+    pub const DEFAULT: Self = Self::Share { part: 1, of: 2 };
+}
+
+impl FromStr for ReservedSpeed {
+    type Err = ();
+    /// MHz, or `PART/OF`.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let number = |text: &str| text.parse::<u32>().ok().filter(|&n| n > 0).ok_or(());
+        match text.split_once('/') {
+            None => Ok(Self::Khz(u64::from(number(text)?) * 1000)),
+            Some((part, of)) => match (number(part)?, number(of)?) {
+                (part, of) if part <= of => Ok(Self::Share { part, of }),
+                _ => Err(()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for ReservedSpeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Khz(khz) => write!(f, "{}", khz / 1000),
+            Self::Share { part, of } => write!(f, "{part}/{of}"),
+        }
+    }
 }
 
 /// `enum lop_sizing`.
@@ -97,7 +132,8 @@ pub const POLICY_NAMES: [&str; 9] = [
 impl FromStr for PolicyChoice {
     type Err = String;
 
-    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`, `reserved-core[@MHZ]`. Plain `linux` is `linux:schedutil`.
+    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`, `reserved-core[@MHZ]`,
+    /// `reserved-core@PART/OF` (of the highest frequency). Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
         let number = |text: &str, what: &str| {
@@ -115,7 +151,7 @@ impl FromStr for PolicyChoice {
             "simple-sets" => return Ok(Self::Sets(SetsVariant::Simple { size: None })),
             "highlow" => return Ok(Self::Sets(SetsVariant::HighLow)),
             "highlow-spare" => return Ok(Self::Sets(SetsVariant::HighLowSpare)),
-            "reserved-core" => return Ok(Self::Sets(SetsVariant::Reserved { khz: None })),
+            "reserved-core" => return Ok(Self::Sets(SetsVariant::Reserved(ReservedSpeed::DEFAULT))),
             _ => {}
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
@@ -123,10 +159,13 @@ impl FromStr for PolicyChoice {
                 khz: Some(u64::from(number(mhz, "MHz")?) * 1000),
             }));
         }
-        if let Some(mhz) = name.strip_prefix("reserved-core@") {
-            return Ok(Self::Sets(SetsVariant::Reserved {
-                khz: Some(u64::from(number(mhz, "MHz")?) * 1000),
-            }));
+        if let Some(speed) = name.strip_prefix("reserved-core@") {
+            let message = |()| {
+                format!(
+                    "policy '{name}': expected MHz as a positive whole number, or a share of the highest frequency such as 3/4, found '{speed}'"
+                )
+            };
+            return Ok(Self::Sets(SetsVariant::Reserved(speed.parse().map_err(message)?)));
         }
         if let Some(cores) = name.strip_prefix("simple-sets:") {
             return Ok(Self::Sets(SetsVariant::Simple {
@@ -150,8 +189,8 @@ impl fmt::Display for PolicyChoice {
             Self::Sets(SetsVariant::Simple { size: Some(n) }) => write!(f, "simple-sets:{n}"),
             Self::Sets(SetsVariant::HighLow) => f.write_str("highlow"),
             Self::Sets(SetsVariant::HighLowSpare) => f.write_str("highlow-spare"),
-            Self::Sets(SetsVariant::Reserved { khz: None }) => f.write_str("reserved-core"),
-            Self::Sets(SetsVariant::Reserved { khz: Some(khz) }) => write!(f, "reserved-core@{}", khz / 1000),
+            Self::Sets(SetsVariant::Reserved(ReservedSpeed::DEFAULT)) => f.write_str("reserved-core"),
+            Self::Sets(SetsVariant::Reserved(speed)) => write!(f, "reserved-core@{speed}"),
         }
     }
 }
@@ -175,6 +214,32 @@ impl FromStr for Placement {
             "longest-idle" => Ok(Self::LongestIdle),
             "random" => Ok(Self::Random),
             _ => Err(format!("unknown placement '{name}'; known: longest-idle, random")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back_as_they_are_written() {
+        for name in POLICY_NAMES.into_iter().chain([
+            "linux:userspace@1400",
+            "simple-sets:3",
+            "reserved-core@1050",
+            "reserved-core@7/8",
+        ]) {
+            assert_eq!(name.parse::<PolicyChoice>().unwrap().to_string(), name);
+        }
+        assert_eq!("reserved-core@1/2".parse(), "reserved-core".parse::<PolicyChoice>());
+    }
+
+    #[test]
+    fn a_speed_of_the_reserved_core_is_a_frequency_or_a_share() {
+        for name in ["reserved-core@", "reserved-core@0", "reserved-core@9/8", "reserved-core@0/8", "reserved-core@1.4"] {
+            let message = name.parse::<PolicyChoice>().unwrap_err();
+            assert!(message.contains("or a share of the highest frequency"), "{message}");
         }
     }
 }

@@ -15,7 +15,7 @@ mod random;
 mod waiting;
 pub mod workload;
 
-pub use choice::{Governor, Placement, PolicyChoice, PolicyParameters, Reserve, SetsVariant};
+pub use choice::{Governor, Placement, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant};
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 
 use lop_machine::Machine;

@@ -451,6 +451,10 @@ impl PolicyHandle {
         let cpu = unsafe { lop_native_reserved(self.0, &mut raised) };
         u32::try_from(cpu).ok().map(|cpu| (cpu, raised))
     }
+    /// The CPU runs at the reserved core's speed: the reserved one, or an SMT sibling of it.
+    pub fn on_reserved_core(self, cpu: u32) -> bool {
+        unsafe { lop_native_on_reserved_core(self.0, cpu) }
+    }
     pub fn swaps(self) -> u64 {
         unsafe { lop_native_swaps(self.0) }
     }
@@ -578,6 +582,7 @@ extern "C" {
     fn lop_native_promotions(s: *const Sched) -> u64;
     fn lop_native_demotions(s: *const Sched) -> u64;
     fn lop_native_reserved(s: *const Sched, raised: *mut u32) -> i32;
+    fn lop_native_on_reserved_core(s: *const Sched, cpu: u32) -> bool;
     fn lop_native_swaps(s: *const Sched) -> u64;
     fn lop_native_add_cpu(s: *mut Sched, cpu: u32, about: *const CpuPlace);
     fn lop_native_begin_busy(s: *mut Sched, online: *const CpuBits);

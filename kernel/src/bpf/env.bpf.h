@@ -112,7 +112,8 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 
 static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set)
 {
-	want_speed(cpu, set);
+	if (!lop_on_reserved_core(&lopsided, cpu))
+		want_speed(cpu, set);
 	tell(LOP_RECORD_SET, world->now_ns, 0, cpu, set);
 }
 

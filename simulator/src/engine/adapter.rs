@@ -2,7 +2,7 @@
 
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use super::Rates;
-use crate::choice::{PolicyParameters, Reserve, SetsVariant, Sizing};
+use crate::choice::{PolicyParameters, Reserve, ReservedSpeed, SetsVariant, Sizing};
 use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
 use crate::policy::{self, Env, Set};
@@ -25,10 +25,10 @@ pub(super) fn config(
         SetsVariant::Simple { size } => (Sizing::Fixed, size.unwrap_or_else(|| parallelism_of(workload)), 0),
         SetsVariant::HighLow => (Sizing::ByDemand, 0, 0),
         SetsVariant::HighLowSpare => (Sizing::ByDemand, 0, 1),
-        SetsVariant::Reserved { .. } => (Sizing::All, 0, 0),
+        SetsVariant::Reserved(_) => (Sizing::All, 0, 0),
     };
     let reserve = match variant {
-        SetsVariant::Reserved { .. } => Reserve::Asked,
+        SetsVariant::Reserved(_) => Reserve::Asked,
         _ => Reserve::Never,
     };
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
@@ -50,17 +50,20 @@ pub(super) fn config(
     }
 }
 
-/// Frequencies of the reserved core, from its own to the highest of its kind, in kHz: the slowest kind, as policy/reserved.h has it. Where
-/// nobody asks for another its own is half of the highest, or the next above.
+/// Frequencies of the reserved core, from its own to the highest of its kind, in kHz: the slowest kind, as policy/reserved.h has it.
 pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> {
     let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
     let khz: Vec<u64> = (machine.kinds[usize::from(slowest)].opps.iter().map(|opp| opp.khz)).collect();
     let highest = khz[khz.len() - 1];
-    let own = match variant {
-        SetsVariant::Reserved { khz: Some(khz) } => khz,
-        _ => highest / 2,
+    let speed = match variant {
+        SetsVariant::Reserved(speed) => speed,
+        _ => ReservedSpeed::DEFAULT,
     };
-    khz.into_iter().filter(|&khz| khz >= own.min(highest)).collect()
+    let own = match speed {
+        ReservedSpeed::Khz(khz) => khz.min(highest),
+        ReservedSpeed::Share { part, of } => (highest * u64::from(part)).div_ceil(u64::from(of)),
+    };
+    khz.into_iter().filter(|&khz| khz >= own).collect()
 }
 
 /// Limits of policy/state.h that a machine must keep within.
@@ -405,6 +408,9 @@ impl World<'_> {
     fn set_of_cpu_speeds(&mut self, cpu: usize, set: Set) {
         let number = self.clocks.domain_index(cpu);
         let Some(side) = self.side_mut() else { return };
+        if side.handle.on_reserved_core(cpu as u32) {
+            return;
+        }
         let green = side.green_index[number];
         let index = match set {
             Set::High => self.clocks.of_cpu(cpu).top(),

@@ -103,13 +103,14 @@ impl World<'_> {
     /// The rate of what runs on `cpu`, and the event of what comes next there.
     pub(super) fn plan_step(&mut self, cpu: usize) {
         let Some(id) = self.cpus[cpu].task else { return };
-        let core = &self.cores[self.core_of(cpu)];
+        let using_core = self.using_core(cpu);
+        let kind = self.cores[self.core_of(cpu)].kind;
         let task = &self.tasks[id as usize];
         let state = &mut self.cpus[cpu];
         (state.rate, state.memory_share) = match self.contention.pace(cpu) {
             Some(pace) => (pace.rate, pace.memory_share),
             None => (
-                self.rates.rate(task.class, core.kind, state.opp, core.busy),
+                self.rates.rate(task.class, kind, state.opp, using_core),
                 self.rates.memory_shares[usize::from(task.class)],
             ),
         };
@@ -326,6 +327,9 @@ impl World<'_> {
         self.watch_slice(cpu);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);
+        if self.stalls {
+            self.siblings_go_on(cpu);
+        }
     }
 
     fn fall_idle(&mut self, cpu: usize) {
@@ -422,6 +426,28 @@ impl World<'_> {
             }
         }
     }
+    /// Busy CPUs of a CPU's core that use what the core does: its own, and the siblings that do not stall.
+    pub(super) fn using_core(&self, cpu: usize) -> usize {
+        let core = &self.cores[self.core_of(cpu)];
+        if !self.stalls || core.cpus.len() == 1 {
+            return core.busy;
+        }
+        let stalls = |c: usize| (self.cpus[c].task).is_some_and(|id| self.tasks[id as usize].stalled);
+        core.busy - core.cpus.iter().filter(|&&c| c != cpu && stalls(c)).count()
+    }
+
+    /// What runs on `cpu` uses its core from now on, or does not: its siblings get as far as they got at their old rates.
+    pub(super) fn siblings_go_on(&mut self, cpu: usize) {
+        let core_index = self.core_of(cpu);
+        for at in 0..self.cores[core_index].cpus.len() {
+            let sibling = self.cores[core_index].cpus[at];
+            if sibling != cpu && self.cpus[sibling].task.is_some() {
+                self.settle(sibling);
+                self.reschedule(sibling);
+            }
+        }
+    }
+
     pub(super) fn is_busy(&self, cpu: usize) -> bool {
         self.cpus[cpu].busy_since_ns.is_some()
     }

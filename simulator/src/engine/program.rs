@@ -180,6 +180,7 @@ impl World<'_> {
             class: 0,
             waits_for: None,
             spinning: false,
+            stalled: false,
             granted: false,
             spin_left_ns: u64::MAX,
             repeats: Vec::new(),
@@ -231,9 +232,13 @@ impl World<'_> {
         task.granted = true;
         task.spin_left_ns = u64::MAX;
         self.progressing += 1;
+        let stalled = std::mem::replace(&mut task.stalled, false);
         if let Some(cpu) = task.on_cpu {
             self.settle(cpu as usize);
             self.reschedule(cpu as usize);
+            if stalled {
+                self.siblings_go_on(cpu as usize);
+            }
         }
     }
 
@@ -247,12 +252,16 @@ impl World<'_> {
                 task.state = State::Blocked;
                 return Next::Leave(Leaving::Blocked);
             }
-            Waiting::Spin => u64::MAX,
+            Waiting::Spin | Waiting::Stall => u64::MAX,
             Waiting::SpinThenBlock { limit_ns } => limit_ns,
         };
         task.spinning = true;
         task.granted = false;
         task.spin_left_ns = limit_ns;
+        task.stalled = how == Waiting::Stall;
+        if let Some(cpu) = task.on_cpu.filter(|_| task.stalled) {
+            self.siblings_go_on(cpu as usize);
+        }
         Next::Spin
     }
 

@@ -5,14 +5,14 @@ use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState
 use super::task::{State, Task, WaitsFor};
 use super::{contend::Contention, governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
-use crate::choice::{Governor, PolicyChoice, SetsVariant};
+use crate::choice::{Governor, PolicyChoice, ReservedSpeed, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
 use crate::policy;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
 use crate::waiting::WaitingTasks;
-use crate::workload::{Amount, Step, Workload};
+use crate::workload::{Amount, Step, Waiting, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
 
@@ -132,6 +132,8 @@ pub(crate) struct World<'a> {
     pub(super) waiting: usize,
     pub(super) barriers: Vec<BarrierState>,
     pub(super) mutexes: Vec<MutexState>,
+    /// Tasks of this workload may stall.
+    pub(super) stalls: bool,
     pub(super) conditions: Vec<ConditionState>,
     pub(super) loops: Vec<LoopState>,
     pub(super) pools: Vec<PoolState>,
@@ -189,6 +191,13 @@ fn core_statuses(machine: &Machine) -> Vec<CoreStatus> {
     cores
 }
 
+fn can_stall(workload: &Workload) -> bool {
+    let mutexes = workload.mutexes.iter().map(|mutex| mutex.waiting);
+    let barriers = workload.barriers.iter().map(|barrier| barrier.waiting);
+    let conditions = workload.conditions.iter().map(|condition| condition.waiting);
+    (mutexes.chain(barriers).chain(conditions)).any(|waiting| waiting == Waiting::Stall)
+}
+
 /// Programs must find the CPUs that they are pinned to.
 fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<policy::CpuBits>>, SimulationError> {
     let nr_cpus = machine.cpus.len();
@@ -219,13 +228,13 @@ fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), Simulati
                 machine.cpus.len()
             )
         }
-        PolicyChoice::Sets(SetsVariant::Reserved { .. }) if machine.cpus.len() < 2 => {
+        PolicyChoice::Sets(SetsVariant::Reserved(_)) if machine.cpus.len() < 2 => {
             format!(
                 "{choice}: machine '{}' has one CPU; expected two at least",
                 machine.name
             )
         }
-        PolicyChoice::Sets(SetsVariant::Reserved { khz: Some(khz) }) => {
+        PolicyChoice::Sets(SetsVariant::Reserved(ReservedSpeed::Khz(khz))) => {
             let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
             return check_frequency(
                 machine,
@@ -332,6 +341,7 @@ impl<'a> World<'a> {
             waiting: 0,
             barriers: workload.barriers.iter().map(|_| BarrierState::default()).collect(),
             mutexes: workload.mutexes.iter().map(|_| MutexState::default()).collect(),
+            stalls: can_stall(workload),
             conditions: workload.conditions.iter().map(|_| ConditionState::default()).collect(),
             loops: vec![LoopState::default(); workload.loops.len()],
             pools: workload.pools.iter().map(|_| PoolState::default()).collect(),

@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 7] = [
+const BUILTIN: [(&str, &str); 8] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -30,6 +30,10 @@ const BUILTIN: [(&str, &str); 7] = [
         include_str!("../../../data/experiments/critical-sections.toml"),
     ),
     ("barriers", include_str!("../../../data/experiments/barriers.toml")),
+    (
+        "reserved-core",
+        include_str!("../../../data/experiments/reserved-core.toml"),
+    ),
 ];
 
 /// Ids, in the order of the study.

@@ -172,6 +172,7 @@ fn waiting(waiting: Waiting) -> String {
     match waiting {
         Waiting::Block => "waits blocking".to_string(),
         Waiting::Spin => "waits spinning".to_string(),
+        Waiting::Stall => "waits stalled".to_string(),
         Waiting::SpinThenBlock { limit_ns } => format!("spins {}, then blocks", time(limit_ns as f64)),
     }
 }

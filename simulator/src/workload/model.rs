@@ -197,6 +197,8 @@ pub struct Item {
 pub enum Waiting {
     Block,
     Spin,
+    /// As `Spin`, but what the core does is its SMT siblings' meanwhile: a thread that waits for memory.
+    Stall,
     SpinThenBlock { limit_ns: u64 },
 }
 

@@ -63,6 +63,8 @@ pub(super) struct RawMemoryUse {
 pub(super) enum RawWaiting {
     Block,
     Spin,
+    /// Spin, but leave what the core does to its SMT siblings.
+    Stall,
     /// Spin this long, then block.
     SpinUs(f64),
 }

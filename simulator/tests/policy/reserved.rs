@@ -220,7 +220,7 @@ fn the_sibling_of_the_reserved_cpu_is_the_last_to_be_given_work() {
     assert_eq!(order[4], 1);
 }
 
-/// What the adapter hears of a CPU: its set, and on the reserved core the speed after it.
+/// What the adapter hears of a CPU: its set, and of one on the reserved core its speed.
 #[test]
 fn the_reserved_core_has_a_speed_of_its_own_siblings_included() {
     let bench = Bench::new(4, all_high(), siblings);
@@ -232,9 +232,10 @@ fn the_reserved_core_has_a_speed_of_its_own_siblings_included() {
         bench.world.log.iter().filter(about).copied().collect()
     };
     let changed = |cpu, set| Asked::Changed { cpu, set };
-    assert_eq!(of(0), [changed(0, Set::Low), Asked::Raised { cpu: 0, raised: 0 }]);
-    assert_eq!(of(1), [changed(1, Set::High), Asked::Raised { cpu: 1, raised: 0 }]);
+    assert_eq!(of(0), [Asked::Raised { cpu: 0, raised: 0 }, changed(0, Set::Low)]);
+    assert_eq!(of(1), [Asked::Raised { cpu: 1, raised: 0 }, changed(1, Set::High)]);
     assert_eq!(of(2), [changed(2, Set::High)]);
+    assert_eq!([0, 1, 2, 3].map(|cpu| bench.policy.on_reserved_core(cpu)), [true, true, false, false]);
 }
 
 /// Works for `work_ns`, rests for `rest_ns`, and so on until `until_ns` have passed.
