@@ -299,8 +299,8 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 	s->timer_at_ns = 0;
 	if (s->look)
 		lop_look_now(s, world);
-	if (lop_has_reserved(s))
-		lop_watch_reserved(s, world, now_ns);
+	if (lop_has_reserved(s) && lop_watch_reserved(s, world, now_ns))
+		lop_give_up_reserved(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -354,7 +354,7 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 	if (lop_set_of(s, cpu) == LOP_LOW)
 		lop_env_set_changed(world, cpu, LOP_OFFLINE);
 	if (lop_is_reserved(s, cpu) || (lop_has_reserved(s) && s->nr_online == 1))
-		lop_give_up_reserved(s, world);
+		lop_give_up_reserved(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -363,7 +363,7 @@ lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, stru
 {
 	lop_weigh_anchor(s, t);
 	if (lop_for_reserved(s, t))
-		lop_give_up_reserved(s, world); /* it waits where that CPU does not look */
+		lop_give_up_reserved(s, world, now_ns); /* it waits where that CPU does not look */
 	lop_pin(s, world, t);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }

@@ -95,17 +95,15 @@ lop_rule bool lop_on_reserved_core(const struct lop_sched *s, u32 cpu)
 	return lop_has_reserved(s) && (cpu == s->reserved_cpu || lop_cpus_has(&s->beside_reserved, cpu));
 }
 
-/* The speed of the reserved core is new, or all of it is an ordinary core again: the adapter hears of each CPU there. */
-lop_part bool lop_tell_reserved_core(const struct lop_sched *s lop_given, struct lop_world *world lop_given)
+/* The adapter hears of the speed of each CPU there. */
+lop_part bool lop_tell_reserved_speed(const struct lop_sched *s lop_given, struct lop_world *world lop_given)
 {
 	u32 cpu = s->reserved_cpu;
 	int n;
 	lop_for(n, 0, LOP_MAX_SMT) {
 		cpu = lop_cpu_index(cpu);
-		if (lop_cpus_has(&s->online, cpu) && lop_has_reserved(s))
+		if (lop_cpus_has(&s->online, cpu))
 			lop_env_reserved_speed(world, cpu, s->reserve_raised);
-		else if (lop_cpus_has(&s->online, cpu))
-			lop_env_set_changed(world, cpu, lop_set_of(s, cpu));
 		cpu = s->topology.next_sibling[cpu];
 		if (cpu == s->reserved_cpu)
 			break;
@@ -135,16 +133,7 @@ lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_
 	}
 	s->reserve_since_ns = s->reserve_rests_since_ns = now_ns;
 	s->reserving = true;
-	lop_tell_reserved_core(s, world);
-}
-
-/* From now on the CPU is a low one like any other. What waits in its queue it still takes, and whatever its tasks do next they are ordinary. */
-lop_part bool lop_give_up_reserved(struct lop_sched *s lop_given, struct lop_world *world lop_given)
-{
-	s->reserving = false;
-	lop_cpus_drop(&s->reserved, &s->topology.cpus);
-	lop_cpus_drop(&s->beside_reserved, &s->topology.cpus);
-	return lop_tell_reserved_core(s, world);
+	lop_tell_reserved_speed(s, world);
 }
 
 /* The timer comes at this time, or before. */
@@ -206,8 +195,8 @@ lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bo
 }
 
 /*
- * The timer has come. A saturated core is raised by a step; at full speed it does not suffice, and the reservation is given up.
- * Neither is taken back: what the system needed once it may need again.
+ * The timer has come. A saturated core is raised by a step; at full speed it does not suffice, and the reservation is to be given up
+ * (true). Neither is taken back: what the system needed once it may need again.
  */
 lop_part bool lop_watch_reserved(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
 {
@@ -217,8 +206,9 @@ lop_part bool lop_watch_reserved(struct lop_sched *s lop_given, struct lop_world
 		return false;
 	}
 	if (s->reserve_raised >= s->config.reserve_raises)
-		return lop_give_up_reserved(s, world);
+		return true;
 	s->reserve_raised++;
 	lop_reserve_window(s, world, now_ns);
-	return lop_tell_reserved_core(s, world);
+	lop_tell_reserved_speed(s, world);
+	return false;
 }
