@@ -384,7 +384,10 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* Once config, topology, online and idle are filled: a core is reserved, if wanted, the first members join, and the others hear that they are low. */
+/*
+ * Once config, topology, online and idle are filled: a core is reserved, if wanted, the first members join, and the others hear that
+ * they are low.
+ */
 lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s32 cpu = LOP_NONE;

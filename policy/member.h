@@ -59,11 +59,10 @@ lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const str
 }
 
 /*
- * Which core joins, of those that are not reserved: not the sibling of the reserved CPU, whose slow clock it shares, if another exists;
- * not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a core and
- * slows the other, so it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already
- * has a high member (the first pays for the domain's voltage, the next hardly anything); on the node that has fewest, or
- * the asking application's; longest out.
+ * Which core joins, of those that are not reserved: not the sibling of the reserved CPU, whose slow clock it shares, if another
+ * exists; not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a core and slows the other, so
+ * it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already has a high member (the first
+ * pays for the domain's voltage, the next hardly anything); on the node that has fewest, or the asking application's; longest out.
  * `within`: only of these (a task's affinity).
  */
 lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set,
@@ -93,8 +92,10 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 /*
  * Position of a member in the order of leaving, the reverse of joining; the largest goes first:
  *
- *     SMT sibling reserved | hot | SMT sibling high | slower kind | last high one of its voltage domain | members on its node | joined last
- *              1              1           1                4                       1                               10           (compared apart)
+ *     SMT sibling reserved | hot | SMT sibling high | slower kind | last high one of its voltage domain | members on its node
+ *              1              1           1                4                       1                               10
+ *
+ * and of equals who joined last, which is compared apart.
  */
 lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set set, u32 cpu)
 {

@@ -10,8 +10,8 @@ lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 }
 
 /*
- * The best of the idle members that the task may use: not the sibling of the reserved CPU, a core that no sibling is busy on, the fastest kind, its last CPU
- * if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
+ * The best of the idle members that the task may use: not the sibling of the reserved CPU, a core that no sibling is busy on, the
+ * fastest kind, its last CPU if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
  * In a set of fixed size (simple sets) the one that has been idle longest: work is confined, fairness among cores is left.
  */
 lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, u32 last_cpu, u64 now_ns)

@@ -118,7 +118,7 @@ struct lop_sched {
 	struct lop_cpus reserved;          /* that CPU */
 	struct lop_cpus beside_reserved;   /* its SMT siblings */
 	u32 reserve_raised;                /* steps by which its speed was raised */
-	bool reserve_works;                /* it is not idle */
+	bool reserve_works;                /* it is not idle. This and the next are its own and the timer's; who is late costs a window */
 	u64 reserve_since_ns;              /* begin of the window in which it is watched */
 	u64 reserve_rested_ns;             /* idle since then, until it last fell idle */
 	u64 reserve_rests_since_ns;        /* when that was */

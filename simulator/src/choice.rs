@@ -237,7 +237,13 @@ mod tests {
 
     #[test]
     fn a_speed_of_the_reserved_core_is_a_frequency_or_a_share() {
-        for name in ["reserved-core@", "reserved-core@0", "reserved-core@9/8", "reserved-core@0/8", "reserved-core@1.4"] {
+        for name in [
+            "reserved-core@",
+            "reserved-core@0",
+            "reserved-core@9/8",
+            "reserved-core@0/8",
+            "reserved-core@1.4",
+        ] {
             let message = name.parse::<PolicyChoice>().unwrap_err();
             assert!(message.contains("or a share of the highest frequency"), "{message}");
         }

@@ -436,7 +436,11 @@ fn coupled_takes_what_its_formula_says_beside_siblings_too() {
     kind.smt_speedup = 1.25;
     let mut workload = workload::load("coupled", &[]).unwrap().build(1);
     for program in &mut workload.programs {
-        program.cpus = Some(if program.name == "noise" { [8, 9].into() } else { (0..8).collect() });
+        program.cpus = Some(if program.name == "noise" {
+            [8, 9].into()
+        } else {
+            (0..8).collect()
+        });
     }
     let outcome = run(&machine_of(kind, 5, 2), &workload, PERFORMANCE);
     within(outcome.time_ns as f64 / 1e9, 10.5 * (0.8 / (4.0 * 1.25) + 0.2), 1e-2);

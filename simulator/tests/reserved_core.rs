@@ -3,9 +3,11 @@
 mod common;
 use common::*;
 use lop_machine::Machine;
+use lop_simulator::experiment::{self, PolicyResult, RunControl, Study};
 use lop_simulator::workload::Workload;
 use lop_simulator::{Outcome, TraceEvent, TraceSet};
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 /// CPUs on which tasks of this name ran.
 fn cpus_of(outcome: &Outcome, name: &str) -> BTreeSet<u16> {
@@ -68,13 +70,19 @@ fn other_policies_take_no_notice_of_what_is_the_systems() {
     let mut plain = workload.clone();
     plain.apps.iter_mut().for_each(|app| app.system = false);
     for name in POLICIES.into_iter().filter(|&name| name != "reserved-core") {
-        assert_eq!(run_traced(&machine(4), &workload, name), run_traced(&machine(4), &plain, name), "{name}");
+        assert_eq!(
+            run_traced(&machine(4), &workload, name),
+            run_traced(&machine(4), &plain, name),
+            "{name}"
+        );
     }
 }
 
 /// A core of the machine with two siblings each and 1 GHz steps up to 4.
 fn smt_machine() -> Machine {
-    let opps = (1..=4).map(|ghz| opp(ghz * 1000, 1000, ghz as f64, 4.0 * ghz as f64, 0.0)).collect();
+    let opps = (1..=4)
+        .map(|ghz| opp(ghz * 1000, 1000, ghz as f64, 4.0 * ghz as f64, 0.0))
+        .collect();
     let mut kind = kind(1.0, opps);
     kind.smt_speedup = 1.2;
     machine_of(kind, 2, 2)
@@ -141,13 +149,24 @@ fn a_saturated_core_is_raised_and_then_given_up() {
     );
     workload.duration_ns = Some(SECOND);
     let outcome = run_traced(&machine_of(kind, 2, 1), &workload, "reserved-core@1/4");
-    assert_eq!(speeds_of(&outcome, 0), [(0, 1000), (100, 2000), (200, 3000), (300, 4000)]);
+    assert_eq!(
+        speeds_of(&outcome, 0),
+        [(0, 1000), (100, 2000), (200, 3000), (300, 4000)]
+    );
     let joined = |event: &TraceEvent| match *event {
-        TraceEvent::Set { at_ns, cpu: 0, set: TraceSet::High } => Some(at_ns / MS),
+        TraceEvent::Set {
+            at_ns,
+            cpu: 0,
+            set: TraceSet::High,
+        } => Some(at_ns / MS),
         _ => None,
     };
     assert_eq!(outcome.trace.iter().filter_map(joined).collect::<Vec<_>>(), [400]);
-    assert_eq!(cpus_of(&outcome, "other"), BTreeSet::from([0, 1]), "an ordinary task by then");
+    assert_eq!(
+        cpus_of(&outcome, "other"),
+        BTreeSet::from([0, 1]),
+        "an ordinary task by then"
+    );
 }
 
 /// Duty cycles: watts go with the square, busy and idle alike. All four cores idle for a second: 3 at 5.88 W and one at 6/8 of the duty.
@@ -155,8 +174,16 @@ fn a_saturated_core_is_raised_and_then_given_up() {
 fn the_reserved_core_of_a_duty_cycle_machine_draws_the_square_of_its_duty() {
     let workload = tasks_of(1, vec![sleep_ms(1000)]);
     let machine = built_in("poweredge-6650");
-    for (name, duty) in [("reserved-core@8/8", 1.0), ("reserved-core@7/8", 0.875), ("reserved-core@1050", 0.75)] {
-        within(run(&machine, &workload, name).cpu_energy_j, 5.88 * (3.0 + duty * duty), 1e-3);
+    for (name, duty) in [
+        ("reserved-core@8/8", 1.0),
+        ("reserved-core@7/8", 0.875),
+        ("reserved-core@1050", 0.75),
+    ] {
+        within(
+            run(&machine, &workload, name).cpu_energy_j,
+            5.88 * (3.0 + duty * duty),
+            1e-3,
+        );
     }
     // And busy: bound to the sibling, so that one core is busy at 6/8, and the work takes 8/6 of the time.
     let mut bound = program("bound", vec![run_ms(350)]);
@@ -176,9 +203,118 @@ fn a_name_asks_for_what_the_machine_has() {
     let workload = tasks_of(1, vec![run_ms(1)]);
     for (machine, name, expected) in [
         (machine(1), "reserved-core", "has one CPU; expected two at least"),
-        (machine(4), "reserved-core@1500", "expected one of the frequencies of machine 'test', in MHz: 1000, 2000"),
+        (
+            machine(4),
+            "reserved-core@1500",
+            "expected one of the frequencies of machine 'test', in MHz: 1000, 2000",
+        ),
     ] {
         let error = try_run(&machine, &workload, name).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
+    }
+}
+
+fn study() -> Study {
+    let experiment = experiment::load_builtin("reserved-core").unwrap_or_else(|error| panic!("{error}"));
+    let control = RunControl {
+        threads: None,
+        progress: &|_| {},
+        cancelled: &AtomicBool::new(false),
+    };
+    experiment::run(&experiment, &control).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn at<'a>(study: &'a Study, policy: &str, machine: &str, b: f64, base_w: u32) -> &'a PolicyResult {
+    let point = [machine.to_string(), b.to_string(), base_w.to_string()];
+    let is = |result: &&PolicyResult| {
+        let labels = result.point.iter().map(|(_, label)| label.to_string());
+        result.policy.to_string() == policy && labels.eq(point.iter().cloned())
+    };
+    let found = study.results.iter().find(is);
+    found.unwrap_or_else(|| panic!("no result for {policy} at {point:?}"))
+}
+
+const SHARES: [f64; 3] = [0.62, 0.35, 0.0];
+const DUTIES: [(&str, f64); 3] = [
+    ("reserved-core@8/8", 1.0),
+    ("reserved-core@7/8", 0.875),
+    ("reserved-core@6/8", 0.75),
+];
+
+/// The 6650 without SMT does 0.35 of the reference core's work, so T_1 = 30 s and T(n) = 30 ((1 - b) / n + b). Three threads beside a
+/// reserved core take T(3) whatever its duty d. Their cores are busy, and so is the reserved one for 4000 events of 50 us / (0.35 d):
+///
+///     E = T(3) (3 * 26.95 + 5.88 d^2) + 4000 * 50 us / (0.35 d) * (26.95 - 5.88) d^2      for b = 0
+#[test]
+fn three_threads_beside_a_reserved_core_take_what_the_formula_says() {
+    let study = study();
+    let time_s = |b: f64, n: f64| 30.0 * ((1.0 - b) / n + b);
+    for b in SHARES {
+        for (policy, _) in DUTIES {
+            let mean = at(&study, policy, "6650, 3 threads", b, 0).mean;
+            within(mean.time_s, time_s(b, 3.0), 1e-3);
+        }
+        // A thread for each core has the system's work to wait for besides.
+        let all = at(&study, PERFORMANCE, "6650, 4 threads", b, 0).mean;
+        assert!(
+            all.time_s > time_s(b, 4.0) && all.time_s < 1.05 * time_s(b, 4.0),
+            "{b}: {}",
+            all.time_s
+        );
+    }
+    for (policy, duty) in DUTIES {
+        let mean = at(&study, policy, "6650, 3 threads", 0.0, 0).mean;
+        let busy_s = 4000.0 * 50e-6 / (0.35 * duty);
+        let expected_j = 10.0 * (3.0 * 26.95 + 5.88 * duty * duty) + busy_s * 21.07 * duty * duty;
+        within(mean.cpu_energy_j, expected_j, 2e-3);
+        within(mean.edp_js, mean.cpu_energy_j * mean.time_s, 1e-9);
+    }
+}
+
+/// The lower its duty, the less the processors draw, and the base load has its 100 W beside.
+#[test]
+fn a_lower_duty_takes_power_and_a_base_load_hides_it() {
+    let study = study();
+    for b in SHARES {
+        for machine in [
+            "6650, SMT, 7 threads",
+            "6650, 3 threads",
+            "2650, SMT, 3 threads",
+            "2650, 1 thread",
+        ] {
+            let power_w = |policy: &str, base_w: u32| at(&study, policy, machine, b, base_w).mean.system_power_w;
+            for pair in DUTIES.windows(2) {
+                assert!(power_w(pair[1].0, 0) < power_w(pair[0].0, 0), "{machine}, b = {b}");
+            }
+            for (policy, _) in DUTIES {
+                within(power_w(policy, 100), power_w(policy, 0) + 100.0, 1e-9);
+            }
+        }
+    }
+}
+
+/// Beside each result its bounds, and nobody but the system on the reserved CPU: the set never has more than the others.
+#[test]
+fn the_study_keeps_its_bounds_and_its_reservation() {
+    for result in study().results {
+        assert!(
+            result.mean.time_s >= result.bounds.time_s * (1.0 - 1e-9),
+            "{:?}",
+            result.point
+        );
+        assert!(
+            result.mean.system_energy_j >= result.bounds.system_energy_j * (1.0 - 1e-9),
+            "{:?}",
+            result.point
+        );
+        if result.policy.to_string().starts_with("reserved-core") {
+            let machine = result.point[0].1.to_string();
+            let others = match (machine.contains("6650"), machine.contains("SMT")) {
+                (true, true) => 7,
+                (true, false) | (false, true) => 3,
+                (false, false) => 1,
+            };
+            assert_eq!(result.counters["high_set_max"], others, "{machine}");
+        }
     }
 }

@@ -199,7 +199,9 @@ pub enum Waiting {
     Spin,
     /// As `Spin`, but what the core does is its SMT siblings' meanwhile: a thread that waits for memory.
     Stall,
-    SpinThenBlock { limit_ns: u64 },
+    SpinThenBlock {
+        limit_ns: u64,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]

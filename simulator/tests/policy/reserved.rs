@@ -235,7 +235,10 @@ fn the_reserved_core_has_a_speed_of_its_own_siblings_included() {
     assert_eq!(of(0), [Asked::Raised { cpu: 0, raised: 0 }, changed(0, Set::Low)]);
     assert_eq!(of(1), [Asked::Raised { cpu: 1, raised: 0 }, changed(1, Set::High)]);
     assert_eq!(of(2), [changed(2, Set::High)]);
-    assert_eq!([0, 1, 2, 3].map(|cpu| bench.policy.on_reserved_core(cpu)), [true, true, false, false]);
+    assert_eq!(
+        [0, 1, 2, 3].map(|cpu| bench.policy.on_reserved_core(cpu)),
+        [true, true, false, false]
+    );
 }
 
 /// Works for `work_ns`, rests for `rest_ns`, and so on until `until_ns` have passed.
