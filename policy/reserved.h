@@ -7,9 +7,11 @@
  */
 
 /* An adapter that never reserves a core says so, and the verifier drops its rules. */
-#ifndef lop_has_reserved
-#define lop_has_reserved(s) ((s)->reserving)
+#ifndef lop_can_reserve
+#define lop_can_reserve true
 #endif
+
+lop_rule bool lop_has_reserved(const struct lop_sched *s) { return lop_can_reserve && s->reserving; }
 
 /* Cores with a CPU online: of siblings the first in number that is online counts. */
 lop_part u32 lop_online_cores(const struct lop_sched *s lop_given)
@@ -117,7 +119,7 @@ lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_
 	u32 sibling;
 	s32 cpu;
 	int n;
-	if (s->config.reserve == LOP_RESERVE_NEVER ||
+	if (!lop_can_reserve || s->config.reserve == LOP_RESERVE_NEVER ||
 	    !lop_reserve_wanted(s->config.reserve, s->nr_online, lop_online_cores(s)))
 		return;
 	cpu = lop_reserve_choice(s);

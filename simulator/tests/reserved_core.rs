@@ -103,6 +103,8 @@ fn the_sibling_of_the_reserved_cpu_runs_at_its_speed() {
             pinned.cpus = Some(BTreeSet::from([cpu]));
             let outcome = run_traced(&smt_machine(), &workload_of(vec![pinned]), name);
             assert_eq!(outcome.time_ns, ms * MS, "{name}, CPU {cpu}");
+            let lost_s = (outcome.counters.lost_fixed_speed_s, outcome.counters.lost_slow_start_s);
+            assert_eq!(lost_s, ((ms - 3) as f64 / 1e3, 0.0), "{name}, CPU {cpu}");
             assert_eq!(speeds_of(&outcome, cpu), [(0, mhz)], "{name}, CPU {cpu}");
         }
     }
@@ -162,6 +164,11 @@ fn a_saturated_core_is_raised_and_then_given_up() {
         _ => None,
     };
     assert_eq!(outcome.trace.iter().filter_map(joined).collect::<Vec<_>>(), [400]);
+    let counters = &outcome.counters;
+    assert_eq!(
+        (counters.reserved_core_raises, counters.reserved_core_given_up),
+        (Some(3), Some(1))
+    );
     assert_eq!(
         cpus_of(&outcome, "other"),
         BTreeSet::from([0, 1]),
@@ -315,6 +322,8 @@ fn the_study_keeps_its_bounds_and_its_reservation() {
                 (false, false) => 1,
             };
             assert_eq!(result.counters["high_set_max"], others, "{machine}");
+            assert_eq!(result.counters["reserved_core_raises"], 0, "{machine}");
+            assert_eq!(result.counters["reserved_core_given_up"], 0, "{machine}");
         }
     }
 }

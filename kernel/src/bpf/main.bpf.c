@@ -23,7 +23,7 @@ const volatile u32 nr_words = 8;
 /* No task's speedup factor is known to this adapter yet. */
 #define lop_has_green(s) false
 /* Nor does it ask for a reserved core. */
-#define lop_has_reserved(s) false
+#define lop_can_reserve false
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 

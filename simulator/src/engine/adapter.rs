@@ -342,7 +342,7 @@ impl World<'_> {
             Scheduler::Fair(_) => false,
             Scheduler::Policy(side) => {
                 let (high, green) = (side.handle.members(Set::High), side.handle.members(Set::Green));
-                let reserved = side.handle.reserved().map(|(cpu, _)| cpu as usize);
+                let reserved = side.handle.reserved().0.map(|cpu| cpu as usize);
                 side.sets_speeds
                     && self.cores[core]
                         .cpus
@@ -350,6 +350,11 @@ impl World<'_> {
                         .all(|&cpu| !high.has(cpu) && !green.has(cpu) && reserved != Some(cpu))
             }
         }
+    }
+
+    /// The CPU runs at the speed that was chosen for the reserved core.
+    pub(super) fn on_reserved_core(&self, cpu: usize) -> bool {
+        matches!(&self.scheduler, Scheduler::Policy(side) if side.handle.on_reserved_core(cpu as u32))
     }
 
     pub(super) fn policy_timer(&mut self) {

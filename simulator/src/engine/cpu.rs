@@ -75,7 +75,8 @@ impl World<'_> {
 
     /// Run time lost to not running at the highest OPP. Problem A: from a start to the governor's next look, on a core whose
     /// clock domain had less work in the running period than the rest of the machine: the load was there, but elsewhere.
-    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere.
+    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere. What somebody chose is
+    /// neither: a fixed speed, that of a reserved core.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
@@ -83,7 +84,7 @@ impl World<'_> {
             None => self.rates.relative(class, state.kind, state.opp),
         };
         let lost_ns = ran as f64 * (1.0 - relative);
-        if self.governing.fixed() {
+        if self.governing.fixed() || self.on_reserved_core(cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;

@@ -49,8 +49,14 @@ impl World<'_> {
             Scheduler::Policy(side) => (side.handle.promotions(), side.handle.demotions(), side.handle.swaps()),
             Scheduler::Fair(_) => (0, 0, 0),
         };
+        let reserved = match &self.scheduler {
+            Scheduler::Policy(side) if side.has_reserved => Some(side.handle.reserved()),
+            _ => None,
+        };
         let s = &self.stats;
         Counters {
+            reserved_core_raises: reserved.map(|(_, raised)| raised),
+            reserved_core_given_up: reserved.map(|(cpu, _)| u32::from(cpu.is_none())),
             tasks: s.tasks,
             promotions,
             demotions,

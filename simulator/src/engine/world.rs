@@ -100,6 +100,8 @@ pub(super) struct PolicySide {
     pub taken: Option<u32>,
     /// Frequency index for green cores, by clock domain.
     pub green_index: Vec<usize>,
+    /// A core was reserved when the run began.
+    pub has_reserved: bool,
     /// Frequencies of the reserved core, from its own upwards, in kHz.
     pub reserved_khz: Vec<u64>,
     /// Before time 0: speeds are as if set long ago.
@@ -389,6 +391,7 @@ impl<'a> World<'a> {
             handle.start(self, 0);
             if let Scheduler::Policy(side) = &mut self.scheduler {
                 side.starting = false;
+                side.has_reserved = side.handle.reserved().0.is_some();
             }
         }
         for domain in 0..self.clocks.domains.len() {
@@ -618,6 +621,7 @@ impl PolicySide {
             start_here: None,
             taken: None,
             green_index: super::adapter::green_indices(machine, rates),
+            has_reserved: false,
             reserved_khz: super::adapter::reserved_khz(machine, variant),
             starting: true,
         })

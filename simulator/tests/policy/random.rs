@@ -207,7 +207,7 @@ impl Story {
     /// The reserved CPU is no member; beside the system's own work it runs and keeps only what may run nowhere else.
     fn check_reserved(&self) {
         let bench = &self.bench;
-        let Some((cpu, _)) = bench.policy.reserved() else {
+        let Some(cpu) = bench.policy.reserved().0 else {
             return;
         };
         let cpu = cpu as usize;
@@ -224,7 +224,7 @@ impl Story {
     /// What runs on the reserved CPU or waits in its queue.
     fn at_reserved(&self) -> Vec<usize> {
         let bench = &self.bench;
-        let Some((cpu, _)) = bench.policy.reserved() else {
+        let Some(cpu) = bench.policy.reserved().0 else {
             return vec![];
         };
         let here =

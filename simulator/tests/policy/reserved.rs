@@ -31,11 +31,12 @@ fn siblings(cpu: usize) -> CpuPlace {
 }
 
 fn reserved(bench: &Bench) -> Option<u32> {
-    bench.policy.reserved().map(|(cpu, _)| cpu)
+    bench.policy.reserved().0
 }
 
 fn raised(bench: &Bench) -> Option<u32> {
-    bench.policy.reserved().map(|(_, raised)| raised)
+    let (cpu, raised) = bench.policy.reserved();
+    cpu.map(|_| raised)
 }
 
 fn system(bench: &mut Bench) -> usize {
