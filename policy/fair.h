@@ -117,7 +117,7 @@ lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns
 	u64 waited_ns;
 	if (ran_ns <= s->config.slice_max_ns)
 		return ran_ns;
-	shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
+	shared = lop_is_reserved(s, cpu) ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_set_of(s, cpu));
 	waited_ns = lop_max(lop_waited_ns(s, lop_cpu_queue(cpu), now_ns), lop_waited_ns(s, shared, now_ns));
 	return lop_min(ran_ns, s->config.slice_max_ns + waited_ns);
 }
@@ -294,13 +294,17 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 
 /*
  * A task whose slice is over goes on if nobody that waits where `cpu` looks is further behind; of equals who waits is first.
- * Other domains' queues count when they are more than a slice further behind, as in lop_away_first().
+ * Other domains' queues count when they are more than a slice further behind, as in lop_away_first(). The reserved CPU looks into its
+ * own queue only.
  */
 lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_task *t lop_given, u32 cpu)
 {
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
-	s32 away = lop_queue_in_turn(s, cpu, lop_set_of(s, cpu));
+	s32 away;
+	if (lop_is_reserved(s, cpu))
+		return !lop_first_is_behind(s, world, own, t, 0);
+	away = lop_queue_in_turn(s, cpu, lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;
 	return away < 0 || (u32)away == shared ||

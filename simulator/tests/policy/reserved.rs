@@ -134,6 +134,26 @@ fn applications_run_on_all_others_and_the_system_on_the_reserved_one() {
     }
 }
 
+/// Application tasks that wait further behind are nothing to the reserved CPU: its task goes on, and pays for a slice only, as nobody
+/// waits there. With another daemon behind it, it does not.
+#[test]
+fn who_waits_elsewhere_does_not_end_a_slice_on_the_reserved_cpu() {
+    let mut bench = Bench::new(2, all_high(), flat);
+    let (tasks, daemons) = (bench.tasks(2), [system(&mut bench), system(&mut bench)]);
+    bench.wake(daemons[0]);
+    bench.wake_all(&tasks);
+    bench.pass(100 * MS);
+    let before_ns = bench.tasks[daemons[0]].vtime_ns;
+    bench.run_and_preempt(0, 100 * MS);
+    assert_eq!(bench.running[0], Some(daemons[0]));
+    assert_eq!(bench.tasks[daemons[0]].vtime_ns - before_ns, 5 * MS);
+    let mut running = bench.tasks[daemons[0]];
+    running.vtime_ns += 10 * MS;
+    assert!(bench.policy.goes_on(&mut bench.world, &running, 0));
+    assert_eq!(bench.wake(daemons[1]), (0, false));
+    assert!(!bench.policy.goes_on(&mut bench.world, &running, 0));
+}
+
 /// Without a reserved core a daemon is a task like any other.
 #[test]
 fn without_a_reserved_core_nothing_is_different_for_daemons() {
