@@ -43,13 +43,3 @@ lop_rule s32 lop_domain_off(const struct lop_sched *s)
 	s32 cpu = lop_cpus_first(&s->off, &s->online, &s->set[LOP_HIGH].cpus);
 	return cpu < 0 ? LOP_NONE : s->topology.memory_domain[lop_cpu_index((u32)cpu)];
 }
-
-/* Back on before work needs it: there are more active tasks than CPUs in domains that are on. */
-lop_rule void lop_open_for_demand(struct lop_sched *s)
-{
-	s32 domain = LOP_NONE;
-	if (lop_has_domains(s) && s->set[LOP_HIGH].active > lop_nr_on(s))
-		domain = lop_domain_off(s);
-	if (domain != LOP_NONE)
-		lop_switch_domain(s, domain, true);
-}

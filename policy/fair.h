@@ -117,7 +117,7 @@ lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns
 	u64 waited_ns;
 	if (ran_ns <= s->config.slice_max_ns)
 		return ran_ns;
-	shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
+	shared = lop_is_reserved(s, cpu) ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_set_of(s, cpu));
 	waited_ns = lop_max(lop_waited_ns(s, lop_cpu_queue(cpu), now_ns), lop_waited_ns(s, shared, now_ns));
 	return lop_min(ran_ns, s->config.slice_max_ns + waited_ns);
 }
@@ -324,12 +324,16 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 /*
  * A task whose slice is over goes on if nobody that waits where `cpu` looks is further behind; of equals who waits is first.
  * Other domains' queues count when they are more than a slice further behind, as in lop_away_first(); the turn is left to lop_pick_next().
+ * The reserved CPU looks into its own queue only.
  */
 lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_task *t lop_given, u32 cpu)
 {
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
-	s32 away = lop_queue_from(s, s->turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
+	s32 away;
+	if (lop_is_reserved(s, cpu))
+		return !lop_first_is_behind(s, world, own, t, 0);
+	away = lop_queue_from(s, s->turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;
 	return away < 0 || (u32)away == shared || !lop_may_take_away(s, world, (u32)away) ||
@@ -367,10 +371,7 @@ lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_n
 {
 	/* Both sides write with an atomic operation before they read: either the timer sees this, or it is seen to be gone. */
 	lop_atomic_or(&s->look, 1);
-	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
-		return;
-	s->timer_at_ns = at_ns;
-	lop_env_arm_timer(world, at_ns);
+	lop_timer_by(s, world, at_ns);
 }
 
 /*
@@ -387,12 +388,14 @@ lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_min_ns);
 }
 
-/* Idle members for which work waits are told. */
+/* Idle members and the reserved CPU are told if work waits for them. */
 lop_part bool lop_look_now(struct lop_sched *s lop_given, struct lop_world *world lop_given)
 {
 	s32 cpu = LOP_NONE;
 	int n;
 	lop_atomic_and(&s->look, 0);
+	if (lop_has_reserved(s) && lop_cpus_has(&s->idle, s->reserved_cpu) && lop_any_work(s, s->reserved_cpu))
+		lop_env_kick(world, s->reserved_cpu);
 	lop_cpus_and(&world->candidates, &s->set[LOP_HIGH].cpus, &s->idle);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->candidates, (u32)(cpu + 1));

@@ -44,10 +44,19 @@ lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u
 lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_group *group, u32 last_cpu,
 		       u64 now_ns)
 {
-	if (!t->brief || t->counted)
+	if (!t->brief || t->counted || lop_for_reserved(s, t))
 		return LOP_NONE;
 	lop_bound_lag(s, t, group);
 	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, now_ns);
+}
+
+/* The system's own work goes to the reserved CPU, or waits for it. */
+lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop_task *t)
+{
+	struct lop_placement place = { (s32)s->reserved_cpu, lop_cpus_take(&s->idle, s->reserved_cpu) };
+	if (place.claimed)
+		t->last_queue = (s32)lop_cpu_queue(s->reserved_cpu);
+	return place;
 }
 
 /*
@@ -85,6 +94,8 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	lop_count_active(s, t, app, group);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_bound_lag(s, t, group);
+	if (lop_for_reserved(s, t))
+		return lop_place_reserved(s, t);
 	lop_open_for_demand(s);
 	if (t->restricted || lop_wants_domain(s, t))
 		lop_pin(s, world, t);
@@ -167,9 +178,20 @@ lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
 	s32 goes_to = t->goes_to;
 	t->goes_to = LOP_NONE;
-	if (lop_has_specialists(s) && goes_to != LOP_NONE && lop_cpus_has(&s->online, lop_cpu_index((u32)goes_to)))
+	if (lop_has_specialists(s) && goes_to != LOP_NONE && !lop_is_reserved(s, (u32)goes_to) &&
+	    lop_cpus_has(&s->online, lop_cpu_index((u32)goes_to)))
 		return lop_cpu_queue((u32)goes_to);
 	return lop_queue_at(s, t, cpu);
+}
+
+/* It waits at the reserved CPU, which is told if it is idle. */
+lop_rule void lop_enqueue_reserved(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
+{
+	u32 queue = lop_cpu_queue(s->reserved_cpu);
+	lop_come_to(s, t, group, queue);
+	lop_queue_insert(s, world, t, queue);
+	if (lop_cpus_has(&s->idle, s->reserved_cpu))
+		lop_env_kick(world, s->reserved_cpu);
 }
 
 /*
@@ -183,6 +205,10 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	s32 idle;
 	if (lop_has_rank(s) && t->given && lop_deliver(s, world, t, group))
 		return;
+	if (lop_for_reserved(s, t)) {
+		lop_enqueue_reserved(s, world, t, group);
+		return;
+	}
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
 	if (lop_changes_domain(s, t, cpu)) {
@@ -229,12 +255,13 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 /*
  * What a CPU runs next: a task that was taken for it; the same as before; or nothing, then it falls idle. `running`: the
  * task whose slice is over, charged by lop_stopping() for what it ran, or NULL. On a low core it goes on only if it may run
- * nowhere else; one that is not counted does not go on but is woken anew.
+ * nowhere else or is for the reserved CPU, which this is; one that is not counted does not go on but is woken anew.
  */
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
 	bool stays = running && running->counted && !lop_must_go(s, cpu) &&
-		     (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
+		     (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW ||
+		      (lop_is_reserved(s, cpu) && lop_for_reserved(s, running)));
 	if (lop_turn_by_time(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu))
@@ -431,10 +458,12 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 		lop_cpus_take(&s->looked, cpu);
 	}
 	lop_note_busy(s, world, cpu);
+	if (lop_is_reserved(s, cpu))
+		lop_reserve_rests(s, world, idle, now_ns);
 	if (!idle)
 		return;
 	/* Something ran until now, be it what is not counted: h_min is 1 for another while. */
-	if (!s->set[LOP_HIGH].active)
+	if (!s->set[LOP_HIGH].active && !lop_is_reserved(s, cpu))
 		s->set[LOP_HIGH].below_since_ns[1] = now_ns;
 	lop_settle(s, world, LOP_NONE, now_ns);
 	/* What was queued after this CPU looked and before it counted as idle was seen by nobody else. */
@@ -480,6 +509,8 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		lop_look_now(s, world);
 	if (lop_has_rank(s) && s->rank_at_ns)
 		lop_rank_now(s, world, now_ns);
+	if (lop_has_reserved(s) && lop_watch_reserved(s, world, now_ns))
+		lop_give_up_reserved(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -534,6 +565,8 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 		lop_forget_cpu(s, cpu);
 	if (lop_set_of(s, cpu) == LOP_LOW)
 		lop_env_set_changed(world, cpu, LOP_OFFLINE);
+	if (lop_is_reserved(s, cpu) || (lop_has_reserved(s) && s->nr_online == 1))
+		lop_give_up_reserved(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -541,6 +574,8 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
 	lop_weigh_anchor(s, t);
+	if (lop_for_reserved(s, t))
+		lop_give_up_reserved(s, world, now_ns); /* it waits where that CPU does not look */
 	lop_pin(s, world, t);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
@@ -556,14 +591,20 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 	s->left_ns.ns[cpu] = now_ns;
 	lop_note_busy(s, world, cpu);
 	lop_env_set_changed(world, cpu, LOP_LOW);
+	if (lop_on_reserved_core(s, cpu))
+		lop_env_reserved_speed(world, cpu, s->reserve_raised);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* Once config, topology, online and idle are filled: the first members join, and the others hear that they are low. */
+/*
+ * Once config, topology, online and idle are filled: a core is reserved, if wanted, the first members join, and the others hear that
+ * they are low.
+ */
 lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s32 cpu = LOP_NONE;
 	int n;
+	lop_reserve(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));

@@ -10,8 +10,8 @@ lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 }
 
 /*
- * The best of the idle members that the task may use: a core that no sibling is busy on, the fastest kind, its last CPU
- * if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
+ * The best of the idle members that the task may use: not the sibling of the reserved CPU, a core that no sibling is busy on, the
+ * fastest kind, its last CPU if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
  * In a set of fixed size (simple sets) the one that has been idle longest: work is confined, fairness among cores is left.
  */
 lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, u32 last_cpu, u64 now_ns)
@@ -19,6 +19,8 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		return lop_earliest(candidates, &s->idle_since_ns);
+	if (lop_has_reserved(s))
+		lop_cpus_avoid(candidates, &s->beside_reserved);
 	lop_cpus_avoid(candidates, &s->beside_busy);
 	if (top->nr_tiers > 1)
 		lop_prefer_fast(s, candidates);
@@ -159,5 +161,7 @@ lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *worl
 	if (cpu >= 0)
 		return cpu;
 	lop_cpus_and(&world->candidates, &s->online, allowed);
+	if (lop_has_reserved(s))
+		lop_cpus_drop(&world->candidates, &s->reserved);
 	return lop_cpus_has(&world->candidates, last_cpu) ? (s32)last_cpu : lop_cpus_next(&world->candidates, 0);
 }

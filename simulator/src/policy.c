@@ -57,6 +57,13 @@ bool lop_native_waits(struct lop_sched *s, u32 queue) { return lop_queue_waits(s
 
 u64 lop_native_promotions(const struct lop_sched *s) { return s->promotions; }
 u64 lop_native_demotions(const struct lop_sched *s) { return s->demotions; }
+/* LOP_NONE: no CPU is reserved. */
+s32 lop_native_reserved(const struct lop_sched *s, u32 *raised)
+{
+	*raised = s->reserve_raised;
+	return s->reserving ? (s32)s->reserved_cpu : LOP_NONE;
+}
+bool lop_native_on_reserved_core(const struct lop_sched *s, u32 cpu) { return lop_on_reserved_core(s, cpu); }
 u64 lop_native_swaps(const struct lop_sched *s) { return s->swaps; }
 
 /* One CPU of the topology, before lop_native_start(). Siblings come in a ring over `next_sibling`. */

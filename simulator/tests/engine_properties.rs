@@ -192,7 +192,8 @@ proptest! {
     fn work_is_conserved_under_every_policy(cores in 1u16..=4, sketch in sketch(1)) {
         let (workload, work_ns, tasks, pieces) = build(&sketch);
         let machine = machine(cores);
-        for name in POLICIES {
+        // A core is reserved where another is left.
+        for name in POLICIES.into_iter().filter(|&name| cores > 1 || name != "reserved-core") {
             let outcome = run(&machine, &workload, name);
             sane(&machine, &outcome, tasks, name)?;
             let done_ns = work_done_s(&machine, &outcome) * 1e9;

@@ -27,6 +27,8 @@ const volatile u32 nr_words = 8;
 /* Counters are not read here, so nobody plans where tasks run. */
 #define lop_has_domains(s) false
 #define lop_has_specialists(s) false
+/* No core is reserved for the system's own work. */
+#define lop_can_reserve false
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 

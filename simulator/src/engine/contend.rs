@@ -160,7 +160,7 @@ impl World<'_> {
         (!task.spinning).then(|| Running {
             class: task.class,
             opp: state.opp,
-            busy_on_core: self.cores[usize::from(self.machine.cpus[cpu].core)].busy,
+            busy_on_core: self.using_core(cpu),
         })
     }
 

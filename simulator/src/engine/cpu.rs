@@ -78,7 +78,8 @@ impl World<'_> {
 
     /// Run time lost to not running at the highest OPP. Problem A: from a start to the governor's next look, on a core whose
     /// clock domain had less work in the running period than the rest of the machine: the load was there, but elsewhere.
-    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere.
+    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere. What somebody chose is
+    /// neither: a fixed speed, that of a reserved core.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
@@ -86,7 +87,7 @@ impl World<'_> {
             None => self.rates.relative(class, state.kind, state.opp),
         };
         let lost_ns = ran as f64 * (1.0 - relative);
-        if self.governing.fixed() {
+        if self.governing.fixed() || self.on_reserved_core(cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;
@@ -106,13 +107,14 @@ impl World<'_> {
     /// The rate of what runs on `cpu`, and the event of what comes next there.
     pub(super) fn plan_step(&mut self, cpu: usize) {
         let Some(id) = self.cpus[cpu].task else { return };
-        let core = &self.cores[self.core_of(cpu)];
+        let using_core = self.using_core(cpu);
+        let kind = self.cores[self.core_of(cpu)].kind;
         let task = &self.tasks[id as usize];
         let state = &mut self.cpus[cpu];
         (state.rate, state.memory_share) = match self.contention.pace(cpu) {
             Some(pace) => (pace.rate, pace.memory_share),
             None => (
-                self.rates.rate(task.class, core.kind, state.opp, core.busy),
+                self.rates.rate(task.class, kind, state.opp, using_core),
                 self.rates.memory_shares[usize::from(task.class)],
             ),
         };
@@ -347,6 +349,9 @@ impl World<'_> {
         self.watch_slice(cpu);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);
+        if self.stalls {
+            self.siblings_go_on(cpu);
+        }
     }
 
     fn fall_idle(&mut self, cpu: usize) {
@@ -454,6 +459,28 @@ impl World<'_> {
             }
         }
     }
+    /// Busy CPUs of a CPU's core that use what the core does: its own, and the siblings that do not stall.
+    pub(super) fn using_core(&self, cpu: usize) -> usize {
+        let core = &self.cores[self.core_of(cpu)];
+        if !self.stalls || core.cpus.len() == 1 {
+            return core.busy;
+        }
+        let stalls = |c: usize| (self.cpus[c].task).is_some_and(|id| self.tasks[id as usize].stalled);
+        core.busy - core.cpus.iter().filter(|&&c| c != cpu && stalls(c)).count()
+    }
+
+    /// What runs on `cpu` uses its core from now on, or does not: its siblings get as far as they got at their old rates.
+    pub(super) fn siblings_go_on(&mut self, cpu: usize) {
+        let core_index = self.core_of(cpu);
+        for at in 0..self.cores[core_index].cpus.len() {
+            let sibling = self.cores[core_index].cpus[at];
+            if sibling != cpu && self.cpus[sibling].task.is_some() {
+                self.settle(sibling);
+                self.reschedule(sibling);
+            }
+        }
+    }
+
     pub(super) fn is_busy(&self, cpu: usize) -> bool {
         self.cpus[cpu].busy_since_ns.is_some()
     }

@@ -2,7 +2,7 @@
 //! which kind of core. What it says is then done as a kernel would: the task loses its CPU and is queued anew.
 
 use super::cpu::Leaving;
-use super::task::State;
+use super::task::{State, Task};
 use super::world::{Scheduler, World};
 use crate::choice::{PolicyChoice, SetsVariant};
 use crate::events::Kind;
@@ -124,6 +124,12 @@ impl World<'_> {
         i32::from(self.machine.cpus[cpu as usize].memory_domain)
     }
 
+    /// No plan moves it: it may not run everywhere, or it is for the reserved CPU.
+    fn stays(&self, task: &Task) -> bool {
+        let reserved = matches!(&self.scheduler, Scheduler::Policy(side) if side.handle.reserved().0.is_some());
+        task.policy.restricted || (task.policy.system && reserved)
+    }
+
     fn thread(&self, (id, active_ns): (u32, u64)) -> Thread {
         let task = &self.tasks[id as usize];
         let intensity = &task.counters.intensity;
@@ -137,7 +143,7 @@ impl World<'_> {
             moved_ns: task.counters.moved_ns,
             demand_permille: (active_ns * 1000).div_ceil(PERIOD_NS).min(1000) as u32,
             memory: intensity.class(),
-            fixed: task.policy.restricted,
+            fixed: self.stays(task),
             ..Thread::new(intensity.planned_mpmi(), domain)
         }
     }
@@ -190,7 +196,7 @@ impl World<'_> {
                 cpu: task.on_cpu.map_or(policy::NONE, |cpu| cpu as i32),
                 wanted: policy::NONE,
                 tier: task.on_cpu.map_or(0, |cpu| self.machine.cpus[cpu as usize].kind),
-                fixed: task.policy.restricted,
+                fixed: self.stays(task),
             }
         };
         let mut threads: Vec<Specialist> = active.iter().map(specialist).collect();

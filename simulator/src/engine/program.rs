@@ -151,6 +151,7 @@ impl World<'_> {
             .map_or(0, |old| old.generation.wrapping_add(1));
         let mut of_policy = Box::new(policy::Task::new(id, crate::weight::weight_of_nice(about.nice)));
         of_policy.speedup_permille = self.speedup_permille[program as usize];
+        of_policy.system = self.workload.apps[usize::from(about.app)].system;
         match &self.scheduler {
             Scheduler::Policy(side) => {
                 let allowed = self.allowed[program as usize].unwrap_or(self.all_cpus);
@@ -180,6 +181,7 @@ impl World<'_> {
             class: 0,
             waits_for: None,
             spinning: false,
+            stalled: false,
             granted: false,
             spin_left_ns: u64::MAX,
             notifies: false,
@@ -237,9 +239,13 @@ impl World<'_> {
         task.granted = true;
         task.spin_left_ns = u64::MAX;
         self.progressing += 1;
+        let stalled = std::mem::replace(&mut task.stalled, false);
         if let Some(cpu) = task.on_cpu {
             self.settle(cpu as usize);
             self.reschedule(cpu as usize);
+            if stalled {
+                self.siblings_go_on(cpu as usize);
+            }
         }
     }
 
@@ -253,7 +259,7 @@ impl World<'_> {
                 task.state = State::Blocked;
                 return Next::Leave(Leaving::Blocked);
             }
-            Waiting::Spin => u64::MAX,
+            Waiting::Spin | Waiting::Stall => u64::MAX,
             Waiting::SpinThenBlock { limit_ns } => limit_ns,
             Waiting::SpinThenNotify { after_ns } => after_ns,
         };
@@ -261,6 +267,10 @@ impl World<'_> {
         task.spinning = true;
         task.granted = false;
         task.spin_left_ns = limit_ns;
+        task.stalled = how == Waiting::Stall;
+        if let Some(cpu) = task.on_cpu.filter(|_| task.stalled) {
+            self.siblings_go_on(cpu as usize);
+        }
         Next::Spin
     }
 

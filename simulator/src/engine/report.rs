@@ -65,12 +65,18 @@ impl World<'_> {
             Scheduler::Policy(side) => (side.handle.promotions(), side.handle.demotions(), side.handle.swaps()),
             Scheduler::Fair(_) => (0, 0, 0),
         };
+        let reserved = match &self.scheduler {
+            Scheduler::Policy(side) if side.has_reserved => Some(side.handle.reserved()),
+            _ => None,
+        };
         let app_time_s = self.app_times_s();
         let s = &self.stats;
         Counters {
             mean_app_time_s: (!app_time_s.is_empty())
                 .then(|| app_time_s.values().sum::<f64>() / app_time_s.len() as f64),
             app_time_s,
+            reserved_core_raises: reserved.map(|(_, raised)| raised),
+            reserved_core_given_up: reserved.map(|(cpu, _)| u32::from(cpu.is_none())),
             tasks: s.tasks,
             promotions,
             demotions,

@@ -78,6 +78,8 @@ pub(super) struct Task {
     /// Waits on the CPU; `granted` ends it.
     pub spinning: bool,
     pub granted: bool,
+    /// Spins without use of its core.
+    pub stalled: bool,
     /// Time on the CPU after which it stops spinning and blocks, or says that it spins.
     pub spin_left_ns: u64,
     /// After that time it raises a flag and spins on; whether it has.

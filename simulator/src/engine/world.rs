@@ -6,7 +6,7 @@ use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState
 use super::task::{State, Task, WaitsFor};
 use super::{contend::Contention, governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
-use crate::choice::{Governor, PolicyChoice, SetsVariant};
+use crate::choice::{Governor, PolicyChoice, ReservedSpeed, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
 use crate::homes::Homes;
@@ -14,7 +14,7 @@ use crate::policy;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
 use crate::waiting::WaitingTasks;
-use crate::workload::{Amount, Step, Workload};
+use crate::workload::{Amount, Step, Waiting, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
 
@@ -104,6 +104,10 @@ pub(super) struct PolicySide {
     pub taken: Option<u32>,
     /// Frequency index for green cores, by clock domain.
     pub green_index: Vec<usize>,
+    /// A core was reserved when the run began.
+    pub has_reserved: bool,
+    /// Frequencies of the reserved core, from its own upwards, in kHz.
+    pub reserved_khz: Vec<u64>,
     /// Before time 0: speeds are as if set long ago.
     pub starting: bool,
 }
@@ -136,6 +140,8 @@ pub(crate) struct World<'a> {
     pub(super) waiting: usize,
     pub(super) barriers: Vec<BarrierState>,
     pub(super) mutexes: Vec<MutexState>,
+    /// Tasks of this workload may stall.
+    pub(super) stalls: bool,
     pub(super) conditions: Vec<ConditionState>,
     pub(super) loops: Vec<LoopState>,
     pub(super) pools: Vec<PoolState>,
@@ -195,6 +201,13 @@ fn core_statuses(machine: &Machine) -> Vec<CoreStatus> {
     cores
 }
 
+fn can_stall(workload: &Workload) -> bool {
+    let mutexes = workload.mutexes.iter().map(|mutex| mutex.waiting);
+    let barriers = workload.barriers.iter().map(|barrier| barrier.waiting);
+    let conditions = workload.conditions.iter().map(|condition| condition.waiting);
+    (mutexes.chain(barriers).chain(conditions)).any(|waiting| waiting == Waiting::Stall)
+}
+
 /// Programs must find the CPUs that they are pinned to.
 fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<policy::CpuBits>>, SimulationError> {
     let nr_cpus = machine.cpus.len();
@@ -225,27 +238,51 @@ fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), Simulati
                 machine.cpus.len()
             )
         }
-        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
-            let mut all: Vec<u64> = machine
-                .kinds
-                .iter()
-                .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
-                .collect();
-            all.sort_unstable();
-            all.dedup();
-            if all.iter().any(|known| known / 1000 == khz / 1000) {
-                return Ok(());
-            }
-            let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
+        PolicyChoice::Sets(SetsVariant::Reserved(_)) if machine.cpus.len() < 2 => {
             format!(
-                "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
-                machine.name,
-                known.join(", ")
+                "{choice}: machine '{}' has one CPU; expected two at least",
+                machine.name
             )
+        }
+        PolicyChoice::Sets(SetsVariant::Reserved(ReservedSpeed::Khz(khz))) => {
+            let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
+            return check_frequency(
+                machine,
+                choice,
+                *khz,
+                &machine.kinds[usize::from(slowest)..=usize::from(slowest)],
+            );
+        }
+        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
+            return check_frequency(machine, choice, *khz, &machine.kinds);
         }
         _ => return Ok(()),
     };
     Err(SimulationError::Mismatch(message))
+}
+
+/// A frequency that a policy's name asks for is one of those that these kinds of cores have.
+fn check_frequency(
+    machine: &Machine,
+    choice: &PolicyChoice,
+    khz: u64,
+    kinds: &[lop_machine::Kind],
+) -> Result<(), SimulationError> {
+    let mut all: Vec<u64> = kinds
+        .iter()
+        .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.iter().any(|known| known / 1000 == khz / 1000) {
+        return Ok(());
+    }
+    let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
+    Err(SimulationError::Mismatch(format!(
+        "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
+        machine.name,
+        known.join(", ")
+    )))
 }
 
 impl<'a> World<'a> {
@@ -314,6 +351,7 @@ impl<'a> World<'a> {
             waiting: 0,
             barriers: workload.barriers.iter().map(|_| BarrierState::default()).collect(),
             mutexes: workload.mutexes.iter().map(|_| MutexState::default()).collect(),
+            stalls: can_stall(workload),
             conditions: workload.conditions.iter().map(|_| ConditionState::default()).collect(),
             loops: vec![LoopState::default(); workload.loops.len()],
             pools: workload.pools.iter().map(|_| PoolState::default()).collect(),
@@ -362,6 +400,7 @@ impl<'a> World<'a> {
             handle.start(self, 0);
             if let Scheduler::Policy(side) = &mut self.scheduler {
                 side.starting = false;
+                side.has_reserved = side.handle.reserved().0.is_some();
             }
         }
         for domain in 0..self.clocks.domains.len() {
@@ -600,6 +639,8 @@ impl PolicySide {
             start_here: None,
             taken: None,
             green_index: super::adapter::green_indices(machine, rates),
+            has_reserved: false,
+            reserved_khz: super::adapter::reserved_khz(machine, variant),
             starting: true,
         })
     }

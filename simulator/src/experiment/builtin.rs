@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 13] = [
+const BUILTIN: [(&str, &str); 14] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -53,6 +53,10 @@ const BUILTIN: [(&str, &str); 13] = [
     (
         "power-domains",
         include_str!("../../../data/experiments/power-domains.toml"),
+    ),
+    (
+        "reserved-core",
+        include_str!("../../../data/experiments/reserved-core.toml"),
     ),
 ];
 

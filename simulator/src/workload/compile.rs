@@ -172,6 +172,7 @@ impl<'a> Compiler<'a> {
             declared_parallelism: None,
             shares_memory: false,
             memory_class: MemoryClass::Unknown,
+            system: false,
         });
         for (name, raw) in &self.file.app {
             let key = format!("app.{name}.parallelism");
@@ -188,6 +189,7 @@ impl<'a> Compiler<'a> {
                     Some(RawMemoryClass::Moderate) => MemoryClass::Moderate,
                     Some(RawMemoryClass::Intensive) => MemoryClass::Intensive,
                 },
+                system: raw.get_ref().system,
             });
         }
         Ok(())

@@ -36,6 +36,8 @@ pub struct App {
     pub shares_memory: bool,
     /// Declared; `Unknown`: it declared nothing.
     pub memory_class: MemoryClass,
+    /// The operating system's own work: kernel threads, daemons.
+    pub system: bool,
 }
 
 /// How an application's work uses memory (docs/model.md).
@@ -200,6 +202,8 @@ pub struct Item {
 pub enum Waiting {
     Block,
     Spin,
+    /// As `Spin`, but what the core does is its SMT siblings' meanwhile: a thread that waits for memory.
+    Stall,
     SpinThenBlock {
         limit_ns: u64,
     },

@@ -16,7 +16,7 @@ pub const ONDEMAND: &str = "linux:ondemand";
 pub const SCHEDUTIL: &str = "linux:schedutil";
 
 /// Every policy by the name people type.
-pub const POLICIES: [&str; 17] = [
+pub const POLICIES: [&str; 18] = [
     PERFORMANCE,
     POWERSAVE,
     "linux:userspace",
@@ -25,6 +25,7 @@ pub const POLICIES: [&str; 17] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "reserved-core",
     "phase",
     "longest-first",
     "fair-share",
@@ -192,6 +193,7 @@ pub fn workload_of(programs: Vec<Program>) -> Workload {
             declared_parallelism: None,
             shares_memory: false,
             memory_class: MemoryClass::Unknown,
+            system: false,
         }],
         starts: (0..programs.len() as u32).map(|index| start(index, 1)).collect(),
         programs,

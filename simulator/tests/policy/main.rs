@@ -19,6 +19,7 @@ mod placement;
 mod pull;
 mod random;
 mod rank;
+mod reserved;
 mod sets;
 mod specialise;
 mod spread;

@@ -242,8 +242,13 @@ fn every_key_of_the_schema_arrives() {
             name: "solver".into(),
             declared_parallelism: Some(3),
             shares_memory: false,
-            memory_class: MemoryClass::Moderate
+            memory_class: MemoryClass::Moderate,
+            system: false,
         }
+    );
+    assert_eq!(
+        (workload.apps[2].name.as_str(), workload.apps[2].system),
+        ("kernel", true)
     );
     let main = program("main");
     assert_eq!((main.app, main.nice, main.cgroup_weight), (1, -5, 200));

@@ -90,6 +90,7 @@ pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
         declared_parallelism: None,
         shares_memory: false,
         memory_class: MemoryClass::Unknown,
+        system: false,
     });
     let mut reader = Reader::new(&source, draft, &global.policy, resources);
     reader.tasks(root.members_of(tasks)?)?;
