@@ -27,4 +27,5 @@ lop_rule void lop_set_times(struct lop_config *c, u64 hold_ns)
 	c->heat_period_ns = 3 * LOP_MINUTE_NS;
 	c->grace_ns = 10 * LOP_MS_NS;
 	c->turn_ns = 20 * LOP_MS_NS;
+	c->reserve_window_ns = 100 * LOP_MS_NS;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
+#include "drain.h"
 #include "group.h"
+#include "reserved.h"
 /* How many members a set should have: demand counting, spare, declared parallelism. */
 #define LOP_DECLARE_TRIES 16
 
@@ -17,21 +19,25 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
 {
+	if (lop_for_reserved(s, t))
+		return LOP_LOW;
 	return lop_has_green(s) && lop_hardly_gains(t) ? LOP_GREEN : LOP_HIGH;
 }
 
 /*
- * size(high) = declared + taken            if every active application declared its parallelism
- *            = active + spare + taken      else; at most the number of online CPUs
- * size(green) = active                     at most the online CPUs that are not high
+ * size(high) = declared + taken + left         if every active application declared its parallelism
+ *            = active + spare + taken + left   else; at most the online CPUs of domains that are on, without the reserved one
+ * size(green) = active                         at most those of them that are not high
  * taken: members that a higher class runs on, and our tasks cannot use
+ * left: tasks that became active for the reserved CPU, while there was one
  */
 lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 {
-	u32 want;
+	u32 want, most = lop_nr_ordinary(s);
 	if (set == LOP_GREEN)
-		return (u32)lop_min(s->set[LOP_GREEN].active,
-				    s->nr_online - lop_min(s->set[LOP_HIGH].size, s->nr_online));
+		return (u32)lop_min(s->set[LOP_GREEN].active, most - lop_min(s->set[LOP_HIGH].size, most));
+	if (s->config.sizing == LOP_SIZE_ALL)
+		return most;
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		want = s->config.fixed_size;
 	else if (s->declared_sum && !s->undeclared_apps)
@@ -40,7 +46,9 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 		want = s->set[LOP_HIGH].active + s->config.spare;
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
-	return (u32)lop_min(want, s->nr_online);
+	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))
+		want += s->set[LOP_LOW].active;
+	return (u32)lop_min(want, most);
 }
 
 /* Notes since when each size that is no longer wanted is not wanted (see lop_due_ns()). */
@@ -91,8 +99,8 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 		return;
 	t->counted = true;
 	t->set = (u8)lop_set_for(s, t);
-	lop_atomic_add(&s->set[t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH].active, 1);
-	if (t->set != LOP_GREEN)
+	lop_atomic_add(&s->set[lop_set_index(t->set)].active, 1);
+	if (t->set == LOP_HIGH)
 		lop_app_enter(s, app);
 	if (group)
 		lop_group_add(s, group, (s32)t->weight);
@@ -108,12 +116,22 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 		return;
 	t->counted = false;
 	before = lop_target(s, set);
-	lop_atomic_add(&s->set[lop_set_index(set)].active, -1);
-	if (set != LOP_GREEN)
+	lop_atomic_add(&s->set[lop_set_index(t->set)].active, -1);
+	if (t->set == LOP_HIGH)
 		lop_app_leave(s, app);
 	if (group)
 		lop_group_add(s, group, -(s32)t->weight);
 	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);
+}
+
+/* A memory domain that is off is back on before work needs it: there are more active tasks than CPUs for them in domains that are on. */
+lop_rule void lop_open_for_demand(struct lop_sched *s)
+{
+	s32 domain = LOP_NONE;
+	if (lop_has_domains(s) && s->set[LOP_HIGH].active > lop_nr_ordinary(s))
+		domain = lop_domain_off(s);
+	if (domain != LOP_NONE)
+		lop_switch_domain(s, domain, true);
 }
 
 /*

@@ -45,8 +45,13 @@ LOP_ENV u64 lop_env_first_ns(struct lop_world *world, u32 queue);
 LOP_ENV void lop_env_kick(struct lop_world *world, u32 cpu);
 /* Makes a busy CPU ask lop_dispatch() as if the slice of what runs there were over. */
 LOP_ENV void lop_env_preempt(struct lop_world *world, u32 cpu);
-/* The CPU now belongs to `set`: run it at that set's speed (and write the change down where decisions are logged). */
+/*
+ * The CPU now belongs to `set`: run it at that set's speed, unless it is on the reserved core (lop_on_reserved_core()). Write the change
+ * down where decisions are logged.
+ */
 LOP_ENV void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set);
+/* The CPU is on the reserved core: run it at the speed that was chosen for that core, `raised` steps up, whatever its set. */
+LOP_ENV void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised);
 /* Calls lop_timer() at `at_ns`; an earlier request is replaced. */
 LOP_ENV void lop_env_arm_timer(struct lop_world *world, u64 at_ns);
 /* Temperature of the CPU's core in thousandths of a degree Celsius. */

@@ -117,7 +117,7 @@ lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns
 	u64 waited_ns;
 	if (ran_ns <= s->config.slice_max_ns)
 		return ran_ns;
-	shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
+	shared = lop_is_reserved(s, cpu) ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_set_of(s, cpu));
 	waited_ns = lop_max(lop_waited_ns(s, lop_cpu_queue(cpu), now_ns), lop_waited_ns(s, shared, now_ns));
 	return lop_min(ran_ns, s->config.slice_max_ns + waited_ns);
 }
@@ -194,6 +194,15 @@ lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_
 /* A machine with one memory domain and no green set has one shared queue, and no CPU looks for another. */
 lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_has_green(s); }
 
+/*
+ * Where a plan says which task runs in which memory domain, a CPU of another one takes it only once somebody has waited there for a slice:
+ * a task that changes its domain waits for the CPU of one that changes the other way.
+ */
+lop_rule bool lop_may_take_away(struct lop_sched *s, struct lop_world *world, u32 queue)
+{
+	return !lop_has_domains(s) || lop_waited_ns(s, queue, lop_env_now_ns(world)) >= s->config.slice_max_ns;
+}
+
 /* A domain queue with tasks that a CPU of this set may serve, the next one from `turn` on; LOP_NONE if none has any, or there is but one. */
 lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 turn, enum lop_set set)
 {
@@ -233,9 +242,9 @@ lop_rule u32 lop_home_queue(struct lop_sched *s, u32 own, u32 shared, u32 ask)
 }
 
 /* Another domain's queue goes first when it is more than a slice further behind, and in its turn. */
-lop_rule bool lop_away_first(struct lop_sched *s, s32 away, u32 home, u32 ask)
+lop_rule bool lop_away_first(struct lop_sched *s, struct lop_world *world, s32 away, u32 home, u32 ask)
 {
-	return away >= 0 && (ask == LOP_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
+	return away >= 0 && lop_may_take_away(s, world, (u32)away) && (ask == LOP_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
 }
 
 /* Work that waits at a CPU that went offline, if `cpu` may run it by now. */
@@ -266,7 +275,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 		s32 away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
 		if (away < 0 || n >= s->topology.nr_memory_domains * 2)
 			break;
-		taken = lop_queue_take(s, world, (u32)away, cpu);
+		taken = lop_may_take_away(s, world, (u32)away) && lop_queue_take(s, world, (u32)away, cpu);
 		if (taken)
 			break;
 	}
@@ -295,7 +304,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 	*asks = (*asks + 1) % LOP_TURNS;
 	home = lop_home_queue(s, own, shared, *asks);
 	away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
-	if (lop_away_first(s, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
+	if (lop_away_first(s, world, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
 		return true;
 	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))
 		return true;
@@ -315,15 +324,19 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 /*
  * A task whose slice is over goes on if nobody that waits where `cpu` looks is further behind; of equals who waits is first.
  * Other domains' queues count when they are more than a slice further behind, as in lop_away_first(); the turn is left to lop_pick_next().
+ * The reserved CPU looks into its own queue only.
  */
 lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_task *t lop_given, u32 cpu)
 {
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
-	s32 away = lop_queue_from(s, s->turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
+	s32 away;
+	if (lop_is_reserved(s, cpu))
+		return !lop_first_is_behind(s, world, own, t, 0);
+	away = lop_queue_from(s, s->turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;
-	return away < 0 || (u32)away == shared ||
+	return away < 0 || (u32)away == shared || !lop_may_take_away(s, world, (u32)away) ||
 	       !lop_first_is_behind(s, world, (u32)away, t, s->config.slice_max_ns);
 }
 
@@ -358,10 +371,7 @@ lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_n
 {
 	/* Both sides write with an atomic operation before they read: either the timer sees this, or it is seen to be gone. */
 	lop_atomic_or(&s->look, 1);
-	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
-		return;
-	s->timer_at_ns = at_ns;
-	lop_env_arm_timer(world, at_ns);
+	lop_timer_by(s, world, at_ns);
 }
 
 /*
@@ -378,12 +388,14 @@ lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_min_ns);
 }
 
-/* Idle members for which work waits are told. */
+/* Idle members and the reserved CPU are told if work waits for them. */
 lop_part bool lop_look_now(struct lop_sched *s lop_given, struct lop_world *world lop_given)
 {
 	s32 cpu = LOP_NONE;
 	int n;
 	lop_atomic_and(&s->look, 0);
+	if (lop_has_reserved(s) && lop_cpus_has(&s->idle, s->reserved_cpu) && lop_any_work(s, s->reserved_cpu))
+		lop_env_kick(world, s->reserved_cpu);
 	lop_cpus_and(&world->candidates, &s->set[LOP_HIGH].cpus, &s->idle);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->candidates, (u32)(cpu + 1));

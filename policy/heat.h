@@ -51,6 +51,8 @@ lop_part bool lop_swap_cores(struct lop_sched *s lop_given, struct lop_world *wo
 	*low = s->online;
 	lop_cpus_drop(low, &s->set[LOP_HIGH].cpus);
 	lop_cpus_drop(low, &s->set[LOP_GREEN].cpus);
+	if (lop_has_reserved(s))
+		lop_cpus_drop(low, &s->reserved);
 	lop_cpus_drop(idle_high, &s->set[LOP_HIGH].pinned);
 	hottest = lop_extreme(s, world, idle_high, socket, true);
 	if (hottest < 0)

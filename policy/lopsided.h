@@ -7,6 +7,7 @@
 #include "overdue.h"
 #include "phase.h"
 #include "place.h"
+#include "specialise.h"
 #include "taken.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
 
@@ -43,10 +44,19 @@ lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u
 lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_group *group, u32 last_cpu,
 		       u64 now_ns)
 {
-	if (!t->brief || t->counted)
+	if (!t->brief || t->counted || lop_for_reserved(s, t))
 		return LOP_NONE;
 	lop_bound_lag(s, t, group);
 	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, now_ns);
+}
+
+/* The system's own work goes to the reserved CPU, or waits for it. */
+lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop_task *t)
+{
+	struct lop_placement place = { (s32)s->reserved_cpu, lop_cpus_take(&s->idle, s->reserved_cpu) };
+	if (place.claimed)
+		t->last_queue = (s32)lop_cpu_queue(s->reserved_cpu);
+	return place;
 }
 
 /*
@@ -84,7 +94,10 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	lop_count_active(s, t, app, group);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_bound_lag(s, t, group);
-	if (t->restricted)
+	if (lop_for_reserved(s, t))
+		return lop_place_reserved(s, t);
+	lop_open_for_demand(s);
+	if (t->restricted || lop_wants_domain(s, t))
 		lop_pin(s, world, t);
 	lop_settle(s, world, lop_home_node(app), now_ns);
 	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, now_ns);
@@ -122,6 +135,65 @@ lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, str
 	return lop_cpu_index((u32)t->anchor);
 }
 
+/* It is queued outside of the memory domain that it is to run in. */
+lop_rule bool lop_changes_domain(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	return lop_wants_domain(s, t) && s->topology.memory_domain[lop_cpu_index(cpu)] != t->memory_domain;
+}
+
+lop_rule u32 lop_first_of_domain(const struct lop_sched *s, s32 domain)
+{
+	s32 first = lop_cpus_next(lop_domain_cpus(s, domain), 0);
+	return first < 0 ? 0 : lop_cpu_index((u32)first);
+}
+
+/*
+ * A task that changes its memory domain starts on an idle CPU there, which becomes a member if it is none. False: all of them are busy, and it
+ * waits in their queue.
+ */
+lop_part bool lop_start_in_domain(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_task *t lop_given,
+				  const struct lop_group *group)
+{
+	const struct lop_cpus *there = lop_domain_cpus(s, t->memory_domain);
+	u64 now_ns = lop_env_now_ns(world);
+	s32 cpu;
+	if (!lop_cpus_meet(there, &s->idle))
+		return false;
+	lop_pin(s, world, t);
+	lop_settle(s, world, LOP_NONE, now_ns);
+	lop_cpus_and(&world->usable, &s->set[lop_set_index(lop_usable_set(s, t))].cpus, &s->idle);
+	if (!lop_cpus_meet(there, &world->usable))
+		return false;
+	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), now_ns);
+	if (cpu < 0)
+		return false;
+	lop_come_to(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));
+	t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)cpu));
+	lop_env_insert_local(world, t, lop_cpu_index((u32)cpu), lop_slice_ns(s));
+	return true;
+}
+
+/* The queue of a task that changes to another CPU, once; else the one it belongs in. */
+lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
+{
+	s32 goes_to = t->goes_to;
+	t->goes_to = LOP_NONE;
+	if (lop_has_specialists(s) && goes_to != LOP_NONE && !lop_is_reserved(s, (u32)goes_to) &&
+	    lop_cpus_has(&s->online, lop_cpu_index((u32)goes_to)))
+		return lop_cpu_queue((u32)goes_to);
+	return lop_queue_at(s, t, cpu);
+}
+
+/* It waits at the reserved CPU, which is told if it is idle. */
+lop_rule void lop_enqueue_reserved(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
+{
+	u32 queue = lop_cpu_queue(s->reserved_cpu);
+	lop_come_to(s, t, group, queue);
+	lop_queue_insert(s, world, t, queue);
+	if (lop_cpus_has(&s->idle, s->reserved_cpu))
+		lop_env_kick(world, s->reserved_cpu);
+}
+
 /*
  * Queues a runnable task where it belongs. A member that fell idle since it was looked for, too late to see the task in the
  * queue, is told.
@@ -133,15 +205,28 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	s32 idle;
 	if (lop_has_rank(s) && t->given && lop_deliver(s, world, t, group))
 		return;
+	if (lop_for_reserved(s, t)) {
+		lop_enqueue_reserved(s, world, t, group);
+		return;
+	}
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
+	if (lop_changes_domain(s, t, cpu)) {
+		if (lop_start_in_domain(s, world, t, group))
+			return;
+		cpu = lop_first_of_domain(s, t->memory_domain);
+	}
 	set = lop_usable_set(s, t);
-	queue = lop_queue_at(s, t, cpu);
+	queue = lop_next_queue(s, t, cpu);
 	lop_come_to(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
 	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
 	if (t->restricted)
 		lop_cpus_and(&world->candidates, &world->candidates, &t->allowed);
+	if (lop_wants_domain(s, t))
+		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->memory_domain));
+	if (lop_has_specialists(s) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
+		lop_env_kick(world, queue);
 	idle = lop_cpus_next(&world->candidates, 0);
 	if (idle >= 0)
 		lop_env_kick(world, (u32)idle);
@@ -170,12 +255,13 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 /*
  * What a CPU runs next: a task that was taken for it; the same as before; or nothing, then it falls idle. `running`: the
  * task whose slice is over, charged by lop_stopping() for what it ran, or NULL. On a low core it goes on only if it may run
- * nowhere else; one that is not counted does not go on but is woken anew.
+ * nowhere else or is for the reserved CPU, which this is; one that is not counted does not go on but is woken anew.
  */
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
 	bool stays = running && running->counted && !lop_must_go(s, cpu) &&
-		     (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW);
+		     (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW ||
+		      (lop_is_reserved(s, cpu) && lop_for_reserved(s, running)));
 	if (lop_turn_by_time(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu))
@@ -184,6 +270,8 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 		lop_clock_follows(s, running);
 		return LOP_NEXT_SAME;
 	}
+	if (!running && lop_has_domains(s) && lop_any_work(s, cpu))
+		lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_max_ns);
 	if (!running && lop_work_arrives(s, world, cpu))
 		lop_look_again(s, world, lop_cpu_index(cpu));
 	return LOP_NEXT_NONE;
@@ -194,6 +282,8 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_task *t, u64 now_ns)
 {
 	lop_forgive_overdue(s, t, now_ns);
 	lop_clock_follows(s, t);
+	if (lop_wants_domain(s, t))
+		lop_weigh_anchor(s, t);
 	if (t->queue == LOP_NONE)
 		return;
 	lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
@@ -368,10 +458,12 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 		lop_cpus_take(&s->looked, cpu);
 	}
 	lop_note_busy(s, world, cpu);
+	if (lop_is_reserved(s, cpu))
+		lop_reserve_rests(s, world, idle, now_ns);
 	if (!idle)
 		return;
 	/* Something ran until now, be it what is not counted: h_min is 1 for another while. */
-	if (!s->set[LOP_HIGH].active)
+	if (!s->set[LOP_HIGH].active && !lop_is_reserved(s, cpu))
 		s->set[LOP_HIGH].below_since_ns[1] = now_ns;
 	lop_settle(s, world, LOP_NONE, now_ns);
 	/* What was queued after this CPU looked and before it counted as idle was seen by nobody else. */
@@ -389,6 +481,26 @@ lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cp
 		lop_settle(s, world, LOP_NONE, now_ns); /* else when the task that runs there now stops */
 }
 
+/*
+ * A plan of spread.h or gather.h says where the task is to run from now on. True: it is elsewhere, and the adapter has to take the CPU from
+ * it if it runs (as at the end of a slice), so that it is queued anew. One that waits is when its turn is over.
+ */
+lop_rule bool lop_set_domain(const struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu)
+{
+	t->memory_domain = domain;
+	return lop_wants_domain(s, t) && t->counted && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;
+}
+
+/* A domain that no task is to be in is switched off, or on again. Its tasks have been moved before. */
+lop_rule void lop_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 domain, bool on, u64 now_ns)
+{
+	lop_switch_domain(s, domain, on);
+	lop_settle(s, world, LOP_NONE, now_ns);
+}
+
+/* Specialise: the task changes to `cpu` when it is queued the next time, which the adapter brings about at once, as in lop_set_domain(). */
+lop_rule void lop_go_to(struct lop_task *t, u32 cpu) { t->goes_to = (s32)lop_cpu_index(cpu); }
+
 /* The timer of lop_env_arm_timer(). */
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
@@ -397,6 +509,8 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		lop_look_now(s, world);
 	if (lop_has_rank(s) && s->rank_at_ns)
 		lop_rank_now(s, world, now_ns);
+	if (lop_has_reserved(s) && lop_watch_reserved(s, world, now_ns))
+		lop_give_up_reserved(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -451,6 +565,8 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 		lop_forget_cpu(s, cpu);
 	if (lop_set_of(s, cpu) == LOP_LOW)
 		lop_env_set_changed(world, cpu, LOP_OFFLINE);
+	if (lop_is_reserved(s, cpu) || (lop_has_reserved(s) && s->nr_online == 1))
+		lop_give_up_reserved(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -458,6 +574,8 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
 	lop_weigh_anchor(s, t);
+	if (lop_for_reserved(s, t))
+		lop_give_up_reserved(s, world, now_ns); /* it waits where that CPU does not look */
 	lop_pin(s, world, t);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
@@ -473,14 +591,20 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 	s->left_ns.ns[cpu] = now_ns;
 	lop_note_busy(s, world, cpu);
 	lop_env_set_changed(world, cpu, LOP_LOW);
+	if (lop_on_reserved_core(s, cpu))
+		lop_env_reserved_speed(world, cpu, s->reserve_raised);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* Once config, topology, online and idle are filled: the first members join, and the others hear that they are low. */
+/*
+ * Once config, topology, online and idle are filled: a core is reserved, if wanted, the first members join, and the others hear that
+ * they are low.
+ */
 lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s32 cpu = LOP_NONE;
 	int n;
+	lop_reserve(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));

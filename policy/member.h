@@ -59,10 +59,11 @@ lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const str
 }
 
 /*
- * Which core joins: not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a core and
- * slows the other, so it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already
- * has a high member (the first pays for the domain's voltage, the next hardly anything); on the node that has fewest, or
- * the asking application's; longest out.
+ * Which core joins, of those that are not reserved: not in a memory domain that is off, and not the sibling of the reserved CPU, whose
+ * slow clock it shares, if another exists; not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a
+ * core and slows the other, so it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already has
+ * a high member (the first pays for the domain's voltage, the next hardly anything); on the node that has fewest, or the asking
+ * application's; longest out.
  * `within`: only of these (a task's affinity).
  */
 lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set,
@@ -71,12 +72,18 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 	struct lop_cpus *candidates = &world->candidates;
 	lop_cpus_and(candidates, &s->online, within);
 	lop_cpus_drop(candidates, &s->set[LOP_HIGH].cpus);
+	if (lop_has_reserved(s))
+		lop_cpus_drop(candidates, &s->reserved);
 	if (set == LOP_GREEN)
 		lop_cpus_drop(candidates, &s->set[LOP_GREEN].cpus);
 	else
 		lop_cpus_avoid(candidates, &s->set[LOP_GREEN].cpus);
 	if (lop_cpus_empty(candidates))
 		return LOP_NONE;
+	if (lop_has_domains(s))
+		lop_cpus_avoid(candidates, &s->off);
+	if (lop_has_reserved(s))
+		lop_cpus_avoid(candidates, &s->beside_reserved);
 	lop_cpus_avoid(candidates, &s->hot);
 	lop_cpus_avoid(candidates, &s->beside_high);
 	lop_prefer_fast(s, candidates);
@@ -88,8 +95,10 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 /*
  * Position of a member in the order of leaving, the reverse of joining; the largest goes first:
  *
- *     hot | SMT sibling high | slower kind | last high one of its voltage domain | members on its node | joined last
- *      1           1                4                       1                               10           (compared apart)
+ *     SMT sibling reserved | hot | SMT sibling high | slower kind | last high one of its voltage domain | members on its node
+ *              1              1           1                4                       1                               10
+ *
+ * and of equals who joined last, which is compared apart.
  */
 lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set set, u32 cpu)
 {
@@ -98,7 +107,8 @@ lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set 
 	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[c])] == (set == LOP_HIGH ? 1 : 0);
 	u32 on_node = (u32)lop_min(s->node_high[top->node[c] & (LOP_MAX_NODES - 1)], 1023);
 	u32 tier = top->tier[c] & (LOP_MAX_TIERS - 1);
-	return (u32)lop_cpus_has(&s->hot, c) << 16 | (u32)lop_cpus_has(&s->beside_high, c) << 15 | tier << 11 |
+	u32 beside_reserved = lop_has_reserved(s) && lop_cpus_has(&s->beside_reserved, c);
+	return beside_reserved << 17 | (u32)lop_cpus_has(&s->hot, c) << 16 | (u32)lop_cpus_has(&s->beside_high, c) << 15 | tier << 11 |
 	       alone << 10 | on_node;
 }
 

@@ -10,8 +10,8 @@ lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 }
 
 /*
- * The best of the idle members that the task may use: a core that no sibling is busy on, the fastest kind, its last CPU
- * if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
+ * The best of the idle members that the task may use: not the sibling of the reserved CPU, a core that no sibling is busy on, the
+ * fastest kind, its last CPU if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
  * In a set of fixed size (simple sets) the one that has been idle longest: work is confined, fairness among cores is left.
  */
 lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, u32 last_cpu, u64 now_ns)
@@ -19,6 +19,8 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		return lop_earliest(candidates, &s->idle_since_ns);
+	if (lop_has_reserved(s))
+		lop_cpus_avoid(candidates, &s->beside_reserved);
 	lop_cpus_avoid(candidates, &s->beside_busy);
 	if (top->nr_tiers > 1)
 		lop_prefer_fast(s, candidates);
@@ -28,6 +30,12 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
 	return lop_earliest(candidates, &s->joined_ns);
+}
+
+/* It has a memory domain of its own by a plan. Affinity goes before: a task that may not run everywhere has none. */
+lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task *t)
+{
+	return lop_has_domains(s) && !t->restricted && t->memory_domain != LOP_NONE;
 }
 
 /* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
@@ -43,6 +51,8 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 		lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
 		if (t->restricted)
 			lop_cpus_and(idle, idle, &t->allowed);
+		if (lop_wants_domain(s, t))
+			lop_cpus_prefer(idle, lop_domain_cpus(s, t->memory_domain));
 		if (lop_cpus_empty(idle))
 			break;
 		cpu = lop_best_idle(s, idle, last_cpu, now_ns);
@@ -107,23 +117,24 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 /*
  * Sees to it that a task of limited affinity has a member to run on, before the sets are settled: an idle member that it
  * may use stays one; if there is none, it asks for an idle core (a task pinned to a low core promotes that core), and
- * for a busy one if it may use no member at all.
+ * for a busy one if it may use no member at all. The same for the memory domain that a task is to run in.
  */
 lop_part bool lop_pin(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_task *t lop_given)
 {
 	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
+	const struct lop_cpus *allowed = lop_wants_domain(s, t) ? lop_domain_cpus(s, t->memory_domain) : &t->allowed;
 	struct lop_cpus *usable = &world->usable;
 	bool member;
 	s32 cpu;
-	lop_cpus_and(usable, &s->set[lop_set_index(set)].cpus, &t->allowed);
+	lop_cpus_and(usable, &s->set[lop_set_index(set)].cpus, allowed);
 	member = !lop_cpus_empty(usable);
 	lop_cpus_and(&world->others, usable, &s->idle);
 	cpu = lop_cpus_next(&world->others, 0);
 	if (cpu < 0 && !(member && s->config.sizing == LOP_SIZE_FIXED)) {
 		if (member)
-			lop_cpus_and(usable, &s->idle, &t->allowed);
+			lop_cpus_and(usable, &s->idle, allowed);
 		else
-			*usable = t->allowed;
+			*usable = *allowed;
 		cpu = lop_joiner(s, world, set, usable, LOP_NONE);
 	}
 	if (cpu >= 0)
@@ -150,5 +161,7 @@ lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *worl
 	if (cpu >= 0)
 		return cpu;
 	lop_cpus_and(&world->candidates, &s->online, allowed);
+	if (lop_has_reserved(s))
+		lop_cpus_drop(&world->candidates, &s->reserved);
 	return lop_cpus_has(&world->candidates, last_cpu) ? (s32)last_cpu : lop_cpus_next(&world->candidates, 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "state.h"
+#include "reserved.h"
 /* Who gets the fast cores. Cores are fast or slow beside each other by their kind (lop_topology.tier, 0 the fastest). */
 
 /* An adapter that never has such rules says so, and the verifier drops them. */
@@ -10,11 +10,8 @@
 
 lop_rule bool lop_rules_by(const struct lop_sched *s, enum lop_rules rule) { return lop_has_rank(s) && (s->config.rules & rule); }
 
-/* SF of `a` above that of `b` by more than 10 %, so that a measurement's noise moves nobody. */
-lop_rule bool lop_gains_more(const struct lop_rank *a, const struct lop_rank *b)
-{
-	return (u64)a->speedup_permille * 10 > (u64)b->speedup_permille * 11;
-}
+/* SF of one task above that of another by more than 10 %, so that a measurement's noise moves nobody. */
+lop_rule bool lop_gains_more(u32 a_permille, u32 b_permille) { return (u64)a_permille * 10 > (u64)b_permille * 11; }
 
 /* Threads of one application of which one has more work left. Units of different applications do not compare. */
 lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank *b)
@@ -35,8 +32,9 @@ lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank 
 		return a->class > b->class;
 	if (lop_lengths_differ(a, b))
 		return a->length > b->length;
-	if (lop_rules_by(s, LOP_SPEEDUP) && (lop_gains_more(a, b) || lop_gains_more(b, a)))
-		return lop_gains_more(a, b);
+	if (lop_rules_by(s, LOP_SPEEDUP) && (lop_gains_more(a->speedup_permille, b->speedup_permille) ||
+					     lop_gains_more(b->speedup_permille, a->speedup_permille)))
+		return lop_gains_more(a->speedup_permille, b->speedup_permille);
 	if (a->turn_ns != b->turn_ns)
 		return a->turn_ns < b->turn_ns;
 	return a->speedup_permille > b->speedup_permille;
@@ -61,11 +59,11 @@ lop_rule u64 lop_work_ns(const struct lop_sched *s, u32 cpu, u64 ran_ns)
 	return permille ? ran_ns * permille / 1000 : ran_ns;
 }
 
-/* Something that may move runs there, and stays for now. */
+/* Something that may move runs there, and stays for now. What runs on the reserved CPU belongs there. */
 lop_rule bool lop_may_leave(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	return on->since_ns && on->movable && !s->goes_to[lop_cpu_index(cpu)];
+	return on->since_ns && on->movable && !s->goes_to[lop_cpu_index(cpu)] && !lop_is_reserved(s, cpu);
 }
 
 /* A task is on its way to `cpu`, or waits there for what runs to leave. */
@@ -122,6 +120,8 @@ lop_part s32 lop_idle_faster(const struct lop_sched *s lop_given, struct lop_wor
 		lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[n & (LOP_MAX_TIERS - 1)]);
 		lop_cpus_and(idle, idle, &s->online);
 		lop_cpus_drop(idle, &s->awaited);
+		if (lop_has_reserved(s))
+			lop_cpus_drop(idle, &s->reserved);
 		lop_cpus_drop(idle, &s->given);
 		lop_cpus_drop(idle, &s->beside_busy);
 		lop_cpus_prefer(idle, &s->set[LOP_HIGH].cpus);

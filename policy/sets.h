@@ -4,13 +4,6 @@
 #include "member.h"
 /* High, low and green sets: joining, leaving, growing before placing, shrinking after the hold time. */
 
-lop_rule enum lop_set lop_set_of(const struct lop_sched *s, u32 cpu)
-{
-	if (lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu))
-		return LOP_HIGH;
-	return lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) ? LOP_GREEN : LOP_LOW;
-}
-
 /* Whether an SMT sibling of `cpu` is in `set`. */
 lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cpus *set)
 {
@@ -142,10 +135,12 @@ lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set)
 	return s->set[lop_set_index(set)].below_since_ns[level] + lop_hold_ns(s, set, level);
 }
 
-/* A member went offline. */
+/* A member went offline, or its memory domain is off and no pinned task counts on it. */
 lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 {
-	return lop_cpus_first(&s->set[lop_set_index(set)].cpus, &s->set[lop_set_index(set)].cpus, &s->online);
+	const struct lop_members *m = &s->set[lop_set_index(set)];
+	s32 cpu = lop_cpus_first(&m->cpus, &m->cpus, &s->online);
+	return cpu < 0 && lop_has_domains(s) ? lop_cpus_first(&m->cpus, &s->off, &m->pinned) : cpu;
 }
 
 /* A task needs a CPU that is no member, whatever the target is: it may run nowhere else. */
@@ -251,5 +246,30 @@ lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world 
 		return false;
 	s->timer_at_ns = at_ns;
 	lop_env_arm_timer(world, at_ns);
+	return true;
+}
+
+/*
+ * The reservation ends. From now on the CPU is in the low set like any other, or joins the high one at once; what waits in its queue it
+ * still takes, and whatever its tasks do next they are ordinary. Its siblings have a speed of their own again, that of their sets.
+ */
+lop_part bool lop_give_up_reserved(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+{
+	u32 cpu = s->reserved_cpu;
+	int n;
+	s->reserving = false;
+	lop_cpus_drop(&s->reserved, &s->topology.cpus);
+	lop_cpus_drop(&s->beside_reserved, &s->topology.cpus);
+	lop_settle(s, world, LOP_NONE, now_ns);
+	lop_for(n, 0, LOP_MAX_SMT) {
+		enum lop_set set;
+		cpu = lop_cpu_index(cpu);
+		set = lop_set_of(s, cpu);
+		if (lop_cpus_has(&s->online, cpu) && (cpu != s->reserved_cpu || set == LOP_LOW))
+			lop_env_set_changed(world, cpu, set);
+		cpu = s->topology.next_sibling[cpu];
+		if (cpu == s->reserved_cpu)
+			break;
+	}
 	return true;
 }

@@ -16,8 +16,11 @@
 /* Queues: one per CPU for what may run only there, then one per memory domain and set that runs ordinary work. */
 #define LOP_QUEUES (LOP_MAX_CPUS + 2 * LOP_MAX_MEMORY_DOMAINS)
 
-/* Sizes of the high set: by demand (high/low), or fixed (simple sets, where a governor sets the speeds). */
-enum lop_sizing { LOP_SIZE_BY_DEMAND, LOP_SIZE_FIXED };
+/* Sizes of the high set: by demand (high/low), fixed (simple sets, where a governor sets the speeds), or all cores that may be in it. */
+enum lop_sizing { LOP_SIZE_BY_DEMAND, LOP_SIZE_FIXED, LOP_SIZE_ALL };
+
+/* Whether one core is reserved for the operating system's own work: never, on machines with enough cores, or because it was asked for. */
+enum lop_reserve { LOP_RESERVE_NEVER, LOP_RESERVE_BY_SIZE, LOP_RESERVE_ASKED };
 
 /* Which rules say who gets the fast cores (rank.h): bits of lop_config.rules. None: whoever finds them idle. */
 enum lop_rules {
@@ -26,6 +29,8 @@ enum lop_rules {
 	LOP_SPEEDUP = 4, /* then who gains most from speed, before turn */
 	LOP_TURNS = 8,   /* equals share them in turn */
 };
+/* Which memory domain a task runs in: as it comes, by spread.h, or by gather.h, which switches domains off. */
+enum lop_domains { LOP_DOMAINS_AS_COME, LOP_DOMAINS_SPREAD, LOP_DOMAINS_GATHER };
 
 /* Filled by the adapter before lop_start(); the policy's own times by lop_set_times(). */
 struct lop_config {
@@ -34,6 +39,8 @@ struct lop_config {
 	u32 fixed_size;
 	u32 spare;            /* high cores kept idle for what comes next */
 	bool green;           /* work that hardly gains from speed runs in the green set */
+	enum lop_domains domains;
+	bool specialise;      /* tasks that gain most from fast cores change with others that have them, see specialise.h */
 	u64 transition_ns;    /* a new member runs at its speed after this */
 	u64 hold_ns;          /* T_hold: surplus lasts this long before a member leaves */
 	u64 last_hold_ns;     /* the same for the last member (h_min: 1 while anything ran this recently) */
@@ -45,6 +52,9 @@ struct lop_config {
 	u64 migration_ns;     /* what it costs a running task to go on elsewhere */
 	u64 grace_ns;         /* a thread keeps its fast core so long after its sequential phase */
 	u64 turn_ns;          /* equals share fast cores in turns of this length */
+	enum lop_reserve reserve;
+	u32 reserve_raises;   /* steps from the reserved core's speed, which is the adapter's to choose, to the highest */
+	u64 reserve_window_ns; /* more than 90 % busy for so long, it is raised, and given up after the last step; 0: never */
 };
 
 /* Where each CPU lies. Filled by the adapter before lop_start(). */
@@ -142,7 +152,8 @@ struct lop_sched {
 	struct lop_topology topology;
 	struct lop_cpus online, idle, hot;
 	struct lop_cpus taken;             /* run something that goes before all our tasks (real-time classes) */
-	struct lop_members set[LOP_SETS_ROOM]; /* only high and green: low is what is in no other set */
+	struct lop_cpus off;               /* CPUs of memory domains that are off */
+	struct lop_members set[LOP_SETS_ROOM]; /* only high and green, low is what is in no other set; of low, what is active for the reserved CPU */
 	struct lop_cpus warm;              /* CPUs of voltage domains that have a high member */
 	struct lop_cpus beside_high;       /* CPUs whose SMT sibling is high */
 	struct lop_cpus beside_busy;       /* CPUs whose SMT sibling is busy */
@@ -170,6 +181,15 @@ struct lop_sched {
 	u64 timer_at_ns;                   /* 0: not armed */
 	struct lop_cpus looked;            /* CPUs that have looked twice for work on its way since they fell idle */
 	u32 look;                          /* not 0: the timer is to make them look again */
+	bool reserving;                    /* `reserved_cpu` is reserved; else it says nothing, and the two sets are empty */
+	u32 reserved_cpu;
+	struct lop_cpus reserved;          /* that CPU */
+	struct lop_cpus beside_reserved;   /* its SMT siblings */
+	u32 reserve_raised;                /* steps by which its speed was raised */
+	bool reserve_works;                /* it is not idle. This and the next are its own and the timer's; who is late costs a window */
+	u64 reserve_since_ns;              /* begin of the window in which it is watched */
+	u64 reserve_rested_ns;             /* idle since then, until it last fell idle */
+	u64 reserve_rests_since_ns;        /* when that was */
 	struct lop_group groups[LOP_MAX_GROUPS]; /* those that others lie in; a task names its own by pointer */
 	u64 promotions, demotions, swaps;
 	struct lop_on_cpu on[LOP_MAX_CPUS];
@@ -190,10 +210,13 @@ struct lop_task {
 	s32 anchor;                        /* CPU it keeps in its set; LOP_NONE */
 	s32 last_queue;                    /* where it waited last since it woke; LOP_NONE: nowhere yet */
 	s32 queue;                         /* it waits there, or is on its way from there to a CPU; LOP_NONE */
-	u8 set;                            /* LOP_HIGH or LOP_GREEN, chosen when it becomes active */
+	s32 memory_domain;                 /* that it is to run in, by a plan of spread.h or gather.h; LOP_NONE: any */
+	s32 goes_to;                       /* CPU that it changes to when it is queued the next time; LOP_NONE */
+	u8 set;                            /* LOP_HIGH, LOP_GREEN, or LOP_LOW for the reserved CPU; chosen when it becomes active */
 	bool counted;                      /* in `active` */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not */
 	bool brief;                        /* the system's own work, short as a rule: see lop_visit() */
+	bool system;                       /* the system's own work, short or long: for the reserved CPU, where there is one */
 	struct lop_cpus allowed;
 	struct lop_hint hint;
 	u32 runs_on;                       /* 1 + the CPU that it runs on; 0: none */
@@ -204,3 +227,10 @@ struct lop_task {
 	u64 turn_ns;                       /* when it last left a fast core */
 	u64 holds_since_ns;                /* when it last said that it holds what others wait for */
 };
+
+lop_rule enum lop_set lop_set_of(const struct lop_sched *s, u32 cpu)
+{
+	if (lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu))
+		return LOP_HIGH;
+	return lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) ? LOP_GREEN : LOP_LOW;
+}

@@ -3,8 +3,10 @@
 fn main() {
     println!("cargo:rerun-if-changed=src/policy.c");
     println!("cargo:rerun-if-changed=../policy");
+    println!("cargo:rerun-if-changed=src/plan.c");
     cc::Build::new()
         .file("src/policy.c")
+        .file("src/plan.c")
         .include("../policy")
         .std("c11")
         .opt_level(3)

@@ -126,6 +126,10 @@ pub struct Cost {
 pub struct Park {
     pub exit_ns: u64,
     pub power_uw: u64,
+    /// Of a voltage domain all of whose cores are parked; `None`: what its operating point says.
+    pub domain_uw: Option<u64>,
+    /// From then until its first core runs; more than `exit_ns` where the whole domain was switched off.
+    pub domain_exit_ns: u64,
 }
 
 /// First-order thermal model of a physical core: dT/dt = (ambient + c_per_w * P - T) / time_constant.

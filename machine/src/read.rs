@@ -273,9 +273,18 @@ fn cost(source: Source, file: &CostFile) -> Result<Cost, InputError> {
 }
 
 fn park(source: Source, file: &ParkFile) -> Result<Park, InputError> {
+    let exit_us = source.number(&file.exit_us, "park.exit_us", 0.0..=MAX_US, "µs")?;
     Ok(Park {
-        exit_ns: time(source.number(&file.exit_us, "park.exit_us", 0.0..=MAX_US, "µs")?),
+        exit_ns: time(exit_us),
+        domain_exit_ns: time(match &file.domain_exit_us {
+            Some(value) => source.number(value, "park.domain_exit_us", exit_us..=MAX_US, "µs")?,
+            None => exit_us,
+        }),
         power_uw: watts(source.number(&file.w, "park.w", 0.0..=MAX_W, "W")?),
+        domain_uw: match &file.domain_w {
+            Some(value) => Some(watts(source.number(value, "park.domain_w", 0.0..=MAX_W, "W")?)),
+            None => None,
+        },
     })
 }
 

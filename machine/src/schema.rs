@@ -93,6 +93,10 @@ pub struct CostFile {
 pub struct ParkFile {
     pub exit_us: Number,
     pub w: Number,
+    /// Of a voltage domain all of whose cores are parked. Absent: what its operating point says.
+    pub domain_w: Option<Number>,
+    /// Until a core of such a domain runs again. Absent: as long as any core takes.
+    pub domain_exit_us: Option<Number>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -21,7 +21,7 @@ fn shape(m: &Machine) -> [usize; 6] {
 #[test]
 fn each_is_named_as_its_file_and_says_where_its_figures_come_from() {
     let names = builtin_names();
-    assert_eq!(names.len(), 13);
+    assert_eq!(names.len(), 14);
     for name in names {
         let machine = machine(name);
         assert_eq!(machine.name, name);
@@ -48,6 +48,7 @@ fn shapes_follow_the_sources() {
         ("poweredge-2650", [2, 2, 4, 2, 2, 2]),
         ("opteron-16", [4, 16, 16, 16, 4, 4]),
         ("opteron-2x4", [2, 8, 8, 8, 2, 2]),
+        ("opteron-2x4-pair", [2, 16, 16, 16, 2, 4]),
         ("laptop-hybrid", [1, 12, 16, 12, 1, 1]),
         ("phone-three-kinds", [1, 8, 8, 3, 3, 1]),
         ("server-2x64", [2, 128, 256, 128, 2, 16]),
@@ -114,7 +115,7 @@ fn memory_follows_the_sources() {
     for name in builtin_names() {
         let memory = machine(name).memory.map(|m| (m.latency_ns, m.bandwidth_mb_s));
         let expected = match name {
-            "opteron-2x4" => Some((80.0, Some(3000.0))),
+            "opteron-2x4" | "opteron-2x4-pair" => Some((80.0, Some(3000.0))),
             "poweredge-6650" => Some((187.94, Some(627.0))),
             "poweredge-2650" => Some((166.11, None)),
             _ => None,

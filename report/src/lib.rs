@@ -1,5 +1,6 @@
 //! Tables, JSON, HTML with SVG plots, Perfetto traces. Knows results and timelines, not how they came about.
 
+mod applications;
 mod check;
 mod counters;
 mod error;

@@ -1,5 +1,6 @@
 //! Tables for a terminal.
 
+use crate::applications::applications_text;
 use crate::grid::{results_grid, Grid};
 use crate::model::Report;
 use crate::sweep::{points, single_numeric};
@@ -31,6 +32,7 @@ pub fn table(report: &Report) -> String {
         }
     }
     text.push_str(&footnote(report));
+    text.push_str(&applications_text(report));
     text
 }
 

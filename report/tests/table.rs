@@ -24,6 +24,30 @@ Power, energy and EDP (energy x time) are those of the whole system. Relative: t
     assert_eq!(table(&report()), expected);
 }
 
+/// Where there are several applications and runs, a row tells each one's times.
+#[test]
+fn applications_have_a_row_each() {
+    let mut report = report();
+    assert!(!table(&report).contains("application"));
+    for (result, worst) in report.results.iter_mut().zip([160.5, 99.25]) {
+        let times = serde_json::json!({
+            "app_time_s": {"mcf": 80.25}, "app_time_best_s": {"mcf": 61.5}, "app_time_worst_s": {"mcf": worst},
+            "mean_app_time_s": 70.25, "mean_app_time_best_s": 65.25, "mean_app_time_worst_s": 75.25,
+        });
+        result.counters.extend(times.as_object().unwrap().clone());
+    }
+    let text = table(&report);
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .rev()
+        .take(2)
+        .map(|row| row.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows[1], ["mcf", "80.25", "61.50", "160.5", "80.25", "61.50", "99.25"]);
+    assert_eq!(rows[0][..3], ["mean", "of", "all"]);
+    assert_eq!(rows[0][3..6], ["70.25", "65.25", "75.25"]);
+}
+
 #[test]
 fn a_single_swept_number_becomes_a_column() {
     let text = table(&sweep());

@@ -1,6 +1,7 @@
 //! The world outside the policy: a fair scheduler that puts a woken task on the core that has been idle longest.
 
 use crate::choice::Placement;
+use crate::homes::Homes;
 use crate::policy::CpuBits;
 use crate::random::Stream;
 use crate::waiting::WaitingTasks;
@@ -42,6 +43,8 @@ pub struct FairScheduler {
     idle_since_ns: Vec<Option<u64>>,
     clock_ns: u64,
     pub slice_ns: u64,
+    /// Where each task stays for life, if it does.
+    pub homes: Option<Homes>,
     /// By application; `None` where its tasks stand for themselves.
     groups: Vec<Option<GroupShare>>,
 }
@@ -57,6 +60,7 @@ impl FairScheduler {
             idle_since_ns: vec![Some(0); nr_cpus],
             clock_ns: 0,
             slice_ns: base_slice_ns(nr_cpus),
+            homes: None,
             groups,
         }
     }

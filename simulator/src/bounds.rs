@@ -25,7 +25,8 @@ fn machine_floor_uw(machine: &Machine) -> u64 {
         if !std::mem::replace(&mut seen_core[usize::from(cpu.core)], true) {
             cores_uw += floor_uw(machine, kind);
         }
-        let least = kind.opps.iter().map(|opp| opp.domain_uw).min().unwrap_or(0);
+        let off = machine.park.and_then(|park| park.domain_uw);
+        let least = kind.opps.iter().map(|opp| opp.domain_uw).chain(off).min().unwrap_or(0);
         let domain = &mut domain_uw[usize::from(cpu.voltage_domain)];
         *domain = (*domain).min(least);
     }

@@ -11,7 +11,18 @@ pub enum PolicyChoice {
     Linux(Governor),
     /// The policy core with one of its variants of sets.
     Sets(SetsVariant),
-    /// The baseline at full speed that puts a woken task on any idle core, whatever its kind.
+    /// A fair scheduler that gives each task a core for its life, all cores at full speed.
+    Placed(Placing),
+}
+
+/// Baselines that place once and for all. A core that has no task is parked, where the machine can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placing {
+    /// Core by core: as few memory domains and nodes as there can be.
+    Pack,
+    /// Over nodes, then memory domains, in turn.
+    Scatter,
+    /// Each on any core that has fewest tasks, by seed.
     Random,
 }
 
@@ -42,18 +53,89 @@ pub enum SetsVariant {
     LongestFirst,
     /// All in turn, whatever they do: the comparison for `Phase`.
     FairShare,
+    /// High/low without a spare, and tasks that gain most from fast cores change with others that have them.
+    Specialise,
+    /// High/low without a spare, and memory intensity is balanced over memory domains.
+    Spread,
+    /// High/low without a spare, on as few memory domains as pays.
+    Gather,
+    /// One core runs the operating system's own work at a speed of its own, all others run at the highest.
+    Reserved(ReservedSpeed),
 }
 
 impl SetsVariant {
     /// Rules of the policy core that choose who gets the fast cores.
     pub fn rules(self) -> u32 {
         match self {
-            Self::Simple { .. } | Self::HighLow | Self::HighLowSpare => 0,
+            Self::Simple { .. }
+            | Self::HighLow
+            | Self::HighLowSpare
+            | Self::Specialise
+            | Self::Spread
+            | Self::Gather
+            | Self::Reserved(_) => 0,
             Self::Phase => rules::PHASES | rules::TURNS,
             Self::LongestFirst => rules::LONGEST,
             Self::FairShare => rules::TURNS,
         }
     }
+}
+
+/// How fast the reserved core runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReservedSpeed {
+    /// A frequency of its kind.
+    Khz(u64),
+    /// The lowest frequency of its kind that is at least this share of the highest, `part` of `of`.
+    Share { part: u32, of: u32 },
+}
+
+impl ReservedSpeed {
+    /// Where nobody asks for another: beside it a sibling is about as fast as two that share a core at full speed.
+    pub const DEFAULT: Self = Self::Share { part: 1, of: 2 };
+}
+
+impl FromStr for ReservedSpeed {
+    type Err = ();
+    /// MHz, or `PART/OF`.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let number = |text: &str| text.parse::<u32>().ok().filter(|&n| n > 0).ok_or(());
+        match text.split_once('/') {
+            None => Ok(Self::Khz(u64::from(number(text)?) * 1000)),
+            Some((part, of)) => match (number(part)?, number(of)?) {
+                (part, of) if part <= of => Ok(Self::Share { part, of }),
+                _ => Err(()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for ReservedSpeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Khz(khz) => write!(f, "{}", khz / 1000),
+            Self::Share { part, of } => write!(f, "{part}/{of}"),
+        }
+    }
+}
+
+/// `enum lop_sizing`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Sizing {
+    ByDemand = 0,
+    Fixed = 1,
+    All = 2,
+}
+
+/// `enum lop_reserve`: whether a core is reserved for the operating system's own work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Reserve {
+    Never = 0,
+    /// From four cores on.
+    BySize = 1,
+    Asked = 2,
 }
 
 /// Parameters of the policy that a study may vary; `None`: the policy's own value.
@@ -67,6 +149,8 @@ pub struct PolicyParameters {
     pub green: bool,
     /// Time between two heat swaps on a socket.
     pub heat_period_ns: Option<u64>,
+    /// Whether a core is reserved, beside whatever else the policy does.
+    pub reserve: Option<Reserve>,
 }
 
 /// How the baseline chooses among idle CPUs.
@@ -77,7 +161,7 @@ pub enum Placement {
     Random,
 }
 
-pub const POLICY_NAMES: [&str; 12] = [
+pub const POLICY_NAMES: [&str; 18] = [
     "linux:performance",
     "linux:powersave",
     "linux:userspace",
@@ -86,17 +170,23 @@ pub const POLICY_NAMES: [&str; 12] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "reserved-core",
     "phase",
     "longest-first",
     "fair-share",
+    "specialise",
+    "spread",
+    "gather",
+    "pack",
+    "scatter",
     "random",
 ];
 
 impl FromStr for PolicyChoice {
     type Err = String;
 
-    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `highlow`, `highlow-spare`, `phase`,
-    /// `longest-first`, `fair-share`, `random`. Plain `linux` is `linux:schedutil`.
+    /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `reserved-core[@MHZ]`, `reserved-core@PART/OF` (of the highest
+    /// frequency) and the other names as they are. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
         let number = |text: &str, what: &str| {
@@ -114,16 +204,30 @@ impl FromStr for PolicyChoice {
             "simple-sets" => return Ok(Self::Sets(SetsVariant::Simple { size: None })),
             "highlow" => return Ok(Self::Sets(SetsVariant::HighLow)),
             "highlow-spare" => return Ok(Self::Sets(SetsVariant::HighLowSpare)),
+            "reserved-core" => return Ok(Self::Sets(SetsVariant::Reserved(ReservedSpeed::DEFAULT))),
             "phase" => return Ok(Self::Sets(SetsVariant::Phase)),
             "longest-first" => return Ok(Self::Sets(SetsVariant::LongestFirst)),
             "fair-share" => return Ok(Self::Sets(SetsVariant::FairShare)),
-            "random" => return Ok(Self::Random),
+            "specialise" => return Ok(Self::Sets(SetsVariant::Specialise)),
+            "spread" => return Ok(Self::Sets(SetsVariant::Spread)),
+            "gather" => return Ok(Self::Sets(SetsVariant::Gather)),
+            "pack" => return Ok(Self::Placed(Placing::Pack)),
+            "scatter" => return Ok(Self::Placed(Placing::Scatter)),
+            "random" => return Ok(Self::Placed(Placing::Random)),
             _ => {}
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
             return Ok(Self::Linux(Governor::Userspace {
                 khz: Some(u64::from(number(mhz, "MHz")?) * 1000),
             }));
+        }
+        if let Some(speed) = name.strip_prefix("reserved-core@") {
+            let message = |()| {
+                format!(
+                    "policy '{name}': expected MHz as a positive whole number, or a share of the highest frequency such as 3/4, found '{speed}'"
+                )
+            };
+            return Ok(Self::Sets(SetsVariant::Reserved(speed.parse().map_err(message)?)));
         }
         if let Some(cores) = name.strip_prefix("simple-sets:") {
             return Ok(Self::Sets(SetsVariant::Simple {
@@ -150,7 +254,26 @@ impl fmt::Display for PolicyChoice {
             Self::Sets(SetsVariant::Phase) => f.write_str("phase"),
             Self::Sets(SetsVariant::LongestFirst) => f.write_str("longest-first"),
             Self::Sets(SetsVariant::FairShare) => f.write_str("fair-share"),
-            Self::Random => f.write_str("random"),
+            Self::Sets(SetsVariant::Specialise) => f.write_str("specialise"),
+            Self::Sets(SetsVariant::Spread) => f.write_str("spread"),
+            Self::Sets(SetsVariant::Gather) => f.write_str("gather"),
+            Self::Placed(Placing::Pack) => f.write_str("pack"),
+            Self::Placed(Placing::Scatter) => f.write_str("scatter"),
+            Self::Placed(Placing::Random) => f.write_str("random"),
+            Self::Sets(SetsVariant::Reserved(ReservedSpeed::DEFAULT)) => f.write_str("reserved-core"),
+            Self::Sets(SetsVariant::Reserved(speed)) => write!(f, "reserved-core@{speed}"),
+        }
+    }
+}
+
+impl FromStr for Reserve {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "never" => Ok(Self::Never),
+            "by-size" => Ok(Self::BySize),
+            "asked" => Ok(Self::Asked),
+            _ => Err(format!("'{name}', expected never, by-size or asked")),
         }
     }
 }
@@ -162,6 +285,38 @@ impl FromStr for Placement {
             "longest-idle" => Ok(Self::LongestIdle),
             "random" => Ok(Self::Random),
             _ => Err(format!("unknown placement '{name}'; known: longest-idle, random")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back_as_they_are_written() {
+        for name in POLICY_NAMES.into_iter().chain([
+            "linux:userspace@1400",
+            "simple-sets:3",
+            "reserved-core@1050",
+            "reserved-core@7/8",
+        ]) {
+            assert_eq!(name.parse::<PolicyChoice>().unwrap().to_string(), name);
+        }
+        assert_eq!("reserved-core@1/2".parse(), "reserved-core".parse::<PolicyChoice>());
+    }
+
+    #[test]
+    fn a_speed_of_the_reserved_core_is_a_frequency_or_a_share() {
+        for name in [
+            "reserved-core@",
+            "reserved-core@0",
+            "reserved-core@9/8",
+            "reserved-core@0/8",
+            "reserved-core@1.4",
+        ] {
+            let message = name.parse::<PolicyChoice>().unwrap_err();
+            assert!(message.contains("or a share of the highest frequency"), "{message}");
         }
     }
 }

@@ -78,7 +78,7 @@ impl Demand {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Solver {
     /// Misses per instruction of each demand.
-    misses: Vec<f64>,
+    pub misses: Vec<f64>,
     pub costs: Vec<Cost>,
 }
 

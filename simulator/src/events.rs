@@ -21,6 +21,8 @@ pub enum Kind {
     Start,
     /// Temperatures are brought up to date.
     Heat,
+    /// Counters are read, and the policy plans where threads run.
+    Plan,
 }
 
 /// Of which each index has one at most.

@@ -8,6 +8,7 @@ mod contention;
 mod engine;
 mod events;
 pub mod experiment;
+mod homes;
 pub mod outcome;
 pub mod policy;
 mod power;
@@ -16,7 +17,7 @@ mod waiting;
 pub mod weight;
 pub mod workload;
 
-pub use choice::{Governor, Placement, PolicyChoice, PolicyParameters, SetsVariant};
+pub use choice::{Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant};
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 
 use lop_machine::Machine;

@@ -56,16 +56,26 @@ pub struct Counters {
     pub lost_slow_start_s: f64,
     /// Problem B: the rest of the run time lost to not running at the highest OPP, where a governor measures load.
     pub lost_mismeasured_s: f64,
-    /// Run time lost to a fixed speed below the highest (powersave, userspace), which nobody measures.
+    /// Run time lost to a fixed speed below the highest (powersave, userspace, a reserved core), which nobody measures.
     pub lost_fixed_speed_s: f64,
     /// Run time beyond what the work would have taken alone in its memory domain, at the same speed.
     pub lost_contention_s: f64,
     /// Time tasks ran without progress, waiting by spinning.
     pub spin_s: f64,
+    /// Time from an application's first task to its last exit, by name, and the mean over applications; only where there are several.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub app_time_s: BTreeMap<String, f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_app_time_s: Option<f64>,
     pub core_energy_j: Vec<f64>,
     pub voltage_domain_energy_j: Vec<f64>,
     pub base_energy_j: f64,
     pub dram_energy_j: f64,
+    /// Where a core was reserved: steps by which it was raised, and 1 if the reservation was given up, else 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved_core_raises: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved_core_given_up: Option<u32>,
     /// Highest modelled core temperature, where the machine has a thermal model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hottest_core_c: Option<f64>,

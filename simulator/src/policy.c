@@ -18,6 +18,14 @@ typedef uint64_t u64;
 #define lop_atomic_cas(p, old, new) ({ __typeof__(*(p)) was_ = *(p); if (was_ == (old)) *(p) = (new); was_; })
 #include "lopsided.h"
 
+bool lop_native_set_domain(const struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu) { return lop_set_domain(s, t, domain, cpu); }
+void lop_native_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 domain, bool on, u64 now_ns)
+{
+	lop_set_domain_on(s, world, domain, on, now_ns);
+}
+void lop_native_go_to(struct lop_task *t, u32 cpu) { lop_go_to(t, cpu); }
+const struct lop_cpus *lop_native_off(const struct lop_sched *s) { return &s->off; }
+
 size_t lop_native_sched_size(void) { return sizeof(struct lop_sched); }
 size_t lop_native_task_size(void) { return sizeof(struct lop_task); }
 struct lop_config *lop_native_config(struct lop_sched *s) { return &s->config; }
@@ -49,6 +57,13 @@ bool lop_native_waits(struct lop_sched *s, u32 queue) { return lop_queue_waits(s
 
 u64 lop_native_promotions(const struct lop_sched *s) { return s->promotions; }
 u64 lop_native_demotions(const struct lop_sched *s) { return s->demotions; }
+/* LOP_NONE: no CPU is reserved. */
+s32 lop_native_reserved(const struct lop_sched *s, u32 *raised)
+{
+	*raised = s->reserve_raised;
+	return s->reserving ? (s32)s->reserved_cpu : LOP_NONE;
+}
+bool lop_native_on_reserved_core(const struct lop_sched *s, u32 cpu) { return lop_on_reserved_core(s, cpu); }
 u64 lop_native_swaps(const struct lop_sched *s) { return s->swaps; }
 
 /* One CPU of the topology, before lop_native_start(). Siblings come in a ring over `next_sibling`. */

@@ -1,8 +1,11 @@
 //! The policy core (policy/, compiled natively) as Rust sees it: mirrors of its types, the world it asks, thin calls.
 
+mod inside;
 mod native;
+pub mod plan;
 mod ranks;
 
+pub use inside::Inside;
 use native::*;
 pub use ranks::*;
 use std::alloc::{alloc_zeroed, dealloc, Layout};
@@ -64,11 +67,14 @@ impl CpuBits {
 #[repr(C)]
 pub struct Config {
     pub nr_cpus: u32,
-    /// 0: by demand, 1: fixed.
+    /// 0: by demand, 1: fixed, 2: all.
     pub sizing: u32,
     pub fixed_size: u32,
     pub spare: u32,
     pub green: bool,
+    /// 0: as tasks come, 1: by spread, 2: by gather.
+    pub domains: u32,
+    pub specialise: bool,
     pub transition_ns: u64,
     pub hold_ns: u64,
     pub last_hold_ns: u64,
@@ -82,6 +88,12 @@ pub struct Config {
     pub migration_ns: u64,
     pub grace_ns: u64,
     pub turn_ns: u64,
+    /// 0: never, 1: by size, 2: asked for.
+    pub reserve: u32,
+    /// Steps from the reserved core's speed to the highest.
+    pub reserve_raises: u32,
+    /// More than 90 % busy for so long, it is raised; 0: never.
+    pub reserve_window_ns: u64,
 }
 
 impl Config {
@@ -182,10 +194,16 @@ pub struct Task {
     pub last_queue: i32,
     /// Where it waits or came from, `NONE`.
     pub queue: i32,
+    /// That it is to run in by a plan, `NONE`: any.
+    pub memory_domain: i32,
+    /// CPU that it changes to when it is queued the next time, `NONE`.
+    pub goes_to: i32,
     pub set: u8,
     pub counted: bool,
     pub restricted: bool,
     pub brief: bool,
+    /// The system's own work: for the reserved CPU, where there is one.
+    pub system: bool,
     pub allowed: CpuBits,
     pub hint: Hint,
     /// 1 + the CPU that it runs on, 0.
@@ -214,10 +232,13 @@ impl Task {
             anchor: NONE,
             last_queue: NONE,
             queue: NONE,
+            memory_domain: NONE,
+            goes_to: NONE,
             set: Set::High as u8,
             counted: false,
             restricted: false,
             brief: false,
+            system: false,
             allowed: CpuBits::default(),
             hint: Hint::default(),
             runs_on: 0,
@@ -256,6 +277,8 @@ pub trait Env {
     /// A busy CPU asks what to run, as if the slice there were over.
     fn preempt(&mut self, cpu: u32);
     fn set_changed(&mut self, cpu: u32, set: Set);
+    /// `cpu` is on the reserved core: its speed, `raised` steps up. Of no interest to a world that never asks for one.
+    fn reserved_speed(&mut self, _cpu: u32, _raised: u32) {}
     fn arm_timer(&mut self, at_ns: u64);
     fn temperature_mc(&mut self, cpu: u32) -> i32;
 }
@@ -527,6 +550,16 @@ impl PolicyHandle {
     pub fn demotions(self) -> u64 {
         unsafe { lop_native_demotions(self.0) }
     }
+    /// The CPU that is reserved for the operating system's own work, if one is, and by how many steps its speed was raised.
+    pub fn reserved(self) -> (Option<u32>, u32) {
+        let mut raised = 0;
+        let cpu = unsafe { lop_native_reserved(self.0, &mut raised) };
+        (u32::try_from(cpu).ok(), raised)
+    }
+    /// The CPU runs at the reserved core's speed: the reserved one, or an SMT sibling of it.
+    pub fn on_reserved_core(self, cpu: u32) -> bool {
+        unsafe { lop_native_on_reserved_core(self.0, cpu) }
+    }
     pub fn swaps(self) -> u64 {
         unsafe { lop_native_swaps(self.0) }
     }
@@ -536,71 +569,6 @@ impl PolicyHandle {
     }
     pub fn leaver(self, set: Set) -> i32 {
         unsafe { lop_native_leaver(self.0, set as u32) }
-    }
-}
-
-/// What the policy keeps beside its sets, for tests to compare with what follows from them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inside {
-    pub idle: CpuBits,
-    pub online: CpuBits,
-    pub hot: CpuBits,
-    /// CPUs of voltage domains that have a high member.
-    pub warm: CpuBits,
-    pub beside_high: CpuBits,
-    pub beside_busy: CpuBits,
-    pub pinned_high: CpuBits,
-    pub pinned_green: CpuBits,
-    /// CPUs that a task is on its way to, and those in whose queue one waits that goes first.
-    pub awaited: CpuBits,
-    pub given: CpuBits,
-    pub nr_online: u32,
-    pub undeclared_apps: u32,
-    pub declared_sum: u32,
-    /// 0: not armed.
-    pub timer_at_ns: u64,
-    pub clock_ns: u64,
-    pub slice_ns: u64,
-}
-
-impl PolicyHandle {
-    pub fn inside(self) -> Inside {
-        let s = self.0;
-        unsafe {
-            Inside {
-                idle: *lop_native_idle(s),
-                online: *lop_native_online(s),
-                hot: *lop_native_hot(s),
-                warm: *lop_native_warm(s),
-                beside_high: *lop_native_beside_high(s),
-                beside_busy: *lop_native_beside_busy(s),
-                pinned_high: *lop_native_pinned(s, Set::High as u32),
-                pinned_green: *lop_native_pinned(s, Set::Green as u32),
-                awaited: *lop_native_awaited(s),
-                given: *lop_native_given(s),
-                nr_online: lop_native_nr_online(s),
-                undeclared_apps: lop_native_undeclared_apps(s),
-                declared_sum: lop_native_declared_sum(s),
-                timer_at_ns: lop_native_timer_at_ns(s),
-                clock_ns: lop_native_clock_ns(s),
-                slice_ns: lop_native_slice_ns(s),
-            }
-        }
-    }
-    /// High members by voltage domain, and by node.
-    pub fn voltage_high(self, domain: u32) -> u32 {
-        unsafe { lop_native_voltage_high(self.0, domain) }
-    }
-    pub fn node_high(self, node: u32) -> u32 {
-        unsafe { lop_native_node_high(self.0, node) }
-    }
-    /// Whether the policy takes this queue to have tasks.
-    pub fn waits(self, queue: u32) -> bool {
-        unsafe { lop_native_waits(self.0, queue) }
-    }
-    /// As if another CPU were changing memberships (`true`), until it lets go.
-    pub fn hold_lock(self, held: bool) {
-        unsafe { lop_native_hold_lock(self.0, held) }
     }
 }
 

@@ -40,6 +40,9 @@ struct Domain {
     cells: Vec<Cell>,
     /// Cores at each (kind, OPP), as `Layout::opp_index` numbers them.
     opp_cores: Vec<u32>,
+    /// Cores that are not parked, and power while there is none, where that is another.
+    awake: u32,
+    off_uw: Option<u64>,
     mv: u64,
     power_uw: u64,
     since_ns: u64,
@@ -52,6 +55,7 @@ struct CorePower {
     kind: usize,
     opp: usize,
     cell: usize,
+    parked: bool,
     entered_at_fj: u128,
     energy_fj: u128,
 }
@@ -188,7 +192,8 @@ impl Domain {
         let Some(&top) = layout.by_voltage.iter().find(|&&index| self.opp_cores[index] != 0) else {
             return;
         };
-        let (mv, power_uw) = layout.levels[top];
+        let (mv, on_uw) = layout.levels[top];
+        let power_uw = self.off_uw.filter(|_| self.awake == 0).unwrap_or(on_uw);
         if mv == self.mv && power_uw == self.power_uw {
             return;
         }
@@ -212,6 +217,8 @@ impl PowerModel {
         let domain = Domain {
             cells,
             opp_cores: vec![0; layout.levels.len()],
+            awake: 0,
+            off_uw: machine.park.and_then(|park| park.domain_uw),
             mv: 0,
             power_uw: 0,
             since_ns: 0,
@@ -226,11 +233,13 @@ impl PowerModel {
                 let cell = layout.cell(kind, 0, CoreState::Idle(0));
                 domains[domain].opp_cores[layout.opp_index(kind, 0)] += 1;
                 domains[domain].cells[cell].cores += 1;
+                domains[domain].awake += 1;
                 *core = Some(CorePower {
                     domain,
                     kind,
                     opp: 0,
                     cell,
+                    parked: false,
                     entered_at_fj: 0,
                     energy_fj: 0,
                 });
@@ -259,12 +268,23 @@ impl PowerModel {
         new.cores += 1;
         about.entered_at_fj = new.per_core_fj;
         about.cell = cell;
+        let parked = state == CoreState::Parked;
+        if parked != std::mem::replace(&mut about.parked, parked) {
+            domain.awake = if parked { domain.awake - 1 } else { domain.awake + 1 };
+            domain.settle_voltage(&self.layout, now_ns);
+        }
         if opp != about.opp {
             domain.opp_cores[self.layout.opp_index(about.kind, about.opp)] -= 1;
             domain.opp_cores[self.layout.opp_index(about.kind, opp)] += 1;
             about.opp = opp;
             domain.settle_voltage(&self.layout, now_ns);
         }
+    }
+
+    /// Whether the voltage domain of a core is switched off: all of its cores are parked, and that is worth something.
+    pub fn is_off(&self, core: usize) -> bool {
+        let domain = &self.domains[self.cores[core].domain];
+        domain.awake == 0 && domain.off_uw.is_some()
     }
 
     /// Energy that a core has drawn until now, without its domain's share.

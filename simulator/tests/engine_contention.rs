@@ -429,6 +429,23 @@ fn coupled_takes_what_its_formula_says() {
     }
 }
 
+/// The same with SMT, where the threads that wait for the memory stall: eight on four cores that do 1.25 each, and a fifth for the noise.
+#[test]
+fn coupled_takes_what_its_formula_says_beside_siblings_too() {
+    let mut kind = two_speeds();
+    kind.smt_speedup = 1.25;
+    let mut workload = workload::load("coupled", &[]).unwrap().build(1);
+    for program in &mut workload.programs {
+        program.cpus = Some(if program.name == "noise" {
+            [8, 9].into()
+        } else {
+            (0..8).collect()
+        });
+    }
+    let outcome = run(&machine_of(kind, 5, 2), &workload, PERFORMANCE);
+    within(outcome.time_ns as f64 / 1e9, 10.5 * (0.8 / (4.0 * 1.25) + 0.2), 1e-2);
+}
+
 /// On every built-in machine, with figures for its memory or without: each workload ends, no sooner and no cheaper than its bounds.
 #[test]
 fn built_in_workloads_keep_their_bounds_everywhere() {

@@ -156,6 +156,8 @@ fn parked_cores_draw_what_parking_draws() {
     machine.park = Some(lop_machine::Park {
         exit_ns: 0,
         power_uw: 50_000,
+        domain_uw: None,
+        domain_exit_ns: 0,
     });
     let mut workload = tasks_of(1, vec![run_ms(10_000)]);
     workload.duration_ns = Some(SECOND);

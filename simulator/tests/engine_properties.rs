@@ -192,7 +192,8 @@ proptest! {
     fn work_is_conserved_under_every_policy(cores in 1u16..=4, sketch in sketch(1)) {
         let (workload, work_ns, tasks, pieces) = build(&sketch);
         let machine = machine(cores);
-        for name in POLICIES {
+        // A core is reserved where another is left.
+        for name in POLICIES.into_iter().filter(|&name| cores > 1 || name != "reserved-core") {
             let outcome = run(&machine, &workload, name);
             sane(&machine, &outcome, tasks, name)?;
             let done_ns = work_done_s(&machine, &outcome) * 1e9;
@@ -221,7 +222,7 @@ proptest! {
         machine.cost = lop_machine::Cost { context_switch_ns: 2_000, migration_ns: 5_000, memory_domain_ns: 10_000 };
         machine.cpufreq.transition_ns = 50_000;
         machine.base_uw = 1_000_000;
-        machine.park = parks.then_some(lop_machine::Park { exit_ns: 100_000, power_uw: 30_000 });
+        machine.park = parks.then_some(lop_machine::Park { exit_ns: 100_000, power_uw: 30_000, domain_uw: None, domain_exit_ns: 100_000, });
         machine = if shared_clock { one_clock(machine) } else { machine };
         machine = if shared_voltage { one_voltage(machine) } else { machine };
         for name in POLICIES {

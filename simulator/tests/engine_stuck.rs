@@ -5,8 +5,9 @@ use common::*;
 use lop_simulator::workload::{Barrier, Step, Waiting, Workload};
 use lop_simulator::SimulationError;
 
+/// Two cores for the tasks, also where one is reserved.
 fn waits(workload: &Workload, name: &str) -> (u64, Vec<String>) {
-    match try_run(&machine(2), workload, name) {
+    match try_run(&machine(3), workload, name) {
         Err(SimulationError::Deadlock { at_ns, waits }) => (at_ns, waits),
         other => panic!("{name}: expected a deadlock, found {other:?}"),
     }

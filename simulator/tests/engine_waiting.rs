@@ -104,3 +104,55 @@ fn a_signal_ends_spinning_on_a_condition() {
         within(outcome.counters.spin_s, spin_ms / 1e3, 1e-12);
     }
 }
+
+/// Two siblings of a core that does 1.25 together, so 0.625 each. After 0.4 ms alone the holder has 3.6 ms of work while the other one waits:
+/// 5.76 ms beside one that spins, 3.6 beside one that stalls, and busy either way; then the other has the core alone for 2 ms.
+#[test]
+fn a_stalled_sibling_leaves_the_core_to_the_one_that_works() {
+    let mut kind = two_speeds();
+    kind.smt_speedup = 1.25;
+    let machine = machine_of(kind, 1, 2);
+    for (waiting, waits_us) in [("spin", 5760), ("stall", 3600)] {
+        let workload = toml(&format!(
+            r#"
+            [mutex.m]
+            waiting = "{waiting}"
+            [task.holder]
+            steps = [{{ lock = "m" }}, {{ run_ms = 4 }}, {{ unlock = "m" }}]
+            [task.waiter]
+            start_us = 400
+            steps = [{{ lock = "m" }}, {{ run_ms = 2 }}, {{ unlock = "m" }}]
+            "#
+        ));
+        let outcome = run(&machine, &workload, PERFORMANCE);
+        assert_eq!(outcome.time_ns, (400 + waits_us) * 1000 + 2 * MS, "{waiting}");
+        within(outcome.counters.spin_s, waits_us as f64 / 1e6, 1e-9);
+        exactly(outcome.cpu_energy_j, 8.0 * outcome.time_ns as f64 / 1e9);
+    }
+}
+
+/// While the waiter is off the CPU, what runs there instead uses the core, whoever waits.
+#[test]
+fn who_takes_the_cpu_of_a_stalled_task_uses_the_core() {
+    let mut kind = two_speeds();
+    kind.smt_speedup = 1.25;
+    let workload = toml(
+        r#"
+        [mutex.m]
+        waiting = "stall"
+        [task.holder]
+        cpus = [0]
+        steps = [{ lock = "m" }, { run_ms = 40 }, { unlock = "m" }]
+        [task.waiter]
+        cpus = [1]
+        start_us = 100
+        steps = [{ lock = "m" }, { unlock = "m" }]
+        [task.other]
+        cpus = [1]
+        start_ms = 1
+        steps = [{ run_ms = 5 }]
+        "#,
+    );
+    // The other one needs 5 / 0.625 = 8 ms, in which the holder gets 5 ms of work done: 40 + 3 ms.
+    assert_eq!(run(&machine_of(kind, 1, 2), &workload, PERFORMANCE).time_ns, 43 * MS);
+}

@@ -25,6 +25,11 @@ const volatile u32 nr_words = 8;
 /* Whether rules say who gets the fast cores (lop_config.rules). Where none do the verifier drops them. */
 const volatile bool ranks;
 #define lop_has_rank(s) (ranks)
+/* Counters are not read here, so nobody plans where tasks run. */
+#define lop_has_domains(s) false
+#define lop_has_specialists(s) false
+/* No core is reserved for the system's own work. */
+#define lop_can_reserve false
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 
@@ -410,6 +415,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->task.anchor = LOP_NONE;
 	t->task.last_queue = LOP_NONE;
 	t->task.queue = LOP_NONE;
+	t->task.memory_domain = LOP_NONE;
+	t->task.goes_to = LOP_NONE;
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
 	t->group = LOP_NONE;

@@ -20,7 +20,9 @@ Examples:
 
 Policies: linux:performance, linux:powersave, linux:userspace[@MHZ],
 linux:ondemand, linux:schedutil (or linux), simple-sets[:CORES], highlow,
-highlow-spare, phase, longest-first, fair-share, random. Results are relative to the first. All energies are modelled.";
+highlow-spare, reserved-core[@MHZ] (or @3/4 of the highest), phase,
+longest-first, fair-share, specialise, spread, gather, pack, scatter, random.
+Results are relative to the first. All energies are modelled.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -37,8 +39,8 @@ pub struct Arguments {
     /// Policies to compare, separated by commas [default: all]
     #[arg(short, long, value_name = "A,B,..", value_delimiter = ',')]
     policy: Vec<String>,
-    /// Change a key: machine.KEY, workload.KEY, linux.placement, policy.{spare,hold_ms,green,heat_period_s}; may be
-    /// repeated
+    /// Change a key: machine.KEY, workload.KEY, linux.placement, policy.{spare,hold_ms,green,heat_period_s,
+    /// reserve}; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
     #[command(flatten)]

@@ -4,6 +4,7 @@ use super::bars::bars;
 use super::curves::Panel;
 use super::escape::escape;
 use super::measure::{EDP, ENERGY, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, TIME};
+use crate::applications::{applications_grid, HEADING};
 use crate::counters::counters_grid;
 use crate::grid::{results_grid, Grid};
 use crate::model::{Report, RunResult};
@@ -148,6 +149,22 @@ fn tables(report: &Report, groups: &[PointGroup]) -> String {
         }
     }
     let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(footnote(report).trim()));
+    html + &applications(groups)
+}
+
+fn applications(groups: &[PointGroup]) -> String {
+    let mut html = String::new();
+    for group in groups {
+        let Some(grid) = applications_grid(group) else { continue };
+        if html.is_empty() {
+            let _ = writeln!(html, "<p>{}</p>", escape(HEADING));
+        }
+        let label = group.label();
+        if !label.is_empty() {
+            let _ = writeln!(html, "<h4>{}</h4>", escape(&label));
+        }
+        html.push_str(&html_table(&grid, 1));
+    }
     html
 }
 

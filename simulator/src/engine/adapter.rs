@@ -3,7 +3,7 @@
 use super::cpu::Leaving;
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use super::Rates;
-use crate::choice::{PolicyParameters, SetsVariant};
+use crate::choice::{PolicyParameters, Reserve, ReservedSpeed, SetsVariant, Sizing};
 use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
 use crate::policy::{self, Env, Set};
@@ -22,19 +22,31 @@ pub(super) fn config(
     variant: SetsVariant,
     parameters: &PolicyParameters,
 ) -> policy::Config {
-    let (fixed_size, spare) = match variant {
-        SetsVariant::Simple { size } => (Some(size.unwrap_or_else(|| parallelism_of(workload))), 0),
-        SetsVariant::HighLow | SetsVariant::Phase | SetsVariant::LongestFirst | SetsVariant::FairShare => (None, 0),
-        SetsVariant::HighLowSpare => (None, 1),
+    let (sizing, fixed_size, spare) = match variant {
+        SetsVariant::Simple { size } => (Sizing::Fixed, size.unwrap_or_else(|| parallelism_of(workload)), 0),
+        SetsVariant::HighLowSpare => (Sizing::ByDemand, 0, 1),
+        SetsVariant::Reserved(_) => (Sizing::All, 0, 0),
+        _ => (Sizing::ByDemand, 0, 0),
+    };
+    let domains = match variant {
+        SetsVariant::Spread => 1,
+        SetsVariant::Gather => 2,
+        _ => 0,
+    };
+    let reserve = match variant {
+        SetsVariant::Reserved(_) => Reserve::Asked,
+        _ => Reserve::Never,
     };
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
     let times = policy::Config::times(parameters.hold_ns.unwrap_or(default_hold_ns));
     policy::Config {
         nr_cpus: machine.cpus.len() as u32,
-        sizing: u32::from(fixed_size.is_some()),
-        fixed_size: fixed_size.unwrap_or(0),
+        sizing: sizing as u32,
+        fixed_size,
         spare: parameters.spare.unwrap_or(spare),
         green: parameters.green,
+        domains,
+        specialise: variant == SetsVariant::Specialise,
         transition_ns: machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns),
         heat_period_ns: parameters.heat_period_ns.unwrap_or(times.heat_period_ns),
         hot_mc: machine
@@ -42,6 +54,8 @@ pub(super) fn config(
             .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
         rules: variant.rules(),
         migration_ns: migration_ns(machine),
+        reserve: parameters.reserve.unwrap_or(reserve) as u32,
+        reserve_raises: reserved_khz(machine, variant).len() as u32 - 1,
         ..times
     }
 }
@@ -55,6 +69,22 @@ fn migration_ns(machine: &Machine) -> u64 {
         0
     };
     2 * cost.context_switch_ns + cost.migration_ns + elsewhere_ns
+}
+
+/// Frequencies of the reserved core, from its own to the highest of its kind, in kHz: the slowest kind, as policy/reserved.h has it.
+pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> {
+    let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
+    let khz: Vec<u64> = (machine.kinds[usize::from(slowest)].opps.iter().map(|opp| opp.khz)).collect();
+    let highest = khz[khz.len() - 1];
+    let speed = match variant {
+        SetsVariant::Reserved(speed) => speed,
+        _ => ReservedSpeed::DEFAULT,
+    };
+    let own = match speed {
+        ReservedSpeed::Khz(khz) => khz.min(highest),
+        ReservedSpeed::Share { part, of } => (highest * u64::from(part)).div_ceil(u64::from(of)),
+    };
+    khz.into_iter().filter(|&khz| khz >= own).collect()
 }
 
 /// Limits of policy/state.h that a machine must keep within.
@@ -195,10 +225,15 @@ impl World<'_> {
             )));
             return last_cpu;
         }
+        self.start_where_claimed();
+        cpu as u32
+    }
+
+    /// The policy claimed an idle CPU for a task.
+    fn start_where_claimed(&mut self) {
         if let Some((cpu, task, slice_ns)) = self.side_mut().and_then(|side| side.start_here.take()) {
             self.start_on_idle(cpu as usize, task, slice_ns);
         }
-        cpu as u32
     }
 
     fn place_fairly(&mut self, id: u32) -> u32 {
@@ -207,6 +242,12 @@ impl World<'_> {
         };
         let task = &mut self.tasks[id as usize];
         let allowed = self.allowed[task.program as usize].as_ref();
+        let allowed = fair
+            .homes
+            .as_mut()
+            .map(|homes| homes.of(id, allowed))
+            .or(allowed.copied());
+        let allowed = allowed.as_ref();
         let app = self.workload.programs[task.program as usize].app;
         fair.enter(app, task.policy.weight);
         task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
@@ -235,13 +276,22 @@ impl World<'_> {
     /// A task whose slice is over waits again.
     pub(super) fn requeue(&mut self, id: u32, cpu: u32) {
         match self.policy_call(id) {
-            Some(call) => unsafe { call.handle.enqueue(self, call.task, call.group, cpu) },
+            Some(call) => {
+                unsafe { call.handle.enqueue(self, call.task, call.group, cpu) };
+                self.start_where_claimed();
+            }
             None => {
                 let Scheduler::Fair(fair) = &mut self.scheduler else {
                     return;
                 };
                 let task = &mut self.tasks[id as usize];
                 let allowed = self.allowed[task.program as usize].as_ref();
+                let allowed = fair
+                    .homes
+                    .as_mut()
+                    .map(|homes| homes.of(id, allowed))
+                    .or(allowed.copied());
+                let allowed = allowed.as_ref();
                 let app = self.workload.programs[task.program as usize].app;
                 task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
                 fair.waiting.insert(id, task.policy.vtime_ns, allowed);
@@ -293,6 +343,8 @@ impl World<'_> {
 
     /// The task blocks, sleeps or exits.
     pub(super) fn inactive(&mut self, id: u32) {
+        let now_ns = self.now_ns;
+        self.tasks[id as usize].counters.active(false, now_ns);
         if let Some(call) = self.policy_call(id) {
             let now_ns = self.now_ns;
             unsafe { call.handle.block(self, call.task, call.app, call.group, now_ns) };
@@ -300,6 +352,15 @@ impl World<'_> {
             let task = &self.tasks[id as usize];
             let app = self.workload.programs[task.program as usize].app;
             fair.leave(app, task.policy.weight);
+        }
+    }
+
+    /// The task has ended: its core is free for another, where tasks have cores of their own.
+    pub(super) fn leave_home(&mut self, id: u32) {
+        if let Scheduler::Fair(fair) = &mut self.scheduler {
+            if let Some(homes) = &mut fair.homes {
+                homes.leave(id);
+            }
         }
     }
 
@@ -385,16 +446,25 @@ impl World<'_> {
 
     pub(super) fn core_is_low(&self, core: usize) -> bool {
         match &self.scheduler {
-            Scheduler::Fair(_) => false,
+            Scheduler::Fair(fair) => match &fair.homes {
+                Some(homes) => self.cores[core].cpus.iter().all(|&cpu| homes.is_free(cpu)),
+                None => false,
+            },
             Scheduler::Policy(side) => {
                 let (high, green) = (side.handle.members(Set::High), side.handle.members(Set::Green));
+                let reserved = side.handle.reserved().0.map(|cpu| cpu as usize);
                 side.sets_speeds
                     && self.cores[core]
                         .cpus
                         .iter()
-                        .all(|&cpu| !high.has(cpu) && !green.has(cpu))
+                        .all(|&cpu| !high.has(cpu) && !green.has(cpu) && reserved != Some(cpu))
             }
         }
+    }
+
+    /// The CPU runs at the speed that was chosen for the reserved core.
+    pub(super) fn on_reserved_core(&self, cpu: usize) -> bool {
+        matches!(&self.scheduler, Scheduler::Policy(side) if side.handle.on_reserved_core(cpu as u32))
     }
 
     pub(super) fn policy_timer(&mut self) {
@@ -466,15 +536,25 @@ impl World<'_> {
     fn set_of_cpu_speeds(&mut self, cpu: usize, set: Set) {
         let number = self.clocks.domain_index(cpu);
         let Some(side) = self.side_mut() else { return };
-        if !side.sets_speeds {
+        if side.handle.on_reserved_core(cpu as u32) {
             return;
         }
-        let (starting, green) = (side.starting, side.green_index[number]);
+        let green = side.green_index[number];
         let index = match set {
             Set::High => self.clocks.of_cpu(cpu).top(),
             Set::Green => green,
             Set::Low | Set::Offline => 0,
         };
+        self.ask_speed(cpu, index);
+    }
+
+    /// The policy asks for a frequency index of the CPU's clock domain; with one clock for several CPUs the highest wish holds.
+    fn ask_speed(&mut self, cpu: usize, index: usize) {
+        let Some(side) = self.side_mut() else { return };
+        if !side.sets_speeds {
+            return;
+        }
+        let starting = side.starting;
         if let Some(domain) = self.clocks.ask(cpu, index) {
             if starting {
                 let wanted = self.clocks.domains[domain].wanted;
@@ -558,6 +638,12 @@ impl Env for World<'_> {
         } else {
             self.unpark(core);
         }
+    }
+    fn reserved_speed(&mut self, cpu: u32, raised: u32) {
+        let Some(side) = self.side_mut() else { return };
+        let khz = side.reserved_khz[(raised as usize).min(side.reserved_khz.len() - 1)];
+        let index = self.clocks.of_cpu(cpu as usize).at_least(khz);
+        self.ask_speed(cpu as usize, index);
     }
     fn arm_timer(&mut self, at_ns: u64) {
         self.events.set(at_ns, Alarm::PolicyTimer, 0);

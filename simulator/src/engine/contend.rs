@@ -46,6 +46,9 @@ pub(super) struct Pace {
     pub relative: f64,
     /// Share of its time that it would not need alone.
     pub lost_share: f64,
+    /// What counters would show: instructions, and misses of each.
+    pub instructions_per_ns: f64,
+    pub misses: f64,
 }
 
 impl Contention {
@@ -92,10 +95,12 @@ impl Contention {
             self.demands.extend(contenders[cpu].map(|contender| contender.demand));
         }
         self.solver.solve(memory, &self.demands);
-        for (&cpu, &cost) in self.members[domain].iter().zip(&self.solver.costs) {
+        let costs = self.solver.costs.iter().zip(&self.solver.misses);
+        for (&cpu, (&cost, &misses)) in self.members[domain].iter().zip(costs) {
             let kind = usize::from(machine.cpus[cpu].kind);
             if let Some(contender) = &mut contenders[cpu] {
-                contender.pace = pace(contender.running, cost, (kind, &machine.kinds[kind]), rates);
+                let pace = pace(contender.running, cost, (kind, &machine.kinds[kind]), rates);
+                contender.pace = Pace { misses, ..pace };
             }
         }
     }
@@ -116,6 +121,8 @@ fn pace(running: Running, cost: Cost, (number, kind): (usize, &Kind), rates: &Ra
         memory_share: cost.wait_ns / alone.instruction_ns,
         relative: at_top_ns / cost.total_ns(),
         lost_share: (1.0 - rate / rate_alone).max(0.0),
+        instructions_per_ns: core_share / cost.total_ns(),
+        misses: 0.0,
     }
 }
 
@@ -153,7 +160,7 @@ impl World<'_> {
         (!task.spinning).then(|| Running {
             class: task.class,
             opp: state.opp,
-            busy_on_core: self.cores[usize::from(self.machine.cpus[cpu].core)].busy,
+            busy_on_core: self.using_core(cpu),
         })
     }
 

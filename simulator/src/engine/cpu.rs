@@ -64,6 +64,9 @@ impl World<'_> {
         self.stats.stall_ns += work * state.memory_share / speed;
         if let Some(pace) = self.contention.pace(cpu) {
             self.stats.lost_contention_ns += ran as f64 * pace.lost_share;
+            if self.planning.is_some() {
+                task.counters.count(ran as f64 * pace.instructions_per_ns, pace.misses);
+            }
         }
         if state.opp == state.top_opp {
             self.stats.work_at_top += work;
@@ -75,7 +78,8 @@ impl World<'_> {
 
     /// Run time lost to not running at the highest OPP. Problem A: from a start to the governor's next look, on a core whose
     /// clock domain had less work in the running period than the rest of the machine: the load was there, but elsewhere.
-    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere.
+    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere. What somebody chose is
+    /// neither: a fixed speed, that of a reserved core.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
@@ -83,7 +87,7 @@ impl World<'_> {
             None => self.rates.relative(class, state.kind, state.opp),
         };
         let lost_ns = ran as f64 * (1.0 - relative);
-        if self.governing.fixed() {
+        if self.governing.fixed() || self.on_reserved_core(cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;
@@ -103,13 +107,14 @@ impl World<'_> {
     /// The rate of what runs on `cpu`, and the event of what comes next there.
     pub(super) fn plan_step(&mut self, cpu: usize) {
         let Some(id) = self.cpus[cpu].task else { return };
-        let core = &self.cores[self.core_of(cpu)];
+        let using_core = self.using_core(cpu);
+        let kind = self.cores[self.core_of(cpu)].kind;
         let task = &self.tasks[id as usize];
         let state = &mut self.cpus[cpu];
         (state.rate, state.memory_share) = match self.contention.pace(cpu) {
             Some(pace) => (pace.rate, pace.memory_share),
             None => (
-                self.rates.rate(task.class, core.kind, state.opp, core.busy),
+                self.rates.rate(task.class, kind, state.opp, using_core),
                 self.rates.memory_shares[usize::from(task.class)],
             ),
         };
@@ -265,6 +270,7 @@ impl World<'_> {
             Leaving::Blocked => self.inactive(id),
             Leaving::Exited => {
                 self.inactive(id);
+                self.leave_home(id);
                 self.reap(id);
             }
         }
@@ -285,12 +291,12 @@ impl World<'_> {
     pub(super) fn start_on_idle(&mut self, cpu: usize, id: u32, slice_ns: u64) {
         let core_index = self.core_of(cpu);
         let kind = self.cores[core_index].kind;
-        let core = &mut self.cores[core_index];
-        let exit_ns = match core.state {
+        let exit_ns = match self.cores[core_index].state {
             CoreState::Idle(n) => self.machine.kinds[kind].idle_states[n].exit_ns,
-            CoreState::Parked => self.machine.park.map_or(0, |park| park.exit_ns),
+            CoreState::Parked => self.unparking_ns(core_index),
             CoreState::Busy(_) => 0,
         };
+        let core = &mut self.cores[core_index];
         let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.now_ns));
         core.busy += 1;
         self.busy_changes(cpu, 1);
@@ -343,6 +349,9 @@ impl World<'_> {
         self.watch_slice(cpu);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);
+        if self.stalls {
+            self.siblings_go_on(cpu);
+        }
     }
 
     fn fall_idle(&mut self, cpu: usize) {
@@ -397,10 +406,21 @@ impl World<'_> {
         }
     }
 
+    /// How long a parked core takes to run; where its voltage domain is switched off, that is on its way to be on from now.
+    fn unparking_ns(&mut self, core_index: usize) -> u64 {
+        let Some(park) = self.machine.park else { return 0 };
+        let cpu = self.cores[core_index].cpus[0];
+        let ready_ns = &mut self.domain_ready_ns[usize::from(self.machine.cpus[cpu].voltage_domain)];
+        if self.power.is_off(core_index) {
+            *ready_ns = self.now_ns + park.domain_exit_ns;
+        }
+        park.exit_ns.max(ready_ns.saturating_sub(self.now_ns))
+    }
+
     /// A parked core is wanted: it is ready after its exit time.
     pub(super) fn unpark(&mut self, core_index: usize) {
         if self.cores[core_index].state == CoreState::Parked {
-            self.cores[core_index].ready_ns = self.now_ns + self.machine.park.map_or(0, |park| park.exit_ns);
+            self.cores[core_index].ready_ns = self.now_ns + self.unparking_ns(core_index);
             self.core_state_is(core_index, CoreState::Idle(0));
             self.sink_if_core_idle(self.cores[core_index].cpus[0]);
         }
@@ -439,6 +459,28 @@ impl World<'_> {
             }
         }
     }
+    /// Busy CPUs of a CPU's core that use what the core does: its own, and the siblings that do not stall.
+    pub(super) fn using_core(&self, cpu: usize) -> usize {
+        let core = &self.cores[self.core_of(cpu)];
+        if !self.stalls || core.cpus.len() == 1 {
+            return core.busy;
+        }
+        let stalls = |c: usize| (self.cpus[c].task).is_some_and(|id| self.tasks[id as usize].stalled);
+        core.busy - core.cpus.iter().filter(|&&c| c != cpu && stalls(c)).count()
+    }
+
+    /// What runs on `cpu` uses its core from now on, or does not: its siblings get as far as they got at their old rates.
+    pub(super) fn siblings_go_on(&mut self, cpu: usize) {
+        let core_index = self.core_of(cpu);
+        for at in 0..self.cores[core_index].cpus.len() {
+            let sibling = self.cores[core_index].cpus[at];
+            if sibling != cpu && self.cpus[sibling].task.is_some() {
+                self.settle(sibling);
+                self.reschedule(sibling);
+            }
+        }
+    }
+
     pub(super) fn is_busy(&self, cpu: usize) -> bool {
         self.cpus[cpu].busy_since_ns.is_some()
     }

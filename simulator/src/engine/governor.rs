@@ -59,7 +59,7 @@ impl Governing {
             PolicyChoice::Linux(governor) => Some(*governor),
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
             PolicyChoice::Sets(_) => None,
-            PolicyChoice::Random => Some(Governor::Performance),
+            PolicyChoice::Placed(_) => Some(Governor::Performance),
         };
         Self {
             governor,

@@ -1,7 +1,7 @@
 //! Tasks come into being, go through their programs, synchronise, exit.
 
 use super::cpu::Leaving;
-use super::task::{Children, Owner, State, Task, WaitsFor};
+use super::task::{Children, Counters, Owner, State, Task, WaitsFor};
 use super::world::{Scheduler, World, MAX_STEPS_AT_ONCE};
 use crate::events::Kind;
 use crate::policy;
@@ -151,6 +151,7 @@ impl World<'_> {
             .map_or(0, |old| old.generation.wrapping_add(1));
         let mut of_policy = Box::new(policy::Task::new(id, crate::weight::weight_of_nice(about.nice)));
         of_policy.speedup_permille = self.speedup_permille[program as usize];
+        of_policy.system = self.workload.apps[usize::from(about.app)].system;
         match &self.scheduler {
             Scheduler::Policy(side) => {
                 let allowed = self.allowed[program as usize].unwrap_or(self.all_cpus);
@@ -160,6 +161,7 @@ impl World<'_> {
         }
         let serial = self.stats.tasks as u32;
         self.stats.tasks += 1;
+        self.stats.app_began_ns[usize::from(about.app)].get_or_insert(self.now_ns);
         if self.trace.wanted() {
             self.trace.task_names.push(about.name.clone());
         }
@@ -179,6 +181,7 @@ impl World<'_> {
             class: 0,
             waits_for: None,
             spinning: false,
+            stalled: false,
             granted: false,
             spin_left_ns: u64::MAX,
             notifies: false,
@@ -198,6 +201,7 @@ impl World<'_> {
             waited_for: false,
             utilisation: super::governor::FIRST_UTILISATION,
             utilisation_at_ns: self.now_ns,
+            counters: Counters::declared(self.workload.apps[usize::from(about.app)].memory_class),
         };
         match self.tasks.get_mut(id as usize) {
             Some(slot) => *slot = task,
@@ -218,6 +222,7 @@ impl World<'_> {
         let task = &mut self.tasks[id as usize];
         task.state = State::Runnable;
         task.waits_for = None;
+        task.counters.active(true, now_ns);
         task.woken_at_ns = Some(now_ns);
         self.progressing += 1;
         self.stats.wakeups += 1;
@@ -234,9 +239,13 @@ impl World<'_> {
         task.granted = true;
         task.spin_left_ns = u64::MAX;
         self.progressing += 1;
+        let stalled = std::mem::replace(&mut task.stalled, false);
         if let Some(cpu) = task.on_cpu {
             self.settle(cpu as usize);
             self.reschedule(cpu as usize);
+            if stalled {
+                self.siblings_go_on(cpu as usize);
+            }
         }
     }
 
@@ -250,7 +259,7 @@ impl World<'_> {
                 task.state = State::Blocked;
                 return Next::Leave(Leaving::Blocked);
             }
-            Waiting::Spin => u64::MAX,
+            Waiting::Spin | Waiting::Stall => u64::MAX,
             Waiting::SpinThenBlock { limit_ns } => limit_ns,
             Waiting::SpinThenNotify { after_ns } => after_ns,
         };
@@ -258,6 +267,10 @@ impl World<'_> {
         task.spinning = true;
         task.granted = false;
         task.spin_left_ns = limit_ns;
+        task.stalled = how == Waiting::Stall;
+        if let Some(cpu) = task.on_cpu.filter(|_| task.stalled) {
+            self.siblings_go_on(cpu as usize);
+        }
         Next::Spin
     }
 
@@ -459,6 +472,7 @@ impl World<'_> {
         self.free.push(id);
         let task = &self.tasks[id as usize];
         let (owner, program, cpu) = (task.owner, task.program, task.last_cpu);
+        self.stats.app_ended_ns[usize::from(task.app)] = Some(self.now_ns);
         let ideal_ns = task.ideal_ns;
         self.ideal.exited(ideal_ns);
         match owner {

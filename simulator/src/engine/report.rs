@@ -3,6 +3,8 @@
 use super::world::{Scheduler, World};
 use crate::outcome::{Bounds, Counters, Outcome};
 use crate::power::Residencies;
+use crate::workload::App;
+use std::collections::BTreeMap;
 
 const FJ_PER_J: f64 = 1e15;
 
@@ -43,14 +45,38 @@ impl World<'_> {
         }
     }
 
+    /// By name; nothing where there is but one application.
+    fn app_times_s(&self) -> BTreeMap<String, f64> {
+        let stats = &self.stats;
+        let spans = stats.app_began_ns.iter().zip(&stats.app_ended_ns);
+        let of_app = |(app, (began_ns, ended_ns)): (&App, (&Option<u64>, &Option<u64>))| {
+            Some((app.name.clone(), ((*ended_ns)? - (*began_ns)?) as f64 / 1e9))
+        };
+        let times: BTreeMap<String, f64> = self.workload.apps.iter().zip(spans).filter_map(of_app).collect();
+        if times.len() < 2 {
+            return BTreeMap::new();
+        }
+        times
+    }
+
     fn counters(&mut self, end_ns: u64) -> Counters {
         let residencies = self.power.residencies(self.machine, end_ns);
         let (promotions, demotions, heat_swaps) = match &self.scheduler {
             Scheduler::Policy(side) => (side.handle.promotions(), side.handle.demotions(), side.handle.swaps()),
             Scheduler::Fair(_) => (0, 0, 0),
         };
+        let reserved = match &self.scheduler {
+            Scheduler::Policy(side) if side.has_reserved => Some(side.handle.reserved()),
+            _ => None,
+        };
+        let app_time_s = self.app_times_s();
         let s = &self.stats;
         Counters {
+            mean_app_time_s: (!app_time_s.is_empty())
+                .then(|| app_time_s.values().sum::<f64>() / app_time_s.len() as f64),
+            app_time_s,
+            reserved_core_raises: reserved.map(|(_, raised)| raised),
+            reserved_core_given_up: reserved.map(|(cpu, _)| u32::from(cpu.is_none())),
             tasks: s.tasks,
             promotions,
             demotions,

@@ -30,10 +30,13 @@ pub(super) struct Stats {
     pub hottest_c: f64,
     /// Work done by class, for the energy bound of runs that end by the clock.
     pub work_by_class: Vec<f64>,
+    /// By application: first task, last exit.
+    pub app_began_ns: Vec<Option<u64>>,
+    pub app_ended_ns: Vec<Option<u64>>,
 }
 
 impl Stats {
-    pub fn new(nr_classes: usize) -> Self {
+    pub fn new(nr_classes: usize, nr_apps: usize) -> Self {
         Self {
             tasks: 0,
             migrations: 0,
@@ -55,6 +58,8 @@ impl Stats {
             high_max: 0,
             hottest_c: f64::MIN,
             work_by_class: vec![0.0; nr_classes.max(1)],
+            app_began_ns: vec![None; nr_apps],
+            app_ended_ns: vec![None; nr_apps],
         }
     }
     pub fn latency(&mut self, ns: u64) {

@@ -78,6 +78,8 @@ pub(super) struct Task {
     /// Waits on the CPU; `granted` ends it.
     pub spinning: bool,
     pub granted: bool,
+    /// Spins without use of its core.
+    pub stalled: bool,
     /// Time on the CPU after which it stops spinning and blocks, or says that it spins.
     pub spin_left_ns: u64,
     /// After that time it raises a flag and spins on; whether it has.
@@ -105,6 +107,50 @@ pub(super) struct Task {
     /// Utilisation as `schedutil` tracks it, 0..1024, and when it was last brought up to date.
     pub utilisation: f64,
     pub utilisation_at_ns: u64,
+    pub counters: Counters,
+}
+
+/// What a plan is made from: kept only where the policy makes any.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counters {
+    /// Since they were read last.
+    pub instructions: f64,
+    pub misses: f64,
+    pub intensity: policy::plan::Intensity,
+    /// Runnable before `active_since_ns`, since it was read last.
+    pub active_ns: u64,
+    pub active_since_ns: Option<u64>,
+    /// When a plan moved it last.
+    pub moved_ns: u64,
+}
+
+impl Counters {
+    /// Of a task whose application declared this.
+    pub fn declared(memory_class: policy::plan::MemoryClass) -> Self {
+        let mut counters = Self::default();
+        counters.intensity.declared = memory_class;
+        counters
+    }
+    /// `misses`: of each instruction.
+    pub fn count(&mut self, instructions: f64, misses: f64) {
+        self.instructions += instructions;
+        self.misses += instructions * misses;
+    }
+    /// Becomes runnable, or ceases to be.
+    pub fn active(&mut self, active: bool, now_ns: u64) {
+        if active {
+            self.active_since_ns.get_or_insert(now_ns);
+        } else if let Some(since_ns) = self.active_since_ns.take() {
+            self.active_ns += now_ns - since_ns;
+        }
+    }
+    /// For how long it was runnable since this was asked last.
+    pub fn read_active_ns(&mut self, now_ns: u64) -> u64 {
+        let active_ns = self.active_ns + self.active_since_ns.map_or(0, |since_ns| now_ns - since_ns);
+        self.active_ns = 0;
+        self.active_since_ns = self.active_since_ns.map(|_| now_ns);
+        active_ns
+    }
 }
 
 impl Task {

@@ -1,18 +1,20 @@
 //! The simulated world: construction, the event loop, the end.
 
+use super::plan::Planning;
 use super::stats::{Stats, Trace};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
 use super::task::{State, Task, WaitsFor};
 use super::{contend::Contention, governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
 use crate::baseline::{FairScheduler, GroupShare};
-use crate::choice::{Governor, Placement, PolicyChoice, SetsVariant};
+use crate::choice::{Governor, PolicyChoice, ReservedSpeed, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
+use crate::homes::Homes;
 use crate::policy;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
 use crate::waiting::WaitingTasks;
-use crate::workload::{Amount, Step, Workload};
+use crate::workload::{Amount, Step, Waiting, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
 
@@ -102,6 +104,10 @@ pub(super) struct PolicySide {
     pub taken: Option<u32>,
     /// Frequency index for green cores, by clock domain.
     pub green_index: Vec<usize>,
+    /// A core was reserved when the run began.
+    pub has_reserved: bool,
+    /// Frequencies of the reserved core, from its own upwards, in kHz.
+    pub reserved_khz: Vec<u64>,
     /// Before time 0: speeds are as if set long ago.
     pub starting: bool,
 }
@@ -116,6 +122,8 @@ pub(crate) struct World<'a> {
     pub(super) contention: Contention,
     pub(super) cpus: Vec<CpuState>,
     pub(super) cores: Vec<CoreStatus>,
+    /// By voltage domain: when it is on again, if it was switched off.
+    pub(super) domain_ready_ns: Vec<u64>,
     pub(super) clocks: Clocks,
     /// Of all CPUs, and by clock domain.
     pub(super) busy: BusyTime,
@@ -132,6 +140,8 @@ pub(crate) struct World<'a> {
     pub(super) waiting: usize,
     pub(super) barriers: Vec<BarrierState>,
     pub(super) mutexes: Vec<MutexState>,
+    /// Tasks of this workload may stall.
+    pub(super) stalls: bool,
     pub(super) conditions: Vec<ConditionState>,
     pub(super) loops: Vec<LoopState>,
     pub(super) pools: Vec<PoolState>,
@@ -157,6 +167,8 @@ pub(crate) struct World<'a> {
     pub(super) cut_short: bool,
     pub(super) failure: Option<SimulationError>,
     pub(super) ideal: Ideal,
+    /// Only where the policy plans which thread runs in which memory domain or on which kind of core.
+    pub(super) planning: Option<Box<Planning>>,
 }
 
 fn cpu_states(machine: &Machine) -> Vec<CpuState> {
@@ -189,6 +201,13 @@ fn core_statuses(machine: &Machine) -> Vec<CoreStatus> {
     cores
 }
 
+fn can_stall(workload: &Workload) -> bool {
+    let mutexes = workload.mutexes.iter().map(|mutex| mutex.waiting);
+    let barriers = workload.barriers.iter().map(|barrier| barrier.waiting);
+    let conditions = workload.conditions.iter().map(|condition| condition.waiting);
+    (mutexes.chain(barriers).chain(conditions)).any(|waiting| waiting == Waiting::Stall)
+}
+
 /// Programs must find the CPUs that they are pinned to.
 fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<policy::CpuBits>>, SimulationError> {
     let nr_cpus = machine.cpus.len();
@@ -219,27 +238,51 @@ fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), Simulati
                 machine.cpus.len()
             )
         }
-        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
-            let mut all: Vec<u64> = machine
-                .kinds
-                .iter()
-                .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
-                .collect();
-            all.sort_unstable();
-            all.dedup();
-            if all.iter().any(|known| known / 1000 == khz / 1000) {
-                return Ok(());
-            }
-            let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
+        PolicyChoice::Sets(SetsVariant::Reserved(_)) if machine.cpus.len() < 2 => {
             format!(
-                "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
-                machine.name,
-                known.join(", ")
+                "{choice}: machine '{}' has one CPU; expected two at least",
+                machine.name
             )
+        }
+        PolicyChoice::Sets(SetsVariant::Reserved(ReservedSpeed::Khz(khz))) => {
+            let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
+            return check_frequency(
+                machine,
+                choice,
+                *khz,
+                &machine.kinds[usize::from(slowest)..=usize::from(slowest)],
+            );
+        }
+        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
+            return check_frequency(machine, choice, *khz, &machine.kinds);
         }
         _ => return Ok(()),
     };
     Err(SimulationError::Mismatch(message))
+}
+
+/// A frequency that a policy's name asks for is one of those that these kinds of cores have.
+fn check_frequency(
+    machine: &Machine,
+    choice: &PolicyChoice,
+    khz: u64,
+    kinds: &[lop_machine::Kind],
+) -> Result<(), SimulationError> {
+    let mut all: Vec<u64> = kinds
+        .iter()
+        .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.iter().any(|known| known / 1000 == khz / 1000) {
+        return Ok(());
+    }
+    let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
+    Err(SimulationError::Mismatch(format!(
+        "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
+        machine.name,
+        known.join(", ")
+    )))
 }
 
 impl<'a> World<'a> {
@@ -252,7 +295,7 @@ impl<'a> World<'a> {
         check_choice(machine, choice)?;
         let rates = Rates::new(machine, workload);
         let scheduler = match choice {
-            PolicyChoice::Linux(_) | PolicyChoice::Random => {
+            PolicyChoice::Linux(_) | PolicyChoice::Placed(_) => {
                 let groups = group_weights(workload).into_iter().map(|weight| {
                     weight.map(|weight| GroupShare {
                         weight,
@@ -260,11 +303,11 @@ impl<'a> World<'a> {
                     })
                 });
                 let nr_cpus = machine.cpus.len();
-                let placement = match choice {
-                    PolicyChoice::Random => Placement::Random,
-                    _ => options.placement,
-                };
-                Scheduler::Fair(FairScheduler::new(nr_cpus, placement, options.seed, groups.collect()))
+                let mut fair = FairScheduler::new(nr_cpus, options.placement, options.seed, groups.collect());
+                if let PolicyChoice::Placed(placing) = choice {
+                    fair.homes = Some(Homes::new(machine, *placing, options.seed));
+                }
+                Scheduler::Fair(fair)
             }
             PolicyChoice::Sets(variant) => {
                 Scheduler::Policy(PolicySide::new((machine, &rates), workload, *variant, options)?)
@@ -294,6 +337,7 @@ impl<'a> World<'a> {
             handled: 0,
             cpus: cpu_states(machine),
             cores: core_statuses(machine),
+            domain_ready_ns: vec![0; machine.nr_voltage_domains],
             clocks: Clocks::new(machine),
             busy: BusyTime::default(),
             busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
@@ -307,6 +351,7 @@ impl<'a> World<'a> {
             waiting: 0,
             barriers: workload.barriers.iter().map(|_| BarrierState::default()).collect(),
             mutexes: workload.mutexes.iter().map(|_| MutexState::default()).collect(),
+            stalls: can_stall(workload),
             conditions: workload.conditions.iter().map(|_| ConditionState::default()).collect(),
             loops: vec![LoopState::default(); workload.loops.len()],
             pools: workload.pools.iter().map(|_| PoolState::default()).collect(),
@@ -322,13 +367,14 @@ impl<'a> World<'a> {
             all_cpus: policy::CpuBits::of(0..machine.cpus.len()),
             allowed: allowed_cpus(machine, workload)?,
             speedup_permille: Vec::new(),
-            stats: Stats::new(workload.memory_shares.len()),
+            stats: Stats::new(workload.memory_shares.len(), workload.apps.len()),
             trace: Trace::new(options.trace_limit),
             last_exit_ns: 0,
             cut_short: false,
             failure: None,
             ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
+            planning: Planning::new(choice, machine).map(Box::new),
             rates,
         };
         world.speedup_permille = workload.programs.iter().map(|p| world.speedup_of(p)).collect();
@@ -354,6 +400,7 @@ impl<'a> World<'a> {
             handle.start(self, 0);
             if let Scheduler::Policy(side) = &mut self.scheduler {
                 side.starting = false;
+                side.has_reserved = side.handle.reserved().0.is_some();
             }
         }
         for domain in 0..self.clocks.domains.len() {
@@ -369,6 +416,9 @@ impl<'a> World<'a> {
         self.governing.begin(&mut self.events);
         if self.machine.thermal.is_some() {
             self.events.push(super::adapter::HEAT_PERIOD_NS, Kind::Heat, 0);
+        }
+        if self.planning.is_some() {
+            self.events.push(super::plan::PERIOD_NS, Kind::Plan, 0);
         }
         for start in 0..self.starts.len() {
             if self.starts[start].missing == 0 {
@@ -428,6 +478,7 @@ impl<'a> World<'a> {
             Due::Event(Kind::Preempt, cpu) => self.preempted(cpu as usize),
             Due::Event(Kind::Start, start) => self.start_comes_due(start),
             Due::Event(Kind::Heat, _) => self.heat(),
+            Due::Event(Kind::Plan, _) => self.plan(),
         }
     }
 
@@ -588,6 +639,8 @@ impl PolicySide {
             start_here: None,
             taken: None,
             green_index: super::adapter::green_indices(machine, rates),
+            has_reserved: false,
+            reserved_khz: super::adapter::reserved_khz(machine, variant),
             starting: true,
         })
     }

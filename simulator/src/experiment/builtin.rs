@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 11] = [
+const BUILTIN: [(&str, &str); 14] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -45,6 +45,18 @@ const BUILTIN: [(&str, &str); 11] = [
     (
         "registration",
         include_str!("../../../data/experiments/registration.toml"),
+    ),
+    (
+        "memory-domains",
+        include_str!("../../../data/experiments/memory-domains.toml"),
+    ),
+    (
+        "power-domains",
+        include_str!("../../../data/experiments/power-domains.toml"),
+    ),
+    (
+        "reserved-core",
+        include_str!("../../../data/experiments/reserved-core.toml"),
     ),
 ];
 

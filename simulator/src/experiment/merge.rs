@@ -139,6 +139,41 @@ pub(super) fn merge_counters(runs: Vec<Value>) -> Map<String, Value> {
     }
 }
 
+/// Counters of which the best and the worst run are told, too, where there are several: `app_time_s` as `app_time_best_s`, `app_time_worst_s`.
+const WITH_EXTREMES: [&str; 2] = ["app_time", "mean_app_time"];
+
+/// Adds them to `merged`. All runs have the same applications.
+pub(super) fn add_extremes(merged: &mut Map<String, Value>, runs: &[&Value]) {
+    if runs.len() < 2 {
+        return;
+    }
+    for name in WITH_EXTREMES {
+        let of_runs: Vec<&Value> = runs.iter().filter_map(|run| run.get(format!("{name}_s"))).collect();
+        if of_runs.is_empty() {
+            continue;
+        }
+        merged.insert(format!("{name}_best_s"), extreme(&of_runs, f64::min));
+        merged.insert(format!("{name}_worst_s"), extreme(&of_runs, f64::max));
+    }
+}
+
+/// Of numbers, or of each number of maps.
+fn extreme(values: &[&Value], pick: fn(f64, f64) -> f64) -> Value {
+    let Some(map) = values.first().and_then(|value| value.as_object()) else {
+        let numbers = values.iter().filter_map(|value| value.as_f64());
+        return numbers
+            .reduce(pick)
+            .and_then(Number::from_f64)
+            .map_or(Value::Null, Value::Number);
+    };
+    let of_key = |key: &String| values.iter().filter_map(|value| value.get(key)).collect::<Vec<_>>();
+    Value::Object(
+        map.keys()
+            .map(|key| (key.clone(), extreme(&of_key(key), pick)))
+            .collect(),
+    )
+}
+
 fn mean_value(values: &[&Value], runs: usize) -> Value {
     match values.first() {
         Some(Value::Object(_)) => Value::Object(mean_object(values, runs)),
@@ -207,6 +242,25 @@ mod tests {
         assert!((half - 4.302_652_7 / 3f64.sqrt()).abs() < 1e-6, "{half}");
         assert_eq!(confidence_half_width(&[1.0]), None);
         assert_eq!(confidence_half_width(&[2.0, 2.0]), Some(0.0));
+    }
+
+    #[test]
+    fn the_best_and_the_worst_run_of_each_application_are_told() {
+        let runs = [
+            json!({"app_time_s": {"a": 3.0, "b": 1.0}, "mean_app_time_s": 2.0}),
+            json!({"app_time_s": {"a": 2.0, "b": 5.0}, "mean_app_time_s": 3.5}),
+        ];
+        let mut merged = Map::new();
+        add_extremes(&mut merged, &runs.iter().collect::<Vec<_>>());
+        let expected = json!({
+            "app_time_best_s": {"a": 2.0, "b": 1.0}, "app_time_worst_s": {"a": 3.0, "b": 5.0},
+            "mean_app_time_best_s": 2.0, "mean_app_time_worst_s": 3.5,
+        });
+        assert_eq!(Value::Object(merged), expected);
+        let mut single = Map::new();
+        add_extremes(&mut single, &[&runs[0]]);
+        add_extremes(&mut single, &[&json!({}), &json!({})]);
+        assert!(single.is_empty());
     }
 
     #[test]

@@ -49,7 +49,7 @@ enum ValueEntry {
 #[serde(deny_unknown_fields)]
 struct FullValue {
     value: toml::Value,
-    label: Option<String>,
+    label: Option<toml::Value>,
     #[serde(default)]
     set: BTreeMap<String, toml::Value>,
 }
@@ -260,10 +260,7 @@ fn sweep_value(
         key: Some("sweep.values".into()),
         ..source.origin(entry.span())
     };
-    let label = match label {
-        Some(label) => PointValue::Text(label.clone()),
-        None => label_of(value).map_err(|message| origin.error(message))?,
-    };
+    let label = label_of(label.unwrap_or(value)).map_err(|message| origin.error(message))?;
     let mut settings = Vec::new();
     for (key, value) in set {
         flatten(key, value, &origin, &mut settings)?;
@@ -304,7 +301,7 @@ fn change(
     })
 }
 
-/// What results call a value that has no label of its own.
+/// What results call a value: its label, if it has one, or what it is.
 fn label_of(value: &toml::Value) -> Result<PointValue, String> {
     let number = |number: f64| match number.is_finite() {
         true => Ok(PointValue::Number(number)),

@@ -1,6 +1,6 @@
 //! Running an experiment on all cores: same bytes whatever their number.
 
-use super::merge::{mean_bounds, merge_counters, Half, Measures};
+use super::merge::{add_extremes, mean_bounds, merge_counters, Half, Measures};
 use super::plan::{first_point, points, Point};
 use super::{Experiment, PointValue};
 use crate::workload::Workload;
@@ -304,6 +304,8 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<M
     let measures: Vec<Measures> = runs.iter().map(|run| run.measures).collect();
     let mean = Measures::mean(&measures);
     let baseline = baseline.unwrap_or(mean);
+    let mut counters = merge_counters(runs.iter().map(|run| run.counters.clone()).collect());
+    add_extremes(&mut counters, &runs.iter().map(|run| &run.counters).collect::<Vec<_>>());
     PolicyResult {
         policy: policy.clone(),
         point: point.labels.clone(),
@@ -312,7 +314,7 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<M
         relative_system_energy: ratio(mean.system_energy_j, baseline.system_energy_j),
         relative_edp: ratio(mean.edp_js, baseline.edp_js),
         bounds: mean_bounds(&runs.iter().map(|run| run.bounds).collect::<Vec<_>>()),
-        counters: merge_counters(runs.iter().map(|run| run.counters.clone()).collect()),
+        counters,
         ci95: Half::of(&measures),
     }
 }

@@ -56,14 +56,17 @@ pub enum PolicyKey {
     Green,
     /// Time between two heat swaps on a socket, s.
     HeatPeriodS,
+    /// Whether a core is reserved: never, by-size, asked.
+    Reserve,
 }
 
 impl PolicyKey {
-    const ALL: [(&'static str, Self); 4] = [
+    const ALL: [(&'static str, Self); 5] = [
         ("policy.spare", Self::Spare),
         ("policy.hold_ms", Self::HoldMs),
         ("policy.green", Self::Green),
         ("policy.heat_period_s", Self::HeatPeriodS),
+        ("policy.reserve", Self::Reserve),
     ];
 
     fn name(self) -> &'static str {
@@ -89,6 +92,7 @@ impl PolicyKey {
             }
             Self::HoldMs => parameters.hold_ns = Some(duration_ns(value, 1e6, "ms")?),
             Self::HeatPeriodS => parameters.heat_period_ns = Some(duration_ns(value, 1e9, "s")?),
+            Self::Reserve => parameters.reserve = Some(value.parse()?),
             Self::Green => {
                 parameters.green = value
                     .parse()
@@ -109,7 +113,7 @@ fn duration_ns(value: &str, ns_per_unit: f64, unit: &str) -> Result<u64, String>
 
 impl SettingKey {
     const FORMS: &'static str =
-        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s}";
+        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s, reserve}";
 
     /// # Errors
     /// The message when the key has none of the known forms.
@@ -258,6 +262,7 @@ mod tests {
             ("policy.hold_ms=nan", "expected a time above 0"),
             ("policy.spare=1.5", "expected a number of cores"),
             ("policy.green=maybe", "expected true or false"),
+            ("policy.reserve=yes", "expected never, by-size or asked"),
             ("machine.=3", "--set: machine.: unknown key"),
             ("linux.placemnt=random", "did you mean 'linux.placement'?"),
             (

@@ -13,6 +13,8 @@ extern "C" {
     pub(super) fn lop_native_target(s: *const Sched, set: u32) -> u32;
     pub(super) fn lop_native_promotions(s: *const Sched) -> u64;
     pub(super) fn lop_native_demotions(s: *const Sched) -> u64;
+    pub(super) fn lop_native_reserved(s: *const Sched, raised: *mut u32) -> i32;
+    pub(super) fn lop_native_on_reserved_core(s: *const Sched, cpu: u32) -> bool;
     pub(super) fn lop_native_swaps(s: *const Sched) -> u64;
     pub(super) fn lop_native_add_cpu(s: *mut Sched, cpu: u32, about: *const CpuPlace);
     pub(super) fn lop_native_begin_busy(s: *mut Sched, online: *const CpuBits);
@@ -183,6 +185,10 @@ mod callbacks {
     #[no_mangle]
     unsafe extern "C" fn lop_env_set_changed(world: *mut c_void, cpu: u32, set: u32) {
         env(world).set_changed(cpu, Set::from_raw(set))
+    }
+    #[no_mangle]
+    unsafe extern "C" fn lop_env_reserved_speed(world: *mut c_void, cpu: u32, raised: u32) {
+        env(world).reserved_speed(cpu, raised)
     }
     #[no_mangle]
     unsafe extern "C" fn lop_env_arm_timer(world: *mut c_void, at_ns: u64) {

@@ -1,7 +1,7 @@
 //! The workloads of data/workloads, built in, so that they are there wherever the program is installed.
 
 /// Name and text, in the order in which they are listed.
-const BUILTIN: [(&str, &str); 27] = [
+const BUILTIN: [(&str, &str); 28] = [
     (
         "recorded-build",
         include_str!("../../../data/workloads/recorded-build.toml"),
@@ -62,6 +62,10 @@ const BUILTIN: [(&str, &str); 27] = [
     ("mix-6", include_str!("../../../data/workloads/mix-6.toml")),
     ("mix-7", include_str!("../../../data/workloads/mix-7.toml")),
     ("mix-8", include_str!("../../../data/workloads/mix-8.toml")),
+    (
+        "eight-applications",
+        include_str!("../../../data/workloads/eight-applications.toml"),
+    ),
 ];
 
 /// Names that [`super::load`] knows without a file.

@@ -6,6 +6,7 @@ use super::model::*;
 use super::pools::{self, PoolContext};
 use super::quantity::{amount, share, to_ns, waiting, whole};
 use super::schema::*;
+use crate::policy::plan::MemoryClass;
 use lop_machine::{InputError, MAX_CPUS};
 use std::collections::HashMap;
 use toml::Spanned;
@@ -170,6 +171,8 @@ impl<'a> Compiler<'a> {
             name,
             declared_parallelism: None,
             shares_memory: false,
+            memory_class: MemoryClass::Unknown,
+            system: false,
         });
         for (name, raw) in &self.file.app {
             let key = format!("app.{name}.parallelism");
@@ -180,6 +183,13 @@ impl<'a> Compiler<'a> {
                 name: name.clone(),
                 declared_parallelism: declared.map(|n| n as u32),
                 shares_memory: raw.get_ref().shares_memory,
+                memory_class: match raw.get_ref().memory_class {
+                    None => MemoryClass::Unknown,
+                    Some(RawMemoryClass::VeryLow) => MemoryClass::VeryLow,
+                    Some(RawMemoryClass::Moderate) => MemoryClass::Moderate,
+                    Some(RawMemoryClass::Intensive) => MemoryClass::Intensive,
+                },
+                system: raw.get_ref().system,
             });
         }
         Ok(())

@@ -60,6 +60,9 @@ pub fn describe(workload: &Workload) -> String {
             format!("{}: declares {declared} tasks at once", app.name),
         );
     }
+    for app in workload.apps.iter().filter(|app| app.system) {
+        line("application", format!("{}: the operating system's own work", app.name));
+    }
     for pool in &workload.pools {
         line("pool", describe_pool(pool));
     }
@@ -172,6 +175,7 @@ fn waiting(waiting: Waiting) -> String {
     match waiting {
         Waiting::Block => "waits blocking".to_string(),
         Waiting::Spin => "waits spinning".to_string(),
+        Waiting::Stall => "waits stalled".to_string(),
         Waiting::SpinThenBlock { limit_ns } => format!("spins {}, then blocks", time(limit_ns as f64)),
         Waiting::SpinThenNotify { after_ns } => format!("spins {}, then says so and spins on", time(after_ns as f64)),
     }

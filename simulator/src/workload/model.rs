@@ -2,6 +2,7 @@
 //!
 //! Work is in ns at the highest speed of the reference core (machines say how fast they are beside it). All times are ns.
 
+use crate::policy::plan::MemoryClass;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +34,10 @@ pub struct App {
     pub declared_parallelism: Option<u32>,
     /// Its tasks share data, so they want cores of one node.
     pub shares_memory: bool,
+    /// Declared; `Unknown`: it declared nothing.
+    pub memory_class: MemoryClass,
+    /// The operating system's own work: kernel threads, daemons.
+    pub system: bool,
 }
 
 /// How an application's work uses memory (docs/model.md).
@@ -197,6 +202,8 @@ pub struct Item {
 pub enum Waiting {
     Block,
     Spin,
+    /// As `Spin`, but what the core does is its SMT siblings' meanwhile: a thread that waits for memory.
+    Stall,
     SpinThenBlock {
         limit_ns: u64,
     },

@@ -84,6 +84,7 @@ pub(super) fn waiting(raw: RawWaiting) -> Result<Waiting, String> {
     Ok(match raw {
         RawWaiting::Block => Waiting::Block,
         RawWaiting::Spin => Waiting::Spin,
+        RawWaiting::Stall => Waiting::Stall,
         RawWaiting::SpinUs(us) => Waiting::SpinThenBlock {
             limit_ns: to_ns(us, 1e3)?,
         },

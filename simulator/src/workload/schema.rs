@@ -43,6 +43,19 @@ pub(super) struct RawApp {
     /// Its tasks share data.
     #[serde(default)]
     pub shares_memory: bool,
+    /// Its tasks are the operating system's own work.
+    #[serde(default)]
+    pub system: bool,
+    /// How much its tasks miss, as it declares: for policies that find no counters, or are to believe it rather than them.
+    pub memory_class: Option<RawMemoryClass>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum RawMemoryClass {
+    VeryLow,
+    Moderate,
+    Intensive,
 }
 
 /// How an application uses memory; what is left out is as in the built-in one of that name.
@@ -60,6 +73,8 @@ pub(super) struct RawMemoryUse {
 pub(super) enum RawWaiting {
     Block,
     Spin,
+    /// Spin, but leave what the core does to its SMT siblings.
+    Stall,
     /// Spin this long, then block.
     SpinUs(f64),
     /// Spin this long, then raise a flag and spin on.

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test program uses its own share
 
 use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
+use lop_simulator::policy::plan::MemoryClass;
 use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
 use lop_simulator::{simulate, Outcome, PolicyChoice, RunOptions, SimulationError};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ pub const ONDEMAND: &str = "linux:ondemand";
 pub const SCHEDUTIL: &str = "linux:schedutil";
 
 /// Every policy by the name people type.
-pub const POLICIES: [&str; 12] = [
+pub const POLICIES: [&str; 18] = [
     PERFORMANCE,
     POWERSAVE,
     "linux:userspace",
@@ -24,9 +25,15 @@ pub const POLICIES: [&str; 12] = [
     "simple-sets",
     "highlow",
     "highlow-spare",
+    "reserved-core",
     "phase",
     "longest-first",
     "fair-share",
+    "specialise",
+    "spread",
+    "gather",
+    "pack",
+    "scatter",
     "random",
 ];
 
@@ -185,6 +192,8 @@ pub fn workload_of(programs: Vec<Program>) -> Workload {
             name: "app".into(),
             declared_parallelism: None,
             shares_memory: false,
+            memory_class: MemoryClass::Unknown,
+            system: false,
         }],
         starts: (0..programs.len() as u32).map(|index| start(index, 1)).collect(),
         programs,

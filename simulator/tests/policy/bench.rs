@@ -17,6 +17,7 @@ pub enum Asked {
     Started { task: u32, cpu: u32 },
     Queued { task: u32, queue: u32 },
     Changed { cpu: u32, set: Set },
+    Raised { cpu: u32, raised: u32 },
     Kicked(u32),
     Preempted(u32),
     Armed(u64),
@@ -118,6 +119,9 @@ impl Env for World {
             meanwhile();
         }
     }
+    fn reserved_speed(&mut self, cpu: u32, raised: u32) {
+        self.log.push(Asked::Raised { cpu, raised });
+    }
     fn arm_timer(&mut self, at_ns: u64) {
         self.log.push(Asked::Armed(at_ns));
         self.timer_at_ns = Some(at_ns);
@@ -151,6 +155,8 @@ pub fn config() -> Config {
         fixed_size: 0,
         spare: 1,
         green: false,
+        domains: 0,
+        specialise: false,
         transition_ns: TRANSITION,
         hold_ns: HOLD,
         last_hold_ns: LAST_HOLD,
@@ -159,6 +165,9 @@ pub fn config() -> Config {
         period_ns: 20 * MS,
         heat_period_ns: 180 * S,
         hot_mc: 80_000,
+        reserve: 0,
+        reserve_raises: 2,
+        reserve_window_ns: 100 * MS,
         ..Config::default()
     }
 }
@@ -362,6 +371,7 @@ impl Bench {
                 self.policy.enqueue(&mut self.world, task, group, cpu as u32);
             }
         }
+        self.follow_starts();
         self.next(cpu);
         id
     }

@@ -32,7 +32,7 @@ fn the_last_member_is_held_a_second_and_never_shorter_than_others() {
 }
 
 /// Slices of 1 ms to 6 ms, each waiting task one within 20 ms, a swap for heat every 3 minutes, a grace time of 10 ms and turns of
-/// 20 ms on fast cores, whatever T_hold is.
+/// 20 ms on fast cores, a reserved core watched for 100 ms, whatever T_hold is.
 #[test]
 fn the_other_times_are_fixed() {
     for hold_ns in [MS, 10 * MS, 2 * S] {
@@ -45,6 +45,7 @@ fn the_other_times_are_fixed() {
             heat_period_ns: 180 * S,
             grace_ns: 10 * MS,
             turn_ns: 20 * MS,
+            reserve_window_ns: 100 * MS,
             ..Config::default()
         };
         assert_eq!(Config::times(hold_ns), expected);

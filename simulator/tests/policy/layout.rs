@@ -1,6 +1,6 @@
 //! The Rust mirrors of the policy's types lie in memory as the C types do.
 
-use lop_simulator::policy::{app_sizes, config_sizes, group_sizes, task_sizes};
+use lop_simulator::policy::{app_sizes, config_sizes, group_sizes, plan, task_sizes};
 
 #[test]
 fn mirrors_have_the_size_of_what_they_mirror() {
@@ -11,6 +11,9 @@ fn mirrors_have_the_size_of_what_they_mirror() {
         ("group", group_sizes()),
     ];
     for (what, (in_c, mirror)) in sizes {
+        assert_eq!(in_c, mirror, "struct lop_{what}");
+    }
+    for (what, in_c, mirror) in plan::sizes() {
         assert_eq!(in_c, mirror, "struct lop_{what}");
     }
 }

@@ -55,10 +55,12 @@ struct Story {
     spinning: BTreeSet<usize>,
     /// Some rule says who gets the fast cores.
     ranks: bool,
+    /// Came to the reserved CPU when they might run nowhere else, and stay there until they are placed anew.
+    stale: BTreeSet<usize>,
 }
 
 impl Story {
-    fn new(spare: u32, green: bool, rules: u32) -> Self {
+    fn new(spare: u32, green: bool, rules: u32, reserve: u32) -> Self {
         let mut bench = Bench::new(
             CPUS,
             Config {
@@ -68,6 +70,7 @@ impl Story {
                 migration_ns: MS / 50,
                 grace_ns: HOLD,
                 turn_ns: 2 * HOLD,
+                reserve,
                 ..config()
             },
             place,
@@ -81,16 +84,23 @@ impl Story {
             };
             bench.group_of[task] = (n % 4 == 0).then_some(group);
             bench.tasks[task].speedup_permille = if n % 5 == 0 { 1100 } else { 1800 };
+            bench.tasks[task].system = n % 6 == 1;
         }
         Self {
             bench,
             runnable: BTreeSet::new(),
             spinning: BTreeSet::new(),
             ranks: rules != 0,
+            stale: BTreeSet::new(),
         }
     }
 
     fn happen(&mut self, event: &Event) {
+        let here = self.at_reserved();
+        self.stale.retain(|task| here.contains(task));
+        if matches!(event, Event::Online(_) | Event::Affinity(..)) {
+            self.stale.extend(here);
+        }
         let bench = &mut self.bench;
         match *event {
             Event::Wake(task) if !self.runnable.contains(&task) => {
@@ -150,6 +160,7 @@ impl Story {
     fn check(&self) {
         self.check_tasks();
         self.check_sets();
+        self.check_reserved();
         self.check_topology();
     }
 
@@ -162,7 +173,10 @@ impl Story {
             assert_eq!(places, usize::from(self.runnable.contains(&task)), "task {task}");
         }
         let active = self.runnable.len() - self.spinning.len();
-        let counted = bench.policy.active(Set::High) + bench.policy.active(Set::Green);
+        let counted: u32 = [Set::Low, Set::High, Set::Green]
+            .map(|set| bench.policy.active(set))
+            .iter()
+            .sum();
         assert_eq!(counted as usize, active);
         let of_apps: u32 = bench.apps.iter().map(|app| app.active()).sum();
         assert!(of_apps as usize <= active);
@@ -219,6 +233,34 @@ impl Story {
         for cpu in pinned.filter(|&cpu| bench.online[cpu]) {
             assert!(high.contains(&cpu) || green.contains(&cpu), "CPU {cpu} is counted on");
         }
+    }
+
+    /// The reserved CPU is no member; beside the system's own work it runs and keeps only what may run nowhere else.
+    fn check_reserved(&self) {
+        let bench = &self.bench;
+        let Some(cpu) = bench.policy.reserved().0 else {
+            return;
+        };
+        let cpu = cpu as usize;
+        assert!(bench.online[cpu]);
+        assert!(!bench.high().contains(&cpu) && !bench.green().contains(&cpu));
+        for task in self.at_reserved() {
+            let mut others = (0..CPUS).filter(|&other| other != cpu && bench.online[other]);
+            let elsewhere = others.any(|other| bench.world.allowed[task].is_none_or(|cpus| cpus.has(other)));
+            let may = bench.tasks[task].system || !elsewhere || self.stale.contains(&task);
+            assert!(may, "task {task} on the reserved CPU");
+        }
+    }
+
+    /// What runs on the reserved CPU or waits in its queue.
+    fn at_reserved(&self) -> Vec<usize> {
+        let bench = &self.bench;
+        let Some(cpu) = bench.policy.reserved().0 else {
+            return vec![];
+        };
+        let here =
+            |&task: &usize| bench.cpu_of(task) == Some(cpu as usize) || bench.world.queues_of(task).contains(&cpu);
+        (0..TASKS).filter(here).collect()
     }
 
     fn check_topology(&self) {
@@ -279,9 +321,10 @@ proptest! {
         spare in 0..3u32,
         green in any::<bool>(),
         rules in 0..16u32,
+        reserve in prop_oneof![Just(0), Just(2)],
         events in prop::collection::vec(event(), 1..150),
     ) {
-        let mut story = Story::new(spare, green, rules);
+        let mut story = Story::new(spare, green, rules, reserve);
         for event in &events {
             story.happen(event);
             story.check();
@@ -295,9 +338,10 @@ proptest! {
     fn every_runnable_task_runs_within_a_bound(
         green in any::<bool>(),
         rules in 0..16u32,
+        reserve in prop_oneof![Just(0), Just(2)],
         events in prop::collection::vec(event(), 1..100),
     ) {
-        let mut story = Story::new(1, green, rules);
+        let mut story = Story::new(1, green, rules, reserve);
         for event in &events {
             story.happen(event);
         }

@@ -1,6 +1,7 @@
 //! What is read is what is built.
 
 use lop_machine::input::Override;
+use lop_simulator::policy::plan::MemoryClass;
 use lop_simulator::workload::*;
 
 fn spec(text: &str) -> Spec {
@@ -240,8 +241,14 @@ fn every_key_of_the_schema_arrives() {
         App {
             name: "solver".into(),
             declared_parallelism: Some(3),
-            shares_memory: false
+            shares_memory: false,
+            memory_class: MemoryClass::Moderate,
+            system: false,
         }
+    );
+    assert_eq!(
+        (workload.apps[2].name.as_str(), workload.apps[2].system),
+        ("kernel", true)
     );
     let main = program("main");
     assert_eq!((main.app, main.nice, main.cgroup_weight), (1, -5, 200));

@@ -22,6 +22,7 @@ mod tasks;
 use super::draft::{Draft, Form, Source};
 use super::model::App;
 use super::read::{stem, Spec};
+use crate::policy::plan::MemoryClass;
 use json::{Member, Value};
 use lop_machine::InputError;
 use reader::Object;
@@ -88,6 +89,8 @@ pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
         name: stem(file).to_string(),
         declared_parallelism: None,
         shares_memory: false,
+        memory_class: MemoryClass::Unknown,
+        system: false,
     });
     let mut reader = Reader::new(&source, draft, &global.policy, resources);
     reader.tasks(root.members_of(tasks)?)?;

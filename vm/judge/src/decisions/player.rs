@@ -140,7 +140,7 @@ fn cpu_of(record: &Record) -> Result<u32> {
         .with_context(|| format!("CPU {} is none", record.cpu))
 }
 
-/// No set of green cores and no heat: the kernel's build has neither.
+/// No set of green cores, no heat and no reserved core: the kernel's build has none of them.
 fn native(config: &Config, nr_cpus: usize) -> policy::Config {
     policy::Config {
         nr_cpus: nr_cpus as u32,
@@ -156,7 +156,7 @@ fn native(config: &Config, nr_cpus: usize) -> policy::Config {
         period_ns: config.period_ns,
         heat_period_ns: 0,
         hot_mc: i32::MAX,
-        // The kernel's program is built without the rules that choose who gets the fast cores.
+        // The kernel's program is built without the rules that choose who gets the fast cores, plan memory domains or reserve a core.
         ..policy::Config::default()
     }
 }

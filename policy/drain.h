@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "cpuset.h"
+#include "state.h"
+/*
+ * Memory domains that are off: their CPUs are in no set, but for those that a pinned task counts on. Who closes one has moved its threads
+ * before; what is left there finishes its slice.
+ */
+
+/* An adapter that never plans memory domains says so, and the verifier drops their rules. */
+#ifndef lop_has_domains
+#define lop_has_domains(s) ((s)->config.domains != LOP_DOMAINS_AS_COME)
+#endif
+
+lop_rule const struct lop_cpus *lop_domain_cpus(const struct lop_sched *s, s32 domain)
+{
+	return &s->topology.memory_cpus[(u32)domain & (LOP_MAX_MEMORY_DOMAINS - 1)];
+}
+
+/* CPUs that may be in a set: online, in domains that are on. */
+lop_rule u32 lop_nr_on(const struct lop_sched *s)
+{
+	u32 off = lop_has_domains(s) ? lop_cpus_common(&s->online, &s->off) : 0;
+	return s->nr_online - (u32)lop_min(off, s->nr_online);
+}
+
+lop_rule void lop_switch_domain(struct lop_sched *s, s32 domain, bool on)
+{
+	const struct lop_cpus *cpus = lop_domain_cpus(s, domain);
+	int i;
+	lop_for_words(i) {
+		u32 n = i & (LOP_CPU_WORDS - 1);
+		if (on)
+			lop_atomic_and(&s->off.word[n], ~cpus->word[n]);
+		else
+			lop_atomic_or(&s->off.word[n], cpus->word[n]);
+	}
+}
+
+/* A domain that is off, the first; LOP_NONE: all are on. */
+lop_rule s32 lop_domain_off(const struct lop_sched *s)
+{
+	s32 cpu = lop_cpus_first(&s->off, &s->online, &s->set[LOP_HIGH].cpus);
+	return cpu < 0 ? LOP_NONE : s->topology.memory_domain[lop_cpu_index((u32)cpu)];
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "spread.h"
+/*
+ * Power distributed intensity: as few memory domains as possible, with memory-intensive threads kept apart from all but those of very low
+ * intensity. Domains of one node are switched off together: the first open domain of a node pays for it, the next ones nothing.
+ */
+
+/* MPKI at which a thread waits for misses half of its time (ours: 0.4 ns of computing for an instruction, 40 ns that a miss holds it up). */
+#define LOP_HALF_WAIT_MPMI 10000ULL
+/* A plan is carried out if predicted EDP falls by more than 5 % (ours): threads measured anew beside others do not move for it. */
+#define LOP_GATHER_GAIN_PERMILLE 50
+/* One more domain is opened if predicted EDP falls by more than 1 % (ours): below that the fewer are as good. */
+#define LOP_OPEN_GAIN_PERMILLE 10
+
+/* Share of its time that a thread waits for misses by itself: mpki / (mpki + 10). Times demand: what others feel of it. */
+lop_rule u32 lop_waits_permille(u32 mpmi) { return (u32)(mpmi * 1000ULL / (mpmi + LOP_HALF_WAIT_MPMI)); }
+
+lop_rule u32 lop_presses_permille(const struct lop_thread *t)
+{
+	return (u32)((u64)lop_waits_permille(t->mpmi) * t->demand_permille / 1000);
+}
+
+/*
+ * Predicted time of a thread beside others over its time alone (ours): while it waits it also waits for those whose misses are served first.
+ *     T = 1 + waits * sum of what the others press
+ * Worked example: two threads of 30 MPKI wait 0.75 of their time each, and take 1.56 times as long side by side.
+ */
+lop_rule u32 lop_stretch_permille(const struct lop_thread *t, u64 domain_presses_permille)
+{
+	u64 others = domain_presses_permille - lop_min(domain_presses_permille, lop_presses_permille(t));
+	return (u32)lop_min(1000 + lop_waits_permille(t->mpmi) * others / 1000, 100000);
+}
+
+/* What a prediction needs to know of each domain: what its threads press, in the field of its sum, and how many there are. */
+lop_part u32 lop_sum_presses(struct lop_plan *p lop_given, bool present)
+{
+	u32 n;
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
+		lop_domain_at(p, (s32)n)->sum_mpmi = 0;
+		lop_domain_at(p, (s32)n)->threads = 0;
+	}
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		struct lop_thread *t = lop_thread_at(p, n);
+		struct lop_domain *d = lop_domain_at(p, lop_place_of(t, present));
+		if (n >= p->nr_threads)
+			break;
+		d->sum_mpmi += lop_presses_permille(t);
+		d->threads++;
+	}
+	return n;
+}
+
+/* Nodes with a thread, counted at the first of their domains that has one. Domains of a node are neighbours. */
+lop_part u32 lop_nodes_on(struct lop_plan *p lop_given)
+{
+	u32 nodes = 0, n;
+	s32 counted = LOP_NONE;
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
+		struct lop_domain *d = lop_domain_at(p, (s32)n);
+		if (n >= p->nr_domains)
+			break;
+		if (!d->threads || (s32)d->node == counted)
+			continue;
+		counted = (s32)d->node;
+		nodes++;
+	}
+	return nodes;
+}
+
+/*
+ * Predicted energy-delay product of work that ends when its slowest thread does, in mW per unit of work squared:
+ *     T   = max of the threads' times
+ *     E   = (base + nodes on * node) * T + core * sum of demand * time
+ *     EDP = E * T
+ */
+lop_part u64 lop_predicted_edp(struct lop_plan *p lop_given, bool present)
+{
+	u64 slowest = 1000, busy = 0, energy;
+	u32 n;
+	lop_sum_presses(p, present);
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		struct lop_thread *t = lop_thread_at(p, n);
+		u32 stretch = lop_stretch_permille(t, lop_domain_at(p, lop_place_of(t, present))->sum_mpmi);
+		if (n >= p->nr_threads)
+			break;
+		slowest = lop_max(slowest, stretch);
+		busy += (u64)stretch * t->demand_permille / 1000;
+	}
+	energy = (p->base_mw + (u64)lop_nodes_on(p) * p->node_mw) * slowest / 1000 + busy * p->core_mw / 1000;
+	return energy * slowest / 1000;
+}
+
+/* The open domain with room that has most threads; if none has room, the calmest. */
+lop_part s32 lop_fullest(struct lop_plan *p lop_given)
+{
+	s32 best = LOP_NONE;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
+		struct lop_domain *d = lop_domain_at(p, (s32)n);
+		if (n >= p->nr_domains)
+			break;
+		if (!lop_has_room(p, d) || (best >= 0 && d->threads <= lop_domain_at(p, best)->threads))
+			continue;
+		best = (s32)n;
+	}
+	return best >= 0 ? best : lop_calmest(p, false);
+}
+
+/*
+ * Where gathering puts a thread: beside those that it shares data with; an intensive one in the calmest domain, away from other intensive ones while there are domains for
+ * them; a moderate one in a domain without an intensive one, if one has room; one of very low intensity where most are.
+ */
+lop_rule s32 lop_gathering_place(struct lop_plan *p, const struct lop_thread *t)
+{
+	s32 own = lop_beside_its_own(p, t), quiet;
+	if (own >= 0)
+		return own;
+	if (lop_counts_as_intensive(t))
+		return lop_calmest(p, false);
+	if (t->memory == LOP_MEMORY_VERY_LOW)
+		return lop_fullest(p);
+	quiet = lop_calmest(p, true);
+	return quiet >= 0 ? quiet : lop_calmest(p, false);
+}
+
+/* Intensive threads first, then moderate ones, then those of very low intensity, which is the order by intensity where no class was declared. */
+lop_part u32 lop_give_gathered(struct lop_plan *p lop_given, u8 memory)
+{
+	u32 n;
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		struct lop_thread *t = lop_thread_by_rank(p, n);
+		u8 class = lop_counts_as_intensive(t) ? LOP_MEMORY_INTENSIVE : t->memory;
+		if (n >= p->nr_threads)
+			break;
+		if (t->wanted == LOP_NONE && class == memory)
+			lop_give(p, t, lop_gathering_place(p, t));
+	}
+	return n;
+}
+
+/* Domains must be open where threads are that stay; then as many more as all the demand needs, one core for each thread's worth. */
+lop_rule bool lop_needs_more_cores(const struct lop_plan *p) { return (u64)p->open_cores * 1000 < p->demand_permille; }
+
+lop_part u32 lop_open_for_those_that_rest(struct lop_plan *p lop_given)
+{
+	u32 n;
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) lop_domain_at(p, (s32)n)->open = false;
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		struct lop_thread *t = lop_thread_at(p, n);
+		if (n >= p->nr_threads)
+			break;
+		if (lop_rests(p, t))
+			lop_domain_at(p, t->domain)->open = true;
+	}
+	return n;
+}
+
+lop_part u32 lop_threads_there(struct lop_plan *p lop_given, u32 node)
+{
+	u32 there = 0, n;
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		struct lop_thread *t = lop_thread_at(p, n);
+		if (n >= p->nr_threads)
+			break;
+		there += t->domain != LOP_NONE && lop_domain_at(p, t->domain)->node == node;
+	}
+	return there;
+}
+
+lop_part bool lop_node_is_open(struct lop_plan *p lop_given, u32 node)
+{
+	bool open = false;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
+		struct lop_domain *d = lop_domain_at(p, (s32)n);
+		if (n >= p->nr_domains)
+			break;
+		open |= d->open && d->node == node;
+	}
+	return open;
+}
+
+/* Which domain is opened next: one of a node that is open, of the others one of the node where most threads are; of equals the first. LOP_NONE: all are. */
+lop_part s32 lop_next_to_open(struct lop_plan *p lop_given)
+{
+	s32 best = LOP_NONE;
+	u32 best_rank = 0, n;
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
+		struct lop_domain *d = lop_domain_at(p, (s32)n);
+		u32 rank;
+		if (n >= p->nr_domains)
+			break;
+		if (d->open || !d->cores)
+			continue;
+		rank = lop_node_is_open(p, d->node) ? LOP_MAX_PLANNED + 1 : lop_threads_there(p, d->node);
+		if (best >= 0 && rank <= best_rank)
+			continue;
+		best = (s32)n;
+		best_rank = rank;
+	}
+	return best;
+}
+
+/* Who was given to a domain that is the best so far keeps it in mind, or takes it. */
+lop_part u32 lop_keep(struct lop_plan *p lop_given, bool take)
+{
+	u32 n;
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		struct lop_thread *t = lop_thread_at(p, n);
+		if (n >= p->nr_threads)
+			break;
+		if (take)
+			t->wanted = t->kept;
+		else
+			t->kept = t->wanted;
+	}
+	return n;
+}
+
+/* All threads on the domains that are open now; the predicted EDP of that. */
+lop_part u64 lop_gather_on_open(struct lop_plan *p lop_given)
+{
+	lop_begin_plan(p);
+	lop_give_gathered(p, LOP_MEMORY_INTENSIVE);
+	lop_give_gathered(p, LOP_MEMORY_MODERATE);
+	lop_give_gathered(p, LOP_MEMORY_VERY_LOW);
+	return lop_predicted_edp(p, false);
+}
+
+lop_rule bool lop_open_next(struct lop_plan *p)
+{
+	s32 next = lop_next_to_open(p);
+	if (next >= 0)
+		lop_domain_at(p, next)->open = true;
+	return next >= 0;
+}
+
+/* The fewest domains that all the demand fits in. */
+lop_rule void lop_open_fewest(struct lop_plan *p)
+{
+	u32 n;
+	lop_open_for_those_that_rest(p);
+	lop_begin_plan(p);
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
+		if (p->open_cores && !lop_needs_more_cores(p))
+			break;
+		if (!lop_open_next(p))
+			break;
+		lop_begin_plan(p);
+	}
+}
+
+/* Predicted EDP `edp` is below `than` by more than a gain. */
+lop_rule bool lop_is_below(u64 edp, u64 than, u64 gain_permille) { return edp < than / 1000 * (1000 - gain_permille); }
+
+/* From the fewest domains up, the number of them with the least predicted EDP; of nearly equals the fewer. The threads are as planned; returns its EDP. */
+lop_rule u64 lop_gather_best(struct lop_plan *p)
+{
+	u64 best = ~0ULL;
+	u32 n;
+	lop_open_fewest(p);
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
+		u64 edp = lop_gather_on_open(p);
+		if (lop_is_below(edp, best, LOP_OPEN_GAIN_PERMILLE)) {
+			best = edp;
+			lop_relabel(p);
+			lop_keep(p, false);
+		}
+		if (!lop_open_next(p))
+			break;
+	}
+	lop_keep(p, true);
+	return best;
+}
+
+/* Domains with a thread, as things are or as planned. */
+lop_part u32 lop_domains_used(struct lop_plan *p lop_given, bool present)
+{
+	u32 used = 0, n;
+	lop_sum_presses(p, present);
+	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) used += lop_domain_at(p, (s32)n)->threads != 0;
+	return used;
+}
+
+/* Worth its moves: predicted EDP falls by more than 5 %, or fewer domains do as well, or threads share cores while others have none. */
+lop_rule bool lop_is_worth_gathering(struct lop_plan *p, u64 planned)
+{
+	u64 now = lop_predicted_edp(p, true);
+	bool fewer = lop_domains_used(p, false) < lop_domains_used(p, true);
+	return lop_is_below(planned, now, LOP_GATHER_GAIN_PERMILLE) || (fewer && !lop_is_below(now, planned, LOP_OPEN_GAIN_PERMILLE)) ||
+	       lop_is_crowded(p);
+}
+
+/*
+ * Gather: domains are opened, beyond those that the demand needs, only while predicted EDP falls. Intensive threads that have to share
+ * domains are spread over those that are open. Returns how many threads move. A domain that no thread is to be in can be switched off: see drain.h.
+ */
+lop_rule u32 lop_gather(struct lop_plan *p)
+{
+	u64 planned;
+	lop_sort_threads(p);
+	planned = lop_gather_best(p);
+	if (!lop_is_worth_gathering(p, planned))
+		return lop_stay(p);
+	return lop_note_moves(p);
+}
+
+/* Whether a plan wants a thread in this domain. */
+lop_part bool lop_is_wanted(struct lop_plan *p lop_given, s32 domain)
+{
+	bool wanted = false;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		if (n >= p->nr_threads)
+			break;
+		wanted |= lop_thread_at(p, n)->wanted == domain;
+	}
+	return wanted;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "drain.h"
+/*
+ * The reserved core: one CPU runs the operating system's own work and nothing else, at a speed of its own; applications run on all
+ * others. It is in the low set, so it is never the spare, and no member of another set.
+ */
+
+/* An adapter that never reserves a core says so, and the verifier drops its rules. */
+#ifndef lop_can_reserve
+#define lop_can_reserve true
+#endif
+
+lop_rule bool lop_has_reserved(const struct lop_sched *s) { return lop_can_reserve && s->reserving; }
+
+/* Cores with a CPU online: of siblings the first in number that is online counts. */
+lop_part u32 lop_online_cores(const struct lop_sched *s lop_given)
+{
+	s32 cpu = LOP_NONE;
+	u32 cores = 0;
+	int n, m;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		u32 sibling, first;
+		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		sibling = first = (u32)cpu;
+		lop_for(m, 0, LOP_MAX_SMT) {
+			sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
+			if (lop_cpus_has(&s->online, sibling))
+				first = (u32)lop_min(first, sibling);
+		}
+		cores += first == (u32)cpu;
+	}
+	return cores;
+}
+
+/* Whether a core is reserved: by default from four cores on; where it was asked for, if a CPU is left for everything else. */
+lop_rule bool lop_reserve_wanted(enum lop_reserve reserve, u32 nr_cpus, u32 nr_cores)
+{
+	if (reserve == LOP_RESERVE_BY_SIZE)
+		return nr_cores >= 4;
+	return reserve == LOP_RESERVE_ASKED && nr_cpus >= 2;
+}
+
+/*
+ * Which CPU is reserved: one of the slowest kind; of these one without an SMT sibling, which would share its clock; of these the
+ * lowest number, where most machines take their interrupts.
+ */
+lop_part s32 lop_reserve_choice(const struct lop_sched *s lop_given)
+{
+	const struct lop_topology *top = &s->topology;
+	s32 cpu = LOP_NONE, best = LOP_NONE;
+	u32 best_rank = 0;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		u32 c, rank;
+		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		c = lop_cpu_index((u32)cpu);
+		rank = (u32)top->tier[c] << 1 | (top->next_sibling[c] == c);
+		if (best >= 0 && rank <= best_rank)
+			continue;
+		best = cpu;
+		best_rank = rank;
+	}
+	return best;
+}
+
+/* Whether a task runs on the reserved CPU: the system's own work that may, and whatever may run nowhere else. */
+lop_part bool lop_uses_reserved(const struct lop_sched *s lop_given, const struct lop_task *t lop_given)
+{
+	if (!t->restricted)
+		return t->system;
+	if (!lop_cpus_has(&t->allowed, s->reserved_cpu))
+		return false;
+	return t->system || lop_cpus_first(&t->allowed, &s->online, &s->reserved) < 0;
+}
+
+lop_rule bool lop_for_reserved(const struct lop_sched *s, const struct lop_task *t)
+{
+	return lop_has_reserved(s) && lop_uses_reserved(s, t);
+}
+
+lop_rule bool lop_is_reserved(const struct lop_sched *s, u32 cpu) { return lop_has_reserved(s) && cpu == s->reserved_cpu; }
+
+/* CPUs that ordinary work may have: online, of memory domains that are on, and not reserved. */
+lop_rule u32 lop_nr_ordinary(const struct lop_sched *s)
+{
+	u32 nr = lop_nr_on(s);
+	bool one_less = lop_has_reserved(s) && !(lop_has_domains(s) && lop_cpus_has(&s->off, s->reserved_cpu));
+	return nr - (u32)lop_min(one_less ? 1 : 0, nr);
+}
+
+/* It runs at the reserved core's speed, since it is its CPU or shares its clock as an SMT sibling. */
+lop_rule bool lop_on_reserved_core(const struct lop_sched *s, u32 cpu)
+{
+	return lop_has_reserved(s) && (cpu == s->reserved_cpu || lop_cpus_has(&s->beside_reserved, cpu));
+}
+
+/* The adapter hears of the speed of each CPU there. */
+lop_part bool lop_tell_reserved_speed(const struct lop_sched *s lop_given, struct lop_world *world lop_given)
+{
+	u32 cpu = s->reserved_cpu;
+	int n;
+	lop_for(n, 0, LOP_MAX_SMT) {
+		cpu = lop_cpu_index(cpu);
+		if (lop_cpus_has(&s->online, cpu))
+			lop_env_reserved_speed(world, cpu, s->reserve_raised);
+		cpu = s->topology.next_sibling[cpu];
+		if (cpu == s->reserved_cpu)
+			break;
+	}
+	return true;
+}
+
+/* Once, before any set has members. */
+lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	u32 sibling;
+	s32 cpu;
+	int n;
+	if (!lop_can_reserve || s->config.reserve == LOP_RESERVE_NEVER ||
+	    !lop_reserve_wanted(s->config.reserve, s->nr_online, lop_online_cores(s)))
+		return;
+	cpu = lop_reserve_choice(s);
+	if (cpu < 0)
+		return;
+	sibling = s->reserved_cpu = lop_cpu_index((u32)cpu);
+	lop_cpus_add(&s->reserved, sibling);
+	lop_for(n, 0, LOP_MAX_SMT) {
+		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
+		if (sibling == s->reserved_cpu)
+			break;
+		lop_cpus_add(&s->beside_reserved, sibling);
+	}
+	s->reserve_since_ns = s->reserve_rests_since_ns = now_ns;
+	s->reserving = true;
+	lop_tell_reserved_speed(s, world);
+}
+
+/* The timer comes at this time, or before. */
+lop_rule void lop_timer_by(struct lop_sched *s, struct lop_world *world, u64 at_ns)
+{
+	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
+		return;
+	s->timer_at_ns = at_ns;
+	lop_env_arm_timer(world, at_ns);
+}
+
+/* Idle time that leaves a window at 90 % busy. */
+lop_rule u64 lop_reserve_rest_ns(const struct lop_config *c) { return c->reserve_window_ns / 10; }
+
+/* How long the reserved CPU has been idle since its window began. */
+lop_rule u64 lop_reserve_rested_ns(const struct lop_sched *s, u64 now_ns)
+{
+	u64 since_ns = lop_max(s->reserve_rests_since_ns, s->reserve_since_ns);
+	return s->reserve_rested_ns + (!s->reserve_works && now_ns > since_ns ? now_ns - since_ns : 0);
+}
+
+/*
+ * The reserved CPU is more than 90 % busy for 100 ms. Idle for 10 ms in all, it is not, and the next work begins a new window: no
+ * timer runs for a core that has little to do.
+ *     saturated: 100 ms have passed since the window began, and rested < 10 ms
+ * Worked example: work from 0 to 89 ms, idle until 98, work again: at 100 ms it has rested for 9 ms. Idle until 99 ms it would have
+ * rested for 10, and the window that begins then ends at 199 ms.
+ */
+lop_rule bool lop_reserve_saturated(const struct lop_sched *s, u64 now_ns)
+{
+	return now_ns - s->reserve_since_ns >= s->config.reserve_window_ns &&
+	       lop_reserve_rested_ns(s, now_ns) < lop_reserve_rest_ns(&s->config);
+}
+
+lop_rule void lop_reserve_window(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	s->reserve_since_ns = now_ns;
+	s->reserve_rested_ns = 0;
+	if (s->reserve_works)
+		lop_timer_by(s, world, now_ns + s->config.reserve_window_ns);
+}
+
+/* The reserved CPU falls idle or is put to work. */
+lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bool rests, u64 now_ns)
+{
+	if (rests != s->reserve_works || !s->config.reserve_window_ns)
+		return;
+	if (rests) {
+		s->reserve_rests_since_ns = now_ns;
+		s->reserve_works = false;
+		return;
+	}
+	s->reserve_rested_ns = lop_reserve_rested_ns(s, now_ns);
+	s->reserve_works = true;
+	if (s->reserve_rested_ns >= lop_reserve_rest_ns(&s->config))
+		lop_reserve_window(s, world, now_ns);
+	else
+		lop_timer_by(s, world, lop_max(s->reserve_since_ns + s->config.reserve_window_ns, now_ns));
+}
+
+/*
+ * The timer has come. A saturated core is raised by a step; at full speed it does not suffice, and the reservation is to be given up
+ * (true). Neither is taken back: what the system needed once it may need again.
+ */
+lop_part bool lop_watch_reserved(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+{
+	if (!lop_reserve_saturated(s, now_ns)) {
+		if (s->reserve_works)
+			lop_timer_by(s, world, lop_max(s->reserve_since_ns + s->config.reserve_window_ns, now_ns));
+		return false;
+	}
+	if (s->reserve_raised >= s->config.reserve_raises)
+		return true;
+	s->reserve_raised++;
+	lop_reserve_window(s, world, now_ns);
+	lop_tell_reserved_speed(s, world);
+	return false;
+}

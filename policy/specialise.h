@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "gather.h"
+#include "rank.h"
+/* Specialise: on a machine whose cores differ, fast cores go to the threads that gain most from them. Once a second, as spread.h; as pure. */
+
+/* An adapter that never makes such exchanges says so, and the verifier drops what carries them out. */
+#ifndef lop_has_specialists
+#define lop_has_specialists(s) ((s)->config.specialise)
+#endif
+
+struct lop_specialist {
+	u64 moved_ns;          /* when it changed cores for this rule last; 0: never */
+	u32 speedup_permille;  /* SF between slow and fast cores x 1000; 0: unknown, it stays */
+	s32 cpu;               /* it runs there; LOP_NONE: it waits, and finds its place when it is its turn */
+	s32 wanted;            /* the answer: CPU that it changes to; LOP_NONE: it stays */
+	u16 tier;              /* of that CPU, 0 the fastest */
+	bool fixed;            /* may not run everywhere */
+};
+
+struct lop_cast {
+	u64 now_ns;
+	u32 nr_threads;
+	struct lop_specialist thread[LOP_MAX_PLANNED];
+};
+
+lop_rule struct lop_specialist *lop_specialist_at(struct lop_cast *c, u32 n) { return &c->thread[n & (LOP_MAX_PLANNED - 1)]; }
+
+/*
+ * SF from intensity: only the time beside waiting for misses gets shorter on a faster core. `ratio`: how much faster, x 1000.
+ *     SF = ratio - waits * (ratio - 1)
+ * Worked example: 30 MPKI wait 0.75 of the time; on a core of twice the speed SF = 2 - 0.75 = 1.25.
+ */
+lop_rule u32 lop_speedup_of_mpmi(u32 mpmi, u32 ratio_permille)
+{
+	u32 above = ratio_permille - (u32)lop_min(ratio_permille, 1000);
+	return ratio_permille - (u32)((u64)lop_waits_permille(mpmi) * above / 1000);
+}
+
+/* It can change cores: it runs, may run anywhere, its SF is known, it is not in an exchange already and was in none for two seconds. */
+lop_rule bool lop_can_change(const struct lop_cast *c, const struct lop_specialist *t)
+{
+	return t->cpu != LOP_NONE && !t->fixed && t->speedup_permille && t->wanted == LOP_NONE &&
+	       !(t->moved_ns && c->now_ns - t->moved_ns < LOP_MOVE_REST_NS);
+}
+
+/* Who gains most of all that could be faster (`fast` false: on another than the fastest kind), or least of those on the fastest kind. */
+lop_part s32 lop_extreme_gain(struct lop_cast *c lop_given, bool fast)
+{
+	s32 best = LOP_NONE;
+	u32 best_permille = 0, n;
+	lop_for(n, 0, LOP_MAX_PLANNED) {
+		struct lop_specialist *t = lop_specialist_at(c, n);
+		if (n >= c->nr_threads)
+			break;
+		if (!lop_can_change(c, t) || (t->tier == 0) != fast)
+			continue;
+		if (best >= 0 && (fast ? t->speedup_permille >= best_permille : t->speedup_permille <= best_permille))
+			continue;
+		best = (s32)n;
+		best_permille = t->speedup_permille;
+	}
+	return best;
+}
+
+/* One exchange: the thread that gains most of those on slow cores with the one that gains least of those on fast ones. False: none is worth it. */
+lop_part bool lop_exchange_one(struct lop_cast *c lop_given)
+{
+	s32 up = lop_extreme_gain(c, false), down = lop_extreme_gain(c, true);
+	struct lop_specialist *rises = lop_specialist_at(c, (u32)up), *sinks = lop_specialist_at(c, (u32)down);
+	if (up < 0 || down < 0 || !lop_gains_more(rises->speedup_permille, sinks->speedup_permille))
+		return false;
+	rises->wanted = sinks->cpu;
+	sinks->wanted = rises->cpu;
+	rises->moved_ns = sinks->moved_ns = c->now_ns;
+	return true;
+}
+
+/*
+ * Specialise: exchanges across kinds until no gap of more than 10 % is left. Returns how many threads change cores.
+ * Worked example: SF 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not with 1.9.
+ */
+lop_rule u32 lop_specialise(struct lop_cast *c)
+{
+	u32 n, moves = 0;
+	lop_for(n, 0, LOP_MAX_PLANNED) lop_specialist_at(c, n)->wanted = LOP_NONE;
+	lop_for(n, 0, LOP_MAX_PLANNED / 2) {
+		if (!lop_exchange_one(c))
+			break;
+		moves += 2;
+	}
+	return moves;
+}

@@ -1,0 +1,222 @@
+//! Once a second: counters are read as hardware would give them, and the policy says which thread is to run in which memory domain, or on
+//! which kind of core. What it says is then done as a kernel would: the task loses its CPU and is queued anew.
+
+use super::cpu::Leaving;
+use super::task::{State, Task};
+use super::world::{Scheduler, World};
+use crate::choice::{PolicyChoice, SetsVariant};
+use crate::events::Kind;
+use crate::policy::plan::{go_to, Domain, Planner, Power, Specialist, Thread, MAX_PLANNED};
+use crate::policy::{self, PolicyHandle};
+use lop_machine::Machine;
+
+/// How often counters are read and plans made.
+pub(super) const PERIOD_NS: u64 = 1_000_000_000;
+
+pub(super) struct Planning {
+    what: SetsVariant,
+    planner: Planner,
+    domains: Vec<Domain>,
+    power: Power,
+}
+
+/// Microwatts to milliwatts.
+fn mw(uw: u64) -> u32 {
+    u32::try_from(uw / 1000).unwrap_or(u32::MAX)
+}
+
+/// What a node draws while any of its cores is not parked, and does not while all are; what a core draws when it is busy, beyond being
+/// idle. Of the first kind of core at its highest operating point.
+fn power(machine: &Machine) -> Power {
+    let kind = &machine.kinds[0];
+    let opp = &kind.opps[kind.opps.len() - 1];
+    let saved = machine.park.map_or(0, |park| {
+        let cores = (machine.nr_cores / machine.nr_nodes) as u64;
+        let domains = (machine.nr_voltage_domains / machine.nr_nodes) as u64;
+        let of_domain = park.domain_uw.map_or(0, |off_uw| opp.domain_uw.saturating_sub(off_uw));
+        cores * opp.idle_uw.saturating_sub(park.power_uw) + domains * of_domain
+    });
+    Power {
+        base_mw: mw(machine.base_uw),
+        node_mw: mw(saved),
+        core_mw: mw(opp.busy_uw - opp.idle_uw),
+    }
+}
+
+/// By memory domain. SMT siblings share what a core can do.
+fn domains(machine: &Machine) -> Vec<Domain> {
+    let mut cores = vec![std::collections::BTreeSet::new(); machine.nr_memory_domains];
+    let mut node = vec![0; machine.nr_memory_domains];
+    for cpu in &machine.cpus {
+        cores[usize::from(cpu.memory_domain)].insert(cpu.core);
+        node[usize::from(cpu.memory_domain)] = u32::from(cpu.node);
+    }
+    let of_domain = cores.iter().zip(node);
+    of_domain
+        .map(|(cores, node)| Domain::new(cores.len() as u32, node))
+        .collect()
+}
+
+impl Planning {
+    /// `None`: this policy makes no plans.
+    pub fn new(choice: &PolicyChoice, machine: &Machine) -> Option<Self> {
+        match choice {
+            PolicyChoice::Sets(what @ (SetsVariant::Spread | SetsVariant::Gather | SetsVariant::Specialise)) => {
+                Some(Self {
+                    what: *what,
+                    planner: Planner::default(),
+                    domains: domains(machine),
+                    power: power(machine),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl World<'_> {
+    pub(super) fn plan(&mut self) {
+        self.events.push(self.now_ns + PERIOD_NS, Kind::Plan, 0);
+        (0..self.cpus.len()).for_each(|cpu| self.settle(cpu));
+        let ids = self.read_counters();
+        let Scheduler::Policy(side) = &self.scheduler else {
+            return;
+        };
+        let handle = side.handle;
+        let Some(mut planning) = self.planning.take() else {
+            return;
+        };
+        match planning.what {
+            SetsVariant::Specialise => self.plan_kinds(&mut planning, &ids),
+            _ => self.plan_domains(&mut planning, &ids, handle),
+        }
+        self.planning = Some(planning);
+    }
+
+    /// Intensities are brought up to date. Returns tasks that were runnable in the last period, with the time for which they were; those of
+    /// most demand, if there are too many to plan.
+    fn read_counters(&mut self) -> Vec<(u32, u64)> {
+        let now_ns = self.now_ns;
+        let mut active = Vec::new();
+        for (id, task) in self.tasks.iter_mut().enumerate() {
+            if task.state == State::Exited {
+                continue;
+            }
+            let counters = &mut task.counters;
+            let passed_ns = PERIOD_NS.min(now_ns - task.created_at_ns);
+            let (misses, instructions) = (counters.misses as u64, counters.instructions as u64);
+            counters.intensity.note(misses, instructions, passed_ns);
+            (counters.misses, counters.instructions) = (0.0, 0.0);
+            let active_ns = counters.read_active_ns(now_ns);
+            if active_ns > 0 {
+                active.push((id as u32, active_ns));
+            }
+        }
+        if active.len() > MAX_PLANNED {
+            active.sort_by_key(|&(id, active_ns)| (std::cmp::Reverse(active_ns), id));
+            active.truncate(MAX_PLANNED);
+            active.sort_unstable();
+        }
+        active
+    }
+
+    fn domain_of(&self, cpu: u32) -> i32 {
+        i32::from(self.machine.cpus[cpu as usize].memory_domain)
+    }
+
+    /// No plan moves it: it may not run everywhere, or it is for the reserved CPU.
+    fn stays(&self, task: &Task) -> bool {
+        let reserved = matches!(&self.scheduler, Scheduler::Policy(side) if side.handle.reserved().0.is_some());
+        task.policy.restricted || (task.policy.system && reserved)
+    }
+
+    fn thread(&self, (id, active_ns): (u32, u64)) -> Thread {
+        let task = &self.tasks[id as usize];
+        let intensity = &task.counters.intensity;
+        let domain = match task.has_run {
+            true => self.domain_of(task.on_cpu.unwrap_or(task.last_cpu)),
+            false => policy::NONE,
+        };
+        let shares = self.workload.apps[usize::from(task.app)].shares_memory;
+        Thread {
+            together: if shares { u32::from(task.app) + 1 } else { 0 },
+            moved_ns: task.counters.moved_ns,
+            demand_permille: (active_ns * 1000).div_ceil(PERIOD_NS).min(1000) as u32,
+            memory: intensity.class(),
+            fixed: self.stays(task),
+            ..Thread::new(intensity.planned_mpmi(), domain)
+        }
+    }
+
+    fn plan_domains(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
+        let now_ns = self.now_ns;
+        let mut threads: Vec<Thread> = active.iter().map(|&of| self.thread(of)).collect();
+        let gathers = planning.what == SetsVariant::Gather;
+        if gathers {
+            planning
+                .planner
+                .gather(&mut threads, &planning.domains, planning.power, now_ns);
+        } else {
+            planning.planner.spread(&mut threads, &planning.domains, now_ns);
+        }
+        let wanted = |domain: usize| threads.iter().any(|thread| thread.wanted == domain as i32);
+        if gathers {
+            // On before work needs them.
+            let on = (0..planning.domains.len()).filter(|&domain| wanted(domain));
+            on.for_each(|domain| handle.set_domain_on(self, domain as i32, true, now_ns));
+        }
+        let mut moved = Vec::new();
+        for (&(id, _), thread) in active.iter().zip(&threads) {
+            let task = &mut self.tasks[id as usize];
+            task.counters.moved_ns = thread.moved_ns;
+            let cpu = task.on_cpu.unwrap_or(task.last_cpu);
+            if handle.set_domain(&mut task.policy, thread.wanted, cpu) {
+                moved.extend(task.on_cpu);
+            }
+        }
+        self.queue_anew(&moved);
+        if gathers && !threads.is_empty() {
+            let off = (0..planning.domains.len()).filter(|&domain| !wanted(domain));
+            off.for_each(|domain| handle.set_domain_on(self, domain as i32, false, now_ns));
+        }
+    }
+
+    /// SF as the same work shows on both kinds of core: rate on the fastest over rate on the slowest, each at its highest operating point.
+    fn speedup_of_kinds(&self, class: u16) -> u32 {
+        let rate = |kind: usize| self.rates.rate(class, kind, self.machine.kinds[kind].opps.len() - 1, 1);
+        (1000.0 * rate(0) / rate(self.machine.kinds.len() - 1)).round() as u32
+    }
+
+    fn plan_kinds(&mut self, planning: &mut Planning, active: &[(u32, u64)]) {
+        let specialist = |&(id, _): &(u32, u64)| {
+            let task = &self.tasks[id as usize];
+            Specialist {
+                moved_ns: task.counters.moved_ns,
+                speedup_permille: self.speedup_of_kinds(task.class),
+                cpu: task.on_cpu.map_or(policy::NONE, |cpu| cpu as i32),
+                wanted: policy::NONE,
+                tier: task.on_cpu.map_or(0, |cpu| self.machine.cpus[cpu as usize].kind),
+                fixed: self.stays(task),
+            }
+        };
+        let mut threads: Vec<Specialist> = active.iter().map(specialist).collect();
+        planning.planner.specialise(&mut threads, self.now_ns);
+        let mut moved = Vec::new();
+        for (&(id, _), thread) in active.iter().zip(&threads) {
+            let task = &mut self.tasks[id as usize];
+            task.counters.moved_ns = thread.moved_ns;
+            if thread.wanted != policy::NONE {
+                go_to(&mut task.policy, thread.wanted as u32);
+                moved.extend(task.on_cpu);
+            }
+        }
+        self.queue_anew(&moved);
+    }
+
+    /// The tasks that run on these CPUs lose them.
+    fn queue_anew(&mut self, cpus: &[u32]) {
+        for &cpu in cpus {
+            self.leave(cpu as usize, Leaving::Preempted);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Plans of the policy core as Rust sees them: which thread in which memory domain (`spread.h`, `gather.h`), which on which kind of core
+//! (`specialise.h`). Pure: arrays in, arrays out.
+
+use super::{CpuBits, Env, PolicyHandle, Sched, Task, World, NONE};
+use std::ffi::c_void;
+
+/// `LOP_MAX_PLANNED`: threads beyond it are not planned.
+pub const MAX_PLANNED: usize = 512;
+
+/// `enum lop_memory_class`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum MemoryClass {
+    #[default]
+    Unknown,
+    /// Below 0.1 MPKI.
+    VeryLow,
+    Moderate,
+    /// Above 1 MPKI.
+    Intensive,
+}
+
+/// `struct lop_intensity`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Intensity {
+    pub measured_ns: u64,
+    /// Misses per million instructions, smoothed.
+    pub mpmi: u32,
+    pub declared: MemoryClass,
+}
+
+impl Intensity {
+    /// What counters showed in the last `passed_ns`.
+    pub fn note(&mut self, misses: u64, instructions: u64, passed_ns: u64) {
+        unsafe { lop_native_note_counters(self, misses, instructions, passed_ns) }
+    }
+    pub fn class(&self) -> MemoryClass {
+        match unsafe { lop_native_memory_class(self) } {
+            1 => MemoryClass::VeryLow,
+            2 => MemoryClass::Moderate,
+            3 => MemoryClass::Intensive,
+            _ => MemoryClass::Unknown,
+        }
+    }
+    /// Misses per million instructions to plan with.
+    pub fn planned_mpmi(&self) -> u32 {
+        unsafe { lop_native_planned_mpmi(self) }
+    }
+}
+
+/// `struct lop_thread`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Thread {
+    /// When a plan moved it last, 0: never.
+    pub moved_ns: u64,
+    pub mpmi: u32,
+    /// Share of the last second in which it ran or waited to run.
+    pub demand_permille: u32,
+    /// Where it is, `NONE`: nowhere yet.
+    pub domain: i32,
+    /// The answer.
+    pub wanted: i32,
+    /// Threads of the same number share data, 0: none.
+    pub together: u32,
+    /// The answer of the best plan so far.
+    pub kept: i32,
+    pub memory: MemoryClass,
+    /// May not run in every domain.
+    pub fixed: bool,
+}
+
+impl Thread {
+    /// Always runnable, free to move, never moved.
+    pub fn new(mpmi: u32, domain: i32) -> Self {
+        let intensity = Intensity {
+            measured_ns: u64::MAX,
+            mpmi,
+            declared: MemoryClass::Unknown,
+        };
+        Self {
+            moved_ns: 0,
+            mpmi,
+            demand_permille: 1000,
+            domain,
+            wanted: NONE,
+            together: 0,
+            kept: NONE,
+            memory: intensity.class(),
+            fixed: false,
+        }
+    }
+}
+
+/// `struct lop_domain`: what is known of it, and room for a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Domain {
+    sum_mpmi: u64,
+    /// Online.
+    pub cores: u32,
+    /// What is switched off with it.
+    pub node: u32,
+    threads: u32,
+    intensive: u32,
+    demand_permille: u32,
+    open: bool,
+}
+
+impl Domain {
+    pub fn new(cores: u32, node: u32) -> Self {
+        Self {
+            cores,
+            node,
+            ..Self::default()
+        }
+    }
+}
+
+/// `struct lop_native_power`: of the machine whatever is off, of each node that is on, of each busy core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Power {
+    pub base_mw: u32,
+    pub node_mw: u32,
+    pub core_mw: u32,
+}
+
+/// `struct lop_specialist`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Specialist {
+    pub moved_ns: u64,
+    /// Time on a slow core over time on a fast one, x 1000; 0: unknown.
+    pub speedup_permille: u32,
+    pub cpu: i32,
+    /// The answer: CPU that it changes to, `NONE`: it stays.
+    pub wanted: i32,
+    /// Kind of that CPU, 0 the fastest.
+    pub tier: u16,
+    pub fixed: bool,
+}
+
+/// Room in which plans are made.
+pub struct Planner {
+    plan: Vec<u64>,
+    cast: Vec<u64>,
+}
+
+impl Default for Planner {
+    fn default() -> Self {
+        let words = |bytes: usize| vec![0; bytes.div_ceil(8)];
+        unsafe {
+            Self {
+                plan: words(lop_native_plan_size()),
+                cast: words(lop_native_cast_size()),
+            }
+        }
+    }
+}
+
+impl Planner {
+    fn plan(&mut self, gather: bool, threads: &mut [Thread], domains: &[Domain], power: Power, now_ns: u64) -> u32 {
+        unsafe {
+            lop_native_plan(
+                self.plan.as_mut_ptr().cast(),
+                gather,
+                threads.as_mut_ptr(),
+                threads.len() as u32,
+                domains.as_ptr(),
+                domains.len() as u32,
+                &power,
+                now_ns,
+            )
+        }
+    }
+    /// Fills `wanted` of each thread; returns how many move.
+    pub fn spread(&mut self, threads: &mut [Thread], domains: &[Domain], now_ns: u64) -> u32 {
+        self.plan(false, threads, domains, Power::default(), now_ns)
+    }
+    /// The same by gather.h.
+    pub fn gather(&mut self, threads: &mut [Thread], domains: &[Domain], power: Power, now_ns: u64) -> u32 {
+        self.plan(true, threads, domains, power, now_ns)
+    }
+    /// Of the threads where they are, in the units of gather.h.
+    pub fn predicted_edp(&mut self, threads: &[Thread], domains: &[Domain], power: Power) -> u64 {
+        unsafe {
+            lop_native_predicted_edp(
+                self.plan.as_mut_ptr().cast(),
+                threads.as_ptr(),
+                threads.len() as u32,
+                domains.as_ptr(),
+                domains.len() as u32,
+                &power,
+            )
+        }
+    }
+    /// Fills `wanted` of each thread; returns how many change cores.
+    pub fn specialise(&mut self, threads: &mut [Specialist], now_ns: u64) -> u32 {
+        let nr_threads = threads.len() as u32;
+        unsafe { lop_native_specialise(self.cast.as_mut_ptr().cast(), threads.as_mut_ptr(), nr_threads, now_ns) }
+    }
+}
+
+/// SF of a thread of this intensity on a core that is `ratio_permille` / 1000 times as fast.
+pub fn speedup_of_mpmi(mpmi: u32, ratio_permille: u32) -> u32 {
+    unsafe { lop_native_speedup_of_mpmi(mpmi, ratio_permille) }
+}
+
+impl PolicyHandle {
+    /// The task is to run in `domain`. True: it is elsewhere (`cpu`), and has to be queued anew.
+    pub fn set_domain(self, task: &mut Task, domain: i32, cpu: u32) -> bool {
+        unsafe { lop_native_set_domain(self.0, task, domain, cpu) }
+    }
+    pub fn set_domain_on(self, env: &mut dyn Env, domain: i32, on: bool, now_ns: u64) {
+        let mut world = World {
+            scratch: std::mem::MaybeUninit::uninit(),
+            env,
+        };
+        unsafe { lop_native_set_domain_on(self.0, (&raw mut world).cast(), domain, on, now_ns) }
+    }
+    /// CPUs of memory domains that are off.
+    pub fn off(self) -> CpuBits {
+        unsafe { *lop_native_off(self.0) }
+    }
+}
+
+/// The task changes to `cpu` when it is queued the next time.
+pub fn go_to(task: &mut Task, cpu: u32) {
+    unsafe { lop_native_go_to(task, cpu) }
+}
+
+/// Names, and sizes in bytes in C and of the mirrors here: equal, or a mirror is wrong.
+pub fn sizes() -> [(&'static str, usize, usize); 4] {
+    use std::mem::size_of;
+    unsafe {
+        [
+            ("thread", lop_native_thread_size(), size_of::<Thread>()),
+            ("domain", lop_native_domain_size(), size_of::<Domain>()),
+            ("specialist", lop_native_specialist_size(), size_of::<Specialist>()),
+            ("intensity", lop_native_intensity_size(), size_of::<Intensity>()),
+        ]
+    }
+}
+
+extern "C" {
+    fn lop_native_plan_size() -> usize;
+    fn lop_native_cast_size() -> usize;
+    fn lop_native_thread_size() -> usize;
+    fn lop_native_domain_size() -> usize;
+    fn lop_native_specialist_size() -> usize;
+    fn lop_native_intensity_size() -> usize;
+    fn lop_native_note_counters(i: *mut Intensity, misses: u64, instructions: u64, passed_ns: u64);
+    fn lop_native_memory_class(i: *const Intensity) -> u32;
+    fn lop_native_planned_mpmi(i: *const Intensity) -> u32;
+    fn lop_native_speedup_of_mpmi(mpmi: u32, ratio_permille: u32) -> u32;
+    fn lop_native_plan(
+        p: *mut c_void,
+        gather: bool,
+        threads: *mut Thread,
+        nr_threads: u32,
+        domains: *const Domain,
+        nr_domains: u32,
+        power: *const Power,
+        now_ns: u64,
+    ) -> u32;
+    fn lop_native_predicted_edp(
+        p: *mut c_void,
+        threads: *const Thread,
+        nr_threads: u32,
+        domains: *const Domain,
+        nr_domains: u32,
+        power: *const Power,
+    ) -> u64;
+    fn lop_native_specialise(c: *mut c_void, threads: *mut Specialist, nr_threads: u32, now_ns: u64) -> u32;
+    fn lop_native_set_domain(s: *const Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
+    fn lop_native_set_domain_on(s: *mut Sched, world: *mut c_void, domain: i32, on: bool, now_ns: u64);
+    fn lop_native_go_to(t: *mut Task, cpu: u32);
+    fn lop_native_off(s: *const Sched) -> *const CpuBits;
+}

@@ -1,0 +1,107 @@
+//! Specialise: fast cores to the threads that gain most from them.
+
+use crate::bench::{config, flat, Bench, MS, S};
+use lop_simulator::policy::plan::{go_to, speedup_of_mpmi, Planner, Specialist};
+use lop_simulator::policy::{Config, CpuPlace, NONE};
+
+const NOW: u64 = 100 * S;
+
+/// SF in hundredths and the kind of core that the thread runs on; CPUs are numbered as threads are.
+fn cast(of: &[(u32, u16)]) -> Vec<Specialist> {
+    let specialist = |(&(speedup, tier), cpu): (&(u32, u16), i32)| Specialist {
+        moved_ns: 0,
+        speedup_permille: speedup * 10,
+        cpu,
+        wanted: NONE,
+        tier,
+        fixed: false,
+    };
+    of.iter().zip(0..).map(specialist).collect()
+}
+
+fn wanted(threads: &[Specialist]) -> Vec<i32> {
+    threads.iter().map(|thread| thread.wanted).collect()
+}
+
+/// 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not with 1.9.
+#[test]
+fn those_that_gain_most_change_with_those_that_gain_least() {
+    let mut threads = cast(&[(120, 0), (190, 0), (125, 1), (200, 1)]);
+    assert_eq!(Planner::default().specialise(&mut threads, NOW), 2);
+    assert_eq!(wanted(&threads), [3, NONE, NONE, 0]);
+    let moved: Vec<u64> = threads.iter().map(|thread| thread.moved_ns).collect();
+    assert_eq!(moved, [NOW, 0, 0, NOW]);
+}
+
+/// 1.54 is just not 10 % above 1.4; 1.55 is.
+#[test]
+fn a_gap_of_ten_percent_is_not_enough() {
+    for (speedup, moves) in [(154, 0), (155, 2)] {
+        let mut threads = cast(&[(140, 0), (speedup, 1)]);
+        assert_eq!(Planner::default().specialise(&mut threads, NOW), moves, "{speedup}");
+    }
+}
+
+#[test]
+fn who_may_not_is_not_changed() {
+    let changes: [fn(&mut Specialist); 4] = [
+        |thread| thread.fixed = true,
+        |thread| thread.speedup_permille = 0,
+        |thread| thread.cpu = NONE,
+        |thread| thread.moved_ns = NOW - 2 * S + 1,
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let mut threads = cast(&[(110, 0), (200, 1)]);
+        change(&mut threads[1]);
+        assert_eq!(Planner::default().specialise(&mut threads, NOW), 0, "change {number}");
+    }
+}
+
+/// Among slow kinds there is nothing to exchange, and all that are worth it are made at once.
+#[test]
+fn every_exchange_across_kinds_is_made() {
+    let mut threads = cast(&[(110, 0), (120, 0), (190, 1), (200, 2), (105, 1)]);
+    assert_eq!(Planner::default().specialise(&mut threads, NOW), 4);
+    assert_eq!(wanted(&threads), [3, 2, 1, 0, NONE]);
+}
+
+/// On a core of twice the speed: nothing missed 2.0, at 10 MPKI half of the time is waiting: 1.5, at 30 MPKI three quarters: 1.25.
+#[test]
+fn the_speedup_factor_follows_from_intensity() {
+    for (mpmi, speedup_permille) in [(0, 2000), (10_000, 1500), (30_000, 1250)] {
+        assert_eq!(speedup_of_mpmi(mpmi, 2000), speedup_permille);
+    }
+    assert_eq!(speedup_of_mpmi(10_000, 1000), 1000, "no core is faster");
+}
+
+/// CPU 0 is fast, CPU 1 slow, in one memory domain. Two tasks exchange them: whichever stops first waits for the other's CPU, and does not
+/// get its own again.
+#[test]
+fn two_tasks_exchange_their_cpus() {
+    let fast_and_slow = |cpu: usize| CpuPlace {
+        tier: cpu as u16,
+        ..flat(cpu)
+    };
+    for first in [0, 1] {
+        let mut bench = Bench::new(
+            2,
+            Config {
+                spare: 0,
+                specialise: true,
+                ..config()
+            },
+            fast_and_slow,
+        );
+        let tasks = bench.tasks(2);
+        bench.wake_all(&tasks);
+        assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(0), Some(1)]);
+        go_to(&mut bench.tasks[0], 1);
+        go_to(&mut bench.tasks[1], 0);
+        bench.run_and_preempt(first, MS);
+        assert_eq!(bench.running[first], None, "it waits for the task that is to come");
+        bench.run_and_preempt(1 - first, MS);
+        assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(1), Some(0)]);
+        // Once: at the end of the next slice it is as ever.
+        assert_eq!(bench.tasks[0].goes_to, NONE);
+    }
+}
