@@ -50,6 +50,17 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// Whether rules say who gets the fast cores. Only then is it heard what was said of threads.
+    #[must_use]
+    pub fn gives_fast_cores(self) -> bool {
+        match self.resolved() {
+            Self::Phase | Self::LongestFirst | Self::FairShare => true,
+            Self::SimpleSets(_) | Self::HighLow | Self::HighLowSpare | Self::Auto => false,
+        }
+    }
+}
+
 impl FromStr for Policy {
     type Err = String;
 
@@ -169,6 +180,12 @@ impl Options {
                 self.policy
             ));
         }
+        if self.decisions.is_some() && self.policy.gives_fast_cores() {
+            return Err(format!(
+                "--log-decisions: not all that {} decides by is written down yet; take highlow or highlow-spare",
+                self.policy
+            ));
+        }
         Ok(())
     }
 }
@@ -228,7 +245,8 @@ mod tests {
 
     #[test]
     fn policies_are_read_as_they_are_printed() {
-        for name in ["auto", "highlow", "highlow-spare", "simple-sets:4"] {
+        for name in POLICY_NAMES {
+            let name = name.replace("simple-sets", "simple-sets:4");
             assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
         }
         assert_eq!(Policy::Auto.resolved(), Policy::HighLowSpare);
@@ -293,6 +311,18 @@ mod tests {
             note.unwrap(),
             "simple-sets:400 is cut to 8: this machine has no more CPUs"
         );
+    }
+
+    #[test]
+    fn decisions_by_rules_for_fast_cores_are_not_logged() {
+        for (name, refused) in [("phase", true), ("longest-first", true), ("fair-share", true), ("auto", false)] {
+            let options = Options {
+                policy: name.parse().unwrap(),
+                decisions: Some("log".into()),
+                ..Options::default()
+            };
+            assert_eq!(options.check().is_err(), refused, "{name}");
+        }
     }
 
     #[test]

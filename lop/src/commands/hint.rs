@@ -5,6 +5,8 @@ use crate::failure::{Failure, BAD_INPUT};
 use crate::terminal;
 use clap::Args;
 use lop_kernel::hints::{may_speak_for, threads_of, Hint, Hints, Memory};
+use lop_kernel::options::Policy;
+use lop_kernel::status_server::fetch;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -15,7 +17,8 @@ Examples:
   sudo lop hint 1234 --sequential          the rest of its program waits for it
   sudo lop hint 1234 --forget
 
-A hint outranks what the scheduler measures and never outranks affinity, the
+A hint outranks what the scheduler measures under policies that
+give fast cores by it (phase, longest-first), and never outranks affinity, the
 real-time classes, cgroups or another user's share. What is said replaces all that
 was said of the thread before. It is forgotten when the thread ends.";
 
@@ -45,7 +48,7 @@ pub struct Arguments {
     /// How many threads of its process want to run at once
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=512))]
     parallelism: Option<u32>,
-    /// How much it asks of the memory: light, moderate, intensive
+    /// How much it asks of the memory: light, moderate, intensive; kept, and heard by no policy of the kernel yet
     #[arg(long, value_name = "CLASS")]
     memory: Option<Memory>,
     /// Nothing holds any more that was said
@@ -98,7 +101,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for thread in threads {
         hints.say(thread, &hint)?;
     }
+    let status = fetch(&arguments.place.run_dir()).ok().flatten();
+    if let Some(status) = status.filter(|status| !hears(&status.policy)) {
+        terminal::note(&format!(
+            "policy {} in charge hears no hints; those that do: phase, longest-first",
+            status.policy
+        ));
+    }
     Ok(())
+}
+
+fn hears(policy: &str) -> bool {
+    policy.parse().is_ok_and(Policy::gives_fast_cores)
 }
 
 fn text(hint: &Hint) -> String {
