@@ -170,3 +170,26 @@ fn other_policies_do_not_look_at_domains() {
     assert_eq!(bench.policy.members(Set::High).cpus(), [0, 1]);
     assert_ne!(bench.tasks[0].memory_domain, NONE);
 }
+
+/// CPU 0 is reserved, and its domain is off: the two of the other domain are all that ordinary work has, so the third task brings it back.
+#[test]
+fn a_reserved_cpu_in_a_domain_that_is_off_is_not_missed_twice() {
+    let config = Config {
+        spare: 0,
+        domains: GATHER,
+        reserve: 2,
+        ..config()
+    };
+    let mut bench = Bench::new(4, config, pairs);
+    assert_eq!(bench.policy.reserved().0, Some(0));
+    switch(&mut bench, 0, false);
+    let tasks = bench.tasks(3);
+    bench.wake(tasks[0]);
+    bench.wake(tasks[1]);
+    assert_eq!(bench.policy.off().cpus(), [0, 1]);
+    assert_eq!(bench.policy.target(Set::High), 2);
+    assert_eq!(bench.high(), [2, 3]);
+    bench.wake(tasks[2]);
+    assert!(bench.policy.off().cpus().is_empty());
+    assert_eq!(bench.high(), [1, 2, 3]);
+}

@@ -1,7 +1,7 @@
 //! A core reserved for the operating system's own work.
 
 use crate::bench::{config, flat, Asked, Bench, HOLD, LAST_HOLD, MS, US};
-use lop_simulator::policy::{Config, CpuPlace, Set};
+use lop_simulator::policy::{rules, Config, CpuPlace, Set};
 
 const NEVER: u32 = 0;
 const BY_SIZE: u32 = 1;
@@ -434,4 +434,34 @@ fn heat_does_not_bring_the_reserved_cpu_into_the_set() {
     let now_ns = bench.now();
     bench.policy.rotate_heat(&mut bench.world, now_ns);
     assert_eq!(bench.high(), [1, 3]);
+}
+
+/// One fast core, two slow ones, of which the first is reserved. The daemon there stays, though the fast core is idle and rules move what runs.
+#[test]
+fn rules_about_fast_cores_leave_the_reserved_cpu_alone() {
+    let one_fast = |cpu| CpuPlace {
+        tier: u16::from(cpu > 0),
+        ..flat(cpu)
+    };
+    let config = Config {
+        rules: rules::PHASES | rules::TURNS,
+        migration_ns: MS / 50,
+        grace_ns: HOLD,
+        turn_ns: 2 * HOLD,
+        ..asked()
+    };
+    let mut bench = Bench::new(3, config, one_fast);
+    assert_eq!(reserved(&bench), Some(1));
+    let daemon = system(&mut bench);
+    assert_eq!(bench.wake(daemon), (1, true));
+    bench.pass(50 * MS);
+    assert_eq!(bench.cpu_of(daemon), Some(1));
+    // Three tasks share the other two CPUs; none is sent to the reserved one when the daemon is gone.
+    let tasks = bench.tasks(3);
+    for &task in &tasks {
+        bench.wake(task);
+    }
+    bench.block(daemon);
+    bench.pass(50 * MS);
+    assert_eq!(bench.running[1], None);
 }
