@@ -315,7 +315,12 @@ mod tests {
 
     #[test]
     fn decisions_by_rules_for_fast_cores_are_not_logged() {
-        for (name, refused) in [("phase", true), ("longest-first", true), ("fair-share", true), ("auto", false)] {
+        for (name, refused) in [
+            ("phase", true),
+            ("longest-first", true),
+            ("fair-share", true),
+            ("auto", false),
+        ] {
             let options = Options {
                 policy: name.parse().unwrap(),
                 decisions: Some("log".into()),
