@@ -10,14 +10,14 @@ use lop_kernel::status_server::fetch;
 
 pub const EXAMPLES: &str = "\
 Examples:
-  sudo lop hint 1234                       what was said of this thread
-  sudo lop hint 1234 --memory intensive --all-threads
-  sudo lop hint 1234 --length 360          most work first: it gets a fast core before 300
-  sudo lop hint 1234 --next-length 300     of the next thread that it creates
-  sudo lop hint 1234 --sequential          the rest of its program waits for it
-  sudo lop hint 1234 --forget
+  lop hint 1234                            what was said of this thread
+  lop hint 1234 --memory intensive --all-threads
+  lop hint 1234 --length 360          most work first: it gets a fast core before 300
+  lop hint 1234 --next-length 300     of the next thread that it creates
+  lop hint 1234 --sequential          the rest of its program waits for it
+  lop hint 1234 --forget
 
-A hint outranks what the scheduler measures under policies that
+As root. A hint outranks what the scheduler measures under policies that
 give fast cores by it (phase, longest-first), and never outranks affinity, the
 real-time classes, cgroups or another user's share. What is said replaces all that
 was said of the thread before. It is forgotten when the thread ends.";

@@ -1,0 +1,45 @@
+# rules.sh: the policies with rules for the fast cores load, share the CPUs, hear hints and give everything back.
+# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 1200 --bin setpriv
+# needs: setpriv
+# Behind lib.sh.
+
+# A hint is kept as it was said, forgotten with its thread, and refused by name where it is none.
+hints_are_kept() {
+  local process
+  sleep 1000 & process=$!
+  lop hint $process | grep -q 'nothing was said' || return
+  lop hint $process --sequential --length 360 && lop hint $process | grep -q "$process: sequential, length 360" || return
+  lop hint $process --forget && lop hint $process | grep -q 'nothing was said' || return
+  kill $process
+  wait $process 2>/dev/null
+  ! lop hint $process 2>/tmp/gone && grep -q "no process or thread $process" /tmp/gone || return
+  ! lop hint 1 --memory garbage 2>/tmp/garbage && grep -q "'garbage' for '--memory" /tmp/garbage
+}
+
+# Another user may not even ask.
+refused_for_others() {
+  ! setpriv --reuid 1000 --clear-groups lop hint 1 --sequential 2>/tmp/refused && grep -q 'belongs to another user' /tmp/refused
+}
+
+# Said to threads while they run: at a tick they are asked.
+heard_while_it_runs() {
+  local load
+  lop-load hogs 6 --seconds 10 >/tmp/hogs.json & load=$!
+  sleep 1
+  lop hint $load --all-threads --lock-holder && sleep 1 && lop hint $load --all-threads --spinning && sleep 1 &&
+    lop hint $load --all-threads --forget || { say_and_fail 'not all were told'; return; }
+  wait $load
+}
+
+for policy in phase longest-first fair-share; do
+  expect "$policy: attached" begin_lop --policy $policy
+  expect "$policy: 9 busy threads on 4 CPUs all get on" lop-load hogs 9 --seconds 3 --max-gap-ms 500
+  expect "$policy: hints" hints_are_kept
+  expect "$policy: hints of others are refused" refused_for_others
+  expect "$policy: hints to threads that run" heard_while_it_runs
+  expect "$policy: no watchdog exit, no restart" still_in_charge
+  expect "$policy: ended" ended_by INT
+done
+expect 'a hint without a scheduler says what to do' eval '! lop hint 1 --sequential 2>/tmp/none && grep -q "lop start" /tmp/none'
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up
