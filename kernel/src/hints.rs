@@ -1,6 +1,7 @@
 //! What is said of a thread to the scheduler: one record for each, in a map of the program that forgets a thread when it ends.
 
 use crate::adapter::KernelError;
+use crate::support;
 use libbpf_rs::query::MapInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use std::fmt;
@@ -160,17 +161,23 @@ pub struct Hints {
 }
 
 impl Hints {
+    /// `root`: `/`, or a fake tree in tests.
+    ///
     /// # Errors
     /// Lopsided is not in charge, or the caller may not see the maps of programs.
-    pub fn open() -> Result<Self, KernelError> {
+    pub fn open(root: &Path) -> Result<Self, KernelError> {
+        // The map of one that has ended lives on for a moment.
+        if !support::attached(root).is_some_and(|name| name.starts_with("lopsided")) {
+            return Err(KernelError::new("Lopsided is not in charge: nobody would hear a hint")
+                .mend("start it first: sudo lop start --daemon"));
+        }
         let id = MapInfoIter::default()
             .filter(|map| map.name == MAP)
             .last()
             .map(|map| map.id);
         let Some(id) = id else {
             return Err(match rustix::process::geteuid().is_root() {
-                true => KernelError::new("Lopsided is not in charge: nobody would hear a hint")
-                    .mend("start it first: sudo lop start --daemon"),
+                true => KernelError::new("the scheduler in charge hears no hints"),
                 false => KernelError::new("hints are root's to give").mend("sudo lop hint ..."),
             });
         };

@@ -139,7 +139,7 @@ begin_lop() {
   attach_began_cs=$(uptime_cs)
   lop start "$@" >/tmp/lop.log 2>&1 &
   loader=$!
-  wait_for 120 attached_or_gone && scheduler_is lopsided && attach_ended_cs=$(uptime_cs) && wait_for 60 lop status && return
+  wait_for 400 attached_or_gone && scheduler_is lopsided && attach_ended_cs=$(uptime_cs) && wait_for 60 lop status && return
   tail -n 40 /tmp/lop.log
   return 1
 }

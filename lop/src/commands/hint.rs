@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         false => vec![arguments.thread],
     };
     let hint = arguments.hint();
-    let hints = Hints::open()?;
+    let hints = Hints::open(&arguments.place.root)?;
     if hint.is_empty() && !arguments.forget {
         for thread in threads {
             let said = hints.of(thread)?.filter(|hint| !hint.is_empty());

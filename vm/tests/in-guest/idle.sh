@@ -1,5 +1,5 @@
 # idle.sh: an idle machine stays idle: programs run no oftener than wakeups and switches ask for, fewer times than under a peer, no timer.
-# guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 600
+# guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 1200
 # peers: scx_cosmos scx_bpfland scx_lavd
 # Behind lib.sh.
 idle_s=10

@@ -23,13 +23,17 @@ refused_for_others() {
 
 # Said to threads while they run: at a tick they are asked.
 heard_while_it_runs() {
-  local load
+  local load said
   lop-load hogs 6 --seconds 10 >/tmp/hogs.json & load=$!
   sleep 1
-  lop hint $load --all-threads --lock-holder && sleep 1 && lop hint $load --all-threads --spinning && sleep 1 &&
-    lop hint $load --all-threads --forget || { say_and_fail 'not all were told'; return; }
+  for said in --lock-holder --spinning --forget; do
+    lop hint $load --all-threads $said || { say_and_fail "not told: $said"; return; }
+    sleep 1
+  done
   wait $load
 }
+
+refused_without() { ! lop hint 1 --sequential 2>/tmp/none && grep -q 'lop start' /tmp/none || say_and_fail "$(cat /tmp/none)"; }
 
 for policy in phase longest-first fair-share; do
   expect "$policy: attached" begin_lop --policy $policy
@@ -40,6 +44,6 @@ for policy in phase longest-first fair-share; do
   expect "$policy: no watchdog exit, no restart" still_in_charge
   expect "$policy: ended" ended_by INT
 done
-expect 'a hint without a scheduler says what to do' eval '! lop hint 1 --sequential 2>/tmp/none && grep -q "lop start" /tmp/none'
+expect 'a hint without a scheduler says what to do' refused_without
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up
