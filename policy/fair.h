@@ -11,7 +11,7 @@
  * One time in so many each queue that waits has its turn, however far behind the others are: `front_ns` is an estimate, and
  * none may starve by it. A prime, so that it does not keep step with the number of queues.
  */
-#define LOP_TURNS 61
+#define LOP_QUEUE_TURNS 61
 
 /* Virtual time that `ran_ns` costs: ran * 1024 / w. */
 lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight_1024) { return ran_ns * (LOP_WEIGHT_DEFAULT << 10) / weight_1024; }
@@ -162,7 +162,7 @@ lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_task *t)
 
 /*
  * The first task of the queue now runs: what waits behind it is not behind its virtual time. (Unless it may not run where
- * that one does; LOP_TURNS is for these.)
+ * that one does; LOP_QUEUE_TURNS is for these.)
  */
 lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 {
@@ -244,7 +244,8 @@ lop_rule u32 lop_home_queue(struct lop_sched *s, u32 own, u32 shared, u32 ask)
 /* Another domain's queue goes first when it is more than a slice further behind, and in its turn. */
 lop_rule bool lop_away_first(struct lop_sched *s, struct lop_world *world, s32 away, u32 home, u32 ask)
 {
-	return away >= 0 && lop_may_take_away(s, world, (u32)away) && (ask == LOP_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
+	return away >= 0 && lop_may_take_away(s, world, (u32)away) &&
+	       (ask == LOP_QUEUE_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
 }
 
 /* Work that waits at a CPU that went offline, if `cpu` may run it by now. */
@@ -301,7 +302,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 		return lop_queue_take(s, world, own, cpu);
 	if (lop_take_stranded(s, world, cpu))
 		return true;
-	*asks = (*asks + 1) % LOP_TURNS;
+	*asks = (*asks + 1) % LOP_QUEUE_TURNS;
 	home = lop_home_queue(s, own, shared, *asks);
 	away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
 	if (lop_away_first(s, world, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))

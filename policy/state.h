@@ -174,7 +174,7 @@ struct lop_sched {
 	u32 overdue_turn[LOP_MAX_CPUS];    /* rotates over the queues of all domains, for that */
 	struct lop_cpus had_turn;          /* CPUs whose last turn was by time */
 	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
-	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_TURNS */
+	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_QUEUE_TURNS */
 	u32 turn[LOP_MAX_CPUS];            /* rotates over the queues of all domains; by CPU, or CPUs in step would see one each */
 	struct lop_cpus cpu_waiting;       /* CPUs whose own queue has tasks */
 	struct lop_cpus domain_waiting;    /* bitmap over the queues from LOP_MAX_CPUS on that have tasks */

@@ -258,3 +258,24 @@ fn nobody_is_sent_to_a_core_that_is_offline() {
     bench.pass(MS);
     assert_eq!(bench.cpu_of(ids[1]), Some(0), "back again, it is idle and faster");
 }
+
+/// Two applications of two threads each on a fast and three slow cores: without a rule for turns whoever has the fast core keeps it, with one it
+/// goes round.
+#[test]
+fn equals_take_turns_only_where_a_rule_says_so() {
+    for (rules, goes_round) in [
+        (rules::PHASES, false),
+        (rules::SPEEDUP, false),
+        (rules::PHASES | rules::TURNS, true),
+    ] {
+        let mut bench = asymmetric(4, 1, rules);
+        let mut ids = threads(&mut bench, 2);
+        ids.extend(threads(&mut bench, 2));
+        bench.pass(15 * MS);
+        let holder = ids.iter().position(|&id| bench.cpu_of(id) == Some(0));
+        bench.pass(40 * MS);
+        let later = ids.iter().position(|&id| bench.cpu_of(id) == Some(0));
+        assert!(holder.is_some() && later.is_some(), "the fast core works");
+        assert_eq!(holder != later, goes_round, "rules {rules}: {holder:?}, {later:?}");
+    }
+}

@@ -333,7 +333,7 @@ proptest! {
     }
 
     /// After any beginning, all CPUs go on in slices of 1 ms: within a bound every runnable task has run. A task may have to
-    /// wait for each of the others to use its credit and its debt (15 slices at most), and the turns of five queues, one in LOP_TURNS (61).
+    /// wait for each of the others to use its credit and its debt (15 slices at most), and the turns of five queues, one in LOP_QUEUE_TURNS (61).
     #[test]
     fn every_runnable_task_runs_within_a_bound(
         green in any::<bool>(),
