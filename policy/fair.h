@@ -130,12 +130,12 @@ lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, str
 {
 	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
 	bool first = !lop_queue_waits(s, queue);
+	t->queued_at_ns = lop_env_now_ns(world);
 	if (first)
-		s->waits_since_ns[lop_queue_index(queue)] = lop_env_now_ns(world);
+		s->waits_since_ns[lop_queue_index(queue)] = t->queued_at_ns;
 	if (first || lop_before(t->vtime_ns, *front_ns))
 		*front_ns = t->vtime_ns;
 	t->queue = t->last_queue = (s32)queue;
-	t->queued_at_ns = lop_env_now_ns(world);
 	lop_env_insert(world, t, queue, lop_slice_ns(s), t->vtime_ns);
 	lop_atomic_add(&s->queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
@@ -284,9 +284,9 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 }
 
 /*
- * Work for a CPU that asks. First what a rule gave to this CPU (pull.h); then, of the queue of this CPU alone and that of its domain and set, whoever is further behind;
- * one other domain, in turn, goes first when it is more than a slice further behind; with nothing at home, any domain.
- * Low CPUs only run what may run nowhere else. False: nothing to do.
+ * Work for a CPU that asks. First what a rule gave to this CPU (pull.h); then, of the queue of this CPU alone and that of its domain and
+ * set, whoever is further behind; one other domain, in turn, goes first when it is more than a slice further behind; with nothing at
+ * home, any domain. Low CPUs only run what may run nowhere else. False: nothing to do.
  */
 lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
 {
@@ -372,7 +372,7 @@ lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_n
 {
 	/* Both sides write with an atomic operation before they read: either the timer sees this, or it is seen to be gone. */
 	lop_atomic_or(&s->look, 1);
-	lop_timer_by(s, world, at_ns);
+	lop_timer_by(s, world, at_ns, lop_env_now_ns(world));
 }
 
 /*

@@ -16,10 +16,7 @@ lop_rule void lop_rank_at(struct lop_sched *s, struct lop_world *world, u64 at_n
 {
 	if (!s->rank_at_ns || at_ns < s->rank_at_ns)
 		s->rank_at_ns = at_ns;
-	if (s->timer_at_ns && s->timer_at_ns <= s->rank_at_ns && s->timer_at_ns >= now_ns)
-		return;
-	s->timer_at_ns = s->rank_at_ns;
-	lop_env_arm_timer(world, s->rank_at_ns);
+	lop_timer_by(s, world, s->rank_at_ns, now_ns);
 }
 
 /* A core that is to run ordinary work is high: it joins beyond the target, and the one left idle leaves in its time. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 #include "drain.h"
+#include "timer.h"
 /*
  * The reserved core: one CPU runs the operating system's own work and nothing else, at a speed of its own; applications run on all
  * others. It is in the low set, so it is never the spare, and no member of another set.
@@ -140,15 +141,6 @@ lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_
 	lop_tell_reserved_speed(s, world);
 }
 
-/* The timer comes at this time, or before. */
-lop_rule void lop_timer_by(struct lop_sched *s, struct lop_world *world, u64 at_ns)
-{
-	if (s->timer_at_ns && s->timer_at_ns <= at_ns)
-		return;
-	s->timer_at_ns = at_ns;
-	lop_env_arm_timer(world, at_ns);
-}
-
 /* Idle time that leaves a window at 90 % busy. */
 lop_rule u64 lop_reserve_rest_ns(const struct lop_config *c) { return c->reserve_window_ns / 10; }
 
@@ -177,7 +169,7 @@ lop_rule void lop_reserve_window(struct lop_sched *s, struct lop_world *world, u
 	s->reserve_since_ns = now_ns;
 	s->reserve_rested_ns = 0;
 	if (s->reserve_works)
-		lop_timer_by(s, world, now_ns + s->config.reserve_window_ns);
+		lop_timer_by(s, world, now_ns + s->config.reserve_window_ns, now_ns);
 }
 
 /* The reserved CPU falls idle or is put to work. */
@@ -195,7 +187,7 @@ lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bo
 	if (s->reserve_rested_ns >= lop_reserve_rest_ns(&s->config))
 		lop_reserve_window(s, world, now_ns);
 	else
-		lop_timer_by(s, world, lop_max(s->reserve_since_ns + s->config.reserve_window_ns, now_ns));
+		lop_timer_by(s, world, lop_max(s->reserve_since_ns + s->config.reserve_window_ns, now_ns), now_ns);
 }
 
 /*
@@ -206,7 +198,7 @@ lop_part bool lop_watch_reserved(struct lop_sched *s lop_given, struct lop_world
 {
 	if (!lop_reserve_saturated(s, now_ns)) {
 		if (s->reserve_works)
-			lop_timer_by(s, world, lop_max(s->reserve_since_ns + s->config.reserve_window_ns, now_ns));
+			lop_timer_by(s, world, lop_max(s->reserve_since_ns + s->config.reserve_window_ns, now_ns), now_ns);
 		return false;
 	}
 	if (s->reserve_raised >= s->config.reserve_raises)

@@ -235,18 +235,12 @@ lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_n
  */
 lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world lop_given, s32 home_node, u64 now_ns)
 {
-	u64 high_ns, green_ns, at_ns, armed_ns;
+	u64 high_ns, green_ns, at_ns;
 	lop_resize(s, world, home_node, now_ns);
 	high_ns = lop_again_ns(s, LOP_HIGH, now_ns);
 	green_ns = lop_has_green(s) ? lop_again_ns(s, LOP_GREEN, now_ns) : 0;
 	at_ns = !high_ns ? green_ns : !green_ns ? high_ns : lop_min(high_ns, green_ns);
-	armed_ns = s->timer_at_ns;
-	/* A timer that should have come and did not is none. */
-	if (!at_ns || (armed_ns <= at_ns && armed_ns >= now_ns && armed_ns))
-		return false;
-	s->timer_at_ns = at_ns;
-	lop_env_arm_timer(world, at_ns);
-	return true;
+	return at_ns && lop_timer_by(s, world, at_ns, now_ns);
 }
 
 /*
