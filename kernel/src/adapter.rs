@@ -26,8 +26,23 @@ pub trait Observer {
 pub struct Exit {
     /// The last status before it detached.
     pub last: Status,
-    /// What was put back and what could not be, for people, one line each.
-    pub restored: Vec<String>,
+    /// It was in charge, and its observer has heard so. Not if it was asked to end before.
+    pub was_in_charge: bool,
+    pub restored: Restored,
+}
+
+/// What became of the speeds, for people, one line each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    pub done: Vec<String>,
+    pub failed: Vec<String>,
+}
+
+impl Restored {
+    /// Says what is not as it was.
+    pub fn tell_failures(&self, observer: &mut dyn Observer) {
+        self.failed.iter().for_each(|line| observer.note(line));
+    }
 }
 
 /// Why the scheduler could not start, or ended without being asked to.

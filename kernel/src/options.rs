@@ -129,7 +129,7 @@ pub struct Options {
     pub speed_journal: PathBuf,
     /// File for the log of demand events and set changes.
     pub decisions: Option<PathBuf>,
-    /// For tests: the BPF program raises an error after this time.
+    /// For tests: the BPF program raises an error after this time; 0: it fails at the start.
     pub fail_after: Option<Duration>,
     /// For tests: how long the kernel's watchdog lets a task wait before it takes the scheduler out of charge; `None`: 30 s.
     pub watchdog: Option<Duration>,

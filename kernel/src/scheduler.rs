@@ -8,7 +8,7 @@ mod program;
 mod speeds;
 mod state;
 
-use crate::adapter::{Exit, KernelError, Observer};
+use crate::adapter::{Exit, KernelError, Observer, Restored};
 use crate::options::Options;
 use crate::requests::Inbox;
 use crate::status::{Counts, Status};
@@ -30,12 +30,26 @@ const MOST_RESTARTS: u32 = 100;
 pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
     let mut status = Status::begin(options);
     let mut decisions = DecisionLog::open(options)?;
+    let mut was_in_charge = false;
     loop {
         let former = status.counts();
-        match follow_once(options, inbox, observer, &mut status, &former, &mut decisions)? {
-            Some(restored) => return Ok(Exit { last: status, restored }),
-            None => status.restarts += 1,
+        let life = follow_once(
+            options,
+            inbox,
+            observer,
+            &mut status,
+            &former,
+            &mut decisions,
+            &mut was_in_charge,
+        )?;
+        if let Some(restored) = life {
+            return Ok(Exit {
+                last: status,
+                was_in_charge,
+                restored,
+            });
         }
+        status.restarts += 1;
         if status.restarts > MOST_RESTARTS {
             return Err(KernelError::new(format!(
                 "the machine's CPUs changed {MOST_RESTARTS} times; giving up"
@@ -54,7 +68,8 @@ fn follow_once(
     status: &mut Status,
     former: &Counts,
     decisions: &mut DecisionLog,
-) -> Result<Option<Vec<String>>, KernelError> {
+    was_in_charge: &mut bool,
+) -> Result<Option<Restored>, KernelError> {
     inbox.set_loading(true);
     let machine = live::read(&options.root).map_err(|error| KernelError::new(error.to_string()))?;
     let asked = options.policy;
@@ -62,11 +77,14 @@ fn follow_once(
     if let (Some(cut), 0) = (cut, status.restarts) {
         observer.note(&cut);
     }
-    let speeds = SpeedSetter::open(&options)?;
+    let mut speeds = SpeedSetter::open(&options, observer)?;
     let mut program = Program::load(&options, &machine, &speeds.wishes())?;
     decisions.machine(&machine, &program.config())?;
     if speeds.writes() {
         program::stay_out_of_demand(observer);
+    }
+    if inbox.stop_wanted() {
+        return Ok(Some(speeds.restore()));
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
@@ -79,10 +97,13 @@ fn follow_once(
         speeds,
         machine,
         former,
+        lost_records: 0,
     };
     life.fill(status);
-    if status.restarts == 0 {
+    // A program that fails while it takes its tasks over attaches too, and has ended by now.
+    if !*was_in_charge && !inbox.stop_wanted() && !life.program.exited() {
         observer.attached(status)?;
+        *was_in_charge = true;
     }
     let ended = life.follow(inbox, observer, status, decisions);
     life.fill(status);
@@ -95,9 +116,16 @@ fn follow_once(
     decisions.records(&program.records())?;
     decisions.end(program.log_faults())?;
     let restored = speeds.restore();
-    match ended? {
-        Ended::Stopped => Ok(Some(restored)),
-        Ended::Restart => Ok(None),
+    match ended {
+        Ok(Ended::Stopped) => Ok(Some(restored)),
+        Ok(Ended::Restart) => {
+            restored.tell_failures(observer);
+            Ok(None)
+        }
+        Err(error) => {
+            restored.tell_failures(observer);
+            Err(error)
+        }
     }
 }
 
@@ -107,6 +135,8 @@ struct Life<'a> {
     speeds: SpeedSetter,
     machine: LiveMachine,
     former: &'a Counts,
+    /// Records that are known to have found no room.
+    lost_records: u64,
 }
 
 impl Life<'_> {
@@ -114,6 +144,15 @@ impl Life<'_> {
         self.program.fill(status, &self.machine, self.speeds.acts());
         status.add(self.former);
         status.speeds = self.speeds.describe();
+    }
+
+    /// Changes of sets that found no room in the ring are seen in the sets.
+    fn catch_up(&mut self, observer: &mut dyn Observer) {
+        let (lost_records, _) = self.program.log_faults();
+        if lost_records != self.lost_records {
+            self.lost_records = lost_records;
+            self.speeds.set(self.program.wishes(&self.machine), observer);
+        }
     }
 
     /// Sleeps until the program or somebody who asks has something to say.
@@ -129,6 +168,7 @@ impl Life<'_> {
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
             self.speeds.follow(&records, observer);
+            self.catch_up(observer);
             decisions.records(&records)?;
             inbox.answer(|| {
                 self.fill(status);

@@ -3,6 +3,7 @@
 # in the cache. Prints a line per check and how many ran; needs no root.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
+scripts/need.sh script || exit
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # In a folder of its own: what lies beside it would come along.
@@ -193,6 +194,21 @@ frequencies() {
 }
 
 vm/run --cpus 1 -- true || exit
+# What `make try` opens, typed at as a person would.
+shell_on_a_terminal() {
+  local shell
+  mkfifo "$work/typed"
+  timeout 300 script -qec 'scripts/try.sh --cpus 2' /dev/null <"$work/typed" >"$work/out" 2>&1 & shell=$!
+  exec 9>"$work/typed"
+  while kill -0 $shell 2>/dev/null && ! grep -q 'Leave with exit' "$work/out"; do sleep 0.5; done
+  printf 'echo "sched_ext is $(cat /sys/kernel/sched_ext/state)"; exit 7\n' >&9
+  code=0
+  wait $shell || code=$?
+  exec 9>&-
+  check 'a shell on a terminal: code' 7 "$code"
+  check_has 'a shell on a terminal: said' 'sched_ext is disabled' "$(cat "$work/out")"
+}
+
 usage_and_refusals
 qemu_that_fails
 script_and_files
@@ -202,5 +218,6 @@ time_limit
 panic_and_power_off
 many_cpus
 frequencies
+shell_on_a_terminal
 echo "$ran checks ran, $failed failed"
 [ "$failed" = 0 ]

@@ -13,8 +13,8 @@ u64 asked_at_ns[LOP_MAX_CPUS];
  * A wish is repeated so often, after so long: the governor drops what comes too soon after its last change, and where the CPU
  * does not count its clock it goes up by a quarter of the present speed at each request.
  */
-u8 asks_left[LOP_MAX_CPUS];
-const volatile u8 asks_in_all = 3;
+u32 asks_left[LOP_MAX_CPUS];
+const volatile u32 asks_in_all = 3;
 const volatile u64 repeat_ns;
 /* The latter: a CPU passes here again at once, busy or idle, until only what may be dropped is left. */
 const volatile bool asks_in_steps;
@@ -114,7 +114,8 @@ static __always_inline void want_speed(u32 cpu, enum lop_set set)
 	if (!asks_speed[cpu] || set == LOP_OFFLINE)
 		return;
 	wanted_perf[cpu] = set == LOP_LOW ? low_perf : high_perf;
-	asks_left[cpu] = asks_in_all;
+	/* After what is wanted, and never overwritten by the CPU that asks at this moment. */
+	__sync_lock_test_and_set(&asks_left[cpu], asks_in_all);
 	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
 }
 
@@ -125,7 +126,7 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 	if (!asks_left[cpu])
 		return;
 	if (asked_perf[cpu] != wanted_perf[cpu] || now_ns - asked_at_ns[cpu] >= repeat_ns) {
-		asks_left[cpu]--;
+		__sync_fetch_and_sub(&asks_left[cpu], 1);
 		asked_at_ns[cpu] = now_ns;
 		asked_perf[cpu] = wanted_perf[cpu];
 		scx_bpf_cpuperf_set((s32)cpu, asked_perf[cpu]);

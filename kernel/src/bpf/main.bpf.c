@@ -34,8 +34,9 @@ const volatile bool ranks;
 #include "../../../policy/lopsided.h"
 
 struct lop_sched lopsided;
-/* Run this long, then fail: for tests of the way out. */
+/* Run this long, then fail, or fail at the start: for tests of the ways out. */
 const volatile u64 fail_after_ns;
+const volatile bool fail_at_start;
 /* Only tasks of SCHED_EXT are ours. */
 const volatile bool partial;
 u64 started_at_ns;
@@ -577,7 +578,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init)
 	known_cpus = sets_speeds ? lopsided.online : lopsided.topology.cpus;
 	tell(LOP_RECORD_START, c->now_ns, 0, 0, 0);
 	lop_start(&lopsided, c, c->now_ns);
-	return 0;
+	return fail_at_start ? -ECANCELED : 0;
 }
 
 void BPF_STRUCT_OPS(lopsided_exit, struct scx_exit_info *ei)

@@ -12,6 +12,7 @@ use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read
 use serde::Serialize;
 use skeleton::{BpfSkel, BpfSkelBuilder};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
@@ -298,6 +299,11 @@ impl Program {
         (bss.lost_records, bss.unordered_calls)
     }
 
+    /// The speeds that go with the sets as they are now.
+    pub fn wishes(&self, machine: &LiveMachine) -> BTreeMap<usize, Wish> {
+        state::wishes(&self.skel, machine)
+    }
+
     /// Sets, counters and reasons as they are now.
     pub fn fill(&self, status: &mut Status, machine: &LiveMachine, speeds_act: bool) {
         state::fill(status, &self.skel, &self.config, machine, speeds_act);
@@ -343,6 +349,7 @@ fn open_and_load(
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
     rodata.fail_after_ns = options.fail_after.map_or(0, |time| time.as_nanos() as u64);
+    rodata.fail_at_start = options.fail_after.is_some_and(|time| time.is_zero());
     rodata.tell_decisions = options.decisions.is_some();
     rodata.tell_sets = wishes.told;
     rodata.sets_speeds = wishes.told || !wishes.asked_by_kernel.is_empty();
@@ -350,7 +357,7 @@ fn open_and_load(
     rodata.high_perf = perf_target(Wish::High);
     rodata.repeat_ns = wishes.rate_limit_ns + wishes.rate_limit_ns / 8 + MARGIN_NS;
     rodata.asks_in_steps = wishes.requests_to_top > 1;
-    rodata.asks_in_all = (wishes.requests_to_top + REPEATS) as u8;
+    rodata.asks_in_all = wishes.requests_to_top + REPEATS;
     rodata.partial = options.partial;
     if options.decisions.is_some() {
         skel.maps.records.set_max_entries(DECISION_BYTES)?;

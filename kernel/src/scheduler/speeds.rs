@@ -1,9 +1,9 @@
 //! Speeds as far as user space sets them: which governors are asked by the program, which files follow its sets.
 
 use super::program::{Record, SpeedWishes};
-use crate::adapter::{KernelError, Observer};
+use crate::adapter::{KernelError, Observer, Restored};
 use crate::options::{Options, Policy};
-use lop_machine::speed::{Mechanism, SpeedError, Speeds, Wish};
+use lop_machine::speed::{restore_from_journal, Mechanism, SpeedError, Speeds, Wish};
 use std::collections::BTreeMap;
 
 /// Why files stay as they are where only some of the tasks are ours: a low CPU of ours may be a busy one of the kernel's.
@@ -31,9 +31,11 @@ pub struct SpeedSetter {
 }
 
 impl SpeedSetter {
+    /// Puts back what a dead run left changed, also where speeds are left alone from now on.
+    ///
     /// # Errors
     /// The speeds of this machine are somebody else's, or their journal is damaged or cannot be written.
-    pub fn open(options: &Options) -> Result<Self, KernelError> {
+    pub fn open(options: &Options, observer: &mut dyn Observer) -> Result<Self, KernelError> {
         let why_not = match (options.speeds, options.policy.resolved()) {
             (false, _) => "left alone, as asked for (--no-speeds)",
             (_, Policy::SimpleSets(_)) => "left to the governor, as simple-sets has it",
@@ -41,7 +43,10 @@ impl SpeedSetter {
         };
         let speeds = match why_not {
             "" => Some(open(options)?),
-            _ => None,
+            _ => {
+                put_back(options, observer);
+                None
+            }
         };
         Ok(Self {
             speeds,
@@ -83,10 +88,14 @@ impl SpeedSetter {
         }
     }
 
-    /// The last word on each CPU counts. Work waits for those that rise: they come first.
+    /// The last word on each CPU counts.
     pub fn follow(&mut self, records: &[Record], observer: &mut dyn Observer) {
+        self.set(records.iter().filter_map(Record::wish).collect(), observer);
+    }
+
+    /// Work waits for CPUs that rise: they come first.
+    pub fn set(&mut self, wishes: BTreeMap<usize, Wish>, observer: &mut dyn Observer) {
         let Some(speeds) = &mut self.speeds else { return };
-        let wishes: BTreeMap<usize, Wish> = records.iter().filter_map(Record::wish).collect();
         let (rise, fall): (Vec<_>, Vec<_>) = wishes.into_iter().partition(|(_, wish)| *wish == Wish::High);
         for (cpu, wish) in rise.into_iter().chain(fall) {
             let Err(error) = speeds.apply(cpu, wish) else { continue };
@@ -100,17 +109,28 @@ impl SpeedSetter {
         }
     }
 
-    pub fn restore(&mut self) -> Vec<String> {
+    pub fn restore(&mut self) -> Restored {
         let writes = self.writes();
         let Some(speeds) = &mut self.speeds else {
-            return Vec::new();
+            return Restored::default();
         };
-        let failed = speeds.restore();
-        match (writes, failed.is_empty()) {
-            (_, false) => failed.iter().map(ToString::to_string).collect(),
-            (true, true) => vec!["speeds are as they were".to_string()],
-            (false, true) => Vec::new(),
-        }
+        let failed: Vec<String> = speeds.restore().iter().map(ToString::to_string).collect();
+        let done = match writes && failed.is_empty() {
+            true => vec!["speeds are as they were".to_string()],
+            false => Vec::new(),
+        };
+        Restored { done, failed }
+    }
+}
+
+/// What a dead run left changed. Nothing here needs these speeds, so a failure is only said.
+fn put_back(options: &Options, observer: &mut dyn Observer) {
+    match restore_from_journal(&options.root, &options.speed_journal) {
+        Ok(restored) => restored
+            .skipped
+            .iter()
+            .for_each(|skipped| observer.note(&format!("left {}: {}", skipped.file.display(), skipped.reason))),
+        Err(error) => observer.note(&error.to_string()),
     }
 }
 

@@ -6,6 +6,8 @@ use super::program::skeleton::BpfSkel;
 use super::program::Config;
 use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
+use lop_machine::speed::Wish;
+use std::collections::BTreeMap;
 
 fn add(set: &mut types::lop_cpus, cpu: u32) {
     set.word[cpu as usize / 64] |= 1 << (cpu % 64);
@@ -63,6 +65,21 @@ fn describe(sched: &mut types::lop_sched, machine: &LiveMachine) {
             sched.nr_online += 1;
         }
     }
+}
+
+/// The speeds that go with the sets as they are now, of CPUs that are online.
+pub fn wishes(skel: &BpfSkel<'_>, machine: &LiveMachine) -> BTreeMap<usize, Wish> {
+    let sched = &skel.maps.bss_data.as_ref().expect("the program has variables").lopsided;
+    let online = machine
+        .cpus
+        .iter()
+        .map(|about| about.number)
+        .filter(|&cpu| has(&sched.online, cpu));
+    let wish = |cpu| match has(&sched.set[HIGH].cpus, cpu) || has(&sched.set[GREEN].cpus, cpu) {
+        true => Wish::High,
+        false => Wish::Low,
+    };
+    online.map(|cpu| (cpu as usize, wish(cpu))).collect()
 }
 
 /// The program changes it at any moment: each number is true, together they may be of two moments.

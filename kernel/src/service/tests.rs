@@ -49,7 +49,8 @@ fn obedient(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Re
     }
     Ok(Exit {
         last: status,
-        restored: vec![],
+        was_in_charge: true,
+        ..Exit::default()
     })
 }
 

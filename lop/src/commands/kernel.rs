@@ -59,7 +59,7 @@ pub struct SchedulerArguments {
     /// Write demand events and set changes to a file
     #[arg(long, value_name = "FILE", hide = true)]
     log_decisions: Option<PathBuf>,
-    /// For tests: raise an error in the BPF program after this time
+    /// For tests: raise an error in the BPF program after this time; 0: fail at the start
     #[arg(long, value_name = "TIME", hide = true, value_parser = parse_duration)]
     fail_after: Option<Duration>,
     /// For tests: the kernel takes the scheduler out of charge that lets a task wait for longer [default: 30s]

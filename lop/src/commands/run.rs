@@ -61,7 +61,10 @@ fn run_under(scheduler: &mut Run, options: &Options, dir: &RunDir, command: &[Os
     match (companion.end(), result) {
         (Outcome::NotStarted, Err(error)) => Err(error.into()),
         (Outcome::NotStarted, Ok(_)) => Err(Failure::new(INTERRUPTED, "interrupted; the command was not run")),
-        (Outcome::Ended(status), Ok(_)) => passed_on(status),
+        (Outcome::Ended(status), Ok(exit)) => {
+            exit.restored.failed.iter().for_each(|line| terminal::note(line));
+            passed_on(status)
+        }
         (Outcome::Ended(status), Err(error)) => {
             Failure::from(error).print();
             terminal::note("the command went on under the kernel's own scheduler");

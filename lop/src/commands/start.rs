@@ -1,7 +1,7 @@
 //! `lop start`: the kernel scheduler in the foreground or as a daemon.
 
 use super::kernel::SchedulerArguments;
-use crate::failure::{Failure, FAILED};
+use crate::failure::{Failure, FAILED, INTERRUPTED};
 use crate::status_text::{self, duration};
 use crate::terminal;
 use clap::Args;
@@ -75,6 +75,12 @@ fn serve(options: &Options, dir: &RunDir, log: Option<Log>) -> Result<(), Failur
     let _signals = on_signals(&ENDING, move |_| requests.stop())
         .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
     let exit = service.run(options, &mut scheduler::run, &mut Announcer { log })?;
+    if !exit.was_in_charge {
+        return Err(Failure::new(
+            INTERRUPTED,
+            "interrupted; the kernel's own scheduler was in charge all the time",
+        ));
+    }
     terminal::print(&summary(&exit))
 }
 
@@ -113,7 +119,7 @@ fn summary(exit: &Exit) -> String {
         last.demotions,
         last.restarts
     );
-    for line in &exit.restored {
+    for line in exit.restored.done.iter().chain(&exit.restored.failed) {
         text += &format!("{line}\n");
     }
     text

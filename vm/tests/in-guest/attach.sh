@@ -1,5 +1,5 @@
 # attach.sh: coming and going of the scheduler: start, status, every ordinary way to end, refusals, `lop run`, --daemon, --partial.
-# guest: --cpus 8 --cpufreq --timeout 900
+# guest: --cpus 8 --cpufreq --timeout 2400
 # peers: scx_cosmos
 # Behind lib.sh; native_loop_ms is set by run.sh.
 
@@ -93,7 +93,11 @@ one_of_two_at_once() {
   wait $b; code_b=$?
   cat /tmp/a.log /tmp/b.log
   rm -rf /run/a /run/b
-  case $code_a$code_b in 01) grep '^lop:' /tmp/b.log ;; 10) grep '^lop:' /tmp/a.log ;; *) say_and_fail "exit codes $code_a and $code_b" ;; esac
+  case $code_a$code_b in
+    01) grep '^lop:.* is attached: stop it first' /tmp/b.log ;;
+    10) grep '^lop:.* is attached: stop it first' /tmp/a.log ;;
+    *) say_and_fail "exit codes $code_a and $code_b" ;;
+  esac
 }
 
 # run_ends CODE COMMAND...: lop run passes the code on, and the kernel's scheduler is back.

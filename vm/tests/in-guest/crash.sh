@@ -1,5 +1,5 @@
 # crash.sh: the loader is killed, or the program in the kernel fails: the kernel's own scheduler and the speeds come back.
-# guest: --cpus 8 --cpufreq --timeout 900
+# guest: --cpus 8 --cpufreq --timeout 2400
 
 # Runs until its speeds are set, then dies; the kernel's scheduler is back without anybody's help, speeds are not.
 killed() {
@@ -34,6 +34,32 @@ fails_well_often() {
   echo "$turn times; dump of $(wc -l </tmp/lop.log) lines"
 }
 
+# The kernel says that it attached, and then how it ended: nobody may take it for a start.
+never_in_charge() {
+  local code=0
+  lop run --fail-after 0s -- touch /tmp/ran >/tmp/run.log 2>&1 || code=$?
+  [ "$code" = 1 ] && [ ! -e /tmp/ran ] && scheduler_is_none || { cat /tmp/run.log; say_and_fail "run: exit code $code"; return; }
+  code=0
+  lop start --daemon --fail-after 0s >/tmp/lop.log 2>&1 || code=$?
+  [ "$code" = 1 ] && scheduler_is_none && same_cpufreq /tmp/before || { cat /tmp/lop.log; say_and_fail "start: exit code $code"; return; }
+  grep '^lop: .*init' /tmp/lop.log
+}
+
+# Who asks it to end while it loads gets no scheduler and no command. Sooner, before it hears signals, it dies of them.
+stopped_while_loading() {
+  local delay process code=143
+  for delay in 0 0.02 0.05 0.1 0.2 0.4; do
+    rm -f /run/lopsided/status.sock
+    lop run -- touch /tmp/ran >/tmp/run.log 2>&1 & process=$!
+    wait_for 60 test -e /run/lopsided/status.sock && sleep $delay && kill -TERM $process
+    code=0
+    wait $process || code=$?
+    [ ! -e /tmp/ran ] && scheduler_is_none && same_cpufreq /tmp/before || { cat /tmp/run.log; say_and_fail "$delay s: exit code $code"; return; }
+    [ "$code" = 143 ] || break
+  done
+  [ "$code" = 130 ] && grep 'interrupted; the command was not run' /tmp/run.log || say_and_fail "$delay s: exit code $code"
+}
+
 # SysRq-S takes it out of charge: a code of its own, by which the service is not started again.
 sysrq_ends_it() {
   begin_lop || return
@@ -65,6 +91,8 @@ expect 'killed again' killed
 expect 'the next start puts speeds back' restored_by_next_start
 expect 'an error in the program: exit code 1, dump shown, speeds back' fails_well_often
 expect 'an error under lop run: the command goes on' run_goes_on
+expect 'an error at the start: no command is run, no daemon stays' never_in_charge
+expect 'asked to end while it loads: the command is not run' stopped_while_loading
 expect 'SysRq-S ends it with exit code 3, speeds back' sysrq_ends_it
 expect 'every task goes on' all_get_on
 expect 'no warning of the kernel' kernel_is_well

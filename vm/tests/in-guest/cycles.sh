@@ -1,5 +1,5 @@
 # cycles.sh: the scheduler comes and goes 50 times under load: nothing is lost, nothing is left behind.
-# guest: --cpus 8 --timeout 1800
+# guest: --cpus 8 --timeout 2400
 cycles=50
 
 # The shells that walk do so all the time. Those that spin do so from the moment when the kernel begins to change schedulers until the

@@ -1,6 +1,6 @@
 # decisions.sh: same code, same decisions: the calls that the program in the kernel got, given to the native build of the policy, change
 # the same sets, step by step.
-# guest: --cpus 8 --instruction-ns 8 --timeout 900
+# guest: --cpus 8 --instruction-ns 8 --timeout 2400
 log=/tmp/decisions.log
 
 # As make starts compilers, in phases of different parallelism; and what may not run everywhere.

@@ -1,6 +1,6 @@
 # heavy.sh: more than CPUs can bear: 2,000 runnable tasks, 10,000 forks, a kernel thread that never sleeps. Nobody is lost, and delays are
 # what they are under EEVDF.
-# guest: --cpus 8 --memory-mb 3072 --instruction-ns 8 --timeout 900
+# guest: --cpus 8 --memory-mb 3072 --instruction-ns 8 --timeout 2400
 
 hogs() { lop-load hogs 2000 --seconds 3; }
 forks() { lop-load storm --count "$1"; }

@@ -1,5 +1,5 @@
 # hotplug.sh: CPUs of either set go offline and come back under load.
-# guest: --cpus 8 --cpufreq --timeout 900
+# guest: --cpus 8 --cpufreq --timeout 2400
 
 # member_of SET [NOT]: one of its CPUs that can go offline, the last.
 member_of() { cpus_in "$1" | grep -vx 0 | tail -n 1; }

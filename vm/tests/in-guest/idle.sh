@@ -1,5 +1,5 @@
 # idle.sh: an idle machine stays idle: programs run no oftener than wakeups and switches ask for, fewer times than under a peer, no timer.
-# guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 1200
+# guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 2400
 # peers: scx_cosmos scx_bpfland scx_lavd
 # Behind lib.sh.
 idle_s=10
@@ -15,8 +15,11 @@ count_idle() {
 runs() { awk -F: '/"run_cnt"/ { sum += $2 } END { print sum + 0 }' "/tmp/$1.count"; }
 counted() { awk -F: -v key="\"$2\"" 'index($0, key) { print $2 + 0; exit }' "/tmp/$1.count"; }
 
-# A wakeup asks for select_cpu or enqueue; a switch for dispatch and stopping of who goes, and running of who comes.
-asked_for() { echo $(($(counted "$1" wakeups) + 3 * $(counted "$1" switches))); }
+# A wakeup asks for select_cpu, and for enqueue where that does not place it at once; a switch for dispatch and stopping of who goes, and
+# running of who comes: to idle there is nobody who comes, from idle nobody who goes.
+asked_for() {
+  echo $((2 * $(counted "$1" wakeups) + 3 * $(counted "$1" switches) - $(counted "$1" switches_to_idle) - 2 * $(counted "$1" switches_from_idle)))
+}
 
 no_oftener_than_asked() {
   by_program lopsided

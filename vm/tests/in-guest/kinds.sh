@@ -1,5 +1,5 @@
 # kinds.sh: two kinds of CPUs: the fast kind is taken first.
-# guest: --cpus 8 --max-mhz 1400,1400,1400,1400,2100,2100,2100,2100 --instruction-ns 4 --timeout 600
+# guest: --cpus 8 --max-mhz 1400,1400,1400,1400,2100,2100,2100,2100 --instruction-ns 4 --timeout 2400
 # Behind lib.sh. CPUs 4 to 7 are the fast ones.
 
 # Recorded with a new load each time: where its time went.

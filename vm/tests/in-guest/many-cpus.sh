@@ -1,5 +1,5 @@
 # many-cpus.sh: 64 CPUs in two sockets.
-# guest: --cpus 64 --sockets 2 --timeout 900
+# guest: --cpus 64 --sockets 2 --timeout 2400
 
 attached_in_time() { begin_lop && time_of_attaching; }
 

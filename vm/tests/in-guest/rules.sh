@@ -1,5 +1,5 @@
 # rules.sh: the policies with rules for the fast cores load, share the CPUs, hear hints and give everything back.
-# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 1200 --bin setpriv
+# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 2400 --bin setpriv
 # needs: setpriv
 # Behind lib.sh.
 

@@ -1,6 +1,6 @@
 # sets.sh: bursts of work find CPUs at top speed, the set shrinks in time, low CPUs stay free, speeds under each governor. All is judged from the
 # kernel's tracepoints and from cpufreq's own statistics.
-# guest: --cpus 8 --cpufreq --instruction-ns 4 --timeout 900
+# guest: --cpus 8 --cpufreq --instruction-ns 4 --timeout 2400
 # Behind lib.sh.
 
 hold_ms=10

@@ -1,6 +1,6 @@
 # shares.sh: what busy tasks get beside each other, compared with the kernel's own fair scheduler in the same boot: apart by at most 5 % of
 # what it gives, or by 2 points of all CPU time where that is more (0.2 points for SCHED_IDLE). Coarse instructions: only how time is divided counts here.
-# guest: --cpus 4 --instruction-ns 16 --timeout 900
+# guest: --cpus 4 --instruction-ns 16 --timeout 2400
 # Behind lib.sh.
 
 names=() ; declare -A what

@@ -1,5 +1,5 @@
 # stress.sh: stress-ng for a minute, and affinities that change under load. Nobody is lost, and delays are what they are under EEVDF.
-# guest: --cpus 8 --memory-mb 3072 --instruction-ns 8 --timeout 900 --bin stress-ng
+# guest: --cpus 8 --memory-mb 3072 --instruction-ns 8 --timeout 2400 --bin stress-ng
 # needs: stress-ng
 
 # Kind, how many, and for how many seconds it is recorded: pipes switch tasks often; where few tasks wake, one that the emulator leaves

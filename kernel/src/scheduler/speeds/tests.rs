@@ -50,7 +50,7 @@ impl Machine {
     }
 
     fn setter(&self, partial: bool) -> SpeedSetter {
-        SpeedSetter::open(&self.options(partial)).unwrap()
+        SpeedSetter::open(&self.options(partial), &mut Notes::default()).unwrap()
     }
 }
 
@@ -113,7 +113,8 @@ fn another_governor_is_said_when_somebody_asks() {
 fn a_damaged_journal_is_named_with_a_way_out_that_works() {
     let machine = Machine::with("ondemand");
     machine.write("run/speeds.journal", "no journal");
-    let error = SpeedSetter::open(&machine.options(false)).err().unwrap().to_string();
+    let opened = SpeedSetter::open(&machine.options(false), &mut Notes::default());
+    let error = opened.err().unwrap().to_string();
     for part in [
         "run/speeds.journal:1",
         "look at this file",
@@ -123,4 +124,43 @@ fn a_damaged_journal_is_named_with_a_way_out_that_works() {
         assert!(error.contains(part), "no '{part}' in: {error}");
     }
     assert!(!error.contains("lop restore"), "which refuses the same file: {error}");
+}
+
+/// A run that was killed has raised a minimum; the next one sets no speeds.
+#[test]
+fn a_start_that_leaves_speeds_alone_puts_back_what_a_dead_one_changed() {
+    for (policy, speeds) in [(Policy::HighLowSpare, false), (Policy::SimpleSets(1), true)] {
+        let machine = Machine::with("ondemand");
+        let mut killed = machine.setter(false);
+        killed.follow(&[joins_high(0)], &mut Notes::default());
+        assert_eq!(machine.minimum(), "2000000\n");
+        std::mem::forget(killed);
+        // Its lock went with its process.
+        std::fs::remove_file(machine.path("run/speeds.journal.lock")).unwrap();
+        let options = Options {
+            policy,
+            speeds,
+            ..machine.options(false)
+        };
+        let mut notes = Notes::default();
+        SpeedSetter::open(&options, &mut notes).unwrap();
+        assert_eq!(machine.minimum(), "1000000\n", "{policy} {speeds} {:?}", notes.0);
+    }
+}
+
+#[test]
+fn a_damaged_journal_keeps_nobody_from_leaving_speeds_alone() {
+    let machine = Machine::with("ondemand");
+    machine.write("run/speeds.journal", "no journal");
+    let options = Options {
+        speeds: false,
+        ..machine.options(false)
+    };
+    let mut notes = Notes::default();
+    SpeedSetter::open(&options, &mut notes).unwrap();
+    assert!(
+        notes.0.iter().any(|line| line.contains("run/speeds.journal:1")),
+        "{:?}",
+        notes.0
+    );
 }

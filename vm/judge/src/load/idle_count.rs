@@ -25,6 +25,9 @@ pub struct Outcome {
     pub wall_ms: f64,
     /// sched_switch.
     pub switches: u64,
+    /// Those of them to and from the idle task.
+    pub switches_to_idle: u64,
+    pub switches_from_idle: u64,
     /// sched_wakeup and sched_wakeup_new.
     pub wakeups: u64,
     /// Times that a CPU left an idle state.
@@ -63,6 +66,8 @@ fn count(trace: &Trace, before: &StatCounts, after: &StatCounts) -> Outcome {
     let mut outcome = Outcome {
         wall_ms: super::ms(trace.header.end_ns - trace.header.start_ns),
         switches: 0,
+        switches_to_idle: 0,
+        switches_from_idle: 0,
         wakeups: 0,
         idle_exits: 0,
         stat_switches: after.switches.saturating_sub(before.switches),
@@ -77,7 +82,11 @@ fn count(trace: &Trace, before: &StatCounts, after: &StatCounts) -> Outcome {
             What::Name { pid, comm, .. } => {
                 names.insert(*pid, comm.clone());
             }
-            What::Switch { .. } => outcome.switches += u64::from(counts),
+            What::Switch { prev, next, .. } if counts => {
+                outcome.switches += 1;
+                outcome.switches_to_idle += u64::from(*next == 0);
+                outcome.switches_from_idle += u64::from(*prev == 0);
+            }
             What::Idle { state: None, .. } => outcome.idle_exits += u64::from(counts),
             What::Wakeup { pid, .. } if counts => {
                 outcome.wakeups += 1;
@@ -139,6 +148,7 @@ mod tests {
         let after = stat("cpu 1 2\nintr 130 5 6\nctxt 1004\n");
         let outcome = count(&trace(&[], 100, 200, lines), &before, &after);
         assert_eq!((outcome.switches, outcome.wakeups, outcome.idle_exits), (2, 1, 1));
+        assert_eq!((outcome.switches_to_idle, outcome.switches_from_idle), (1, 1));
         assert_eq!((outcome.stat_switches, outcome.stat_interrupts), (4, 30));
         assert_eq!(outcome.woken, BTreeMap::from([("a".to_owned(), 1)]));
         assert!(StatCounts::parse("intr 5").is_none());
