@@ -4,6 +4,7 @@ mod common;
 use common::*;
 use lop_machine::input::Override;
 use lop_machine::Machine;
+use lop_simulator::experiment::ClassName;
 use lop_simulator::workload::{self, Barrier, Mutex, Program, Step, Waiting, Workload};
 use lop_simulator::{Outcome, TraceEvent};
 
@@ -220,6 +221,35 @@ fn registration_on_half_the_fast_cores_is_as_fast_as_on_all() {
     let time_s = |policy, cores| at(&study, policy, &[cores]).mean.time_s;
     within(time_s("longest-first", MIXED), time_s(PERFORMANCE, ALL_FAST), 5e-3);
     within(time_s("random", MIXED), time_s(PERFORMANCE, ALL_SLOW), 5e-3);
+}
+
+/// Threads that meet at the end only wait for a slow core in each run, and chunks go to whoever asks: 8 cores of 1870 MHz, 4 and 4, 8 of 1600
+/// take 1 / 8, 1 / (4 + 4 r) and 1 / (8 r) for rate r of a slow core, so (1 / (4 + 4 r) - 1 / 8) / (1 / (8 r) - 1 / 8) = r / (1 + r) is lost.
+/// A pipeline's stages change places on waking, and under `random` whether the one thread for which seven wait is on a fast core is chance.
+#[test]
+fn classes_are_found_from_the_runs() {
+    let study = study("parsec-classes", |_| {});
+    let class = |policy, application| at(&study, policy, &[application, MIXED]).class.expect("a class");
+    for policy in [PERFORMANCE, "random"] {
+        let join = class(policy, "join");
+        assert_eq!(join.name, ClassName::SlowLimited);
+        within(join.loss, 1.0, 1e-2);
+        let chunks = class(policy, "chunks");
+        assert_eq!(chunks.name, ClassName::Middle);
+        let rate = 1.0 / (0.7 * 1870.0 / 1600.0 + 0.3);
+        within(chunks.loss, rate / (1.0 + rate), 3e-2);
+    }
+    assert_eq!(class("random", "phases").name, ClassName::Unstable);
+    assert_eq!(class("random", "frames").name, ClassName::Unstable);
+    assert_eq!(class(PERFORMANCE, "pipeline").name, ClassName::Unstable);
+    // Who knows where to run what is waited for is never unstable.
+    for application in ["join", "frames", "pipeline", "barriers", "chunks", "phases"] {
+        assert_ne!(class("phase", application).name, ClassName::Unstable, "{application}");
+    }
+    assert!(study
+        .results
+        .iter()
+        .all(|r| r.class.is_some() == (r.point[1].1.to_string() == MIXED)));
 }
 
 /// 2 s at the fast core, of speed 0.8333: 2.4 s, and the threads beside it as long on slow ones.

@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 14] = [
+const BUILTIN: [(&str, &str); 15] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -45,6 +45,10 @@ const BUILTIN: [(&str, &str); 14] = [
     (
         "registration",
         include_str!("../../../data/experiments/registration.toml"),
+    ),
+    (
+        "parsec-classes",
+        include_str!("../../../data/experiments/parsec-classes.toml"),
     ),
     (
         "memory-domains",

@@ -1,5 +1,5 @@
 //! Small machines and workloads for the tests of the engine: round figures, no costs, so that results follow by hand.
-#![allow(dead_code)] // each test program uses its own share
+#![allow(dead_code, unused_imports)] // each test program uses its own share
 
 use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
 use lop_simulator::experiment::{self, Experiment, PolicyResult, RunControl, Study};
