@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 15] = [
+const BUILTIN: [(&str, &str); 16] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -61,6 +61,10 @@ const BUILTIN: [(&str, &str); 15] = [
     (
         "reserved-core",
         include_str!("../../../data/experiments/reserved-core.toml"),
+    ),
+    (
+        "hybrid-laptop",
+        include_str!("../../../data/experiments/hybrid-laptop.toml"),
     ),
 ];
 
