@@ -283,6 +283,23 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 	return taken;
 }
 
+/* With nothing else to do, what waits at another CPU by a plan of list.h. What a rule gave to that one it is on its way to. */
+lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
+{
+	bool taken = false;
+	s32 from = LOP_NONE;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		from = lop_cpus_next(&s->cpu_waiting, (u32)(from + 1));
+		if (from < 0)
+			break;
+		taken = !lop_is_promised(s, (u32)from) && lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
+		if (taken)
+			break;
+	}
+	return taken;
+}
+
 /*
  * Work for a CPU that asks. First what a rule gave to this CPU (pull.h); then, of the queue of this CPU alone and that of its domain and
  * set, whoever is further behind; one other domain, in turn, goes first when it is more than a slice further behind; with nothing at
@@ -309,7 +326,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 		return true;
 	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))
 		return true;
-	return lop_take_away(s, world, cpu, set);
+	return lop_take_away(s, world, cpu, set) || (lop_has_lists(s) && lop_take_listed(s, world, cpu));
 }
 
 /* Whether the first of a queue is `margin_ns` or more behind a task. Only when a slice ends, so the queue itself is asked. */

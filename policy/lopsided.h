@@ -4,6 +4,7 @@
 #include "fair.h"
 #include "green.h"
 #include "heat.h"
+#include "list.h"
 #include "overdue.h"
 #include "phase.h"
 #include "place.h"
@@ -29,6 +30,13 @@ lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct
 	lop_anchor(s, t, cpu);
 	if (lop_set_of(s, cpu) == LOP_LOW)
 		lop_settle(s, world, LOP_NONE, now_ns);
+}
+
+/* A plan of list.h says at which CPU it waits, and that one runs such work. */
+lop_rule bool lop_waits_on_list(const struct lop_sched *s, const struct lop_task *t)
+{
+	return lop_has_lists(s) && t->listed && !t->restricted &&
+	       lop_set_of(s, lop_cpu_index(t->listed - 1)) == lop_usable_set(s, t);
 }
 
 /* The queue of a task that waits at `cpu`: that of the CPU alone if it may run nowhere else, else that of its memory domain. */
@@ -181,7 +189,7 @@ lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 	if (lop_has_specialists(s) && goes_to != LOP_NONE && !lop_is_reserved(s, (u32)goes_to) &&
 	    lop_cpus_has(&s->online, lop_cpu_index((u32)goes_to)))
 		return lop_cpu_queue((u32)goes_to);
-	return lop_queue_at(s, t, cpu);
+	return lop_waits_on_list(s, t) ? lop_cpu_queue(t->listed - 1) : lop_queue_at(s, t, cpu);
 }
 
 /* It waits at the reserved CPU, which is told if it is idle. */
@@ -225,7 +233,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 		lop_cpus_and(&world->candidates, &world->candidates, &t->allowed);
 	if (lop_wants_domain(s, t))
 		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->memory_domain));
-	if (lop_has_specialists(s) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
+	if ((lop_has_specialists(s) || lop_has_lists(s)) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
 		lop_env_kick(world, queue);
 	idle = lop_cpus_next(&world->candidates, 0);
 	if (idle >= 0)

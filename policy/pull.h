@@ -65,6 +65,8 @@ lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct l
 {
 	u32 cpu = lop_cpu_index(t->given - 1);
 	t->given = 0;
+	if (t->listed)
+		t->listed = cpu + 1;
 	lop_cpus_take(&s->awaited, cpu);
 	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)))
 		return false;

@@ -10,6 +10,11 @@
 
 lop_rule bool lop_rules_by(const struct lop_sched *s, enum lop_rules rule) { return lop_has_rank(s) && (s->config.rules & rule); }
 
+/* An adapter that never makes plans of list.h says so, and the verifier drops what carries them out. */
+#ifndef lop_has_lists
+#define lop_has_lists(s) lop_rules_by(s, LOP_LONGEST)
+#endif
+
 /* SF of one task above that of another by more than 10 %, so that a measurement's noise moves nobody. */
 lop_rule bool lop_gains_more(u32 a_permille, u32 b_permille) { return (u64)a_permille * 10 > (u64)b_permille * 11; }
 
@@ -93,7 +98,8 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struc
 		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu))
 			continue;
 		rank = &s->on[lop_cpu_index(cpu)].rank;
-		if (!lop_displaces(claim, rank))
+		if (!lop_displaces(claim, rank) ||
+		    (lop_has_lists(s) && s->on[lop_cpu_index(cpu)].listed && claim->class == rank->class))
 			continue;
 		halved = lop_is_halved(s, (u32)cpu);
 		if (weakest >= 0 && (halved != least_halved ? halved : !lop_ranks_before(s, &least, rank)))

@@ -103,6 +103,7 @@ struct lop_on_cpu {
 	u64 unit_ns;                       /* the same for a unit of its length; 0: not known */
 	bool movable;                      /* may run on every CPU */
 	bool said;                         /* LOP_AWAITED because it says so, for as long as it does */
+	bool listed;                       /* a plan of list.h says where it runs, so nobody takes its place for more length */
 };
 
 /* A time for each CPU. */
@@ -222,6 +223,7 @@ struct lop_task {
 	u32 runs_on;                       /* 1 + the CPU that it runs on; 0: none */
 	bool seen;                         /* in lop_app.running */
 	u32 given;                         /* 1 + the CPU in whose queue it is put next; 0: placed as any other */
+	u32 listed;                        /* 1 + the CPU in whose queue it waits by a plan of list.h; 0: in none */
 	u64 woke_ns;
 	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
 	u64 turn_ns;                       /* when it last left a fast core */

@@ -1,6 +1,6 @@
 //! From the simulator's results to what reports show.
 
-use lop_report::{Bounds, Interval, PointValue, Relative, Report, RunResult};
+use lop_report::{Bounds, Class, Interval, PointValue, Relative, Report, RunResult};
 use lop_simulator::experiment::{self, Experiment, PolicyResult, Study};
 
 /// The simulator has no meter: all its energies come from the machine's power model.
@@ -55,6 +55,11 @@ fn result(result: PolicyResult) -> RunResult {
             time_s: half.time_s,
             system_energy_j: half.system_energy_j,
             edp_js: half.edp_js,
+        }),
+        class: result.class.map(|class| Class {
+            name: class.name.to_string(),
+            loss: class.loss,
+            deviation: class.deviation,
         }),
     }
 }

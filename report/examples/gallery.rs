@@ -79,6 +79,7 @@ fn result(
         },
         energy_source: "modelled".to_string(),
         counters: counters.as_object().cloned().unwrap_or_default(),
+        class: None,
         ci95: interval.map(|share| Interval {
             time_s: time_s * share,
             system_energy_j: energy_j * share,

@@ -50,6 +50,10 @@ fn numbers(result: &RunResult) -> Vec<(&'static str, f64)> {
         ("bounds.time_s", result.bounds.time_s),
         ("bounds.system_energy_j", result.bounds.system_energy_j),
     ];
+    if let Some(class) = &result.class {
+        all.push(("class.loss", class.loss));
+        all.push(("class.deviation", class.deviation));
+    }
     if let Some(interval) = &result.ci95 {
         all.push(("ci95.time_s", interval.time_s));
         all.push(("ci95.system_energy_j", interval.system_energy_j));

@@ -2,6 +2,7 @@
 
 mod applications;
 mod check;
+mod classes;
 mod counters;
 mod error;
 mod file;

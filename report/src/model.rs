@@ -40,6 +40,9 @@ pub struct RunResult {
     /// Half-widths of the 95 % confidence interval of the mean; absent for a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<Interval>,
+    /// Of the application, where half of the cores are slow and the study asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
 }
 
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
@@ -73,6 +76,17 @@ pub struct Relative {
 pub struct Bounds {
     pub time_s: f64,
     pub system_energy_j: f64,
+}
+
+/// What it costs an application that half of the cores are slow, as a share of what it costs that all are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Class {
+    /// "slow-limited", "middle", "unstable".
+    pub name: String,
+    /// Mean over runs: 0 as if all cores were fast, 1 as if all were slow.
+    pub loss: f64,
+    /// Standard deviation over runs.
+    pub deviation: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -70,8 +70,13 @@ impl Dimension {
 
 /// Names that take more than one value.
 pub(crate) fn dimensions(report: &Report) -> Vec<Dimension> {
+    dimensions_of(&report.results)
+}
+
+/// The same of some of the results.
+pub(crate) fn dimensions_of<'a>(results: impl IntoIterator<Item = &'a RunResult>) -> Vec<Dimension> {
     let mut found: Vec<Dimension> = Vec::new();
-    for result in &report.results {
+    for result in results {
         for (name, value) in &result.point {
             let index = found.iter().position(|d| d.name == *name).unwrap_or_else(|| {
                 found.push(Dimension {

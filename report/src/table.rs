@@ -1,6 +1,7 @@
 //! Tables for a terminal.
 
 use crate::applications::applications_text;
+use crate::classes::classes_text;
 use crate::grid::{results_grid, Grid};
 use crate::model::Report;
 use crate::sweep::{points, single_numeric};
@@ -32,6 +33,7 @@ pub fn table(report: &Report) -> String {
         }
     }
     text.push_str(&footnote(report));
+    text.push_str(&classes_text(report));
     text.push_str(&applications_text(report));
     text
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{report, result, sweep};
-use lop_report::{counters_table, table, PointValue};
+use lop_report::{counters_table, html, json, table, Class, PointValue, Report};
 
 /// By hand: 100 s * 5000 J = 500 kJ s, 110 s * 4400 J = 484 kJ s; 100 / 80 = +25 %, 110 / 80 = +37.5 %, 5000 / 4000 = +25 %,
 /// 4400 / 4000 = +10 %.
@@ -46,6 +46,53 @@ fn applications_have_a_row_each() {
     assert_eq!(rows[1], ["mcf", "80.25", "61.50", "160.5", "80.25", "61.50", "99.25"]);
     assert_eq!(rows[0][..3], ["mean", "of", "all"]);
     assert_eq!(rows[0][3..6], ["70.25", "65.25", "75.25"]);
+}
+
+/// Two applications, of which the first policy has classes; one of the other policy has none.
+fn with_classes() -> Report {
+    let mut report = sweep();
+    for (result, loss) in report.results.iter_mut().zip([Some(0.25), None, Some(0.96), Some(1.0)]) {
+        result
+            .point
+            .insert("cores".to_string(), PointValue::Text("half".to_string()));
+        result.class = loss.map(|loss| Class {
+            name: if loss < 0.9 { "middle" } else { "slow-limited" }.to_string(),
+            loss,
+            deviation: 0.05,
+        });
+    }
+    report
+}
+
+/// Rows are named by what differs between them only, `jobs` here.
+#[test]
+fn classes_have_a_row_each() {
+    let text = table(&with_classes());
+    let expected = "
+jobs  linux:performance    loss  highlow          loss
+                              %                      %
+----  -----------------  ------  ------------  -------
+1     middle             25 ± 5  -                   -
+2     slow-limited       96 ± 5  slow-limited  100 ± 5
+";
+    assert!(text.ends_with(expected), "{text}");
+    assert!(!table(&sweep()).contains("Class of"));
+}
+
+#[test]
+fn classes_are_in_json_and_drawn() {
+    let report = with_classes();
+    let value: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
+    let expected = serde_json::json!({ "name": "middle", "loss": 0.25, "deviation": 0.05 });
+    assert_eq!(value["results"][0]["class"], expected);
+    assert!(value["results"][1].get("class").is_none());
+    let page = html(&[report], &[]).unwrap();
+    assert_eq!(
+        page.matches("<b>loss with half of the cores slow</b> (% of that with all slow)")
+            .count(),
+        1
+    );
+    assert!(page.contains("linux:performance, jobs = 1: 25.00 ± 5.00 % of that with all slow"));
 }
 
 #[test]

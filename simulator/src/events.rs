@@ -23,6 +23,8 @@ pub enum Kind {
     Heat,
     /// Counters are read, and the policy plans where threads run.
     Plan,
+    /// Threads of declared length are put on lists (index of the application).
+    List,
 }
 
 /// Of which each index has one at most.

@@ -2,6 +2,7 @@
 //! all cores of the machine at hand with the same bytes as result whatever their number.
 
 mod builtin;
+mod classes;
 mod merge;
 mod plan;
 mod read;
@@ -11,6 +12,7 @@ mod setting;
 pub mod suggest;
 
 pub use builtin::{builtin_names, builtin_text, load, load_builtin};
+pub use classes::{Class, ClassName};
 pub use merge::{Half, Measures};
 pub use read::read;
 pub use resolve::{open_machine, open_workload};
@@ -44,6 +46,8 @@ pub struct Experiment {
     pub settings: Vec<Setting>,
     /// Cartesian product, the first outermost.
     pub sweeps: Vec<Sweep>,
+    /// The sweep whose three values are all cores fast, half of them, none: the class of each application follows from its times there.
+    pub classes: Option<String>,
 }
 
 /// A machine or workload by name or path, and where that was written.

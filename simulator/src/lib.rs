@@ -17,7 +17,9 @@ mod waiting;
 pub mod weight;
 pub mod workload;
 
-pub use choice::{Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant};
+pub use choice::{
+    Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant, POLICY_NAMES,
+};
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 
 use lop_machine::Machine;

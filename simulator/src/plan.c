@@ -11,10 +11,13 @@ typedef int32_t s32;
 typedef int64_t s64;
 typedef uint64_t u64;
 #include "gather.h"
+#include "list.h"
 #include "specialise.h"
 
 size_t lop_native_plan_size(void) { return sizeof(struct lop_plan); }
 size_t lop_native_cast_size(void) { return sizeof(struct lop_cast); }
+size_t lop_native_list_size(void) { return sizeof(struct lop_list); }
+size_t lop_native_listed_size(void) { return sizeof(struct lop_listed); }
 size_t lop_native_thread_size(void) { return sizeof(struct lop_thread); }
 size_t lop_native_domain_size(void) { return sizeof(struct lop_domain); }
 size_t lop_native_specialist_size(void) { return sizeof(struct lop_specialist); }
@@ -72,3 +75,23 @@ u32 lop_native_specialise(struct lop_cast *c, struct lop_specialist *threads, u3
 	memcpy(threads, c->thread, c->nr_threads * sizeof(*threads));
 	return moves;
 }
+
+/* A core for each of `permille`. */
+void lop_native_list(struct lop_list *l, struct lop_listed *threads, u32 nr_threads, const u32 *permille, u32 nr_cores, u64 least_gain)
+{
+	l->nr_threads = (u32)lop_min(nr_threads, LOP_MAX_LISTED);
+	l->nr_cores = (u32)lop_min(nr_cores, LOP_MAX_CPUS);
+	l->least_gain = least_gain;
+	memcpy(l->thread, threads, l->nr_threads * sizeof(*threads));
+	for (u32 n = 0; n < l->nr_cores; n++)
+		l->core[n].permille = permille[n];
+	lop_list_threads(l);
+	memcpy(threads, l->thread, l->nr_threads * sizeof(*threads));
+}
+u64 lop_native_listed_left(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app, u64 now_ns)
+{
+	return lop_listed_left(s, t, app, now_ns);
+}
+u64 lop_native_least_gain(const struct lop_sched *s, const struct lop_app *app) { return lop_least_gain(s, app); }
+u64 lop_native_work_ns(const struct lop_sched *s, u32 cpu, u64 ran_ns) { return lop_work_ns(s, cpu, ran_ns); }
+bool lop_native_put_on_list(struct lop_task *t, s32 cpu) { return lop_put_on_list(t, cpu); }

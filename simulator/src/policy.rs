@@ -211,6 +211,8 @@ pub struct Task {
     pub seen: bool,
     /// 1 + the CPU in whose queue it is put next, 0.
     pub given: u32,
+    /// 1 + the CPU in whose queue it waits by a plan, 0.
+    pub listed: u32,
     pub woke_ns: u64,
     /// Work done so far, ns on the fastest kind of core.
     pub done_ns: u64,
@@ -244,6 +246,7 @@ impl Task {
             runs_on: 0,
             seen: false,
             given: 0,
+            listed: 0,
             woke_ns: 0,
             done_ns: 0,
             turn_ns: 0,

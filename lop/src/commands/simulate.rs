@@ -88,6 +88,7 @@ fn plain() -> Experiment {
         seed: 1,
         runs: 1,
         settings: Vec::new(),
+        classes: None,
         sweeps: Vec::new(),
     }
 }

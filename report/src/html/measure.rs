@@ -83,6 +83,18 @@ pub(crate) const EDP: Measure = Measure {
     bound: |r| r.bounds.time_s * r.bounds.system_energy_j,
 };
 
+/// What half of the cores being slow costs of what all of them being slow costs, of results that have a class. The whisker is the
+/// standard deviation of the runs, not the confidence of their mean.
+pub(crate) const LOSS: Measure = Measure {
+    name: "loss with half of the cores slow",
+    unit: "% of that with all slow",
+    energy: false,
+    large: Large::Plain,
+    value: |r| r.class.as_ref().map_or(0.0, |class| 100.0 * class.loss),
+    half_width: |r| r.class.as_ref().map(|class| 100.0 * class.deviation),
+    bound: |_| 0.0,
+};
+
 /// `amount` in the unit in which the result's own `value` is `relative`.
 fn in_unit(amount: f64, relative: f64, value: f64) -> f64 {
     if value > 0.0 {

@@ -3,12 +3,13 @@
 use super::bars::bars;
 use super::curves::Panel;
 use super::escape::escape;
-use super::measure::{EDP, ENERGY, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, TIME};
+use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, TIME};
 use crate::applications::{applications_grid, HEADING};
+use crate::classes::{self, classes_grid};
 use crate::counters::counters_grid;
 use crate::grid::{results_grid, Grid};
 use crate::model::{Report, RunResult};
-use crate::sweep::{axis, dimensions, points, policies, single_numeric, value_text, PointGroup};
+use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_numeric, value_text, PointGroup};
 use crate::table::footnote;
 use std::fmt::Write;
 
@@ -24,6 +25,7 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str]) -> Strin
         return html + "<p>No results.</p>\n</section>\n";
     }
     html.push_str(&legend(report, palette));
+    html.push_str(&classes(report, number, palette));
     if groups.len() > 1 {
         html.push_str(&all_curves(report, number, palette));
     } else {
@@ -150,6 +152,29 @@ fn tables(report: &Report, groups: &[PointGroup]) -> String {
     }
     let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(footnote(report).trim()));
     html + &applications(groups)
+}
+
+/// Drawn along what differs between the points that have classes, and told.
+fn classes(report: &Report, number: usize, palette: &[&str]) -> String {
+    let Some(grid) = classes_grid(report) else {
+        return String::new();
+    };
+    let results = classes::classified(report);
+    let swept = dimensions_of(results.iter().copied());
+    let mut html = String::new();
+    if let [only] = swept.as_slice() {
+        let panel = Panel {
+            report,
+            results: &results,
+            measure: &LOSS,
+            dimension: only,
+            policies: palette,
+        };
+        let drawn = panel.draw(&format!("clip-{number}-classes"));
+        let _ = writeln!(html, "<div class=\"charts\">\n{drawn}</div>");
+    }
+    let _ = writeln!(html, "<p>{}</p>", escape(classes::HEADING));
+    html + &html_table(&grid, 0)
 }
 
 fn applications(groups: &[PointGroup]) -> String {

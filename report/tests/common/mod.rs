@@ -43,6 +43,7 @@ pub fn result(policy: &str, time_s: f64, system_energy_j: f64, relative: (f64, f
         energy_source: "modelled".to_string(),
         counters: counters.as_object().cloned().unwrap_or_default(),
         ci95: None,
+        class: None,
     }
 }
 

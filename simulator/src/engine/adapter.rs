@@ -392,6 +392,7 @@ impl World<'_> {
             unsafe { call.handle.stopped(call.task, call.app, cpu as u32, runnable, now_ns) };
             if why == Leaving::Exited {
                 unsafe { call.handle.ended(call.task, call.app) };
+                self.list_if_declared(id);
             }
         }
     }
@@ -419,6 +420,13 @@ impl World<'_> {
             if let Some(call) = self.policy_call(id) {
                 unsafe { policy::declare_length(&mut *call.task, &mut *call.app, length) };
             }
+            self.list_if_declared(id);
+        }
+    }
+    fn list_if_declared(&mut self, id: u32) {
+        let task = &self.tasks[id as usize];
+        if task.policy.hint.length > 0 {
+            self.list_soon(task.app);
         }
     }
     pub(super) fn tell_scheduler_busy(&mut self, cpu: usize) {

@@ -5,6 +5,7 @@ mod contend;
 mod cpu;
 mod governor;
 mod ideal;
+mod list;
 mod plan;
 mod program;
 mod rates;

@@ -1,5 +1,6 @@
 //! The simulated world: construction, the event loop, the end.
 
+use super::list::Listing;
 use super::plan::Planning;
 use super::stats::{Stats, Trace};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
@@ -169,6 +170,7 @@ pub(crate) struct World<'a> {
     pub(super) ideal: Ideal,
     /// Only where the policy plans which thread runs in which memory domain or on which kind of core.
     pub(super) planning: Option<Box<Planning>>,
+    pub(super) listing: Option<Listing>,
 }
 
 fn cpu_states(machine: &Machine) -> Vec<CpuState> {
@@ -375,6 +377,7 @@ impl<'a> World<'a> {
             ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
             planning: Planning::new(choice, machine).map(Box::new),
+            listing: Listing::new(choice, workload.apps.len()),
             rates,
         };
         world.speedup_permille = workload.programs.iter().map(|p| world.speedup_of(p)).collect();
@@ -479,6 +482,7 @@ impl<'a> World<'a> {
             Due::Event(Kind::Start, start) => self.start_comes_due(start),
             Due::Event(Kind::Heat, _) => self.heat(),
             Due::Event(Kind::Plan, _) => self.plan(),
+            Due::Event(Kind::List, app) => self.list(app as u16),
         }
     }
 

@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 14] = [
+const BUILTIN: [(&str, &str); 16] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -47,6 +47,10 @@ const BUILTIN: [(&str, &str); 14] = [
         include_str!("../../../data/experiments/registration.toml"),
     ),
     (
+        "parsec-classes",
+        include_str!("../../../data/experiments/parsec-classes.toml"),
+    ),
+    (
         "memory-domains",
         include_str!("../../../data/experiments/memory-domains.toml"),
     ),
@@ -57,6 +61,10 @@ const BUILTIN: [(&str, &str); 14] = [
     (
         "reserved-core",
         include_str!("../../../data/experiments/reserved-core.toml"),
+    ),
+    (
+        "hybrid-laptop",
+        include_str!("../../../data/experiments/hybrid-laptop.toml"),
     ),
 ];
 

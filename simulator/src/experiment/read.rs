@@ -23,6 +23,7 @@ struct File {
     seed: Option<Spanned<i64>>,
     #[serde(default)]
     runs: Option<Spanned<i64>>,
+    classes: Option<Spanned<String>>,
     #[serde(default)]
     set: BTreeMap<Spanned<String>, toml::Value>,
     #[serde(default)]
@@ -87,9 +88,11 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         policies,
         seed,
         runs,
+        classes,
         set,
         sweep,
     } = input::parse(file, text)?;
+    let sweeps = sweeps(&source, &sweep)?;
     Ok(Experiment {
         id: checked_id(&source, &id)?,
         title,
@@ -106,7 +109,10 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
             None => 1,
         },
         settings: settings(&source, &set)?,
-        sweeps: sweeps(&source, &sweep)?,
+        classes: classes
+            .map(|name| sweep_of_classes(&source, &name, &sweeps))
+            .transpose()?,
+        sweeps,
     })
 }
 
@@ -204,6 +210,20 @@ fn sweeps(source: &Source, tables: &[SweepTable]) -> Result<Vec<Sweep>, InputErr
         sweeps.push(sweep);
     }
     Ok(sweeps)
+}
+
+/// It sweeps something, over three values.
+fn sweep_of_classes(source: &Source, name: &Spanned<String>, sweeps: &[Sweep]) -> Result<String, InputError> {
+    match sweeps.iter().find(|sweep| sweep.point == *name.get_ref()) {
+        Some(sweep) if sweep.values.len() == 3 => Ok(sweep.point.clone()),
+        _ => Err(source.error(
+            name.span(),
+            format!(
+                "'{}', expected the point of a sweep of three values: all cores fast, half of them, all slow",
+                name.get_ref()
+            ),
+        )),
+    }
 }
 
 fn sweep(source: &Source, table: &SweepTable) -> Result<Sweep, InputError> {

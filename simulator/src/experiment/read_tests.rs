@@ -138,6 +138,20 @@ fn faults_are_named_with_line_and_key() {
             "name of a machine",
         ),
         (
+            "runs = 3",
+            "runs = 3\nclasses = \"machine\"",
+            8,
+            "classes",
+            "sweep of three values",
+        ),
+        (
+            "runs = 3",
+            "classes = \"cores\"",
+            7,
+            "classes",
+            "'cores', expected the point",
+        ),
+        (
             "point = \"machine\"",
             "point = \"jobs\"",
             19,

@@ -2,7 +2,7 @@
 
 use super::merge::{add_extremes, mean_bounds, merge_counters, Half, Measures};
 use super::plan::{first_point, points, Point};
-use super::{Experiment, PointValue};
+use super::{classes, Class, Experiment, PointValue};
 use crate::workload::Workload;
 use crate::{Bounds, Outcome, PolicyChoice, RunOptions, SimulationError};
 use lop_machine::{InputError, Machine};
@@ -42,6 +42,8 @@ pub struct PolicyResult {
     pub point: Vec<(String, PointValue)>,
     /// Over all runs.
     pub mean: Measures,
+    /// Of each run, in the order of seeds.
+    pub times_s: Vec<f64>,
     /// This policy's means over those of the first policy at the same point.
     pub relative_time: f64,
     pub relative_system_energy: f64,
@@ -50,6 +52,8 @@ pub struct PolicyResult {
     pub counters: Map<String, Value>,
     /// `None` for a single run.
     pub ci95: Option<Half>,
+    /// Where half of the cores are slow, in experiments that ask for classes.
+    pub class: Option<Class>,
 }
 
 /// One policy's recorded run, with the machine it ran on.
@@ -152,10 +156,16 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         let runs = pool.install(|| job.batch(experiment, batch))?;
         merged.extend(results(experiment, batch, &runs));
     }
+    let without_class = classes::classify(experiment, &mut merged);
     Ok(Study {
         machines: distinct(points.iter().map(|p| &p.machine_name)),
         workloads: distinct(points.iter().map(|p| &p.workload_name)),
-        notes: distinct(points.iter().flat_map(|p| p.workload.notes.iter())),
+        notes: distinct(
+            points
+                .iter()
+                .flat_map(|p| p.workload.notes.iter())
+                .chain(&without_class),
+        ),
         results: merged,
     })
 }
@@ -310,12 +320,14 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<M
         policy: policy.clone(),
         point: point.labels.clone(),
         mean,
+        times_s: measures.iter().map(|run| run.time_s).collect(),
         relative_time: ratio(mean.time_s, baseline.time_s),
         relative_system_energy: ratio(mean.system_energy_j, baseline.system_energy_j),
         relative_edp: ratio(mean.edp_js, baseline.edp_js),
         bounds: mean_bounds(&runs.iter().map(|run| run.bounds).collect::<Vec<_>>()),
         counters,
         ci95: Half::of(&measures),
+        class: None,
     }
 }
 

@@ -126,3 +126,18 @@ fn a_cancelled_run_gives_no_results() {
     };
     assert_eq!(run_with(engine, &study(4), &control), Err(ExperimentError::Cancelled));
 }
+
+/// Here all cores fast and all cores slow take the same time: nothing to compare with, and it is said for each of six applications under three
+/// policies. So it is of a single run.
+#[test]
+fn what_has_no_class_is_said() {
+    let mut study = load_builtin("parsec-classes").unwrap();
+    let without = with_threads(2, engine, &study).unwrap();
+    assert!(without.results.iter().all(|result| result.class.is_none()));
+    assert_eq!(without.notes.len(), 18);
+    let first = "no class under linux:performance at application join, cores 4 at 1870, 4 at 1600: a run with all cores slow takes less than 1 %";
+    assert!(without.notes[0].contains(first), "{}", without.notes[0]);
+    study.runs = 1;
+    let notes = with_threads(2, engine, &study).unwrap().notes;
+    assert!(notes.len() == 1 && notes[0].contains("--runs 20"), "{notes:?}");
+}

@@ -1,7 +1,7 @@
 //! Plans of the policy core as Rust sees them: which thread in which memory domain (`spread.h`, `gather.h`), which on which kind of core
-//! (`specialise.h`). Pure: arrays in, arrays out.
+//! (`specialise.h`), or waits at which CPU (`list.h`). Pure: arrays in, arrays out.
 
-use super::{CpuBits, Env, PolicyHandle, Sched, Task, World, NONE};
+use super::{App, CpuBits, Env, PolicyHandle, Sched, Task, World, NONE};
 use std::ffi::c_void;
 
 /// `LOP_MAX_PLANNED`: threads beyond it are not planned.
@@ -142,10 +142,26 @@ pub struct Specialist {
     pub fixed: bool,
 }
 
+/// `struct lop_listed`: a thread of declared length, for list scheduling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Listed {
+    /// Work, in any unit that is the same for all.
+    pub left: u64,
+    /// Index of the core where it is, `NONE`: nowhere yet.
+    pub core: i32,
+    /// The answer.
+    pub wanted: i32,
+}
+
+/// `LOP_MAX_LISTED`: threads beyond it are not listed.
+pub const MAX_LISTED: usize = 512;
+
 /// Room in which plans are made.
 pub struct Planner {
     plan: Vec<u64>,
     cast: Vec<u64>,
+    list: Vec<u64>,
 }
 
 impl Default for Planner {
@@ -155,6 +171,7 @@ impl Default for Planner {
             Self {
                 plan: words(lop_native_plan_size()),
                 cast: words(lop_native_cast_size()),
+                list: words(lop_native_list_size()),
             }
         }
     }
@@ -201,6 +218,20 @@ impl Planner {
         let nr_threads = threads.len() as u32;
         unsafe { lop_native_specialise(self.cast.as_mut_ptr().cast(), threads.as_mut_ptr(), nr_threads, now_ns) }
     }
+    /// Fills `wanted` of each thread, at most [`MAX_LISTED`] in the order of their creation. `permille`: speed of each core, at least one, over that
+    /// of the fastest kind, x 1000. `least_gain`: what the last core must be done earlier for threads to change cores.
+    pub fn list(&mut self, threads: &mut [Listed], permille: &[u32], least_gain: u64) {
+        unsafe {
+            lop_native_list(
+                self.list.as_mut_ptr().cast(),
+                threads.as_mut_ptr(),
+                threads.len() as u32,
+                permille.as_ptr(),
+                permille.len() as u32,
+                least_gain,
+            )
+        }
+    }
 }
 
 /// SF of a thread of this intensity on a core that is `ratio_permille` / 1000 times as fast.
@@ -220,6 +251,18 @@ impl PolicyHandle {
         };
         unsafe { lop_native_set_domain_on(self.0, (&raw mut world).cast(), domain, on, now_ns) }
     }
+    /// Work that a thread has left: ns on the fastest kind of core, or units of length while nobody knows what one takes.
+    pub fn listed_left(self, task: &Task, app: &App, now_ns: u64) -> u64 {
+        unsafe { lop_native_listed_left(self.0, task, app, now_ns) }
+    }
+    /// What a plan for the threads of this application must gain, in the same unit.
+    pub fn least_gain(self, app: &App) -> u64 {
+        unsafe { lop_native_least_gain(self.0, app) }
+    }
+    /// Work that a CPU does in that time, in ns on the fastest kind of core.
+    pub fn work_ns(self, cpu: u32, ran_ns: u64) -> u64 {
+        unsafe { lop_native_work_ns(self.0, cpu, ran_ns) }
+    }
     /// CPUs of memory domains that are off.
     pub fn off(self) -> CpuBits {
         unsafe { *lop_native_off(self.0) }
@@ -231,14 +274,20 @@ pub fn go_to(task: &mut Task, cpu: u32) {
     unsafe { lop_native_go_to(task, cpu) }
 }
 
+/// The task waits at `cpu` from now on, `NONE`: where any does. True: it runs elsewhere, and has to be queued anew.
+pub fn put_on_list(task: &mut Task, cpu: i32) -> bool {
+    unsafe { lop_native_put_on_list(task, cpu) }
+}
+
 /// Names, and sizes in bytes in C and of the mirrors here: equal, or a mirror is wrong.
-pub fn sizes() -> [(&'static str, usize, usize); 4] {
+pub fn sizes() -> [(&'static str, usize, usize); 5] {
     use std::mem::size_of;
     unsafe {
         [
             ("thread", lop_native_thread_size(), size_of::<Thread>()),
             ("domain", lop_native_domain_size(), size_of::<Domain>()),
             ("specialist", lop_native_specialist_size(), size_of::<Specialist>()),
+            ("listed", lop_native_listed_size(), size_of::<Listed>()),
             ("intensity", lop_native_intensity_size(), size_of::<Intensity>()),
         ]
     }
@@ -247,6 +296,8 @@ pub fn sizes() -> [(&'static str, usize, usize); 4] {
 extern "C" {
     fn lop_native_plan_size() -> usize;
     fn lop_native_cast_size() -> usize;
+    fn lop_native_list_size() -> usize;
+    fn lop_native_listed_size() -> usize;
     fn lop_native_thread_size() -> usize;
     fn lop_native_domain_size() -> usize;
     fn lop_native_specialist_size() -> usize;
@@ -274,6 +325,18 @@ extern "C" {
         power: *const Power,
     ) -> u64;
     fn lop_native_specialise(c: *mut c_void, threads: *mut Specialist, nr_threads: u32, now_ns: u64) -> u32;
+    fn lop_native_list(
+        l: *mut c_void,
+        threads: *mut Listed,
+        nr_threads: u32,
+        permille: *const u32,
+        nr_cores: u32,
+        least_gain: u64,
+    );
+    fn lop_native_listed_left(s: *const Sched, t: *const Task, app: *const App, now_ns: u64) -> u64;
+    fn lop_native_least_gain(s: *const Sched, app: *const App) -> u64;
+    fn lop_native_work_ns(s: *const Sched, cpu: u32, ran_ns: u64) -> u64;
+    fn lop_native_put_on_list(t: *mut Task, cpu: i32) -> bool;
     fn lop_native_set_domain(s: *const Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
     fn lop_native_set_domain_on(s: *mut Sched, world: *mut c_void, domain: i32, on: bool, now_ns: u64);
     fn lop_native_go_to(t: *mut Task, cpu: u32);

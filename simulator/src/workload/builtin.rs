@@ -1,7 +1,7 @@
 //! The workloads of data/workloads, built in, so that they are there wherever the program is installed.
 
 /// Name and text, in the order in which they are listed.
-const BUILTIN: [(&str, &str); 28] = [
+const BUILTIN: [(&str, &str); 30] = [
     (
         "recorded-build",
         include_str!("../../../data/workloads/recorded-build.toml"),
@@ -37,6 +37,11 @@ const BUILTIN: [(&str, &str); 28] = [
     (
         "one-and-many",
         include_str!("../../../data/workloads/one-and-many.toml"),
+    ),
+    ("browser", include_str!("../../../data/workloads/browser.toml")),
+    (
+        "browser-and-build",
+        include_str!("../../../data/workloads/browser-and-build.toml"),
     ),
     (
         "parsec-like-join",

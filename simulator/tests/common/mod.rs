@@ -1,11 +1,14 @@
 //! Small machines and workloads for the tests of the engine: round figures, no costs, so that results follow by hand.
-#![allow(dead_code)] // each test program uses its own share
+#![allow(dead_code, unused_imports)] // each test program uses its own share
 
 use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
+use lop_simulator::experiment::{self, Experiment, PolicyResult, RunControl, Study};
 use lop_simulator::policy::plan::MemoryClass;
 use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
 use lop_simulator::{simulate, Outcome, PolicyChoice, RunOptions, SimulationError};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -15,27 +18,7 @@ pub const POWERSAVE: &str = "linux:powersave";
 pub const ONDEMAND: &str = "linux:ondemand";
 pub const SCHEDUTIL: &str = "linux:schedutil";
 
-/// Every policy by the name people type.
-pub const POLICIES: [&str; 18] = [
-    PERFORMANCE,
-    POWERSAVE,
-    "linux:userspace",
-    ONDEMAND,
-    SCHEDUTIL,
-    "simple-sets",
-    "highlow",
-    "highlow-spare",
-    "reserved-core",
-    "phase",
-    "longest-first",
-    "fair-share",
-    "specialise",
-    "spread",
-    "gather",
-    "pack",
-    "scatter",
-    "random",
-];
+pub use lop_simulator::POLICY_NAMES as POLICIES;
 
 pub fn opp(mhz: u64, mv: u32, idle_w: f64, busy_w: f64, domain_w: f64) -> Opp {
     let uw = |watts: f64| (watts * 1e6).round() as u64;
@@ -251,6 +234,40 @@ pub fn run_traced(machine: &Machine, workload: &Workload, name: &str) -> Outcome
         ..RunOptions::default()
     };
     simulate(machine, workload, &policy(name), &options).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// A built-in experiment, run after `change`. No mean lies below its bound.
+pub fn study(id: &str, change: impl FnOnce(&mut Experiment)) -> Study {
+    study_on(None, id, change)
+}
+
+/// The same on so many worker threads.
+pub fn study_on(threads: Option<usize>, id: &str, change: impl FnOnce(&mut Experiment)) -> Study {
+    let mut experiment = experiment::load_builtin(id).unwrap_or_else(|error| panic!("{error}"));
+    change(&mut experiment);
+    let control = RunControl {
+        threads: threads.and_then(NonZeroUsize::new),
+        progress: &|_| {},
+        cancelled: &AtomicBool::new(false),
+    };
+    let study = experiment::run(&experiment, &control).unwrap_or_else(|error| panic!("{error}"));
+    for result in &study.results {
+        let (mean, bounds) = (&result.mean, &result.bounds);
+        assert!(mean.time_s >= bounds.time_s * (1.0 - 1e-9), "{:?}", result.point);
+        let energy_bound_j = bounds.system_energy_j * (1.0 - 1e-9);
+        assert!(mean.system_energy_j >= energy_bound_j, "{:?}", result.point);
+    }
+    study
+}
+
+/// The result of a policy where the swept values read like this.
+pub fn at<'a>(study: &'a Study, policy: &str, point: &[&str]) -> &'a PolicyResult {
+    let is = |result: &&PolicyResult| {
+        let labels = result.point.iter().map(|(_, label)| label.to_string());
+        result.policy.to_string() == policy && labels.eq(point.iter().copied())
+    };
+    let found = study.results.iter().find(is);
+    found.unwrap_or_else(|| panic!("no result for {policy} at {point:?}"))
 }
 
 /// Time that each task was on a CPU, by its serial number, in ns.

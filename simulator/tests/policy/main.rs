@@ -11,6 +11,7 @@ mod heat;
 mod hotplug;
 mod intensity;
 mod layout;
+mod list;
 mod longest;
 mod members;
 mod overdue;

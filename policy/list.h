@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "pull.h"
+/*
+ * List scheduling, for more threads of declared length than cores: the next longest goes to the core that would finish it first. Pure, as
+ * spread.h: an adapter calls it when such a thread is created or has ended, and says by lop_put_on_list() what came of it.
+ */
+#define LOP_MAX_LISTED 512
+
+struct lop_listed {
+	u64 left;       /* work, in any unit that is the same for all */
+	s32 core;       /* index of the core where it is; LOP_NONE: nowhere yet */
+	s32 wanted;     /* the answer: index of the core where it is to be */
+};
+
+struct lop_list_core {
+	u64 planned;    /* work of the threads that it has so far */
+	u32 permille;   /* its speed over that of the fastest kind, x 1000 */
+};
+
+struct lop_list {
+	u32 nr_threads, nr_cores;
+	u64 least_gain; /* what the last core must be done earlier, on the fastest kind, for threads to change cores */
+	struct lop_listed thread[LOP_MAX_LISTED]; /* in the order of their creation */
+	struct lop_list_core core[LOP_MAX_CPUS];
+};
+
+lop_rule struct lop_listed *lop_listed_at(struct lop_list *l, u32 n) { return &l->thread[n & (LOP_MAX_LISTED - 1)]; }
+lop_rule struct lop_list_core *lop_list_core_at(struct lop_list *l, u32 n) { return &l->core[lop_cpu_index(n)]; }
+
+/* When a core is done with what it has and with `left` beside:  finish = (planned + left) / speed */
+lop_rule u64 lop_finish(const struct lop_list_core *c, u64 left) { return (c->planned + left) * 1000 / lop_max(c->permille, 1); }
+
+/* Of the threads that have no core by the plan the one with most left, of equals the one created first. LOP_NONE: all have one. */
+lop_part s32 lop_next_longest(struct lop_list *l lop_given)
+{
+	s32 longest = LOP_NONE;
+	u64 most = 0;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_LISTED) {
+		struct lop_listed *t = lop_listed_at(l, n);
+		if (n >= l->nr_threads)
+			break;
+		if (t->wanted != LOP_NONE || (longest >= 0 && t->left <= most))
+			continue;
+		longest = (s32)n;
+		most = t->left;
+	}
+	return longest;
+}
+
+/* The core that would finish it first; of equals the one where it is, else the first in number. */
+lop_part s32 lop_first_to_finish(struct lop_list *l lop_given, u32 thread)
+{
+	const struct lop_listed *t = lop_listed_at(l, thread);
+	s32 first = LOP_NONE;
+	u64 earliest = 0;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		u64 finish = lop_finish(lop_list_core_at(l, n), t->left);
+		if (n >= l->nr_cores)
+			break;
+		if (first >= 0 && (finish > earliest || (finish == earliest && t->core != (s32)n)))
+			continue;
+		first = (s32)n;
+		earliest = finish;
+	}
+	return first;
+}
+
+/* When the last core is done with what the plan gives it. */
+lop_part u64 lop_last_finish(struct lop_list *l lop_given)
+{
+	u64 last = 0;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		if (n >= l->nr_cores)
+			break;
+		last = lop_max(last, lop_finish(lop_list_core_at(l, n), 0));
+	}
+	return last;
+}
+
+lop_rule void lop_list_to(struct lop_list *l, u32 thread, s32 core)
+{
+	lop_listed_at(l, thread)->wanted = core;
+	lop_list_core_at(l, (u32)core)->planned += lop_listed_at(l, thread)->left;
+}
+
+/* All threads stay where they are. False: one of them is nowhere yet. */
+lop_part bool lop_list_stays(struct lop_list *l lop_given)
+{
+	bool all = true;
+	u32 n;
+	lop_for(n, 0, LOP_MAX_CPUS) lop_list_core_at(l, n)->planned = 0;
+	lop_for(n, 0, LOP_MAX_LISTED) {
+		struct lop_listed *t = lop_listed_at(l, n);
+		if (n >= l->nr_threads)
+			break;
+		if (t->core == LOP_NONE)
+			all = false;
+		else
+			lop_list_to(l, n, t->core);
+	}
+	return all;
+}
+
+/* The next longest to the core that would finish it first, until all have one. */
+lop_part bool lop_list_anew(struct lop_list *l lop_given)
+{
+	u32 n;
+	lop_for(n, 0, LOP_MAX_CPUS) lop_list_core_at(l, n)->planned = 0;
+	lop_for(n, 0, LOP_MAX_LISTED) lop_listed_at(l, n)->wanted = LOP_NONE;
+	lop_for(n, 0, LOP_MAX_LISTED) {
+		s32 longest = lop_next_longest(l);
+		if (longest < 0)
+			break;
+		lop_list_to(l, (u32)longest, lop_first_to_finish(l, (u32)longest));
+	}
+	return n > 0;
+}
+
+/*
+ * Fills in where each thread is to be; there is one core at least. They change cores only if the last core is done earlier by `least_gain`, or
+ * more, unless one of them has none yet.
+ * Worked example: threads of 6, 5, 4 and 3 units, cores of speed 1 and 1/2. The 6 goes to the fast core (done at 6, the slow one at 12), the 5 to
+ * the slow one (10, the fast one at 11), the 4 to the fast one (10, the slow one at 18), and so does the 3 (13, the slow one at 16). All is done at 13;
+ * the best of all ways is 12, with the 6 alone on the slow core.
+ */
+lop_rule void lop_list_threads(struct lop_list *l)
+{
+	bool all = lop_list_stays(l);
+	u64 before = lop_last_finish(l);
+	lop_list_anew(l);
+	if (all && lop_last_finish(l) + l->least_gain > before)
+		lop_list_stays(l);
+}
+
+/*
+ * Work that a thread has left, in ns on the fastest kind of core, or in units of its length as long as nobody knows how much a unit is.
+ *     left = length * unit - done
+ */
+lop_rule u64 lop_listed_left(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app, u64 now_ns)
+{
+	u64 all_ns = lop_length_of(t, app) * app->unit_ns, done_ns = t->done_ns;
+	u32 cpu = lop_cpu_index(t->runs_on - 1);
+	if (!app->unit_ns)
+		return lop_length_of(t, app);
+	if (t->runs_on)
+		done_ns += lop_work_ns(s, cpu, now_ns - lop_min(s->on[cpu].since_ns, now_ns));
+	return all_ns - lop_min(all_ns, done_ns);
+}
+
+/* What a plan must gain: ten migrations, or, before a unit of length is known, anything. */
+lop_rule u64 lop_least_gain(const struct lop_sched *s, const struct lop_app *app)
+{
+	return app->unit_ns ? LOP_WORTH_MIGRATIONS * s->config.migration_ns : 0;
+}
+
+/*
+ * From now on the thread waits at this CPU (LOP_NONE: where any task does). True: it runs elsewhere, and the adapter has to take the CPU from it,
+ * so that it is queued anew. One that waits elsewhere is when its turn is over.
+ */
+lop_rule bool lop_put_on_list(struct lop_task *t, s32 cpu)
+{
+	t->listed = (u32)(cpu + 1);
+	return cpu != LOP_NONE && t->runs_on && t->runs_on != t->listed;
+}

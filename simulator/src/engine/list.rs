@@ -1,0 +1,93 @@
+//! When a thread of declared length is created or has ended: at which CPU such threads of its application wait, if they are more than CPUs. What
+//! the policy says (policy/list.h) is done as a kernel would: a task that runs elsewhere loses its CPU and is queued anew.
+
+use super::cpu::Leaving;
+use super::task::State;
+use super::world::{Scheduler, World};
+use crate::choice::{PolicyChoice, SetsVariant};
+use crate::events::Kind;
+use crate::policy::plan::{put_on_list, Listed, Planner, MAX_LISTED};
+use crate::policy::NONE;
+
+pub(super) struct Listing {
+    planner: Planner,
+    /// By application: it is looked at once what happens now has happened.
+    due: Vec<bool>,
+}
+
+impl Listing {
+    /// `None`: this policy has no lists.
+    pub fn new(choice: &PolicyChoice, nr_apps: usize) -> Option<Self> {
+        (*choice == PolicyChoice::Sets(SetsVariant::LongestFirst)).then(|| Self {
+            planner: Planner::default(),
+            due: vec![false; nr_apps],
+        })
+    }
+}
+
+impl World<'_> {
+    /// A thread of this application that declared its length is created, or has ended.
+    pub(super) fn list_soon(&mut self, app: u16) {
+        let Some(listing) = &mut self.listing else { return };
+        if !std::mem::replace(&mut listing.due[usize::from(app)], true) {
+            self.events.push(self.now_ns, Kind::List, u32::from(app));
+        }
+    }
+
+    pub(super) fn list(&mut self, app: u16) {
+        let Some(mut listing) = self.listing.take() else { return };
+        listing.due[usize::from(app)] = false;
+        for cpu in self.put_on_lists(&mut listing.planner, app) {
+            self.settle(cpu);
+            self.leave(cpu, Leaving::Preempted);
+        }
+        self.listing = Some(listing);
+    }
+
+    /// Returns the CPUs that are to be taken from what runs there.
+    fn put_on_lists(&mut self, planner: &mut Planner, app: u16) -> Vec<usize> {
+        let Scheduler::Policy(side) = &self.scheduler else {
+            return vec![];
+        };
+        let (handle, of_app, now_ns) = (side.handle, &side.apps[usize::from(app)], self.now_ns);
+        let reserved = handle.reserved().0;
+        let cpus: Vec<u32> = (0..self.cpus.len() as u32)
+            .filter(|&cpu| Some(cpu) != reserved)
+            .collect();
+        let may_wait = |id: &u32| {
+            let task = &self.tasks[*id as usize];
+            task.app == app && task.state != State::Exited && task.policy.hint.length > 0 && !task.policy.restricted
+        };
+        let mut ids: Vec<u32> = (0..self.tasks.len() as u32).filter(may_wait).collect();
+        ids.sort_by_key(|&id| self.tasks[id as usize].serial);
+        let several = if ids.len() > cpus.len() {
+            ids.len().min(MAX_LISTED)
+        } else {
+            0
+        };
+        let listed = |&id: &u32| {
+            let task = &self.tasks[id as usize];
+            let cpu = task.on_cpu.or(task.policy.listed.checked_sub(1));
+            Listed {
+                left: handle.listed_left(&task.policy, of_app, now_ns),
+                core: cpus
+                    .iter()
+                    .position(|&other| Some(other) == cpu)
+                    .map_or(NONE, |core| core as i32),
+                wanted: NONE,
+            }
+        };
+        let mut threads: Vec<Listed> = ids[..several].iter().map(listed).collect();
+        let permille: Vec<u32> = cpus.iter().map(|&cpu| handle.work_ns(cpu, 1000) as u32).collect();
+        planner.list(&mut threads, &permille, handle.least_gain(of_app));
+        let wanted = threads.iter().map(|thread| cpus[thread.wanted as usize] as i32);
+        let mut elsewhere = vec![];
+        for (id, cpu) in ids.into_iter().zip(wanted.chain(std::iter::repeat(NONE))) {
+            let task = &mut self.tasks[id as usize];
+            if put_on_list(&mut task.policy, cpu) {
+                elsewhere.extend(task.on_cpu.map(|cpu| cpu as usize));
+            }
+        }
+        elsewhere
+    }
+}
