@@ -1,6 +1,6 @@
 //! Policies by the names people type.
 
-use crate::policy::rules;
+use crate::policy::Named;
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,19 +64,19 @@ pub enum SetsVariant {
 }
 
 impl SetsVariant {
-    /// Rules of the policy core that choose who gets the fast cores.
-    pub fn rules(self) -> u32 {
+    /// The rules of the policy core that the variant stands for.
+    pub(crate) fn named(self) -> Named {
         match self {
-            Self::Simple { .. }
-            | Self::HighLow
-            | Self::HighLowSpare
-            | Self::Specialise
-            | Self::Spread
-            | Self::Gather
-            | Self::Reserved(_) => 0,
-            Self::Phase => rules::PHASES | rules::TURNS,
-            Self::LongestFirst => rules::LONGEST,
-            Self::FairShare => rules::TURNS,
+            Self::Simple { .. } => Named::SimpleSets,
+            Self::HighLow => Named::HighLow,
+            Self::HighLowSpare => Named::HighLowSpare,
+            Self::Reserved(_) => Named::ReservedCore,
+            Self::Phase => Named::Phase,
+            Self::LongestFirst => Named::LongestFirst,
+            Self::FairShare => Named::FairShare,
+            Self::Specialise => Named::Specialise,
+            Self::Spread => Named::Spread,
+            Self::Gather => Named::Gather,
         }
     }
 }
@@ -117,15 +117,6 @@ impl fmt::Display for ReservedSpeed {
             Self::Share { part, of } => write!(f, "{part}/{of}"),
         }
     }
-}
-
-/// `enum lop_sizing`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Sizing {
-    ByDemand = 0,
-    Fixed = 1,
-    All = 2,
 }
 
 /// `enum lop_reserve`: whether a core is reserved for the operating system's own work.

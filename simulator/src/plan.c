@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Plans for memory domains and kinds of cores, natively: arrays in, arrays out. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef int32_t s32;
-typedef int64_t s64;
-typedef uint64_t u64;
+#include "types.h"
 #include "gather.h"
 #include "specialise.h"
 

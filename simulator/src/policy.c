@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The policy core, compiled natively: one function for each thing the simulator asks of it. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef int32_t s32;
-typedef int64_t s64;
-typedef uint64_t u64;
+#include "types.h"
 
 /* A simulated world calls its policy from one thread, one call at a time. Each returns the old value. */
 #define LOP_ATOMICS_DEFINED
@@ -229,7 +221,11 @@ void lop_native_anchor_anew(struct lop_sched *s, struct lop_world *world, struct
 }
 void lop_native_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_rotate_heat(s, world, now_ns); }
 u64 lop_native_default_hold_ns(u64 transition_ns) { return lop_default_hold_ns(transition_ns); }
-void lop_native_set_times(struct lop_config *c, u64 hold_ns) { lop_set_times(c, hold_ns); }
+void lop_native_configure(struct lop_config *c, u32 policy, u64 hold_ns)
+{
+	lop_choose(c, policy);
+	lop_set_times(c, hold_ns);
+}
 u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
 {
 	return lop_green_opp(opps, nr_opps, stays_on);

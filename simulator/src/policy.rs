@@ -96,11 +96,27 @@ pub struct Config {
     pub reserve_window_ns: u64,
 }
 
+/// `enum lop_policy` (policy/config.h): names that stand for a choice of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Named {
+    SimpleSets = 0,
+    HighLow = 1,
+    HighLowSpare = 2,
+    ReservedCore = 3,
+    Phase = 4,
+    LongestFirst = 5,
+    FairShare = 6,
+    Specialise = 7,
+    Spread = 8,
+    Gather = 9,
+}
+
 impl Config {
-    /// The policy's times for this T_hold (policy/config.h), and nothing else.
-    pub fn times(hold_ns: u64) -> Self {
+    /// The rules that a name stands for and the policy's times for this T_hold (policy/config.h), and nothing else.
+    pub fn of(policy: Named, hold_ns: u64) -> Self {
         let mut config = Self::default();
-        unsafe { lop_native_set_times(&mut config, hold_ns) };
+        unsafe { lop_native_configure(&mut config, policy as u32, hold_ns) };
         config
     }
 }

@@ -3,7 +3,7 @@
 use super::cpu::Leaving;
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use super::Rates;
-use crate::choice::{PolicyParameters, Reserve, ReservedSpeed, SetsVariant, Sizing};
+use crate::choice::{PolicyParameters, ReservedSpeed, SetsVariant};
 use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
 use crate::policy::{self, Env, Set};
@@ -22,41 +22,26 @@ pub(super) fn config(
     variant: SetsVariant,
     parameters: &PolicyParameters,
 ) -> policy::Config {
-    let (sizing, fixed_size, spare) = match variant {
-        SetsVariant::Simple { size } => (Sizing::Fixed, size.unwrap_or_else(|| parallelism_of(workload)), 0),
-        SetsVariant::HighLowSpare => (Sizing::ByDemand, 0, 1),
-        SetsVariant::Reserved(_) => (Sizing::All, 0, 0),
-        _ => (Sizing::ByDemand, 0, 0),
-    };
-    let domains = match variant {
-        SetsVariant::Spread => 1,
-        SetsVariant::Gather => 2,
+    let fixed_size = match variant {
+        SetsVariant::Simple { size } => size.unwrap_or_else(|| parallelism_of(workload)),
         _ => 0,
     };
-    let reserve = match variant {
-        SetsVariant::Reserved(_) => Reserve::Asked,
-        _ => Reserve::Never,
-    };
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
-    let times = policy::Config::times(parameters.hold_ns.unwrap_or(default_hold_ns));
+    let chosen = policy::Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
     policy::Config {
         nr_cpus: machine.cpus.len() as u32,
-        sizing: sizing as u32,
         fixed_size,
-        spare: parameters.spare.unwrap_or(spare),
+        spare: parameters.spare.unwrap_or(chosen.spare),
         green: parameters.green,
-        domains,
-        specialise: variant == SetsVariant::Specialise,
         transition_ns: machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns),
-        heat_period_ns: parameters.heat_period_ns.unwrap_or(times.heat_period_ns),
+        heat_period_ns: parameters.heat_period_ns.unwrap_or(chosen.heat_period_ns),
         hot_mc: machine
             .thermal
             .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
-        rules: variant.rules(),
         migration_ns: migration_ns(machine),
-        reserve: parameters.reserve.unwrap_or(reserve) as u32,
+        reserve: parameters.reserve.map_or(chosen.reserve, |reserve| reserve as u32),
         reserve_raises: reserved_khz(machine, variant).len() as u32 - 1,
-        ..times
+        ..chosen
     }
 }
 
@@ -241,12 +226,7 @@ impl World<'_> {
             return 0;
         };
         let task = &mut self.tasks[id as usize];
-        let allowed = self.allowed[task.program as usize].as_ref();
-        let allowed = fair
-            .homes
-            .as_mut()
-            .map(|homes| homes.of(id, allowed))
-            .or(allowed.copied());
+        let allowed = fair.cpus_of(id, self.allowed[task.program as usize].as_ref());
         let allowed = allowed.as_ref();
         let app = self.workload.programs[task.program as usize].app;
         fair.enter(app, task.policy.weight);
@@ -285,12 +265,7 @@ impl World<'_> {
                     return;
                 };
                 let task = &mut self.tasks[id as usize];
-                let allowed = self.allowed[task.program as usize].as_ref();
-                let allowed = fair
-                    .homes
-                    .as_mut()
-                    .map(|homes| homes.of(id, allowed))
-                    .or(allowed.copied());
+                let allowed = fair.cpus_of(id, self.allowed[task.program as usize].as_ref());
                 let allowed = allowed.as_ref();
                 let app = self.workload.programs[task.program as usize].app;
                 task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
@@ -380,7 +355,7 @@ impl World<'_> {
     /// What a policy that moves running tasks is told; `None` under any other.
     fn ranking_call(&mut self, id: u32) -> Option<PolicyCall> {
         match &self.scheduler {
-            Scheduler::Policy(side) if side.ranks => self.policy_call(id),
+            Scheduler::Policy(side) if side.config.rules != 0 => self.policy_call(id),
             _ => None,
         }
     }

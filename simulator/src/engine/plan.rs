@@ -4,7 +4,6 @@
 use super::cpu::Leaving;
 use super::task::{State, Task};
 use super::world::{Scheduler, World};
-use crate::choice::{PolicyChoice, SetsVariant};
 use crate::events::Kind;
 use crate::policy::plan::{go_to, Domain, Planner, Power, Specialist, Thread, MAX_PLANNED};
 use crate::policy::{self, PolicyHandle};
@@ -13,8 +12,13 @@ use lop_machine::Machine;
 /// How often counters are read and plans made.
 pub(super) const PERIOD_NS: u64 = 1_000_000_000;
 
+/// `LOP_DOMAINS_GATHER`.
+const GATHER: u32 = 2;
+
 pub(super) struct Planning {
-    what: SetsVariant,
+    /// 0: as tasks come, 1: by spread, 2: by gather.
+    domains_by: u32,
+    specialise: bool,
     planner: Planner,
     domains: Vec<Domain>,
     power: Power,
@@ -58,19 +62,15 @@ fn domains(machine: &Machine) -> Vec<Domain> {
 }
 
 impl Planning {
-    /// `None`: this policy makes no plans.
-    pub fn new(choice: &PolicyChoice, machine: &Machine) -> Option<Self> {
-        match choice {
-            PolicyChoice::Sets(what @ (SetsVariant::Spread | SetsVariant::Gather | SetsVariant::Specialise)) => {
-                Some(Self {
-                    what: *what,
-                    planner: Planner::default(),
-                    domains: domains(machine),
-                    power: power(machine),
-                })
-            }
-            _ => None,
-        }
+    /// `None`: this configuration needs no plans.
+    pub fn new(config: &policy::Config, machine: &Machine) -> Option<Self> {
+        (config.domains != 0 || config.specialise).then(|| Self {
+            domains_by: config.domains,
+            specialise: config.specialise,
+            planner: Planner::default(),
+            domains: domains(machine),
+            power: power(machine),
+        })
     }
 }
 
@@ -86,9 +86,11 @@ impl World<'_> {
         let Some(mut planning) = self.planning.take() else {
             return;
         };
-        match planning.what {
-            SetsVariant::Specialise => self.plan_kinds(&mut planning, &ids),
-            _ => self.plan_domains(&mut planning, &ids, handle),
+        if planning.domains_by != 0 {
+            self.plan_domains(&mut planning, &ids, handle);
+        }
+        if planning.specialise {
+            self.plan_kinds(&mut planning, &ids);
         }
         self.planning = Some(planning);
     }
@@ -151,7 +153,7 @@ impl World<'_> {
     fn plan_domains(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
         let now_ns = self.now_ns;
         let mut threads: Vec<Thread> = active.iter().map(|&of| self.thread(of)).collect();
-        let gathers = planning.what == SetsVariant::Gather;
+        let gathers = planning.domains_by == GATHER;
         if gathers {
             planning
                 .planner

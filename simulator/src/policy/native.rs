@@ -128,7 +128,7 @@ extern "C" {
     pub(super) fn lop_native_hold_lock(s: *mut Sched, held: bool);
     pub(super) fn lop_native_waits(s: *mut Sched, queue: u32) -> bool;
     pub(super) fn lop_native_default_hold_ns(transition_ns: u64) -> u64;
-    pub(super) fn lop_native_set_times(config: *mut Config, hold_ns: u64);
+    pub(super) fn lop_native_configure(config: *mut Config, policy: u32, hold_ns: u64);
     pub(super) fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
     pub(super) fn lop_native_weight_1024(s: *const Sched, t: *const Task, group: *const Group) -> u32;
     pub(super) fn lop_native_group(s: *mut Sched, index: u32) -> *mut Group;
