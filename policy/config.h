@@ -41,6 +41,7 @@ enum lop_policy {
 	LOP_SPECIALISE,
 	LOP_SPREAD,
 	LOP_GATHER,
+	LOP_AUTO,
 };
 
 /*
@@ -52,6 +53,7 @@ enum lop_policy {
  *     longest-first    who has most work left
  *     fair-share       all in turn
  *     specialise, spread, gather    as they are called
+ *     auto             all but a reserved core, in the order of auto.h, which leaves out what a machine has no use for
  */
 lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
 {
@@ -60,7 +62,8 @@ lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
 	c->reserve = LOP_RESERVE_NEVER;
 	c->rules = 0;
 	c->domains = LOP_DOMAINS_AS_COME;
-	c->specialise = policy == LOP_SPECIALISE;
+	c->specialise = policy == LOP_SPECIALISE || policy == LOP_AUTO;
+	c->only_known = policy == LOP_AUTO;
 	switch (policy) {
 	case LOP_SIMPLE_SETS: c->sizing = LOP_SIZE_FIXED; break;
 	case LOP_HIGHLOW_SPARE: c->spare = 1; break;
@@ -73,6 +76,11 @@ lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
 	case LOP_FAIR_SHARE: c->rules = LOP_TURNS; break;
 	case LOP_SPREAD: c->domains = LOP_DOMAINS_SPREAD; break;
 	case LOP_GATHER: c->domains = LOP_DOMAINS_GATHER; break;
+	case LOP_AUTO:
+		c->spare = 1;
+		c->rules = LOP_PHASES | LOP_LONGEST | LOP_SPEEDUP | LOP_TURNS;
+		c->domains = LOP_DOMAINS_GATHER;
+		break;
 	case LOP_HIGHLOW:
 	case LOP_SPECIALISE: break;
 	}

@@ -40,6 +40,7 @@ struct lop_config {
 	u32 spare;            /* high cores kept idle for what comes next */
 	bool green;           /* work that hardly gains from speed runs in the green set */
 	enum lop_domains domains;
+	bool only_known;      /* no plan for memory domains moves a thread of which nothing is known */
 	bool specialise;      /* tasks that gain most from fast cores change with others that have them, see specialise.h */
 	u64 transition_ns;    /* a new member runs at its speed after this */
 	u64 hold_ns;          /* T_hold: surplus lasts this long before a member leaves */

@@ -2,6 +2,7 @@
 //! all cores of the machine at hand with the same bytes as result whatever their number.
 
 mod builtin;
+mod judge;
 mod merge;
 mod plan;
 mod read;
@@ -11,6 +12,7 @@ mod setting;
 pub mod suggest;
 
 pub use builtin::{builtin_names, builtin_text, load, load_builtin};
+pub use judge::{Cell, Price, NEARLY_AS_FAST, NEARLY_LOWEST_EDP};
 pub use merge::{Half, Measures};
 pub use read::read;
 pub use resolve::{open_machine, open_workload};
@@ -40,6 +42,10 @@ pub struct Experiment {
     pub seed: u64,
     /// Runs of each policy at each point, 1..=[`MAX_RUNS`].
     pub runs: u32,
+    /// One of the policies, which is judged beside all others at each point; results then keep no counters.
+    pub judged: Option<PolicyChoice>,
+    /// Workloads that say how they use memory are left out on machines without figures of theirs.
+    pub where_memory_is_known: bool,
     /// Applied to every point, in this order.
     pub settings: Vec<Setting>,
     /// Cartesian product, the first outermost.
@@ -142,7 +148,7 @@ impl Experiment {
         self.sweeps.iter().map(|s| s.values.len()).product()
     }
 
-    /// Simulations that [`run`] does.
+    /// Simulations that [`run`] does, at most.
     pub fn nr_simulations(&self) -> usize {
         self.nr_points() * self.runs as usize * self.policies.len()
     }

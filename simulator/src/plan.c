@@ -54,6 +54,8 @@ u64 lop_native_predicted_edp(struct lop_plan *p, const struct lop_thread *thread
 	return lop_predicted_edp(p, true);
 }
 
+bool lop_native_is_planned(const struct lop_config *c, u32 memory) { return lop_is_planned(c, (enum lop_memory_class)memory); }
+
 u32 lop_native_specialise(struct lop_cast *c, struct lop_specialist *threads, u32 nr_threads, u64 now_ns)
 {
 	u32 moves;

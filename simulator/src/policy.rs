@@ -74,6 +74,7 @@ pub struct Config {
     pub green: bool,
     /// 0: as tasks come, 1: by spread, 2: by gather.
     pub domains: u32,
+    pub only_known: bool,
     pub specialise: bool,
     pub transition_ns: u64,
     pub hold_ns: u64,
@@ -110,6 +111,7 @@ pub enum Named {
     Specialise = 7,
     Spread = 8,
     Gather = 9,
+    Auto = 10,
 }
 
 impl Config {
@@ -119,6 +121,29 @@ impl Config {
         unsafe { lop_native_configure(&mut config, policy as u32, hold_ns) };
         config
     }
+    /// Of all rules, without those that such a machine has no use for (policy/auto.h).
+    pub fn leave_out(mut self, machine: &Traits) -> Self {
+        unsafe { lop_native_leave_out(&mut self, machine) };
+        self
+    }
+}
+
+/// `struct lop_traits`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Traits {
+    pub nr_memory_domains: u32,
+    /// Kinds of cores.
+    pub nr_tiers: u32,
+    /// Of the machine with one core busy at the highest speed.
+    pub machine_mw: u32,
+    /// Of an idle core that is kept high, and its voltage domain, beyond that of a low one.
+    pub kept_mw: u32,
+    /// Until a low core is at the highest speed.
+    pub rise_ns: u64,
+    /// The most energy-efficient speed for the work that gains least from speed, and the highest, for the same work.
+    pub green: GreenOpp,
+    pub top: GreenOpp,
 }
 
 /// `struct lop_native_cpu`.
@@ -270,7 +295,7 @@ impl Task {
 }
 
 /// `struct lop_opp`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct GreenOpp {
     pub busy_mw: u32,
@@ -489,6 +514,10 @@ impl PolicyHandle {
     pub unsafe fn say(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
         with_world!(env, |world| lop_native_say(self.0, world, task, app, flags, now_ns))
     }
+    /// Who runs on `cpu` has its core by class or by length: no plan by SF moves it.
+    pub fn has_core_by_rank(self, cpu: u32) -> bool {
+        unsafe { lop_native_has_core_by_rank(self.0, cpu) }
+    }
     /// What runs on `cpu` was sent elsewhere, or another task was given this CPU.
     pub fn must_go(self, cpu: u32) -> bool {
         unsafe { lop_native_must_go(self.0, cpu) }
@@ -624,6 +653,9 @@ pub fn task_sizes() -> (usize, usize) {
 /// The same for `struct lop_config` and `struct lop_app`.
 pub fn config_sizes() -> (usize, usize) {
     (unsafe { lop_native_config_size() }, std::mem::size_of::<Config>())
+}
+pub fn traits_sizes() -> (usize, usize) {
+    (unsafe { lop_native_traits_size() }, std::mem::size_of::<Traits>())
 }
 pub fn group_sizes() -> (usize, usize) {
     (unsafe { lop_native_group_size() }, std::mem::size_of::<Group>())

@@ -1,6 +1,7 @@
 //! The simulator's side of policy/env.h, and the same questions put to either scheduler.
 
 use super::cpu::Leaving;
+use super::plan::mw;
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use super::Rates;
 use crate::choice::{PolicyParameters, ReservedSpeed, SetsVariant};
@@ -17,7 +18,7 @@ pub(super) const HEAT_PERIOD_NS: u64 = 1_000_000_000;
 
 /// The policy's configuration for a variant of sets.
 pub(super) fn config(
-    machine: &Machine,
+    (machine, rates): (&Machine, &Rates),
     workload: &Workload,
     variant: SetsVariant,
     parameters: &PolicyParameters,
@@ -26,14 +27,21 @@ pub(super) fn config(
         SetsVariant::Simple { size } => size.unwrap_or_else(|| parallelism_of(workload)),
         _ => 0,
     };
+    let rise_ns = machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns);
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
-    let chosen = policy::Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
+    let mut chosen = policy::Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
+    if let SetsVariant::Auto(without) = variant {
+        chosen = chosen.leave_out(&traits(machine, rates, rise_ns));
+        if let Some(rule) = without {
+            rule.leave_out(&mut chosen);
+        }
+    }
     policy::Config {
         nr_cpus: machine.cpus.len() as u32,
         fixed_size,
         spare: parameters.spare.unwrap_or(chosen.spare),
-        green: parameters.green,
-        transition_ns: machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns),
+        green: parameters.green || chosen.green,
+        transition_ns: rise_ns,
         heat_period_ns: parameters.heat_period_ns.unwrap_or(chosen.heat_period_ns),
         hot_mc: machine
             .thermal
@@ -117,23 +125,51 @@ pub(super) fn describe_cpus(handle: policy::PolicyHandle, machine: &Machine) -> 
     Ok(())
 }
 
+/// Operating points of a kind of core for work of this memory share.
+fn green_opps(kind: &lop_machine::Kind, memory_share: f64) -> Vec<policy::GreenOpp> {
+    let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
+    let opp = |o: usize| policy::GreenOpp {
+        busy_mw: mw(kind.opps[o].busy_uw),
+        idle_mw: mw(kind.opps[o].idle_uw),
+        rate_permille: (1000.0 * kind.rate(o, memory_share) / top_rate).round() as u32,
+    };
+    (0..kind.opps.len()).map(opp).collect()
+}
+
+/// Of the workload's work that gains least from speed.
+fn largest_memory_share(rates: &Rates) -> f64 {
+    rates.memory_shares.iter().copied().fold(0.0, f64::max)
+}
+
 /// By clock domain: the frequency index of the most energy-efficient OPP for the workload's most memory-bound work.
 pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
-    let memory_share = rates.memory_shares.iter().copied().fold(0.0, f64::max);
+    let memory_share = largest_memory_share(rates);
     let clocks = crate::clocks::Clocks::new(machine);
     let of_domain = |domain: &crate::clocks::ClockDomain| {
         let kind = &machine.kinds[usize::from(machine.cpus[domain.cpus[0]].kind)];
-        let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
-        let opps: Vec<policy::GreenOpp> = (0..kind.opps.len())
-            .map(|o| policy::GreenOpp {
-                busy_mw: (kind.opps[o].busy_uw / 1000) as u32,
-                idle_mw: (kind.opps[o].idle_uw / 1000) as u32,
-                rate_permille: (1000.0 * kind.rate(o, memory_share) / top_rate).round() as u32,
-            })
-            .collect();
+        let opps = green_opps(kind, memory_share);
         domain.at_least(kind.opps[policy::green_opp(&opps, true)].khz)
     };
     clocks.domains.iter().map(of_domain).collect()
+}
+
+/// What of a machine decides which rules `auto` has use for. Watts of the first kind of core; a low one is parked where the machine can.
+fn traits(machine: &Machine, rates: &Rates, rise_ns: u64) -> policy::Traits {
+    let kind = &machine.kinds[0];
+    let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
+    let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
+    let kept_uw = top.idle_uw.saturating_sub(low_uw) + top.domain_uw.saturating_sub(low.domain_uw);
+    let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
+    let opps = green_opps(kind, largest_memory_share(rates));
+    policy::Traits {
+        nr_memory_domains: machine.nr_memory_domains as u32,
+        nr_tiers: machine.kinds.len() as u32,
+        machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
+        kept_mw: mw(kept_uw),
+        rise_ns,
+        green: opps[policy::green_opp(&opps, true)],
+        top: opps[opps.len() - 1],
+    }
 }
 
 impl PolicySide {

@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 14] = [
+const BUILTIN: [(&str, &str); 15] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -58,6 +58,7 @@ const BUILTIN: [(&str, &str); 14] = [
         "reserved-core",
         include_str!("../../../data/experiments/reserved-core.toml"),
     ),
+    ("everything", include_str!("../../../data/experiments/everything.toml")),
 ];
 
 /// Ids, in the order of the study.

@@ -25,9 +25,14 @@ pub(super) struct Point {
 /// A machine or workload that cannot be opened, or a setting it does not take.
 pub(super) fn points(experiment: &Experiment) -> Result<Vec<Point>, InputError> {
     let mut opened = Opened::default();
-    (0..experiment.nr_points())
+    let mut points = (0..experiment.nr_points())
         .map(|index| point(experiment, index, &mut opened))
-        .collect()
+        .collect::<Result<Vec<_>, _>>()?;
+    if experiment.where_memory_is_known {
+        let says_nothing = |point: &Point| point.workload.build(experiment.seed).memory_uses.is_empty();
+        points.retain(|point| point.machine.memory.is_some() || says_nothing(point));
+    }
+    Ok(points)
 }
 
 /// The first point only.

@@ -24,6 +24,10 @@ struct File {
     #[serde(default)]
     runs: Option<Spanned<i64>>,
     #[serde(default)]
+    judge: Option<Spanned<String>>,
+    #[serde(default)]
+    where_memory_is_known: bool,
+    #[serde(default)]
     set: BTreeMap<Spanned<String>, toml::Value>,
     #[serde(default)]
     sweep: Vec<SweepTable>,
@@ -87,16 +91,21 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         policies,
         seed,
         runs,
+        judge,
+        where_memory_is_known,
         set,
         sweep,
     } = input::parse(file, text)?;
+    let policies = policy_list(&source, &policies)?;
     Ok(Experiment {
         id: checked_id(&source, &id)?,
         title,
         description,
         machine: reference(&source, machine.get_ref(), machine.span()),
         workload: reference(&source, workload.get_ref(), workload.span()),
-        policies: policy_list(&source, &policies)?,
+        judged: judge.map(|name| judged(&source, &name, &policies)).transpose()?,
+        where_memory_is_known,
+        policies,
         seed: match &seed {
             Some(seed) => in_range(&source, seed, 0..=i64::MAX)? as u64,
             None => 1,
@@ -131,6 +140,16 @@ fn policy_list(source: &Source, names: &Spanned<Vec<Spanned<String>>>) -> Result
             ..source.error(span, message)
         }
     })
+}
+
+fn judged(
+    source: &Source,
+    name: &Spanned<String>,
+    policies: &[crate::PolicyChoice],
+) -> Result<crate::PolicyChoice, InputError> {
+    let named = policies.iter().find(|policy| policy.to_string() == *name.get_ref());
+    let message = || format!("'{}', expected one of the policies of this experiment", name.get_ref());
+    named.cloned().ok_or_else(|| source.error(name.span(), message()))
 }
 
 fn in_range(source: &Source, number: &Spanned<i64>, range: std::ops::RangeInclusive<i64>) -> Result<i64, InputError> {
