@@ -94,6 +94,8 @@ pub enum AutoRule {
     Spare,
     /// One core stays high while anything ran in the last second; without it for T_hold, as the others.
     Last,
+    /// Members beyond demand for threads that take one another's cores.
+    Room,
     Phases,
     Longest,
     Speedup,
@@ -103,11 +105,12 @@ pub enum AutoRule {
 }
 
 impl AutoRule {
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("domains", Self::Domains),
         ("sets", Self::Sets),
         ("spare", Self::Spare),
         ("last", Self::Last),
+        ("room", Self::Room),
         ("phases", Self::Phases),
         ("longest", Self::Longest),
         ("speedup", Self::Speedup),
@@ -127,6 +130,7 @@ impl AutoRule {
             Self::Sets => config.sizing = ALL_CORES,
             Self::Spare => config.spare = 0,
             Self::Last => config.last_hold_ns = config.hold_ns,
+            Self::Room => config.makes_room = false,
             Self::Phases => config.rules &= !rules::PHASES,
             Self::Longest => config.rules &= !rules::LONGEST,
             Self::Speedup => config.rules &= !rules::SPEEDUP,
@@ -377,7 +381,10 @@ mod tests {
         ]) {
             assert_eq!(name.parse::<PolicyChoice>().unwrap().to_string(), name);
         }
-        assert!("auto:no-luck".parse::<PolicyChoice>().unwrap_err().contains("known: domains, sets"));
+        assert!("auto:no-luck"
+            .parse::<PolicyChoice>()
+            .unwrap_err()
+            .contains("known: domains, sets"));
         assert_eq!("reserved-core@1/2".parse(), "reserved-core".parse::<PolicyChoice>());
     }
 

@@ -21,6 +21,7 @@ pub use setting::{Origin, PolicyKey, Setting, SettingKey};
 
 use crate::PolicyChoice;
 use lop_machine::InputError;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Most runs of one policy at one point.
@@ -44,8 +45,8 @@ pub struct Experiment {
     pub runs: u32,
     /// One of the policies, which is judged beside all others at each point; results then keep no counters.
     pub judged: Option<PolicyChoice>,
-    /// Workloads that say how they use memory are left out on machines without figures of theirs.
-    pub where_memory_is_known: bool,
+    /// Points that are left out: those whose labels are all among these, by the names of sweeps.
+    pub left_out: Vec<BTreeMap<String, Vec<String>>>,
     /// Applied to every point, in this order.
     pub settings: Vec<Setting>,
     /// Cartesian product, the first outermost.

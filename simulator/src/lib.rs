@@ -17,7 +17,9 @@ mod waiting;
 pub mod weight;
 pub mod workload;
 
-pub use choice::{AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant};
+pub use choice::{
+    AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant,
+};
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 
 use lop_machine::Machine;

@@ -11,7 +11,7 @@
 #include "auto.h"
 #include "lopsided.h"
 
-bool lop_native_set_domain(const struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu) { return lop_set_domain(s, t, domain, cpu); }
+bool lop_native_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu) { return lop_set_domain(s, t, domain, cpu); }
 void lop_native_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 domain, bool on, u64 now_ns)
 {
 	lop_set_domain_on(s, world, domain, on, now_ns);

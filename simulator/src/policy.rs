@@ -74,6 +74,7 @@ pub struct Config {
     pub green: bool,
     /// 0: as tasks come, 1: by spread, 2: by gather.
     pub domains: u32,
+    pub makes_room: bool,
     pub only_known: bool,
     pub specialise: bool,
     pub transition_ns: u64,

@@ -28,6 +28,7 @@ const volatile bool ranks;
 /* Counters are not read here, so nobody plans where tasks run. */
 #define lop_has_domains(s) false
 #define lop_has_specialists(s) false
+#define lop_makes_room(s) false
 /* No core is reserved for the system's own work. */
 #define lop_can_reserve false
 #include "world.bpf.h"

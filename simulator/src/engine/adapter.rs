@@ -18,7 +18,7 @@ pub(super) const HEAT_PERIOD_NS: u64 = 1_000_000_000;
 
 /// The policy's configuration for a variant of sets.
 pub(super) fn config(
-    (machine, rates): (&Machine, &Rates),
+    machine: &Machine,
     workload: &Workload,
     variant: SetsVariant,
     parameters: &PolicyParameters,
@@ -31,7 +31,7 @@ pub(super) fn config(
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
     let mut chosen = policy::Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
     if let SetsVariant::Auto(without) = variant {
-        chosen = chosen.leave_out(&traits(machine, rates, rise_ns));
+        chosen = chosen.leave_out(&traits(machine, rise_ns));
         if let Some(rule) = without {
             rule.leave_out(&mut chosen);
         }
@@ -136,14 +136,9 @@ fn green_opps(kind: &lop_machine::Kind, memory_share: f64) -> Vec<policy::GreenO
     (0..kind.opps.len()).map(opp).collect()
 }
 
-/// Of the workload's work that gains least from speed.
-fn largest_memory_share(rates: &Rates) -> f64 {
-    rates.memory_shares.iter().copied().fold(0.0, f64::max)
-}
-
 /// By clock domain: the frequency index of the most energy-efficient OPP for the workload's most memory-bound work.
 pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
-    let memory_share = largest_memory_share(rates);
+    let memory_share = rates.memory_shares.iter().copied().fold(0.0, f64::max);
     let clocks = crate::clocks::Clocks::new(machine);
     let of_domain = |domain: &crate::clocks::ClockDomain| {
         let kind = &machine.kinds[usize::from(machine.cpus[domain.cpus[0]].kind)];
@@ -153,14 +148,25 @@ pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
     clocks.domains.iter().map(of_domain).collect()
 }
 
-/// What of a machine decides which rules `auto` has use for. Watts of the first kind of core; a low one is parked where the machine can.
-fn traits(machine: &Machine, rates: &Rates, rise_ns: u64) -> policy::Traits {
+/// SF up to which work counts as hardly gaining from speed (policy/demand.h).
+const HARDLY_GAINS: f64 = 1.2;
+
+/// What of a machine decides which rules `auto` has use for. Watts of the first kind of core; a low one is parked where the machine can. Speeds are
+/// those of work that just counts as hardly gaining: SF = (1 - m) * f_top / f_low + m.
+fn traits(machine: &Machine, rise_ns: u64) -> policy::Traits {
     let kind = &machine.kinds[0];
     let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
     let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
-    let kept_uw = top.idle_uw.saturating_sub(low_uw) + top.domain_uw.saturating_sub(low.domain_uw);
+    let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
+    let kept_uw = top.idle_uw.saturating_sub(low_uw) + top.domain_uw.saturating_sub(low_domain_uw);
     let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
-    let opps = green_opps(kind, largest_memory_share(rates));
+    let ratio = top.khz as f64 / low.khz as f64;
+    let memory_share = if ratio > HARDLY_GAINS {
+        (ratio - HARDLY_GAINS) / (ratio - 1.0)
+    } else {
+        0.0
+    };
+    let opps = green_opps(kind, memory_share);
     policy::Traits {
         nr_memory_domains: machine.nr_memory_domains as u32,
         nr_tiers: machine.kinds.len() as u32,

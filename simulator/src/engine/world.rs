@@ -617,7 +617,7 @@ impl PolicySide {
         variant: SetsVariant,
         options: &RunOptions,
     ) -> Result<Self, SimulationError> {
-        let config = super::adapter::config((machine, rates), workload, variant, &options.policy);
+        let config = super::adapter::config(machine, workload, variant, &options.policy);
         let owner = policy::Policy::new(config);
         let handle = owner.handle();
         super::adapter::describe_cpus(handle, machine)?;

@@ -35,10 +35,12 @@ impl Cell {
     /// `results`: of all policies at one point, the judged one among them.
     pub(super) fn of(results: &[PolicyResult], judged: &PolicyChoice) -> Option<Self> {
         let own = results.iter().find(|result| result.policy == *judged)?;
-        let best = results.iter().fold(own, |best, result| match result.mean.edp_js < best.mean.edp_js {
-            true => result,
-            false => best,
-        });
+        let best = results
+            .iter()
+            .fold(own, |best, result| match result.mean.edp_js < best.mean.edp_js {
+                true => result,
+                false => best,
+            });
         Some(Self {
             point: own.point.clone(),
             best: best.policy.clone(),

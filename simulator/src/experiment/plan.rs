@@ -25,14 +25,20 @@ pub(super) struct Point {
 /// A machine or workload that cannot be opened, or a setting it does not take.
 pub(super) fn points(experiment: &Experiment) -> Result<Vec<Point>, InputError> {
     let mut opened = Opened::default();
-    let mut points = (0..experiment.nr_points())
+    (0..experiment.nr_points())
+        .filter(|&index| !is_left_out(experiment, index))
         .map(|index| point(experiment, index, &mut opened))
-        .collect::<Result<Vec<_>, _>>()?;
-    if experiment.where_memory_is_known {
-        let says_nothing = |point: &Point| point.workload.build(experiment.seed).memory_uses.is_empty();
-        points.retain(|point| point.machine.memory.is_some() || says_nothing(point));
-    }
-    Ok(points)
+        .collect()
+}
+
+fn is_left_out(experiment: &Experiment, index: usize) -> bool {
+    let chosen = values_at(experiment, index);
+    let labels = || experiment.sweeps.iter().zip(&chosen);
+    experiment.left_out.iter().any(|names| {
+        names.iter().all(|(name, left_out)| {
+            labels().any(|(sweep, value)| sweep.point == *name && left_out.contains(&value.label.to_string()))
+        })
+    })
 }
 
 /// The first point only.

@@ -26,7 +26,7 @@ struct File {
     #[serde(default)]
     judge: Option<Spanned<String>>,
     #[serde(default)]
-    where_memory_is_known: bool,
+    leave_out: Vec<Spanned<BTreeMap<String, Vec<String>>>>,
     #[serde(default)]
     set: BTreeMap<Spanned<String>, toml::Value>,
     #[serde(default)]
@@ -92,11 +92,12 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         seed,
         runs,
         judge,
-        where_memory_is_known,
+        leave_out,
         set,
         sweep,
     } = input::parse(file, text)?;
     let policies = policy_list(&source, &policies)?;
+    let sweeps = sweeps(&source, &sweep)?;
     Ok(Experiment {
         id: checked_id(&source, &id)?,
         title,
@@ -104,7 +105,7 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         machine: reference(&source, machine.get_ref(), machine.span()),
         workload: reference(&source, workload.get_ref(), workload.span()),
         judged: judge.map(|name| judged(&source, &name, &policies)).transpose()?,
-        where_memory_is_known,
+        left_out: left_out(&source, leave_out, &sweeps)?,
         policies,
         seed: match &seed {
             Some(seed) => in_range(&source, seed, 0..=i64::MAX)? as u64,
@@ -115,7 +116,7 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
             None => 1,
         },
         settings: settings(&source, &set)?,
-        sweeps: sweeps(&source, &sweep)?,
+        sweeps,
     })
 }
 
@@ -150,6 +151,26 @@ fn judged(
     let named = policies.iter().find(|policy| policy.to_string() == *name.get_ref());
     let message = || format!("'{}', expected one of the policies of this experiment", name.get_ref());
     named.cloned().ok_or_else(|| source.error(name.span(), message()))
+}
+
+/// Each names sweeps, and values of theirs by label: a name that is none would leave nothing out.
+fn left_out(
+    source: &Source,
+    tables: Vec<Spanned<BTreeMap<String, Vec<String>>>>,
+    sweeps: &[Sweep],
+) -> Result<Vec<BTreeMap<String, Vec<String>>>, InputError> {
+    for table in &tables {
+        for (name, labels) in table.get_ref() {
+            let Some(sweep) = sweeps.iter().find(|sweep| sweep.point == *name) else {
+                return Err(source.error(table.span(), format!("'{name}', expected the name of a sweep")));
+            };
+            let known = |label: &&String| sweep.values.iter().any(|value| value.label.to_string() == **label);
+            if let Some(label) = labels.iter().find(|label| !known(label)) {
+                return Err(source.error(table.span(), format!("'{label}', expected a value of sweep '{name}'")));
+            }
+        }
+    }
+    Ok(tables.into_iter().map(Spanned::into_inner).collect())
 }
 
 fn in_range(source: &Source, number: &Spanned<i64>, range: std::ops::RangeInclusive<i64>) -> Result<i64, InputError> {

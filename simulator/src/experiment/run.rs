@@ -1,7 +1,7 @@
 //! Running an experiment on all cores: same bytes whatever their number.
 
-use super::merge::{add_extremes, mean_bounds, merge_counters, Half, Measures};
 use super::judge::Cell;
+use super::merge::{add_extremes, mean_bounds, merge_counters, Half, Measures};
 use super::plan::{first_point, points, Point};
 use super::{Experiment, PointValue};
 use crate::workload::Workload;

@@ -280,7 +280,7 @@ extern "C" {
     ) -> u64;
     fn lop_native_is_planned(config: *const Config, memory: u32) -> bool;
     fn lop_native_specialise(c: *mut c_void, threads: *mut Specialist, nr_threads: u32, now_ns: u64) -> u32;
-    fn lop_native_set_domain(s: *const Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
+    fn lop_native_set_domain(s: *mut Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
     fn lop_native_set_domain_on(s: *mut Sched, world: *mut c_void, domain: i32, on: bool, now_ns: u64);
     fn lop_native_go_to(t: *mut Task, cpu: u32);
     fn lop_native_off(s: *const Sched) -> *const CpuBits;

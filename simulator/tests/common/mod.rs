@@ -16,7 +16,7 @@ pub const ONDEMAND: &str = "linux:ondemand";
 pub const SCHEDUTIL: &str = "linux:schedutil";
 
 /// Every policy by the name people type.
-pub const POLICIES: [&str; 18] = [
+pub const POLICIES: [&str; 19] = [
     PERFORMANCE,
     POWERSAVE,
     "linux:userspace",
@@ -32,6 +32,7 @@ pub const POLICIES: [&str; 18] = [
     "specialise",
     "spread",
     "gather",
+    "auto",
     "pack",
     "scatter",
     "random",
