@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 #include "state.h"
-/* The policy's own times, where nobody asks for others. */
+/* The policy's own times, where nobody asks for others, and the rules that a policy's name stands for. */
 #define LOP_MS_NS 1000000ULL
 
 /*
@@ -28,4 +28,60 @@ lop_rule void lop_set_times(struct lop_config *c, u64 hold_ns)
 	c->grace_ns = 10 * LOP_MS_NS;
 	c->turn_ns = 20 * LOP_MS_NS;
 	c->reserve_window_ns = 100 * LOP_MS_NS;
+}
+
+enum lop_policy {
+	LOP_SIMPLE_SETS,
+	LOP_HIGHLOW,
+	LOP_HIGHLOW_SPARE,
+	LOP_RESERVED_CORE,
+	LOP_PHASE,
+	LOP_LONGEST_FIRST,
+	LOP_FAIR_SHARE,
+	LOP_SPECIALISE,
+	LOP_SPREAD,
+	LOP_GATHER,
+	LOP_AUTO,
+};
+
+/*
+ * The rules that a policy's name stands for. All have high/low sets by demand without a spare, and beside that:
+ *     simple-sets      a set of fixed size, which is the adapter's to fill
+ *     highlow-spare    a spare
+ *     reserved-core    all cores high but one, which is reserved
+ *     phase            sequential phases first, then all in turn
+ *     longest-first    who has most work left
+ *     fair-share       all in turn
+ *     specialise, spread, gather    as they are called
+ *     auto             all but a reserved core, in the order of auto.h, which leaves out what a machine has no use for
+ */
+lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
+{
+	c->sizing = LOP_SIZE_BY_DEMAND;
+	c->spare = 0;
+	c->reserve = LOP_RESERVE_NEVER;
+	c->rules = 0;
+	c->domains = LOP_DOMAINS_AS_COME;
+	c->specialise = policy == LOP_SPECIALISE || policy == LOP_AUTO;
+	c->makes_room = c->only_known = policy == LOP_AUTO;
+	switch (policy) {
+	case LOP_SIMPLE_SETS: c->sizing = LOP_SIZE_FIXED; break;
+	case LOP_HIGHLOW_SPARE: c->spare = 1; break;
+	case LOP_RESERVED_CORE:
+		c->sizing = LOP_SIZE_ALL;
+		c->reserve = LOP_RESERVE_ASKED;
+		break;
+	case LOP_PHASE: c->rules = LOP_PHASES | LOP_TURNS; break;
+	case LOP_LONGEST_FIRST: c->rules = LOP_LONGEST; break;
+	case LOP_FAIR_SHARE: c->rules = LOP_TURNS; break;
+	case LOP_SPREAD: c->domains = LOP_DOMAINS_SPREAD; break;
+	case LOP_GATHER: c->domains = LOP_DOMAINS_GATHER; break;
+	case LOP_AUTO:
+		c->spare = 1;
+		c->rules = LOP_PHASES | LOP_LONGEST | LOP_SPEEDUP | LOP_TURNS;
+		c->domains = LOP_DOMAINS_GATHER;
+		break;
+	case LOP_HIGHLOW:
+	case LOP_SPECIALISE: break;
+	}
 }

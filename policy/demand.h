@@ -17,6 +17,11 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 #define lop_has_green(s) ((s)->config.green)
 #endif
 
+/* An adapter that never makes room (room.h) says so, and the verifier drops its rules. */
+#ifndef lop_makes_room
+#define lop_makes_room(s) ((s)->config.makes_room)
+#endif
+
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
 {
 	if (lop_for_reserved(s, t))
@@ -26,8 +31,9 @@ lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_ta
 
 /*
  * size(high) = declared + taken + left         if every active application declared its parallelism
- *            = active + spare + taken + left   else; at most the online CPUs of domains that are on, without the reserved one
+ *            = active + spare + room + taken + left   else; at most the online CPUs of domains that are on, without the reserved one
  * size(green) = active                         at most those of them that are not high
+ * room: see room.h
  * taken: members that a higher class runs on, and our tasks cannot use
  * left: tasks that became active for the reserved CPU, while there was one
  */
@@ -43,7 +49,7 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 	else if (s->declared_sum && !s->undeclared_apps)
 		want = s->declared_sum;
 	else
-		want = s->set[LOP_HIGH].active + s->config.spare;
+		want = s->set[LOP_HIGH].active + s->config.spare + (lop_makes_room(s) ? s->room : 0);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))

@@ -196,11 +196,12 @@ lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topolo
 
 /*
  * Where a plan says which task runs in which memory domain, a CPU of another one takes it only once somebody has waited there for a slice:
- * a task that changes its domain waits for the CPU of one that changes the other way.
+ * a task that changes its domain waits for the CPU of one that changes the other way. Where plans move only who is known, and nobody has been yet,
+ * there is none to wait for.
  */
 lop_rule bool lop_may_take_away(struct lop_sched *s, struct lop_world *world, u32 queue)
 {
-	return !lop_has_domains(s) || lop_waited_ns(s, queue, lop_env_now_ns(world)) >= s->config.slice_max_ns;
+	return !lop_has_domains(s) || (s->config.only_known && !s->planned) || lop_waited_ns(s, queue, lop_env_now_ns(world)) >= s->config.slice_max_ns;
 }
 
 /* A domain queue with tasks that a CPU of this set may serve, the next one from `turn` on; LOP_NONE if none has any, or there is but one. */

@@ -8,6 +8,7 @@
 #include "overdue.h"
 #include "phase.h"
 #include "place.h"
+#include "room.h"
 #include "specialise.h"
 #include "taken.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
@@ -94,6 +95,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
 {
 	struct lop_placement place = { lop_visit(s, world, t, group, last_cpu, now_ns), true };
+	bool ran = t->woke_ns;
 	t->last_queue = LOP_NONE;
 	t->woke_ns = now_ns;
 	lop_drop_given(s, t);
@@ -114,6 +116,8 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
 	else
 		place.cpu = lop_claim_busy(s, t, app);
+	if (lop_makes_room(s) && ran && place.claimed && place.cpu != (s32)last_cpu)
+		lop_note_changed_core(s, world, now_ns);
 	if (place.cpu < 0)
 		place.cpu = lop_waiting_place(s, world, t, last_cpu);
 	if (place.cpu >= 0 && t->restricted)
@@ -493,8 +497,9 @@ lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cp
  * A plan of spread.h or gather.h says where the task is to run from now on. True: it is elsewhere, and the adapter has to take the CPU from
  * it if it runs (as at the end of a slice), so that it is queued anew. One that waits is when its turn is over.
  */
-lop_rule bool lop_set_domain(const struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu)
+lop_rule bool lop_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu)
 {
+	s->planned |= domain != LOP_NONE;
 	t->memory_domain = domain;
 	return lop_wants_domain(s, t) && t->counted && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;
 }
@@ -519,6 +524,8 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		lop_rank_now(s, world, now_ns);
 	if (lop_has_reserved(s) && lop_watch_reserved(s, world, now_ns))
 		lop_give_up_reserved(s, world, now_ns);
+	if (lop_makes_room(s))
+		lop_end_room(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 

@@ -162,7 +162,7 @@ lop_rule bool lop_any_slower(const struct lop_sched *s, u32 tier)
 lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	if (lop_is_promised(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu))
+	if (lop_is_promised(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_off(s, cpu))
 		return false;
 	return on->since_ns ? on->rank.class == LOP_ONLY_SPINS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
 }

@@ -77,6 +77,16 @@ lop_rule bool lop_is_promised(const struct lop_sched *s, u32 cpu)
 	return lop_cpus_has(&s->awaited, cpu) || lop_cpus_has(&s->given, cpu);
 }
 
+/* Its memory domain is off: what still runs there leaves, and nobody is moved there. */
+lop_rule bool lop_is_off(const struct lop_sched *s, u32 cpu) { return lop_has_domains(s) && lop_cpus_has(&s->off, lop_cpu_index(cpu)); }
+
+/* Who runs on `cpu` has its core by class or by length, which go before SF: no plan by SF moves it (specialise.h). */
+lop_rule bool lop_has_core_by_rank(const struct lop_sched *s, u32 cpu)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	return lop_has_rank(s) && on->since_ns && (on->rank.class == LOP_AWAITED || on->rank.length);
+}
+
 /* An SMT sibling of `cpu` is busy: what comes here gets half of a core, and takes it from the other. That is no fast core to move to. */
 lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu); }
 
@@ -95,7 +105,8 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struc
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu))
+		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu) ||
+		    lop_is_off(s, (u32)cpu))
 			continue;
 		rank = &s->on[lop_cpu_index(cpu)].rank;
 		if (!lop_displaces(claim, rank) ||
@@ -126,6 +137,8 @@ lop_part s32 lop_idle_faster(const struct lop_sched *s lop_given, struct lop_wor
 		lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[n & (LOP_MAX_TIERS - 1)]);
 		lop_cpus_and(idle, idle, &s->online);
 		lop_cpus_drop(idle, &s->awaited);
+		if (lop_has_domains(s))
+			lop_cpus_drop(idle, &s->off);
 		if (lop_has_reserved(s))
 			lop_cpus_drop(idle, &s->reserved);
 		lop_cpus_drop(idle, &s->given);

@@ -43,6 +43,15 @@ struct lop_plan {
 	struct lop_domain domain[LOP_MAX_MEMORY_DOMAINS];
 };
 
+/*
+ * Whether a plan is made for a thread. Those of which nothing is known, neither by counters nor by declaration, are all alike: to move one for
+ * another brings nothing. Where only_known, they stay as they come.
+ */
+lop_rule bool lop_is_planned(const struct lop_config *c, enum lop_memory_class memory)
+{
+	return !c->only_known || memory != LOP_MEMORY_UNKNOWN;
+}
+
 lop_rule struct lop_thread *lop_thread_at(struct lop_plan *p, u32 n) { return &p->thread[n & (LOP_MAX_PLANNED - 1)]; }
 lop_rule struct lop_domain *lop_domain_at(struct lop_plan *p, s32 n) { return &p->domain[(u32)n & (LOP_MAX_MEMORY_DOMAINS - 1)]; }
 lop_rule struct lop_thread *lop_thread_by_rank(struct lop_plan *p, u32 rank)

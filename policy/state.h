@@ -40,6 +40,8 @@ struct lop_config {
 	u32 spare;            /* high cores kept idle for what comes next */
 	bool green;           /* work that hardly gains from speed runs in the green set */
 	enum lop_domains domains;
+	bool makes_room;      /* members beyond the target for threads that take one another's cores, see room.h */
+	bool only_known;      /* no plan for memory domains moves a thread of which nothing is known */
 	bool specialise;      /* tasks that gain most from fast cores change with others that have them, see specialise.h */
 	u64 transition_ns;    /* a new member runs at its speed after this */
 	u64 hold_ns;          /* T_hold: surplus lasts this long before a member leaves */
@@ -199,6 +201,10 @@ struct lop_sched {
 	struct lop_cpus given;             /* CPUs in whose own queue a task waits that goes before what runs there */
 	u64 rank_at_ns;                    /* the timer is to look then who should have the fast cores; 0: no need */
 	u32 nr_apps;                       /* applications numbered so far */
+	u32 room;                          /* members beyond the target: see room.h */
+	u32 room_moves;                    /* wakeups that changed their core since `room_since_ns` */
+	u64 room_since_ns, room_ends_ns;
+	bool planned;                      /* some task has a memory domain by a plan */
 	u64 moves;                         /* running tasks that were sent to another CPU */
 };
 

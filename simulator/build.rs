@@ -4,6 +4,7 @@ fn main() {
     println!("cargo:rerun-if-changed=src/policy.c");
     println!("cargo:rerun-if-changed=../policy");
     println!("cargo:rerun-if-changed=src/plan.c");
+    println!("cargo:rerun-if-changed=src/types.h");
     cc::Build::new()
         .file("src/policy.c")
         .file("src/plan.c")

@@ -1,5 +1,6 @@
 //! What a person may ask of the scheduler when it starts.
 
+use crate::scheduler::native::rules_of;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -54,10 +55,7 @@ impl Policy {
     /// Whether rules say who gets the fast cores. Only then is it heard what was said of threads.
     #[must_use]
     pub fn gives_fast_cores(self) -> bool {
-        match self.resolved() {
-            Self::Phase | Self::LongestFirst | Self::FairShare => true,
-            Self::SimpleSets(_) | Self::HighLow | Self::HighLowSpare | Self::Auto => false,
-        }
+        rules_of(self.resolved()) != 0
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod decisions;
 mod libbpf_log;
-mod native;
+pub(crate) mod native;
 mod program;
 mod speeds;
 mod state;

@@ -1,7 +1,9 @@
 //! From the simulator's results to what reports show.
 
-use lop_report::{Bounds, Class, Interval, PointValue, Relative, Report, RunResult};
+use lop_report::{Bounds, Cell, Class, Interval, PointValue, Price, Relative, Report, RunResult};
 use lop_simulator::experiment::{self, Experiment, PolicyResult, Study};
+use lop_simulator::PolicyChoice;
+use std::collections::BTreeMap;
 
 /// The simulator has no meter: all its energies come from the machine's power model.
 pub const ENERGY_SOURCE: &str = "modelled";
@@ -16,7 +18,35 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
         seed: experiment.seed,
         runs: experiment.runs,
         results: study.results.into_iter().map(result).collect(),
+        cells: experiment
+            .judged
+            .iter()
+            .flat_map(|judged| cells(judged, &study.cells))
+            .collect(),
     }
+}
+
+fn cells(judged: &PolicyChoice, cells: &[experiment::Cell]) -> Vec<Cell> {
+    let cell = |cell: &experiment::Cell| Cell {
+        point: points(cell.point.clone()),
+        judged: judged.to_string(),
+        best: cell.best.to_string(),
+        edp_over_best: cell.edp,
+        time_over_first: cell.time,
+        behind: cell.is_behind(),
+        price: cell.price.as_ref().map(|price| Price {
+            without: price.without.to_string(),
+            edp_over_best: price.edp,
+        }),
+    };
+    cells.iter().map(cell).collect()
+}
+
+fn points(point: Vec<(String, experiment::PointValue)>) -> BTreeMap<String, PointValue> {
+    point
+        .into_iter()
+        .map(|(name, value)| (name, point_value(value)))
+        .collect()
 }
 
 fn description(experiment: &Experiment) -> String {
@@ -30,11 +60,7 @@ fn description(experiment: &Experiment) -> String {
 fn result(result: PolicyResult) -> RunResult {
     RunResult {
         policy: result.policy.to_string(),
-        point: result
-            .point
-            .into_iter()
-            .map(|(name, value)| (name, point_value(value)))
-            .collect(),
+        point: points(result.point),
         time_s: result.mean.time_s,
         cpu_energy_j: result.mean.cpu_energy_j,
         system_energy_j: result.mean.system_energy_j,

@@ -45,6 +45,7 @@ fn report(title: &str, description: &str, machine: &str, runs: u32, results: Vec
         seed: 1,
         runs,
         results,
+        cells: vec![],
     }
 }
 

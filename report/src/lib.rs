@@ -1,6 +1,7 @@
 //! Tables, JSON, HTML with SVG plots, Perfetto traces. Knows results and timelines, not how they came about.
 
 mod applications;
+mod cells;
 mod check;
 mod classes;
 mod counters;

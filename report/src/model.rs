@@ -18,6 +18,34 @@ pub struct Report {
     pub runs: u32,
     /// In order: sweep point by sweep point, policies in the order they were named.
     pub results: Vec<RunResult>,
+    /// Of a study that judges one policy beside all others: what became of it at each point. Left out of any other study.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<Cell>,
+}
+
+/// One point of a study that judges a policy.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cell {
+    pub point: BTreeMap<String, PointValue>,
+    pub judged: String,
+    /// The policy of the lowest energy-delay product.
+    pub best: String,
+    /// EDP of the judged policy over the lowest, and its time over that of the first policy.
+    pub edp_over_best: f64,
+    pub time_over_first: f64,
+    /// Its EDP is not nearly the lowest, or it is slower than the first policy.
+    pub behind: bool,
+    /// Where it is behind: the rule without which its EDP falls most, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+}
+
+/// What the judged policy would be without one of its rules.
+#[derive(Debug, Clone, Serialize)]
+pub struct Price {
+    /// The policy without that rule.
+    pub without: String,
+    pub edp_over_best: f64,
 }
 
 /// One policy at one sweep point. Means over `runs` seeds.

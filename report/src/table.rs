@@ -1,6 +1,7 @@
 //! Tables for a terminal.
 
 use crate::applications::applications_text;
+use crate::cells::{cells_grid, summary};
 use crate::classes::classes_text;
 use crate::grid::{results_grid, Grid};
 use crate::model::Report;
@@ -17,6 +18,13 @@ pub fn table(report: &Report) -> String {
     let groups = points(report);
     if groups.is_empty() {
         text.push_str("\nno results\n");
+        return text;
+    }
+    if let Some(cells) = cells_grid(report) {
+        text.push('\n');
+        text.push_str(&render(&cells));
+        text.push('\n');
+        text.push_str(&summary(report));
         return text;
     }
     if let Some(name) = single_numeric(report) {

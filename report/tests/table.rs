@@ -3,7 +3,7 @@
 mod common;
 
 use common::{report, result, sweep};
-use lop_report::{counters_table, html, json, table, Class, PointValue, Report};
+use lop_report::{counters_table, html, json, table, Cell, Class, PointValue, Price, Report};
 
 /// By hand: 100 s * 5000 J = 500 kJ s, 110 s * 4400 J = 484 kJ s; 100 / 80 = +25 %, 110 / 80 = +37.5 %, 5000 / 4000 = +25 %,
 /// 4400 / 4000 = +10 %.
@@ -22,6 +22,49 @@ highlow            110.0  40.00    4400  484.0     1.100     0.880     0.968    
 Power, energy and EDP (energy x time) are those of the whole system. Relative: to the first policy. Bound: what no schedule can beat.
 ";
     assert_eq!(table(&report()), expected);
+}
+
+/// A row for each cell, those that are behind first, and a sentence; no table for each point.
+#[test]
+fn a_study_that_judges_a_policy_has_a_row_for_each_cell() {
+    let cell = |machine: &str, edp_over_best: f64, time_over_first: f64, behind: bool| Cell {
+        point: [("machine".to_string(), PointValue::Text(machine.to_string()))].into(),
+        judged: "highlow".to_string(),
+        best: "pack".to_string(),
+        edp_over_best,
+        time_over_first,
+        behind,
+        price: None,
+    };
+    let mut report = report();
+    let price = Price {
+        without: "highlow without a rule".to_string(),
+        edp_over_best: 1.01,
+    };
+    report.cells = vec![
+        cell("near", 1.004, 1.0, false),
+        Cell {
+            price: Some(price),
+            ..cell("far", 1.1, 1.0, true)
+        },
+        cell("slow", 1.0, 1.2, true),
+    ];
+    let expected = "\
+two-policies: machine board, workload bursts, seed 7, 1 run, energy: modelled
+Worked by hand.
+
+machine  lowest EDP  highlow EDP            highlow time  rule that costs most    EDP without it
+                     over lowest  over linux:performance                             over lowest
+-------  ----------  -----------  ----------------------  ----------------------  --------------
+slow     pack              1.000                   1.200  no single one
+far      pack              1.100                   1.000  highlow without a rule           1.010
+near     pack              1.004                   1.000
+
+highlow: lowest EDP or within 2 % of it, and no more than 1 % slower than linux:performance, in 1 of 3 cells; slower by more than 1 % in 1.
+";
+    assert_eq!(table(&report), expected);
+    let page = html(&[report], &[]).unwrap();
+    assert!(page.contains("highlow without a rule") && !page.contains("Bars at every point"));
 }
 
 /// Where there are several applications and runs, a row tells each one's times.

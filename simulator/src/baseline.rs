@@ -65,6 +65,14 @@ impl FairScheduler {
         }
     }
 
+    /// CPUs that a task may run on, of those `allowed`: its home, where tasks have one. `None`: all.
+    pub fn cpus_of(&mut self, task: u32, allowed: Option<&CpuBits>) -> Option<CpuBits> {
+        match &mut self.homes {
+            Some(homes) => Some(homes.of(task, allowed)),
+            None => allowed.copied(),
+        }
+    }
+
     /// A task of an application became active.
     pub fn enter(&mut self, app: u16, weight: u32) {
         if let Some(group) = &mut self.groups[usize::from(app)] {

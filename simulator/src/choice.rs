@@ -1,6 +1,6 @@
 //! Policies by the names people type.
 
-use crate::policy::rules;
+use crate::policy::{rules, Config, Named};
 use std::fmt;
 use std::str::FromStr;
 
@@ -59,27 +59,90 @@ pub enum SetsVariant {
     Spread,
     /// High/low without a spare, on as few memory domains as pays.
     Gather,
+    /// All rules together (section 10), or without one of them.
+    Auto(Option<AutoRule>),
     /// One core runs the operating system's own work at a speed of its own, all others run at the highest.
     Reserved(ReservedSpeed),
 }
 
 impl SetsVariant {
-    /// Rules of the policy core that choose who gets the fast cores.
-    pub fn rules(self) -> u32 {
+    /// The rules of the policy core that the variant stands for.
+    pub(crate) fn named(self) -> Named {
         match self {
-            Self::Simple { .. }
-            | Self::HighLow
-            | Self::HighLowSpare
-            | Self::Specialise
-            | Self::Spread
-            | Self::Gather
-            | Self::Reserved(_) => 0,
-            Self::Phase => rules::PHASES | rules::TURNS,
-            Self::LongestFirst => rules::LONGEST,
-            Self::FairShare => rules::TURNS,
+            Self::Simple { .. } => Named::SimpleSets,
+            Self::HighLow => Named::HighLow,
+            Self::HighLowSpare => Named::HighLowSpare,
+            Self::Reserved(_) => Named::ReservedCore,
+            Self::Phase => Named::Phase,
+            Self::LongestFirst => Named::LongestFirst,
+            Self::FairShare => Named::FairShare,
+            Self::Specialise => Named::Specialise,
+            Self::Spread => Named::Spread,
+            Self::Gather => Named::Gather,
+            Self::Auto(_) => Named::Auto,
         }
     }
 }
+
+/// A rule of `auto`, which can do without it so that its price shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AutoRule {
+    /// Which thread runs in which memory domain, and which domains are on.
+    Domains,
+    /// As many high cores as there is demand; without it all of them.
+    Sets,
+    Spare,
+    /// One core stays high while anything ran in the last second; without it for T_hold, as the others.
+    Last,
+    /// Members beyond demand for threads that take one another's cores.
+    Room,
+    Phases,
+    Longest,
+    Speedup,
+    Turns,
+    Specialise,
+    Green,
+}
+
+impl AutoRule {
+    pub const ALL: [(&'static str, Self); 11] = [
+        ("domains", Self::Domains),
+        ("sets", Self::Sets),
+        ("spare", Self::Spare),
+        ("last", Self::Last),
+        ("room", Self::Room),
+        ("phases", Self::Phases),
+        ("longest", Self::Longest),
+        ("speedup", Self::Speedup),
+        ("turns", Self::Turns),
+        ("specialise", Self::Specialise),
+        ("green", Self::Green),
+    ];
+
+    fn name(self) -> &'static str {
+        let (name, _) = Self::ALL[Self::ALL.iter().position(|(_, rule)| *rule == self).unwrap_or(0)];
+        name
+    }
+
+    pub(crate) fn leave_out(self, config: &mut Config) {
+        match self {
+            Self::Domains => config.domains = 0,
+            Self::Sets => config.sizing = ALL_CORES,
+            Self::Spare => config.spare = 0,
+            Self::Last => config.last_hold_ns = config.hold_ns,
+            Self::Room => config.makes_room = false,
+            Self::Phases => config.rules &= !rules::PHASES,
+            Self::Longest => config.rules &= !rules::LONGEST,
+            Self::Speedup => config.rules &= !rules::SPEEDUP,
+            Self::Turns => config.rules &= !rules::TURNS,
+            Self::Specialise => config.specialise = false,
+            Self::Green => config.green = false,
+        }
+    }
+}
+
+/// `LOP_SIZE_ALL`.
+const ALL_CORES: u32 = 2;
 
 /// How fast the reserved core runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,15 +182,6 @@ impl fmt::Display for ReservedSpeed {
     }
 }
 
-/// `enum lop_sizing`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Sizing {
-    ByDemand = 0,
-    Fixed = 1,
-    All = 2,
-}
-
 /// `enum lop_reserve`: whether a core is reserved for the operating system's own work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
@@ -161,7 +215,7 @@ pub enum Placement {
     Random,
 }
 
-pub const POLICY_NAMES: [&str; 18] = [
+pub const POLICY_NAMES: [&str; 19] = [
     "linux:performance",
     "linux:powersave",
     "linux:userspace",
@@ -177,6 +231,7 @@ pub const POLICY_NAMES: [&str; 18] = [
     "specialise",
     "spread",
     "gather",
+    "auto",
     "pack",
     "scatter",
     "random",
@@ -186,7 +241,7 @@ impl FromStr for PolicyChoice {
     type Err = String;
 
     /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `reserved-core[@MHZ]`, `reserved-core@PART/OF` (of the highest
-    /// frequency) and the other names as they are. Plain `linux` is `linux:schedutil`.
+    /// frequency), `auto[:no-RULE]` and the other names as they are. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
         let number = |text: &str, what: &str| {
@@ -211,6 +266,7 @@ impl FromStr for PolicyChoice {
             "specialise" => return Ok(Self::Sets(SetsVariant::Specialise)),
             "spread" => return Ok(Self::Sets(SetsVariant::Spread)),
             "gather" => return Ok(Self::Sets(SetsVariant::Gather)),
+            "auto" => return Ok(Self::Sets(SetsVariant::Auto(None))),
             "pack" => return Ok(Self::Placed(Placing::Pack)),
             "scatter" => return Ok(Self::Placed(Placing::Scatter)),
             "random" => return Ok(Self::Placed(Placing::Random)),
@@ -229,12 +285,31 @@ impl FromStr for PolicyChoice {
             };
             return Ok(Self::Sets(SetsVariant::Reserved(speed.parse().map_err(message)?)));
         }
+        if let Some(without) = name.strip_prefix("auto:no-") {
+            let known = AutoRule::ALL.iter().find(|(known, _)| *known == without);
+            let names = AutoRule::ALL.map(|(name, _)| name).join(", ");
+            let message = || format!("policy '{name}': '{without}' is no rule of auto; known: {names}");
+            return Ok(Self::Sets(SetsVariant::Auto(Some(known.ok_or_else(message)?.1))));
+        }
         if let Some(cores) = name.strip_prefix("simple-sets:") {
             return Ok(Self::Sets(SetsVariant::Simple {
                 size: Some(number(cores, "cores")?),
             }));
         }
         Err(unknown())
+    }
+}
+
+impl PolicyChoice {
+    /// The same policy without each of its rules in turn; none for those that cannot do without any.
+    pub fn without_each(&self) -> Vec<Self> {
+        match self {
+            Self::Sets(SetsVariant::Auto(None)) => AutoRule::ALL
+                .iter()
+                .map(|(_, rule)| Self::Sets(SetsVariant::Auto(Some(*rule))))
+                .collect(),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -257,6 +332,8 @@ impl fmt::Display for PolicyChoice {
             Self::Sets(SetsVariant::Specialise) => f.write_str("specialise"),
             Self::Sets(SetsVariant::Spread) => f.write_str("spread"),
             Self::Sets(SetsVariant::Gather) => f.write_str("gather"),
+            Self::Sets(SetsVariant::Auto(None)) => f.write_str("auto"),
+            Self::Sets(SetsVariant::Auto(Some(rule))) => write!(f, "auto:no-{}", rule.name()),
             Self::Placed(Placing::Pack) => f.write_str("pack"),
             Self::Placed(Placing::Scatter) => f.write_str("scatter"),
             Self::Placed(Placing::Random) => f.write_str("random"),
@@ -300,9 +377,14 @@ mod tests {
             "simple-sets:3",
             "reserved-core@1050",
             "reserved-core@7/8",
+            "auto:no-spare",
         ]) {
             assert_eq!(name.parse::<PolicyChoice>().unwrap().to_string(), name);
         }
+        assert!("auto:no-luck"
+            .parse::<PolicyChoice>()
+            .unwrap_err()
+            .contains("known: domains, sets"));
         assert_eq!("reserved-core@1/2".parse(), "reserved-core".parse::<PolicyChoice>());
     }
 

@@ -3,6 +3,7 @@
 
 mod builtin;
 mod classes;
+mod judge;
 mod merge;
 mod plan;
 mod read;
@@ -13,6 +14,7 @@ pub mod suggest;
 
 pub use builtin::{builtin_names, builtin_text, load, load_builtin};
 pub use classes::{Class, ClassName};
+pub use judge::{Cell, Price, NEARLY_AS_FAST, NEARLY_LOWEST_EDP};
 pub use merge::{Half, Measures};
 pub use read::read;
 pub use resolve::{open_machine, open_workload};
@@ -21,6 +23,7 @@ pub use setting::{Origin, PolicyKey, Setting, SettingKey};
 
 use crate::PolicyChoice;
 use lop_machine::InputError;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Most runs of one policy at one point.
@@ -42,6 +45,10 @@ pub struct Experiment {
     pub seed: u64,
     /// Runs of each policy at each point, 1..=[`MAX_RUNS`].
     pub runs: u32,
+    /// One of the policies, which is judged beside all others at each point; results then keep no counters.
+    pub judged: Option<PolicyChoice>,
+    /// Points that are left out: those whose labels are all among these, by the names of sweeps.
+    pub left_out: Vec<BTreeMap<String, Vec<String>>>,
     /// Applied to every point, in this order.
     pub settings: Vec<Setting>,
     /// Cartesian product, the first outermost.
@@ -146,7 +153,7 @@ impl Experiment {
         self.sweeps.iter().map(|s| s.values.len()).product()
     }
 
-    /// Simulations that [`run`] does.
+    /// Simulations that [`run`] does, at most.
     pub fn nr_simulations(&self) -> usize {
         self.nr_points() * self.runs as usize * self.policies.len()
     }

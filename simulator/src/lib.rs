@@ -18,7 +18,8 @@ pub mod weight;
 pub mod workload;
 
 pub use choice::{
-    Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant, POLICY_NAMES,
+    AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant,
+    POLICY_NAMES,
 };
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 

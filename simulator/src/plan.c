@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Plans for memory domains and kinds of cores, natively: arrays in, arrays out. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef int32_t s32;
-typedef int64_t s64;
-typedef uint64_t u64;
+#include "types.h"
 #include "gather.h"
 #include "list.h"
 #include "specialise.h"
@@ -64,6 +56,8 @@ u64 lop_native_predicted_edp(struct lop_plan *p, const struct lop_thread *thread
 	fill(p, threads, nr_threads, domains, nr_domains, power, 0);
 	return lop_predicted_edp(p, true);
 }
+
+bool lop_native_is_planned(const struct lop_config *c, u32 memory) { return lop_is_planned(c, (enum lop_memory_class)memory); }
 
 u32 lop_native_specialise(struct lop_cast *c, struct lop_specialist *threads, u32 nr_threads, u64 now_ns)
 {

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The policy core, compiled natively: one function for each thing the simulator asks of it. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef int32_t s32;
-typedef int64_t s64;
-typedef uint64_t u64;
+#include "types.h"
 
 /* A simulated world calls its policy from one thread, one call at a time. Each returns the old value. */
 #define LOP_ATOMICS_DEFINED
@@ -16,9 +8,10 @@ typedef uint64_t u64;
 #define lop_atomic_and(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) &= (v); old_; })
 #define lop_atomic_add(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) += (v); old_; })
 #define lop_atomic_cas(p, old, new) ({ __typeof__(*(p)) was_ = *(p); if (was_ == (old)) *(p) = (new); was_; })
+#include "auto.h"
 #include "lopsided.h"
 
-bool lop_native_set_domain(const struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu) { return lop_set_domain(s, t, domain, cpu); }
+bool lop_native_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu) { return lop_set_domain(s, t, domain, cpu); }
 void lop_native_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 domain, bool on, u64 now_ns)
 {
 	lop_set_domain_on(s, world, domain, on, now_ns);
@@ -159,6 +152,7 @@ bool lop_native_ranks_before(const struct lop_sched *s, const struct lop_rank *a
 	return lop_ranks_before(s, a, b);
 }
 bool lop_native_displaces(const struct lop_rank *a, const struct lop_rank *b) { return lop_displaces(a, b); }
+bool lop_native_has_core_by_rank(const struct lop_sched *s, u32 cpu) { return lop_has_core_by_rank(s, cpu); }
 bool lop_native_must_go(const struct lop_sched *s, u32 cpu) { return lop_must_go(s, cpu); }
 const struct lop_cpus *lop_native_awaited(const struct lop_sched *s) { return &s->awaited; }
 const struct lop_cpus *lop_native_given(const struct lop_sched *s) { return &s->given; }
@@ -229,7 +223,13 @@ void lop_native_anchor_anew(struct lop_sched *s, struct lop_world *world, struct
 }
 void lop_native_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_rotate_heat(s, world, now_ns); }
 u64 lop_native_default_hold_ns(u64 transition_ns) { return lop_default_hold_ns(transition_ns); }
-void lop_native_set_times(struct lop_config *c, u64 hold_ns) { lop_set_times(c, hold_ns); }
+void lop_native_configure(struct lop_config *c, u32 policy, u64 hold_ns)
+{
+	lop_choose(c, policy);
+	lop_set_times(c, hold_ns);
+}
+size_t lop_native_traits_size(void) { return sizeof(struct lop_traits); }
+void lop_native_leave_out(struct lop_config *c, const struct lop_traits *m) { lop_leave_out(c, m); }
 u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
 {
 	return lop_green_opp(opps, nr_opps, stays_on);

@@ -74,6 +74,8 @@ pub struct Config {
     pub green: bool,
     /// 0: as tasks come, 1: by spread, 2: by gather.
     pub domains: u32,
+    pub makes_room: bool,
+    pub only_known: bool,
     pub specialise: bool,
     pub transition_ns: u64,
     pub hold_ns: u64,
@@ -96,13 +98,53 @@ pub struct Config {
     pub reserve_window_ns: u64,
 }
 
+/// `enum lop_policy` (policy/config.h): names that stand for a choice of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Named {
+    SimpleSets = 0,
+    HighLow = 1,
+    HighLowSpare = 2,
+    ReservedCore = 3,
+    Phase = 4,
+    LongestFirst = 5,
+    FairShare = 6,
+    Specialise = 7,
+    Spread = 8,
+    Gather = 9,
+    Auto = 10,
+}
+
 impl Config {
-    /// The policy's times for this T_hold (policy/config.h), and nothing else.
-    pub fn times(hold_ns: u64) -> Self {
+    /// The rules that a name stands for and the policy's times for this T_hold (policy/config.h), and nothing else.
+    pub fn of(policy: Named, hold_ns: u64) -> Self {
         let mut config = Self::default();
-        unsafe { lop_native_set_times(&mut config, hold_ns) };
+        unsafe { lop_native_configure(&mut config, policy as u32, hold_ns) };
         config
     }
+    /// Of all rules, without those that such a machine has no use for (policy/auto.h).
+    pub fn leave_out(mut self, machine: &Traits) -> Self {
+        unsafe { lop_native_leave_out(&mut self, machine) };
+        self
+    }
+}
+
+/// `struct lop_traits`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
+pub struct Traits {
+    pub nr_memory_domains: u32,
+    /// Kinds of cores.
+    pub nr_tiers: u32,
+    /// Of the machine with one core busy at the highest speed.
+    pub machine_mw: u32,
+    /// Of an idle core that is kept high, and its voltage domain, beyond that of a low one.
+    pub kept_mw: u32,
+    /// Until a low core is at the highest speed.
+    pub rise_ns: u64,
+    /// The most energy-efficient speed for the work that gains least from speed, and the highest, for the same work.
+    pub green: GreenOpp,
+    pub top: GreenOpp,
 }
 
 /// `struct lop_native_cpu`.
@@ -257,7 +299,7 @@ impl Task {
 }
 
 /// `struct lop_opp`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct GreenOpp {
     pub busy_mw: u32,
@@ -476,6 +518,10 @@ impl PolicyHandle {
     pub unsafe fn say(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
         with_world!(env, |world| lop_native_say(self.0, world, task, app, flags, now_ns))
     }
+    /// Who runs on `cpu` has its core by class or by length: no plan by SF moves it.
+    pub fn has_core_by_rank(self, cpu: u32) -> bool {
+        unsafe { lop_native_has_core_by_rank(self.0, cpu) }
+    }
     /// What runs on `cpu` was sent elsewhere, or another task was given this CPU.
     pub fn must_go(self, cpu: u32) -> bool {
         unsafe { lop_native_must_go(self.0, cpu) }
@@ -611,6 +657,9 @@ pub fn task_sizes() -> (usize, usize) {
 /// The same for `struct lop_config` and `struct lop_app`.
 pub fn config_sizes() -> (usize, usize) {
     (unsafe { lop_native_config_size() }, std::mem::size_of::<Config>())
+}
+pub fn traits_sizes() -> (usize, usize) {
+    (unsafe { lop_native_traits_size() }, std::mem::size_of::<Traits>())
 }
 pub fn group_sizes() -> (usize, usize) {
     (unsafe { lop_native_group_size() }, std::mem::size_of::<Group>())

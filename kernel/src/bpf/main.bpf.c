@@ -30,6 +30,7 @@ const volatile bool ranks;
 #define lop_has_specialists(s) false
 /* Nobody plans where threads wait that declared their lengths. */
 #define lop_has_lists(s) false
+#define lop_makes_room(s) false
 /* No core is reserved for the system's own work. */
 #define lop_can_reserve false
 #include "world.bpf.h"

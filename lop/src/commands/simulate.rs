@@ -21,7 +21,8 @@ Examples:
 Policies: linux:performance, linux:powersave, linux:userspace[@MHZ],
 linux:ondemand, linux:schedutil (or linux), simple-sets[:CORES], highlow,
 highlow-spare, reserved-core[@MHZ] (or @3/4 of the highest), phase,
-longest-first, fair-share, specialise, spread, gather, pack, scatter, random.
+longest-first, fair-share, specialise, spread, gather, auto, pack, scatter,
+random.
 Results are relative to the first. All energies are modelled.";
 
 #[derive(Args)]

@@ -5,6 +5,7 @@ use super::curves::Panel;
 use super::escape::escape;
 use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, TIME};
 use crate::applications::{applications_grid, HEADING};
+use crate::cells::{cells_grid, summary};
 use crate::classes::{self, classes_grid};
 use crate::counters::counters_grid;
 use crate::grid::{results_grid, Grid};
@@ -23,6 +24,10 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str]) -> Strin
     );
     if groups.is_empty() {
         return html + "<p>No results.</p>\n</section>\n";
+    }
+    if let Some(cells) = cells_grid(report) {
+        let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
+        return html + &html_table(&cells, 1) + "</section>\n";
     }
     html.push_str(&legend(report, palette));
     html.push_str(&classes(report, number, palette));

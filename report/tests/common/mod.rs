@@ -18,6 +18,7 @@ pub fn report() -> Report {
             result("linux:performance", 100.0, 5000.0, (1.0, 1.0, 1.0)),
             result("highlow", 110.0, 4400.0, (1.1, 0.88, 0.968)),
         ],
+        cells: vec![],
     }
 }
 

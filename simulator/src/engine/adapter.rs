@@ -1,9 +1,10 @@
 //! The simulator's side of policy/env.h, and the same questions put to either scheduler.
 
 use super::cpu::Leaving;
+use super::plan::mw;
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use super::Rates;
-use crate::choice::{PolicyParameters, Reserve, ReservedSpeed, SetsVariant, Sizing};
+use crate::choice::{PolicyParameters, ReservedSpeed, SetsVariant};
 use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
 use crate::policy::{self, Env, Set};
@@ -22,41 +23,33 @@ pub(super) fn config(
     variant: SetsVariant,
     parameters: &PolicyParameters,
 ) -> policy::Config {
-    let (sizing, fixed_size, spare) = match variant {
-        SetsVariant::Simple { size } => (Sizing::Fixed, size.unwrap_or_else(|| parallelism_of(workload)), 0),
-        SetsVariant::HighLowSpare => (Sizing::ByDemand, 0, 1),
-        SetsVariant::Reserved(_) => (Sizing::All, 0, 0),
-        _ => (Sizing::ByDemand, 0, 0),
-    };
-    let domains = match variant {
-        SetsVariant::Spread => 1,
-        SetsVariant::Gather => 2,
+    let fixed_size = match variant {
+        SetsVariant::Simple { size } => size.unwrap_or_else(|| parallelism_of(workload)),
         _ => 0,
     };
-    let reserve = match variant {
-        SetsVariant::Reserved(_) => Reserve::Asked,
-        _ => Reserve::Never,
-    };
+    let rise_ns = machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns);
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
-    let times = policy::Config::times(parameters.hold_ns.unwrap_or(default_hold_ns));
+    let mut chosen = policy::Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
+    if let SetsVariant::Auto(without) = variant {
+        chosen = chosen.leave_out(&traits(machine, rise_ns));
+        if let Some(rule) = without {
+            rule.leave_out(&mut chosen);
+        }
+    }
     policy::Config {
         nr_cpus: machine.cpus.len() as u32,
-        sizing: sizing as u32,
         fixed_size,
-        spare: parameters.spare.unwrap_or(spare),
-        green: parameters.green,
-        domains,
-        specialise: variant == SetsVariant::Specialise,
-        transition_ns: machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns),
-        heat_period_ns: parameters.heat_period_ns.unwrap_or(times.heat_period_ns),
+        spare: parameters.spare.unwrap_or(chosen.spare),
+        green: parameters.green || chosen.green,
+        transition_ns: rise_ns,
+        heat_period_ns: parameters.heat_period_ns.unwrap_or(chosen.heat_period_ns),
         hot_mc: machine
             .thermal
             .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
-        rules: variant.rules(),
         migration_ns: migration_ns(machine),
-        reserve: parameters.reserve.unwrap_or(reserve) as u32,
+        reserve: parameters.reserve.map_or(chosen.reserve, |reserve| reserve as u32),
         reserve_raises: reserved_khz(machine, variant).len() as u32 - 1,
-        ..times
+        ..chosen
     }
 }
 
@@ -132,23 +125,57 @@ pub(super) fn describe_cpus(handle: policy::PolicyHandle, machine: &Machine) -> 
     Ok(())
 }
 
+/// Operating points of a kind of core for work of this memory share.
+fn green_opps(kind: &lop_machine::Kind, memory_share: f64) -> Vec<policy::GreenOpp> {
+    let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
+    let opp = |o: usize| policy::GreenOpp {
+        busy_mw: mw(kind.opps[o].busy_uw),
+        idle_mw: mw(kind.opps[o].idle_uw),
+        rate_permille: (1000.0 * kind.rate(o, memory_share) / top_rate).round() as u32,
+    };
+    (0..kind.opps.len()).map(opp).collect()
+}
+
 /// By clock domain: the frequency index of the most energy-efficient OPP for the workload's most memory-bound work.
 pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
     let memory_share = rates.memory_shares.iter().copied().fold(0.0, f64::max);
     let clocks = crate::clocks::Clocks::new(machine);
     let of_domain = |domain: &crate::clocks::ClockDomain| {
         let kind = &machine.kinds[usize::from(machine.cpus[domain.cpus[0]].kind)];
-        let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
-        let opps: Vec<policy::GreenOpp> = (0..kind.opps.len())
-            .map(|o| policy::GreenOpp {
-                busy_mw: (kind.opps[o].busy_uw / 1000) as u32,
-                idle_mw: (kind.opps[o].idle_uw / 1000) as u32,
-                rate_permille: (1000.0 * kind.rate(o, memory_share) / top_rate).round() as u32,
-            })
-            .collect();
+        let opps = green_opps(kind, memory_share);
         domain.at_least(kind.opps[policy::green_opp(&opps, true)].khz)
     };
     clocks.domains.iter().map(of_domain).collect()
+}
+
+/// SF up to which work counts as hardly gaining from speed (policy/demand.h).
+const HARDLY_GAINS: f64 = 1.2;
+
+/// What of a machine decides which rules `auto` has use for. Watts of the first kind of core; a low one is parked where the machine can. Speeds are
+/// those of work that just counts as hardly gaining: SF = (1 - m) * f_top / f_low + m.
+fn traits(machine: &Machine, rise_ns: u64) -> policy::Traits {
+    let kind = &machine.kinds[0];
+    let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
+    let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
+    let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
+    let kept_uw = top.idle_uw.saturating_sub(low_uw) + top.domain_uw.saturating_sub(low_domain_uw);
+    let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
+    let ratio = top.khz as f64 / low.khz as f64;
+    let memory_share = if ratio > HARDLY_GAINS {
+        (ratio - HARDLY_GAINS) / (ratio - 1.0)
+    } else {
+        0.0
+    };
+    let opps = green_opps(kind, memory_share);
+    policy::Traits {
+        nr_memory_domains: machine.nr_memory_domains as u32,
+        nr_tiers: machine.kinds.len() as u32,
+        machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
+        kept_mw: mw(kept_uw),
+        rise_ns,
+        green: opps[policy::green_opp(&opps, true)],
+        top: opps[opps.len() - 1],
+    }
 }
 
 impl PolicySide {
@@ -241,12 +268,7 @@ impl World<'_> {
             return 0;
         };
         let task = &mut self.tasks[id as usize];
-        let allowed = self.allowed[task.program as usize].as_ref();
-        let allowed = fair
-            .homes
-            .as_mut()
-            .map(|homes| homes.of(id, allowed))
-            .or(allowed.copied());
+        let allowed = fair.cpus_of(id, self.allowed[task.program as usize].as_ref());
         let allowed = allowed.as_ref();
         let app = self.workload.programs[task.program as usize].app;
         fair.enter(app, task.policy.weight);
@@ -285,12 +307,7 @@ impl World<'_> {
                     return;
                 };
                 let task = &mut self.tasks[id as usize];
-                let allowed = self.allowed[task.program as usize].as_ref();
-                let allowed = fair
-                    .homes
-                    .as_mut()
-                    .map(|homes| homes.of(id, allowed))
-                    .or(allowed.copied());
+                let allowed = fair.cpus_of(id, self.allowed[task.program as usize].as_ref());
                 let allowed = allowed.as_ref();
                 let app = self.workload.programs[task.program as usize].app;
                 task.policy.vtime_ns = fair.bound_lag(app, task.policy.weight, task.policy.vtime_ns);
@@ -380,7 +397,7 @@ impl World<'_> {
     /// What a policy that moves running tasks is told; `None` under any other.
     fn ranking_call(&mut self, id: u32) -> Option<PolicyCall> {
         match &self.scheduler {
-            Scheduler::Policy(side) if side.ranks => self.policy_call(id),
+            Scheduler::Policy(side) if side.config.rules != 0 => self.policy_call(id),
             _ => None,
         }
     }

@@ -4,24 +4,27 @@
 use super::cpu::Leaving;
 use super::task::{State, Task};
 use super::world::{Scheduler, World};
-use crate::choice::{PolicyChoice, SetsVariant};
 use crate::events::Kind;
-use crate::policy::plan::{go_to, Domain, Planner, Power, Specialist, Thread, MAX_PLANNED};
+use crate::policy::plan::{go_to, is_planned, Domain, Planner, Power, Specialist, Thread, MAX_PLANNED};
 use crate::policy::{self, PolicyHandle};
 use lop_machine::Machine;
 
 /// How often counters are read and plans made.
 pub(super) const PERIOD_NS: u64 = 1_000_000_000;
 
+/// `LOP_DOMAINS_AS_COME` and `LOP_DOMAINS_GATHER`.
+const AS_COME: u32 = 0;
+const GATHER: u32 = 2;
+
 pub(super) struct Planning {
-    what: SetsVariant,
+    config: policy::Config,
     planner: Planner,
     domains: Vec<Domain>,
     power: Power,
 }
 
 /// Microwatts to milliwatts.
-fn mw(uw: u64) -> u32 {
+pub(super) fn mw(uw: u64) -> u32 {
     u32::try_from(uw / 1000).unwrap_or(u32::MAX)
 }
 
@@ -58,19 +61,14 @@ fn domains(machine: &Machine) -> Vec<Domain> {
 }
 
 impl Planning {
-    /// `None`: this policy makes no plans.
-    pub fn new(choice: &PolicyChoice, machine: &Machine) -> Option<Self> {
-        match choice {
-            PolicyChoice::Sets(what @ (SetsVariant::Spread | SetsVariant::Gather | SetsVariant::Specialise)) => {
-                Some(Self {
-                    what: *what,
-                    planner: Planner::default(),
-                    domains: domains(machine),
-                    power: power(machine),
-                })
-            }
-            _ => None,
-        }
+    /// `None`: this configuration needs no plans.
+    pub fn new(config: &policy::Config, machine: &Machine) -> Option<Self> {
+        (config.domains != AS_COME || config.specialise).then(|| Self {
+            config: *config,
+            planner: Planner::default(),
+            domains: domains(machine),
+            power: power(machine),
+        })
     }
 }
 
@@ -86,9 +84,11 @@ impl World<'_> {
         let Some(mut planning) = self.planning.take() else {
             return;
         };
-        match planning.what {
-            SetsVariant::Specialise => self.plan_kinds(&mut planning, &ids),
-            _ => self.plan_domains(&mut planning, &ids, handle),
+        if planning.config.domains != AS_COME {
+            self.plan_domains(&mut planning, &ids, handle);
+        }
+        if planning.config.specialise {
+            self.plan_kinds(&mut planning, &ids, handle);
         }
         self.planning = Some(planning);
     }
@@ -150,8 +150,11 @@ impl World<'_> {
 
     fn plan_domains(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
         let now_ns = self.now_ns;
-        let mut threads: Vec<Thread> = active.iter().map(|&of| self.thread(of)).collect();
-        let gathers = planning.what == SetsVariant::Gather;
+        let active = active.iter().map(|&of| (of.0, self.thread(of)));
+        let (ids, mut threads): (Vec<u32>, Vec<Thread>) = active
+            .filter(|(_, thread)| is_planned(&planning.config, thread.memory))
+            .unzip();
+        let gathers = planning.config.domains == GATHER;
         if gathers {
             planning
                 .planner
@@ -166,7 +169,7 @@ impl World<'_> {
             on.for_each(|domain| handle.set_domain_on(self, domain as i32, true, now_ns));
         }
         let mut moved = Vec::new();
-        for (&(id, _), thread) in active.iter().zip(&threads) {
+        for (&id, thread) in ids.iter().zip(&threads) {
             let task = &mut self.tasks[id as usize];
             task.counters.moved_ns = thread.moved_ns;
             let cpu = task.on_cpu.unwrap_or(task.last_cpu);
@@ -187,7 +190,7 @@ impl World<'_> {
         (1000.0 * rate(0) / rate(self.machine.kinds.len() - 1)).round() as u32
     }
 
-    fn plan_kinds(&mut self, planning: &mut Planning, active: &[(u32, u64)]) {
+    fn plan_kinds(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
         let specialist = |&(id, _): &(u32, u64)| {
             let task = &self.tasks[id as usize];
             Specialist {
@@ -196,7 +199,7 @@ impl World<'_> {
                 cpu: task.on_cpu.map_or(policy::NONE, |cpu| cpu as i32),
                 wanted: policy::NONE,
                 tier: task.on_cpu.map_or(0, |cpu| self.machine.cpus[cpu as usize].kind),
-                fixed: self.stays(task),
+                fixed: self.stays(task) || task.on_cpu.is_some_and(|cpu| handle.has_core_by_rank(cpu)),
             }
         };
         let mut threads: Vec<Specialist> = active.iter().map(specialist).collect();

@@ -98,8 +98,7 @@ pub(super) struct PolicySide {
     pub groups: Vec<Option<Box<policy::Group>>>,
     /// The policy sets the speeds (else a governor does).
     pub sets_speeds: bool,
-    /// It has rules that move running tasks.
-    pub ranks: bool,
+    pub config: policy::Config,
     /// Set by the policy's last call: a task to start on a CPU it claimed, a task taken for the CPU that asked.
     pub start_here: Option<(u32, u32, u64)>,
     pub taken: Option<u32>,
@@ -315,6 +314,10 @@ impl<'a> World<'a> {
                 Scheduler::Policy(PolicySide::new((machine, &rates), workload, *variant, options)?)
             }
         };
+        let planning = match &scheduler {
+            Scheduler::Policy(side) => Planning::new(&side.config, machine),
+            Scheduler::Fair(_) => None,
+        };
         let seed_key = child_key(0x6c_6f70, options.seed);
         let starts: Vec<StartState> = workload
             .starts
@@ -376,7 +379,7 @@ impl<'a> World<'a> {
             failure: None,
             ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
-            planning: Planning::new(choice, machine).map(Box::new),
+            planning: planning.map(Box::new),
             listing: Listing::new(choice, workload.apps.len()),
             rates,
         };
@@ -618,7 +621,8 @@ impl PolicySide {
         variant: SetsVariant,
         options: &RunOptions,
     ) -> Result<Self, SimulationError> {
-        let owner = policy::Policy::new(super::adapter::config(machine, workload, variant, &options.policy));
+        let config = super::adapter::config(machine, workload, variant, &options.policy);
+        let owner = policy::Policy::new(config);
         let handle = owner.handle();
         super::adapter::describe_cpus(handle, machine)?;
         let apps = workload.apps.iter().map(|app| {
@@ -639,7 +643,7 @@ impl PolicySide {
             queues: (0..policy::QUEUES).map(|_| WaitingTasks::default()).collect(),
             queue_slice_ns: 0,
             sets_speeds: !matches!(variant, SetsVariant::Simple { .. }),
-            ranks: variant.rules() != 0,
+            config,
             start_here: None,
             taken: None,
             green_index: super::adapter::green_indices(machine, rates),

@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 16] = [
+const BUILTIN: [(&str, &str); 17] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -66,6 +66,7 @@ const BUILTIN: [(&str, &str); 16] = [
         "hybrid-laptop",
         include_str!("../../../data/experiments/hybrid-laptop.toml"),
     ),
+    ("everything", include_str!("../../../data/experiments/everything.toml")),
 ];
 
 /// Ids, in the order of the study.

@@ -26,8 +26,19 @@ pub(super) struct Point {
 pub(super) fn points(experiment: &Experiment) -> Result<Vec<Point>, InputError> {
     let mut opened = Opened::default();
     (0..experiment.nr_points())
+        .filter(|&index| !is_left_out(experiment, index))
         .map(|index| point(experiment, index, &mut opened))
         .collect()
+}
+
+fn is_left_out(experiment: &Experiment, index: usize) -> bool {
+    let chosen = values_at(experiment, index);
+    let labels = || experiment.sweeps.iter().zip(&chosen);
+    experiment.left_out.iter().any(|names| {
+        names.iter().all(|(name, left_out)| {
+            labels().any(|(sweep, value)| sweep.point == *name && left_out.contains(&value.label.to_string()))
+        })
+    })
 }
 
 /// The first point only.

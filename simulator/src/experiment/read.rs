@@ -25,6 +25,10 @@ struct File {
     runs: Option<Spanned<i64>>,
     classes: Option<Spanned<String>>,
     #[serde(default)]
+    judge: Option<Spanned<String>>,
+    #[serde(default)]
+    leave_out: Vec<Spanned<BTreeMap<String, Vec<String>>>>,
+    #[serde(default)]
     set: BTreeMap<Spanned<String>, toml::Value>,
     #[serde(default)]
     sweep: Vec<SweepTable>,
@@ -89,9 +93,12 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         seed,
         runs,
         classes,
+        judge,
+        leave_out,
         set,
         sweep,
     } = input::parse(file, text)?;
+    let policies = policy_list(&source, &policies)?;
     let sweeps = sweeps(&source, &sweep)?;
     Ok(Experiment {
         id: checked_id(&source, &id)?,
@@ -99,7 +106,9 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         description,
         machine: reference(&source, machine.get_ref(), machine.span()),
         workload: reference(&source, workload.get_ref(), workload.span()),
-        policies: policy_list(&source, &policies)?,
+        judged: judge.map(|name| judged(&source, &name, &policies)).transpose()?,
+        left_out: left_out(&source, leave_out, &sweeps)?,
+        policies,
         seed: match &seed {
             Some(seed) => in_range(&source, seed, 0..=i64::MAX)? as u64,
             None => 1,
@@ -137,6 +146,36 @@ fn policy_list(source: &Source, names: &Spanned<Vec<Spanned<String>>>) -> Result
             ..source.error(span, message)
         }
     })
+}
+
+fn judged(
+    source: &Source,
+    name: &Spanned<String>,
+    policies: &[crate::PolicyChoice],
+) -> Result<crate::PolicyChoice, InputError> {
+    let named = policies.iter().find(|policy| policy.to_string() == *name.get_ref());
+    let message = || format!("'{}', expected one of the policies of this experiment", name.get_ref());
+    named.cloned().ok_or_else(|| source.error(name.span(), message()))
+}
+
+/// Each names sweeps, and values of theirs by label: a name that is none would leave nothing out.
+fn left_out(
+    source: &Source,
+    tables: Vec<Spanned<BTreeMap<String, Vec<String>>>>,
+    sweeps: &[Sweep],
+) -> Result<Vec<BTreeMap<String, Vec<String>>>, InputError> {
+    for table in &tables {
+        for (name, labels) in table.get_ref() {
+            let Some(sweep) = sweeps.iter().find(|sweep| sweep.point == *name) else {
+                return Err(source.error(table.span(), format!("'{name}', expected the name of a sweep")));
+            };
+            let known = |label: &&String| sweep.values.iter().any(|value| value.label.to_string() == **label);
+            if let Some(label) = labels.iter().find(|label| !known(label)) {
+                return Err(source.error(table.span(), format!("'{label}', expected a value of sweep '{name}'")));
+            }
+        }
+    }
+    Ok(tables.into_iter().map(Spanned::into_inner).collect())
 }
 
 fn in_range(source: &Source, number: &Spanned<i64>, range: std::ops::RangeInclusive<i64>) -> Result<i64, InputError> {

@@ -1,5 +1,6 @@
 //! Running an experiment on all cores: same bytes whatever their number.
 
+use super::judge::Cell;
 use super::merge::{add_extremes, mean_bounds, merge_counters, Half, Measures};
 use super::plan::{first_point, points, Point};
 use super::{classes, Class, Experiment, PointValue};
@@ -32,6 +33,8 @@ pub struct Study {
     pub notes: Vec<String>,
     /// Point by point, policies in the order they were named.
     pub results: Vec<PolicyResult>,
+    /// Point by point, where a policy is judged.
+    pub cells: Vec<Cell>,
 }
 
 /// One policy at one sweep point.
@@ -152,9 +155,12 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
     let job = Job::new(engine, control);
     let pool = pool(control)?;
     let mut merged = Vec::with_capacity(points.len() * experiment.policies.len());
+    let mut cells = Vec::new();
     for batch in points.chunks((BUILDS_PER_BATCH / experiment.runs as usize).max(1)) {
         let runs = pool.install(|| job.batch(experiment, batch))?;
-        merged.extend(results(experiment, batch, &runs));
+        let of_batch = results(experiment, batch, &runs);
+        cells.extend(pool.install(|| job.judge(experiment, batch, &of_batch))?);
+        merged.extend(of_batch);
     }
     let without_class = classes::classify(experiment, &mut merged);
     Ok(Study {
@@ -167,6 +173,7 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
                 .chain(&without_class),
         ),
         results: merged,
+        cells,
     })
 }
 
@@ -249,6 +256,57 @@ impl<'a> Job<'a> {
         policies.map(run).collect()
     }
 
+    /// What becomes of the judged policy at these points. Where it is behind, it also runs without each of its rules.
+    fn judge(
+        &self,
+        experiment: &Experiment,
+        points: &[Point],
+        results: &[PolicyResult],
+    ) -> Result<Vec<Cell>, ExperimentError> {
+        let Some(judged) = &experiment.judged else {
+            return Ok(Vec::new());
+        };
+        let at_point = points.par_iter().zip(results.par_chunks(experiment.policies.len()));
+        let cells = at_point.map(|(point, results)| {
+            let Some(mut cell) = Cell::of(results, judged) else {
+                return Ok(None);
+            };
+            if cell.is_behind() {
+                let others = judged.without_each();
+                let with_all = self.mean_edp_js(experiment, point, judged)?;
+                let edps = others.into_iter().map(|policy| {
+                    let edp_js = self.mean_edp_js(experiment, point, &policy)?;
+                    Ok((policy, edp_js / with_all))
+                });
+                cell.explain(edps.collect::<Result<Vec<_>, ExperimentError>>()?);
+            }
+            Ok(Some(cell))
+        });
+        let cells: Vec<Result<Option<Cell>, ExperimentError>> = cells.collect();
+        Ok(in_order(cells)?.into_iter().flatten().collect())
+    }
+
+    /// Over all seeds.
+    fn mean_edp_js(
+        &self,
+        experiment: &Experiment,
+        point: &Point,
+        policy: &PolicyChoice,
+    ) -> Result<f64, ExperimentError> {
+        let measured = (0..u64::from(experiment.runs)).map(|run| {
+            let options = RunOptions {
+                seed: experiment.seed.wrapping_add(run),
+                placement: point.placement,
+                policy: point.policy.clone(),
+                trace_limit: 0,
+            };
+            let outcome = self.run(0, point, &point.workload.build(options.seed), policy, &options)?;
+            Ok(Measures::of(&outcome))
+        });
+        let measured = measured.collect::<Result<Vec<_>, ExperimentError>>()?;
+        Ok(Measures::mean(&measured).edp_js)
+    }
+
     fn run(
         &self,
         index: usize,
@@ -304,7 +362,11 @@ fn results(experiment: &Experiment, points: &[Point], flat: &[Run]) -> Vec<Polic
         for (index, policy) in experiment.policies.iter().enumerate() {
             let of_policy: Vec<&Run> = runs.iter().skip(index).step_by(nr_policies).collect();
             let baseline = results.get(first).map(|result| result.mean);
-            results.push(merge(policy, point, &of_policy, baseline));
+            let mut merged = merge(policy, point, &of_policy, baseline);
+            if experiment.judged.is_some() {
+                merged.counters.clear();
+            }
+            results.push(merged);
         }
     }
     results

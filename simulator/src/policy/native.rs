@@ -1,6 +1,6 @@
 //! The functions of policy.c and those that it calls back.
 
-use super::{App, Config, CpuBits, CpuPlace, GreenOpp, Group, Rank, Sched, Task};
+use super::{App, Config, CpuBits, CpuPlace, GreenOpp, Group, Rank, Sched, Task, Traits};
 use std::ffi::c_void;
 
 extern "C" {
@@ -56,6 +56,7 @@ extern "C" {
     pub(super) fn lop_native_median_length(app: *const App) -> u32;
     pub(super) fn lop_native_ranks_before(s: *const Sched, a: *const Rank, b: *const Rank) -> bool;
     pub(super) fn lop_native_displaces(a: *const Rank, b: *const Rank) -> bool;
+    pub(super) fn lop_native_has_core_by_rank(s: *const Sched, cpu: u32) -> bool;
     pub(super) fn lop_native_must_go(s: *const Sched, cpu: u32) -> bool;
     pub(super) fn lop_native_awaited(s: *const Sched) -> *const CpuBits;
     pub(super) fn lop_native_given(s: *const Sched) -> *const CpuBits;
@@ -128,7 +129,9 @@ extern "C" {
     pub(super) fn lop_native_hold_lock(s: *mut Sched, held: bool);
     pub(super) fn lop_native_waits(s: *mut Sched, queue: u32) -> bool;
     pub(super) fn lop_native_default_hold_ns(transition_ns: u64) -> u64;
-    pub(super) fn lop_native_set_times(config: *mut Config, hold_ns: u64);
+    pub(super) fn lop_native_configure(config: *mut Config, policy: u32, hold_ns: u64);
+    pub(super) fn lop_native_traits_size() -> usize;
+    pub(super) fn lop_native_leave_out(config: *mut Config, machine: *const Traits);
     pub(super) fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
     pub(super) fn lop_native_weight_1024(s: *const Sched, t: *const Task, group: *const Group) -> u32;
     pub(super) fn lop_native_group(s: *mut Sched, index: u32) -> *mut Group;

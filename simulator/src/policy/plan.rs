@@ -1,7 +1,7 @@
 //! Plans of the policy core as Rust sees them: which thread in which memory domain (`spread.h`, `gather.h`), which on which kind of core
 //! (`specialise.h`), or waits at which CPU (`list.h`). Pure: arrays in, arrays out.
 
-use super::{App, CpuBits, Env, PolicyHandle, Sched, Task, World, NONE};
+use super::{App, Config, CpuBits, Env, PolicyHandle, Sched, Task, World, NONE};
 use std::ffi::c_void;
 
 /// `LOP_MAX_PLANNED`: threads beyond it are not planned.
@@ -269,6 +269,11 @@ impl PolicyHandle {
     }
 }
 
+/// A plan for memory domains is made for threads of this class.
+pub fn is_planned(config: &Config, class: MemoryClass) -> bool {
+    unsafe { lop_native_is_planned(config, class as u32) }
+}
+
 /// The task changes to `cpu` when it is queued the next time.
 pub fn go_to(task: &mut Task, cpu: u32) {
     unsafe { lop_native_go_to(task, cpu) }
@@ -324,6 +329,7 @@ extern "C" {
         nr_domains: u32,
         power: *const Power,
     ) -> u64;
+    fn lop_native_is_planned(config: *const Config, memory: u32) -> bool;
     fn lop_native_specialise(c: *mut c_void, threads: *mut Specialist, nr_threads: u32, now_ns: u64) -> u32;
     fn lop_native_list(
         l: *mut c_void,
@@ -337,7 +343,7 @@ extern "C" {
     fn lop_native_least_gain(s: *const Sched, app: *const App) -> u64;
     fn lop_native_work_ns(s: *const Sched, cpu: u32, ran_ns: u64) -> u64;
     fn lop_native_put_on_list(t: *mut Task, cpu: i32) -> bool;
-    fn lop_native_set_domain(s: *const Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
+    fn lop_native_set_domain(s: *mut Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
     fn lop_native_set_domain_on(s: *mut Sched, world: *mut c_void, domain: i32, on: bool, now_ns: u64);
     fn lop_native_go_to(t: *mut Task, cpu: u32);
     fn lop_native_off(s: *const Sched) -> *const CpuBits;

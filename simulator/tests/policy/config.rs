@@ -1,7 +1,7 @@
 //! The policy's own times, where nobody asks for others.
 
 use crate::bench::{MS, S, US};
-use lop_simulator::policy::{default_hold_ns, Config};
+use lop_simulator::policy::{default_hold_ns, rules, Config, Named};
 
 /// max(10 ms, 100 transition latencies): 100 * 100 us = 10 ms is where the two meet.
 #[test]
@@ -26,7 +26,7 @@ fn hold_is_ten_milliseconds_or_a_hundred_transitions() {
 #[test]
 fn the_last_member_is_held_a_second_and_never_shorter_than_others() {
     for (hold_ns, last_hold_ns) in [(0, S), (10 * MS, S), (S, S), (S + 1, S + 1), (60 * S, 60 * S)] {
-        let times = Config::times(hold_ns);
+        let times = Config::of(Named::HighLow, hold_ns);
         assert_eq!((times.hold_ns, times.last_hold_ns), (hold_ns, last_hold_ns));
     }
 }
@@ -48,6 +48,28 @@ fn the_other_times_are_fixed() {
             reserve_window_ns: 100 * MS,
             ..Config::default()
         };
-        assert_eq!(Config::times(hold_ns), expected);
+        assert_eq!(Config::of(Named::HighLow, hold_ns), expected);
+    }
+}
+
+/// What a name stands for beside high/low sets by demand: sizing (0 by demand, 1 fixed, 2 all), spare, rules for fast cores, memory domains
+/// (1 spread, 2 gather), whether specialised, reserve (2 asked for).
+#[test]
+fn a_name_stands_for_a_choice_of_rules() {
+    for (name, chosen) in [
+        (Named::SimpleSets, (1, 0, 0, 0, false, 0)),
+        (Named::HighLow, (0, 0, 0, 0, false, 0)),
+        (Named::HighLowSpare, (0, 1, 0, 0, false, 0)),
+        (Named::ReservedCore, (2, 0, 0, 0, false, 2)),
+        (Named::Phase, (0, 0, rules::PHASES | rules::TURNS, 0, false, 0)),
+        (Named::LongestFirst, (0, 0, rules::LONGEST, 0, false, 0)),
+        (Named::FairShare, (0, 0, rules::TURNS, 0, false, 0)),
+        (Named::Specialise, (0, 0, 0, 0, true, 0)),
+        (Named::Spread, (0, 0, 0, 1, false, 0)),
+        (Named::Gather, (0, 0, 0, 2, false, 0)),
+    ] {
+        let c = Config::of(name, 10 * MS);
+        let has = (c.sizing, c.spare, c.rules, c.domains, c.specialise, c.reserve);
+        assert_eq!(has, chosen, "{name:?}");
     }
 }

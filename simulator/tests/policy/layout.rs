@@ -1,6 +1,6 @@
 //! The Rust mirrors of the policy's types lie in memory as the C types do.
 
-use lop_simulator::policy::{app_sizes, config_sizes, group_sizes, plan, task_sizes};
+use lop_simulator::policy::{app_sizes, config_sizes, group_sizes, plan, task_sizes, traits_sizes};
 
 #[test]
 fn mirrors_have_the_size_of_what_they_mirror() {
@@ -9,6 +9,7 @@ fn mirrors_have_the_size_of_what_they_mirror() {
         ("config", config_sizes()),
         ("app", app_sizes()),
         ("group", group_sizes()),
+        ("traits", traits_sizes()),
     ];
     for (what, (in_c, mirror)) in sizes {
         assert_eq!(in_c, mirror, "struct lop_{what}");

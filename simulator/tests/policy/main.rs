@@ -1,5 +1,6 @@
 //! The rules of policy/ one by one, called as an adapter calls them. Worked examples stand in comments, computed by hand.
 
+mod auto;
 mod bench;
 mod config;
 mod demand;

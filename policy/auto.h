@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "config.h"
+#include "green.h"
+/*
+ * All together. Where two rules meet, who comes first decides; each rule is in the file that is named:
+ *     1. domains on      bound everything: no core of a domain that is off is in a set, and nobody is moved there (gather.h, drain.h)
+ *     2. set control     alone decides how many cores are high, and every speed (demand.h, sets.h, green.h)
+ *     3. reserved core   a low one, so never the spare; only where it is asked for (reserved.h)
+ *     4. rank            who gets the fast cores: awaited, most work left, SF, turn (rank.h)
+ *     5. low SF          goes to slow kinds or green cores, intensive threads apart over the domains that are on (specialise.h, gather.h)
+ * Their times are apart: sets 10 ms, phases and locks 1 to 20 ms, plans 1 s, heat minutes. Here is which of them a machine has use for.
+ */
+struct lop_traits {
+	u32 nr_memory_domains, nr_tiers;
+	u32 machine_mw;       /* of the machine with one core busy at the highest speed */
+	u32 kept_mw;          /* of an idle core that is kept high, and its voltage domain, beyond that of a low one */
+	u64 rise_ns;          /* until a low core is at the highest speed */
+	struct lop_opp green; /* the most energy-efficient speed for the work that gains least from speed, and the highest, for the same work */
+	struct lop_opp top;
+};
+
+/*
+ * Whether it pays to keep an idle core high (ours). It saves a rise each time that the set would grow, which for each core is once in T_hold at
+ * most; EDP goes with the square of the time. It costs power all the time.
+ *     2 * rise / T_hold > kept / machine
+ * Worked example: 0.1 ms of 10 ms save 2 % at most. 3 W of 450 W pay, 6.2 W of 117 W do not.
+ */
+lop_rule bool lop_keeping_pays(const struct lop_traits *m, u64 hold_ns)
+{
+	return 2 * m->rise_ns * m->machine_mw > m->kept_mw * hold_ns;
+}
+
+/*
+ * Whether green cores lower the EDP of the whole machine (ours), of which the rest goes on drawing power for as long as the work takes.
+ *     EDP(f) = (rest + P(f)) / rate(f)^2
+ * Worked example: 0.5 W beside, 1.0 W at the top and 0.18 W at 0.83 of the rate: 0.99 against 1.5. With 60 W beside it is 87 against 61.
+ */
+lop_rule bool lop_green_pays(const struct lop_traits *m)
+{
+	u64 rest_mw = m->machine_mw - lop_min(m->top.busy_mw, m->machine_mw);
+	u64 green = (rest_mw + m->green.busy_mw) * m->top.rate_permille * m->top.rate_permille;
+	return green < (rest_mw + m->top.busy_mw) * m->green.rate_permille * m->green.rate_permille;
+}
+
+/*
+ * What auto leaves out, of all that lop_choose() chose:
+ *     plans for memory domains    where there is one
+ *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) knows nothing of
+ *     the spare, h_min            where keeping an idle core high costs more than it saves
+ *     green cores                 where the whole machine's EDP does not fall, or slow kinds do their work without slowing others
+ *     rank, specialise            where no core is fast beside others
+ */
+lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
+{
+	if (m->nr_memory_domains == 1)
+		c->domains = LOP_DOMAINS_AS_COME;
+	else if (m->nr_tiers > 1)
+		c->domains = LOP_DOMAINS_SPREAD;
+	if (!lop_keeping_pays(m, c->hold_ns)) {
+		c->spare = 0;
+		c->last_hold_ns = c->hold_ns;
+	}
+	c->green = m->nr_tiers == 1 && lop_green_pays(m);
+	if (m->nr_tiers == 1) {
+		c->rules = 0;
+		c->specialise = false;
+	}
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "demand.h"
+/*
+ * Room for threads that take one another's cores (ours). Threads that wait for each other in turn, at a lock, are never active all at once. A set of
+ * as many members as are active is smaller than they are many, so each finds its last core taken when it wakes, and pays for a migration.
+ */
+#define LOP_ROOM_NS 1000000000ULL
+
+/*
+ * Crowded: migrations of woken tasks cost more than 1 % of T_hold.
+ *     moves * migration > T_hold / 100
+ * Worked example: at 19 us a migration and a T_hold of 10 ms, from the sixth wakeup within T_hold that changed its core.
+ */
+lop_rule bool lop_is_tight(const struct lop_config *c, u32 moves) { return moves * c->migration_ns * 100 > c->hold_ns; }
+
+/* A task that ran before has been placed on another core than its last. A set that is crowded has one more member, for a second. */
+lop_part bool lop_note_changed_core(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+{
+	if (now_ns - s->room_since_ns >= s->config.hold_ns) {
+		s->room_since_ns = now_ns;
+		s->room_moves = 0;
+	}
+	lop_atomic_add(&s->room_moves, 1);
+	if (!lop_is_tight(&s->config, s->room_moves) || s->set[LOP_HIGH].size >= lop_nr_ordinary(s))
+		return false;
+	s->room_moves = 0;
+	lop_atomic_add(&s->room, 1);
+	s->room_ends_ns = now_ns + LOP_ROOM_NS;
+	lop_timer_by(s, world, s->room_ends_ns, now_ns);
+	return true;
+}
+
+/* The timer: the second is over. Whether it is still tight shows within T_hold. */
+lop_rule void lop_end_room(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	u32 before = lop_target(s, LOP_HIGH);
+	if (!s->room)
+		return;
+	if (now_ns < s->room_ends_ns) {
+		lop_timer_by(s, world, s->room_ends_ns, now_ns);
+		return;
+	}
+	s->room = 0;
+	lop_target_fell(&s->set[LOP_HIGH], before, lop_target(s, LOP_HIGH), now_ns);
+}
