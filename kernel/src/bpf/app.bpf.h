@@ -18,19 +18,20 @@ struct {
 	__type(value, struct lop_app_state);
 } apps SEC(".maps");
 
+/* Threads of the kernel belong to no application, and nobody asks without rules. */
+static __always_inline bool has_app(const struct task_struct *p) { return ranks && !(p->flags & PF_KTHREAD); }
+
+/* What is kept of a task's process; null: nothing. */
 static __always_inline struct lop_app_state *app_state_of(const struct task_struct *p)
 {
 	s32 process = p->tgid;
-	return bpf_map_lookup_elem(&apps, &process);
+	return has_app(p) ? bpf_map_lookup_elem(&apps, &process) : 0;
 }
 
-/* The application that a task belongs to; null: none. Threads of the kernel belong to none, and nobody asks without rules. */
+/* The application that a task belongs to; null: none. */
 static __always_inline struct lop_app *app_of(const struct task_struct *p)
 {
-	struct lop_app_state *about;
-	if (!ranks || p->flags & PF_KTHREAD)
-		return 0;
-	about = app_state_of(p);
+	struct lop_app_state *about = app_state_of(p);
 	return about ? &about->app : 0;
 }
 
@@ -39,10 +40,9 @@ static __always_inline void enter_app(const struct task_struct *p)
 {
 	struct lop_app_state none = { .app = { .home_node = LOP_NONE } }, *about;
 	s32 process = p->tgid;
-	if (!ranks || p->flags & PF_KTHREAD)
-		return;
-	bpf_map_update_elem(&apps, &process, &none, BPF_NOEXIST);
-	about = bpf_map_lookup_elem(&apps, &process);
+	if (has_app(p))
+		bpf_map_update_elem(&apps, &process, &none, BPF_NOEXIST);
+	about = app_state_of(p);
 	if (about)
 		__sync_fetch_and_add(&about->threads, 1);
 }
@@ -50,7 +50,7 @@ static __always_inline void enter_app(const struct task_struct *p)
 /* One less; the last one takes what was kept with it. A process without threads creates none. */
 static __always_inline void leave_app(const struct task_struct *p)
 {
-	struct lop_app_state *about = ranks && !(p->flags & PF_KTHREAD) ? app_state_of(p) : 0;
+	struct lop_app_state *about = app_state_of(p);
 	s32 process = p->tgid;
 	if (about && __sync_fetch_and_sub(&about->threads, 1) == 1)
 		bpf_map_delete_elem(&apps, &process);
