@@ -37,7 +37,7 @@ static __always_inline void inherit(struct task_struct *p, struct lop_task_state
 	if (!said || !said->next_length)
 		return;
 	locked = log_begin_open(&flags);
-	declare_length(p, t, app_of(p), said->next_length, bpf_ktime_get_ns());
+	declare_length(p, t, app_of(t), said->next_length, bpf_ktime_get_ns());
 	said->next_length = 0;
 	log_end_open(locked, &flags);
 }
@@ -45,7 +45,7 @@ static __always_inline void inherit(struct task_struct *p, struct lop_task_state
 /* Tells the policy what changed of what is said of a thread. */
 static __always_inline void take_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, const struct lop_hint_record *said)
 {
-	struct lop_app *app = app_of(p);
+	struct lop_app *app = app_of(t);
 	u32 flags = said->flags, changed = flags ^ t->task.hint.flags;
 	u32 parallelism = said->parallelism;
 	declare_length(p, t, app, said->length, c->now_ns);

@@ -114,7 +114,7 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	t->task.brief = brief;
 	locked = log_begin();
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
-	place = lop_wake(&lopsided, c, &t->task, app_of(p), group_of(t), last, c->now_ns);
+	place = lop_wake(&lopsided, c, &t->task, app_of(t), group_of(t), last, c->now_ns);
 	tell(LOP_RECORD_PLACED, c->now_ns, (u64)p, place.cpu, place.claimed);
 	log_end(locked);
 	return place;
@@ -277,7 +277,7 @@ static __always_inline void started(struct lop_world *c, struct task_struct *p, 
 	bool locked = log_begin();
 	tell(LOP_RECORD_STARTED, c->now_ns, (u64)p, cpu, 0);
 	lop_running(&lopsided, &t->task, c->now_ns);
-	lop_started(&lopsided, c, &t->task, app_of(p), (u32)cpu, c->now_ns);
+	lop_started(&lopsided, c, &t->task, app_of(t), (u32)cpu, c->now_ns);
 	log_end(locked);
 	listen(c, p, t);
 }
@@ -307,7 +307,7 @@ static __always_inline void stopped(struct lop_world *c, struct task_struct *p, 
 	s32 cpu = scx_bpf_task_cpu(p);
 	bool locked = log_begin();
 	tell(LOP_RECORD_STOPPED, c->now_ns, (u64)p, cpu, runnable);
-	lop_stopped(&lopsided, &t->task, app_of(p), (u32)cpu, runnable, c->now_ns);
+	lop_stopped(&lopsided, &t->task, app_of(t), (u32)cpu, runnable, c->now_ns);
 	log_end(locked);
 }
 
@@ -315,7 +315,7 @@ static __always_inline void block(struct lop_world *c, struct task_struct *p, st
 {
 	bool locked = log_begin();
 	tell(LOP_RECORD_BLOCK, c->now_ns, (u64)p, 0, 0);
-	lop_block(&lopsided, c, &t->task, app_of(p), group_of(t), c->now_ns);
+	lop_block(&lopsided, c, &t->task, app_of(t), group_of(t), c->now_ns);
 	log_end(locked);
 }
 
@@ -398,7 +398,7 @@ static __always_inline void forget(struct lop_world *c, struct task_struct *p, s
 {
 	bool locked = log_begin();
 	tell(LOP_RECORD_FORGET, c->now_ns, (u64)p, 0, 0);
-	lop_forget(&lopsided, &t->task, app_of(p), group_of(t), c->now_ns);
+	lop_forget(&lopsided, &t->task, app_of(t), group_of(t), c->now_ns);
 	log_end(locked);
 }
 
@@ -430,10 +430,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
 	t->group = LOP_NONE;
-	enter_app(p);
+	enter_app(p, t);
 	read_mask(&allowed, p->cpus_ptr);
 	lop_set_allowed(&lopsided, &t->task, &allowed);
-	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, has_app(p) ? p->tgid : 0, &t->task.allowed);
+	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, t->app ? p->tgid : 0, &t->task.allowed);
 	if (args->fork)
 		inherit(p, t);
 	return 0;
@@ -446,7 +446,7 @@ static __always_inline void ended(struct lop_world *c, struct task_struct *p, st
 		return;
 	locked = log_begin();
 	tell(LOP_RECORD_ENDED, c->now_ns, (u64)p, 0, 0);
-	lop_ended(&lopsided, &t->task, app_of(p));
+	lop_ended(&lopsided, &t->task, app_of(t));
 	log_end(locked);
 }
 
@@ -458,7 +458,7 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 		return;
 	ended(c, p, t);
 	forget(c, p, t);
-	leave_app(p);
+	leave_app(p, t);
 	release_slot(t->group);
 	t->group = LOP_NONE;
 	t->group_key = 0;

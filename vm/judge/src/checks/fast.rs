@@ -73,42 +73,37 @@ mod tests {
     use super::*;
     use crate::testing::{replay, trace, trace_of_kinds, TOP};
 
-    /// 7 runs on the slow CPU from 0 to 100, then on the fast one to 1000; 8 the other way round.
+    /// 7 runs on the slow CPU from 0 to 100, then on the fast one from 110 to 1010; 8 the other way round.
     const CHANGE: &str = r#"
+        0 0 name 7 120 "one"
+        0 0 name 8 120 "many"
         0 0 switch 0 R 8
         0 1 switch 0 R 7
-        50 1 name 7 120 "one"
-        50 0 name 8 120 "many"
-        100 0 switch 8 R 7
-        100 1 switch 7 R 8
-        1000 0 switch 7 B 0
-        1000 1 switch 8 B 0
+        100 0 switch 8 R 0
+        100 1 switch 7 R 0
+        110 0 switch 0 R 7
+        110 1 switch 0 R 8
+        1010 0 switch 7 B 0
+        1010 1 switch 8 B 0
     "#;
 
     #[test]
     fn share_of_run_time_on_fast_cpus() {
-        // CPU 1 tells the switch of 7 first in the kernel's order of one instant; here 7 leaves it before it comes to CPU 0.
-        let lines = CHANGE.replace("100 0 switch 8 R 7", "101 0 switch 8 R 7");
-        let trace = trace_of_kinds(&[TOP, TOP / 2], 0, 1000, &in_order(&lines));
+        let trace = trace_of_kinds(&[TOP, TOP / 2], 0, 1010, CHANGE);
         let replay = replay(&trace);
         let fast = FastCpus::of(&trace).unwrap();
         for (names, wanted, holds) in [
-            (&["one"][..], 0.89, true),
-            (&["one"], 0.91, false),
-            (&["many"], 0.11, false),
-            (&["one", "many"], 0.49, true),
+            (&["one"][..], 0.9, true),
+            (&["one"], 0.901, false),
+            (&["many"], 0.1, true),
+            (&["many"], 0.101, false),
+            (&["one", "many"], 0.5, true),
             (&["nobody"], 0.0, false),
         ] {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             let verdict = check(&replay, &fast, &names, wanted);
             assert_eq!(verdict.holds, holds, "{wanted}: {}", verdict.reason);
         }
-    }
-
-    fn in_order(lines: &str) -> String {
-        let mut lines: Vec<&str> = lines.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        lines.sort_by_key(|line| line.split(' ').next().and_then(|at| at.parse::<u64>().ok()));
-        lines.join("\n")
     }
 
     #[test]
