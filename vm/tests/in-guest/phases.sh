@@ -15,12 +15,14 @@ say_by_turns() {
   done
 }
 
-# Two busy threads of one program, of which one says that it only waits. What speaks for it keeps to a slow CPU. $spinner is the thread.
+# Two busy threads of one program, of which one says that it only waits. What speaks for it and looks at it keeps to a slow CPU, or it would
+# take the fast one itself. $spinner is the thread.
 flag_is_raised() {
   local load code=0
-  lop-load hogs 2 --seconds 60 >/tmp/hogs.json & load=$!
-  wait_for 20 on_fast_cpu || return
-  record flag taskset 8 bash -c "$(declare -f say_by_turns); say_by_turns $spinner 16" || code=$?
+  taskset -p 8 $$ >/dev/null
+  taskset f lop-load hogs 2 --seconds 60 >/tmp/hogs.json & load=$!
+  wait_for 20 on_fast_cpu && record flag bash -c "$(declare -f say_by_turns); say_by_turns $spinner 16" || code=$?
+  taskset -p f $$ >/dev/null
   kill $load
   wait $load 2>/dev/null
   return $code
