@@ -149,13 +149,15 @@ lop_rule void lop_queue_empty(struct lop_sched *s, u32 queue)
 		lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
-/* The task runs, blocks, or is taken out to be queued anew. */
+/* The task runs, blocks, or is taken out to be queued anew. What a rule gave to a CPU counts as given until then (pull.h). */
 lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_task *t)
 {
 	u32 queue = (u32)t->queue;
 	if (t->queue == LOP_NONE)
 		return;
 	t->queue = LOP_NONE;
+	if (lop_has_rank(s) && queue < LOP_MAX_CPUS)
+		lop_cpus_take(&s->given, lop_cpu_index(queue));
 	if (lop_atomic_add(&s->queued[lop_queue_index(queue)], -1) == 1)
 		lop_queue_empty(s, queue);
 }
@@ -259,13 +261,7 @@ lop_rule bool lop_take_stranded(struct lop_sched *s, struct lop_world *world, u3
 /* What a rule gave to this CPU waits in its own queue, or is on its way there. */
 lop_rule bool lop_take_given(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
-	bool taken;
-	if (!lop_cpus_has(&s->given, cpu))
-		return false;
-	taken = lop_queue_take(s, world, lop_cpu_queue(cpu), cpu);
-	if (taken || !lop_queue_waits(s, lop_cpu_queue(cpu)))
-		lop_cpus_take(&s->given, cpu);
-	return taken;
+	return lop_cpus_has(&s->given, cpu) && lop_queue_take(s, world, lop_cpu_queue(cpu), cpu);
 }
 
 /* From any domain, in turn. */

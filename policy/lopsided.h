@@ -342,7 +342,7 @@ lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop
 
 /*
  * The task that starts on `cpu`, after lop_running(), for an adapter whose configuration has rules: it is compared with what runs elsewhere
- * from now on, and goes to a faster core if it should have one.
+ * from now on, goes to a faster core if it should have one, and leaves this one to who should have it.
  */
 lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
@@ -355,8 +355,8 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	lop_show(s, t, app, cpu, now_ns);
 	if (lop_cpus_has(&s->given, cpu))
 		lop_env_preempt(world, cpu);
-	else
-		lop_rise(s, world, cpu, now_ns);
+	else if (!lop_rise(s, world, cpu, now_ns))
+		lop_make_room(s, world, cpu, now_ns);
 	if (lop_rules_by(s, LOP_TURNS) && s->topology.nr_tiers > 1)
 		lop_rank_at(s, world, now_ns + s->config.turn_ns, now_ns);
 }

@@ -216,3 +216,17 @@ lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lo
 		to = lop_weakest_faster(s, rank, tier);
 	return to >= 0 && lop_send(s, world, cpu, (u32)to, now_ns);
 }
+
+/*
+ * What starts on `cpu` makes room for what it would be displaced by, and which runs on a slower kind: that one started there while this CPU
+ * changed hands, when it had nobody to displace. True: it was sent.
+ */
+lop_part bool lop_make_room(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
+{
+	s32 from;
+	if (lop_is_slowest(s, cpu) || lop_is_promised(s, cpu) || !lop_may_leave(s, cpu))
+		return false;
+	from = lop_first_slower(s, lop_tier_of(s, cpu), now_ns);
+	return from >= 0 && lop_displaces(&s->on[lop_cpu_index(from)].rank, &s->on[lop_cpu_index(cpu)].rank) &&
+	       lop_send(s, world, (u32)from, cpu, now_ns);
+}

@@ -8,6 +8,7 @@ start_scheduler() {
   case $1 in
     eevdf) return ;;
     lopsided) begin_lop ;;
+    lopsided:*) begin_lop --policy "${1#lopsided:}" ;;
     *)
       "scx_$1" >"/tmp/$1.log" 2>&1 &
       loader=$!
@@ -65,7 +66,7 @@ run_round() {
 
 # A peer that this kernel does not take is said and left out; without lopsided there is nothing to compare.
 leave_out() {
-  [ "$1" != lopsided ] || not_ok "$1: not started"
+  case $1 in lopsided | lopsided:*) not_ok "$1: not started" ;; esac
   echo "$1 does not start here and stays out" | tee -a /out/left-out
   schedulers=$(tr ' ' '\n' <<<"$schedulers" | grep -vx "$1" | xargs)
 }

@@ -59,7 +59,12 @@ function callbacks_table(   i, k, s) {
 	print "\nBPF programs for the same work, on a clock that counts instructions (4 ns each, the waiting for other CPUs among them):"
 	for (i = 1; i <= nr_counted; i++) {
 		s = counted[i]
-		printf "%-12s %8.0f ns for each context switch, %8.0f ms in all, %8d calls\n", s, all_ns[s] / switches[s], all_ns[s] / 1e6, all_calls[s]
+		printf "%-16s %8.0f ns for each context switch, %8.0f ms in all, %8d calls\n", s, all_ns[s] / switches[s], all_ns[s] / 1e6, all_calls[s]
+	}
+	for (i = 1; i <= nr_counted; i++) {
+		s = counted[i]
+		if (s ~ /^lopsided:/ && switches["lopsided"])
+			printf "%-16s takes %.3f of lopsided for each context switch\n", s, all_ns[s] / switches[s] * switches["lopsided"] / all_ns["lopsided"]
 	}
 	for (i = 1; i <= nr_counted; i++) {
 		s = counted[i]
@@ -92,10 +97,9 @@ function write_json(nr,   i, k, n, s, b, sep) {
 }
 
 END {
-	if (!benchmarks) { print "nothing was measured"; exit 1 }
+	if (!benchmarks && !nr_counted) { print "nothing was measured"; exit 1 }
 	nr = split(schedulers, name, " ")
-	times_table(nr)
-	ratios()
+	if (benchmarks) { times_table(nr); ratios() }
 	callbacks_table()
 	write_json(nr)
 }

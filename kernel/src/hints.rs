@@ -2,8 +2,8 @@
 
 use crate::adapter::KernelError;
 use crate::support;
-use libbpf_rs::query::MapInfoIter;
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
+use libbpf_rs::{libbpf_sys, MapCore, MapFlags, MapHandle, Program};
 use std::fmt;
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,6 +13,8 @@ use std::str::FromStr;
 
 /// `lop_hints` in kernel/src/bpf/hint.bpf.h.
 const MAP: &str = "lop_hints";
+/// The program there that makes a thread heard while it runs.
+const HEED: &str = "lop_heed";
 /// Since Linux 6.9, which is older than sched_ext: a descriptor of a thread, not of its process.
 const PIDFD_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
 const VERSION: u32 = 1;
@@ -158,6 +160,7 @@ impl Record {
 /// The hints of the scheduler that is in charge.
 pub struct Hints {
     map: MapHandle,
+    heed: OwnedFd,
 }
 
 impl Hints {
@@ -181,9 +184,15 @@ impl Hints {
                 false => KernelError::new("hints are root's to give").mend("sudo lop hint ..."),
             });
         };
-        let map = MapHandle::from_map_id(id)
-            .map_err(|error| KernelError::new(format!("the hints of the scheduler cannot be reached: {error}")))?;
-        Ok(Self { map })
+        let heed = ProgInfoIter::default()
+            .filter(|program| program.name == HEED)
+            .last()
+            .map_or(0, |program| program.id);
+        let unreached = |error| KernelError::new(format!("the hints of the scheduler cannot be reached: {error}"));
+        Ok(Self {
+            map: MapHandle::from_map_id(id).map_err(unreached)?,
+            heed: Program::fd_from_id(heed).map_err(unreached)?,
+        })
     }
 
     /// What is said of a thread; `None`: nothing.
@@ -209,7 +218,27 @@ impl Hints {
         let file = open_thread(thread)?;
         self.map
             .update(&key(&file), &hint.record().bytes(), MapFlags::ANY)
-            .map_err(|error| said_in_vain(thread, &error))
+            .map_err(|error| said_in_vain(thread, &error))?;
+        self.heed(thread).map_err(|error| said_in_vain(thread, &error))
+    }
+
+    /// The scheduler looks at what was said of the thread: at once if it runs, else when it does.
+    fn heed(&self, thread: u32) -> std::io::Result<()> {
+        // `struct lop_heed_args`.
+        let arguments = thread.to_ne_bytes();
+        let mut options = libbpf_sys::bpf_test_run_opts {
+            sz: std::mem::size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+            ctx_in: arguments.as_ptr().cast(),
+            ctx_size_in: arguments.len() as u32,
+            ..Default::default()
+        };
+        // SAFETY: the call reads `arguments` and writes numbers to `options`; both outlive it.
+        let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.heed.as_raw_fd(), &mut options) };
+        match (failed, options.retval as i32) {
+            (0, 0) => Ok(()),
+            (0, refused) => Err(std::io::Error::from_raw_os_error(-refused)),
+            (_, _) => Err(std::io::Error::from_raw_os_error(-failed)),
+        }
     }
 }
 
@@ -217,7 +246,7 @@ fn key(file: &OwnedFd) -> [u8; 4] {
     file.as_raw_fd().to_ne_bytes()
 }
 
-fn said_in_vain(thread: u32, error: &libbpf_rs::Error) -> KernelError {
+fn said_in_vain(thread: u32, error: &dyn fmt::Display) -> KernelError {
     KernelError::new(format!(
         "the hint for thread {thread} does not reach the scheduler: {error}"
     ))

@@ -178,12 +178,6 @@ impl Options {
                 self.policy
             ));
         }
-        if self.decisions.is_some() && self.policy.gives_fast_cores() {
-            return Err(format!(
-                "--log-decisions: not all that {} decides by is written down yet; take highlow or highlow-spare",
-                self.policy
-            ));
-        }
         Ok(())
     }
 }
@@ -309,23 +303,6 @@ mod tests {
             note.unwrap(),
             "simple-sets:400 is cut to 8: this machine has no more CPUs"
         );
-    }
-
-    #[test]
-    fn decisions_by_rules_for_fast_cores_are_not_logged() {
-        for (name, refused) in [
-            ("phase", true),
-            ("longest-first", true),
-            ("fair-share", true),
-            ("auto", false),
-        ] {
-            let options = Options {
-                policy: name.parse().unwrap(),
-                decisions: Some("log".into()),
-                ..Options::default()
-            };
-            assert_eq!(options.check().is_err(), refused, "{name}");
-        }
     }
 
     #[test]

@@ -106,6 +106,13 @@ impl LiveMachine {
     }
 }
 
+impl LiveCpu {
+    /// Its speed over that of the fastest kind, x 1000.
+    pub fn permille(&self) -> u16 {
+        (self.capacity * 1000 / 1024) as u16
+    }
+}
+
 /// Reads the machine whose `sys` lies in the folder `root`; `/` for the one this runs on.
 ///
 /// # Errors

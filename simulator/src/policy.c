@@ -107,9 +107,12 @@ s32 lop_native_wake(struct lop_sched *s, struct lop_world *world, struct lop_tas
 }
 
 /* The first half of it: counts, grows and places, for who queues the task by a call of its own. */
-s32 lop_native_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 last_cpu, u64 now_ns)
+s32 lop_native_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 last_cpu, u64 now_ns,
+		     bool *claimed)
 {
-	return lop_wake(s, world, t, NULL, NULL, last_cpu, now_ns).cpu;
+	struct lop_placement place = lop_wake(s, world, t, app, NULL, last_cpu, now_ns);
+	*claimed = place.claimed;
+	return place.cpu;
 }
 
 void lop_native_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu)

@@ -425,11 +425,28 @@ impl PolicyHandle {
         ));
         (cpu, claimed)
     }
-    /// `wake` of a task without application and group that is neither started nor queued yet.
+    /// `wake` of a task without group that is neither started nor queued yet.
     /// # Safety
-    /// The pointer is valid and nothing else uses what it points to meanwhile.
-    pub unsafe fn place(self, env: &mut dyn Env, task: *mut Task, last_cpu: u32, now_ns: u64) -> i32 {
-        with_world!(env, |world| lop_native_place(self.0, world, task, last_cpu, now_ns))
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn place(
+        self,
+        env: &mut dyn Env,
+        task: *mut Task,
+        app: *mut App,
+        last_cpu: u32,
+        now_ns: u64,
+    ) -> (i32, bool) {
+        let mut claimed = false;
+        let cpu = with_world!(env, |world| lop_native_place(
+            self.0,
+            world,
+            task,
+            app,
+            last_cpu,
+            now_ns,
+            &mut claimed
+        ));
+        (cpu, claimed)
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.

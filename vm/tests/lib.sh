@@ -289,6 +289,55 @@ delay_as_under_eevdf() {
   awk -v ours="$ours" -v theirs="$theirs" 'BEGIN { exit ours >= 100 && theirs < 100 }'
 }
 
+# record NAME COMMAND...: who runs where while the command runs, and what is said by `lop hint`; fails as the command does.
+record() {
+  local trace=/tmp/$1.trace
+  shift
+  lop-judge record --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork,sys_enter_bpf --out "$trace" -- "$@" >/tmp/recorded
+}
+
+# judged NAME CHECK...: does the check hold of what was recorded under that name? The sentence last.
+judged() {
+  local trace=/tmp/$1.trace code=0
+  shift
+  lop-judge check "$trace" "$@" >/tmp/verdict || code=$?
+  tail -n +2 /tmp/verdict
+  head -n 1 /tmp/verdict
+  return $code
+}
+
+# refuted NAME CHECK...: there was something to judge, and it does not hold.
+refuted() {
+  judged "$@" && return 1
+  grep -q 'DOES NOT HOLD' /tmp/verdict && ! grep -q 'nothing to judge' /tmp/verdict
+}
+
+# same_decisions LOG: the native build, given the same calls, decides the same.
+same_decisions() {
+  local code=0
+  lop-judge replay "$1" >/tmp/replayed 2>/tmp/difference || code=$?
+  cat /tmp/difference
+  tr -d '\n ' </tmp/replayed
+  return $code
+}
+
+# changed LOG PROGRAM: one line of the log is not as it was; the replay has to say so.
+changed() {
+  local code=0
+  awk "$2" "$1" >/tmp/changed.log
+  lop-judge replay /tmp/changed.log >/tmp/replayed 2>/tmp/difference || code=$?
+  [ "$code" = 1 ] && grep ': line [0-9]*: ' /tmp/difference || say_and_fail "exit code $code: $(cat /tmp/difference)"
+}
+
+# has_kinds LOG KIND...: a record of each kind.
+has_kinds() {
+  local kind log=$1
+  shift
+  for kind in "$@"; do
+    grep -q "\"kind\":\"$kind\"" "$log" || say_and_fail "no record of kind $kind" || return
+  done
+}
+
 # still_in_charge: the loader and its program, and neither was loaded again.
 still_in_charge() {
   scheduler_is lopsided && kill -0 "$loader" && lop status --format json | grep -q '"restarts": 0' || { cat /tmp/lop.log; say_and_fail 'not any more'; }

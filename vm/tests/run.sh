@@ -3,8 +3,8 @@
 # group (in-guest/GROUP.sh; all of them unless named) and sums up. As many guests at a time as there are CPUs here, or LOP_VM_JOBS.
 # LOP_PEERS: a folder with other sched_ext schedulers, for comparison; those on PATH are found without it.
 #
-# Comment lines in a group say what it takes: `# guest: OPTIONS` of vm/run, `# needs: TOOLS` of scripts/need.sh,
-# `# peers: PROGRAMS` that it uses where they are.
+# Comment lines in a group say what it takes: `# guest: OPTIONS` of vm/run, `# needs: TOOLS` of scripts/need.sh, `# loads: PROGRAMS` of
+# loads/, `# peers: PROGRAMS` that it uses where they are.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 groups_folder=vm/tests/in-guest
@@ -47,11 +47,19 @@ peer_options() {
   return 0
 }
 
+# Options that give the guest programs of loads/.
+load_options() {
+  local name folder
+  [ $# -eq 0 ] && return
+  folder=$(scripts/loads.sh) || return
+  for name in "$@"; do echo "--bin $folder/$name"; done
+}
+
 # Boots the group's guest; its lines with the group's name before each, and in a file.
 run_group() {
   local group=$1 begin=$SECONDS code=0 options
   # shellcheck disable=SC2046,SC2207  # words
-  options=($(declared guest "$group") $(peer_options $(declared peers "$group")))
+  options=($(declared guest "$group") $(peer_options $(declared peers "$group")) $(load_options $(declared loads "$group")))
   LOP_BIN=$work/lop vm/run "${options[@]}" --bin "$work/lop-load" --bin "$work/lop-judge" \
     -- "native_loop_ms=$(native_loop_ms) CI=${CI:-}
 $(cat vm/tests/lib.sh "$groups_folder/$group.sh")" 2>&1 | tee "$logs/$group.log" | sed -u "s/^/$group: /" || code=$?

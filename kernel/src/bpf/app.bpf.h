@@ -1,57 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 /*
- * Applications are processes. What the policy keeps of one lies under its process number, as long as one of its threads lives: a thread may
- * outlast the first one, and what is kept with that.
+ * Applications are processes. What the policy keeps of one has a place here as long as one of its threads lives: a thread may outlast the
+ * first one, and what is kept with that. Each thread keeps the number of the place: who looks needs no search.
  */
 struct lop_app_state {
 	struct lop_app app;
-	u32 threads;
+	u32 threads; /* 0: the place is free */
 };
 
-#define LOP_MOST_APPS 65536
+#define LOP_MOST_APPS 4096
+struct lop_app_state apps[LOP_MOST_APPS];
+u32 next_app;
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, LOP_MOST_APPS);
 	__type(key, s32);
-	__type(value, struct lop_app_state);
-} apps SEC(".maps");
+	__type(value, u32);
+} app_of_process SEC(".maps");
 
-static __always_inline struct lop_app_state *app_state_of(const struct task_struct *p)
+static __always_inline struct lop_app_state *app_at(u32 place) { return &apps[place & (LOP_MOST_APPS - 1)]; }
+
+/* The application that a thread belongs to; null: none. */
+static __always_inline struct lop_app *app_of(const struct lop_task_state *t) { return ranks && t->app ? &app_at(t->app - 1)->app : 0; }
+
+/* A free place, for the first thread of a process; LOP_NONE: there is none. */
+static __noinline s32 take_app(s32 process)
 {
-	s32 process = p->tgid;
-	return bpf_map_lookup_elem(&apps, &process);
+	struct lop_app none = { .home_node = LOP_NONE };
+	s32 found = LOP_NONE;
+	int n;
+	bpf_for(n, 0, LOP_MOST_APPS) {
+		u32 place = __sync_fetch_and_add(&next_app, 1) & (LOP_MOST_APPS - 1);
+		if (app_at(place)->threads || __sync_val_compare_and_swap(&app_at(place)->threads, 0, 1))
+			continue;
+		app_at(place)->app = none;
+		bpf_map_update_elem(&app_of_process, &process, &place, BPF_ANY);
+		found = (s32)place;
+		break;
+	}
+	return found;
 }
 
-/* The application that a task belongs to; null: none. Threads of the kernel belong to none, and nobody asks without rules. */
-static __always_inline struct lop_app *app_of(const struct task_struct *p)
+/*
+ * One thread more of its process, created by another one of it, or the first. Without room it belongs to no application; nor do threads of the
+ * kernel, and nobody asks without rules.
+ */
+static __always_inline void enter_app(const struct task_struct *p, struct lop_task_state *t)
 {
-	struct lop_app_state *about;
-	if (!ranks || p->flags & PF_KTHREAD)
-		return 0;
-	about = app_state_of(p);
-	return about ? &about->app : 0;
-}
-
-/* One thread more of its process. Without room it belongs to no application. */
-static __always_inline void enter_app(const struct task_struct *p)
-{
-	struct lop_app_state none = { .app = { .home_node = LOP_NONE } }, *about;
 	s32 process = p->tgid;
+	u32 *known;
 	if (!ranks || p->flags & PF_KTHREAD)
 		return;
-	bpf_map_update_elem(&apps, &process, &none, BPF_NOEXIST);
-	about = bpf_map_lookup_elem(&apps, &process);
-	if (about)
-		__sync_fetch_and_add(&about->threads, 1);
+	known = bpf_map_lookup_elem(&app_of_process, &process);
+	if (known)
+		__sync_fetch_and_add(&app_at(*known)->threads, 1);
+	t->app = known ? *known + 1 : (u32)(take_app(process) + 1);
 }
 
-/* One less; the last one takes what was kept with it. A process without threads creates none. */
-static __always_inline void leave_app(const struct task_struct *p)
+/* One less; the last one frees the place. */
+static __always_inline void leave_app(const struct task_struct *p, struct lop_task_state *t)
 {
-	struct lop_app_state *about = ranks && !(p->flags & PF_KTHREAD) ? app_state_of(p) : 0;
 	s32 process = p->tgid;
-	if (about && __sync_fetch_and_sub(&about->threads, 1) == 1)
-		bpf_map_delete_elem(&apps, &process);
+	u32 place = t->app - 1;
+	if (!ranks || !t->app)
+		return;
+	t->app = 0;
+	if (__sync_fetch_and_sub(&app_at(place)->threads, 1) == 1)
+		bpf_map_delete_elem(&app_of_process, &process);
 }

@@ -102,7 +102,11 @@ static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue)
 
 static __always_inline void lop_env_kick(struct lop_world *world, u32 cpu) { scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE); }
 
-static __always_inline void lop_env_preempt(struct lop_world *world, u32 cpu) { scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT); }
+static __always_inline void lop_env_preempt(struct lop_world *world, u32 cpu)
+{
+	tell(LOP_RECORD_PREEMPT, world->now_ns, 0, (s32)cpu, 0);
+	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
 
 /*
  * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue it holds:

@@ -9,29 +9,85 @@ struct {
 	__type(value, struct lop_hint_record);
 } lop_hints SEC(".maps");
 
+/* Somebody said something: before that nobody looks. */
+bool hints_are_said;
+
 /* What was said of a thread; null: nothing, or in a way that is not understood here. */
-static __always_inline const struct lop_hint_record *hint_of(struct task_struct *p)
+static __always_inline struct lop_hint_record *hint_of(struct task_struct *p)
 {
-	const struct lop_hint_record *said = ranks ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
+	struct lop_hint_record *said = ranks && hints_are_said ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
 	return said && said->version ? said : 0;
 }
 
-/* Tells the policy what was said of a thread since it was last asked: when it starts to run, and at each tick while it does. */
-static __always_inline void listen(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, struct lop_app *app)
+/* Lengths compare inside one application. */
+static __always_inline void declare_length(struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 length, u64 now_ns)
+{
+	if (!app || length == t->task.hint.length)
+		return;
+	tell(LOP_RECORD_LENGTH, now_ns, (u64)p, 0, length);
+	lop_declare_length(&t->task, app, length);
+}
+
+/* What was said of the next child of the one that forks. It counts for one child: for the next it has to be said anew. */
+static __always_inline void inherit(struct task_struct *p, struct lop_task_state *t)
+{
+	struct lop_hint_record *said = hint_of(bpf_get_current_task_btf());
+	unsigned long flags = 0;
+	bool locked;
+	if (!said || !said->next_length)
+		return;
+	locked = log_begin_open(&flags);
+	declare_length(p, t, app_of(t), said->next_length, bpf_ktime_get_ns());
+	said->next_length = 0;
+	log_end_open(locked, &flags);
+}
+
+/* Tells the policy what changed of what is said of a thread. */
+static __always_inline void take_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, const struct lop_hint_record *said)
+{
+	struct lop_app *app = app_of(t);
+	u32 flags = said->flags, changed = flags ^ t->task.hint.flags;
+	u32 parallelism = said->parallelism;
+	declare_length(p, t, app, said->length, c->now_ns);
+	if (changed & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)) {
+		tell(LOP_RECORD_SAY, c->now_ns, (u64)p, 0, flags);
+		lop_say(&lopsided, c, &t->task, app, flags, c->now_ns);
+	}
+	if (changed & LOP_SPINNING) {
+		tell(LOP_RECORD_SPIN, c->now_ns, (u64)p, 0, flags & LOP_SPINNING);
+		lop_spin(&lopsided, c, &t->task, app, group_of(t), flags & LOP_SPINNING, c->now_ns);
+	}
+	if (app && parallelism != t->said_parallelism) {
+		tell(LOP_RECORD_DECLARE, c->now_ns, (u64)p, 0, parallelism);
+		if (lop_declare(&lopsided, c, app, parallelism, c->now_ns))
+			t->said_parallelism = parallelism;
+	}
+}
+
+/* When a thread starts to run, and when it has to give account: its slice is over, or lop_heed() wants it to. */
+static __always_inline void listen(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	const struct lop_hint_record *said = hint_of(p);
-	u32 changed;
+	bool locked;
 	if (!said)
 		return;
-	if (said->length != t->task.hint.length)
-		lop_declare_length(&t->task, app, said->length);
-	if (said->next_length != t->said_next_length)
-		t->said_next_length = t->task.hint.next_length = said->next_length;
-	changed = said->flags ^ t->task.hint.flags;
-	if (changed & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER))
-		lop_say(&lopsided, c, &t->task, app, said->flags, c->now_ns);
-	if (changed & LOP_SPINNING)
-		lop_spin(&lopsided, c, &t->task, app, group_of(t), said->flags & LOP_SPINNING, c->now_ns);
-	if (app && said->parallelism != t->said_parallelism && lop_declare(&lopsided, c, app, said->parallelism, c->now_ns))
-		t->said_parallelism = said->parallelism;
+	locked = log_begin();
+	take_over(c, p, t, said);
+	log_end(locked);
+}
+
+extern struct task_struct *bpf_task_from_vpid(s32 vpid) __ksym;
+
+/* Run by user space after it said something of a thread: one that runs is asked at once, any other when it starts to run. */
+SEC("syscall")
+int lop_heed(struct lop_heed_args *args)
+{
+	struct task_struct *p = bpf_task_from_vpid(args->thread);
+	if (!p)
+		return -ESRCH;
+	hints_are_said = true;
+	if (scx_bpf_task_running(p))
+		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+	bpf_task_release(p);
+	return 0;
 }

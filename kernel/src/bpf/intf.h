@@ -13,15 +13,26 @@ typedef long long s64;
 enum lop_record_kind {
 	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
 	LOP_RECORD_EXIT,      /* the program has ended */
-	/* The rest only while decisions are logged: calls of the policy, in the order in which they were made. */
+	/* The rest only while decisions are logged: what the policy decided, as LOP_RECORD_SET behind the call that made it do so. */
+	LOP_RECORD_PLACED,    /* lop_wake() chose `cpu` for `task`, `value`: claimed */
+	LOP_RECORD_PREEMPT,   /* what runs on `cpu` makes room */
+	/* And calls of the policy, in the order in which they were made. */
 	LOP_RECORD_START,
-	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words` */
+	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words`, `value`: its process, 0: none */
 	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */
 	LOP_RECORD_GONE,      /* `task` exists no more */
 	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: brief */
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu` */
+	LOP_RECORD_DEQUEUE,
+	LOP_RECORD_STARTED,   /* lop_running() and lop_started() on `cpu` */
+	LOP_RECORD_STOPPED,   /* lop_stopped() on `cpu`, `value`: runnable */
 	LOP_RECORD_BLOCK,
+	LOP_RECORD_ENDED,
 	LOP_RECORD_FORGET,    /* lop_forget() */
+	LOP_RECORD_LENGTH,    /* lop_declare_length() of `value` */
+	LOP_RECORD_SAY,       /* lop_say() of the flags `value` */
+	LOP_RECORD_SPIN,      /* lop_spin(), `value`: spinning */
+	LOP_RECORD_DECLARE,   /* lop_declare() of `value` for the process of `task` */
 	LOP_RECORD_IDLE,      /* lop_cpu_idle() of `cpu`, `value`: idle */
 	LOP_RECORD_TIMER,
 	LOP_RECORD_ONLINE,
@@ -55,6 +66,11 @@ struct lop_hint_record {
 	u32 parallelism;  /* threads of its process that want to run at once */
 	u32 memory;       /* 1 light, 2 moderate, 3 intensive */
 	u32 room[10];
+};
+
+/* What user space passes to lop_heed(). */
+struct lop_heed_args {
+	s32 thread;       /* its number where the caller runs */
 };
 
 /* What the adapter did, by CPU; the loader adds up. */

@@ -84,7 +84,7 @@ static __always_inline void follow_migration(struct lop_world *c, struct task_st
 		read_mask(allowed, p->cpus_ptr);
 	locked = log_begin();
 	lop_set_allowed(&lopsided, &t->task, allowed);
-	tell_cpus(LOP_RECORD_ALLOWED, c->now_ns, (u64)p, &t->task.allowed);
+	tell_cpus(LOP_RECORD_ALLOWED, c->now_ns, (u64)p, 0, &t->task.allowed);
 	log_end(locked);
 }
 
@@ -97,6 +97,18 @@ static __always_inline void queue(struct lop_world *c, struct task_struct *p, st
 	count(c, LOP_COUNT_QUEUED);
 }
 
+/* One that waits, to be queued anew. */
+static __always_inline void dequeue(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	bool locked;
+	if (t->task.queue == LOP_NONE)
+		return;
+	locked = log_begin();
+	tell(LOP_RECORD_DEQUEUE, c->now_ns, (u64)p, 0, 0);
+	lop_dequeue(&lopsided, &t->task);
+	log_end(locked);
+}
+
 /* Counted, sets grown, placed. */
 static __always_inline struct lop_placement wake_once(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 last,
 						      bool brief)
@@ -106,7 +118,8 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	t->task.brief = brief;
 	locked = log_begin();
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
-	place = lop_wake(&lopsided, c, &t->task, app_of(p), group_of(t), last, c->now_ns);
+	place = lop_wake(&lopsided, c, &t->task, app_of(t), group_of(t), last, c->now_ns);
+	tell(LOP_RECORD_PLACED, c->now_ns, (u64)p, place.cpu, place.claimed);
 	log_end(locked);
 	return place;
 }
@@ -202,7 +215,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	t->displaced = false;
 	if (t->claimed != LOP_NONE)
 		give_back(c, t);
-	lop_dequeue(&lopsided, &t->task);
+	dequeue(c, p, t);
 	follow_migration(c, p, t);
 	regroup(p, t);
 	if (!t->task.counted)
@@ -240,8 +253,10 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	struct lop_task_state *t = still_runnable(prev);
 	enum lop_next next;
 	ask_speed((u32)cpu, c->now_ns);
-	if (t)
+	if (t) {
 		charge(c, t, cpu);
+		listen(c, prev, t);
+	}
 	if (is_for_higher_class(cpu)) {
 		rests_no_more(c, cpu);
 		return;
@@ -260,12 +275,15 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 		rests(c, cpu);
 }
 
-/* What is said of it counts when its rank is compared with others'. */
-static __always_inline void started(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 cpu)
+/* Its rank is compared with others', and again if something was said of it since it last ran. */
+static __always_inline void started(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 cpu)
 {
-	struct lop_app *app = app_of(p);
-	lop_started(&lopsided, c, &t->task, app, cpu, c->now_ns);
-	listen(c, p, t, app);
+	bool locked = log_begin();
+	tell(LOP_RECORD_STARTED, c->now_ns, (u64)p, cpu, 0);
+	lop_running(&lopsided, &t->task, c->now_ns);
+	lop_started(&lopsided, c, &t->task, app_of(t), (u32)cpu, c->now_ns);
+	log_end(locked);
+	listen(c, p, t);
 }
 
 void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
@@ -283,18 +301,25 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 		give_back(c, t);
 	t->claimed = LOP_NONE;
 	t->started_ns = c->now_ns;
-	lop_running(&lopsided, &t->task, c->now_ns);
-	if (ranks)
-		started(c, p, t, (u32)cpu);
+	started(c, p, t, cpu);
 	if (lop_cpus_has(&lopsided.taken, lop_cpu_index((u32)cpu)))
 		cpu_taken(c, (u32)cpu, false);
+}
+
+static __always_inline void stopped(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, bool runnable)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	bool locked = log_begin();
+	tell(LOP_RECORD_STOPPED, c->now_ns, (u64)p, cpu, runnable);
+	lop_stopped(&lopsided, &t->task, app_of(t), (u32)cpu, runnable, c->now_ns);
+	log_end(locked);
 }
 
 static __always_inline void block(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	bool locked = log_begin();
 	tell(LOP_RECORD_BLOCK, c->now_ns, (u64)p, 0, 0);
-	lop_block(&lopsided, c, &t->task, app_of(p), group_of(t), c->now_ns);
+	lop_block(&lopsided, c, &t->task, app_of(t), group_of(t), c->now_ns);
 	log_end(locked);
 }
 
@@ -313,7 +338,7 @@ void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 	charge(c, t, scx_bpf_task_cpu(p));
 	blocks = !runnable && t->task.counted && p->__state;
 	if (ranks)
-		lop_stopped(&lopsided, &t->task, app_of(p), (u32)scx_bpf_task_cpu(p), !blocks, c->now_ns);
+		stopped(c, p, t, !blocks);
 	if (blocks)
 		block(c, p, t);
 	/* A higher class takes the CPU. Without a slice the task does not stay there but is queued anew, and goes to the spare. */
@@ -329,8 +354,6 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 	u32 cpu = lop_cpu_index((u32)scx_bpf_task_cpu(p));
 	if (asks_left[cpu])
 		ask_speed(cpu, bpf_ktime_get_ns());
-	if (ranks && t)
-		listen(begin_here(), p, t, app_of(p));
 	if (t && t->task.counted && t->task.nr_allowed > 1 && lop_set_of(&lopsided, cpu) == LOP_LOW)
 		scx_bpf_task_set_slice(p, 0);
 }
@@ -362,7 +385,7 @@ void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cp
 	read_mask(&allowed, mask);
 	locked = log_begin();
 	lop_set_allowed(&lopsided, &t->task, &allowed);
-	tell_cpus(LOP_RECORD_ALLOWED, bpf_ktime_get_ns(), (u64)p, &t->task.allowed);
+	tell_cpus(LOP_RECORD_ALLOWED, bpf_ktime_get_ns(), (u64)p, 0, &t->task.allowed);
 	log_end(locked);
 }
 
@@ -379,7 +402,7 @@ static __always_inline void forget(struct lop_world *c, struct task_struct *p, s
 {
 	bool locked = log_begin();
 	tell(LOP_RECORD_FORGET, c->now_ns, (u64)p, 0, 0);
-	lop_forget(&lopsided, &t->task, app_of(p), group_of(t), c->now_ns);
+	lop_forget(&lopsided, &t->task, app_of(t), group_of(t), c->now_ns);
 	log_end(locked);
 }
 
@@ -394,19 +417,6 @@ void BPF_STRUCT_OPS(lopsided_disable, struct task_struct *p)
 		give_back(c, t);
 	t->place = LOP_NONE;
 	forget(c, p, t);
-}
-
-/* What was said of the next child of the one that forks. */
-static __always_inline void inherit(struct task_struct *p, struct lop_task_state *t)
-{
-	struct task_struct *creator = bpf_get_current_task_btf();
-	const struct lop_hint_record *said = bpf_task_storage_get(&lop_hints, creator, 0, 0);
-	struct lop_task_state *of_creator = state_of(creator);
-	if (!of_creator)
-		return;
-	if (said && said->next_length != of_creator->said_next_length)
-		of_creator->said_next_length = of_creator->task.hint.next_length = said->next_length;
-	lop_born(&t->task, &of_creator->task, app_of(p));
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -424,13 +434,24 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
 	t->group = LOP_NONE;
-	enter_app(p);
-	if (ranks && args->fork)
-		inherit(p, t);
+	enter_app(p, t);
 	read_mask(&allowed, p->cpus_ptr);
 	lop_set_allowed(&lopsided, &t->task, &allowed);
-	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, &t->task.allowed);
+	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, t->app ? p->tgid : 0, &t->task.allowed);
+	if (args->fork)
+		inherit(p, t);
 	return 0;
+}
+
+static __always_inline void ended(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	bool locked;
+	if (!ranks)
+		return;
+	locked = log_begin();
+	tell(LOP_RECORD_ENDED, c->now_ns, (u64)p, 0, 0);
+	lop_ended(&lopsided, &t->task, app_of(t));
+	log_end(locked);
 }
 
 void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -439,10 +460,9 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 	struct lop_task_state *t = state_of(p);
 	if (!t)
 		return;
-	if (ranks)
-		lop_ended(&lopsided, &t->task, app_of(p));
+	ended(c, p, t);
 	forget(c, p, t);
-	leave_app(p);
+	leave_app(p, t);
 	release_slot(t->group);
 	t->group = LOP_NONE;
 	t->group_key = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Records for the loader: changes of sets, where it sets speeds by itself; on demand each call that decides about sets. */
+/* Records for the loader: changes of sets, where it sets speeds by itself; on demand each call that decides, and what it decided. */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -30,9 +30,9 @@ static __always_inline void tell(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 val
 		tell_loader(kind, at_ns, task, cpu, value);
 }
 
-static __noinline void tell_cpus(u32 kind, u64 at_ns, u64 task, const struct lop_cpus *cpus)
+static __noinline void tell_cpus(u32 kind, u64 at_ns, u64 task, u32 value, const struct lop_cpus *cpus)
 {
-	struct lop_record record = { .at_ns = at_ns, .task = task, .kind = kind };
+	struct lop_record record = { .at_ns = at_ns, .task = task, .kind = kind, .value = value };
 	int n;
 	if (!tell_decisions || !cpus)
 		return;

@@ -9,7 +9,8 @@ struct lop_task_state {
 	s32 place;          /* where it was decided to wait, not queued yet; LOP_NONE */
 	s32 group;          /* index in lopsided.groups; LOP_NONE */
 	u64 group_key;      /* the task group that it was in when last looked at; 0: the root */
-	u32 said_next_length, said_parallelism; /* as last taken over from its hint */
+	u32 app;            /* 1 + its place in `apps`; 0: none */
+	u32 said_parallelism; /* as last taken over from its hint */
 	bool narrowed;      /* allowed is one CPU while it may not migrate */
 	bool displaced;     /* a higher class took its CPU, with something left of its slice */
 };

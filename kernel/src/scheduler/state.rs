@@ -49,7 +49,7 @@ fn describe(sched: &mut types::lop_sched, machine: &LiveMachine) {
         let siblings = machine.siblings(about.number);
         let at = siblings.iter().position(|&s| s == about.number).unwrap_or(0);
         top.tier[cpu] = about.tier;
-        top.tier_permille[usize::from(about.tier)] = (about.capacity * 1000 / 1024) as u16;
+        top.tier_permille[usize::from(about.tier)] = about.permille();
         top.voltage_domain[cpu] = about.voltage_domain;
         top.memory_domain[cpu] = about.memory_domain;
         top.node[cpu] = about.node;

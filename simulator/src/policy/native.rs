@@ -29,7 +29,15 @@ extern "C" {
         now_ns: u64,
         claimed: *mut bool,
     ) -> i32;
-    pub(super) fn lop_native_place(s: *mut Sched, world: *mut c_void, t: *mut Task, last_cpu: u32, now_ns: u64) -> i32;
+    pub(super) fn lop_native_place(
+        s: *mut Sched,
+        world: *mut c_void,
+        t: *mut Task,
+        app: *mut App,
+        last_cpu: u32,
+        now_ns: u64,
+        claimed: *mut bool,
+    ) -> i32;
     pub(super) fn lop_native_enqueue(s: *mut Sched, world: *mut c_void, t: *mut Task, group: *const Group, cpu: u32);
     pub(super) fn lop_native_dispatch(s: *mut Sched, world: *mut c_void, cpu: u32) -> bool;
     pub(super) fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;

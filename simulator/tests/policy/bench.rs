@@ -359,6 +359,12 @@ impl Bench {
     }
     /// The task on `cpu` has run so long; it stops. What comes next starts, or the CPU falls idle.
     fn stop(&mut self, cpu: usize, ran_ns: u64, blocks: bool) -> usize {
+        let id = self.leave(cpu, ran_ns, blocks);
+        self.next(cpu);
+        id
+    }
+    /// The first half of it: nothing runs there until `next`.
+    pub fn leave(&mut self, cpu: usize, ran_ns: u64, blocks: bool) -> usize {
         let id = self.running[cpu].take().expect("a task that runs");
         let (task, app, group) = self.pointers(id);
         let now_ns = self.now();
@@ -372,10 +378,9 @@ impl Bench {
             }
         }
         self.follow_starts();
-        self.next(cpu);
         id
     }
-    fn next(&mut self, cpu: usize) {
+    pub fn next(&mut self, cpu: usize) {
         match self.dispatch(cpu) {
             Some(next) => self.start(next, cpu),
             None => {

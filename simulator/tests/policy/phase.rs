@@ -68,6 +68,18 @@ fn a_sequential_phase_displaces_a_thread_of_a_parallel_one() {
     assert_eq!(bench.cpu_of(one[0]), Some(0), "it does not share with parallel phases");
 }
 
+/// It starts on the slow core while the fast one changes hands and nobody is there to be displaced: who comes there makes room.
+#[test]
+fn a_fast_core_that_changed_hands_goes_to_who_looked_for_it_meanwhile() {
+    let mut bench = bench(2);
+    parallel(&mut bench, 2);
+    bench.leave(0, 0, false);
+    let one = threads(&mut bench, 1);
+    assert_eq!(bench.cpu_of(one[0]), Some(1));
+    bench.next(0);
+    assert_eq!(bench.cpu_of(one[0]), Some(0));
+}
+
 /// With every core busy it does not queue behind them either.
 #[test]
 fn a_sequential_phase_that_finds_no_idle_core_takes_the_fast_one() {

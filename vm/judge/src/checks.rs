@@ -3,10 +3,13 @@
 
 pub mod bursts;
 pub mod delay;
+pub mod fast;
+pub mod given;
 pub mod lost;
 pub mod low;
 pub mod promoted;
 pub mod residency;
+pub mod sequential;
 pub mod shrink;
 mod speeds;
 

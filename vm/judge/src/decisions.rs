@@ -1,10 +1,10 @@
 //! The log of decisions that `lop start --log-decisions` writes, played against the native build of the policy: same calls, same
-//! changes of sets?
+//! decisions?
 //!
 //! One JSON object a line: machine and configuration first (again whenever the program is loaded anew), then records in the order in which the
-//! kernel's build was called. A change of a set stands behind the call that made it. Logged is every call that can change
-//! a set or what a later change depends on. Not logged are `lop_running`, `lop_stopping`, `lop_dispatch`, `lop_dequeue` and weights: they change
-//! virtual times and counts of queued tasks, which decide who runs next and which idle CPU is told to look for work, never a set.
+//! kernel's build was called. Decisions are changes of a set, where a woken task goes, and running tasks that have to make room; each stands
+//! behind the call that made it. Logged is every call that decides such, or what a later decision depends on. Not logged are `lop_stopping`,
+//! `lop_dispatch` and weights: they change virtual times, which decide who of those that wait runs next, and no decision above.
 
 mod player;
 
@@ -42,6 +42,10 @@ struct Config {
     slice_min_ns: u64,
     slice_max_ns: u64,
     period_ns: u64,
+    rules: u32,
+    migration_ns: u64,
+    grace_ns: u64,
+    turn_ns: u64,
 }
 
 /// What the program says of the log itself when it ends.
@@ -67,6 +71,8 @@ struct Record {
 #[serde(rename_all = "lowercase")]
 enum Kind {
     Set,
+    Placed,
+    Preempt,
     /// The program has ended.
     Exit,
     Start,
@@ -75,8 +81,16 @@ enum Kind {
     Gone,
     Wake,
     Enqueue,
+    Dequeue,
+    Started,
+    Stopped,
     Block,
+    Ended,
     Forget,
+    Length,
+    Say,
+    Spin,
+    Declare,
     Idle,
     Timer,
     Online,
@@ -85,17 +99,44 @@ enum Kind {
     Taken,
 }
 
-/// A CPU's new set: the policy's number of it, see `enum lop_set`.
+/// What the policy decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Change {
-    cpu: u32,
-    set: u32,
+enum Decision {
+    /// The policy's number of a CPU's new set, see `enum lop_set`.
+    Set { cpu: i32, set: u32 },
+    /// Where the task goes that woke; -1: nowhere.
+    Placed { cpu: i32, claimed: bool },
+    /// What runs there makes room.
+    Preempt { cpu: i32 },
 }
 
-impl std::fmt::Display for Change {
+impl Decision {
+    /// `None`: the record is of something else.
+    fn of(record: &Record) -> Option<Self> {
+        let (cpu, value) = (record.cpu, record.value);
+        match record.kind {
+            Kind::Set => Some(Decision::Set { cpu, set: value }),
+            Kind::Placed => Some(Decision::Placed {
+                cpu,
+                claimed: value != 0,
+            }),
+            Kind::Preempt => Some(Decision::Preempt { cpu }),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Decision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let set = ["low", "high", "green", "offline"].get(self.set as usize);
-        write!(f, "CPU {} becomes {}", self.cpu, set.unwrap_or(&"of no known set"))
+        match self {
+            Decision::Set { cpu, set } => {
+                let name = ["low", "high", "green", "offline"].get(*set as usize);
+                write!(f, "CPU {cpu} becomes {}", name.unwrap_or(&"of no known set"))
+            }
+            Decision::Placed { cpu, claimed: true } => write!(f, "the task starts on CPU {cpu}"),
+            Decision::Placed { cpu, claimed: false } => write!(f, "the task waits at CPU {cpu}"),
+            Decision::Preempt { cpu } => write!(f, "what runs on CPU {cpu} makes room"),
+        }
     }
 }
 
@@ -104,12 +145,12 @@ impl std::fmt::Display for Change {
 pub struct Outcome {
     /// Calls of the policy.
     pub calls: u64,
-    /// Changes of sets, all the same in both builds up to the difference.
-    pub changes: u64,
+    /// Decisions, all the same in both builds up to the difference.
+    pub decisions: u64,
     /// How often the program was loaded.
     pub loads: u64,
     by_kind: BTreeMap<Kind, u64>,
-    /// `None`: the sets were the same at every step.
+    /// `None`: the decisions were the same at every step.
     pub difference: Option<Difference>,
 }
 
@@ -153,7 +194,7 @@ impl Default for Run {
     fn default() -> Self {
         let outcome = Outcome {
             calls: 0,
-            changes: 0,
+            decisions: 0,
             loads: 0,
             by_kind: BTreeMap::new(),
             difference: None,
@@ -187,22 +228,17 @@ impl Run {
             .player
             .as_mut()
             .context("no machine and configuration stand before this record")?;
-        if record.kind == Kind::Set {
-            let logged = Change {
-                cpu: u32::try_from(record.cpu).context("a set changes of no CPU")?,
-                set: record.value,
-            };
-            match player.next_change() {
-                Some(change) if change == logged => self.outcome.changes += 1,
-                Some(change) => self.differ(number, format!("in the kernel {logged}, natively {change}")),
-                None => self.differ(number, format!("in the kernel {logged}, natively nothing changes")),
+        if let Some(logged) = Decision::of(record) {
+            match player.next_decision() {
+                Some(decision) if decision == logged => self.count(record.kind),
+                Some(decision) => self.differ(number, format!("in the kernel {logged}, natively {decision}")),
+                None => self.differ(number, format!("in the kernel {logged}, natively nothing")),
             }
             return Ok(());
         }
         if record.kind.is_call() {
-            self.all_changes_told(number);
-            self.outcome.calls += 1;
-            *self.outcome.by_kind.entry(record.kind).or_default() += 1;
+            self.all_decisions_told(number);
+            self.count(record.kind);
         }
         match (&self.outcome.difference, &mut self.player) {
             (None, Some(player)) => player.apply(record),
@@ -211,7 +247,7 @@ impl Run {
     }
 
     fn end(&mut self, number: usize, end: &End) -> Result<()> {
-        self.all_changes_told(number);
+        self.all_decisions_told(number);
         anyhow::ensure!(self.player.take().is_some(), "an end without a beginning");
         if end.lost_records > 0 {
             bail!(
@@ -228,14 +264,20 @@ impl Run {
         Ok(())
     }
 
-    fn all_changes_told(&mut self, number: usize) {
+    fn count(&mut self, kind: Kind) {
+        self.outcome.decisions += u64::from(kind.is_decision());
+        self.outcome.calls += u64::from(kind.is_call());
+        *self.outcome.by_kind.entry(kind).or_default() += 1;
+    }
+
+    fn all_decisions_told(&mut self, number: usize) {
         if self.outcome.difference.is_some() {
             return;
         }
-        if let Some(change) = self.player.as_mut().and_then(Player::next_change) {
+        if let Some(decision) = self.player.as_mut().and_then(Player::next_decision) {
             self.differ(
                 number,
-                format!("before this, natively {change}, in the kernel nothing changed"),
+                format!("before this, natively {decision}, in the kernel nothing"),
             );
         }
     }
@@ -246,9 +288,12 @@ impl Run {
 }
 
 impl Kind {
-    /// Whether it is a call that may change sets.
     fn is_call(self) -> bool {
-        !matches!(self, Kind::Set | Kind::Exit | Kind::Task | Kind::Allowed | Kind::Gone)
+        !self.is_decision() && !matches!(self, Kind::Exit | Kind::Task | Kind::Allowed | Kind::Gone)
+    }
+
+    fn is_decision(self) -> bool {
+        matches!(self, Kind::Set | Kind::Placed | Kind::Preempt)
     }
 }
 

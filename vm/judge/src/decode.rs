@@ -19,16 +19,18 @@ pub enum Tracepoint {
     SchedProcessFork,
     CpuFrequency,
     CpuIdle,
+    SysEnterBpf,
 }
 
 impl Tracepoint {
-    pub const ALL: [Tracepoint; 6] = [
+    pub const ALL: [Tracepoint; 7] = [
         Tracepoint::SchedSwitch,
         Tracepoint::SchedWakeup,
         Tracepoint::SchedWakeupNew,
         Tracepoint::SchedProcessFork,
         Tracepoint::CpuFrequency,
         Tracepoint::CpuIdle,
+        Tracepoint::SysEnterBpf,
     ];
 
     /// Folder below `events/` of tracefs.
@@ -40,6 +42,7 @@ impl Tracepoint {
             Tracepoint::SchedProcessFork => "sched/sched_process_fork",
             Tracepoint::CpuFrequency => "power/cpu_frequency",
             Tracepoint::CpuIdle => "power/cpu_idle",
+            Tracepoint::SysEnterBpf => "syscalls/sys_enter_bpf",
         }
     }
 
@@ -136,6 +139,13 @@ impl Reader<'_> {
                 What::Fork {
                     parent: self.pid("parent_pid")?,
                     child: self.pid("child_pid")?,
+                },
+                Vec::new(),
+            ),
+            Tracepoint::SysEnterBpf => (
+                What::Bpf {
+                    pid: self.pid("common_pid")?,
+                    command: self.number("cmd")?,
                 },
                 Vec::new(),
             ),

@@ -8,6 +8,7 @@ pub mod control_group;
 pub mod fork_storm;
 pub mod hogs;
 pub mod idle_count;
+pub mod lengths;
 pub mod pinned;
 pub mod shares;
 pub mod storm;

@@ -188,7 +188,7 @@ impl<'a> Builder<'a> {
                     .or_insert_with(begin)
                     .set(at_ns, *state);
             }
-            What::Fork { .. } => {}
+            What::Fork { .. } | What::Bpf { .. } => {}
         }
         Ok(())
     }
@@ -310,7 +310,7 @@ fn first_states(events: &[Event], begin_ns: u64) -> BTreeMap<Pid, State> {
             What::Fork { child, .. } => {
                 states.entry(child).or_insert(State::Blocked);
             }
-            What::Speed { .. } | What::Idle { .. } | What::Name { .. } => {}
+            What::Speed { .. } | What::Idle { .. } | What::Bpf { .. } | What::Name { .. } => {}
         }
     }
     states.remove(&0);

@@ -8,12 +8,22 @@ use crate::trace::{CpuSpeed, Trace};
 pub const LOW: u64 = 1000;
 pub const TOP: u64 = 2000;
 
-/// A trace of CPUs with these speeds at its start, from the lines of the file form; times in ns.
+/// A trace of equal CPUs with these speeds at its start, from the lines of the file form; times in ns.
 pub fn trace(asked_khz: &[u64], start_ns: u64, end_ns: u64, lines: &str) -> Trace {
+    let tops = vec![TOP; asked_khz.len()];
+    trace_of(asked_khz, &tops, start_ns, end_ns, lines)
+}
+
+/// The same of CPUs with these top speeds, at which they run.
+pub fn trace_of_kinds(top_khz: &[u64], start_ns: u64, end_ns: u64, lines: &str) -> Trace {
+    trace_of(top_khz, top_khz, start_ns, end_ns, lines)
+}
+
+fn trace_of(asked_khz: &[u64], top_khz: &[u64], start_ns: u64, end_ns: u64, lines: &str) -> Trace {
     let speed = |(cpu, khz): (usize, &u64)| CpuSpeed {
         cpu: cpu as u32,
         low_khz: Some(LOW),
-        top_khz: Some(TOP),
+        top_khz: Some(top_khz[cpu]),
         asked_khz: Some(*khz),
     };
     let cpus: Vec<_> = asked_khz.iter().enumerate().map(speed).collect();

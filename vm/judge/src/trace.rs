@@ -79,6 +79,8 @@ pub enum What {
     Idle { cpu: Cpu, state: Option<u32> },
     /// sched_process_fork.
     Fork { parent: Pid, child: Pid },
+    /// sys_enter_bpf: `pid` asks the kernel for something about BPF, the command's number.
+    Bpf { pid: Pid, command: i64 },
     /// Name and kernel priority of a task from now on: below 100 real-time or deadline, 100 to 139 ordinary.
     Name { pid: Pid, prio: i32, comm: String },
 }
@@ -150,6 +152,7 @@ fn in_words(what: &What) -> String {
         } => format!("idle {cpu} {state}"),
         What::Idle { cpu, state: None } => format!("idle {cpu} out"),
         What::Fork { parent, child } => format!("fork {parent} {child}"),
+        What::Bpf { pid, command } => format!("bpf {pid} {command}"),
         What::Name { pid, prio, comm } => format!("name {pid} {prio} {}", serde_json::json!(comm)),
     }
 }
@@ -186,12 +189,16 @@ fn parse_event(line: &str) -> Result<Event> {
             parent: words.number("parent")?,
             child: words.number("child")?,
         },
+        "bpf" => What::Bpf {
+            pid: words.number("task")?,
+            command: words.number("command")?,
+        },
         "name" => What::Name {
             pid: words.number("task")?,
             prio: words.number("priority")?,
             comm: serde_json::from_str(words.rest()).context("name in quotes")?,
         },
-        other => bail!("`{other}` is no event; known: switch, wakeup, speed, idle, fork, name"),
+        other => bail!("`{other}` is no event; known: switch, wakeup, speed, idle, fork, bpf, name"),
     };
     match words.rest() {
         extra if !extra.is_empty() => bail!("`{extra}` is left over"),
@@ -235,6 +242,7 @@ mod tests {
                 comm: "a \"b\"\n c".to_owned(),
             },
             What::Fork { parent: 2, child: 7 },
+            What::Bpf { pid: 7, command: 2 },
             What::Wakeup { pid: 7, target: 1 },
             What::Switch {
                 prev: 0,

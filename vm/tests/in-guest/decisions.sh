@@ -1,5 +1,5 @@
 # decisions.sh: same code, same decisions: the calls that the program in the kernel got, given to the native build of the policy, change
-# the same sets, step by step.
+# the same sets and place tasks alike, step by step.
 # guest: --cpus 8 --instruction-ns 8 --timeout 2400
 log=/tmp/decisions.log
 
@@ -25,28 +25,9 @@ hotplug() {
   wait $load
 }
 
-# How many lines of each kind, and whether what should be in the log is.
 log_is_rich() {
-  local kind
-  for kind in start task allowed gone wake enqueue block idle timer online offline taken set; do
-    grep -q "\"kind\":\"$kind\"" $log || say_and_fail "no record of kind $kind" || return
-  done
+  has_kinds $log start task allowed gone wake placed enqueue dequeue started block idle timer online offline taken set || return
   [ "$(grep -c '"kind":"set"' $log)" -ge 100 ] || say_and_fail "fewer than 100 changes of sets"
-}
-
-figures() { tr -d '\n ' <"$1"; }
-
-same_sets() {
-  lop-judge replay $log >/tmp/replayed || { figures /tmp/replayed; return 1; }
-  figures /tmp/replayed
-}
-
-# changed PROGRAM: one line of the log is not as it was; the replay has to say so.
-changed() {
-  local code=0
-  awk "$1" $log >/tmp/changed.log
-  lop-judge replay /tmp/changed.log >/tmp/replayed 2>/tmp/difference || code=$?
-  [ "$code" = 1 ] && grep ': line [0-9]*: ' /tmp/difference || say_and_fail "exit code $code: $(cat /tmp/difference)"
 }
 
 expect 'lop start' begin_lop --log-decisions $log
@@ -57,8 +38,8 @@ expect 'CPUs go and come' hotplug
 expect 'no watchdog exit' scheduler_is lopsided
 expect 'Ctrl-C ends it' ended_by INT
 expect 'the log has every kind of record' log_is_rich
-expect 'the native build makes the same changes, no record lost, no call out of order' same_sets
-expect 'another CPU in one change: found' changed '/"set"/ && ++n == 50 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
-expect 'one change left out: found' changed '/"set"/ && ++n == 60 { next } { print }'
+expect 'the native build decides the same, no record lost, no call out of order' same_decisions $log
+expect 'another CPU in one change: found' changed $log '/"set"/ && ++n == 50 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
+expect 'one change left out: found' changed $log '/"set"/ && ++n == 60 { next } { print }'
 expect 'no warning of the kernel' kernel_is_well
 sum_up

@@ -13,7 +13,26 @@ hints_are_kept() {
   kill $process
   wait $process 2>/dev/null
   ! lop hint $process 2>/tmp/gone && grep -q "no process or thread $process" /tmp/gone || return
+  forgotten_with_its_thread || return
   ! lop hint 1 --memory garbage 2>/tmp/garbage && grep -q "'garbage' for '--memory" /tmp/garbage
+}
+
+# Another one of the same number has nothing to do with it.
+forgotten_with_its_thread() {
+  local first second turn
+  for turn in 1 2 3 4 5; do
+    sleep 1000 & first=$!
+    lop hint $first --sequential || return
+    kill $first
+    wait $first 2>/dev/null
+    echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
+    sleep 1000 & second=$!
+    [ $first != $second ] || break
+    kill $second
+  done
+  [ $first = $second ] || say_and_fail "no process got the number $first again" || return
+  lop hint $second | grep -q 'nothing was said' || say_and_fail "said of a dead one, and kept: $(lop hint $second)" || return
+  kill $second
 }
 
 # Another user may not even ask.
@@ -33,6 +52,9 @@ heard_while_it_runs() {
   wait $load
 }
 
+# The shorter ones come first and find the fast CPUs idle.
+lengths() { record "lengths-$1" lop-load lengths 100,120,300,360; }
+
 refused_without() { ! lop hint 1 --sequential 2>/tmp/none && grep -q 'lop start' /tmp/none || say_and_fail "$(cat /tmp/none)"; }
 
 for policy in phase longest-first fair-share; do
@@ -41,9 +63,17 @@ for policy in phase longest-first fair-share; do
   expect "$policy: hints" hints_are_kept
   expect "$policy: hints of others are refused" refused_for_others
   expect "$policy: hints to threads that run" heard_while_it_runs
+  [ $policy != longest-first ] || {
+    expect "$policy: threads of four lengths" lengths $policy
+    expect "$policy: the two longest have the fast CPUs for 95 % of their run time" judged lengths-$policy fast --comm lop-300,lop-360
+  }
   expect "$policy: no watchdog exit, no restart" still_in_charge
   expect "$policy: ended" ended_by INT
 done
+expect 'highlow-spare: attached' begin_lop --policy highlow-spare
+expect 'highlow-spare: threads of four lengths' lengths highlow-spare
+expect 'highlow-spare: the two longest have no fast CPUs for 95 % of their run time' refuted lengths-highlow-spare fast --comm lop-300,lop-360
+expect 'highlow-spare: ended' ended_by INT
 expect 'a hint without a scheduler says what to do' refused_without
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up

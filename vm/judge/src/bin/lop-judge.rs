@@ -2,12 +2,14 @@
 
 use anyhow::{bail, Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lop_vm_judge::checks::{bursts, delay, lost, low, promoted, residency, shrink, Speeds, Verdict};
+use lop_vm_judge::checks::{
+    bursts, delay, fast, given, lost, low, promoted, residency, sequential, shrink, Speeds, Verdict,
+};
 use lop_vm_judge::classes::{Allowed, Classifier};
 use lop_vm_judge::decode::Tracepoint;
 use lop_vm_judge::record::Recorder;
 use lop_vm_judge::replay::Replay;
-use lop_vm_judge::trace::{Cpu, Trace};
+use lop_vm_judge::trace::{Cpu, Pid, Trace};
 use lop_vm_judge::{bpf_stats, decisions, shares};
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
@@ -57,7 +59,7 @@ enum Action {
         #[arg(long)]
         enable: Option<bool>,
     },
-    /// Plays a log of `lop start --log-decisions` against the native build of the policy: exit code 0 if all sets were the same.
+    /// Plays a log of `lop start --log-decisions` against the native build of the policy: exit code 0 if all decisions were the same.
     Replay { log: PathBuf },
     /// What programs did between two outputs of `bpf-stats`, as JSON.
     DiffStats { before: PathBuf, after: PathBuf },
@@ -140,6 +142,34 @@ enum Check {
         /// Latest request after the task began to run, us.
         #[arg(long, default_value_t = 1000)]
         within_us: u64,
+    },
+    /// Share of the run time of tasks on the CPUs of the highest top speed.
+    Fast {
+        /// Their names.
+        #[arg(long, value_delimiter = ',', required = true)]
+        comm: Vec<String>,
+        #[arg(long, default_value_t = 0.95)]
+        share: f64,
+    },
+    /// A program of which one thread alone is not blocked has it on a fast CPU in time.
+    Sequential {
+        #[arg(long)]
+        comm: String,
+        /// Latest moment after the others blocked, us.
+        #[arg(long, default_value_t = 2000)]
+        within_us: u64,
+        #[arg(long, default_value_t = 0.95)]
+        share: f64,
+    },
+    /// The fast CPU of a thread of which `lop hint` says that it spins is given to another thread of its name; recorded with sys_enter_bpf.
+    Given {
+        #[arg(long)]
+        pid: Pid,
+        /// Latest moment after the flag was raised, us.
+        #[arg(long, default_value_t = 2000)]
+        within_us: u64,
+        #[arg(long, default_value_t = 0.95)]
+        share: f64,
     },
     /// Wake-up delays.
     Delay {
@@ -266,6 +296,18 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
             shrink::check(&replay, &speeds()?, promise)
         }
         Check::Promoted { cpu, comm, within_us } => promoted::check(&replay, &speeds()?, comm, *cpu, within_us * 1000)?,
+        Check::Fast { comm, share } => fast::check(&replay, &fast::FastCpus::of(&trace)?, comm, *share),
+        Check::Sequential { comm, within_us, share } => {
+            sequential::check(&replay, &fast::FastCpus::of(&trace)?, comm, within_us * 1000, *share)
+        }
+        Check::Given { pid, within_us, share } => given::check(
+            &trace,
+            &replay,
+            &fast::FastCpus::of(&trace)?,
+            *pid,
+            within_us * 1000,
+            *share,
+        ),
         Check::Delay { comm, max_p999_ms } => delay::check(&replay, comm.as_deref(), max_p999_ms.map(ns_of_ms)),
         Check::Lost { limit_s } => lost::check(&replay, ns_of_ms(limit_s * 1e3)),
         Check::Residency => residency::check(&replay),

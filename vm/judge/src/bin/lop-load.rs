@@ -2,7 +2,9 @@
 
 use anyhow::{anyhow, Result};
 use clap::{Parser, Subcommand};
-use lop_vm_judge::load::{affinity_churn, bursts, fork_storm, hogs, idle_count, pinned, shares, storm, wakeups};
+use lop_vm_judge::load::{
+    affinity_churn, bursts, fork_storm, hogs, idle_count, lengths, pinned, shares, storm, wakeups,
+};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -35,6 +37,8 @@ enum Load {
     Pinned(pinned::Pinned),
     /// Many busy threads: did each make progress, how long did one wait.
     Hogs(hogs::Hogs),
+    /// Threads of different lengths, told to the scheduler before they are created.
+    Lengths(lengths::Lengths),
     /// Random changes of affinity under load, and whether they are kept.
     AffinityChurn(affinity_churn::AffinityChurn),
     /// Counts what the machine does by itself: wakeups, switches, ways out of idle.
@@ -65,6 +69,7 @@ fn run(cli: &Cli) -> Result<()> {
             print(&outcome)?;
             refuse(outcome.complaint(load.max_gap_ms))
         }
+        Load::Lengths(load) => print(&lengths::run(load)?),
         Load::AffinityChurn(load) => {
             let outcome = affinity_churn::run(load, cli.seed)?;
             print(&outcome)?;

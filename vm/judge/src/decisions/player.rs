@@ -1,24 +1,38 @@
 //! The native build of the policy, called as the log says.
 
-use super::{Change, Config, Kind, Record};
+use super::{Config, Decision, Kind, Record};
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
-use lop_simulator::policy::{self, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
+use lop_simulator::policy::{self, App, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
 use std::collections::{HashMap, VecDeque};
 
-/// Weights decide nothing about sets.
+/// Weights decide nothing that is compared.
 const ANY_WEIGHT: u32 = 100;
 
 pub struct Player {
     policy: Policy,
     world: Told,
-    tasks: HashMap<u64, Box<Task>>,
+    tasks: HashMap<u64, Known>,
+    /// By process.
+    apps: HashMap<u32, Process>,
+}
+
+struct Known {
+    task: Box<Task>,
+    /// 0: none.
+    process: u32,
+}
+
+/// Kept as long as one of its threads lives.
+struct Process {
+    app: Box<App>,
+    threads: u32,
 }
 
 /// The world as the kernel had it at a call: its time. What the policy asks for of queues is not done: nothing waits.
 struct Told {
     now_ns: u64,
-    changes: VecDeque<Change>,
+    decisions: VecDeque<Decision>,
 }
 
 impl Player {
@@ -36,6 +50,9 @@ impl Player {
                 next_sibling: siblings[(at + 1) % siblings.len()] as u16,
             };
             policy.handle().add_cpu(cpu.number as usize, place);
+            policy
+                .handle()
+                .set_tier_speed(usize::from(cpu.tier), u32::from(cpu.permille()));
         }
         let online = machine.cpus.iter().filter(|cpu| cpu.online);
         policy
@@ -45,15 +62,16 @@ impl Player {
             policy,
             world: Told {
                 now_ns: 0,
-                changes: VecDeque::new(),
+                decisions: VecDeque::new(),
             },
             tasks: HashMap::new(),
+            apps: HashMap::new(),
         }
     }
 
-    /// The next change that calls made and nobody asked for yet.
-    pub fn next_change(&mut self) -> Option<Change> {
-        self.world.changes.pop_front()
+    /// The next decision that calls made and nobody asked for yet.
+    pub fn next_decision(&mut self) -> Option<Decision> {
+        self.world.decisions.pop_front()
     }
 
     /// # Errors
@@ -61,54 +79,86 @@ impl Player {
     pub fn apply(&mut self, record: &Record) -> Result<()> {
         self.world.now_ns = record.at_ns;
         match record.kind {
-            Kind::Set | Kind::Exit => {}
+            Kind::Set | Kind::Placed | Kind::Preempt | Kind::Exit => {}
             Kind::Start => self.policy.handle().start(&mut self.world, record.at_ns),
-            Kind::Task | Kind::Allowed | Kind::Gone => self.note_task(record)?,
-            Kind::Wake | Kind::Enqueue | Kind::Block | Kind::Forget | Kind::Anchor => self.call_for_task(record)?,
+            Kind::Task => self.introduce(record)?,
+            Kind::Gone => self.part(record.task),
             Kind::Timer => self.policy.handle().timer(&mut self.world, record.at_ns),
             Kind::Idle | Kind::Taken | Kind::Online | Kind::Offline => self.call_for_cpu(record)?,
+            _ => self.call_for_task(record)?,
         }
         Ok(())
     }
 
-    fn note_task(&mut self, record: &Record) -> Result<()> {
-        let policy = self.policy.handle();
-        if record.kind == Kind::Gone {
-            self.tasks.remove(&record.task);
-            return Ok(());
+    fn introduce(&mut self, record: &Record) -> Result<()> {
+        let known = Known {
+            task: Box::new(Task::new(0, ANY_WEIGHT)),
+            process: record.value,
+        };
+        self.tasks.insert(record.task, known);
+        if record.value != 0 {
+            let begin = || Process {
+                app: Box::new(App::new(0)),
+                threads: 0,
+            };
+            self.apps.entry(record.value).or_insert_with(begin).threads += 1;
         }
-        let words: [u64; CPU_WORDS] = record.words.clone().try_into().ok().context("no set of CPUs")?;
-        if record.kind == Kind::Task {
-            self.tasks.insert(record.task, Box::new(Task::new(0, ANY_WEIGHT)));
+        self.call_for_task(record)
+    }
+
+    fn part(&mut self, task: u64) {
+        let process = self.tasks.remove(&task).map_or(0, |known| known.process);
+        let Some(about) = self.apps.get_mut(&process) else {
+            return;
+        };
+        about.threads -= 1;
+        if about.threads == 0 {
+            self.apps.remove(&process);
         }
-        let task = known(&mut self.tasks, record.task)?;
-        // It lives in `tasks`, and only here is it used.
-        unsafe { policy.set_allowed(task, &CpuBits { word: words }) };
-        Ok(())
     }
 
     fn call_for_task(&mut self, record: &Record) -> Result<()> {
         let policy = self.policy.handle();
-        let task = known(&mut self.tasks, record.task)?;
+        let known = self.tasks.get_mut(&record.task);
+        let known = known.with_context(|| format!("task {} was not introduced", record.task))?;
         if record.kind == Kind::Wake {
-            task.brief = record.value != 0;
+            known.task.brief = record.value != 0;
         }
-        let task: *mut Task = task;
-        let (world, at_ns) = (&mut self.world, record.at_ns);
-        let none = std::ptr::null_mut();
-        // It lives in `tasks`, and only here is it used.
+        let app = self.apps.get_mut(&known.process);
+        let app = app.map_or(std::ptr::null_mut(), |about| &raw mut *about.app);
+        let task = &raw mut *known.task;
+        let (world, at_ns, value) = (&mut self.world, record.at_ns, record.value);
+        let no_group = std::ptr::null_mut();
+        // They live in `tasks` and `apps`, and only here are they used.
         unsafe {
             match record.kind {
                 Kind::Wake => {
-                    policy.place(world, task, cpu_of(record)?, at_ns);
+                    let (cpu, claimed) = policy.place(world, task, app, cpu_of(record)?, at_ns);
+                    world.decisions.push_back(Decision::Placed { cpu, claimed });
                 }
-                Kind::Enqueue => {
-                    policy.dequeue(task);
-                    policy.enqueue(world, task, std::ptr::null(), cpu_of(record)?);
+                Kind::Enqueue => policy.enqueue(world, task, no_group, cpu_of(record)?),
+                Kind::Dequeue => policy.dequeue(task),
+                Kind::Started => {
+                    policy.running(task, at_ns);
+                    policy.started(world, task, app, cpu_of(record)?, at_ns);
                 }
-                Kind::Block => policy.block(world, task, none, std::ptr::null_mut(), at_ns),
-                Kind::Forget => policy.forget(task, none, std::ptr::null_mut(), at_ns),
-                _ => policy.anchor_anew(world, task, at_ns),
+                Kind::Stopped => policy.stopped(task, app, cpu_of(record)?, value != 0, at_ns),
+                Kind::Block => policy.block(world, task, app, no_group, at_ns),
+                Kind::Ended => policy.ended(task, app),
+                Kind::Forget => policy.forget(task, app, no_group, at_ns),
+                Kind::Length => {
+                    let app = app.as_mut().context("a thread of no process declares a length")?;
+                    policy::declare_length(&mut *task, app, value);
+                }
+                Kind::Say => policy.say(world, task, app, value, at_ns),
+                Kind::Spin => policy.spin(world, task, app, no_group, value != 0, at_ns),
+                Kind::Declare => {
+                    let app = app.as_mut().context("no process declares its parallelism")?;
+                    policy.declare(world, app, value, at_ns);
+                }
+                Kind::Anchor => policy.anchor_anew(world, task, at_ns),
+                Kind::Task | Kind::Allowed => policy.set_allowed(task, &cpus_of(record)?),
+                other => anyhow::bail!("{other:?} is not about a task"),
             }
         }
         Ok(())
@@ -127,11 +177,9 @@ impl Player {
     }
 }
 
-fn known(tasks: &mut HashMap<u64, Box<Task>>, task: u64) -> Result<&mut Task> {
-    let found = tasks.get_mut(&task);
-    found
-        .map(Box::as_mut)
-        .with_context(|| format!("task {task} was not introduced"))
+fn cpus_of(record: &Record) -> Result<CpuBits> {
+    let word: [u64; CPU_WORDS] = record.words.clone().try_into().ok().context("no set of CPUs")?;
+    Ok(CpuBits { word })
 }
 
 fn cpu_of(record: &Record) -> Result<u32> {
@@ -156,7 +204,11 @@ fn native(config: &Config, nr_cpus: usize) -> policy::Config {
         period_ns: config.period_ns,
         heat_period_ns: 0,
         hot_mc: i32::MAX,
-        // The kernel's program is built without the rules that choose who gets the fast cores, plan memory domains or reserve a core.
+        rules: config.rules,
+        migration_ns: config.migration_ns,
+        grace_ns: config.grace_ns,
+        turn_ns: config.turn_ns,
+        // The kernel's program is built without the rules that plan memory domains or reserve a core.
         ..policy::Config::default()
     }
 }
@@ -180,9 +232,12 @@ impl Env for Told {
         u64::MAX
     }
     fn kick(&mut self, _cpu: u32) {}
-    fn preempt(&mut self, _cpu: u32) {}
+    fn preempt(&mut self, cpu: u32) {
+        self.decisions.push_back(Decision::Preempt { cpu: cpu as i32 });
+    }
     fn set_changed(&mut self, cpu: u32, set: Set) {
-        self.changes.push_back(Change { cpu, set: set as u32 });
+        let (cpu, set) = (cpu as i32, set as u32);
+        self.decisions.push_back(Decision::Set { cpu, set });
     }
     fn arm_timer(&mut self, _at_ns: u64) {}
     fn temperature_mc(&mut self, _cpu: u32) -> i32 {

@@ -1,0 +1,32 @@
+# decisions-rules.sh: what decisions.sh shows of the sets, of the rules for the fast cores.
+# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 2400
+# loads: half-sequential
+# Behind lib.sh.
+
+# Programs with sequential phases and of many processes, more busy threads than CPUs, flags and lengths said to them.
+work() {
+  local load said
+  half-sequential --threads 4 --pairs 10 --pair-instructions 4e6 >/tmp/half.json && lop-load fork-storm --jobs 4 --count 30 >/tmp/storm.json || return
+  lop-load hogs 6 --seconds 6 >/tmp/hogs.json & load=$!
+  for said in '--lock-holder' '--spinning' '--parallelism 3' '--length 300' '--forget'; do
+    # shellcheck disable=SC2086  # words
+    lop hint $load --all-threads $said || return
+  done
+  lop-load lengths 60,120,180 >/tmp/lengths.json && wait $load
+}
+
+for policy in phase longest-first fair-share; do
+  log=/tmp/$policy.log
+  expect "$policy: attached" begin_lop --policy $policy --log-decisions $log
+  expect "$policy: work" work
+  expect "$policy: no watchdog exit, no restart" still_in_charge
+  expect "$policy: ended" ended_by INT
+  expect "$policy: the log has every kind of record" has_kinds $log start task gone wake placed enqueue started stopped block ended idle timer set \
+    preempt length say spin declare
+  expect "$policy: the native build decides the same, no record lost, no call out of order" same_decisions $log
+  expect "$policy: another CPU makes room: found" changed $log '/"preempt"/ && ++n == 5 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
+  expect "$policy: one that makes no room: found" changed $log '/"preempt"/ && ++n == 8 { next } { print }'
+  expect "$policy: another place for a task: found" changed $log '/"placed"/ && ++n == 20 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
+done
+expect 'no warning of the kernel' kernel_is_well
+sum_up

@@ -1,0 +1,60 @@
+# phases.sh: whom a whole program waits for has the fast core, judged from the kernel's tracepoints; without the rule it has not.
+# guest: --cpus 4 --max-mhz 3000,2000,2000,2000 --instruction-ns 8 --timeout 2400
+# loads: one-and-many half-sequential
+# Behind lib.sh.
+
+one_and_many() { record one-and-many one-and-many --threads 8 --one-instructions 6e7 --many-instructions 3e7; }
+
+half_sequential() { record half-sequential half-sequential --threads 4 --pairs 60 --pair-instructions 4e6; }
+
+# say_by_turns THREAD TIMES: it only spins; it does not.
+say_by_turns() {
+  local turn
+  for ((turn = 0; turn < $2; turn++)); do
+    lop hint "$1" --spinning && sleep 0.03 && lop hint "$1" --forget && sleep 0.05 || return
+  done
+}
+
+# Two busy threads of one program, of which one says that it only waits. What speaks for it and looks at it keeps to a slow CPU, or it would
+# take the fast one itself. $spinner is the thread.
+flag_is_raised() {
+  local load code=0
+  taskset -p 8 $$ >/dev/null
+  taskset f lop-load hogs 2 --seconds 60 >/tmp/hogs.json & load=$!
+  wait_for 20 on_fast_cpu && record flag bash -c "$(declare -f say_by_turns); say_by_turns $spinner 16" || code=$?
+  taskset -p f $$ >/dev/null
+  kill $load
+  wait $load 2>/dev/null
+  return $code
+}
+
+# The hog that is on CPU 0 now.
+on_fast_cpu() {
+  local folder
+  for folder in $(named lop-hog); do
+    [ "$(awk '{ print $(NF - 13) }' "$folder/stat")" = 0 ] && spinner=${folder##*/} && return
+  done
+  return 1
+}
+
+# loads_under POLICY
+loads_under() {
+  expect "$1: attached" begin_lop --policy "$1" || return
+  expect "$1: one and many" one_and_many
+  expect "$1: half-sequential" half_sequential
+  expect "$1: a flag is raised and dropped" flag_is_raised
+  expect "$1: still in charge" still_in_charge
+  expect "$1: ended" ended_by INT
+}
+
+loads_under phase
+expect 'phase: a sequential program beside 8 threads has the fast CPU for 95 % of its run time' judged one-and-many fast --comm lop-one
+expect 'phase: sequential phases are on a fast CPU within 2 ms in 95 % of cases' judged half-sequential sequential --comm lop-half-sequen
+expect 'phase: the fast CPU is given on within 2 ms of the flag in 95 % of cases' judged flag given --pid "$spinner"
+loads_under highlow-spare
+expect 'without the rule a sequential program has no fast CPU for 95 % of its run time' refuted one-and-many fast --comm lop-one
+expect 'without the rule sequential phases are not on a fast CPU within 2 ms in 95 % of cases' \
+  refuted half-sequential sequential --comm lop-half-sequen
+expect 'without the rule the fast CPU is not given on' refuted flag given --pid "$spinner"
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up
