@@ -36,6 +36,9 @@ pub(super) mod interface {
     include!(concat!(env!("OUT_DIR"), "/bpf_intf.rs"));
 }
 
+/// What `lop hint` writes is read by the program.
+const _: () = assert!(std::mem::size_of::<crate::hints::Record>() == std::mem::size_of::<interface::lop_hint_record>());
+
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
 /// What it costs a running task to go on elsewhere, caches included (ours).
