@@ -5,6 +5,7 @@ mod decisions;
 mod libbpf_log;
 mod native;
 mod program;
+mod reserved;
 mod speeds;
 mod state;
 
@@ -14,7 +15,8 @@ use crate::requests::Inbox;
 use crate::status::{Counts, Status};
 use decisions::DecisionLog;
 use lop_machine::live::{self, LiveMachine};
-use program::{Ended, Program};
+use program::{Ended, Program, Record};
+use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
 use std::io;
@@ -62,7 +64,7 @@ fn follow_once(
     if let (Some(cut), 0) = (cut, status.restarts) {
         observer.note(&cut);
     }
-    let speeds = SpeedSetter::open(&options)?;
+    let mut speeds = SpeedSetter::open(&options)?;
     let mut program = Program::load(&options, &machine, &speeds.wishes())?;
     decisions.machine(&machine, &program.config())?;
     if speeds.writes() {
@@ -74,9 +76,17 @@ fn follow_once(
     status.policy = policy.to_string();
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
+    let reservation = Reservation::begin(
+        options.reserve(),
+        program.reserved(),
+        &options.root,
+        &machine,
+        &mut speeds,
+    );
     let mut life = Life {
         program,
         speeds,
+        reservation,
         machine,
         former,
     };
@@ -105,6 +115,7 @@ fn follow_once(
 struct Life<'a> {
     program: Program,
     speeds: SpeedSetter,
+    reservation: Reservation,
     machine: LiveMachine,
     former: &'a Counts,
 }
@@ -114,6 +125,9 @@ impl Life<'_> {
         self.program.fill(status, &self.machine, self.speeds.acts());
         status.add(self.former);
         status.speeds = self.speeds.describe();
+        let reserved = self.program.reserved();
+        status.reserved_cpu = reserved.map(|reserved| reserved.cpu);
+        status.reserved = self.reservation.describe(reserved);
     }
 
     /// Sleeps until the program or somebody who asks has something to say.
@@ -129,6 +143,9 @@ impl Life<'_> {
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
             self.speeds.follow(&records, observer);
+            if records.iter().any(Record::says_given_up) {
+                self.reservation.end(&mut self.speeds, observer);
+            }
             decisions.records(&records)?;
             inbox.answer(|| {
                 self.fill(status);

@@ -11,9 +11,11 @@ typedef long long s64;
 #endif
 
 enum lop_record_kind {
-	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
+	LOP_RECORD_SPEED,     /* `cpu` is to run at the speed of the set `value`, which the loader sets */
+	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
 	LOP_RECORD_EXIT,      /* the program has ended */
 	/* The rest only while decisions are logged: calls of the policy, in the order in which they were made. */
+	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
 	LOP_RECORD_START,
 	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words` */
 	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */

@@ -28,8 +28,9 @@ const volatile bool ranks;
 /* Counters are not read here, so nobody plans where tasks run. */
 #define lop_has_domains(s) false
 #define lop_has_specialists(s) false
-/* No core is reserved for the system's own work. */
-#define lop_can_reserve false
+/* Whether a core may be reserved for the system's own work. */
+const volatile bool reserves;
+#define lop_can_reserve (reserves)
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 
@@ -43,6 +44,7 @@ u64 started_at_ns;
 #include "record.bpf.h"
 #include "task.bpf.h"
 #include "env.bpf.h"
+#include "reserved.bpf.h"
 #include "group.bpf.h"
 #include "app.bpf.h"
 #include "hint.bpf.h"
@@ -100,6 +102,7 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	struct lop_placement place;
 	bool locked;
 	t->task.brief = brief;
+	note_system(p, &t->task);
 	locked = log_begin();
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
 	place = lop_wake(&lopsided, c, &t->task, app_of(p), group_of(t), last, c->now_ns);
@@ -207,7 +210,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
 	t->place = LOP_NONE;
 	insert(c, p, enq_flags);
-	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1)
+	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1 || lop_for_reserved(&lopsided, &t->task))
 		return;
 	if (lop_cpus_meet(&lopsided.set[LOP_HIGH].cpus, &lopsided.idle) || lop_is_short(&lopsided))
 		find_member(c, &t->task);
@@ -327,7 +330,9 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 		ask_speed(cpu, bpf_ktime_get_ns());
 	if (ranks && t)
 		listen(begin_here(), p, t, app_of(p));
-	if (t && t->task.counted && t->task.nr_allowed > 1 && lop_set_of(&lopsided, cpu) == LOP_LOW)
+	if (!t || !t->task.counted || t->task.nr_allowed == 1 || lop_set_of(&lopsided, cpu) != LOP_LOW)
+		return;
+	if (!lop_is_reserved(&lopsided, cpu) || !lop_for_reserved(&lopsided, &t->task))
 		scx_bpf_task_set_slice(p, 0);
 }
 
@@ -465,6 +470,7 @@ static int on_timer(void *map, int *key, struct bpf_timer *timer)
 	tell(LOP_RECORD_TIMER, c->now_ns, 0, 0, 0);
 	lop_timer(&lopsided, c, c->now_ns);
 	log_end_open(locked, &flags);
+	tell_given_up(c);
 	if (!lop_waits_while_taken(&lopsided))
 		return 0;
 	if (tell_decisions)
@@ -524,6 +530,7 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 			break;
 		leave_cpu(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
 	}
+	tell_given_up(c);
 }
 
 /* A CPU whose place in the machine, or how its speed is set, was not known at the start: the loader reads the machine again. */
@@ -577,6 +584,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init)
 	known_cpus = sets_speeds ? lopsided.online : lopsided.topology.cpus;
 	tell(LOP_RECORD_START, c->now_ns, 0, 0, 0);
 	lop_start(&lopsided, c, c->now_ns);
+	told_reserved = lop_has_reserved(&lopsided);
 	return 0;
 }
 
@@ -597,7 +605,8 @@ void BPF_STRUCT_OPS(lopsided_dump, struct scx_dump_ctx *dctx)
 void BPF_STRUCT_OPS(lopsided_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
 {
 	u32 n = lop_cpu_index((u32)cpu);
-	scx_bpf_dump("lopsided: %s, %s, asked for speed %u/1024, own queue %u", lop_set_of(&lopsided, n) == LOP_LOW ? "low" : "high",
+	const char *set = lop_is_reserved(&lopsided, n) ? "reserved" : lop_set_of(&lopsided, n) == LOP_LOW ? "low" : "high";
+	scx_bpf_dump("lopsided: %s, %s, asked for speed %u/1024, own queue %u", set,
 		     lop_cpus_has(&lopsided.idle, n) ? "idle" : "busy", asked_perf[n], lopsided.queued[n]);
 }
 

@@ -26,7 +26,7 @@ pub fn rules_of(policy: Policy) -> u32 {
             Policy::Phase => lop_loader_phase(),
             Policy::LongestFirst => lop_loader_longest_first(),
             Policy::FairShare => lop_loader_fair_share(),
-            Policy::SimpleSets(_) | Policy::HighLow | Policy::HighLowSpare | Policy::Auto => 0,
+            Policy::SimpleSets(_) | Policy::HighLow | Policy::HighLowSpare | Policy::ReservedCore | Policy::Auto => 0,
         }
     }
 }

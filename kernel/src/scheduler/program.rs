@@ -1,8 +1,9 @@
 //! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
 
+use super::reserved::{system_cgroups, Reserved};
 use super::{libbpf_log, native, state};
 use crate::adapter::{KernelError, Observer};
-use crate::options::{Options, Policy};
+use crate::options::{Options, Policy, Reserve};
 use crate::status::Status;
 use crate::support;
 use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
@@ -39,6 +40,8 @@ pub(super) mod interface {
 /// What `lop hint` writes is read by the program.
 const _: () = assert!(std::mem::size_of::<crate::hints::Record>() == std::mem::size_of::<interface::lop_hint_record>());
 
+/// Kind of record that asks for a speed.
+pub(super) const SPEED: &str = "speed";
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
 /// What it costs a running task to go on elsewhere, caches included (ours).
@@ -65,6 +68,11 @@ pub struct Config {
     pub migration_ns: u64,
     pub grace_ns: u64,
     pub turn_ns: u64,
+    /// The high set is all CPUs that may be in it.
+    pub all_high: bool,
+    #[serde(skip)]
+    pub reserve: Reserve,
+    pub reserve_window_ns: u64,
 }
 
 impl Config {
@@ -72,7 +80,9 @@ impl Config {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (fixed_size, spare) = match options.policy.resolved() {
             Policy::SimpleSets(size) => (Some(size), 0),
-            Policy::HighLow | Policy::Phase | Policy::LongestFirst | Policy::FairShare => (None, 0),
+            Policy::HighLow | Policy::Phase | Policy::LongestFirst | Policy::FairShare | Policy::ReservedCore => {
+                (None, 0)
+            }
             Policy::HighLowSpare | Policy::Auto => (None, 1),
         };
         let default_hold_ns = native::default_hold_ns(machine.transition_ns);
@@ -90,6 +100,9 @@ impl Config {
             migration_ns: MIGRATION_NS,
             grace_ns: times.grace_ns,
             turn_ns: times.turn_ns,
+            all_high: options.policy == Policy::ReservedCore,
+            reserve: options.reserve(),
+            reserve_window_ns: times.reserve_window_ns,
         }
     }
 }
@@ -115,6 +128,8 @@ impl Record {
         // Any bytes are a record, and it need not be aligned.
         let raw: intf::lop_record = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
         let (kind, has_words) = match raw.kind {
+            intf::lop_record_kind_LOP_RECORD_SPEED => (SPEED, false),
+            intf::lop_record_kind_LOP_RECORD_GIVEN_UP => ("given-up", false),
             intf::lop_record_kind_LOP_RECORD_SET => ("set", false),
             intf::lop_record_kind_LOP_RECORD_EXIT => ("exit", false),
             intf::lop_record_kind_LOP_RECORD_START => ("start", false),
@@ -143,7 +158,7 @@ impl Record {
         })
     }
 
-    /// The CPU whose set changed, and the speed that it should have now.
+    /// The CPU whose speed is to be set, and that speed.
     pub fn wish(&self) -> Option<(usize, Wish)> {
         let cpu = usize::try_from(self.cpu).ok()?;
         let wish = match self.value {
@@ -151,7 +166,16 @@ impl Record {
             1 | 2 => Wish::High,
             _ => Wish::Released,
         };
-        (self.kind == "set").then_some((cpu, wish))
+        self.is_speed().then_some((cpu, wish))
+    }
+
+    /// For the loader alone, and no decision.
+    pub fn is_speed(&self) -> bool {
+        self.kind == SPEED
+    }
+
+    pub fn says_given_up(&self) -> bool {
+        self.kind == "given-up"
     }
 }
 
@@ -301,6 +325,11 @@ impl Program {
         (bss.lost_records, bss.unordered_calls)
     }
 
+    pub fn reserved(&self) -> Option<Reserved> {
+        let bss = self.skel.maps.bss_data.as_ref().expect("the program has variables");
+        state::reserved(&bss.lopsided)
+    }
+
     /// Sets, counters and reasons as they are now.
     pub fn fill(&self, status: &mut Status, machine: &LiveMachine, speeds_act: bool) {
         state::fill(status, &self.skel, &self.config, machine, speeds_act);
@@ -345,9 +374,11 @@ fn open_and_load(
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
+    rodata.reserves = config.reserve != Reserve::Never;
+    rodata.system_cgroups = system_cgroups(&options.root);
     rodata.fail_after_ns = options.fail_after.map_or(0, |time| time.as_nanos() as u64);
     rodata.tell_decisions = options.decisions.is_some();
-    rodata.tell_sets = wishes.told;
+    rodata.tell_speeds = wishes.told;
     rodata.sets_speeds = wishes.told || !wishes.asked_by_kernel.is_empty();
     rodata.low_perf = perf_target(Wish::Low);
     rodata.high_perf = perf_target(Wish::High);

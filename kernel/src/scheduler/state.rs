@@ -4,8 +4,13 @@ use super::native::{self, GREEN, HIGH};
 use super::program::skeleton::types;
 use super::program::skeleton::BpfSkel;
 use super::program::Config;
+use super::reserved::Reserved;
+use crate::options::Reserve;
 use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
+
+/// A reserved core has two speeds here, that of low CPUs and that of high ones.
+const RESERVE_RAISES: u32 = 1;
 
 fn add(set: &mut types::lop_cpus, cpu: u32) {
     set.word[cpu as usize / 64] |= 1 << (cpu % 64);
@@ -19,7 +24,11 @@ fn has(set: &types::lop_cpus, cpu: u32) -> bool {
 pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMachine) {
     let to = &mut sched.config;
     to.nr_cpus = machine.cpus.len() as u32;
-    to.sizing = types::lop_sizing(u32::from(config.fixed_size.is_some()));
+    to.sizing = match (config.fixed_size, config.all_high) {
+        (Some(_), _) => types::lop_sizing::LOP_SIZE_FIXED,
+        (None, true) => types::lop_sizing::LOP_SIZE_ALL,
+        (None, false) => types::lop_sizing::LOP_SIZE_BY_DEMAND,
+    };
     to.fixed_size = config.fixed_size.unwrap_or(0);
     to.spare = config.spare;
     to.transition_ns = config.transition_ns;
@@ -33,6 +42,13 @@ pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMa
     to.migration_ns = config.migration_ns;
     to.grace_ns = config.grace_ns;
     to.turn_ns = config.turn_ns;
+    to.reserve = match config.reserve {
+        Reserve::Never => types::lop_reserve::LOP_RESERVE_NEVER,
+        Reserve::BySize => types::lop_reserve::LOP_RESERVE_BY_SIZE,
+        Reserve::Asked => types::lop_reserve::LOP_RESERVE_ASKED,
+    };
+    to.reserve_raises = RESERVE_RAISES;
+    to.reserve_window_ns = config.reserve_window_ns;
     describe(sched, machine);
 }
 
@@ -137,6 +153,16 @@ fn reason(sched: &types::lop_sched, config: &Config, cpu: u32, surplus: &mut u32
     Reason::Held {
         for_ms: due_ns.saturating_sub(now_ns()).div_ceil(1_000_000),
     }
+}
+
+/// The CPU that is reserved now, if one is.
+pub fn reserved(sched: &types::lop_sched) -> Option<Reserved> {
+    // Written by C as a bool, and zero before.
+    let reserving = unsafe { sched.reserving.assume_init() };
+    reserving.then_some(Reserved {
+        cpu: sched.reserved_cpu,
+        raised: sched.reserve_raised > 0,
+    })
 }
 
 fn now_ns() -> u64 {

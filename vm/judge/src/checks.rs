@@ -6,6 +6,7 @@ pub mod delay;
 pub mod lost;
 pub mod low;
 pub mod promoted;
+pub mod reserved;
 pub mod residency;
 pub mod shrink;
 mod speeds;

@@ -2,7 +2,7 @@
 
 use anyhow::{bail, Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lop_vm_judge::checks::{bursts, delay, lost, low, promoted, residency, shrink, Speeds, Verdict};
+use lop_vm_judge::checks::{bursts, delay, lost, low, promoted, reserved, residency, shrink, Speeds, Verdict};
 use lop_vm_judge::classes::{Allowed, Classifier};
 use lop_vm_judge::decode::Tracepoint;
 use lop_vm_judge::record::Recorder;
@@ -156,6 +156,20 @@ enum Check {
     },
     /// Time at each speed and work of each CPU.
     Residency,
+    /// One CPU runs the system's own work alone, and all of that.
+    Reserved {
+        #[arg(long)]
+        cpu: Cpu,
+        /// User threads of these names are the system's too.
+        #[arg(long, value_delimiter = ',')]
+        daemons: Vec<String>,
+        /// User threads may be there for this part of their run time.
+        #[arg(long, default_value_t = 0.001)]
+        user_share: f64,
+        /// The system's may be elsewhere for this part of theirs.
+        #[arg(long, default_value_t = 0.01)]
+        system_share: f64,
+    },
 }
 
 fn main() -> ExitCode {
@@ -269,6 +283,18 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
         Check::Delay { comm, max_p999_ms } => delay::check(&replay, comm.as_deref(), max_p999_ms.map(ns_of_ms)),
         Check::Lost { limit_s } => lost::check(&replay, ns_of_ms(limit_s * 1e3)),
         Check::Residency => residency::check(&replay),
+        Check::Reserved {
+            cpu,
+            daemons,
+            user_share,
+            system_share,
+        } => {
+            let limits = reserved::Limits {
+                user_share: *user_share,
+                system_share: *system_share,
+            };
+            reserved::check(&trace, &replay, *cpu, daemons, limits)
+        }
     })
 }
 
