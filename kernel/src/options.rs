@@ -22,12 +22,18 @@ pub enum Policy {
     FairShare,
     /// All CPUs high but one, which runs the system's own work alone at a low speed.
     ReservedCore,
+    /// High sets without a spare, and memory intensity is balanced over memory domains.
+    Spread,
+    /// High sets without a spare, on as few memory domains as pays.
+    Gather,
+    /// High sets without a spare, and threads that gain most from fast cores change with others that have them.
+    Specialise,
     /// The best that is known for this machine; today that is [`Policy::HighLowSpare`].
     Auto,
 }
 
 /// The names as a person types them, for help and for suggestions.
-pub const POLICY_NAMES: [&str; 8] = [
+pub const POLICY_NAMES: [&str; 11] = [
     "auto",
     "highlow-spare",
     "highlow",
@@ -36,6 +42,9 @@ pub const POLICY_NAMES: [&str; 8] = [
     "longest-first",
     "fair-share",
     "reserved-core",
+    "spread",
+    "gather",
+    "specialise",
 ];
 
 /// Whether a core is reserved for the system's own work.
@@ -76,13 +85,16 @@ impl Policy {
 }
 
 impl Policy {
-    /// Whether rules say who gets the fast cores. Only then is it heard what was said of threads.
+    /// Whether rules say who gets the fast cores. Only then is all heard that was said of threads.
     #[must_use]
     pub fn gives_fast_cores(self) -> bool {
-        match self.resolved() {
-            Self::Phase | Self::LongestFirst | Self::FairShare => true,
-            Self::SimpleSets(_) | Self::HighLow | Self::HighLowSpare | Self::ReservedCore | Self::Auto => false,
-        }
+        matches!(self, Self::Phase | Self::LongestFirst | Self::FairShare)
+    }
+
+    /// Whether the loader plans where threads run, by what was said of their use of memory or measured of it.
+    #[must_use]
+    pub fn plans(self) -> bool {
+        matches!(self, Self::Spread | Self::Gather | Self::Specialise)
     }
 }
 
@@ -99,6 +111,9 @@ impl FromStr for Policy {
             "longest-first" => return Ok(Self::LongestFirst),
             "fair-share" => return Ok(Self::FairShare),
             "reserved-core" => return Ok(Self::ReservedCore),
+            "spread" => return Ok(Self::Spread),
+            "gather" => return Ok(Self::Gather),
+            "specialise" => return Ok(Self::Specialise),
             "simple-sets" => {
                 return Err("policy 'simple-sets': say how many cores, as in simple-sets:4".to_string());
             }
@@ -132,6 +147,9 @@ impl fmt::Display for Policy {
             Self::LongestFirst => f.write_str("longest-first"),
             Self::FairShare => f.write_str("fair-share"),
             Self::ReservedCore => f.write_str("reserved-core"),
+            Self::Spread => f.write_str("spread"),
+            Self::Gather => f.write_str("gather"),
+            Self::Specialise => f.write_str("specialise"),
             Self::Auto => f.write_str("auto"),
         }
     }
@@ -211,7 +229,7 @@ impl Options {
             ));
         }
         let reserves = self.reserve() != Reserve::Never;
-        if self.decisions.is_some() && (self.policy.gives_fast_cores() || reserves) {
+        if self.decisions.is_some() && (self.policy.gives_fast_cores() || self.policy.plans() || reserves) {
             return Err(format!(
                 "--log-decisions: not all that {} decides by is written down yet; take highlow or highlow-spare",
                 self.policy
@@ -370,6 +388,7 @@ mod tests {
             ("phase", true),
             ("longest-first", true),
             ("fair-share", true),
+            ("spread", true),
             ("auto", false),
         ] {
             let options = Options {

@@ -1,9 +1,11 @@
 //! The scheduler itself: loads the BPF program, follows it, sets the speeds that the kernel's governor does not, and gives
 //! everything back.
 
+mod counters;
 mod decisions;
 mod libbpf_log;
 mod native;
+mod plan;
 mod program;
 mod reserved;
 mod speeds;
@@ -15,11 +17,13 @@ use crate::requests::Inbox;
 use crate::status::{Counts, Status};
 use decisions::DecisionLog;
 use lop_machine::live::{self, LiveMachine};
+use plan::Planner;
 use program::{Ended, Program, Record};
 use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
 use std::io;
+use std::time::Duration;
 
 /// How often the program may be loaded again because the machine changed, before that is taken for a defect.
 const MOST_RESTARTS: u32 = 100;
@@ -65,9 +69,12 @@ fn follow_once(
         observer.note(&cut);
     }
     let mut speeds = SpeedSetter::open(&options)?;
-    let mut program = Program::load(&options, &machine, &speeds.wishes())?;
+    plan::check(options.policy, &machine)?;
+    let planner = Planner::of(options.policy);
+    let reads_counters = planner.as_ref().is_some_and(Planner::reads_counters);
+    let mut program = Program::load(&options, &machine, &speeds.wishes(), reads_counters)?;
     decisions.machine(&machine, &program.config())?;
-    if speeds.writes() {
+    if speeds.writes() || planner.is_some() {
         program::stay_out_of_demand(observer);
     }
     program.attach(&options.root)?;
@@ -87,6 +94,7 @@ fn follow_once(
         program,
         speeds,
         reservation,
+        planner,
         machine,
         former,
     };
@@ -116,6 +124,7 @@ struct Life<'a> {
     program: Program,
     speeds: SpeedSetter,
     reservation: Reservation,
+    planner: Option<Planner>,
     machine: LiveMachine,
     former: &'a Counts,
 }
@@ -128,9 +137,10 @@ impl Life<'_> {
         let reserved = self.program.reserved();
         status.reserved_cpu = reserved.map(|reserved| reserved.cpu);
         status.reserved = self.reservation.describe(reserved);
+        status.plan = self.planner.as_ref().map(Planner::describe).unwrap_or_default();
     }
 
-    /// Sleeps until the program or somebody who asks has something to say.
+    /// Sleeps until the program or somebody who asks has something to say, or it is time to plan.
     fn follow(
         &mut self,
         inbox: &Inbox,
@@ -139,13 +149,15 @@ impl Life<'_> {
         decisions: &mut DecisionLog,
     ) -> Result<(), KernelError> {
         while !inbox.stop_wanted() && !self.program.exited() {
-            wait(&self.program, inbox)
+            let due_in = self.planner.as_ref().and_then(Planner::due_in);
+            wait(&self.program, inbox, due_in)
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
             self.speeds.follow(&records, observer);
             if records.iter().any(Record::says_given_up) {
                 self.reservation.end(&mut self.speeds, observer);
             }
+            self.plan(records.iter().any(Record::asks_for_look))?;
             decisions.records(&records)?;
             inbox.answer(|| {
                 self.fill(status);
@@ -156,12 +168,36 @@ impl Life<'_> {
     }
 }
 
-fn wait(program: &Program, inbox: &Inbox) -> io::Result<()> {
+impl Life<'_> {
+    /// Once a second while there is something to plan by.
+    fn plan(&mut self, asked: bool) -> Result<(), KernelError> {
+        let Some(planner) = &mut self.planner else {
+            return Ok(());
+        };
+        if asked {
+            planner.wake();
+        }
+        if !planner.is_due() {
+            return Ok(());
+        }
+        let looks = self.program.look()?;
+        for order in planner.follow(&looks, self.program.sched(), state::now_ns()) {
+            self.program.order(order)?;
+        }
+        if planner.rests() {
+            self.program.look_no_more();
+        }
+        Ok(())
+    }
+}
+
+fn wait(program: &Program, inbox: &Inbox, due_in: Option<Duration>) -> io::Result<()> {
     let mut fds = [
         PollFd::from_borrowed_fd(inbox.wake_fd(), PollFlags::IN),
         PollFd::from_borrowed_fd(program.records_fd(), PollFlags::IN),
     ];
-    match rustix::event::poll(&mut fds, None) {
+    let due_in = due_in.and_then(|time| time.try_into().ok());
+    match rustix::event::poll(&mut fds, due_in.as_ref()) {
         Err(rustix::io::Errno::INTR) => Ok(()),
         result => result.map(|_| ()).map_err(io::Error::from),
     }

@@ -13,6 +13,7 @@ typedef long long s64;
 enum lop_record_kind {
 	LOP_RECORD_SPEED,     /* `cpu` is to run at the speed of the set `value`, which the loader sets */
 	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
+	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
 	LOP_RECORD_EXIT,      /* the program has ended */
 	/* The rest only while decisions are logged: calls of the policy, in the order in which they were made. */
 	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
@@ -57,6 +58,31 @@ struct lop_hint_record {
 	u32 parallelism;  /* threads of its process that want to run at once */
 	u32 memory;       /* 1 light, 2 moderate, 3 intensive */
 	u32 room[10];
+};
+
+/* A thread as the loader sees it when it looks. Times since the thread began. */
+struct lop_look {
+	u64 ran_ns;
+	u64 waited_ns;    /* for a CPU */
+	u32 thread;
+	s32 cpu;          /* it ran there last */
+	u32 memory;       /* as in its hint */
+	u8 runs;          /* at this moment */
+	u8 fixed;         /* no plan moves it */
+	u16 unused;
+};
+
+/* What the loader tells the program to do. */
+enum lop_order_kind {
+	LOP_ORDER_DOMAIN, /* `thread` runs in memory domain `place` from now on; LOP_NONE: in any */
+	LOP_ORDER_CPU,    /* `thread` changes to CPU `place` */
+	LOP_ORDER_ON,     /* memory domain `place` is on */
+	LOP_ORDER_OFF,
+};
+struct lop_order {
+	u32 kind;
+	u32 thread;
+	s32 place;
 };
 
 /* What the adapter did, by CPU; the loader adds up. */

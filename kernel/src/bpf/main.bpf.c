@@ -25,9 +25,11 @@ const volatile u32 nr_words = 8;
 /* Whether rules say who gets the fast cores (lop_config.rules). Where none do the verifier drops them. */
 const volatile bool ranks;
 #define lop_has_rank(s) (ranks)
-/* Counters are not read here, so nobody plans where tasks run. */
-#define lop_has_domains(s) false
-#define lop_has_specialists(s) false
+/* Whether the loader plans in which memory domain tasks run; which cores they change to. */
+const volatile bool plans_domains, plans_kinds;
+#define plans (plans_domains || plans_kinds)
+#define lop_has_domains(s) (plans_domains)
+#define lop_has_specialists(s) (plans_kinds)
 /* Whether a core may be reserved for the system's own work. */
 const volatile bool reserves;
 #define lop_can_reserve (reserves)
@@ -48,6 +50,7 @@ u64 started_at_ns;
 #include "group.bpf.h"
 #include "app.bpf.h"
 #include "hint.bpf.h"
+#include "plan.bpf.h"
 #include "idle.bpf.h"
 #include "higher.bpf.h"
 
@@ -89,6 +92,7 @@ static __always_inline void follow_migration(struct lop_world *c, struct task_st
 static __always_inline void queue(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 cpu)
 {
 	bool locked = log_begin();
+	t->leaves = false;
 	tell(LOP_RECORD_ENQUEUE, c->now_ns, (u64)p, (s32)cpu, 0);
 	lop_enqueue(&lopsided, c, &t->task, group_of(t), cpu);
 	log_end(locked);
@@ -102,6 +106,7 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	struct lop_placement place;
 	bool locked;
 	t->task.brief = brief;
+	t->leaves = false;
 	note_system(p, &t->task);
 	locked = log_begin();
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
@@ -245,7 +250,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 		rests_no_more(c, cpu);
 		return;
 	}
-	next = lop_dispatch(&lopsided, c, (u32)cpu, t ? &t->task : 0);
+	next = lop_dispatch(&lopsided, c, (u32)cpu, t && !t->leaves ? &t->task : 0);
 	if (next == LOP_NEXT_SAME) {
 		scx_bpf_task_set_slice(prev, lop_slice_ns(&lopsided));
 		count(c, LOP_COUNT_WENT_ON);
@@ -330,6 +335,8 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 		ask_speed(cpu, bpf_ktime_get_ns());
 	if (ranks && t)
 		listen(begin_here(), p, t, app_of(p));
+	if (t)
+		follow_plan(p, t);
 	if (!t || !t->task.counted || t->task.nr_allowed == 1 || lop_set_of(&lopsided, cpu) != LOP_LOW)
 		return;
 	if (!lop_is_reserved(&lopsided, cpu) || !lop_for_reserved(&lopsided, &t->task))

@@ -11,6 +11,7 @@ struct lop_task_state {
 	u64 group_key;      /* the task group that it was in when last looked at; 0: the root */
 	u32 said_next_length, said_parallelism; /* as last taken over from its hint */
 	bool narrowed;      /* allowed is one CPU while it may not migrate */
+	bool leaves;        /* it runs, or waits, where a plan does not want it any more, and is queued anew at its next tick */
 	bool displaced;     /* a higher class took its CPU, with something left of its slice */
 };
 

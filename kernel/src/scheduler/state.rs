@@ -1,13 +1,16 @@
 //! The policy's state in the program's memory: filled before it starts, read for the status.
 
 use super::native::{self, GREEN, HIGH};
+use super::plan::Order;
+use super::program::interface::{self, lop_order};
 use super::program::skeleton::types;
 use super::program::skeleton::BpfSkel;
 use super::program::Config;
 use super::reserved::Reserved;
-use crate::options::Reserve;
+use crate::options::{Policy, Reserve};
 use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
+use std::mem::MaybeUninit;
 
 /// A reserved core has two speeds here, that of low CPUs and that of high ones.
 const RESERVE_RAISES: u32 = 1;
@@ -42,6 +45,12 @@ pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMa
     to.migration_ns = config.migration_ns;
     to.grace_ns = config.grace_ns;
     to.turn_ns = config.turn_ns;
+    to.domains = match config.policy {
+        Policy::Spread => types::lop_domains::LOP_DOMAINS_SPREAD,
+        Policy::Gather => types::lop_domains::LOP_DOMAINS_GATHER,
+        _ => types::lop_domains::LOP_DOMAINS_AS_COME,
+    };
+    to.specialise = MaybeUninit::new(config.policy == Policy::Specialise);
     to.reserve = match config.reserve {
         Reserve::Never => types::lop_reserve::LOP_RESERVE_NEVER,
         Reserve::BySize => types::lop_reserve::LOP_RESERVE_BY_SIZE,
@@ -155,6 +164,17 @@ fn reason(sched: &types::lop_sched, config: &Config, cpu: u32, surplus: &mut u32
     }
 }
 
+/// An order as the program reads it.
+pub fn order(order: Order) -> lop_order {
+    let (kind, thread, place) = match order {
+        Order::Domain { thread, domain } => (interface::lop_order_kind_LOP_ORDER_DOMAIN, thread, domain),
+        Order::Cpu { thread, cpu } => (interface::lop_order_kind_LOP_ORDER_CPU, thread, cpu),
+        Order::On { domain } => (interface::lop_order_kind_LOP_ORDER_ON, 0, domain as i32),
+        Order::Off { domain } => (interface::lop_order_kind_LOP_ORDER_OFF, 0, domain as i32),
+    };
+    lop_order { kind, thread, place }
+}
+
 /// The CPU that is reserved now, if one is.
 pub fn reserved(sched: &types::lop_sched) -> Option<Reserved> {
     // Written by C as a bool, and zero before.
@@ -165,7 +185,7 @@ pub fn reserved(sched: &types::lop_sched) -> Option<Reserved> {
     })
 }
 
-fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -38,7 +38,8 @@ impl Place {
 #[derive(Args)]
 pub struct SchedulerArguments {
     /// Who is in the high set: auto (today highlow-spare), highlow-spare, highlow, simple-sets:CORES; and who gets the fast cores where they
-    /// differ in kind: phase, longest-first, fair-share; reserved-core: all CPUs but one, which runs the system's own work
+    /// differ in kind: phase, longest-first, fair-share, specialise; which memory domain work runs in: spread, gather; reserved-core: all CPUs but
+    /// one, which runs the system's own work
     #[arg(short, long, default_value = "auto", value_parser = parse_policy)]
     policy: Policy,
     /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare]

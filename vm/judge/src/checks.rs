@@ -3,6 +3,7 @@
 
 pub mod bursts;
 pub mod delay;
+pub mod domains;
 pub mod lost;
 pub mod low;
 pub mod promoted;

@@ -1,6 +1,6 @@
 # reserved.sh: a core for the system's own work: who runs there, its speed, interrupts, and its end when it does not suffice. Judged from the
 # kernel's tracepoints.
-# guest: --cpus 4 --cpufreq --instruction-ns 8 --timeout 1800
+# guest: --cpus 4 --cpufreq --instruction-ns 16 --timeout 1800
 # Behind lib.sh.
 slice=/sys/fs/cgroup/system.slice
 trace=/tmp/reserved.trace
@@ -15,13 +15,13 @@ as_daemon() { (echo $BASHPID >$slice/cgroup.procs && exec "$@"); }
 # More busy threads than CPUs, forks (which the kernel cleans up after), and a daemon that computes now and then.
 mixed_load() {
   local daemon hogs
-  as_daemon lop-load bursts --count 40 --busy-ms 5 --threads 1 --idle-ms 20..60 >/dev/null & daemon=$!
-  lop-load hogs 5 --seconds 4 >/dev/null & hogs=$!
-  lop-load fork-storm --jobs 4 --count 60 >/dev/null && wait $hogs && wait $daemon
+  as_daemon lop-load bursts --count 20 --busy-ms 5 --threads 1 --idle-ms 20..60 >/dev/null & daemon=$!
+  lop-load hogs 5 --seconds 2 >/dev/null & hogs=$!
+  lop-load fork-storm --jobs 4 --count 30 >/dev/null && wait $hogs && wait $daemon
 }
 
 # Two daemons that never sleep.
-saturate() { as_daemon lop-load hogs 2 --seconds 4 >/dev/null; }
+saturate() { as_daemon lop-load hogs 2 --seconds 2 >/dev/null; }
 
 record() { lop-judge record --out $trace --buffer-kb 40960 -- "$@"; }
 judge() { lop-judge check $trace --allow lop reserved --cpu 0 --daemons lop-burst >/tmp/verdict; local code=$?; tail -n +2 /tmp/verdict; head -n 1 /tmp/verdict; return $code; }
