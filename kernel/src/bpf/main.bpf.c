@@ -50,9 +50,9 @@ u64 started_at_ns;
 #include "group.bpf.h"
 #include "app.bpf.h"
 #include "hint.bpf.h"
-#include "plan.bpf.h"
 #include "idle.bpf.h"
 #include "higher.bpf.h"
+#include "plan.bpf.h"
 
 /* What the speeds of a CPU can be set by is only known of CPUs that are online. */
 const volatile bool sets_speeds;

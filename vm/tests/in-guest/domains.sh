@@ -27,24 +27,24 @@ side_by_side() {
   wait
 }
 
-# One light thread in each domain.
+# A light thread in each domain, one of which sleeps now and then: together they need less than a domain has.
 light_only() {
   local begin_cs
   begin_cs=$(uptime_cs)
-  taskset -c 0 lop-load shares --seconds "$1" --task nice=0 >/dev/null &
-  taskset -c 2 lop-load shares --seconds "$1" --task nice=0 >/dev/null & wait_for 20 are_there lop-share 2 || return
-  declare_all lop-share light || return
+  taskset -c 0 lop-load shares --seconds "$1" --task nice=0 >/dev/null & wait_for 20 are_there lop-share 1 || return
+  taskset -c 2 lop-load bursts --count $(($1 * 20)) --busy-ms 20 --threads 1 --idle-ms 20..40 >/dev/null & wait_for 20 are_there lop-burst 1 || return
+  declare_all lop-share light && declare_all lop-burst light || return
   echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
   wait
 }
 
-# An intensive thread beside a moderate one.
-one_of_each() {
+# Two intensive threads in the first domain, and a light one beside them.
+two_and_a_light_one() {
   local begin_cs
   begin_cs=$(uptime_cs)
-  taskset -c 0 lop-load hogs 1 --seconds "$1" >/dev/null & wait_for 20 are_there lop-hog 1 || return
+  taskset -c 0,1 lop-load hogs 2 --seconds "$1" >/dev/null & wait_for 20 are_there lop-hog 2 || return
   taskset -c 1 lop-load shares --seconds "$1" --task nice=0 >/dev/null & wait_for 20 are_there lop-share 1 || return
-  declare_all lop-hog intensive && declare_all lop-share moderate || return
+  declare_all lop-hog intensive && declare_all lop-share light || return
   echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
   wait
 }
@@ -64,13 +64,13 @@ in_domains() { judge domains --domain 0,1 --domain 2,3 "$@"; }
 apart() { recorded_while side_by_side 12 && in_domains; }
 not_apart() { recorded_while side_by_side 12 && ! in_domains && ! grep -q 'nothing to judge' /tmp/verdict && head -n 1 /tmp/verdict; }
 one_domain_is_empty() { recorded_while light_only 12 && { judge empty --cpus 0,1 || judge empty --cpus 2,3; }; }
-intensive_is_alone() { recorded_while one_of_each 12 && in_domains --beside lop-nobody; }
+intensive_is_alone() { recorded_while two_and_a_light_one 12 && in_domains --beside lop-share; }
 
 says_its_source() { lop status | grep 'lop hint --memory' && lop status | grep '^plan'; }
 rests_again() { lop status | grep -q 'rests: nothing to plan by'; }
 refused_for_kinds() { ! lop start --policy specialise 2>/tmp/refused && grep 'one kind of core' /tmp/refused; }
 
-export -f side_by_side light_only one_of_each declare_all threads_of are_there wait_for say_and_fail uptime_cs named
+export -f side_by_side light_only two_and_a_light_one declare_all threads_of are_there wait_for say_and_fail uptime_cs named
 
 expect 'specialise is refused where all cores are alike' refused_for_kinds
 expect 'spread: attached' begin_lop --policy spread
@@ -82,7 +82,7 @@ expect 'spread: no watchdog exit, no restart' still_in_charge
 expect 'spread: ended' ended_by INT
 expect 'gather: attached' begin_lop --policy gather
 expect 'gather: light threads share a domain, and nothing ordinary runs in the other' one_domain_is_empty
-expect 'gather: an intensive thread is alone in its domain, the other being on again' intensive_is_alone
+expect 'gather: of intensive threads each has a domain, beside none but a light one, and both domains are on again' intensive_is_alone
 expect 'gather: no watchdog exit, no restart' still_in_charge
 expect 'gather: ended' ended_by INT
 expect 'highlow-spare: attached' begin_lop --policy highlow-spare

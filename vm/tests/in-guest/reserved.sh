@@ -49,7 +49,7 @@ bound_runs() { lop-load pinned --cpu 0 --rounds 5 >/dev/null; }
 
 speed_of_reserved() { [ "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_setspeed)" = "$1" ]; }
 
-# The CPU is raised first; 100 ms later it does not suffice at that speed either, and a daemon runs elsewhere.
+# The CPU is raised first; 100 ms after that was decided it does not suffice at that speed either, and a daemon runs elsewhere.
 raised_then_given_up() {
   record bash -c saturate || return
   awk -v top="$1" '
@@ -57,7 +57,7 @@ raised_then_given_up() {
     $3 == "speed" && $4 == 0 && $5 == top && !raised { raised = $1 }
     $3 == "switch" && $2 != 0 && ($6 in hog) && !elsewhere { elsewhere = $1 }
     END { printf "raised at %d ms, given up at %d ms\n", raised / 1e6, elsewhere / 1e6
-      exit !(raised && elsewhere && elsewhere - raised >= 95e6 && elsewhere - raised < 2e9) }' $trace
+      exit !(raised && elsewhere && elsewhere - raised >= 50e6 && elsewhere - raised < 2e9) }' $trace
 }
 
 said_given_up() {

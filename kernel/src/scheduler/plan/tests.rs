@@ -34,6 +34,7 @@ fn look(thread: u32, cpu: i32, memory: u32, ran_s: u64) -> Look {
         waited_ns: 0,
         runs: 1,
         fixed: 0,
+        unused: 0,
     }
 }
 
