@@ -12,9 +12,14 @@ u32 looking;
 /* Handle for orders. The loader gives one at a time. */
 struct lop_world order_context;
 
+/* No plan is about threads of the kernel, which are no demand as a rule, nor about what runs above the policy. */
+static __always_inline bool is_planned(const struct task_struct *p) { return !(p->flags & PF_KTHREAD) && p->prio >= MAX_RT_PRIO; }
+
 static __always_inline bool is_worth_a_look(struct task_struct *p)
 {
 	const struct lop_hint_record *said;
+	if (!is_planned(p))
+		return false;
 	if (reads_counters)
 		return true;
 	said = bpf_task_storage_get(&lop_hints, p, 0, 0);
@@ -28,12 +33,9 @@ static __always_inline void follow_plan(struct task_struct *p, struct lop_task_s
 		return;
 	if (t->leaves)
 		scx_bpf_task_set_slice(p, 0);
-	if (!looking && is_planned(p) && is_worth_a_look(p) && !__sync_val_compare_and_swap(&looking, 0, 1))
+	if (!looking && is_worth_a_look(p) && !__sync_val_compare_and_swap(&looking, 0, 1))
 		tell_loader(LOP_RECORD_LOOK, bpf_ktime_get_ns(), 0, 0, 0);
 }
-
-/* No plan is about threads of the kernel, which are no demand as a rule, nor about what runs above the policy. */
-static __always_inline bool is_planned(const struct task_struct *p) { return !(p->flags & PF_KTHREAD) && p->prio >= MAX_RT_PRIO; }
 
 /* Writes what the loader has to know of a thread. */
 SEC("iter/task")
