@@ -22,7 +22,7 @@ const VERSION: u32 = 1;
 /// `struct lop_hint_record` of kernel/src/bpf/intf.h. A reader that knows version 1 understands later ones, which only use `room`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
-struct Record {
+pub(crate) struct Record {
     version: u32,
     flags: u32,
     length: u32,

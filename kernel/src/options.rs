@@ -21,12 +21,20 @@ pub enum Policy {
     LongestFirst,
     /// The same, and all share the fast cores in turn.
     FairShare,
+    /// All CPUs high but one, which runs the system's own work alone at a low speed.
+    ReservedCore,
+    /// High sets without a spare, and memory intensity is balanced over memory domains.
+    Spread,
+    /// High sets without a spare, on as few memory domains as pays.
+    Gather,
+    /// High sets without a spare, and threads that gain most from fast cores change with others that have them.
+    Specialise,
     /// The best that is known for this machine; today that is [`Policy::HighLowSpare`].
     Auto,
 }
 
 /// The names as a person types them, for help and for suggestions.
-pub const POLICY_NAMES: [&str; 7] = [
+pub const POLICY_NAMES: [&str; 11] = [
     "auto",
     "highlow-spare",
     "highlow",
@@ -34,7 +42,33 @@ pub const POLICY_NAMES: [&str; 7] = [
     "phase",
     "longest-first",
     "fair-share",
+    "reserved-core",
+    "spread",
+    "gather",
+    "specialise",
 ];
+
+/// Whether a core is reserved for the system's own work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserve {
+    Never,
+    /// From four cores on.
+    BySize,
+    /// If a CPU is left for everything else.
+    Asked,
+}
+
+impl FromStr for Reserve {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "never" => Ok(Self::Never),
+            "by-size" => Ok(Self::BySize),
+            "asked" => Ok(Self::Asked),
+            _ => Err("never, by-size or asked".to_string()),
+        }
+    }
+}
 
 /// Bounds of T_hold.
 pub const SHORTEST_HOLD: Duration = Duration::from_millis(10);
@@ -52,10 +86,16 @@ impl Policy {
 }
 
 impl Policy {
-    /// Whether rules say who gets the fast cores. Only then is it heard what was said of threads.
+    /// Whether rules say who gets the fast cores. Only then is all heard that was said of threads.
     #[must_use]
     pub fn gives_fast_cores(self) -> bool {
         rules_of(self.resolved()) != 0
+    }
+
+    /// Whether the loader plans where threads run, by what was said of their use of memory or measured of it.
+    #[must_use]
+    pub fn plans(self) -> bool {
+        matches!(self, Self::Spread | Self::Gather | Self::Specialise)
     }
 }
 
@@ -71,6 +111,10 @@ impl FromStr for Policy {
             "phase" => return Ok(Self::Phase),
             "longest-first" => return Ok(Self::LongestFirst),
             "fair-share" => return Ok(Self::FairShare),
+            "reserved-core" => return Ok(Self::ReservedCore),
+            "spread" => return Ok(Self::Spread),
+            "gather" => return Ok(Self::Gather),
+            "specialise" => return Ok(Self::Specialise),
             "simple-sets" => {
                 return Err("policy 'simple-sets': say how many cores, as in simple-sets:4".to_string());
             }
@@ -103,6 +147,10 @@ impl fmt::Display for Policy {
             Self::Phase => f.write_str("phase"),
             Self::LongestFirst => f.write_str("longest-first"),
             Self::FairShare => f.write_str("fair-share"),
+            Self::ReservedCore => f.write_str("reserved-core"),
+            Self::Spread => f.write_str("spread"),
+            Self::Gather => f.write_str("gather"),
+            Self::Specialise => f.write_str("specialise"),
             Self::Auto => f.write_str("auto"),
         }
     }
@@ -117,6 +165,8 @@ pub struct Options {
     pub spare: Option<u32>,
     /// T_hold; `None`: the policy's own.
     pub hold: Option<Duration>,
+    /// Whether a core is reserved; `None`: as the policy has it.
+    pub reserve: Option<Reserve>,
     /// Only tasks of SCHED_EXT are scheduled, all others stay with the kernel's scheduler.
     pub partial: bool,
     /// 0: the few lines everybody sees; more: what the loader and libbpf have to say.
@@ -142,6 +192,7 @@ impl Default for Options {
             policy: Policy::Auto,
             spare: None,
             hold: None,
+            reserve: None,
             partial: false,
             verbose: 0,
             speeds: true,
@@ -178,7 +229,34 @@ impl Options {
                 self.policy
             ));
         }
+        let reserves = self.reserve() != Reserve::Never;
+        if self.decisions.is_some() && (self.policy.plans() || reserves) {
+            return Err(format!(
+                "--log-decisions: not all that {} decides by is written down yet; take highlow or highlow-spare",
+                self.policy
+            ));
+        }
+        if reserves && self.partial {
+            return Err(
+                "--partial: tasks that are not ours cannot be kept off a reserved core; leave one of both out".into(),
+            );
+        }
+        if reserves && matches!(self.policy, Policy::SimpleSets(_)) {
+            return Err(format!(
+                "--reserve: {} leaves speeds to their governor; take reserved-core or highlow-spare",
+                self.policy
+            ));
+        }
         Ok(())
+    }
+
+    /// Whether a core is reserved.
+    #[must_use]
+    pub fn reserve(&self) -> Reserve {
+        self.reserve.unwrap_or(match self.policy {
+            Policy::ReservedCore => Reserve::BySize,
+            _ => Reserve::Never,
+        })
     }
 }
 
@@ -303,6 +381,54 @@ mod tests {
             note.unwrap(),
             "simple-sets:400 is cut to 8: this machine has no more CPUs"
         );
+    }
+
+    #[test]
+    fn decisions_by_plans_are_not_logged() {
+        for (name, refused) in [
+            ("phase", false),
+            ("spread", true),
+            ("auto", false),
+        ] {
+            let options = Options {
+                policy: name.parse().unwrap(),
+                decisions: Some("log".into()),
+                ..Options::default()
+            };
+            assert_eq!(options.check().is_err(), refused, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_core_is_reserved_as_the_policy_has_it_or_as_asked_for() {
+        let with = |policy, reserve| Options {
+            policy,
+            reserve,
+            ..Options::default()
+        };
+        for (options, reserve) in [
+            (with(Policy::Auto, None), Reserve::Never),
+            (with(Policy::ReservedCore, None), Reserve::BySize),
+            (with(Policy::ReservedCore, Some(Reserve::Asked)), Reserve::Asked),
+            (with(Policy::HighLowSpare, Some(Reserve::Asked)), Reserve::Asked),
+        ] {
+            assert_eq!(options.reserve(), reserve);
+            assert_eq!(options.check(), Ok(()));
+            let refused = reserve != Reserve::Never;
+            let partial = Options {
+                partial: true,
+                ..options.clone()
+            };
+            assert_eq!(partial.check().is_err(), refused, "{partial:?}");
+            let logged = Options {
+                decisions: Some("log".into()),
+                ..options
+            };
+            assert_eq!(logged.check().is_err(), refused, "{logged:?}");
+        }
+        assert!(with(Policy::SimpleSets(2), Some(Reserve::Asked)).check().is_err());
+        assert_eq!("by-size".parse(), Ok(Reserve::BySize));
+        assert!("yes".parse::<Reserve>().is_err());
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The scheduler itself: loads the BPF program, follows it, sets the speeds that the kernel's governor does not, and gives
 //! everything back.
 
+mod counters;
 mod decisions;
 mod libbpf_log;
 pub(crate) mod native;
+mod plan;
 mod program;
+mod reserved;
 mod speeds;
 mod state;
 
@@ -14,10 +17,13 @@ use crate::requests::Inbox;
 use crate::status::{Counts, Status};
 use decisions::DecisionLog;
 use lop_machine::live::{self, LiveMachine};
-use program::{Ended, Program};
+use plan::Planner;
+use program::{Ended, Program, Record};
+use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
 use std::io;
+use std::time::Duration;
 
 /// How often the program may be loaded again because the machine changed, before that is taken for a defect.
 const MOST_RESTARTS: u32 = 100;
@@ -78,9 +84,12 @@ fn follow_once(
         observer.note(&cut);
     }
     let mut speeds = SpeedSetter::open(&options, observer)?;
-    let mut program = Program::load(&options, &machine, &speeds.wishes())?;
+    plan::check(options.policy, &machine)?;
+    let planner = Planner::of(options.policy);
+    let reads_counters = planner.as_ref().is_some_and(Planner::reads_counters);
+    let mut program = Program::load(&options, &machine, &speeds.wishes(), reads_counters)?;
     decisions.machine(&machine, &program.config())?;
-    if speeds.writes() {
+    if speeds.writes() || planner.is_some() {
         program::stay_out_of_demand(observer);
     }
     if inbox.stop_wanted() {
@@ -92,9 +101,18 @@ fn follow_once(
     status.policy = policy.to_string();
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
+    let reservation = Reservation::begin(
+        options.reserve(),
+        program.reserved(),
+        &options.root,
+        &machine,
+        &mut speeds,
+    );
     let mut life = Life {
         program,
         speeds,
+        reservation,
+        planner,
         machine,
         former,
         lost_records: 0,
@@ -133,6 +151,8 @@ fn follow_once(
 struct Life<'a> {
     program: Program,
     speeds: SpeedSetter,
+    reservation: Reservation,
+    planner: Option<Planner>,
     machine: LiveMachine,
     former: &'a Counts,
     /// Records that are known to have found no room.
@@ -144,9 +164,13 @@ impl Life<'_> {
         self.program.fill(status, &self.machine, self.speeds.acts());
         status.add(self.former);
         status.speeds = self.speeds.describe();
+        let reserved = self.program.reserved();
+        status.reserved_cpu = reserved.map(|reserved| reserved.cpu);
+        status.reserved = self.reservation.describe(reserved);
+        status.plan = self.planner.as_ref().map(Planner::describe).unwrap_or_default();
     }
 
-    /// Changes of sets that found no room in the ring are seen in the sets.
+    /// Speeds that found no room in the ring are seen in the sets.
     fn catch_up(&mut self, observer: &mut dyn Observer) {
         let (lost_records, _) = self.program.log_faults();
         if lost_records != self.lost_records {
@@ -155,7 +179,7 @@ impl Life<'_> {
         }
     }
 
-    /// Sleeps until the program or somebody who asks has something to say.
+    /// Sleeps until the program or somebody who asks has something to say, or it is time to plan.
     fn follow(
         &mut self,
         inbox: &Inbox,
@@ -164,11 +188,16 @@ impl Life<'_> {
         decisions: &mut DecisionLog,
     ) -> Result<(), KernelError> {
         while !inbox.stop_wanted() && !self.program.exited() {
-            wait(&self.program, inbox)
+            let due_in = self.planner.as_ref().and_then(Planner::due_in);
+            wait(&self.program, inbox, due_in)
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
             self.speeds.follow(&records, observer);
             self.catch_up(observer);
+            if records.iter().any(Record::says_given_up) {
+                self.reservation.end(&mut self.speeds, observer);
+            }
+            self.plan(records.iter().any(Record::asks_for_look))?;
             decisions.records(&records)?;
             inbox.answer(|| {
                 self.fill(status);
@@ -179,12 +208,36 @@ impl Life<'_> {
     }
 }
 
-fn wait(program: &Program, inbox: &Inbox) -> io::Result<()> {
+impl Life<'_> {
+    /// Once a second while there is something to plan by.
+    fn plan(&mut self, asked: bool) -> Result<(), KernelError> {
+        let Some(planner) = &mut self.planner else {
+            return Ok(());
+        };
+        if asked {
+            planner.wake();
+        }
+        if !planner.is_due() {
+            return Ok(());
+        }
+        let looks = self.program.look()?;
+        for order in planner.follow(&looks, self.program.sched(), state::now_ns()) {
+            self.program.order(order)?;
+        }
+        if planner.rests() {
+            self.program.look_no_more();
+        }
+        Ok(())
+    }
+}
+
+fn wait(program: &Program, inbox: &Inbox, due_in: Option<Duration>) -> io::Result<()> {
     let mut fds = [
         PollFd::from_borrowed_fd(inbox.wake_fd(), PollFlags::IN),
         PollFd::from_borrowed_fd(program.records_fd(), PollFlags::IN),
     ];
-    match rustix::event::poll(&mut fds, None) {
+    let due_in = due_in.and_then(|time| time.try_into().ok());
+    match rustix::event::poll(&mut fds, due_in.as_ref()) {
         Err(rustix::io::Errno::INTR) => Ok(()),
         result => result.map(|_| ()).map_err(io::Error::from),
     }

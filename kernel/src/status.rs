@@ -45,6 +45,12 @@ pub struct Status {
     pub placements: Placements,
     /// For people, one line for each mechanism that sets speeds, or why none does.
     pub speeds: Vec<String>,
+    /// The CPU that runs the system's own work alone.
+    pub reserved_cpu: Option<u32>,
+    /// For people, one line each: of the reserved core, or why there is none where one was asked for.
+    pub reserved: Vec<String>,
+    /// For people, one line each: what a policy that makes plans goes by, and what came of it.
+    pub plan: Vec<String>,
     /// How often the scheduler was loaded again, after CPUs came or went.
     pub restarts: u32,
 }

@@ -16,6 +16,8 @@ pub fn introduction(status: &Status) -> String {
     }
     facts.extend(status.machine.iter().map(|line| ("machine", line.clone())));
     facts.extend(status.speeds.iter().map(|line| ("speeds", line.clone())));
+    facts.extend(status.plan.iter().map(|line| ("plan", line.clone())));
+    facts.extend(status.reserved.iter().map(|line| ("reserved", line.clone())));
     format!("Lopsided {}\n{}", status.version, lines(&facts))
 }
 

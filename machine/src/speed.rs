@@ -1,7 +1,7 @@
 //! Setting speeds from user space, and putting everything back.
 //!
 //! What is changed lies below `/sys/devices/system/cpu`: frequencies, limits and energy preferences of cpufreq policies, and what
-//! keeps low CPUs from their deepest idle state. Each file is written down in a journal before it is changed for the first time,
+//! keeps low CPUs from their deepest idle state; and where interrupts go (`/proc/irq`). Each file is written down in a journal before it is changed for the first time,
 //! so that a run that was killed can be undone by the next one. Under `schedutil` nothing is written: there the scheduler in the
 //! kernel asks, with [`perf_target`].
 
@@ -11,6 +11,7 @@ mod domain;
 mod error;
 mod files;
 mod idle;
+mod interrupts;
 mod journal;
 mod restore;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 
 pub use domain::{ClockDomain, Mechanism};
 pub use error::SpeedError;
+pub use interrupts::Steered;
 pub use journal::{Entry, Journal};
 pub use restore::{left_in_journal, restore_from_journal, Restored, Skipped};
 

@@ -123,6 +123,13 @@ static __always_inline void want_speed(u32 cpu, enum lop_set set)
 	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
 }
 
+static __always_inline void set_speed(struct lop_world *c, u32 cpu, enum lop_set set)
+{
+	want_speed(cpu, set);
+	if (tell_speeds)
+		tell_loader(LOP_RECORD_SPEED, c->now_ns, 0, (s32)cpu, set);
+}
+
 /* With the CPU's runqueue locked. */
 static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 {
@@ -142,14 +149,14 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set)
 {
 	if (!lop_on_reserved_core(&lopsided, cpu))
-		want_speed(cpu, set);
+		set_speed(world, cpu, set);
 	tell(LOP_RECORD_SET, world->now_ns, 0, cpu, set);
 }
 
 /* A reserved core has two speeds here, that of low CPUs and that of high ones. */
 static __always_inline void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised)
 {
-	want_speed(cpu, raised ? LOP_HIGH : LOP_LOW);
+	set_speed(world, cpu, raised ? LOP_HIGH : LOP_LOW);
 }
 
 static __always_inline void lop_env_arm_timer(struct lop_world *world, u64 at_ns)

@@ -15,7 +15,7 @@ bool hints_are_said;
 /* What was said of a thread; null: nothing, or in a way that is not understood here. */
 static __always_inline struct lop_hint_record *hint_of(struct task_struct *p)
 {
-	struct lop_hint_record *said = ranks && hints_are_said ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
+	struct lop_hint_record *said = (ranks || plans) && hints_are_said ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
 	return said && said->version ? said : 0;
 }
 

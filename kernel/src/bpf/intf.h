@@ -11,9 +11,12 @@ typedef long long s64;
 #endif
 
 enum lop_record_kind {
-	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
+	LOP_RECORD_SPEED,     /* `cpu` is to run at the speed of the set `value`, which the loader sets */
+	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
+	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
 	LOP_RECORD_EXIT,      /* the program has ended */
-	/* The rest only while decisions are logged: what the policy decided, as LOP_RECORD_SET behind the call that made it do so. */
+	/* The rest only while decisions are logged: what the policy decided, behind the call that made it do so. */
+	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
 	LOP_RECORD_PLACED,    /* lop_wake() chose `cpu` for `task`, `value`: claimed */
 	LOP_RECORD_PREEMPT,   /* what runs on `cpu` makes room */
 	/* And calls of the policy, in the order in which they were made. */
@@ -71,6 +74,31 @@ struct lop_hint_record {
 /* What user space passes to lop_heed(). */
 struct lop_heed_args {
 	s32 thread;       /* its number where the caller runs */
+};
+
+/* A thread as the loader sees it when it looks. Times since the thread began. */
+struct lop_look {
+	u64 ran_ns;
+	u64 waited_ns;    /* for a CPU */
+	u32 thread;
+	s32 cpu;          /* it ran there last */
+	u32 memory;       /* as in its hint */
+	u8 runs;          /* at this moment */
+	u8 fixed;         /* no plan moves it */
+	u16 unused;
+};
+
+/* What the loader tells the program to do. */
+enum lop_order_kind {
+	LOP_ORDER_DOMAIN, /* `thread` runs in memory domain `place` from now on; LOP_NONE: in any */
+	LOP_ORDER_CPU,    /* `thread` changes to CPU `place` */
+	LOP_ORDER_ON,     /* memory domain `place` is on */
+	LOP_ORDER_OFF,
+};
+struct lop_order {
+	u32 kind;
+	u32 thread;
+	s32 place;
 };
 
 /* What the adapter did, by CPU; the loader adds up. */

@@ -25,14 +25,17 @@ const volatile u32 nr_words = 8;
 /* Whether rules say who gets the fast cores (lop_config.rules). Where none do the verifier drops them. */
 const volatile bool ranks;
 #define lop_has_rank(s) (ranks)
-/* Counters are not read here, so nobody plans where tasks run. */
-#define lop_has_domains(s) false
-#define lop_has_specialists(s) false
+/* Whether the loader plans in which memory domain tasks run; which cores they change to. */
+const volatile bool plans_domains, plans_kinds;
+#define plans (plans_domains || plans_kinds)
+#define lop_has_domains(s) (plans_domains)
+#define lop_has_specialists(s) (plans_kinds)
 /* Nobody plans where threads wait that declared their lengths. */
 #define lop_has_lists(s) false
 #define lop_makes_room(s) false
-/* No core is reserved for the system's own work. */
-#define lop_can_reserve false
+/* Whether a core may be reserved for the system's own work. */
+const volatile bool reserves;
+#define lop_can_reserve (reserves)
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 
@@ -47,11 +50,13 @@ u64 started_at_ns;
 #include "record.bpf.h"
 #include "task.bpf.h"
 #include "env.bpf.h"
+#include "reserved.bpf.h"
 #include "group.bpf.h"
 #include "app.bpf.h"
 #include "hint.bpf.h"
 #include "idle.bpf.h"
 #include "higher.bpf.h"
+#include "plan.bpf.h"
 
 /* What the speeds of a CPU can be set by is only known of CPUs that are online. */
 const volatile bool sets_speeds;
@@ -91,6 +96,7 @@ static __always_inline void follow_migration(struct lop_world *c, struct task_st
 static __always_inline void queue(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 cpu)
 {
 	bool locked = log_begin();
+	t->leaves = false;
 	tell(LOP_RECORD_ENQUEUE, c->now_ns, (u64)p, (s32)cpu, 0);
 	lop_enqueue(&lopsided, c, &t->task, group_of(t), cpu);
 	log_end(locked);
@@ -116,6 +122,8 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 	struct lop_placement place;
 	bool locked;
 	t->task.brief = brief;
+	t->leaves = false;
+	note_system(p, &t->task);
 	locked = log_begin();
 	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
 	place = lop_wake(&lopsided, c, &t->task, app_of(t), group_of(t), last, c->now_ns);
@@ -224,7 +232,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
 	t->place = LOP_NONE;
 	insert(c, p, enq_flags);
-	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1)
+	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1 || lop_for_reserved(&lopsided, &t->task))
 		return;
 	if (lop_cpus_meet(&lopsided.set[LOP_HIGH].cpus, &lopsided.idle) || lop_is_short(&lopsided))
 		find_member(c, &t->task);
@@ -261,7 +269,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 		rests_no_more(c, cpu);
 		return;
 	}
-	next = lop_dispatch(&lopsided, c, (u32)cpu, t ? &t->task : 0);
+	next = lop_dispatch(&lopsided, c, (u32)cpu, t && !t->leaves ? &t->task : 0);
 	if (next == LOP_NEXT_SAME) {
 		scx_bpf_task_set_slice(prev, lop_slice_ns(&lopsided));
 		count(c, LOP_COUNT_WENT_ON);
@@ -354,7 +362,11 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 	u32 cpu = lop_cpu_index((u32)scx_bpf_task_cpu(p));
 	if (asks_left[cpu])
 		ask_speed(cpu, bpf_ktime_get_ns());
-	if (t && t->task.counted && t->task.nr_allowed > 1 && lop_set_of(&lopsided, cpu) == LOP_LOW)
+	if (t)
+		follow_plan(p, t);
+	if (!t || !t->task.counted || t->task.nr_allowed == 1 || lop_set_of(&lopsided, cpu) != LOP_LOW)
+		return;
+	if (!lop_is_reserved(&lopsided, cpu) || !lop_for_reserved(&lopsided, &t->task))
 		scx_bpf_task_set_slice(p, 0);
 }
 
@@ -489,6 +501,7 @@ static int on_timer(void *map, int *key, struct bpf_timer *timer)
 	tell(LOP_RECORD_TIMER, c->now_ns, 0, 0, 0);
 	lop_timer(&lopsided, c, c->now_ns);
 	log_end_open(locked, &flags);
+	tell_given_up(c);
 	if (!lop_waits_while_taken(&lopsided))
 		return 0;
 	if (tell_decisions)
@@ -548,6 +561,7 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 			break;
 		leave_cpu(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
 	}
+	tell_given_up(c);
 }
 
 /* A CPU whose place in the machine, or how its speed is set, was not known at the start: the loader reads the machine again. */
@@ -601,6 +615,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init)
 	known_cpus = sets_speeds ? lopsided.online : lopsided.topology.cpus;
 	tell(LOP_RECORD_START, c->now_ns, 0, 0, 0);
 	lop_start(&lopsided, c, c->now_ns);
+	told_reserved = lop_has_reserved(&lopsided);
 	return fail_at_start ? -ECANCELED : 0;
 }
 
@@ -621,7 +636,8 @@ void BPF_STRUCT_OPS(lopsided_dump, struct scx_dump_ctx *dctx)
 void BPF_STRUCT_OPS(lopsided_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
 {
 	u32 n = lop_cpu_index((u32)cpu);
-	scx_bpf_dump("lopsided: %s, %s, asked for speed %u/1024, own queue %u", lop_set_of(&lopsided, n) == LOP_LOW ? "low" : "high",
+	const char *set = lop_is_reserved(&lopsided, n) ? "reserved" : lop_set_of(&lopsided, n) == LOP_LOW ? "low" : "high";
+	scx_bpf_dump("lopsided: %s, %s, asked for speed %u/1024, own queue %u", set,
 		     lop_cpus_has(&lopsided.idle, n) ? "idle" : "busy", asked_perf[n], lopsided.queued[n]);
 }
 

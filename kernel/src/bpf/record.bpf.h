@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Records for the loader: changes of sets, where it sets speeds by itself; on demand each call that decides, and what it decided. */
+/* Records for the loader: speeds, where it sets them by itself; on demand each call that decides, and what it decided. */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
 } records SEC(".maps");
 
-/* The loader wants to hear of changes of sets; of every decision. */
-const volatile bool tell_sets, tell_decisions;
+/* The loader wants to hear of speeds; of every decision. */
+const volatile bool tell_speeds, tell_decisions;
 /* Records that found no room. */
 u64 lost_records;
 
@@ -26,7 +26,7 @@ static __noinline void tell_loader(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 v
 
 static __always_inline void tell(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
 {
-	if (tell_decisions || (tell_sets && kind == LOP_RECORD_SET))
+	if (tell_decisions)
 		tell_loader(kind, at_ns, task, cpu, value);
 }
 

@@ -12,6 +12,7 @@ struct lop_task_state {
 	u32 app;            /* 1 + its place in `apps`; 0: none */
 	u32 said_parallelism; /* as last taken over from its hint */
 	bool narrowed;      /* allowed is one CPU while it may not migrate */
+	bool leaves;        /* it runs, or waits, where a plan does not want it any more, and is queued anew at its next tick */
 	bool displaced;     /* a higher class took its CPU, with something left of its slice */
 };
 

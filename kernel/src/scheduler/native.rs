@@ -2,6 +2,7 @@
 
 use super::program::skeleton::types::{lop_config, lop_sched};
 use crate::options::Policy;
+use std::ffi::c_void;
 
 /// `LOP_HIGH` and `LOP_GREEN`.
 pub const HIGH: usize = 1;
@@ -26,7 +27,7 @@ pub fn rules_of(policy: Policy) -> u32 {
             Policy::Phase => lop_loader_phase(),
             Policy::LongestFirst => lop_loader_longest_first(),
             Policy::FairShare => lop_loader_fair_share(),
-            Policy::SimpleSets(_) | Policy::HighLow | Policy::HighLowSpare | Policy::Auto => 0,
+            _ => 0,
         }
     }
 }
@@ -36,7 +37,103 @@ pub fn high_target(sched: &lop_sched) -> u32 {
     unsafe { lop_loader_target(sched, HIGH as u32) }
 }
 
+/// `LOP_MAX_PLANNED`: threads beyond it are not planned.
+pub const MAX_PLANNED: usize = 512;
+/// `LOP_NONE`
+pub const NONE: i32 = -1;
+
+/// A thread as a plan sees it (`struct lop_planned` of native.c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Planned {
+    measured_ns: u64,
+    mpmi: u32,
+    /// `enum lop_memory_class`; 0: nothing was declared.
+    pub declared: u8,
+    pub moved_ns: u64,
+    pub demand_permille: u32,
+    pub cpu: i32,
+    /// The answer: memory domain, or of specialise CPU; `NONE`: it stays.
+    pub wanted: i32,
+    pub runs: bool,
+    pub fixed: bool,
+}
+
+impl Default for Planned {
+    fn default() -> Self {
+        Self {
+            measured_ns: 0,
+            mpmi: 0,
+            declared: 0,
+            moved_ns: 0,
+            demand_permille: 0,
+            cpu: NONE,
+            wanted: NONE,
+            runs: false,
+            fixed: false,
+        }
+    }
+}
+
+impl Planned {
+    /// What counters showed in the last `passed_ns`.
+    pub fn note_counters(&mut self, misses: u64, instructions: u64, passed_ns: u64) {
+        unsafe { lop_loader_note_counters(self, misses, instructions, passed_ns) }
+    }
+}
+
+/// Room in which plans are made.
+pub struct Room {
+    plan: Vec<u64>,
+    cast: Vec<u64>,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        let words = |bytes: usize| vec![0; bytes.div_ceil(8)];
+        unsafe {
+            Self {
+                plan: words(lop_loader_plan_size()),
+                cast: words(lop_loader_cast_size()),
+            }
+        }
+    }
+}
+
+impl Room {
+    /// Fills `wanted` of each thread, by the rule that the program is configured for; returns how many move.
+    pub fn plan(&mut self, sched: &lop_sched, threads: &mut [Planned], now_ns: u64) -> u32 {
+        let count = threads.len().min(MAX_PLANNED) as u32;
+        // A flag that C wrote, and zero before.
+        let specialises = unsafe { sched.config.specialise.assume_init() };
+        let (ask, room) = match specialises {
+            true => (lop_loader_specialise as Ask, &mut self.cast),
+            false => (lop_loader_plan as Ask, &mut self.plan),
+        };
+        unsafe { ask(room.as_mut_ptr().cast(), sched, threads.as_mut_ptr(), count, now_ns) }
+    }
+
+    /// Whether the last plan wants a thread in this memory domain.
+    pub fn wants(&mut self, domain: u32) -> bool {
+        unsafe { lop_loader_is_wanted(self.plan.as_mut_ptr().cast(), domain) }
+    }
+}
+
+/// Whether a memory domain is off.
+pub fn is_off(sched: &lop_sched, domain: u32) -> bool {
+    unsafe { lop_loader_is_off(sched, domain) }
+}
+
+type Ask = unsafe extern "C" fn(*mut c_void, *const lop_sched, *mut Planned, u32, u64) -> u32;
+
 extern "C" {
+    fn lop_loader_plan_size() -> usize;
+    fn lop_loader_cast_size() -> usize;
+    fn lop_loader_is_off(s: *const lop_sched, domain: u32) -> bool;
+    fn lop_loader_is_wanted(p: *mut c_void, domain: u32) -> bool;
+    fn lop_loader_note_counters(t: *mut Planned, misses: u64, instructions: u64, passed_ns: u64);
+    fn lop_loader_plan(p: *mut c_void, s: *const lop_sched, t: *mut Planned, nr: u32, now_ns: u64) -> u32;
+    fn lop_loader_specialise(c: *mut c_void, s: *const lop_sched, t: *mut Planned, nr: u32, now_ns: u64) -> u32;
     fn lop_loader_default_hold_ns(transition_ns: u64) -> u64;
     fn lop_loader_set_times(config: *mut lop_config, hold_ns: u64);
     fn lop_loader_phase() -> u32;

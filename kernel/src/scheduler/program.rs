@@ -1,11 +1,14 @@
 //! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
 
+use super::plan::Order;
+use super::reserved::{system_cgroups, Reserved};
 use super::{libbpf_log, native, state};
 use crate::adapter::{KernelError, Observer};
-use crate::options::{Options, Policy};
+use crate::options::{Options, Policy, Reserve};
 use crate::status::Status;
 use crate::support;
-use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
+use anyhow::Context;
+use libbpf_rs::{Iter, Link, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{perf_target, Wish};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
@@ -14,6 +17,7 @@ use skeleton::{BpfSkel, BpfSkelBuilder};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
+use std::io::Read;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -37,6 +41,11 @@ pub(super) mod interface {
     include!(concat!(env!("OUT_DIR"), "/bpf_intf.rs"));
 }
 
+/// What `lop hint` writes is read by the program.
+const _: () = assert!(std::mem::size_of::<crate::hints::Record>() == std::mem::size_of::<interface::lop_hint_record>());
+
+/// Kind of record that asks for a speed.
+pub(super) const SPEED: &str = "speed";
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
 /// What it costs a running task to go on elsewhere, caches included (ours).
@@ -63,6 +72,13 @@ pub struct Config {
     pub migration_ns: u64,
     pub grace_ns: u64,
     pub turn_ns: u64,
+    /// The high set is all CPUs that may be in it.
+    pub all_high: bool,
+    #[serde(skip)]
+    pub policy: Policy,
+    #[serde(skip)]
+    pub reserve: Reserve,
+    pub reserve_window_ns: u64,
 }
 
 impl Config {
@@ -70,8 +86,8 @@ impl Config {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (fixed_size, spare) = match options.policy.resolved() {
             Policy::SimpleSets(size) => (Some(size), 0),
-            Policy::HighLow | Policy::Phase | Policy::LongestFirst | Policy::FairShare => (None, 0),
-            Policy::HighLowSpare | Policy::Auto => (None, 1),
+            Policy::HighLowSpare => (None, 1),
+            _ => (None, 0),
         };
         let default_hold_ns = native::default_hold_ns(machine.transition_ns);
         let times = native::times(options.hold.map_or(default_hold_ns, ns));
@@ -88,6 +104,10 @@ impl Config {
             migration_ns: MIGRATION_NS,
             grace_ns: times.grace_ns,
             turn_ns: times.turn_ns,
+            all_high: options.policy == Policy::ReservedCore,
+            policy: options.policy,
+            reserve: options.reserve(),
+            reserve_window_ns: times.reserve_window_ns,
         }
     }
 }
@@ -113,6 +133,9 @@ impl Record {
         // Any bytes are a record, and it need not be aligned.
         let raw: intf::lop_record = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
         let kind = match raw.kind {
+            intf::lop_record_kind_LOP_RECORD_SPEED => SPEED,
+            intf::lop_record_kind_LOP_RECORD_GIVEN_UP => "given-up",
+            intf::lop_record_kind_LOP_RECORD_LOOK => "look",
             intf::lop_record_kind_LOP_RECORD_SET => "set",
             intf::lop_record_kind_LOP_RECORD_EXIT => "exit",
             intf::lop_record_kind_LOP_RECORD_PLACED => "placed",
@@ -152,7 +175,7 @@ impl Record {
         })
     }
 
-    /// The CPU whose set changed, and the speed that it should have now.
+    /// The CPU whose speed is to be set, and that speed.
     pub fn wish(&self) -> Option<(usize, Wish)> {
         let cpu = usize::try_from(self.cpu).ok()?;
         let wish = match self.value {
@@ -160,7 +183,21 @@ impl Record {
             1 | 2 => Wish::High,
             _ => Wish::Released,
         };
-        (self.kind == "set").then_some((cpu, wish))
+        self.is_speed().then_some((cpu, wish))
+    }
+
+    /// For the loader alone, and no decision.
+    pub fn is_speed(&self) -> bool {
+        self.kind == SPEED
+    }
+
+    pub fn says_given_up(&self) -> bool {
+        self.kind == "given-up"
+    }
+
+    /// A thread runs that is worth a plan.
+    pub fn asks_for_look(&self) -> bool {
+        self.kind == "look"
     }
 }
 
@@ -199,13 +236,18 @@ fn refused(what: &str, error: &anyhow::Error) -> KernelError {
 impl Program {
     /// # Errors
     /// The kernel refuses the program; the error carries what libbpf and the verifier said.
-    pub fn load(options: &Options, machine: &LiveMachine, wishes: &SpeedWishes) -> Result<Self, KernelError> {
+    pub fn load(
+        options: &Options,
+        machine: &LiveMachine,
+        wishes: &SpeedWishes,
+        reads_counters: bool,
+    ) -> Result<Self, KernelError> {
         libbpf_log::listen(options.verbose > 1);
         scx_utils::try_set_rlimit_infinity();
         // The object lives as long as the process: the skeleton borrows it, and few are ever made.
         let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
         let config = Config::of(options, machine);
-        let skel = open_and_load(options, machine, wishes, &config, object)
+        let skel = open_and_load(options, machine, wishes, reads_counters, &config, object)
             .map_err(|error| refused("the kernel does not take the scheduler's program", &error))?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let ring =
@@ -315,6 +357,58 @@ impl Program {
         state::wishes(&self.skel, machine)
     }
 
+    pub fn reserved(&self) -> Option<Reserved> {
+        state::reserved(self.sched())
+    }
+
+    /// The policy's state, which the program changes at any moment.
+    pub fn sched(&self) -> &skeleton::types::lop_sched {
+        let bss = self.skel.maps.bss_data.as_ref().expect("the program has variables");
+        &bss.lopsided
+    }
+
+    /// Every thread, for a policy that makes plans.
+    ///
+    /// # Errors
+    /// The kernel does not run the program that looks.
+    pub fn look(&self) -> Result<Vec<interface::lop_look>, KernelError> {
+        let read = || -> anyhow::Result<Vec<u8>> {
+            let link = self.skel.links.lop_look.as_ref().context("it is not attached")?;
+            let mut bytes = Vec::new();
+            Iter::new(link)?.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().map_err(|error| refused("the threads cannot be looked at", &error))?;
+        let looks = bytes.chunks_exact(std::mem::size_of::<interface::lop_look>());
+        // Any bytes are one, and it need not be aligned.
+        let read = |one: &[u8]| unsafe { std::ptr::read_unaligned(one.as_ptr().cast()) };
+        Ok(looks.map(read).collect())
+    }
+
+    /// Carries out what was planned. A thread that has ended needs nothing.
+    ///
+    /// # Errors
+    /// The kernel does not run the program.
+    pub fn order(&self, order: Order) -> Result<(), KernelError> {
+        let mut order = state::order(order);
+        let size = std::mem::size_of_val(&order);
+        // A C struct of integers without gaps.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(&mut order).cast::<u8>(), size) };
+        let input = ProgramInput {
+            context_in: Some(bytes),
+            ..ProgramInput::default()
+        };
+        let done = self.skel.progs.lop_order.test_run(input);
+        done.map(|_| ())
+            .map_err(|error| refused("a plan cannot be carried out", &error.into()))
+    }
+
+    /// From now on the program says again when a thread runs that is worth a plan.
+    pub fn look_no_more(&mut self) {
+        let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
+        bss.looking = 0;
+    }
+
     /// Sets, counters and reasons as they are now.
     pub fn fill(&self, status: &mut Status, machine: &LiveMachine, speeds_act: bool) {
         state::fill(status, &self.skel, &self.config, machine, speeds_act);
@@ -349,20 +443,28 @@ fn open_and_load(
     options: &Options,
     machine: &LiveMachine,
     wishes: &SpeedWishes,
+    reads_counters: bool,
     config: &Config,
     object: &'static mut MaybeUninit<OpenObject>,
 ) -> anyhow::Result<BpfSkel<'static>> {
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, lopsided_ops, None)?;
     set_flags(&mut skel, options);
+    skel.progs.lop_look.set_autoload(config.policy.plans());
+    skel.progs.lop_order.set_autoload(config.policy.plans());
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
+    rodata.plans_domains = matches!(config.policy, Policy::Spread | Policy::Gather);
+    rodata.plans_kinds = config.policy == Policy::Specialise;
+    rodata.reads_counters = reads_counters;
+    rodata.reserves = config.reserve != Reserve::Never;
+    rodata.system_cgroups = system_cgroups(&options.root);
     rodata.fail_after_ns = options.fail_after.map_or(0, |time| time.as_nanos() as u64);
     rodata.fail_at_start = options.fail_after.is_some_and(|time| time.is_zero());
     rodata.tell_decisions = options.decisions.is_some();
-    rodata.tell_sets = wishes.told;
+    rodata.tell_speeds = wishes.told;
     rodata.sets_speeds = wishes.told || !wishes.asked_by_kernel.is_empty();
     rodata.low_perf = perf_target(Wish::Low);
     rodata.high_perf = perf_target(Wish::High);

@@ -109,6 +109,25 @@ impl SpeedSetter {
         }
     }
 
+    /// Sends interrupts to `cpu`; for people: how many went.
+    pub fn steer_interrupts(&mut self, cpu: u32) -> String {
+        let Some(speeds) = &mut self.speeds else {
+            return format!("interrupts stay where they are, as speeds do ({})", self.why_not);
+        };
+        match speeds.steer_interrupts(cpu as usize) {
+            Ok(steered) => format!(
+                "interrupts: {} go there, {} stay where the machine binds them",
+                steered.there, steered.elsewhere
+            ),
+            Err(error) => format!("interrupts stay where they are: {error}"),
+        }
+    }
+
+    pub fn release_interrupts(&mut self, observer: &mut dyn Observer) {
+        let errors = self.speeds.iter_mut().flat_map(Speeds::release_interrupts);
+        errors.for_each(|error| observer.note(&error.to_string()));
+    }
+
     pub fn restore(&mut self) -> Restored {
         let writes = self.writes();
         let Some(speeds) = &mut self.speeds else {

@@ -1,13 +1,21 @@
 //! The policy's state in the program's memory: filled before it starts, read for the status.
 
 use super::native::{self, GREEN, HIGH};
+use super::plan::Order;
+use super::program::interface::{self, lop_order};
 use super::program::skeleton::types;
 use super::program::skeleton::BpfSkel;
 use super::program::Config;
+use super::reserved::Reserved;
+use crate::options::{Policy, Reserve};
 use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::Wish;
 use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+
+/// A reserved core has two speeds here, that of low CPUs and that of high ones.
+const RESERVE_RAISES: u32 = 1;
 
 fn add(set: &mut types::lop_cpus, cpu: u32) {
     set.word[cpu as usize / 64] |= 1 << (cpu % 64);
@@ -21,7 +29,11 @@ fn has(set: &types::lop_cpus, cpu: u32) -> bool {
 pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMachine) {
     let to = &mut sched.config;
     to.nr_cpus = machine.cpus.len() as u32;
-    to.sizing = types::lop_sizing(u32::from(config.fixed_size.is_some()));
+    to.sizing = match (config.fixed_size, config.all_high) {
+        (Some(_), _) => types::lop_sizing::LOP_SIZE_FIXED,
+        (None, true) => types::lop_sizing::LOP_SIZE_ALL,
+        (None, false) => types::lop_sizing::LOP_SIZE_BY_DEMAND,
+    };
     to.fixed_size = config.fixed_size.unwrap_or(0);
     to.spare = config.spare;
     to.transition_ns = config.transition_ns;
@@ -35,6 +47,19 @@ pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMa
     to.migration_ns = config.migration_ns;
     to.grace_ns = config.grace_ns;
     to.turn_ns = config.turn_ns;
+    to.domains = match config.policy {
+        Policy::Spread => types::lop_domains::LOP_DOMAINS_SPREAD,
+        Policy::Gather => types::lop_domains::LOP_DOMAINS_GATHER,
+        _ => types::lop_domains::LOP_DOMAINS_AS_COME,
+    };
+    to.specialise = MaybeUninit::new(config.policy == Policy::Specialise);
+    to.reserve = match config.reserve {
+        Reserve::Never => types::lop_reserve::LOP_RESERVE_NEVER,
+        Reserve::BySize => types::lop_reserve::LOP_RESERVE_BY_SIZE,
+        Reserve::Asked => types::lop_reserve::LOP_RESERVE_ASKED,
+    };
+    to.reserve_raises = RESERVE_RAISES;
+    to.reserve_window_ns = config.reserve_window_ns;
     describe(sched, machine);
 }
 
@@ -156,7 +181,28 @@ fn reason(sched: &types::lop_sched, config: &Config, cpu: u32, surplus: &mut u32
     }
 }
 
-fn now_ns() -> u64 {
+/// An order as the program reads it.
+pub fn order(order: Order) -> lop_order {
+    let (kind, thread, place) = match order {
+        Order::Domain { thread, domain } => (interface::lop_order_kind_LOP_ORDER_DOMAIN, thread, domain),
+        Order::Cpu { thread, cpu } => (interface::lop_order_kind_LOP_ORDER_CPU, thread, cpu),
+        Order::On { domain } => (interface::lop_order_kind_LOP_ORDER_ON, 0, domain as i32),
+        Order::Off { domain } => (interface::lop_order_kind_LOP_ORDER_OFF, 0, domain as i32),
+    };
+    lop_order { kind, thread, place }
+}
+
+/// The CPU that is reserved now, if one is.
+pub fn reserved(sched: &types::lop_sched) -> Option<Reserved> {
+    // Written by C as a bool, and zero before.
+    let reserving = unsafe { sched.reserving.assume_init() };
+    reserving.then_some(Reserved {
+        cpu: sched.reserved_cpu,
+        raised: sched.reserve_raised > 0,
+    })
+}
+
+pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

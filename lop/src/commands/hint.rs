@@ -18,7 +18,8 @@ Examples:
   lop hint 1234 --forget
 
 As root. A hint outranks what the scheduler measures under policies that
-give fast cores by it (phase, longest-first), and never outranks affinity, the
+give fast cores by it (phase, longest-first) or plan by it (spread, gather,
+specialise: --memory), and never outranks affinity, the
 real-time classes, cgroups or another user's share. What is said replaces all that
 was said of the thread before. It is forgotten when the thread ends.";
 
@@ -48,7 +49,7 @@ pub struct Arguments {
     /// How many threads of its process want to run at once
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=512))]
     parallelism: Option<u32>,
-    /// How much it asks of the memory: light, moderate, intensive; kept, and heard by no policy of the kernel yet
+    /// How much it asks of the memory: light, moderate, intensive
     #[arg(long, value_name = "CLASS")]
     memory: Option<Memory>,
     /// Nothing holds any more that was said
@@ -104,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let status = fetch(&arguments.place.run_dir()).ok().flatten();
     if let Some(status) = status.filter(|status| !hears(&status.policy)) {
         terminal::note(&format!(
-            "policy {} in charge hears no hints; those that do: phase, longest-first",
+            "policy {} in charge hears no hints; those that do: phase, longest-first, and of memory spread, gather, specialise",
             status.policy
         ));
     }
@@ -112,7 +113,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn hears(policy: &str) -> bool {
-    policy.parse().is_ok_and(Policy::gives_fast_cores)
+    policy
+        .parse()
+        .is_ok_and(|policy: Policy| policy.gives_fast_cores() || policy.plans())
 }
 
 fn text(hint: &Hint) -> String {

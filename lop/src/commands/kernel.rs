@@ -4,7 +4,7 @@ use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED};
 use clap::Args;
 use lop_kernel::adapter::KernelError;
 use lop_kernel::instance::RunDir;
-use lop_kernel::options::{parse_duration, parse_hold, Options, Policy, POLICY_NAMES};
+use lop_kernel::options::{parse_duration, parse_hold, Options, Policy, Reserve, POLICY_NAMES};
 use lop_machine::speed::SpeedError;
 use lop_simulator::experiment::suggest;
 use std::path::PathBuf;
@@ -38,7 +38,8 @@ impl Place {
 #[derive(Args)]
 pub struct SchedulerArguments {
     /// Who is in the high set: auto (today highlow-spare), highlow-spare, highlow, simple-sets:CORES; and who gets the fast cores where they
-    /// differ in kind: phase, longest-first, fair-share
+    /// differ in kind: phase, longest-first, fair-share, specialise; which memory domain work runs in: spread, gather; reserved-core: all CPUs but
+    /// one, which runs the system's own work
     #[arg(short, long, default_value = "auto", value_parser = parse_policy)]
     policy: Policy,
     /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare]
@@ -47,6 +48,9 @@ pub struct SchedulerArguments {
     /// How long a CPU that is not needed stays in the high set, 10ms to 60s [default: 10ms or 100 speed changes]
     #[arg(long, value_name = "TIME", value_parser = parse_hold)]
     hold: Option<Duration>,
+    /// Reserve a core for the system's own work: never, by-size (from four cores on), asked [default: by-size with reserved-core]
+    #[arg(long, value_name = "WHEN")]
+    reserve: Option<Reserve>,
     /// Schedule tasks of the class SCHED_EXT only and leave all others to the kernel; speeds are asked for under governor schedutil only
     #[arg(long)]
     partial: bool,
@@ -81,6 +85,7 @@ impl SchedulerArguments {
             policy: self.policy,
             spare: self.spare,
             hold: self.hold,
+            reserve: self.reserve,
             partial: self.partial,
             verbose: self.verbose,
             speeds: !self.no_speeds,

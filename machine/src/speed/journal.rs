@@ -5,6 +5,7 @@
 
 use super::error::SpeedError;
 use super::files::{number_after, Files};
+use super::interrupts::is_interrupt;
 use crate::{input, InputError};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -206,7 +207,7 @@ fn check_header(header: &Header) -> Result<(), String> {
 fn check_entry(entry: &Entry) -> Result<(), String> {
     if !is_speed_file(&entry.path) {
         return Err(format!(
-            "{:?} is no file by which speeds or idle states are set",
+            "{:?} is no file by which speeds, idle states or interrupts are set",
             entry.path
         ));
     }
@@ -233,7 +234,7 @@ pub(super) fn is_value(text: &str) -> bool {
 /// Is it one of the files that this program writes? Nothing else is ever written, whatever a journal says.
 fn is_speed_file(path: &str) -> bool {
     let Some(inside) = path.strip_prefix(CPU_FOLDER) else {
-        return false;
+        return is_interrupt(path);
     };
     match inside.split('/').collect::<Vec<_>>()[..] {
         ["cpufreq", policy, file] => {

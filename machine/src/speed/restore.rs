@@ -5,7 +5,9 @@ use super::describe::named_cpus;
 use super::domain::CPU_FOLDER;
 use super::error::SpeedError;
 use super::files::{number_after, parse_cpus, Files, Tree};
+use super::interrupts::is_interrupt;
 use super::journal::{boot_id, Entry, Journal, Lock};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What became of the files of a journal.
@@ -165,6 +167,8 @@ enum Verdict {
 fn judge(files: &dyn Files, entry: &Entry) -> Verdict {
     let current = match files.read(&entry.path) {
         Ok(current) => current,
+        // Nobody asks for it any more.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_interrupt(&entry.path) => return Verdict::IsBack,
         Err(source) => {
             return Verdict::Leave {
                 error: SpeedError::File {

@@ -2,6 +2,7 @@
 
 mod apply;
 mod fake;
+mod interrupts;
 mod journal;
 mod killed;
 mod meanwhile;

@@ -3,11 +3,13 @@
 
 pub mod bursts;
 pub mod delay;
+pub mod domains;
 pub mod fast;
 pub mod given;
 pub mod lost;
 pub mod low;
 pub mod promoted;
+pub mod reserved;
 pub mod residency;
 pub mod sequential;
 pub mod shrink;

@@ -8,6 +8,11 @@ fn the_native_types_are_as_large_as_those_of_the_program() {
     assert_eq!(config, std::mem::size_of::<lop_config>());
 }
 
+#[test]
+fn the_mirror_of_a_planned_thread_is_as_large_as_it() {
+    assert_eq!(unsafe { lop_loader_planned_size() }, std::mem::size_of::<Planned>());
+}
+
 /// 50 us: 100 of them are 5 ms, less than 10 ms. 200 us: 20 ms.
 #[test]
 fn hold_is_ten_milliseconds_or_a_hundred_transitions() {
@@ -72,4 +77,5 @@ fn members_that_are_taken_are_made_up_for() {
 extern "C" {
     fn lop_loader_sched_size() -> usize;
     fn lop_loader_config_size() -> usize;
+    fn lop_loader_planned_size() -> usize;
 }

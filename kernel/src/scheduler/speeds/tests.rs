@@ -70,7 +70,7 @@ impl Observer for Notes {
 
 fn joins_high(cpu: i32) -> Record {
     Record {
-        kind: "set",
+        kind: crate::scheduler::program::SPEED,
         at_ns: 0,
         task: 0,
         cpu,

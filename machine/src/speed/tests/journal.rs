@@ -76,6 +76,9 @@ fn only_files_that_speeds_are_set_by_may_be_named() {
         format!("{CPU}/cpu0/cpufreq/scaling_max_freq"),
         format!("{CPU}/cpu0/cpuidle/state0/../disable"),
         format!("{CPU}/cpu0/power/control"),
+        "proc/irq/default_smp_affinity".into(),
+        "proc/irq/../smp_affinity_list".into(),
+        "proc/irq/1/2/smp_affinity_list".into(),
         String::new(),
     ];
     for path in refused {
@@ -88,6 +91,7 @@ fn only_files_that_speeds_are_set_by_may_be_named() {
         policy_file(0, "energy_performance_preference"),
         format!("{CPU}/cpu3/cpuidle/state2/disable"),
         format!("{CPU}/cpu3/power/pm_qos_resume_latency_us"),
+        "proc/irq/12/smp_affinity_list".into(),
     ] {
         Journal::parse("j", &(header(1) + &entry(&path, "1"))).unwrap();
     }

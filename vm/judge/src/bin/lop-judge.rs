@@ -3,7 +3,7 @@
 use anyhow::{bail, Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lop_vm_judge::checks::{
-    bursts, delay, fast, given, lost, low, promoted, residency, sequential, shrink, Speeds, Verdict,
+    bursts, delay, domains, fast, given, lost, low, promoted, reserved, residency, sequential, shrink, Speeds, Verdict,
 };
 use lop_vm_judge::classes::{Allowed, Classifier};
 use lop_vm_judge::decode::Tracepoint;
@@ -186,6 +186,59 @@ enum Check {
     },
     /// Time at each speed and work of each CPU.
     Residency,
+    /// Which memory domain threads run in, and beside whom.
+    Domains {
+        /// Threads of this name are judged.
+        #[arg(long, default_value = "lop-hog")]
+        comm: String,
+        /// CPUs of a memory domain, separated by commas; once for each.
+        #[arg(long = "domain", required = true, value_parser = cpus)]
+        domains: Vec<CpuList>,
+        /// Ordinary threads of these names may run in the same domain; without: all but their like.
+        #[arg(long, value_delimiter = ',', num_args = 0..)]
+        beside: Option<Vec<String>>,
+        #[arg(long, default_value_t = 0.95)]
+        share: f64,
+        /// No thread changes domains twice within it, s.
+        #[arg(long, default_value_t = 2.0)]
+        rest_s: f64,
+        /// Judged from so long after the beginning, s.
+        #[arg(long, default_value_t = 0.0)]
+        after_s: f64,
+    },
+    /// No ordinary work on these CPUs.
+    Empty {
+        #[arg(long, value_parser = cpus)]
+        cpus: CpuList,
+        /// But for this part of the time.
+        #[arg(long, default_value_t = 0.001)]
+        share: f64,
+        /// Judged from so long after the beginning, s.
+        #[arg(long, default_value_t = 0.0)]
+        after_s: f64,
+    },
+    /// One CPU runs the system's own work alone, and all of that.
+    Reserved {
+        #[arg(long)]
+        cpu: Cpu,
+        /// User threads of these names are the system's too.
+        #[arg(long, value_delimiter = ',')]
+        daemons: Vec<String>,
+        /// User threads may be there for this part of their run time.
+        #[arg(long, default_value_t = 0.001)]
+        user_share: f64,
+        /// The system's may be elsewhere for this part of theirs.
+        #[arg(long, default_value_t = 0.01)]
+        system_share: f64,
+    },
+}
+
+/// CPU numbers; a list of its own for each time that it is given.
+#[derive(Clone)]
+struct CpuList(Vec<Cpu>);
+
+fn cpus(text: &str) -> Result<CpuList, std::num::ParseIntError> {
+    text.split(',').map(str::parse).collect::<Result<_, _>>().map(CpuList)
 }
 
 fn main() -> ExitCode {
@@ -311,6 +364,39 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
         Check::Delay { comm, max_p999_ms } => delay::check(&replay, comm.as_deref(), max_p999_ms.map(ns_of_ms)),
         Check::Lost { limit_s } => lost::check(&replay, ns_of_ms(limit_s * 1e3)),
         Check::Residency => residency::check(&replay),
+        Check::Domains {
+            comm,
+            domains,
+            beside,
+            share,
+            rest_s,
+            after_s,
+        } => {
+            let rules = domains::Rules {
+                comm: comm.clone(),
+                beside: beside.clone(),
+                share: *share,
+                rest_ns: ns_of_ms(rest_s * 1e3),
+                after_ns: ns_of_ms(after_s * 1e3),
+            };
+            let cpus: Vec<Vec<Cpu>> = domains.iter().map(|list| list.0.clone()).collect();
+            domains::check(&replay, &cpus, &rules)
+        }
+        Check::Empty { cpus, share, after_s } => {
+            domains::check_empty(&replay, &cpus.0, *share, ns_of_ms(after_s * 1e3))
+        }
+        Check::Reserved {
+            cpu,
+            daemons,
+            user_share,
+            system_share,
+        } => {
+            let limits = reserved::Limits {
+                user_share: *user_share,
+                system_share: *system_share,
+            };
+            reserved::check(&trace, &replay, *cpu, daemons, limits)
+        }
     })
 }
 

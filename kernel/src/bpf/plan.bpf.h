@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+/*
+ * Plans of the loader: which memory domain a thread runs in, which core it changes to. It looks at the threads once a second (lop_look) while
+ * there is something to plan by, and carries out what it decided (lop_order). A thread that has to leave does so at its next tick.
+ */
+
+/* The loader measures intensities, so any thread is worth a look; else only threads whose memory class was declared are. */
+const volatile bool reads_counters;
+/* The loader looks. It ends that when no such thread ran for a second, and then it is the ticks that see one. */
+u32 looking;
+/* Handle for orders. The loader gives one at a time. */
+struct lop_world order_context;
+
+/* No plan is about threads of the kernel, which are no demand as a rule, nor about what runs above the policy. */
+static __always_inline bool is_planned(const struct task_struct *p) { return !(p->flags & PF_KTHREAD) && p->prio >= MAX_RT_PRIO; }
+
+static __always_inline bool is_worth_a_look(struct task_struct *p)
+{
+	const struct lop_hint_record *said;
+	if (!is_planned(p))
+		return false;
+	if (reads_counters)
+		return true;
+	said = bpf_task_storage_get(&lop_hints, p, 0, 0);
+	return said && said->version && said->memory;
+}
+
+/* At the tick of a thread that runs. */
+static __always_inline void follow_plan(struct task_struct *p, struct lop_task_state *t)
+{
+	if (!plans)
+		return;
+	if (t->leaves)
+		scx_bpf_task_set_slice(p, 0);
+	if (!looking && is_worth_a_look(p) && !__sync_val_compare_and_swap(&looking, 0, 1))
+		tell_loader(LOP_RECORD_LOOK, bpf_ktime_get_ns(), 0, 0, 0);
+}
+
+/* Writes what the loader has to know of a thread. */
+SEC("iter/task")
+int lop_look(struct bpf_iter__task *about)
+{
+	struct task_struct *p = about->task;
+	const struct lop_hint_record *said;
+	struct lop_task_state *t;
+	struct lop_look look = {};
+	if (!p || !is_planned(p))
+		return 0;
+	t = state_of(p);
+	if (!t)
+		return 0;
+	said = bpf_task_storage_get(&lop_hints, p, 0, 0);
+	look.thread = p->pid;
+	look.cpu = scx_bpf_task_cpu(p);
+	look.memory = said && said->version ? said->memory : 0;
+	look.ran_ns = p->se.sum_exec_runtime;
+	look.waited_ns = p->sched_info.run_delay;
+	look.runs = scx_bpf_task_running(p);
+	look.fixed = t->task.restricted || lop_for_reserved(&lopsided, &t->task);
+	bpf_seq_write(about->meta->seq, &look, sizeof(look));
+	return 0;
+}
+
+static __always_inline void send_to_domain(struct task_struct *p, struct lop_task_state *t, s32 domain)
+{
+	if (lop_set_domain(&lopsided, &t->task, domain, lop_cpu_index((u32)scx_bpf_task_cpu(p))))
+		t->leaves = true;
+}
+
+static __always_inline void send_to_cpu(struct lop_task_state *t, u32 cpu)
+{
+	lop_go_to(&t->task, cpu);
+	t->leaves = true;
+}
+
+static __always_inline void switch_domain(s32 domain, bool on)
+{
+	unsigned long flags;
+	struct lop_world *c;
+	bpf_local_irq_save(&flags);
+	c = begin(&order_context);
+	lop_set_domain_on(&lopsided, c, domain, on, c->now_ns);
+	bpf_local_irq_restore(&flags);
+}
+
+SEC("syscall")
+int lop_order(struct lop_order *order)
+{
+	struct task_struct *p;
+	struct lop_task_state *t;
+	s32 place = order->place;
+	u32 kind = order->kind;
+	if (kind == LOP_ORDER_ON || kind == LOP_ORDER_OFF) {
+		switch_domain(place, kind == LOP_ORDER_ON);
+		return 0;
+	}
+	p = bpf_task_from_pid(order->thread);
+	if (!p)
+		return 0;
+	t = state_of(p);
+	if (t && kind == LOP_ORDER_DOMAIN)
+		send_to_domain(p, t, place);
+	else if (t)
+		send_to_cpu(t, (u32)place);
+	bpf_task_release(p);
+	return 0;
+}

@@ -1,0 +1,271 @@
+//! Plans for memory domains and kinds of cores, once a second while there is something to plan by: looks at the threads, asks the policy
+//! (natively, `native.c`), and gives the program its orders.
+
+use super::counters::{OfCpu, Source};
+use super::native::{self, Planned, Room, MAX_PLANNED, NONE};
+use super::program::interface::lop_look as Look;
+use super::program::skeleton::types::lop_sched;
+use crate::adapter::KernelError;
+use crate::options::Policy;
+use lop_machine::live::LiveMachine;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// How often threads are looked at.
+pub const PERIOD: Duration = Duration::from_secs(1);
+const PERIOD_NS: u64 = 1_000_000_000;
+
+/// What the program is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The thread runs in this memory domain from now on; `NONE`: in any.
+    Domain {
+        thread: u32,
+        domain: i32,
+    },
+    /// The thread changes to this CPU.
+    Cpu {
+        thread: u32,
+        cpu: i32,
+    },
+    On {
+        domain: u32,
+    },
+    Off {
+        domain: u32,
+    },
+}
+
+/// What is kept of a thread from one look to the next.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    active_ns: u64,
+    planned: Planned,
+    /// Memory domain that the program was told; `NONE`: none.
+    told: i32,
+    /// It was there at this look.
+    lives: bool,
+}
+
+/// Decides for a policy that makes plans.
+pub struct Planner {
+    policy: Policy,
+    room: Room,
+    /// Or why there is none.
+    counters: Result<Box<dyn Source>, String>,
+    known: HashMap<u32, Kept>,
+    /// When to look next; `None`: when the program says so.
+    next: Option<Instant>,
+    /// The next look only sees how things stand: what threads did since the last one is too long ago.
+    fresh: bool,
+    /// In the last plan, and those of a declared class among them.
+    threads: usize,
+    declared: usize,
+    moves: u64,
+}
+
+/// Whether the machine has what a policy chooses among.
+///
+/// # Errors
+/// It has one of them only.
+pub fn check(policy: Policy, machine: &LiveMachine) -> Result<(), KernelError> {
+    let (found, what) = match policy {
+        Policy::Spread | Policy::Gather => (machine.nr_memory_domains, "memory domain"),
+        Policy::Specialise => (machine.nr_tiers, "kind of core"),
+        _ => return Ok(()),
+    };
+    match found {
+        1 => Err(KernelError::new(format!(
+            "{policy} has nothing to choose from: this machine has one {what}"
+        ))
+        .mend("take highlow-spare")),
+        _ => Ok(()),
+    }
+}
+
+impl Planner {
+    /// `None`: this policy makes no plans.
+    pub fn of(policy: Policy) -> Option<Self> {
+        let counters = || OfCpu::open().map(|counters| Box::new(counters) as Box<dyn Source>);
+        policy.plans().then(|| Self::with(policy, counters()))
+    }
+
+    fn with(policy: Policy, counters: Result<Box<dyn Source>, String>) -> Self {
+        Self {
+            policy,
+            room: Room::default(),
+            counters,
+            known: HashMap::new(),
+            next: None,
+            fresh: true,
+            threads: 0,
+            declared: 0,
+            moves: 0,
+        }
+    }
+
+    pub fn reads_counters(&self) -> bool {
+        self.counters.is_ok()
+    }
+
+    /// Time until the next look; `None`: there is nothing to plan by.
+    pub fn due_in(&self) -> Option<Duration> {
+        self.next.map(|next| next.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether it is time to look.
+    pub fn is_due(&self) -> bool {
+        self.due_in().is_some_and(|left| left.is_zero())
+    }
+
+    /// The program saw a thread that is worth a plan.
+    pub fn wake(&mut self) {
+        if self.next.is_none() {
+            self.fresh = true;
+            self.next = Some(Instant::now());
+        }
+    }
+
+    /// What follows from a look at all threads; the orders are to be carried out in turn. Nothing to plan by: it rests until it is woken.
+    pub fn follow(&mut self, looks: &[Look], sched: &lop_sched, now_ns: u64) -> Vec<Order> {
+        self.next = Some(Instant::now() + PERIOD);
+        let active = self.see(looks);
+        if std::mem::take(&mut self.fresh) {
+            return Vec::new();
+        }
+        self.threads = active.len();
+        self.declared = active
+            .iter()
+            .filter(|thread| self.known[thread].planned.declared != 0)
+            .count();
+        if self.declared == 0 && (!self.reads_counters() || active.is_empty()) {
+            return self.rest(sched);
+        }
+        self.plan(&active, sched, now_ns)
+    }
+
+    pub fn rests(&self) -> bool {
+        self.next.is_none()
+    }
+
+    /// Brings what is known up to date. Threads that were active since the last look; those of most demand, if there are too many to plan.
+    fn see(&mut self, looks: &[Look]) -> Vec<u32> {
+        let none = Kept {
+            active_ns: 0,
+            planned: Planned::default(),
+            told: NONE,
+            lives: true,
+        };
+        self.known.values_mut().for_each(|kept| kept.lives = false);
+        let mut active = Vec::new();
+        for look in looks {
+            let kept = self.known.entry(look.thread).or_insert(none);
+            let active_ns = look.ran_ns + look.waited_ns;
+            // A number that another thread has now counts from 0 again.
+            let passed_ns = active_ns.checked_sub(kept.active_ns).unwrap_or(active_ns);
+            (kept.active_ns, kept.lives) = (active_ns, true);
+            let planned = &mut kept.planned;
+            planned.demand_permille = (passed_ns.saturating_mul(1000)).div_ceil(PERIOD_NS).min(1000) as u32;
+            planned.declared = look.memory as u8;
+            (planned.cpu, planned.runs, planned.fixed) = (look.cpu, look.runs != 0, look.fixed != 0);
+            if passed_ns == 0 || self.fresh {
+                continue;
+            }
+            active.push(look.thread);
+            let read = self
+                .counters
+                .as_mut()
+                .ok()
+                .and_then(|counters| counters.read(look.thread));
+            if let Some((misses, instructions)) = read {
+                planned.note_counters(misses, instructions, PERIOD_NS);
+            }
+        }
+        self.known.retain(|_, kept| kept.lives);
+        if let Ok(counters) = &mut self.counters {
+            counters.keep(&|thread| self.known.contains_key(&thread));
+        }
+        if active.len() > MAX_PLANNED {
+            active.sort_by_key(|thread| std::cmp::Reverse(self.known[thread].planned.demand_permille));
+            active.truncate(MAX_PLANNED);
+        }
+        active
+    }
+
+    fn plan(&mut self, active: &[u32], sched: &lop_sched, now_ns: u64) -> Vec<Order> {
+        let mut threads: Vec<Planned> = active.iter().map(|thread| self.known[thread].planned).collect();
+        self.moves += u64::from(self.room.plan(sched, &mut threads, now_ns));
+        // On before work needs them; off when all have been told to leave.
+        let mut orders = self.switch(sched, true);
+        for (&thread, planned) in active.iter().zip(threads) {
+            orders.extend(self.tell(thread, planned, sched));
+        }
+        orders.extend(self.switch(sched, false));
+        orders
+    }
+
+    fn tell(&mut self, thread: u32, planned: Planned, sched: &lop_sched) -> Option<Order> {
+        let kept = self.known.get_mut(&thread)?;
+        kept.planned = planned;
+        let (wanted, cpu) = (planned.wanted, planned.cpu);
+        if wanted == NONE {
+            return None;
+        }
+        if self.policy == Policy::Specialise {
+            return Some(Order::Cpu { thread, cpu: wanted });
+        }
+        let told = std::mem::replace(&mut kept.told, wanted);
+        let there = usize::try_from(cpu).is_ok_and(|cpu| i32::from(sched.topology.memory_domain[cpu & 511]) == wanted);
+        (told != wanted || !there).then_some(Order::Domain { thread, domain: wanted })
+    }
+
+    /// Memory domains that the plan wants a thread in are switched on, or those that it wants none in off.
+    fn switch(&mut self, sched: &lop_sched, on: bool) -> Vec<Order> {
+        if self.policy != Policy::Gather {
+            return Vec::new();
+        }
+        let domains = 0..u32::from(sched.topology.nr_memory_domains);
+        let wrong = domains.filter(|&domain| self.room.wants(domain) == on && native::is_off(sched, domain) == on);
+        wrong
+            .map(|domain| {
+                if on {
+                    Order::On { domain }
+                } else {
+                    Order::Off { domain }
+                }
+            })
+            .collect()
+    }
+
+    /// Nothing holds any more that was planned.
+    fn rest(&mut self, sched: &lop_sched) -> Vec<Order> {
+        self.next = None;
+        let domains = 0..u32::from(sched.topology.nr_memory_domains);
+        let off = domains.filter(|&domain| native::is_off(sched, domain));
+        let mut orders: Vec<Order> = off.map(|domain| Order::On { domain }).collect();
+        for (&thread, kept) in self.known.iter_mut().filter(|(_, kept)| kept.told != NONE) {
+            kept.told = NONE;
+            orders.push(Order::Domain { thread, domain: NONE });
+        }
+        orders
+    }
+
+    /// For people: by what it plans, and what came of it.
+    pub fn describe(&self) -> Vec<String> {
+        let source = match &self.counters {
+            Ok(_) => "intensity of each thread by the CPU's counters; a class that was declared (lop hint --memory) goes before".to_string(),
+            Err(why) => format!("{why}: threads are told apart by what was declared (lop hint --memory), all others are alike"),
+        };
+        let state = match self.rests() {
+            true => format!("rests: nothing to plan by has run lately; {} moves so far", self.moves),
+            false => format!(
+                "{} threads in the last plan, {} of them declared; {} moves so far",
+                self.threads, self.declared, self.moves
+            ),
+        };
+        vec![source, state]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+use super::*;
+use crate::scheduler::program::skeleton::types::{lop_domains, lop_sched};
+use std::mem::MaybeUninit;
+
+const S: u64 = 1_000_000_000;
+
+/// Two memory domains, a node each: CPUs 0 and 1, 2 and 3. The latter are of a slower kind.
+fn machine(domains: lop_domains) -> Box<lop_sched> {
+    let mut sched = Box::<lop_sched>::default();
+    sched.config.domains = domains;
+    sched.config.specialise = MaybeUninit::new(domains == lop_domains::LOP_DOMAINS_AS_COME);
+    let top = &mut sched.topology;
+    (top.nr_memory_domains, top.nr_nodes, top.nr_tiers) = (2, 2, 2);
+    top.tier_permille[..2].copy_from_slice(&[1000, 500]);
+    top.cpus.word[0] = 0b1111;
+    for cpu in 0..4_u16 {
+        let at = usize::from(cpu);
+        (top.memory_domain[at], top.node[at], top.tier[at]) = (cpu / 2, cpu / 2, cpu / 2);
+        top.next_sibling[at] = cpu;
+        top.memory_cpus[at / 2].word[0] |= 1 << cpu;
+    }
+    sched.online.word[0] = 0b1111;
+    sched.nr_online = 4;
+    sched
+}
+
+/// A thread that has run for `ran_s` in all.
+fn look(thread: u32, cpu: i32, memory: u32, ran_s: u64) -> Look {
+    Look {
+        thread,
+        cpu,
+        memory,
+        ran_ns: ran_s * S,
+        waited_ns: 0,
+        runs: 1,
+        fixed: 0,
+        unused: 0,
+    }
+}
+
+const LIGHT: u32 = 1;
+const INTENSIVE: u32 = 3;
+
+fn by_class(policy: Policy) -> Planner {
+    Planner::with(policy, Err("no counters here".to_string()))
+}
+
+/// Looks at threads (number, CPU, class) that run all the time, once to begin with and then once a second; the last orders.
+fn orders(planner: &mut Planner, sched: &lop_sched, threads: &[(u32, i32, u32)], seconds: u64) -> Vec<Order> {
+    let mut last = Vec::new();
+    for second in 0..=seconds {
+        let looks: Vec<Look> = threads
+            .iter()
+            .map(|&(thread, cpu, memory)| look(thread, cpu, memory, second))
+            .collect();
+        last = planner.follow(&looks, sched, (10 + second) * S);
+    }
+    last
+}
+
+/// Both intensive threads in the first domain, both light ones in the second: one of each changes.
+#[test]
+fn spread_sends_intensive_threads_apart() {
+    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let mut planner = by_class(Policy::Spread);
+    let threads = [(7, 0, INTENSIVE), (8, 1, INTENSIVE), (9, 2, LIGHT), (10, 3, LIGHT)];
+    assert_eq!(
+        orders(&mut planner, &sched, &threads, 0),
+        [],
+        "the first look sees how things stand"
+    );
+    let given = planner.follow(
+        &threads.map(|(thread, cpu, memory)| look(thread, cpu, memory, 1)),
+        &sched,
+        11 * S,
+    );
+    let domain = |thread| {
+        let of = |order: &Order| match order {
+            Order::Domain { thread: of, domain } if *of == thread => Some(*domain),
+            _ => None,
+        };
+        given.iter().find_map(of).unwrap()
+    };
+    assert_ne!(domain(7), domain(8), "{given:?}");
+    assert_ne!(domain(9), domain(10), "{given:?}");
+    assert!(planner.describe()[1].starts_with("4 threads in the last plan, 4 of them declared; 2 moves"));
+}
+
+/// Two light threads, a domain each: one domain does, and the other goes off. When they have ended it is back on.
+#[test]
+fn gather_switches_a_domain_off_and_back_on() {
+    let mut sched = machine(lop_domains::LOP_DOMAINS_GATHER);
+    let mut planner = by_class(Policy::Gather);
+    let given = orders(&mut planner, &sched, &[(7, 0, LIGHT), (8, 2, LIGHT)], 1);
+    let off = given.iter().find_map(|order| match order {
+        Order::Off { domain } => Some(*domain),
+        _ => None,
+    });
+    let domain = off.unwrap_or_else(|| panic!("none is off: {given:?}"));
+    assert_eq!(given.last(), Some(&Order::Off { domain }), "last: {given:?}");
+    sched.off.word[0] = 0b11 << (2 * domain);
+    let given = planner.follow(&[], &sched, 12 * S);
+    assert_eq!(given, [Order::On { domain }]);
+    assert!(planner.rests());
+}
+
+/// SF of an intensive thread (10 MPKI wait half of the time) is 1.5 where the fast kind is twice as fast, of a light one 2.
+#[test]
+fn specialise_exchanges_across_kinds() {
+    let sched = machine(lop_domains::LOP_DOMAINS_AS_COME);
+    let mut planner = by_class(Policy::Specialise);
+    let given = orders(
+        &mut planner,
+        &sched,
+        &[(7, 0, INTENSIVE), (8, 2, LIGHT), (9, 1, 0), (10, 3, 0)],
+        1,
+    );
+    let expected = [Order::Cpu { thread: 7, cpu: 2 }, Order::Cpu { thread: 8, cpu: 0 }];
+    assert_eq!(given, expected, "who is not known stays");
+}
+
+#[test]
+fn without_counters_and_classes_it_rests_and_takes_back_what_it_said() {
+    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let mut planner = by_class(Policy::Spread);
+    planner.wake();
+    assert!(planner.is_due());
+    let said = orders(&mut planner, &sched, &[(7, 0, INTENSIVE), (8, 1, INTENSIVE)], 1);
+    assert!(!planner.rests() && !said.is_empty());
+    let looks = [look(7, 0, INTENSIVE, 1), look(8, 1, INTENSIVE, 1), look(9, 0, 0, 1)];
+    let mut given = planner.follow(&looks, &sched, 12 * S);
+    given.sort_by_key(|order| format!("{order:?}"));
+    let none = |thread| Order::Domain { thread, domain: NONE };
+    assert_eq!(given, [none(7), none(8)]);
+    assert!(planner.rests() && planner.due_in().is_none());
+    assert!(planner.describe()[0].contains("no counters here"));
+}
+
+/// Misses and instructions in each second, as a machine's counters told them.
+struct Recorded(HashMap<u32, Vec<(u64, u64)>>);
+
+impl Source for Recorded {
+    fn read(&mut self, thread: u32) -> Option<(u64, u64)> {
+        let readings = self.0.get_mut(&thread)?;
+        (!readings.is_empty()).then(|| readings.remove(0))
+    }
+
+    fn keep(&mut self, lives: &dyn Fn(u32) -> bool) {
+        self.0.retain(|&thread, _| lives(thread));
+    }
+}
+
+/// 20 MPKI twice beside 0.05 MPKI twice: by their counters they are told apart as by what is declared. One reading of a second is enough.
+#[test]
+fn counters_tell_threads_apart_where_nothing_is_declared() {
+    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let readings = |misses| vec![(misses, 1_000_000_000); 3];
+    let recorded = [(7, 20_000_000), (8, 20_000_000), (9, 50_000), (10, 50_000)];
+    let recorded = recorded
+        .into_iter()
+        .map(|(thread, misses)| (thread, readings(misses)))
+        .collect();
+    let mut planner = Planner::with(Policy::Spread, Ok(Box::new(Recorded(recorded))));
+    let given = orders(&mut planner, &sched, &[(7, 0, 0), (8, 1, 0), (9, 2, 0), (10, 3, 0)], 1);
+    let of = |wanted| {
+        given
+            .iter()
+            .filter(|order| matches!(order, Order::Domain { thread: 7 | 8, domain } if *domain == wanted))
+            .count()
+    };
+    assert_eq!((of(0), of(1)), (1, 1), "{given:?}");
+    assert!(planner.describe()[0].starts_with("intensity of each thread by the CPU's counters"));
+}
+
+#[test]
+fn a_number_that_another_thread_has_now_counts_anew() {
+    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let mut planner = by_class(Policy::Spread);
+    planner.follow(&[look(7, 0, LIGHT, 100)], &sched, 10 * S);
+    planner.follow(&[look(7, 0, LIGHT, 0)], &sched, 11 * S);
+    assert!(planner.rests(), "it has not run yet");
+    planner.wake();
+    planner.follow(&[look(7, 0, LIGHT, 5)], &sched, 12 * S);
+    planner.follow(&[look(7, 0, LIGHT, 6)], &sched, 13 * S);
+    assert_eq!(planner.known[&7].planned.demand_permille, 1000);
+}
+
+#[test]
+fn a_machine_without_a_choice_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let cpus = root.path().join("sys/devices/system/cpu");
+    std::fs::create_dir_all(&cpus).unwrap();
+    std::fs::write(cpus.join("present"), "0-1\n").unwrap();
+    std::fs::write(cpus.join("online"), "0-1\n").unwrap();
+    let machine = lop_machine::live::read(root.path()).unwrap();
+    for (policy, what) in [
+        (Policy::Spread, "one memory domain"),
+        (Policy::Gather, "one memory domain"),
+        (Policy::Specialise, "one kind of core"),
+    ] {
+        let refused = check(policy, &machine).unwrap_err().to_string();
+        assert!(
+            refused.contains(what) && refused.contains("take highlow-spare"),
+            "{refused}"
+        );
+    }
+    assert_eq!(check(Policy::HighLowSpare, &machine), Ok(()));
+}

@@ -1,0 +1,189 @@
+//! The reserved core as the loader sees it: whose work is the system's own, where interrupts go, and what is said of it.
+
+use super::speeds::SpeedSetter;
+use crate::adapter::Observer;
+use crate::options::Reserve;
+use lop_machine::live::LiveMachine;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Where systemd has itself and the system's services, directly below the root of the cgroups.
+const SYSTEM_CGROUPS: [&str; 2] = ["init.scope", "system.slice"];
+/// Where the unified hierarchy is mounted: alone, or beside older ones.
+const CGROUPS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
+
+/// Numbers of the cgroups whose tasks are the system's own work; 0: there is none of that name.
+pub fn system_cgroups(root: &Path) -> [u64; 2] {
+    SYSTEM_CGROUPS.map(|name| {
+        let found = CGROUPS
+            .iter()
+            .find_map(|at| fs::metadata(root.join(at).join(name)).ok());
+        found.map_or(0, |about| about.ino())
+    })
+}
+
+/// The reserved CPU at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserved {
+    pub cpu: u32,
+    /// It was raised to its highest speed.
+    pub raised: bool,
+}
+
+/// What is known of a reservation beside its present state.
+#[derive(Debug, Default)]
+pub struct Reservation {
+    wanted: Option<Reserve>,
+    /// That was reserved at the start.
+    first: Option<u32>,
+    /// For people: what does not change.
+    facts: Vec<String>,
+    speeds_act: bool,
+}
+
+impl Reservation {
+    /// Once the program is attached: interrupts go to the CPU that it reserved.
+    pub fn begin(
+        wanted: Reserve,
+        now: Option<Reserved>,
+        root: &Path,
+        machine: &LiveMachine,
+        speeds: &mut SpeedSetter,
+    ) -> Self {
+        let mut reservation = Self {
+            wanted: Some(wanted).filter(|wanted| *wanted != Reserve::Never),
+            first: now.map(|reserved| reserved.cpu),
+            facts: Vec::new(),
+            speeds_act: speeds.acts(),
+        };
+        if let Some(Reserved { cpu, .. }) = now {
+            reservation.facts.push(whose_work(system_cgroups(root)));
+            reservation.facts.extend(shared_clock(machine, cpu));
+            reservation.facts.push(speeds.steer_interrupts(cpu));
+        }
+        reservation
+    }
+
+    /// For people, one line each; none where nobody asked for a reserved core.
+    pub fn describe(&self, now: Option<Reserved>) -> Vec<String> {
+        match (self.wanted, now, self.first) {
+            (None, ..) => Vec::new(),
+            (_, Some(reserved), _) => [self.state(reserved)].into_iter().chain(self.facts.clone()).collect(),
+            (_, None, Some(cpu)) => vec![given_up(cpu)],
+            (Some(Reserve::BySize), None, None) => {
+                vec![
+                    "no core is reserved: fewer than four are online; '--reserve asked' reserves one all the same"
+                        .into(),
+                ]
+            }
+            (_, None, None) => vec!["no core is reserved: none would be left for applications".into()],
+        }
+    }
+
+    fn state(&self, reserved: Reserved) -> String {
+        let speed = match (self.speeds_act, reserved.raised) {
+            (false, _) => "at the speed that it has: none is set here",
+            (_, false) => "at its lowest speed",
+            (_, true) => "at its highest speed, since it was more than 90 % busy at its lowest",
+        };
+        format!("CPU {} runs the system's own work alone, {speed}", reserved.cpu)
+    }
+
+    /// The program has given the reservation up.
+    pub fn end(&self, speeds: &mut SpeedSetter, observer: &mut dyn Observer) {
+        let Some(cpu) = self.first else { return };
+        observer.note(&given_up(cpu));
+        speeds.release_interrupts(observer);
+    }
+}
+
+fn given_up(cpu: u32) -> String {
+    format!("CPU {cpu} is reserved no longer: it was more than 90 % busy at its highest speed, or went offline")
+}
+
+fn whose_work(cgroups: [u64; 2]) -> String {
+    let named = SYSTEM_CGROUPS.iter().zip(cgroups).filter(|(_, number)| *number != 0);
+    let names: Vec<&str> = named.map(|(name, _)| *name).collect();
+    let daemons = match names.len() {
+        0 => "nothing else, as no cgroup init.scope or system.slice tells daemons from applications".to_string(),
+        _ => format!("what runs in the cgroups {}", names.join(" and ")),
+    };
+    format!("the system's own work: threads of the kernel that may move, and {daemons}")
+}
+
+/// Linux runs CPUs of one clock at the highest speed that any of them asks for.
+fn shared_clock(machine: &LiveMachine, cpu: u32) -> Option<String> {
+    let about = machine.cpus.iter().find(|about| about.number == cpu)?;
+    let others = machine
+        .cpus
+        .iter()
+        .filter(|other| other.clock_domain == about.clock_domain && other.core != about.core);
+    let others: Vec<u32> = others.map(|other| other.number).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "its clock is that of CPUs {} too: it runs as fast as the fastest of them",
+            crate::status::ranges(&others)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reservation(wanted: Reserve, first: Option<u32>, speeds_act: bool) -> Reservation {
+        Reservation {
+            wanted: Some(wanted),
+            first,
+            facts: vec!["fact".into()],
+            speeds_act,
+        }
+    }
+
+    #[test]
+    fn it_says_what_holds_now() {
+        let at = |raised| Some(Reserved { cpu: 3, raised });
+        for (reservation, now, said) in [
+            (
+                reservation(Reserve::Asked, Some(3), true),
+                at(false),
+                "alone, at its lowest speed",
+            ),
+            (
+                reservation(Reserve::Asked, Some(3), true),
+                at(true),
+                "at its highest speed",
+            ),
+            (
+                reservation(Reserve::Asked, Some(3), false),
+                at(false),
+                "none is set here",
+            ),
+            (
+                reservation(Reserve::Asked, Some(3), true),
+                None,
+                "CPU 3 is reserved no longer",
+            ),
+            (reservation(Reserve::BySize, None, true), None, "'--reserve asked'"),
+            (reservation(Reserve::Asked, None, true), None, "none would be left"),
+        ] {
+            let lines = reservation.describe(now);
+            assert!(lines[0].contains(said), "{lines:?}");
+            assert_eq!(lines.len() == 2, now.is_some(), "{lines:?}");
+        }
+        assert!(Reservation::default().describe(None).is_empty());
+    }
+
+    #[test]
+    fn system_processes_are_those_of_systemds_cgroups() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(system_cgroups(root.path()), [0, 0]);
+        assert!(whose_work([0, 0]).contains("nothing else"));
+        let slice = root.path().join("sys/fs/cgroup/unified/system.slice");
+        fs::create_dir_all(&slice).unwrap();
+        let number = fs::metadata(&slice).unwrap().ino();
+        assert_eq!(system_cgroups(root.path()), [0, number]);
+        assert!(whose_work([0, number]).ends_with("what runs in the cgroups system.slice"));
+    }
+}

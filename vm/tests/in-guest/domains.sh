@@ -1,0 +1,92 @@
+# domains.sh: in which memory domain threads of a declared class run, under spread, gather and without a plan. Judged from the kernel's
+# tracepoints. Two domains, each with a node of its own: CPUs 0 and 1, 2 and 3.
+# guest: --cpus 4 --sockets 2 --instruction-ns 16 --timeout 1800
+# Behind lib.sh.
+trace=/tmp/domains.trace
+
+threads_of() { named "$1" | sed 's|.*/||'; }
+are_there() { [ "$(threads_of "$1" | wc -l)" = "$2" ]; }
+
+# declare_all NAME CLASS: threads of that name may run everywhere from now on, and this is said of them.
+declare_all() {
+  local thread
+  for thread in $(threads_of "$1"); do
+    taskset -pc 0-3 "$thread" >/dev/null && lop hint "$thread" --memory "$2" || return
+  done
+}
+
+# Two intensive threads in the first domain, two light ones in the second, and nothing that would move them but a plan. When all is said, that
+# moment is kept, in hundredths of a second since the start.
+side_by_side() {
+  local begin_cs
+  begin_cs=$(uptime_cs)
+  taskset -c 0,1 lop-load hogs 2 --seconds "$1" >/dev/null & wait_for 20 are_there lop-hog 2 || return
+  taskset -c 2,3 lop-load shares --seconds "$1" --task nice=0 --task nice=0 >/dev/null & wait_for 20 are_there lop-share 2 || return
+  declare_all lop-hog intensive && declare_all lop-share light || return
+  echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
+  wait
+}
+
+# A light thread in each domain, one of which sleeps now and then: together they need less than a domain has.
+light_only() {
+  local begin_cs
+  begin_cs=$(uptime_cs)
+  taskset -c 0 lop-load shares --seconds "$1" --task nice=0 >/dev/null & wait_for 20 are_there lop-share 1 || return
+  taskset -c 2 lop-load bursts --count $(($1 * 20)) --busy-ms 20 --threads 1 --idle-ms 20..40 >/dev/null & wait_for 20 are_there lop-burst 1 || return
+  declare_all lop-share light && declare_all lop-burst light || return
+  echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
+  wait
+}
+
+# Two intensive threads in the first domain, and a light one beside them.
+two_and_a_light_one() {
+  local begin_cs
+  begin_cs=$(uptime_cs)
+  taskset -c 0,1 lop-load hogs 2 --seconds "$1" >/dev/null & wait_for 20 are_there lop-hog 2 || return
+  taskset -c 1 lop-load shares --seconds "$1" --task nice=0 >/dev/null & wait_for 20 are_there lop-share 1 || return
+  declare_all lop-hog intensive && declare_all lop-share light || return
+  echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
+  wait
+}
+
+# recorded_while LOAD SECONDS
+recorded_while() {
+  rm -f /tmp/declared_cs
+  lop-judge record --out $trace --buffer-kb 40960 --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork -- bash -c "$1 $2" >/dev/null &&
+    [ -s /tmp/declared_cs ] || say_and_fail "$1 did not get as far as to declare"
+}
+
+# The first plan comes two looks after a declared thread was seen at a tick, and takes effect at a tick: 3 s.
+judge() { lop-judge check $trace --allow lop "$@" --after-s "$(awk '{ print $1 / 100 + 3 }' /tmp/declared_cs)" >/tmp/verdict; local code=$?; tail -n +2 /tmp/verdict; head -n 1 /tmp/verdict; return $code; }
+
+in_domains() { judge domains --domain 0,1 --domain 2,3 "$@"; }
+
+apart() { recorded_while side_by_side 12 && in_domains; }
+not_apart() { recorded_while side_by_side 12 && ! in_domains && ! grep -q 'nothing to judge' /tmp/verdict && head -n 1 /tmp/verdict; }
+one_domain_is_empty() { recorded_while light_only 12 && { judge empty --cpus 0,1 || judge empty --cpus 2,3; }; }
+intensive_is_alone() { recorded_while two_and_a_light_one 12 && in_domains --beside lop-share; }
+
+says_its_source() { lop status | grep 'lop hint --memory' && lop status | grep '^plan'; }
+rests_again() { lop status | grep -q 'rests: nothing to plan by'; }
+refused_for_kinds() { ! lop start --policy specialise 2>/tmp/refused && grep 'one kind of core' /tmp/refused; }
+
+export -f side_by_side light_only two_and_a_light_one declare_all threads_of are_there wait_for say_and_fail uptime_cs named
+
+expect 'specialise is refused where all cores are alike' refused_for_kinds
+expect 'spread: attached' begin_lop --policy spread
+expect 'spread: it says by what it plans, and rests' says_its_source
+expect 'spread: nothing is looked at' rests_again
+expect 'spread: intensive threads in different domains for 95 % of their time, none moved twice within 2 s' apart
+expect 'spread: it rests again when they have ended' wait_for 20 rests_again
+expect 'spread: no watchdog exit, no restart' still_in_charge
+expect 'spread: ended' ended_by INT
+expect 'gather: attached' begin_lop --policy gather
+expect 'gather: light threads share a domain, and nothing ordinary runs in the other' one_domain_is_empty
+expect 'gather: of intensive threads each has a domain, beside none but a light one, and both domains are on again' intensive_is_alone
+expect 'gather: no watchdog exit, no restart' still_in_charge
+expect 'gather: ended' ended_by INT
+expect 'highlow-spare: attached' begin_lop --policy highlow-spare
+expect 'highlow-spare: intensive threads stay side by side' not_apart
+expect 'highlow-spare: ended' ended_by INT
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up
