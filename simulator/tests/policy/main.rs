@@ -24,3 +24,4 @@ mod sets;
 mod specialise;
 mod spread;
 mod taken;
+mod wish;
