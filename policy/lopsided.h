@@ -11,6 +11,7 @@
 #include "room.h"
 #include "specialise.h"
 #include "taken.h"
+#include "wish.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
 
 /* Where a wakeup ends: on a CPU that was idle and is now claimed for it, or in a queue. */

@@ -36,6 +36,7 @@ const RECORD_BYTES: usize = std::mem::size_of::<Record>();
 const SPINNING: u32 = 1;
 const SEQUENTIAL: u32 = 2;
 const LOCK_HOLDER: u32 = 4;
+const WITH_CHILDREN: u32 = 1 << 16;
 
 /// How much a thread asks of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,8 +85,10 @@ pub struct Hint {
     pub length: Option<u32>,
     /// The same of the next thread that it creates.
     pub next_length: Option<u32>,
-    /// How many threads of its process want to run at once, from 1.
+    /// How many threads of its application want to run at once, from 1.
     pub parallelism: Option<u32>,
+    /// Processes that it creates belong to its application, and those that they create.
+    pub with_children: bool,
     pub memory: Option<Memory>,
 }
 
@@ -97,7 +100,8 @@ impl Hint {
             version: VERSION,
             flags: flag(self.spinning, SPINNING)
                 | flag(self.sequential, SEQUENTIAL)
-                | flag(self.lock_holder, LOCK_HOLDER),
+                | flag(self.lock_holder, LOCK_HOLDER)
+                | flag(self.with_children, WITH_CHILDREN),
             length: self.length.unwrap_or(0),
             next_length: self.next_length.unwrap_or(0),
             parallelism: self.parallelism.unwrap_or(0),
@@ -115,6 +119,7 @@ impl Hint {
             length: number(record.length),
             next_length: number(record.next_length),
             parallelism: number(record.parallelism),
+            with_children: record.flags & WITH_CHILDREN != 0,
             memory: number(record.memory).and_then(named),
         }
     }
@@ -309,6 +314,7 @@ mod tests {
         length: Some(360),
         next_length: Some(300),
         parallelism: Some(4),
+        with_children: true,
         memory: Some(Memory::Intensive),
     };
 
@@ -321,7 +327,7 @@ mod tests {
             .chunks_exact(4)
             .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
             .collect();
-        assert_eq!(words, [1, 7, 360, 300, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(words, [1, 7 | 1 << 16, 360, 300, 4, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -166,6 +166,7 @@ void lop_native_set_tier_speed(struct lop_sched *s, u32 tier, u32 permille)
 }
 bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
 void lop_native_running(struct lop_sched *s, struct lop_task *t, u64 now_ns) { lop_running(s, t, now_ns); }
+u32 lop_native_wished_speedup(u32 speedup_permille, u32 min, u32 max) { return lop_wished_speedup(speedup_permille, min, max); }
 u32 lop_native_weight_of_nice(s32 nice) { return lop_weight_of_nice(nice); }
 u32 lop_native_weight_of_share(u32 cpu_weight) { return lop_weight_of_share(cpu_weight); }
 void lop_native_stopping(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu,

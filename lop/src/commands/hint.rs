@@ -15,6 +15,7 @@ Examples:
   lop hint 1234 --length 360          most work first: it gets a fast core before 300
   lop hint 1234 --next-length 300     of the next thread that it creates
   lop hint 1234 --sequential          the rest of its program waits for it
+  lop hint 1234 --parallelism 8 --with-children    a build: its jobs are one application
   lop hint 1234 --forget
 
 As root. A hint outranks what the scheduler measures under policies that
@@ -46,14 +47,17 @@ pub struct Arguments {
     /// The same of the next thread that it creates
     #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..))]
     next_length: Option<u32>,
-    /// How many threads of its process want to run at once
+    /// How many threads of its application want to run at once
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=512))]
     parallelism: Option<u32>,
+    /// Processes that it creates from now on belong to its application, and what those create
+    #[arg(long)]
+    with_children: bool,
     /// How much it asks of the memory: light, moderate, intensive
     #[arg(long, value_name = "CLASS")]
     memory: Option<Memory>,
     /// Nothing holds any more that was said
-    #[arg(long, conflicts_with_all = ["spinning", "sequential", "lock_holder", "length", "next_length", "parallelism", "memory"])]
+    #[arg(long, conflicts_with_all = ["spinning", "sequential", "lock_holder", "length", "next_length", "parallelism", "with_children", "memory"])]
     forget: bool,
     #[command(flatten)]
     place: Place,
@@ -68,6 +72,7 @@ impl Arguments {
             length: self.length,
             next_length: self.next_length,
             parallelism: self.parallelism,
+            with_children: self.with_children,
             memory: self.memory,
         }
     }
@@ -128,6 +133,7 @@ fn text(hint: &Hint) -> String {
         number("length", hint.length),
         number("next length", hint.next_length),
         number("parallelism", hint.parallelism),
+        flag("with its children", hint.with_children),
         hint.memory.map(|memory| format!("memory {memory}")),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")

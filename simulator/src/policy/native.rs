@@ -65,6 +65,7 @@ extern "C" {
     pub(super) fn lop_native_ranks_before(s: *const Sched, a: *const Rank, b: *const Rank) -> bool;
     pub(super) fn lop_native_displaces(a: *const Rank, b: *const Rank) -> bool;
     pub(super) fn lop_native_has_core_by_rank(s: *const Sched, cpu: u32) -> bool;
+    pub(super) fn lop_native_wished_speedup(speedup_permille: u32, min: u32, max: u32) -> u32;
     pub(super) fn lop_native_must_go(s: *const Sched, cpu: u32) -> bool;
     pub(super) fn lop_native_awaited(s: *const Sched) -> *const CpuBits;
     pub(super) fn lop_native_given(s: *const Sched) -> *const CpuBits;

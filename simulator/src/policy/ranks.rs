@@ -68,3 +68,9 @@ pub fn born(task: &mut Task, creator: &mut Task, app: &mut App) {
 pub fn median_length(app: &App) -> u32 {
     unsafe { lop_native_median_length(app) }
 }
+
+/// What a task gains from speed, x 1000 (0: unknown), within what its owner wished: `sched_util_min` and `sched_util_max`, 0 to 1024.
+#[must_use]
+pub fn wished_speedup(speedup_permille: u32, min: u32, max: u32) -> u32 {
+    unsafe { lop_native_wished_speedup(speedup_permille, min, max) }
+}

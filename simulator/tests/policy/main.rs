@@ -26,3 +26,4 @@ mod sets;
 mod specialise;
 mod spread;
 mod taken;
+mod wish;
