@@ -2,6 +2,8 @@
 //! the parallelism of the whole build.
 
 use crate::hints::{Hint, Hints};
+use crate::adapter::KernelError;
+use crate::hints::{Hint, Hints};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -104,6 +106,29 @@ pub fn of_process(proc: &Path, process: u32) -> io::Result<Option<u32>> {
     let arguments: Vec<&str> = called.trim_end_matches('\0').split('\0').skip(1).collect();
     let makeflags = environment.split('\0').find_map(|variable| variable.strip_prefix("MAKEFLAGS="));
     Ok(at_once(&arguments, makeflags.unwrap_or("")))
+}
+
+/// Says of the process, if it is a `make` with several jobs at once and nobody has said so, that these are one application, and how many they are.
+///
+/// # Errors
+/// It has ended, or the hint does not reach the scheduler.
+pub fn declare(root: &Path, process: u32) -> Result<(), KernelError> {
+    let proc = root.join("proc");
+    let unreadable = |error| KernelError::new(format!("how many jobs process {process} runs cannot be read: {error}"));
+    let Some(jobs) = of_process(&proc, process).map_err(unreadable)? else {
+        return Ok(());
+    };
+    let hints = Hints::open(root)?;
+    let said = hints.of(process)?.unwrap_or_default();
+    if said.parallelism.is_some() {
+        return Ok(());
+    }
+    let hint = Hint {
+        parallelism: Some(jobs),
+        with_children: true,
+        ..said
+    };
+    hints.say(process, &hint)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod adapter;
 pub mod daemon;
 pub mod hints;
 pub mod instance;
+mod jobs;
 pub mod options;
 pub mod requests;
 pub mod scheduler;

@@ -12,6 +12,7 @@ mod speeds;
 mod state;
 
 use crate::adapter::{Exit, KernelError, Observer, Restored};
+use crate::jobs;
 use crate::options::Options;
 use crate::requests::Inbox;
 use crate::status::{Counts, Status};
@@ -23,6 +24,7 @@ use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 /// How often the program may be loaded again because the machine changed, before that is taken for a defect.
@@ -115,6 +117,7 @@ fn follow_once(
         planner,
         machine,
         former,
+        root: &options.root,
         lost_records: 0,
     };
     life.fill(status);
@@ -155,6 +158,7 @@ struct Life<'a> {
     planner: Option<Planner>,
     machine: LiveMachine,
     former: &'a Counts,
+    root: &'a Path,
     /// Records that are known to have found no room.
     lost_records: u64,
 }
@@ -194,6 +198,7 @@ impl Life<'_> {
             let records = self.program.records();
             self.speeds.follow(&records, observer);
             self.catch_up(observer);
+            self.find_jobs(&records, observer);
             if records.iter().any(Record::says_given_up) {
                 self.reservation.end(&mut self.speeds, observer);
             }
@@ -209,6 +214,17 @@ impl Life<'_> {
 }
 
 impl Life<'_> {
+    /// A `make` that just began says by its command line how many jobs it runs at once. One that has ended again needs nothing.
+    fn find_jobs(&self, records: &[Record], observer: &mut dyn Observer) {
+        let proc = self.root.join("proc");
+        for process in records.iter().filter_map(Record::make) {
+            match jobs::declare(&self.root, process) {
+                Err(error) if proc.join(process.to_string()).exists() => observer.note(&error.to_string()),
+                _ => {}
+            }
+        }
+    }
+
     /// Once a second while there is something to plan by.
     fn plan(&mut self, asked: bool) -> Result<(), KernelError> {
         let Some(planner) = &mut self.planner else {

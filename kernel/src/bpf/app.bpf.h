@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
+#include "said.bpf.h"
 /*
- * Applications are processes. What the policy keeps of one has a place here as long as one of its threads lives: a thread may outlast the
- * first one, and what is kept with that. Each thread keeps the number of the place: who looks needs no search.
+ * An application is a process, or one and all that it creates, if that was said of it. What the policy keeps of it has a place here as long as
+ * one of its threads lives: a thread may outlast the first one, and what is kept with that. Each thread keeps the number of the place: who
+ * looks needs no search.
  */
 struct lop_app_state {
 	struct lop_app app;
-	u32 threads; /* 0: the place is free */
+	u32 threads;        /* 0: the place is free */
+	u32 keeper;         /* thread of which it was said that processes which this application creates are of it; 0: none */
 };
 
 #define LOP_MOST_APPS 4096
 struct lop_app_state apps[LOP_MOST_APPS];
 u32 next_app;
+/* Of processes that were there before. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, LOP_MOST_APPS);
@@ -24,8 +28,22 @@ static __always_inline struct lop_app_state *app_at(u32 place) { return &apps[pl
 /* The application that a thread belongs to; null: none. */
 static __always_inline struct lop_app *app_of(const struct lop_task_state *t) { return ranks && t->app ? &app_at(t->app - 1)->app : 0; }
 
-/* A free place, for the first thread of a process; LOP_NONE: there is none. */
-static __noinline s32 take_app(s32 process)
+/* Processes that this thread creates belong to its application. */
+static __always_inline bool keeps_children(struct task_struct *p, const struct lop_task_state *t)
+{
+	const struct lop_hint_record *said = hint_of(p);
+	struct lop_app_state *about = app_at(t->app - 1);
+	if (!t->app)
+		return false;
+	if (said && (said->flags & LOP_HINT_WITH_CHILDREN))
+		about->keeper = p->pid;
+	else if (said && about->keeper == (u32)p->pid)
+		about->keeper = 0;
+	return about->keeper;
+}
+
+/* A free place, with one thread in it; LOP_NONE: there is none. */
+static __noinline s32 take_app(void)
 {
 	struct lop_app none = { .home_node = LOP_NONE };
 	s32 found = LOP_NONE;
@@ -35,37 +53,60 @@ static __noinline s32 take_app(s32 process)
 		if (app_at(place)->threads || __sync_val_compare_and_swap(&app_at(place)->threads, 0, 1))
 			continue;
 		app_at(place)->app = none;
-		bpf_map_update_elem(&app_of_process, &process, &place, BPF_ANY);
+		app_at(place)->keeper = 0;
 		found = (s32)place;
 		break;
 	}
 	return found;
 }
 
-/*
- * One thread more of its process, created by another one of it, or the first. Without room it belongs to no application; nor do threads of the
- * kernel, and nobody asks without rules.
- */
-static __always_inline void enter_app(const struct task_struct *p, struct lop_task_state *t)
+/* One thread more of an application, which has others. */
+static __always_inline void join_app(struct lop_task_state *t, u32 place)
 {
-	s32 process = p->tgid;
-	u32 *known;
+	__sync_fetch_and_add(&app_at(place)->threads, 1);
+	t->app = place + 1;
+}
+
+/* A task that was there before: where its process is, if one of its threads has been met already. */
+static __always_inline void find_app(const struct task_struct *p, struct lop_task_state *t)
+{
+	s32 process = p->tgid, place;
+	u32 *known = bpf_map_lookup_elem(&app_of_process, &process);
+	if (known) {
+		join_app(t, *known);
+		return;
+	}
+	place = take_app();
+	t->app = (u32)(place + 1);
+	bpf_map_update_elem(&app_of_process, &process, &place, BPF_ANY);
+}
+
+/*
+ * A new task is of its creator's application if it is a thread of the same process, or if that one keeps its children; else it is the first of its
+ * own. Without room it belongs to none; nor do threads of the kernel, and nobody asks without rules.
+ */
+static __always_inline void enter_app(const struct task_struct *p, struct lop_task_state *t, bool created)
+{
+	struct task_struct *creator = bpf_get_current_task_btf();
+	struct lop_task_state *of_creator = state_of(creator);
 	if (!ranks || p->flags & PF_KTHREAD)
 		return;
-	known = bpf_map_lookup_elem(&app_of_process, &process);
-	if (known)
-		__sync_fetch_and_add(&app_at(*known)->threads, 1);
-	t->app = known ? *known + 1 : (u32)(take_app(process) + 1);
+	if (!created) {
+		find_app(p, t);
+	} else if (of_creator && (p->tgid == creator->tgid || keeps_children(creator, of_creator))) {
+		if (of_creator->app)
+			join_app(t, of_creator->app - 1);
+	} else {
+		t->app = (u32)(take_app() + 1);
+	}
 }
 
 /* One less; the last one frees the place. */
-static __always_inline void leave_app(const struct task_struct *p, struct lop_task_state *t)
+static __always_inline void leave_app(struct lop_task_state *t)
 {
-	s32 process = p->tgid;
 	u32 place = t->app - 1;
 	if (!ranks || !t->app)
 		return;
 	t->app = 0;
-	if (__sync_fetch_and_sub(&app_at(place)->threads, 1) == 1)
-		bpf_map_delete_elem(&app_of_process, &process);
+	__sync_fetch_and_sub(&app_at(place)->threads, 1);
 }

@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* What is said of threads from outside (`lop hint`), written by user space. The kernel forgets it with the thread. */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct lop_hint_record);
-} lop_hints SEC(".maps");
-
-/* Somebody said something: before that nobody looks. */
-bool hints_are_said;
-
-/* What was said of a thread; null: nothing, or in a way that is not understood here. */
-static __always_inline struct lop_hint_record *hint_of(struct task_struct *p)
-{
-	struct lop_hint_record *said = (ranks || plans) && hints_are_said ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
-	return said && said->version ? said : 0;
-}
+/* What is said of threads from outside (said.bpf.h) is told to the policy. */
 
 /* Lengths compare inside one application. */
 static __always_inline void declare_length(struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 length, u64 now_ns)

@@ -10,10 +10,14 @@ typedef unsigned long long u64;
 typedef long long s64;
 #endif
 
+/* In the flags of a hint, beside those of enum lop_says, which are the policy's. */
+#define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that it creates belong to its application */
+
 enum lop_record_kind {
 	LOP_RECORD_SPEED,     /* `cpu` is to run at the speed of the set `value`, which the loader sets */
 	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
 	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
+	LOP_RECORD_MAKE,      /* process `value` is now a make */
 	LOP_RECORD_EXIT,      /* the program has ended */
 	/* The rest only while decisions are logged: what the policy decided, behind the call that made it do so. */
 	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
@@ -21,13 +25,13 @@ enum lop_record_kind {
 	LOP_RECORD_PREEMPT,   /* what runs on `cpu` makes room */
 	/* And calls of the policy, in the order in which they were made. */
 	LOP_RECORD_START,
-	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words`, `value`: its process, 0: none */
+	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words`, `value`: its application, 0: none */
 	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */
 	LOP_RECORD_GONE,      /* `task` exists no more */
 	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: brief */
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu` */
 	LOP_RECORD_DEQUEUE,
-	LOP_RECORD_STARTED,   /* lop_running() and lop_started() on `cpu` */
+	LOP_RECORD_STARTED,   /* `task` runs on `cpu` and gains `value` from speed, x 1000, 0: unknown: lop_running(), lop_started() */
 	LOP_RECORD_STOPPED,   /* lop_stopped() on `cpu`, `value`: runnable */
 	LOP_RECORD_BLOCK,
 	LOP_RECORD_ENDED,

@@ -54,6 +54,7 @@ u64 started_at_ns;
 #include "group.bpf.h"
 #include "app.bpf.h"
 #include "hint.bpf.h"
+#include "make.bpf.h"
 #include "idle.bpf.h"
 #include "higher.bpf.h"
 #include "plan.bpf.h"
@@ -287,7 +288,8 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 static __always_inline void started(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 cpu)
 {
 	bool locked = log_begin();
-	tell(LOP_RECORD_STARTED, c->now_ns, (u64)p, cpu, 0);
+	t->task.speedup_permille = wished_speedup(p);
+	tell(LOP_RECORD_STARTED, c->now_ns, (u64)p, cpu, t->task.speedup_permille);
 	lop_running(&lopsided, &t->task, c->now_ns);
 	lop_started(&lopsided, c, &t->task, app_of(t), (u32)cpu, c->now_ns);
 	log_end(locked);
@@ -446,10 +448,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
 	t->group = LOP_NONE;
-	enter_app(p, t);
+	enter_app(p, t, args->fork);
 	read_mask(&allowed, p->cpus_ptr);
 	lop_set_allowed(&lopsided, &t->task, &allowed);
-	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, t->app ? p->tgid : 0, &t->task.allowed);
+	tell_cpus(LOP_RECORD_TASK, bpf_ktime_get_ns(), (u64)p, t->app, &t->task.allowed);
 	if (args->fork)
 		inherit(p, t);
 	return 0;
@@ -474,7 +476,7 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 		return;
 	ended(c, p, t);
 	forget(c, p, t);
-	leave_app(p, t);
+	leave_app(t);
 	release_slot(t->group);
 	t->group = LOP_NONE;
 	t->group_key = 0;

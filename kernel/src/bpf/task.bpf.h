@@ -67,6 +67,17 @@ static __always_inline u32 weight_of_task(const struct task_struct *p)
 	return p->policy == LOP_SCHED_IDLE ? LOP_WEIGHT_IDLE : lop_weight_of_nice(p->static_prio - LOP_STATIC_PRIO_NICE_0);
 }
 
+/* What its owner says by uclamp of what it gains from speed, x 1000; 0: nothing. */
+static __always_inline u32 wished_speedup(const struct task_struct *p)
+{
+	u32 min, max;
+	if (!bpf_core_field_exists(p->uclamp_req))
+		return 0;
+	min = BPF_CORE_READ_BITFIELD(&p->uclamp_req[UCLAMP_MIN], value);
+	max = BPF_CORE_READ_BITFIELD(&p->uclamp_req[UCLAMP_MAX], value);
+	return lop_wished_speedup(0, min, max);
+}
+
 static __always_inline bool is_bound(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
 
 /* The policy has heard of it: it is active, or visits. */

@@ -33,7 +33,7 @@ impl DecisionLog {
         if self.file.is_none() {
             return Ok(());
         }
-        for record in records.iter().filter(|record| !record.is_speed()) {
+        for record in records.iter().filter(|record| !record.is_for_loader()) {
             self.line(&json!(record))?;
         }
         self.flush()

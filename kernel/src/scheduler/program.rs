@@ -46,6 +46,7 @@ const _: () = assert!(std::mem::size_of::<crate::hints::Record>() == std::mem::s
 
 /// Kind of record that asks for a speed.
 pub(super) const SPEED: &str = "speed";
+const MAKE: &str = "make";
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
 /// What it costs a running task to go on elsewhere, caches included (ours).
@@ -136,6 +137,7 @@ impl Record {
             intf::lop_record_kind_LOP_RECORD_SPEED => SPEED,
             intf::lop_record_kind_LOP_RECORD_GIVEN_UP => "given-up",
             intf::lop_record_kind_LOP_RECORD_LOOK => "look",
+            intf::lop_record_kind_LOP_RECORD_MAKE => MAKE,
             intf::lop_record_kind_LOP_RECORD_SET => "set",
             intf::lop_record_kind_LOP_RECORD_EXIT => "exit",
             intf::lop_record_kind_LOP_RECORD_PLACED => "placed",
@@ -186,9 +188,18 @@ impl Record {
         self.is_speed().then_some((cpu, wish))
     }
 
-    /// For the loader alone, and no decision.
-    pub fn is_speed(&self) -> bool {
+    fn is_speed(&self) -> bool {
         self.kind == SPEED
+    }
+
+    /// For the loader alone, and no decision.
+    pub fn is_for_loader(&self) -> bool {
+        self.is_speed() || self.kind == MAKE
+    }
+
+    /// The process that has become a `make`.
+    pub fn make(&self) -> Option<u32> {
+        (self.kind == MAKE).then_some(self.value)
     }
 
     pub fn says_given_up(&self) -> bool {
@@ -450,6 +461,7 @@ fn open_and_load(
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, lopsided_ops, None)?;
     set_flags(&mut skel, options);
+    skel.progs.lop_exec.set_autoload(config.rules != 0);
     skel.progs.lop_look.set_autoload(config.policy.plans());
     skel.progs.lop_order.set_autoload(config.policy.plans());
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
