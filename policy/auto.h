@@ -14,8 +14,10 @@
 struct lop_traits {
 	u32 nr_memory_domains, nr_tiers;
 	u32 machine_mw;       /* of the machine with one core busy at the highest speed */
-	u32 kept_mw;          /* of an idle core that is kept high, and its voltage domain, beyond that of a low one */
+	u32 core_mw;          /* of an idle core that is kept high, beyond that of a low one */
+	u32 domain_mw;        /* the same of its voltage domain */
 	u64 rise_ns;          /* until a low core is at the highest speed */
+	u64 domain_rise_ns;   /* until the first core of a domain is */
 	struct lop_opp green; /* the most energy-efficient speed for the work that gains least from speed, and the highest, for the same work */
 	struct lop_opp top;
 };
@@ -26,10 +28,17 @@ struct lop_traits {
  *     2 * rise / T_hold > kept / machine
  * Worked example: 0.1 ms of 10 ms save 2 % at most. 3 W of 450 W pay, 6.2 W of 117 W do not.
  */
-lop_rule bool lop_keeping_pays(const struct lop_traits *m, u64 hold_ns)
+lop_rule bool lop_keeping_pays(const struct lop_traits *m, u64 rise_ns, u64 hold_ns)
 {
-	return 2 * m->rise_ns * m->machine_mw > m->kept_mw * hold_ns;
+	return 2 * rise_ns * m->machine_mw > (u64)(m->core_mw + m->domain_mw) * hold_ns;
 }
+
+/*
+ * By the same reasoning the share of T_hold that migrations may cost before one more member is cheaper, whose voltage domain is on; 1 % at least (ours):
+ *     2 * share > core / machine
+ * Worked example: 5.5 W of 133 W are worth 2 % of the time.
+ */
+lop_rule u32 lop_room_permille(const struct lop_traits *m) { return (u32)lop_max(500ULL * m->core_mw / lop_max(m->machine_mw, 1), 10); }
 
 /*
  * Whether green cores lower the EDP of the whole machine (ours), of which the rest goes on drawing power for as long as the work takes.
@@ -57,10 +66,11 @@ lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 		c->domains = LOP_DOMAINS_AS_COME;
 	else if (m->nr_tiers > 1)
 		c->domains = LOP_DOMAINS_SPREAD;
-	if (!lop_keeping_pays(m, c->hold_ns)) {
+	if (!lop_keeping_pays(m, m->rise_ns, c->hold_ns))
 		c->spare = 0;
+	if (!lop_keeping_pays(m, m->domain_rise_ns, c->hold_ns))
 		c->last_hold_ns = c->hold_ns;
-	}
+	c->room_permille = lop_room_permille(m);
 	c->green = m->nr_tiers == 1 && lop_green_pays(m);
 	if (m->nr_tiers == 1) {
 		c->rules = 0;

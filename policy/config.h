@@ -63,7 +63,8 @@ lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
 	c->rules = 0;
 	c->domains = LOP_DOMAINS_AS_COME;
 	c->specialise = policy == LOP_SPECIALISE || policy == LOP_AUTO;
-	c->makes_room = c->only_known = policy == LOP_AUTO;
+	c->only_known = policy == LOP_AUTO;
+	c->room_permille = policy == LOP_AUTO ? 10 : 0;
 	switch (policy) {
 	case LOP_SIMPLE_SETS: c->sizing = LOP_SIZE_FIXED; break;
 	case LOP_HIGHLOW_SPARE: c->spare = 1; break;

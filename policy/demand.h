@@ -19,7 +19,7 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 
 /* An adapter that never makes room (room.h) says so, and the verifier drops its rules. */
 #ifndef lop_makes_room
-#define lop_makes_room(s) ((s)->config.makes_room)
+#define lop_makes_room(s) ((s)->config.room_permille != 0)
 #endif
 
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
@@ -30,10 +30,25 @@ lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_ta
 }
 
 /*
+ * Members that share their core with another busy one. While they do, whole cores are kept for what wakes next: it would be the siblings that are
+ * to leave, and who is busy does not.
+ */
+lop_rule u32 lop_shared_cores(const struct lop_sched *s)
+{
+	u32 shared = 0;
+	int i;
+	lop_for_words(i) {
+		u32 n = i & (LOP_CPU_WORDS - 1);
+		shared += (u32)__builtin_popcountll(s->set[LOP_HIGH].cpus.word[n] & s->beside_busy.word[n] & ~s->idle.word[n]);
+	}
+	return shared / 2;
+}
+
+/*
  * size(high) = declared + taken + left         if every active application declared its parallelism
  *            = active + spare + room + taken + left   else; at most the online CPUs of domains that are on, without the reserved one
  * size(green) = active                         at most those of them that are not high
- * room: see room.h
+ * room: see room.h; where it is made, also one for each core that two members share
  * taken: members that a higher class runs on, and our tasks cannot use
  * left: tasks that became active for the reserved CPU, while there was one
  */
@@ -49,7 +64,7 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 	else if (s->declared_sum && !s->undeclared_apps)
 		want = s->declared_sum;
 	else
-		want = s->set[LOP_HIGH].active + s->config.spare + (lop_makes_room(s) ? s->room : 0);
+		want = s->set[LOP_HIGH].active + s->config.spare + (lop_makes_room(s) ? s->room + lop_shared_cores(s) : 0);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))

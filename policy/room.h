@@ -8,13 +8,13 @@
 #define LOP_ROOM_NS 1000000000ULL
 
 /*
- * Crowded: migrations of woken tasks cost more than 1 % of T_hold.
- *     moves * migration > T_hold / 100
- * Worked example: at 19 us a migration and a T_hold of 10 ms, from the sixth wakeup within T_hold that changed its core.
+ * Tight: migrations of woken tasks cost more than a share of T_hold (auto.h says which).
+ *     moves * migration / T_hold > share
+ * Worked example: at 19 us a migration, a T_hold of 10 ms and 1 %, from the sixth wakeup within T_hold that changed its core.
  */
-lop_rule bool lop_is_tight(const struct lop_config *c, u32 moves) { return moves * c->migration_ns * 100 > c->hold_ns; }
+lop_rule bool lop_is_tight(const struct lop_config *c, u32 moves) { return moves * c->migration_ns * 1000 > c->hold_ns * c->room_permille; }
 
-/* A task that ran before has been placed on another core than its last. A set that is crowded has one more member, for a second. */
+/* A task that ran before has been placed on another core than its last. A set that is tight has one more member, for a second. */
 lop_part bool lop_note_changed_core(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
 {
 	if (now_ns - s->room_since_ns >= s->config.hold_ns) {

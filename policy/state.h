@@ -40,7 +40,7 @@ struct lop_config {
 	u32 spare;            /* high cores kept idle for what comes next */
 	bool green;           /* work that hardly gains from speed runs in the green set */
 	enum lop_domains domains;
-	bool makes_room;      /* members beyond the target for threads that take one another's cores, see room.h */
+	u32 room_permille;    /* share of T_hold that migrations of woken tasks may cost before a set has room beyond demand, see room.h; 0: never any */
 	bool only_known;      /* no plan for memory domains moves a thread of which nothing is known */
 	bool specialise;      /* tasks that gain most from fast cores change with others that have them, see specialise.h */
 	u64 transition_ns;    /* a new member runs at its speed after this */

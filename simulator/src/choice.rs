@@ -130,7 +130,7 @@ impl AutoRule {
             Self::Sets => config.sizing = ALL_CORES,
             Self::Spare => config.spare = 0,
             Self::Last => config.last_hold_ns = config.hold_ns,
-            Self::Room => config.makes_room = false,
+            Self::Room => config.room_permille = 0,
             Self::Phases => config.rules &= !rules::PHASES,
             Self::Longest => config.rules &= !rules::LONGEST,
             Self::Speedup => config.rules &= !rules::SPEEDUP,

@@ -74,7 +74,7 @@ pub struct Config {
     pub green: bool,
     /// 0: as tasks come, 1: by spread, 2: by gather.
     pub domains: u32,
-    pub makes_room: bool,
+    pub room_permille: u32,
     pub only_known: bool,
     pub specialise: bool,
     pub transition_ns: u64,
@@ -138,10 +138,14 @@ pub struct Traits {
     pub nr_tiers: u32,
     /// Of the machine with one core busy at the highest speed.
     pub machine_mw: u32,
-    /// Of an idle core that is kept high, and its voltage domain, beyond that of a low one.
-    pub kept_mw: u32,
+    /// Of an idle core that is kept high, beyond that of a low one.
+    pub core_mw: u32,
+    /// The same of its voltage domain.
+    pub domain_mw: u32,
     /// Until a low core is at the highest speed.
     pub rise_ns: u64,
+    /// Until the first core of a domain is.
+    pub domain_rise_ns: u64,
     /// The most energy-efficient speed for the work that gains least from speed, and the highest, for the same work.
     pub green: GreenOpp,
     pub top: GreenOpp,

@@ -70,6 +70,7 @@ fn experiment(arguments: &Arguments) -> Result<Experiment, Failure> {
             Failure::new(BAD_INPUT, format!("--policy: {message}"))
                 .hint("separate policies by commas; 'all' takes every one")
         })?;
+        experiment.judged = experiment.judged.filter(|judged| experiment.policies.contains(judged));
     }
     for setting in &arguments.settings {
         experiment.add_setting(Setting::from_argument(setting)?)?;
@@ -88,6 +89,8 @@ fn plain() -> Experiment {
         policies: experiment::all_policies(),
         seed: 1,
         runs: 1,
+        judged: None,
+        left_out: Vec::new(),
         settings: Vec::new(),
         classes: None,
         sweeps: Vec::new(),

@@ -281,6 +281,32 @@ fn experiments_are_reproduced_one_or_all() {
     assert_eq!(two["experiments"].as_array().unwrap().len(), 2);
 }
 
+/// One table of cells: who is best at each point, what the judged policy is beside that, and which of its rules costs that.
+#[test]
+fn a_study_that_judges_a_policy_tells_its_cells() {
+    let folder = folder();
+    let study = "id = \"judged\"\ntitle = \"\"\nmachine = \"phenom-9750\"\nworkload = \"./small.toml\"\n\
+                 policies = [\"linux:performance\", \"linux:powersave\", \"auto\"]\njudge = \"auto\"\n\
+                 [[leave_out]]\nmachine = [\"i7-940\"]\n\
+                 [[sweep]]\npoint = \"machine\"\nkey = \"machine\"\nvalues = [\"phenom-9750\", \"i7-940\", \"opteron-16\"]\n";
+    small(folder.path());
+    std::fs::write(folder.path().join("judged.toml"), study).unwrap();
+    let all = json(folder.path(), &["simulate", "./judged.toml", "--format", "json"]);
+    let (results, cells) = (all["results"].as_array().unwrap(), all["cells"].as_array().unwrap());
+    assert_eq!((results.len(), cells.len()), (2 * 3, 2));
+    for (cell, results) in cells.iter().zip(results.chunks(3)) {
+        let edp = |result: &Value| result["edp_js"].as_f64().unwrap();
+        let lowest = results.iter().map(edp).fold(f64::INFINITY, f64::min);
+        let over = cell["edp_over_best"].as_f64().unwrap();
+        assert!((over - edp(&results[2]) / lowest).abs() < 1e-9, "{cell}");
+        assert_eq!(cell["time_over_first"], results[2]["relative"]["time"]);
+        assert_eq!(cell["point"], results[2]["point"]);
+        assert_eq!(cell["judged"], "auto");
+    }
+    let text = good(folder.path(), &["simulate", "./judged.toml"]).stdout;
+    assert!(text.contains("lowest EDP") && text.contains("of 2 cells"), "{text}");
+}
+
 #[test]
 fn recording_passes_on_the_code_of_its_command() {
     let folder = folder();

@@ -158,7 +158,6 @@ fn traits(machine: &Machine, rise_ns: u64) -> policy::Traits {
     let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
     let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
     let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
-    let kept_uw = top.idle_uw.saturating_sub(low_uw) + top.domain_uw.saturating_sub(low_domain_uw);
     let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
     let ratio = top.khz as f64 / low.khz as f64;
     let memory_share = if ratio > HARDLY_GAINS {
@@ -171,8 +170,10 @@ fn traits(machine: &Machine, rise_ns: u64) -> policy::Traits {
         nr_memory_domains: machine.nr_memory_domains as u32,
         nr_tiers: machine.kinds.len() as u32,
         machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
-        kept_mw: mw(kept_uw),
+        core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
+        domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
         rise_ns,
+        domain_rise_ns: rise_ns + machine.park.map_or(0, |park| park.domain_exit_ns),
         green: opps[policy::green_opp(&opps, true)],
         top: opps[opps.len() - 1],
     }

@@ -97,6 +97,24 @@ fn values_at(experiment: &Experiment, index: usize) -> Vec<&SweepValue> {
 mod tests {
     use super::*;
 
+    /// Applications that contend for memory need a machine of whose memory something is known.
+    #[test]
+    fn points_whose_values_are_all_named_are_left_out() {
+        let study = super::super::load_builtin("everything").unwrap();
+        let labels = |index: usize| {
+            values_at(&study, index)
+                .iter()
+                .map(|v| v.label.to_string())
+                .collect::<Vec<_>>()
+        };
+        let is_left = |machine: &str, workload: &str| {
+            let at = (0..study.nr_points()).find(|&index| labels(index) == [machine, workload]);
+            is_left_out(&study, at.unwrap())
+        };
+        assert!(is_left("phenom-9750", "mix-1") && !is_left("opteron-2x4", "mix-1"));
+        assert!(is_left("opteron-2x4-pair", "barriers") && !is_left("phenom-9750", "barriers"));
+    }
+
     #[test]
     fn the_first_sweep_turns_slowest() {
         let study = super::super::load_builtin("compile-transfer").unwrap();

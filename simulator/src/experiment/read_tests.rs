@@ -170,6 +170,26 @@ fn faults_are_named_with_line_and_key() {
     }
 }
 
+/// The judged policy is one of those that run; what is left out is a sweep's.
+#[test]
+fn what_is_judged_and_left_out_has_to_be_there() {
+    let with = |judge: &str, left_out: &str| {
+        let text = GOOD.replace("runs = 3", &format!("runs = 3\njudge = \"{judge}\""));
+        read("study.toml", &format!("{text}\n[[leave_out]]\n{left_out}\n"), None)
+    };
+    let study = with("highlow", "jobs = [\"four\"]\nmachine = [\"phenom-9750\"]").unwrap();
+    assert_eq!(study.judged, Some(study.policies[1].clone()));
+    assert_eq!(study.left_out.len(), 1);
+    for (judge, left_out, expected) in [
+        ("auto", "jobs = [\"four\"]", "'auto', expected one of the policies"),
+        ("highlow", "slots = [\"four\"]", "'slots', expected the name of a sweep"),
+        ("highlow", "jobs = [\"4\"]", "'4', expected a value of sweep 'jobs'"),
+    ] {
+        let error = with(judge, left_out).unwrap_err();
+        assert!(error.message.contains(expected) && error.line.is_some(), "{error}");
+    }
+}
+
 #[test]
 fn sweeps_that_explode_are_refused() {
     let values: Vec<String> = (0..400).map(|n| n.to_string()).collect();

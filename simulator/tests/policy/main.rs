@@ -22,6 +22,7 @@ mod pull;
 mod random;
 mod rank;
 mod reserved;
+mod room;
 mod sets;
 mod specialise;
 mod spread;

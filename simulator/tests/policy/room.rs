@@ -1,0 +1,73 @@
+//! Room for threads that take one another's cores, and whole cores kept while siblings share one.
+
+use crate::bench::{config, flat, Bench, HOLD, MS, S, US};
+use lop_simulator::policy::{Config, CpuPlace};
+
+/// At 19 us a migration 1 % of 10 ms is five of them.
+fn roomy(room_permille: u32) -> Config {
+    Config {
+        spare: 0,
+        room_permille,
+        migration_ns: 19 * US,
+        ..config()
+    }
+}
+
+/// Of three tasks two are active at a time. Who wakes finds that the third has taken its core.
+fn take_turns(bench: &mut Bench, ids: &[usize], wakeups: usize) {
+    for turn in 0..wakeups {
+        bench.block(ids[(turn + 1) % 3]);
+        bench.wake(ids[turn % 3]);
+        bench.pass(100 * US);
+    }
+}
+
+fn three_on_two_cores(room_permille: u32) -> (Bench, Vec<usize>) {
+    let mut bench = Bench::new(4, roomy(room_permille), flat);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids[1..]);
+    (bench, ids)
+}
+
+/// The first wakeup of a task is no change of its core. The sixth change makes room for one more, in which all keep their cores; a second later it is
+/// taken back.
+#[test]
+fn a_set_that_is_tight_has_room_for_a_second() {
+    let (mut bench, ids) = three_on_two_cores(10);
+    take_turns(&mut bench, &ids, 6);
+    assert_eq!(bench.size(), 2, "five changes");
+    take_turns(&mut bench, &ids, 6);
+    assert_eq!(bench.size(), 3);
+    bench.pass(S - 10 * MS);
+    assert_eq!(bench.size(), 3);
+    bench.pass(2 * HOLD);
+    assert_eq!(bench.size(), 2);
+}
+
+#[test]
+fn without_the_rule_a_set_is_as_large_as_demand() {
+    let (mut bench, ids) = three_on_two_cores(0);
+    take_turns(&mut bench, &ids, 60);
+    assert_eq!(bench.size(), 2);
+}
+
+/// Two cores of two CPUs. Of three tasks two share a core; the third is done. Its core, whole and idle, is kept for what wakes next as long as the
+/// others share theirs.
+#[test]
+fn a_whole_core_is_kept_while_siblings_share_one() {
+    let siblings = |cpu: usize| CpuPlace {
+        next_sibling: (cpu ^ 1) as u16,
+        ..flat(cpu)
+    };
+    for (room_permille, size) in [(10, 3), (0, 2)] {
+        let mut bench = Bench::new(4, roomy(room_permille), siblings);
+        let ids = bench.tasks(3);
+        bench.wake_all(&ids);
+        let core_of = |bench: &Bench, id: usize| bench.cpu_of(id).expect("it runs") / 2;
+        let cores = [0, 1, 2].map(|n| core_of(&bench, ids[n]));
+        let alone = (0..3).find(|&n| cores.iter().filter(|&&core| core == cores[n]).count() == 1);
+        bench.block(ids[alone.expect("three on two cores")]);
+        bench.pass(2 * HOLD);
+        assert_eq!(bench.size(), size, "{room_permille} permille");
+    }
+}
