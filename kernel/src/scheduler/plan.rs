@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 /// How often threads are looked at.
 pub const PERIOD: Duration = Duration::from_secs(1);
 const PERIOD_NS: u64 = 1_000_000_000;
+/// The last memory class of version 1 of a hint; what a later one may say is not said.
+const INTENSIVE: u8 = 3;
 
 /// What the program is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +168,10 @@ impl Planner {
             (kept.active_ns, kept.lives) = (active_ns, true);
             let planned = &mut kept.planned;
             planned.demand_permille = (passed_ns.saturating_mul(1000)).div_ceil(PERIOD_NS).min(1000) as u32;
-            planned.declared = look.memory as u8;
+            planned.declared = u8::try_from(look.memory)
+                .ok()
+                .filter(|class| *class <= INTENSIVE)
+                .unwrap_or(0);
             (planned.cpu, planned.runs, planned.fixed) = (look.cpu, look.runs != 0, look.fixed != 0);
             if passed_ns == 0 || self.fresh {
                 continue;

@@ -524,7 +524,8 @@ fn listen_to(skel: &BpfSkel<'static>, arrived: &Rc<RefCell<Vec<Record>>>) -> any
 }
 
 /// This thread wakes when sets change. Were it an ordinary task, waking it would be demand, which changes sets: it runs above
-/// the policy instead, for the microseconds that writing a few files takes. What it starts is ordinary.
+/// the policy instead, for the short time that writing a few files or looking at all threads takes. What it starts is
+/// ordinary.
 pub fn stay_out_of_demand(observer: &mut dyn Observer) {
     let priority = libc::sched_param { sched_priority: 1 };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;

@@ -39,7 +39,7 @@ fn look(thread: u32, cpu: i32, memory: u32, ran_s: u64) -> Look {
 }
 
 const LIGHT: u32 = 1;
-const INTENSIVE: u32 = 3;
+const INTENSIVE: u32 = super::INTENSIVE as u32;
 
 fn by_class(policy: Policy) -> Planner {
     Planner::with(policy, Err("no counters here".to_string()))
@@ -170,6 +170,14 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
     };
     assert_eq!((of(0), of(1)), (1, 1), "{given:?}");
     assert!(planner.describe()[0].starts_with("intensity of each thread by the CPU's counters"));
+}
+
+#[test]
+fn a_class_of_a_later_version_is_not_said() {
+    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let mut planner = by_class(Policy::Spread);
+    orders(&mut planner, &sched, &[(7, 0, INTENSIVE + 1), (8, 1, 300)], 1);
+    assert!(planner.rests());
 }
 
 #[test]

@@ -134,7 +134,11 @@ struct Emptiness {
 pub fn check_empty(replay: &Replay, cpus: &[Cpu], most: f64, after_ns: u64) -> Verdict {
     let from_ns = replay.recording.from_ns + after_ns;
     let mut by_comm: BTreeMap<String, u64> = BTreeMap::new();
-    for run in replay.runs.iter().filter(|run| run.class == Class::Ordinary && cpus.contains(&run.cpu)) {
+    for run in replay
+        .runs
+        .iter()
+        .filter(|run| run.class == Class::Ordinary && cpus.contains(&run.cpu))
+    {
         let length_ns = run.time.to_ns.saturating_sub(run.time.from_ns.max(from_ns));
         *by_comm.entry(run.comm.clone()).or_default() += length_ns;
     }
