@@ -1,7 +1,6 @@
 //! How many jobs a `make` runs at once, read from how it was called. Its children share them through its job server, so that number is
 //! the parallelism of the whole build.
 
-use crate::hints::{Hint, Hints};
 use crate::adapter::KernelError;
 use crate::hints::{Hint, Hints};
 use std::fs;

@@ -67,15 +67,21 @@ static __always_inline u32 weight_of_task(const struct task_struct *p)
 	return p->policy == LOP_SCHED_IDLE ? LOP_WEIGHT_IDLE : lop_weight_of_nice(p->static_prio - LOP_STATIC_PRIO_NICE_0);
 }
 
+/* As far as they are read, of kernels that have uclamp: the types here are of one without. */
+struct uclamp_se___read {
+	unsigned int value : 11;
+} __attribute__((preserve_access_index));
+struct task_struct___clamped {
+	struct uclamp_se___read uclamp_req[2]; /* least and most */
+} __attribute__((preserve_access_index));
+
 /* What its owner says by uclamp of what it gains from speed, x 1000; 0: nothing. */
 static __always_inline u32 wished_speedup(const struct task_struct *p)
 {
-	u32 min, max;
-	if (!bpf_core_field_exists(p->uclamp_req))
+	const struct task_struct___clamped *about = (const void *)p;
+	if (!bpf_core_field_exists(about->uclamp_req))
 		return 0;
-	min = BPF_CORE_READ_BITFIELD(&p->uclamp_req[UCLAMP_MIN], value);
-	max = BPF_CORE_READ_BITFIELD(&p->uclamp_req[UCLAMP_MAX], value);
-	return lop_wished_speedup(0, min, max);
+	return lop_wished_speedup(0, BPF_CORE_READ_BITFIELD(&about->uclamp_req[0], value), BPF_CORE_READ_BITFIELD(&about->uclamp_req[1], value));
 }
 
 static __always_inline bool is_bound(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }

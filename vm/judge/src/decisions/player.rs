@@ -139,7 +139,7 @@ impl Player {
                 Kind::Enqueue => policy.enqueue(world, task, no_group, cpu_of(record)?),
                 Kind::Dequeue => policy.dequeue(task),
                 Kind::Started => {
-                    task.speedup_permille = value;
+                    (*task).speedup_permille = value;
                     policy.running(task, at_ns);
                     policy.started(world, task, app, cpu_of(record)?, at_ns);
                 }
