@@ -15,38 +15,34 @@ declare_all() {
   done
 }
 
-# Two intensive threads in the first domain, two light ones in the second, and nothing that would move them but a plan. When all is said, that
-# moment is kept, in hundredths of a second since the start.
-side_by_side() {
-  local begin_cs
-  begin_cs=$(uptime_cs)
-  taskset -c 0,1 lop-load hogs 2 --seconds "$1" >/dev/null & wait_for 20 are_there lop-hog 2 || return
-  taskset -c 2,3 lop-load shares --seconds "$1" --task nice=0 --task nice=0 >/dev/null & wait_for 20 are_there lop-share 2 || return
-  declare_all lop-hog intensive && declare_all lop-share light || return
+# declared_for SECONDS: all is said, which takes its time. From now on, hundredths of a second since $begin_cs, the loads run on so long.
+declared_for() {
   echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
-  wait
+  sleep "$1"
+  kill $(jobs -p)
+}
+
+# hogs COUNT CPUS   shares COUNT CPUS   bursts CPU: begins a load there.
+hogs() { taskset -c "$2" lop-load hogs "$1" --seconds 100 >/dev/null & wait_for 20 are_there lop-hog "$1"; }
+shares() { taskset -c "$2" lop-load shares --seconds 100 $(yes -- '--task nice=0' | head -n "$1") >/dev/null & wait_for 20 are_there lop-share "$1"; }
+bursts() { taskset -c "$1" lop-load bursts --count 10000 --busy-ms 20 --threads 1 --idle-ms 20..40 >/dev/null & wait_for 20 are_there lop-burst 1; }
+
+# Two intensive threads in the first domain, two light ones in the second, and nothing that would move them but a plan.
+side_by_side() {
+  begin_cs=$(uptime_cs)
+  hogs 2 0,1 && shares 2 2,3 && declare_all lop-hog intensive && declare_all lop-share light && declared_for "$1"
 }
 
 # A light thread in each domain, one of which sleeps now and then: together they need less than a domain has.
 light_only() {
-  local begin_cs
   begin_cs=$(uptime_cs)
-  taskset -c 0 lop-load shares --seconds "$1" --task nice=0 >/dev/null & wait_for 20 are_there lop-share 1 || return
-  taskset -c 2 lop-load bursts --count $(($1 * 20)) --busy-ms 20 --threads 1 --idle-ms 20..40 >/dev/null & wait_for 20 are_there lop-burst 1 || return
-  declare_all lop-share light && declare_all lop-burst light || return
-  echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
-  wait
+  shares 1 0 && bursts 2 && declare_all lop-share light && declare_all lop-burst light && declared_for "$1"
 }
 
 # Two intensive threads in the first domain, and a light one beside them.
 two_and_a_light_one() {
-  local begin_cs
   begin_cs=$(uptime_cs)
-  taskset -c 0,1 lop-load hogs 2 --seconds "$1" >/dev/null & wait_for 20 are_there lop-hog 2 || return
-  taskset -c 1 lop-load shares --seconds "$1" --task nice=0 >/dev/null & wait_for 20 are_there lop-share 1 || return
-  declare_all lop-hog intensive && declare_all lop-share light || return
-  echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
-  wait
+  hogs 2 0,1 && shares 1 1 && declare_all lop-hog intensive && declare_all lop-share light && declared_for "$1"
 }
 
 # recorded_while LOAD SECONDS
@@ -61,16 +57,16 @@ judge() { lop-judge check $trace --allow lop "$@" --after-s "$(awk '{ print $1 /
 
 in_domains() { judge domains --domain 0,1 --domain 2,3 "$@"; }
 
-apart() { recorded_while side_by_side 12 && in_domains; }
-not_apart() { recorded_while side_by_side 12 && ! in_domains && ! grep -q 'nothing to judge' /tmp/verdict && head -n 1 /tmp/verdict; }
-one_domain_is_empty() { recorded_while light_only 12 && { judge empty --cpus 0,1 || judge empty --cpus 2,3; }; }
-intensive_is_alone() { recorded_while two_and_a_light_one 12 && in_domains --beside lop-share; }
+apart() { recorded_while side_by_side 8 && in_domains; }
+not_apart() { recorded_while side_by_side 8 && ! in_domains && ! grep -q 'nothing to judge' /tmp/verdict && head -n 1 /tmp/verdict; }
+one_domain_is_empty() { recorded_while light_only 8 && { judge empty --cpus 0,1 || judge empty --cpus 2,3; }; }
+intensive_is_alone() { recorded_while two_and_a_light_one 8 && in_domains --beside lop-share; }
 
 says_its_source() { lop status | grep 'lop hint --memory' && lop status | grep '^plan'; }
 rests_again() { lop status | grep -q 'rests: nothing to plan by'; }
 refused_for_kinds() { ! lop start --policy specialise 2>/tmp/refused && grep 'one kind of core' /tmp/refused; }
 
-export -f side_by_side light_only two_and_a_light_one declare_all threads_of are_there wait_for say_and_fail uptime_cs named
+export -f side_by_side light_only two_and_a_light_one declared_for hogs shares bursts declare_all threads_of are_there wait_for say_and_fail uptime_cs named
 
 expect 'specialise is refused where all cores are alike' refused_for_kinds
 expect 'spread: attached' begin_lop --policy spread
