@@ -14,7 +14,7 @@
  */
 lop_rule bool lop_is_tight(const struct lop_config *c, u32 moves) { return moves * c->migration_ns * 1000 > c->hold_ns * c->room_permille; }
 
-/* A task that ran before has been placed on another core than its last. A set that is tight has one more member, for a second. */
+/* A task that ran before has been placed on another core than its last. A set that is tight has one more member, for a second at least. */
 lop_part bool lop_note_changed_core(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
 {
 	if (now_ns - s->room_since_ns >= s->config.hold_ns) {
@@ -31,7 +31,7 @@ lop_part bool lop_note_changed_core(struct lop_sched *s lop_given, struct lop_wo
 	return true;
 }
 
-/* The timer: the second is over. Whether it is still tight shows within T_hold. */
+/* The timer: the second is over, and there is one member less. Whether that is too tight shows within T_hold. */
 lop_rule void lop_end_room(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	u32 before = lop_target(s, LOP_HIGH);
@@ -41,6 +41,9 @@ lop_rule void lop_end_room(struct lop_sched *s, struct lop_world *world, u64 now
 		lop_timer_by(s, world, s->room_ends_ns, now_ns);
 		return;
 	}
-	s->room = 0;
+	lop_atomic_add(&s->room, -1);
+	s->room_ends_ns = now_ns + LOP_ROOM_NS;
+	if (s->room)
+		lop_timer_by(s, world, s->room_ends_ns, now_ns);
 	lop_target_fell(&s->set[LOP_HIGH], before, lop_target(s, LOP_HIGH), now_ns);
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Integers above it are not exact in JavaScript (2^53); as nanoseconds, 104 days.
 const LARGEST_EXACT: u64 = 1 << 53;
 
-/// Every number of every result is finite, no counter is null (which is what a NaN becomes on its way into JSON).
+/// Every number of every result and cell is finite, no counter is null (which is what a NaN becomes on its way into JSON).
 pub(crate) fn check_report(report: &Report) -> Result<(), ReportError> {
     for (index, result) in report.results.iter().enumerate() {
         let place = |field: &str| format!("results[{index}] (policy '{}'): {field}", result.policy);
@@ -31,6 +31,20 @@ pub(crate) fn check_report(report: &Report) -> Result<(), ReportError> {
             return Err(ReportError::NotFinite {
                 place: place(&format!("counters.{path}")),
                 value: "null".to_string(),
+            });
+        }
+    }
+    for (index, cell) in report.cells.iter().enumerate() {
+        let price = cell.price.as_ref().map_or(1.0, |price| price.edp_over_best);
+        let numbers = [
+            ("edp_over_best", cell.edp_over_best),
+            ("time_over_first", cell.time_over_first),
+            ("price.edp_over_best", price),
+        ];
+        if let Some((field, value)) = numbers.into_iter().find(|(_, value)| !value.is_finite()) {
+            return Err(ReportError::NotFinite {
+                place: format!("cells[{index}]: {field}"),
+                value: value.to_string(),
             });
         }
     }

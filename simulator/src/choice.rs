@@ -96,6 +96,8 @@ pub enum AutoRule {
     Last,
     /// Members beyond demand for threads that take one another's cores.
     Room,
+    /// Who gets the fast cores: all of the next five.
+    Rank,
     Phases,
     Longest,
     Speedup,
@@ -105,12 +107,13 @@ pub enum AutoRule {
 }
 
 impl AutoRule {
-    pub const ALL: [(&'static str, Self); 11] = [
+    pub const ALL: [(&'static str, Self); 12] = [
         ("domains", Self::Domains),
         ("sets", Self::Sets),
         ("spare", Self::Spare),
         ("last", Self::Last),
         ("room", Self::Room),
+        ("rank", Self::Rank),
         ("phases", Self::Phases),
         ("longest", Self::Longest),
         ("speedup", Self::Speedup),
@@ -131,6 +134,7 @@ impl AutoRule {
             Self::Spare => config.spare = 0,
             Self::Last => config.last_hold_ns = config.hold_ns,
             Self::Room => config.room_permille = 0,
+            Self::Rank => (config.rules, config.specialise) = (0, false),
             Self::Phases => config.rules &= !rules::PHASES,
             Self::Longest => config.rules &= !rules::LONGEST,
             Self::Speedup => config.rules &= !rules::SPEEDUP,

@@ -1,12 +1,15 @@
 //! Studies that judge one policy beside all others, cell by cell: who has the lowest energy-delay product, and which rule of the judged policy
 //! it is that costs what it is behind.
 
+use super::run::ratio;
 use super::{PointValue, PolicyResult};
 use crate::PolicyChoice;
 
 /// Nearly the lowest EDP, and nearly the time of the first policy: up to here nothing has to be explained.
 pub const NEARLY_LOWEST_EDP: f64 = 1.02;
 pub const NEARLY_AS_FAST: f64 = 1.01;
+/// A rule has a price if EDP without it is lower by more than 1 %.
+const WITHOUT_ITS_PRICE: f64 = 0.99;
 
 /// One point of the study.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +21,7 @@ pub struct Cell {
     pub edp: f64,
     /// Its time over that of the first policy.
     pub time: f64,
-    /// Only where it is behind, and being without one of its rules lowers its EDP.
+    /// Only where it is behind, and being without one of its rules lowers its EDP by more than 1 %.
     pub price: Option<Price>,
 }
 
@@ -44,7 +47,7 @@ impl Cell {
         Some(Self {
             point: own.point.clone(),
             best: best.policy.clone(),
-            edp: own.mean.edp_js / best.mean.edp_js,
+            edp: ratio(own.mean.edp_js, best.mean.edp_js),
             time: own.relative_time,
             price: None,
         })
@@ -57,10 +60,12 @@ impl Cell {
     /// `without`: EDP of the judged policy without each of its rules, over its EDP with all.
     pub(super) fn explain(&mut self, without: Vec<(PolicyChoice, f64)>) {
         let lowest = without.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-        self.price = lowest.filter(|(_, edp)| *edp < 1.0).map(|(without, edp)| Price {
-            without,
-            edp: edp * self.edp,
-        });
+        self.price = lowest
+            .filter(|(_, edp)| *edp < WITHOUT_ITS_PRICE)
+            .map(|(without, edp)| Price {
+                without,
+                edp: edp * self.edp,
+            });
     }
 }
 
@@ -84,8 +89,8 @@ mod tests {
         let price = cell.price.clone().unwrap();
         assert_eq!(price.without, policy("auto:no-spare"));
         assert!((price.edp - 1.045).abs() < 1e-9);
-        cell.explain(edps(1.0));
-        assert_eq!(cell.price, None, "no rule costs anything");
+        cell.explain(edps(0.99));
+        assert_eq!(cell.price, None, "no rule costs much");
         (cell.edp, cell.time) = (1.02, 1.01);
         assert!(!cell.is_behind());
     }

@@ -276,7 +276,7 @@ impl<'a> Job<'a> {
                 let with_all = self.mean_edp_js(experiment, point, judged)?;
                 let edps = others.into_iter().map(|policy| {
                     let edp_js = self.mean_edp_js(experiment, point, &policy)?;
-                    Ok((policy, edp_js / with_all))
+                    Ok((policy, ratio(edp_js, with_all)))
                 });
                 cell.explain(edps.collect::<Result<Vec<_>, ExperimentError>>()?);
             }
@@ -394,7 +394,7 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<M
 }
 
 /// Two nothings are equal.
-fn ratio(value: f64, baseline: f64) -> f64 {
+pub(super) fn ratio(value: f64, baseline: f64) -> f64 {
     if value == baseline {
         1.0
     } else {
