@@ -63,7 +63,9 @@ fn last_jobs(arguments: &[&str]) -> Option<Option<u32>> {
             (None, None) => continue,
         };
         found = Some(match number {
-            "" => rest.next_if(|next| next.starts_with(|c: char| c.is_ascii_digit())).and_then(|next| next.parse().ok()),
+            "" => rest
+                .next_if(|next| next.starts_with(|c: char| c.is_ascii_digit()))
+                .and_then(|next| next.parse().ok()),
             number => number.parse().ok(),
         });
     }
@@ -103,7 +105,9 @@ pub fn of_process(proc: &Path, process: u32) -> io::Result<Option<u32>> {
     let read = |name: &str| fs::read(folder.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let (called, environment) = (read("cmdline")?, read("environ")?);
     let arguments: Vec<&str> = called.trim_end_matches('\0').split('\0').skip(1).collect();
-    let makeflags = environment.split('\0').find_map(|variable| variable.strip_prefix("MAKEFLAGS="));
+    let makeflags = environment
+        .split('\0')
+        .find_map(|variable| variable.strip_prefix("MAKEFLAGS="));
     Ok(at_once(&arguments, makeflags.unwrap_or("")))
 }
 

@@ -385,11 +385,7 @@ mod tests {
 
     #[test]
     fn decisions_by_plans_are_not_logged() {
-        for (name, refused) in [
-            ("phase", false),
-            ("spread", true),
-            ("auto", false),
-        ] {
+        for (name, refused) in [("phase", false), ("spread", true), ("auto", false)] {
             let options = Options {
                 policy: name.parse().unwrap(),
                 decisions: Some("log".into()),

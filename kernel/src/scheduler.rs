@@ -218,7 +218,7 @@ impl Life<'_> {
     fn find_jobs(&self, records: &[Record], observer: &mut dyn Observer) {
         let proc = self.root.join("proc");
         for process in records.iter().filter_map(Record::make) {
-            match jobs::declare(&self.root, process) {
+            match jobs::declare(self.root, process) {
                 Err(error) if proc.join(process.to_string()).exists() => observer.note(&error.to_string()),
                 _ => {}
             }

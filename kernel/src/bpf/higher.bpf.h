@@ -5,6 +5,15 @@
 #define MAX_RT_PRIO 100
 #define SCHED_EXT 7
 
+/*
+ * Before Linux 7 a CPU that a higher class never leaves gives our tasks nothing, and nobody tells when such a task comes to an idle CPU. What was
+ * just sent there would wait for ever: so on these kernels a task that has claimed a CPU waits in its queue, where others find it.
+ */
+struct rq___shared {
+	struct sched_dl_entity ext_server;
+} __attribute__((preserve_access_index));
+#define higher_classes_share bpf_core_field_exists(((struct rq___shared *)0)->ext_server)
+
 static __always_inline void cpu_taken(struct lop_world *c, u32 cpu, bool taken)
 {
 	bool locked = log_begin();

@@ -186,7 +186,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 		follow_migration(c, p, t);
 	regroup(p, t);
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
-	if (!place.claimed) {
+	if (!place.claimed || !higher_classes_share) {
 		t->place = place.cpu;
 		return place.cpu >= 0 ? place.cpu : prev_cpu;
 	}
@@ -200,12 +200,14 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 static __always_inline void wake_and_put(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, bool brief)
 {
 	struct lop_placement place = wake(c, p, t, scx_bpf_task_cpu(p), brief);
-	if (place.claimed) {
+	if (place.claimed && higher_classes_share) {
 		t->claimed = place.cpu;
 		count(c, LOP_COUNT_CLAIMED);
 		lop_put(&lopsided, c, &t->task, group_of(t), place);
 	} else {
 		queue(c, p, t, place.cpu >= 0 ? (u32)place.cpu : (u32)scx_bpf_task_cpu(p));
+		if (place.claimed)
+			scx_bpf_kick_cpu(place.cpu, SCX_KICK_IDLE);
 	}
 }
 

@@ -20,6 +20,10 @@ fn a_wish_bounds_what_is_known_of_the_gain() {
         (UNKNOWN, 512, 768, 1500, "the least is sure"),
         (1100, 5000, 9000, 2000, "beyond full speed there is nothing"),
     ] {
-        assert_eq!(wished_speedup(speedup, min, max), wished, "{why}: {speedup} {min} {max}");
+        assert_eq!(
+            wished_speedup(speedup, min, max),
+            wished,
+            "{why}: {speedup} {min} {max}"
+        );
     }
 }
