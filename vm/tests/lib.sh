@@ -296,14 +296,20 @@ record() {
   lop-judge record --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork,sys_enter_bpf --out "$trace" -- "$@" >/tmp/recorded
 }
 
-# judged NAME CHECK...: does the check hold of what was recorded under that name? The sentence last.
-judged() {
-  local trace=/tmp/$1.trace code=0
-  shift
+# judge CHECK...: does the check hold of $trace? The sentence last.
+judge() {
+  local code=0
   lop-judge check "$trace" "$@" >/tmp/verdict || code=$?
   tail -n +2 /tmp/verdict
   head -n 1 /tmp/verdict
   return $code
+}
+
+# judged NAME CHECK...: of what was recorded under that name.
+judged() {
+  local trace=/tmp/$1.trace
+  shift
+  judge "$@"
 }
 
 # refuted NAME CHECK...: there was something to judge, and it does not hold.

@@ -5,8 +5,6 @@
 
 hold_ms=10
 
-judge() { lop-judge check "$trace" "$@" >/tmp/verdict; local code=$?; tail -n +2 /tmp/verdict; head -n 1 /tmp/verdict; return $code; }
-
 # bursts COUNT: from six threads, each of which sleeps between its bursts.
 bursts() {
   lop-judge record --out "$trace" -- lop-load bursts --count "$1" --busy-ms 50 --threads 6 --idle-ms 5..120 >/tmp/bursts.json || return
