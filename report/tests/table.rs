@@ -63,7 +63,7 @@ near     pack              1.004                   1.000
 highlow: lowest EDP or within 2 % of it, and no more than 1 % slower than linux:performance, in 1 of 3 cells; slower by more than 1 % in 1.
 ";
     assert_eq!(table(&report), expected);
-    let page = html(&[report.clone()], &[]).unwrap();
+    let page = html(std::slice::from_ref(&report), &[]).unwrap();
     assert!(page.contains("highlow without a rule") && !page.contains("Bars at every point"));
     report.cells[2].edp_over_best = f64::NAN;
     let refused = html(&[report], &[]).unwrap_err().to_string();
