@@ -227,6 +227,6 @@ lop_part bool lop_make_room(struct lop_sched *s lop_given, struct lop_world *wor
 	if (lop_is_slowest(s, cpu) || lop_is_promised(s, cpu) || !lop_may_leave(s, cpu))
 		return false;
 	from = lop_first_slower(s, lop_tier_of(s, cpu), now_ns);
-	return from >= 0 && lop_displaces(&s->on[lop_cpu_index(from)].rank, &s->on[lop_cpu_index(cpu)].rank) &&
+	return from >= 0 && lop_takes_core(s, &s->on[lop_cpu_index(from)].rank, cpu) &&
 	       lop_send(s, world, (u32)from, cpu, now_ns);
 }

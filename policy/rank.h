@@ -90,6 +90,13 @@ lop_rule bool lop_has_core_by_rank(const struct lop_sched *s, u32 cpu)
 /* An SMT sibling of `cpu` is busy: what comes here gets half of a core, and takes it from the other. That is no fast core to move to. */
 lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu); }
 
+/* `claim` takes `cpu` from who runs there at once: as lop_displaces(), but from who is there by a plan of list.h not for more length. */
+lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *claim, u32 cpu)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	return lop_displaces(claim, &on->rank) && !(lop_has_lists(s) && on->listed && claim->class == on->rank.class);
+}
+
 /*
  * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several one that has its core to itself, then the one of
  * lowest rank, of equals the fastest. LOP_NONE: there is none.
@@ -109,8 +116,7 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struc
 		    lop_is_off(s, (u32)cpu))
 			continue;
 		rank = &s->on[lop_cpu_index(cpu)].rank;
-		if (!lop_displaces(claim, rank) ||
-		    (lop_has_lists(s) && s->on[lop_cpu_index(cpu)].listed && claim->class == rank->class))
+		if (!lop_takes_core(s, claim, (u32)cpu))
 			continue;
 		halved = lop_is_halved(s, (u32)cpu);
 		if (weakest >= 0 && (halved != least_halved ? halved : !lop_ranks_before(s, &least, rank)))

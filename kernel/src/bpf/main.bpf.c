@@ -635,6 +635,7 @@ void BPF_STRUCT_OPS(lopsided_dump, struct scx_dump_ctx *dctx)
 		     lopsided.set[LOP_HIGH].active, lop_target(&lopsided, LOP_HIGH), lopsided.set[LOP_HIGH].size,
 		     lopsided.promotions, lopsided.demotions,
 		     lopsided.timer_at_ns ? (s64)(lopsided.timer_at_ns - bpf_ktime_get_ns()) : -1LL);
+	scx_bpf_dump("lopsided: declared parallelism %u, active applications without %u\n", lopsided.declared_sum, lopsided.undeclared_apps);
 }
 
 void BPF_STRUCT_OPS(lopsided_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)

@@ -2,13 +2,17 @@
 //!
 //! A run with seed i loses, of what it would lose with all cores slow, the share
 //!
-//!     loss_i = (T_half - T_fast) / (T_slow - T_fast)        0: as if all were fast, 1: as if all were slow
+//! ```text
+//! loss_i = (T_half - T_fast) / (T_slow - T_fast)        0: as if all were fast, 1: as if all were slow
+//! ```
 //!
 //! The same seed is the same work, so what differs between the losses of two seeds is who happened to run where.
 //!
-//!     unstable        standard deviation of loss_i above 0.1
-//!     slow-limited    else, mean of loss_i 0.9 or more
-//!     middle          else
+//! ```text
+//! unstable        standard deviation of loss_i above 0.1
+//! slow-limited    else, mean of loss_i 0.9 or more
+//! middle          else
+//! ```
 
 use super::{Experiment, PointValue, PolicyResult};
 use std::fmt;
