@@ -1,6 +1,6 @@
 # domains.sh: in which memory domain threads of a declared class run, under spread, gather and without a plan. Judged from the kernel's
 # tracepoints. Two domains, each with a node of its own: CPUs 0 and 1, 2 and 3.
-# guest: --cpus 4 --sockets 2 --instruction-ns 16 --timeout 1800
+# guest: --cpus 4 --sockets 2 --instruction-ns 16 --timeout 2400
 # Behind lib.sh.
 trace=/tmp/domains.trace
 
@@ -24,7 +24,7 @@ declared_for() {
 
 # hogs COUNT CPUS   shares COUNT CPUS   bursts CPU: begins a load there.
 hogs() { taskset -c "$2" lop-load hogs "$1" --seconds 100 >/dev/null & wait_for 20 are_there lop-hog "$1"; }
-shares() { taskset -c "$2" lop-load shares --seconds 100 $(yes -- '--task nice=0' | head -n "$1") >/dev/null & wait_for 20 are_there lop-share "$1"; }
+shares() { taskset -c "$2" lop-load shares --seconds 100 $(yes -- '--task=nice=0' | head -n "$1") >/dev/null & wait_for 20 are_there lop-share "$1"; }
 bursts() { taskset -c "$1" lop-load bursts --count 10000 --busy-ms 20 --threads 1 --idle-ms 20..40 >/dev/null & wait_for 20 are_there lop-burst 1; }
 
 # Two intensive threads in the first domain, two light ones in the second, and nothing that would move them but a plan.
