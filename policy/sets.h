@@ -11,6 +11,7 @@ lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cp
 	bool beside = false;
 	int n;
 	lop_for(n, 0, LOP_MAX_SMT) {
+		lop_opaque(sibling);
 		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
 		if (sibling == cpu)
 			break;
@@ -25,6 +26,7 @@ lop_rule void lop_note_siblings(const struct lop_sched *s, u32 cpu, const struct
 	u32 sibling = cpu;
 	int n;
 	lop_for(n, 0, LOP_MAX_SMT) {
+		lop_opaque(sibling);
 		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
 		if (sibling == cpu)
 			break;

@@ -24,7 +24,11 @@ declared_for() {
 
 # hogs COUNT CPUS   shares COUNT CPUS   bursts CPU: begins a load there.
 hogs() { taskset -c "$2" lop-load hogs "$1" --seconds 100 >/dev/null & wait_for 20 are_there lop-hog "$1"; }
-shares() { taskset -c "$2" lop-load shares --seconds 100 $(yes -- '--task=nice=0' | head -n "$1") >/dev/null & wait_for 20 are_there lop-share "$1"; }
+shares() {
+  local -a tasks
+  while [ ${#tasks[@]} -lt "$1" ]; do tasks+=(--task=nice=0); done
+  taskset -c "$2" lop-load shares --seconds 100 "${tasks[@]}" >/dev/null & wait_for 20 are_there lop-share "$1"
+}
 bursts() { taskset -c "$1" lop-load bursts --count 10000 --busy-ms 20 --threads 1 --idle-ms 20..40 >/dev/null & wait_for 20 are_there lop-burst 1; }
 
 # Two intensive threads in the first domain, two light ones in the second, and nothing that would move them but a plan.
