@@ -13,7 +13,7 @@
  */
 struct lop_traits {
 	u32 nr_memory_domains, nr_tiers;
-	u32 machine_mw;       /* of the machine with one core busy at the highest speed */
+	u32 machine_mw;       /* of the machine with one core busy at the highest speed; 0: nobody knows what anything here draws */
 	u32 core_mw;          /* of an idle core that is kept high, beyond that of a low one */
 	u32 domain_mw;        /* the same of its voltage domain */
 	u64 rise_ns;          /* until a low core is at the highest speed */
@@ -53,27 +53,37 @@ lop_rule bool lop_green_pays(const struct lop_traits *m)
 }
 
 /*
- * What auto leaves out, of all that lop_choose() chose:
- *     plans for memory domains    where there is one
- *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) knows nothing of
- *     the spare, h_min            where keeping an idle core high costs more than it saves
+ * What it costs to keep a core high decides, where that is known:
+ *     the spare, h_min            left out where keeping an idle core high costs more than it saves
  *     green cores                 where the whole machine's EDP does not fall, or slow kinds do their work without slowing others
- *     rank, specialise            where no core is fast beside others
  */
-lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
+lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_traits *m)
 {
-	if (m->nr_memory_domains == 1)
-		c->domains = LOP_DOMAINS_AS_COME;
-	else if (m->nr_tiers > 1)
-		c->domains = LOP_DOMAINS_SPREAD;
 	if (!lop_keeping_pays(m, m->rise_ns, c->hold_ns))
 		c->spare = 0;
 	if (!lop_keeping_pays(m, m->domain_rise_ns, c->hold_ns))
 		c->last_hold_ns = c->hold_ns;
 	c->room_permille = lop_room_permille(m);
 	c->green = m->nr_tiers == 1 && lop_green_pays(m);
+}
+
+/*
+ * What auto leaves out, of all that lop_choose() chose:
+ *     plans for memory domains    where there is one
+ *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) knows nothing of, or where nobody knows what
+ *                                 a node draws
+ *     rank, specialise            where no core is fast beside others
+ */
+lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
+{
+	if (m->nr_memory_domains == 1)
+		c->domains = LOP_DOMAINS_AS_COME;
+	else if (m->nr_tiers > 1 || !m->machine_mw)
+		c->domains = LOP_DOMAINS_SPREAD;
 	if (m->nr_tiers == 1) {
 		c->rules = 0;
 		c->specialise = false;
 	}
+	if (m->machine_mw)
+		lop_leave_out_by_power(c, m);
 }

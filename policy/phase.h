@@ -91,7 +91,7 @@ lop_rule void lop_number(struct lop_sched *s, struct lop_app *app)
 lop_rule void lop_classify(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu)
 {
 	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	on->rank.class = lop_class_of(s, t, app);
+	lop_set_class(s, cpu, lop_class_of(s, t, app));
 	on->said = lop_says_awaited(s, t, app);
 	on->grace_ends_ns = 0;
 	if (app && on->rank.class == LOP_AWAITED && !on->said)
@@ -120,7 +120,7 @@ lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop
 	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
 	if (!on->since_ns || on->rank.class == LOP_ONLY_SPINS)
 		return;
-	on->rank.class = LOP_AWAITED;
+	lop_set_class(s, cpu, LOP_AWAITED);
 	on->grace_ends_ns = 0;
 	app->boosted = cpu + 1;
 	lop_rise(s, world, cpu, now_ns);
@@ -132,13 +132,14 @@ lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop
  */
 lop_rule void lop_end_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u64 now_ns)
 {
-	struct lop_on_cpu *on = &s->on[lop_cpu_index(app->boosted - 1)];
+	u32 cpu = lop_cpu_index(app->boosted - 1);
+	struct lop_on_cpu *on = &s->on[cpu];
 	if (!app->boosted)
 		return;
 	app->boosted = 0;
 	if (on->said)
 		return;
-	on->rank.class = LOP_ORDINARY;
+	lop_set_class(s, cpu, LOP_ORDINARY);
 	on->grace_ends_ns = now_ns + s->config.grace_ns;
 	lop_rank_at(s, world, on->grace_ends_ns, now_ns);
 }

@@ -124,7 +124,6 @@ lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns
 lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, u32 tier, u64 now_ns)
 {
 	const struct lop_rank *rank;
-	struct lop_rank most = {};
 	s32 cpu = LOP_NONE, first = LOP_NONE;
 	int n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
@@ -134,10 +133,9 @@ lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, u32 tier, u64
 		if (lop_tier_of(s, (u32)cpu) <= tier || !lop_may_leave(s, (u32)cpu) || !lop_is_worth_moving(s, (u32)cpu, now_ns))
 			continue;
 		rank = &s->on[lop_cpu_index(cpu)].rank;
-		if (rank->class == LOP_ONLY_SPINS || (first >= 0 && !lop_ranks_before(s, rank, &most)))
+		if (rank->class == LOP_ONLY_SPINS || (first >= 0 && !lop_ranks_before(s, rank, &s->on[lop_cpu_index((u32)first)].rank)))
 			continue;
 		first = cpu;
-		most = *rank;
 	}
 	return first;
 }
@@ -224,7 +222,7 @@ lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lo
 lop_part bool lop_make_room(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
 	s32 from;
-	if (lop_is_slowest(s, cpu) || lop_is_promised(s, cpu) || !lop_may_leave(s, cpu))
+	if (lop_is_slowest(s, cpu) || lop_is_promised(s, cpu) || !lop_may_leave(s, cpu) || !lop_may_be_displaced(s, cpu))
 		return false;
 	from = lop_first_slower(s, lop_tier_of(s, cpu), now_ns);
 	return from >= 0 && lop_takes_core(s, &s->on[lop_cpu_index(from)].rank, cpu) &&

@@ -97,17 +97,55 @@ lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *c
 	return lop_displaces(claim, &on->rank) && !(lop_has_lists(s) && on->listed && claim->class == on->rank.class);
 }
 
+/* What runs on `cpu` is of that class from now on. */
+lop_rule void lop_set_class(struct lop_sched *s, u32 cpu, enum lop_class class)
+{
+	u32 n;
+	cpu = lop_cpu_index(cpu);
+	s->on[cpu].rank.class = class;
+	lop_for_few(n, 0, LOP_CLASSES) {
+		if (lop_cpus_has(&s->of_class[n], cpu) == (n == class))
+			continue;
+		if (n == class)
+			lop_cpus_add(&s->of_class[n], cpu);
+		else
+			lop_cpus_take(&s->of_class[n], cpu);
+	}
+}
+
+/* Somewhere something may run that `claim` displaces. Nowhere: then nobody looks at each CPU. */
+lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank *claim)
+{
+	return claim->length || (claim->class > LOP_ONLY_SPINS && !lop_cpus_empty(&s->of_class[LOP_ONLY_SPINS])) ||
+	       (claim->class > LOP_ORDINARY && !lop_cpus_empty(&s->of_class[LOP_ORDINARY]));
+}
+
+/* The same the other way: something may run that displaces what runs on `cpu`. */
+lop_rule bool lop_may_be_displaced(const struct lop_sched *s, u32 cpu)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	return on->length || (on->rank.class < LOP_AWAITED && !lop_cpus_empty(&s->of_class[LOP_AWAITED])) ||
+	       (on->rank.class < LOP_ORDINARY && !lop_cpus_empty(&s->of_class[LOP_ORDINARY]));
+}
+
+/* What runs on `cpu` loses it before what runs on `other` does: who shares its core keeps it, then the lowest in rank goes. */
+lop_rule bool lop_is_weaker(const struct lop_sched *s, u32 cpu, u32 other)
+{
+	if (lop_is_halved(s, cpu) != lop_is_halved(s, other))
+		return lop_is_halved(s, other);
+	return lop_ranks_before(s, &s->on[lop_cpu_index(other)].rank, &s->on[lop_cpu_index(cpu)].rank);
+}
+
 /*
  * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several one that has its core to itself, then the one of
  * lowest rank, of equals the fastest. LOP_NONE: there is none.
  */
 lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struct lop_rank *claim lop_given, u32 tier)
 {
-	const struct lop_rank *rank;
-	struct lop_rank least = *claim;
-	bool halved, least_halved = true;
 	s32 cpu = LOP_NONE, weakest = LOP_NONE;
 	int n;
+	if (!lop_may_displace(s, claim))
+		return LOP_NONE;
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
 		if (cpu < 0)
@@ -115,15 +153,8 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struc
 		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu) ||
 		    lop_is_off(s, (u32)cpu))
 			continue;
-		rank = &s->on[lop_cpu_index(cpu)].rank;
-		if (!lop_takes_core(s, claim, (u32)cpu))
-			continue;
-		halved = lop_is_halved(s, (u32)cpu);
-		if (weakest >= 0 && (halved != least_halved ? halved : !lop_ranks_before(s, &least, rank)))
-			continue;
-		weakest = cpu;
-		least = *rank;
-		least_halved = halved;
+		if (lop_takes_core(s, claim, (u32)cpu) && (weakest < 0 || lop_is_weaker(s, (u32)cpu, (u32)weakest)))
+			weakest = cpu;
 	}
 	return weakest;
 }

@@ -85,7 +85,7 @@ struct lop_hint {
 };
 
 /* What a task brings when fast cores are given: see lop_ranks_before(). */
-enum lop_class { LOP_ONLY_SPINS, LOP_ORDINARY, LOP_AWAITED };
+enum lop_class { LOP_ONLY_SPINS, LOP_ORDINARY, LOP_AWAITED, LOP_CLASSES };
 struct lop_rank {
 	u64 turn_ns;                       /* when it last had a fast core; 0: never */
 	u32 class;                         /* of enum lop_class */
@@ -196,6 +196,7 @@ struct lop_sched {
 	struct lop_group groups[LOP_MAX_GROUPS]; /* those that others lie in; a task names its own by pointer */
 	u64 promotions, demotions, swaps;
 	struct lop_on_cpu on[LOP_MAX_CPUS];
+	struct lop_cpus of_class[LOP_CLASSES]; /* CPUs by the class of what runs there or ran there last */
 	u16 goes_to[LOP_MAX_CPUS];         /* 1 + the CPU that the task running here is to go on at; 0: it stays */
 	struct lop_cpus awaited;           /* CPUs that a task is on its way to, from another CPU */
 	struct lop_cpus given;             /* CPUs in whose own queue a task waits that goes before what runs there */

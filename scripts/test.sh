@@ -48,5 +48,5 @@ finish || rc=1
 read -r passed failed < <(cargo_counts)
 [ "$passed" -gt 0 ] || { echo 'no test ran'; rc=1; }
 echo "$passed passed, $failed failed"
-tail -n 1 "$logs/kernel.log" | sed 's/^/on the real kernel: /'
+{ grep -E ' FAILED, exit code |^not ok - ' "$logs/kernel.log" || true; tail -n 1 "$logs/kernel.log"; } | sed 's/^/on the real kernel: /'
 exit $rc

@@ -10,7 +10,7 @@ cp scripts/verifier-counts.sh "$trial/scripts/"
 failures=0
 checks=0
 
-# printed NEWEST OLDEST: what the guests printed; `KERNEL CPUS PROGRAM INSTRUCTIONS` a line.
+# printed NEWEST OLDEST: what the guests printed; `KERNEL CPUS RULES PROGRAM INSTRUCTIONS` a line.
 printed() {
   local logs=$trial/target/vm-tests
   rm -f "$logs"/*
@@ -30,28 +30,30 @@ compared() {
   failures=$((failures + 1))
 }
 
-newest=$'7.2 64 one 100\n7.2 64 two 1000'
-oldest='6.16 64 one 200'
+newest=$'7.2 64 no one 100\n7.2 64 no two 1000'
+oldest='6.16 64 no one 200'
 
 printed "$newest" "$oldest"
 compared 0 'kept in kernel/verifier.tsv' --write
-compared 0 'kernel and CPUs 7.2 64: 1100 instructions in all, 1100 kept'
+compared 0 'kernel 7.2, 64 CPUs, no rules: 1100 instructions in all, 1100 kept'
 
 printed "${newest/100$'\n'/110$'\n'}" "$oldest"
-compared 0 '7.2 64: 1110 instructions in all, 1100 kept'
+compared 0 '7.2, 64 CPUs, no rules: 1110 instructions in all, 1100 kept'
 printed "${newest/100$'\n'/111$'\n'}" "$oldest"
-compared 1 '7.2 64 one: 111 instructions, 100 are kept'
+compared 1 '7.2 64 no one: 111 instructions, 100 are kept'
 compared 1 'a rule became dearer'
 
-printed "$newest"$'\n7.2 64 three 5' "$oldest"
-compared 1 '7.2 64 three: not kept yet'
+printed "$newest"$'\n7.2 64 all one 5' "$oldest"
+compared 1 '7.2 64 all one: not kept yet'
+printed "$newest"$'\n7.2 64 no three 5' "$oldest"
+compared 1 '7.2 64 no three: not kept yet'
 compared 1 'scripts/verifier-counts.sh --write'
 printed "${newest//7.2/7.3}" "$oldest"
-compared 1 '7.3 64 one: not kept yet'
+compared 1 '7.3 64 no one: not kept yet'
 compared 1 'kernel 7.2: kept, but not among those that ran'
 
 printed "${newest%$'\n'*}" "$oldest"
-compared 1 '7.2 64 two: kept, but not printed'
+compared 1 '7.2 64 no two: kept, but not printed'
 compared 1 'run vm/tests/run.sh verifier verifier-oldest'
 
 # Another mirror, another newest kernel: the counts of both are kept, and either alone is enough.
@@ -66,12 +68,12 @@ printed "$newest" ''
 compared 1 'verifier-oldest printed no counts'
 compared 1 'verifier-oldest printed no counts' --write
 
-printed "$newest"$'\n7.2 64 three 5' "$oldest"
+printed "$newest"$'\n7.2 64 no three 5' "$oldest"
 compared 0 'kept in' --write
-compared 0 '7.2 64: 1105 instructions in all, 1105 kept'
+compared 0 '7.2, 64 CPUs, no rules: 1105 instructions in all, 1105 kept'
 
 : >"$trial/kernel/verifier.tsv"
-compared 1 '7.2 64 one: not kept yet'
+compared 1 '7.2 64 no one: not kept yet'
 
 [ "$failures" = 0 ] || exit 1
 echo "verifier-counts.sh: $checks checks held"

@@ -16,22 +16,22 @@ counts=$(cd target/vm-tests && sed -n 's/^ *count //p' ${guests// /.log }.log | 
 if [ "${1:-}" = --write ]; then
   [ -e "$kept" ] || : >"$kept"
   others=$(awk -F'[ \t]' 'FILENAME == "-" { printed[$1] = 1; next } FNR > 1 && !($1 in printed)' - "$kept" <<<"$counts")
-  { printf 'kernel\tcpus\tprogram\tinstructions\n'; printf '%s\n' "$counts" "$others" | tr ' ' '\t' | sed '/^$/d' | sort -u; } >"$kept.new"
+  { printf 'kernel\tcpus\trules\tprogram\tinstructions\n'; printf '%s\n' "$counts" "$others" | tr ' ' '\t' | sed '/^$/d' | sort -u; } >"$kept.new"
   mv "$kept.new" "$kept"
   echo "verifier-counts.sh: kept in $kept"
   exit
 fi
 awk -F'[ \t]' -v guests="$guests" '
-  { key = $1 " " $2 " " $3; of = $1 " " $2 }
+  { key = $1 " " $2 " " $3 " " $4; of = $1 ", " $2 " CPUs, " $3 " rules" }
   FILENAME != "-" {
-    if (FNR > 1) { kept[key] = $4; order[++count] = key; was[of] += $4 }
+    if (FNR > 1) { kept[key] = $5; order[++count] = key; was[of] += $5 }
     next
   }
   {
     printed[key] = ran[$1] = 1
-    sum[of] += $4
+    sum[of] += $5
     if (!(key in kept)) { print key ": not kept yet"; unknown++; next }
-    if ($4 > kept[key] * 1.1) { printf "%s: %d instructions, %d are kept\n", key, $4, kept[key]; grew++ }
+    if ($5 > kept[key] * 1.1) { printf "%s: %d instructions, %d are kept\n", key, $5, kept[key]; grew++ }
   }
   END {
     for (i = 1; i <= count; i++) {
@@ -40,7 +40,7 @@ awk -F'[ \t]' -v guests="$guests" '
       else if (!(order[i] in printed)) { print order[i] ": kept, but not printed"; missing++ }
     }
     for (kernel in absent) print "kernel " kernel ": kept, but not among those that ran"
-    for (of in sum) printf "kernel and CPUs %s: %d instructions in all, %d kept\n", of, sum[of], was[of]
+    for (of in sum) printf "kernel %s: %d instructions in all, %d kept\n", of, sum[of], was[of]
     write = "scripts/verifier-counts.sh --write"
     if (grew) print "a rule became dearer: mend it, or keep it with " write
     if (unknown) print unknown " not kept: a program or a kernel is new; if it should be, keep it with " write

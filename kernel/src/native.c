@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "bpf/intf.h"
-#include "config.h"
+#include "auto.h"
 #include "demand.h"
 #include "specialise.h"
 
@@ -12,16 +12,16 @@ size_t lop_loader_sched_size(void) { return sizeof(struct lop_sched); }
 size_t lop_loader_config_size(void) { return sizeof(struct lop_config); }
 u64 lop_loader_default_hold_ns(u64 transition_ns) { return lop_default_hold_ns(transition_ns); }
 void lop_loader_set_times(struct lop_config *c, u64 hold_ns) { lop_set_times(c, hold_ns); }
-/* Rules by which a policy gives the fast cores. */
-static u32 rules_of(enum lop_policy policy)
+
+/* What a policy (enum lop_policy) does on a machine with so many memory domains and kinds of cores. What anything draws here nobody has measured. */
+void lop_loader_choose(struct lop_config *c, u32 policy, u32 nr_memory_domains, u32 nr_tiers)
 {
-	struct lop_config c;
-	lop_choose(&c, policy);
-	return c.rules;
+	const struct lop_traits machine = { .nr_memory_domains = nr_memory_domains, .nr_tiers = nr_tiers };
+	lop_choose(c, policy);
+	if (policy == LOP_AUTO)
+		lop_leave_out(c, &machine);
 }
-u32 lop_loader_phase(void) { return rules_of(LOP_PHASE); }
-u32 lop_loader_longest_first(void) { return rules_of(LOP_LONGEST_FIRST); }
-u32 lop_loader_fair_share(void) { return rules_of(LOP_FAIR_SHARE); }
+
 u32 lop_loader_target(const struct lop_sched *s, u32 set) { return lop_target(s, set); }
 
 /*
@@ -33,7 +33,8 @@ struct lop_planned {
 	u64 moved_ns;        /* when a plan moved it last; 0: never */
 	u32 demand_permille; /* share of the last second in which it ran or waited to run */
 	s32 cpu;             /* it ran there last */
-	s32 wanted;          /* the answer: memory domain, or of specialise CPU; LOP_NONE: it stays */
+	s32 wanted_domain;   /* the answer: memory domain that it is to run in; LOP_NONE: it stays */
+	s32 wanted_cpu;      /* and CPU that it changes to; LOP_NONE: it stays */
 	bool runs;
 	bool fixed;          /* may not run everywhere */
 };
@@ -85,16 +86,17 @@ static void describe_domains(struct lop_plan *p, const struct lop_sched *s)
 	}
 }
 
-/* Fills `wanted` of each of the `nr` threads (at most LOP_MAX_PLANNED) by gather.h or spread.h; returns how many move. `p` was zeroed once. */
-u32 lop_loader_plan(struct lop_plan *p, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
+/* Fills `wanted_domain` by gather.h or spread.h; returns how many move. */
+static u32 plan_domains(struct lop_plan *p, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
 {
-	u32 moves, n;
+	u32 planned = 0, moves, n;
 	describe_domains(p, s);
 	p->now_ns = now_ns;
-	p->nr_threads = nr;
 	for (n = 0; n < nr; n++) {
 		const struct lop_planned *t = &threads[n];
-		p->thread[n] = (struct lop_thread){
+		if (!lop_is_planned(&s->config, lop_memory_class(&t->intensity)))
+			continue;
+		p->thread[planned++] = (struct lop_thread){
 			.moved_ns = t->moved_ns,
 			.mpmi = lop_planned_mpmi(&t->intensity),
 			.demand_permille = t->demand_permille,
@@ -103,16 +105,19 @@ u32 lop_loader_plan(struct lop_plan *p, const struct lop_sched *s, struct lop_pl
 			.fixed = t->fixed,
 		};
 	}
+	p->nr_threads = planned;
 	moves = s->config.domains == LOP_DOMAINS_GATHER ? lop_gather(p) : lop_spread(p);
-	for (n = 0; n < nr; n++) {
-		threads[n].moved_ns = p->thread[n].moved_ns;
-		threads[n].wanted = p->thread[n].wanted;
+	for (n = 0, planned = 0; n < nr; n++) {
+		if (!lop_is_planned(&s->config, lop_memory_class(&threads[n].intensity)))
+			continue;
+		threads[n].moved_ns = p->thread[planned].moved_ns;
+		threads[n].wanted_domain = p->thread[planned++].wanted;
 	}
 	return moves;
 }
 
-/* The same by specialise.h. SF follows from intensity and the speeds of the fastest and the slowest kind; of a thread whose class nobody knows it is not known. */
-u32 lop_loader_specialise(struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
+/* Fills `wanted_cpu` by specialise.h. SF follows from intensity and the speeds of the fastest and the slowest kind; of a thread whose class nobody knows it is not known. */
+static u32 plan_kinds(struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	u32 slowest_permille = top->tier_permille[(top->nr_tiers - 1) & (LOP_MAX_TIERS - 1)];
@@ -127,13 +132,29 @@ u32 lop_loader_specialise(struct lop_cast *c, const struct lop_sched *s, struct 
 			.speedup_permille = known ? lop_speedup_of_mpmi(lop_planned_mpmi(&t->intensity), ratio_permille) : 0,
 			.cpu = t->runs ? t->cpu : LOP_NONE,
 			.tier = top->tier[lop_cpu_index((u32)t->cpu)],
-			.fixed = t->fixed,
+			.fixed = t->fixed || lop_has_core_by_rank(s, lop_cpu_index((u32)t->cpu)),
 		};
 	}
 	moves = lop_specialise(c);
 	for (n = 0; n < nr; n++) {
 		threads[n].moved_ns = c->thread[n].moved_ns;
-		threads[n].wanted = c->thread[n].wanted;
+		threads[n].wanted_cpu = c->thread[n].wanted;
 	}
+	return moves;
+}
+
+/*
+ * Where each of the `nr` threads (at most LOP_MAX_PLANNED) is to run, by the plans that the program is configured for; returns how many move.
+ * `p` was zeroed once.
+ */
+u32 lop_loader_plan(struct lop_plan *p, struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
+{
+	u32 moves = 0, n;
+	for (n = 0; n < nr; n++)
+		threads[n].wanted_domain = threads[n].wanted_cpu = LOP_NONE;
+	if (s->config.domains != LOP_DOMAINS_AS_COME)
+		moves += plan_domains(p, s, threads, nr, now_ns);
+	if (s->config.specialise)
+		moves += plan_kinds(c, s, threads, nr, now_ns);
 	return moves;
 }

@@ -1,6 +1,5 @@
 //! What a person may ask of the scheduler when it starts.
 
-use crate::scheduler::native::rules_of;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -29,7 +28,8 @@ pub enum Policy {
     Gather,
     /// High sets without a spare, and threads that gain most from fast cores change with others that have them.
     Specialise,
-    /// The best that is known for this machine; today that is [`Policy::HighLowSpare`].
+    /// All of them but a reserved core, as far as this machine has use for them; with cores of one kind and one memory domain that is
+    /// [`Policy::HighLowSpare`].
     Auto,
 }
 
@@ -75,27 +75,26 @@ pub const SHORTEST_HOLD: Duration = Duration::from_millis(10);
 pub const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
 impl Policy {
-    /// The policy that runs when this one is asked for: [`Policy::Auto`] stands for another.
+    /// The policy that runs when this one is asked for: on a machine with one memory domain and one kind of cores [`Policy::Auto`] stands for
+    /// another.
     #[must_use]
-    pub fn resolved(self) -> Self {
-        match self {
-            Self::Auto => Self::HighLowSpare,
-            other => other,
+    pub fn resolved(self, nr_memory_domains: u16, nr_tiers: u16) -> Self {
+        match (self, nr_memory_domains, nr_tiers) {
+            (Self::Auto, 1, 1) => Self::HighLowSpare,
+            _ => self,
         }
     }
-}
 
-impl Policy {
-    /// Whether rules say who gets the fast cores. Only then is all heard that was said of threads.
-    #[must_use]
-    pub fn gives_fast_cores(self) -> bool {
-        rules_of(self.resolved()) != 0
-    }
-
-    /// Whether the loader plans where threads run, by what was said of their use of memory or measured of it.
+    /// Whether the loader may plan where threads run, by what was said of their use of memory or measured of it: [`Policy::Auto`] on some machines.
     #[must_use]
     pub fn plans(self) -> bool {
         matches!(self, Self::Spread | Self::Gather | Self::Specialise)
+    }
+
+    /// Whether it hears what is said of threads (`lop hint`), once it is resolved.
+    #[must_use]
+    pub fn hears_hints(self) -> bool {
+        self.plans() || matches!(self, Self::Phase | Self::LongestFirst | Self::FairShare | Self::Auto)
     }
 }
 
@@ -230,11 +229,8 @@ impl Options {
             ));
         }
         let reserves = self.reserve() != Reserve::Never;
-        if self.decisions.is_some() && (self.policy.plans() || reserves) {
-            return Err(format!(
-                "--log-decisions: not all that {} decides by is written down yet; take highlow or highlow-spare",
-                self.policy
-            ));
+        if self.policy.plans() || reserves {
+            self.check_log()?;
         }
         if reserves && self.partial {
             return Err(
@@ -248,6 +244,20 @@ impl Options {
             ));
         }
         Ok(())
+    }
+
+    /// Where plans are made or a core is reserved decisions are not logged.
+    ///
+    /// # Errors
+    /// They were to be.
+    pub fn check_log(&self) -> Result<(), String> {
+        match self.decisions {
+            Some(_) => Err(format!(
+                "--log-decisions: not all that {} decides by is written down yet; take highlow or highlow-spare",
+                self.policy
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Whether a core is reserved.
@@ -319,8 +329,10 @@ mod tests {
             let name = name.replace("simple-sets", "simple-sets:4");
             assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
         }
-        assert_eq!(Policy::Auto.resolved(), Policy::HighLowSpare);
-        assert_eq!(Policy::SimpleSets(3).resolved(), Policy::SimpleSets(3));
+        assert_eq!(Policy::Auto.resolved(1, 1), Policy::HighLowSpare);
+        assert_eq!(Policy::Auto.resolved(1, 2), Policy::Auto);
+        assert_eq!(Policy::Auto.resolved(2, 1), Policy::Auto);
+        assert_eq!(Policy::SimpleSets(3).resolved(1, 1), Policy::SimpleSets(3));
     }
 
     #[test]

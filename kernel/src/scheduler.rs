@@ -19,7 +19,7 @@ use crate::status::{Counts, Status};
 use decisions::DecisionLog;
 use lop_machine::live::{self, LiveMachine};
 use plan::Planner;
-use program::{Ended, Program, Record};
+use program::{Config, Ended, Program, Record};
 use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
@@ -87,9 +87,13 @@ fn follow_once(
     }
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
-    let planner = Planner::of(options.policy);
+    let config = Config::of(&options, &machine);
+    if config.plans() {
+        options.check_log().map_err(KernelError::new)?;
+    }
+    let planner = Planner::of(&config);
     let reads_counters = planner.as_ref().is_some_and(Planner::reads_counters);
-    let mut program = Program::load(&options, &machine, &speeds.wishes(), reads_counters)?;
+    let mut program = Program::load(&options, &machine, config, &speeds.wishes(), reads_counters)?;
     decisions.machine(&machine, &program.config())?;
     if speeds.writes() || planner.is_some() {
         program::stay_out_of_demand(observer);
@@ -99,10 +103,11 @@ fn follow_once(
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
-    let policy = options.policy.resolved();
+    let policy = options.policy.resolved(machine.nr_memory_domains, machine.nr_tiers);
     status.policy = policy.to_string();
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
+    status.rules = config.rules();
     let reservation = Reservation::begin(
         options.reserve(),
         program.reserved(),

@@ -29,6 +29,8 @@ pub struct Status {
     pub partial: bool,
     /// For people, one line each: kinds of CPUs, clock and memory domains.
     pub machine: Vec<String>,
+    /// For people, one line each: who gets the fast cores, and by which plans threads move.
+    pub rules: Vec<String>,
     pub sets: Sets,
     /// Active tasks: runnable and not spinning.
     pub active: u32,
@@ -151,11 +153,9 @@ impl Status {
         let since_unix_ns = now
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
-        let policy = options.policy.resolved();
         Self {
             version: env!("CARGO_PKG_VERSION").to_string(),
-            policy: policy.to_string(),
-            asked_policy: (policy != options.policy).then(|| options.policy.to_string()),
+            policy: options.policy.to_string(),
             pid: std::process::id(),
             since_unix_ns,
             since: rfc3339(since_unix_ns),
@@ -245,11 +245,11 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_names_itself_and_what_auto_stands_for() {
+    fn a_beginning_names_itself() {
         let day = UNIX_EPOCH + Duration::from_millis(86_400_500);
         let status = Status::begin_at(&Options::default(), day);
-        assert_eq!(status.policy, "highlow-spare");
-        assert_eq!(status.asked_policy.as_deref(), Some("auto"));
+        assert_eq!(status.policy, "auto");
+        assert_eq!(status.asked_policy, None, "what it stands for the machine decides");
         assert_eq!(status.since, "1970-01-02T00:00:00Z");
         assert_eq!(status.pid, std::process::id());
         assert_eq!(status.age(day + Duration::from_secs(3)), Duration::from_secs(3));

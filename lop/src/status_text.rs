@@ -15,6 +15,7 @@ pub fn introduction(status: &Status) -> String {
         facts.push(("partial", "tasks of the class SCHED_EXT only".to_string()));
     }
     facts.extend(status.machine.iter().map(|line| ("machine", line.clone())));
+    facts.extend(status.rules.iter().map(|line| ("rules", line.clone())));
     facts.extend(status.speeds.iter().map(|line| ("speeds", line.clone())));
     facts.extend(status.plan.iter().map(|line| ("plan", line.clone())));
     facts.extend(status.reserved.iter().map(|line| ("reserved", line.clone())));

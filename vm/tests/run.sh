@@ -75,13 +75,16 @@ run_all() {
   wait
 }
 
+# Why a guest ended before its script did; else what it said last.
+why_ended() { grep -h '^vm/run: ' "$logs/$1.log" || tail -n 1 "$logs/$1.log"; }
+
 # A line per group and the sum; fails if a check or a guest failed, or if a group showed nothing.
 sum_up() {
   local group code seconds held failed result=0 all_held=0 all_failed=0 verdict
   echo
   while read -r group code seconds held failed; do
     verdict=ok
-    if [ "$code" != 0 ] || [ "$failed" != 0 ] || [ "$held" = 0 ]; then verdict="FAILED, exit code $code: $logs/$group.log" result=1; fi
+    if [ "$code" != 0 ] || [ "$failed" != 0 ] || [ "$held" = 0 ]; then verdict="FAILED, exit code $code, $(why_ended "$group")" result=1; fi
     printf '%-14s %4d s  %3d held, %d failed  %s\n' "$group" "$seconds" "$held" "$failed" "$verdict"
     all_held=$((all_held + held)) all_failed=$((all_failed + failed))
   done <"$work/results"

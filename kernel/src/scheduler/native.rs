@@ -8,6 +8,12 @@ use std::ffi::c_void;
 pub const HIGH: usize = 1;
 pub const GREEN: usize = 2;
 
+/// `enum lop_rules` (policy/state.h).
+pub const PHASES: u32 = 1;
+pub const LONGEST: u32 = 2;
+pub const SPEEDUP: u32 = 4;
+pub const TURNS: u32 = 8;
+
 /// T_hold where nobody asks for another (policy/config.h).
 pub fn default_hold_ns(transition_ns: u64) -> u64 {
     unsafe { lop_loader_default_hold_ns(transition_ns) }
@@ -20,16 +26,29 @@ pub fn times(hold_ns: u64) -> lop_config {
     config
 }
 
-/// By which rules a policy gives the fast cores: bits of `enum lop_rules` (policy/state.h).
-pub fn rules_of(policy: Policy) -> u32 {
-    unsafe {
-        match policy {
-            Policy::Phase => lop_loader_phase(),
-            Policy::LongestFirst => lop_loader_longest_first(),
-            Policy::FairShare => lop_loader_fair_share(),
-            _ => 0,
-        }
+/// `enum lop_policy` (policy/config.h).
+fn named(policy: Policy) -> u32 {
+    match policy {
+        Policy::SimpleSets(_) => 0,
+        Policy::HighLow => 1,
+        Policy::HighLowSpare => 2,
+        Policy::ReservedCore => 3,
+        Policy::Phase => 4,
+        Policy::LongestFirst => 5,
+        Policy::FairShare => 6,
+        Policy::Specialise => 7,
+        Policy::Spread => 8,
+        Policy::Gather => 9,
+        Policy::Auto => 10,
     }
+}
+
+/// The rules that a policy stands for on a machine with so many memory domains and kinds of cores (policy/config.h, policy/auto.h), and
+/// nothing else.
+pub fn choice(policy: Policy, nr_memory_domains: u16, nr_tiers: u16) -> lop_config {
+    let mut config = lop_config::default();
+    unsafe { lop_loader_choose(&mut config, named(policy), nr_memory_domains.into(), nr_tiers.into()) };
+    config
 }
 
 /// Size that the high set should have (policy/demand.h).
@@ -53,8 +72,9 @@ pub struct Planned {
     pub moved_ns: u64,
     pub demand_permille: u32,
     pub cpu: i32,
-    /// The answer: memory domain, or of specialise CPU; `NONE`: it stays.
-    pub wanted: i32,
+    /// The answer: memory domain that it is to run in, and CPU that it changes to; `NONE`: it stays.
+    pub wanted_domain: i32,
+    pub wanted_cpu: i32,
     pub runs: bool,
     pub fixed: bool,
 }
@@ -68,7 +88,8 @@ impl Default for Planned {
             moved_ns: 0,
             demand_permille: 0,
             cpu: NONE,
-            wanted: NONE,
+            wanted_domain: NONE,
+            wanted_cpu: NONE,
             runs: false,
             fixed: false,
         }
@@ -101,16 +122,11 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Fills `wanted` of each thread, by the rule that the program is configured for; returns how many move.
+    /// Where each thread is to run, by the plans that the program is configured for; returns how many move.
     pub fn plan(&mut self, sched: &lop_sched, threads: &mut [Planned], now_ns: u64) -> u32 {
         let count = threads.len().min(MAX_PLANNED) as u32;
-        // A flag that C wrote, and zero before.
-        let specialises = unsafe { sched.config.specialise.assume_init() };
-        let (ask, room) = match specialises {
-            true => (lop_loader_specialise as Ask, &mut self.cast),
-            false => (lop_loader_plan as Ask, &mut self.plan),
-        };
-        unsafe { ask(room.as_mut_ptr().cast(), sched, threads.as_mut_ptr(), count, now_ns) }
+        let (plan, cast) = (self.plan.as_mut_ptr().cast(), self.cast.as_mut_ptr().cast());
+        unsafe { lop_loader_plan(plan, cast, sched, threads.as_mut_ptr(), count, now_ns) }
     }
 
     /// Whether the last plan wants a thread in this memory domain.
@@ -124,21 +140,23 @@ pub fn is_off(sched: &lop_sched, domain: u32) -> bool {
     unsafe { lop_loader_is_off(sched, domain) }
 }
 
-type Ask = unsafe extern "C" fn(*mut c_void, *const lop_sched, *mut Planned, u32, u64) -> u32;
-
 extern "C" {
     fn lop_loader_plan_size() -> usize;
     fn lop_loader_cast_size() -> usize;
     fn lop_loader_is_off(s: *const lop_sched, domain: u32) -> bool;
     fn lop_loader_is_wanted(p: *mut c_void, domain: u32) -> bool;
     fn lop_loader_note_counters(t: *mut Planned, misses: u64, instructions: u64, passed_ns: u64);
-    fn lop_loader_plan(p: *mut c_void, s: *const lop_sched, t: *mut Planned, nr: u32, now_ns: u64) -> u32;
-    fn lop_loader_specialise(c: *mut c_void, s: *const lop_sched, t: *mut Planned, nr: u32, now_ns: u64) -> u32;
+    fn lop_loader_plan(
+        p: *mut c_void,
+        c: *mut c_void,
+        s: *const lop_sched,
+        t: *mut Planned,
+        nr: u32,
+        now_ns: u64,
+    ) -> u32;
     fn lop_loader_default_hold_ns(transition_ns: u64) -> u64;
     fn lop_loader_set_times(config: *mut lop_config, hold_ns: u64);
-    fn lop_loader_phase() -> u32;
-    fn lop_loader_longest_first() -> u32;
-    fn lop_loader_fair_share() -> u32;
+    fn lop_loader_choose(config: *mut lop_config, policy: u32, nr_memory_domains: u32, nr_tiers: u32);
     fn lop_loader_target(sched: *const lop_sched, set: u32) -> u32;
 }
 

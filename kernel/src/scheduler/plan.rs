@@ -5,6 +5,7 @@ use super::counters::{OfCpu, Source};
 use super::native::{self, Planned, Room, MAX_PLANNED, NONE};
 use super::program::interface::lop_look as Look;
 use super::program::skeleton::types::lop_sched;
+use super::program::Config;
 use crate::adapter::KernelError;
 use crate::options::Policy;
 use lop_machine::live::LiveMachine;
@@ -51,7 +52,7 @@ struct Kept {
 
 /// Decides for a policy that makes plans.
 pub struct Planner {
-    policy: Policy,
+    gathers: bool,
     room: Room,
     /// Or why there is none.
     counters: Result<Box<dyn Source>, String>,
@@ -86,15 +87,15 @@ pub fn check(policy: Policy, machine: &LiveMachine) -> Result<(), KernelError> {
 }
 
 impl Planner {
-    /// `None`: this policy makes no plans.
-    pub fn of(policy: Policy) -> Option<Self> {
+    /// `None`: this configuration makes no plans.
+    pub fn of(config: &Config) -> Option<Self> {
         let counters = || OfCpu::open().map(|counters| Box::new(counters) as Box<dyn Source>);
-        policy.plans().then(|| Self::with(policy, counters()))
+        config.plans().then(|| Self::with(config.gathers(), counters()))
     }
 
-    fn with(policy: Policy, counters: Result<Box<dyn Source>, String>) -> Self {
+    fn with(gathers: bool, counters: Result<Box<dyn Source>, String>) -> Self {
         Self {
-            policy,
+            gathers,
             room: Room::default(),
             counters,
             known: HashMap::new(),
@@ -203,21 +204,19 @@ impl Planner {
         // On before work needs them; off when all have been told to leave.
         let mut orders = self.switch(sched, true);
         for (&thread, planned) in active.iter().zip(threads) {
-            orders.extend(self.tell(thread, planned, sched));
+            orders.extend(self.tell_domain(thread, planned, sched));
+            orders.extend(change_core(thread, planned));
         }
         orders.extend(self.switch(sched, false));
         orders
     }
 
-    fn tell(&mut self, thread: u32, planned: Planned, sched: &lop_sched) -> Option<Order> {
+    fn tell_domain(&mut self, thread: u32, planned: Planned, sched: &lop_sched) -> Option<Order> {
         let kept = self.known.get_mut(&thread)?;
         kept.planned = planned;
-        let (wanted, cpu) = (planned.wanted, planned.cpu);
+        let (wanted, cpu) = (planned.wanted_domain, planned.cpu);
         if wanted == NONE {
             return None;
-        }
-        if self.policy == Policy::Specialise {
-            return Some(Order::Cpu { thread, cpu: wanted });
         }
         let told = std::mem::replace(&mut kept.told, wanted);
         let there = usize::try_from(cpu).is_ok_and(|cpu| i32::from(sched.topology.memory_domain[cpu & 511]) == wanted);
@@ -226,7 +225,7 @@ impl Planner {
 
     /// Memory domains that the plan wants a thread in are switched on, or those that it wants none in off.
     fn switch(&mut self, sched: &lop_sched, on: bool) -> Vec<Order> {
-        if self.policy != Policy::Gather {
+        if !self.gathers {
             return Vec::new();
         }
         let domains = 0..u32::from(sched.topology.nr_memory_domains);
@@ -270,6 +269,13 @@ impl Planner {
         };
         vec![source, state]
     }
+}
+
+fn change_core(thread: u32, planned: Planned) -> Option<Order> {
+    (planned.wanted_cpu != NONE).then_some(Order::Cpu {
+        thread,
+        cpu: planned.wanted_cpu,
+    })
 }
 
 #[cfg(test)]

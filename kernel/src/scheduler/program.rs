@@ -13,6 +13,7 @@ use lop_machine::live::LiveMachine;
 use lop_machine::speed::{perf_target, Wish};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
 use serde::Serialize;
+use skeleton::types::{lop_domains, lop_sizing};
 use skeleton::{BpfSkel, BpfSkelBuilder};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -76,7 +77,11 @@ pub struct Config {
     /// The high set is all CPUs that may be in it.
     pub all_high: bool,
     #[serde(skip)]
-    pub policy: Policy,
+    pub domains: lop_domains,
+    #[serde(skip)]
+    pub only_known: bool,
+    #[serde(skip)]
+    pub specialise: bool,
     #[serde(skip)]
     pub reserve: Reserve,
     pub reserve_window_ns: u64,
@@ -85,31 +90,77 @@ pub struct Config {
 impl Config {
     pub fn of(options: &Options, machine: &LiveMachine) -> Self {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let (fixed_size, spare) = match options.policy.resolved() {
-            Policy::SimpleSets(size) => (Some(size), 0),
-            Policy::HighLowSpare => (None, 1),
-            _ => (None, 0),
+        let fixed_size = match options.policy {
+            Policy::SimpleSets(size) => Some(size),
+            _ => None,
         };
+        let choice = native::choice(options.policy, machine.nr_memory_domains, machine.nr_tiers);
         let default_hold_ns = native::default_hold_ns(machine.transition_ns);
         let times = native::times(options.hold.map_or(default_hold_ns, ns));
         Self {
             fixed_size,
-            spare: options.spare.unwrap_or(spare),
+            spare: options.spare.unwrap_or(choice.spare),
             transition_ns: machine.transition_ns,
             hold_ns: times.hold_ns,
             last_hold_ns: times.last_hold_ns,
             slice_min_ns: times.slice_min_ns,
             slice_max_ns: times.slice_max_ns,
             period_ns: times.period_ns,
-            rules: native::rules_of(options.policy.resolved()),
+            rules: choice.rules,
             migration_ns: MIGRATION_NS,
             grace_ns: times.grace_ns,
             turn_ns: times.turn_ns,
-            all_high: options.policy == Policy::ReservedCore,
-            policy: options.policy,
+            all_high: choice.sizing == lop_sizing::LOP_SIZE_ALL,
+            domains: choice.domains,
+            // Flags that C wrote, and zero before.
+            only_known: unsafe { choice.only_known.assume_init() },
+            specialise: unsafe { choice.specialise.assume_init() },
             reserve: options.reserve(),
             reserve_window_ns: times.reserve_window_ns,
         }
+    }
+
+    /// Whether the loader plans where threads run.
+    pub fn plans(&self) -> bool {
+        self.specialise || self.domains != lop_domains::LOP_DOMAINS_AS_COME
+    }
+
+    /// For people: who gets the fast cores, then by which plans threads move.
+    pub fn rules(&self) -> Vec<String> {
+        let named = |rules: &[(u32, &str)]| {
+            let in_force = rules.iter().filter(|(rule, _)| self.rules & rule != 0);
+            in_force.map(|(_, name)| *name).collect::<Vec<_>>().join(", then ")
+        };
+        let ranks = named(&[
+            (native::PHASES, "sequential phases"),
+            (native::LONGEST, "most work left"),
+            (native::SPEEDUP, "most gain from speed"),
+            (native::TURNS, "in turn"),
+        ]);
+        let domains = match self.domains {
+            lop_domains::LOP_DOMAINS_SPREAD => "threads that use much memory apart over memory domains",
+            lop_domains::LOP_DOMAINS_GATHER => "threads on as few memory domains as pays",
+            _ => "",
+        };
+        let kinds = match self.specialise {
+            true => "threads change kinds of cores by what they gain from speed",
+            false => "",
+        };
+        let fast = match ranks.is_empty() {
+            true => String::new(),
+            false => format!("fast cores: {ranks}"),
+        };
+        let rules = [fast.as_str(), domains, kinds];
+        rules
+            .into_iter()
+            .filter(|rule| !rule.is_empty())
+            .map(str::to_string)
+            .collect()
+    }
+
+    /// Whether plans switch memory domains off.
+    pub fn gathers(&self) -> bool {
+        self.domains == lop_domains::LOP_DOMAINS_GATHER
     }
 }
 
@@ -250,6 +301,7 @@ impl Program {
     pub fn load(
         options: &Options,
         machine: &LiveMachine,
+        config: Config,
         wishes: &SpeedWishes,
         reads_counters: bool,
     ) -> Result<Self, KernelError> {
@@ -257,7 +309,6 @@ impl Program {
         scx_utils::try_set_rlimit_infinity();
         // The object lives as long as the process: the skeleton borrows it, and few are ever made.
         let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-        let config = Config::of(options, machine);
         let skel = open_and_load(options, machine, wishes, reads_counters, &config, object)
             .map_err(|error| refused("the kernel does not take the scheduler's program", &error))?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
@@ -462,14 +513,14 @@ fn open_and_load(
     let mut skel = scx_ops_open!(builder, object, lopsided_ops, None)?;
     set_flags(&mut skel, options);
     skel.progs.lop_exec.set_autoload(config.rules != 0);
-    skel.progs.lop_look.set_autoload(config.policy.plans());
-    skel.progs.lop_order.set_autoload(config.policy.plans());
+    skel.progs.lop_look.set_autoload(config.plans());
+    skel.progs.lop_order.set_autoload(config.plans());
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
-    rodata.plans_domains = matches!(config.policy, Policy::Spread | Policy::Gather);
-    rodata.plans_kinds = config.policy == Policy::Specialise;
+    rodata.plans_domains = config.domains != lop_domains::LOP_DOMAINS_AS_COME;
+    rodata.plans_kinds = config.specialise;
     rodata.reads_counters = reads_counters;
     rodata.reserves = config.reserve != Reserve::Never;
     rodata.system_cgroups = system_cgroups(&options.root);

@@ -36,7 +36,7 @@ impl SpeedSetter {
     /// # Errors
     /// The speeds of this machine are somebody else's, or their journal is damaged or cannot be written.
     pub fn open(options: &Options, observer: &mut dyn Observer) -> Result<Self, KernelError> {
-        let why_not = match (options.speeds, options.policy.resolved()) {
+        let why_not = match (options.speeds, options.policy) {
             (false, _) => "left alone, as asked for (--no-speeds)",
             (_, Policy::SimpleSets(_)) => "left to the governor, as simple-sets has it",
             _ => "",

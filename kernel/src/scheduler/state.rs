@@ -7,7 +7,7 @@ use super::program::skeleton::types;
 use super::program::skeleton::BpfSkel;
 use super::program::Config;
 use super::reserved::Reserved;
-use crate::options::{Policy, Reserve};
+use crate::options::Reserve;
 use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::Wish;
@@ -47,12 +47,9 @@ pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMa
     to.migration_ns = config.migration_ns;
     to.grace_ns = config.grace_ns;
     to.turn_ns = config.turn_ns;
-    to.domains = match config.policy {
-        Policy::Spread => types::lop_domains::LOP_DOMAINS_SPREAD,
-        Policy::Gather => types::lop_domains::LOP_DOMAINS_GATHER,
-        _ => types::lop_domains::LOP_DOMAINS_AS_COME,
-    };
-    to.specialise = MaybeUninit::new(config.policy == Policy::Specialise);
+    to.domains = config.domains;
+    to.only_known = MaybeUninit::new(config.only_known);
+    to.specialise = MaybeUninit::new(config.specialise);
     to.reserve = match config.reserve {
         Reserve::Never => types::lop_reserve::LOP_RESERVE_NEVER,
         Reserve::BySize => types::lop_reserve::LOP_RESERVE_BY_SIZE,

@@ -118,9 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn hears(policy: &str) -> bool {
-    policy
-        .parse()
-        .is_ok_and(|policy: Policy| policy.gives_fast_cores() || policy.plans())
+    policy.parse().is_ok_and(Policy::hears_hints)
 }
 
 fn text(hint: &Hint) -> String {

@@ -41,8 +41,8 @@ fn look(thread: u32, cpu: i32, memory: u32, ran_s: u64) -> Look {
 const LIGHT: u32 = 1;
 const INTENSIVE: u32 = super::INTENSIVE as u32;
 
-fn by_class(policy: Policy) -> Planner {
-    Planner::with(policy, Err("no counters here".to_string()))
+fn by_class(gathers: bool) -> Planner {
+    Planner::with(gathers, Err("no counters here".to_string()))
 }
 
 /// Looks at threads (number, CPU, class) that run all the time, once to begin with and then once a second; the last orders.
@@ -62,7 +62,7 @@ fn orders(planner: &mut Planner, sched: &lop_sched, threads: &[(u32, i32, u32)],
 #[test]
 fn spread_sends_intensive_threads_apart() {
     let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
-    let mut planner = by_class(Policy::Spread);
+    let mut planner = by_class(false);
     let threads = [(7, 0, INTENSIVE), (8, 1, INTENSIVE), (9, 2, LIGHT), (10, 3, LIGHT)];
     assert_eq!(
         orders(&mut planner, &sched, &threads, 0),
@@ -90,7 +90,7 @@ fn spread_sends_intensive_threads_apart() {
 #[test]
 fn gather_switches_a_domain_off_and_back_on() {
     let mut sched = machine(lop_domains::LOP_DOMAINS_GATHER);
-    let mut planner = by_class(Policy::Gather);
+    let mut planner = by_class(true);
     let given = orders(&mut planner, &sched, &[(7, 0, LIGHT), (8, 2, LIGHT)], 1);
     let off = given.iter().find_map(|order| match order {
         Order::Off { domain } => Some(*domain),
@@ -108,7 +108,7 @@ fn gather_switches_a_domain_off_and_back_on() {
 #[test]
 fn specialise_exchanges_across_kinds() {
     let sched = machine(lop_domains::LOP_DOMAINS_AS_COME);
-    let mut planner = by_class(Policy::Specialise);
+    let mut planner = by_class(false);
     let given = orders(
         &mut planner,
         &sched,
@@ -119,10 +119,42 @@ fn specialise_exchanges_across_kinds() {
     assert_eq!(given, expected, "who is not known stays");
 }
 
+/// Both intensive threads share a domain of slow cores with nobody else, both light ones run on fast cores: one of each changes domains, and what
+/// moved rests. A thread of which nothing is known is left where it is.
+#[test]
+fn both_plans_are_made_and_nobody_moves_twice() {
+    let mut sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    sched.config.specialise = MaybeUninit::new(true);
+    sched.config.only_known = MaybeUninit::new(true);
+    let mut planner = by_class(false);
+    let threads = [
+        (7, 2, LIGHT),
+        (8, 3, LIGHT),
+        (9, 0, INTENSIVE),
+        (10, 1, INTENSIVE),
+        (11, 0, 0),
+    ];
+    let given = orders(&mut planner, &sched, &threads, 1);
+    let moved = |order: &Order| match *order {
+        Order::Domain { thread, domain } => {
+            let at = threads.iter().find(|of| of.0 == thread).map(|of| of.1 / 2);
+            (at != Some(domain)).then_some(thread)
+        }
+        Order::Cpu { thread, .. } => Some(thread),
+        Order::On { .. } | Order::Off { .. } => None,
+    };
+    let mut movers: Vec<u32> = given.iter().filter_map(moved).collect();
+    movers.sort_unstable();
+    let changed_cores = given.iter().filter(|order| matches!(order, Order::Cpu { .. })).count();
+    assert_eq!((movers.len(), changed_cores), (4, 2), "{given:?}");
+    assert!(movers.windows(2).all(|pair| pair[0] != pair[1]), "once each: {given:?}");
+    assert!(!movers.contains(&11), "{given:?}");
+}
+
 #[test]
 fn without_counters_and_classes_it_rests_and_takes_back_what_it_said() {
     let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
-    let mut planner = by_class(Policy::Spread);
+    let mut planner = by_class(false);
     planner.wake();
     assert!(planner.is_due());
     let said = orders(&mut planner, &sched, &[(7, 0, INTENSIVE), (8, 1, INTENSIVE)], 1);
@@ -160,7 +192,7 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
         .into_iter()
         .map(|(thread, misses)| (thread, readings(misses)))
         .collect();
-    let mut planner = Planner::with(Policy::Spread, Ok(Box::new(Recorded(recorded))));
+    let mut planner = Planner::with(false, Ok(Box::new(Recorded(recorded))));
     let given = orders(&mut planner, &sched, &[(7, 0, 0), (8, 1, 0), (9, 2, 0), (10, 3, 0)], 1);
     let of = |wanted| {
         given
@@ -175,7 +207,7 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
 #[test]
 fn a_class_of_a_later_version_is_not_said() {
     let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
-    let mut planner = by_class(Policy::Spread);
+    let mut planner = by_class(false);
     orders(&mut planner, &sched, &[(7, 0, INTENSIVE + 1), (8, 1, 300)], 1);
     assert!(planner.rests());
 }
@@ -183,7 +215,7 @@ fn a_class_of_a_later_version_is_not_said() {
 #[test]
 fn a_number_that_another_thread_has_now_counts_anew() {
     let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
-    let mut planner = by_class(Policy::Spread);
+    let mut planner = by_class(false);
     planner.follow(&[look(7, 0, LIGHT, 100)], &sched, 10 * S);
     planner.follow(&[look(7, 0, LIGHT, 0)], &sched, 11 * S);
     assert!(planner.rests(), "it has not run yet");
