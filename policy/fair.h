@@ -197,13 +197,14 @@ lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_
 lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_has_green(s); }
 
 /*
- * Where a plan says which task runs in which memory domain, a CPU of another one takes it only once somebody has waited there for a slice:
- * a task that changes its domain waits for the CPU of one that changes the other way. Where plans move only who is known, and nobody has been yet,
+ * Where a plan says which task runs in which memory domain, a CPU of another one takes it only once somebody has waited there for so long that
+ * everybody should have had a slice: a task that changes its domain waits for the CPU of one that changes the other way, and a short visit of the
+ * system's own work drives nobody away. Where plans move only who is known, and nobody has been yet,
  * there is none to wait for.
  */
 lop_rule bool lop_may_take_away(struct lop_sched *s, struct lop_world *world, u32 queue)
 {
-	return !lop_has_domains(s) || (s->config.only_known && !s->planned) || lop_waited_ns(s, queue, lop_env_now_ns(world)) >= s->config.slice_max_ns;
+	return !lop_has_domains(s) || (s->config.only_known && !s->planned) || lop_waited_ns(s, queue, lop_env_now_ns(world)) >= s->config.period_ns;
 }
 
 /* A domain queue with tasks that a CPU of this set may serve, the next one from `turn` on; LOP_NONE if none has any, or there is but one. */

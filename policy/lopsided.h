@@ -284,7 +284,7 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 		return LOP_NEXT_SAME;
 	}
 	if (!running && lop_has_domains(s) && lop_any_work(s, cpu))
-		lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_max_ns);
+		lop_look_at(s, world, lop_env_now_ns(world) + s->config.period_ns);
 	if (!running && lop_work_arrives(s, world, cpu))
 		lop_look_again(s, world, lop_cpu_index(cpu));
 	return LOP_NEXT_NONE;

@@ -15,10 +15,25 @@ slow_ones_help() {
   grep -E '"(least_work|longest_gap_ms)"' /tmp/hogs.json | xargs
 }
 
-expect 'attached' begin_lop --policy highlow-spare
-grep '^machine' /tmp/lop.log
-expect 'two kinds are known' grep -q 'of kind 1' /tmp/lop.log
-expect 'two tasks: the fast kind first' fast_share 2
-expect 'six busy tasks: the slow kind helps' slow_ones_help
-expect 'ended' ended_by INT
+# What auto has use for here: rank, and kinds by SF. Nothing to choose among memory domains.
+says_its_rules() {
+  lop status >/tmp/status && [ "$(grep -c '^rules' /tmp/status)" = 2 ] && grep -q '^policy *auto, spare 1' /tmp/status &&
+    grep '^rules *fast cores: sequential phases, then most work left, then most gain from speed, then in turn$' /tmp/status || { cat /tmp/status; return 1; }
+}
+
+# both_kinds POLICY
+both_kinds() {
+  expect "$1: attached" begin_lop --policy "$1"
+  grep '^machine' /tmp/lop.log
+  expect "$1: two kinds are known" grep -q 'of kind 1' /tmp/lop.log
+  [ "$1" != auto ] || expect 'auto: it says by which rules' says_its_rules
+  expect "$1: two tasks: the fast kind first" fast_share 2
+  expect "$1: six busy tasks: the slow kind helps" slow_ones_help
+  expect "$1: no watchdog exit, no restart" still_in_charge
+  expect "$1: ended" ended_by INT
+}
+
+both_kinds highlow-spare
+both_kinds auto
+expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up

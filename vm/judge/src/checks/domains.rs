@@ -79,10 +79,11 @@ pub fn check(replay: &Replay, domains: &[Vec<Cpu>], rules: &Rules) -> Verdict {
     let reason = match run_ns {
         0 => format!("no thread called `{}` ran: nothing to judge", rules.comm),
         _ => format!(
-            "undisturbed for {:.2} % of {:.1} ms, asked {:.2} %; {} moves, two of one thread {} apart, asked {:.0} ms",
+            "undisturbed for {:.2} % of {:.1} ms, asked {:.2} %; ms of each thread by domain: {}; {} moves, two of one thread {} apart, asked {:.0} ms",
             undisturbed * 100.0,
             ms(run_ns),
             rules.share * 100.0,
+            listed(&figures.by_thread),
             figures.moves,
             shortest_ns.map_or("never".to_owned(), |ns| format!("{:.0} ms", ms(ns))),
             ms(rules.rest_ns)
@@ -90,6 +91,12 @@ pub fn check(replay: &Replay, domains: &[Vec<Cpu>], rules: &Rules) -> Verdict {
     };
     let holds = run_ns > 0 && undisturbed >= rules.share && shortest_ns.is_none_or(|ns| ns >= rules.rest_ns);
     Verdict::new("domains", holds, reason, figures)
+}
+
+/// `812 + 3, 0 + 790`
+fn listed(by_thread: &BTreeMap<Pid, Vec<f64>>) -> String {
+    let of_thread = |times: &Vec<f64>| times.iter().map(|ms| format!("{ms:.0}")).collect::<Vec<_>>().join(" + ");
+    by_thread.values().map(of_thread).collect::<Vec<_>>().join(", ")
 }
 
 /// Run time of the threads that are judged, and that in which they were disturbed.
