@@ -6,7 +6,7 @@ FILENAME ~ /times$/ {
 }
 
 FILENAME ~ /callbacks$/ {
-	if (!($2 in seconds)) counted[++nr_counted] = $2
+	if (!($2 in seconds)) counted[++nr_counted] = $2 # in the order of the first round
 	if (!(($1, $2) in seen)) { seen[$1, $2] = 1; seconds[$2] += $6; switches[$2] += $7 }
 	if (!(($2, $3) in number)) { number[$2, $3] = ++programs[$2]; program[$2, programs[$2]] = $3 }
 	calls[$2, number[$2, $3]] += $4; ns[$2, number[$2, $3]] += $5
@@ -46,12 +46,16 @@ function cell(b, s,   n) {
 	return sprintf("%.4g (%.4g to %.4g)", median(b, s), value[b, s, 1], value[b, s, n])
 }
 
-function ratios(   i, b, theirs) {
+# Medians of all others over that of the first.
+function ratios(nr,   i, k, b) {
+	printf "\n%-28s", "ratio to " name[1]
+	for (k = 2; k <= nr; k++) printf " %26s", name[k]
 	print ""
 	for (i = 1; i <= benchmarks; i++) {
 		b = benchmark[i]
-		if (count[b, "eevdf"] && count[b, "lopsided"])
-			printf "%-28s lopsided takes %.3f of EEVDF\n", b, median(b, "lopsided") / median(b, "eevdf")
+		printf "%-28s", b
+		for (k = 2; k <= nr; k++) printf " %26s", count[b, name[1]] && count[b, name[k]] ? sprintf("%.3f", median(b, name[k]) / median(b, name[1])) : "-"
+		print ""
 	}
 }
 
@@ -61,10 +65,9 @@ function callbacks_table(   i, k, s) {
 		s = counted[i]
 		printf "%-16s %8.0f ns for each context switch, %8.0f ms in all, %8d calls\n", s, all_ns[s] / switches[s], all_ns[s] / 1e6, all_calls[s]
 	}
-	for (i = 1; i <= nr_counted; i++) {
+	for (i = 2; i <= nr_counted; i++) {
 		s = counted[i]
-		if (s ~ /^lopsided:/ && switches["lopsided"])
-			printf "%-16s takes %.3f of lopsided for each context switch\n", s, all_ns[s] / switches[s] * switches["lopsided"] / all_ns["lopsided"]
+		printf "%-16s takes %.3f of %s for each context switch\n", s, all_ns[s] / switches[s] * switches[counted[1]] / all_ns[counted[1]], counted[1]
 	}
 	for (i = 1; i <= nr_counted; i++) {
 		s = counted[i]
@@ -99,7 +102,7 @@ function write_json(nr,   i, k, n, s, b, sep) {
 END {
 	if (!benchmarks && !nr_counted) { print "nothing was measured"; exit 1 }
 	nr = split(schedulers, name, " ")
-	if (benchmarks) { times_table(nr); ratios() }
+	if (benchmarks) { times_table(nr); ratios(nr) }
 	callbacks_table()
 	write_json(nr)
 }

@@ -3,6 +3,7 @@
 # BPF program takes, in a guest on a clock that counts instructions, so that it does not depend on what else the host does. Prints tables
 # and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland; those on PATH are found without it.
 # SCHEDULERS: instead of "eevdf lopsided"; lopsided:POLICY is lopsided under another policy, as lopsided:phase.
+# GUEST: further options of vm/run, as "--max-mhz 3000,3000,3000,3000,2000,2000,2000,2000": on kinds of CPUs auto has all rules for them.
 # ROUNDS (5), COUNTS (3), LOOPS and HACKBENCH_GROUPS (200, 2), LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,8 +33,9 @@ find_peers() {
 in_guest() {
   local variables=$1
   shift
-  LOP_BIN=$bin/lop vm/run --cpus 8 --memory-mb 3072 --timeout "${TIMEOUT:-7200}" --share "$out" "$@" "${options[@]}" --bin "$bin/lop-load" \
-    --bin "$bin/lop-judge" --bin hackbench --bin perf -- "$variables schedulers='$schedulers' groups=${HACKBENCH_GROUPS:-2}
+  # shellcheck disable=SC2086  # words
+  LOP_BIN=$bin/lop vm/run --cpus 8 --memory-mb 3072 --timeout "${TIMEOUT:-7200}" --share "$out" "$@" ${GUEST:-} "${options[@]}" \
+    --bin "$bin/lop-load" --bin "$bin/lop-judge" --bin hackbench --bin perf -- "$variables schedulers='$schedulers' groups=${HACKBENCH_GROUPS:-2}
       pipe_loops=${PIPE_LOOPS:-2000} wakeup_seconds=${WAKEUP_SECONDS:-3} forks=${FORKS:-500}
 $(cat vm/tests/lib.sh vm/bench-in-guest.sh)" >>"$out/log" || { tail -n 20 "$out/log" >&2; return 1; }
 }

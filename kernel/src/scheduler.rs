@@ -40,13 +40,11 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
     let mut decisions = DecisionLog::open(options)?;
     let mut was_in_charge = false;
     loop {
-        let former = status.counts();
         let life = follow_once(
             options,
             inbox,
             observer,
             &mut status,
-            &former,
             &mut decisions,
             &mut was_in_charge,
         )?;
@@ -67,18 +65,18 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
     }
 }
 
-/// One life of the program after others, which counted `former`. What was restored after it was asked to stop; `None`: it has to be
+/// One life of the program after others, which counted what `status` says. What was restored after it was asked to stop; `None`: it has to be
 /// loaded again.
 fn follow_once(
     options: &Options,
     inbox: &Inbox,
     observer: &mut dyn Observer,
     status: &mut Status,
-    former: &Counts,
     decisions: &mut DecisionLog,
     was_in_charge: &mut bool,
 ) -> Result<Option<Restored>, KernelError> {
     inbox.set_loading(true);
+    let former = status.counts();
     let machine = live::read(&options.root).map_err(|error| KernelError::new(error.to_string()))?;
     let asked = options.policy;
     let (options, cut) = options.fitted(u32::try_from(machine.cpus.len()).unwrap_or(u32::MAX));
@@ -162,7 +160,7 @@ struct Life<'a> {
     reservation: Reservation,
     planner: Option<Planner>,
     machine: LiveMachine,
-    former: &'a Counts,
+    former: Counts,
     root: &'a Path,
     /// Records that are known to have found no room.
     lost_records: u64,
@@ -171,7 +169,7 @@ struct Life<'a> {
 impl Life<'_> {
     fn fill(&self, status: &mut Status) {
         self.program.fill(status, &self.machine, self.speeds.acts());
-        status.add(self.former);
+        status.add(&self.former);
         status.speeds = self.speeds.describe();
         let reserved = self.program.reserved();
         status.reserved_cpu = reserved.map(|reserved| reserved.cpu);

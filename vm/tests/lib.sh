@@ -149,9 +149,25 @@ attached_or_gone() { scheduler_is lopsided || ! kill -0 "$loader"; }
 # ended_by SIGNAL: ends it so, waits until it is gone and its scheduler too; its exit code is $loader_code.
 ended_by() {
   kill -"$1" "$loader" || return
-  loader_code=0
-  wait "$loader" || loader_code=$?
+  ends 300 "$loader" || return
+  loader_code=$end_code
   wait_for 60 scheduler_is_none
+}
+
+# ends LIMIT_S PROCESS: waits for a child; $end_code is its exit code. Of one that does not end it is said what its threads wait for; it is
+# killed then, so that a defect of it does not hold up all that comes after.
+ends() {
+  local limit_s=$1 process=$2 thread result=0
+  end_code=0
+  if ! wait_for "$limit_s" eval "! kill -0 $process"; then
+    for thread in "/proc/$process/task"/*; do
+      echo "$(cat "$thread/comm"), $(sed -n 's/^State:[[:space:]]*//p' "$thread/status"): $(xargs <"$thread/stack")"
+    done
+    kill -KILL "$process"
+    result=1
+  fi
+  wait "$process" || end_code=$?
+  return $result
 }
 
 # time_of_attaching: how long the last begin_lop took, and what that is on a machine that is not emulated: the same loop of the shell

@@ -9,10 +9,10 @@
  * Before Linux 7 a CPU that a higher class never leaves gives our tasks nothing, and nobody tells when such a task comes to an idle CPU. What was
  * just sent there would wait for ever: so on these kernels a task that has claimed a CPU waits in its queue, where others find it.
  */
-struct rq___shared {
+struct rq___lop {
 	struct sched_dl_entity ext_server;
 } __attribute__((preserve_access_index));
-#define higher_classes_share bpf_core_field_exists(((struct rq___shared *)0)->ext_server)
+#define higher_classes_share bpf_core_field_exists(((struct rq___lop *)0)->ext_server)
 
 static __always_inline void cpu_taken(struct lop_world *c, u32 cpu, bool taken)
 {
@@ -45,17 +45,14 @@ static __always_inline bool runs_higher_class(s32 cpu)
 	       (partial && BPF_CORE_READ(current_task, policy) != SCHED_EXT);
 }
 
-/* Kernels that give tasks of sched_ext their share of a CPU that a higher class never leaves. */
-struct rq___lop { struct sched_dl_entity ext_server; } __attribute__((preserve_access_index));
-
 /*
- * A kernel without that asks for work also where a higher class will run: what is taken would wait there, and for nobody else to see.
+ * A kernel on which a higher class does not share asks for work also where one will run: what is taken would wait there, and for nobody else to see.
  * It is the one moment at which such a kernel tells that an idle CPU is taken.
  */
 static __always_inline bool is_for_higher_class(s32 cpu)
 {
 	struct rq *rq;
-	if (partial || bpf_core_field_exists(((struct rq___lop *)0)->ext_server))
+	if (partial || higher_classes_share)
 		return false;
 	rq = bpf_per_cpu_ptr(&runqueues, cpu);
 	return rq && higher_class_waits(rq);

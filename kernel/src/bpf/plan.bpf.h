@@ -22,8 +22,8 @@ static __always_inline bool is_worth_a_look(struct task_struct *p)
 		return false;
 	if (reads_counters)
 		return true;
-	said = bpf_task_storage_get(&lop_hints, p, 0, 0);
-	return said && said->version && said->memory;
+	said = hint_of(p);
+	return said && said->memory;
 }
 
 /* At the tick of a thread that runs. */
@@ -50,10 +50,10 @@ int lop_look(struct bpf_iter__task *about)
 	t = state_of(p);
 	if (!t)
 		return 0;
-	said = bpf_task_storage_get(&lop_hints, p, 0, 0);
+	said = hint_of(p);
 	look.thread = p->pid;
 	look.cpu = scx_bpf_task_cpu(p);
-	look.memory = said && said->version ? said->memory : 0;
+	look.memory = said ? said->memory : 0;
 	look.ran_ns = p->se.sum_exec_runtime;
 	look.waited_ns = p->sched_info.run_delay;
 	look.runs = scx_bpf_task_running(p);

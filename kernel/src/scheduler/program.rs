@@ -129,21 +129,21 @@ impl Config {
     pub fn rules(&self) -> Vec<String> {
         let named = |rules: &[(u32, &str)]| {
             let in_force = rules.iter().filter(|(rule, _)| self.rules & rule != 0);
-            in_force.map(|(_, name)| *name).collect::<Vec<_>>().join(", then ")
+            in_force.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
         };
         let ranks = named(&[
             (native::PHASES, "sequential phases"),
             (native::LONGEST, "most work left"),
-            (native::SPEEDUP, "most gain from speed"),
+            (native::SPEEDUP, "most gain"),
             (native::TURNS, "in turn"),
         ]);
         let domains = match self.domains {
-            lop_domains::LOP_DOMAINS_SPREAD => "threads that use much memory apart over memory domains",
+            lop_domains::LOP_DOMAINS_SPREAD => "intensive threads apart over memory domains",
             lop_domains::LOP_DOMAINS_GATHER => "threads on as few memory domains as pays",
             _ => "",
         };
         let kinds = match self.specialise {
-            true => "threads change kinds of cores by what they gain from speed",
+            true => "threads change kinds of cores by their gain",
             false => "",
         };
         let fast = match ranks.is_empty() {

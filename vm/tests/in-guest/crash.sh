@@ -52,8 +52,8 @@ stopped_while_loading() {
     rm -f /run/lopsided/status.sock
     lop run -- touch /tmp/ran >/tmp/run.log 2>&1 & process=$!
     wait_for 60 test -e /run/lopsided/status.sock && sleep $delay && kill -TERM $process
-    code=0
-    wait $process || code=$?
+    ends 300 $process || { cat /tmp/run.log; say_and_fail "$delay s: it does not end"; return; }
+    code=$end_code
     [ ! -e /tmp/ran ] && scheduler_is_none && same_cpufreq /tmp/before || { cat /tmp/run.log; say_and_fail "$delay s: exit code $code"; return; }
     [ "$code" = 143 ] || break
   done
@@ -66,9 +66,8 @@ sysrq_ends_it() {
   echo 1 >/proc/sys/kernel/sysrq
   echo S >/proc/sysrq-trigger || return
   wait_for 60 scheduler_is_none || return
-  local code=0
-  wait "$loader" || code=$?
-  [ "$code" = 3 ] && same_cpufreq /tmp/before || { tail -n 5 /tmp/lop.log; say_and_fail "exit code $code"; return; }
+  ends 300 "$loader" || return
+  [ "$end_code" = 3 ] && same_cpufreq /tmp/before || { tail -n 5 /tmp/lop.log; say_and_fail "exit code $end_code"; return; }
   grep '^lop: .*SysRq' -i /tmp/lop.log
 }
 

@@ -18,7 +18,7 @@ slow_ones_help() {
 # What auto has use for here: rank, and kinds by SF. Nothing to choose among memory domains.
 says_its_rules() {
   lop status >/tmp/status && [ "$(grep -c '^rules' /tmp/status)" = 2 ] && grep -q '^policy *auto, spare 1' /tmp/status &&
-    grep '^rules *fast cores: sequential phases, then most work left, then most gain from speed, then in turn$' /tmp/status || { cat /tmp/status; return 1; }
+    grep '^rules *fast cores: sequential phases, most work left, most gain, in turn$' /tmp/status || { cat /tmp/status; return 1; }
 }
 
 # both_kinds POLICY

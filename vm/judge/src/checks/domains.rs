@@ -95,7 +95,13 @@ pub fn check(replay: &Replay, domains: &[Vec<Cpu>], rules: &Rules) -> Verdict {
 
 /// `812 + 3, 0 + 790`
 fn listed(by_thread: &BTreeMap<Pid, Vec<f64>>) -> String {
-    let of_thread = |times: &Vec<f64>| times.iter().map(|ms| format!("{ms:.0}")).collect::<Vec<_>>().join(" + ");
+    let of_thread = |times: &Vec<f64>| {
+        times
+            .iter()
+            .map(|ms| format!("{ms:.0}"))
+            .collect::<Vec<_>>()
+            .join(" + ")
+    };
     by_thread.values().map(of_thread).collect::<Vec<_>>().join(", ")
 }
 
