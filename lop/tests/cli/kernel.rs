@@ -239,7 +239,7 @@ fn a_running_instance_is_shown_guarded_and_stopped() {
     let page = machine.answer(&["status"]);
     assert_eq!(page.code, 0, "{}", page.stderr);
     assert!(
-        page.stdout.contains(&pid) && page.stdout.contains("highlow-spare (auto)"),
+        page.stdout.contains(&pid) && page.stdout.contains("policy   auto, spare"),
         "{}",
         page.stdout
     );
