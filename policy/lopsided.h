@@ -224,7 +224,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	}
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
-	if (lop_changes_domain(s, t, cpu)) {
+	if (t->goes_to == LOP_NONE && lop_changes_domain(s, t, cpu)) {
 		if (lop_start_in_domain(s, world, t, group))
 			return;
 		cpu = lop_first_of_domain(s, t->memory_domain);
@@ -512,8 +512,19 @@ lop_rule void lop_set_domain_on(struct lop_sched *s, struct lop_world *world, s3
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* Specialise: the task changes to `cpu` when it is queued the next time, which the adapter brings about at once, as in lop_set_domain(). */
-lop_rule void lop_go_to(struct lop_task *t, u32 cpu) { t->goes_to = (s32)lop_cpu_index(cpu); }
+/* No plan for memory domains holds any more; all tasks have been told. */
+lop_rule void lop_rest_plans(struct lop_sched *s) { s->planned = false; }
+
+/*
+ * Specialise: the task changes to `cpu` when it is queued the next time, which the adapter brings about at once, as in lop_set_domain(). If it has
+ * a memory domain by a plan, that is `cpu`'s from now on.
+ */
+lop_rule void lop_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu)
+{
+	t->goes_to = (s32)lop_cpu_index(cpu);
+	if (t->memory_domain != LOP_NONE)
+		t->memory_domain = s->topology.memory_domain[lop_cpu_index(cpu)];
+}
 
 /* The timer of lop_env_arm_timer(). */
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)

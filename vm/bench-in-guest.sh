@@ -7,7 +7,7 @@
 start_scheduler() {
   case $1 in
     eevdf) return ;;
-    lopsided) begin_lop ;;
+    lopsided) begin_lop --policy highlow-spare ;;
     lopsided:*) begin_lop --policy "${1#lopsided:}" ;;
     *)
       "scx_$1" >"/tmp/$1.log" 2>&1 &
@@ -60,7 +60,7 @@ rotated() {
 run_round() {
   local scheduler
   for scheduler in $(rotated "$1"); do
-    if start_scheduler "$scheduler"; then measure "$1" "$scheduler" && end_scheduler "$scheduler"; else leave_out "$scheduler"; fi
+    if start_scheduler "$scheduler"; then measure "$1" "$scheduler" && end_scheduler "$scheduler" || not_ok "$scheduler does not end"; else leave_out "$scheduler"; fi
   done
 }
 

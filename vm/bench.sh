@@ -2,7 +2,7 @@
 # bench.sh: lopsided against the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds; then what each
 # BPF program takes, in a guest on a clock that counts instructions, so that it does not depend on what else the host does. Prints tables
 # and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland; those on PATH are found without it.
-# SCHEDULERS: instead of "eevdf lopsided"; lopsided:POLICY is lopsided under another policy, as lopsided:phase.
+# SCHEDULERS: instead of "eevdf lopsided", which is highlow-spare; lopsided:POLICY is lopsided under another policy, as lopsided:phase.
 # GUEST: further options of vm/run, as "--max-mhz 3000,3000,3000,3000,2000,2000,2000,2000": on kinds of CPUs auto has all rules for them.
 # ROUNDS (5), COUNTS (3), LOOPS and HACKBENCH_GROUPS (200, 2), LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
 set -euo pipefail

@@ -103,7 +103,12 @@ fn jobs_among(letters: &str) -> Letters<'_> {
 pub fn of_process(proc: &Path, process: u32) -> io::Result<Option<u32>> {
     let folder = proc.join(process.to_string());
     let read = |name: &str| fs::read(folder.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let (called, environment) = (read("cmdline")?, read("environ")?);
+    let called = read("cmdline")?;
+    // Who may not trace the process sees its command line alone.
+    let environment = match read("environ") {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => String::new(),
+        environment => environment?,
+    };
     let arguments: Vec<&str> = called.trim_end_matches('\0').split('\0').skip(1).collect();
     let makeflags = environment
         .split('\0')

@@ -85,7 +85,8 @@ impl Policy {
         }
     }
 
-    /// Whether the loader may plan where threads run, by what was said of their use of memory or measured of it: [`Policy::Auto`] on some machines.
+    /// Whether it is a name for plans of where threads run, by what was said of their use of memory or measured of it. [`Policy::Auto`] makes some where
+    /// the machine has use for them.
     #[must_use]
     pub fn plans(self) -> bool {
         matches!(self, Self::Spread | Self::Gather | Self::Specialise)

@@ -122,6 +122,7 @@ fn follow_once(
         former,
         root: &options.root,
         lost_records: 0,
+        is_blind: false,
     };
     life.fill(status);
     // A program that fails while it takes its tasks over attaches too, and has ended by now.
@@ -164,6 +165,8 @@ struct Life<'a> {
     root: &'a Path,
     /// Records that are known to have found no room.
     lost_records: u64,
+    /// It was said that threads cannot be looked at.
+    is_blind: bool,
 }
 
 impl Life<'_> {
@@ -205,7 +208,7 @@ impl Life<'_> {
             if records.iter().any(Record::says_given_up) {
                 self.reservation.end(&mut self.speeds, observer);
             }
-            self.plan(records.iter().any(Record::asks_for_look))?;
+            self.plan(records.iter().any(Record::asks_for_look), observer)?;
             decisions.records(&records)?;
             inbox.answer(|| {
                 self.fill(status);
@@ -229,7 +232,7 @@ impl Life<'_> {
     }
 
     /// Once a second while there is something to plan by.
-    fn plan(&mut self, asked: bool) -> Result<(), KernelError> {
+    fn plan(&mut self, asked: bool, observer: &mut dyn Observer) -> Result<(), KernelError> {
         let Some(planner) = &mut self.planner else {
             return Ok(());
         };
@@ -239,7 +242,18 @@ impl Life<'_> {
         if !planner.is_due() {
             return Ok(());
         }
-        let looks = self.program.look()?;
+        let looks = match self.program.look() {
+            Ok(looks) => looks,
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_blind, true) {
+                    observer.note(&format!(
+                        "{error}; tried again once a second, and until then nothing is planned"
+                    ));
+                }
+                planner.look_later();
+                return Ok(());
+            }
+        };
         for order in planner.follow(&looks, self.program.sched(), state::now_ns()) {
             self.program.order(order)?;
         }

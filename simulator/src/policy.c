@@ -16,7 +16,7 @@ void lop_native_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 
 {
 	lop_set_domain_on(s, world, domain, on, now_ns);
 }
-void lop_native_go_to(struct lop_task *t, u32 cpu) { lop_go_to(t, cpu); }
+void lop_native_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu) { lop_go_to(s, t, cpu); }
 const struct lop_cpus *lop_native_off(const struct lop_sched *s) { return &s->off; }
 
 size_t lop_native_sched_size(void) { return sizeof(struct lop_sched); }

@@ -334,6 +334,48 @@ refuted() {
   grep -q 'DOES NOT HOLD' /tmp/verdict && ! grep -q 'nothing to judge' /tmp/verdict
 }
 
+# What declares the memory class of loads and is recorded, for the policies that plan by it.
+threads_of() { named "$1" | sed 's|.*/||'; }
+are_there() { [ "$(threads_of "$1" | wc -l)" = "$2" ]; }
+
+# declare_all NAME CLASS CPUS: threads of that name may run there from now on, and this is said of them.
+declare_all() {
+  local thread
+  for thread in $(threads_of "$1"); do
+    taskset -pc "$3" "$thread" >/dev/null && lop hint "$thread" --memory "$2" || return
+  done
+}
+
+# declared_for SECONDS: all is said, which takes its time. From now on, hundredths of a second since $begin_cs, the loads run on so long.
+declared_for() {
+  echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
+  sleep "$1"
+  kill $(jobs -p)
+}
+
+# hogs COUNT CPUS   shares COUNT CPUS: begins a load there.
+hogs() { taskset -c "$2" lop-load hogs "$1" --seconds 100 >/dev/null & wait_for 20 are_there lop-hog "$1"; }
+shares() {
+  local -a tasks
+  while [ ${#tasks[@]} -lt "$1" ]; do tasks+=(--task=nice=0); done
+  taskset -c "$2" lop-load shares --seconds 100 "${tasks[@]}" >/dev/null & wait_for 20 are_there lop-share "$1"
+}
+
+# recorded_while LOAD SECONDS
+recorded_while() {
+  rm -f /tmp/declared_cs
+  lop-judge record --out /tmp/planned.trace --buffer-kb 40960 --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork -- bash -c "$1 $2" >/dev/null &&
+    [ -s /tmp/declared_cs ] || say_and_fail "$1 did not get as far as to declare"
+}
+export -f declared_for hogs shares declare_all threads_of are_there wait_for say_and_fail uptime_cs named
+
+# judge_planned CHECK...: as judge, of what was recorded. The first plan comes two looks after a declared thread was seen at a tick, and takes
+# effect at a tick: 3 s.
+judge_planned() {
+  local trace=/tmp/planned.trace
+  judge "$@" --after-s "$(awk '{ print $1 / 100 + 3 }' /tmp/declared_cs)" --allow lop
+}
+
 # same_decisions LOG: the native build, given the same calls, decides the same.
 same_decisions() {
   local code=0

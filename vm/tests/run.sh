@@ -89,6 +89,7 @@ sum_up() {
     all_held=$((all_held + held)) all_failed=$((all_failed + failed))
   done <"$work/results"
   grep -h '^not ok - ' $(printf "$logs/%s.log " "$@")
+  [ "$(wc -l <"$work/results")" = $# ] || { echo "$# groups were to run, $(wc -l <"$work/results") came to an end"; result=1; }
   echo "$all_held held, $all_failed failed, $SECONDS s"
   return $result
 }
@@ -100,6 +101,7 @@ trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 mkdir -p "$logs"
+touch "$work/results"
 # shellcheck disable=SC2046  # words
 scripts/need.sh rust cc bpf $(for group in "${wanted[@]}"; do declared needs "$group"; done) || exit
 build || exit

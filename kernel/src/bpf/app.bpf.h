@@ -28,6 +28,14 @@ static __always_inline struct lop_app_state *app_at(u32 place) { return &apps[pl
 /* The application that a thread belongs to; null: none. */
 static __always_inline struct lop_app *app_of(const struct lop_task_state *t) { return ranks && t->app ? &app_at(t->app - 1)->app : 0; }
 
+/* That was said of this thread, and holds no more. */
+static __always_inline void keep_no_children(const struct task_struct *p, const struct lop_task_state *t)
+{
+	struct lop_app_state *about = app_at(t->app - 1);
+	if (about->keeper == (u32)p->pid)
+		about->keeper = 0;
+}
+
 /* Processes that this thread creates belong to its application. */
 static __always_inline bool keeps_children(struct task_struct *p, const struct lop_task_state *t)
 {
@@ -37,8 +45,8 @@ static __always_inline bool keeps_children(struct task_struct *p, const struct l
 		return false;
 	if (said && (said->flags & LOP_HINT_WITH_CHILDREN))
 		about->keeper = p->pid;
-	else if (said && about->keeper == (u32)p->pid)
-		about->keeper = 0;
+	else if (said)
+		keep_no_children(p, t);
 	return about->keeper;
 }
 

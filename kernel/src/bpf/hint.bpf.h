@@ -47,6 +47,20 @@ static __always_inline void take_over(struct lop_world *c, struct task_struct *p
 	}
 }
 
+/* What a thread said of its application goes with it. */
+static __always_inline void unsay(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	struct lop_app *app = app_of(t);
+	if (!app)
+		return;
+	keep_no_children(p, t);
+	if (!t->said_parallelism)
+		return;
+	tell(LOP_RECORD_DECLARE, c->now_ns, (u64)p, 0, 0);
+	if (lop_declare(&lopsided, c, app, 0, c->now_ns))
+		t->said_parallelism = 0;
+}
+
 /* When a thread starts to run, and when it has to give account: its slice is over, or lop_heed() wants it to. */
 static __always_inline void listen(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {

@@ -98,6 +98,7 @@ enum lop_order_kind {
 	LOP_ORDER_CPU,    /* `thread` changes to CPU `place` */
 	LOP_ORDER_ON,     /* memory domain `place` is on */
 	LOP_ORDER_OFF,
+	LOP_ORDER_REST,   /* no plan holds any more */
 };
 struct lop_order {
 	u32 kind;

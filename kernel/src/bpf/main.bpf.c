@@ -20,7 +20,7 @@ const volatile u32 nr_words = 8;
 /* Parts are checked once for each program, not at each call. Weak: a compiler that sees into them drops arguments. */
 #define lop_part __weak __attribute__((noinline))
 #define lop_given __arg_nonnull
-/* No task's speedup factor is known to this adapter yet. */
+/* What a task gains from speed is known as far as uclamp bounds it, which sends nobody to green cores. */
 #define lop_has_green(s) false
 /* Whether rules say who gets the fast cores (lop_config.rules). Where none do the verifier drops them. */
 const volatile bool ranks;
@@ -467,6 +467,7 @@ static __always_inline void ended(struct lop_world *c, struct task_struct *p, st
 	locked = log_begin();
 	tell(LOP_RECORD_ENDED, c->now_ns, (u64)p, 0, 0);
 	lop_ended(&lopsided, &t->task, app_of(t));
+	unsay(c, p, t);
 	log_end(locked);
 }
 

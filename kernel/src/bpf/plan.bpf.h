@@ -12,8 +12,11 @@ u32 looking;
 /* Handle for orders. The loader gives one at a time. */
 struct lop_world order_context;
 
-/* No plan is about threads of the kernel, which are no demand as a rule, nor about what runs above the policy. */
-static __always_inline bool is_planned(const struct task_struct *p) { return !(p->flags & PF_KTHREAD) && p->prio >= MAX_RT_PRIO; }
+/* No plan is about threads of the kernel, which are no demand as a rule, nor about what runs above the policy or beside it. */
+static __always_inline bool is_planned(const struct task_struct *p)
+{
+	return !(p->flags & PF_KTHREAD) && p->prio >= MAX_RT_PRIO && (!partial || p->policy == SCHED_EXT);
+}
 
 static __always_inline bool is_worth_a_look(struct task_struct *p)
 {
@@ -70,7 +73,7 @@ static __always_inline void send_to_domain(struct task_struct *p, struct lop_tas
 
 static __always_inline void send_to_cpu(struct lop_task_state *t, u32 cpu)
 {
-	lop_go_to(&t->task, cpu);
+	lop_go_to(&lopsided, &t->task, cpu);
 	t->leaves = true;
 }
 
@@ -93,6 +96,10 @@ int lop_order(struct lop_order *order)
 	u32 kind = order->kind;
 	if (kind == LOP_ORDER_ON || kind == LOP_ORDER_OFF) {
 		switch_domain(place, kind == LOP_ORDER_ON);
+		return 0;
+	}
+	if (kind == LOP_ORDER_REST) {
+		lop_rest_plans(&lopsided);
 		return 0;
 	}
 	p = bpf_task_from_pid(order->thread);

@@ -2,6 +2,7 @@
 
 use perf_event::events::Hardware;
 use perf_event::{Builder, Counter, Group};
+use rustix::process::{getrlimit, Resource};
 use std::collections::HashMap;
 use std::io;
 
@@ -47,10 +48,14 @@ impl Pair {
     }
 }
 
+/// Descriptors that are left for all else.
+const OTHER_FILES: u64 = 200;
+
 /// The counters of this machine.
-#[derive(Default)]
 pub struct OfCpu {
     open: HashMap<u32, Pair>,
+    /// Threads whose counters may be open at a time: two descriptors each.
+    most: usize,
 }
 
 impl OfCpu {
@@ -58,16 +63,28 @@ impl OfCpu {
     /// Why this machine has none, for people.
     pub fn open() -> Result<Self, String> {
         match Pair::open(0) {
-            Ok(_) => Ok(Self::default()),
+            Ok(_) => Ok(Self {
+                open: HashMap::new(),
+                most: most_threads(getrlimit(Resource::Nofile).current),
+            }),
             Err(error) => Err(format!("no counters of cache misses and instructions here ({error})")),
         }
     }
+}
+
+/// How many threads `limit` descriptors do for; `None`: no limit.
+fn most_threads(limit: Option<u64>) -> usize {
+    let pairs = |limit: u64| usize::try_from(limit.saturating_sub(OTHER_FILES) / 2).unwrap_or(usize::MAX);
+    limit.map_or(usize::MAX, pairs)
 }
 
 impl Source for OfCpu {
     fn read(&mut self, thread: u32) -> Option<(u64, u64)> {
         if let Some(pair) = self.open.get_mut(&thread) {
             return pair.since().ok();
+        }
+        if self.open.len() >= self.most {
+            return None;
         }
         // It may have ended by now.
         self.open.insert(thread, Pair::open(thread).ok()?);
@@ -76,5 +93,18 @@ impl Source for OfCpu {
 
     fn keep(&mut self, lives: &dyn Fn(u32) -> bool) {
         self.open.retain(|&thread, _| lives(thread));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (1024 - 200) / 2 = 412
+    #[test]
+    fn descriptors_are_left_for_all_else() {
+        for (limit, threads) in [(Some(1024), 412), (Some(201), 0), (Some(64), 0), (None, usize::MAX)] {
+            assert_eq!(most_threads(limit), threads, "{limit:?}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::program::Config;
 use crate::adapter::KernelError;
 use crate::options::Policy;
 use lop_machine::live::LiveMachine;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// How often threads are looked at.
@@ -17,6 +17,8 @@ pub const PERIOD: Duration = Duration::from_secs(1);
 const PERIOD_NS: u64 = 1_000_000_000;
 /// The last memory class of version 1 of a hint; what a later one may say is not said.
 const INTENSIVE: u8 = 3;
+/// Threads that ran and waited for less of the last second are not planned, x 1000 (ours): where nothing else runs a machine is idle.
+const LEAST_DEMAND: u32 = 10;
 
 /// What the program is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub enum Order {
     Off {
         domain: u32,
     },
+    /// No plan holds any more.
+    Rest,
 }
 
 /// What is kept of a thread from one look to the next.
@@ -147,6 +151,12 @@ impl Planner {
         self.plan(&active, sched, now_ns)
     }
 
+    /// The threads could not be looked at this time.
+    pub fn look_later(&mut self) {
+        self.fresh = true;
+        self.next = Some(Instant::now() + PERIOD);
+    }
+
     pub fn rests(&self) -> bool {
         self.next.is_none()
     }
@@ -174,28 +184,33 @@ impl Planner {
                 .filter(|class| *class <= INTENSIVE)
                 .unwrap_or(0);
             (planned.cpu, planned.runs, planned.fixed) = (look.cpu, look.runs != 0, look.fixed != 0);
-            if passed_ns == 0 || self.fresh {
-                continue;
-            }
-            active.push(look.thread);
-            let read = self
-                .counters
-                .as_mut()
-                .ok()
-                .and_then(|counters| counters.read(look.thread));
-            if let Some((misses, instructions)) = read {
-                planned.note_counters(misses, instructions, PERIOD_NS);
+            if planned.demand_permille >= LEAST_DEMAND && !self.fresh {
+                active.push(look.thread);
             }
         }
         self.known.retain(|_, kept| kept.lives);
-        if let Ok(counters) = &mut self.counters {
-            counters.keep(&|thread| self.known.contains_key(&thread));
-        }
         if active.len() > MAX_PLANNED {
             active.sort_by_key(|thread| std::cmp::Reverse(self.known[thread].planned.demand_permille));
             active.truncate(MAX_PLANNED);
         }
+        if !self.fresh {
+            self.read_counters(&active);
+        }
         active
+    }
+
+    /// Of threads that are planned; a counter is kept from one second to the next.
+    fn read_counters(&mut self, active: &[u32]) {
+        let Ok(counters) = &mut self.counters else { return };
+        let planned: HashSet<u32> = active.iter().copied().collect();
+        counters.keep(&|thread| planned.contains(&thread));
+        for thread in active {
+            let (Some((misses, instructions)), Some(kept)) = (counters.read(*thread), self.known.get_mut(thread))
+            else {
+                continue;
+            };
+            kept.planned.note_counters(misses, instructions, PERIOD_NS);
+        }
     }
 
     fn plan(&mut self, active: &[u32], sched: &lop_sched, now_ns: u64) -> Vec<Order> {
@@ -205,7 +220,7 @@ impl Planner {
         let mut orders = self.switch(sched, true);
         for (&thread, planned) in active.iter().zip(threads) {
             orders.extend(self.tell_domain(thread, planned, sched));
-            orders.extend(change_core(thread, planned));
+            orders.extend(self.change_core(thread, planned, sched));
         }
         orders.extend(self.switch(sched, false));
         orders
@@ -214,13 +229,22 @@ impl Planner {
     fn tell_domain(&mut self, thread: u32, planned: Planned, sched: &lop_sched) -> Option<Order> {
         let kept = self.known.get_mut(&thread)?;
         kept.planned = planned;
-        let (wanted, cpu) = (planned.wanted_domain, planned.cpu);
-        if wanted == NONE {
-            return None;
-        }
+        let wanted = planned.wanted_domain;
         let told = std::mem::replace(&mut kept.told, wanted);
-        let there = usize::try_from(cpu).is_ok_and(|cpu| i32::from(sched.topology.memory_domain[cpu & 511]) == wanted);
-        (told != wanted || !there).then_some(Order::Domain { thread, domain: wanted })
+        let stays = wanted == NONE || domain_of(planned.cpu, sched) == Some(wanted);
+        (told != wanted || !stays).then_some(Order::Domain { thread, domain: wanted })
+    }
+
+    /// The program takes it that a thread which changes to a CPU is to run in its memory domain, if it is to run in any.
+    fn change_core(&mut self, thread: u32, planned: Planned, sched: &lop_sched) -> Option<Order> {
+        let (kept, domain) = (self.known.get_mut(&thread)?, domain_of(planned.wanted_cpu, sched)?);
+        if kept.told != NONE {
+            kept.told = domain;
+        }
+        Some(Order::Cpu {
+            thread,
+            cpu: planned.wanted_cpu,
+        })
     }
 
     /// Memory domains that the plan wants a thread in are switched on, or those that it wants none in off.
@@ -251,6 +275,7 @@ impl Planner {
             kept.told = NONE;
             orders.push(Order::Domain { thread, domain: NONE });
         }
+        orders.push(Order::Rest);
         orders
     }
 
@@ -271,11 +296,10 @@ impl Planner {
     }
 }
 
-fn change_core(thread: u32, planned: Planned) -> Option<Order> {
-    (planned.wanted_cpu != NONE).then_some(Order::Cpu {
-        thread,
-        cpu: planned.wanted_cpu,
-    })
+/// Memory domain of a CPU; `None`: of no CPU.
+fn domain_of(cpu: i32, sched: &lop_sched) -> Option<i32> {
+    let cpu = usize::try_from(cpu).ok()?;
+    sched.topology.memory_domain.get(cpu).map(|&domain| i32::from(domain))
 }
 
 #[cfg(test)]

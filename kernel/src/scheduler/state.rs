@@ -185,6 +185,7 @@ pub fn order(order: Order) -> lop_order {
         Order::Cpu { thread, cpu } => (interface::lop_order_kind_LOP_ORDER_CPU, thread, cpu),
         Order::On { domain } => (interface::lop_order_kind_LOP_ORDER_ON, 0, domain as i32),
         Order::Off { domain } => (interface::lop_order_kind_LOP_ORDER_OFF, 0, domain as i32),
+        Order::Rest => (interface::lop_order_kind_LOP_ORDER_REST, 0, native::NONE),
     };
     lop_order { kind, thread, place }
 }

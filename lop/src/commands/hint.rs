@@ -19,8 +19,8 @@ Examples:
   lop hint 1234 --forget
 
 As root. A hint outranks what the scheduler measures under policies that
-give fast cores by it (phase, longest-first) or plan by it (spread, gather,
-specialise: --memory), and never outranks affinity, the
+give fast cores by it (phase, longest-first, fair-share, auto) or plan by it
+(spread, gather, specialise, auto: --memory), and never outranks affinity, the
 real-time classes, cgroups or another user's share. What is said replaces all that
 was said of the thread before. It is forgotten when the thread ends.";
 
@@ -110,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let status = fetch(&arguments.place.run_dir()).ok().flatten();
     if let Some(status) = status.filter(|status| !hears(&status.policy)) {
         terminal::note(&format!(
-            "policy {} in charge hears no hints; those that do: phase, longest-first, and of memory spread, gather, specialise",
+            "policy {} in charge hears no hints; those that do: auto where it has use for them, phase, longest-first, fair-share, and of memory spread, gather, specialise",
             status.policy
         ));
     }

@@ -37,12 +37,12 @@ impl Place {
 /// What `start` and `run` have in common.
 #[derive(Args)]
 pub struct SchedulerArguments {
-    /// Who is in the high set: auto (today highlow-spare), highlow-spare, highlow, simple-sets:CORES; and who gets the fast cores where they
-    /// differ in kind: phase, longest-first, fair-share, specialise; which memory domain work runs in: spread, gather; reserved-core: all CPUs but
-    /// one, which runs the system's own work
+    /// Who is in the high set: highlow-spare, highlow, simple-sets:CORES; and who gets the fast cores where they differ in kind: phase,
+    /// longest-first, fair-share, specialise; which memory domain work runs in: spread, gather; reserved-core: all CPUs but one, which runs the
+    /// system's own work; auto: highlow-spare and, where the machine has several kinds of cores or memory domains, these rules together
     #[arg(short, long, default_value = "auto", value_parser = parse_policy)]
     policy: Policy,
-    /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare]
+    /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare and auto]
     #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(0..512))]
     spare: Option<u32>,
     /// How long a CPU that is not needed stays in the high set, 10ms to 60s [default: 10ms or 100 speed changes]

@@ -259,6 +259,23 @@ fn refused_output(folder: &Path, arguments: &[&str], expected: &str) {
 }
 
 #[test]
+fn hints_that_are_none_are_refused_by_name() {
+    let folder = folder();
+    for (arguments, expected) in [
+        (&["abc", "--sequential"][..], "'abc' for '<PID|TID>'"),
+        (&["0", "--sequential"], "'0' for '<PID|TID>'"),
+        (&["1", "--length", "0"], "'0' for '--length"),
+        (&["1", "--next-length", "x"], "'x' for '--next-length"),
+        (&["1", "--parallelism", "0"], "'0' for '--parallelism"),
+        (&["1", "--memory", "garbage"], "'garbage' for '--memory"),
+        (&["1", "--forget", "--spinning"], "--forget"),
+    ] {
+        let arguments: Vec<&str> = ["hint"].iter().chain(arguments).copied().collect();
+        refused(folder.path(), &arguments, &[expected]);
+    }
+}
+
+#[test]
 fn a_task_pinned_to_a_cpu_that_the_machine_lacks_is_refused() {
     let folder = folder();
     std::fs::write(

@@ -5,7 +5,7 @@ use super::cpu::Leaving;
 use super::task::{State, Task};
 use super::world::{Scheduler, World};
 use crate::events::Kind;
-use crate::policy::plan::{go_to, is_planned, Domain, Planner, Power, Specialist, Thread, MAX_PLANNED};
+use crate::policy::plan::{is_planned, Domain, Planner, Power, Specialist, Thread, MAX_PLANNED};
 use crate::policy::{self, PolicyHandle};
 use lop_machine::Machine;
 
@@ -209,7 +209,7 @@ impl World<'_> {
             let task = &mut self.tasks[id as usize];
             task.counters.moved_ns = thread.moved_ns;
             if thread.wanted != policy::NONE {
-                go_to(&mut task.policy, thread.wanted as u32);
+                handle.go_to(&mut task.policy, thread.wanted as u32);
                 moved.extend(task.on_cpu);
             }
         }

@@ -244,6 +244,10 @@ impl PolicyHandle {
     pub fn set_domain(self, task: &mut Task, domain: i32, cpu: u32) -> bool {
         unsafe { lop_native_set_domain(self.0, task, domain, cpu) }
     }
+    /// The task changes to `cpu` when it is queued the next time, and to its memory domain, where the task has one by a plan.
+    pub fn go_to(self, task: &mut Task, cpu: u32) {
+        unsafe { lop_native_go_to(self.0, task, cpu) }
+    }
     pub fn set_domain_on(self, env: &mut dyn Env, domain: i32, on: bool, now_ns: u64) {
         let mut world = World {
             scratch: std::mem::MaybeUninit::uninit(),
@@ -272,11 +276,6 @@ impl PolicyHandle {
 /// A plan for memory domains is made for threads of this class.
 pub fn is_planned(config: &Config, class: MemoryClass) -> bool {
     unsafe { lop_native_is_planned(config, class as u32) }
-}
-
-/// The task changes to `cpu` when it is queued the next time.
-pub fn go_to(task: &mut Task, cpu: u32) {
-    unsafe { lop_native_go_to(task, cpu) }
 }
 
 /// The task waits at `cpu` from now on, `NONE`: where any does. True: it runs elsewhere, and has to be queued anew.
@@ -345,6 +344,6 @@ extern "C" {
     fn lop_native_put_on_list(t: *mut Task, cpu: i32) -> bool;
     fn lop_native_set_domain(s: *mut Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
     fn lop_native_set_domain_on(s: *mut Sched, world: *mut c_void, domain: i32, on: bool, now_ns: u64);
-    fn lop_native_go_to(t: *mut Task, cpu: u32);
+    fn lop_native_go_to(s: *const Sched, t: *mut Task, cpu: u32);
     fn lop_native_off(s: *const Sched) -> *const CpuBits;
 }

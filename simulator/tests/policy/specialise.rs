@@ -1,7 +1,7 @@
 //! Specialise: fast cores to the threads that gain most from them.
 
 use crate::bench::{config, flat, Bench, MS, S};
-use lop_simulator::policy::plan::{go_to, speedup_of_mpmi, Planner, Specialist};
+use lop_simulator::policy::plan::{speedup_of_mpmi, Planner, Specialist};
 use lop_simulator::policy::{Config, CpuPlace, NONE};
 
 const NOW: u64 = 100 * S;
@@ -74,6 +74,11 @@ fn the_speedup_factor_follows_from_intensity() {
     assert_eq!(speedup_of_mpmi(10_000, 1000), 1000, "no core is faster");
 }
 
+fn go_to(bench: &mut Bench, task: usize, cpu: u32) {
+    let task: *mut _ = &mut bench.tasks[task];
+    bench.policy.go_to(unsafe { &mut *task }, cpu);
+}
+
 /// CPU 0 is fast, CPU 1 slow, in one memory domain. Two tasks exchange them: whichever stops first waits for the other's CPU, and does not
 /// get its own again.
 #[test]
@@ -95,8 +100,9 @@ fn two_tasks_exchange_their_cpus() {
         let tasks = bench.tasks(2);
         bench.wake_all(&tasks);
         assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(0), Some(1)]);
-        go_to(&mut bench.tasks[0], 1);
-        go_to(&mut bench.tasks[1], 0);
+        for (task, cpu) in [(0, 1), (1, 0)] {
+            go_to(&mut bench, task, cpu);
+        }
         bench.run_and_preempt(first, MS);
         assert_eq!(bench.running[first], None, "it waits for the task that is to come");
         bench.run_and_preempt(1 - first, MS);
@@ -104,4 +110,37 @@ fn two_tasks_exchange_their_cpus() {
         // Once: at the end of the next slice it is as ever.
         assert_eq!(bench.tasks[0].goes_to, NONE);
     }
+}
+
+/// CPU 0 is fast, CPU 1 slow, each in a memory domain of its own, and both tasks are to run in theirs. An exchange of cores is one of domains: nobody
+/// goes back.
+#[test]
+fn an_exchange_of_cores_is_one_of_planned_domains() {
+    let apart = |cpu: usize| CpuPlace {
+        tier: cpu as u16,
+        memory_domain: cpu as u16,
+        ..flat(cpu)
+    };
+    let rules = Config {
+        spare: 0,
+        specialise: true,
+        domains: 1,
+        ..config()
+    };
+    let mut bench = Bench::new(2, rules, apart);
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(0), Some(1)]);
+    for (task, domain) in [(0, 0), (1, 1)] {
+        let planned: *mut _ = &mut bench.tasks[task];
+        assert!(!bench.policy.set_domain(unsafe { &mut *planned }, domain, domain as u32));
+    }
+    go_to(&mut bench, 0, 1);
+    go_to(&mut bench, 1, 0);
+    for _ in 0..3 {
+        bench.run_and_preempt(0, MS);
+        bench.run_and_preempt(1, MS);
+    }
+    assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(1), Some(0)]);
+    assert_eq!([bench.tasks[0].memory_domain, bench.tasks[1].memory_domain], [1, 0]);
 }

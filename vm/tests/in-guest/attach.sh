@@ -89,8 +89,8 @@ one_of_two_at_once() {
   wait -n -p first "$a" "$b"
   wait_for 120 scheduler_is lopsided || return
   kill -INT $a $b 2>/dev/null
-  wait $a; code_a=$?
-  wait $b; code_b=$?
+  ends 300 $a; code_a=$end_code
+  ends 300 $b; code_b=$end_code
   cat /tmp/a.log /tmp/b.log
   rm -rf /run/a /run/b
   case $code_a$code_b in
@@ -118,7 +118,7 @@ run_passes_sigterm_on() {
   lop run -- bash -c 'trap "exit 5" TERM; touch /tmp/started; while :; do sleep 0.1; done' & process=$!
   wait_for 120 test -e /tmp/started || return
   kill -TERM $process
-  wait $process || code=$?
+  ends 300 $process; code=$end_code
   [ "$code" = 5 ] && scheduler_is_none || say_and_fail "exit code $code"
 }
 
@@ -148,7 +148,6 @@ classes_of_sharers() {
   [ "$ours" -ge 1 ] && [ "$others" -ge 1 ] && grep -q '^ext.enabled *: *0' "/proc/$$/sched"
 }
 
-# Tasks of the kernel's own scheduler run on low CPUs too: their speeds are not ours.
 # Tasks of the kernel's own scheduler keep half of the CPUs busy: one of ours finds a free one, however low.
 partial_finds_a_free_cpu() {
   local cpu code=0

@@ -55,11 +55,13 @@ no_timer_armed() {
 
 # That an armed one is seen: members that are held for 5 s after work need a timer, and none once they are gone.
 armed_while_held() {
-  local while_held after
-  lop-load hogs 4 --seconds 1 >/dev/null && while_held=$(armed_bpf_timers) && sleep 8 && after=$(armed_bpf_timers)
-  echo "$while_held armed after work, $after later on"
-  [ "$while_held" -ge 1 ]
+  local while_held
+  lop-load hogs 4 --seconds 1 >/dev/null && while_held=$(armed_bpf_timers) && sleep 8
+  echo "$while_held armed after work"
+  [ "$while_held" -ge 1 ] && wait_for 20 none_armed
 }
+
+none_armed() { [ "$(armed_bpf_timers)" = 0 ]; }
 
 fewer_than() {
   echo "$(runs lopsided) runs here, $(runs "$1") of $1"

@@ -1,4 +1,4 @@
-# kinds.sh: two kinds of CPUs: the fast kind is taken first.
+# kinds.sh: two kinds of CPUs: the fast kind is taken first; auto says its rules; specialise exchanges threads.
 # guest: --cpus 8 --max-mhz 1400,1400,1400,1400,2100,2100,2100,2100 --instruction-ns 4 --timeout 2400
 # Behind lib.sh. CPUs 4 to 7 are the fast ones.
 
@@ -33,7 +33,25 @@ both_kinds() {
   expect "$1: ended" ended_by INT
 }
 
+# Four intensive threads begin on the fast CPUs and four light ones, which gain more, on the slow ones; then all may run everywhere.
+on_the_wrong_kind() {
+  begin_cs=$(uptime_cs)
+  hogs 4 4-7 && shares 4 0-3 && declare_all lop-hog intensive 0-7 && declare_all lop-share light 0-7 && declared_for "$1"
+}
+export -f on_the_wrong_kind
+
+# Threads change kinds by the plan. Where they ran is said and not judged: at the end of a slice any CPU takes who waits, whatever a plan had exchanged.
+kinds_are_exchanged() {
+  recorded_while on_the_wrong_kind 8 || return
+  judge_planned fast --comm lop-share
+  lop status | tr -s ' \n' ' ' | grep -o '[1-9][0-9]* moves so far' && head -n 1 /tmp/verdict
+}
+
 both_kinds highlow-spare
 both_kinds auto
+expect 'specialise: attached' begin_lop --policy specialise
+expect 'specialise: threads of declared classes are exchanged' kinds_are_exchanged
+expect 'specialise: no watchdog exit, no restart' still_in_charge
+expect 'specialise: ended' ended_by INT
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up

@@ -100,7 +100,7 @@ fn gather_switches_a_domain_off_and_back_on() {
     assert_eq!(given.last(), Some(&Order::Off { domain }), "last: {given:?}");
     sched.off.word[0] = 0b11 << (2 * domain);
     let given = planner.follow(&[], &sched, 12 * S);
-    assert_eq!(given, [Order::On { domain }]);
+    assert_eq!(given, [Order::On { domain }, Order::Rest]);
     assert!(planner.rests());
 }
 
@@ -119,8 +119,8 @@ fn specialise_exchanges_across_kinds() {
     assert_eq!(given, expected, "who is not known stays");
 }
 
-/// Both intensive threads share a domain of slow cores with nobody else, both light ones run on fast cores: one of each changes domains, and what
-/// moved rests. A thread of which nothing is known is left where it is.
+/// Both intensive threads run on the fast cores of one domain, both light ones on the slow cores of the other: one of each changes domains, and
+/// what moved rests, so the others change cores. Nobody is left with a domain other than that of the core it changed to. A thread of which nothing is known is left where it is.
 #[test]
 fn both_plans_are_made_and_nobody_moves_twice() {
     let mut sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
@@ -141,10 +141,15 @@ fn both_plans_are_made_and_nobody_moves_twice() {
             (at != Some(domain)).then_some(thread)
         }
         Order::Cpu { thread, .. } => Some(thread),
-        Order::On { .. } | Order::Off { .. } => None,
+        Order::On { .. } | Order::Off { .. } | Order::Rest => None,
     };
     let mut movers: Vec<u32> = given.iter().filter_map(moved).collect();
     movers.sort_unstable();
+    for order in &given {
+        if let Order::Cpu { thread, cpu } = *order {
+            assert_eq!(planner.known[&thread].told, cpu / 2, "{given:?}");
+        }
+    }
     let changed_cores = given.iter().filter(|order| matches!(order, Order::Cpu { .. })).count();
     assert_eq!((movers.len(), changed_cores), (4, 2), "{given:?}");
     assert!(movers.windows(2).all(|pair| pair[0] != pair[1]), "once each: {given:?}");
@@ -163,7 +168,7 @@ fn without_counters_and_classes_it_rests_and_takes_back_what_it_said() {
     let mut given = planner.follow(&looks, &sched, 12 * S);
     given.sort_by_key(|order| format!("{order:?}"));
     let none = |thread| Order::Domain { thread, domain: NONE };
-    assert_eq!(given, [none(7), none(8)]);
+    assert_eq!(given, [none(7), none(8), Order::Rest]);
     assert!(planner.rests() && planner.due_in().is_none());
     assert!(planner.describe()[0].contains("no counters here"));
 }
@@ -202,6 +207,31 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
     };
     assert_eq!((of(0), of(1)), (1, 1), "{given:?}");
     assert!(planner.describe()[0].starts_with("intensity of each thread by the CPU's counters"));
+}
+
+/// What was declared of thread 8 is taken back while 7 is still planned: it has no domain any more. What hardly runs is not planned.
+#[test]
+fn who_is_planned_no_more_may_run_in_any_domain() {
+    let mut sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    sched.config.only_known = MaybeUninit::new(true);
+    let mut planner = by_class(false);
+    orders(&mut planner, &sched, &[(7, 0, INTENSIVE), (8, 1, INTENSIVE)], 1);
+    assert_ne!(planner.known[&8].told, NONE);
+    let looks = [look(7, 0, INTENSIVE, 2), look(8, 1, 0, 2)];
+    let given = planner.follow(&looks, &sched, 12 * S);
+    assert!(
+        given.contains(&Order::Domain {
+            thread: 8,
+            domain: NONE
+        }),
+        "{given:?}"
+    );
+    let hardly = Look {
+        ran_ns: 2 * S + S / 200,
+        ..look(7, 0, INTENSIVE, 2)
+    };
+    planner.follow(&[hardly, look(8, 1, 0, 2)], &sched, 13 * S);
+    assert!(planner.rests());
 }
 
 #[test]

@@ -150,6 +150,9 @@ enum Check {
         comm: Vec<String>,
         #[arg(long, default_value_t = 0.95)]
         share: f64,
+        /// Judged from so long after the beginning, s.
+        #[arg(long, default_value_t = 0.0)]
+        after_s: f64,
     },
     /// A program of which one thread alone is not blocked has it on a fast CPU in time.
     Sequential {
@@ -349,7 +352,10 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
             shrink::check(&replay, &speeds()?, promise)
         }
         Check::Promoted { cpu, comm, within_us } => promoted::check(&replay, &speeds()?, comm, *cpu, within_us * 1000)?,
-        Check::Fast { comm, share } => fast::check(&replay, &fast::FastCpus::of(&trace)?, comm, *share),
+        Check::Fast { comm, share, after_s } => {
+            let fast = fast::FastCpus::of(&trace)?;
+            fast::check(&replay, &fast, comm, *share, ns_of_ms(after_s * 1e3))
+        }
         Check::Sequential { comm, within_us, share } => {
             sequential::check(&replay, &fast::FastCpus::of(&trace)?, comm, within_us * 1000, *share)
         }

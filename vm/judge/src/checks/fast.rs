@@ -40,14 +40,16 @@ struct Figures {
     moves: usize,
 }
 
-/// Tasks of these names ran for `wanted` of their run time on fast CPUs.
-pub fn check(replay: &Replay, fast: &FastCpus, comms: &[String], wanted: f64) -> Verdict {
+/// Tasks of these names ran for `wanted` of their run time on fast CPUs, judged from `after_ns` after the recording began.
+pub fn check(replay: &Replay, fast: &FastCpus, comms: &[String], wanted: f64, after_ns: u64) -> Verdict {
+    let from_ns = replay.recording.from_ns + after_ns;
     let (mut run_ns, mut fast_ns, mut moves) = (0, 0, 0);
     let mut last = std::collections::HashMap::new();
     for run in replay.runs.iter().filter(|run| comms.contains(&run.comm)) {
         let on_fast = fast.has(run.cpu);
-        run_ns += run.time.length_ns();
-        fast_ns += if on_fast { run.time.length_ns() } else { 0 };
+        let judged_ns = run.time.to_ns.saturating_sub(run.time.from_ns.max(from_ns));
+        run_ns += judged_ns;
+        fast_ns += if on_fast { judged_ns } else { 0 };
         moves += usize::from(last.insert(run.pid, on_fast).is_some_and(|before| before != on_fast));
     }
     let (found, names) = (share(fast_ns, run_ns), comms.join(", "));
@@ -92,16 +94,19 @@ mod tests {
         let trace = trace_of_kinds(&[TOP, TOP / 2], 0, 1010, CHANGE);
         let replay = replay(&trace);
         let fast = FastCpus::of(&trace).unwrap();
-        for (names, wanted, holds) in [
-            (&["one"][..], 0.9, true),
-            (&["one"], 0.901, false),
-            (&["many"], 0.1, true),
-            (&["many"], 0.101, false),
-            (&["one", "many"], 0.5, true),
-            (&["nobody"], 0.0, false),
+        for (names, wanted, after_ns, holds) in [
+            (&["one"][..], 0.9, 0, true),
+            (&["one"], 0.901, 0, false),
+            (&["one"], 1.0, 105, true),
+            (&["many"], 0.1, 0, true),
+            (&["many"], 0.101, 0, false),
+            (&["many"], 0.001, 105, false),
+            (&["one", "many"], 0.5, 0, true),
+            (&["nobody"], 0.0, 0, false),
+            (&["one"], 0.0, 2_000, false),
         ] {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            let verdict = check(&replay, &fast, &names, wanted);
+            let verdict = check(&replay, &fast, &names, wanted, after_ns);
             assert_eq!(verdict.holds, holds, "{wanted}: {}", verdict.reason);
         }
     }
