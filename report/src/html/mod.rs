@@ -6,6 +6,7 @@ mod curves;
 mod escape;
 mod measure;
 mod section;
+mod strips;
 mod timeline;
 
 use crate::check::{check_report, check_timeline};

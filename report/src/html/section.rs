@@ -4,6 +4,7 @@ use super::bars::bars;
 use super::curves::Panel;
 use super::escape::escape;
 use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, TIME};
+use super::strips::strips;
 use crate::applications::{applications_grid, HEADING};
 use crate::cells::{cells_grid, summary};
 use crate::classes::{self, classes_grid};
@@ -27,7 +28,7 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str]) -> Strin
     }
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
-        return html + &html_table(&cells, 1) + "</section>\n";
+        return html + &strips(report) + &html_table(&cells, 1) + "</section>\n";
     }
     html.push_str(&legend(report, palette));
     html.push_str(&classes(report, number, palette));

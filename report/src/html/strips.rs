@@ -1,0 +1,79 @@
+//! A study that judges one policy beside all others: a row for each machine, a dot for each cell.
+
+use super::escape::escape;
+use crate::model::{Cell, Report};
+use crate::sweep::value_text;
+use std::fmt::Write;
+
+const WIDTH: f64 = 860.0;
+const LEFT: f64 = 270.0;
+const RIGHT: f64 = 24.0;
+const ROW: f64 = 22.0;
+const AXIS: f64 = 26.0;
+/// What the axis may name; it ends at the first that no cell exceeds.
+const STEPS: [f64; 12] = [1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0];
+
+/// EDP of the judged policy over the lowest, by logarithm; empty: the study judges nobody.
+pub(crate) fn strips(report: &Report) -> String {
+    let Some(first) = report.cells.first() else {
+        return String::new();
+    };
+    let rows = rows(&report.cells);
+    let farthest = report.cells.iter().map(|cell| cell.edp_over_best).fold(1.0, f64::max);
+    let last = STEPS[1..]
+        .iter()
+        .position(|&step| step >= farthest)
+        .map_or(STEPS.len() - 1, |at| at + 1);
+    let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * value.max(1.0).ln() / STEPS[last].max(farthest).ln();
+    let bottom = ROW * rows.len() as f64;
+    let name = format!("EDP of {} over the lowest", escape(&first.judged));
+    let mut svg = super::open_figure(
+        &name,
+        "ratio; a dot is a cell, filled where it is behind",
+        "cell",
+        (WIDTH, bottom + AXIS),
+    );
+    for step in &STEPS[..=last] {
+        let _ = writeln!(
+            svg,
+            "<line class=\"grid\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"0\" y2=\"{bottom}\"/><text class=\"tick\" x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{step}</text>",
+            x(*step),
+            bottom + AXIS - 8.0
+        );
+    }
+    for (row, (name, cells)) in rows.iter().enumerate() {
+        let y = ROW * (row as f64 + 0.5);
+        let _ = writeln!(svg, "<text x=\"4\" y=\"{:.1}\">{}</text>", y + 4.0, escape(name));
+        for cell in cells {
+            let fill = if cell.behind { "var(--p1)" } else { "none" };
+            let _ = writeln!(
+                svg,
+                "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"var(--p{})\"><title>{}: {:.3} times the lowest EDP, that of {}; time {:.3}</title></circle>",
+                x(cell.edp_over_best),
+                usize::from(cell.behind),
+                escape(&label(cell)),
+                cell.edp_over_best,
+                escape(&cell.best),
+                cell.time_over_first
+            );
+        }
+    }
+    svg + "</svg></figure>\n"
+}
+
+/// Cells of one value of what is swept first, in the order of the study.
+fn rows(cells: &[Cell]) -> Vec<(String, Vec<&Cell>)> {
+    let mut rows: Vec<(String, Vec<&Cell>)> = Vec::new();
+    for cell in cells {
+        let name = cell.point.values().next().map_or_else(String::new, value_text);
+        match rows.iter_mut().find(|(of, _)| *of == name) {
+            Some((_, cells)) => cells.push(cell),
+            None => rows.push((name, vec![cell])),
+        }
+    }
+    rows
+}
+
+fn label(cell: &Cell) -> String {
+    cell.point.values().map(value_text).collect::<Vec<_>>().join(", ")
+}
