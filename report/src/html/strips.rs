@@ -6,7 +6,9 @@ use crate::sweep::value_text;
 use std::fmt::Write;
 
 const WIDTH: f64 = 860.0;
-const LEFT: f64 = 270.0;
+const LEFT: f64 = 310.0;
+/// Room that a number on the axis takes.
+const NUMBER: f64 = 32.0;
 const RIGHT: f64 = 24.0;
 const ROW: f64 = 22.0;
 const AXIS: f64 = 26.0;
@@ -33,12 +35,21 @@ pub(crate) fn strips(report: &Report) -> String {
         "cell",
         (WIDTH, bottom + AXIS),
     );
-    for step in &STEPS[..=last] {
+    let mut named = f64::NEG_INFINITY;
+    for &step in &STEPS[..=last] {
+        let at = x(step);
         let _ = writeln!(
             svg,
-            "<line class=\"grid\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"0\" y2=\"{bottom}\"/><text class=\"tick\" x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{step}</text>",
-            x(*step),
-            bottom + AXIS - 8.0
+            "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"0\" y2=\"{bottom}\"/>"
+        );
+        if at - named < NUMBER {
+            continue;
+        }
+        named = at;
+        let y = bottom + AXIS - 8.0;
+        let _ = writeln!(
+            svg,
+            "<text class=\"tick\" x=\"{at:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{step}</text>"
         );
     }
     for (row, (name, cells)) in rows.iter().enumerate() {
