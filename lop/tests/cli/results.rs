@@ -278,6 +278,26 @@ fn experiments_are_reproduced_one_or_all() {
         serde_json::json!({"machine": "i7-940", "placement": "random"})
     );
     assert_eq!(results[0]["time_s"], one["results"][0]["time_s"]);
+
+    let page = folder.path().join("both.html");
+    let arguments = [
+        "reproduce",
+        "compile-governors",
+        "compile-transfer",
+        "--runs",
+        "1",
+        "--html",
+    ];
+    let arguments: Vec<&str> = arguments.into_iter().chain([page.to_str().unwrap()]).collect();
+    assert_eq!(answer(folder.path(), &arguments).code, 0);
+    let page = std::fs::read_to_string(page).unwrap();
+    for (number, name) in [(1, "compile-governors"), (2, "compile-transfer")] {
+        let entry = format!("<a href=\"#report-{number}\">{name}</a>");
+        assert!(
+            page.contains(&entry) && page.contains(&format!("id=\"report-{number}\"")),
+            "{entry}"
+        );
+    }
     assert_eq!(two["experiments"].as_array().unwrap().len(), 2);
 }
 
