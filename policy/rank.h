@@ -97,7 +97,10 @@ lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *c
 	return lop_displaces(claim, &on->rank) && !(lop_has_lists(s) && on->listed && claim->class == on->rank.class);
 }
 
-/* What runs on `cpu` is of that class from now on. */
+/*
+ * What runs on `cpu` is of that class from now on. Of two that say so at once the sets may keep the other's word until something starts there:
+ * a look at each CPU is made in vain, or left out once.
+ */
 lop_rule void lop_set_class(struct lop_sched *s, u32 cpu, enum lop_class class)
 {
 	u32 n;
