@@ -120,9 +120,9 @@ lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop
 	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
 	if (!on->since_ns || on->rank.class == LOP_ONLY_SPINS)
 		return;
-	lop_set_class(s, cpu, LOP_AWAITED);
 	on->grace_ends_ns = 0;
 	app->boosted = cpu + 1;
+	lop_set_class(s, cpu, LOP_AWAITED);
 	lop_rise(s, world, cpu, now_ns);
 }
 
@@ -139,9 +139,9 @@ lop_rule void lop_end_boost(struct lop_sched *s, struct lop_world *world, struct
 	app->boosted = 0;
 	if (on->said)
 		return;
-	lop_set_class(s, cpu, LOP_ORDINARY);
 	on->grace_ends_ns = now_ns + s->config.grace_ns;
 	lop_rank_at(s, world, on->grace_ends_ns, now_ns);
+	lop_set_class(s, cpu, LOP_ORDINARY);
 }
 
 /* The number of active threads of an application changed. */

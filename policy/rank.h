@@ -101,7 +101,7 @@ lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *c
  * What runs on `cpu` is of that class from now on. Of two that say so at once the sets may keep the other's word until something starts there:
  * a look at each CPU is made in vain, or left out once.
  */
-lop_rule void lop_set_class(struct lop_sched *s, u32 cpu, enum lop_class class)
+lop_part bool lop_set_class(struct lop_sched *s lop_given, u32 cpu, u32 class)
 {
 	u32 n;
 	cpu = lop_cpu_index(cpu);
@@ -114,6 +114,7 @@ lop_rule void lop_set_class(struct lop_sched *s, u32 cpu, enum lop_class class)
 		else
 			lop_cpus_take(&s->of_class[n], cpu);
 	}
+	return true;
 }
 
 /* Somewhere something may run that `claim` displaces. Nowhere: then nobody looks at each CPU. */

@@ -420,6 +420,9 @@ counts_as() {
   ended_by INT
 }
 
+# The calls that log go deepest into the stack.
+loads_with_log() { begin_lop --policy longest-first --log-decisions /tmp/decisions.log && ended_by INT; }
+
 # What the verifier of this kernel says: the program is taken, as for 64 CPUs and as for 512, without rules and with all of them, and how many
 # instructions it looked at. The lines `count KERNEL CPUS RULES PROGRAM INSTRUCTIONS` are compared with kernel/verifier.tsv by
 # scripts/verifier-counts.sh. For a machine with several kinds of cores and memory domains: elsewhere auto leaves rules out.
@@ -429,6 +432,7 @@ verifier_takes_it() {
     expect "the verifier takes the program for $((words * 64)) CPUs" counts_as $words no --policy highlow-spare
     expect "the verifier takes all rules for $((words * 64)) CPUs" counts_as $words all --policy auto --reserve asked
   done
+  expect 'the verifier takes rules whose decisions are logged' loads_with_log
   expect 'no warning of the kernel' kernel_is_well
   cat /tmp/counts
 }
