@@ -53,15 +53,14 @@ no_timer_armed() {
   [ $looks_armed -le 1 ]
 }
 
-# That an armed one is seen: members that are held for 5 s after work need a timer, and none once they are gone.
+# That an armed one is seen: members that are held for 5 s after work need a timer. How many are armed later is said only: who looks by a process
+# is demand that falls.
 armed_while_held() {
-  local while_held
-  lop-load hogs 4 --seconds 1 >/dev/null && while_held=$(armed_bpf_timers) && sleep 8
-  echo "$while_held armed after work"
-  [ "$while_held" -ge 1 ] && wait_for 20 none_armed
+  local while_held after
+  lop-load hogs 4 --seconds 1 >/dev/null && while_held=$(armed_bpf_timers) && sleep 8 && after=$(armed_bpf_timers)
+  echo "$while_held armed after work, $after later on"
+  [ "$while_held" -ge 1 ]
 }
-
-none_armed() { [ "$(armed_bpf_timers)" = 0 ]; }
 
 fewer_than() {
   echo "$(runs lopsided) runs here, $(runs "$1") of $1"
