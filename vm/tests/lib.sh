@@ -328,9 +328,9 @@ judged() {
   judge "$@"
 }
 
-# refuted NAME CHECK...: there was something to judge, and it does not hold.
+# refuted COMMAND...: what the command judged does not hold, and there was something to judge.
 refuted() {
-  judged "$@" && return 1
+  "$@" && return 1
   grep -q 'DOES NOT HOLD' /tmp/verdict && ! grep -q 'nothing to judge' /tmp/verdict
 }
 

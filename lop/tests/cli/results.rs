@@ -259,16 +259,8 @@ fn experiments_are_reproduced_one_or_all() {
             "linux:powersave"
         ]
     );
-    let arguments = [
-        "reproduce",
-        "compile-governors",
-        "compile-transfer",
-        "--runs",
-        "1",
-        "--format",
-        "json",
-    ];
-    let two = json(folder.path(), &arguments);
+    let both = ["reproduce", "compile-governors", "compile-transfer", "--runs", "1"];
+    let two = json(folder.path(), &[&both[..], &["--format", "json"]].concat());
     let results = two["results"].as_array().unwrap();
     assert_eq!(results.len(), 5 + 12);
     assert_eq!(results[0]["experiment"], "compile-governors");
@@ -280,15 +272,7 @@ fn experiments_are_reproduced_one_or_all() {
     assert_eq!(results[0]["time_s"], one["results"][0]["time_s"]);
 
     let page = folder.path().join("both.html");
-    let arguments = [
-        "reproduce",
-        "compile-governors",
-        "compile-transfer",
-        "--runs",
-        "1",
-        "--html",
-    ];
-    let arguments: Vec<&str> = arguments.into_iter().chain([page.to_str().unwrap()]).collect();
+    let arguments = [&both[..], &["--html", page.to_str().unwrap()]].concat();
     assert_eq!(answer(folder.path(), &arguments).code, 0);
     let page = std::fs::read_to_string(page).unwrap();
     for (number, name) in [(1, "compile-governors"), (2, "compile-transfer")] {

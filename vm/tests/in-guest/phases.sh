@@ -41,35 +41,35 @@ on_fast_cpu() {
   return 1
 }
 
-# given_on judged | refuted: tried again if the thread was never on the fast CPU when its flag was raised.
+# given_on judged | refuted judged: tried again if the thread was never on the fast CPU when its flag was raised.
 given_on() {
   local turn code
   for turn in 1 2 3 4; do
     flag_is_raised || return
-    "$1" flag given --pid "$spinner"
+    "$@" flag given --pid "$spinner"
     code=$?
     grep -q 'nothing to judge' /tmp/verdict || return $code
   done
   return $code
 }
 
-# under POLICY judged | refuted WORDS: the words say what is shown of the flag.
+# under POLICY WORDS judged | refuted judged: the words say what is shown of the flag.
 under() {
   expect "$1: attached" begin_lop --policy "$1" || return
   expect "$1: one and many" one_and_many
   expect "$1: half-sequential" half_sequential
   expect "$1: a lock in turns" lock_in_turns
-  expect "$1: $3" given_on "$2"
+  expect "$1: $2" given_on "${@:3}"
   expect "$1: still in charge" still_in_charge
   expect "$1: ended" ended_by INT
 }
 
-under phase judged 'the fast CPU is given on within 2 ms of the flag in 95 % of cases'
+under phase 'the fast CPU is given on within 2 ms of the flag in 95 % of cases' judged
 expect 'phase: a sequential program beside 8 threads has the fast CPU for 95 % of its run time' judged one-and-many fast --comm lop-one
 expect 'phase: sequential phases are on a fast CPU within 2 ms in 95 % of cases' judged half-sequential sequential --comm lop-half-sequen
 expect 'phase: who holds the lock is on a fast CPU within 2 ms of running alone in 95 % of cases' judged lock-in-turns sequential --comm lop-global-sum
-under highlow-spare refuted 'without the rule the fast CPU is not given on'
-expect 'without the rule a sequential program has no fast CPU for 95 % of its run time' refuted one-and-many fast --comm lop-one
-expect 'without the rule who holds the lock is not on a fast CPU in time' refuted lock-in-turns sequential --comm lop-global-sum
+under highlow-spare 'without the rule the fast CPU is not given on' refuted judged
+expect 'without the rule a sequential program has no fast CPU for 95 % of its run time' refuted judged one-and-many fast --comm lop-one
+expect 'without the rule who holds the lock is not on a fast CPU in time' refuted judged lock-in-turns sequential --comm lop-global-sum
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up

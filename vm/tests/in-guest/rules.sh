@@ -72,7 +72,7 @@ for policy in phase longest-first fair-share; do
 done
 expect 'highlow-spare: attached' begin_lop --policy highlow-spare
 expect 'highlow-spare: threads of four lengths' lengths highlow-spare
-expect 'highlow-spare: the two longest have no fast CPUs for 95 % of their run time' refuted lengths-highlow-spare fast --comm lop-300,lop-360
+expect 'highlow-spare: the two longest have no fast CPUs for 95 % of their run time' refuted judged lengths-highlow-spare fast --comm lop-300,lop-360
 expect 'highlow-spare: ended' ended_by INT
 expect 'a hint without a scheduler says what to do' refused_without
 expect 'the kernel has nothing to complain of' kernel_is_well
