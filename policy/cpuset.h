@@ -42,6 +42,13 @@ lop_rule bool lop_cpus_has(const struct lop_cpus *s, u32 cpu)
 
 lop_rule void lop_cpus_add(struct lop_cpus *s, u32 cpu) { lop_atomic_or(lop_cpus_word(s, cpu), 1ULL << (cpu % 64)); }
 
+/* Adds `cpu`; true if it was not there: of several that add it at once one is told so. */
+lop_rule bool lop_cpus_claim(struct lop_cpus *s, u32 cpu)
+{
+	u64 bit = 1ULL << (cpu % 64);
+	return !(lop_atomic_or(lop_cpus_word(s, cpu), bit) & bit);
+}
+
 /* Removes `cpu`; true if it was there. The atomic that claims an idle CPU: of several wakers one wins. */
 lop_rule bool lop_cpus_take(struct lop_cpus *s, u32 cpu)
 {

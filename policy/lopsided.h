@@ -81,9 +81,8 @@ lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_task *t, struct lop_
 		return LOP_NONE;
 	lop_rank_of(s, t, app, &rank);
 	cpu = lop_weakest_faster(s, &rank, LOP_MAX_TIERS);
-	if (cpu < 0)
+	if (cpu < 0 || !lop_cpus_claim(&s->awaited, lop_cpu_index((u32)cpu)))
 		return LOP_NONE;
-	lop_cpus_add(&s->awaited, lop_cpu_index((u32)cpu));
 	t->given = lop_cpu_index((u32)cpu) + 1;
 	return cpu;
 }
@@ -382,8 +381,7 @@ lop_rule void lop_stopped(struct lop_sched *s, struct lop_task *t, struct lop_ap
 	if (app && app->boosted == cpu + 1)
 		app->boosted = 0;
 	on->since_ns = 0;
-	to = s->goes_to[cpu];
-	s->goes_to[cpu] = 0;
+	to = lop_end_promise(s, cpu);
 	if (to && runnable)
 		t->given = to;
 	else if (to)

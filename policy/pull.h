@@ -40,19 +40,34 @@ lop_rule void lop_drop_given(struct lop_sched *s, struct lop_task *t)
 	t->given = 0;
 }
 
+/* What ran or runs on `cpu` goes nowhere any more, but where it is told to be: 1 + the CPU that it was on its way to, 0: to none. */
+lop_rule u32 lop_end_promise(struct lop_sched *s, u32 cpu) { return lop_atomic_and(&s->goes_to[lop_cpu_index(cpu)], 0); }
+
+/*
+ * What runs on `from` is on its way to `to`. False: another is, or it goes elsewhere, or stopped meanwhile. CPUs decide at once, and each of two
+ * that decide about the same has to see one of the other's steps:
+ *     who promises:  claims `to`, tells `from`, looks whether it still runs
+ *     who stops:     runs no more, looks where it was told to go
+ */
+lop_rule bool lop_promise(struct lop_sched *s, u32 from, u32 to)
+{
+	if (!lop_cpus_claim(&s->awaited, to))
+		return false;
+	if (!lop_atomic_cas(&s->goes_to[from], 0, to + 1) && (s->on[from].since_ns || !lop_end_promise(s, from)))
+		return true;
+	lop_cpus_take(&s->awaited, to);
+	return false;
+}
+
 /* What runs on `from` is to go on at `to`; what runs there takes the place that becomes free, so that no core is empty meanwhile. */
 lop_part bool lop_send(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 from, u32 to, u64 now_ns)
 {
 	from = lop_cpu_index(from);
 	to = lop_cpu_index(to);
-	if (!lop_join_for_move(s, world, to, now_ns))
+	if (!lop_join_for_move(s, world, to, now_ns) || !lop_promise(s, from, to))
 		return false;
-	s->goes_to[from] = (u16)(to + 1);
-	lop_cpus_add(&s->awaited, to);
-	if (lop_may_leave(s, to)) {
-		s->goes_to[to] = (u16)(from + 1);
-		lop_cpus_add(&s->awaited, from);
-	}
+	if (lop_may_leave(s, to))
+		lop_promise(s, to, from);
 	s->moves++;
 	lop_env_preempt(world, from);
 	return true;
@@ -84,18 +99,16 @@ lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct l
 lop_rule void lop_call_off(struct lop_sched *s, u32 cpu, u32 to)
 {
 	lop_cpus_take(&s->awaited, to);
-	if (s->goes_to[lop_cpu_index(to)] != cpu + 1 || lop_tier_of(s, cpu) < lop_tier_of(s, to))
-		return;
-	s->goes_to[lop_cpu_index(to)] = 0;
-	lop_cpus_take(&s->awaited, cpu);
+	if (lop_tier_of(s, cpu) >= lop_tier_of(s, to) && lop_atomic_cas(&s->goes_to[lop_cpu_index(to)], cpu + 1, 0) == cpu + 1)
+		lop_cpus_take(&s->awaited, cpu);
 }
 
 /* The CPU goes offline: nobody is compared with what ran there, and who was on the way there stays. */
 lop_rule void lop_forget_cpu(struct lop_sched *s, u32 cpu)
 {
-	u32 to = s->goes_to[lop_cpu_index(cpu)];
+	u32 to;
 	s->on[lop_cpu_index(cpu)].since_ns = 0;
-	s->goes_to[lop_cpu_index(cpu)] = 0;
+	to = lop_end_promise(s, cpu);
 	if (to)
 		lop_call_off(s, cpu, lop_cpu_index(to - 1));
 	lop_cpus_take(&s->awaited, cpu);

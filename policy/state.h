@@ -197,8 +197,8 @@ struct lop_sched {
 	u64 promotions, demotions, swaps;
 	struct lop_on_cpu on[LOP_MAX_CPUS];
 	struct lop_cpus of_class[LOP_CLASSES]; /* CPUs by the class of what runs there or ran there last */
-	u16 goes_to[LOP_MAX_CPUS];         /* 1 + the CPU that the task running here is to go on at; 0: it stays */
-	struct lop_cpus awaited;           /* CPUs that a task is on its way to, from another CPU */
+	u32 goes_to[LOP_MAX_CPUS];         /* 1 + the CPU that the task running here is to go on at; 0: it stays */
+	struct lop_cpus awaited;           /* CPUs that a task is on its way to, from another CPU: one to each */
 	struct lop_cpus given;             /* CPUs in whose own queue a task waits that goes before what runs there */
 	u64 rank_at_ns;                    /* the timer is to look then who should have the fast cores; 0: no need */
 	u32 nr_apps;                       /* applications numbered so far */
