@@ -49,8 +49,10 @@ lop_rule u32 lop_end_promise(struct lop_sched *s, u32 cpu) { return lop_atomic_a
  *     who promises:  claims `to`, tells `from`, looks whether it still runs
  *     who stops:     runs no more, looks where it was told to go
  */
-lop_rule bool lop_promise(struct lop_sched *s, u32 from, u32 to)
+lop_part bool lop_promise(struct lop_sched *s lop_given, u32 from, u32 to)
 {
+	from = lop_cpu_index(from);
+	to = lop_cpu_index(to);
 	if (!lop_cpus_claim(&s->awaited, to))
 		return false;
 	if (!lop_atomic_cas(&s->goes_to[from], 0, to + 1) && (s->on[from].since_ns || !lop_end_promise(s, from)))
