@@ -344,14 +344,13 @@ void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	bool blocks;
+	bool sleeps = !runnable && p->__state;
 	if (!t || !is_known(p, t))
 		return;
 	charge(c, t, scx_bpf_task_cpu(p));
-	blocks = !runnable && t->task.counted && p->__state;
 	if (ranks)
-		stopped(c, p, t, !blocks);
-	if (blocks)
+		stopped(c, p, t, !sleeps);
+	if (sleeps && t->task.counted)
 		block(c, p, t);
 	/* A higher class takes the CPU. Without a slice the task does not stay there but is queued anew, and goes to the spare. */
 	if (runnable && p->scx.slice) {
