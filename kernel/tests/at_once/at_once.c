@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The policy's rules for fast cores, called by several CPUs at once, as in a kernel and unlike in the simulator. A thread is a CPU: it wakes
+ * tasks, runs them, gives them up when it is told to or by chance, and lets them sleep, until so many tasks were moved. In the end nothing runs:
+ * no CPU is promised to a task, none keeps the order to send one away, no task is lost. Arguments: moves, rules (enum lop_rules), seed. Exit
+ * code 1: what was left, or nothing moves any more.
+ */
+#include "types.h"
+#include "lopsided.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { NR_CPUS = 4, NR_TASKS = 6, NOWHERE = -1, LOCAL = LOP_QUEUES };
+
+static struct lop_sched sched;
+static struct lop_app app = { .home_node = LOP_NONE };
+static struct lop_task tasks[NR_TASKS];
+static int queue_of[NR_TASKS]; /* LOCAL + CPU: started there; NOWHERE: runs or sleeps */
+static bool sleeps[NR_TASKS];
+static u32 awake, goal;
+/* Far more than is needed, however busy the machine is. */
+static const u64 patience_ns = 60000000000ULL;
+static pthread_mutex_t queues = PTHREAD_MUTEX_INITIALIZER, task_lock[NR_TASKS];
+
+/* What one call asks for; the queue has it after the call. */
+static __thread struct { int task, queue, taken; } asked = { NOWHERE, NOWHERE, NOWHERE };
+
+static u64 now(void)
+{
+	struct timespec at;
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	return (u64)at.tv_sec * 1000000000 + (u64)at.tv_nsec;
+}
+
+static void ask(const struct lop_task *t, u32 queue)
+{
+	asked.task = (int)(t - tasks);
+	asked.queue = (int)queue;
+}
+
+static bool take_from(int queue)
+{
+	int n;
+	asked.taken = NOWHERE;
+	pthread_mutex_lock(&queues);
+	for (n = 0; n < NR_TASKS && asked.taken == NOWHERE; n++)
+		if (queue_of[n] == queue)
+			asked.taken = n;
+	if (asked.taken != NOWHERE)
+		queue_of[asked.taken] = NOWHERE;
+	pthread_mutex_unlock(&queues);
+	return asked.taken != NOWHERE;
+}
+
+static void queue_what_was_asked(void)
+{
+	pthread_mutex_lock(&queues);
+	if (asked.task != NOWHERE)
+		queue_of[asked.task] = asked.queue;
+	asked.task = NOWHERE;
+	pthread_mutex_unlock(&queues);
+}
+
+u64 lop_env_now_ns(struct lop_world *world) { return now(); }
+void lop_env_insert_local(struct lop_world *world, struct lop_task *t, u32 cpu, u64 slice_ns) { ask(t, LOCAL + cpu); }
+void lop_env_insert(struct lop_world *world, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) { ask(t, queue); }
+bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu) { return take_from((int)queue); }
+bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns) { return false; }
+u32 lop_env_queued(struct lop_world *world, u32 queue)
+{
+	u32 count = 0;
+	for (int n = 0; n < NR_TASKS; n++)
+		count += queue_of[n] == (int)queue;
+	return count;
+}
+u64 lop_env_first_ns(struct lop_world *world, u32 queue)
+{
+	for (int n = 0; n < NR_TASKS; n++)
+		if (queue_of[n] == (int)queue)
+			return tasks[n].vtime_ns;
+	return LOP_NO_TIME;
+}
+/* Each CPU looks again all the time. */
+void lop_env_kick(struct lop_world *world, u32 cpu) {}
+void lop_env_preempt(struct lop_world *world, u32 cpu) {}
+void lop_env_arm_timer(struct lop_world *world, u64 at_ns) {}
+void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set) {}
+void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised) {}
+s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu) { return 0; }
+
+struct cpu {
+	struct lop_world world;
+	u32 number, seed;
+	int runs; /* a task, or NOWHERE */
+};
+
+static u32 chance(struct cpu *c, u32 of)
+{
+	c->seed = c->seed * 1664525 + 1013904223;
+	return (c->seed >> 8) % of;
+}
+
+static void wake_one(struct cpu *c)
+{
+	u32 n = chance(c, NR_TASKS);
+	if (pthread_mutex_trylock(&task_lock[n]))
+		return;
+	if (sleeps[n]) {
+		struct lop_placement place;
+		sleeps[n] = false;
+		__sync_fetch_and_add(&awake, 1);
+		place = lop_wake(&sched, &c->world, &tasks[n], &app, NULL, c->number, now());
+		lop_put(&sched, &c->world, &tasks[n], NULL, place);
+		if (asked.task == NOWHERE)
+			lop_enqueue(&sched, &c->world, &tasks[n], NULL, c->number);
+		queue_what_was_asked();
+	}
+	pthread_mutex_unlock(&task_lock[n]);
+}
+
+static void stop(struct cpu *c, bool blocks)
+{
+	int n = c->runs;
+	struct lop_task *t = &tasks[n];
+	pthread_mutex_lock(&task_lock[n]);
+	c->runs = NOWHERE;
+	lop_stopping(&sched, &c->world, t, NULL, c->number, 1000);
+	lop_stopped(&sched, t, &app, c->number, !blocks, now());
+	if (blocks) {
+		lop_block(&sched, &c->world, t, &app, NULL, now());
+		sleeps[n] = true;
+		__sync_fetch_and_add(&awake, -1);
+	} else {
+		lop_enqueue(&sched, &c->world, t, NULL, c->number);
+		queue_what_was_asked();
+	}
+	pthread_mutex_unlock(&task_lock[n]);
+}
+
+static void look_for_work(struct cpu *c)
+{
+	if (!take_from(LOCAL + (int)c->number))
+		lop_dispatch(&sched, &c->world, c->number, NULL);
+	c->runs = asked.taken;
+	asked.taken = NOWHERE;
+	if (c->runs == NOWHERE) {
+		if (!lop_cpus_has(&sched.idle, c->number))
+			lop_cpu_idle(&sched, &c->world, c->number, true, now());
+		return;
+	}
+	lop_cpu_idle(&sched, &c->world, c->number, false, now());
+	lop_running(&sched, &tasks[c->runs], now());
+	lop_started(&sched, &c->world, &tasks[c->runs], &app, c->number, now());
+}
+
+static void *cpu_runs(void *of)
+{
+	struct cpu *c = of;
+	u64 since_ns = now();
+	bool over = false;
+	while (now() < since_ns + 2 * patience_ns && !(over && !__sync_fetch_and_add(&awake, 0))) {
+		u32 what = chance(c, 16);
+		over = __atomic_load_n(&sched.moves, __ATOMIC_RELAXED) >= goal || now() >= since_ns + patience_ns;
+		if (!over && chance(c, 4) == 0)
+			wake_one(c);
+		if (c->runs == NOWHERE)
+			look_for_work(c);
+		else if (over || what < 6 || lop_must_go(&sched, c->number))
+			stop(c, over || what < 3);
+		else if (what < 8)
+			lop_say(&sched, &c->world, &tasks[c->runs], &app, what == 6 ? LOP_LOCK_HOLDER : 0, now());
+		else if (what == 8)
+			lop_timer(&sched, &c->world, now());
+	}
+	return NULL;
+}
+
+/* One CPU of a fast kind. */
+static void describe(u32 rules)
+{
+	struct lop_topology *top = &sched.topology;
+	for (u32 cpu = 0; cpu < NR_CPUS; cpu++) {
+		top->tier[cpu] = cpu > 0;
+		top->next_sibling[cpu] = (u16)cpu;
+		top->voltage_domain[cpu] = (u16)cpu;
+		lop_cpus_add(&top->tier_cpus[cpu > 0], cpu);
+		lop_cpus_add(&top->voltage_cpus[cpu], cpu);
+		lop_cpus_add(&top->memory_cpus[0], cpu);
+		lop_cpus_add(&top->node_cpus[0], cpu);
+		lop_cpus_add(&top->cpus, cpu);
+	}
+	top->nr_tiers = 2;
+	top->nr_memory_domains = top->nr_nodes = top->nr_sockets = 1;
+	top->tier_permille[0] = 1000;
+	top->tier_permille[1] = 667;
+	sched.online = sched.idle = top->cpus;
+	sched.nr_online = NR_CPUS;
+	lop_choose(&sched.config, LOP_PHASE);
+	lop_set_times(&sched.config, 10000000);
+	sched.config.nr_cpus = NR_CPUS;
+	sched.config.rules = rules;
+	sched.config.migration_ns = 1;
+}
+
+int main(int argc, char **argv)
+{
+	static struct cpu cpus[NR_CPUS];
+	pthread_t threads[NR_CPUS];
+	u32 sent = 0, asleep = 0;
+	if (argc != 4)
+		return 2;
+	goal = (u32)atoi(argv[1]);
+	describe((u32)atoi(argv[2]));
+	for (int n = 0; n < NR_TASKS; n++) {
+		tasks[n] = (struct lop_task){ .weight = 1024, .nr_allowed = NR_CPUS, .anchor = LOP_NONE, .last_queue = LOP_NONE, .queue = LOP_NONE,
+					      .memory_domain = LOP_NONE, .goes_to = LOP_NONE, .set = LOP_HIGH, .allowed = sched.topology.cpus };
+		queue_of[n] = NOWHERE;
+		sleeps[n] = true;
+		pthread_mutex_init(&task_lock[n], NULL);
+	}
+	lop_start(&sched, &cpus[0].world, now());
+	for (u32 n = 0; n < NR_CPUS; n++) {
+		cpus[n].number = n;
+		cpus[n].seed = (u32)atoi(argv[3]) * 7919 + n;
+		cpus[n].runs = NOWHERE;
+		pthread_create(&threads[n], NULL, cpu_runs, &cpus[n]);
+	}
+	for (u32 n = 0; n < NR_CPUS; n++)
+		pthread_join(threads[n], NULL);
+	for (u32 n = 0; n < NR_CPUS; n++)
+		sent |= sched.goes_to[n];
+	for (u32 n = 0; n < NR_TASKS; n++)
+		asleep += sleeps[n];
+	printf("moves %llu, promised %llx, given %llx, sent %x, asleep %u of %d\n", (unsigned long long)sched.moves,
+	       (unsigned long long)sched.awaited.word[0], (unsigned long long)sched.given.word[0], sent, asleep, NR_TASKS);
+	return sched.awaited.word[0] || sched.given.word[0] || sent || asleep != NR_TASKS || sched.moves < goal;
+}
