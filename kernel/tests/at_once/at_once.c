@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The policy's rules for fast cores, called by several CPUs at once, as in a kernel and unlike in the simulator. A thread is a CPU: it wakes
- * tasks, runs them, gives them up when it is told to or by chance, and lets them sleep, until so many tasks were moved. In the end nothing runs:
- * no CPU is promised to a task, none keeps the order to send one away, no task is lost. Arguments: moves, rules (enum lop_rules), seed. Exit
- * code 1: what was left, or nothing moves any more.
+ * tasks, runs them, gives them up when it is told to or by chance, and lets them sleep, until GOAL tasks were moved. In the end nothing runs:
+ * no CPU is promised to a task, none keeps the order to send one away, no task is lost. Argument: a seed, which
+ * tells the rules too. Exit code 1: what was left, or nothing moves any more.
  */
 #include "types.h"
 #include "lopsided.h"
@@ -12,14 +12,16 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { NR_CPUS = 4, NR_TASKS = 6, NOWHERE = -1, LOCAL = LOP_QUEUES };
+enum { NR_CPUS = 4, NR_TASKS = 6, NOWHERE = -1, LOCAL = LOP_QUEUES, GOAL = 1000 };
+
+static const u32 rules_of[] = { LOP_PHASES | LOP_TURNS, LOP_LONGEST, LOP_TURNS, LOP_PHASES | LOP_LONGEST | LOP_TURNS };
 
 static struct lop_sched sched;
 static struct lop_app app = { .home_node = LOP_NONE };
 static struct lop_task tasks[NR_TASKS];
 static int queue_of[NR_TASKS]; /* LOCAL + CPU: started there; NOWHERE: runs or sleeps */
 static bool sleeps[NR_TASKS];
-static u32 awake, goal;
+static u32 awake;
 /* Far more than is needed, however busy the machine is. */
 static const u64 patience_ns = 60000000000ULL;
 static pthread_mutex_t queues = PTHREAD_MUTEX_INITIALIZER, task_lock[NR_TASKS];
@@ -162,7 +164,7 @@ static void *cpu_runs(void *of)
 	bool over = false;
 	while (now() < since_ns + 2 * patience_ns && !(over && !__sync_fetch_and_add(&awake, 0))) {
 		u32 what = chance(c, 16);
-		over = __atomic_load_n(&sched.moves, __ATOMIC_RELAXED) >= goal || now() >= since_ns + patience_ns;
+		over = __atomic_load_n(&sched.moves, __ATOMIC_RELAXED) >= GOAL || now() >= since_ns + patience_ns;
 		if (!over && chance(c, 4) == 0)
 			wake_one(c);
 		if (c->runs == NOWHERE)
@@ -208,11 +210,11 @@ int main(int argc, char **argv)
 {
 	static struct cpu cpus[NR_CPUS];
 	pthread_t threads[NR_CPUS];
-	u32 sent = 0, asleep = 0;
-	if (argc != 4)
+	u32 sent = 0, asleep = 0, seed;
+	if (argc != 2)
 		return 2;
-	goal = (u32)atoi(argv[1]);
-	describe((u32)atoi(argv[2]));
+	seed = (u32)atoi(argv[1]);
+	describe(rules_of[seed % (sizeof(rules_of) / sizeof(rules_of[0]))]);
 	for (int n = 0; n < NR_TASKS; n++) {
 		tasks[n] = (struct lop_task){ .weight = 1024, .nr_allowed = NR_CPUS, .anchor = LOP_NONE, .last_queue = LOP_NONE, .queue = LOP_NONE,
 					      .memory_domain = LOP_NONE, .goes_to = LOP_NONE, .set = LOP_HIGH, .allowed = sched.topology.cpus };
@@ -223,7 +225,7 @@ int main(int argc, char **argv)
 	lop_start(&sched, &cpus[0].world, now());
 	for (u32 n = 0; n < NR_CPUS; n++) {
 		cpus[n].number = n;
-		cpus[n].seed = (u32)atoi(argv[3]) * 7919 + n;
+		cpus[n].seed = seed * 7919 + n;
 		cpus[n].runs = NOWHERE;
 		pthread_create(&threads[n], NULL, cpu_runs, &cpus[n]);
 	}
@@ -235,5 +237,5 @@ int main(int argc, char **argv)
 		asleep += sleeps[n];
 	printf("moves %llu, promised %llx, given %llx, sent %x, asleep %u of %d\n", (unsigned long long)sched.moves,
 	       (unsigned long long)sched.awaited.word[0], (unsigned long long)sched.given.word[0], sent, asleep, NR_TASKS);
-	return sched.awaited.word[0] || sched.given.word[0] || sent || asleep != NR_TASKS || sched.moves < goal;
+	return sched.awaited.word[0] || sched.given.word[0] || sent || asleep != NR_TASKS || sched.moves < GOAL;
 }
