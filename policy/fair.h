@@ -73,6 +73,19 @@ lop_rule u32 lop_shared_queue(const struct lop_sched *s, u32 cpu, enum lop_set s
 
 lop_rule u32 lop_queue_index(u32 queue) { return queue & (LOP_QUEUES - 1); }
 
+/*
+ * A queue of one CPU alone may be longer than the others', where tasks are bound: so that each of its n tasks gets a slice within the period,
+ *     slice = min(period * |H| / active, period / n)
+ * Worked example: 24 tasks on 8 CPUs have 20 * 8 / 24 = 6.7 ms; ten of them bound to one CPU have 2 ms there.
+ */
+lop_rule u64 lop_slice_in_ns(const struct lop_sched *s, u32 queue)
+{
+	u64 waiting = (u64)s->queued[lop_queue_index(queue)] + 1;
+	if (queue >= LOP_MAX_CPUS)
+		return lop_slice_ns(s);
+	return lop_min(lop_slice_ns(s), lop_max(s->config.period_ns / waiting, s->config.slice_min_ns));
+}
+
 /* The bitmap that tells whether a queue has tasks, and the bit in it: 512 CPUs, then 512 domain queues. */
 lop_rule struct lop_cpus *lop_waiting(struct lop_sched *s, u32 queue)
 {
@@ -85,17 +98,46 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 }
 
 /*
+ * A task that may run on several CPUs but not on all, where tasks that are bound to them wait at each: it competes with these. Crowded for
+ * long, they may be far behind all others. The most advanced of their fronts, or LOP_NO_TIME where a CPU of it has no such queue.
+ */
+lop_part u64 lop_crowded_front_ns(const struct lop_sched *s lop_given, const struct lop_task *t lop_given)
+{
+	u64 front_ns = LOP_NO_TIME;
+	s32 cpu = lop_cpus_next(&t->allowed, 0);
+	u32 n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		u32 queue = lop_cpu_queue((u32)cpu);
+		if (cpu < 0)
+			break;
+		if (!lop_cpus_has(&s->cpu_waiting, queue)) {
+			front_ns = LOP_NO_TIME;
+			break;
+		}
+		front_ns = n ? lop_later(front_ns, s->front_ns[queue]) : s->front_ns[queue];
+		cpu = lop_cpus_next(&t->allowed, (u32)(cpu + 1));
+	}
+	return front_ns;
+}
+
+/* Where those are with whom a task that comes to a queue competes; where nobody waits the clock of all stands for them. */
+lop_rule u64 lop_front_for_ns(struct lop_sched *s, const struct lop_task *t, u32 queue)
+{
+	u64 front_ns = lop_queue_waits(s, queue) ? s->front_ns[lop_queue_index(queue)] : s->clock_ns;
+	u64 crowded_ns = t->restricted && queue >= LOP_MAX_CPUS ? lop_crowded_front_ns(s, t) : LOP_NO_TIME;
+	return crowded_ns == LOP_NO_TIME ? front_ns : lop_earlier(front_ns, crowded_ns);
+}
+
+/*
  * Who comes to a queue, because it woke or may run elsewhere now, competes with those who wait there: what it is owed or owes from
- * elsewhere counts up to a slice, as long as slices are now, and what a slice costs. A queue whose tasks get less goes slower than
+ * elsewhere counts up to a slice, as long as slices are there now, and what a slice costs. A queue whose tasks get less goes slower than
  * others, and without bound the one that comes would wait, or they, for all the time that these have come apart.
  *     front - slice <= vtime <= front + slice + slice * 1024 / w
- * Where nobody waits the clock of all stands for the front.
  */
 lop_rule void lop_come_to(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
 {
-	u64 front_ns = lop_queue_waits(s, queue) ? s->front_ns[lop_queue_index(queue)] : s->clock_ns;
 	if (t->last_queue != (s32)queue)
-		lop_bound(s, t, group, front_ns, lop_slice_ns(s));
+		lop_bound(s, t, group, lop_front_for_ns(s, t, queue), lop_slice_in_ns(s, queue));
 }
 
 /* How long some task or other has been waiting in a queue without a break; 0: none waits. */
@@ -136,7 +178,7 @@ lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, str
 	if (first || lop_before(t->vtime_ns, *front_ns))
 		*front_ns = t->vtime_ns;
 	t->queue = t->last_queue = (s32)queue;
-	lop_env_insert(world, t, queue, lop_slice_ns(s), t->vtime_ns);
+	lop_env_insert(world, t, queue, lop_slice_in_ns(s, queue), t->vtime_ns);
 	lop_atomic_add(&s->queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
 }
@@ -237,10 +279,31 @@ lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 	       (set != LOP_LOW && lop_cpus_next(&s->domain_waiting, lop_first_served(set)) >= 0);
 }
 
-/* Of the queue of this CPU alone and that of its domain the one further behind; in its turn the other. */
-lop_rule u32 lop_home_queue(struct lop_sched *s, u32 own, u32 shared, u32 ask)
+/*
+ * The shared queue goes before that of this CPU alone. Its first tasks may be bound to other CPUs, as far behind as these are crowded; those
+ * that may run here are not behind the last that did.
+ *     max(front of the shared queue, start tag of its last task here) < front of the own
+ * Worked example: a task that may run on CPUs 1 and 2 only is 100 ms behind, those that CPU 0 takes are not: none bound to CPU 0 waits for them.
+ */
+lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared)
 {
-	u32 first = lop_goes_first(s, shared, own, 0) ? shared : own;
+	u64 front_ns = lop_later(s->front_ns[lop_queue_index(shared)], s->shared_ns.ns[lop_cpu_index(cpu)]);
+	if (!lop_queue_waits(s, shared))
+		return false;
+	return !lop_queue_waits(s, own) || lop_before(front_ns, s->front_ns[lop_queue_index(own)]);
+}
+
+/* What it was when the task started; it has not paid yet. */
+lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	if (t->last_queue >= LOP_MAX_CPUS)
+		s->shared_ns.ns[lop_cpu_index(cpu)] = t->vtime_ns;
+}
+
+/* Of the queue of this CPU alone and that of its domain the one further behind; in its turn the other. */
+lop_rule u32 lop_home_queue(struct lop_sched *s, u32 cpu, u32 own, u32 shared, u32 ask)
+{
+	u32 first = lop_shared_first(s, cpu, own, shared) ? shared : own;
 	u32 other = first == own ? shared : own;
 	return ask == 0 && lop_queue_waits(s, other) ? other : first;
 }
@@ -318,7 +381,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 	if (lop_take_stranded(s, world, cpu))
 		return true;
 	*asks = (*asks + 1) % LOP_QUEUE_TURNS;
-	home = lop_home_queue(s, own, shared, *asks);
+	home = lop_home_queue(s, cpu, own, shared, *asks);
 	away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
 	if (lop_away_first(s, world, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
 		return true;

@@ -313,6 +313,7 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 			   u64 ran_ns)
 {
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, lop_env_now_ns(world));
+	lop_note_shared(s, t, cpu);
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_1024(s, t, group));
 	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->clock_ns) && !lop_any_work(s, cpu))
 		t->vtime_ns = s->clock_ns - s->config.slice_max_ns;

@@ -172,6 +172,7 @@ struct lop_sched {
 	u32 asked;                         /* how often it was found taken: its holder looks again */
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
 	u64 front_ns[LOP_QUEUES];          /* about the virtual time of the queue's first task */
+	struct lop_cpu_times shared_ns;    /* start tag of the last task that the CPU ran of its shared queue */
 	u64 waits_since_ns[LOP_QUEUES];    /* since when the queue has had tasks without a break, if it has any */
 	struct lop_cpu_times overdue_look_ns; /* when the CPU looks next whether somebody waits too long */
 	u32 overdue_turn[LOP_MAX_CPUS];    /* rotates over the queues of all domains, for that */

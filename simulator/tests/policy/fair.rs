@@ -200,6 +200,17 @@ fn slices_shrink_with_the_load_down_to_the_minimum() {
     }
 }
 
+/// Bound to one of two CPUs, one of them runs and the last to come is one of n - 1 that wait: 20 ms / (n - 1), where 20 * 2 / n is more.
+#[test]
+fn where_tasks_are_bound_slices_shrink_with_their_queue() {
+    for (bound, slice_ns) in [(3, 5 * MS), (11, 2 * MS), (41, MS)] {
+        let mut bench = Bench::flat(2);
+        let tasks: Vec<usize> = (0..bound).map(|_| bench.pinned([0])).collect();
+        bench.wake_all(&tasks);
+        assert_eq!(bench.world.slice_ns, slice_ns, "{bound} bound to one CPU");
+    }
+}
+
 /// With a clock at 1000 ms and slices of 5 ms: at least 995 ms, at most 1000 + 5 + 5 * 1024 / 1024 = 1010 ms; weight 512: 1015.
 #[test]
 fn lag_is_bounded_on_both_sides_at_a_wakeup() {
@@ -362,6 +373,27 @@ fn next_200_ms(bench: &mut Bench, cpu: usize) -> [u32; 4] {
         ran[bench.run_and_preempt(cpu, MS)] += 1;
     }
     ran
+}
+
+/// Three tasks bound to CPU 0 and three to CPU 1 have run 1 s each when two others, on CPUs of their own, have run 3 s. One that may run on
+/// CPUs 0 and 1 wakes: it has one of 7 parts of them from then on, 57 ms of 400, and does not wait for the 2 s.
+#[test]
+fn a_task_of_two_crowded_cpus_has_its_share_of_them() {
+    let mut bench = Bench::flat(4);
+    let bound = [0, 0, 0, 1, 1, 1, 2, 3].map(|cpu| bench.pinned([cpu]));
+    bench.wake_all(&bound);
+    for _ in 0..3000 {
+        bench.pass(MS);
+        (0..4).for_each(|cpu| assert!(bench.run_and_preempt(cpu, MS) < 8));
+    }
+    let late = bench.pinned([0, 1]);
+    bench.wake(late);
+    let mut ran = 0;
+    for _ in 0..200 {
+        bench.pass(MS);
+        ran += (0..4).filter(|&cpu| bench.run_and_preempt(cpu, MS) == late).count();
+    }
+    assert!((45..=65).contains(&ran), "{ran} of 400 ms");
 }
 
 /// Sent to CPU 0, the one of CPU 1 does not wait for the 2 s that they are behind, but for a slice of each and what it may owe; sent to

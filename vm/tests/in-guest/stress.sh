@@ -13,7 +13,8 @@ for stressor in "${stressors[@]}"; do
   read -r kind count seconds <<<"$stressor"
   expect "stress-ng $kind under EEVDF" recorded eevdf "$kind" stress-ng --quiet "--$kind" "$count" --timeout "$seconds"
 done
-expect "affinities that change under EEVDF" recorded eevdf churn lop-load affinity-churn --threads 24 --seconds 12
+# Long enough for thousands of waits: few of them are longer than 50 ms, under either scheduler, and the percentile must not be one of these by chance.
+expect "affinities that change under EEVDF" recorded eevdf churn lop-load affinity-churn --threads 24 --seconds 36
 # None waits for 10 s, let alone for the 30 that the watchdog usually allows.
 expect 'lop start' begin_lop --watchdog 10s
 for stressor in "${stressors[@]}"; do
@@ -27,7 +28,7 @@ for stressor in "${stressors[@]}"; do
     *) expect "stress-ng $kind: delay p99.9 below 100 ms where it is under EEVDF" delay_as_under_eevdf "$kind" ;;
   esac
 done
-expect 'affinities that change: each task gets on, none outside of its own' recorded lopsided churn lop-load affinity-churn --threads 24 --seconds 12
+expect 'affinities that change: each task gets on, none outside of its own' recorded lopsided churn lop-load affinity-churn --threads 24 --seconds 36
 expect 'affinities that change: none is lost' none_lost churn
 expect 'affinities that change: delay p99.9 below 100 ms where it is under EEVDF' delay_as_under_eevdf churn
 expect 'no watchdog exit, no restart' still_in_charge
