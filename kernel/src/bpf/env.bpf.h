@@ -157,6 +157,7 @@ static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu
 static __always_inline void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised)
 {
 	set_speed(world, cpu, raised ? LOP_HIGH : LOP_LOW);
+	tell(LOP_RECORD_RESERVED, world->now_ns, 0, (s32)cpu, raised);
 }
 
 static __always_inline void lop_env_arm_timer(struct lop_world *world, u64 at_ns)

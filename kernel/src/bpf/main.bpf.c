@@ -94,12 +94,22 @@ static __always_inline void follow_migration(struct lop_world *c, struct task_st
 	log_end(locked);
 }
 
+/* Where lop_enqueue() put the task. */
+static __always_inline void tell_put(const struct lop_world *c, const struct task_struct *p)
+{
+	if (c->insertion == LOP_INSERT_LOCAL)
+		tell(LOP_RECORD_PLACED, c->now_ns, (u64)p, (s32)c->insert_at, true);
+	else
+		tell(LOP_RECORD_QUEUED, c->now_ns, (u64)p, 0, c->insert_at);
+}
+
 static __always_inline void queue(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 cpu)
 {
 	bool locked = log_begin();
 	t->leaves = false;
 	tell(LOP_RECORD_ENQUEUE, c->now_ns, (u64)p, (s32)cpu, 0);
 	lop_enqueue(&lopsided, c, &t->task, group_of(t), cpu);
+	tell_put(c, p);
 	log_end(locked);
 	count(c, LOP_COUNT_QUEUED);
 }
@@ -116,17 +126,22 @@ static __always_inline void dequeue(struct lop_world *c, struct task_struct *p, 
 	log_end(locked);
 }
 
+static __always_inline u32 what_wakes(const struct lop_task *t)
+{
+	return (t->brief ? LOP_WOKEN_BRIEF : 0) | (t->system ? LOP_WOKEN_SYSTEM : 0);
+}
+
 /* Counted, sets grown, placed. */
 static __always_inline struct lop_placement wake_once(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 last,
 						      bool brief)
 {
 	struct lop_placement place;
 	bool locked;
-	t->task.brief = brief;
 	t->leaves = false;
-	note_system(p, &t->task);
 	locked = log_begin();
-	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
+	t->task.brief = brief;
+	note_system(p, &t->task);
+	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, what_wakes(&t->task));
 	place = lop_wake(&lopsided, c, &t->task, app_of(t), group_of(t), last, c->now_ns);
 	tell(LOP_RECORD_PLACED, c->now_ns, (u64)p, place.cpu, place.claimed);
 	log_end(locked);
@@ -470,6 +485,15 @@ static __always_inline void ended(struct lop_world *c, struct task_struct *p, st
 	log_end(locked);
 }
 
+/* No order of the loader is logged of it from now on. */
+static __always_inline void is_gone(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	bool locked = log_begin();
+	t->gone = true;
+	tell(LOP_RECORD_GONE, c->now_ns, (u64)p, 0, 0);
+	log_end(locked);
+}
+
 void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct lop_world *c = begin_here();
@@ -482,7 +506,7 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 	release_slot(t->group);
 	t->group = LOP_NONE;
 	t->group_key = 0;
-	tell(LOP_RECORD_GONE, c->now_ns, (u64)p, 0, 0);
+	is_gone(c, p, t);
 }
 
 /* A cgroup has another cpu.weight. */

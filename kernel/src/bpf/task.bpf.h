@@ -13,6 +13,7 @@ struct lop_task_state {
 	u32 said_parallelism; /* as last taken over from its hint */
 	bool narrowed;      /* allowed is one CPU while it may not migrate */
 	bool leaves;        /* it runs, or waits, where a plan does not want it any more, and is queued anew at its next tick */
+	bool gone;          /* the log of decisions says that it is: a process that nobody waits for can still be found by its number */
 	bool displaced;     /* a higher class took its CPU, with something left of its slice */
 };
 
