@@ -185,7 +185,9 @@ impl std::fmt::Display for Decision {
             Decision::Placed { cpu, claimed: false } => write!(f, "the task waits at CPU {cpu}"),
             Decision::Queued { queue } => write!(f, "the task waits in queue {queue}"),
             Decision::Preempt { cpu } => write!(f, "what runs on CPU {cpu} makes room"),
-            Decision::Reserved { cpu, raised } => write!(f, "CPU {cpu} runs at the reserved core's speed, {raised} steps up"),
+            Decision::Reserved { cpu, raised } => {
+                write!(f, "CPU {cpu} runs at the reserved core's speed, {raised} steps up")
+            }
             Decision::Leaves => write!(f, "the task has to leave where it is"),
         }
     }

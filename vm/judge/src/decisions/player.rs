@@ -142,7 +142,9 @@ impl Player {
 
     fn switch_domain(&mut self, record: &Record) -> Result<()> {
         let (domain, on) = (self.domain_of(record)?, record.kind == Kind::DomainOn);
-        self.policy.handle().set_domain_on(&mut self.world, domain, on, record.at_ns);
+        self.policy
+            .handle()
+            .set_domain_on(&mut self.world, domain, on, record.at_ns);
         Ok(())
     }
 

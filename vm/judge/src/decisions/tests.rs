@@ -267,7 +267,7 @@ fn reserved() -> Vec<Value> {
 
 #[test]
 fn plans_and_a_reserved_core_are_played_too() {
-    for (lines, calls, decisions) in [(planned(), 15, 14), (exchanged(), 7, 5), (reserved(), 10, 8)] {
+    for (lines, calls, decisions) in [(planned(), 17, 13), (exchanged(), 8, 5), (reserved(), 10, 8)] {
         let outcome = play(&lines).unwrap();
         assert_eq!(outcome.difference, None);
         assert_eq!((outcome.calls, outcome.decisions), (calls, decisions));
@@ -285,11 +285,15 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
         (planned, "domain", 4000, |lines, at| lines[at]["cpu"] = json!(2)),
         (planned, "leaves", 4000, remove),
         (planned, "domain-off", 11_000_000, remove),
-        (planned, "domain-off", 11_000_000, |lines, at| lines[at]["value"] = json!(1)),
+        (planned, "domain-off", 11_000_000, |lines, at| {
+            lines[at]["value"] = json!(1)
+        }),
         (planned, "domain-off", 11_000_000, |lines, at| {
             lines[at]["kind"] = json!("domain-on")
         }),
-        (planned, "start", 1000, |lines, _| lines[0]["config"]["domains"] = json!(0)),
+        (planned, "start", 1000, |lines, _| {
+            lines[0]["config"]["domains"] = json!(0)
+        }),
         (exchanged, "go-to", 4000, remove),
         (exchanged, "go-to", 4000, |lines, at| lines[at]["cpu"] = json!(0)),
         (exchanged, "queued", 4200, remove),
@@ -311,7 +315,10 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
         let mut lines = log();
         let at = find(&lines, kind, at_ns);
         mutate(&mut lines, at);
-        assert!(play(&lines).unwrap().difference.is_some(), "{number}: {kind} at {at_ns}");
+        assert!(
+            play(&lines).unwrap().difference.is_some(),
+            "{number}: {kind} at {at_ns}"
+        );
     }
 }
 
@@ -323,7 +330,13 @@ fn what_no_program_can_have_written_is_refused() {
         (planned, "domain", "value", json!(2), "memory domain 2 is none"),
         (planned, "domain", "cpu", json!(512), "CPU 512 is none"),
         (planned, "domain", "task", json!(90), "task 90 was not introduced"),
-        (planned, "domain-off", "value", json!(u32::MAX), "memory domain 4294967295 is none"),
+        (
+            planned,
+            "domain-off",
+            "value",
+            json!(u32::MAX),
+            "memory domain 4294967295 is none",
+        ),
         (planned, "domain-off", "value", json!(-1), "invalid value"),
         (planned, "rest", "kind", json!("restless"), "unknown variant `restless`"),
         (planned, "rest", "at_ns", Value::Null, "invalid type"),
