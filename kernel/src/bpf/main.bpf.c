@@ -94,15 +94,6 @@ static __always_inline void follow_migration(struct lop_world *c, struct task_st
 	log_end(locked);
 }
 
-/* Where lop_enqueue() put the task. */
-static __always_inline void tell_put(const struct lop_world *c, const struct task_struct *p)
-{
-	if (c->insertion == LOP_INSERT_LOCAL)
-		tell(LOP_RECORD_PLACED, c->now_ns, (u64)p, (s32)c->insert_at, true);
-	else
-		tell(LOP_RECORD_QUEUED, c->now_ns, (u64)p, 0, c->insert_at);
-}
-
 static __always_inline void queue(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 cpu)
 {
 	bool locked = log_begin();
@@ -124,11 +115,6 @@ static __always_inline void dequeue(struct lop_world *c, struct task_struct *p, 
 	tell(LOP_RECORD_DEQUEUE, c->now_ns, (u64)p, 0, 0);
 	lop_dequeue(&lopsided, &t->task);
 	log_end(locked);
-}
-
-static __always_inline u32 what_wakes(const struct lop_task *t)
-{
-	return (t->brief ? LOP_WOKEN_BRIEF : 0) | (t->system ? LOP_WOKEN_SYSTEM : 0);
 }
 
 /* Counted, sets grown, placed. */

@@ -58,6 +58,12 @@ static __always_inline bool is_brief(const struct task_struct *p, const struct l
 	return (p->flags & PF_KTHREAD) && !used_up;
 }
 
+/* What the log of decisions says of one that wakes. */
+static __always_inline u32 what_wakes(const struct lop_task *t)
+{
+	return (t->brief ? LOP_WOKEN_BRIEF : 0) | (t->system ? LOP_WOKEN_SYSTEM : 0);
+}
+
 /* Nice 0 as the kernel keeps priorities. */
 #define LOP_STATIC_PRIO_NICE_0 120
 #define LOP_SCHED_IDLE 5
