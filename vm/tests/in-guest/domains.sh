@@ -10,10 +10,7 @@ two_and_a_light_one() {
 }
 
 # What has to be refuted: two intensive threads that stay in the first domain. Free ones come apart by chance as well.
-bound_together() {
-  begin_cs=$(uptime_cs)
-  hogs 2 0,1 && shares 2 2,3 && declare_all lop-hog intensive 0,1 && declare_all lop-share light 0-3 && declared_for "$1"
-}
+bound_together() { side_by_side "$1" 0,1; }
 
 # Intensive threads run without their like in their domain for 95 % of their time; light ones may be there. How long each ran in which domain
 # stands in what is printed. How often a plan may move a thread is the policy's test: who waits longer than the fair queue's period for a CPU
