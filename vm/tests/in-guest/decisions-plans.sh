@@ -2,22 +2,18 @@
 # guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 16 --timeout 2400
 # Behind lib.sh. CPUs 0 and 1 are one memory domain, 2 and 3 the other; 1 and 3 are slow, so that 1 is the one to be reserved.
 
-# light_ones COMMAND...: two light threads, which fit one domain, so that gather switches the other off; then the command beside them.
-light_ones() {
+# Two light threads fit one domain, and gather switches the other off; then there is more to run than it has CPUs, and it is on again before a plan
+# switches it.
+light_ones_and_a_storm() {
   local code=0
-  shares 2 0-3 && declare_all lop-share light 0-3 && sleep 4 && "$@" >/dev/null || code=$?
+  shares 2 0-3 && declare_all lop-share light 0-3 && sleep 4 && lop-load fork-storm --jobs 4 --count 20 >/dev/null || code=$?
   kill $(jobs -p)
   return $code
 }
-export -f light_ones
+export -f light_ones_and_a_storm
 
-# Threads that plans move, then more to run than a domain has CPUs, and the end of the plans.
-planned_work() {
-  bash -c 'side_by_side 5' && bash -c 'light_ones lop-load fork-storm --jobs 4 --count 20' && wait_for 30 rests_again
-}
-
-# And an end that finds a domain off.
-gathered_work() { planned_work && bash -c 'light_ones true' && wait_for 30 rests_again; }
+# Threads that plans move, and the end of the plans.
+planned_work() { bash -c 'side_by_side 5' && bash -c light_ones_and_a_storm && wait_for 30 rests_again; }
 
 # System and applications beside one another, then so much of the system's own work that the reserved core does not suffice.
 system_work() { mixed_load && saturate && lop-load fork-storm --jobs 4 --count 20 >/dev/null && grep 'CPU 1 is reserved no longer' /tmp/lop.log; }
@@ -66,7 +62,7 @@ reserve_matters() {
 make_daemons
 logged spread planned_work 'set domain leaves rest' --policy spread
 domains_matter spread
-logged gather gathered_work 'set domain leaves domain-off domain-on rest' --policy gather
+logged gather planned_work 'set domain leaves domain-off rest' --policy gather
 domains_matter gather
 expect 'gather: a domain that stays on: found' changed $log '/"domain-off"/ && ++n == 1 { next } { print }'
 logged specialise planned_work 'set go-to rest' --policy specialise
