@@ -1,5 +1,6 @@
 //! What a person may ask of the scheduler when it starts.
 
+use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -49,7 +50,8 @@ pub const POLICY_NAMES: [&str; 11] = [
 ];
 
 /// Whether a core is reserved for the system's own work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reserve {
     Never,
     /// From four cores on.
@@ -175,7 +177,7 @@ pub struct Options {
     pub speeds: bool,
     /// Where changed speeds are written down before they are changed.
     pub speed_journal: PathBuf,
-    /// File for the log of demand events and set changes.
+    /// File for the log of demand events and decisions.
     pub decisions: Option<PathBuf>,
     /// For tests: the BPF program raises an error after this time; 0: it fails at the start.
     pub fail_after: Option<Duration>,
@@ -230,9 +232,6 @@ impl Options {
             ));
         }
         let reserves = self.reserve() != Reserve::Never;
-        if self.policy.plans() || reserves {
-            self.check_log()?;
-        }
         if reserves && self.partial {
             return Err(
                 "--partial: tasks that are not ours cannot be kept off a reserved core; leave one of both out".into(),
@@ -245,20 +244,6 @@ impl Options {
             ));
         }
         Ok(())
-    }
-
-    /// Where plans are made or a core is reserved decisions are not logged.
-    ///
-    /// # Errors
-    /// They were to be.
-    pub fn check_log(&self) -> Result<(), String> {
-        match self.decisions {
-            Some(_) => Err(format!(
-                "--log-decisions: not all that {} decides by is written down yet; take highlow or highlow-spare",
-                self.policy
-            )),
-            None => Ok(()),
-        }
     }
 
     /// Whether a core is reserved.
@@ -397,18 +382,6 @@ mod tests {
     }
 
     #[test]
-    fn decisions_by_plans_are_not_logged() {
-        for (name, refused) in [("phase", false), ("spread", true), ("auto", false)] {
-            let options = Options {
-                policy: name.parse().unwrap(),
-                decisions: Some("log".into()),
-                ..Options::default()
-            };
-            assert_eq!(options.check().is_err(), refused, "{name}");
-        }
-    }
-
-    #[test]
     fn a_core_is_reserved_as_the_policy_has_it_or_as_asked_for() {
         let with = |policy, reserve| Options {
             policy,
@@ -426,14 +399,9 @@ mod tests {
             let refused = reserve != Reserve::Never;
             let partial = Options {
                 partial: true,
-                ..options.clone()
-            };
-            assert_eq!(partial.check().is_err(), refused, "{partial:?}");
-            let logged = Options {
-                decisions: Some("log".into()),
                 ..options
             };
-            assert_eq!(logged.check().is_err(), refused, "{logged:?}");
+            assert_eq!(partial.check().is_err(), refused, "{partial:?}");
         }
         assert!(with(Policy::SimpleSets(2), Some(Reserve::Asked)).check().is_err());
         assert_eq!("by-size".parse(), Ok(Reserve::BySize));

@@ -86,9 +86,6 @@ fn follow_once(
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
     let config = Config::of(&options, &machine);
-    if config.plans() {
-        options.check_log().map_err(KernelError::new)?;
-    }
     let planner = Planner::of(&config);
     let reads_counters = planner.as_ref().is_some_and(Planner::reads_counters);
     let mut program = Program::load(&options, &machine, config, &speeds.wishes(), reads_counters)?;

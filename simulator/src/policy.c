@@ -16,6 +16,7 @@ void lop_native_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 
 {
 	lop_set_domain_on(s, world, domain, on, now_ns);
 }
+void lop_native_rest_plans(struct lop_sched *s) { lop_rest_plans(s); }
 void lop_native_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu) { lop_go_to(s, t, cpu); }
 const struct lop_cpus *lop_native_off(const struct lop_sched *s) { return &s->off; }
 

@@ -361,13 +361,23 @@ shares() {
   taskset -c "$2" lop-load shares --seconds 100 "${tasks[@]}" >/dev/null & wait_for 20 are_there lop-share "$1"
 }
 
+# side_by_side SECONDS [CPUS]: two intensive threads in the first of two domains, two light ones in the second, and nothing that would move them but a
+# plan. The intensive ones may run on those CPUs, or everywhere.
+side_by_side() {
+  begin_cs=$(uptime_cs)
+  hogs 2 0,1 && shares 2 2,3 && declare_all lop-hog intensive "${2:-0-3}" && declare_all lop-share light 0-3 && declared_for "$1"
+}
+
+# Nothing is planned any more.
+rests_again() { lop status | grep -q 'rests: nothing to plan by'; }
+
 # recorded_while LOAD SECONDS
 recorded_while() {
   rm -f /tmp/declared_cs
   lop-judge record --out /tmp/planned.trace --buffer-kb 40960 --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork -- bash -c "$1 $2" >/dev/null &&
     [ -s /tmp/declared_cs ] || say_and_fail "$1 did not get as far as to declare"
 }
-export -f declared_for hogs shares declare_all threads_of are_there wait_for say_and_fail uptime_cs named
+export -f side_by_side declared_for hogs shares declare_all threads_of are_there wait_for say_and_fail uptime_cs named
 
 # judge_planned CHECK...: as judge, of what was recorded. The first plan comes two looks after a declared thread was seen at a tick, and takes
 # effect at a tick: 3 s.
@@ -375,6 +385,26 @@ judge_planned() {
   local trace=/tmp/planned.trace
   judge "$@" --after-s "$(awk '{ print $1 / 100 + 3 }' /tmp/declared_cs)" --allow lop
 }
+
+# The cgroup of the system's services, and a program for it.
+slice=/sys/fs/cgroup/system.slice
+make_daemons() { mkdir -p $slice && cp "$(type -P lop-load)" /tmp/lop-daemon; }
+
+# as_daemon LOAD...: in that cgroup, and called lop-daemon. Its first thread was the shell's before, and runs where that was until it sleeps.
+as_daemon() { (echo $BASHPID >$slice/cgroup.procs && exec /tmp/lop-daemon "$@"); }
+
+# More busy threads than CPUs, forks (which the kernel cleans up after), and a daemon that computes now and then.
+mixed_load() {
+  local daemon hogs
+  as_daemon bursts --count 20 --busy-ms 5 --threads 1 --idle-ms 20..60 >/dev/null & daemon=$!
+  lop-load hogs 5 --seconds 2 >/dev/null & hogs=$!
+  lop-load fork-storm --jobs 4 --count 30 >/dev/null && wait $hogs && wait $daemon
+}
+
+# Two daemons that never sleep.
+saturate() { as_daemon hogs 2 --seconds 2 >/dev/null; }
+export -f as_daemon mixed_load saturate
+export slice
 
 # same_decisions LOG: the native build, given the same calls, decides the same.
 same_decisions() {
@@ -420,8 +450,8 @@ counts_as() {
   ended_by INT
 }
 
-# The calls that log go deepest into the stack.
-loads_with_log() { begin_lop --policy longest-first --log-decisions /tmp/decisions.log && ended_by INT; }
+# loads_with_log OPTION...: the calls that log go deepest into the stack.
+loads_with_log() { begin_lop "$@" --log-decisions /tmp/decisions.log && ended_by INT; }
 
 # What the verifier of this kernel says: the program is taken, as for 64 CPUs and as for 512, without rules and with all of them, and how many
 # instructions it looked at. The lines `count KERNEL CPUS RULES PROGRAM INSTRUCTIONS` are compared with kernel/verifier.tsv by
@@ -432,7 +462,9 @@ verifier_takes_it() {
     expect "the verifier takes the program for $((words * 64)) CPUs" counts_as $words no --policy highlow-spare
     expect "the verifier takes all rules for $((words * 64)) CPUs" counts_as $words all --policy auto --reserve asked
   done
-  expect 'the verifier takes rules whose decisions are logged' loads_with_log
+  expect 'the verifier takes rules whose decisions are logged' loads_with_log --policy longest-first
+  expect 'the verifier takes all rules whose decisions are logged' loads_with_log --policy auto --reserve asked
+  expect 'the verifier takes all rules whose decisions are logged, for 512 CPUs' loads_with_log --policy auto --reserve asked --cpu-words 8
   expect 'no warning of the kernel' kernel_is_well
   cat /tmp/counts
 }

@@ -56,6 +56,15 @@ static __always_inline void lop_env_insert(struct lop_world *world, struct lop_t
 	world->insert_vtime_ns = vtime_ns;
 }
 
+/* Where lop_enqueue() put the task. */
+static __always_inline void tell_put(const struct lop_world *c, const struct task_struct *p)
+{
+	if (c->insertion == LOP_INSERT_LOCAL)
+		tell(LOP_RECORD_PLACED, c->now_ns, (u64)p, (s32)c->insert_at, true);
+	else
+		tell(LOP_RECORD_QUEUED, c->now_ns, (u64)p, 0, c->insert_at);
+}
+
 static __always_inline bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu)
 {
 	return scx_bpf_dsq_move_to_local(queue, 0);
@@ -157,6 +166,7 @@ static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu
 static __always_inline void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised)
 {
 	set_speed(world, cpu, raised ? LOP_HIGH : LOP_LOW);
+	tell(LOP_RECORD_RESERVED, world->now_ns, 0, (s32)cpu, raised);
 }
 
 static __always_inline void lop_env_arm_timer(struct lop_world *world, u64 at_ns)

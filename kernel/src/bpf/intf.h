@@ -21,14 +21,17 @@ enum lop_record_kind {
 	LOP_RECORD_EXIT,      /* the program has ended */
 	/* The rest only while decisions are logged: what the policy decided, behind the call that made it do so. */
 	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
-	LOP_RECORD_PLACED,    /* lop_wake() chose `cpu` for `task`, `value`: claimed */
+	LOP_RECORD_PLACED,    /* lop_wake() chose `cpu` for `task`, `value`: claimed; lop_enqueue() started it there, claimed */
+	LOP_RECORD_QUEUED,    /* lop_enqueue() put `task` in the queue `value` */
 	LOP_RECORD_PREEMPT,   /* what runs on `cpu` makes room */
+	LOP_RECORD_RESERVED,  /* `cpu` is on the reserved core: its speed, `value` steps up */
+	LOP_RECORD_LEAVES,    /* lop_set_domain(): `task` is elsewhere and has to leave */
 	/* And calls of the policy, in the order in which they were made. */
 	LOP_RECORD_START,
 	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words`, `value`: its application, 0: none */
 	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */
 	LOP_RECORD_GONE,      /* `task` exists no more */
-	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: brief */
+	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: what it is, of enum lop_woken */
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu` */
 	LOP_RECORD_DEQUEUE,
 	LOP_RECORD_STARTED,   /* `task` runs on `cpu` and gains `value` from speed, x 1000, 0: unknown: lop_running(), lop_started() */
@@ -46,6 +49,18 @@ enum lop_record_kind {
 	LOP_RECORD_OFFLINE,
 	LOP_RECORD_ANCHOR,    /* lop_anchor_anew() of `task` */
 	LOP_RECORD_TAKEN,     /* lop_cpu_taken() of `cpu`, `value`: taken */
+	/* Of these, the orders of the loader (enum lop_order_kind). */
+	LOP_RECORD_DOMAIN,    /* lop_set_domain() of `task`, which is at `cpu`, `value`: the memory domain, (u32)LOP_NONE: any */
+	LOP_RECORD_GO_TO,     /* lop_go_to() of `task` and `cpu` */
+	LOP_RECORD_DOMAIN_ON, /* lop_set_domain_on() of the memory domain `value` */
+	LOP_RECORD_DOMAIN_OFF,
+	LOP_RECORD_REST,      /* lop_rest_plans() */
+};
+
+/* What the policy has to know of a task that wakes: bits. */
+enum lop_woken {
+	LOP_WOKEN_BRIEF = 1,  /* lop_task.brief */
+	LOP_WOKEN_SYSTEM = 2, /* lop_task.system */
 };
 
 #define LOP_RECORD_WORDS 8
@@ -57,6 +72,11 @@ struct lop_record {
 	s32 cpu;
 	u32 value;
 	u32 unused;
+};
+
+/* The records that name a set of CPUs: LOP_RECORD_TASK and LOP_RECORD_ALLOWED. */
+struct lop_record_of_cpus {
+	struct lop_record record;
 	u64 words[LOP_RECORD_WORDS];
 };
 

@@ -100,6 +100,7 @@ static __always_inline void queue(struct lop_world *c, struct task_struct *p, st
 	t->leaves = false;
 	tell(LOP_RECORD_ENQUEUE, c->now_ns, (u64)p, (s32)cpu, 0);
 	lop_enqueue(&lopsided, c, &t->task, group_of(t), cpu);
+	tell_put(c, p);
 	log_end(locked);
 	count(c, LOP_COUNT_QUEUED);
 }
@@ -122,11 +123,11 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 {
 	struct lop_placement place;
 	bool locked;
-	t->task.brief = brief;
 	t->leaves = false;
-	note_system(p, &t->task);
 	locked = log_begin();
-	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, brief);
+	t->task.brief = brief;
+	note_system(p, &t->task);
+	tell(LOP_RECORD_WAKE, c->now_ns, (u64)p, (s32)last, what_wakes(&t->task));
 	place = lop_wake(&lopsided, c, &t->task, app_of(t), group_of(t), last, c->now_ns);
 	tell(LOP_RECORD_PLACED, c->now_ns, (u64)p, place.cpu, place.claimed);
 	log_end(locked);
@@ -470,6 +471,15 @@ static __always_inline void ended(struct lop_world *c, struct task_struct *p, st
 	log_end(locked);
 }
 
+/* No order of the loader is logged of it from now on. */
+static __always_inline void is_gone(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	bool locked = log_begin();
+	t->gone = true;
+	tell(LOP_RECORD_GONE, c->now_ns, (u64)p, 0, 0);
+	log_end(locked);
+}
+
 void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct lop_world *c = begin_here();
@@ -482,7 +492,7 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 	release_slot(t->group);
 	t->group = LOP_NONE;
 	t->group_key = 0;
-	tell(LOP_RECORD_GONE, c->now_ns, (u64)p, 0, 0);
+	is_gone(c, p, t);
 }
 
 /* A cgroup has another cpu.weight. */

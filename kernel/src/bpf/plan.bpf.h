@@ -67,24 +67,53 @@ int lop_look(struct bpf_iter__task *about)
 
 static __always_inline void send_to_domain(struct task_struct *p, struct lop_task_state *t, s32 domain)
 {
-	if (lop_set_domain(&lopsided, &t->task, domain, lop_cpu_index((u32)scx_bpf_task_cpu(p))))
-		t->leaves = true;
+	u32 cpu = lop_cpu_index((u32)scx_bpf_task_cpu(p));
+	u64 now_ns = bpf_ktime_get_ns();
+	unsigned long flags = 0;
+	bool locked = log_begin_open(&flags);
+	if (!t->gone) {
+		tell(LOP_RECORD_DOMAIN, now_ns, (u64)p, (s32)cpu, (u32)domain);
+		if (lop_set_domain(&lopsided, &t->task, domain, cpu)) {
+			tell(LOP_RECORD_LEAVES, now_ns, (u64)p, 0, 0);
+			t->leaves = true;
+		}
+	}
+	log_end_open(locked, &flags);
 }
 
-static __always_inline void send_to_cpu(struct lop_task_state *t, u32 cpu)
+static __always_inline void send_to_cpu(struct task_struct *p, struct lop_task_state *t, u32 cpu)
 {
-	lop_go_to(&lopsided, &t->task, cpu);
-	t->leaves = true;
+	unsigned long flags = 0;
+	bool locked = log_begin_open(&flags);
+	if (!t->gone) {
+		tell(LOP_RECORD_GO_TO, bpf_ktime_get_ns(), (u64)p, (s32)cpu, 0);
+		lop_go_to(&lopsided, &t->task, cpu);
+		t->leaves = true;
+	}
+	log_end_open(locked, &flags);
 }
 
 static __always_inline void switch_domain(s32 domain, bool on)
 {
 	unsigned long flags;
 	struct lop_world *c;
+	bool locked;
 	bpf_local_irq_save(&flags);
 	c = begin(&order_context);
+	locked = log_begin();
+	tell(on ? LOP_RECORD_DOMAIN_ON : LOP_RECORD_DOMAIN_OFF, c->now_ns, 0, 0, (u32)domain);
 	lop_set_domain_on(&lopsided, c, domain, on, c->now_ns);
+	log_end(locked);
 	bpf_local_irq_restore(&flags);
+}
+
+static __always_inline void rest_plans(void)
+{
+	unsigned long flags = 0;
+	bool locked = log_begin_open(&flags);
+	tell(LOP_RECORD_REST, bpf_ktime_get_ns(), 0, 0, 0);
+	lop_rest_plans(&lopsided);
+	log_end_open(locked, &flags);
 }
 
 SEC("syscall")
@@ -99,7 +128,7 @@ int lop_order(struct lop_order *order)
 		return 0;
 	}
 	if (kind == LOP_ORDER_REST) {
-		lop_rest_plans(&lopsided);
+		rest_plans();
 		return 0;
 	}
 	p = bpf_task_from_pid(order->thread);
@@ -109,7 +138,7 @@ int lop_order(struct lop_order *order)
 	if (t && kind == LOP_ORDER_DOMAIN)
 		send_to_domain(p, t, place);
 	else if (t)
-		send_to_cpu(t, (u32)place);
+		send_to_cpu(p, t, (u32)place);
 	bpf_task_release(p);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Records for the loader: speeds, where it sets them by itself; on demand each call that decides, and what it decided. */
+/* Records for the loader: speeds, where it sets them by itself; on demand each call that decides, and what it decided, under every policy. */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -12,16 +12,32 @@ const volatile bool tell_speeds, tell_decisions;
 /* Records that found no room. */
 u64 lost_records;
 
-static __always_inline void send_record(struct lop_record *record)
+/* Written where the loader reads it: on the stack there is no room for it beside the policy's own. Null: no room. */
+static __always_inline void *room_for_record(u64 size)
 {
-	if (bpf_ringbuf_output(&records, record, sizeof(*record), 0))
+	void *record = bpf_ringbuf_reserve(&records, size, 0);
+	if (!record)
 		__sync_fetch_and_add(&lost_records, 1);
+	return record;
+}
+
+static __always_inline void fill_record(struct lop_record *record, u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
+{
+	record->at_ns = at_ns;
+	record->task = task;
+	record->kind = kind;
+	record->cpu = cpu;
+	record->value = value;
+	record->unused = 0;
 }
 
 static __noinline void tell_loader(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
 {
-	struct lop_record record = { .at_ns = at_ns, .task = task, .kind = kind, .cpu = cpu, .value = value };
-	send_record(&record);
+	struct lop_record *record = room_for_record(sizeof(*record));
+	if (!record)
+		return;
+	fill_record(record, kind, at_ns, task, cpu, value);
+	bpf_ringbuf_submit(record, 0);
 }
 
 static __always_inline void tell(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
@@ -32,13 +48,17 @@ static __always_inline void tell(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 val
 
 static __noinline void tell_cpus(u32 kind, u64 at_ns, u64 task, u32 value, const struct lop_cpus *cpus)
 {
-	struct lop_record record = { .at_ns = at_ns, .task = task, .kind = kind, .value = value };
+	struct lop_record_of_cpus *record;
 	int n;
 	if (!tell_decisions || !cpus)
 		return;
+	record = room_for_record(sizeof(*record));
+	if (!record)
+		return;
+	fill_record(&record->record, kind, at_ns, task, 0, value);
 	for (n = 0; n < LOP_RECORD_WORDS; n++)
-		record.words[n] = cpus->word[n];
-	send_record(&record);
+		record->words[n] = cpus->word[n];
+	bpf_ringbuf_submit(record, 0);
 }
 
 /*

@@ -13,6 +13,7 @@ struct lop_task_state {
 	u32 said_parallelism; /* as last taken over from its hint */
 	bool narrowed;      /* allowed is one CPU while it may not migrate */
 	bool leaves;        /* it runs, or waits, where a plan does not want it any more, and is queued anew at its next tick */
+	bool gone;          /* the log of decisions says that it is: a process that nobody waits for can still be found by its number */
 	bool displaced;     /* a higher class took its CPU, with something left of its slice */
 };
 
@@ -55,6 +56,12 @@ static __always_inline bool is_brief(const struct task_struct *p, const struct l
 {
 	bool used_up = !(enq_flags & (SCX_ENQ_WAKEUP | SCX_ENQ_REENQ)) && !p->scx.slice && !(t && t->displaced);
 	return (p->flags & PF_KTHREAD) && !used_up;
+}
+
+/* What the log of decisions says of one that wakes. */
+static __always_inline u32 what_wakes(const struct lop_task *t)
+{
+	return (t->brief ? LOP_WOKEN_BRIEF : 0) | (t->system ? LOP_WOKEN_SYSTEM : 0);
 }
 
 /* Nice 0 as the kernel keeps priorities. */

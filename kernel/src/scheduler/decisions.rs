@@ -1,4 +1,4 @@
-//! The log of decisions: machine and configuration, then every call of the policy and every change of a set, in order, one
+//! The log of decisions: machine and configuration, then every call of the policy and every decision, in order, one
 //! JSON object each line. `lop-judge replay` plays it against the native build of the policy.
 
 use super::program::{Config, Record};

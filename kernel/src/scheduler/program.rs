@@ -12,7 +12,7 @@ use libbpf_rs::{Iter, Link, OpenObject, ProgramInput, RingBuffer, RingBufferBuil
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{perf_target, Wish};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use skeleton::types::{lop_domains, lop_sizing};
 use skeleton::{BpfSkel, BpfSkelBuilder};
 use std::cell::RefCell;
@@ -48,10 +48,14 @@ const _: () = assert!(std::mem::size_of::<crate::hints::Record>() == std::mem::s
 /// Kind of record that asks for a speed.
 pub(super) const SPEED: &str = "speed";
 const MAKE: &str = "make";
+const GIVEN_UP: &str = "given-up";
+const LOOK: &str = "look";
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
 /// What it costs a running task to go on elsewhere, caches included (ours).
 const MIGRATION_NS: u64 = 20_000;
+/// A reserved core has two speeds here, that of low CPUs and that of high ones.
+const RESERVE_RAISES: u32 = 1;
 /// After the governor's rate limit, for what lies between its clock and ours.
 const MARGIN_NS: u64 = 10_000;
 /// How often a speed is asked for again, beyond the requests that it takes.
@@ -76,15 +80,18 @@ pub struct Config {
     pub turn_ns: u64,
     /// The high set is all CPUs that may be in it.
     pub all_high: bool,
-    #[serde(skip)]
+    #[serde(serialize_with = "as_number")]
     pub domains: lop_domains,
-    #[serde(skip)]
     pub only_known: bool,
-    #[serde(skip)]
     pub specialise: bool,
-    #[serde(skip)]
     pub reserve: Reserve,
+    pub reserve_raises: u32,
     pub reserve_window_ns: u64,
+}
+
+/// As `enum lop_domains` numbers them.
+fn as_number<S: Serializer>(domains: &lop_domains, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u32(domains.0)
 }
 
 impl Config {
@@ -116,6 +123,7 @@ impl Config {
             only_known: unsafe { choice.only_known.assume_init() },
             specialise: unsafe { choice.specialise.assume_init() },
             reserve: options.reserve(),
+            reserve_raises: RESERVE_RAISES,
             reserve_window_ns: times.reserve_window_ns,
         }
     }
@@ -164,6 +172,17 @@ impl Config {
     }
 }
 
+/// A record at the front of these bytes; `None`: they are too few.
+fn read_front<T: RawRecord>(bytes: &[u8]) -> Option<T> {
+    // Any bytes are a record, and it need not be aligned.
+    (bytes.len() >= std::mem::size_of::<T>()).then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
+}
+
+/// Of integers alone.
+trait RawRecord: Copy {}
+impl RawRecord for interface::lop_record {}
+impl RawRecord for interface::lop_record_of_cpus {}
+
 /// One record of the program (`struct lop_record`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
@@ -179,20 +198,19 @@ pub struct Record {
 impl Record {
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         use interface as intf;
-        if bytes.len() < std::mem::size_of::<intf::lop_record>() {
-            return None;
-        }
-        // Any bytes are a record, and it need not be aligned.
-        let raw: intf::lop_record = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+        let raw: intf::lop_record = read_front(bytes)?;
         let kind = match raw.kind {
             intf::lop_record_kind_LOP_RECORD_SPEED => SPEED,
-            intf::lop_record_kind_LOP_RECORD_GIVEN_UP => "given-up",
-            intf::lop_record_kind_LOP_RECORD_LOOK => "look",
+            intf::lop_record_kind_LOP_RECORD_GIVEN_UP => GIVEN_UP,
+            intf::lop_record_kind_LOP_RECORD_LOOK => LOOK,
             intf::lop_record_kind_LOP_RECORD_MAKE => MAKE,
             intf::lop_record_kind_LOP_RECORD_SET => "set",
             intf::lop_record_kind_LOP_RECORD_EXIT => "exit",
             intf::lop_record_kind_LOP_RECORD_PLACED => "placed",
+            intf::lop_record_kind_LOP_RECORD_QUEUED => "queued",
             intf::lop_record_kind_LOP_RECORD_PREEMPT => "preempt",
+            intf::lop_record_kind_LOP_RECORD_RESERVED => "reserved",
+            intf::lop_record_kind_LOP_RECORD_LEAVES => "leaves",
             intf::lop_record_kind_LOP_RECORD_START => "start",
             intf::lop_record_kind_LOP_RECORD_TASK => "task",
             intf::lop_record_kind_LOP_RECORD_ALLOWED => "allowed",
@@ -215,16 +233,24 @@ impl Record {
             intf::lop_record_kind_LOP_RECORD_OFFLINE => "offline",
             intf::lop_record_kind_LOP_RECORD_ANCHOR => "anchor",
             intf::lop_record_kind_LOP_RECORD_TAKEN => "taken",
+            intf::lop_record_kind_LOP_RECORD_DOMAIN => "domain",
+            intf::lop_record_kind_LOP_RECORD_GO_TO => "go-to",
+            intf::lop_record_kind_LOP_RECORD_DOMAIN_ON => "domain-on",
+            intf::lop_record_kind_LOP_RECORD_DOMAIN_OFF => "domain-off",
+            intf::lop_record_kind_LOP_RECORD_REST => "rest",
             _ => return None,
         };
-        let has_words = matches!(kind, "task" | "allowed");
+        let words = match kind {
+            "task" | "allowed" => read_front::<intf::lop_record_of_cpus>(bytes)?.words.to_vec(),
+            _ => Vec::new(),
+        };
         Some(Self {
             kind,
             at_ns: raw.at_ns,
             task: raw.task,
             cpu: raw.cpu,
             value: raw.value,
-            words: if has_words { raw.words.to_vec() } else { Vec::new() },
+            words,
         })
     }
 
@@ -245,7 +271,7 @@ impl Record {
 
     /// For the loader alone, and no decision.
     pub fn is_for_loader(&self) -> bool {
-        self.is_speed() || self.kind == MAKE
+        matches!(self.kind, SPEED | MAKE | GIVEN_UP | LOOK)
     }
 
     /// The process that has become a `make`.
@@ -254,12 +280,12 @@ impl Record {
     }
 
     pub fn says_given_up(&self) -> bool {
-        self.kind == "given-up"
+        self.kind == GIVEN_UP
     }
 
     /// A thread runs that is worth a plan.
     pub fn asks_for_look(&self) -> bool {
-        self.kind == "look"
+        self.kind == LOOK
     }
 }
 

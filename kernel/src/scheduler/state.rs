@@ -14,9 +14,6 @@ use lop_machine::speed::Wish;
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 
-/// A reserved core has two speeds here, that of low CPUs and that of high ones.
-const RESERVE_RAISES: u32 = 1;
-
 fn add(set: &mut types::lop_cpus, cpu: u32) {
     set.word[cpu as usize / 64] |= 1 << (cpu % 64);
 }
@@ -55,7 +52,7 @@ pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMa
         Reserve::BySize => types::lop_reserve::LOP_RESERVE_BY_SIZE,
         Reserve::Asked => types::lop_reserve::LOP_RESERVE_ASKED,
     };
-    to.reserve_raises = RESERVE_RAISES;
+    to.reserve_raises = config.reserve_raises;
     to.reserve_window_ns = config.reserve_window_ns;
     describe(sched, machine);
 }

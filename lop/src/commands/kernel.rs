@@ -60,7 +60,7 @@ pub struct SchedulerArguments {
     /// Say more; twice: what libbpf and the verifier say
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
-    /// Write demand events and set changes to a file
+    /// Write demand events and decisions to a file
     #[arg(long, value_name = "FILE", hide = true)]
     log_decisions: Option<PathBuf>,
     /// For tests: raise an error in the BPF program after this time; 0: fail at the start

@@ -255,6 +255,10 @@ impl PolicyHandle {
         };
         unsafe { lop_native_set_domain_on(self.0, (&raw mut world).cast(), domain, on, now_ns) }
     }
+    /// No plan for memory domains holds any more; all tasks have been told.
+    pub fn rest_plans(self) {
+        unsafe { lop_native_rest_plans(self.0) }
+    }
     /// Work that a thread has left: ns on the fastest kind of core, or units of length while nobody knows what one takes.
     pub fn listed_left(self, task: &Task, app: &App, now_ns: u64) -> u64 {
         unsafe { lop_native_listed_left(self.0, task, app, now_ns) }
@@ -344,6 +348,7 @@ extern "C" {
     fn lop_native_put_on_list(t: *mut Task, cpu: i32) -> bool;
     fn lop_native_set_domain(s: *mut Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
     fn lop_native_set_domain_on(s: *mut Sched, world: *mut c_void, domain: i32, on: bool, now_ns: u64);
+    fn lop_native_rest_plans(s: *mut Sched);
     fn lop_native_go_to(s: *const Sched, t: *mut Task, cpu: u32);
     fn lop_native_off(s: *const Sched) -> *const CpuBits;
 }

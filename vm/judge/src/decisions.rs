@@ -2,8 +2,9 @@
 //! decisions?
 //!
 //! One JSON object a line: machine and configuration first (again whenever the program is loaded anew), then records in the order in which the
-//! kernel's build was called. Decisions are changes of a set, where a woken task goes, and running tasks that have to make room; each stands
-//! behind the call that made it. Logged is every call that decides such, or what a later decision depends on. Not logged are `lop_stopping`,
+//! kernel's build was called. Decisions are changes of a set, where a woken task goes, in which queue one waits, running tasks that have to make
+//! room, tasks that have to leave a memory domain, and the speed of a reserved core; each stands behind the call that made it. Logged is every call
+//! that decides such, or what a later decision depends on, the orders that follow from plans among them. Not logged are `lop_stopping`,
 //! `lop_dispatch` and weights: they change virtual times, which decide who of those that wait runs next, and no decision above.
 
 mod player;
@@ -12,16 +13,29 @@ use anyhow::{bail, Context, Result};
 use lop_machine::live::LiveMachine;
 use player::Player;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
 /// One line of the log.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
 enum Line {
     Begin(Box<Begin>),
-    End { end: End },
+    End(End),
     Record(Record),
+}
+
+impl Line {
+    /// What it is says a name that only such a line has: a line that is of no kind is read as a record, and refused as one.
+    fn read(text: &str) -> serde_json::Result<Self> {
+        let line: Value = serde_json::from_str(text)?;
+        if line.get("machine").is_some() {
+            return Deserialize::deserialize(line).map(|begin| Line::Begin(Box::new(begin)));
+        }
+        match line.get("end") {
+            Some(end) => Deserialize::deserialize(end).map(Line::End),
+            None => Deserialize::deserialize(line).map(Line::Record),
+        }
+    }
 }
 
 /// The program is loaded.
@@ -35,6 +49,7 @@ struct Begin {
 #[derive(Debug, Clone, Deserialize)]
 struct Config {
     fixed_size: Option<u32>,
+    all_high: bool,
     spare: u32,
     transition_ns: u64,
     hold_ns: u64,
@@ -46,6 +61,22 @@ struct Config {
     migration_ns: u64,
     grace_ns: u64,
     turn_ns: u64,
+    /// `enum lop_domains`.
+    domains: u32,
+    only_known: bool,
+    specialise: bool,
+    reserve: Reserve,
+    reserve_raises: u32,
+    reserve_window_ns: u64,
+}
+
+/// `enum lop_reserve`.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Reserve {
+    Never,
+    BySize,
+    Asked,
 }
 
 /// What the program says of the log itself when it ends.
@@ -68,11 +99,14 @@ struct Record {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 enum Kind {
     Set,
     Placed,
+    Queued,
     Preempt,
+    Reserved,
+    Leaves,
     /// The program has ended.
     Exit,
     Start,
@@ -97,6 +131,11 @@ enum Kind {
     Offline,
     Anchor,
     Taken,
+    Domain,
+    GoTo,
+    DomainOn,
+    DomainOff,
+    Rest,
 }
 
 /// What the policy decided.
@@ -104,10 +143,16 @@ enum Kind {
 enum Decision {
     /// The policy's number of a CPU's new set, see `enum lop_set`.
     Set { cpu: i32, set: u32 },
-    /// Where the task goes that woke; -1: nowhere.
+    /// Where the task goes that woke, -1: nowhere; or starts that was to be queued.
     Placed { cpu: i32, claimed: bool },
+    /// Where the task waits.
+    Queued { queue: u32 },
     /// What runs there makes room.
     Preempt { cpu: i32 },
+    /// The CPU is on the reserved core, whose speed is so many steps up.
+    Reserved { cpu: i32, raised: u32 },
+    /// The task is not where it is to run.
+    Leaves,
 }
 
 impl Decision {
@@ -120,7 +165,10 @@ impl Decision {
                 cpu,
                 claimed: value != 0,
             }),
+            Kind::Queued => Some(Decision::Queued { queue: value }),
             Kind::Preempt => Some(Decision::Preempt { cpu }),
+            Kind::Reserved => Some(Decision::Reserved { cpu, raised: value }),
+            Kind::Leaves => Some(Decision::Leaves),
             _ => None,
         }
     }
@@ -135,7 +183,12 @@ impl std::fmt::Display for Decision {
             }
             Decision::Placed { cpu, claimed: true } => write!(f, "the task starts on CPU {cpu}"),
             Decision::Placed { cpu, claimed: false } => write!(f, "the task waits at CPU {cpu}"),
+            Decision::Queued { queue } => write!(f, "the task waits in queue {queue}"),
             Decision::Preempt { cpu } => write!(f, "what runs on CPU {cpu} makes room"),
+            Decision::Reserved { cpu, raised } => {
+                write!(f, "CPU {cpu} runs at the reserved core's speed, {raised} steps up")
+            }
+            Decision::Leaves => write!(f, "the task has to leave where it is"),
         }
     }
 }
@@ -169,8 +222,7 @@ pub fn replay(log: impl BufRead) -> Result<Outcome> {
     let mut run = Run::default();
     for (index, line) in log.lines().enumerate() {
         let number = index + 1;
-        let line =
-            serde_json::from_str(&line?).with_context(|| format!("line {number} is none of a log of decisions"))?;
+        let line = Line::read(&line?).with_context(|| format!("line {number} is none of a log of decisions"))?;
         run.line(number, line).with_context(|| format!("line {number}"))?;
     }
     if run.player.is_some() {
@@ -212,10 +264,10 @@ impl Run {
                     "the program is loaded again, but the life before has no end"
                 );
                 self.outcome.loads += 1;
-                self.player = Some(Player::new(&begin.machine, &begin.config));
+                self.player = Some(Player::new(&begin.machine, &begin.config)?);
             }
             Line::Record(record) => self.record(number, &record)?,
-            Line::End { end } => self.end(number, &end)?,
+            Line::End(end) => self.end(number, &end)?,
         }
         Ok(())
     }
@@ -293,7 +345,10 @@ impl Kind {
     }
 
     fn is_decision(self) -> bool {
-        matches!(self, Kind::Set | Kind::Placed | Kind::Preempt)
+        matches!(
+            self,
+            Kind::Set | Kind::Placed | Kind::Queued | Kind::Preempt | Kind::Reserved | Kind::Leaves
+        )
     }
 }
 

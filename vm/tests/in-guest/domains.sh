@@ -3,13 +3,6 @@
 # guest: --cpus 4 --sockets 2 --instruction-ns 16 --timeout 2400
 # Behind lib.sh.
 
-# side_by_side SECONDS [CPUS]: two intensive threads in the first domain, two light ones in the second, and nothing that would move them but a plan.
-# The intensive ones may run on those CPUs, or everywhere.
-side_by_side() {
-  begin_cs=$(uptime_cs)
-  hogs 2 0,1 && shares 2 2,3 && declare_all lop-hog intensive "${2:-0-3}" && declare_all lop-share light 0-3 && declared_for "$1"
-}
-
 # Two intensive threads in the first domain, and a light one beside them.
 two_and_a_light_one() {
   begin_cs=$(uptime_cs)
@@ -27,10 +20,9 @@ ran_apart() { recorded_while "$1" 8 && apart; }
 ran_together() { recorded_while "$1" 8 && refuted apart; }
 
 says_its_source() { lop status | grep 'lop hint --memory' && lop status | grep '^plan'; }
-rests_again() { lop status | grep -q 'rests: nothing to plan by'; }
 refused_for_kinds() { ! lop start --policy specialise 2>/tmp/refused && grep 'one kind of core' /tmp/refused; }
 
-export -f side_by_side two_and_a_light_one bound_together
+export -f two_and_a_light_one bound_together
 
 expect 'specialise is refused where all cores are alike' refused_for_kinds
 expect 'spread: attached' begin_lop --policy spread

@@ -2,33 +2,15 @@
 # kernel's tracepoints.
 # guest: --cpus 4 --cpufreq --instruction-ns 16 --timeout 1800
 # Behind lib.sh.
-slice=/sys/fs/cgroup/system.slice
 trace=/tmp/reserved.trace
 
 affinities() { grep -H . /proc/irq/*/smp_affinity_list; }
 
 reserved_is() { lop status --format json >/tmp/status && grep -q "\"reserved_cpu\": $1" /tmp/status || { cat /tmp/status; return 1; }; }
 
-# as_daemon LOAD...: in the cgroup of the system's services, and called lop-daemon. Its first thread is not judged: it was the shell's before, and
-# runs where that was until it sleeps.
-as_daemon() { (echo $BASHPID >$slice/cgroup.procs && exec /tmp/lop-daemon "$@"); }
-
-# More busy threads than CPUs, forks (which the kernel cleans up after), and a daemon that computes now and then.
-mixed_load() {
-  local daemon hogs
-  as_daemon bursts --count 20 --busy-ms 5 --threads 1 --idle-ms 20..60 >/dev/null & daemon=$!
-  lop-load hogs 5 --seconds 2 >/dev/null & hogs=$!
-  lop-load fork-storm --jobs 4 --count 30 >/dev/null && wait $hogs && wait $daemon
-}
-
-# Two daemons that never sleep.
-saturate() { as_daemon hogs 2 --seconds 2 >/dev/null; }
-
 record() { lop-judge record --out $trace --buffer-kb 40960 -- "$@"; }
+# The first thread of a daemon is not judged.
 judge() { lop-judge check $trace --allow lop,lop-daemon reserved --cpu 0 --daemons lop-burst >/tmp/verdict; local code=$?; tail -n +2 /tmp/verdict; head -n 1 /tmp/verdict; return $code; }
-
-export -f as_daemon mixed_load saturate
-export slice
 
 without_reservation() {
   record bash -c mixed_load || return
@@ -70,8 +52,7 @@ none_below_four() {
   reserved_is null && grep -- 'fewer than four' /tmp/lop.log
 }
 
-mkdir -p $slice
-cp "$(type -P lop-load)" /tmp/lop-daemon
+make_daemons
 set_governor userspace
 affinities >/tmp/affinities
 snapshot_cpufreq >/tmp/cpufreq.before

@@ -1,6 +1,6 @@
 //! The native build of the policy, called as the log says.
 
-use super::{Config, Decision, Kind, Record};
+use super::{Config, Decision, Kind, Record, Reserve};
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
 use lop_simulator::policy::{self, App, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
@@ -8,6 +8,11 @@ use std::collections::{HashMap, VecDeque};
 
 /// Weights decide nothing that is compared.
 const ANY_WEIGHT: u32 = 100;
+/// `enum lop_domains` ends there.
+const DOMAINS_GATHER: u32 = 2;
+/// `enum lop_woken` of the program: what the policy has to know of a task that wakes.
+const WOKEN_BRIEF: u32 = 1;
+const WOKEN_SYSTEM: u32 = 2;
 
 pub struct Player {
     policy: Policy,
@@ -15,6 +20,7 @@ pub struct Player {
     tasks: HashMap<u64, Known>,
     /// By process.
     apps: HashMap<u32, Process>,
+    nr_memory_domains: u32,
 }
 
 struct Known {
@@ -33,11 +39,15 @@ struct Process {
 struct Told {
     now_ns: u64,
     decisions: VecDeque<Decision>,
+    /// What the call in the making does with its task, which the kernel says last.
+    put: Option<Decision>,
 }
 
 impl Player {
-    pub fn new(machine: &LiveMachine, config: &Config) -> Self {
-        let policy = Policy::new(native(config, machine.cpus.len()));
+    /// # Errors
+    /// The configuration is none that the policy has.
+    pub fn new(machine: &LiveMachine, config: &Config) -> Result<Self> {
+        let policy = Policy::new(native(config, machine.cpus.len())?);
         for cpu in &machine.cpus {
             let siblings = machine.siblings(cpu.number);
             let at = siblings.iter().position(|&sibling| sibling == cpu.number).unwrap_or(0);
@@ -58,15 +68,17 @@ impl Player {
         policy
             .handle()
             .begin_busy(&CpuBits::of(online.map(|cpu| cpu.number as usize)));
-        Player {
+        Ok(Player {
             policy,
             world: Told {
                 now_ns: 0,
                 decisions: VecDeque::new(),
+                put: None,
             },
             tasks: HashMap::new(),
             apps: HashMap::new(),
-        }
+            nr_memory_domains: machine.nr_memory_domains.into(),
+        })
     }
 
     /// The next decision that calls made and nobody asked for yet.
@@ -79,12 +91,16 @@ impl Player {
     pub fn apply(&mut self, record: &Record) -> Result<()> {
         self.world.now_ns = record.at_ns;
         match record.kind {
-            Kind::Set | Kind::Placed | Kind::Preempt | Kind::Exit => {}
+            Kind::Exit => {}
+            decision if decision.is_decision() => {}
             Kind::Start => self.policy.handle().start(&mut self.world, record.at_ns),
             Kind::Task => self.introduce(record)?,
             Kind::Gone => self.part(record.task),
             Kind::Timer => self.policy.handle().timer(&mut self.world, record.at_ns),
             Kind::Idle | Kind::Taken | Kind::Online | Kind::Offline => self.call_for_cpu(record)?,
+            Kind::DomainOn | Kind::DomainOff => self.switch_domain(record)?,
+            Kind::Rest => self.policy.handle().rest_plans(),
+            Kind::Domain => self.set_domain(record)?,
             _ => self.call_for_task(record)?,
         }
         Ok(())
@@ -117,12 +133,39 @@ impl Player {
         }
     }
 
+    /// A memory domain of the machine.
+    fn domain_of(&self, record: &Record) -> Result<i32> {
+        let domain = record.value;
+        anyhow::ensure!(domain < self.nr_memory_domains, "memory domain {domain} is none");
+        Ok(domain as i32)
+    }
+
+    fn switch_domain(&mut self, record: &Record) -> Result<()> {
+        let (domain, on) = (self.domain_of(record)?, record.kind == Kind::DomainOn);
+        self.policy
+            .handle()
+            .set_domain_on(&mut self.world, domain, on, record.at_ns);
+        Ok(())
+    }
+
+    fn set_domain(&mut self, record: &Record) -> Result<()> {
+        let domain = match record.value as i32 {
+            policy::NONE => policy::NONE,
+            _ => self.domain_of(record)?,
+        };
+        let cpu = cpu_of(record)?;
+        let known = introduced(&mut self.tasks, record.task)?;
+        if self.policy.handle().set_domain(&mut known.task, domain, cpu) {
+            self.world.decisions.push_back(Decision::Leaves);
+        }
+        Ok(())
+    }
+
     fn call_for_task(&mut self, record: &Record) -> Result<()> {
         let policy = self.policy.handle();
-        let known = self.tasks.get_mut(&record.task);
-        let known = known.with_context(|| format!("task {} was not introduced", record.task))?;
+        let known = introduced(&mut self.tasks, record.task)?;
         if record.kind == Kind::Wake {
-            known.task.brief = record.value != 0;
+            note_woken(&mut known.task, record.value)?;
         }
         let app = self.apps.get_mut(&known.process);
         let app = app.map_or(std::ptr::null_mut(), |about| &raw mut *about.app);
@@ -136,7 +179,11 @@ impl Player {
                     let (cpu, claimed) = policy.place(world, task, app, cpu_of(record)?, at_ns);
                     world.decisions.push_back(Decision::Placed { cpu, claimed });
                 }
-                Kind::Enqueue => policy.enqueue(world, task, no_group, cpu_of(record)?),
+                Kind::Enqueue => {
+                    policy.enqueue(world, task, no_group, cpu_of(record)?);
+                    let put = world.put.take();
+                    world.decisions.extend(put);
+                }
                 Kind::Dequeue => policy.dequeue(task),
                 Kind::Started => {
                     (*task).speedup_permille = value;
@@ -157,6 +204,7 @@ impl Player {
                     let app = app.as_mut().context("no process declares its parallelism")?;
                     policy.declare(world, app, value, at_ns);
                 }
+                Kind::GoTo => policy.go_to(&mut *task, cpu_of(record)?),
                 Kind::Anchor => policy.anchor_anew(world, task, at_ns),
                 Kind::Task | Kind::Allowed => policy.set_allowed(task, &cpus_of(record)?),
                 other => anyhow::bail!("{other:?} is not about a task"),
@@ -178,6 +226,19 @@ impl Player {
     }
 }
 
+fn introduced(tasks: &mut HashMap<u64, Known>, task: u64) -> Result<&mut Known> {
+    tasks
+        .get_mut(&task)
+        .with_context(|| format!("task {task} was not introduced"))
+}
+
+fn note_woken(task: &mut Task, woken: u32) -> Result<()> {
+    anyhow::ensure!(woken & !(WOKEN_BRIEF | WOKEN_SYSTEM) == 0, "no task wakes as {woken}");
+    task.brief = woken & WOKEN_BRIEF != 0;
+    task.system = woken & WOKEN_SYSTEM != 0;
+    Ok(())
+}
+
 fn cpus_of(record: &Record) -> Result<CpuBits> {
     let word: [u64; CPU_WORDS] = record.words.clone().try_into().ok().context("no set of CPUs")?;
     Ok(CpuBits { word })
@@ -189,14 +250,27 @@ fn cpu_of(record: &Record) -> Result<u32> {
         .with_context(|| format!("CPU {} is none", record.cpu))
 }
 
-/// No set of green cores, no heat and no reserved core: the kernel's build has none of them.
-fn native(config: &Config, nr_cpus: usize) -> policy::Config {
-    policy::Config {
+/// No set of green cores, no heat and no room beyond demand: the kernel's build has none of them.
+fn native(config: &Config, nr_cpus: usize) -> Result<policy::Config> {
+    anyhow::ensure!(
+        config.domains <= DOMAINS_GATHER,
+        "no plan for memory domains is number {}",
+        config.domains
+    );
+    Ok(policy::Config {
         nr_cpus: nr_cpus as u32,
-        sizing: u32::from(config.fixed_size.is_some()),
+        sizing: match (config.fixed_size, config.all_high) {
+            (Some(_), _) => 1,
+            (None, true) => 2,
+            (None, false) => 0,
+        },
         fixed_size: config.fixed_size.unwrap_or(0),
         spare: config.spare,
         green: false,
+        domains: config.domains,
+        room_permille: 0,
+        only_known: config.only_known,
+        specialise: config.specialise,
         transition_ns: config.transition_ns,
         hold_ns: config.hold_ns,
         last_hold_ns: config.last_hold_ns,
@@ -209,17 +283,27 @@ fn native(config: &Config, nr_cpus: usize) -> policy::Config {
         migration_ns: config.migration_ns,
         grace_ns: config.grace_ns,
         turn_ns: config.turn_ns,
-        // The kernel's program is built without the rules that plan memory domains or reserve a core.
-        ..policy::Config::default()
-    }
+        reserve: match config.reserve {
+            Reserve::Never => 0,
+            Reserve::BySize => 1,
+            Reserve::Asked => 2,
+        },
+        reserve_raises: config.reserve_raises,
+        reserve_window_ns: config.reserve_window_ns,
+    })
 }
 
 impl Env for Told {
     fn now_ns(&mut self) -> u64 {
         self.now_ns
     }
-    fn insert_local(&mut self, _task: u32, _cpu: u32, _slice_ns: u64) {}
-    fn insert(&mut self, _task: u32, _queue: u32, _slice_ns: u64, _vtime_ns: u64) {}
+    fn insert_local(&mut self, _task: u32, cpu: u32, _slice_ns: u64) {
+        let cpu = cpu as i32;
+        self.put = Some(Decision::Placed { cpu, claimed: true });
+    }
+    fn insert(&mut self, _task: u32, queue: u32, _slice_ns: u64, _vtime_ns: u64) {
+        self.put = Some(Decision::Queued { queue });
+    }
     fn take(&mut self, _queue: u32, _cpu: u32) -> bool {
         false
     }
@@ -239,6 +323,10 @@ impl Env for Told {
     fn set_changed(&mut self, cpu: u32, set: Set) {
         let (cpu, set) = (cpu as i32, set as u32);
         self.decisions.push_back(Decision::Set { cpu, set });
+    }
+    fn reserved_speed(&mut self, cpu: u32, raised: u32) {
+        let cpu = cpu as i32;
+        self.decisions.push_back(Decision::Reserved { cpu, raised });
     }
     fn arm_timer(&mut self, _at_ns: u64) {}
     fn temperature_mc(&mut self, _cpu: u32) -> i32 {

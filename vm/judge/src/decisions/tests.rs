@@ -20,7 +20,8 @@ fn begin_with(tiers: &[u32], rules: u32) -> Value {
             "nr_voltage_domains": 1, "nr_memory_domains": 1, "nr_nodes": 1, "nr_sockets": 1, "transition_ns": 0, "notes": []},
         "config": {"fixed_size": null, "spare": 1, "transition_ns": 0, "hold_ns": 10_000_000, "last_hold_ns": 1_000_000_000,
             "slice_min_ns": 1_000_000, "slice_max_ns": 6_000_000, "period_ns": 20_000_000, "rules": rules, "migration_ns": 20_000,
-            "grace_ns": 10_000_000, "turn_ns": 20_000_000}
+            "grace_ns": 10_000_000, "turn_ns": 20_000_000, "all_high": false, "domains": 0, "only_known": false, "specialise": false,
+            "reserve": "never", "reserve_raises": 1, "reserve_window_ns": 100_000_000}
     })
 }
 
@@ -103,7 +104,8 @@ fn sequential() -> Vec<Value> {
         record("idle", 5100, 0, 0, 1),
         record("preempt", 5100, 0, 1, 0),
         record("stopped", 5200, 80, 1, 1),
-        record("enqueue", 5200, 80, 1, 0), // in the queue of CPU 0
+        record("enqueue", 5200, 80, 1, 0),
+        record("queued", 5200, 80, 0, 0), // in the queue of CPU 0
         record("idle", 5300, 0, 0, 0),
         record("started", 5300, 80, 0, 0),
         record("exit", 6000, 0, 0, 0),
@@ -115,7 +117,7 @@ fn sequential() -> Vec<Value> {
 fn rules_for_fast_cores_are_played_too() {
     let outcome = play(&sequential()).unwrap();
     assert_eq!(outcome.difference, None);
-    assert_eq!((outcome.calls, outcome.decisions), (16, 6));
+    assert_eq!((outcome.calls, outcome.decisions), (16, 7));
 }
 
 /// Without what the rule decides by, the task would not have moved: nor if its thread were one of two, nor if nobody knew its process.
@@ -156,6 +158,215 @@ fn what_is_said_is_played() {
         lines.insert(at, record(kind, 4900, 80, 0, 2));
         assert!(format!("{:#}", play(&lines).unwrap_err()).contains("process"));
     }
+}
+
+/// Two memory domains of two CPUs, and plans that give threads to them.
+fn planned() -> Vec<Value> {
+    let mut begin = begin();
+    begin["machine"]["nr_memory_domains"] = json!(2);
+    for cpu in 0..4 {
+        begin["machine"]["cpus"][cpu]["memory_domain"] = json!(cpu / 2);
+    }
+    begin["config"]["domains"] = json!(2);
+    vec![
+        begin,
+        record("start", 1000, 0, 0, 0),
+        record("set", 1000, 0, 0, 1),
+        record("set", 1000, 0, 1, 0),
+        record("set", 1000, 0, 2, 0),
+        cpus("task", 70, ALL),
+        cpus("task", 80, ALL),
+        record("idle", 2000, 0, 0, 1),
+        record("idle", 2000, 0, 1, 1),
+        record("idle", 2000, 0, 2, 1),
+        record("wake", 3000, 70, 0, 0),
+        record("set", 3000, 0, 1, 1),
+        record("placed", 3000, 70, 0, 1),
+        record("idle", 3500, 0, 0, 0),
+        record("started", 3500, 70, 0, 0),
+        record("domain", 4000, 70, 0, 1), // the second one, and it runs in the first
+        record("leaves", 4000, 70, 0, 0),
+        record("enqueue", 4500, 70, 0, 0),
+        record("set", 4500, 0, 2, 1),     // the one CPU there that is online is high for it
+        record("placed", 4500, 70, 2, 1), // and idle
+        record("idle", 4600, 0, 2, 0),
+        record("idle", 4600, 0, 0, 1),
+        record("started", 4700, 70, 2, 0),
+        record("timer", 10_004_500, 0, 0, 0),
+        record("set", 10_004_500, 0, 1, 0), // a surplus of one for 10 ms; it joined after CPU 0
+        record("domain-off", 11_000_000, 0, 0, 0),
+        record("set", 11_000_000, 0, 0, 0),
+        record("wake", 12_000_000, 80, 0, 0), // one CPU that is on does not suffice for two tasks
+        record("set", 12_000_000, 0, 1, 1),   // it left before CPU 0
+        record("set", 12_000_000, 0, 0, 1),   // target 3
+        record("placed", 12_000_000, 80, 0, 1),
+        record("domain", 13_000_000, 70, 2, u32::MAX), // in any
+        record("rest", 13_000_000, 0, 0, 0),
+        record("exit", 14_000_000, 0, 0, 0),
+        end(0, 0),
+    ]
+}
+
+/// CPU 0 is fast, CPU 1 slow, and a plan sends the task that runs on the one to the other.
+fn exchanged() -> Vec<Value> {
+    let mut begin = begin_with(&[0, 1], 0);
+    begin["config"]["specialise"] = json!(true);
+    vec![
+        begin,
+        record("start", 1000, 0, 0, 0),
+        record("set", 1000, 0, 0, 1),
+        record("set", 1000, 0, 1, 0),
+        cpus("task", 70, ALL),
+        record("idle", 2000, 0, 0, 1),
+        record("idle", 2000, 0, 1, 1),
+        record("wake", 3000, 70, 0, 0),
+        record("set", 3000, 0, 1, 1),
+        record("placed", 3000, 70, 0, 1),
+        record("idle", 3100, 0, 0, 0),
+        record("started", 3100, 70, 0, 0),
+        record("go-to", 4000, 70, 1, 0),
+        record("enqueue", 4200, 70, 0, 0),
+        record("queued", 4200, 70, 0, 1),
+        record("exit", 5000, 0, 0, 0),
+        end(0, 0),
+    ]
+}
+
+/// Of three CPUs one is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends: after 100 ms at the low speed and as
+/// much at the high one the CPU is an ordinary one.
+fn reserved() -> Vec<Value> {
+    let mut begin = begin();
+    begin["config"]["all_high"] = json!(true);
+    begin["config"]["reserve"] = json!("asked");
+    vec![
+        begin,
+        record("start", 1000, 0, 0, 0),
+        record("reserved", 1000, 0, 0, 0),
+        record("set", 1000, 0, 1, 1),
+        record("set", 1000, 0, 2, 1),
+        record("set", 1000, 0, 0, 0),
+        cpus("task", 70, ALL),
+        cpus("task", 80, ALL),
+        record("idle", 2000, 0, 0, 1),
+        record("idle", 2000, 0, 1, 1),
+        record("idle", 2000, 0, 2, 1),
+        record("wake", 3000, 70, 1, 2), // the system's own
+        record("placed", 3000, 70, 0, 1),
+        record("idle", 3100, 0, 0, 0),
+        record("started", 3100, 70, 0, 0),
+        record("wake", 4000, 80, 1, 0),
+        record("placed", 4000, 80, 1, 1),
+        record("timer", 100_001_000, 0, 0, 0),
+        record("reserved", 100_001_000, 0, 0, 1),
+        record("timer", 200_001_000, 0, 0, 0),
+        record("set", 200_001_000, 0, 0, 1),
+        record("exit", 300_000_000, 0, 0, 0),
+        end(0, 0),
+    ]
+}
+
+#[test]
+fn plans_and_a_reserved_core_are_played_too() {
+    for (lines, calls, decisions) in [(planned(), 17, 13), (exchanged(), 8, 5), (reserved(), 10, 8)] {
+        let outcome = play(&lines).unwrap();
+        assert_eq!(outcome.difference, None);
+        assert_eq!((outcome.calls, outcome.decisions), (calls, decisions));
+    }
+}
+
+/// Each order, each thing that is said of a task that wakes, each setting and each decision: without it, or with another, the rest does not follow.
+#[test]
+fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
+    type Mutation = (fn() -> Vec<Value>, &'static str, u64, fn(&mut Vec<Value>, usize));
+    let remove: fn(&mut Vec<Value>, usize) = |lines, at| drop(lines.remove(at));
+    let mutations: [Mutation; 18] = [
+        (planned, "domain", 4000, remove),
+        (planned, "domain", 4000, |lines, at| lines[at]["value"] = json!(0)),
+        (planned, "domain", 4000, |lines, at| lines[at]["cpu"] = json!(2)),
+        (planned, "leaves", 4000, remove),
+        (planned, "domain-off", 11_000_000, remove),
+        (planned, "domain-off", 11_000_000, |lines, at| {
+            lines[at]["value"] = json!(1)
+        }),
+        (planned, "domain-off", 11_000_000, |lines, at| {
+            lines[at]["kind"] = json!("domain-on")
+        }),
+        (planned, "start", 1000, |lines, _| {
+            lines[0]["config"]["domains"] = json!(0)
+        }),
+        (exchanged, "go-to", 4000, remove),
+        (exchanged, "go-to", 4000, |lines, at| lines[at]["cpu"] = json!(0)),
+        (exchanged, "queued", 4200, remove),
+        (exchanged, "start", 1000, |lines, _| {
+            lines[0]["config"]["specialise"] = json!(false)
+        }),
+        (reserved, "wake", 3000, |lines, at| lines[at]["value"] = json!(0)),
+        (reserved, "reserved", 100_001_000, remove),
+        (reserved, "timer", 100_001_000, remove),
+        (reserved, "idle", 3100, remove),
+        (reserved, "start", 1000, |lines, _| {
+            lines[0]["config"]["reserve"] = json!("never")
+        }),
+        (reserved, "start", 1000, |lines, _| {
+            lines[0]["config"]["reserve_raises"] = json!(2)
+        }),
+    ];
+    for (number, (log, kind, at_ns, mutate)) in mutations.into_iter().enumerate() {
+        let mut lines = log();
+        let at = find(&lines, kind, at_ns);
+        mutate(&mut lines, at);
+        assert!(
+            play(&lines).unwrap().difference.is_some(),
+            "{number}: {kind} at {at_ns}"
+        );
+    }
+}
+
+/// With its line and what is wrong with it.
+#[test]
+fn what_no_program_can_have_written_is_refused() {
+    type Mutation = (fn() -> Vec<Value>, &'static str, &'static str, Value, &'static str);
+    let mutations: [Mutation; 12] = [
+        (planned, "domain", "value", json!(2), "memory domain 2 is none"),
+        (planned, "domain", "cpu", json!(512), "CPU 512 is none"),
+        (planned, "domain", "task", json!(90), "task 90 was not introduced"),
+        (
+            planned,
+            "domain-off",
+            "value",
+            json!(u32::MAX),
+            "memory domain 4294967295 is none",
+        ),
+        (planned, "domain-off", "value", json!(-1), "invalid value"),
+        (planned, "rest", "kind", json!("restless"), "unknown variant `restless`"),
+        (planned, "rest", "at_ns", Value::Null, "invalid type"),
+        (exchanged, "go-to", "cpu", json!(-1), "CPU -1 is none"),
+        (exchanged, "go-to", "task", json!(90), "task 90 was not introduced"),
+        (reserved, "wake", "value", json!(4), "no task wakes as 4"),
+        (reserved, "task", "words", json!([1, 2]), "no set of CPUs"),
+        (reserved, "task", "words", json!("all"), "invalid type"),
+    ];
+    for (log, kind, field, value, expected) in mutations {
+        let mut lines = log();
+        let at = lines.iter().position(|line| line["kind"] == kind).unwrap();
+        lines[at][field] = value;
+        refused_at(&lines, at, expected);
+    }
+    for (field, value, expected) in [
+        ("domains", json!(3), "no plan for memory domains is number 3"),
+        ("reserve", json!("perhaps"), "unknown variant `perhaps`"),
+        ("specialise", Value::Null, "invalid type"),
+    ] {
+        let mut lines = planned();
+        lines[0]["config"][field] = value;
+        refused_at(&lines, 0, expected);
+    }
+}
+
+fn refused_at(lines: &[Value], at: usize, expected: &str) {
+    let error = format!("{:#}", play(lines).unwrap_err());
+    assert!(error.contains(expected), "{error}");
+    assert!(error.starts_with(&format!("line {}", at + 1)), "{error}");
 }
 
 fn play(lines: &[Value]) -> Result<Outcome> {

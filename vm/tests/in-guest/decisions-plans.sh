@@ -1,0 +1,77 @@
+# decisions-plans.sh: what decisions.sh shows of the sets, of the policies that plan where threads run, of a reserved core, and of auto with one.
+# guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 16 --timeout 2400
+# Behind lib.sh. CPUs 0 and 1 are one memory domain, 2 and 3 the other; 1 and 3 are slow, so that 1 is the one to be reserved.
+
+# Two light threads fit one domain, and gather switches the other off; then there is more to run than it has CPUs, and it is on again before a plan
+# switches it.
+light_ones_and_a_storm() {
+  local code=0
+  shares 2 0-3 && declare_all lop-share light 0-3 && sleep 4 && lop-load fork-storm --jobs 4 --count 20 >/dev/null || code=$?
+  kill $(jobs -p)
+  return $code
+}
+export -f light_ones_and_a_storm
+
+# Threads that plans move, and the end of the plans.
+planned_work() { bash -c 'side_by_side 5' && bash -c light_ones_and_a_storm && wait_for 30 rests_again; }
+
+# System and applications beside one another, then so much of the system's own work that the reserved core does not suffice.
+system_work() { mixed_load && saturate && lop-load fork-storm --jobs 4 --count 20 >/dev/null && grep 'CPU 1 is reserved no longer' /tmp/lop.log; }
+
+all_work() { planned_work && system_work && lop-load lengths 60,120,180 >/tmp/lengths.json; }
+
+# logged NAME WORK "KIND..." OPTION...: the run, its log, and that the native build decides as it says.
+logged() {
+  local name=$1 work=$2 kinds=$3
+  shift 3
+  log=/tmp/$name.log
+  expect "$name: attached" begin_lop "$@" --log-decisions $log
+  expect "$name: work" $work
+  expect "$name: no watchdog exit, no restart" still_in_charge
+  expect "$name: ended" ended_by INT
+  # shellcheck disable=SC2086  # words
+  expect "$name: the log has every kind of record" has_kinds $log start task gone wake placed enqueue queued started block idle timer $kinds
+  expect "$name: the native build decides the same, no record lost, no call out of order" same_decisions $log
+  expect "$name: another queue for a task: found" changed $log '/"queued"/ && ++n == 20 { sub(/"value":[0-9]+/, "\"value\":9") } { print }'
+}
+
+# The order that made the first thread leave its domain.
+other_domain='/"leaves"/ && !done { done = sub(/"value":[0-9]+/, "\"value\":" (prev ~ /"value":0/ ? 1 : 0), prev) }
+  NR > 1 { print prev } { prev = $0 } END { print prev }'
+no_domain='/"leaves"/ && !done { done = NR; prev = "" } prev != "" { print prev } { prev = $0 } END { print prev }'
+
+# domains_matter NAME
+domains_matter() {
+  expect "$1: another domain for a thread: found" changed $log "$other_domain"
+  expect "$1: no domain for it: found" changed $log "$no_domain"
+}
+
+exchanges_matter() {
+  expect "$1: another CPU for a thread to go to: found" changed $log '/"go-to"/ && ++n == 1 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
+  expect "$1: none to go to: found" changed $log '/"go-to"/ && ++n == 1 { next } { print }'
+}
+
+# The first of the system's own work that the reserved core was given would have gone elsewhere.
+reserve_matters() {
+  expect "$1: work that is not the system's own: found" changed $log '
+    /"placed".*"cpu":1,/ && prev ~ /"wake".*"value":2}/ && !done { done = sub(/"value":2/, "\"value\":0", prev) }
+    NR > 1 { print prev } { prev = $0 } END { print prev }'
+  expect "$1: a speed of the reserved core left out: found" changed $log '/"kind":"reserved"/ && /"value":1}/ && ++n == 1 { next } { print }'
+}
+
+make_daemons
+logged spread planned_work 'set domain leaves rest' --policy spread
+domains_matter spread
+logged gather planned_work 'set domain leaves domain-off rest' --policy gather
+domains_matter gather
+expect 'gather: a domain that stays on: found' changed $log '/"domain-off"/ && ++n == 1 { next } { print }'
+logged specialise planned_work 'set go-to rest' --policy specialise
+exchanges_matter specialise
+logged reserved-core system_work 'set reserved' --policy reserved-core
+reserve_matters reserved-core
+# Whether it also exchanges threads across kinds depends on where its turns have put them when it looks.
+logged auto all_work 'set domain leaves rest reserved stopped ended preempt' --policy auto --reserve asked
+domains_matter auto
+reserve_matters auto
+expect 'no warning of the kernel' kernel_is_well
+sum_up
