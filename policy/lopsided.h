@@ -355,8 +355,8 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	lop_show(s, t, app, cpu, now_ns);
 	if (lop_cpus_has(&s->given, cpu))
 		lop_env_preempt(world, cpu);
-	else if (!lop_rise(s, world, cpu, now_ns))
-		lop_make_room(s, world, cpu, now_ns);
+	else if (!lop_rise(s, world, cpu, now_ns) && !lop_make_room(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
+		lop_fill_core(s, world, lop_tier_of(s, cpu), now_ns);
 	if (lop_rules_by(s, LOP_TURNS) && s->topology.nr_tiers > 1)
 		lop_rank_at(s, world, now_ns + s->config.turn_ns, now_ns);
 }
@@ -480,8 +480,8 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	/* What was queued after this CPU looked and before it counted as idle was seen by nobody else. */
 	if (lop_any_work(s, cpu))
 		lop_env_kick(world, cpu);
-	else if (lop_has_rank(s))
-		lop_pull(s, world, cpu, now_ns);
+	else if (lop_has_rank(s) && !lop_pull(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
+		lop_part_two(s, world, cpu, now_ns);
 }
 
 /* A higher class takes a CPU, or our tasks run there again. Not told of every such moment: see lop_is_short(). */
