@@ -57,7 +57,7 @@ lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_
 	if (!t->brief || t->counted || lop_for_reserved(s, t))
 		return LOP_NONE;
 	lop_bound_lag(s, t, group);
-	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, now_ns);
+	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, false, now_ns);
 }
 
 /* The system's own work goes to the reserved CPU, or waits for it. */
@@ -110,7 +110,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (t->restricted || lop_wants_domain(s, t))
 		lop_pin(s, world, t);
 	lop_settle(s, world, lop_home_node(app), now_ns);
-	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, now_ns);
+	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, ran, now_ns);
 	place.claimed = place.cpu >= 0;
 	if (place.claimed)
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
@@ -176,7 +176,7 @@ lop_part bool lop_start_in_domain(struct lop_sched *s lop_given, struct lop_worl
 	lop_cpus_and(&world->usable, &s->set[lop_set_index(lop_usable_set(s, t))].cpus, &s->idle);
 	if (!lop_cpus_meet(there, &world->usable))
 		return false;
-	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), now_ns);
+	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), true, now_ns);
 	if (cpu < 0)
 		return false;
 	lop_come_to(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));

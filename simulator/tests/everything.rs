@@ -67,13 +67,13 @@ fn on_equal_cores_auto_does_no_harm_to_work_bound_to_the_cpu() {
     }
 }
 
-/// Nine of ten would be better: see docs/experiments.md for those that are missing.
+/// See docs/experiments.md for those that are missing.
 #[test]
-fn auto_has_nearly_the_lowest_edp_in_most_cells() {
+fn auto_has_nearly_the_lowest_edp_in_nine_of_ten_cells() {
     let all = cells().len();
     let near = cells().iter().filter(|cell| !cell.is_behind()).count();
     assert_eq!(all, 14 * 17 + 4 + 4 * 9, "cells");
-    assert!(100 * near >= 85 * all, "{near} of {all}");
+    assert!(10 * near >= 9 * all, "{near} of {all}");
 }
 
 /// A price is a rule without which there would be less to explain, found by measuring.
