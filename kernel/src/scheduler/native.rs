@@ -48,7 +48,15 @@ fn named(policy: Policy) -> u32 {
 /// nothing else.
 pub fn choice(policy: Policy, nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> lop_config {
     let mut config = lop_config::default();
-    unsafe { lop_loader_choose(&mut config, named(policy), nr_memory_domains.into(), nr_tiers.into(), threads.into()) };
+    unsafe {
+        lop_loader_choose(
+            &mut config,
+            named(policy),
+            nr_memory_domains.into(),
+            nr_tiers.into(),
+            threads.into(),
+        )
+    };
     config
 }
 

@@ -94,7 +94,12 @@ impl Config {
             Policy::SimpleSets(size) => Some(size),
             _ => None,
         };
-        let choice = native::choice(options.policy, machine.nr_memory_domains, machine.nr_tiers, machine.threads());
+        let choice = native::choice(
+            options.policy,
+            machine.nr_memory_domains,
+            machine.nr_tiers,
+            machine.threads(),
+        );
         let default_hold_ns = native::default_hold_ns(machine.transition_ns);
         let times = native::times(options.hold.map_or(default_hold_ns, ns));
         Self {

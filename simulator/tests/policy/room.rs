@@ -76,7 +76,8 @@ fn a_whole_core_is_kept_while_siblings_share_one() {
 /// ran there: it leaves 0 to who will come back there. A slow fifth CPU makes it a machine whose cores differ.
 #[test]
 fn who_finds_his_cpu_taken_leaves_others_theirs() {
-    for (room_permille, slow, ran, expected) in [(10, 5, true, 3), (0, 5, true, 0), (10, 4, true, 0), (10, 5, false, 0)] {
+    for (room_permille, slow, ran, expected) in [(10, 5, true, 3), (0, 5, true, 0), (10, 4, true, 0), (10, 5, false, 0)]
+    {
         let place = |cpu: usize| CpuPlace {
             tier: u16::from(cpu >= slow),
             ..flat(cpu)
@@ -101,6 +102,10 @@ fn who_finds_his_cpu_taken_leaves_others_theirs() {
         assert_eq!(bench.cpu_of(others[0]), Some(1));
         let comes = if ran { ids[1] } else { others[1] };
         bench.wake(comes);
-        assert_eq!(bench.cpu_of(comes), Some(expected), "{room_permille} permille, slow from {slow}, ran: {ran}");
+        assert_eq!(
+            bench.cpu_of(comes),
+            Some(expected),
+            "{room_permille} permille, slow from {slow}, ran: {ran}"
+        );
     }
 }

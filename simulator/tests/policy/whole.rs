@@ -72,7 +72,10 @@ fn who_has_just_woken_shares_until_moving_pays() {
     bench.pass(150 * US - 1);
     assert!(shared(&bench));
     bench.pass(51 * US);
-    assert!(!shared(&bench), "the timer looks ten migrations after the core fell idle");
+    assert!(
+        !shared(&bench),
+        "the timer looks ten migrations after the core fell idle"
+    );
 }
 
 /// Three cores, all busy; two of them fall idle: the third keeps one, and the other core stays idle.
@@ -82,7 +85,11 @@ fn two_idle_cores_do_not_take_both() {
     let ids = bench.tasks(6);
     bench.wake_all(&ids);
     bench.pass(MS);
-    let gone: Vec<usize> = ids.iter().copied().filter(|&id| core_of(&bench, id) != Some(0)).collect();
+    let gone: Vec<usize> = ids
+        .iter()
+        .copied()
+        .filter(|&id| core_of(&bench, id) != Some(0))
+        .collect();
     bench.block_all(&gone);
     bench.pass(100 * MS);
     assert_eq!(bench.policy.moves(), 1);
