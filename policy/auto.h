@@ -13,6 +13,7 @@
  */
 struct lop_traits {
 	u32 nr_memory_domains, nr_tiers;
+	u32 threads;          /* of a core, where it has most; 1: no SMT */
 	u32 machine_mw;       /* of the machine with one core busy at the highest speed; 0: nobody knows what anything here draws */
 	u32 core_mw;          /* of an idle core that is kept high, beyond that of a low one */
 	u32 domain_mw;        /* the same of its voltage domain */
@@ -73,6 +74,7 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
  *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) knows nothing of, or where nobody knows what
  *                                 a node draws
  *     rank, specialise            where no core is fast beside others
+ *     whole cores                 where none has SMT siblings
  */
 lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 {
@@ -81,9 +83,11 @@ lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 	else if (m->nr_tiers > 1 || !m->machine_mw)
 		c->domains = LOP_DOMAINS_SPREAD;
 	if (m->nr_tiers == 1) {
-		c->rules = 0;
+		c->rules &= LOP_WHOLE;
 		c->specialise = false;
 	}
+	if (m->threads < 2)
+		c->rules &= ~(u32)LOP_WHOLE;
 	if (m->machine_mw)
 		lop_leave_out_by_power(c, m);
 }

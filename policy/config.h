@@ -79,7 +79,7 @@ lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
 	case LOP_GATHER: c->domains = LOP_DOMAINS_GATHER; break;
 	case LOP_AUTO:
 		c->spare = 1;
-		c->rules = LOP_PHASES | LOP_LONGEST | LOP_SPEEDUP | LOP_TURNS;
+		c->rules = LOP_PHASES | LOP_LONGEST | LOP_SPEEDUP | LOP_TURNS | LOP_WHOLE;
 		c->domains = LOP_DOMAINS_GATHER;
 		break;
 	case LOP_HIGHLOW:

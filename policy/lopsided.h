@@ -57,7 +57,7 @@ lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_
 	if (!t->brief || t->counted || lop_for_reserved(s, t))
 		return LOP_NONE;
 	lop_bound_lag(s, t, group);
-	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, now_ns);
+	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, false, now_ns);
 }
 
 /* The system's own work goes to the reserved CPU, or waits for it. */
@@ -110,7 +110,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (t->restricted || lop_wants_domain(s, t))
 		lop_pin(s, world, t);
 	lop_settle(s, world, lop_home_node(app), now_ns);
-	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, now_ns);
+	place.cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), last_cpu, ran, now_ns);
 	place.claimed = place.cpu >= 0;
 	if (place.claimed)
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
@@ -176,7 +176,7 @@ lop_part bool lop_start_in_domain(struct lop_sched *s lop_given, struct lop_worl
 	lop_cpus_and(&world->usable, &s->set[lop_set_index(lop_usable_set(s, t))].cpus, &s->idle);
 	if (!lop_cpus_meet(there, &world->usable))
 		return false;
-	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), now_ns);
+	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), true, now_ns);
 	if (cpu < 0)
 		return false;
 	lop_come_to(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));
@@ -356,8 +356,8 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	lop_show(s, t, app, cpu, now_ns);
 	if (lop_cpus_has(&s->given, cpu))
 		lop_env_preempt(world, cpu);
-	else if (!lop_rise(s, world, cpu, now_ns))
-		lop_make_room(s, world, cpu, now_ns);
+	else if (!lop_rise(s, world, cpu, now_ns) && !lop_make_room(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
+		lop_fill_core(s, world, lop_tier_of(s, cpu), now_ns);
 	if (lop_rules_by(s, LOP_TURNS) && s->topology.nr_tiers > 1)
 		lop_rank_at(s, world, now_ns + s->config.turn_ns, now_ns);
 }
@@ -481,8 +481,8 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	/* What was queued after this CPU looked and before it counted as idle was seen by nobody else. */
 	if (lop_any_work(s, cpu))
 		lop_env_kick(world, cpu);
-	else if (lop_has_rank(s))
-		lop_pull(s, world, cpu, now_ns);
+	else if (lop_has_rank(s) && !lop_pull(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
+		lop_part_two(s, world, cpu, now_ns);
 }
 
 /* A higher class takes a CPU, or our tasks run there again. Not told of every such moment: see lop_is_short(). */

@@ -10,11 +10,27 @@ lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 }
 
 /*
+ * Whether a task that finds its last CPU taken leaves other tasks theirs (ours), where there is room for that (room.h). The longest member is the
+ * last CPU of somebody who sleeps for a moment, and finds it taken in turn: so they go on for ever, though other CPUs are idle. Who ran last on the
+ * one that has been idle for longest is the least likely to come back.
+ *     argmin idle_since        instead of argmin joined
+ * Worked example: CPU 0 joined first and 3 last, a task ran on each of 0, 1 and 2 within the last 2 ms, and nobody on 3 for 5. Who comes from 1, which is
+ * taken, goes to 3; at 0 it would drive out who comes back there.
+ * Not for a new task: it comes back nowhere, and what has been idle for longest sleeps deepest. Nor where cores differ in kind: rank moves tasks about
+ * there, so no CPU is anybody's.
+ */
+lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool ran)
+{
+	return lop_makes_room(s) && ran && s->topology.nr_tiers == 1;
+}
+
+/*
  * The best of the idle members that the task may use: not the sibling of the reserved CPU, a core that no sibling is busy on, the
- * fastest kind, its last CPU if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed.
+ * fastest kind, its last CPU if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed, or
+ * as lop_leaves_others_theirs() says. `ran`: it has run before.
  * In a set of fixed size (simple sets) the one that has been idle longest: work is confined, fairness among cores is left.
  */
-lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, u32 last_cpu, u64 now_ns)
+lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, u32 last_cpu, bool ran, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
@@ -29,7 +45,7 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 	if (top->nr_memory_domains > 1)
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
-	return lop_earliest(candidates, &s->joined_ns);
+	return lop_earliest(candidates, lop_leaves_others_theirs(s, ran) ? &s->idle_since_ns : &s->joined_ns);
 }
 
 /* It has a memory domain of its own by a plan. Affinity goes before: a task that may not run everywhere has none. */
@@ -41,7 +57,7 @@ lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task 
 /* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
 #define LOP_CLAIM_TRIES 4
 lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const struct lop_task *t,
-			    enum lop_set set, u32 last_cpu, u64 now_ns)
+			    enum lop_set set, u32 last_cpu, bool ran, u64 now_ns)
 {
 	s32 claimed = LOP_NONE;
 	int n;
@@ -55,7 +71,7 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 			lop_cpus_prefer(idle, lop_domain_cpus(s, t->memory_domain));
 		if (lop_cpus_empty(idle))
 			break;
-		cpu = lop_best_idle(s, idle, last_cpu, now_ns);
+		cpu = lop_best_idle(s, idle, last_cpu, ran, now_ns);
 		if (cpu < 0)
 			break;
 		if (!lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu)))

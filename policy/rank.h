@@ -163,31 +163,33 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struc
 	return weakest;
 }
 
-/*
- * An idle CPU with its core to itself, of the fastest kind that has one, faster than `tier`, that nobody is on the way to; of those a member of
- * the high set.
- */
+/* Idle CPUs of the kind `tier` with their core to themselves that nobody is on the way to; of those members of the high set, if there are any. */
+lop_part bool lop_idle_whole(const struct lop_sched *s lop_given, struct lop_cpus *idle lop_given, u32 tier)
+{
+	lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[tier & (LOP_MAX_TIERS - 1)]);
+	lop_cpus_and(idle, idle, &s->online);
+	lop_cpus_drop(idle, &s->awaited);
+	if (lop_has_domains(s))
+		lop_cpus_drop(idle, &s->off);
+	if (lop_has_reserved(s))
+		lop_cpus_drop(idle, &s->reserved);
+	lop_cpus_drop(idle, &s->given);
+	lop_cpus_drop(idle, &s->beside_busy);
+	lop_cpus_prefer(idle, &s->set[LOP_HIGH].cpus);
+	return !lop_cpus_empty(idle);
+}
+
+/* Such a CPU of the fastest kind that has one, faster than `tier`. LOP_NONE: there is none. */
 lop_part s32 lop_idle_faster(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 tier)
 {
-	struct lop_cpus *idle = &world->others;
-	s32 cpu = LOP_NONE;
+	bool found = false;
 	u32 n;
 	lop_for(n, 0, LOP_MAX_TIERS) {
 		if (n >= tier)
 			break;
-		lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[n & (LOP_MAX_TIERS - 1)]);
-		lop_cpus_and(idle, idle, &s->online);
-		lop_cpus_drop(idle, &s->awaited);
-		if (lop_has_domains(s))
-			lop_cpus_drop(idle, &s->off);
-		if (lop_has_reserved(s))
-			lop_cpus_drop(idle, &s->reserved);
-		lop_cpus_drop(idle, &s->given);
-		lop_cpus_drop(idle, &s->beside_busy);
-		lop_cpus_prefer(idle, &s->set[LOP_HIGH].cpus);
-		cpu = lop_cpus_next(idle, 0);
-		if (cpu >= 0)
+		found = lop_idle_whole(s, &world->others, n);
+		if (found)
 			break;
 	}
-	return cpu;
+	return found ? lop_cpus_next(&world->others, 0) : LOP_NONE;
 }

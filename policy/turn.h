@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "pull.h"
+#include "whole.h"
 /* Equals share the fast cores in turn: who had none for longest goes next. */
 
 /* When a turn on a fast core ends: after turn_ns, or with the grace time of a sequential phase that is over. */
@@ -60,6 +60,8 @@ lop_part bool lop_rank_now(struct lop_sched *s lop_given, struct lop_world *worl
 		return false;
 	}
 	lop_pull_all(s, world, now_ns);
+	if (lop_rules_by(s, LOP_WHOLE))
+		lop_fill_cores(s, world, now_ns);
 	if (lop_rules_by(s, LOP_TURNS))
 		lop_take_turns(s, world, now_ns);
 	return true;

@@ -13,10 +13,10 @@ size_t lop_loader_config_size(void) { return sizeof(struct lop_config); }
 u64 lop_loader_default_hold_ns(u64 transition_ns) { return lop_default_hold_ns(transition_ns); }
 void lop_loader_set_times(struct lop_config *c, u64 hold_ns) { lop_set_times(c, hold_ns); }
 
-/* What a policy (enum lop_policy) does on a machine with so many memory domains and kinds of cores. What anything draws here nobody has measured. */
-void lop_loader_choose(struct lop_config *c, u32 policy, u32 nr_memory_domains, u32 nr_tiers)
+/* What a policy (enum lop_policy) does on a machine with so many memory domains, kinds of cores and threads of a core. What anything draws here nobody has measured. */
+void lop_loader_choose(struct lop_config *c, u32 policy, u32 nr_memory_domains, u32 nr_tiers, u32 threads)
 {
-	const struct lop_traits machine = { .nr_memory_domains = nr_memory_domains, .nr_tiers = nr_tiers };
+	const struct lop_traits machine = { .nr_memory_domains = nr_memory_domains, .nr_tiers = nr_tiers, .threads = threads };
 	lop_choose(c, policy);
 	if (policy == LOP_AUTO)
 		lop_leave_out(c, &machine);

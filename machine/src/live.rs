@@ -104,6 +104,12 @@ impl LiveMachine {
         let same = self.cpus.iter().filter(|c| c.core == core);
         same.map(|c| c.number).collect()
     }
+
+    /// CPUs of the core that has most; 1 without SMT.
+    pub fn threads(&self) -> u16 {
+        let of_core = |cpu: &LiveCpu| self.siblings(cpu.number).len() as u16;
+        self.cpus.iter().map(of_core).max().unwrap_or(1)
+    }
 }
 
 impl LiveCpu {

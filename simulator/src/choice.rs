@@ -96,18 +96,20 @@ pub enum AutoRule {
     Last,
     /// Members beyond demand for threads that take one another's cores.
     Room,
-    /// Who gets the fast cores: all of the next five.
+    /// Who gets the fast cores: the next four, and `specialise`.
     Rank,
     Phases,
     Longest,
     Speedup,
     Turns,
+    /// One of two tasks that share a core goes to a whole one that falls idle.
+    Whole,
     Specialise,
     Green,
 }
 
 impl AutoRule {
-    pub const ALL: [(&'static str, Self); 12] = [
+    pub const ALL: [(&'static str, Self); 13] = [
         ("domains", Self::Domains),
         ("sets", Self::Sets),
         ("spare", Self::Spare),
@@ -118,6 +120,7 @@ impl AutoRule {
         ("longest", Self::Longest),
         ("speedup", Self::Speedup),
         ("turns", Self::Turns),
+        ("whole", Self::Whole),
         ("specialise", Self::Specialise),
         ("green", Self::Green),
     ];
@@ -134,11 +137,12 @@ impl AutoRule {
             Self::Spare => config.spare = 0,
             Self::Last => config.last_hold_ns = config.hold_ns,
             Self::Room => config.room_permille = 0,
-            Self::Rank => (config.rules, config.specialise) = (0, false),
+            Self::Rank => (config.rules, config.specialise) = (config.rules & rules::WHOLE, false),
             Self::Phases => config.rules &= !rules::PHASES,
             Self::Longest => config.rules &= !rules::LONGEST,
             Self::Speedup => config.rules &= !rules::SPEEDUP,
             Self::Turns => config.rules &= !rules::TURNS,
+            Self::Whole => config.rules &= !rules::WHOLE,
             Self::Specialise => config.specialise = false,
             Self::Green => config.green = false,
         }

@@ -136,6 +136,8 @@ pub struct Traits {
     pub nr_memory_domains: u32,
     /// Kinds of cores.
     pub nr_tiers: u32,
+    /// Of a core, where it has most; 1: no SMT.
+    pub threads: u32,
     /// Of the machine with one core busy at the highest speed.
     pub machine_mw: u32,
     /// Of an idle core that is kept high, beyond that of a low one.

@@ -22,12 +22,11 @@ const CPU_BOUND: [&str; 6] = [
     "registration",
 ];
 
-/// Of one seed.
+/// Means of two seeds, as the command prints them: of one alone four cells more would be behind, by what it draws.
 fn cells() -> &'static [Cell] {
     static CELLS: OnceLock<Vec<Cell>> = OnceLock::new();
     CELLS.get_or_init(|| {
-        let mut study = experiment::load_builtin("everything").unwrap_or_else(|error| panic!("{error}"));
-        study.runs = 1;
+        let study = experiment::load_builtin("everything").unwrap_or_else(|error| panic!("{error}"));
         let control = RunControl {
             threads: None,
             progress: &|_| {},
@@ -67,13 +66,13 @@ fn on_equal_cores_auto_does_no_harm_to_work_bound_to_the_cpu() {
     }
 }
 
-/// Nine of ten would be better: see docs/experiments.md for those that are missing.
+/// See docs/experiments.md for those that are missing.
 #[test]
-fn auto_has_nearly_the_lowest_edp_in_most_cells() {
+fn auto_has_nearly_the_lowest_edp_in_nine_of_ten_cells() {
     let all = cells().len();
     let near = cells().iter().filter(|cell| !cell.is_behind()).count();
     assert_eq!(all, 14 * 17 + 4 + 4 * 9, "cells");
-    assert!(100 * near >= 85 * all, "{near} of {all}");
+    assert!(10 * near >= 9 * all, "{near} of {all}");
 }
 
 /// A price is a rule without which there would be less to explain, found by measuring.

@@ -13,6 +13,7 @@ pub const PHASES: u32 = 1;
 pub const LONGEST: u32 = 2;
 pub const SPEEDUP: u32 = 4;
 pub const TURNS: u32 = 8;
+pub const WHOLE: u32 = 16;
 
 /// T_hold where nobody asks for another (policy/config.h).
 pub fn default_hold_ns(transition_ns: u64) -> u64 {
@@ -43,11 +44,19 @@ fn named(policy: Policy) -> u32 {
     }
 }
 
-/// The rules that a policy stands for on a machine with so many memory domains and kinds of cores (policy/config.h, policy/auto.h), and
+/// The rules that a policy stands for on a machine with so many memory domains, kinds of cores and threads of a core (policy/config.h, policy/auto.h), and
 /// nothing else.
-pub fn choice(policy: Policy, nr_memory_domains: u16, nr_tiers: u16) -> lop_config {
+pub fn choice(policy: Policy, nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> lop_config {
     let mut config = lop_config::default();
-    unsafe { lop_loader_choose(&mut config, named(policy), nr_memory_domains.into(), nr_tiers.into()) };
+    unsafe {
+        lop_loader_choose(
+            &mut config,
+            named(policy),
+            nr_memory_domains.into(),
+            nr_tiers.into(),
+            threads.into(),
+        )
+    };
     config
 }
 
@@ -156,7 +165,7 @@ extern "C" {
     ) -> u32;
     fn lop_loader_default_hold_ns(transition_ns: u64) -> u64;
     fn lop_loader_set_times(config: *mut lop_config, hold_ns: u64);
-    fn lop_loader_choose(config: *mut lop_config, policy: u32, nr_memory_domains: u32, nr_tiers: u32);
+    fn lop_loader_choose(config: *mut lop_config, policy: u32, nr_memory_domains: u32, nr_tiers: u32, threads: u32);
     fn lop_loader_target(sched: *const lop_sched, set: u32) -> u32;
 }
 

@@ -101,7 +101,12 @@ impl Config {
             Policy::SimpleSets(size) => Some(size),
             _ => None,
         };
-        let choice = native::choice(options.policy, machine.nr_memory_domains, machine.nr_tiers);
+        let choice = native::choice(
+            options.policy,
+            machine.nr_memory_domains,
+            machine.nr_tiers,
+            machine.threads(),
+        );
         let default_hold_ns = native::default_hold_ns(machine.transition_ns);
         let times = native::times(options.hold.map_or(default_hold_ns, ns));
         Self {
@@ -133,7 +138,7 @@ impl Config {
         self.specialise || self.domains != lop_domains::LOP_DOMAINS_AS_COME
     }
 
-    /// For people: who gets the fast cores, then by which plans threads move.
+    /// For people: who gets the fast cores and whole ones, then by which plans threads move.
     pub fn rules(&self) -> Vec<String> {
         let named = |rules: &[(u32, &str)]| {
             let in_force = rules.iter().filter(|(rule, _)| self.rules & rule != 0);
@@ -158,7 +163,11 @@ impl Config {
             true => String::new(),
             false => format!("fast cores: {ranks}"),
         };
-        let rules = [fast.as_str(), domains, kinds];
+        let whole = match self.rules & native::WHOLE {
+            0 => "",
+            _ => "a whole core before a share of one",
+        };
+        let rules = [fast.as_str(), whole, domains, kinds];
         rules
             .into_iter()
             .filter(|rule| !rule.is_empty())

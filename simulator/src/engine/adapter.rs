@@ -151,6 +151,15 @@ pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
 /// SF up to which work counts as hardly gaining from speed (policy/demand.h).
 const HARDLY_GAINS: f64 = 1.2;
 
+/// Logical CPUs of the core that has most.
+fn most_threads(machine: &Machine) -> u32 {
+    let mut threads = vec![0; machine.nr_cores];
+    for cpu in &machine.cpus {
+        threads[usize::from(cpu.core)] += 1;
+    }
+    threads.into_iter().max().unwrap_or(1)
+}
+
 /// What of a machine decides which rules `auto` has use for. Watts of the first kind of core; a low one is parked where the machine can. Speeds are
 /// those of work that just counts as hardly gaining: SF = (1 - m) * f_top / f_low + m.
 fn traits(machine: &Machine, rise_ns: u64) -> policy::Traits {
@@ -169,6 +178,7 @@ fn traits(machine: &Machine, rise_ns: u64) -> policy::Traits {
     policy::Traits {
         nr_memory_domains: machine.nr_memory_domains as u32,
         nr_tiers: machine.kinds.len() as u32,
+        threads: most_threads(machine),
         machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
         core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
         domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),

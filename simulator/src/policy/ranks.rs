@@ -9,6 +9,7 @@ pub mod rules {
     pub const LONGEST: u32 = 2;
     pub const SPEEDUP: u32 = 4;
     pub const TURNS: u32 = 8;
+    pub const WHOLE: u32 = 16;
 }
 
 /// `enum lop_says`: what a thread says of itself.

@@ -20,6 +20,7 @@ fn machine() -> Traits {
     Traits {
         nr_memory_domains: 1,
         nr_tiers: 1,
+        threads: 1,
         machine_mw: 450_000,
         core_mw: 3_000,
         domain_mw: 0,
@@ -36,22 +37,25 @@ fn auto(machine: &Traits) -> Config {
 
 #[test]
 fn domains_and_kinds_decide_about_plans_and_ranks() {
-    for (nr_memory_domains, nr_tiers, domains, rules) in [
-        (1, 1, 0, 0),
-        (1, 2, 0, ALL_RULES),
-        (4, 1, GATHER, 0),
-        (4, 2, SPREAD, ALL_RULES),
+    for (nr_memory_domains, nr_tiers, threads, domains, rules) in [
+        (1, 1, 1, 0, 0),
+        (1, 2, 1, 0, ALL_RULES),
+        (4, 1, 1, GATHER, 0),
+        (4, 2, 1, SPREAD, ALL_RULES),
+        (1, 1, 2, 0, rules::WHOLE),
+        (1, 2, 2, 0, ALL_RULES | rules::WHOLE),
     ] {
         let config = auto(&Traits {
             nr_memory_domains,
             nr_tiers,
+            threads,
             ..machine()
         });
         let has = (config.domains, config.rules, config.specialise);
         assert_eq!(
             has,
             (domains, rules, nr_tiers > 1),
-            "{nr_memory_domains} domains, {nr_tiers} kinds"
+            "{nr_memory_domains} domains, {nr_tiers} kinds, {threads} threads of a core"
         );
         assert_eq!(
             (config.sizing, config.reserve),

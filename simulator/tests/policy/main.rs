@@ -27,4 +27,5 @@ mod sets;
 mod specialise;
 mod spread;
 mod taken;
+mod whole;
 mod wish;

@@ -71,3 +71,41 @@ fn a_whole_core_is_kept_while_siblings_share_one() {
         assert_eq!(bench.size(), size, "{room_permille} permille");
     }
 }
+
+/// All CPUs are members, and 0 is for longest. Tasks ran on 0, 1 and 2 a moment ago, nobody on 3. Another one has taken 1 when the task comes back that
+/// ran there: it leaves 0 to who will come back there. A slow fifth CPU makes it a machine whose cores differ.
+#[test]
+fn who_finds_his_cpu_taken_leaves_others_theirs() {
+    for (room_permille, slow, ran, expected) in [(10, 5, true, 3), (0, 5, true, 0), (10, 4, true, 0), (10, 5, false, 0)]
+    {
+        let place = |cpu: usize| CpuPlace {
+            tier: u16::from(cpu >= slow),
+            ..flat(cpu)
+        };
+        let all_high = Config {
+            sizing: 2,
+            ..roomy(room_permille)
+        };
+        let mut bench = Bench::new(if slow == 4 { 5 } else { 4 }, all_high, place);
+        let ids = bench.tasks(3);
+        bench.wake_all(&ids);
+        assert_eq!([0, 1, 2].map(|n| bench.cpu_of(ids[n])), [Some(0), Some(1), Some(2)]);
+        bench.pass(3 * MS);
+        for &id in &ids {
+            bench.pass(MS);
+            bench.block(id);
+        }
+        let others = bench.tasks(2);
+        bench.last_cpu[others[0]] = 1;
+        bench.last_cpu[others[1]] = 1;
+        bench.wake(others[0]);
+        assert_eq!(bench.cpu_of(others[0]), Some(1));
+        let comes = if ran { ids[1] } else { others[1] };
+        bench.wake(comes);
+        assert_eq!(
+            bench.cpu_of(comes),
+            Some(expected),
+            "{room_permille} permille, slow from {slow}, ran: {ran}"
+        );
+    }
+}

@@ -35,33 +35,35 @@ fn times_lie_where_rust_reads_them() {
 fn policies_stand_for_their_rules() {
     let all = PHASES | LONGEST | SPEEDUP | TURNS;
     let (as_come, spread, gather) = (0, 1, 2);
-    for (policy, nr_domains, nr_tiers, rules, domains, specialise, spare) in [
-        (Policy::SimpleSets(3), 2, 2, 0, as_come, false, 0),
-        (Policy::HighLow, 2, 2, 0, as_come, false, 0),
-        (Policy::HighLowSpare, 2, 2, 0, as_come, false, 1),
-        (Policy::ReservedCore, 2, 2, 0, as_come, false, 0),
-        (Policy::Phase, 2, 2, PHASES | TURNS, as_come, false, 0),
-        (Policy::LongestFirst, 2, 2, LONGEST, as_come, false, 0),
-        (Policy::FairShare, 2, 2, TURNS, as_come, false, 0),
-        (Policy::Specialise, 2, 2, 0, as_come, true, 0),
-        (Policy::Spread, 2, 2, 0, spread, false, 0),
-        (Policy::Gather, 2, 2, 0, gather, false, 0),
-        (Policy::Auto, 1, 1, 0, as_come, false, 1),
-        (Policy::Auto, 2, 1, 0, spread, false, 1),
-        (Policy::Auto, 1, 2, all, as_come, true, 1),
-        (Policy::Auto, 2, 2, all, spread, true, 1),
+    for (policy, nr_domains, nr_tiers, threads, rules, domains, specialise, spare) in [
+        (Policy::SimpleSets(3), 2, 2, 1, 0, as_come, false, 0),
+        (Policy::HighLow, 2, 2, 1, 0, as_come, false, 0),
+        (Policy::HighLowSpare, 2, 2, 1, 0, as_come, false, 1),
+        (Policy::ReservedCore, 2, 2, 1, 0, as_come, false, 0),
+        (Policy::Phase, 2, 2, 1, PHASES | TURNS, as_come, false, 0),
+        (Policy::LongestFirst, 2, 2, 1, LONGEST, as_come, false, 0),
+        (Policy::FairShare, 2, 2, 1, TURNS, as_come, false, 0),
+        (Policy::Specialise, 2, 2, 1, 0, as_come, true, 0),
+        (Policy::Spread, 2, 2, 1, 0, spread, false, 0),
+        (Policy::Gather, 2, 2, 1, 0, gather, false, 0),
+        (Policy::Auto, 1, 1, 1, 0, as_come, false, 1),
+        (Policy::Auto, 2, 1, 1, 0, spread, false, 1),
+        (Policy::Auto, 1, 2, 1, all, as_come, true, 1),
+        (Policy::Auto, 2, 2, 1, all, spread, true, 1),
+        (Policy::Auto, 1, 1, 2, WHOLE, as_come, false, 1),
+        (Policy::Auto, 1, 2, 2, all | WHOLE, as_come, true, 1),
     ] {
-        let found = choice(policy, nr_domains, nr_tiers);
+        let found = choice(policy, nr_domains, nr_tiers, threads);
         let specialises = unsafe { found.specialise.assume_init() };
         assert_eq!(
             (found.rules, found.domains.0, specialises, found.spare),
             (rules, domains, specialise, spare),
-            "{policy} with {nr_domains} memory domains and {nr_tiers} kinds"
+            "{policy} with {nr_domains} memory domains, {nr_tiers} kinds and {threads} threads of a core"
         );
         let only_known = unsafe { found.only_known.assume_init() };
         assert_eq!(only_known, policy == Policy::Auto, "{policy}");
     }
-    let sizing = |policy| choice(policy, 1, 1).sizing.0;
+    let sizing = |policy| choice(policy, 1, 1, 1).sizing.0;
     assert_eq!(
         [Policy::Auto, Policy::SimpleSets(1), Policy::ReservedCore].map(sizing),
         [0, 1, 2]

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "pull.h"
+/*
+ * Whole cores (ours). Two tasks on SMT siblings share a core, and do little more between them than one alone. Who came there while all cores were
+ * busy stays when one falls idle, unless somebody looks: one of the two goes to a whole core. With the gain of SMT g:
+ *     rate of each:  (1 + g) / 2  before,  1  after
+ * Worked example: of 15 % gain each of the two has 0.575 of a core, so 100 ms of both take 174 ms, and 100 on two cores.
+ */
+
+/* Something that stays runs or waits to run on a sibling of `cpu`. */
+lop_part bool lop_shares_core(const struct lop_sched *s lop_given, u32 cpu)
+{
+	u32 sibling = cpu;
+	bool shares = false;
+	int n;
+	lop_for(n, 0, LOP_MAX_SMT) {
+		lop_opaque(sibling);
+		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
+		if (sibling == cpu)
+			break;
+		shares |= lop_cpus_has(&s->online, sibling) && !lop_cpus_has(&s->idle, sibling) && !s->goes_to[sibling];
+	}
+	return shares;
+}
+
+/*
+ * What runs on `cpu` has but a share of a core, and could have all of the core of `to`: one of the same kind (lop_rise() is for faster ones), and of
+ * the same memory domain while plans say who runs where (spread.h, gather.h).
+ */
+lop_part bool lop_may_part(const struct lop_sched *s lop_given, u32 cpu, u32 to)
+{
+	const struct lop_topology *top = &s->topology;
+	cpu = lop_cpu_index(cpu);
+	to = lop_cpu_index(to);
+	if (lop_tier_of(s, cpu) != lop_tier_of(s, to) || (s->planned && top->memory_domain[cpu] != top->memory_domain[to]))
+		return false;
+	return lop_may_leave(s, cpu) && s->on[cpu].rank.class != LOP_ONLY_SPINS && lop_shares_core(s, cpu);
+}
+
+/* Of those that could have all of the core of `to`, and are worth moving at `at_ns`, the first in rank. LOP_NONE: there is none. */
+lop_part s32 lop_first_sharing(const struct lop_sched *s lop_given, u32 to, u64 at_ns)
+{
+	s32 cpu = LOP_NONE, first = LOP_NONE;
+	int n;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&s->beside_busy, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (!lop_may_part(s, (u32)cpu, to) || !lop_is_worth_moving(s, (u32)cpu, at_ns))
+			continue;
+		if (first >= 0 && !lop_ranks_before(s, &s->on[lop_cpu_index((u32)cpu)].rank, &s->on[lop_cpu_index((u32)first)].rank))
+			continue;
+		first = cpu;
+	}
+	return first;
+}
+
+/* `to`, whose core is idle, takes one of two that share another. If none is worth it yet, the timer looks again. True: it was sent. */
+lop_part bool lop_part_two(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 to, u64 now_ns)
+{
+	u64 later_ns = now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1);
+	s32 from;
+	if (!lop_cpus_has(&s->online, to) || !lop_is_vacant(s, to))
+		return false;
+	from = lop_first_sharing(s, to, now_ns);
+	if (from >= 0)
+		return lop_send(s, world, (u32)from, to, now_ns);
+	if (lop_first_sharing(s, to, later_ns) >= 0)
+		lop_rank_at(s, world, later_ns, now_ns);
+	return false;
+}
+
+/*
+ * Somebody may share a core of the kind `tier`: the whole core of that kind that has been idle for longest takes him. One at a time, as both siblings
+ * of a core count as idle until somebody is there; who arrives looks for the next.
+ */
+lop_part bool lop_fill_core(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 tier, u64 now_ns)
+{
+	s32 to = LOP_NONE;
+	if (lop_idle_whole(s, &world->others, tier))
+		to = lop_earliest(&world->others, &s->idle_since_ns);
+	return to >= 0 && lop_part_two(s, world, lop_cpu_index((u32)to), now_ns);
+}
+
+/* The same for each kind. */
+lop_rule void lop_fill_cores(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	u32 tier;
+	lop_for(tier, 0, LOP_MAX_TIERS) {
+		if (tier >= s->topology.nr_tiers)
+			break;
+		lop_fill_core(s, world, tier, now_ns);
+	}
+}
