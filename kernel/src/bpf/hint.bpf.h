@@ -32,7 +32,7 @@ static __always_inline void take_over(struct lop_world *c, struct task_struct *p
 	u32 flags = flags_of(t, said), changed = flags ^ t->task.hint.flags;
 	u32 parallelism = said->parallelism;
 	declare_length(p, t, app, said->length, c->now_ns);
-	say(c, t, (u64)p, flags);
+	say(c, p, t, flags);
 	if (changed & LOP_SPINNING) {
 		tell(LOP_RECORD_SPIN, c->now_ns, (u64)p, 0, flags & LOP_SPINNING);
 		lop_spin(&lopsided, c, &t->task, app, group_of(t), flags & LOP_SPINNING, c->now_ns);
@@ -68,7 +68,7 @@ static __always_inline void listen(struct lop_world *c, struct task_struct *p, s
 	locked = log_begin();
 	if (in_vain) {
 		t->holds = false;
-		say(c, t, (u64)p, flags_of(t, said));
+		say(c, p, t, flags_of(t, said));
 	}
 	if (said)
 		take_over(c, p, t, said);

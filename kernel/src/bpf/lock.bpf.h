@@ -56,14 +56,19 @@ static __always_inline u32 flags_of(const struct lop_task_state *t, const struct
 	return (said ? said->flags : 0) | (t->holds ? LOP_LOCK_HOLDER : 0);
 }
 
-/* Only what is not said anyway changes something. */
-lop_part bool say(struct lop_world *c lop_given, struct lop_task_state *t lop_given, u64 task, u32 flags)
+lop_part bool policy_hears(struct lop_world *c lop_given, struct lop_task_state *t lop_given, u32 flags)
 {
-	if (!((flags ^ t->task.hint.flags) & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)))
-		return false;
-	tell(LOP_RECORD_SAY, c->now_ns, task, 0, flags);
 	lop_say(&lopsided, c, &t->task, app_of(t), flags, c->now_ns);
 	return true;
+}
+
+/* Only what is not said anyway changes something. */
+static __always_inline void say(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 flags)
+{
+	if (!((flags ^ t->task.hint.flags) & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)))
+		return;
+	tell(LOP_RECORD_SAY, c->now_ns, (u64)p, 0, flags);
+	policy_hears(c, t, flags);
 }
 
 /* It waits no more. */
@@ -94,7 +99,7 @@ static __always_inline void hand_over(struct lop_world *c, struct task_struct *p
 	if (!t->holds)
 		return;
 	locked = log_begin();
-	say(c, t, (u64)p, flags_of(t, hint_of(p)));
+	say(c, p, t, flags_of(t, hint_of(p)));
 	log_end(locked);
 }
 
@@ -121,7 +126,7 @@ static __always_inline void let_go(struct task_struct *p, struct lop_task_state 
 	bpf_local_irq_save(&flags);
 	c = begin_here();
 	locked = log_begin();
-	say(c, t, (u64)p, flags_of(t, hint_of(p)));
+	say(c, p, t, flags_of(t, hint_of(p)));
 	log_end(locked);
 	bpf_local_irq_restore(&flags);
 }

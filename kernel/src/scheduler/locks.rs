@@ -112,7 +112,11 @@ impl Locks {
         .collect();
         match attached {
             Ok(attached) => *links = attached,
-            Err(error) => *self = Self::NotSeen(format!("the kernel does not let {WAIT} and {WAKE} be followed ({error})")),
+            Err(error) => {
+                *self = Self::NotSeen(format!(
+                    "the kernel does not let {WAIT} and {WAKE} be followed ({error})"
+                ))
+            }
         }
     }
 

@@ -61,7 +61,10 @@ fn what_a_kernel_lacks_is_said() {
         (&[(WAIT, WAITS)][..], "no function futex_wake"),
         (&[(WAKE, &["uaddr", "nr_wake"][..])], "no function futex_wait"),
         (&[(WAIT, WAITS), (WAKE, &["uaddr", "flags"])], "no argument nr_wake"),
-        (&[(WAIT, WAITS), (WAKE, &["a", "b", "c", "d", "e", "uaddr", "nr_wake"])], "no argument nr_wake"),
+        (
+            &[(WAIT, WAITS), (WAKE, &["a", "b", "c", "d", "e", "uaddr", "nr_wake"])],
+            "no argument nr_wake",
+        ),
     ] {
         let why = found(functions).unwrap_err();
         assert!(why.contains(named), "{why}");
@@ -72,7 +75,10 @@ fn what_a_kernel_lacks_is_said() {
 #[test]
 fn this_kernel_is_read_without_fault() {
     match Locks::look(true).describe() {
-        Some(said) => assert!(said.starts_with("seen by futex") || said.starts_with("not seen: "), "{said}"),
+        Some(said) => assert!(
+            said.starts_with("seen by futex") || said.starts_with("not seen: "),
+            "{said}"
+        ),
         None => panic!("nothing is said although it is wanted"),
     }
     assert_eq!(Locks::look(false).describe(), None);

@@ -3,7 +3,8 @@
 use anyhow::{bail, Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lop_vm_judge::checks::{
-    bursts, delay, domains, fast, given, holders, lost, low, promoted, reserved, residency, sequential, shrink, Speeds, Verdict,
+    bursts, delay, domains, fast, given, holders, lost, low, promoted, reserved, residency, sequential, shrink, Speeds,
+    Verdict,
 };
 use lop_vm_judge::classes::{Allowed, Classifier};
 use lop_vm_judge::decode::Tracepoint;

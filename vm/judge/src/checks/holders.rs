@@ -18,9 +18,14 @@ const WAKE_BITSET: i64 = 10;
 /// What a thread has to do with a futex.
 #[derive(Clone, Copy)]
 enum State {
-    Waits { address: u64 },
+    Waits {
+        address: u64,
+    },
     /// It was woken while others waited on.
-    Woken { address: u64, from_ns: u64 },
+    Woken {
+        address: u64,
+        from_ns: u64,
+    },
 }
 
 /// A thread called `comm` holds a lock from when it is woken at a futex at which others wait on, until it wakes one there itself. In
@@ -136,7 +141,8 @@ mod tests {
         1011 1 futex-done 8 0
     "#;
     /// 8 takes the fast CPU from 7 at 1100, if it does, and lets go of the lock at 2000.
-    const TAKES: &str = "1100 1 switch 8 R 0\n1110 0 switch 7 R 8\n1120 1 switch 0 R 7\n2000 0 futex 8 129 64 1\n2000 0 wakeup 9 2";
+    const TAKES: &str =
+        "1100 1 switch 8 R 0\n1110 0 switch 7 R 8\n1120 1 switch 0 R 7\n2000 0 futex 8 129 64 1\n2000 0 wakeup 9 2";
     const STAYS: &str = "2000 1 futex 8 129 64 1\n2000 1 wakeup 9 2";
 
     fn judge(lines: &str, limit_ns: u64) -> Verdict {
@@ -166,7 +172,12 @@ mod tests {
             // it wakes nobody there, but elsewhere
             (&stays.replace("futex 8 129 64", "futex 8 129 72"), 500, false, 0),
             // it did not get the lock and waits again
-            (&stays.replace("2000 1 futex 8 129", "1500 1 futex 8 128 64 2\n2000 1 futex 8 129"), 500, false, 0),
+            (
+                &stays.replace("2000 1 futex 8 129", "1500 1 futex 8 128 64 2\n2000 1 futex 8 129"),
+                500,
+                false,
+                0,
+            ),
             // nobody else waits
             (&stays.replace("50 2 futex 9", "50 2 futex 5"), 500, false, 0),
             // it was given up and not woken by who held it
@@ -175,7 +186,12 @@ mod tests {
             let verdict = judge(lines, limit_ns);
             assert_eq!(verdict.holds, holds, "{lines}: {}", verdict.reason);
             let number = |name: &str| verdict.figures[name].as_u64().unwrap();
-            assert_eq!(number("in_time") + number("late"), judged, "{lines}: {}", verdict.reason);
+            assert_eq!(
+                number("in_time") + number("late"),
+                judged,
+                "{lines}: {}",
+                verdict.reason
+            );
         }
     }
 }
