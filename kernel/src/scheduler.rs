@@ -4,6 +4,7 @@
 mod counters;
 mod decisions;
 mod libbpf_log;
+mod locks;
 pub(crate) mod native;
 mod plan;
 mod program;
@@ -103,6 +104,7 @@ fn follow_once(
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
     status.rules = config.rules();
+    status.lock_holders = program.lock_holders();
     let reservation = Reservation::begin(
         options.reserve(),
         program.reserved(),

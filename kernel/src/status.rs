@@ -31,6 +31,9 @@ pub struct Status {
     pub machine: Vec<String>,
     /// For people, one line each: who gets the fast cores, and by which plans threads move.
     pub rules: Vec<String>,
+    /// For people: whether holders of locks are seen of programs that say nothing, or why not. `None`: no rule heeds them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock_holders: Option<String>,
     pub sets: Sets,
     /// Active tasks: runnable and not spinning.
     pub active: u32,

@@ -16,6 +16,8 @@ pub fn introduction(status: &Status) -> String {
     }
     facts.extend(status.machine.iter().map(|line| ("machine", line.clone())));
     facts.extend(status.rules.iter().map(|line| ("rules", line.clone())));
+    let holders = status.lock_holders.iter();
+    facts.extend(holders.map(|line| ("rules", format!("lock holders: {line}"))));
     facts.extend(status.speeds.iter().map(|line| ("speeds", line.clone())));
     facts.extend(status.plan.iter().map(|line| ("plan", line.clone())));
     facts.extend(status.reserved.iter().map(|line| ("reserved", line.clone())));

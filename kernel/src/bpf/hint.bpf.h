@@ -29,13 +29,10 @@ static __always_inline void inherit(struct task_struct *p, struct lop_task_state
 static __always_inline void take_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, const struct lop_hint_record *said)
 {
 	struct lop_app *app = app_of(t);
-	u32 flags = said->flags, changed = flags ^ t->task.hint.flags;
+	u32 flags = flags_of(t, said), changed = flags ^ t->task.hint.flags;
 	u32 parallelism = said->parallelism;
 	declare_length(p, t, app, said->length, c->now_ns);
-	if (changed & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)) {
-		tell(LOP_RECORD_SAY, c->now_ns, (u64)p, 0, flags);
-		lop_say(&lopsided, c, &t->task, app, flags, c->now_ns);
-	}
+	say(c, p, t, flags);
 	if (changed & LOP_SPINNING) {
 		tell(LOP_RECORD_SPIN, c->now_ns, (u64)p, 0, flags & LOP_SPINNING);
 		lop_spin(&lopsided, c, &t->task, app, group_of(t), flags & LOP_SPINNING, c->now_ns);
@@ -65,11 +62,16 @@ static __always_inline void unsay(struct lop_world *c, struct task_struct *p, st
 static __always_inline void listen(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	const struct lop_hint_record *said = hint_of(p);
-	bool locked;
-	if (!said)
+	bool in_vain = holds_in_vain(p, t), locked;
+	if (!said && !in_vain)
 		return;
 	locked = log_begin();
-	take_over(c, p, t, said);
+	if (in_vain) {
+		t->holds = false;
+		say(c, p, t, flags_of(t, said));
+	}
+	if (said)
+		take_over(c, p, t, said);
 	log_end(locked);
 }
 

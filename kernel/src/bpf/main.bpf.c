@@ -53,6 +53,7 @@ u64 started_at_ns;
 #include "reserved.bpf.h"
 #include "group.bpf.h"
 #include "app.bpf.h"
+#include "lock.bpf.h"
 #include "hint.bpf.h"
 #include "make.bpf.h"
 #include "idle.bpf.h"
@@ -157,8 +158,10 @@ static __always_inline struct lop_placement wake(struct lop_world *c, struct tas
 						 bool brief)
 {
 	u32 last = last_cpu < 0 ? 0 : lop_cpu_index((u32)last_cpu);
-	struct lop_placement place = wake_once(c, p, t, last, brief);
+	struct lop_placement place;
 	s32 claimed;
+	hand_over(c, p, t);
+	place = wake_once(c, p, t, last, brief);
 	if (!place.claimed || !runs_higher_class(place.cpu))
 		return place;
 	claimed = wake_elsewhere(c, p, t, last, place.cpu);

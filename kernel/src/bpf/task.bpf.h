@@ -11,6 +11,11 @@ struct lop_task_state {
 	u64 group_key;      /* the task group that it was in when last looked at; 0: the root */
 	u32 app;            /* 1 + its place in `apps`; 0: none */
 	u32 said_parallelism; /* as last taken over from its hint */
+	u64 waits_at;       /* address of the futex that it sleeps for, or is about to; 0: none. So below */
+	u64 waits_since_ns; /* which futex that was */
+	u64 wakes_at;       /* it wakes one of those that wait there at this moment */
+	u64 woken_at;       /* it was woken there, and since then woke nobody there and waited for nothing */
+	bool holds;         /* seen as the holder of a lock that others wait for */
 	bool narrowed;      /* allowed is one CPU while it may not migrate */
 	bool leaves;        /* it runs, or waits, where a plan does not want it any more, and is queued anew at its next tick */
 	bool gone;          /* the log of decisions says that it is: a process that nobody waits for can still be found by its number */

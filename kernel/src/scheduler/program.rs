@@ -1,5 +1,6 @@
 //! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
 
+use super::locks::Locks;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
 use super::{libbpf_log, native, state};
@@ -319,6 +320,7 @@ pub enum Ended {
 /// Loaded, and attached from [`Program::attach`] to [`Program::detach`] or the drop.
 pub struct Program {
     link: Option<Link>,
+    locks: Locks,
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Record>>>,
     skel: BpfSkel<'static>,
@@ -344,13 +346,15 @@ impl Program {
         scx_utils::try_set_rlimit_infinity();
         // The object lives as long as the process: the skeleton borrows it, and few are ever made.
         let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-        let skel = open_and_load(options, machine, wishes, reads_counters, &config, object)
+        let locks = Locks::look(config.rules & native::PHASES != 0);
+        let skel = open_and_load(options, machine, wishes, reads_counters, &config, &locks, object)
             .map_err(|error| refused("the kernel does not take the scheduler's program", &error))?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let ring =
             listen_to(&skel, &arrived).map_err(|error| refused("the program's records cannot be read", &error))?;
         Ok(Self {
             link: None,
+            locks,
             ring,
             arrived,
             skel,
@@ -376,7 +380,13 @@ impl Program {
             }
         })?;
         self.link = Some(link);
+        self.locks.attach(&mut self.skel);
         Ok(())
+    }
+
+    /// Whether holders of locks are seen, or why not; `None` where no rule heeds them.
+    pub fn lock_holders(&self) -> Option<String> {
+        self.locks.describe()
     }
 
     pub fn exited(&self) -> bool {
@@ -402,6 +412,7 @@ impl Program {
     /// # Errors
     /// It ended by an error of its own; with the exit dump.
     pub fn detach(&mut self) -> Result<Ended, KernelError> {
+        self.locks.detach();
         drop(self.link.take());
         let exit = self.exit_info();
         match exit.failed {
@@ -542,11 +553,13 @@ fn open_and_load(
     wishes: &SpeedWishes,
     reads_counters: bool,
     config: &Config,
+    locks: &Locks,
     object: &'static mut MaybeUninit<OpenObject>,
 ) -> anyhow::Result<BpfSkel<'static>> {
     let builder = BpfSkelBuilder::default();
     let mut skel = scx_ops_open!(builder, object, lopsided_ops, None)?;
     set_flags(&mut skel, options);
+    locks.prepare(&mut skel);
     skel.progs.lop_exec.set_autoload(config.rules != 0);
     skel.progs.lop_look.set_autoload(config.plans());
     skel.progs.lop_order.set_autoload(config.plans());

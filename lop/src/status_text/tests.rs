@@ -44,6 +44,7 @@ fn on_eight_cpus() -> Status {
         policy: "highlow-spare".to_string(),
         asked_policy: Some("auto".to_string()),
         rules: vec!["fast cores: in turn".to_string()],
+        lock_holders: Some("seen by futex".to_string()),
         ..Status::begin(&Options::default())
     }
 }
@@ -58,6 +59,7 @@ kernel   6.18.15
 policy   highlow-spare (auto), spare 1, hold 10 ms
 machine  8 CPUs, one kind, 2 memory domains: 0-3, 4-7
 rules    fast cores: in turn
+rules    lock holders: seen by futex
 speeds   schedutil on CPUs 0-7: asked by the scheduler in the kernel
 running  for 1 min 30 s, since 1970-01-01T00:00:10Z, pid 4711
 demand   1 active, target 2 in the high set

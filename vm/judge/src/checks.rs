@@ -6,6 +6,7 @@ pub mod delay;
 pub mod domains;
 pub mod fast;
 pub mod given;
+pub mod holders;
 pub mod lost;
 pub mod low;
 pub mod promoted;

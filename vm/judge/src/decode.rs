@@ -20,10 +20,12 @@ pub enum Tracepoint {
     CpuFrequency,
     CpuIdle,
     SysEnterBpf,
+    SysEnterFutex,
+    SysExitFutex,
 }
 
 impl Tracepoint {
-    pub const ALL: [Tracepoint; 7] = [
+    pub const ALL: [Tracepoint; 9] = [
         Tracepoint::SchedSwitch,
         Tracepoint::SchedWakeup,
         Tracepoint::SchedWakeupNew,
@@ -31,6 +33,8 @@ impl Tracepoint {
         Tracepoint::CpuFrequency,
         Tracepoint::CpuIdle,
         Tracepoint::SysEnterBpf,
+        Tracepoint::SysEnterFutex,
+        Tracepoint::SysExitFutex,
     ];
 
     /// Folder below `events/` of tracefs.
@@ -43,6 +47,8 @@ impl Tracepoint {
             Tracepoint::CpuFrequency => "power/cpu_frequency",
             Tracepoint::CpuIdle => "power/cpu_idle",
             Tracepoint::SysEnterBpf => "syscalls/sys_enter_bpf",
+            Tracepoint::SysEnterFutex => "syscalls/sys_enter_futex",
+            Tracepoint::SysExitFutex => "syscalls/sys_exit_futex",
         }
     }
 
@@ -146,6 +152,23 @@ impl Reader<'_> {
                 What::Bpf {
                     pid: self.pid("common_pid")?,
                     command: self.number("cmd")?,
+                },
+                Vec::new(),
+            ),
+            Tracepoint::SysEnterFutex => (
+                What::Futex {
+                    pid: self.pid("common_pid")?,
+                    op: self.number("op")?,
+                    address: self.number("uaddr")?.cast_unsigned(),
+                    // What the call carries above an int is nobody's.
+                    count: i64::from(self.number("val")? as i32),
+                },
+                Vec::new(),
+            ),
+            Tracepoint::SysExitFutex => (
+                What::FutexDone {
+                    pid: self.pid("common_pid")?,
+                    result: self.number("ret")?,
                 },
                 Vec::new(),
             ),

@@ -188,7 +188,7 @@ impl<'a> Builder<'a> {
                     .or_insert_with(begin)
                     .set(at_ns, *state);
             }
-            What::Fork { .. } | What::Bpf { .. } => {}
+            What::Fork { .. } | What::Bpf { .. } | What::Futex { .. } | What::FutexDone { .. } => {}
         }
         Ok(())
     }
@@ -310,7 +310,12 @@ fn first_states(events: &[Event], begin_ns: u64) -> BTreeMap<Pid, State> {
             What::Fork { child, .. } => {
                 states.entry(child).or_insert(State::Blocked);
             }
-            What::Speed { .. } | What::Idle { .. } | What::Bpf { .. } | What::Name { .. } => {}
+            What::Speed { .. }
+            | What::Idle { .. }
+            | What::Bpf { .. }
+            | What::Futex { .. }
+            | What::FutexDone { .. }
+            | What::Name { .. } => {}
         }
     }
     states.remove(&0);

@@ -81,6 +81,15 @@ pub enum What {
     Fork { parent: Pid, child: Pid },
     /// sys_enter_bpf: `pid` asks the kernel for something about BPF, the command's number.
     Bpf { pid: Pid, command: i64 },
+    /// sys_enter_futex: `pid` waits at an address, or wakes up to `count` of those that do; `op` is the kernel's number with its flags.
+    Futex {
+        pid: Pid,
+        op: i64,
+        address: u64,
+        count: i64,
+    },
+    /// sys_exit_futex: it is over.
+    FutexDone { pid: Pid, result: i64 },
     /// Name and kernel priority of a task from now on: below 100 real-time or deadline, 100 to 139 ordinary.
     Name { pid: Pid, prio: i32, comm: String },
 }
@@ -153,6 +162,13 @@ fn in_words(what: &What) -> String {
         What::Idle { cpu, state: None } => format!("idle {cpu} out"),
         What::Fork { parent, child } => format!("fork {parent} {child}"),
         What::Bpf { pid, command } => format!("bpf {pid} {command}"),
+        What::Futex {
+            pid,
+            op,
+            address,
+            count,
+        } => format!("futex {pid} {op} {address} {count}"),
+        What::FutexDone { pid, result } => format!("futex-done {pid} {result}"),
         What::Name { pid, prio, comm } => format!("name {pid} {prio} {}", serde_json::json!(comm)),
     }
 }
@@ -193,12 +209,22 @@ fn parse_event(line: &str) -> Result<Event> {
             pid: words.number("task")?,
             command: words.number("command")?,
         },
+        "futex" => What::Futex {
+            pid: words.number("task")?,
+            op: words.number("operation")?,
+            address: words.number("address")?,
+            count: words.number("count")?,
+        },
+        "futex-done" => What::FutexDone {
+            pid: words.number("task")?,
+            result: words.number("result")?,
+        },
         "name" => What::Name {
             pid: words.number("task")?,
             prio: words.number("priority")?,
             comm: serde_json::from_str(words.rest()).context("name in quotes")?,
         },
-        other => bail!("`{other}` is no event; known: switch, wakeup, speed, idle, fork, bpf, name"),
+        other => bail!("`{other}` is no event; known: switch, wakeup, speed, idle, fork, bpf, futex, futex-done, name"),
     };
     match words.rest() {
         extra if !extra.is_empty() => bail!("`{extra}` is left over"),
@@ -243,6 +269,13 @@ mod tests {
             },
             What::Fork { parent: 2, child: 7 },
             What::Bpf { pid: 7, command: 2 },
+            What::Futex {
+                pid: 7,
+                op: 129,
+                address: 1 << 46,
+                count: 1,
+            },
+            What::FutexDone { pid: 7, result: -11 },
             What::Wakeup { pid: 7, target: 1 },
             What::Switch {
                 prev: 0,

@@ -1,12 +1,13 @@
 # decisions-rules.sh: what decisions.sh shows of the sets, of the rules for the fast cores.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 2400
-# loads: half-sequential
+# loads: half-sequential global-sum
 # Behind lib.sh.
 
-# Programs with sequential phases and of many processes, more busy threads than CPUs, flags and lengths said to them.
+# Programs with sequential phases, with a lock, and of many processes, more busy threads than CPUs, flags and lengths said to them.
 work() {
   local load said
-  half-sequential --threads 4 --pairs 10 --pair-instructions 4e6 >/tmp/half.json && lop-load fork-storm --jobs 4 --count 30 >/tmp/storm.json || return
+  half-sequential --threads 4 --pairs 10 --pair-instructions 4e6 >/tmp/half.json || return
+  global-sum --threads 4 --rounds 10 --length-instructions 4e6 --locked-percent 40 >/tmp/sum.json && lop-load fork-storm --jobs 4 --count 30 >/tmp/storm.json || return
   lop-load hogs 6 --seconds 6 >/tmp/hogs.json & load=$!
   for said in '--lock-holder' '--spinning' '--parallelism 3' '--length 300' '--forget'; do
     # shellcheck disable=SC2086  # words

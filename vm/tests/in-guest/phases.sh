@@ -11,6 +11,16 @@ half_sequential() { record half-sequential half-sequential --threads 4 --pairs 6
 # idle when it wakes, rule or no rule; who gets the lock does not, since the one that let go of it runs on.)
 lock_in_turns() { record lock-in-turns global-sum --threads 3 --rounds 20 --length-instructions 4e6 --locked-percent 80; }
 
+# Four threads at a lock that one of them holds at any time, while others compute: no phase is sequential, and nothing is said of them.
+contended_lock() {
+  lop-judge record --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork,sys_enter_futex,sys_exit_futex --out /tmp/contended-lock.trace -- \
+    global-sum --threads 4 --rounds 25 --length-instructions 4e6 --locked-percent 40 >/tmp/recorded
+}
+
+# The rule of phase heeds holders, so they are looked for.
+says_holders_phase() { lop status | grep -x 'rules  *lock holders: seen by futex'; }
+says_holders_highlow-spare() { ! lop status | grep 'lock holders'; }
+
 # say_by_turns THREAD TIMES: it only spins; it does not.
 say_by_turns() {
   local turn
@@ -58,9 +68,11 @@ given_on() {
 # under POLICY WORDS judged | refuted judged: the words say what is shown of the flag.
 under() {
   expect "$1: attached" begin_lop --policy "$1" || return
+  expect "$1: the status says whether holders of locks are seen" "says_holders_$1"
   expect "$1: one and many" one_and_many
   expect "$1: half-sequential" half_sequential
   expect "$1: a lock in turns" lock_in_turns
+  expect "$1: a contended lock" contended_lock
   expect "$1: $2" given_on "${@:3}"
   expect "$1: still in charge" still_in_charge
   expect "$1: ended" ended_by INT
@@ -70,8 +82,10 @@ under phase 'the fast CPU is given on within 2 ms of the flag in 95 % of cases' 
 expect 'phase: a sequential program beside 8 threads has the fast CPU for 95 % of its run time' judged one-and-many fast --comm lop-one
 expect 'phase: sequential phases are on a fast CPU within 2 ms in 95 % of cases' judged half-sequential sequential --comm lop-half-sequen
 expect 'phase: who holds the lock is on a fast CPU within 2 ms of running alone in 95 % of cases' judged lock-in-turns sequential --comm lop-global-sum
+expect 'phase: who holds a contended lock is on a fast CPU within 2 ms in 95 % of cases' judged contended-lock holders --comm lop-global-sum
 under highlow-spare 'without the rule the fast CPU is not given on' refuted judged
 expect 'without the rule a sequential program has no fast CPU for 95 % of its run time' refuted judged one-and-many fast --comm lop-one
 expect 'without the rule who holds the lock is not on a fast CPU in time' refuted judged lock-in-turns sequential --comm lop-global-sum
+expect 'without the rule who holds a contended lock is not on a fast CPU in time' refuted judged contended-lock holders --comm lop-global-sum
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up

@@ -3,7 +3,8 @@
 use anyhow::{bail, Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lop_vm_judge::checks::{
-    bursts, delay, domains, fast, given, lost, low, promoted, reserved, residency, sequential, shrink, Speeds, Verdict,
+    bursts, delay, domains, fast, given, holders, lost, low, promoted, reserved, residency, sequential, shrink, Speeds,
+    Verdict,
 };
 use lop_vm_judge::classes::{Allowed, Classifier};
 use lop_vm_judge::decode::Tracepoint;
@@ -169,6 +170,16 @@ enum Check {
         #[arg(long)]
         pid: Pid,
         /// Latest moment after the flag was raised, us.
+        #[arg(long, default_value_t = 2000)]
+        within_us: u64,
+        #[arg(long, default_value_t = 0.95)]
+        share: f64,
+    },
+    /// Who is given a lock that others wait for is on a fast CPU in time; recorded with sys_enter_futex and sys_exit_futex.
+    Holders {
+        #[arg(long)]
+        comm: String,
+        /// Latest moment after it was woken, us.
         #[arg(long, default_value_t = 2000)]
         within_us: u64,
         #[arg(long, default_value_t = 0.95)]
@@ -364,6 +375,14 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
             &replay,
             &fast::FastCpus::of(&trace)?,
             *pid,
+            within_us * 1000,
+            *share,
+        ),
+        Check::Holders { comm, within_us, share } => holders::check(
+            &trace,
+            &replay,
+            &fast::FastCpus::of(&trace)?,
+            comm,
             within_us * 1000,
             *share,
         ),

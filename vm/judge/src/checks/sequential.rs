@@ -2,8 +2,9 @@
 
 use super::fast::FastCpus;
 use super::{ms, percentile, share, Verdict};
-use crate::replay::Replay;
+use crate::replay::{Replay, Run};
 use crate::steps::Interval;
+use crate::trace::Pid;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -22,28 +23,59 @@ struct Figures {
     share_on_fast: f64,
 }
 
+/// What is to be on a fast CPU for a while: one thread, or any of the name.
+pub(super) struct Stretch {
+    pub time: Interval,
+    pub pid: Option<Pid>,
+}
+
+/// Of whom, and how soon and how often it is wanted.
+pub(super) struct Promise<'a> {
+    pub check: &'static str,
+    /// What a stretch is, for people.
+    pub what: &'static str,
+    pub comm: &'a str,
+    pub limit_ns: u64,
+    pub share: f64,
+}
+
 /// A phase is sequential from when all threads called `comm` but one have blocked until another one is woken. In `wanted` of the cases that
 /// one is on a fast CPU by then, or `limit_ns` later at most.
 pub fn check(replay: &Replay, fast: &FastCpus, comm: &str, limit_ns: u64, wanted: f64) -> Verdict {
-    let phases = phases(replay, comm);
+    let promise = Promise {
+        check: "sequential",
+        what: "sequential phases",
+        comm,
+        limit_ns,
+        share: wanted,
+    };
+    let stretch = |time| Stretch { time, pid: None };
+    let phases: Vec<Stretch> = phases(replay, comm).into_iter().map(stretch).collect();
+    in_time(replay, fast, &phases, &promise)
+}
+
+/// Stretches of time of which so many are on a fast CPU in time.
+pub(super) fn in_time(replay: &Replay, fast: &FastCpus, phases: &[Stretch], promise: &Promise<'_>) -> Verdict {
+    let &Promise { comm, limit_ns, .. } = promise;
     let (mut after, mut too_short, mut late) = (Vec::new(), 0, 0);
     let (mut run_ns, mut fast_ns) = (0, 0);
-    for phase in &phases {
+    for phase in phases {
         let mut first_ns = None;
-        for run in replay.runs.iter().filter(|run| run.comm == comm) {
-            let time = run.time.within(*phase);
+        let is_of_it = |run: &&Run| run.comm == comm && phase.pid.is_none_or(|pid| run.pid == pid);
+        for run in replay.runs.iter().filter(is_of_it) {
+            let time = run.time.within(phase.time);
             if time.length_ns() == 0 {
                 continue;
             }
             run_ns += time.length_ns();
             if fast.has(run.cpu) {
                 fast_ns += time.length_ns();
-                first_ns = first_ns.or(Some(time.from_ns - phase.from_ns));
+                first_ns = first_ns.or(Some(time.from_ns - phase.time.from_ns));
             }
         }
         match first_ns {
             Some(after_ns) if after_ns <= limit_ns => after.push(after_ns),
-            _ if phase.length_ns() <= limit_ns => too_short += 1,
+            _ if phase.time.length_ns() <= limit_ns => too_short += 1,
             _ => late += 1,
         }
     }
@@ -51,14 +83,15 @@ pub fn check(replay: &Replay, fast: &FastCpus, comm: &str, limit_ns: u64, wanted
     let judged = after.len() + late;
     let found = share(after.len() as u64, judged as u64);
     let us = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e3);
+    let what = promise.what;
     let reason = match judged {
-        0 => format!("`{comm}` had no sequential phase that lasted: nothing to judge"),
+        0 => format!("`{comm}` had no {what} that lasted: nothing to judge"),
         _ => format!(
-            "{} of {judged} sequential phases of `{comm}` on a fast CPU within {} ms ({:.1} %, {too_short} shorter ones left out); wanted {:.1} %",
+            "{} of {judged} {what} of `{comm}` on a fast CPU within {} ms ({:.1} %, {too_short} shorter ones left out); wanted {:.1} %",
             after.len(),
             ms(limit_ns),
             found * 100.0,
-            wanted * 100.0
+            promise.share * 100.0
         ),
     };
     let figures = Figures {
@@ -71,7 +104,7 @@ pub fn check(replay: &Replay, fast: &FastCpus, comm: &str, limit_ns: u64, wanted
         after_us_max: us(after.last().copied()),
         share_on_fast: share(fast_ns, run_ns),
     };
-    Verdict::new("sequential", judged > 0 && found >= wanted, reason, figures)
+    Verdict::new(promise.check, judged > 0 && found >= promise.share, reason, figures)
 }
 
 /// When exactly one of the threads runs or waits for a CPU, and more did just before.
