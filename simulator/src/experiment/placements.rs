@@ -33,6 +33,7 @@ impl Placements {
         check_tasks(workload, machine.cpus.len())?;
         let equal = equal_tasks(workload);
         let sizes: Vec<usize> = domains.iter().map(Vec::len).collect();
+        check_number(divisions(&sizes))?;
         let members: Vec<usize> = equal.iter().map(Vec::len).collect();
         let mut found = Vec::new();
         divide(&members, &sizes, &mut Vec::new(), &mut found);
@@ -44,13 +45,8 @@ impl Placements {
             distinct: distinct.collect(),
             equal,
         };
-        match placements.nr_told_apart() > u64::from(MAX_RUNS) {
-            true => Err(format!(
-                "{} placements, expected at most {MAX_RUNS}; leave out every_placement, and they are drawn",
-                placements.nr_told_apart()
-            )),
-            false => Ok(placements),
-        }
+        check_number(placements.weights().iter().sum::<u64>() * placements.nr_turns() as u64)?;
+        Ok(placements)
     }
 
     /// All of them, each task told from the others, but not the cores of a domain.
@@ -74,6 +70,16 @@ impl Placements {
     pub fn nr_turns(&self) -> usize {
         let lcm = |a: u64, b: u64| a / gcd(a, b) * b;
         self.equal.iter().fold(1, |turns, tasks| lcm(turns, tasks.len() as u64)) as usize
+    }
+}
+
+/// Placements, or what is kept of them: no more than there may be runs.
+fn check_number(number: u64) -> Result<(), String> {
+    match number > u64::from(MAX_RUNS) {
+        true => Err(format!(
+            "more than {MAX_RUNS} placements; leave out every_placement, and they are drawn"
+        )),
+        false => Ok(()),
     }
 }
 
@@ -220,8 +226,21 @@ fn orders_of_equals<T: PartialEq>(all: &[T]) -> u64 {
     (0..all.len()).map(equal_so_far).product()
 }
 
+/// n! / (k! (n - k)!); the greatest number there is where that is more.
 fn binomial(n: usize, k: usize) -> u64 {
-    (0..k).fold(1, |ways, i| ways * (n - i) as u64 / (i + 1) as u64)
+    let step = |ways: u64, i: usize| Some(ways.checked_mul((n - i) as u64)? / (i + 1) as u64);
+    (0..k.min(n - k)).try_fold(1, step).unwrap_or(u64::MAX)
+}
+
+/// Ways to divide tasks, each told from the others, over domains of these sizes:  n! / product of size!
+fn divisions(sizes: &[usize]) -> u64 {
+    let mut left: usize = sizes.iter().sum();
+    let of_domain = |size: &usize| {
+        let ways = binomial(left, *size);
+        left -= size;
+        ways
+    };
+    sizes.iter().map(of_domain).fold(1, u64::saturating_mul)
 }
 
 /// The next free CPU of the domain for each task, classes in order.
@@ -325,5 +344,7 @@ mod tests {
             let error = of(workload, machine).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+        assert_eq!((divisions(&[4, 4]), divisions(&[2, 1, 1])), (70, 12));
+        assert_eq!(divisions(&[64, 64, 64]), u64::MAX);
     }
 }
