@@ -5,6 +5,7 @@ mod builtin;
 mod classes;
 mod judge;
 mod merge;
+mod placements;
 mod plan;
 mod read;
 mod resolve;
@@ -21,7 +22,7 @@ pub use resolve::{open_machine, open_workload};
 pub use run::{record, run, ExperimentError, PolicyResult, Recorded, RunControl, Study};
 pub use setting::{Origin, PolicyKey, Setting, SettingKey};
 
-use crate::PolicyChoice;
+use crate::{Placing, PolicyChoice};
 use lop_machine::InputError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ pub struct Experiment {
     pub seed: u64,
     /// Runs of each policy at each point, 1..=[`MAX_RUNS`].
     pub runs: u32,
+    /// `random` is not drawn: each placement of the tasks counts, those that are alike once for all of them.
+    pub every_placement: bool,
     /// One of the policies, which is judged beside all others at each point; results then keep no counters.
     pub judged: Option<PolicyChoice>,
     /// Points that are left out: those whose labels are all among these, by the names of sweeps.
@@ -153,7 +156,14 @@ impl Experiment {
         self.sweeps.iter().map(|s| s.values.len()).product()
     }
 
-    /// Simulations that [`run`] does, at most.
+    /// Those that run once with each seed.
+    fn drawn(&self) -> Vec<&PolicyChoice> {
+        let counted =
+            |policy: &&PolicyChoice| self.every_placement && **policy == PolicyChoice::Placed(Placing::Random);
+        self.policies.iter().filter(|policy| !counted(policy)).collect()
+    }
+
+    /// Simulations that [`run`] does, at most; where placements are counted, there may be more of them than seeds.
     pub fn nr_simulations(&self) -> usize {
         self.nr_points() * self.runs as usize * self.policies.len()
     }

@@ -66,6 +66,38 @@ fn critical_sections_follow_one_another() {
     }
 }
 
+/// With one fast core for eight threads who holds the lock comes to it under `phase`: the lock is held for as long as on fast cores, and handing it on
+/// costs a move each time. In turn, whoever holds it is mostly on a slow core, where it takes twice as long. Where a lock is held for less time than a
+/// move takes (7.5 us on a slow core at f1000 and 75 %), nobody moves.
+#[test]
+fn who_holds_the_lock_has_the_only_fast_core() {
+    let study = study("critical-sections", |experiment| {
+        experiment.sweeps[0].values.drain(..3);
+        experiment.sweeps[1].values.truncate(3);
+    });
+    let time_s = |policy: &str, length: &str, locked: &str| {
+        at(&study, policy, &["1 at 2000, 15 at 1000", length, locked])
+            .mean
+            .time_s
+    };
+    for (locked, a) in [("50", 0.5), ("75", 0.75)] {
+        let held_s = 8.0 * 0.1 * a / SPEED;
+        let phase_s = time_s("phase", "f10", locked);
+        let most_s = held_s + 1920.0 * WAKE_ELSEWHERE_US * 1e-6;
+        assert!(
+            (held_s..most_s).contains(&phase_s),
+            "{phase_s} s, expected {held_s} to {most_s} s"
+        );
+        assert!(time_s("fair-share", "f10", locked) > 1.4 * phase_s);
+        assert!(time_s("highlow", "f10", locked) > 1.4 * phase_s);
+        within(
+            time_s("phase", "f1000", locked),
+            time_s("fair-share", "f1000", locked),
+            1e-3,
+        );
+    }
+}
+
 /// Beyond the bound each barrier costs what it takes to wake those that wait.
 #[test]
 fn barriers_cost_a_wakeup_each() {

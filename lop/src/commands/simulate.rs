@@ -89,6 +89,7 @@ fn plain() -> Experiment {
         policies: experiment::all_policies(),
         seed: 1,
         runs: 1,
+        every_placement: false,
         judged: None,
         left_out: Vec::new(),
         settings: Vec::new(),

@@ -136,6 +136,26 @@ mod tests {
         }
     }
 
+    /// What a study shows, what is assumed in it and where the model ends, in the order of the list.
+    #[test]
+    fn every_experiment_is_told_in_the_documents() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/experiments.md");
+        let text = std::fs::read_to_string(file).unwrap();
+        let sections: Vec<&str> = text.split("\n## ").skip(1).collect();
+        for name in builtin_names() {
+            let section = sections.iter().find(|section| section.lines().next() == Some(name));
+            let section = section.unwrap_or_else(|| panic!("no section {name}"));
+            for part in [
+                &format!("\n    lop reproduce {name}\n"),
+                "Assumed: ",
+                "Where the model ends:",
+            ] {
+                assert!(section.contains(part), "{name}: no '{part}'");
+            }
+        }
+        assert_eq!(sections.len(), builtin_names().len());
+    }
+
     #[test]
     fn unknown_ids_suggest_the_nearest() {
         let error = load_builtin("compile-governor").unwrap_err().to_string();

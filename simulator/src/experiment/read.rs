@@ -23,6 +23,8 @@ struct File {
     seed: Option<Spanned<i64>>,
     #[serde(default)]
     runs: Option<Spanned<i64>>,
+    #[serde(default)]
+    every_placement: Option<Spanned<bool>>,
     classes: Option<Spanned<String>>,
     #[serde(default)]
     judge: Option<Spanned<String>>,
@@ -92,6 +94,7 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         policies,
         seed,
         runs,
+        every_placement,
         classes,
         judge,
         leave_out,
@@ -99,6 +102,9 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         sweep,
     } = input::parse(file, text)?;
     let policies = policy_list(&source, &policies)?;
+    if let Some(asked) = every_placement.as_ref().filter(|asked| *asked.get_ref()) {
+        has_random(&source, asked, &policies)?;
+    }
     let sweeps = sweeps(&source, &sweep)?;
     Ok(Experiment {
         id: checked_id(&source, &id)?,
@@ -108,6 +114,7 @@ pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment,
         workload: reference(&source, workload.get_ref(), workload.span()),
         judged: judge.map(|name| judged(&source, &name, &policies)).transpose()?,
         left_out: left_out(&source, leave_out, &sweeps)?,
+        every_placement: every_placement.is_some_and(|asked| *asked.get_ref()),
         policies,
         seed: match &seed {
             Some(seed) => in_range(&source, seed, 0..=i64::MAX)? as u64,
@@ -146,6 +153,18 @@ fn policy_list(source: &Source, names: &Spanned<Vec<Spanned<String>>>) -> Result
             ..source.error(span, message)
         }
     })
+}
+
+/// It is the only policy that places by chance.
+fn has_random(source: &Source, asked: &Spanned<bool>, policies: &[crate::PolicyChoice]) -> Result<(), InputError> {
+    let random = crate::PolicyChoice::Placed(crate::Placing::Random);
+    match policies.contains(&random) {
+        true => Ok(()),
+        false => Err(source.error(
+            asked.span(),
+            "true, expected 'random' among the policies, which it is about",
+        )),
+    }
 }
 
 fn judged(

@@ -238,3 +238,17 @@ mod mutated {
         }
     }
 }
+
+#[test]
+fn placements_are_counted_where_they_are_random() {
+    let asked = GOOD.replace("runs = 3", "runs = 3\nevery_placement = true");
+    let error = read("x.toml", &asked, None).unwrap_err();
+    assert_eq!(
+        (error.line, error.key.as_deref()),
+        (Some(8), Some("every_placement")),
+        "{error}"
+    );
+    assert!(error.message.contains("expected 'random'"), "{error}");
+    assert!(super::super::load_builtin("memory-domains").unwrap().every_placement);
+    assert!(!read("x.toml", GOOD, None).unwrap().every_placement);
+}

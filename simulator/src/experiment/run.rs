@@ -2,10 +2,11 @@
 
 use super::judge::Cell;
 use super::merge::{add_extremes, mean_bounds, merge_counters, Half, Measures};
+use super::placements::{pinned, Placements};
 use super::plan::{first_point, points, Point};
-use super::{classes, Class, Experiment, PointValue};
+use super::{classes, Class, Experiment, PointValue, MAX_RUNS};
 use crate::workload::Workload;
-use crate::{Bounds, Outcome, PolicyChoice, RunOptions, SimulationError};
+use crate::{Bounds, Outcome, Placing, PolicyChoice, RunOptions, SimulationError};
 use lop_machine::{InputError, Machine};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -158,7 +159,8 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
     let mut cells = Vec::new();
     for batch in points.chunks((BUILDS_PER_BATCH / experiment.runs as usize).max(1)) {
         let runs = pool.install(|| job.batch(experiment, batch))?;
-        let of_batch = results(experiment, batch, &runs);
+        let placed = pool.install(|| job.every_placement(experiment, batch))?;
+        let of_batch = results(experiment, batch, &runs, &placed);
         cells.extend(pool.install(|| job.judge(experiment, batch, &of_batch))?);
         merged.extend(of_batch);
     }
@@ -184,6 +186,7 @@ fn pool(control: &RunControl) -> Result<rayon::ThreadPool, ExperimentError> {
 }
 
 /// What is kept of one simulation.
+#[derive(Clone)]
 struct Run {
     measures: Measures,
     bounds: Bounds,
@@ -198,6 +201,19 @@ impl Run {
             // Counters are plain numbers, lists and maps of them, which always have a JSON form.
             counters: serde_json::to_value(&outcome.counters).unwrap_or_default(),
         }
+    }
+
+    /// With the times of applications that are equal handed on to the one that is `turn` places further.
+    fn handed_around(&self, equal: &[Vec<&str>], turn: usize) -> Self {
+        let mut handed = self.clone();
+        for names in equal {
+            for (at, name) in names.iter().enumerate() {
+                if let Some(time_s) = self.counters["app_time_s"].get(name) {
+                    handed.counters["app_time_s"][names[(at + turn) % names.len()]] = time_s.clone();
+                }
+            }
+        }
+        handed
     }
 }
 
@@ -221,7 +237,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// All runs at some points: point by point, seed by seed, policy by policy.
+    /// All runs with seeds at some points: point by point, seed by seed, policy by policy.
     fn batch(&self, experiment: &Experiment, points: &[Point]) -> Result<Vec<Run>, ExperimentError> {
         let runs = experiment.runs as usize;
         let cell = |index: usize| self.cell(index, experiment, &points[index / runs], (index % runs) as u64);
@@ -237,23 +253,49 @@ impl<'a> Job<'a> {
         point: &Point,
         run: u64,
     ) -> Vec<Result<Run, ExperimentError>> {
-        let first = index * experiment.policies.len();
+        let policies = experiment.drawn();
+        let first = index * policies.len();
         if self.is_pointless(first) {
             return vec![Err(ExperimentError::Cancelled)];
         }
-        let options = RunOptions {
-            seed: experiment.seed.wrapping_add(run),
-            placement: point.placement,
-            policy: point.policy.clone(),
-            trace_limit: 0,
-        };
+        let options = options(experiment, point, run);
         let workload = point.workload.build(options.seed);
-        let policies = experiment.policies.par_iter().enumerate();
         let run = |(i, policy)| {
             self.run(first + i, point, &workload, policy, &options)
                 .map(|o| Run::of(&o))
         };
-        policies.map(run).collect()
+        policies.into_par_iter().enumerate().map(run).collect()
+    }
+
+    /// By point, where placements are counted: the runs that stand for all, each as often as it counts; else nothing.
+    fn every_placement(&self, experiment: &Experiment, points: &[Point]) -> Result<Vec<Vec<Run>>, ExperimentError> {
+        if experiment.drawn().len() == experiment.policies.len() {
+            return Ok(points.iter().map(|_| Vec::new()).collect());
+        }
+        let at_point = points.par_iter().enumerate();
+        let runs: Vec<_> = at_point
+            .map(|(index, point)| self.placements(index, experiment, point))
+            .collect();
+        in_order(runs)
+    }
+
+    /// Those at one point, with the first seed.
+    fn placements(&self, index: usize, experiment: &Experiment, point: &Point) -> Result<Vec<Run>, ExperimentError> {
+        let options = options(experiment, point, 0);
+        let policy = PolicyChoice::Placed(Placing::Random);
+        let workload = point.workload.build(options.seed);
+        let placements = Placements::of(&point.machine, &workload).map_err(|message| ExperimentError::Simulation {
+            context: context(point, &policy, options.seed),
+            error: SimulationError::Mismatch(message),
+        })?;
+        let first = index * MAX_RUNS as usize;
+        let distinct = placements.distinct.par_iter().enumerate();
+        let run = |(i, placement)| {
+            self.run(first + i, point, &pinned(&workload, placement), &policy, &options)
+                .map(|outcome| Run::of(&outcome))
+        };
+        let runs: Vec<_> = distinct.map(run).collect();
+        Ok(told_apart(&in_order(runs)?, &placements, &workload))
     }
 
     /// What becomes of the judged policy at these points. Where it is behind, it also runs without each of its rules.
@@ -294,12 +336,7 @@ impl<'a> Job<'a> {
         policy: &PolicyChoice,
     ) -> Result<f64, ExperimentError> {
         let measured = (0..u64::from(experiment.runs)).map(|run| {
-            let options = RunOptions {
-                seed: experiment.seed.wrapping_add(run),
-                placement: point.placement,
-                policy: point.policy.clone(),
-                trace_limit: 0,
-            };
+            let options = options(experiment, point, run);
             let outcome = self.run(0, point, &point.workload.build(options.seed), policy, &options)?;
             Ok(Measures::of(&outcome))
         });
@@ -352,17 +389,64 @@ fn in_order<T>(outcomes: Vec<Result<T, ExperimentError>>) -> Result<Vec<T>, Expe
     outcomes.into_iter().collect()
 }
 
-/// Merges the runs, which lie point by point, seed by seed, policy by policy.
-fn results(experiment: &Experiment, points: &[Point], flat: &[Run]) -> Vec<PolicyResult> {
-    let nr_policies = experiment.policies.len();
-    let per_point = nr_policies * experiment.runs as usize;
-    let mut results: Vec<PolicyResult> = Vec::with_capacity(points.len() * nr_policies);
-    for (point, runs) in points.iter().zip(flat.chunks(per_point)) {
+/// Options of a run of a point, by its number from 0.
+fn options(experiment: &Experiment, point: &Point, run: u64) -> RunOptions {
+    RunOptions {
+        seed: experiment.seed.wrapping_add(run),
+        placement: point.placement,
+        policy: point.policy.clone(),
+        trace_limit: 0,
+    }
+}
+
+/// Runs of distinct placements as those of all: each as often as it counts, and with the times of equal tasks handed around, since each of them
+/// has each of their places in one of the placements that this one stands for.
+fn told_apart(runs: &[Run], placements: &Placements, workload: &Workload) -> Vec<Run> {
+    let app_of = |&task: &usize| {
+        let program = &workload.programs[workload.starts[task].program as usize];
+        workload.apps[usize::from(program.app)].name.as_str()
+    };
+    let equal: Vec<Vec<&str>> = placements
+        .equal
+        .iter()
+        .map(|tasks| tasks.iter().map(app_of).collect())
+        .collect();
+    let weighted = runs.iter().zip(placements.weights());
+    let handed = weighted.flat_map(|(run, weight)| {
+        let turns = (0..placements.nr_turns()).map(|turn| run.handed_around(&equal, turn));
+        turns.flat_map(move |run| std::iter::repeat_n(run, weight as usize))
+    });
+    handed
+        .map(|mut run| {
+            run.counters["placements"] = placements.nr_told_apart().into();
+            run.counters["placements_simulated"] = runs.len().into();
+            run
+        })
+        .collect()
+}
+
+/// Merges the runs: of policies that are drawn, which lie point by point, seed by seed, policy by policy, and those over all placements by point.
+fn results(experiment: &Experiment, points: &[Point], flat: &[Run], placed: &[Vec<Run>]) -> Vec<PolicyResult> {
+    let drawn = experiment.drawn();
+    let per_point = drawn.len() * experiment.runs as usize;
+    let mut results: Vec<PolicyResult> = Vec::with_capacity(points.len() * experiment.policies.len());
+    for (index, (point, placed)) in points.iter().zip(placed).enumerate() {
         let first = results.len();
-        for (index, policy) in experiment.policies.iter().enumerate() {
-            let of_policy: Vec<&Run> = runs.iter().skip(index).step_by(nr_policies).collect();
+        for policy in &experiment.policies {
+            let of_policy: Vec<&Run> = match drawn.iter().position(|of_seeds| *of_seeds == policy) {
+                Some(at) => flat[index * per_point..][..per_point]
+                    .iter()
+                    .skip(at)
+                    .step_by(drawn.len())
+                    .collect(),
+                None => placed.iter().collect(),
+            };
             let baseline = results.get(first).map(|result| result.mean);
             let mut merged = merge(policy, point, &of_policy, baseline);
+            if !drawn.contains(&policy) {
+                // These are all there are, no sample.
+                merged.ci95 = None;
+            }
             if experiment.judged.is_some() {
                 merged.counters.clear();
             }

@@ -4,3 +4,4 @@ mod build;
 mod errors;
 mod mutation;
 mod rtapp;
+mod twins;
