@@ -40,6 +40,10 @@ usage_and_refusals() {
   check_has 'more CPUs than ports: said' 'a PC has 8' "$(cat "$work/err")"
   guest --cpus 3 --sockets 2 -- true
   check 'CPUs that do not divide' 2 "$code"
+  guest --cpus 6 --sockets 2 --smt -- true
+  check 'CPUs that do not divide into cores of two' 2 "$code"
+  guest --smt --cpufreq -- true
+  check 'siblings and frequencies' 2 "$code"
   guest --cpus 65 -- true
   check 'too many CPUs' 2 "$code"
   guest --max-mhz 2100,1050 --cpus 4 -- true
@@ -194,6 +198,16 @@ frequencies() {
 }
 
 vm/run --cpus 1 -- true || exit
+# Where the guest's clock counts instructions its CPUs are given one by one.
+siblings() {
+  local clock
+  for clock in '' '--instruction-ns 8'; do
+    # shellcheck disable=SC2086  # words
+    guest --cpus 8 --sockets 2 --smt $clock -- 'cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | uniq | xargs'
+    check "--smt $clock" '0-1 2-3 4-5 6-7' "$(cat "$work/out")"
+  done
+}
+
 # What `make try` opens, typed at as a person would.
 shell_on_a_terminal() {
   local shell
@@ -218,6 +232,7 @@ time_limit
 panic_and_power_off
 many_cpus
 frequencies
+siblings
 shell_on_a_terminal
 echo "$ran checks ran, $failed failed"
 [ "$failed" = 0 ]
