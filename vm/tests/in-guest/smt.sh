@@ -21,7 +21,7 @@ others_end() {
 export -f others_end
 
 # A core is looked at as if it were a memory domain: none of the two runs beside its like.
-each_has_a_core() { judge_planned domains --comm lop-hog --domain 0,1 --domain 2,3; }
+each_has_a_core() { judge_planned domains --comm lop-hog --domain 0,1 --domain 2,3 --rest-s 0; }
 
 for policy in auto highlow-spare; do
   expect "$policy: attached" begin_lop --policy $policy
