@@ -149,6 +149,9 @@ int lop_waits(void *ctx)
 	if (!t || !address)
 		return 0;
 	let_go(p, t);
+	/* It was not seen to wait no more: the kernel leaves a program out where it would interrupt itself. */
+	if (t->waits_at)
+		count_out(p, t);
 	futex = new_futex_of(p, address);
 	if (!futex)
 		return 0;

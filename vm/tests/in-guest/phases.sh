@@ -17,9 +17,13 @@ contended_lock() {
     global-sum --threads 4 --rounds 25 --length-instructions 4e6 --locked-percent 40 >/tmp/recorded
 }
 
-# The rule of phase heeds holders, so they are looked for.
-says_holders_phase() { lop status | grep -x 'rules  *lock holders: seen by futex'; }
-says_holders_highlow-spare() { ! lop status | grep 'lock holders'; }
+# Where a rule heeds holders they are looked for.
+says_holders() {
+  case $1 in
+    highlow-spare) ! lop status | grep 'lock holders' ;;
+    *) lop status | grep -x 'rules  *lock holders: seen by futex' ;;
+  esac
+}
 
 # say_by_turns THREAD TIMES: it only spins; it does not.
 say_by_turns() {
@@ -68,7 +72,7 @@ given_on() {
 # under POLICY WORDS judged | refuted judged: the words say what is shown of the flag.
 under() {
   expect "$1: attached" begin_lop --policy "$1" || return
-  expect "$1: the status says whether holders of locks are seen" "says_holders_$1"
+  expect "$1: the status says whether holders of locks are seen" says_holders "$1"
   expect "$1: one and many" one_and_many
   expect "$1: half-sequential" half_sequential
   expect "$1: a lock in turns" lock_in_turns
@@ -78,11 +82,13 @@ under() {
   expect "$1: ended" ended_by INT
 }
 
-under phase 'the fast CPU is given on within 2 ms of the flag in 95 % of cases' judged
-expect 'phase: a sequential program beside 8 threads has the fast CPU for 95 % of its run time' judged one-and-many fast --comm lop-one
-expect 'phase: sequential phases are on a fast CPU within 2 ms in 95 % of cases' judged half-sequential sequential --comm lop-half-sequen
-expect 'phase: who holds the lock is on a fast CPU within 2 ms of running alone in 95 % of cases' judged lock-in-turns sequential --comm lop-global-sum
-expect 'phase: who holds a contended lock is on a fast CPU within 2 ms in 95 % of cases' judged contended-lock holders --comm lop-global-sum
+for policy in phase auto; do
+  under $policy 'the fast CPU is given on within 2 ms of the flag in 95 % of cases' judged
+  expect "$policy: a sequential program beside 8 threads has the fast CPU for 95 % of its run time" judged one-and-many fast --comm lop-one
+  expect "$policy: sequential phases are on a fast CPU within 2 ms in 95 % of cases" judged half-sequential sequential --comm lop-half-sequen
+  expect "$policy: who holds the lock is on a fast CPU within 2 ms of running alone in 95 % of cases" judged lock-in-turns sequential --comm lop-global-sum
+  expect "$policy: who holds a contended lock is on a fast CPU within 2 ms in 95 % of cases" judged contended-lock holders --comm lop-global-sum
+done
 under highlow-spare 'without the rule the fast CPU is not given on' refuted judged
 expect 'without the rule a sequential program has no fast CPU for 95 % of its run time' refuted judged one-and-many fast --comm lop-one
 expect 'without the rule who holds the lock is not on a fast CPU in time' refuted judged lock-in-turns sequential --comm lop-global-sum
