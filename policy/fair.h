@@ -74,9 +74,10 @@ lop_rule u32 lop_shared_queue(const struct lop_sched *s, u32 cpu, enum lop_set s
 lop_rule u32 lop_queue_index(u32 queue) { return queue & (LOP_QUEUES - 1); }
 
 /*
- * A queue of one CPU alone may be longer than the others', where tasks are bound: so that each of its n tasks gets a slice within the period,
- *     slice = min(period * |H| / active, period / n)
- * Worked example: 24 tasks on 8 CPUs have 20 * 8 / 24 = 6.7 ms; ten of them bound to one CPU have 2 ms there.
+ * A queue of one CPU alone may be longer than the others', where tasks are bound: so that each of its n tasks gets a slice within the period, while
+ * slices stay above the minimum,
+ *     slice = min(slice of all, max(period / n, slice_min))
+ * Worked example: 40 tasks on 8 CPUs have 20 * 8 / 40 = 4 ms; ten of them bound to one CPU have 2 ms there.
  */
 lop_rule u64 lop_slice_in_ns(const struct lop_sched *s, u32 queue)
 {
@@ -104,18 +105,21 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 lop_part u64 lop_crowded_front_ns(const struct lop_sched *s lop_given, const struct lop_task *t lop_given)
 {
 	u64 front_ns = LOP_NO_TIME;
-	s32 cpu = lop_cpus_next(&t->allowed, 0);
+	s32 cpu = LOP_NONE;
 	u32 n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
-		u32 queue = lop_cpu_queue((u32)cpu);
+		u32 queue;
+		cpu = lop_cpus_next(&t->allowed, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
+		queue = lop_cpu_queue((u32)cpu);
+		if (!lop_cpus_has(&s->online, queue))
+			continue;
 		if (!lop_cpus_has(&s->cpu_waiting, queue)) {
 			front_ns = LOP_NO_TIME;
 			break;
 		}
-		front_ns = n ? lop_later(front_ns, s->front_ns[queue]) : s->front_ns[queue];
-		cpu = lop_cpus_next(&t->allowed, (u32)(cpu + 1));
+		front_ns = front_ns == LOP_NO_TIME ? s->front_ns[queue] : lop_later(front_ns, s->front_ns[queue]);
 	}
 	return front_ns;
 }
@@ -293,10 +297,10 @@ lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared
 	return !lop_queue_waits(s, own) || lop_before(front_ns, s->front_ns[lop_queue_index(own)]);
 }
 
-/* What it was when the task started; it has not paid yet. */
+/* The start tag of a task that stops: it has not paid yet. */
 lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
-	if (t->last_queue >= LOP_MAX_CPUS)
+	if (t->last_queue == (s32)lop_shared_queue(s, cpu, LOP_HIGH))
 		s->shared_ns.ns[lop_cpu_index(cpu)] = t->vtime_ns;
 }
 

@@ -45,7 +45,12 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 	if (top->nr_memory_domains > 1)
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
-	return lop_earliest(candidates, lop_leaves_others_theirs(s, ran) ? &s->idle_since_ns : &s->joined_ns);
+	if (lop_leaves_others_theirs(s, ran)) {
+		s32 longest_idle = lop_earliest(candidates, &s->idle_since_ns);
+		if (longest_idle >= 0 && lop_at_speed(s, (u32)longest_idle, now_ns))
+			return longest_idle;
+	}
+	return lop_earliest(candidates, &s->joined_ns);
 }
 
 /* It has a memory domain of its own by a plan. Affinity goes before: a task that may not run everywhere has none. */

@@ -56,7 +56,10 @@ lop_part s32 lop_first_sharing(const struct lop_sched *s lop_given, u32 to, u64 
 	return first;
 }
 
-/* `to`, whose core is idle, takes one of two that share another. If none is worth it yet, the timer looks again. True: it was sent. */
+/*
+ * `to`, whose core is idle, takes one of two that share another. If none is worth it yet, or the sets change at this moment, the timer looks again.
+ * True: it was sent.
+ */
 lop_part bool lop_part_two(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 to, u64 now_ns)
 {
 	u64 later_ns = now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1);
@@ -64,9 +67,9 @@ lop_part bool lop_part_two(struct lop_sched *s lop_given, struct lop_world *worl
 	if (!lop_cpus_has(&s->online, to) || !lop_is_vacant(s, to))
 		return false;
 	from = lop_first_sharing(s, to, now_ns);
-	if (from >= 0)
-		return lop_send(s, world, (u32)from, to, now_ns);
-	if (lop_first_sharing(s, to, later_ns) >= 0)
+	if (from >= 0 && lop_send(s, world, (u32)from, to, now_ns))
+		return true;
+	if (from >= 0 || lop_first_sharing(s, to, later_ns) >= 0)
 		lop_rank_at(s, world, later_ns, now_ns);
 	return false;
 }

@@ -77,12 +77,12 @@ pub const SHORTEST_HOLD: Duration = Duration::from_millis(10);
 pub const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
 impl Policy {
-    /// The policy that runs when this one is asked for: on a machine with one memory domain and one kind of cores [`Policy::Auto`] stands for
-    /// another.
+    /// The policy that runs when this one is asked for: on a machine with one memory domain, one kind of cores and one thread of a core
+    /// [`Policy::Auto`] stands for another.
     #[must_use]
-    pub fn resolved(self, nr_memory_domains: u16, nr_tiers: u16) -> Self {
-        match (self, nr_memory_domains, nr_tiers) {
-            (Self::Auto, 1, 1) => Self::HighLowSpare,
+    pub fn resolved(self, nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> Self {
+        match (self, nr_memory_domains, nr_tiers, threads) {
+            (Self::Auto, 1, 1, 0 | 1) => Self::HighLowSpare,
             _ => self,
         }
     }
@@ -315,10 +315,11 @@ mod tests {
             let name = name.replace("simple-sets", "simple-sets:4");
             assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
         }
-        assert_eq!(Policy::Auto.resolved(1, 1), Policy::HighLowSpare);
-        assert_eq!(Policy::Auto.resolved(1, 2), Policy::Auto);
-        assert_eq!(Policy::Auto.resolved(2, 1), Policy::Auto);
-        assert_eq!(Policy::SimpleSets(3).resolved(1, 1), Policy::SimpleSets(3));
+        assert_eq!(Policy::Auto.resolved(1, 1, 1), Policy::HighLowSpare);
+        assert_eq!(Policy::Auto.resolved(1, 2, 1), Policy::Auto);
+        assert_eq!(Policy::Auto.resolved(2, 1, 1), Policy::Auto);
+        assert_eq!(Policy::Auto.resolved(1, 1, 2), Policy::Auto);
+        assert_eq!(Policy::SimpleSets(3).resolved(1, 1, 1), Policy::SimpleSets(3));
     }
 
     #[test]

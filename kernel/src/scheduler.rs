@@ -99,7 +99,9 @@ fn follow_once(
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
-    let policy = options.policy.resolved(machine.nr_memory_domains, machine.nr_tiers);
+    let policy = options
+        .policy
+        .resolved(machine.nr_memory_domains, machine.nr_tiers, machine.threads());
     status.policy = policy.to_string();
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);

@@ -80,6 +80,13 @@ static __always_inline void count_out(const struct task_struct *p, struct lop_ta
 	t->waits_at = 0;
 }
 
+/* It was not seen to wait no more: the kernel leaves a program out where it would interrupt itself. */
+static __always_inline void waits_no_more(const struct task_struct *p, struct lop_task_state *t)
+{
+	if (sees_locks && t->waits_at)
+		count_out(p, t);
+}
+
 /* A thread is woken, and not placed yet. If by one who wakes there one of those that wait, it holds the lock next. */
 static __always_inline void hand_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
@@ -149,9 +156,7 @@ int lop_waits(void *ctx)
 	if (!t || !address)
 		return 0;
 	let_go(p, t);
-	/* It was not seen to wait no more: the kernel leaves a program out where it would interrupt itself. */
-	if (t->waits_at)
-		count_out(p, t);
+	waits_no_more(p, t);
 	futex = new_futex_of(p, address);
 	if (!futex)
 		return 0;

@@ -490,6 +490,7 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 	if (!t)
 		return;
 	ended(c, p, t);
+	waits_no_more(p, t);
 	forget(c, p, t);
 	leave_app(t);
 	release_slot(t->group);

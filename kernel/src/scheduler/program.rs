@@ -560,7 +560,8 @@ fn open_and_load(
     let mut skel = scx_ops_open!(builder, object, lopsided_ops, None)?;
     set_flags(&mut skel, options);
     locks.prepare(&mut skel);
-    skel.progs.lop_exec.set_autoload(config.rules != 0);
+    // What a make declares is for the rules about applications.
+    skel.progs.lop_exec.set_autoload(config.rules & !native::WHOLE != 0);
     skel.progs.lop_look.set_autoload(config.plans());
     skel.progs.lop_order.set_autoload(config.plans());
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");

@@ -39,7 +39,7 @@ impl Place {
 pub struct SchedulerArguments {
     /// Who is in the high set: highlow-spare, highlow, simple-sets:CORES; and who gets the fast cores where they differ in kind: phase,
     /// longest-first, fair-share, specialise; which memory domain work runs in: spread, gather; reserved-core: all CPUs but one, which runs the
-    /// system's own work; auto: highlow-spare and, where the machine has several kinds of cores or memory domains, these rules together
+    /// system's own work; auto: highlow-spare and, where the machine has several kinds of cores, memory domains or threads of a core, the rules for these together
     #[arg(short, long, default_value = "auto", value_parser = parse_policy)]
     policy: Policy,
     /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare and auto]

@@ -376,24 +376,33 @@ fn next_200_ms(bench: &mut Bench, cpu: usize) -> [u32; 4] {
 }
 
 /// Three tasks bound to CPU 0 and three to CPU 1 have run 1 s each when two others, on CPUs of their own, have run 3 s. One that may run on
-/// CPUs 0 and 1 wakes: it has one of 7 parts of them from then on, 57 ms of 400, and does not wait for the 2 s.
+/// CPUs 0 and 1 wakes: it has one of 7 parts of them from then on, 57 ms of 400, and does not wait for the 2 s. So has one that may run on another
+/// CPU too, which is offline.
 #[test]
 fn a_task_of_two_crowded_cpus_has_its_share_of_them() {
-    let mut bench = Bench::flat(4);
+    for allowed in [&[0, 1][..], &[0, 1, 4]] {
+        let ran = ran_beside_crowds(allowed);
+        assert!((45..=65).contains(&ran), "{ran} of 400 ms on {allowed:?}");
+    }
+}
+
+fn ran_beside_crowds(allowed: &[usize]) -> usize {
+    let mut bench = Bench::flat(5);
+    bench.offline(4);
     let bound = [0, 0, 0, 1, 1, 1, 2, 3].map(|cpu| bench.pinned([cpu]));
     bench.wake_all(&bound);
     for _ in 0..3000 {
         bench.pass(MS);
         (0..4).for_each(|cpu| assert!(bench.run_and_preempt(cpu, MS) < 8));
     }
-    let late = bench.pinned([0, 1]);
+    let late = bench.pinned(allowed.iter().copied());
     bench.wake(late);
     let mut ran = 0;
     for _ in 0..200 {
         bench.pass(MS);
         ran += (0..4).filter(|&cpu| bench.run_and_preempt(cpu, MS) == late).count();
     }
-    assert!((45..=65).contains(&ran), "{ran} of 400 ms");
+    ran
 }
 
 /// Sent to CPU 0, the one of CPU 1 does not wait for the 2 s that they are behind, but for a slice of each and what it may owe; sent to
