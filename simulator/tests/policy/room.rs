@@ -1,7 +1,7 @@
 //! Room for threads that take one another's cores, and whole cores kept while siblings share one.
 
-use crate::bench::{config, flat, Asked, Bench, HOLD, MS, S, US};
-use lop_simulator::policy::{Config, CpuPlace, Set};
+use crate::bench::{config, flat, Bench, HOLD, MS, S, US};
+use lop_simulator::policy::{Config, CpuPlace};
 
 /// At 19 us a migration 1 % of 10 ms is five of them.
 fn roomy(room_permille: u32) -> Config {
@@ -110,30 +110,30 @@ fn who_finds_his_cpu_taken_leaves_others_theirs() {
     }
 }
 
-/// One task runs on CPU 0, and another that comes back finds it taken. A CPU joins for it as the next spare, idle for longest and not yet at its speed:
-/// it goes to the spare that was there.
+/// One task runs on CPU 0, and another ran on the spare a moment ago. It comes back to CPU 0, finds it taken, and a CPU joins as the next spare, idle
+/// for longest and not yet at its speed: it goes to the spare that was there.
 #[test]
 fn who_leaves_others_theirs_does_not_go_to_a_rising_core() {
     let mut bench = Bench::new(4, Config { spare: 1, ..roomy(10) }, flat);
     let ids = bench.tasks(2);
-    bench.wake_all(&ids);
+    bench.wake(ids[0]);
+    let before = bench.high();
+    assert_eq!(before.len(), 2);
     bench.pass(5 * MS);
-    bench.block(ids[1]);
-    bench.pass(2 * HOLD);
-    assert_eq!(bench.size(), 2);
-    bench.last_cpu[ids[1]] = bench.cpu_of(ids[0]).expect("it runs") as u32;
-    bench.world.log.clear();
     bench.wake(ids[1]);
-    let at = bench.cpu_of(ids[1]).expect("it runs") as u32;
-    let joined: Vec<u32> = bench
-        .world
-        .log
-        .iter()
-        .filter_map(|asked| match *asked {
-            Asked::Changed { cpu, set: Set::High } => Some(cpu),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(joined.len(), 1, "the next spare");
-    assert!(!joined.contains(&at), "on CPU {at}, which has just joined");
+    let spare = bench.cpu_of(ids[1]).expect("it runs");
+    assert!(before.contains(&spare));
+    bench.pass(MS);
+    bench.block(ids[1]);
+    bench.pass(4 * HOLD);
+    let was_high = bench.high();
+    assert_eq!(was_high.len(), 2, "the CPU that joined for it has left");
+    bench.last_cpu[ids[1]] = 0;
+    bench.wake(ids[1]);
+    let at = bench.cpu_of(ids[1]).expect("it runs");
+    assert_eq!(bench.high().len(), 3, "the next spare");
+    assert!(
+        was_high.contains(&at),
+        "on CPU {at}, which has just joined {was_high:?}"
+    );
 }
