@@ -21,7 +21,7 @@ static struct lop_app app = { .home_node = LOP_NONE };
 static struct lop_task tasks[NR_TASKS];
 static int queue_of[NR_TASKS]; /* LOCAL + CPU: started there; NOWHERE: runs or sleeps */
 static bool sleeps[NR_TASKS];
-static u32 awake;
+static u32 awake, over_cpus;
 /* Far more than is needed, however busy the machine is. */
 static const u64 patience_ns = 60000000000ULL;
 static pthread_mutex_t queues = PTHREAD_MUTEX_INITIALIZER, task_lock[NR_TASKS];
@@ -162,9 +162,12 @@ static void *cpu_runs(void *of)
 	struct cpu *c = of;
 	u64 since_ns = now();
 	bool over = false;
-	while (now() < since_ns + 2 * patience_ns && !(over && !__sync_fetch_and_add(&awake, 0))) {
+	/* Until no CPU wakes anybody any more: what the last one does may start on any other. */
+	while (now() < since_ns + 2 * patience_ns && !(__sync_fetch_and_add(&over_cpus, 0) == NR_CPUS && !__sync_fetch_and_add(&awake, 0))) {
 		u32 what = chance(c, 16);
-		over = __atomic_load_n(&sched.moves, __ATOMIC_RELAXED) >= GOAL || now() >= since_ns + patience_ns;
+		bool was_over = over;
+		over = over || __atomic_load_n(&sched.moves, __ATOMIC_RELAXED) >= GOAL || now() >= since_ns + patience_ns;
+		__sync_fetch_and_add(&over_cpus, over && !was_over);
 		if (!over && chance(c, 4) == 0)
 			wake_one(c);
 		if (c->runs == NOWHERE)
