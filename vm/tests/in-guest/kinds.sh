@@ -17,7 +17,7 @@ slow_ones_help() {
 
 # What auto has use for here: rank, and kinds by SF. Nothing to choose among memory domains.
 says_its_rules() {
-  lop status >/tmp/status && [ "$(grep -c '^rules' /tmp/status)" = 2 ] && grep -q '^policy *auto, spare 1' /tmp/status &&
+  lop status >/tmp/status && [ "$(grep -c '^rules' /tmp/status)" = 3 ] && grep -q '^rules *lock holders: ' /tmp/status && grep -q '^policy *auto, spare 1' /tmp/status &&
     grep '^rules *fast cores: sequential phases, most work left, most gain, in turn$' /tmp/status || { cat /tmp/status; return 1; }
 }
 
