@@ -11,11 +11,11 @@
  * raised and dropped one at a time and say nothing about each other. A record counts from when `version` is not 0 until it is 0
  * again. Versions only ever add fields, in `room`: a reader that knows version 1 understands every later record that long.
  *
- * Nobody reads these records yet but the loads themselves. Who hands them to a scheduler does so in lop_hint_open() and
- * lop_hint_close(), or maps all records of a program at once: they lie in one array that starts on a page.
+ * All records of a program lie in one array that starts on a page. Where the environment variable LOP_HINT_DIR names a folder, as under
+ * `lop run` by affinity, the array is the file PID.hints there, and is read once a look; else nobody reads it but the loads themselves.
  */
 
-#define LOP_HINT_VERSION 1u
+#define LOP_HINT_VERSION 2u
 
 enum lop_hint_flag {
 	LOP_HINT_SPINNING = 1u << 0,    /* runs, and only waits: its core may be taken meanwhile */
@@ -28,7 +28,9 @@ struct lop_hint_record {
 	uint32_t size_bytes;                   /* of the whole record, so that an array of them can be walked */
 	int32_t thread_id;                     /* as gettid() tells it */
 	_Atomic uint32_t flags;                /* of enum lop_hint_flag; those that a reader does not know it ignores */
-	uint64_t room[6];                      /* 0; for fields of later versions */
+	_Atomic uint32_t length;               /* since version 2: relative length of the thread's work, 0: not declared */
+	uint32_t more;                         /* 0, as is what follows; for fields of later versions */
+	uint64_t room[5];
 };
 
 _Static_assert(sizeof(struct lop_hint_record) == 64, "a record is a cache line, so that no two threads write to the same one");

@@ -130,6 +130,9 @@ void *load_shared_memory(size_t bytes);
 /* A team stays where it is, since its threads point to it; what they note is seen by processes forked later, and theirs here. */
 void load_team_begin(struct load_team *team, uint64_t size, void (*work)(struct load_thread *), void *shared);
 
+/* Before load_run(): relative length of the work of thread `index`, in whatever unit is the same for the team. */
+void load_declare_length(struct load_team *team, uint64_t index, uint64_t length);
+
 /* Starts all threads, one after another, and waits for all. */
 void load_run(struct load_team *team);
 

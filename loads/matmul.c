@@ -7,17 +7,19 @@
  *
  * With A[i][k] = i + k and B[k][j] = k + j, and S1 and S2 the sums of k and of k^2 for k < n, every element is known:
  *     C[i][j] = n i j + (i + j) S1 + S2,    sum of all = 3 n S1^2 + n^2 S2
- * All of them are whole numbers below 2^53, so doubles hold them exactly, in whatever order they are added.
+ * All of them are whole numbers below 2^53, so doubles hold them exactly, in whatever order they are added. Products of further repeats
+ * are added to C, so that one that was left out or done twice is seen: 1000 of the largest matrices still are below 2^53.
  */
 
 static struct {
-	uint64_t threads, size;
+	uint64_t threads, size, repeats;
 	const char *rows;
-} asked = { .threads = 8, .size = 2400, .rows = "even" };
+} asked = { .threads = 8, .size = 2400, .repeats = 1, .rows = "even" };
 
 static const struct load_option options[] = {
 	LOAD_OPTION_THREADS(&asked.threads, "threads that compute rows"),
 	LOAD_OPTION_COUNT("size", &asked.size, 1, 8192, "rows and columns of each matrix"),
+	LOAD_OPTION_COUNT("repeats", &asked.repeats, 1, 1000, "times that each thread computes its rows"),
 	LOAD_OPTION_TEXT("rows", &asked.rows, "rows per thread as X-Y: X each for the first half of the threads, Y for the others; or even"),
 };
 
@@ -46,20 +48,28 @@ static uint64_t first_row(const struct matrices *matrices, uint64_t index)
 	return half * matrices->first_half_rows + (index - half) * matrices->second_half_rows;
 }
 
-static void multiply(struct load_thread *thread)
+static void multiply_rows(struct matrices *matrices, uint64_t begin, uint64_t end)
 {
-	struct matrices *matrices = thread->team->shared;
-	uint64_t n = asked.size, end = first_row(matrices, thread->index + 1);
+	uint64_t n = asked.size;
 
-	thread->detail = end - first_row(matrices, thread->index);
-	for (uint64_t i = first_row(matrices, thread->index); i < end; i++)
+	for (uint64_t i = begin; i < end; i++)
 		for (uint64_t j = 0; j < n; j++) {
 			double sum = 0;
 
 			for (uint64_t k = 0; k < n; k++)
 				sum += matrices->a[i * n + k] * matrices->b[k * n + j];
-			matrices->c[i * n + j] = sum;
+			matrices->c[i * n + j] += sum;
 		}
+}
+
+static void multiply(struct load_thread *thread)
+{
+	struct matrices *matrices = thread->team->shared;
+	uint64_t begin = first_row(matrices, thread->index), end = first_row(matrices, thread->index + 1);
+
+	thread->detail = end - begin;
+	for (uint64_t repeat = 0; repeat < asked.repeats; repeat++)
+		multiply_rows(matrices, begin, end);
 }
 
 static void fill(struct matrices *matrices)
@@ -79,10 +89,10 @@ static uint64_t wrong_elements(const double *c, uint64_t *sum)
 	*sum = load_spoil(0);
 	for (uint64_t i = 0; i < n; i++)
 		for (uint64_t j = 0; j < n; j++) {
-			wrong += c[i * n + j] != (double)(n * i * j + (i + j) * s1 + s2);
+			wrong += c[i * n + j] != (double)(asked.repeats * (n * i * j + (i + j) * s1 + s2));
 			*sum += (uint64_t)c[i * n + j];
 		}
-	return wrong + (*sum != 3 * n * s1 * s1 + n * n * s2);
+	return wrong + (*sum != asked.repeats * (3 * n * s1 * s1 + n * n * s2));
 }
 
 /* X-Y: both whole numbers, and all rows covered. */
@@ -131,6 +141,8 @@ int main(int argc, char **argv)
 	fill(&matrices);
 	load_phase_next(&phases[0], &phases[1]);
 	load_team_begin(&team, asked.threads, multiply, &matrices);
+	for (uint64_t i = 0; i < asked.threads; i++)
+		load_declare_length(&team, i, first_row(&matrices, i + 1) - first_row(&matrices, i));
 	load_run(&team);
 	phases[1].ended_ns = load_now_ns();
 

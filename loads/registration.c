@@ -84,6 +84,8 @@ int main(int argc, char **argv)
 	load_begin(&load, argc, argv);
 	read_split(&split);
 	load_team_begin(&team, split.threads, register_images, &split);
+	for (uint64_t i = 0; i < split.threads; i++)
+		load_declare_length(&team, i, split.of_thread[i]);
 	load_run(&team);
 	load_report(load_now_ns());
 	load_report_threads(&team, report_iterations);

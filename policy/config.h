@@ -12,7 +12,7 @@ lop_rule u64 lop_default_hold_ns(u64 transition_ns) { return lop_max(10 * LOP_MS
 
 /*
  * Hold of the last member = max(1 s, T_hold)
- * One core stays high while anything ran in the last second, and no other stays longer than it.
+ * One core stays high while anything ran in the last second, and no other stays longer than it. Under auto, where watts are known, it is lop_break_even_ns().
  */
 lop_rule u64 lop_last_hold_ns(u64 hold_ns) { return lop_max(1000 * LOP_MS_NS, hold_ns); }
 
@@ -52,13 +52,15 @@ enum lop_policy {
  *     phase            sequential phases first, then all in turn
  *     longest-first    who has most work left
  *     fair-share       all in turn
- *     specialise, spread, gather    as they are called
- *     auto             all but a reserved core, in the order of auto.h, which leaves out what a machine has no use for
+ *     specialise       who gains most from speed: at once where a fast core falls idle (rank.h), beside that by exchanges (specialise.h)
+ *     spread, gather   as they are called
+ *     auto             all, in the order of auto.h, which leaves out what a machine has no use for; a reserved core for barrier-bound loads
  */
 lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
 {
 	c->sizing = LOP_SIZE_BY_DEMAND;
 	c->spare = 0;
+	c->most_high = 0;
 	c->reserve = LOP_RESERVE_NEVER;
 	c->rules = 0;
 	c->domains = LOP_DOMAINS_AS_COME;
@@ -75,14 +77,15 @@ lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
 	case LOP_PHASE: c->rules = LOP_PHASES | LOP_TURNS; break;
 	case LOP_LONGEST_FIRST: c->rules = LOP_LONGEST; break;
 	case LOP_FAIR_SHARE: c->rules = LOP_TURNS; break;
+	case LOP_SPECIALISE: c->rules = LOP_SPEEDUP; break;
 	case LOP_SPREAD: c->domains = LOP_DOMAINS_SPREAD; break;
 	case LOP_GATHER: c->domains = LOP_DOMAINS_GATHER; break;
 	case LOP_AUTO:
 		c->spare = 1;
+		c->reserve = LOP_RESERVE_BY_LOAD;
 		c->rules = LOP_PHASES | LOP_LONGEST | LOP_SPEEDUP | LOP_TURNS | LOP_WHOLE;
 		c->domains = LOP_DOMAINS_GATHER;
 		break;
-	case LOP_HIGHLOW:
-	case LOP_SPECIALISE: break;
+	case LOP_HIGHLOW: break;
 	}
 }

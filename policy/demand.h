@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
+#include "cap.h"
 #include "drain.h"
 #include "group.h"
 #include "reserved.h"
@@ -46,7 +47,8 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
 
 /*
  * size(high) = declared + taken + left         if every active application declared its parallelism
- *            = active + spare + room + taken + left   else; at most the online CPUs of domains that are on, without the reserved one
+ *            = active + spare + room + taken + left   else; at most the online CPUs of domains that are on, without the reserved one, and the
+ *                                                  power cap (cap.h)
  * size(green) = active                         at most those of them that are not high
  * room: see room.h; where it is made, also one for each core that two members share
  * taken: members that a higher class runs on, and our tasks cannot use
@@ -54,7 +56,7 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
  */
 lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 {
-	u32 want, most = lop_nr_ordinary(s);
+	u32 want, most = lop_most_members(s);
 	if (set == LOP_GREEN)
 		return (u32)lop_min(s->set[LOP_GREEN].active, most - lop_min(s->set[LOP_HIGH].size, most));
 	if (s->config.sizing == LOP_SIZE_ALL)
@@ -114,7 +116,7 @@ lop_rule void lop_app_leave(struct lop_sched *s, struct lop_app *app)
 }
 
 /* Task becomes active (fork, clone, wakeup, end of spinning): active += 1. Once per wakeup, however often it is told. */
-lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group)
+lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group, u64 now_ns)
 {
 	if (t->counted || (t->hint.flags & LOP_SPINNING))
 		return;
@@ -124,7 +126,7 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 	if (t->set == LOP_HIGH)
 		lop_app_enter(s, app);
 	if (group)
-		lop_group_add(s, group, (s32)t->weight);
+		lop_group_add(s, group, (s32)t->weight, now_ns);
 }
 
 /* Task becomes inactive (block, exit, spinning announced): active -= 1. */
@@ -141,15 +143,18 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 	if (t->set == LOP_HIGH)
 		lop_app_leave(s, app);
 	if (group)
-		lop_group_add(s, group, -(s32)t->weight);
+		lop_group_add(s, group, -(s32)t->weight, now_ns);
 	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);
 }
 
-/* A memory domain that is off is back on before work needs it: there are more active tasks than CPUs for them in domains that are on. */
+/*
+ * A memory domain that is off is back on before work needs it: there are more active tasks than CPUs for them in domains that are on, and the power
+ * cap leaves more than these.
+ */
 lop_rule void lop_open_for_demand(struct lop_sched *s)
 {
 	s32 domain = LOP_NONE;
-	if (lop_has_domains(s) && s->set[LOP_HIGH].active > lop_nr_ordinary(s))
+	if (lop_has_domains(s) && s->set[LOP_HIGH].active > lop_nr_ordinary(s) && !(lop_has_cap(s) && lop_nr_ordinary(s) >= s->config.most_high))
 		domain = lop_domain_off(s);
 	if (domain != LOP_NONE)
 		lop_switch_domain(s, domain, true);

@@ -4,7 +4,7 @@
 #include "state.h"
 /*
  * Memory domains that are off: their CPUs are in no set, but for those that a pinned task counts on. Who closes one has moved its threads
- * before; what is left there finishes its slice.
+ * before; what is left there runs until the next tick.
  */
 
 /* An adapter that never plans memory domains says so, and the verifier drops their rules. */

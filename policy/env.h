@@ -30,8 +30,11 @@ LOP_ENV u64 lop_env_now_ns(struct lop_world *world);
 LOP_ENV void lop_env_insert_local(struct lop_world *world, struct lop_task *t, u32 cpu, u64 slice_ns);
 /* Adds `t` to a queue that is kept in order of `vtime_ns`, smallest first. It may get there only after the call that asked. */
 LOP_ENV void lop_env_insert(struct lop_world *world, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns);
-/* Moves the first task of `queue` that may run on `cpu` to that CPU; false if there is none. */
-LOP_ENV bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu);
+/*
+ * Moves the first task of `queue` that may run on `cpu` to that CPU, if its virtual time is not after `until_ns` (LOP_NO_TIME: whatever it is);
+ * false if there is none. With a limit an adapter may look at the first few thousand only.
+ */
+LOP_ENV bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu, u64 until_ns);
 /*
  * Moves to `cpu` the first of `queue` that may run there and has waited since `before_ns` or longer (lop_task.queued_at_ns); false if
  * there is none. An adapter may look at the first few thousand only.
@@ -104,6 +107,14 @@ LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 #define lop_atomic_add(p, v) __sync_fetch_and_add(p, v)
 #define lop_atomic_cas(p, old, new) __sync_val_compare_and_swap(p, old, new)
 #endif
+
+/* 1 if a < b, else 0, for numbers below 2^63: without a branch, which the BPF verifier would follow both ways in each turn of a loop. */
+lop_rule u64 lop_less(u64 a, u64 b)
+{
+	u64 difference = a - b;
+	lop_opaque(difference);
+	return difference >> 63;
+}
 
 lop_rule u64 lop_min(u64 a, u64 b) { return a < b ? a : b; }
 lop_rule u64 lop_max(u64 a, u64 b) { return a > b ? a : b; }

@@ -218,13 +218,18 @@ lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 	*front_ns = lop_later(*front_ns, vtime_ns);
 }
 
-/* Takes the first task of a queue that may run on `cpu`. */
-lop_rule bool lop_queue_take(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
+/* Takes the first task of a queue that may run on `cpu`, if it is not ahead of `until_ns`. */
+lop_rule bool lop_queue_take_until(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu, u64 until_ns)
 {
-	bool taken = lop_queue_waits(s, queue) && lop_env_take(world, queue, cpu);
+	bool taken = lop_queue_waits(s, queue) && lop_env_take(world, queue, cpu, until_ns);
 	if (!taken && lop_queue_waits(s, queue) && !s->queued[lop_queue_index(queue)])
 		lop_queue_empty(s, queue);
 	return taken;
+}
+
+lop_rule bool lop_queue_take(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
+{
+	return lop_queue_take_until(s, world, queue, cpu, LOP_NO_TIME);
 }
 
 /* `a` goes before `b`: it has tasks, and they are further behind by more than `margin_ns` (or b has none). */
@@ -333,7 +338,7 @@ lop_rule bool lop_take_given(struct lop_sched *s, struct lop_world *world, u32 c
 }
 
 /* From any domain, in turn. */
-lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set)
+lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 until_ns)
 {
 	bool taken = false;
 	int n;
@@ -341,14 +346,17 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 		s32 away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
 		if (away < 0 || n >= s->topology.nr_memory_domains * 2)
 			break;
-		taken = lop_may_take_away(s, world, (u32)away) && lop_queue_take(s, world, (u32)away, cpu);
+		taken = lop_may_take_away(s, world, (u32)away) && lop_queue_take_until(s, world, (u32)away, cpu, until_ns);
 		if (taken)
 			break;
 	}
 	return taken;
 }
 
-/* With nothing else to do, what waits at another CPU by a plan of list.h. What a rule gave to that one it is on its way to. */
+/*
+ * With nothing else to do, what waits at another CPU by a plan of list.h. What a rule gave to that one it is on its way to, and what waits at the
+ * reserved one is the system's own.
+ */
 lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
 {
 	bool taken = false;
@@ -358,7 +366,9 @@ lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *w
 		from = lop_cpus_next(&s->cpu_waiting, (u32)(from + 1));
 		if (from < 0)
 			break;
-		taken = !lop_is_promised(s, (u32)from) && lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
+		if (lop_is_promised(s, (u32)from) || lop_is_reserved(s, (u32)from))
+			continue;
+		taken = lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
 		if (taken)
 			break;
 	}
@@ -369,29 +379,38 @@ lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *w
  * Work for a CPU that asks. First what a rule gave to this CPU (pull.h); then, of the queue of this CPU alone and that of its domain and
  * set, whoever is further behind; one other domain, in turn, goes first when it is more than a slice further behind; with nothing at
  * home, any domain. Low CPUs only run what may run nowhere else. False: nothing to do.
+ * `until_ns`: virtual time of what could go on here, else LOP_NO_TIME. Nobody who is ahead of it takes its place, but in turn, and nobody of another domain who is
+ * less than a slice behind: whoever is seen to wait
+ * may be gone when he is to be taken, to a CPU that looks at the same moment, or be bound to others, and who is next may be far ahead.
+ * Worked example: two CPUs whose ticks come at once, three tasks of nice 0 and one of nice 5, each CPU's slice over. Both see the same task of nice 0 wait; one
+ * takes it, and the other one goes on with its own. Else it would take that of nice 5, each time, which so had a quarter in place of a tenth.
  */
-lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
+lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 until_ns)
 {
 	enum lop_set set = lop_set_of(s, cpu);
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, set);
+	u64 away_until_ns = until_ns == LOP_NO_TIME ? LOP_NO_TIME : until_ns - s->config.slice_max_ns;
 	u32 *asks = &s->asks[lop_cpu_index(cpu)];
 	u32 home;
 	s32 away;
 	if (lop_has_rank(s) && lop_take_given(s, world, cpu))
 		return true;
 	if (set == LOP_LOW)
-		return lop_queue_take(s, world, own, cpu);
+		return lop_queue_take_until(s, world, own, cpu, until_ns);
 	if (lop_take_stranded(s, world, cpu))
 		return true;
 	*asks = (*asks + 1) % LOP_QUEUE_TURNS;
 	home = lop_home_queue(s, cpu, own, shared, *asks);
 	away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
-	if (lop_away_first(s, world, away, home, *asks) && lop_queue_take(s, world, (u32)away, cpu))
+	if (lop_away_first(s, world, away, home, *asks) &&
+	    lop_queue_take_until(s, world, (u32)away, cpu, *asks == LOP_QUEUE_TURNS / 2 ? LOP_NO_TIME : away_until_ns))
 		return true;
-	if (lop_queue_take(s, world, home, cpu) || lop_queue_take(s, world, home == own ? shared : own, cpu))
+	if (lop_queue_take_until(s, world, home, cpu, *asks == 0 ? LOP_NO_TIME : until_ns) ||
+	    lop_queue_take_until(s, world, home == own ? shared : own, cpu, until_ns))
 		return true;
-	return lop_take_away(s, world, cpu, set) || (lop_has_lists(s) && lop_take_listed(s, world, cpu));
+	return lop_take_away(s, world, cpu, set, away_until_ns) ||
+	       (lop_has_lists(s) && until_ns == LOP_NO_TIME && lop_take_listed(s, world, cpu));
 }
 
 /* Whether the first of a queue is `margin_ns` or more behind a task. Only when a slice ends, so the queue itself is asked. */

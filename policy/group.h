@@ -8,16 +8,54 @@ lop_rule u32 lop_group_weight(u64 load) { return (u32)(load >> 32); }
 
 lop_rule struct lop_group *lop_group_at(struct lop_sched *s, s32 index) { return &s->groups[(u32)index & (LOP_MAX_GROUPS - 1)]; }
 
+/* 17 ms, and in units of 1024 ns that make products fit. */
+#define LOP_GROUP_MEAN_NS (1ULL << 24)
+#define LOP_GROUP_MEAN_UNITS_BITS 14
+
+/*
+ * What is active in the group, in 1024ths, as the mean of the last 17 ms or so in which anything was: who pays for a slice pays for who was active
+ * during it, and not for who happens to be awake at its end.
+ *     mean += (active - mean) * min(now - then, 17 ms) / 17 ms
+ * Worked example: of a group with two tasks of nice 18 and 19 (18 and 15) one of nice 0 (1024) wakes, 0.2 ms before a slice of 8 ms is over, and
+ * sleeps on at once. With 1057 active the slice would cost 32 slices; with the mean, 33 + 1024 * 0.2 / 17 = 45, it costs 1.4.
+ */
+lop_rule u64 lop_group_mean_1024(const struct lop_group *group, u64 now_ns)
+{
+	u64 active_1024 = (u64)lop_group_active(group->load) << 10, mean_1024 = group->mean_1024, then_ns = group->mean_at_ns;
+	u64 units = now_ns > then_ns ? lop_min(now_ns - then_ns, LOP_GROUP_MEAN_NS) >> 10 : 0;
+	if (!active_1024)
+		return mean_1024;
+	if (active_1024 < mean_1024)
+		return mean_1024 - ((mean_1024 - active_1024) * units >> LOP_GROUP_MEAN_UNITS_BITS);
+	return mean_1024 + ((active_1024 - mean_1024) * units >> LOP_GROUP_MEAN_UNITS_BITS);
+}
+
+/* Before another is active there, or one less. Two CPUs that do so at once count a moment twice; the mean is right again soon. */
+lop_rule void lop_group_mean_follows(struct lop_group *group, s32 weight, u64 now_ns)
+{
+	if (!group->mean_1024)
+		group->mean_1024 = weight > 0 ? (u64)weight << 10 : 0;
+	else if (lop_group_active(group->load) && now_ns < group->mean_at_ns + 1024)
+		return;
+	else
+		group->mean_1024 = lop_group_mean_1024(group, now_ns);
+	group->mean_at_ns = now_ns;
+}
+
 /*
  * `weight` comes to what is active in the group, or goes (negative). A group that becomes active so comes to its parent with
  * its own weight, and one that ceases to be goes from it.
  */
-lop_part bool lop_group_add(struct lop_sched *s lop_given, struct lop_group *group lop_given, s32 weight)
+lop_part bool lop_group_add(struct lop_sched *s lop_given, struct lop_group *group lop_given, s32 weight, u64 now_ns)
 {
 	int n;
 	lop_for(n, 0, LOP_MAX_GROUP_DEPTH) {
-		u64 before = lop_atomic_add(&group->load, (u64)(s64)weight);
-		u32 was = lop_group_active(before), is = was + (u32)weight;
+		u64 before;
+		u32 was, is;
+		lop_group_mean_follows(group, weight, now_ns);
+		before = lop_atomic_add(&group->load, (u64)(s64)weight);
+		was = lop_group_active(before);
+		is = was + (u32)weight;
 		if (group->parent == LOP_NONE || (was != 0) == (is != 0))
 			break;
 		weight = (s32)lop_group_weight(before);
@@ -28,35 +66,69 @@ lop_part bool lop_group_add(struct lop_sched *s lop_given, struct lop_group *gro
 	return true;
 }
 
+/*
+ * What is active in the group weighs `more` than it did. What weighs less has been light all along, else it would pay for what it was itself.
+ *     mean = max(mean - less, active)
+ * Worked example: a task of nice 0 beside one of nice 19 (1024 and 15) becomes SCHED_IDLE (3), and computes for 8 ms. With its own 1024 in the mean
+ * that could cost 30 slices and more; it costs one.
+ */
+lop_rule void lop_group_reweigh(struct lop_sched *s, struct lop_group *group, s32 more, u64 now_ns)
+{
+	u64 less_1024 = more < 0 ? (u64)-(s64)more << 10 : 0, active_1024;
+	lop_group_add(s, group, more, now_ns);
+	active_1024 = (u64)lop_group_active(group->load) << 10;
+	if (less_1024)
+		group->mean_1024 = lop_max(group->mean_1024 - lop_min(group->mean_1024, less_1024), active_1024);
+}
+
 /* The group has another weight from now on; its parent hears of it if the group is active. */
-lop_rule void lop_group_set_weight(struct lop_sched *s, struct lop_group *group, u32 weight)
+lop_rule void lop_group_set_weight(struct lop_sched *s, struct lop_group *group, u32 weight, u64 now_ns)
 {
 	s64 more = (s64)weight - lop_group_weight(group->load);
 	u64 before = lop_atomic_add(&group->load, (u64)more << 32);
 	if (group->parent != LOP_NONE && lop_group_active(before))
-		lop_group_add(s, lop_group_at(s, group->parent), (s32)more);
+		lop_group_reweigh(s, lop_group_at(s, group->parent), (s32)more, now_ns);
 }
 
 /*
- * Effective weight of a task, in 1024ths: at each level its part of the group's weight, by weight among what is active there.
+ * What a slice of `ran_ns` that ends at `until_ns` shared the group with, in 1024ths: what is active now if nothing came or went meanwhile, else the
+ * mean. LOP_NO_TIME: now.
+ * Worked example: 16 tasks wait at a barrier until the last one comes; the one that goes on alone pays for its first slice as one of some, for the next
+ * as the only one.
+ */
+lop_rule u64 lop_group_shared_1024(const struct lop_group *group, u64 until_ns, u64 ran_ns)
+{
+	if (until_ns == LOP_NO_TIME || until_ns >= group->mean_at_ns + ran_ns)
+		return (u64)lop_group_active(group->load) << 10;
+	return lop_group_mean_1024(group, until_ns);
+}
+
+/*
+ * Effective weight of a task, in 1024ths: at each level its part of the group's weight, by weight among what is active there, at this moment
+ * (LOP_NO_TIME) or in the `ran_ns` until `until_ns`.
  *     w = weight(task) * prod over its groups g, inside out, of weight(g) / active(g)
  * Worked example: a group of weight 1024 with two default tasks active: 1024 * 1024 / 2048 = 512 each. If that group lies, beside another
  * active one of weight 3072, in a group of weight 2048: 512 * 2048 / 4096 = 256 each. Whole numbers would not do: 40 default tasks in
  * a group of weight 102 (cpu.weight 10) are 2.55 each.
  */
-lop_part u32 lop_weight_1024(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_group *group)
+lop_part u32 lop_weight_until_1024(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_group *group, u64 until_ns, u64 ran_ns)
 {
 	u64 weight_1024 = (u64)t->weight << 10, inside = t->weight;
 	int n;
 	lop_for(n, 0, LOP_MAX_GROUP_DEPTH) {
-		u64 load;
+		u64 weight;
 		if (!group)
 			break;
-		load = group->load;
+		weight = lop_group_weight(group->load);
 		/* One that is being charged has just gone, or is alone and not counted. */
-		weight_1024 = weight_1024 * lop_group_weight(load) / lop_max(lop_max(lop_group_active(load), inside), 1);
-		inside = lop_group_weight(load);
+		weight_1024 = (weight_1024 * weight << 10) / lop_max(lop_max(lop_group_shared_1024(group, until_ns, ran_ns), inside << 10), 1);
+		inside = weight;
 		group = group->parent == LOP_NONE ? 0 : &s->groups[(u32)group->parent & (LOP_MAX_GROUPS - 1)];
 	}
 	return (u32)lop_clamp(weight_1024, 1, LOP_WEIGHT_MOST << 10);
+}
+
+lop_rule u32 lop_weight_1024(const struct lop_sched *s, const struct lop_task *t, const struct lop_group *group)
+{
+	return lop_weight_until_1024(s, t, group, LOP_NO_TIME, 0);
 }

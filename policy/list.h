@@ -136,19 +136,23 @@ lop_rule void lop_list_threads(struct lop_list *l)
 		lop_list_stays(l);
 }
 
+/* Work that a thread has done up to now, in ns on the fastest kind of core. One that is just starting may not be seen on its CPU yet. */
+lop_rule u64 lop_done_by_now(const struct lop_sched *s, const struct lop_task *t, u64 now_ns)
+{
+	u32 cpu = lop_cpu_index(t->runs_on - 1);
+	u64 since_ns = s->on[cpu].since_ns;
+	return t->runs_on && since_ns ? t->done_ns + lop_work_ns(s, cpu, now_ns - lop_min(since_ns, now_ns)) : t->done_ns;
+}
+
 /*
  * Work that a thread has left, in ns on the fastest kind of core, or in units of its length as long as nobody knows how much a unit is.
- *     left = length * unit - done
+ *     left = length * unit - done, lop_left_of()
  */
 lop_rule u64 lop_listed_left(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app, u64 now_ns)
 {
-	u64 all_ns = lop_length_of(t, app) * app->unit_ns, done_ns = t->done_ns;
-	u32 cpu = lop_cpu_index(t->runs_on - 1);
 	if (!app->unit_ns)
 		return lop_length_of(t, app);
-	if (t->runs_on)
-		done_ns += lop_work_ns(s, cpu, now_ns - lop_min(s->on[cpu].since_ns, now_ns));
-	return all_ns - lop_min(all_ns, done_ns);
+	return lop_left_of(lop_length_of(t, app) * app->unit_ns, lop_done_by_now(s, t, now_ns));
 }
 
 /* What a plan must gain: ten migrations, or, before a unit of length is known, anything. */
@@ -161,8 +165,10 @@ lop_rule u64 lop_least_gain(const struct lop_sched *s, const struct lop_app *app
  * From now on the thread waits at this CPU (LOP_NONE: where any task does). True: it runs elsewhere, and the adapter has to take the CPU from it,
  * so that it is queued anew. One that waits elsewhere is when its turn is over.
  */
-lop_rule bool lop_put_on_list(struct lop_task *t, s32 cpu)
+lop_rule bool lop_put_on_list(struct lop_sched *s, struct lop_task *t, s32 cpu)
 {
 	t->listed = (u32)(cpu + 1);
+	if (t->runs_on)
+		s->on[lop_cpu_index(t->runs_on - 1)].rank.by_plan = t->listed == t->runs_on;
 	return cpu != LOP_NONE && t->runs_on && t->runs_on != t->listed;
 }

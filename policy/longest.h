@@ -22,14 +22,6 @@ lop_rule void lop_born(struct lop_task *t, struct lop_task *creator, struct lop_
 	creator->hint.next_length = 0;
 }
 
-/* 1 if a < b, else 0, for numbers below 2^63: without a branch, which the BPF verifier would follow both ways in each turn of a loop. */
-lop_rule u64 lop_less(u64 a, u64 b)
-{
-	u64 difference = a - b;
-	lop_opaque(difference);
-	return difference >> 63;
-}
-
 /* Of the first `nr` lengths so many come before position `at` in order of size, ties in order of declaration. */
 lop_part u64 lop_lengths_below(const struct lop_app *app lop_given, u32 nr, u32 at)
 {
@@ -64,14 +56,14 @@ lop_part u32 lop_median_length(const struct lop_app *app lop_given)
 /* A thread that declared nothing counts as the median of its application. */
 lop_rule u32 lop_length_of(const struct lop_task *t, const struct lop_app *app)
 {
-	return t->hint.length ? t->hint.length : app ? lop_median_length(app) : 0;
+	return t->hint.length ? t->hint.length : app && app->nr_lengths ? lop_median_length(app) : 0;
 }
 
-/* left = length - done / unit, in units; all of it while nobody knows what a unit takes. */
-lop_rule u32 lop_length_left(const struct lop_task *t, const struct lop_app *app)
+/* left = length - done / unit, in units; all of it while nobody knows what a unit takes. `length`: lop_length_of(). */
+lop_rule u32 lop_length_left(const struct lop_task *t, const struct lop_app *app, u64 length)
 {
-	u64 length = lop_length_of(t, app), done = 0;
-	if (app && app->unit_ns)
+	u64 done = 0;
+	if (length && app && app->unit_ns)
 		done = t->done_ns / app->unit_ns;
 	return (u32)(length - lop_min(length, done));
 }
@@ -94,6 +86,22 @@ lop_part bool lop_learn_unit(struct lop_sched *s lop_given, struct lop_app *app 
 }
 
 /*
+ * Who has done all that its length stands for and still runs was declared too short, or its core is slower for it than for others: it is expected
+ * to go on for as long as it has run beyond that. None left would keep it on a slow core beside an idle fast one, however long it runs.
+ *     left = all - done        or        done - all
+ * In rank, which compares who is to have a core, it stays at the end of its application: lop_length_left() is 0.
+ * Worked example: 480 rows of 1.7 ms are 816 ms. After 1680 ms on a core of half the speed 840 are done by the clock, so 24 ms are left.
+ */
+lop_rule u64 lop_left_of(u64 all_ns, u64 done_ns) { return done_ns < all_ns ? all_ns - done_ns : done_ns - all_ns; }
+
+/* Work that what runs on `cpu` has done since it began, in ns on the fastest kind of core. */
+lop_rule u64 lop_done_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	return on->done_ns + lop_work_ns(s, cpu, now_ns - lop_min(on->since_ns, now_ns));
+}
+
+/*
  * Work that what runs on `cpu` has left, in ns on the fastest kind of core. By its length where that tells; else it is expected to go on for as
  * long as it has run since it woke, which is right on average for lengths spread over many orders of magnitude.
  *     left = length * unit - done           or        now - woke
@@ -102,8 +110,7 @@ lop_rule u64 lop_left_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
 	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
 	u64 all_ns = on->length * on->unit_ns;
-	u64 done_ns = on->done_ns + lop_work_ns(s, cpu, now_ns - lop_min(on->since_ns, now_ns));
 	if (!all_ns)
 		return now_ns - lop_min(on->woke_ns, now_ns);
-	return all_ns - lop_min(all_ns, done_ns);
+	return lop_left_of(all_ns, lop_done_ns(s, cpu, now_ns));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
+#include "barrier.h"
 #include "config.h"
 #include "fair.h"
 #include "green.h"
@@ -73,14 +74,15 @@ lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop
  * No member is idle: a task that goes before what runs takes the CPU of the one lowest in rank, and rises from there. LOP_NONE: all that run
  * may stay.
  */
-lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_task *t, struct lop_app *app)
+lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
 {
 	struct lop_rank rank;
 	s32 cpu;
 	if (!lop_has_rank(s) || t->restricted)
 		return LOP_NONE;
 	lop_rank_of(s, t, app, &rank);
-	cpu = lop_weakest_faster(s, &rank, LOP_MAX_TIERS);
+	rank.by_plan = lop_waits_on_list(s, t);
+	cpu = lop_weakest_faster(s, world, &rank, LOP_MAX_TIERS);
 	if (cpu < 0 || !lop_cpus_claim(&s->awaited, lop_cpu_index((u32)cpu)))
 		return LOP_NONE;
 	t->given = lop_cpu_index((u32)cpu) + 1;
@@ -101,8 +103,9 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	lop_drop_given(s, t);
 	if (place.cpu >= 0)
 		return place;
-	lop_count_active(s, t, app, group);
+	lop_count_active(s, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
+	lop_rounds_change(s, world, app, now_ns);
 	lop_bound_lag(s, t, group);
 	if (lop_for_reserved(s, t))
 		return lop_place_reserved(s, t);
@@ -115,7 +118,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (place.claimed)
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
 	else
-		place.cpu = lop_claim_busy(s, t, app);
+		place.cpu = lop_claim_busy(s, world, t, app);
 	if (lop_makes_room(s) && ran && place.claimed && place.cpu != (s32)last_cpu)
 		lop_note_changed_core(s, world, now_ns);
 	if (place.cpu < 0)
@@ -264,19 +267,32 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 		s->clock_ns = t->vtime_ns;
 }
 
+/* On a low core a task goes on only if it may run nowhere else, or is for the reserved CPU, which this is. */
+lop_rule bool lop_may_go_on(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	return t->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW || (lop_is_reserved(s, cpu) && lop_for_reserved(s, t));
+}
+
+/*
+ * A CPU that is told of work takes it a moment before it counts as busy, and may leave its set in between. True: what starts there is to be taken
+ * from it at once. One that may not run everywhere is left to the end of its slice, and so is what starts while its CPU goes offline: what cannot
+ * leave must get on.
+ */
+lop_rule bool lop_came_too_late(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	return t->counted && !t->restricted && lop_cpus_has(&s->online, cpu) && !lop_may_go_on(s, t, cpu);
+}
+
 /*
  * What a CPU runs next: a task that was taken for it; the same as before; or nothing, then it falls idle. `running`: the
- * task whose slice is over, charged by lop_stopping() for what it ran, or NULL. On a low core it goes on only if it may run
- * nowhere else or is for the reserved CPU, which this is; one that is not counted does not go on but is woken anew.
+ * task whose slice is over, charged by lop_stopping() for what it ran, or NULL. One that is not counted does not go on but is woken anew.
  */
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
-	bool stays = running && running->counted && !lop_must_go(s, cpu) &&
-		     (running->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW ||
-		      (lop_is_reserved(s, cpu) && lop_for_reserved(s, running)));
+	bool stays = running && running->counted && !lop_must_go(s, cpu) && lop_may_go_on(s, running, cpu);
 	if (lop_turn_by_time(s, world, cpu))
 		return LOP_NEXT_TAKEN;
-	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu))
+	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu, stays ? running->vtime_ns : LOP_NO_TIME))
 		return LOP_NEXT_TAKEN;
 	if (stays) {
 		lop_clock_follows(s, running);
@@ -312,9 +328,10 @@ lop_rule void lop_dequeue(struct lop_sched *s, struct lop_task *t) { lop_queue_l
 lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu,
 			   u64 ran_ns)
 {
-	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, lop_env_now_ns(world));
+	u64 now_ns = lop_env_now_ns(world);
+	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, now_ns);
 	lop_note_shared(s, t, cpu);
-	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_1024(s, t, group));
+	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
 	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->clock_ns) && !lop_any_work(s, cpu))
 		t->vtime_ns = s->clock_ns - s->config.slice_max_ns;
 }
@@ -338,6 +355,7 @@ lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop
 {
 	lop_forget(s, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
+	lop_rounds_change(s, world, app, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -351,6 +369,7 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	if (!lop_has_rank(s))
 		return;
 	t->runs_on = cpu + 1;
+	t->holds_since_ns = now_ns;
 	lop_drop_given(s, t);
 	lop_see(t, app, cpu);
 	lop_show(s, t, app, cpu, now_ns);
@@ -402,7 +421,7 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 		lop_lose_sight(t, app, cpu);
 		lop_count_inactive(s, t, app, group, now_ns);
 	} else {
-		lop_count_active(s, t, app, group);
+		lop_count_active(s, t, app, group, now_ns);
 		if (t->runs_on)
 			lop_see(t, app, cpu);
 	}
@@ -411,6 +430,7 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 		lop_rise(s, world, cpu, now_ns);
 	}
 	lop_phase_changes(s, world, app, now_ns);
+	lop_rounds_change(s, world, app, now_ns);
 	if (lop_has_rank(s) && t->runs_on && spinning)
 		lop_pull(s, world, cpu, now_ns);
 	lop_settle(s, world, spinning ? LOP_NONE : lop_home_node(app), now_ns);
@@ -421,14 +441,24 @@ lop_rule void lop_say(struct lop_sched *s, struct lop_world *world, struct lop_t
 {
 	u32 holds = flags & LOP_LOCK_HOLDER, held = t->hint.flags & LOP_LOCK_HOLDER;
 	if (holds && !held)
-		t->holds_since_ns = now_ns;
-	if (held && !holds && app)
+		t->holds_since_ns = t->runs_on ? now_ns : 0;
+	if (held && !holds && app && t->holds_since_ns)
 		lop_note_phase(&app->holds, now_ns - lop_min(now_ns, t->holds_since_ns));
 	t->hint.flags = (t->hint.flags & LOP_SPINNING) | (flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER));
 	if (!lop_has_rank(s) || !t->runs_on)
 		return;
 	lop_classify(s, t, app, lop_cpu_index(t->runs_on - 1));
 	lop_rise(s, world, lop_cpu_index(t->runs_on - 1), now_ns);
+}
+
+/*
+ * A task that waits for a CPU is told by lop_say() that others wait for it: a lock is handed to it, or it lost its CPU while it held one. It takes the
+ * CPU of the one lowest in rank, as it would if it woke now. True: the adapter takes it from its queue (lop_dequeue) and queues it anew.
+ */
+lop_rule bool lop_claim_late(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
+{
+	bool is_next = t->queue >= 0 && (u32)t->queue < LOP_MAX_CPUS && lop_cpus_has(&s->given, lop_cpu_index((u32)t->queue));
+	return t->queue != LOP_NONE && !is_next && lop_says_awaited(s, t, app) && lop_claim_busy(s, world, t, app) >= 0;
 }
 
 /* A thread has ended: before lop_block() or lop_forget(). What it declared tells how long the others will take. */
@@ -533,8 +563,11 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		lop_look_now(s, world);
 	if (lop_has_rank(s) && s->rank_at_ns)
 		lop_rank_now(s, world, now_ns);
-	if (lop_has_reserved(s) && lop_watch_reserved(s, world, now_ns))
+	if (lop_has_reserved(s) && lop_watch_reserved(s, world, now_ns)) {
+		s->reserve_failed = true;
 		lop_give_up_reserved(s, world, now_ns);
+	}
+	lop_look_for_rounds(s, world, now_ns);
 	if (lop_makes_room(s))
 		lop_end_room(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
@@ -564,11 +597,11 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 }
 
 /* Its nice value changed; `weight` as in weight.h. */
-lop_rule void lop_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight)
+lop_rule void lop_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight, u64 now_ns)
 {
 	u32 new_weight = (u32)lop_clamp(weight, 1, LOP_WEIGHT_MOST);
 	if (t->counted && group)
-		lop_group_add(s, group, (s32)new_weight - (s32)t->weight);
+		lop_group_reweigh(s, group, (s32)new_weight - (s32)t->weight, now_ns);
 	t->weight = new_weight;
 }
 

@@ -18,6 +18,15 @@ lop_rule bool lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32
 	       lop_env_take_overdue(world, queue, cpu, now_ns - LOP_WAIT_MAX_NS);
 }
 
+/* By a plan of list.h tasks wait at one CPU, which something that goes before them may never leave. One such CPU at a time, another one each time. */
+lop_rule bool lop_find_overdue_on_list(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	u32 *turn = &s->overdue_list_turn[lop_cpu_index(cpu)];
+	s32 from = lop_cpus_next(&s->cpu_waiting, *turn % LOP_MAX_CPUS);
+	*turn = (u32)(from + 1);
+	return from >= 0 && !lop_is_reserved(s, (u32)from) && lop_take_overdue(s, world, lop_cpu_queue((u32)from), cpu);
+}
+
 /* Where this CPU looks first, and in one other domain, another one each time. A low CPU runs only what may run nowhere else. */
 lop_rule bool lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
@@ -30,7 +39,9 @@ lop_rule bool lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32
 	if (lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu))
 		return true;
 	away = lop_queue_in_turn(s, &s->overdue_turn[lop_cpu_index(cpu)], set);
-	return away >= 0 && lop_take_overdue(s, world, (u32)away, cpu);
+	if (away >= 0 && lop_take_overdue(s, world, (u32)away, cpu))
+		return true;
+	return lop_has_lists(s) && lop_find_overdue_on_list(s, world, cpu);
 }
 
 /*

@@ -31,13 +31,16 @@ lop_rule void lop_lose_sight(struct lop_task *t, struct lop_app *app, u32 cpu)
 }
 
 /*
- * Phases that last at least as long as a migration costs are worth one:  mean >= migration
+ * Phases are worth a fast core if what they gain there is at least what it costs: the phase's thread changes its core, and who makes room for it.
+ *     mean * (1 - slow / fast) >= 2 migrations        speeds of the slowest and the fastest kind; slow = 0 while nobody knows them
  * The first few say little: a program begins with the moment in which its first thread creates the others.
+ * Worked example: migrations of 20 us and slow cores of half the speed: phases of 80 us pay, of 79 us they do not.
  */
 #define LOP_FIRST_PHASES 4
 lop_rule bool lop_pay(const struct lop_sched *s, const struct lop_mean *phases)
 {
-	return phases->count < LOP_FIRST_PHASES || phases->ns >= s->config.migration_ns;
+	u64 slow_permille = lop_min(s->topology.tier_permille[(s->topology.nr_tiers - 1) & (LOP_MAX_TIERS - 1)], 1000);
+	return phases->count < LOP_FIRST_PHASES || phases->ns * (1000 - slow_permille) >= 2000 * s->config.migration_ns;
 }
 
 /* A phase is over:  mean = (3 mean + new) / 4, of the first the length itself. */
@@ -74,9 +77,10 @@ lop_part bool lop_rank_of(const struct lop_sched *s lop_given, const struct lop_
 {
 	out->class = lop_class_of(s, t, app);
 	out->app = app ? app->number : 0;
-	out->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_left(t, app) : 0;
+	out->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_left(t, app, lop_length_of(t, app)) : 0;
 	out->turn_ns = t->turn_ns;
 	out->speedup_permille = t->speedup_permille;
+	out->by_plan = false;
 	return true;
 }
 
@@ -87,15 +91,22 @@ lop_rule void lop_number(struct lop_sched *s, struct lop_app *app)
 		lop_atomic_cas(&app->number, 0, lop_atomic_add(&s->nr_apps, 1) + 1);
 }
 
-/* What runs on `cpu` says something else of itself than before, or has just come. */
-lop_rule void lop_classify(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu)
+/* What runs on `cpu` is of that class, lop_class_of(): it says something else of itself than before, or has just come. */
+lop_rule void lop_classify_as(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u32 class)
 {
 	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	lop_set_class(s, cpu, lop_class_of(s, t, app));
+	on->rank.class = class;
+	if (!lop_cpus_has(&s->of_class[class & (LOP_CLASS_ROOM - 1)], cpu))
+		lop_set_class(s, cpu, class);
 	on->said = lop_says_awaited(s, t, app);
 	on->grace_ends_ns = 0;
 	if (app && on->rank.class == LOP_AWAITED && !on->said)
 		app->boosted = cpu + 1;
+}
+
+lop_rule void lop_classify(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu)
+{
+	lop_classify_as(s, t, app, cpu, lop_class_of(s, t, app));
 }
 
 /* Writes down what starts on `cpu`. */
@@ -104,13 +115,13 @@ lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop
 	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
 	lop_number(s, app);
 	lop_rank_of(s, t, app, &on->rank);
-	lop_classify(s, t, app, cpu);
+	on->rank.by_plan = t->listed == lop_cpu_index(cpu) + 1;
+	lop_classify_as(s, t, app, cpu, on->rank.class);
 	on->woke_ns = t->woke_ns;
 	on->done_ns = t->done_ns;
 	on->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_of(t, app) : 0;
 	on->unit_ns = app ? app->unit_ns : 0;
 	on->movable = !t->restricted;
-	on->listed = t->listed;
 	on->since_ns = lop_max(now_ns, 1);
 }
 

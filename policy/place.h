@@ -9,6 +9,14 @@ lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 	return now_ns - s->joined_ns.ns[lop_cpu_index(cpu)] >= s->config.transition_ns;
 }
 
+/* Every active task has a core of the fastest kind, whole: where cores differ in kind rank moves nobody then. */
+lop_rule bool lop_all_run_fast(const struct lop_sched *s)
+{
+	const struct lop_cpus *fast = &s->topology.tier_cpus[0];
+	u32 first = lop_cpu_index((u32)lop_cpus_next(fast, 0));
+	return s->topology.next_sibling[first] == first && s->set[LOP_HIGH].active <= lop_cpus_common(&s->online, fast);
+}
+
 /*
  * Whether a task that finds its last CPU taken leaves other tasks theirs (ours), where there is room for that (room.h). The longest member is the
  * last CPU of somebody who sleeps for a moment, and finds it taken in turn: so they go on for ever, though other CPUs are idle. Who ran last on the
@@ -16,12 +24,13 @@ lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
  *     argmin idle_since        instead of argmin joined
  * Worked example: CPU 0 joined first and 3 last, a task ran on each of 0, 1 and 2 within the last 2 ms, and nobody on 3 for 5. Who comes from 1, which is
  * taken, goes to 3; at 0 it would drive out who comes back there.
- * Not for a new task: it comes back nowhere, and what has been idle for longest sleeps deepest. Nor where cores differ in kind: rank moves tasks about
- * there, so no CPU is anybody's.
+ * Not for a new task: it comes back nowhere, and what has been idle for longest sleeps deepest. Nor where rank moves tasks about, so that no CPU is
+ * anybody's: where cores differ in kind and there are more active tasks than cores of the fastest.
+ *     kinds = 1   or   active <= cores of the fastest kind
  */
 lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool ran)
 {
-	return lop_makes_room(s) && ran && s->topology.nr_tiers == 1;
+	return lop_makes_room(s) && ran && (s->topology.nr_tiers == 1 || lop_all_run_fast(s));
 }
 
 /*
@@ -53,10 +62,16 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 	return lop_earliest(candidates, &s->joined_ns);
 }
 
+/* Under a power cap no core joins for a plan: a domain without a member is closed while the set is full. */
+lop_rule bool lop_is_capped_out(const struct lop_sched *s, s32 domain)
+{
+	return lop_is_full(s) && !lop_cpus_meet(&s->set[LOP_HIGH].cpus, lop_domain_cpus(s, domain));
+}
+
 /* It has a memory domain of its own by a plan. Affinity goes before: a task that may not run everywhere has none. */
 lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task *t)
 {
-	return lop_has_domains(s) && !t->restricted && t->memory_domain != LOP_NONE;
+	return lop_has_domains(s) && !t->restricted && t->memory_domain != LOP_NONE && !lop_is_capped_out(s, t->memory_domain);
 }
 
 /* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
@@ -151,7 +166,7 @@ lop_part bool lop_pin(struct lop_sched *s lop_given, struct lop_world *world lop
 	member = !lop_cpus_empty(usable);
 	lop_cpus_and(&world->others, usable, &s->idle);
 	cpu = lop_cpus_next(&world->others, 0);
-	if (cpu < 0 && !(member && s->config.sizing == LOP_SIZE_FIXED)) {
+	if (cpu < 0 && !(member && (s->config.sizing == LOP_SIZE_FIXED || lop_is_full(s)))) {
 		if (member)
 			lop_cpus_and(usable, &s->idle, allowed);
 		else

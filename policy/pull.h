@@ -19,12 +19,18 @@ lop_rule void lop_rank_at(struct lop_sched *s, struct lop_world *world, u64 at_n
 	lop_timer_by(s, world, s->rank_at_ns, now_ns);
 }
 
-/* A core that is to run ordinary work is high: it joins beyond the target, and the one left idle leaves in its time. */
+/* When it pays to move what has just woken, which nobody knows more of. */
+lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1); }
+
+/* The timer looks by then anyway. One that should have come and did not does not. */
+lop_rule bool lop_ranks_by(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->rank_at_ns >= now_ns && s->rank_at_ns <= at_ns; }
+
+/* A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the one left idle leaves in its time. */
 lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	if (lop_set_of(s, cpu) != LOP_LOW)
 		return true;
-	if (!lop_lock(s))
+	if (lop_is_full(s) || !lop_lock(s))
 		return false;
 	lop_join(s, world, cpu, LOP_HIGH, now_ns);
 	lop_unlock(s);
@@ -82,8 +88,6 @@ lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct l
 {
 	u32 cpu = lop_cpu_index(t->given - 1);
 	t->given = 0;
-	if (t->listed)
-		t->listed = cpu + 1;
 	lop_cpus_take(&s->awaited, cpu);
 	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)))
 		return false;
@@ -135,20 +139,22 @@ lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns
 	return lop_left_ns(s, cpu, now_ns) >= LOP_WORTH_MIGRATIONS * s->config.migration_ns;
 }
 
-/* The first in rank of what runs on slower kinds than `tier`, may move and is worth it. LOP_NONE: there is none. */
-lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, u32 tier, u64 now_ns)
+/* Of what runs on slower kinds than `tier`, may move, is worth it and of class `least` or above, the first in rank. LOP_NONE: there is none. */
+lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 tier, u32 least, u64 now_ns)
 {
 	const struct lop_rank *rank;
 	s32 cpu = LOP_NONE, first = LOP_NONE;
 	int n;
+	if (least > LOP_AWAITED || !lop_busy_of(s, &world->others, least, LOP_AWAITED))
+		return LOP_NONE;
 	lop_for(n, 0, LOP_MAX_CPUS) {
-		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		cpu = lop_cpus_next(&world->others, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
 		if (lop_tier_of(s, (u32)cpu) <= tier || !lop_may_leave(s, (u32)cpu) || !lop_is_worth_moving(s, (u32)cpu, now_ns))
 			continue;
 		rank = &s->on[lop_cpu_index(cpu)].rank;
-		if (rank->class == LOP_ONLY_SPINS || (first >= 0 && !lop_ranks_before(s, rank, &s->on[lop_cpu_index((u32)first)].rank)))
+		if (first >= 0 && !lop_ranks_before(s, rank, &s->on[lop_cpu_index((u32)first)].rank))
 			continue;
 		first = cpu;
 	}
@@ -156,17 +162,18 @@ lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, u32 tier, u64
 }
 
 /* Something runs on a slower kind than `tier`, worth moving by now or not. */
-lop_rule bool lop_any_slower(const struct lop_sched *s, u32 tier)
+lop_rule bool lop_any_slower(const struct lop_sched *s, struct lop_world *world, u32 tier)
 {
 	s32 cpu = LOP_NONE;
 	bool any = false;
 	int n;
+	if (!lop_busy_of(s, &world->others, LOP_ORDINARY, LOP_AWAITED))
+		return false;
 	lop_for(n, 0, LOP_MAX_CPUS) {
-		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		cpu = lop_cpus_next(&world->others, (u32)(cpu + 1));
 		if (cpu < 0 || any)
 			break;
-		any = lop_tier_of(s, (u32)cpu) > tier && lop_may_leave(s, (u32)cpu) &&
-		      s->on[lop_cpu_index(cpu)].rank.class != LOP_ONLY_SPINS;
+		any = lop_tier_of(s, (u32)cpu) > tier && lop_may_leave(s, (u32)cpu);
 	}
 	return any;
 }
@@ -183,15 +190,16 @@ lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 /* A vacant CPU takes the first in rank from a slower kind. If none is worth it yet, the timer looks again. */
 lop_part bool lop_pull(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
+	u64 worth_ns = lop_worth_ns(s, now_ns);
 	u32 tier = lop_tier_of(s, cpu);
 	s32 from;
 	if (lop_is_slowest(s, cpu) || !lop_cpus_has(&s->online, cpu) || !lop_is_vacant(s, cpu))
 		return false;
-	from = lop_first_slower(s, tier, now_ns);
+	from = lop_first_slower(s, world, tier, LOP_ORDINARY, now_ns);
 	if (from >= 0)
 		return lop_send(s, world, (u32)from, cpu, now_ns);
-	if (lop_any_slower(s, tier))
-		lop_rank_at(s, world, now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1), now_ns);
+	if (!lop_ranks_by(s, worth_ns, now_ns) && lop_any_slower(s, world, tier))
+		lop_rank_at(s, world, worth_ns, now_ns);
 	return false;
 }
 
@@ -215,18 +223,19 @@ lop_rule void lop_pull_all(struct lop_sched *s, struct lop_world *world, u64 now
 lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
 	const struct lop_rank *rank = &s->on[lop_cpu_index(cpu)].rank;
+	u64 worth_ns = lop_worth_ns(s, now_ns);
 	u32 tier = lop_tier_of(s, cpu);
 	s32 to;
 	if (!tier || !lop_may_leave(s, cpu) || rank->class == LOP_ONLY_SPINS)
 		return false;
-	to = lop_idle_faster(s, world, tier);
 	if (!lop_is_worth_moving(s, cpu, now_ns)) {
-		if (to >= 0)
-			lop_rank_at(s, world, now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1), now_ns);
+		if (!lop_ranks_by(s, worth_ns, now_ns) && lop_idle_faster(s, world, tier) >= 0)
+			lop_rank_at(s, world, worth_ns, now_ns);
 		return false;
 	}
+	to = lop_idle_faster(s, world, tier);
 	if (to < 0)
-		to = lop_weakest_faster(s, rank, tier);
+		to = lop_weakest_faster(s, world, rank, tier);
 	return to >= 0 && lop_send(s, world, cpu, (u32)to, now_ns);
 }
 
@@ -236,10 +245,15 @@ lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lo
  */
 lop_part bool lop_make_room(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	u32 least = on->length ? on->rank.class : on->rank.class + 1;
+	const struct lop_rank *claim;
 	s32 from;
-	if (lop_is_slowest(s, cpu) || lop_is_promised(s, cpu) || !lop_may_leave(s, cpu) || !lop_may_be_displaced(s, cpu))
+	if (least > LOP_AWAITED || lop_is_slowest(s, cpu) || lop_is_promised(s, cpu) || !lop_may_leave(s, cpu))
 		return false;
-	from = lop_first_slower(s, lop_tier_of(s, cpu), now_ns);
-	return from >= 0 && lop_takes_core(s, &s->on[lop_cpu_index(from)].rank, cpu) &&
-	       lop_send(s, world, (u32)from, cpu, now_ns);
+	from = lop_first_slower(s, world, lop_tier_of(s, cpu), (u32)lop_max(least, LOP_ORDINARY), now_ns);
+	if (from < 0)
+		return false;
+	claim = &s->on[lop_cpu_index((u32)from)].rank;
+	return lop_displaces_below(s, claim) > on->rank.class && lop_takes_core(s, claim, cpu) && lop_send(s, world, (u32)from, cpu, now_ns);
 }

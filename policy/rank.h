@@ -29,7 +29,7 @@ lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank
  *     1. awaited (lock holder, sequential phase) before ordinary, that before what only spins
  *     2. of one application who has more work left
  *     3. where speed-up rules: the higher SF, by more than 10 %
- *     4. whose last turn on a fast core is longer ago, so that all get one; of those who had none the higher SF
+ *     4. whose last turn on a fast core is longer ago, so that all get one (turn.h: but for who is new); of those who had none the higher SF
  */
 lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank *a, const struct lop_rank *b)
 {
@@ -80,21 +80,37 @@ lop_rule bool lop_is_promised(const struct lop_sched *s, u32 cpu)
 /* Its memory domain is off: what still runs there leaves, and nobody is moved there. */
 lop_rule bool lop_is_off(const struct lop_sched *s, u32 cpu) { return lop_has_domains(s) && lop_cpus_has(&s->off, lop_cpu_index(cpu)); }
 
-/* Who runs on `cpu` has its core by class or by length, which go before SF: no plan by SF moves it (specialise.h). */
-lop_rule bool lop_has_core_by_rank(const struct lop_sched *s, u32 cpu)
+/* Who runs on `cpu` has its core by length, which goes before SF: no plan by SF moves it (specialise.h). */
+lop_rule bool lop_has_core_by_length(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	return lop_has_rank(s) && on->since_ns && (on->rank.class == LOP_AWAITED || on->rank.length);
+	return lop_has_rank(s) && on->since_ns && on->rank.length;
+}
+
+/* The class of what runs on `cpu`, which goes before SF as well: plans by SF are made for each class. */
+lop_rule u32 lop_class_on(const struct lop_sched *s, u32 cpu)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	return lop_has_rank(s) && on->since_ns ? on->rank.class : LOP_ORDINARY;
 }
 
 /* An SMT sibling of `cpu` is busy: what comes here gets half of a core, and takes it from the other. That is no fast core to move to. */
 lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu); }
 
-/* `claim` takes `cpu` from who runs there at once: as lop_displaces(), but from who is there by a plan of list.h not for more length. */
+/* It is where a plan of list.h says: it takes no core for its length, and loses none to a longer one. */
+lop_rule bool lop_is_by_plan(const struct lop_sched *s, const struct lop_rank *rank) { return lop_has_lists(s) && rank->by_plan; }
+
+/* The lowest class that `claim` does not displace. */
+lop_rule u32 lop_displaces_below(const struct lop_sched *s, const struct lop_rank *claim)
+{
+	return claim->class + (claim->length && !lop_is_by_plan(s, claim));
+}
+
+/* `claim`, which may displace what is of that class, takes `cpu` from who runs there at once. */
 lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *claim, u32 cpu)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	return lop_displaces(claim, &on->rank) && !(lop_has_lists(s) && on->listed && claim->class == on->rank.class);
+	const struct lop_rank *there = &s->on[lop_cpu_index(cpu)].rank;
+	return lop_displaces(claim, there) && !(lop_is_by_plan(s, there) && claim->class == there->class);
 }
 
 /*
@@ -117,19 +133,28 @@ lop_part bool lop_set_class(struct lop_sched *s lop_given, u32 cpu, u32 class)
 	return true;
 }
 
-/* Somewhere something may run that `claim` displaces. Nowhere: then nobody looks at each CPU. */
-lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank *claim)
+/*
+ * out = busy CPUs that run what is of a class from `least` to `most`; false: there are none. As a rule there are not, and then nobody looks at each
+ * CPU: a look costs as much as all the rest that is done when a task starts.
+ */
+lop_part bool lop_busy_of(const struct lop_sched *s lop_given, struct lop_cpus *out lop_given, u32 least, u32 most)
 {
-	return claim->length || (claim->class > LOP_ONLY_SPINS && !lop_cpus_empty(&s->of_class[LOP_ONLY_SPINS])) ||
-	       (claim->class > LOP_ORDINARY && !lop_cpus_empty(&s->of_class[LOP_ORDINARY]));
+	u32 n;
+	int i;
+	lop_for_words(i) {
+		u32 w = i & (LOP_CPU_WORDS - 1);
+		u64 cpus = 0;
+		lop_for_few(n, 0, LOP_CLASSES) cpus |= s->of_class[n].word[w] & (lop_less(n, least) - 1) & (lop_less(most, n) - 1);
+		out->word[w] = cpus & s->online.word[w] & ~s->idle.word[w];
+	}
+	return !lop_cpus_empty(out);
 }
 
-/* The same the other way: something may run that displaces what runs on `cpu`. */
-lop_rule bool lop_may_be_displaced(const struct lop_sched *s, u32 cpu)
+/* out = CPUs that run what `claim` may displace: what is of a lower class, and of its own if it may for its length. False: there are none. */
+lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank *claim, struct lop_cpus *out)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	return on->length || (on->rank.class < LOP_AWAITED && !lop_cpus_empty(&s->of_class[LOP_AWAITED])) ||
-	       (on->rank.class < LOP_ORDINARY && !lop_cpus_empty(&s->of_class[LOP_ORDINARY]));
+	u32 below = lop_displaces_below(s, claim);
+	return below && lop_busy_of(s, out, LOP_ONLY_SPINS, below - 1);
 }
 
 /* What runs on `cpu` loses it before what runs on `other` does: who shares its core keeps it, then the lowest in rank goes. */
@@ -144,14 +169,15 @@ lop_rule bool lop_is_weaker(const struct lop_sched *s, u32 cpu, u32 other)
  * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several one that has its core to itself, then the one of
  * lowest rank, of equals the fastest. LOP_NONE: there is none.
  */
-lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, const struct lop_rank *claim lop_given, u32 tier)
+lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_rank *claim lop_given,
+				u32 tier)
 {
 	s32 cpu = LOP_NONE, weakest = LOP_NONE;
 	int n;
-	if (!lop_may_displace(s, claim))
+	if (!lop_may_displace(s, claim, &world->others))
 		return LOP_NONE;
 	lop_for(n, 0, LOP_MAX_CPUS) {
-		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		cpu = lop_cpus_next(&world->others, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
 		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu) ||
@@ -184,6 +210,8 @@ lop_part s32 lop_idle_faster(const struct lop_sched *s lop_given, struct lop_wor
 {
 	bool found = false;
 	u32 n;
+	if (lop_cpus_empty(&s->idle))
+		return LOP_NONE;
 	lop_for(n, 0, LOP_MAX_TIERS) {
 		if (n >= tier)
 			break;

@@ -45,10 +45,10 @@ lop_rule bool lop_reserve_wanted(enum lop_reserve reserve, u32 nr_cpus, u32 nr_c
 }
 
 /*
- * Which CPU is reserved: one of the slowest kind; of these one without an SMT sibling, which would share its clock; of these the
+ * Which CPU of these is reserved: one of the slowest kind; of these one without an SMT sibling, which would share its clock; of these the
  * lowest number, where most machines take their interrupts.
  */
-lop_part s32 lop_reserve_choice(const struct lop_sched *s lop_given)
+lop_part s32 lop_reserve_choice(const struct lop_sched *s lop_given, const struct lop_cpus *within lop_given)
 {
 	const struct lop_topology *top = &s->topology;
 	s32 cpu = LOP_NONE, best = LOP_NONE;
@@ -56,7 +56,7 @@ lop_part s32 lop_reserve_choice(const struct lop_sched *s lop_given)
 	int n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		u32 c, rank;
-		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		cpu = lop_cpus_next(within, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
 		c = lop_cpu_index((u32)cpu);
@@ -116,19 +116,11 @@ lop_part bool lop_tell_reserved_speed(const struct lop_sched *s lop_given, struc
 	return true;
 }
 
-/* Once, before any set has members. */
-lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+/* A CPU that is in no set and runs nothing is reserved. */
+lop_rule void lop_reserve_cpu(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
-	u32 sibling;
-	s32 cpu;
+	u32 sibling = s->reserved_cpu = lop_cpu_index(cpu);
 	int n;
-	if (!lop_can_reserve || s->config.reserve == LOP_RESERVE_NEVER ||
-	    !lop_reserve_wanted(s->config.reserve, s->nr_online, lop_online_cores(s)))
-		return;
-	cpu = lop_reserve_choice(s);
-	if (cpu < 0)
-		return;
-	sibling = s->reserved_cpu = lop_cpu_index((u32)cpu);
 	lop_cpus_add(&s->reserved, sibling);
 	lop_for(n, 0, LOP_MAX_SMT) {
 		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
@@ -139,6 +131,18 @@ lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_
 	s->reserve_since_ns = s->reserve_rests_since_ns = now_ns;
 	s->reserving = true;
 	lop_tell_reserved_speed(s, world);
+}
+
+/* Once, before any set has members. */
+lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	s32 cpu;
+	if (!lop_can_reserve || s->config.reserve == LOP_RESERVE_NEVER ||
+	    !lop_reserve_wanted(s->config.reserve, s->nr_online, lop_online_cores(s)))
+		return;
+	cpu = lop_reserve_choice(s, &s->online);
+	if (cpu >= 0)
+		lop_reserve_cpu(s, world, (u32)cpu, now_ns);
 }
 
 /* Idle time that leaves a window at 90 % busy. */

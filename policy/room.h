@@ -22,7 +22,7 @@ lop_part bool lop_note_changed_core(struct lop_sched *s lop_given, struct lop_wo
 		s->room_moves = 0;
 	}
 	lop_atomic_add(&s->room_moves, 1);
-	if (!lop_is_tight(&s->config, s->room_moves) || s->set[LOP_HIGH].size >= lop_nr_ordinary(s))
+	if (!lop_is_tight(&s->config, s->room_moves) || s->set[LOP_HIGH].size >= lop_most_members(s))
 		return false;
 	s->room_moves = 0;
 	lop_atomic_add(&s->room, 1);

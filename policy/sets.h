@@ -124,7 +124,7 @@ lop_rule bool lop_lock(struct lop_sched *s)
 
 lop_rule void lop_unlock(struct lop_sched *s) { lop_atomic_cas(&s->resizing, 1, 0); }
 
-/* T_hold of the k-th member. The first stays longer: h_min is 1 while anything ran in the last second. */
+/* T_hold of the k-th member. The first has its own: h_min is 1 while anything ran in the last second, or as auto has it. */
 lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 {
 	return set == LOP_HIGH && level == 1 ? s->config.last_hold_ns : s->config.hold_ns;
@@ -137,12 +137,14 @@ lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set)
 	return s->set[lop_set_index(set)].below_since_ns[level] + lop_hold_ns(s, set, level);
 }
 
-/* A member went offline, or its memory domain is off and no pinned task counts on it. */
+/* A member went offline, or its memory domain is off and no pinned task counts on it, or it is one too many for the power cap. */
 lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 {
 	const struct lop_members *m = &s->set[lop_set_index(set)];
 	s32 cpu = lop_cpus_first(&m->cpus, &m->cpus, &s->online);
-	return cpu < 0 && lop_has_domains(s) ? lop_cpus_first(&m->cpus, &s->off, &m->pinned) : cpu;
+	if (cpu < 0 && lop_has_domains(s))
+		cpu = lop_cpus_first(&m->cpus, &s->off, &m->pinned);
+	return cpu < 0 && set == LOP_HIGH ? lop_next_over_cap(s) : cpu;
 }
 
 /* A task needs a CPU that is no member, whatever the target is: it may run nowhere else. */
@@ -162,9 +164,12 @@ lop_part bool lop_unsettled(const struct lop_sched *s lop_given, enum lop_set se
 lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
 {
 	s32 cpu = lop_next_evicted(s, set);
-	if (cpu >= 0)
-		lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
-	return cpu >= 0;
+	if (cpu < 0)
+		return false;
+	lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
+	if (lop_has_cap(s) && !lop_cpus_has(&s->idle, lop_cpu_index((u32)cpu)))
+		lop_env_preempt(world, lop_cpu_index((u32)cpu));
+	return true;
 }
 
 /* if |S| < target: promote. */

@@ -2,7 +2,10 @@
 #pragma once
 #include "gather.h"
 #include "rank.h"
-/* Specialise: on a machine whose cores differ, fast cores go to the threads that gain most from them. Once a second, as spread.h; as pure. */
+/*
+ * Specialise: on a machine whose cores differ, fast cores go to the threads that gain most from them. Once a second, as spread.h; as pure. A fast core
+ * that falls idle between two plans takes a thread from a slow one by rank (pull.h): exchanges alone would leave it empty.
+ */
 
 /* An adapter that never makes such exchanges says so, and the verifier drops what carries them out. */
 #ifndef lop_has_specialists
@@ -15,7 +18,8 @@ struct lop_specialist {
 	s32 cpu;               /* it runs there; LOP_NONE: it waits, and finds its place when it is its turn */
 	s32 wanted;            /* the answer: CPU that it changes to; LOP_NONE: it stays */
 	u16 tier;              /* of that CPU, 0 the fastest */
-	bool fixed;            /* may not run everywhere */
+	bool fixed;            /* may not run everywhere, or has its core by length */
+	u8 class;              /* enum lop_class: it changes with its like only */
 };
 
 struct lop_cast {
@@ -44,8 +48,8 @@ lop_rule bool lop_can_change(const struct lop_cast *c, const struct lop_speciali
 	       !(t->moved_ns && c->now_ns - t->moved_ns < LOP_MOVE_REST_NS);
 }
 
-/* Who gains most of all that could be faster (`fast` false: on another than the fastest kind), or least of those on the fastest kind. */
-lop_part s32 lop_extreme_gain(struct lop_cast *c lop_given, bool fast)
+/* Of a class who gains most of all that could be faster (`fast` false: on another than the fastest kind), or least of those on the fastest kind. */
+lop_part s32 lop_extreme_gain(struct lop_cast *c lop_given, u32 class, bool fast)
 {
 	s32 best = LOP_NONE;
 	u32 best_permille = 0, n;
@@ -53,7 +57,7 @@ lop_part s32 lop_extreme_gain(struct lop_cast *c lop_given, bool fast)
 		struct lop_specialist *t = lop_specialist_at(c, n);
 		if (n >= c->nr_threads)
 			break;
-		if (!lop_can_change(c, t) || (t->tier == 0) != fast)
+		if (!lop_can_change(c, t) || t->class != class || (t->tier == 0) != fast)
 			continue;
 		if (best >= 0 && (fast ? t->speedup_permille >= best_permille : t->speedup_permille <= best_permille))
 			continue;
@@ -64,9 +68,9 @@ lop_part s32 lop_extreme_gain(struct lop_cast *c lop_given, bool fast)
 }
 
 /* One exchange: the thread that gains most of those on slow cores with the one that gains least of those on fast ones. False: none is worth it. */
-lop_part bool lop_exchange_one(struct lop_cast *c lop_given)
+lop_part bool lop_exchange_one(struct lop_cast *c lop_given, u32 class)
 {
-	s32 up = lop_extreme_gain(c, false), down = lop_extreme_gain(c, true);
+	s32 up = lop_extreme_gain(c, class, false), down = lop_extreme_gain(c, class, true);
 	struct lop_specialist *rises = lop_specialist_at(c, (u32)up), *sinks = lop_specialist_at(c, (u32)down);
 	if (up < 0 || down < 0 || !lop_gains_more(rises->speedup_permille, sinks->speedup_permille))
 		return false;
@@ -76,18 +80,27 @@ lop_part bool lop_exchange_one(struct lop_cast *c lop_given)
 	return true;
 }
 
+/* Exchanges within a class, until no gap of more than 10 % is left. Returns how many threads change cores. */
+lop_part u32 lop_specialise_class(struct lop_cast *c lop_given, u32 class)
+{
+	u32 n, moves = 0;
+	lop_for(n, 0, LOP_MAX_PLANNED / 2) {
+		if (!lop_exchange_one(c, class))
+			break;
+		moves += 2;
+	}
+	return moves;
+}
+
 /*
- * Specialise: exchanges across kinds until no gap of more than 10 % is left. Returns how many threads change cores.
- * Worked example: SF 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not with 1.9.
+ * Specialise: exchanges across kinds, among equals by class, which goes before SF (rank.h). Returns how many threads change cores.
+ * Worked example: SF 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not with 1.9. If that of 1.2 is all
+ * that its application waits for, it stays, and 2.0 does not change with 1.9 either; if those on slow cores are such too, it is as at first.
  */
 lop_rule u32 lop_specialise(struct lop_cast *c)
 {
 	u32 n, moves = 0;
 	lop_for(n, 0, LOP_MAX_PLANNED) lop_specialist_at(c, n)->wanted = LOP_NONE;
-	lop_for(n, 0, LOP_MAX_PLANNED / 2) {
-		if (!lop_exchange_one(c))
-			break;
-		moves += 2;
-	}
+	lop_for_few(n, 0, LOP_CLASSES) moves += lop_specialise_class(c, n);
 	return moves;
 }

@@ -19,8 +19,8 @@
 /* Sizes of the high set: by demand (high/low), fixed (simple sets, where a governor sets the speeds), or all cores that may be in it. */
 enum lop_sizing { LOP_SIZE_BY_DEMAND, LOP_SIZE_FIXED, LOP_SIZE_ALL };
 
-/* Whether one core is reserved for the operating system's own work: never, on machines with enough cores, or because it was asked for. */
-enum lop_reserve { LOP_RESERVE_NEVER, LOP_RESERVE_BY_SIZE, LOP_RESERVE_ASKED };
+/* Whether one core is reserved for the operating system's own work: never, on machines with enough cores, if asked for, or as barrier.h says. */
+enum lop_reserve { LOP_RESERVE_NEVER, LOP_RESERVE_BY_SIZE, LOP_RESERVE_ASKED, LOP_RESERVE_BY_LOAD };
 
 /* Which rules say who gets the fast cores (rank.h): bits of lop_config.rules. None: whoever finds them idle. */
 enum lop_rules {
@@ -39,6 +39,7 @@ struct lop_config {
 	enum lop_sizing sizing;
 	u32 fixed_size;
 	u32 spare;            /* high cores kept idle for what comes next */
+	u32 most_high;        /* power cap: so many cores are high at most, see cap.h; 0: no cap */
 	bool green;           /* work that hardly gains from speed runs in the green set */
 	enum lop_domains domains;
 	u32 room_permille;    /* share of T_hold that migrations of woken tasks may cost before a set has room beyond demand, see room.h; 0: never any */
@@ -87,9 +88,11 @@ struct lop_hint {
 
 /* What a task brings when fast cores are given: see lop_ranks_before(). */
 enum lop_class { LOP_ONLY_SPINS, LOP_ORDINARY, LOP_AWAITED, LOP_CLASSES };
+#define LOP_CLASS_ROOM 4 /* a power of two: verifiers before Linux 6.18 follow a mask, and no remainder */
 struct lop_rank {
 	u64 turn_ns;                       /* when it last had a fast core; 0: never */
-	u32 class;                         /* of enum lop_class */
+	u16 class;                         /* of enum lop_class; small, as ranks lie on the stack, which is short in BPF */
+	bool by_plan;                      /* it runs where a plan of list.h says, or is about to wait there */
 	u32 app;                           /* number of its application, 0: none. Lengths are compared inside one only */
 	u32 length;                        /* work left, in units of its application */
 	u32 speedup_permille;
@@ -106,7 +109,6 @@ struct lop_on_cpu {
 	u64 unit_ns;                       /* the same for a unit of its length; 0: not known */
 	bool movable;                      /* may run on every CPU */
 	bool said;                         /* LOP_AWAITED because it says so, for as long as it does */
-	bool listed;                       /* a plan of list.h says where it runs, so nobody takes its place for more length */
 };
 
 /* A time for each CPU. */
@@ -127,6 +129,17 @@ struct lop_mean {
 	u32 count;
 };
 
+/* Rounds of an application, see barrier.h. */
+struct lop_rounds {
+	u32 threads;                       /* of its last round */
+	u32 most;                          /* active in this one; 0: none has begun */
+	bool all_active;                   /* these are all active now */
+	u64 began_ns;
+	u64 full_ns;                       /* they were, for so long from its begin on */
+	struct lop_mean length;            /* of rounds of that many threads */
+	struct lop_mean full;              /* the same of full_ns */
+};
+
 struct lop_app {
 	u64 demand;                        /* its active tasks for the high set; above bit 32 the declared parallelism, 0: none */
 	bool shares_memory;                /* its tasks want the same node */
@@ -140,6 +153,7 @@ struct lop_app {
 	u64 unit_ns;                       /* work of a unit of length, ns on the fastest kind of core; 0: no thread has ended */
 	u32 lengths[LOP_LENGTHS];          /* declared by its latest threads */
 	u32 nr_lengths;                    /* declared so far */
+	struct lop_rounds rounds;
 };
 
 /*
@@ -148,6 +162,7 @@ struct lop_app {
  */
 struct lop_group {
 	u64 load;                          /* sum of the weights of its active tasks and groups; above bit 32 its own weight, 1024 the default (weight.h) */
+	u64 mean_1024, mean_at_ns;         /* that sum x 1024 as a mean over time, when it last changed (group.h); 0: nothing was active yet */
 	s32 parent;                        /* index in lop_sched.groups; LOP_NONE: directly beside the tasks of no group */
 };
 
@@ -177,6 +192,7 @@ struct lop_sched {
 	u64 waits_since_ns[LOP_QUEUES];    /* since when the queue has had tasks without a break, if it has any */
 	struct lop_cpu_times overdue_look_ns; /* when the CPU looks next whether somebody waits too long */
 	u32 overdue_turn[LOP_MAX_CPUS];    /* rotates over the queues of all domains, for that */
+	u32 overdue_list_turn[LOP_MAX_CPUS]; /* the same over the queues of single CPUs */
 	struct lop_cpus had_turn;          /* CPUs whose last turn was by time */
 	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
 	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_QUEUE_TURNS */
@@ -195,10 +211,14 @@ struct lop_sched {
 	u64 reserve_since_ns;              /* begin of the window in which it is watched */
 	u64 reserve_rested_ns;             /* idle since then, until it last fell idle */
 	u64 reserve_rests_since_ns;        /* when that was */
+	bool reserve_failed;               /* it was saturated at its highest speed */
+	u32 bound_most;                    /* reserved for a barrier-bound load: it ends when more tasks than this are active */
+	u64 bound_ends_ns;                 /* and at this time, if no round ends before */
+	u64 bound_again_ns;                /* and there is none before this */
 	struct lop_group groups[LOP_MAX_GROUPS]; /* those that others lie in; a task names its own by pointer */
 	u64 promotions, demotions, swaps;
 	struct lop_on_cpu on[LOP_MAX_CPUS];
-	struct lop_cpus of_class[LOP_CLASSES]; /* CPUs by the class of what runs there or ran there last */
+	struct lop_cpus of_class[LOP_CLASS_ROOM]; /* CPUs by the class of what runs there or ran there last */
 	u32 goes_to[LOP_MAX_CPUS];         /* 1 + the CPU that the task running here is to go on at; 0: it stays */
 	struct lop_cpus awaited;           /* CPUs that a task is on its way to, from another CPU: one to each */
 	struct lop_cpus given;             /* CPUs in whose own queue a task waits that goes before what runs there */
@@ -236,7 +256,7 @@ struct lop_task {
 	u64 woke_ns;
 	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
 	u64 turn_ns;                       /* when it last left a fast core */
-	u64 holds_since_ns;                /* when it last said that it holds what others wait for */
+	u64 holds_since_ns;                /* when it last said that it holds what others wait for, or got a CPU since; 0: it waits for one */
 };
 
 lop_rule enum lop_set lop_set_of(const struct lop_sched *s, u32 cpu)

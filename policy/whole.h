@@ -62,7 +62,7 @@ lop_part s32 lop_first_sharing(const struct lop_sched *s lop_given, u32 to, u64 
  */
 lop_part bool lop_part_two(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 to, u64 now_ns)
 {
-	u64 later_ns = now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1);
+	u64 later_ns = lop_worth_ns(s, now_ns);
 	s32 from;
 	if (!lop_cpus_has(&s->online, to) || !lop_is_vacant(s, to))
 		return false;

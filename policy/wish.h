@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "state.h"
+#include "specialise.h"
 /* The kernel's own hint (uclamp: sched_util_min and sched_util_max, 0 to 1024 of full speed) as a wish for speed. */
 #define LOP_FULL_SPEED 1024
+/*
+ * SF x 1000 for an adapter that measures none (ours): half of what there is to gain, so that who wishes for little ranks behind those who say
+ * nothing, and who wishes for much before them.
+ */
+#define LOP_UNMEASURED_SPEEDUP 1500
+
+/*
+ * SF x 1000 of a task of known intensity on that scale, on which twice the speed is all that there is to gain.
+ * Worked example: of 10 MPKI it waits half of the time: 1.5, as of which nothing is known. One that only computes: 2.0.
+ */
+lop_rule u32 lop_measured_speedup(u32 mpmi) { return lop_speedup_of_mpmi(mpmi, 2000); }
 
 /* SF of a task that is worth a speed of `util` to its owner: 1 + util / 1024, x 1000. */
 lop_rule u32 lop_wish_permille(u32 util) { return 1000 + (u32)(lop_min(util, LOP_FULL_SPEED) * 1000 / LOP_FULL_SPEED); }

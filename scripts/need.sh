@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
 # Tools: rust, cc, c++, clang, bpf (all that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
-# make, time, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, script, hackbench, perf, stress-ng,
+# make, time, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
 # kernel-packages (what reads and checks Debian's), archive-keyring. Elsewhere than on Debian and its kin it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
 set -euo pipefail
@@ -26,7 +26,7 @@ present() {
     hackbench | stress-ng) command -v "$1" ;;
     perf) perf --version ;;
     qemu) command -v qemu-system-x86_64 ;;
-    busybox | iasl | cpio | setpriv | script) command -v "$1" ;;
+    busybox | iasl | cpio | setpriv | uclampset | chrt | script) command -v "$1" ;;
     kernel-packages) command -v dpkg-deb && command -v xz && command -v zstd ;;
     archive-keyring) [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] ;;
     *) echo "need.sh: unknown tool '$1'; the first lines of need.sh name them" >&2; exit 2 ;;
@@ -67,6 +67,8 @@ reason() {
     hackbench | perf) echo 'measures schedulers' ;;
     stress-ng) echo 'stresses a scheduler' ;;
     script) echo 'tests type at a terminal' ;;
+    chrt) echo 'runs a program in a real-time class' ;;
+    uclampset) echo 'says by uclamp what speed a program needs' ;;
     setpriv) echo 'ends the guest with the script that started it' ;;
     kernel-packages) echo 'unpacks the package of a kernel' ;;
     archive-keyring) echo 'checks who signed the package of a kernel' ;;
@@ -92,7 +94,7 @@ packages() {
     busybox) echo 'busybox-static|busybox|busybox' ;;
     iasl) echo 'acpica-tools|acpica-tools|acpica' ;;
     script) echo 'bsdutils|util-linux|util-linux' ;;
-    setpriv) echo 'util-linux|util-linux|util-linux' ;;
+    setpriv | uclampset | chrt) echo 'util-linux|util-linux|util-linux' ;;
     kernel-packages) echo 'dpkg xz-utils zstd|dpkg xz zstd|dpkg xz zstd' ;;
     archive-keyring) echo 'debian-archive-keyring|debian-keyring|debian-archive-keyring' ;;
   esac

@@ -1,5 +1,5 @@
 # bench-in-guest.sh: measures schedulers against each other in one boot, in rounds of all of them. Runs inside a guest behind
-# tests/lib.sh; vm/bench.sh sets schedulers, loops, groups, and either rounds or counts. Leaves in /out: `times`, a line ROUND SCHEDULER
+# tests/lib.sh; vm/bench.sh sets schedulers, benchmarks, turns, loops, groups, and either rounds or counts. Leaves in /out: `times`, a line ROUND SCHEDULER
 # BENCHMARK VALUE UNIT for each run of `rounds`, less is better; `callbacks`, a line ROUND SCHEDULER PROGRAM CALLS NS SECONDS SWITCHES for
 # each BPF program that ran and each of `counts`.
 
@@ -36,18 +36,32 @@ value() {
   echo "$1 $2 $3 $5 $4" | tee -a /out/times
 }
 
+# Whether this one was asked for: of none, all are.
+wanted() { [ -z "$benchmarks" ] || [[ " $benchmarks " == *" $1 "* ]]; }
+
+# measured ROUND SCHEDULER BENCHMARK UNIT COMMAND...
+measured() { ! wanted "$3" || value "${@:1:4}" "$("${@:5}")"; }
+
 # measure ROUND SCHEDULER
 measure() {
   local woken
-  value "$@" hackbench-pipe-processes s "$(hackbench_s --pipe --process)"
-  value "$@" hackbench-pipe-threads s "$(hackbench_s --pipe --threads)"
-  value "$@" hackbench-socket-processes s "$(hackbench_s --process)"
-  value "$@" hackbench-socket-threads s "$(hackbench_s --threads)"
-  value "$@" perf-pipe us/op "$(pipe_us)"
-  woken=$(lop-load wakeups --seconds "$wakeup_seconds")
-  value "$@" wakeup-p50 us "$(figure p50_us <<<"$woken")"
-  value "$@" wakeup-p99 us "$(figure p99_us <<<"$woken")"
-  value "$@" fork us "$(us_per_fork)"
+  measured "$@" hackbench-pipe-processes s hackbench_s --pipe --process
+  measured "$@" hackbench-pipe-threads s hackbench_s --pipe --threads
+  measured "$@" hackbench-socket-processes s hackbench_s --process
+  measured "$@" hackbench-socket-threads s hackbench_s --threads
+  measured "$@" perf-pipe us/op pipe_us
+  if wanted wakeup-p50 || wanted wakeup-p99; then
+    woken=$(lop-load wakeups --seconds "$wakeup_seconds")
+    measured "$@" wakeup-p50 us figure p50_us <<<"$woken"
+    measured "$@" wakeup-p99 us figure p99_us <<<"$woken"
+  fi
+  measured "$@" fork us us_per_fork
+}
+
+# Loading takes longest, so each is measured several times while it is there.
+measure_turns() {
+  local turn
+  for ((turn = 0; turn < turns; turn++)); do measure "$@" || return; done
 }
 
 # Each round begins with another scheduler.
@@ -60,7 +74,7 @@ rotated() {
 run_round() {
   local scheduler
   for scheduler in $(rotated "$1"); do
-    if start_scheduler "$scheduler"; then measure "$1" "$scheduler" && end_scheduler "$scheduler" || not_ok "$scheduler does not end"; else leave_out "$scheduler"; fi
+    if start_scheduler "$scheduler"; then measure_turns "$1" "$scheduler" && end_scheduler "$scheduler" || not_ok "$scheduler does not end"; else leave_out "$scheduler"; fi
   done
 }
 

@@ -103,6 +103,6 @@ END {
 	if (!benchmarks && !nr_counted) { print "nothing was measured"; exit 1 }
 	nr = split(schedulers, name, " ")
 	if (benchmarks) { times_table(nr); ratios(nr) }
-	callbacks_table()
+	if (nr_counted) callbacks_table()
 	write_json(nr)
 }

@@ -4,7 +4,8 @@
 # and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland; those on PATH are found without it.
 # SCHEDULERS: instead of "eevdf lopsided", which is highlow-spare; lopsided:POLICY is lopsided under another policy, as lopsided:phase.
 # GUEST: further options of vm/run, as "--max-mhz 3000,3000,3000,3000,2000,2000,2000,2000": on kinds of CPUs auto has all rules for them.
-# ROUNDS (5), COUNTS (3), LOOPS and HACKBENCH_GROUPS (200, 2), LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
+# BENCHMARKS: of those of bench-in-guest.sh, as "hackbench-pipe-processes fork". TURNS (1): so often each in a round, while a scheduler is loaded.
+# ROUNDS (5), COUNTS (3; 0: none), LOOPS and HACKBENCH_GROUPS (200, 2), LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=target/vm-bench
@@ -36,7 +37,7 @@ in_guest() {
   # shellcheck disable=SC2086  # words
   LOP_BIN=$bin/lop vm/run --cpus 8 --memory-mb 3072 --timeout "${TIMEOUT:-7200}" --share "$out" "$@" ${GUEST:-} "${options[@]}" \
     --bin "$bin/lop-load" --bin "$bin/lop-judge" --bin hackbench --bin perf -- "$variables schedulers='$schedulers' groups=${HACKBENCH_GROUPS:-2}
-      pipe_loops=${PIPE_LOOPS:-2000} wakeup_seconds=${WAKEUP_SECONDS:-3} forks=${FORKS:-500}
+      benchmarks='${BENCHMARKS:-}' turns=${TURNS:-1} pipe_loops=${PIPE_LOOPS:-2000} wakeup_seconds=${WAKEUP_SECONDS:-3} forks=${FORKS:-500}
 $(cat vm/tests/lib.sh vm/bench-in-guest.sh)" >>"$out/log" || { tail -n 20 "$out/log" >&2; return 1; }
 }
 
@@ -48,7 +49,7 @@ rm -rf "$out"
 mkdir -p "$out"
 touch "$out/times" "$out/callbacks"
 [ "${ROUNDS:-5}" = 0 ] || in_guest "rounds=${ROUNDS:-5} counts=0 loops=${LOOPS:-200}"
-in_guest "rounds=0 counts=${COUNTS:-3} loops=$((${LOOPS:-200} / 2))" --instruction-ns 4
+[ "${COUNTS:-3}" = 0 ] || in_guest "rounds=0 counts=${COUNTS:-3} loops=$((${LOOPS:-200} / 2))" --instruction-ns 4
 [ ! -e "$out/left-out" ] || sort -u "$out/left-out"
 awk -v schedulers="$schedulers" -v json="$out/results.json" -f vm/bench-table.awk "$out/times" "$out/callbacks"
 echo "$out/results.json"

@@ -283,7 +283,7 @@ pub fn may_speak_for(proc: &Path, thread: u32, caller: u32) -> Result<(), Kernel
             "thread {thread} belongs to another user (uid {})",
             status.uid()
         ))
-        .mend("hints for it are its owner's and root's to give"));
+        .mend("root may give hints for it"));
     }
     Ok(())
 }

@@ -136,7 +136,9 @@ fn holder(lock: &File) -> Option<u32> {
     Some(pid.trim().parse().unwrap_or(0))
 }
 
-pub(crate) fn already_running(dir: &RunDir) -> KernelError {
+/// What a second one is told.
+#[must_use]
+pub fn already_running(dir: &RunDir) -> KernelError {
     let who = match running(dir) {
         Err(_) | Ok(None | Some(0)) => String::new(),
         Ok(Some(pid)) => format!(" (pid {pid})"),

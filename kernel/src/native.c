@@ -6,7 +6,9 @@
 #include "bpf/intf.h"
 #include "auto.h"
 #include "demand.h"
+#include "list.h"
 #include "specialise.h"
+#include "wish.h"
 
 size_t lop_loader_sched_size(void) { return sizeof(struct lop_sched); }
 size_t lop_loader_config_size(void) { return sizeof(struct lop_config); }
@@ -31,6 +33,7 @@ u32 lop_loader_target(const struct lop_sched *s, u32 set) { return lop_target(s,
 struct lop_planned {
 	struct lop_intensity intensity;
 	u64 moved_ns;        /* when a plan moved it last; 0: never */
+	u32 speedup_permille; /* the answer: on the scale of wish.h; 0: unknown */
 	u32 demand_permille; /* share of the last second in which it ran or waited to run */
 	s32 cpu;             /* it ran there last */
 	s32 wanted_domain;   /* the answer: memory domain that it is to run in; LOP_NONE: it stays */
@@ -50,6 +53,7 @@ size_t lop_loader_plan_size(void) { return sizeof(struct lop_plan); }
 size_t lop_loader_cast_size(void) { return sizeof(struct lop_cast); }
 bool lop_loader_is_off(const struct lop_sched *s, u32 domain) { return lop_cpus_meet(&s->off, lop_domain_cpus(s, (s32)domain)); }
 bool lop_loader_is_wanted(struct lop_plan *p, u32 domain) { return lop_is_wanted(p, (s32)domain); }
+bool lop_loader_gains_more(u32 a_permille, u32 b_permille) { return lop_gains_more(a_permille, b_permille); }
 void lop_loader_note_counters(struct lop_planned *t, u64 misses, u64 instructions, u64 passed_ns)
 {
 	lop_note_counters(&t->intensity, misses, instructions, passed_ns);
@@ -125,14 +129,17 @@ static u32 plan_kinds(struct lop_cast *c, const struct lop_sched *s, struct lop_
 	c->now_ns = now_ns;
 	c->nr_threads = nr;
 	for (n = 0; n < nr; n++) {
-		const struct lop_planned *t = &threads[n];
+		struct lop_planned *t = &threads[n];
 		bool known = lop_memory_class(&t->intensity) != LOP_MEMORY_UNKNOWN;
+		u32 mpmi = lop_planned_mpmi(&t->intensity);
+		t->speedup_permille = known ? lop_measured_speedup(mpmi) : 0;
 		c->thread[n] = (struct lop_specialist){
 			.moved_ns = t->moved_ns,
-			.speedup_permille = known ? lop_speedup_of_mpmi(lop_planned_mpmi(&t->intensity), ratio_permille) : 0,
+			.speedup_permille = known ? lop_speedup_of_mpmi(mpmi, ratio_permille) : 0,
 			.cpu = t->runs ? t->cpu : LOP_NONE,
 			.tier = top->tier[lop_cpu_index((u32)t->cpu)],
-			.fixed = t->fixed || lop_has_core_by_rank(s, lop_cpu_index((u32)t->cpu)),
+			.fixed = t->fixed || lop_has_core_by_length(s, lop_cpu_index((u32)t->cpu)),
+			.class = (u8)lop_class_on(s, lop_cpu_index((u32)t->cpu)),
 		};
 	}
 	moves = lop_specialise(c);
@@ -157,4 +164,66 @@ u32 lop_loader_plan(struct lop_plan *p, struct lop_cast *c, const struct lop_sch
 	if (s->config.specialise)
 		moves += plan_kinds(c, s, threads, nr, now_ns);
 	return moves;
+}
+
+/* A thread of declared length; Rust mirrors this. */
+struct lop_declared {
+	u64 done_ns;   /* work done so far, ns on the fastest kind of core */
+	u32 length;
+	s32 cpu;       /* it runs there, or waits there by a list; LOP_NONE: nowhere yet */
+	s32 wanted;    /* the answer: CPU where it waits; LOP_NONE: where any task does */
+};
+
+size_t lop_loader_declared_size(void) { return sizeof(struct lop_declared); }
+size_t lop_loader_list_size(void) { return sizeof(struct lop_list); }
+size_t lop_loader_app_size(void) { return sizeof(struct lop_app); }
+
+/* A core for each CPU that runs applications. `cpus`: their numbers. */
+static void describe_cores(struct lop_list *l, const struct lop_sched *s, u32 *cpus)
+{
+	u32 cpu;
+	l->nr_cores = 0;
+	for (cpu = 0; cpu < LOP_MAX_CPUS; cpu++) {
+		if (!is_usable(s, cpu))
+			continue;
+		cpus[l->nr_cores] = cpu;
+		l->core[l->nr_cores++].permille = (u32)lop_work_ns(s, cpu, 1000);
+	}
+}
+
+static s32 core_of(const struct lop_list *l, const u32 *cpus, s32 cpu)
+{
+	u32 n;
+	for (n = 0; n < l->nr_cores; n++)
+		if ((s32)cpus[n] == cpu)
+			return (s32)n;
+	return LOP_NONE;
+}
+
+/*
+ * At which CPU each of the threads of one application waits, in the order of their creation: the first LOP_MAX_LISTED of them at one, if they are more
+ * than CPUs. Returns how many those are.
+ */
+u32 lop_loader_list(struct lop_list *l, const struct lop_sched *s, const struct lop_app *app, struct lop_declared *threads, u32 nr)
+{
+	u32 cpus[LOP_MAX_CPUS], n;
+	describe_cores(l, s, cpus);
+	for (n = 0; n < nr; n++)
+		threads[n].wanted = LOP_NONE;
+	if (!l->nr_cores || nr <= l->nr_cores)
+		return 0;
+	l->nr_threads = (u32)lop_min(nr, LOP_MAX_LISTED);
+	l->least_gain = lop_least_gain(s, app);
+	for (n = 0; n < l->nr_threads; n++) {
+		const struct lop_task t = { .hint.length = threads[n].length, .done_ns = threads[n].done_ns };
+		l->thread[n] = (struct lop_listed){
+			.left = lop_listed_left(s, &t, app, 0),
+			.core = core_of(l, cpus, threads[n].cpu),
+			.wanted = LOP_NONE,
+		};
+	}
+	lop_list_threads(l);
+	for (n = 0; n < l->nr_threads; n++)
+		threads[n].wanted = (s32)cpus[l->thread[n].wanted];
+	return l->nr_threads;
 }

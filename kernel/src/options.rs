@@ -1,9 +1,12 @@
 //! What a person may ask of the scheduler when it starts.
 
+use lop_machine::intensity::Intensities;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Who belongs to the high set.
@@ -29,7 +32,7 @@ pub enum Policy {
     Gather,
     /// High sets without a spare, and threads that gain most from fast cores change with others that have them.
     Specialise,
-    /// All of them but a reserved core, as far as this machine has use for them; with cores of one kind and one memory domain that is
+    /// All of them but a reserved core, as far as this machine has use for them; with cores of one kind, without SMT, and one memory domain that is
     /// [`Policy::HighLowSpare`].
     Auto,
 }
@@ -165,10 +168,16 @@ pub struct Options {
     pub policy: Policy,
     /// High CPUs kept idle; `None`: the policy's own number.
     pub spare: Option<u32>,
+    /// Power cap: CPUs that are high at most; `None`: no cap. Nobody here knows what a CPU draws.
+    pub max_high: Option<u32>,
     /// T_hold; `None`: the policy's own.
     pub hold: Option<Duration>,
     /// Whether a core is reserved; `None`: as the policy has it.
     pub reserve: Option<Reserve>,
+    /// How programs use memory, recorded, for plans where the CPU counts no misses.
+    pub intensity: Option<Arc<Intensities>>,
+    /// CPUs that were slowed by hand, and the share of their speed that is left, x 1000: kinds of their own.
+    pub slowed: BTreeMap<u32, u16>,
     /// Only tasks of SCHED_EXT are scheduled, all others stay with the kernel's scheduler.
     pub partial: bool,
     /// 0: the few lines everybody sees; more: what the loader and libbpf have to say.
@@ -193,8 +202,11 @@ impl Default for Options {
             root: PathBuf::from("/"),
             policy: Policy::Auto,
             spare: None,
+            max_high: None,
             hold: None,
             reserve: None,
+            intensity: None,
+            slowed: BTreeMap::new(),
             partial: false,
             verbose: 0,
             speeds: true,
@@ -228,6 +240,21 @@ impl Options {
         if matches!(self.policy, Policy::SimpleSets(_)) && self.hold.is_some() {
             return Err(format!(
                 "--hold: the set of {} never changes; take highlow or highlow-spare",
+                self.policy
+            ));
+        }
+        if self.max_high == Some(0) {
+            return Err("--max-high: one CPU is high at least; take 1 or more".to_string());
+        }
+        if matches!(self.policy, Policy::SimpleSets(_)) && self.max_high.is_some() {
+            return Err(format!(
+                "--max-high: the set of {} never changes; ask for fewer cores",
+                self.policy
+            ));
+        }
+        if self.intensity.is_some() && !self.policy.plans() && self.policy != Policy::Auto {
+            return Err(format!(
+                "--intensity: {} plans nothing by it; take auto, spread, gather or specialise",
                 self.policy
             ));
         }
@@ -417,7 +444,23 @@ mod tests {
             hold: hold_ms.map(Duration::from_millis),
             ..Options::default()
         };
+        let capped = |policy, cpus| Options {
+            max_high: Some(cpus),
+            ..with(policy, None, None)
+        };
+        let recorded = |policy| Options {
+            intensity: Some(Arc::new(
+                Intensities::parse("f", "a-1,1,,cache-misses\na-1,9,,instructions").unwrap(),
+            )),
+            ..with(policy, None, None)
+        };
         for (options, expected) in [
+            (recorded(Policy::Auto), None),
+            (recorded(Policy::Spread), None),
+            (
+                recorded(Policy::HighLow),
+                Some("--intensity: highlow plans nothing by it; take auto"),
+            ),
             (with(Policy::Auto, None, None), None),
             (with(Policy::Auto, Some(3), Some(50)), None),
             (with(Policy::HighLowSpare, Some(0), None), None),
@@ -426,6 +469,10 @@ mod tests {
             (with(Policy::SimpleSets(2), Some(1), None), Some("--spare: ")),
             (with(Policy::SimpleSets(2), None, Some(50)), Some("--hold: ")),
             (with(Policy::SimpleSets(2), None, None), None),
+            (capped(Policy::Auto, 1), None),
+            (capped(Policy::ReservedCore, 600), None),
+            (capped(Policy::Auto, 0), Some("one CPU is high at least")),
+            (capped(Policy::SimpleSets(2), 1), Some("ask for fewer cores")),
         ] {
             match (options.check(), expected) {
                 (Ok(()), None) => {}

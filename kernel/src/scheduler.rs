@@ -1,9 +1,11 @@
 //! The scheduler itself: loads the BPF program, follows it, sets the speeds that the kernel's governor does not, and gives
 //! everything back.
 
+mod above;
 mod counters;
 mod decisions;
 mod libbpf_log;
+mod lists;
 mod locks;
 pub(crate) mod native;
 mod plan;
@@ -18,8 +20,10 @@ use crate::options::Options;
 use crate::requests::Inbox;
 use crate::status::{Counts, Status};
 use decisions::DecisionLog;
+use lists::Lister;
 use lop_machine::live::{self, LiveMachine};
 use plan::Planner;
+use program::interface::lop_look as Look;
 use program::{Config, Ended, Program, Record};
 use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
@@ -78,7 +82,9 @@ fn follow_once(
 ) -> Result<Option<Restored>, KernelError> {
     inbox.set_loading(true);
     let former = status.counts();
-    let machine = live::read(&options.root).map_err(|error| KernelError::new(error.to_string()))?;
+    let machine = live::read(&options.root)
+        .map_err(|error| KernelError::new(error.to_string()))?
+        .slowed(&options.slowed);
     let asked = options.policy;
     let (options, cut) = options.fitted(u32::try_from(machine.cpus.len()).unwrap_or(u32::MAX));
     if let (Some(cut), 0) = (cut, status.restarts) {
@@ -87,12 +93,16 @@ fn follow_once(
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
     let config = Config::of(&options, &machine);
-    let planner = Planner::of(&config);
-    let reads_counters = planner.as_ref().is_some_and(Planner::reads_counters);
-    let mut program = Program::load(&options, &machine, config, &speeds.wishes(), reads_counters)?;
+    let planner = Planner::of(&config, &options);
+    let lister = Lister::of(&config);
+    if planner.is_none() && options.intensity.is_some() {
+        observer.note("--intensity is not needed: with one memory domain and one kind of core nothing is planned");
+    }
+    let measures = planner.as_ref().is_some_and(Planner::measures);
+    let mut program = Program::load(&options, &machine, config, &speeds.wishes(), measures)?;
     decisions.machine(&machine, &program.config())?;
-    if speeds.writes() || planner.is_some() {
-        program::stay_out_of_demand(observer);
+    if speeds.writes() || planner.is_some() || lister.is_some() {
+        above::stay_out_of_demand(observer);
     }
     if inbox.stop_wanted() {
         return Ok(Some(speeds.restore()));
@@ -119,6 +129,7 @@ fn follow_once(
         speeds,
         reservation,
         planner,
+        lister,
         machine,
         former,
         root: &options.root,
@@ -161,6 +172,7 @@ struct Life<'a> {
     speeds: SpeedSetter,
     reservation: Reservation,
     planner: Option<Planner>,
+    lister: Option<Lister>,
     machine: LiveMachine,
     former: Counts,
     root: &'a Path,
@@ -179,14 +191,16 @@ impl Life<'_> {
         status.reserved_cpu = reserved.map(|reserved| reserved.cpu);
         status.reserved = self.reservation.describe(reserved);
         status.plan = self.planner.as_ref().map(Planner::describe).unwrap_or_default();
+        status.plan.extend(self.lister.as_ref().map(Lister::describe));
     }
 
-    /// Speeds that found no room in the ring are seen in the sets.
+    /// Speeds that found no room in the ring are seen in the sets. Whether it is about lists nobody knows.
     fn catch_up(&mut self, observer: &mut dyn Observer) {
         let (lost_records, _) = self.program.log_faults();
         if lost_records != self.lost_records {
             self.lost_records = lost_records;
             self.speeds.set(self.program.wishes(&self.machine), observer);
+            self.lister.iter_mut().for_each(Lister::wake);
         }
     }
 
@@ -199,8 +213,9 @@ impl Life<'_> {
         decisions: &mut DecisionLog,
     ) -> Result<(), KernelError> {
         while !inbox.stop_wanted() && !self.program.exited() {
-            let due_in = self.planner.as_ref().and_then(Planner::due_in);
-            wait(&self.program, inbox, due_in)
+            let plan_in = self.planner.as_ref().and_then(Planner::due_in);
+            let lists_in = self.lister.as_ref().and_then(Lister::due_in);
+            wait(&self.program, inbox, plan_in.into_iter().chain(lists_in).min())
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
             self.speeds.follow(&records, observer);
@@ -209,6 +224,7 @@ impl Life<'_> {
             if records.iter().any(Record::says_given_up) {
                 self.reservation.end(&mut self.speeds, observer);
             }
+            self.list(&records, observer)?;
             self.plan(records.iter().any(Record::asks_for_look), observer)?;
             decisions.records(&records)?;
             inbox.answer(|| {
@@ -243,17 +259,9 @@ impl Life<'_> {
         if !planner.is_due() {
             return Ok(());
         }
-        let looks = match self.program.look() {
-            Ok(looks) => looks,
-            Err(error) => {
-                if !std::mem::replace(&mut self.is_blind, true) {
-                    observer.note(&format!(
-                        "{error}; tried again once a second, and until then nothing is planned"
-                    ));
-                }
-                planner.look_later();
-                return Ok(());
-            }
+        let Some(looks) = look(&self.program, &mut self.is_blind, observer) else {
+            planner.look_later();
+            return Ok(());
         };
         for order in planner.follow(&looks, self.program.sched(), state::now_ns()) {
             self.program.order(order)?;
@@ -262,6 +270,48 @@ impl Life<'_> {
             self.program.look_no_more();
         }
         Ok(())
+    }
+
+    /// When the program says that threads which declared their lengths began or ended, and when there are more CPUs than before for them.
+    fn list(&mut self, records: &[Record], observer: &mut dyn Observer) -> Result<(), KernelError> {
+        let Some(lister) = &mut self.lister else {
+            return Ok(());
+        };
+        if records
+            .iter()
+            .any(|record| record.asks_for_lists() || record.says_given_up())
+        {
+            lister.wake();
+        }
+        if !lister.is_due() {
+            return Ok(());
+        }
+        // First: what changes while the threads are looked at is told again.
+        self.program.listen_for_lists();
+        lister.begin();
+        let Some(looks) = look(&self.program, &mut self.is_blind, observer) else {
+            lister.look_later();
+            return Ok(());
+        };
+        for order in lister.follow(&looks, self.program.sched(), self.program.apps()) {
+            self.program.order(order)?;
+        }
+        Ok(())
+    }
+}
+
+/// `None`: the threads could not be looked at, which is said once.
+fn look(program: &Program, is_blind: &mut bool, observer: &mut dyn Observer) -> Option<Vec<Look>> {
+    match program.look() {
+        Ok(looks) => Some(looks),
+        Err(error) => {
+            if !std::mem::replace(is_blind, true) {
+                observer.note(&format!(
+                    "{error}; tried again once a second, and until then nothing is planned"
+                ));
+            }
+            None
+        }
     }
 }
 

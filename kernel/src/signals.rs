@@ -16,6 +16,12 @@ pub const ENDING: [i32; 14] = [
     SIGSTKFLT,
 ];
 
+/// Who started this program may have ignored SIGCHLD, which is inherited, and then no child is left to be asked how it ended.
+pub fn hear_of_children() {
+    // SAFETY: the system's own handling runs no code of ours.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Signals are taken until this is dropped. Programs started meanwhile get the system's own handling.
 pub struct SignalGuard {
     handle: Handle,

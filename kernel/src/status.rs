@@ -1,5 +1,6 @@
 //! What a running scheduler says about itself, as it goes over the status socket.
 
+use crate::hinted::Hinted;
 use crate::options::Options;
 use crate::support;
 use serde::{Deserialize, Serialize};
@@ -25,12 +26,22 @@ pub struct Status {
     pub since: String,
     /// Release of the kernel.
     pub kernel: String,
+    /// For people: how the policy is enforced, where that is not by the kernel's scheduler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforced: Option<String>,
     /// Only tasks of SCHED_EXT are scheduled.
     pub partial: bool,
     /// For people, one line each: kinds of CPUs, clock and memory domains.
     pub machine: Vec<String>,
     /// For people, one line each: who gets the fast cores, and by which plans threads move.
     pub rules: Vec<String>,
+    /// CPUs on which something runs now that others wait for: a sequential phase, the holder of a lock.
+    pub awaited: Vec<u32>,
+    /// Whether `lop hint` said anything of any thread since the start.
+    pub hinted: bool,
+    /// Where it did: how many threads have which hints. `None`: that cannot be read, or nothing was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hints: Option<Hinted>,
     /// For people: whether holders of locks are seen of programs that say nothing, or why not. `None`: no rule heeds them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_holders: Option<String>,
@@ -41,6 +52,9 @@ pub struct Status {
     pub target: u32,
     /// High CPUs kept idle.
     pub spare: u32,
+    /// Power cap: CPUs that are high at most. `None`: no cap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_high: Option<u32>,
     /// T_hold.
     pub hold_ms: u64,
     pub promotions: u64,
@@ -186,6 +200,15 @@ impl Status {
         self.placements.claimed += former.placements.claimed;
         self.placements.queued += former.placements.queued;
         self.placements.pinned += former.placements.pinned;
+    }
+
+    /// For people: how many threads have which hints. `None`: nothing was said since the start.
+    #[must_use]
+    pub fn hints_told(&self) -> Option<String> {
+        self.hinted.then(|| match &self.hints {
+            Some(hints) => hints.to_string(),
+            None => "given, but of how many threads cannot be read here".to_string(),
+        })
     }
 
     /// How long it has been running by the clock on the wall.

@@ -4,6 +4,7 @@
 //! (about 200 kB; 512 CPUs take 50) is not sent.
 
 use crate::adapter::KernelError;
+use crate::hinted::Hinted;
 use crate::instance::{refused, RunDir};
 use crate::requests::Requests;
 use crate::status::Status;
@@ -12,9 +13,9 @@ use std::fs::Permissions;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the scheduler's thread may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -76,7 +77,32 @@ fn bind(socket: &PathBuf) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// Threads are asked for their hints here and not in the scheduler's thread, which has speeds to set meanwhile; and however many clients there
+/// are, not more often than this.
+const COUNTED_AGAIN: Duration = Duration::from_millis(500);
+
+/// The last count of hints, and when it was made.
+#[derive(Default)]
+struct Counted(Option<(Instant, Option<Hinted>)>);
+
+impl Counted {
+    fn of(&mut self, status: &Status) -> Option<Hinted> {
+        if !status.hinted {
+            return None;
+        }
+        match self.0 {
+            Some((at, hints)) if at.elapsed() < COUNTED_AGAIN => hints,
+            _ => {
+                let hints = Hinted::now(Path::new("/")).ok();
+                self.0 = Some((Instant::now(), hints));
+                hints
+            }
+        }
+    }
+}
+
 fn serve(listener: &UnixListener, ended: &UnixStream, requests: &Requests) {
+    let mut counted = Counted::default();
     loop {
         let mut fds = [
             PollFd::new(listener, PollFlags::IN),
@@ -92,16 +118,19 @@ fn serve(listener: &UnixListener, ended: &UnixStream, requests: &Requests) {
         }
         // A client that is gone again is no trouble.
         if let Ok((client, _)) = listener.accept() {
-            let _ = answer(client, requests);
+            let _ = answer(client, requests, &mut counted);
         }
     }
 }
 
 /// An empty answer says that the scheduler did not answer in time.
-fn answer(mut client: UnixStream, requests: &Requests) -> io::Result<()> {
+fn answer(mut client: UnixStream, requests: &Requests, counted: &mut Counted) -> io::Result<()> {
     client.set_nonblocking(true)?;
     match requests.ask(PATIENCE) {
-        Some(status) => client.write_all(&serde_json::to_vec(&status)?),
+        Some(mut status) => {
+            status.hints = counted.of(&status);
+            client.write_all(&serde_json::to_vec(&status)?)
+        }
         None if requests.loading() => client.write_all(STARTING),
         None => Ok(()),
     }

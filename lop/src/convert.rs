@@ -1,6 +1,6 @@
 //! From the simulator's results to what reports show.
 
-use lop_report::{Bounds, Cell, Class, Interval, PointValue, Price, Relative, Report, RunResult};
+use lop_report::{Beside, Bounds, Cell, Class, Interval, PointValue, Price, Relative, Report, RunResult};
 use lop_simulator::experiment::{self, Experiment, PolicyResult, Study};
 use lop_simulator::PolicyChoice;
 use std::collections::BTreeMap;
@@ -23,6 +23,7 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
             .iter()
             .flat_map(|judged| cells(judged, &study.cells))
             .collect(),
+        trace: None,
     }
 }
 
@@ -33,10 +34,19 @@ fn cells(judged: &PolicyChoice, cells: &[experiment::Cell]) -> Vec<Cell> {
         best: cell.best.to_string(),
         edp_over_best: cell.edp,
         time_over_first: cell.time,
+        responses: cell.responses,
         behind: cell.is_behind(),
         price: cell.price.as_ref().map(|price| Price {
             without: price.without.to_string(),
             edp_over_best: price.edp,
+        }),
+        beside: cell.beside.map(|beside| Beside {
+            time: beside.time,
+            power: beside.power,
+            wakeups: beside.wakeups,
+            migrations: beside.migrations,
+            high_set_mean: beside.high_set_mean,
+            lost_slow_start_s: beside.lost_slow_start_s,
         }),
     };
     cells.iter().map(cell).collect()

@@ -1,7 +1,7 @@
 //! Why the program ends, and with which code.
 
 use clap::error::ErrorKind;
-use lop_compare::RecordError;
+use lop_compare::{RecordError, TraceError};
 use lop_machine::InputError;
 use lop_simulator::experiment::ExperimentError;
 use lop_simulator::SimulationError;
@@ -120,5 +120,11 @@ impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         let code = u8::try_from(error.exit_code()).unwrap_or(FAILED);
         Self::new(code, error.to_string())
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        Self::new(error.exit_code(), error.to_string())
     }
 }

@@ -4,12 +4,15 @@ mod commands;
 mod convert;
 mod failure;
 mod interrupt;
+mod meter;
 mod output;
 mod progress;
+mod replayed;
 mod status_text;
 mod study;
 mod terminal;
 mod timeline;
+mod top;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
@@ -25,22 +28,28 @@ struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
+  lop doctor
   sudo lop start
   lop status --watch
   sudo lop run -- make -j8
+  lop compare --policy linux,auto -- make -j4
   lop simulate
   lop simulate --machine i7-940 --workload bursts --policy linux,highlow-spare
   lop reproduce compile-governors --html governors.html
   lop machine list
-  lop workload record -o my-build.toml -- make -j2
+  lop record -o my-build.trace -- make -j2
+  lop simulate --trace my-build.trace
 
 Exit codes: 0 success; 1 failure (a deadlock, a file that cannot be written, a
 kernel without sched_ext); 2 wrong usage or input; 3 'lop start' was taken out of
-charge by SysRq-S or the kernel's watchdog; 130 interrupted. 'lop run' and 'lop
-workload record' pass on the exit code of their command.";
+charge by SysRq-S or the kernel's watchdog; 130 interrupted. 'lop run', 'lop
+record' and 'lop workload record' pass on the exit code of their command.";
 
 #[derive(Subcommand)]
 enum Command {
+    /// Show what this machine can do, what it lacks, and what would mend that
+    #[command(after_help = commands::doctor::EXAMPLES)]
+    Doctor(commands::doctor::Arguments),
     /// Put the scheduler in charge of this machine
     #[command(after_help = commands::start::EXAMPLES)]
     Start(commands::start::Arguments),
@@ -50,6 +59,9 @@ enum Command {
     /// Show what the scheduler does now
     #[command(after_help = commands::status::EXAMPLES)]
     Status(commands::status::Arguments),
+    /// A live view of CPUs, sets, speeds and power
+    #[command(after_help = commands::top::EXAMPLES)]
+    Top(commands::top::Arguments),
     /// Put back the speeds that a killed scheduler left changed
     #[command(after_help = commands::restore::EXAMPLES)]
     Restore(commands::restore::Arguments),
@@ -59,6 +71,15 @@ enum Command {
     /// Run a command with the scheduler in charge
     #[command(after_help = commands::run::EXAMPLES)]
     Run(commands::run::Arguments),
+    /// Make CPUs slow by hand, for a machine whose cores differ
+    #[command(subcommand, after_help = commands::amp::EXAMPLES)]
+    Amp(commands::amp::Command),
+    /// Measure commands under one or more policies, side by side
+    #[command(after_help = commands::compare::EXAMPLES)]
+    Compare(Box<commands::compare::Arguments>),
+    /// Record the scheduling of a command or of this machine, to replay it with 'lop simulate --trace'
+    #[command(after_help = commands::record::EXAMPLES)]
+    Record(commands::record::Arguments),
     /// Run a workload on a simulated machine under one or more policies
     Simulate(commands::simulate::Arguments),
     /// Rebuild a published experiment
@@ -75,6 +96,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    lop_kernel::signals::hear_of_children();
     match parse().and_then(run) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -96,12 +118,17 @@ fn parse() -> Result<Option<Command>, Failure> {
 fn run(command: Option<Command>) -> Result<(), Failure> {
     match command {
         None => Ok(()),
+        Some(Command::Doctor(arguments)) => commands::doctor::run(&arguments),
         Some(Command::Start(arguments)) => commands::start::run(&arguments),
         Some(Command::Stop(arguments)) => commands::stop::run(&arguments),
         Some(Command::Hint(arguments)) => commands::hint::run(&arguments),
         Some(Command::Status(arguments)) => commands::status::run(&arguments),
+        Some(Command::Top(arguments)) => commands::top::run(&arguments),
         Some(Command::Restore(arguments)) => commands::restore::run(&arguments),
         Some(Command::Run(arguments)) => commands::run::run(&arguments),
+        Some(Command::Amp(command)) => commands::amp::run(command),
+        Some(Command::Compare(arguments)) => commands::compare::run(&arguments),
+        Some(Command::Record(arguments)) => commands::record::run(&arguments),
         Some(Command::Simulate(arguments)) => commands::simulate::run(arguments),
         Some(Command::Reproduce(arguments)) => commands::reproduce::run(arguments),
         Some(Command::Machine(command)) => commands::machine::run(command),

@@ -52,7 +52,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// The system's own, with the path.
-    pub fn write(&self, contents: &str) -> Result<(), Failure> {
+    pub fn write(&self, contents: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), Failure> {
         lop_report::write_file(&self.path, contents)
             .map_err(|error| Failure::new(FAILED, format!("{}: cannot be written: {error}", self.path.display())))
     }

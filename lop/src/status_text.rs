@@ -11,6 +11,7 @@ const SINGLE_LINES: usize = 16;
 /// What it is and what it found, when it starts.
 pub fn introduction(status: &Status) -> String {
     let mut facts = vec![("kernel", status.kernel.clone()), ("policy", policy(status))];
+    facts.extend(status.enforced.iter().map(|line| ("enforced", line.clone())));
     if status.partial {
         facts.push(("partial", "tasks of the class SCHED_EXT only".to_string()));
     }
@@ -61,6 +62,7 @@ pub fn page(status: &Status, now: SystemTime) -> String {
         facts.push(("green", set(status.sets.green.iter().map(|member| member.cpu), status)));
     }
     facts.push(("low", set(status.sets.low.iter().copied(), status)));
+    facts.extend(status.hints_told().map(|told| ("hints", told)));
     if !status.sets.offline.is_empty() {
         facts.push(("offline", set(status.sets.offline.iter().copied(), status)));
     }
@@ -72,8 +74,12 @@ fn policy(status: &Status) -> String {
         Some(asked) => format!(" ({asked})"),
         None => String::new(),
     };
+    let cap = match status.max_high {
+        Some(cpus) => format!(", at most {cpus} high"),
+        None => String::new(),
+    };
     format!(
-        "{}{asked}, spare {}, hold {} ms",
+        "{}{asked}, spare {}, hold {} ms{cap}",
         status.policy, status.spare, status.hold_ms
     )
 }
@@ -203,7 +209,7 @@ fn lines(facts: &[(&str, String)]) -> String {
 }
 
 /// Breaks after spaces and commas; a longer word stays whole.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive([' ', ',']) {
         let last = lines.len() - 1;

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
-use crate::{convert, interrupt, progress, terminal, timeline};
+use crate::{convert, interrupt, progress, replayed, terminal, timeline};
 use clap::{Args, ValueEnum};
 use lop_report::{Report, Timeline};
 use lop_simulator::experiment::{self, Experiment, RunControl, MAX_RUNS};
@@ -45,6 +45,13 @@ pub struct StudyOptions {
     /// Print counters too: sets, migrations, wakeup latencies, shares of time at each speed
     #[arg(short, long)]
     verbose: bool,
+}
+
+impl StudyOptions {
+    /// Where the report goes if no file was named for it.
+    pub fn report_to(&mut self, file: &str) {
+        self.html.get_or_insert_with(|| file.into());
+    }
 }
 
 /// More threads than any machine has cores are a slip of the finger.
@@ -109,7 +116,9 @@ pub fn run(mut experiments: Vec<Experiment>, several: bool, options: &StudyOptio
     for experiment in &mut experiments {
         experiment.seed = options.seed.unwrap_or(experiment.seed);
         experiment.runs = options.runs.unwrap_or(experiment.runs);
-        reports.push(simulate(experiment, options, cancelled)?);
+        let trace = replayed::of_workload(&experiment.workload.target)?;
+        let report = simulate(experiment, options, cancelled)?;
+        reports.push(Report { trace, ..report });
         if files.want_timelines() {
             let name = if several {
                 format!("{}: ", experiment.id)

@@ -1,7 +1,17 @@
 //! What a person at the command line may rely on: help, exit codes, errors, formats, files.
 
+#[path = "cli/affinity.rs"]
+mod affinity;
 #[path = "cli/bad_input.rs"]
 mod bad_input;
+#[path = "cli/cgroup.rs"]
+mod cgroup;
+#[path = "cli/compare.rs"]
+mod compare;
+#[path = "cli/compare_enforced.rs"]
+mod compare_enforced;
+#[path = "cli/doctor.rs"]
+mod doctor;
 #[path = "cli/help.rs"]
 mod help;
 #[path = "cli/kernel.rs"]
@@ -10,12 +20,17 @@ mod kernel;
 mod live;
 #[path = "cli/pages.rs"]
 mod pages;
+#[path = "cli/record.rs"]
+mod record;
 #[path = "cli/results.rs"]
 mod results;
+#[path = "cli/top.rs"]
+mod top;
 
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::Path;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// `lop` with arguments, in a folder of its own so that anything it writes there is seen.
@@ -32,11 +47,15 @@ struct Answer {
 }
 
 fn answer(folder: &Path, arguments: &[&str]) -> Answer {
-    let output = lop(folder, arguments).output().unwrap();
+    answered(&lop(folder, arguments).output().unwrap())
+}
+
+fn answered(output: &std::process::Output) -> Answer {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     Answer {
         code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
     }
 }
 
@@ -62,6 +81,24 @@ fn files_in(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Asks until there is an answer.
+fn within<T>(time: Duration, mut found: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + time;
+    loop {
+        match found() {
+            Some(found) => return found,
+            None if Instant::now() > end => panic!("nothing after {time:?}"),
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Sends a signal; no program is needed for it.
+fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
 }
 
 /// A small workload that takes a few milliseconds to simulate.

@@ -1,9 +1,11 @@
 //! A machine as text for people: header, drawing of sockets and domains, operating points, idle states, power.
 
+mod domains;
 mod layout;
 mod live;
 mod tables;
 
+pub use domains::draw_domains;
 pub use live::draw_live;
 
 use crate::Machine;

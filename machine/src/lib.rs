@@ -2,15 +2,20 @@
 //! lie, read from sysfs.
 
 mod builtin;
+pub mod busy;
 mod caps;
+mod capture;
 mod check;
+pub mod doctor;
 mod draw;
 pub mod error;
 mod fit;
 pub mod input;
+pub mod intensity;
 mod jacobi;
 mod kind;
 pub mod live;
+pub mod meter;
 pub mod model;
 mod power;
 mod read;
@@ -20,7 +25,8 @@ pub mod speed;
 mod topology;
 
 pub use builtin::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text};
-pub use draw::{draw, draw_live};
+pub use capture::capture;
+pub use draw::{draw, draw_domains, draw_live};
 pub use error::InputError;
 pub use fit::{fit, Fit, FittedParameter, FittedRow, FittedValue};
 pub use model::*;

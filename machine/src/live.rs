@@ -28,9 +28,12 @@ mod nodes;
 mod partition;
 mod present;
 mod reader;
+mod slowed;
 mod tree;
 
+pub use cpulist::{format as format_cpu_list, parse as parse_cpu_list};
 pub use error::LiveError;
+pub use slowed::kinds_of;
 pub use tree::{Folder, TextTree, Tree};
 
 use partition::{number_by_key, Numbering};

@@ -13,14 +13,17 @@ mod files;
 mod idle;
 mod interrupts;
 mod journal;
+mod limit;
 mod restore;
+mod settle;
 #[cfg(test)]
 mod tests;
 
-pub use domain::{ClockDomain, Mechanism};
+pub use domain::{Asker, ClockDomain, Mechanism};
 pub use error::SpeedError;
 pub use interrupts::Steered;
 pub use journal::{Entry, Journal};
+pub use limit::{limit_khz, Limited};
 pub use restore::{left_in_journal, restore_from_journal, Restored, Skipped};
 
 use change::{in_order, is_frequency, Change};
@@ -44,6 +47,31 @@ pub enum Wish {
     Released,
     Low,
     High,
+}
+
+/// What could be set, and how.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// In the order of their first CPUs; every online CPU is in one.
+    pub domains: Vec<ClockDomain>,
+    /// The same for people: how speeds are set on which CPUs, or why they cannot be and what would mend that.
+    pub lines: Vec<String>,
+}
+
+/// Looks at the machine below `root` and touches nothing, no journal either.
+///
+/// # Errors
+/// The list of CPUs cannot be read.
+pub fn look(root: &Path) -> io::Result<Look> {
+    let files = Tree::new(root);
+    let domains = read_domains(&files, &online_cpus(&files)?, Asker::Scheduler)?;
+    let texts = domains
+        .iter()
+        .map(|d| (d.domain.cpus.clone(), describe::domain_text(d)));
+    Ok(Look {
+        lines: describe::lines_by_cpus(texts),
+        domains: domains.into_iter().map(|d| d.domain).collect(),
+    })
 }
 
 /// What to ask of `schedutil` by `scx_bpf_cpuperf_set`, 0 to 1024 on the scale of the machine's fastest CPU.
@@ -110,10 +138,18 @@ impl Speeds {
     /// Another living process holds the journal; the journal is damaged or cannot be written; the list of CPUs cannot be read.
     /// A machine without speed control is no error: its mechanism is [`Mechanism::Nothing`].
     pub fn open(root: &Path, journal: &Path) -> Result<Self, SpeedError> {
-        Self::open_files(Box::new(Tree::new(root)), journal)
+        Self::open_for(Asker::Scheduler, root, journal)
     }
 
-    fn open_files(files: Box<dyn Files>, journal_path: &Path) -> Result<Self, SpeedError> {
+    /// The same, where it matters who asks for speeds.
+    ///
+    /// # Errors
+    /// As [`Speeds::open`].
+    pub fn open_for(asker: Asker, root: &Path, journal: &Path) -> Result<Self, SpeedError> {
+        Self::open_files(Box::new(Tree::new(root)), journal, asker)
+    }
+
+    fn open_files(files: Box<dyn Files>, journal_path: &Path, asker: Asker) -> Result<Self, SpeedError> {
         let lock = Lock::take(journal_path)?;
         let (journal, recovered) = restore::take_over(files.as_ref(), journal_path)?;
         let unreadable = |source: io::Error| SpeedError::File {
@@ -122,7 +158,7 @@ impl Speeds {
             source,
         };
         let online = online_cpus(files.as_ref()).map_err(unreadable)?;
-        let domains = read_domains(files.as_ref(), &online).map_err(unreadable)?;
+        let domains = read_domains(files.as_ref(), &online, asker).map_err(unreadable)?;
         let idle = online.iter().map(|&cpu| (cpu, idle::idle_knobs(files.as_ref(), cpu)));
         Ok(Self {
             idle: idle.filter(|(_, knobs)| !knobs.is_empty()).collect(),
@@ -141,6 +177,13 @@ impl Speeds {
     /// Every online CPU is in one; in the order of their first CPUs.
     pub fn domains(&self) -> &[ClockDomain] {
         &self.public_domains
+    }
+
+    /// Whether a wish has an effect anywhere.
+    #[must_use]
+    pub fn acts(&self) -> bool {
+        let acts = |d: &ClockDomain| !matches!(d.mechanism, Mechanism::Nothing { .. });
+        self.public_domains.iter().any(acts)
     }
 
     /// Shortest time between two changes of speed under `schedutil`, which drops what it is asked for in between; 0 where it

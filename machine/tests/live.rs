@@ -2,6 +2,8 @@
 
 #[path = "live/assumed.rs"]
 mod assumed;
+#[path = "live/captured.rs"]
+mod captured;
 #[path = "live/damaged.rs"]
 mod damaged;
 #[path = "live/errors.rs"]

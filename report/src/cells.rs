@@ -1,7 +1,7 @@
 //! Studies that judge one policy beside all others: a row for each cell in place of a table for each point.
 
 use crate::grid::{Column, Grid};
-use crate::model::{Cell, Report};
+use crate::model::{Beside, Cell, Report};
 use crate::sweep::value_text;
 
 /// `None`: the study judges nobody. Those that are behind come first, farthest behind first.
@@ -23,21 +23,22 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
             &format!("{} time", first.judged),
             &format!("over {}", first_policy(report)),
         ),
-        Column::text("rule that costs most"),
-        Column::number("EDP without it", "over lowest"),
+        Column::text("rules that cost most"),
+        Column::number("EDP without", "over lowest"),
     ]);
+    let marks = marks(&report.cells);
     let row = |cell: &&Cell| {
         let mut row: Vec<String> = cell.point.values().map(value_text).collect();
         let price = cell.price.as_ref();
         let rule = match (price, cell.behind) {
             (Some(price), _) => price.without.clone(),
-            (None, true) => "no single one".to_string(),
+            (None, true) => "none".to_string(),
             (None, false) => String::new(),
         };
         row.extend([
             cell.best.clone(),
             format!("{:.3}", cell.edp_over_best),
-            format!("{:.3}", cell.time_over_first),
+            format!("{:.3}{}", cell.time_over_first, marks[usize::from(cell.responses)]),
             rule,
             price.map_or(String::new(), |price| format!("{:.3}", price.edp_over_best)),
         ]);
@@ -49,7 +50,47 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
     })
 }
 
-/// What the table comes to, in a sentence.
+/// Of the cells in which the judged policy is behind: what it does otherwise than the policy of the lowest EDP. `None`: it is behind nowhere.
+pub(crate) fn beside_grid(report: &Report) -> Option<Grid> {
+    let mut cells: Vec<(&Cell, Beside)> = (report.cells.iter())
+        .filter_map(|cell| Some((cell, cell.beside?)))
+        .collect();
+    cells.sort_by(|a, b| b.0.edp_over_best.total_cmp(&a.0.edp_over_best));
+    let (first, _) = cells.first()?;
+    let mut columns: Vec<Column> = first.point.keys().map(|name| Column::text(name)).collect();
+    columns.push(Column::text("lowest EDP"));
+    columns.extend(["time", "power"].map(|name| Column::number(name, "over its")));
+    columns.extend(
+        ["wakeups", "migrations", "high CPUs", "slow start, s"]
+            .map(|name| Column::number(name, &format!("{} / its", first.judged))),
+    );
+    let marks = marks(&report.cells);
+    let row = |(cell, beside): &(&Cell, Beside)| {
+        let mut row: Vec<String> = cell.point.values().map(value_text).collect();
+        let whole = |[own, its]: [f64; 2]| format!("{own:.0} / {its:.0}");
+        row.push(cell.best.clone());
+        let mark = marks[usize::from(cell.responses)];
+        row.extend([format!("{:.3}{mark}", beside.time), format!("{:.3}", beside.power)]);
+        row.extend([beside.wakeups, beside.migrations].map(whole));
+        row.extend([beside.high_set_mean, beside.lost_slow_start_s].map(|[own, its]| format!("{own:.2} / {its:.2}")));
+        row
+    };
+    Some(Grid {
+        rows: cells.iter().map(row).collect(),
+        columns,
+    })
+}
+
+/// What stands behind a time over another one: `r` where both are mean responses, beside which all others have as much room.
+fn marks(cells: &[Cell]) -> [&'static str; 2] {
+    if cells.iter().any(|cell| cell.responses) {
+        ["  ", " r"]
+    } else {
+        [""; 2]
+    }
+}
+
+/// What the table comes to, in a sentence, and what `r` stands for.
 pub(crate) fn summary(report: &Report) -> String {
     let Some(first) = report.cells.first() else {
         return String::new();
@@ -57,8 +98,12 @@ pub(crate) fn summary(report: &Report) -> String {
     let all = report.cells.len();
     let behind = report.cells.iter().filter(|cell| cell.behind).count();
     let slower = report.cells.iter().filter(|cell| cell.time_over_first > 1.01).count();
+    let responses = match report.cells.iter().filter(|cell| cell.responses).count() {
+        0 => String::new(),
+        n => format!("r, in {n} cell{}: the clock sets the end of the workload, so that time, in EDP too, is the mean response.\n", if n == 1 { "" } else { "s" }),
+    };
     format!(
-        "{}: lowest EDP or within 2 % of it, and no more than 1 % slower than {}, in {} of {all} cells; slower by more than 1 % in {slower}.\n",
+        "{}: lowest EDP or within 2 % of it, and no more than 1 % slower than {}, in {} of {all} cells; slower by more than 1 % in {slower}.\n{responses}",
         first.judged,
         first_policy(report),
         all - behind

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// Those of the file system, with the path. Directories are not created.
-pub fn write_file(path: &Path, contents: &str) -> io::Result<()> {
-    replace(path, contents).map_err(|error| {
+pub fn write_file(path: &Path, contents: &(impl AsRef<[u8]> + ?Sized)) -> io::Result<()> {
+    replace(path, contents.as_ref()).map_err(|error| {
         let way_out = match error.kind() {
             io::ErrorKind::NotFound => "; create the directory first, or name another file",
             io::ErrorKind::PermissionDenied => "; name a file in a directory that you may write to",
@@ -25,15 +25,10 @@ pub fn write_file(path: &Path, contents: &str) -> io::Result<()> {
     })
 }
 
-fn replace(path: &Path, contents: &str) -> io::Result<()> {
+fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory")),
-        Ok(found) if !found.is_file() => {
-            return fs::OpenOptions::new()
-                .write(true)
-                .open(path)?
-                .write_all(contents.as_bytes())
-        }
+        Ok(found) if !found.is_file() => return fs::OpenOptions::new().write(true).open(path)?.write_all(contents),
         _ => {}
     }
     let target = resolve(path);
@@ -46,7 +41,7 @@ fn replace(path: &Path, contents: &str) -> io::Result<()> {
         .prefix(".lop-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
-    file.write_all(contents.as_bytes())?;
+    file.write_all(contents)?;
     file.as_file().sync_all()?;
     file.persist(&target)?;
     Ok(())

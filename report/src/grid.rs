@@ -57,11 +57,12 @@ impl Scales {
 }
 
 /// The table of results at these points. `point_name`: the swept name that becomes the first column, its value written once a
-/// point. A column with the source of energy comes last where it is not the report's own for every row.
+/// point. There is a column of mean responses where there are any, and one with the source of energy where it is not the report's own for every row.
 pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: Option<&str>) -> Grid {
     let results: Vec<&RunResult> = groups.iter().flat_map(|g| g.results.iter().copied()).collect();
     let scales = Scales::fit(&results);
     let several_sources = results.iter().any(|r| r.energy_source != report.energy_source);
+    let responses = results.iter().any(|r| response_ms(r).is_some());
     let mut rows = Vec::new();
     for group in groups {
         for (index, result) in group.results.iter().enumerate() {
@@ -71,19 +72,27 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
                 row.push(value.map(value_text).unwrap_or_default());
             }
             row.extend(cells(result, &scales));
+            if responses {
+                row.push(response_ms(result).map_or_else(|| "-".to_string(), |ms| format!("{ms:.2}")));
+            }
             if several_sources {
                 row.push(result.energy_source.clone());
             }
             rows.push(row);
         }
     }
-    Grid {
-        columns: columns(&scales, point_name, several_sources),
-        rows,
-    }
+    let mut columns = columns(&scales, point_name);
+    columns.extend(responses.then(|| Column::number("response", "mean, ms")));
+    columns.extend(several_sources.then(|| Column::text("energy from")));
+    Grid { columns, rows }
 }
 
-fn columns(scales: &Scales, point_name: Option<&str>, several_sources: bool) -> Vec<Column> {
+/// Where the clock sets the end of a workload, so that times say nothing.
+fn response_ms(result: &RunResult) -> Option<f64> {
+    Some(result.counters.get("mean_response_s")?.as_f64()? * 1e3)
+}
+
+fn columns(scales: &Scales, point_name: Option<&str>) -> Vec<Column> {
     let mut columns: Vec<Column> = point_name.map(|name| Column::number(name, "")).into_iter().collect();
     columns.push(Column::text("policy"));
     columns.extend([
@@ -97,9 +106,6 @@ fn columns(scales: &Scales, point_name: Option<&str>, several_sources: bool) -> 
         Column::number("time", "% over bound"),
         Column::number("energy", "% over bound"),
     ]);
-    if several_sources {
-        columns.push(Column::text("energy from"));
-    }
     columns
 }
 

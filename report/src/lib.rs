@@ -4,6 +4,7 @@ mod applications;
 mod cells;
 mod check;
 mod classes;
+pub mod comparison;
 mod counters;
 mod error;
 mod file;

@@ -21,6 +21,26 @@ pub struct Report {
     /// Of a study that judges one policy beside all others: what became of it at each point. Left out of any other study.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<Cell>,
+    /// The recording that was replayed, if it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Replayed>,
+}
+
+/// A recording that was replayed. Times are s.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replayed {
+    pub file: String,
+    /// How long it lasted.
+    pub recorded_s: f64,
+    /// Time on CPUs, of all its tasks.
+    pub cpu_s: f64,
+    /// In which a task was ready and a CPU was with somebody who was not recorded.
+    pub others_s: f64,
+    pub cpus: u32,
+    pub tasks: usize,
+    pub wakers_known: bool,
+    /// What the replay cannot know, a sentence each.
+    pub unknown: Vec<String>,
 }
 
 /// One point of a study that judges a policy.
@@ -33,11 +53,29 @@ pub struct Cell {
     /// EDP of the judged policy over the lowest, and its time over that of the first policy.
     pub edp_over_best: f64,
     pub time_over_first: f64,
+    /// The clock sets the end of the workload: time, in EDP too, is the mean response.
+    pub responses: bool,
     /// Its EDP is not nearly the lowest, or it is slower than the first policy.
     pub behind: bool,
-    /// Where it is behind: the rule without which its EDP falls most, if there is one.
+    /// Where it is behind: the rule, or the rules together, without which its EDP falls most, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+    /// Where it is behind: itself beside the policy of the lowest EDP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
+}
+
+/// The judged policy over the one of the lowest EDP, and what both count, its own figure first. EDP is power times the square of the time, or
+/// times the mean response.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Beside {
+    pub time: f64,
+    pub power: f64,
+    pub wakeups: [f64; 2],
+    pub migrations: [f64; 2],
+    pub high_set_mean: [f64; 2],
+    /// Core-seconds that work lost until its core was at the highest speed.
+    pub lost_slow_start_s: [f64; 2],
 }
 
 /// What the judged policy would be without one of its rules.

@@ -58,6 +58,17 @@ impl Scale {
         }
     }
 
+    /// In a unit that somebody chose, of which one is so much of the values' own; decimals as above.
+    pub fn of(values: impl Iterator<Item = f64>, unit: &str, size: f64) -> Self {
+        let fitted = Self::fit(values.map(|value| value / size), "", Large::Plain);
+        let shift = fitted.divisor.log10().round() as i32;
+        Self {
+            divisor: size,
+            unit: unit.to_string(),
+            decimals: (fitted.decimals as i32 - shift).max(0) as usize,
+        }
+    }
+
     pub fn text(&self, value: f64) -> String {
         format!("{:.*}", self.decimals, value / self.divisor)
     }
@@ -164,6 +175,15 @@ mod tests {
             scale(&[364.0], Large::Plain).with_interval(364.0, Some(0.42)),
             "364.0 ± 0.4"
         );
+    }
+
+    #[test]
+    fn a_unit_that_was_chosen_keeps_four_significant_digits() {
+        let of = |seconds: f64, unit: &str, size: f64| Scale::of([seconds].into_iter(), unit, size).text(seconds);
+        assert_eq!(of(0.0042, "s", 1.0), "0.004200");
+        assert_eq!(of(0.0042, "ms", 1e-3), "4.200");
+        assert_eq!(of(0.0042, "µs", 1e-6), "4200");
+        assert_eq!(of(5400.0, "h", 3600.0), "1.500");
     }
 
     #[test]

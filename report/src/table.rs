@@ -1,10 +1,10 @@
 //! Tables for a terminal.
 
 use crate::applications::applications_text;
-use crate::cells::{cells_grid, summary};
+use crate::cells::{beside_grid, cells_grid, summary};
 use crate::classes::classes_text;
 use crate::grid::{results_grid, Grid};
-use crate::model::Report;
+use crate::model::{Replayed, Report};
 use crate::sweep::{points, single_numeric};
 use std::fmt::Write;
 
@@ -25,6 +25,10 @@ pub fn table(report: &Report) -> String {
         text.push_str(&render(&cells));
         text.push('\n');
         text.push_str(&summary(report));
+        if let Some(beside) = beside_grid(report) {
+            text.push('\n');
+            text.push_str(&render(&beside));
+        }
         return text;
     }
     if let Some(name) = single_numeric(report) {
@@ -43,6 +47,27 @@ pub fn table(report: &Report) -> String {
     text.push_str(&footnote(report));
     text.push_str(&classes_text(report));
     text.push_str(&applications_text(report));
+    text.push_str(&report.trace.as_ref().map(replayed_text).unwrap_or_default());
+    text
+}
+
+/// Above the lines of [`Replayed::unknown`].
+pub(crate) const CANNOT_KNOW: &str = "What the replay cannot know:";
+
+/// "Recorded: 4.500 s on 2 CPUs, 8.250 s of CPU time, 31 tasks (build.trace)."
+pub(crate) fn recorded(trace: &Replayed) -> String {
+    format!(
+        "Recorded: {:.3} s on {} CPUs, {:.3} s of CPU time, {} tasks ({}).",
+        trace.recorded_s, trace.cpus, trace.cpu_s, trace.tasks, trace.file
+    )
+}
+
+/// Where a recording was replayed: how long it was, and what the replay cannot know.
+pub(crate) fn replayed_text(trace: &Replayed) -> String {
+    let mut text = format!("\n{}\n{CANNOT_KNOW}\n", printable(&recorded(trace)));
+    for line in &trace.unknown {
+        let _ = writeln!(text, "  - {}", printable(line));
+    }
     text
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{report, sweep, timeline};
-use lop_report::{html, PointValue, ReportError};
+use lop_report::{html, PointValue, Replayed, Report, ReportError};
 use serde_json::Value;
 
 /// What stands between the tags of a data island, parsed.
@@ -34,6 +34,28 @@ fn nothing_is_fetched() -> Result<(), ReportError> {
         page.contains("default-src 'none'"),
         "and the browser is told to fetch nothing"
     );
+    Ok(())
+}
+
+#[test]
+fn a_replay_says_what_it_cannot_know() -> Result<(), ReportError> {
+    let replay = Report {
+        trace: Some(Replayed {
+            file: "a<b>.trace".into(),
+            recorded_s: 4.5,
+            cpu_s: 8.25,
+            others_s: 0.0,
+            cpus: 2,
+            tasks: 31,
+            wakers_known: false,
+            unknown: vec!["who woke whom".into(), "what ran < 1 us".into()],
+        }),
+        ..report()
+    };
+    let page = html(&[replay], &[])?;
+    assert!(page.contains("Recorded: 4.500 s on 2 CPUs, 8.250 s of CPU time, 31 tasks (a&lt;b&gt;.trace)."));
+    assert!(page.contains("<li>who woke whom</li>\n<li>what ran &lt; 1 us</li>"));
+    assert!(!html(&[report()], &[])?.contains("cannot know"));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{report, result, sweep};
-use lop_report::{counters_table, html, json, table, Cell, Class, PointValue, Price, Report};
+use lop_report::{counters_table, html, json, table, Beside, Cell, Class, PointValue, Price, Report};
 
 /// By hand: 100 s * 5000 J = 500 kJ s, 110 s * 4400 J = 484 kJ s; 100 / 80 = +25 %, 110 / 80 = +37.5 %, 5000 / 4000 = +25 %,
 /// 4400 / 4000 = +10 %.
@@ -33,8 +33,10 @@ fn a_study_that_judges_a_policy_has_a_row_for_each_cell() {
         best: "pack".to_string(),
         edp_over_best,
         time_over_first,
+        responses: machine == "slow",
         behind,
         price: None,
+        beside: None,
     };
     let mut report = report();
     let price = Price {
@@ -45,6 +47,14 @@ fn a_study_that_judges_a_policy_has_a_row_for_each_cell() {
         cell("near", 1.004, 1.0, false),
         Cell {
             price: Some(price),
+            beside: Some(Beside {
+                time: 1.1,
+                power: 0.9,
+                wakeups: [5.0, 4.0],
+                migrations: [3.0, 0.0],
+                high_set_mean: [2.5, 4.0],
+                lost_slow_start_s: [0.01, 0.0],
+            }),
             ..cell("far", 1.1, 1.0, true)
         },
         cell("slow", 1.0, 1.2, true),
@@ -53,14 +63,20 @@ fn a_study_that_judges_a_policy_has_a_row_for_each_cell() {
 two-policies: machine board, workload bursts, seed 7, 1 run, energy: modelled
 Worked by hand.
 
-machine  lowest EDP  highlow EDP            highlow time  rule that costs most    EDP without it
-                     over lowest  over linux:performance                             over lowest
--------  ----------  -----------  ----------------------  ----------------------  --------------
-slow     pack              1.000                   1.200  no single one
-far      pack              1.100                   1.000  highlow without a rule           1.010
-near     pack              1.004                   1.000
+machine  lowest EDP  highlow EDP            highlow time  rules that cost most    EDP without
+                     over lowest  over linux:performance                          over lowest
+-------  ----------  -----------  ----------------------  ----------------------  -----------
+slow     pack              1.000                 1.200 r  none
+far      pack              1.100                 1.000    highlow without a rule        1.010
+near     pack              1.004                 1.000
 
 highlow: lowest EDP or within 2 % of it, and no more than 1 % slower than linux:performance, in 1 of 3 cells; slower by more than 1 % in 1.
+r, in 1 cell: the clock sets the end of the workload, so that time, in EDP too, is the mean response.
+
+machine  lowest EDP      time     power        wakeups     migrations      high CPUs  slow start, s
+                     over its  over its  highlow / its  highlow / its  highlow / its  highlow / its
+-------  ----------  --------  --------  -------------  -------------  -------------  -------------
+far      pack         1.100       0.900          5 / 4          3 / 0    2.50 / 4.00    0.01 / 0.00
 ";
     assert_eq!(table(&report), expected);
     let page = html(std::slice::from_ref(&report), &[]).unwrap();
@@ -194,6 +210,24 @@ fn energy_from_elsewhere_is_named_in_its_row() {
     };
     assert!(row("highlow").ends_with("  rapl:package-0"), "{text}");
     assert!(row("linux:performance").ends_with("  modelled"), "{text}");
+}
+
+/// Where the clock sets the end of a workload all times are the same, and responses are not.
+#[test]
+fn responses_have_a_column_where_there_are_any() {
+    let mut report = report();
+    assert!(!table(&report).contains("response"));
+    report.results[1]
+        .counters
+        .insert("mean_response_s".to_string(), 0.01009.into());
+    let text = table(&report);
+    let row = |start: &str| text.lines().find(|l| l.starts_with(start)).unwrap_or_default();
+    assert!(
+        text.lines().nth(3).unwrap_or_default().ends_with("  response"),
+        "{text}"
+    );
+    assert!(row("highlow").ends_with("     10.09"), "{text}");
+    assert!(row("linux:performance").ends_with("         -"), "{text}");
 }
 
 #[test]

@@ -59,13 +59,25 @@ pub enum SetsVariant {
     Spread,
     /// High/low without a spare, on as few memory domains as pays.
     Gather,
-    /// All rules together (section 10), or without one of them.
-    Auto(Option<AutoRule>),
+    /// All rules together (section 10), or without some of them.
+    Auto(Without),
     /// One core runs the operating system's own work at a speed of its own, all others run at the highest.
     Reserved(ReservedSpeed),
 }
 
 impl SetsVariant {
+    /// Whether the policy is told which cores are faster.
+    pub(crate) fn knows_kinds(self) -> bool {
+        !self.is_without(AutoRule::Kinds)
+    }
+    /// Whether speeds follow the sets; else a governor sets them.
+    pub(crate) fn sets_speeds(self) -> bool {
+        !matches!(self, Self::Simple { .. }) && !self.is_without(AutoRule::Speeds)
+    }
+    fn is_without(self, rule: AutoRule) -> bool {
+        matches!(self, Self::Auto(without) if without.rules().any(|other| other == rule))
+    }
+
     /// The rules of the policy core that the variant stands for.
     pub(crate) fn named(self) -> Named {
         match self {
@@ -87,12 +99,21 @@ impl SetsVariant {
 /// A rule of `auto`, which can do without it so that its price shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoRule {
+    /// What power decides (`lop_leave_out_by_power()`); without it there are a spare, a second for the last core, and no green cores, as where nobody
+    /// knows watts.
+    Watts,
+    /// Which cores are faster; without it all are alike to the policy, and nobody is ranked for fast ones.
+    Kinds,
+    /// High cores are at the highest speed, low ones at the lowest; without it `schedutil` sets the speeds of all.
+    Speeds,
+    /// A reserved core while the load is barrier-bound.
+    Barriers,
     /// Which thread runs in which memory domain, and which domains are on.
     Domains,
     /// As many high cores as there is demand; without it all of them.
     Sets,
     Spare,
-    /// One core stays high while anything ran in the last second; without it for T_hold, as the others.
+    /// One core stays high for longer than the others (a second, or until that no longer pays); without it for T_hold, as they do, if that is less.
     Last,
     /// Members beyond demand for threads that take one another's cores.
     Room,
@@ -109,7 +130,11 @@ pub enum AutoRule {
 }
 
 impl AutoRule {
-    pub const ALL: [(&'static str, Self); 13] = [
+    pub const ALL: [(&'static str, Self); 17] = [
+        ("watts", Self::Watts),
+        ("kinds", Self::Kinds),
+        ("speeds", Self::Speeds),
+        ("barriers", Self::Barriers),
         ("domains", Self::Domains),
         ("sets", Self::Sets),
         ("spare", Self::Spare),
@@ -125,17 +150,21 @@ impl AutoRule {
         ("green", Self::Green),
     ];
 
-    fn name(self) -> &'static str {
-        let (name, _) = Self::ALL[Self::ALL.iter().position(|(_, rule)| *rule == self).unwrap_or(0)];
-        name
-    }
-
-    pub(crate) fn leave_out(self, config: &mut Config) {
+    /// `chosen`: what `auto` stands for before anything is left out.
+    fn leave_out(self, config: &mut Config, chosen: &Config) {
         match self {
+            Self::Watts => {
+                (config.spare, config.last_hold_ns) = (chosen.spare, chosen.last_hold_ns);
+                (config.room_permille, config.green) = (chosen.room_permille, chosen.green);
+            }
+            Self::Kinds => Self::Rank.leave_out(config, chosen),
+            // The adapter's.
+            Self::Speeds => {}
+            Self::Barriers => config.reserve = Reserve::Never as u32,
             Self::Domains => config.domains = 0,
             Self::Sets => config.sizing = ALL_CORES,
             Self::Spare => config.spare = 0,
-            Self::Last => config.last_hold_ns = config.hold_ns,
+            Self::Last => config.last_hold_ns = config.last_hold_ns.min(config.hold_ns),
             Self::Room => config.room_permille = 0,
             Self::Rank => (config.rules, config.specialise) = (config.rules & rules::WHOLE, false),
             Self::Phases => config.rules &= !rules::PHASES,
@@ -146,6 +175,45 @@ impl AutoRule {
             Self::Specialise => config.specialise = false,
             Self::Green => config.green = false,
         }
+    }
+}
+
+/// Rules that `auto` does without, in the order of [`AutoRule::ALL`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Without(u32);
+
+const _: () = assert!(AutoRule::ALL.len() <= u32::BITS as usize);
+
+impl Without {
+    pub const NOTHING: Self = Self(0);
+
+    fn of(rules: impl IntoIterator<Item = usize>) -> Self {
+        Self(rules.into_iter().fold(0, |all, rule| all | 1 << rule))
+    }
+    fn has(self, rule: usize) -> bool {
+        self.0 >> rule & 1 == 1
+    }
+    /// `RULE`, or several of them with `+` between.
+    fn read(text: &str) -> Result<Self, &str> {
+        let number = |name| AutoRule::ALL.iter().position(|(known, _)| *known == name).ok_or(name);
+        text.split('+').map(number).collect::<Result<Vec<_>, _>>().map(Self::of)
+    }
+    fn rules(self) -> impl Iterator<Item = AutoRule> {
+        let numbered = AutoRule::ALL.iter().enumerate();
+        numbered
+            .filter(move |(rule, _)| self.has(*rule))
+            .map(|(_, (_, rule))| *rule)
+    }
+    /// `chosen`: what `auto` stands for before anything is left out.
+    pub(crate) fn leave_out(self, config: &mut Config, chosen: &Config) {
+        self.rules().for_each(|rule| rule.leave_out(config, chosen));
+    }
+}
+
+impl fmt::Display for Without {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = (0..AutoRule::ALL.len()).filter(|&rule| self.has(rule));
+        f.write_str(&names.map(|rule| AutoRule::ALL[rule].0).collect::<Vec<_>>().join("+"))
     }
 }
 
@@ -211,6 +279,8 @@ pub struct PolicyParameters {
     pub green: bool,
     /// Time between two heat swaps on a socket.
     pub heat_period_ns: Option<u64>,
+    /// Power of the whole machine that high cores may not lead beyond, see [`crate::PowerCap`].
+    pub power_cap_uw: Option<u64>,
     /// Whether a core is reserved, beside whatever else the policy does.
     pub reserve: Option<Reserve>,
 }
@@ -249,7 +319,7 @@ impl FromStr for PolicyChoice {
     type Err = String;
 
     /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `reserved-core[@MHZ]`, `reserved-core@PART/OF` (of the highest
-    /// frequency), `auto[:no-RULE]` and the other names as they are. Plain `linux` is `linux:schedutil`.
+    /// frequency), `auto[:no-RULE[+RULE..]]` and the other names as they are. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
         let number = |text: &str, what: &str| {
@@ -274,7 +344,7 @@ impl FromStr for PolicyChoice {
             "specialise" => return Ok(Self::Sets(SetsVariant::Specialise)),
             "spread" => return Ok(Self::Sets(SetsVariant::Spread)),
             "gather" => return Ok(Self::Sets(SetsVariant::Gather)),
-            "auto" => return Ok(Self::Sets(SetsVariant::Auto(None))),
+            "auto" => return Ok(Self::Sets(SetsVariant::Auto(Without::NOTHING))),
             "pack" => return Ok(Self::Placed(Placing::Pack)),
             "scatter" => return Ok(Self::Placed(Placing::Scatter)),
             "random" => return Ok(Self::Placed(Placing::Random)),
@@ -294,10 +364,9 @@ impl FromStr for PolicyChoice {
             return Ok(Self::Sets(SetsVariant::Reserved(speed.parse().map_err(message)?)));
         }
         if let Some(without) = name.strip_prefix("auto:no-") {
-            let known = AutoRule::ALL.iter().find(|(known, _)| *known == without);
             let names = AutoRule::ALL.map(|(name, _)| name).join(", ");
-            let message = || format!("policy '{name}': '{without}' is no rule of auto; known: {names}");
-            return Ok(Self::Sets(SetsVariant::Auto(Some(known.ok_or_else(message)?.1))));
+            let message = |rule| format!("policy '{name}': '{rule}' is no rule of auto; known: {names}");
+            return Ok(Self::Sets(SetsVariant::Auto(Without::read(without).map_err(message)?)));
         }
         if let Some(cores) = name.strip_prefix("simple-sets:") {
             return Ok(Self::Sets(SetsVariant::Simple {
@@ -311,11 +380,28 @@ impl FromStr for PolicyChoice {
 impl PolicyChoice {
     /// The same policy without each of its rules in turn; none for those that cannot do without any.
     pub fn without_each(&self) -> Vec<Self> {
+        self.without((0..AutoRule::ALL.len()).map(|rule| vec![rule]))
+    }
+
+    /// Without each two of them.
+    pub fn without_pairs(&self) -> Vec<Self> {
+        let all = 0..AutoRule::ALL.len();
+        self.without(all.clone().flat_map(|a| (a + 1..all.end).map(move |b| vec![a, b])))
+    }
+
+    /// Without all of them but sets, and without all.
+    pub fn without_all(&self) -> Vec<Self> {
+        let is_sets = |rule: &usize| AutoRule::ALL[*rule].1 == AutoRule::Sets;
+        let all = 0..AutoRule::ALL.len();
+        self.without([all.clone().filter(|rule| !is_sets(rule)).collect(), all.collect()])
+    }
+
+    fn without(&self, rules: impl IntoIterator<Item = Vec<usize>>) -> Vec<Self> {
         match self {
-            Self::Sets(SetsVariant::Auto(None)) => AutoRule::ALL
-                .iter()
-                .map(|(_, rule)| Self::Sets(SetsVariant::Auto(Some(*rule))))
-                .collect(),
+            Self::Sets(SetsVariant::Auto(Without::NOTHING)) => {
+                let policies = rules.into_iter().map(|rules| SetsVariant::Auto(Without::of(rules)));
+                policies.map(Self::Sets).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -340,8 +426,8 @@ impl fmt::Display for PolicyChoice {
             Self::Sets(SetsVariant::Specialise) => f.write_str("specialise"),
             Self::Sets(SetsVariant::Spread) => f.write_str("spread"),
             Self::Sets(SetsVariant::Gather) => f.write_str("gather"),
-            Self::Sets(SetsVariant::Auto(None)) => f.write_str("auto"),
-            Self::Sets(SetsVariant::Auto(Some(rule))) => write!(f, "auto:no-{}", rule.name()),
+            Self::Sets(SetsVariant::Auto(Without::NOTHING)) => f.write_str("auto"),
+            Self::Sets(SetsVariant::Auto(rules)) => write!(f, "auto:no-{rules}"),
             Self::Placed(Placing::Pack) => f.write_str("pack"),
             Self::Placed(Placing::Scatter) => f.write_str("scatter"),
             Self::Placed(Placing::Random) => f.write_str("random"),
@@ -386,13 +472,21 @@ mod tests {
             "reserved-core@1050",
             "reserved-core@7/8",
             "auto:no-spare",
+            "auto:no-sets+room+green",
         ]) {
             assert_eq!(name.parse::<PolicyChoice>().unwrap().to_string(), name);
         }
+        let auto = "auto".parse::<PolicyChoice>().unwrap();
+        assert_eq!(auto.without_pairs().len(), 17 * 16 / 2);
+        assert_eq!(auto.without_pairs()[0].to_string(), "auto:no-watts+kinds");
+        assert!(auto.without_all()[0]
+            .to_string()
+            .starts_with("auto:no-watts+kinds+speeds+barriers+domains+spare+last+"));
+        assert_eq!(auto.without_each()[0].without_pairs(), []);
         assert!("auto:no-luck"
             .parse::<PolicyChoice>()
             .unwrap_err()
-            .contains("known: domains, sets"));
+            .contains("known: watts, kinds, speeds, barriers, domains, sets"));
         assert_eq!("reserved-core@1/2".parse(), "reserved-core".parse::<PolicyChoice>());
     }
 

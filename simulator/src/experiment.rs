@@ -97,7 +97,7 @@ impl Reference {
 
 /// Whether a machine, workload or experiment is meant as a path rather than as a built-in name.
 pub fn is_path(name: &str) -> bool {
-    name.contains('/') || name.ends_with(".toml") || name.ends_with(".json")
+    name.contains('/') || name.ends_with(".toml") || name.ends_with(".json") || name.ends_with(".trace")
 }
 
 /// One dimension of a sweep.

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod bounds;
+mod cap;
 pub mod choice;
 mod clocks;
 mod contention;
@@ -17,9 +18,10 @@ mod waiting;
 pub mod weight;
 pub mod workload;
 
+pub use cap::PowerCap;
 pub use choice::{
     AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant,
-    POLICY_NAMES,
+    Without, POLICY_NAMES,
 };
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 

@@ -44,6 +44,12 @@ pub struct Counters {
     pub high_set_max: u32,
     pub high_set_mean: f64,
     pub wakeup_latency_us: Percentiles,
+    /// Where the clock set the end of the run: from when it starts a job, an arrival or the end of a sleep, until that task waits for the clock again or
+    /// exits. Of tasks whose jobs the clock starts; none where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_response_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_us: Option<Percentiles>,
     /// Core-seconds of busy time by frequency ("2400 MHz") over all busy core-seconds.
     pub run_share_by_speed: BTreeMap<String, f64>,
     /// Share of all core time at each frequency, busy or idle.

@@ -88,4 +88,4 @@ u64 lop_native_listed_left(const struct lop_sched *s, const struct lop_task *t, 
 }
 u64 lop_native_least_gain(const struct lop_sched *s, const struct lop_app *app) { return lop_least_gain(s, app); }
 u64 lop_native_work_ns(const struct lop_sched *s, u32 cpu, u64 ran_ns) { return lop_work_ns(s, cpu, ran_ns); }
-bool lop_native_put_on_list(struct lop_task *t, s32 cpu) { return lop_put_on_list(t, cpu); }
+bool lop_native_put_on_list(struct lop_sched *s, struct lop_task *t, s32 cpu) { return lop_put_on_list(s, t, cpu); }

@@ -133,6 +133,7 @@ bool lop_native_goes_on(struct lop_sched *s, struct lop_world *world, const stru
 {
 	return lop_goes_on(s, world, t, cpu);
 }
+bool lop_native_came_too_late(const struct lop_sched *s, const struct lop_task *t, u32 cpu) { return lop_came_too_late(s, t, cpu); }
 void lop_native_dequeue(struct lop_sched *s, struct lop_task *t) { lop_dequeue(s, t); }
 /* What moves running tasks: see lop_started() and lop_stopped(). */
 void lop_native_started(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
@@ -148,6 +149,10 @@ void lop_native_say(struct lop_sched *s, struct lop_world *world, struct lop_tas
 {
 	lop_say(s, world, t, app, flags, now_ns);
 }
+bool lop_native_claim_late(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
+{
+	return lop_claim_late(s, world, t, app);
+}
 void lop_native_declare_length(struct lop_task *t, struct lop_app *app, u32 length) { lop_declare_length(t, app, length); }
 void lop_native_born(struct lop_task *t, struct lop_task *creator, struct lop_app *app) { lop_born(t, creator, app); }
 u32 lop_native_median_length(const struct lop_app *app) { return lop_median_length(app); }
@@ -156,7 +161,8 @@ bool lop_native_ranks_before(const struct lop_sched *s, const struct lop_rank *a
 	return lop_ranks_before(s, a, b);
 }
 bool lop_native_displaces(const struct lop_rank *a, const struct lop_rank *b) { return lop_displaces(a, b); }
-bool lop_native_has_core_by_rank(const struct lop_sched *s, u32 cpu) { return lop_has_core_by_rank(s, cpu); }
+bool lop_native_has_core_by_length(const struct lop_sched *s, u32 cpu) { return lop_has_core_by_length(s, cpu); }
+u32 lop_native_class_on(const struct lop_sched *s, u32 cpu) { return lop_class_on(s, cpu); }
 bool lop_native_must_go(const struct lop_sched *s, u32 cpu) { return lop_must_go(s, cpu); }
 const struct lop_cpus *lop_native_awaited(const struct lop_sched *s) { return &s->awaited; }
 const struct lop_cpus *lop_native_given(const struct lop_sched *s) { return &s->given; }
@@ -203,12 +209,15 @@ void lop_native_set_allowed(struct lop_sched *s, struct lop_task *t, const struc
 {
 	lop_set_allowed(s, t, allowed);
 }
-void lop_native_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight)
+void lop_native_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight, u64 now_ns)
 {
-	lop_set_weight(s, t, group, weight);
+	lop_set_weight(s, t, group, weight, now_ns);
 }
 struct lop_group *lop_native_group(struct lop_sched *s, u32 index) { return lop_group_at(s, (s32)index); }
-void lop_native_set_group_weight(struct lop_sched *s, struct lop_group *group, u32 weight) { lop_group_set_weight(s, group, weight); }
+void lop_native_set_group_weight(struct lop_sched *s, struct lop_group *group, u32 weight, u64 now_ns)
+{
+	lop_group_set_weight(s, group, weight, now_ns);
+}
 size_t lop_native_group_size(void) { return sizeof(struct lop_group); }
 bool lop_native_declare(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 parallelism, u64 now_ns)
 {

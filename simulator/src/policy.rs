@@ -1,10 +1,12 @@
 //! The policy core (policy/, compiled natively) as Rust sees it: mirrors of its types, the world it asks, thin calls.
 
+mod app;
 mod inside;
 mod native;
 pub mod plan;
 mod ranks;
 
+pub use app::{App, Rounds};
 pub use inside::Inside;
 use native::*;
 pub use ranks::*;
@@ -71,6 +73,8 @@ pub struct Config {
     pub sizing: u32,
     pub fixed_size: u32,
     pub spare: u32,
+    /// Power cap, in cores (policy/cap.h); 0: none.
+    pub most_high: u32,
     pub green: bool,
     /// 0: as tasks come, 1: by spread, 2: by gather.
     pub domains: u32,
@@ -90,7 +94,7 @@ pub struct Config {
     pub migration_ns: u64,
     pub grace_ns: u64,
     pub turn_ns: u64,
-    /// 0: never, 1: by size, 2: asked for.
+    /// 0: never, 1: by size, 2: asked for, 3: while the load is barrier-bound.
     pub reserve: u32,
     /// Steps from the reserved core's speed to the highest.
     pub reserve_raises: u32,
@@ -165,47 +169,6 @@ pub struct CpuPlace {
     pub next_sibling: u16,
 }
 
-/// `struct lop_app`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(C)]
-pub struct App {
-    /// Active tasks, and above bit 32 the declared parallelism.
-    pub demand: u64,
-    pub shares_memory: bool,
-    pub home_node: i32,
-    pub number: u32,
-    /// 1 + CPU of its sequential phase, 0.
-    pub boosted: u32,
-    /// Sum of the CPUs that its active tasks run on, and above bit 32 how many do.
-    pub running: u64,
-    pub alone_since_ns: u64,
-    /// Lengths of its sequential phases, and times for which its threads held what others waited for.
-    pub phases: Mean,
-    pub holds: Mean,
-    /// Work of a unit of length, ns on the fastest kind of core; 0: not known.
-    pub unit_ns: u64,
-    pub lengths: [u32; 16],
-    pub nr_lengths: u32,
-}
-
-impl App {
-    pub fn new(declared: u32) -> Self {
-        Self {
-            demand: u64::from(declared) << 32,
-            shares_memory: false,
-            home_node: NONE,
-            ..Self::default()
-        }
-    }
-    pub fn active(&self) -> u32 {
-        self.demand as u32
-    }
-    /// Parallelism, 0: not declared.
-    pub fn declared(&self) -> u32 {
-        (self.demand >> 32) as u32
-    }
-}
-
 /// `struct lop_group`, its `load` as the two halves that it is on a little-endian machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(8))]
@@ -213,6 +176,9 @@ pub struct Group {
     /// Sum of the weights of its active tasks and groups.
     pub active_weight: u32,
     pub weight: u32,
+    /// That sum x 1024, as a mean of the last 17 ms in which anything was active, and when it last changed.
+    pub mean_1024: u64,
+    pub mean_at_ns: u64,
     /// Index among the policy's groups ([`PolicyHandle::set_group`]), `NONE`: beside the tasks of no group.
     pub parent: i32,
 }
@@ -222,6 +188,8 @@ impl Group {
         Self {
             active_weight: 0,
             weight,
+            mean_1024: 0,
+            mean_at_ns: 0,
             parent: NONE,
         }
     }
@@ -318,7 +286,8 @@ pub trait Env {
     fn now_ns(&mut self) -> u64;
     fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64);
     fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64);
-    fn take(&mut self, queue: u32, cpu: u32) -> bool;
+    /// Takes the first that may run on `cpu`, if its virtual time is not after `until_ns`; `u64::MAX`: whatever it is.
+    fn take(&mut self, queue: u32, cpu: u32, until_ns: u64) -> bool;
     /// Takes the first that may run on `cpu` and was queued at `before_ns` or earlier.
     fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool;
     fn queued(&mut self, queue: u32) -> u32;
@@ -483,6 +452,10 @@ impl PolicyHandle {
     pub fn goes_on(self, env: &mut dyn Env, task: &Task, cpu: u32) -> bool {
         with_world!(env, |world| lop_native_goes_on(self.0, world, task, cpu))
     }
+    /// Whether a task that starts on `cpu` is to leave it at once, because the CPU left its set while the task was on its way.
+    pub fn came_too_late(self, task: &Task, cpu: u32) -> bool {
+        unsafe { lop_native_came_too_late(self.0, task, cpu) }
+    }
     /// The task pays for `ran_ns` on `cpu`, until now.
     /// # Safety
     /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
@@ -541,9 +514,19 @@ impl PolicyHandle {
     pub unsafe fn say(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
         with_world!(env, |world| lop_native_say(self.0, world, task, app, flags, now_ns))
     }
-    /// Who runs on `cpu` has its core by class or by length: no plan by SF moves it.
-    pub fn has_core_by_rank(self, cpu: u32) -> bool {
-        unsafe { lop_native_has_core_by_rank(self.0, cpu) }
+    /// A waiting task is waited for itself since [`Self::say`]; true: it is to be taken from its queue and queued anew.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn claim_late(self, env: &mut dyn Env, task: *mut Task, app: *mut App) -> bool {
+        with_world!(env, |world| lop_native_claim_late(self.0, world, task, app))
+    }
+    /// Who runs on `cpu` has its core by length: no plan by SF moves it.
+    pub fn has_core_by_length(self, cpu: u32) -> bool {
+        unsafe { lop_native_has_core_by_length(self.0, cpu) }
+    }
+    /// `enum lop_class` of what runs on `cpu`; ordinary if nothing does.
+    pub fn class_on(self, cpu: u32) -> u32 {
+        unsafe { lop_native_class_on(self.0, cpu) }
     }
     /// What runs on `cpu` was sent elsewhere, or another task was given this CPU.
     pub fn must_go(self, cpu: u32) -> bool {
@@ -596,8 +579,8 @@ impl PolicyHandle {
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn set_weight(self, task: *mut Task, group: *mut Group, weight: u32) {
-        unsafe { lop_native_set_weight(self.0, task, group, weight) }
+    pub unsafe fn set_weight(self, task: *mut Task, group: *mut Group, weight: u32, now_ns: u64) {
+        unsafe { lop_native_set_weight(self.0, task, group, weight, now_ns) }
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
@@ -666,8 +649,8 @@ impl PolicyHandle {
     }
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
-    pub unsafe fn set_group_weight(self, group: *mut Group, weight: u32) {
-        unsafe { lop_native_set_group_weight(self.0, group, weight) }
+    pub unsafe fn set_group_weight(self, group: *mut Group, weight: u32, now_ns: u64) {
+        unsafe { lop_native_set_group_weight(self.0, group, weight, now_ns) }
     }
 }
 

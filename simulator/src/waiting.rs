@@ -80,15 +80,19 @@ impl WaitingTasks {
         let firsts = restricted.chain([&self.anywhere]).filter_map(|group| group.peek());
         firsts.map(|Reverse((key, _))| (key >> 64) as u64).min()
     }
-    /// The first task that may run on `cpu`.
-    pub fn take(&mut self, cpu: usize) -> Option<u32> {
+    /// The first task that may run on `cpu`, if its virtual time is not after `until_ns`; `u64::MAX`: whatever it is.
+    pub fn take(&mut self, cpu: usize, until_ns: u64) -> Option<u32> {
+        let is_ahead = |key: u128| (key >> 64) as u64 > until_ns;
         let first_anywhere = self.anywhere.peek().map(|Reverse((key, _))| *key);
         if let Some(restricted) = self.restricted.as_mut().filter(|restricted| restricted.waiting > 0) {
             if let Some((key, group)) = restricted.first(cpu) {
                 if first_anywhere.is_none_or(|other| key < other) {
-                    return restricted.take(group);
+                    return if is_ahead(key) { None } else { restricted.take(group) };
                 }
             }
+        }
+        if first_anywhere.is_some_and(is_ahead) {
+            return None;
         }
         self.anywhere.pop().map(|Reverse((_, task))| task)
     }
@@ -127,10 +131,22 @@ mod tests {
         waiting.insert(1, 10, Some(&pinned));
         waiting.insert(2, 20, None);
         waiting.insert(3, 20, None);
-        assert_eq!(waiting.take(0), Some(2));
-        assert_eq!(waiting.take(3), Some(1));
-        assert_eq!(waiting.take(0), Some(3));
-        assert_eq!(waiting.take(0), None);
+        assert_eq!(waiting.take(0, u64::MAX), Some(2));
+        assert_eq!(waiting.take(3, u64::MAX), Some(1));
+        assert_eq!(waiting.take(0, u64::MAX), Some(3));
+        assert_eq!(waiting.take(0, u64::MAX), None);
+    }
+
+    #[test]
+    fn who_is_ahead_stays() {
+        let pinned = CpuBits::of([3]);
+        let mut waiting = WaitingTasks::default();
+        waiting.insert(1, 10, Some(&pinned));
+        waiting.insert(2, 30, None);
+        assert_eq!(waiting.take(0, 29), None, "the first of all may not run here");
+        assert_eq!(waiting.take(3, 9), None);
+        assert_eq!(waiting.take(3, 10), Some(1));
+        assert_eq!(waiting.take(0, 30), Some(2));
     }
 
     #[test]
@@ -145,8 +161,8 @@ mod tests {
         assert_eq!(waiting.take_first_of(0, |task| task == 1), None);
         assert_eq!(waiting.take_first_of(3, |task| task == 1), Some(1));
         assert_eq!(waiting.len(), 2);
-        assert_eq!(waiting.take(0), Some(4));
-        assert_eq!(waiting.take(0), Some(2));
+        assert_eq!(waiting.take(0, u64::MAX), Some(4));
+        assert_eq!(waiting.take(0, u64::MAX), Some(2));
         assert!(waiting.is_empty());
     }
 
@@ -160,12 +176,12 @@ mod tests {
         assert_eq!(waiting.first_ns(), Some(20));
         waiting.insert(4, 50, None);
         assert_eq!(waiting.len(), 4);
-        assert_eq!(waiting.take(1), Some(2));
-        assert_eq!(waiting.take(1), Some(1));
-        assert_eq!(waiting.take(1), Some(4));
-        assert_eq!(waiting.take(1), None);
+        assert_eq!(waiting.take(1, u64::MAX), Some(2));
+        assert_eq!(waiting.take(1, u64::MAX), Some(1));
+        assert_eq!(waiting.take(1, u64::MAX), Some(4));
+        assert_eq!(waiting.take(1, u64::MAX), None);
         assert_eq!(waiting.len(), 1);
-        assert_eq!(waiting.take(2), Some(3));
+        assert_eq!(waiting.take(2, u64::MAX), Some(3));
         assert!(waiting.is_empty());
     }
 }

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use lop_machine::{steady_power_w, Activity, CoreState, Machine, Thermal};
-use lop_simulator::workload::{Program, Step, Workload};
+use lop_simulator::workload::{Amount, Program, Step, Workload};
 use lop_simulator::Outcome;
 
 /// Sums over cores and domains are the CPU energy, with base and DRAM the system's; shares of time sum to 1.
@@ -32,6 +32,29 @@ fn a_core_draws_its_busy_watts_while_it_works_and_idle_watts_after() {
     exactly(outcome.counters.base_energy_j, 0.45 * 3.0);
     let slow = run(&machine, &tasks_of(1, vec![run_ms(100), sleep_ms(300)]), POWERSAVE);
     exactly(slow.cpu_energy_j, 0.2 * 2.0 + 0.3 * 1.0);
+}
+
+/// What a last member that leaves early costs: a task whose pauses are a little longer than its hold pays a rise each time. Beside cores that are always
+/// high that is some per cent of the time and hardly any EDP, and of longer pauses it is a gain.
+#[test]
+fn short_pauses_of_one_task_cost_some_time() {
+    let edp = |outcome: &Outcome| outcome.system_energy_j * outcome.time_ns as f64;
+    for machine in ["phenom-9750", "i7-940", "phenom2-940"] {
+        let machine = lop_machine::load(machine, &[]).unwrap();
+        for (sleep_us, run_us) in [(400, 100), (800, 100), (900, 200), (1600, 300), (6000, 1000)] {
+            let pause = || Step::Sleep(Amount::Fixed(sleep_us * 1000));
+            let steps = (0..300).flat_map(|_| [pause(), run_ns(run_us * 1000)]);
+            let tasks = tasks_of(1, steps.collect());
+            let (auto, top) = (run(&machine, &tasks, "auto"), run(&machine, &tasks, PERFORMANCE));
+            let (edp, time) = (edp(&auto) / edp(&top), auto.time_ns as f64 / top.time_ns as f64);
+            let most = if sleep_us >= 1600 { 0.95 } else { 1.05 };
+            assert!(
+                edp < most && time < 1.09,
+                "{}, {sleep_us} us: EDP {edp}, time {time}",
+                machine.name
+            );
+        }
+    }
 }
 
 /// C1 with the clock on draws the idle watts of the OPP, C6 its own whatever the voltage.
@@ -254,6 +277,58 @@ fn energies_and_shares_of_time_sum_up_under_every_policy() {
         machine.kinds[0].idle_states.push(idle("C6", 50_000, MS, Some(0.2)));
         for name in POLICIES {
             sums_hold(&machine, &run(&machine, &mixed_work(), name));
+        }
+    }
+}
+
+fn capped(machine: &Machine, workload: &Workload, policy: &str, cap_w: Option<f64>) -> lop_simulator::Outcome {
+    let mut options = lop_simulator::RunOptions::default();
+    options.policy.power_cap_uw = cap_w.map(|watts| (watts * 1e6) as u64);
+    lop_simulator::simulate(machine, workload, &policy.parse().unwrap(), &options).unwrap()
+}
+
+/// Four cores of 1 W low and 8 W busy: P(k) = 4 + 7 k W, so 18 W are two cores and 11 W one, as is less. Four tasks of 0.1 s are done in 0.4 s / k at
+/// P(k), in turn.
+#[test]
+fn under_a_power_cap_work_takes_as_long_as_on_so_many_cores() {
+    let workload = tasks_of(4, vec![run_ms(100)]);
+    for policy in ["highlow", "highlow-spare", "phase", "auto"] {
+        for (cap_w, cores, power_w) in [
+            (None, 4, 32.0),
+            (Some(32.0), 4, 32.0),
+            (Some(31.9), 3, 25.0),
+            (Some(18.0), 2, 18.0),
+            (Some(11.0), 1, 11.0),
+            (Some(5.0), 1, 11.0),
+        ] {
+            let outcome = capped(&machine(4), &workload, policy, cap_w);
+            let time_s = outcome.time_ns as f64 / 1e9;
+            assert_eq!(outcome.counters.high_set_max, cores, "{policy} {cap_w:?}");
+            assert!(
+                outcome.system_energy_j <= power_w * time_s * 1.000001,
+                "{policy} {cap_w:?}"
+            );
+            let shortest_s = 0.4 / f64::from(cores);
+            assert!(
+                (0.999..1.08).contains(&(time_s / shortest_s)),
+                "{policy} {cap_w:?}: {time_s} s"
+            );
+        }
+    }
+}
+
+/// 140 W are two cores there (136.6 W): mean power stays below, whatever runs, and the set is never larger.
+#[test]
+fn a_power_cap_holds_on_a_machine_of_the_study() {
+    let machine = lop_machine::load("phenom-9750", &[]).unwrap();
+    for name in ["matmul", "pipeline", "half-sequential", "recorded-build"] {
+        let workload = lop_simulator::workload::load(name, &[]).unwrap().build(1);
+        for policy in ["highlow-spare", "auto", "phase"] {
+            let [free, bound] = [None, Some(140.0)].map(|cap| capped(&machine, &workload, policy, cap));
+            let power_w = bound.system_energy_j / (bound.time_ns as f64 / 1e9);
+            assert!(power_w <= 136.61, "{policy}, {name}: {power_w} W");
+            assert!(bound.counters.high_set_max <= 2, "{policy}, {name}");
+            assert!(bound.time_ns as f64 > 0.999 * free.time_ns as f64, "{policy}, {name}");
         }
     }
 }

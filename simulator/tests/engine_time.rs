@@ -108,12 +108,60 @@ fn leaving_an_idle_state_delays_the_start_by_its_exit_time() {
     let steps = vec![run_ms(1), sleep_ms(1), run_ms(1), sleep_ms(50), run_ms(1)];
     let outcome = run(&machine, &tasks_of(1, steps), PERFORMANCE);
     assert_eq!(outcome.time_ns, (3 + 51) * MS + 2_000 + 2_000 + 100_000);
-    assert_eq!(outcome.counters.wakeup_latency_us.max, 100.0);
+    let latency_us = outcome.counters.wakeup_latency_us;
+    assert_eq!(latency_us.max, 100.0);
+    // The first start waits for nobody, one wakeup for 2 us, one for 100: half of them 2 us or less.
+    assert_eq!((latency_us.p50, latency_us.p999), (2.0, 100.0));
     let residency = &outcome.counters.idle_state_residency;
     // In C1 for 1 ms and for the 10 ms before it sinks into C6.
     exactly(residency["C1"], 11.0 * MS as f64 / outcome.time_ns as f64);
     exactly(residency["C6"], 40.0 * MS as f64 / outcome.time_ns as f64);
     exactly(residency["busy"], (3 * MS + 104_000) as f64 / outcome.time_ns as f64);
+}
+
+/// From when the clock starts a job until it is done. One that is not done when the next is due makes that one wait; one that is not done by the end
+/// counts until then.
+#[test]
+fn responses_are_from_when_the_clock_starts_a_job_until_it_is_done() {
+    let response_s = |work_ms, pause: Step, end_ms| {
+        let forever = Step::Repeat { times: None, end: 4 };
+        let mut workload = tasks_of(1, vec![forever, run_ms(work_ms), pause, Step::EndRepeat { start: 0 }]);
+        workload.duration_ns = Some(end_ms * MS);
+        let counters = run(&machine(1), &workload, PERFORMANCE).counters;
+        (counters.mean_response_s.unwrap(), counters.response_us.unwrap().max)
+    };
+    let every_10_ms = || Step::Timer {
+        timer: 0,
+        period_ns: 10 * MS,
+    };
+    assert_eq!(response_s(3, every_10_ms(), 25), (0.003, 3000.0));
+    assert_eq!(response_s(3, sleep_ms(5), 24), (0.003, 3000.0));
+    // Due at 0, 10, 20 and 30 ms: done after 15 and 30, not done by 40.
+    let (mean_s, max_us) = response_s(15, every_10_ms(), 40);
+    assert_eq!((mean_s, max_us), (0.055 / 3.0, 20_000.0));
+    // The clock starts nothing of what a second task does, and the third ends by itself.
+    let repeat = |steps: [Step; 2]| {
+        let [first, second] = steps;
+        let forever = Step::Repeat { times: None, end: 4 };
+        vec![forever, first, second, Step::EndRepeat { start: 0 }]
+    };
+    let mut beside = workload_of(vec![
+        program("clocked", repeat([run_ms(3), every_10_ms()])),
+        program("endless", repeat([run_ms(3), run_ms(2)])),
+        program("ends", vec![run_ms(4)]),
+    ]);
+    beside.duration_ns = Some(25 * MS);
+    assert_eq!(
+        run(&machine(3), &beside, PERFORMANCE).counters.mean_response_s,
+        Some(0.003)
+    );
+    let mut done = tasks_of(1, vec![run_ms(3), every_10_ms(), run_ms(3)]);
+    done.duration_ns = Some(25 * MS);
+    assert_eq!(
+        run(&machine(1), &done, PERFORMANCE).counters.mean_response_s,
+        None,
+        "the work sets the end"
+    );
 }
 
 /// Throughput of a core with both threads busy is 1.3 of one: each gets 0.65.

@@ -50,7 +50,7 @@ fn is_asymmetric(cell: &Cell) -> bool {
 #[test]
 fn where_cores_differ_auto_is_never_behind_the_baseline_in_time() {
     let asymmetric: Vec<&Cell> = cells().iter().filter(|cell| is_asymmetric(cell)).collect();
-    assert_eq!(asymmetric.len(), 4 * 17);
+    assert_eq!(asymmetric.len(), 4 * 21);
     for cell in asymmetric {
         assert!(cell.time <= 1.0, "{:?}: {}", cell.point, cell.time);
     }
@@ -66,13 +66,48 @@ fn on_equal_cores_auto_does_no_harm_to_work_bound_to_the_cpu() {
     }
 }
 
+/// Where the clock sets the end, delay is the mean response.
+#[test]
+fn what_ends_by_the_clock_is_judged_by_its_responses() {
+    let by_the_clock = |cell: &Cell| ["arrivals", "periodic"].contains(&label(cell, "workload").as_str());
+    for cell in cells() {
+        assert_eq!(cell.responses, by_the_clock(cell), "{cell:?}");
+    }
+    let differ = cells().iter().filter(|cell| cell.responses && cell.time < 0.9).count();
+    assert!(differ > 0, "times alone are all the same");
+}
+
 /// See docs/experiments.md for those that are missing.
 #[test]
 fn auto_has_nearly_the_lowest_edp_in_nine_of_ten_cells() {
     let all = cells().len();
     let near = cells().iter().filter(|cell| !cell.is_behind()).count();
-    assert_eq!(all, 14 * 17 + 4 + 4 * 9, "cells");
+    assert_eq!(all, 14 * 21 + 6 + 4 * 9, "cells");
     assert!(10 * near >= 9 * all, "{near} of {all}");
+}
+
+/// What an exception is explained by: rules together that have a price, or what it does otherwise than the best.
+#[test]
+fn each_exception_stands_beside_the_best() {
+    for cell in cells() {
+        assert_eq!(cell.beside.is_some(), cell.is_behind(), "{cell:?}");
+        let Some(beside) = cell.beside else { continue };
+        let edp = beside.power
+            * if cell.responses {
+                beside.time
+            } else {
+                beside.time * beside.time
+            };
+        assert!(
+            (edp / cell.edp - 1.0).abs() < 0.02,
+            "EDP is power times the square of time, or times the response: {cell:?}"
+        );
+    }
+    let together = |cell: &&Cell| (cell.price.iter()).any(|price| price.without.to_string().contains('+'));
+    assert!(
+        cells().iter().any(|cell| together(&cell)),
+        "no rules have a price together"
+    );
 }
 
 /// A price is a rule without which there would be less to explain, found by measuring.

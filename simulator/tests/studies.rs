@@ -412,6 +412,9 @@ fn on_a_hybrid_laptop_phases_buy_time_and_pay_for_it_in_frames() {
         assert!(of(POWERSAVE, load).relative_edp > 1.2, "{load}");
     }
     assert!(of("phase", "build").relative_edp < 0.95 && of("phase", "both").relative_edp < 0.97);
+    let auto = of("auto", "browser");
+    assert!(auto.mean.time_s < 1.02 * auto.bounds.time_s && auto.relative_edp < browser.relative_edp - 0.1);
+    assert!(of("auto", "build").relative_edp < 0.95 && of("auto", "both").relative_edp < 0.97);
     // Times of both applications are told where there are two.
     let times = of("phase", "both").counters["app_time_s"].as_object().expect("times");
     assert_eq!(times.keys().collect::<Vec<_>>(), ["browser", "build"]);

@@ -1,5 +1,6 @@
 //! Why a command could not be recorded.
 
+use crate::process::code_of_refusal;
 use std::fmt;
 use std::io;
 
@@ -45,8 +46,7 @@ impl RecordError {
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::NoCommand => 2,
-            Self::Execute { error, .. } if error.kind() == io::ErrorKind::NotFound => 127,
-            Self::Execute { .. } => 126,
+            Self::Execute { error, .. } => code_of_refusal(error).into(),
             Self::Interrupted => 130,
             _ => 1,
         }

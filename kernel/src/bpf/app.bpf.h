@@ -9,6 +9,7 @@
 struct lop_app_state {
 	struct lop_app app;
 	u32 threads;        /* 0: the place is free */
+	u32 declared;       /* those of them that declared a length */
 	u32 keeper;         /* thread of which it was said that processes which this application creates are of it; 0: none */
 };
 
@@ -62,6 +63,7 @@ static __noinline s32 take_app(void)
 			continue;
 		app_at(place)->app = none;
 		app_at(place)->keeper = 0;
+		app_at(place)->declared = 0;
 		found = (s32)place;
 		break;
 	}

@@ -65,23 +65,26 @@ static __always_inline void tell_put(const struct lop_world *c, const struct tas
 		tell(LOP_RECORD_QUEUED, c->now_ns, (u64)p, 0, c->insert_at);
 }
 
-static __always_inline bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu)
+/* So many are looked at. Counted in memory that the verifier does not follow: else it would walk each turn anew. */
+#define LOP_MOST_LOOKS 4096
+static __always_inline bool waits_since(struct task_struct *p, u64 before_ns)
 {
-	return scx_bpf_dsq_move_to_local(queue, 0);
+	struct lop_task_state *t = before_ns == LOP_NO_TIME ? 0 : state_of(p);
+	return before_ns == LOP_NO_TIME || (t && t->task.queued_at_ns <= before_ns);
 }
 
-/* So many are looked at. Counted in memory that the verifier does not follow: else it would walk each turn anew. */
-#define LOP_OVERDUE_LOOKS 4096
-lop_part bool take_overdue(struct lop_world *world lop_given, u32 queue, u32 cpu, u64 before_ns)
+/* The first that may run on `cpu`, waits since `before_ns` or longer and is not ahead of `until_ns`; LOP_NO_TIME: no matter. */
+lop_part bool take_first(struct lop_world *world lop_given, u32 queue, u32 cpu, u64 before_ns, u64 until_ns)
 {
 	struct task_struct *p;
 	bool taken = false;
 	world->looks = 0;
 	bpf_for_each(scx_dsq, p, queue, 0) {
-		struct lop_task_state *t = state_of(p);
-		if (t && t->task.queued_at_ns <= before_ns && lop_cpus_has(&t->task.allowed, lop_cpu_index(cpu)))
+		if (until_ns != LOP_NO_TIME && lop_before(until_ns, p->scx.dsq_vtime))
+			break;
+		if (bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && !is_migration_disabled(p) && waits_since(p, before_ns))
 			taken = scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
-		if (taken || ++world->looks >= LOP_OVERDUE_LOOKS)
+		if (taken || ++world->looks >= LOP_MOST_LOOKS)
 			break;
 	}
 	return taken;
@@ -89,7 +92,14 @@ lop_part bool take_overdue(struct lop_world *world lop_given, u32 queue, u32 cpu
 
 static __always_inline bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns)
 {
-	return take_overdue(world, queue, cpu, before_ns);
+	return take_first(world, queue, cpu, before_ns, LOP_NO_TIME);
+}
+
+static __always_inline bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu, u64 until_ns)
+{
+	if (until_ns == LOP_NO_TIME)
+		return scx_bpf_dsq_move_to_local(queue, 0);
+	return take_first(world, queue, cpu, LOP_NO_TIME, until_ns);
 }
 
 static __always_inline u32 lop_env_queued(struct lop_world *world, u32 queue)

@@ -135,6 +135,7 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 	}
 	group = lop_group_at(&lopsided, slot);
 	group->load = (u64)weight << 32;
+	group->mean_1024 = 0;
 	group->parent = parent;
 	group_slots[slot_index(slot)].key = key;
 	if (bpf_map_update_elem(&slot_of_group, &key, &slot, BPF_NOEXIST)) {
@@ -193,7 +194,7 @@ static __always_inline void reweigh(const struct task_group *group, struct lop_g
 {
 	u32 weight = weight_of_group(group);
 	if (weight != lop_group_weight(known->load))
-		lop_group_set_weight(&lopsided, known, weight);
+		lop_group_set_weight(&lopsided, known, weight, bpf_ktime_get_ns());
 }
 
 /* The task may have come to another group since it was looked at last, or the group have another weight. */
@@ -209,10 +210,10 @@ static __always_inline void regroup(struct task_struct *p, struct lop_task_state
 	}
 	slot = key ? slot_for((u64)group) : LOP_NONE;
 	if (t->task.counted && t->group != LOP_NONE)
-		lop_group_add(&lopsided, group_of(t), -weight);
+		lop_group_add(&lopsided, group_of(t), -weight, bpf_ktime_get_ns());
 	release_slot(t->group);
 	t->group = slot;
 	t->group_key = slot == LOP_NONE && key ? LOP_UNKNOWN_GROUP : key;
 	if (t->task.counted && slot != LOP_NONE)
-		lop_group_add(&lopsided, group_of(t), weight);
+		lop_group_add(&lopsided, group_of(t), weight, bpf_ktime_get_ns());
 }

@@ -3,12 +3,15 @@
 /* What is said of threads from outside (said.bpf.h) is told to the policy. */
 
 /* Lengths compare inside one application. */
-static __always_inline void declare_length(struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 length, u64 now_ns)
+static __always_inline void declare_length(struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 length, u64 now_ns,
+					   bool is_new)
 {
+	s32 change = (length != 0) - (t->task.hint.length != 0);
 	if (!app || length == t->task.hint.length)
 		return;
 	tell(LOP_RECORD_LENGTH, now_ns, (u64)p, 0, length);
 	lop_declare_length(&t->task, app, length);
+	count_declared(t, change, is_new);
 }
 
 /* What was said of the next child of the one that forks. It counts for one child: for the next it has to be said anew. */
@@ -20,7 +23,7 @@ static __always_inline void inherit(struct task_struct *p, struct lop_task_state
 	if (!said || !said->next_length)
 		return;
 	locked = log_begin_open(&flags);
-	declare_length(p, t, app_of(t), said->next_length, bpf_ktime_get_ns());
+	declare_length(p, t, app_of(t), said->next_length, bpf_ktime_get_ns(), true);
 	said->next_length = 0;
 	log_end_open(locked, &flags);
 }
@@ -31,7 +34,7 @@ static __always_inline void take_over(struct lop_world *c, struct task_struct *p
 	struct lop_app *app = app_of(t);
 	u32 flags = flags_of(t, said), changed = flags ^ t->task.hint.flags;
 	u32 parallelism = said->parallelism;
-	declare_length(p, t, app, said->length, c->now_ns);
+	declare_length(p, t, app, said->length, c->now_ns, false);
 	say(c, p, t, flags);
 	if (changed & LOP_SPINNING) {
 		tell(LOP_RECORD_SPIN, c->now_ns, (u64)p, 0, flags & LOP_SPINNING);

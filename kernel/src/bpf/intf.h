@@ -17,6 +17,7 @@ enum lop_record_kind {
 	LOP_RECORD_SPEED,     /* `cpu` is to run at the speed of the set `value`, which the loader sets */
 	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
 	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
+	LOP_RECORD_LIST,      /* threads that declared their lengths are to be listed anew */
 	LOP_RECORD_MAKE,      /* process `value` is now a make */
 	LOP_RECORD_EXIT,      /* the program has ended */
 	/* The rest only while decisions are logged: what the policy decided, behind the call that made it do so. */
@@ -25,7 +26,7 @@ enum lop_record_kind {
 	LOP_RECORD_QUEUED,    /* lop_enqueue() put `task` in the queue `value` */
 	LOP_RECORD_PREEMPT,   /* what runs on `cpu` makes room */
 	LOP_RECORD_RESERVED,  /* `cpu` is on the reserved core: its speed, `value` steps up */
-	LOP_RECORD_LEAVES,    /* lop_set_domain(): `task` is elsewhere and has to leave */
+	LOP_RECORD_LEAVES,    /* lop_set_domain(), lop_put_on_list(): `task` is elsewhere and has to leave */
 	/* And calls of the policy, in the order in which they were made. */
 	LOP_RECORD_START,
 	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words`, `value`: its application, 0: none */
@@ -34,7 +35,7 @@ enum lop_record_kind {
 	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: what it is, of enum lop_woken */
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu` */
 	LOP_RECORD_DEQUEUE,
-	LOP_RECORD_STARTED,   /* `task` runs on `cpu` and gains `value` from speed, x 1000, 0: unknown: lop_running(), lop_started() */
+	LOP_RECORD_STARTED,   /* `task` runs on `cpu` and gains `value` from speed, x 1000: lop_running(), lop_started() */
 	LOP_RECORD_STOPPED,   /* lop_stopped() on `cpu`, `value`: runnable */
 	LOP_RECORD_BLOCK,
 	LOP_RECORD_ENDED,
@@ -55,6 +56,7 @@ enum lop_record_kind {
 	LOP_RECORD_DOMAIN_ON, /* lop_set_domain_on() of the memory domain `value` */
 	LOP_RECORD_DOMAIN_OFF,
 	LOP_RECORD_REST,      /* lop_rest_plans() */
+	LOP_RECORD_LISTED,    /* lop_put_on_list() of `task` and `cpu`, LOP_NONE: at none */
 };
 
 /* What the policy has to know of a task that wakes: bits. */
@@ -100,25 +102,34 @@ struct lop_heed_args {
 	s32 thread;       /* its number where the caller runs */
 };
 
-/* A thread as the loader sees it when it looks. Times since the thread began. */
+/* A thread as the loader sees it when it looks. The first times since the thread began. */
 struct lop_look {
 	u64 ran_ns;
 	u64 waited_ns;    /* for a CPU */
+	u64 began_ns;     /* when it was created. From here on for lists alone, where there are any */
+	u64 done_ns;      /* work done so far, ns on the fastest kind of core */
+	u32 app;          /* 1 + the place of its application; 0: it has none */
+	u32 length;       /* declared; 0: none, or no list has room for it, as it may not run everywhere or is about to end */
+	u32 listed;       /* 1 + the CPU where it waits by a list; 0: by none */
+	u32 unused;
+	/* For all plans. */
 	u32 thread;
 	s32 cpu;          /* it ran there last */
 	u32 memory;       /* as in its hint */
 	u8 runs;          /* at this moment */
 	u8 fixed;         /* no plan moves it */
-	u16 unused;
+	u16 unused_too;
 };
 
 /* What the loader tells the program to do. */
 enum lop_order_kind {
 	LOP_ORDER_DOMAIN, /* `thread` runs in memory domain `place` from now on; LOP_NONE: in any */
 	LOP_ORDER_CPU,    /* `thread` changes to CPU `place` */
+	LOP_ORDER_SPEEDUP, /* `thread` gains `place` / 1000 from speed (wish.h); 0: nobody knows */
 	LOP_ORDER_ON,     /* memory domain `place` is on */
 	LOP_ORDER_OFF,
 	LOP_ORDER_REST,   /* no plan holds any more */
+	LOP_ORDER_LIST,   /* `thread` waits at CPU `place`; LOP_NONE: where any does */
 };
 struct lop_order {
 	u32 kind;

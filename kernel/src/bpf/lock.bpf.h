@@ -42,10 +42,11 @@ static __always_inline struct lop_futex *futex_of(const struct task_struct *p, u
 static __always_inline struct lop_futex *new_futex_of(const struct task_struct *p, u64 address)
 {
 	struct lop_futex_key key = { .address = address, .process = (u32)p->tgid };
-	struct lop_futex first = { .since_ns = bpf_ktime_get_ns() };
+	struct lop_futex first = {};
 	struct lop_futex *futex = bpf_map_lookup_elem(&futexes, &key);
 	if (futex)
 		return futex;
+	first.since_ns = bpf_ktime_get_ns();
 	bpf_map_update_elem(&futexes, &key, &first, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&futexes, &key);
 }
@@ -71,16 +72,17 @@ static __always_inline void say(struct lop_world *c, struct task_struct *p, stru
 	policy_hears(c, t, flags);
 }
 
-/* It waits no more. */
-static __always_inline void count_out(const struct task_struct *p, struct lop_task_state *t)
+/* It waits no more at that futex; null: it is forgotten. */
+static __always_inline struct lop_futex *count_out(const struct task_struct *p, struct lop_task_state *t)
 {
 	struct lop_futex *futex = futex_of(p, t->waits_at);
 	if (futex && futex->since_ns == t->waits_since_ns)
 		__sync_fetch_and_sub(&futex->waiting, 1);
 	t->waits_at = 0;
+	return futex;
 }
 
-/* It was not seen to wait no more: the kernel leaves a program out where it would interrupt itself. */
+/* Seen at its end, or later: the kernel leaves a program out where it would interrupt itself. */
 static __always_inline void waits_no_more(const struct task_struct *p, struct lop_task_state *t)
 {
 	if (sees_locks && t->waits_at)
@@ -100,8 +102,7 @@ static __always_inline void hand_over(struct lop_world *c, struct task_struct *p
 	if (!by || by->wakes_at != t->waits_at || waker->tgid != p->tgid)
 		return;
 	t->woken_at = t->waits_at;
-	count_out(p, t);
-	futex = futex_of(p, t->woken_at);
+	futex = count_out(p, t);
 	t->holds = futex && futex->is_lock && futex->waiting;
 	if (!t->holds)
 		return;
@@ -171,8 +172,8 @@ int lop_waited(void *ctx)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct lop_task_state *t = state_of(p);
-	if (t && t->waits_at)
-		count_out(p, t);
+	if (t)
+		waits_no_more(p, t);
 	return 0;
 }
 
@@ -180,10 +181,13 @@ SEC("fentry/futex_wake")
 int lop_wakes(void *ctx)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
-	struct lop_task_state *t = state_of(p);
 	u64 address = argument(ctx, wake_address_at);
+	struct lop_task_state *t;
 	struct lop_futex *futex;
-	if (!t || !address || (u32)argument(ctx, wake_count_at) != 1)
+	if (!address || (u32)argument(ctx, wake_count_at) != 1)
+		return 0;
+	t = state_of(p);
+	if (!t)
 		return 0;
 	t->wakes_at = address;
 	if (t->woken_at != address)

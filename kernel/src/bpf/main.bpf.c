@@ -30,12 +30,18 @@ const volatile bool plans_domains, plans_kinds;
 #define plans (plans_domains || plans_kinds)
 #define lop_has_domains(s) (plans_domains)
 #define lop_has_specialists(s) (plans_kinds)
-/* Nobody plans where threads wait that declared their lengths. */
-#define lop_has_lists(s) false
+/* Whether the loader says where threads wait that declared their lengths. */
+const volatile bool plans_lists;
+#define lop_has_lists(s) (plans_lists)
+/* Nobody looks for loads that are barrier-bound, nor for cores that are changed too often. */
+#define lop_sees_barriers(s) false
 #define lop_makes_room(s) false
 /* Whether a core may be reserved for the system's own work. */
 const volatile bool reserves;
 #define lop_can_reserve (reserves)
+/* Whether somebody said how many CPUs are high at most. */
+const volatile bool caps;
+#define lop_may_cap (caps)
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 
@@ -53,12 +59,14 @@ u64 started_at_ns;
 #include "reserved.bpf.h"
 #include "group.bpf.h"
 #include "app.bpf.h"
+#include "list.bpf.h"
 #include "lock.bpf.h"
 #include "hint.bpf.h"
 #include "make.bpf.h"
 #include "idle.bpf.h"
 #include "higher.bpf.h"
 #include "plan.bpf.h"
+#include "dump.bpf.h"
 
 /* What the speeds of a CPU can be set by is only known of CPUs that are online. */
 const volatile bool sets_speeds;
@@ -294,7 +302,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 static __always_inline void started(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 cpu)
 {
 	bool locked = log_begin();
-	t->task.speedup_permille = wished_speedup(p);
+	t->task.speedup_permille = wished_speedup(p, t);
 	tell(LOP_RECORD_STARTED, c->now_ns, (u64)p, cpu, t->task.speedup_permille);
 	lop_running(&lopsided, &t->task, c->now_ns);
 	lop_started(&lopsided, c, &t->task, app_of(t), (u32)cpu, c->now_ns);
@@ -318,6 +326,8 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 	t->claimed = LOP_NONE;
 	t->started_ns = c->now_ns;
 	started(c, p, t, cpu);
+	if (lop_came_too_late(&lopsided, &t->task, lop_cpu_index((u32)cpu)))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	if (lop_cpus_has(&lopsided.taken, lop_cpu_index((u32)cpu)))
 		cpu_taken(c, (u32)cpu, false);
 }
@@ -371,9 +381,7 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 		ask_speed(cpu, bpf_ktime_get_ns());
 	if (t)
 		follow_plan(p, t);
-	if (!t || !t->task.counted || t->task.nr_allowed == 1 || lop_set_of(&lopsided, cpu) != LOP_LOW)
-		return;
-	if (!lop_is_reserved(&lopsided, cpu) || !lop_for_reserved(&lopsided, &t->task))
+	if (t && t->task.counted && lop_cpus_has(&lopsided.online, cpu) && !lop_may_go_on(&lopsided, &t->task, cpu))
 		scx_bpf_task_set_slice(p, 0);
 }
 
@@ -391,7 +399,7 @@ void BPF_STRUCT_OPS(lopsided_set_weight, struct task_struct *p, u32 weight)
 {
 	struct lop_task_state *t = state_of(p);
 	if (t)
-		lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p));
+		lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p), bpf_ktime_get_ns());
 }
 
 void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cpumask *mask)
@@ -406,15 +414,18 @@ void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cp
 	lop_set_allowed(&lopsided, &t->task, &allowed);
 	tell_cpus(LOP_RECORD_ALLOWED, bpf_ktime_get_ns(), (u64)p, 0, &t->task.allowed);
 	log_end(locked);
+	list_with(t);
 }
 
+/* Who looks finds a new task from now on. */
 void BPF_STRUCT_OPS(lopsided_enable, struct task_struct *p)
 {
 	struct lop_task_state *t = state_of(p);
 	if (!t)
 		return;
 	t->task.vtime_ns = 0;
-	lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p));
+	lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p), bpf_ktime_get_ns());
+	list_with(t);
 }
 
 static __always_inline void forget(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
@@ -472,6 +483,8 @@ static __always_inline void ended(struct lop_world *c, struct task_struct *p, st
 	lop_ended(&lopsided, &t->task, app_of(t));
 	unsay(c, p, t);
 	log_end(locked);
+	if (t->task.hint.length)
+		count_declared(t, -1, false);
 }
 
 /* No order of the loader is logged of it from now on. */
@@ -580,6 +593,7 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 		leave_cpu(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
 	}
 	tell_given_up(c);
+	list_anew();
 }
 
 /* A CPU whose place in the machine, or how its speed is set, was not known at the start: the loader reads the machine again. */
@@ -597,6 +611,7 @@ void BPF_STRUCT_OPS(lopsided_cpu_online, s32 cpu)
 	lop_cpu_online(&lopsided, c, (u32)cpu, c->now_ns);
 	log_end_open(locked, &flags);
 	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
+	list_anew();
 }
 
 static __always_inline s32 create_queues(void)
@@ -641,32 +656,6 @@ void BPF_STRUCT_OPS(lopsided_exit, struct scx_exit_info *ei)
 {
 	UEI_RECORD(uei, ei);
 	tell_loader(LOP_RECORD_EXIT, bpf_ktime_get_ns(), 0, 0, 0);
-}
-
-void BPF_STRUCT_OPS(lopsided_dump, struct scx_dump_ctx *dctx)
-{
-	scx_bpf_dump("lopsided: active %u, target %u, high %u, promotions %llu, demotions %llu, timer in %lld ns\n",
-		     lopsided.set[LOP_HIGH].active, lop_target(&lopsided, LOP_HIGH), lopsided.set[LOP_HIGH].size,
-		     lopsided.promotions, lopsided.demotions,
-		     lopsided.timer_at_ns ? (s64)(lopsided.timer_at_ns - bpf_ktime_get_ns()) : -1LL);
-	scx_bpf_dump("lopsided: declared parallelism %u, active applications without %u\n", lopsided.declared_sum, lopsided.undeclared_apps);
-}
-
-void BPF_STRUCT_OPS(lopsided_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)
-{
-	u32 n = lop_cpu_index((u32)cpu);
-	const char *set = lop_is_reserved(&lopsided, n) ? "reserved" : lop_set_of(&lopsided, n) == LOP_LOW ? "low" : "high";
-	scx_bpf_dump("lopsided: %s, %s, asked for speed %u/1024, own queue %u", set,
-		     lop_cpus_has(&lopsided.idle, n) ? "idle" : "busy", asked_perf[n], lopsided.queued[n]);
-}
-
-void BPF_STRUCT_OPS(lopsided_dump_task, struct scx_dump_ctx *dctx, struct task_struct *p)
-{
-	struct lop_task_state *t = state_of(p);
-	if (t)
-		scx_bpf_dump("lopsided: %s, queue %d, claimed CPU %d, anchor %d, allowed CPUs %u, vtime %lld ns after the clock",
-			     t->task.counted ? "active" : "not active", t->task.queue, t->claimed, t->task.anchor,
-			     t->task.nr_allowed, (s64)(t->task.vtime_ns - lopsided.clock_ns));
 }
 
 SCX_OPS_DEFINE(lopsided_ops,

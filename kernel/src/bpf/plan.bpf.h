@@ -2,11 +2,12 @@
 #pragma once
 /*
  * Plans of the loader: which memory domain a thread runs in, which core it changes to. It looks at the threads once a second (lop_look) while
- * there is something to plan by, and carries out what it decided (lop_order). A thread that has to leave does so at its next tick.
+ * there is something to plan by, and carries out what it decided (lop_order). A thread that has to leave does so at its next tick. The same way it makes
+ * lists, when it is told to (list.bpf.h).
  */
 
 /* The loader measures intensities, so any thread is worth a look; else only threads whose memory class was declared are. */
-const volatile bool reads_counters;
+const volatile bool measures;
 /* The loader looks. It ends that when no such thread ran for a second, and then it is the ticks that see one. */
 u32 looking;
 /* Handle for orders. The loader gives one at a time. */
@@ -23,7 +24,7 @@ static __always_inline bool is_worth_a_look(struct task_struct *p)
 	const struct lop_hint_record *said;
 	if (!is_planned(p))
 		return false;
-	if (reads_counters)
+	if (measures)
 		return true;
 	said = hint_of(p);
 	return said && said->memory;
@@ -32,12 +33,27 @@ static __always_inline bool is_worth_a_look(struct task_struct *p)
 /* At the tick of a thread that runs. */
 static __always_inline void follow_plan(struct task_struct *p, struct lop_task_state *t)
 {
-	if (!plans)
+	if (!plans && !plans_lists)
 		return;
 	if (t->leaves)
 		scx_bpf_task_set_slice(p, 0);
-	if (!looking && is_worth_a_look(p) && !__sync_val_compare_and_swap(&looking, 0, 1))
+	if (plans && !looking && is_worth_a_look(p) && !__sync_val_compare_and_swap(&looking, 0, 1))
 		tell_loader(LOP_RECORD_LOOK, bpf_ktime_get_ns(), 0, 0, 0);
+}
+
+/* The loader's own threads are no load: where it is the only thing that nothing is known of, a plan would be about its planning. */
+static __always_inline bool looks_itself(const struct task_struct *p) { return p->tgid == (s32)(bpf_get_current_pid_tgid() >> 32); }
+
+/* For lists. False: none is about this thread. */
+static __always_inline bool look_for_lists(const struct task_struct *p, const struct lop_task_state *t, struct lop_look *look)
+{
+	bool fits = t->app && !t->task.restricted && !(p->flags & PF_EXITING);
+	look->began_ns = p->start_time;
+	look->done_ns = lop_done_by_now(&lopsided, &t->task, bpf_ktime_get_ns());
+	look->app = t->app;
+	look->length = fits ? t->task.hint.length : 0;
+	look->listed = t->task.listed;
+	return look->length || look->listed;
 }
 
 /* Writes what the loader has to know of a thread. */
@@ -48,10 +64,10 @@ int lop_look(struct bpf_iter__task *about)
 	const struct lop_hint_record *said;
 	struct lop_task_state *t;
 	struct lop_look look = {};
-	if (!p || !is_planned(p))
+	if (!p || !is_planned(p) || looks_itself(p))
 		return 0;
 	t = state_of(p);
-	if (!t)
+	if (!t || (plans_lists && !look_for_lists(p, t, &look) && !plans))
 		return 0;
 	said = hint_of(p);
 	look.thread = p->pid;
@@ -89,6 +105,22 @@ static __always_inline void send_to_cpu(struct task_struct *p, struct lop_task_s
 		tell(LOP_RECORD_GO_TO, bpf_ktime_get_ns(), (u64)p, (s32)cpu, 0);
 		lop_go_to(&lopsided, &t->task, cpu);
 		t->leaves = true;
+	}
+	log_end_open(locked, &flags);
+}
+
+/* At a CPU, or where any does. */
+static __always_inline void put_on_list(struct task_struct *p, struct lop_task_state *t, s32 cpu)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	unsigned long flags = 0;
+	bool locked = log_begin_open(&flags);
+	if (!t->gone) {
+		tell(LOP_RECORD_LISTED, now_ns, (u64)p, cpu, 0);
+		if (lop_put_on_list(&lopsided, &t->task, cpu)) {
+			tell(LOP_RECORD_LEAVES, now_ns, (u64)p, 0, 0);
+			t->leaves = true;
+		}
 	}
 	log_end_open(locked, &flags);
 }
@@ -137,6 +169,10 @@ int lop_order(struct lop_order *order)
 	t = state_of(p);
 	if (t && kind == LOP_ORDER_DOMAIN)
 		send_to_domain(p, t, place);
+	else if (t && kind == LOP_ORDER_SPEEDUP)
+		t->speedup_permille = (u32)place; /* counts from its next start on */
+	else if (t && kind == LOP_ORDER_LIST && plans_lists)
+		put_on_list(p, t, place < 0 ? LOP_NONE : (s32)lop_cpu_index((u32)place));
 	else if (t)
 		send_to_cpu(p, t, (u32)place);
 	bpf_task_release(p);

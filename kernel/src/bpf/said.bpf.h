@@ -12,7 +12,7 @@ struct {
 /* Somebody said something: before that nobody looks. */
 bool hints_are_said;
 
-/* What was said of a thread; null: nothing, or in a way that is not understood here. */
+/* What was said of a thread; null: nothing, or its record was never filled in. Later versions only use its room. */
 static __always_inline struct lop_hint_record *hint_of(struct task_struct *p)
 {
 	struct lop_hint_record *said = (ranks || plans) && hints_are_said ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;

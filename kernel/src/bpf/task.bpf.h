@@ -7,6 +7,7 @@ struct lop_task_state {
 	u64 started_ns;     /* charged up to here while it runs */
 	s32 claimed;        /* idle CPU claimed for it that it has not come to; LOP_NONE */
 	s32 place;          /* where it was decided to wait, not queued yet; LOP_NONE */
+	u32 speedup_permille; /* as the loader measured it, or has it from a hint; 0: unknown */
 	s32 group;          /* index in lopsided.groups; LOP_NONE */
 	u64 group_key;      /* the task group that it was in when last looked at; 0: the root */
 	u32 app;            /* 1 + its place in `apps`; 0: none */
@@ -82,18 +83,30 @@ static __always_inline u32 weight_of_task(const struct task_struct *p)
 /* As far as they are read, of kernels that have uclamp: the types here are of one without. */
 struct uclamp_se___read {
 	unsigned int value : 11;
+	unsigned int active : 1; /* the value counts now */
 } __attribute__((preserve_access_index));
 struct task_struct___clamped {
-	struct uclamp_se___read uclamp_req[2]; /* least and most */
+	struct uclamp_se___read uclamp_req[2]; /* least and most, as the task asked */
+	struct uclamp_se___read uclamp[2];     /* and as far as its cgroup and the system let it, while it is queued or runs */
 } __attribute__((preserve_access_index));
 
-/* What its owner says by uclamp of what it gains from speed, x 1000; 0: nothing. */
-static __always_inline u32 wished_speedup(const struct task_struct *p)
+/* What it gains from speed, x 1000: as the loader knows it, within what its owner says by uclamp. */
+static __always_inline u32 wished_speedup(const struct task_struct *p, const struct lop_task_state *t)
 {
+	u32 known = t->speedup_permille ? t->speedup_permille : LOP_UNMEASURED_SPEEDUP;
 	const struct task_struct___clamped *about = (const void *)p;
+	u32 min, max;
 	if (!bpf_core_field_exists(about->uclamp_req))
-		return 0;
-	return lop_wished_speedup(0, BPF_CORE_READ_BITFIELD(&about->uclamp_req[0], value), BPF_CORE_READ_BITFIELD(&about->uclamp_req[1], value));
+		return known;
+	/* From the task on: of a pointer to the field the offset of the field would be added twice. */
+	if (BPF_CORE_READ_BITFIELD(about, uclamp[1].active)) {
+		min = BPF_CORE_READ_BITFIELD(about, uclamp[0].value);
+		max = BPF_CORE_READ_BITFIELD(about, uclamp[1].value);
+	} else {
+		min = BPF_CORE_READ_BITFIELD(about, uclamp_req[0].value);
+		max = BPF_CORE_READ_BITFIELD(about, uclamp_req[1].value);
+	}
+	return lop_wished_speedup(known, min, max);
 }
 
 static __always_inline bool is_bound(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }

@@ -1,10 +1,13 @@
-//! What a plan measures of threads: misses of the last-level cache and instructions, by the CPU's counters.
+//! What a plan measures of threads: misses of the last-level cache and instructions, by the CPU's counters, or as a recording has them.
 
-use perf_event::events::Hardware;
-use perf_event::{Builder, Counter, Group};
+use lop_machine::intensity::Intensities;
+use perf_event::events::{Event, Hardware};
+use perf_event::{Builder, Counter, ReadFormat};
 use rustix::process::{getrlimit, Resource};
 use std::collections::HashMap;
 use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Reads counters of threads.
 pub trait Source {
@@ -14,38 +17,120 @@ pub trait Source {
     fn keep(&mut self, lives: &dyn Fn(u32) -> bool);
 }
 
-/// The two counters of a thread; they count at the same times, whatever else is counted.
+/// Two counters of a thread; they count at the same times, whatever else is counted, and are read at once.
 struct Pair {
-    group: Group,
-    instructions: Counter,
+    first: Counter,
+    second: Counter,
     read: (u64, u64),
 }
 
 impl Pair {
-    /// `thread` 0: the caller's.
+    /// Misses and instructions. `thread` 0: the caller's.
     fn open(thread: u32) -> io::Result<Self> {
-        let of = |event| {
-            let mut builder = Builder::new(event);
-            builder.observe_pid(thread as i32).any_cpu();
-            builder
-        };
-        let mut group = of(Hardware::CACHE_MISSES).build_group()?;
-        let instructions = group.add(&of(Hardware::INSTRUCTIONS))?;
-        group.enable()?;
+        Self::of(Hardware::CACHE_MISSES, Hardware::INSTRUCTIONS, thread)
+    }
+
+    fn of(first: impl Event, second: impl Event, thread: u32) -> io::Result<Self> {
+        let mut leader = Builder::new(first);
+        leader.observe_pid(thread as i32).any_cpu();
+        leader.read_format(ReadFormat::GROUP | ReadFormat::ID);
+        let mut first = leader.build()?;
+        let mut member = Builder::new(second);
+        let second = member
+            .observe_pid(thread as i32)
+            .any_cpu()
+            .build_with_group(&mut first)?;
+        first.enable_group()?;
         Ok(Self {
-            group,
-            instructions,
+            first,
+            second,
             read: (0, 0),
         })
     }
 
     fn since(&mut self) -> io::Result<(u64, u64)> {
-        let data = self.group.read()?;
-        let value = |counter: &Counter| data.get(counter).map_or(0, |entry| entry.value());
-        let now = (value(self.group.as_counter()), value(&self.instructions));
+        let data = self.first.read_group()?;
+        let value = |counter: &Counter| data.get(counter).map(|entry| entry.value());
+        let now = value(&self.first)
+            .zip(value(&self.second))
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
         let before = std::mem::replace(&mut self.read, now);
         Ok((now.0.saturating_sub(before.0), now.1.saturating_sub(before.1)))
     }
+}
+
+/// Where a planner has the intensity of threads from.
+pub struct Measured {
+    /// `None`: nobody measures it.
+    pub source: Option<Box<dyn Source>>,
+    /// For people: which source, and why that one.
+    pub said: String,
+}
+
+impl Measured {
+    /// The CPU's counters where it has some, else a recording.
+    pub fn find(recording: Option<&Arc<Intensities>>, proc: PathBuf) -> Self {
+        match (OfCpu::open(), recording) {
+            (Ok(counters), _) => Self::by_counters(Box::new(counters), recording.is_some()),
+            (Err(why), Some(recording)) => Self::by_recording(&why, recording, proc),
+            (Err(why), None) => Self::by_none(&why),
+        }
+    }
+
+    pub fn by_counters(counters: Box<dyn Source>, has_recording: bool) -> Self {
+        let unused = if has_recording {
+            "; the recording (--intensity) is not needed"
+        } else {
+            ""
+        };
+        Self {
+            source: Some(counters),
+            said: format!(
+                "intensity of each thread by the CPU's counters; a class that was declared (lop hint --memory) goes before{unused}"
+            ),
+        }
+    }
+
+    pub fn by_recording(why: &str, recording: &Arc<Intensities>, proc: PathBuf) -> Self {
+        let said = format!(
+            "{why}: intensity as recorded of {} programs (--intensity); a class that was declared (lop hint --memory) goes before",
+            recording.len()
+        );
+        let source = OfRecording {
+            recording: Arc::clone(recording),
+            proc,
+        };
+        Self {
+            source: Some(Box::new(source)),
+            said,
+        }
+    }
+
+    pub fn by_none(why: &str) -> Self {
+        Self {
+            source: None,
+            said: format!(
+                "{why}: threads are told apart by what was declared (lop hint --memory), all others are alike"
+            ),
+        }
+    }
+}
+
+/// A recording: a thread's means are those of all threads that had its name.
+struct OfRecording {
+    recording: Arc<Intensities>,
+    proc: PathBuf,
+}
+
+impl Source for OfRecording {
+    fn read(&mut self, thread: u32) -> Option<(u64, u64)> {
+        // It may have ended by now, or changed its name.
+        let name = std::fs::read_to_string(self.proc.join(thread.to_string()).join("comm")).ok()?;
+        let counts = self.recording.of(name.strip_suffix('\n').unwrap_or(&name))?;
+        Some((counts.misses, counts.instructions))
+    }
+
+    fn keep(&mut self, _: &dyn Fn(u32) -> bool) {}
 }
 
 /// Descriptors that are left for all else.
@@ -99,6 +184,45 @@ impl Source for OfCpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perf_event::events::Software;
+
+    /// Events that every kernel counts: this thread writes to 64 MiB that it never had, 32 pages at least.
+    #[test]
+    fn two_counters_of_a_thread_are_read_together_and_say_what_came_since() {
+        let mut pair = Pair::of(Software::TASK_CLOCK, Software::PAGE_FAULTS, 0)
+            .expect("events of one's own thread are allowed (kernel.perf_event_paranoid below 3, or root)");
+        pair.since().unwrap();
+        let mut fresh = vec![0_u8; 64 << 20];
+        fresh
+            .iter_mut()
+            .step_by(4096)
+            .for_each(|byte| *byte = std::hint::black_box(1));
+        let (clock_ns, faults) = pair.since().unwrap();
+        assert!(clock_ns > 0 && faults >= 32, "{clock_ns} ns, {faults} faults");
+        let (_, faults) = pair.since().unwrap();
+        assert!(faults < 32, "{faults} faults");
+    }
+
+    /// `stream` was recorded with 30 misses in 2000 instructions, `sleep` was not, and of thread 9 there is no name.
+    #[test]
+    fn a_thread_has_the_intensity_that_was_recorded_of_its_name() {
+        let text = "stream-1,30,,cache-misses\nstream-1,2000,,instructions\n";
+        let recording = Arc::new(Intensities::parse("perf.csv", text).unwrap());
+        let proc = tempfile::tempdir().unwrap();
+        for (thread, name) in [("7", "stream\n"), ("8", "sleep\n")] {
+            std::fs::create_dir(proc.path().join(thread)).unwrap();
+            std::fs::write(proc.path().join(thread).join("comm"), name).unwrap();
+        }
+        let measured = Measured::by_recording("no counters here", &recording, proc.path().to_path_buf());
+        assert!(measured
+            .said
+            .starts_with("no counters here: intensity as recorded of 1 programs"));
+        let mut source = measured.source.unwrap();
+        assert_eq!(
+            [7, 8, 9].map(|thread| source.read(thread)),
+            [Some((30, 2000)), None, None]
+        );
+    }
 
     /// (1024 - 200) / 2 = 412
     #[test]

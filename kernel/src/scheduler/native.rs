@@ -1,6 +1,6 @@
 //! The policy's own rules, compiled natively (`native.c`), about the types of the BPF program.
 
-use super::program::skeleton::types::{lop_config, lop_sched};
+use super::program::skeleton::types::{lop_app, lop_config, lop_sched};
 use crate::options::Policy;
 use std::ffi::c_void;
 
@@ -14,6 +14,9 @@ pub const LONGEST: u32 = 2;
 pub const SPEEDUP: u32 = 4;
 pub const TURNS: u32 = 8;
 pub const WHOLE: u32 = 16;
+
+/// `LOP_AWAITED` of `enum lop_class` (policy/state.h).
+pub const AWAITED: u16 = 2;
 
 /// T_hold where nobody asks for another (policy/config.h).
 pub fn default_hold_ns(transition_ns: u64) -> u64 {
@@ -79,6 +82,8 @@ pub struct Planned {
     /// `enum lop_memory_class`; 0: nothing was declared.
     pub declared: u8,
     pub moved_ns: u64,
+    /// The answer: what it gains from speed, x 1000; 0: unknown.
+    pub speedup_permille: u32,
     pub demand_permille: u32,
     pub cpu: i32,
     /// The answer: memory domain that it is to run in, and CPU that it changes to; `NONE`: it stays.
@@ -95,6 +100,7 @@ impl Default for Planned {
             mpmi: 0,
             declared: 0,
             moved_ns: 0,
+            speedup_permille: 0,
             demand_permille: 0,
             cpu: NONE,
             wanted_domain: NONE,
@@ -109,6 +115,36 @@ impl Planned {
     /// What counters showed in the last `passed_ns`.
     pub fn note_counters(&mut self, misses: u64, instructions: u64, passed_ns: u64) {
         unsafe { lop_loader_note_counters(self, misses, instructions, passed_ns) }
+    }
+}
+
+/// A thread of declared length, for a list (`struct lop_declared` of native.c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct Declared {
+    /// Work done so far, ns on the fastest kind of core.
+    pub done_ns: u64,
+    pub length: u32,
+    /// It runs there, or waits there by a list; `NONE`: nowhere yet.
+    pub cpu: i32,
+    /// The answer: CPU where it waits; `NONE`: where any task does.
+    pub wanted: i32,
+}
+
+/// Room in which lists are made.
+pub struct ListRoom(Vec<u64>);
+
+impl Default for ListRoom {
+    fn default() -> Self {
+        Self(vec![0; unsafe { lop_loader_list_size() }.div_ceil(8)])
+    }
+}
+
+impl ListRoom {
+    /// At which CPU each thread of one application waits, in the order of their creation (policy/list.h); returns how many do.
+    pub fn list(&mut self, sched: &lop_sched, app: &lop_app, threads: &mut [Declared]) -> u32 {
+        let count = threads.len() as u32;
+        unsafe { lop_loader_list(self.0.as_mut_ptr().cast(), sched, app, threads.as_mut_ptr(), count) }
     }
 }
 
@@ -144,6 +180,11 @@ impl Room {
     }
 }
 
+/// Whether a gain from speed is another one, x 1000, and no noise of its measurement.
+pub fn gains_differ(a_permille: u32, b_permille: u32) -> bool {
+    unsafe { lop_loader_gains_more(a_permille, b_permille) || lop_loader_gains_more(b_permille, a_permille) }
+}
+
 /// Whether a memory domain is off.
 pub fn is_off(sched: &lop_sched, domain: u32) -> bool {
     unsafe { lop_loader_is_off(sched, domain) }
@@ -154,6 +195,7 @@ extern "C" {
     fn lop_loader_cast_size() -> usize;
     fn lop_loader_is_off(s: *const lop_sched, domain: u32) -> bool;
     fn lop_loader_is_wanted(p: *mut c_void, domain: u32) -> bool;
+    fn lop_loader_gains_more(a_permille: u32, b_permille: u32) -> bool;
     fn lop_loader_note_counters(t: *mut Planned, misses: u64, instructions: u64, passed_ns: u64);
     fn lop_loader_plan(
         p: *mut c_void,
@@ -163,6 +205,8 @@ extern "C" {
         nr: u32,
         now_ns: u64,
     ) -> u32;
+    fn lop_loader_list_size() -> usize;
+    fn lop_loader_list(l: *mut c_void, s: *const lop_sched, app: *const lop_app, t: *mut Declared, nr: u32) -> u32;
     fn lop_loader_default_hold_ns(transition_ns: u64) -> u64;
     fn lop_loader_set_times(config: *mut lop_config, hold_ns: u64);
     fn lop_loader_choose(config: *mut lop_config, policy: u32, nr_memory_domains: u32, nr_tiers: u32, threads: u32);

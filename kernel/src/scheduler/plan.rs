@@ -1,13 +1,13 @@
 //! Plans for memory domains and kinds of cores, once a second while there is something to plan by: looks at the threads, asks the policy
 //! (natively, `native.c`), and gives the program its orders.
 
-use super::counters::{OfCpu, Source};
+use super::counters::Measured;
 use super::native::{self, Planned, Room, MAX_PLANNED, NONE};
 use super::program::interface::lop_look as Look;
 use super::program::skeleton::types::lop_sched;
 use super::program::Config;
 use crate::adapter::KernelError;
-use crate::options::Policy;
+use crate::options::{Options, Policy};
 use lop_machine::live::LiveMachine;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -33,6 +33,11 @@ pub enum Order {
         thread: u32,
         cpu: i32,
     },
+    /// The thread gains so much from speed, x 1000; 0: nobody knows.
+    Speedup {
+        thread: u32,
+        permille: u32,
+    },
     On {
         domain: u32,
     },
@@ -41,6 +46,11 @@ pub enum Order {
     },
     /// No plan holds any more.
     Rest,
+    /// The thread waits at this CPU by a list (`lists.rs`); `NONE`: where any does.
+    List {
+        thread: u32,
+        cpu: i32,
+    },
 }
 
 /// What is kept of a thread from one look to the next.
@@ -50,6 +60,8 @@ struct Kept {
     planned: Planned,
     /// Memory domain that the program was told; `NONE`: none.
     told: i32,
+    /// What it gains from speed, x 1000, as the program was told; 0: nothing.
+    told_permille: u32,
     /// It was there at this look.
     lives: bool,
 }
@@ -58,8 +70,7 @@ struct Kept {
 pub struct Planner {
     gathers: bool,
     room: Room,
-    /// Or why there is none.
-    counters: Result<Box<dyn Source>, String>,
+    measured: Measured,
     known: HashMap<u32, Kept>,
     /// When to look next; `None`: when the program says so.
     next: Option<Instant>,
@@ -92,16 +103,16 @@ pub fn check(policy: Policy, machine: &LiveMachine) -> Result<(), KernelError> {
 
 impl Planner {
     /// `None`: this configuration makes no plans.
-    pub fn of(config: &Config) -> Option<Self> {
-        let counters = || OfCpu::open().map(|counters| Box::new(counters) as Box<dyn Source>);
-        config.plans().then(|| Self::with(config.gathers(), counters()))
+    pub fn of(config: &Config, options: &Options) -> Option<Self> {
+        let measured = || Measured::find(options.intensity.as_ref(), options.root.join("proc"));
+        config.plans().then(|| Self::with(config.gathers(), measured()))
     }
 
-    fn with(gathers: bool, counters: Result<Box<dyn Source>, String>) -> Self {
+    fn with(gathers: bool, measured: Measured) -> Self {
         Self {
             gathers,
             room: Room::default(),
-            counters,
+            measured,
             known: HashMap::new(),
             next: None,
             fresh: true,
@@ -111,8 +122,9 @@ impl Planner {
         }
     }
 
-    pub fn reads_counters(&self) -> bool {
-        self.counters.is_ok()
+    /// Whether threads are worth a plan of which nothing is declared.
+    pub fn measures(&self) -> bool {
+        self.measured.source.is_some()
     }
 
     /// Time until the next look; `None`: there is nothing to plan by.
@@ -145,7 +157,7 @@ impl Planner {
             .iter()
             .filter(|thread| self.known[thread].planned.declared != 0)
             .count();
-        if self.declared == 0 && (!self.reads_counters() || active.is_empty()) {
+        if self.declared == 0 && (!self.measures() || active.is_empty()) {
             return self.rest(sched);
         }
         self.plan(&active, sched, now_ns)
@@ -167,6 +179,7 @@ impl Planner {
             active_ns: 0,
             planned: Planned::default(),
             told: NONE,
+            told_permille: 0,
             lives: true,
         };
         self.known.values_mut().for_each(|kept| kept.lives = false);
@@ -175,7 +188,10 @@ impl Planner {
             let kept = self.known.entry(look.thread).or_insert(none);
             let active_ns = look.ran_ns + look.waited_ns;
             // A number that another thread has now counts from 0 again.
-            let passed_ns = active_ns.checked_sub(kept.active_ns).unwrap_or(active_ns);
+            if active_ns < kept.active_ns {
+                *kept = none;
+            }
+            let passed_ns = active_ns - kept.active_ns;
             (kept.active_ns, kept.lives) = (active_ns, true);
             let planned = &mut kept.planned;
             planned.demand_permille = (passed_ns.saturating_mul(1000)).div_ceil(PERIOD_NS).min(1000) as u32;
@@ -194,14 +210,16 @@ impl Planner {
             active.truncate(MAX_PLANNED);
         }
         if !self.fresh {
-            self.read_counters(&active);
+            self.measure(&active);
         }
         active
     }
 
     /// Of threads that are planned; a counter is kept from one second to the next.
-    fn read_counters(&mut self, active: &[u32]) {
-        let Ok(counters) = &mut self.counters else { return };
+    fn measure(&mut self, active: &[u32]) {
+        let Some(counters) = &mut self.measured.source else {
+            return;
+        };
         let planned: HashSet<u32> = active.iter().copied().collect();
         counters.keep(&|thread| planned.contains(&thread));
         for thread in active {
@@ -219,6 +237,7 @@ impl Planner {
         // On before work needs them; off when all have been told to leave.
         let mut orders = self.switch(sched, true);
         for (&thread, planned) in active.iter().zip(threads) {
+            orders.extend(self.tell_speedup(thread, planned.speedup_permille));
             orders.extend(self.tell_domain(thread, planned, sched));
             orders.extend(self.change_core(thread, planned, sched));
         }
@@ -233,6 +252,15 @@ impl Planner {
         let told = std::mem::replace(&mut kept.told, wanted);
         let stays = wanted == NONE || domain_of(planned.cpu, sched) == Some(wanted);
         (told != wanted || !stays).then_some(Order::Domain { thread, domain: wanted })
+    }
+
+    /// When it is known, is no longer, or has changed by more than 10 %: less moves nobody (rank.h).
+    fn tell_speedup(&mut self, thread: u32, permille: u32) -> Option<Order> {
+        let told = &mut self.known.get_mut(&thread)?.told_permille;
+        native::gains_differ(permille, *told).then(|| {
+            *told = permille;
+            Order::Speedup { thread, permille }
+        })
     }
 
     /// The program takes it that a thread which changes to a CPU is to run in its memory domain, if it is to run in any.
@@ -271,9 +299,13 @@ impl Planner {
         let domains = 0..u32::from(sched.topology.nr_memory_domains);
         let off = domains.filter(|&domain| native::is_off(sched, domain));
         let mut orders: Vec<Order> = off.map(|domain| Order::On { domain }).collect();
-        for (&thread, kept) in self.known.iter_mut().filter(|(_, kept)| kept.told != NONE) {
-            kept.told = NONE;
-            orders.push(Order::Domain { thread, domain: NONE });
+        for (&thread, kept) in &mut self.known {
+            if std::mem::replace(&mut kept.told, NONE) != NONE {
+                orders.push(Order::Domain { thread, domain: NONE });
+            }
+            if std::mem::take(&mut kept.told_permille) != 0 {
+                orders.push(Order::Speedup { thread, permille: 0 });
+            }
         }
         orders.push(Order::Rest);
         orders
@@ -281,10 +313,6 @@ impl Planner {
 
     /// For people: by what it plans, and what came of it.
     pub fn describe(&self) -> Vec<String> {
-        let source = match &self.counters {
-            Ok(_) => "intensity of each thread by the CPU's counters; a class that was declared (lop hint --memory) goes before".to_string(),
-            Err(why) => format!("{why}: threads are told apart by what was declared (lop hint --memory), all others are alike"),
-        };
         let state = match self.rests() {
             true => format!("rests: nothing to plan by has run lately; {} moves so far", self.moves),
             false => format!(
@@ -292,7 +320,7 @@ impl Planner {
                 self.threads, self.declared, self.moves
             ),
         };
-        vec![source, state]
+        vec![self.measured.said.clone(), state]
     }
 }
 

@@ -4,7 +4,7 @@ use super::locks::Locks;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
 use super::{libbpf_log, native, state};
-use crate::adapter::{KernelError, Observer};
+use crate::adapter::KernelError;
 use crate::options::{Options, Policy, Reserve};
 use crate::status::Status;
 use crate::support;
@@ -51,6 +51,7 @@ pub(super) const SPEED: &str = "speed";
 const MAKE: &str = "make";
 const GIVEN_UP: &str = "given-up";
 const LOOK: &str = "look";
+const LIST: &str = "list";
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
 /// What it costs a running task to go on elsewhere, caches included (ours).
@@ -68,6 +69,8 @@ pub struct Config {
     /// `None`: by demand.
     pub fixed_size: Option<u32>,
     pub spare: u32,
+    /// Power cap, in CPUs; 0: none.
+    pub most_high: u32,
     pub transition_ns: u64,
     pub hold_ns: u64,
     pub last_hold_ns: u64,
@@ -88,6 +91,8 @@ pub struct Config {
     pub reserve: Reserve,
     pub reserve_raises: u32,
     pub reserve_window_ns: u64,
+    /// The loader says where threads of declared length wait, if they are more than CPUs.
+    pub lists: bool,
 }
 
 /// As `enum lop_domains` numbers them.
@@ -113,6 +118,7 @@ impl Config {
         Self {
             fixed_size,
             spare: options.spare.unwrap_or(choice.spare),
+            most_high: options.max_high.unwrap_or(0),
             transition_ns: machine.transition_ns,
             hold_ns: times.hold_ns,
             last_hold_ns: times.last_hold_ns,
@@ -131,6 +137,7 @@ impl Config {
             reserve: options.reserve(),
             reserve_raises: RESERVE_RAISES,
             reserve_window_ns: times.reserve_window_ns,
+            lists: options.policy == Policy::LongestFirst,
         }
     }
 
@@ -213,6 +220,7 @@ impl Record {
             intf::lop_record_kind_LOP_RECORD_SPEED => SPEED,
             intf::lop_record_kind_LOP_RECORD_GIVEN_UP => GIVEN_UP,
             intf::lop_record_kind_LOP_RECORD_LOOK => LOOK,
+            intf::lop_record_kind_LOP_RECORD_LIST => LIST,
             intf::lop_record_kind_LOP_RECORD_MAKE => MAKE,
             intf::lop_record_kind_LOP_RECORD_SET => "set",
             intf::lop_record_kind_LOP_RECORD_EXIT => "exit",
@@ -248,6 +256,7 @@ impl Record {
             intf::lop_record_kind_LOP_RECORD_DOMAIN_ON => "domain-on",
             intf::lop_record_kind_LOP_RECORD_DOMAIN_OFF => "domain-off",
             intf::lop_record_kind_LOP_RECORD_REST => "rest",
+            intf::lop_record_kind_LOP_RECORD_LISTED => "listed",
             _ => return None,
         };
         let words = match kind {
@@ -281,7 +290,7 @@ impl Record {
 
     /// For the loader alone, and no decision.
     pub fn is_for_loader(&self) -> bool {
-        matches!(self.kind, SPEED | MAKE | GIVEN_UP | LOOK)
+        matches!(self.kind, SPEED | MAKE | GIVEN_UP | LOOK | LIST)
     }
 
     /// The process that has become a `make`.
@@ -296,6 +305,11 @@ impl Record {
     /// A thread runs that is worth a plan.
     pub fn asks_for_look(&self) -> bool {
         self.kind == LOOK
+    }
+
+    /// Threads that declared their lengths are to be listed anew.
+    pub fn asks_for_lists(&self) -> bool {
+        self.kind == LIST
     }
 }
 
@@ -340,14 +354,14 @@ impl Program {
         machine: &LiveMachine,
         config: Config,
         wishes: &SpeedWishes,
-        reads_counters: bool,
+        measures: bool,
     ) -> Result<Self, KernelError> {
         libbpf_log::listen(options.verbose > 1);
         scx_utils::try_set_rlimit_infinity();
         // The object lives as long as the process: the skeleton borrows it, and few are ever made.
         let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
         let locks = Locks::look(config.rules & native::PHASES != 0);
-        let skel = open_and_load(options, machine, wishes, reads_counters, &config, &locks, object)
+        let skel = open_and_load(options, machine, wishes, measures, &config, &locks, object)
             .map_err(|error| refused("the kernel does not take the scheduler's program", &error))?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
         let ring =
@@ -475,7 +489,19 @@ impl Program {
         &bss.lopsided
     }
 
-    /// Every thread, for a policy that makes plans.
+    /// What is kept of applications, by their places; the program changes it at any moment.
+    pub fn apps(&self) -> &[skeleton::types::lop_app_state] {
+        let bss = self.skel.maps.bss_data.as_ref().expect("the program has variables");
+        &bss.apps
+    }
+
+    /// From now on the program says again when threads are to be listed anew.
+    pub fn listen_for_lists(&mut self) {
+        let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
+        bss.listing = 0;
+    }
+
+    /// Every thread, for a policy that makes plans; where it makes lists alone, those that declared a length or wait by a list.
     ///
     /// # Errors
     /// The kernel does not run the program that looks.
@@ -551,7 +577,7 @@ fn open_and_load(
     options: &Options,
     machine: &LiveMachine,
     wishes: &SpeedWishes,
-    reads_counters: bool,
+    measures: bool,
     config: &Config,
     locks: &Locks,
     object: &'static mut MaybeUninit<OpenObject>,
@@ -562,16 +588,18 @@ fn open_and_load(
     locks.prepare(&mut skel);
     // What a make declares is for the rules about applications.
     skel.progs.lop_exec.set_autoload(config.rules & !native::WHOLE != 0);
-    skel.progs.lop_look.set_autoload(config.plans());
-    skel.progs.lop_order.set_autoload(config.plans());
+    skel.progs.lop_look.set_autoload(config.plans() || config.lists);
+    skel.progs.lop_order.set_autoload(config.plans() || config.lists);
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
     rodata.plans_domains = config.domains != lop_domains::LOP_DOMAINS_AS_COME;
     rodata.plans_kinds = config.specialise;
-    rodata.reads_counters = reads_counters;
+    rodata.plans_lists = config.lists;
+    rodata.measures = measures;
     rodata.reserves = config.reserve != Reserve::Never;
+    rodata.caps = config.most_high != 0;
     rodata.system_cgroups = system_cgroups(&options.root);
     rodata.fail_after_ns = options.fail_after.map_or(0, |time| time.as_nanos() as u64);
     rodata.fail_at_start = options.fail_after.is_some_and(|time| time.is_zero());
@@ -621,20 +649,6 @@ fn listen_to(skel: &BpfSkel<'static>, arrived: &Rc<RefCell<Vec<Record>>>) -> any
         0
     })?;
     Ok(builder.build()?)
-}
-
-/// This thread wakes when sets change. Were it an ordinary task, waking it would be demand, which changes sets: it runs above
-/// the policy instead, for the short time that writing a few files or looking at all threads takes. What it starts is
-/// ordinary.
-pub fn stay_out_of_demand(observer: &mut dyn Observer) {
-    let priority = libc::sched_param { sched_priority: 1 };
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    if unsafe { libc::sched_setscheduler(0, policy, &priority) } != 0 {
-        let error = std::io::Error::last_os_error();
-        observer.note(&format!(
-            "the loader cannot run above the policy ({error}): it counts as demand each time it sets a speed"
-        ));
-    }
 }
 
 #[cfg(test)]

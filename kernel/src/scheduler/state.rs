@@ -33,6 +33,7 @@ pub fn configure(sched: &mut types::lop_sched, config: &Config, machine: &LiveMa
     };
     to.fixed_size = config.fixed_size.unwrap_or(0);
     to.spare = config.spare;
+    to.most_high = config.most_high;
     to.transition_ns = config.transition_ns;
     to.hold_ns = config.hold_ns;
     to.last_hold_ns = config.last_hold_ns;
@@ -112,14 +113,26 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.active = sched.set[HIGH].active;
     status.target = native::high_target(sched);
     status.spare = config.spare;
+    status.max_high = (config.most_high != 0).then_some(config.most_high);
     status.hold_ms = config.hold_ns / 1_000_000;
     status.promotions = sched.promotions;
     status.demotions = sched.demotions;
     status.swaps = sched.swaps;
+    status.awaited = awaited(sched, machine);
+    status.hinted = bss.hints_are_said;
     status.placements.claimed = sum(super::program::interface::lop_count_LOP_COUNT_CLAIMED as usize);
     status.placements.queued = sum(super::program::interface::lop_count_LOP_COUNT_QUEUED as usize);
     status.placements.pinned = sum(super::program::interface::lop_count_LOP_COUNT_BOUND as usize);
     fill_sets(status, sched, config, machine, speeds_act);
+}
+
+/// Where something runs that others wait for, as CPUs tell one another.
+fn awaited(sched: &types::lop_sched, machine: &LiveMachine) -> Vec<u32> {
+    let runs_one = |cpu: &u32| {
+        let on = &sched.on[*cpu as usize];
+        on.since_ns > 0 && on.rank.class == native::AWAITED
+    };
+    machine.cpus.iter().map(|about| about.number).filter(runs_one).collect()
 }
 
 fn fill_sets(status: &mut Status, sched: &types::lop_sched, config: &Config, machine: &LiveMachine, speeds_act: bool) {
@@ -180,9 +193,11 @@ pub fn order(order: Order) -> lop_order {
     let (kind, thread, place) = match order {
         Order::Domain { thread, domain } => (interface::lop_order_kind_LOP_ORDER_DOMAIN, thread, domain),
         Order::Cpu { thread, cpu } => (interface::lop_order_kind_LOP_ORDER_CPU, thread, cpu),
+        Order::Speedup { thread, permille } => (interface::lop_order_kind_LOP_ORDER_SPEEDUP, thread, permille as i32),
         Order::On { domain } => (interface::lop_order_kind_LOP_ORDER_ON, 0, domain as i32),
         Order::Off { domain } => (interface::lop_order_kind_LOP_ORDER_OFF, 0, domain as i32),
         Order::Rest => (interface::lop_order_kind_LOP_ORDER_REST, 0, native::NONE),
+        Order::List { thread, cpu } => (interface::lop_order_kind_LOP_ORDER_LIST, thread, cpu),
     };
     lop_order { kind, thread, place }
 }

@@ -42,13 +42,14 @@ static void ask(const struct lop_task *t, u32 queue)
 	asked.queue = (int)queue;
 }
 
-static bool take_from(int queue)
+/* In no order: the first in number, if it is not ahead. */
+static bool take_from(int queue, u64 until_ns)
 {
 	int n;
 	asked.taken = NOWHERE;
 	pthread_mutex_lock(&queues);
 	for (n = 0; n < NR_TASKS && asked.taken == NOWHERE; n++)
-		if (queue_of[n] == queue)
+		if (queue_of[n] == queue && (until_ns == LOP_NO_TIME || !lop_before(until_ns, tasks[n].vtime_ns)))
 			asked.taken = n;
 	if (asked.taken != NOWHERE)
 		queue_of[asked.taken] = NOWHERE;
@@ -68,7 +69,7 @@ static void queue_what_was_asked(void)
 u64 lop_env_now_ns(struct lop_world *world) { return now(); }
 void lop_env_insert_local(struct lop_world *world, struct lop_task *t, u32 cpu, u64 slice_ns) { ask(t, LOCAL + cpu); }
 void lop_env_insert(struct lop_world *world, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) { ask(t, queue); }
-bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu) { return take_from((int)queue); }
+bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu, u64 until_ns) { return take_from((int)queue, until_ns); }
 bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns) { return false; }
 u32 lop_env_queued(struct lop_world *world, u32 queue)
 {
@@ -143,7 +144,7 @@ static void stop(struct cpu *c, bool blocks)
 
 static void look_for_work(struct cpu *c)
 {
-	if (!take_from(LOCAL + (int)c->number))
+	if (!take_from(LOCAL + (int)c->number, LOP_NO_TIME))
 		lop_dispatch(&sched, &c->world, c->number, NULL);
 	c->runs = asked.taken;
 	asked.taken = NOWHERE;

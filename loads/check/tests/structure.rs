@@ -15,6 +15,8 @@ fn matmul_shares_rows_as_asked_and_has_the_known_sum() {
     let two = run("matmul", &["--size", "2", "--threads", "2"]);
     assert_eq!(two["checksum"], "0x000000000000000a");
     assert_eq!(json["wrong_elements"], 0);
+    let thrice = run("matmul", &["--size", "2", "--threads", "2", "--repeats", "3"]);
+    assert_eq!(thrice["checksum"], "0x000000000000001e", "three times as much");
 }
 
 #[test]

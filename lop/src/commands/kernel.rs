@@ -2,12 +2,16 @@
 
 use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED};
 use clap::Args;
+use lop_agent::amp::{self, Amp};
 use lop_kernel::adapter::KernelError;
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::{parse_duration, parse_hold, Options, Policy, Reserve, POLICY_NAMES};
+use lop_machine::intensity::Intensities;
 use lop_machine::speed::SpeedError;
 use lop_simulator::experiment::suggest;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where the machine and its instance are.
@@ -22,12 +26,24 @@ pub struct Place {
 }
 
 impl Place {
+    /// The run folder where somebody named one.
+    pub fn asked(&self) -> Option<PathBuf> {
+        let named = || Some(std::env::var_os("LOP_RUN_DIR")?.into());
+        self.run_dir.clone().or_else(named)
+    }
+
+    /// CPUs that `lop amp` slowed, and the share of their speed that is left, x 1000.
+    ///
+    /// # Errors
+    /// What it wrote down cannot be read.
+    pub fn slowed(&self) -> Result<BTreeMap<u32, u16>, Failure> {
+        let amp = Amp::load(&amp::folder(self.asked().as_deref()))
+            .map_err(|error| Failure::new(FAILED, error.to_string()))?;
+        Ok(amp.iter().map(|(cpu, _)| (cpu, amp.permille_of(cpu))).collect())
+    }
+
     pub fn run_dir(&self) -> RunDir {
-        match self
-            .run_dir
-            .clone()
-            .or_else(|| Some(std::env::var_os("LOP_RUN_DIR")?.into()))
-        {
+        match self.asked() {
             Some(path) => RunDir::new(path),
             None => RunDir::default(),
         }
@@ -45,12 +61,20 @@ pub struct SchedulerArguments {
     /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare and auto]
     #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(0..512))]
     spare: Option<u32>,
+    /// Power cap: so many CPUs are in the high set at most, whatever the demand. A number and no watts, as nobody here knows what a CPU draws;
+    /// more are high only while tasks that may run nowhere else need them
+    #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(1..=512))]
+    max_high: Option<u32>,
     /// How long a CPU that is not needed stays in the high set, 10ms to 60s [default: 10ms or 100 speed changes]
     #[arg(long, value_name = "TIME", value_parser = parse_hold)]
     hold: Option<Duration>,
     /// Reserve a core for the system's own work: never, by-size (from four cores on), asked [default: by-size with reserved-core]
     #[arg(long, value_name = "WHEN")]
     reserve: Option<Reserve>,
+    /// How programs use memory, for plans of spread, gather, specialise and auto where the CPU counts no misses: what 'perf stat -a --per-thread -x,
+    /// -e cache-misses,instructions -o FILE sleep 60' wrote on a machine that counts them, while they ran there; threads are told by their names
+    #[arg(long, value_name = "FILE", value_parser = read_intensity)]
+    intensity: Option<Arc<Intensities>>,
     /// Schedule tasks of the class SCHED_EXT only and leave all others to the kernel; speeds are asked for under governor schedutil only
     #[arg(long)]
     partial: bool,
@@ -84,8 +108,11 @@ impl SchedulerArguments {
             root: self.place.root.clone(),
             policy: self.policy,
             spare: self.spare,
+            max_high: self.max_high,
             hold: self.hold,
             reserve: self.reserve,
+            intensity: self.intensity.clone(),
+            slowed: self.place.slowed()?,
             partial: self.partial,
             verbose: self.verbose,
             speeds: !self.no_speeds,
@@ -100,6 +127,10 @@ impl SchedulerArguments {
             Err(message) => Err(Failure::new(BAD_INPUT, message)),
         }
     }
+}
+
+fn read_intensity(path: &str) -> Result<Arc<Intensities>, String> {
+    Intensities::read(Path::new(path)).map(Arc::new)
 }
 
 /// As the policies of the simulator are read: a misspelt name gets the nearest one.

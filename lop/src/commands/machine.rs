@@ -1,11 +1,12 @@
 //! `lop machine`: the machines that are known, the one this runs on, and fitting the power of new ones.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::output::OutputFile;
 use crate::study::Format;
 use crate::terminal;
 use clap::Subcommand;
 use lop_machine::input;
-use lop_machine::live::{self, LiveMachine, TextTree};
+use lop_machine::live::{self, Folder, LiveError, LiveMachine, TextTree, Tree};
 use lop_simulator::experiment::{self, Reference, Setting};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ Examples:
   lop machine show phenom-9750
   lop machine show phenom-9750 --toml > my-machine.toml
   lop machine live
+  lop machine capture -o my-machine.toml
   lop machine fit data/machines/fits/phenom-9750.toml";
 
 const SHOW_EXAMPLES: &str = "\
@@ -28,6 +30,16 @@ const LIVE_EXAMPLES: &str = "\
 Examples:
   lop machine live
   lop machine live --format json";
+
+const CAPTURE_EXAMPLES: &str = "\
+Examples:
+  lop machine capture -o my-machine.toml
+  lop machine capture --watts-of i7-940 | less
+  lop simulate --machine ./my-machine.toml --workload kernel-build
+
+Topology, frequencies and idle states are this machine's. No kernel tells watts:
+they are those of another machine, and the file says so; measured ones go through
+'lop machine fit'.";
 
 const FIT_EXAMPLES: &str = "\
 Example:
@@ -75,6 +87,22 @@ pub enum Command {
         #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
         root: PathBuf,
     },
+    /// Write this machine as a machine file, to simulate it
+    #[command(after_help = CAPTURE_EXAMPLES)]
+    Capture {
+        /// The file to write; standard output where none is named
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// What the machine is called in the file
+        #[arg(long, default_value = "captured")]
+        name: String,
+        /// The machine whose watts are taken: a built-in name or a file
+        #[arg(long, value_name = "MACHINE", default_value = "phenom-9750")]
+        watts_of: String,
+        /// Folder that holds another machine's sys, or a text that lists its files
+        #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+        root: PathBuf,
+    },
     /// Fit power parameters to rows of (state, watts) by least squares and print the residuals
     #[command(after_help = FIT_EXAMPLES)]
     Fit {
@@ -90,6 +118,12 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Show { name, toml: true, .. } => show_toml(&name),
         Command::Show { name, settings, .. } => show(&name, &settings),
         Command::Live { format, root } => show_live(format, &read_live(&root)?),
+        Command::Capture {
+            output,
+            name,
+            watts_of,
+            root,
+        } => capture(output.as_deref(), &name, &watts_of, &root),
         Command::Fit { file } => {
             let text = input::read_text(&file)?;
             let fit = lop_machine::fit(&file.display().to_string(), &text)?;
@@ -129,14 +163,31 @@ fn show_toml(name: &str) -> Result<(), Failure> {
 }
 
 fn read_live(root: &Path) -> Result<LiveMachine, Failure> {
-    let machine = match root.is_file() {
-        true => live::read_tree(&TextTree::parse(&root.display().to_string(), &input::read_text(root)?)?),
-        false => live::read(root),
-    };
-    machine.map_err(|error| {
-        Failure::new(FAILED, error.to_string())
-            .hint("'lop machine list' shows the machines that can be simulated instead")
+    live::read_tree(tree(root)?.as_ref()).map_err(unreadable)
+}
+
+/// A folder, or a text that lists files.
+fn tree(root: &Path) -> Result<Box<dyn Tree>, Failure> {
+    Ok(match root.is_file() {
+        true => Box::new(TextTree::parse(&root.display().to_string(), &input::read_text(root)?)?),
+        false => Box::new(Folder::new(root)),
     })
+}
+
+fn unreadable(error: LiveError) -> Failure {
+    Failure::new(FAILED, error.to_string()).hint("'lop machine list' shows the machines that can be simulated instead")
+}
+
+fn capture(output: Option<&Path>, name: &str, watts_of: &str, root: &Path) -> Result<(), Failure> {
+    let output = output.map(|path| OutputFile::check("--output", path)).transpose()?;
+    let like = lop_machine::load(watts_of, &[])?;
+    let text = lop_machine::capture(tree(root)?.as_ref(), name, &like).map_err(unreadable)?;
+    // What is written can be read.
+    lop_machine::read("the captured machine", &text)?;
+    match output {
+        Some(file) => file.write(&text),
+        None => terminal::print(&text),
+    }
 }
 
 fn show_live(format: Format, machine: &LiveMachine) -> Result<(), Failure> {

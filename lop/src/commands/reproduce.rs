@@ -11,6 +11,7 @@ Examples:
   lop reproduce --list
   lop reproduce compile-governors
   lop reproduce compile-parallelism --runs 20 --format json
+  lop reproduce all                          all tables, and one report: lop-reproduce.html
   lop reproduce all --html studies.html
 
 An experiment file of your own runs with 'lop simulate FILE.toml'.";
@@ -18,7 +19,7 @@ An experiment file of your own runs with 'lop simulate FILE.toml'.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Experiments by id, or 'all'
+    /// Experiments by id, or 'all', which also writes a report: lop-reproduce.html where --html names no other
     #[arg(value_name = "ID", required_unless_present = "list")]
     ids: Vec<String>,
     /// List the experiments and do nothing
@@ -28,9 +29,15 @@ pub struct Arguments {
     study: StudyOptions,
 }
 
-pub fn run(arguments: Arguments) -> Result<(), Failure> {
+/// The report of all studies, where no other file is named.
+const REPORT_OF_ALL: &str = "lop-reproduce.html";
+
+pub fn run(mut arguments: Arguments) -> Result<(), Failure> {
     if arguments.list {
         return list();
+    }
+    if arguments.ids.iter().any(|id| id == "all") {
+        arguments.study.report_to(REPORT_OF_ALL);
     }
     let experiments = chosen(&arguments.ids)?;
     let several = experiments.len() > 1;

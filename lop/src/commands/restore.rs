@@ -1,18 +1,22 @@
-//! `lop restore`: puts speeds back after a scheduler was killed in a way that left it no time for it.
+//! `lop restore`: puts speeds, affinities, parked CPUs and limits of frequency back after a run was killed in a way that left it no time for it.
 
-use super::kernel::Place;
+use super::put_back::{all_is_back, told};
+use super::{amp, kernel::Place};
 use crate::failure::{Failure, FAILED};
 use crate::terminal;
 use clap::Args;
+use lop_agent::partition;
 use lop_kernel::adapter::KernelError;
 use lop_kernel::instance;
-use lop_machine::speed::{restore_from_journal, Restored};
+use lop_machine::speed::restore_from_journal;
+use std::path::Path;
 
 pub const EXAMPLES: &str = "\
 Example:
   lop restore
 
-The next 'lop start' does the same first.";
+The next 'lop start' does the same for speeds and parked CPUs first. Threads of a command whose
+'lop run' was killed get back the CPUs that were kept from them.";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -26,30 +30,46 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let running = KernelError::new("Lopsided is running and needs the speeds as they are");
         return Err(running.mend("'lop stop' ends it and puts them back").into());
     }
-    let journal = dir.speed_journal();
-    if !journal.exists() {
-        return terminal::print("nothing to restore: no journal of changed speeds\n");
+    let threads = give_back_cpus(arguments.place.asked().as_deref())?;
+    let opened = partition::restore(&arguments.place.root, &partition::journal(dir.path()));
+    let opened = opened.map_err(|sentence| Failure::new(FAILED, sentence))?;
+    if opened {
+        terminal::print("CPUs that were parked are open again\n")?;
     }
-    let restored = restore_from_journal(&arguments.place.root, &journal)?;
-    terminal::print(&told(&restored))?;
-    match restored.skipped.iter().filter(|skipped| skipped.kept).count() {
-        0 => Ok(()),
-        kept => Err(Failure::new(FAILED, format!("{kept} files could not be put back yet"))
-            .hint("'lop restore' tries again, as does the next 'lop start'")),
+    let journal = dir.speed_journal();
+    let speeds = match journal.exists() {
+        true => put_speeds_back(&arguments.place, &journal).map(|()| true),
+        false => Ok(false),
+    };
+    // Neither is to be left because the other could not be put back.
+    let limits = amp::restore(&arguments.place);
+    let (speeds, limits) = (speeds?, limits?);
+    match threads || opened || speeds || limits {
+        true => Ok(()),
+        false => terminal::print("nothing to restore: no journal of changed speeds\n"),
     }
 }
 
-fn told(restored: &Restored) -> String {
-    let mut text = match restored.files.len() {
-        0 => "nothing had to be put back\n".to_string(),
-        1 => "put back 1 file:\n".to_string(),
-        count => format!("put back {count} files:\n"),
+fn put_speeds_back(place: &Place, journal: &Path) -> Result<(), Failure> {
+    let restored = restore_from_journal(&place.root, journal)?;
+    terminal::print(&told(&restored))?;
+    all_is_back(&restored, "'lop restore' tries again, as does the next 'lop start'")
+}
+
+/// Threads of commands whose `lop run` was killed. True: there was such a run.
+fn give_back_cpus(run_dir: Option<&Path>) -> Result<bool, Failure> {
+    let base = lop_agent::base(run_dir);
+    let failed = |error| {
+        Failure::new(
+            FAILED,
+            format!("{}: cannot restore affinities: {error}", base.display()),
+        )
     };
-    for file in &restored.files {
-        text += &format!("  {}\n", file.display());
-    }
-    for skipped in &restored.skipped {
-        text += &format!("left {}: {}\n", skipped.file.display(), skipped.reason);
-    }
-    text
+    let Some(threads) = lop_agent::restore(&base).map_err(failed)? else {
+        return Ok(false);
+    };
+    terminal::print(&format!(
+        "threads of a killed run that have all their CPUs back: {threads}\n"
+    ))?;
+    Ok(true)
 }

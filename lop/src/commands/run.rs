@@ -1,5 +1,8 @@
-//! `lop run`: the kernel scheduler for the life of one command.
+//! `lop run`: the policy in charge for the life of one command, in the kernel or from user space.
 
+mod affinity;
+
+use super::enforce::{self, Enforce};
 use super::kernel::SchedulerArguments;
 use crate::failure::{Failure, FAILED, INTERRUPTED};
 use crate::terminal;
@@ -8,8 +11,6 @@ use lop_kernel::adapter::{KernelError, Observer, Run};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
 use lop_kernel::requests::Requests;
-use lop_kernel::scheduler;
-use lop_kernel::service::{self, Service};
 use lop_kernel::signals::{on_signals, ENDING, SIGINT, SIGQUIT};
 use lop_kernel::status::Status;
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
@@ -17,7 +18,8 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -26,9 +28,14 @@ Examples:
   lop run -- make -j8
   lop run --policy highlow -- sh -c './build && ./check'
 
-The scheduler is attached for as long as the command runs, and its exit code is
-passed on (128 + N when signal N ended it). Ctrl-C goes to the command. If the
-scheduler cannot be attached, the command is not run.";
+  lop run --enforce affinity -- make -j8
+
+The policy is in charge for as long as the command runs, and its exit code is
+passed on (128 + N when signal N ended it). Ctrl-C goes to the command. Where the
+kernel has no sched_ext root can have the CPUs that are not needed parked for the
+whole machine meanwhile (cgroup); without that, or root's rights, the command's
+threads are bound to CPUs (affinity). Both react later; a line says which it is,
+and why. If what --enforce names cannot be had, the command is not run.";
 
 /// What shells say of a command that is not there, or cannot be run.
 const NOT_FOUND: u8 = 127;
@@ -38,6 +45,9 @@ const NOT_EXECUTABLE: u8 = 126;
 pub struct Arguments {
     #[command(flatten)]
     scheduler: SchedulerArguments,
+    /// How the policy is enforced: kernel, cgroup (of the whole machine, meanwhile) or affinity [default: the first that works here]
+    #[arg(long, value_name = "WAY")]
+    enforce: Option<Enforce>,
     /// The command and its arguments, after '--'
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -46,13 +56,24 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = arguments.scheduler.options()?;
     let dir = arguments.scheduler.place.run_dir();
-    service::check(&options, &dir)?;
-    run_under(&mut scheduler::run, &options, &dir, &arguments.command)
+    let chosen = enforce::choose(
+        arguments.enforce,
+        &enforce::FOR_COMMAND,
+        std::slice::from_ref(&options),
+        &dir,
+    )?;
+    chosen.tell();
+    match chosen.way {
+        way @ (Enforce::Kernel | Enforce::Cgroup) => {
+            run_under(&mut *enforce::scheduler(way, &dir), &options, &dir, &arguments.command)
+        }
+        Enforce::Affinity => affinity::run(&options, arguments.scheduler.place.asked(), &arguments.command),
+    }
 }
 
 /// Runs the command while `scheduler` is attached.
 fn run_under(scheduler: &mut Run, options: &Options, dir: &RunDir, command: &[OsString]) -> Result<(), Failure> {
-    let service = Service::open(dir)?;
+    let service = enforce::open_service(options, dir)?;
     let mut companion = Companion::new(command, service.requests(), options.verbose);
     let _signals = companion
         .forward_signals()
@@ -103,23 +124,61 @@ enum Outcome {
 }
 
 /// Runs the command while the scheduler is attached.
-struct Companion<'a> {
-    command: &'a [OsString],
+struct Companion {
     requests: Requests,
     verbose: u8,
     /// The command's process once it runs: a handle, so that no signal meets another process of the same number.
     process: Arc<OnceLock<OwnedFd>>,
-    waiting: Option<io::Result<JoinHandle<io::Result<ExitStatus>>>>,
+    starter: Starter,
 }
 
-impl<'a> Companion<'a> {
-    fn new(command: &'a [OsString], requests: Requests, verbose: u8) -> Self {
+/// The thread that starts the command and waits for it. It is there before the scheduler's thread rises above others, which
+/// would take the nice value from all that it starts.
+struct Starter {
+    go: Sender<()>,
+    /// The command runs, or was refused.
+    tried: Receiver<()>,
+    thread: JoinHandle<Option<io::Result<ExitStatus>>>,
+}
+
+impl Starter {
+    fn new(command: &[OsString], process: Arc<OnceLock<OwnedFd>>, requests: Requests) -> Self {
+        let (go, begin) = channel();
+        let (say, tried) = channel();
+        let command = command.to_vec();
+        let thread = std::thread::spawn(move || {
+            // Nobody lets it begin: the scheduler was never attached.
+            begin.recv().ok()?;
+            let child = spawn(&command, &process);
+            // Who asked waits for nothing else.
+            let _ = say.send(());
+            let ended = child.and_then(|mut child| child.wait());
+            requests.stop();
+            Some(ended)
+        });
+        Self { go, tried, thread }
+    }
+}
+
+fn spawn(command: &[OsString], process: &OnceLock<OwnedFd>) -> io::Result<Child> {
+    let [program, arguments @ ..] = command else {
+        return Err(io::Error::other("no command"));
+    };
+    let child = Command::new(program).args(arguments).spawn()?;
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = process.set(pidfd_open(pid, PidfdFlags::empty())?);
+    }
+    Ok(child)
+}
+
+impl Companion {
+    fn new(command: &[OsString], requests: Requests, verbose: u8) -> Self {
+        let process = Arc::new(OnceLock::new());
         Self {
-            command,
+            starter: Starter::new(command, process.clone(), requests.clone()),
             requests,
             verbose,
-            process: Arc::new(OnceLock::new()),
-            waiting: None,
+            process,
         }
     }
 
@@ -138,32 +197,15 @@ impl<'a> Companion<'a> {
         })
     }
 
-    fn spawn(&self) -> io::Result<JoinHandle<io::Result<ExitStatus>>> {
-        let [program, arguments @ ..] = self.command else {
-            return Err(io::Error::other("no command"));
-        };
-        let mut child = Command::new(program).args(arguments).spawn()?;
-        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            let _ = self.process.set(pidfd_open(pid, PidfdFlags::empty())?);
-        }
-        let requests = self.requests.clone();
-        Ok(std::thread::spawn(move || {
-            let status = child.wait();
-            requests.stop();
-            status
-        }))
-    }
-
     /// Waits for the command, which may outlive the scheduler.
     fn end(self) -> Outcome {
-        match self.waiting {
-            None => Outcome::NotStarted,
-            Some(Err(error)) => Outcome::Refused(error),
-            Some(Ok(thread)) => match thread.join() {
-                Ok(Ok(status)) => Outcome::Ended(status),
-                Ok(Err(error)) => Outcome::Refused(error),
-                Err(_) => Outcome::Refused(io::Error::other("it cannot be waited for")),
-            },
+        let Starter { go, thread, .. } = self.starter;
+        drop(go);
+        match thread.join() {
+            Ok(None) => Outcome::NotStarted,
+            Ok(Some(Ok(status))) => Outcome::Ended(status),
+            Ok(Some(Err(error))) => Outcome::Refused(error),
+            Err(_) => Outcome::Refused(io::Error::other("it cannot be waited for")),
         }
     }
 }
@@ -171,18 +213,15 @@ impl<'a> Companion<'a> {
 /// A command that has ended meanwhile needs no signal.
 fn ignore(_: rustix::io::Result<()>) {}
 
-impl Observer for Companion<'_> {
+impl Observer for Companion {
     fn attached(&mut self, status: &Status) -> Result<(), KernelError> {
         if self.verbose > 0 {
             crate::status_text::introduction(status)
                 .lines()
                 .for_each(terminal::note);
         }
-        let spawned = self.spawn();
-        if spawned.is_err() {
-            self.requests.stop();
-        }
-        self.waiting = Some(spawned);
+        // A thread that is gone says nothing, and its end tells why.
+        let _ = self.starter.go.send(()).map(|()| self.starter.tried.recv());
         Ok(())
     }
 

@@ -1,9 +1,12 @@
 //! `lop simulate`: a workload on a simulated machine under some policies, or an experiment file.
 
 use crate::failure::{Failure, BAD_INPUT};
+use crate::replayed;
 use crate::study::{self, StudyOptions};
 use clap::Args;
 use lop_simulator::experiment::{self, Experiment, Reference, Setting};
+use lop_simulator::workload;
+use std::path::{Path, PathBuf};
 
 const DEFAULT_MACHINE: &str = "phenom-9750";
 const DEFAULT_WORKLOAD: &str = "recorded-build";
@@ -15,6 +18,7 @@ Examples:
   lop simulate -w bursts -p linux:performance,simple-sets:2,highlow --runs 20
   lop simulate my-study.toml --threads 2 --format json
   lop simulate --workload ./my-rt-app.json --html timeline.html
+  lop simulate --trace my-build.trace --machine i7-940 --policy linux,auto
   lop simulate --set machine.cpufreq.ondemand_period_ms=80
   lop simulate --set linux.placement=random
 
@@ -34,14 +38,17 @@ pub struct Arguments {
     /// Machine: a name ('lop machine list') or a TOML file [default: phenom-9750]
     #[arg(short, long, value_name = "M")]
     machine: Option<String>,
-    /// Workload: a name ('lop workload list'), a TOML file or an rt-app JSON file [default: recorded-build]
+    /// Workload: a name ('lop workload list'), a TOML file, an rt-app JSON file or a recording [default: recorded-build]
     #[arg(short, long, value_name = "W")]
     workload: Option<String>,
+    /// Replay a recording of 'lop record' as the workload
+    #[arg(long, value_name = "FILE", conflicts_with = "workload")]
+    trace: Option<PathBuf>,
     /// Policies to compare, separated by commas [default: all]
     #[arg(short, long, value_name = "A,B,..", value_delimiter = ',')]
     policy: Vec<String>,
     /// Change a key: machine.KEY, workload.KEY, linux.placement, policy.{spare,hold_ms,green,heat_period_s,
-    /// reserve}; may be repeated
+    /// reserve,power_cap_w}; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
     #[command(flatten)]
@@ -49,31 +56,66 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    let experiment = experiment(&arguments)?;
-    study::run(vec![experiment], false, &arguments.study)
+    // What is named by --trace is a recording, or an error that says why not. One is read by the study.
+    if let Some(path) = arguments
+        .trace
+        .as_deref()
+        .filter(|path| !workload::is_recording(&trace_target(path)))
+    {
+        replayed::of_recording(path)?;
+    }
+    study::run(vec![experiment(&arguments)?], false, &arguments.study)
+}
+
+/// A file is meant, whatever its name.
+fn trace_target(path: &Path) -> String {
+    match experiment::is_path(&path.to_string_lossy()) {
+        true => path.display().to_string(),
+        false => format!("./{}", path.display()),
+    }
 }
 
 fn experiment(arguments: &Arguments) -> Result<Experiment, Failure> {
-    let mut experiment = match &arguments.experiment {
+    let base = match &arguments.experiment {
         Some(name) => experiment::load(name)?,
         None => plain(),
     };
-    if let Some(machine) = &arguments.machine {
+    let trace = arguments.trace.as_deref().map(trace_target);
+    let (machine, workload) = (
+        arguments.machine.as_deref(),
+        arguments.workload.as_deref().or(trace.as_deref()),
+    );
+    let mut experiment = with(base, machine, workload, &arguments.policy)?;
+    for setting in &arguments.settings {
+        experiment.add_setting(Setting::from_argument(setting)?)?;
+    }
+    Ok(experiment)
+}
+
+/// Without an experiment file.
+pub fn experiment_of(machine: Option<&str>, workload: Option<&str>, policy: &[String]) -> Result<Experiment, Failure> {
+    with(plain(), machine, workload, policy)
+}
+
+fn with(
+    mut experiment: Experiment,
+    machine: Option<&str>,
+    workload: Option<&str>,
+    policy: &[String],
+) -> Result<Experiment, Failure> {
+    if let Some(machine) = machine {
         experiment.set_machine(Reference::given(machine, "--machine"))?;
     }
-    if let Some(workload) = &arguments.workload {
+    if let Some(workload) = workload {
         experiment.set_workload(Reference::given(workload, "--workload"))?;
     }
-    if !arguments.policy.is_empty() {
-        let policies = experiment::policies(&arguments.policy);
+    if !policy.is_empty() {
+        let policies = experiment::policies(policy);
         experiment.policies = policies.map_err(|(_, message)| {
             Failure::new(BAD_INPUT, format!("--policy: {message}"))
                 .hint("separate policies by commas; 'all' takes every one")
         })?;
         experiment.judged = experiment.judged.filter(|judged| experiment.policies.contains(judged));
-    }
-    for setting in &arguments.settings {
-        experiment.add_setting(Setting::from_argument(setting)?)?;
     }
     Ok(experiment)
 }

@@ -1,7 +1,8 @@
-//! `lop start`: the kernel scheduler in the foreground or as a daemon.
+//! `lop start`: the policy for the whole machine, in the kernel or from user space, in the foreground or as a daemon.
 
+use super::enforce::{self, Enforce};
 use super::kernel::SchedulerArguments;
-use crate::failure::{Failure, FAILED, INTERRUPTED};
+use crate::failure::{Failure, BAD_INPUT, FAILED, INTERRUPTED};
 use crate::status_text::{self, duration};
 use crate::terminal;
 use clap::Args;
@@ -9,8 +10,6 @@ use lop_kernel::adapter::{Exit, KernelError, Observer};
 use lop_kernel::daemon::{self, Log};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
-use lop_kernel::scheduler;
-use lop_kernel::service::{self, Service};
 use lop_kernel::signals::{on_signals, ENDING};
 use lop_kernel::status::Status;
 use std::time::SystemTime;
@@ -21,11 +20,14 @@ Examples:
   lop start --daemon
   lop start --policy highlow --hold 50ms
   lop start --policy simple-sets:4 --no-speeds
+  lop start --enforce cgroup
 
-It takes a kernel with sched_ext (6.16 or later; 6.12 to 6.15 untried) and
-root's rights. However it ends, the kernel's own scheduler is back. Speeds are back too, except after
-'kill -9' or a crash of lop itself: 'lop restore' or the next start puts them
-back then.
+It takes root's rights and a kernel with sched_ext (6.16 or later; 6.12 to 6.15
+untried). Without sched_ext it parks the CPUs that are not needed from user space
+(cgroup v2, Linux 6.1), which reacts later and has the policies that are about
+sets alone; a line says which it is, and why. However it ends, the kernel's own
+scheduler is back. Speeds and parked CPUs are back too, except after 'kill -9' or
+a crash of lop itself: 'lop restore' or the next start puts them back then.
 
 Exit code 3 when it was taken out of charge: by SysRq-S, or by the kernel's
 watchdog because a task had waited for too long. The service is not started
@@ -39,6 +41,9 @@ pub struct Arguments {
     /// What --daemon starts
     #[arg(long, hide = true, requires = "daemon")]
     detached: bool,
+    /// How the policy is enforced: kernel or cgroup [default: the first that works here]
+    #[arg(long, value_name = "WAY")]
+    enforce: Option<Enforce>,
     #[command(flatten)]
     scheduler: SchedulerArguments,
 }
@@ -46,15 +51,28 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = arguments.scheduler.options()?;
     let dir = arguments.scheduler.place.run_dir();
-    service::check(&options, &dir)?;
+    if arguments.enforce == Some(Enforce::Affinity) {
+        let message = "--enforce: affinity is for the threads of a command: 'lop run --enforce affinity -- CMD'";
+        return Err(Failure::new(BAD_INPUT, message));
+    }
+    let chosen = enforce::choose(
+        arguments.enforce,
+        &enforce::FOR_MACHINE,
+        std::slice::from_ref(&options),
+        &dir,
+    )?;
+    if !arguments.detached {
+        chosen.tell();
+    }
+    let way = chosen.way;
     match (arguments.daemon, arguments.detached) {
         (true, false) => launch(),
         (true, true) => {
             let to_failure = |error| Failure::new(FAILED, format!("cannot leave the terminal: {error}"));
             daemon::leave_terminal().map_err(to_failure)?;
-            serve(&options, &dir, Some(Log::open(&dir)?))
+            serve(way, &options, &dir, Some(Log::open(&dir)?))
         }
-        (false, _) => serve(&options, &dir, None),
+        (false, _) => serve(way, &options, &dir, None),
     }
 }
 
@@ -69,23 +87,21 @@ fn launch() -> Result<(), Failure> {
     }
 }
 
-fn serve(options: &Options, dir: &RunDir, log: Option<Log>) -> Result<(), Failure> {
-    let service = Service::open(dir)?;
+fn serve(way: Enforce, options: &Options, dir: &RunDir, log: Option<Log>) -> Result<(), Failure> {
+    let service = enforce::open_service(options, dir)?;
     let requests = service.requests();
     let _signals = on_signals(&ENDING, move |_| requests.stop())
         .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
-    let exit = service.run(options, &mut scheduler::run, &mut Announcer { log })?;
+    let exit = service.run(options, &mut *enforce::scheduler(way, dir), &mut Announcer { way, log })?;
     if !exit.was_in_charge {
-        return Err(Failure::new(
-            INTERRUPTED,
-            "interrupted; the kernel's own scheduler was in charge all the time",
-        ));
+        return Err(Failure::new(INTERRUPTED, "interrupted; nothing was changed"));
     }
-    terminal::print(&summary(&exit))
+    terminal::print(&summary(way, &exit))
 }
 
 /// Tells the person how it goes, and leaves the terminal when it should.
 struct Announcer {
+    way: Enforce,
     log: Option<Log>,
 }
 
@@ -93,11 +109,15 @@ impl Observer for Announcer {
     fn attached(&mut self, status: &Status) -> Result<(), KernelError> {
         let print = |text: &str| terminal::print(text).map_err(|failure| KernelError::new(failure.message()));
         print(&status_text::introduction(status))?;
+        let gives = match self.way {
+            Enforce::Cgroup => "opens all CPUs again",
+            Enforce::Kernel | Enforce::Affinity => "gives the kernel's scheduler back",
+        };
         match &self.log {
-            None => print("running; Ctrl-C gives the kernel's scheduler back\n"),
+            None => print(&format!("running; Ctrl-C {gives}\n")),
             Some(log) => {
                 print(&format!(
-                    "running as pid {}; 'lop stop' gives the kernel's scheduler back, '{}' shows its log\n",
+                    "running as pid {}; 'lop stop' {gives}, '{}' shows its log\n",
                     status.pid, log.shown_by
                 ))?;
                 log.detach()
@@ -110,11 +130,15 @@ impl Observer for Announcer {
     }
 }
 
-fn summary(exit: &Exit) -> String {
+fn summary(way: Enforce, exit: &Exit) -> String {
     let last = &exit.last;
     let mut text = format!(
-        "ended after {}: the kernel's own scheduler is back; {} promotions, {} demotions, {} restarts\n",
+        "ended after {}: {}; {} promotions, {} demotions, {} restarts\n",
         duration(last.age(SystemTime::now())),
+        match way {
+            Enforce::Cgroup => "work may run everywhere again",
+            Enforce::Kernel | Enforce::Affinity => "the kernel's own scheduler is back",
+        },
         last.promotions,
         last.demotions,
         last.restarts

@@ -32,7 +32,8 @@ Examples:
   lop simulate --workload ./make.toml
 
 The command runs as always, with its own input and output; its exit code is
-passed on. No privilege is needed.";
+passed on. No privilege is needed. 'lop record' stops no program and sees threads
+and preemption, but infers who waits for whom.";
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -42,7 +43,7 @@ pub enum Command {
     /// Describe a workload: tasks, work, pools, what they synchronise on
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
-        /// A name ('lop workload list'), a TOML file or an rt-app JSON file
+        /// A name ('lop workload list'), a TOML file, an rt-app JSON file or a recording
         name: String,
         /// Print the TOML of a built-in workload instead, to start one of your own from
         #[arg(long, conflicts_with = "settings")]

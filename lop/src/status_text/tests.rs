@@ -132,6 +132,16 @@ fn what_the_kernel_does_not_say_is_a_question_mark() {
 }
 
 #[test]
+fn a_power_cap_stands_beside_the_policy() {
+    let status = Status {
+        max_high: Some(2),
+        ..on_eight_cpus()
+    };
+    let page = page(&status, UNIX_EPOCH);
+    assert!(page.contains("(auto), spare 1, hold 10 ms, at most 2 high\n"), "{page}");
+}
+
+#[test]
 fn an_idle_machine_has_no_members() {
     let mut status = on_eight_cpus();
     status.sets.high.clear();

@@ -241,8 +241,29 @@ fn outputs_are_judged_before_any_work() {
     );
     refused_output(
         folder.path(),
+        &["reproduce", "all", "--html", missing],
+        "there is no folder",
+    );
+    refused_output(
+        folder.path(),
         &["workload", "record", "-o", missing, "--", "true"],
         "there is no folder",
+    );
+}
+
+/// All studies go to a report, whether or not a file is named for it.
+#[test]
+fn the_report_of_all_studies_has_a_name_of_its_own() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("lop-reproduce.html")).unwrap();
+    let answer = answer(folder.path(), &["reproduce", "all"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{}", answer.stderr);
+    assert!(
+        answer
+            .stderr
+            .contains("lop-reproduce.html: exists and is no regular file"),
+        "{}",
+        answer.stderr
     );
 }
 

@@ -163,11 +163,17 @@ fn the_killed_one() {
     std::process::exit(9);
 }
 
-#[test]
-fn without_sched_ext_nothing_is_started_and_the_command_is_not_run() {
+/// Without sched_ext, by its configuration.
+fn without_sched_ext() -> Machine {
     let machine = Machine::new();
     std::fs::remove_dir_all(machine.path("sys/kernel/sched_ext")).unwrap();
     machine.write("boot/config-6.18.15", "# CONFIG_SCHED_CLASS_EXT is not set\n");
+    machine
+}
+
+#[test]
+fn without_sched_ext_nothing_is_started() {
+    let machine = without_sched_ext();
     let line = [
         "cannot start",
         "6.18.15 is built without sched_ext",
@@ -175,9 +181,39 @@ fn without_sched_ext_nothing_is_started_and_the_command_is_not_run() {
     ];
     machine.refused(&["start"], &line);
     machine.refused(&["start", "--daemon"], &line);
-    machine.refused(&["run", "--", "touch", "ran"], &line);
+    machine.refused(&["run", "--enforce", "kernel", "--", "touch", "ran"], &line);
     assert!(!machine.path("ran").exists());
     assert!(!machine.path("run").exists(), "nothing changed");
+}
+
+#[test]
+fn a_command_is_not_run_where_its_policy_cannot_be_enforced() {
+    let machine = without_sched_ext();
+    machine.refused(
+        &["run", "--policy", "spread", "--", "touch", "ran"],
+        &[
+            "6.18.15 is built without sched_ext",
+            "by affinity: policy 'spread' needs counters",
+        ],
+    );
+    machine.refused(
+        &[
+            "run",
+            "--policy",
+            "gather",
+            "--enforce",
+            "affinity",
+            "--",
+            "touch",
+            "ran",
+        ],
+        &["policy 'gather' needs counters"],
+    );
+    machine.refused(&["run", "--partial", "--", "touch", "ran"], &["cannot start"]);
+    let usage = machine.answer(&["run", "--partial", "--enforce", "affinity", "--", "touch", "ran"]);
+    assert_eq!(usage.code, 2, "{}", usage.stderr);
+    assert!(usage.stderr.contains("--partial: "), "{}", usage.stderr);
+    assert!(!machine.path("ran").exists());
 }
 
 /// The same on the machine that runs the tests, where its kernel has no sched_ext. With one, the tests in the guest attach.
@@ -250,6 +286,7 @@ fn a_running_instance_is_shown_guarded_and_stopped() {
     machine.refused(&["start"], &["running already", &pid, "lop stop"]);
     machine.refused(&["run", "--", "touch", "ran"], &["running already"]);
     machine.refused(&["restore"], &["is running", "lop stop"]);
+    machine.refused(&["amp", "set", "0=1.2GHz"], &["running already", &pid, "lop stop"]);
 
     let stop = machine.answer(&["stop"]);
     assert_eq!(stop.code, 0, "{}", stop.stderr);
@@ -402,6 +439,15 @@ fn wrong_options_end_with_2_and_a_way_out() {
         (&["start", "--hold", "5ms"], "10ms to 60s"),
         (&["start", "--hold", "50"], "as in 50ms"),
         (&["start", "--spare", "512"], "512 is not in 0..512"),
+        (
+            &[
+                "start",
+                "--intensity",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+            ],
+            "Cargo.toml:1: expected NAME-NUMBER",
+        ),
+        (&["start", "--intensity", "none.csv"], "none.csv: No such file"),
         (&["start", "--detached"], "--daemon"),
         (&["run"], "<CMD>"),
         (&["run", "--policy", "linux", "--", "true"], "'lop stop' gives it back"),

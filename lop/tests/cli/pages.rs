@@ -16,17 +16,21 @@ fn every_command_has_a_page_that_names_its_options() {
     let folder = folder();
     good(folder.path(), &["generate", "out"]);
     for command in [
-        &["start"][..],
+        &["doctor"][..],
+        &["start"],
         &["stop"],
         &["status"],
+        &["top"],
         &["restore"],
         &["hint"],
         &["run"],
+        &["compare"],
         &["simulate"],
         &["reproduce"],
         &["machine"],
         &["machine", "list"],
         &["machine", "show"],
+        &["machine", "capture"],
         &["machine", "fit"],
         &["workload"],
         &["workload", "record"],

@@ -10,7 +10,7 @@ pub struct LiveError {
 }
 
 impl LiveError {
-    pub(super) fn new(file: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(file: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             file: file.into(),
             message: message.into(),

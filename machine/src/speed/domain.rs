@@ -25,6 +25,15 @@ pub enum Mechanism {
     Nothing { reason: String },
 }
 
+/// Who asks for speeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asker {
+    /// The scheduler in the kernel, where the governor is `schedutil`; elsewhere user space writes.
+    Scheduler,
+    /// User space alone: under `schedutil` it writes limits, as under any other governor.
+    UserSpace,
+}
+
 /// CPUs that share a clock, online when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockDomain {
@@ -115,11 +124,11 @@ pub(super) fn online_cpus(files: &dyn Files) -> io::Result<Vec<usize>> {
 }
 
 /// Every clock domain with an online CPU, in the order of their first CPUs; CPUs without cpufreq make one domain of their own.
-pub(super) fn read_domains(files: &dyn Files, online: &[usize]) -> io::Result<Vec<Controlled>> {
+pub(super) fn read_domains(files: &dyn Files, online: &[usize], asker: Asker) -> io::Result<Vec<Controlled>> {
     let mut domains = Vec::new();
     for name in files.list(POLICY_FOLDER)? {
         if number_after(&name, "policy").is_some() {
-            domains.extend(read_policy(files, &format!("{POLICY_FOLDER}/{name}"), online));
+            domains.extend(read_policy(files, &format!("{POLICY_FOLDER}/{name}"), online, asker));
         }
     }
     let without: Vec<usize> = online
@@ -153,14 +162,14 @@ fn without_cpufreq(cpus: Vec<usize>) -> Controlled {
 }
 
 /// The policy in a folder; `None` where none of its CPUs is online.
-fn read_policy(files: &dyn Files, folder: &str, online: &[usize]) -> Option<Controlled> {
+fn read_policy(files: &dyn Files, folder: &str, online: &[usize], asker: Asker) -> Option<Controlled> {
     let policy = Policy { files, folder };
     let mut cpus = policy.cpus();
     cpus.retain(|cpu| online.contains(cpu));
     if cpus.is_empty() {
         return None;
     }
-    let (mechanism, knobs) = policy.choose();
+    let (mechanism, knobs) = policy.choose(asker);
     let domain = ClockDomain {
         cpus,
         driver: policy.word("scaling_driver"),
@@ -218,9 +227,9 @@ impl Policy<'_> {
             .unwrap_or_default()
     }
 
-    fn choose(&self) -> (Mechanism, Vec<Knob>) {
+    fn choose(&self, asker: Asker) -> (Mechanism, Vec<Knob>) {
         let chosen = match self.word("scaling_governor").as_str() {
-            "schedutil" => return (Mechanism::Scheduler, Vec::new()),
+            "schedutil" if asker == Asker::Scheduler => return (Mechanism::Scheduler, Vec::new()),
             "userspace" => self.setspeed().or_else(|_| self.limits()),
             "performance" => self.limits(),
             _ if self.is_active() => self.preference().or_else(|_| self.limits()),

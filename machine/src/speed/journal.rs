@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "lopsided-speeds";
@@ -260,9 +260,10 @@ pub(super) fn boot_id(files: &dyn Files) -> String {
     files.read_trimmed("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Held while speeds are set; the kernel lets go of it when its process dies, however it dies.
+/// Held while speeds are set; the kernel lets go of it when its process dies, however it dies. The file goes with it, but for a killed process.
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+    path: PathBuf,
 }
 
 impl Lock {
@@ -270,24 +271,47 @@ impl Lock {
         let path = beside(journal, ".lock");
         fs::create_dir_all(folder_of(journal))
             .map_err(|error| journal_error(folder_of(journal), "make this folder", error))?;
-        let open = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path);
-        let mut file = open.map_err(|error| journal_error(&path, "open it", error))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(busy(path, &mut file)),
-            Err(TryLockError::Error(error)) => return Err(journal_error(&path, "lock it", error)),
+        let mut file = locked(&path)?;
+        // Its last holder may have removed it between opening and locking: that lock keeps nobody out.
+        while !is_at(&file, &path) {
+            file = locked(&path)?;
         }
         let name = format!("{}\n", std::process::id());
         file.set_len(0)
             .and_then(|()| file.write_all(name.as_bytes()))
             .map_err(|error| journal_error(&path, "write it", error))?;
-        Ok(Self { _file: file })
+        Ok(Self { file, path })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if is_at(&self.file, &self.path) {
+            // One that stays harms nobody.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn locked(path: &Path) -> Result<File, SpeedError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let mut file = options
+        .open(path)
+        .map_err(|error| journal_error(path, "open it", error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(busy(path.to_path_buf(), &mut file)),
+        Err(TryLockError::Error(error)) => Err(journal_error(path, "lock it", error)),
+    }
+}
+
+/// Whether the path still names this file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let named = |about: fs::Metadata| (about.dev(), about.ino());
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(ours), Ok(there)) => named(ours) == named(there),
+        _ => false,
     }
 }
 

@@ -7,6 +7,7 @@ use super::error::SpeedError;
 use super::files::{number_after, parse_cpus, Files, Tree};
 use super::interrupts::is_interrupt;
 use super::journal::{boot_id, Entry, Journal, Lock};
+use super::settle::{deadline, shown_at_last, takes_effect_later};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -153,9 +154,23 @@ pub(super) fn put_back(files: &dyn Files, journal: &mut Journal) -> PutBack {
             Err((error, keep)) => done.left.push((change.path, error, keep)),
         }
     }
+    settle(files, journal, &done.files);
     let kept = |path: &String| done.left.iter().any(|(left, _, keep)| *keep && left == path);
     journal.entries.retain(|path, _| kept(path));
     done
+}
+
+/// Waits until limits that were put back are shown, so that who reads one next does not take ours for its original. Where heat or another program
+/// keeps one lower that is not to be had.
+fn settle(files: &dyn Files, journal: &Journal, written: &[String]) {
+    let deadline = deadline();
+    for path in written.iter().filter(|path| takes_effect_later(path)) {
+        let Some(entry) = journal.entries.get(path) else {
+            continue;
+        };
+        // One that cannot be read was written all the same: its CPU has just gone offline.
+        let _ = shown_at_last(files, path, deadline, |shown| entry.holds_original(shown));
+    }
 }
 
 enum Verdict {
@@ -181,6 +196,8 @@ fn judge(files: &dyn Files, entry: &Entry) -> Verdict {
         }
     };
     match entry.standing(files, &current) {
+        // What still shows the original may be ours a moment later: the original is written, which changes nothing where it stands already.
+        Standing::Original if takes_effect_later(&entry.path) => Verdict::Write { held_down: false },
         Standing::Original => Verdict::IsBack,
         Standing::Ours => Verdict::Write { held_down: false },
         Standing::HeldDown => Verdict::Write { held_down: true },

@@ -5,6 +5,7 @@ mod fake;
 mod interrupts;
 mod journal;
 mod killed;
+mod limit;
 mod meanwhile;
 mod mechanisms;
 mod property;

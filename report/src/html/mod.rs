@@ -3,9 +3,9 @@
 mod axis;
 mod bars;
 mod curves;
-mod escape;
+pub(crate) mod escape;
 mod measure;
-mod section;
+pub(crate) mod section;
 mod strips;
 mod timeline;
 
@@ -17,8 +17,8 @@ use crate::sweep::policies;
 use escape::{escape, fill, island};
 use std::fmt::Write;
 
-const PAGE: &str = include_str!("../../assets/page.html");
-const STYLE: &str = include_str!("../../assets/page.css");
+pub(crate) const PAGE: &str = include_str!("../../assets/page.html");
+pub(crate) const STYLE: &str = include_str!("../../assets/page.css");
 const SCRIPT: [&str; 3] = [
     include_str!("../../assets/timeline-model.js"),
     include_str!("../../assets/timeline-draw.js"),
@@ -106,7 +106,7 @@ fn timelines_section(timelines: &[Timeline]) -> String {
 }
 
 /// Caption with the unit of the numbers on the axis, and the start of the drawing; `size`: width and height.
-fn open_figure(name: &str, unit: &str, by: &str, size: (f64, f64)) -> String {
+pub(crate) fn open_figure(name: &str, unit: &str, by: &str, size: (f64, f64)) -> String {
     let (unit, by) = (escape(unit), escape(by));
     format!(
         "<figure><figcaption><b>{name}</b> ({unit})</figcaption>\n<svg class=\"chart\" viewBox=\"0 0 {} {:.0}\" role=\"img\" aria-label=\"{name} ({unit}) by {by}\">\n",
@@ -114,7 +114,7 @@ fn open_figure(name: &str, unit: &str, by: &str, size: (f64, f64)) -> String {
     )
 }
 
-fn palette(index: usize) -> usize {
+pub(crate) fn palette(index: usize) -> usize {
     index % COLOURS
 }
 

@@ -6,13 +6,13 @@ use super::escape::escape;
 use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, TIME};
 use super::strips::strips;
 use crate::applications::{applications_grid, HEADING};
-use crate::cells::{cells_grid, summary};
+use crate::cells::{beside_grid, cells_grid, summary};
 use crate::classes::{self, classes_grid};
 use crate::counters::counters_grid;
 use crate::grid::{results_grid, Grid};
-use crate::model::{Report, RunResult};
+use crate::model::{Replayed, Report, RunResult};
 use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_numeric, value_text, PointGroup};
-use crate::table::footnote;
+use crate::table::{footnote, recorded, CANNOT_KNOW};
 use std::fmt::Write;
 
 /// `palette`: the policies of the whole page, in the order of their colours.
@@ -28,7 +28,8 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str]) -> Strin
     }
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
-        return html + &strips(report) + &html_table(&cells, 1) + "</section>\n";
+        let beside = beside_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));
+        return html + &strips(report) + &html_table(&cells, 1) + &beside + "</section>\n";
     }
     html.push_str(&legend(report, palette));
     html.push_str(&classes(report, number, palette));
@@ -66,7 +67,16 @@ fn facts(report: &Report) -> String {
     if !report.description.is_empty() {
         let _ = writeln!(html, "<p>{}</p>", escape(&report.description));
     }
-    html
+    html + &report.trace.as_ref().map(replayed).unwrap_or_default()
+}
+
+/// Where a recording was replayed: how long it was, and what the replay cannot know.
+pub(crate) fn replayed(trace: &Replayed) -> String {
+    let mut html = format!("<p>{} {CANNOT_KNOW}</p>\n<ul>\n", escape(&recorded(trace)));
+    for line in &trace.unknown {
+        let _ = writeln!(html, "<li>{}</li>", escape(line));
+    }
+    html + "</ul>\n"
 }
 
 fn legend(report: &Report, palette: &[&str]) -> String {
@@ -211,8 +221,16 @@ fn counters(groups: &[PointGroup]) -> String {
     html + "</details>\n"
 }
 
+/// "1.04 [1.03, 1.05]" with its interval on a line of its own: a table of many is narrow enough for a window then.
+fn interval_below(number: &str) -> String {
+    match number.split_once(" [") {
+        Some((value, interval)) => format!("{}<small>[{}</small>", escape(value), escape(interval)),
+        None => escape(number),
+    }
+}
+
 /// `heading`: the column that names the row.
-fn html_table(grid: &Grid, heading: usize) -> String {
+pub(crate) fn html_table(grid: &Grid, heading: usize) -> String {
     let class = |index: usize| {
         if grid.columns[index].numeric {
             " class=\"number\""
@@ -248,7 +266,11 @@ fn html_table(grid: &Grid, heading: usize) -> String {
             } else {
                 ("td", "")
             };
-            let _ = write!(html, "<{tag}{scope}{}>{}</{tag}>", class(index), escape(cell));
+            let text = match grid.columns[index].numeric {
+                true => interval_below(cell),
+                false => escape(cell),
+            };
+            let _ = write!(html, "<{tag}{scope}{}>{text}</{tag}>", class(index));
         }
         html.push_str("</tr>\n");
     }

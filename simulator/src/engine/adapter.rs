@@ -1,16 +1,14 @@
 //! The simulator's side of policy/env.h, and the same questions put to either scheduler.
 
 use super::cpu::Leaving;
-use super::plan::mw;
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
-use super::Rates;
 use crate::choice::{PolicyParameters, ReservedSpeed, SetsVariant};
 use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
 use crate::policy::{self, Env, Set};
 use crate::waiting::WaitingTasks;
 use crate::workload::Workload;
-use crate::SimulationError;
+use crate::{PowerCap, SimulationError};
 use lop_machine::Machine;
 
 /// Temperatures are brought up to date this often.
@@ -31,15 +29,15 @@ pub(super) fn config(
     let default_hold_ns = policy::default_hold_ns(machine.cpufreq.transition_ns);
     let mut chosen = policy::Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
     if let SetsVariant::Auto(without) = variant {
-        chosen = chosen.leave_out(&traits(machine, rise_ns));
-        if let Some(rule) = without {
-            rule.leave_out(&mut chosen);
-        }
+        let all = chosen;
+        chosen = all.leave_out(&super::traits::traits(machine, rise_ns));
+        without.leave_out(&mut chosen, &all);
     }
     policy::Config {
         nr_cpus: machine.cpus.len() as u32,
         fixed_size,
         spare: parameters.spare.unwrap_or(chosen.spare),
+        most_high: PowerCap::asked(machine, parameters).map_or(0, |cap| cap.most_high),
         green: parameters.green || chosen.green,
         transition_ns: rise_ns,
         heat_period_ns: parameters.heat_period_ns.unwrap_or(chosen.heat_period_ns),
@@ -98,7 +96,11 @@ fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
     }
 }
 
-pub(super) fn describe_cpus(handle: policy::PolicyHandle, machine: &Machine) -> Result<(), SimulationError> {
+pub(super) fn describe_cpus(
+    handle: policy::PolicyHandle,
+    machine: &Machine,
+    variant: SetsVariant,
+) -> Result<(), SimulationError> {
     check_limits(machine)?;
     let mut of_core = vec![Vec::new(); machine.nr_cores];
     for (number, cpu) in machine.cpus.iter().enumerate() {
@@ -108,7 +110,7 @@ pub(super) fn describe_cpus(handle: policy::PolicyHandle, machine: &Machine) -> 
         let siblings = &of_core[usize::from(cpu.core)];
         let at = siblings.iter().position(|&s| usize::from(s) == number).unwrap_or(0);
         let place = policy::CpuPlace {
-            tier: cpu.kind,
+            tier: if variant.knows_kinds() { cpu.kind } else { 0 },
             voltage_domain: cpu.voltage_domain,
             memory_domain: cpu.memory_domain,
             node: cpu.node,
@@ -119,74 +121,11 @@ pub(super) fn describe_cpus(handle: policy::PolicyHandle, machine: &Machine) -> 
     }
     let top_speed = |kind: &lop_machine::Kind| kind.rate(kind.opps.len() - 1, 0.0);
     let fastest = machine.kinds.iter().map(top_speed).fold(0.0, f64::max);
-    for (tier, kind) in machine.kinds.iter().enumerate() {
+    let told = if variant.knows_kinds() { machine.kinds.len() } else { 1 };
+    for (tier, kind) in machine.kinds.iter().enumerate().take(told) {
         handle.set_tier_speed(tier, (1000.0 * top_speed(kind) / fastest).round() as u32);
     }
     Ok(())
-}
-
-/// Operating points of a kind of core for work of this memory share.
-fn green_opps(kind: &lop_machine::Kind, memory_share: f64) -> Vec<policy::GreenOpp> {
-    let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
-    let opp = |o: usize| policy::GreenOpp {
-        busy_mw: mw(kind.opps[o].busy_uw),
-        idle_mw: mw(kind.opps[o].idle_uw),
-        rate_permille: (1000.0 * kind.rate(o, memory_share) / top_rate).round() as u32,
-    };
-    (0..kind.opps.len()).map(opp).collect()
-}
-
-/// By clock domain: the frequency index of the most energy-efficient OPP for the workload's most memory-bound work.
-pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
-    let memory_share = rates.memory_shares.iter().copied().fold(0.0, f64::max);
-    let clocks = crate::clocks::Clocks::new(machine);
-    let of_domain = |domain: &crate::clocks::ClockDomain| {
-        let kind = &machine.kinds[usize::from(machine.cpus[domain.cpus[0]].kind)];
-        let opps = green_opps(kind, memory_share);
-        domain.at_least(kind.opps[policy::green_opp(&opps, true)].khz)
-    };
-    clocks.domains.iter().map(of_domain).collect()
-}
-
-/// SF up to which work counts as hardly gaining from speed (policy/demand.h).
-const HARDLY_GAINS: f64 = 1.2;
-
-/// Logical CPUs of the core that has most.
-fn most_threads(machine: &Machine) -> u32 {
-    let mut threads = vec![0; machine.nr_cores];
-    for cpu in &machine.cpus {
-        threads[usize::from(cpu.core)] += 1;
-    }
-    threads.into_iter().max().unwrap_or(1)
-}
-
-/// What of a machine decides which rules `auto` has use for. Watts of the first kind of core; a low one is parked where the machine can. Speeds are
-/// those of work that just counts as hardly gaining: SF = (1 - m) * f_top / f_low + m.
-fn traits(machine: &Machine, rise_ns: u64) -> policy::Traits {
-    let kind = &machine.kinds[0];
-    let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
-    let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
-    let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
-    let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
-    let ratio = top.khz as f64 / low.khz as f64;
-    let memory_share = if ratio > HARDLY_GAINS {
-        (ratio - HARDLY_GAINS) / (ratio - 1.0)
-    } else {
-        0.0
-    };
-    let opps = green_opps(kind, memory_share);
-    policy::Traits {
-        nr_memory_domains: machine.nr_memory_domains as u32,
-        nr_tiers: machine.kinds.len() as u32,
-        threads: most_threads(machine),
-        machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
-        core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
-        domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
-        rise_ns,
-        domain_rise_ns: rise_ns + machine.park.map_or(0, |park| park.domain_exit_ns),
-        green: opps[policy::green_opp(&opps, true)],
-        top: opps[opps.len() - 1],
-    }
 }
 
 impl PolicySide {
@@ -337,7 +276,7 @@ impl World<'_> {
                 handle.dispatch(self, cpu as u32);
                 self.side_mut().and_then(|side| side.taken.take())
             }
-            Scheduler::Fair(fair) => fair.waiting.take(cpu),
+            Scheduler::Fair(fair) => fair.waiting.take(cpu, u64::MAX),
         }
     }
 
@@ -440,6 +379,15 @@ impl World<'_> {
         let flags = if waited_for { policy::says::LOCK_HOLDER } else { 0 };
         if let Some(call) = self.ranking_call(id) {
             unsafe { call.handle.say(self, call.task, call.app, flags, now_ns) };
+            if waited_for && unsafe { call.handle.claim_late(self, call.task, call.app) } {
+                self.queue_waiting_anew(id);
+            }
+        }
+    }
+    /// It was taken out of its queue.
+    pub(super) fn tell_scheduler_dequeued(&mut self, id: u32) {
+        if let Some(call) = self.policy_call(id) {
+            unsafe { call.handle.dequeue(call.task) };
         }
     }
     /// The creator of a thread said how much work it has.
@@ -620,11 +568,11 @@ impl Env for World<'_> {
         }
         self.one_more_waits();
     }
-    fn take(&mut self, queue: u32, cpu: u32) -> bool {
+    fn take(&mut self, queue: u32, cpu: u32, until_ns: u64) -> bool {
         let Scheduler::Policy(side) = &mut self.scheduler else {
             return false;
         };
-        side.taken = side.queue_mut(queue).take(cpu as usize);
+        side.taken = side.queue_mut(queue).take(cpu as usize, until_ns);
         side.taken.is_some()
     }
     fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool {
@@ -677,6 +625,7 @@ impl Env for World<'_> {
     }
     fn reserved_speed(&mut self, cpu: u32, raised: u32) {
         let Some(side) = self.side_mut() else { return };
+        side.has_reserved = true;
         let khz = side.reserved_khz[(raised as usize).min(side.reserved_khz.len() - 1)];
         let index = self.clocks.of_cpu(cpu as usize).at_least(khz);
         self.ask_speed(cpu as usize, index);

@@ -325,7 +325,7 @@ impl World<'_> {
         task.on_cpu = Some(cpu as u32);
         task.has_run = true;
         if let Some(woken_ns) = task.woken_at_ns.take() {
-            self.stats.latency(self.now_ns + exit_ns - woken_ns);
+            self.stats.latencies.add(self.now_ns + exit_ns - woken_ns);
         }
         let serial = task.serial;
         let load_was_elsewhere = self.load_is_elsewhere(cpu);

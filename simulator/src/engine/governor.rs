@@ -58,7 +58,8 @@ impl Governing {
         let governor = match choice {
             PolicyChoice::Linux(governor) => Some(*governor),
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
-            PolicyChoice::Sets(_) => None,
+            PolicyChoice::Sets(variant) if variant.sets_speeds() => None,
+            PolicyChoice::Sets(_) => Some(Governor::Schedutil),
             PolicyChoice::Placed(_) => Some(Governor::Performance),
         };
         Self {

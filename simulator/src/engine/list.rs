@@ -6,7 +6,7 @@ use super::task::State;
 use super::world::{Scheduler, World};
 use crate::choice::{PolicyChoice, SetsVariant};
 use crate::events::Kind;
-use crate::policy::plan::{put_on_list, Listed, Planner, MAX_LISTED};
+use crate::policy::plan::{Listed, Planner, MAX_LISTED};
 use crate::policy::NONE;
 
 pub(super) struct Listing {
@@ -84,7 +84,7 @@ impl World<'_> {
         let mut elsewhere = vec![];
         for (id, cpu) in ids.into_iter().zip(wanted.chain(std::iter::repeat(NONE))) {
             let task = &mut self.tasks[id as usize];
-            if put_on_list(&mut task.policy, cpu) {
+            if handle.put_on_list(&mut task.policy, cpu) {
                 elsewhere.extend(task.on_cpu.map(|cpu| cpu as usize));
             }
         }

@@ -199,7 +199,8 @@ impl World<'_> {
                 cpu: task.on_cpu.map_or(policy::NONE, |cpu| cpu as i32),
                 wanted: policy::NONE,
                 tier: task.on_cpu.map_or(0, |cpu| self.machine.cpus[cpu as usize].kind),
-                fixed: self.stays(task) || task.on_cpu.is_some_and(|cpu| handle.has_core_by_rank(cpu)),
+                fixed: self.stays(task) || task.on_cpu.is_some_and(|cpu| handle.has_core_by_length(cpu)),
+                class: task.on_cpu.map_or(0, |cpu| handle.class_on(cpu) as u8),
             }
         };
         let mut threads: Vec<Specialist> = active.iter().map(specialist).collect();
@@ -221,5 +222,22 @@ impl World<'_> {
         for &cpu in cpus {
             self.leave(cpu as usize, Leaving::Preempted);
         }
+    }
+
+    /// A task that waits for a CPU leaves its queue for another one.
+    pub(super) fn queue_waiting_anew(&mut self, id: u32) {
+        let policy = &self.tasks[id as usize].policy;
+        let (queue, cpu) = (policy.queue as u32, policy.given - 1);
+        let Scheduler::Policy(side) = &mut self.scheduler else {
+            return;
+        };
+        let left = side.queue_mut(queue).take_first_of(cpu as usize, |task| task == id);
+        // One that is on its way to a CPU gives the other one up when it starts.
+        if left.is_none() {
+            return;
+        }
+        self.waiting -= 1;
+        self.tell_scheduler_dequeued(id);
+        self.requeue(id, cpu);
     }
 }

@@ -55,7 +55,9 @@ impl World<'_> {
             Step::Sleep(amount) => {
                 let length_ns = task.stream.draw(&amount);
                 self.ideal_passes(id, length_ns as f64);
-                self.sleep_until(id, self.now_ns.saturating_add(length_ns))
+                let at_ns = self.now_ns.saturating_add(length_ns);
+                self.next_job(id, at_ns);
+                self.sleep_until(id, at_ns)
             }
             Step::Timer { timer, period_ns } => self.wait_for_timer(id, timer, period_ns),
             Step::Fork { program, count } => {
@@ -104,6 +106,14 @@ impl World<'_> {
         }
     }
 
+    /// The task waits for the clock: its next job begins at `at_ns`, which may have passed. Response: from the beginning of the last one to now.
+    fn next_job(&mut self, id: u32, at_ns: u64) {
+        let task = &mut self.tasks[id as usize];
+        task.clocked = true;
+        self.stats.responses.add(self.now_ns - task.job_began_ns);
+        task.job_began_ns = at_ns;
+    }
+
     fn sleep_until(&mut self, id: u32, at_ns: u64) -> Next {
         let task = &mut self.tasks[id as usize];
         task.state = State::Sleeping;
@@ -120,6 +130,7 @@ impl World<'_> {
         task.timers[timer] = task.timers[timer].saturating_add(period_ns);
         let at_ns = task.created_at_ns.saturating_add(task.timers[timer]);
         task.ideal_ns = task.ideal_ns.max(task.ideal_created_ns + task.timers[timer] as f64);
+        self.next_job(id, at_ns);
         if at_ns <= self.now_ns {
             return Next::On;
         }
@@ -193,6 +204,8 @@ impl World<'_> {
             stream: Stream::new(key),
             woken_at_ns: None,
             created_at_ns: self.now_ns,
+            job_began_ns: self.now_ns,
+            clocked: matches!(owner, Owner::Start(start) if self.workload.starts[start as usize].arrivals.is_some()),
             timers: Vec::new(),
             in_loop: None,
             ideal_ns,
@@ -460,7 +473,11 @@ impl World<'_> {
     }
 
     fn exit(&mut self, id: u32) -> Next {
-        self.tasks[id as usize].state = State::Exited;
+        let task = &mut self.tasks[id as usize];
+        task.state = State::Exited;
+        if task.clocked {
+            self.stats.responses.add(self.now_ns - task.job_began_ns);
+        }
         self.progressing -= 1;
         Next::Leave(Leaving::Exited)
     }

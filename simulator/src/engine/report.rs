@@ -1,5 +1,6 @@
 //! Turns a finished world into an outcome.
 
+use super::task::State;
 use super::world::{Scheduler, World};
 use crate::outcome::{Bounds, Counters, Outcome};
 use crate::power::Residencies;
@@ -59,6 +60,17 @@ impl World<'_> {
         times
     }
 
+    /// A job that is not done by the end counts as if it were done then.
+    fn wait_for_answers(&mut self, end_ns: u64) {
+        let clocked = self
+            .tasks
+            .iter()
+            .filter(|task| task.clocked && task.state != State::Exited);
+        for task in clocked.filter(|task| task.job_began_ns < end_ns) {
+            self.stats.responses.add(end_ns - task.job_began_ns);
+        }
+    }
+
     fn counters(&mut self, end_ns: u64) -> Counters {
         let residencies = self.power.residencies(self.machine, end_ns);
         let (promotions, demotions, heat_swaps) = match &self.scheduler {
@@ -70,7 +82,9 @@ impl World<'_> {
             _ => None,
         };
         let app_time_s = self.app_times_s();
+        self.wait_for_answers(end_ns);
         let s = &self.stats;
+        let by_the_clock = self.cut_short;
         Counters {
             mean_app_time_s: (!app_time_s.is_empty())
                 .then(|| app_time_s.values().sum::<f64>() / app_time_s.len() as f64),
@@ -91,7 +105,9 @@ impl World<'_> {
             } else {
                 0.0
             },
-            wakeup_latency_us: s.percentiles_us(),
+            wakeup_latency_us: s.latencies.percentiles_us(),
+            mean_response_s: s.responses.mean_ns().filter(|_| by_the_clock).map(|ns| ns / 1e9),
+            response_us: (by_the_clock && s.responses.mean_ns().is_some()).then(|| s.responses.percentiles_us()),
             run_share_by_speed: Residencies::shares(&residencies.busy_by_speed),
             frequency_residency: Residencies::shares(&residencies.by_speed),
             idle_state_residency: Residencies::shares(&residencies.by_state),

@@ -3,14 +3,58 @@
 use crate::outcome::{Percentiles, TraceEvent};
 use hdrhistogram::Histogram;
 
+/// Spans of time: how many of each length.
+#[derive(Debug)]
+pub(super) struct Spans {
+    of_length: Histogram<u64>,
+    sum_ns: u128,
+    max_ns: u64,
+}
+
+impl Spans {
+    fn new() -> Self {
+        Self {
+            of_length: Histogram::new(3).expect("3 significant figures are supported"),
+            sum_ns: 0,
+            max_ns: 0,
+        }
+    }
+    pub fn add(&mut self, ns: u64) {
+        self.of_length.record(ns).expect("it grows with what it holds");
+        self.sum_ns += u128::from(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+    /// In ns; `None`: there were none.
+    pub fn mean_ns(&self) -> Option<f64> {
+        (!self.of_length.is_empty()).then(|| self.sum_ns as f64 / self.of_length.len() as f64)
+    }
+    /// All 0 where there were none.
+    pub fn percentiles_us(&self) -> Percentiles {
+        if self.of_length.is_empty() {
+            return Percentiles::default();
+        }
+        // A bucket's upper edge may lie above the largest value seen.
+        let at = |q: f64| self.of_length.value_at_quantile(q).min(self.max_ns) as f64 / 1e3;
+        Percentiles {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: self.max_ns as f64 / 1e3,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Stats {
     pub tasks: u64,
     pub migrations: u64,
     pub context_switches: u64,
     pub wakeups: u64,
-    latency_ns: Histogram<u64>,
-    pub latency_max_ns: u64,
+    /// From wakeup to start.
+    pub latencies: Spans,
+    /// From when the clock starts a job to when it is done, see `World::next_job`.
+    pub responses: Spans,
     /// Work done, and of that at the highest OPP.
     pub work: f64,
     pub work_at_top: f64,
@@ -42,8 +86,8 @@ impl Stats {
             migrations: 0,
             context_switches: 0,
             wakeups: 0,
-            latency_ns: Histogram::new(3).expect("3 significant figures are supported"),
-            latency_max_ns: 0,
+            latencies: Spans::new(),
+            responses: Spans::new(),
             work: 0.0,
             work_at_top: 0.0,
             lost_slow_start_ns: 0.0,
@@ -60,24 +104,6 @@ impl Stats {
             work_by_class: vec![0.0; nr_classes.max(1)],
             app_began_ns: vec![None; nr_apps],
             app_ended_ns: vec![None; nr_apps],
-        }
-    }
-    pub fn latency(&mut self, ns: u64) {
-        self.latency_ns.saturating_record(ns);
-        self.latency_max_ns = self.latency_max_ns.max(ns);
-    }
-    pub fn percentiles_us(&self) -> Percentiles {
-        if self.latency_ns.is_empty() {
-            return Percentiles::default();
-        }
-        // A bucket's upper edge may lie above the largest value seen.
-        let at = |q: f64| self.latency_ns.value_at_quantile(q).min(self.latency_max_ns) as f64 / 1e3;
-        Percentiles {
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: self.latency_max_ns as f64 / 1e3,
         }
     }
     pub fn high_set_now(&mut self, size: u32, now_ns: u64) {

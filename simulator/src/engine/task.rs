@@ -93,6 +93,10 @@ pub(super) struct Task {
     pub stream: Stream,
     pub woken_at_ns: Option<u64>,
     pub created_at_ns: u64,
+    /// When what it does began, or will: at its creation, or at the end of a sleep.
+    pub job_began_ns: u64,
+    /// The clock starts its jobs: it is an arrival, or has waited for the clock.
+    pub clocked: bool,
     /// Last expiry of each of its timers, counted from its creation.
     pub timers: Vec<u64>,
     /// Own part of a static parallel loop is taken.

@@ -104,7 +104,7 @@ pub(super) struct PolicySide {
     pub taken: Option<u32>,
     /// Frequency index for green cores, by clock domain.
     pub green_index: Vec<usize>,
-    /// A core was reserved when the run began.
+    /// A core was reserved, for a while at least.
     pub has_reserved: bool,
     /// Frequencies of the reserved core, from its own upwards, in kHz.
     pub reserved_khz: Vec<u64>,
@@ -406,7 +406,6 @@ impl<'a> World<'a> {
             handle.start(self, 0);
             if let Scheduler::Policy(side) = &mut self.scheduler {
                 side.starting = false;
-                side.has_reserved = side.handle.reserved().0.is_some();
             }
         }
         for domain in 0..self.clocks.domains.len() {
@@ -624,7 +623,7 @@ impl PolicySide {
         let config = super::adapter::config(machine, workload, variant, &options.policy);
         let owner = policy::Policy::new(config);
         let handle = owner.handle();
-        super::adapter::describe_cpus(handle, machine)?;
+        super::adapter::describe_cpus(handle, machine, variant)?;
         let apps = workload.apps.iter().map(|app| {
             let of_policy = policy::App::new(app.declared_parallelism.unwrap_or(0));
             Box::new(policy::App {
@@ -642,11 +641,11 @@ impl PolicySide {
             handle,
             queues: (0..policy::QUEUES).map(|_| WaitingTasks::default()).collect(),
             queue_slice_ns: 0,
-            sets_speeds: !matches!(variant, SetsVariant::Simple { .. }),
+            sets_speeds: variant.sets_speeds(),
             config,
             start_here: None,
             taken: None,
-            green_index: super::adapter::green_indices(machine, rates),
+            green_index: super::traits::green_indices(machine, rates),
             has_reserved: false,
             reserved_khz: super::adapter::reserved_khz(machine, variant),
             starting: true,

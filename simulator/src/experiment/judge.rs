@@ -1,15 +1,47 @@
 //! Studies that judge one policy beside all others, cell by cell: who has the lowest energy-delay product, and which rule of the judged policy
-//! it is that costs what it is behind.
+//! or which rules together it is that cost what it is behind, and what it does otherwise than who has the lowest.
 
+use super::merge::Measures;
 use super::run::ratio;
 use super::{PointValue, PolicyResult};
 use crate::PolicyChoice;
+use serde_json::Value;
 
 /// Nearly the lowest EDP, and nearly the time of the first policy: up to here nothing has to be explained.
 pub const NEARLY_LOWEST_EDP: f64 = 1.02;
 pub const NEARLY_AS_FAST: f64 = 1.01;
-/// A rule has a price if EDP without it is lower by more than 1 %.
+/// A rule has a price if EDP without it is lower by more than 1 %, on the seeds of the study and on as many others.
 const WITHOUT_ITS_PRICE: f64 = 0.99;
+
+/// What a policy took at a point, as a study judges it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Judged {
+    /// The time; where the clock sets the end, which is the same under all policies, the mean response.
+    pub delay_s: f64,
+    /// System energy times delay.
+    pub edp_js: f64,
+}
+
+impl Judged {
+    /// `response_s`: [`crate::Counters::mean_response_s`].
+    pub fn of(mean: &Measures, response_s: Option<f64>) -> Self {
+        match response_s {
+            Some(delay_s) => Self {
+                delay_s,
+                edp_js: mean.system_energy_j * delay_s,
+            },
+            None => Self {
+                delay_s: mean.time_s,
+                edp_js: mean.edp_js,
+            },
+        }
+    }
+
+    fn of_result(result: &PolicyResult) -> Self {
+        let response_s = result.counters.get("mean_response_s").and_then(Value::as_f64);
+        Self::of(&result.mean, response_s)
+    }
+}
 
 /// One point of the study.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,16 +51,57 @@ pub struct Cell {
     pub best: PolicyChoice,
     /// EDP of the judged policy over the lowest.
     pub edp: f64,
-    /// Its time over that of the first policy.
+    /// Its time over that of the first policy; where `responses`, its mean response.
     pub time: f64,
-    /// Only where it is behind, and being without one of its rules lowers its EDP by more than 1 %.
+    /// The clock sets the end of this workload, so that delay is the mean response.
+    pub responses: bool,
+    /// Only where it is behind, and being without one of its rules, or several, lowers its EDP by more than 1 %.
     pub price: Option<Price>,
+    /// Only where it is behind.
+    pub beside: Option<Beside>,
 }
 
-/// The rule without which the judged policy's EDP falls most.
+/// The judged policy beside the one of the lowest EDP, which it is over, with what both count. EDP = power x time^2; power x response where the clock
+/// sets the end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Beside {
+    pub time: f64,
+    pub power: f64,
+    /// Of the judged policy, then of the other.
+    pub wakeups: [f64; 2],
+    pub migrations: [f64; 2],
+    pub high_set_mean: [f64; 2],
+    /// Core-seconds lost to cores that were not at the highest speed when work came.
+    pub lost_slow_start_s: [f64; 2],
+}
+
+/// What [`Beside`] needs of the counters of a result.
+pub(super) const COUNTED: [&str; 5] = [
+    "wakeups",
+    "migrations",
+    "high_set_mean",
+    "lost_slow_start_s",
+    "mean_response_s",
+];
+
+impl Beside {
+    fn of(own: &PolicyResult, best: &PolicyResult) -> Self {
+        let both = |name| [own, best].map(|result| result.counters.get(name).and_then(Value::as_f64).unwrap_or(0.0));
+        Self {
+            time: ratio(Judged::of_result(own).delay_s, Judged::of_result(best).delay_s),
+            power: ratio(own.mean.system_power_w, best.mean.system_power_w),
+            wakeups: both("wakeups"),
+            migrations: both("migrations"),
+            high_set_mean: both("high_set_mean"),
+            lost_slow_start_s: both("lost_slow_start_s"),
+        }
+    }
+}
+
+/// The rule, or the rules together, without which the judged policy's EDP falls most. Several only where no single one has a price.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
-    /// The judged policy without that rule.
+    /// The judged policy without them.
     pub without: PolicyChoice,
     /// Its EDP over the lowest of the cell.
     pub edp: f64,
@@ -38,34 +111,48 @@ impl Cell {
     /// `results`: of all policies at one point, the judged one among them.
     pub(super) fn of(results: &[PolicyResult], judged: &PolicyChoice) -> Option<Self> {
         let own = results.iter().find(|result| result.policy == *judged)?;
-        let best = results
-            .iter()
-            .fold(own, |best, result| match result.mean.edp_js < best.mean.edp_js {
-                true => result,
-                false => best,
-            });
-        Some(Self {
+        let edp_js = |result| Judged::of_result(result).edp_js;
+        let delay_s = |result| Judged::of_result(result).delay_s;
+        let best = results.iter().fold(
+            own,
+            |best, result| if edp_js(result) < edp_js(best) { result } else { best },
+        );
+        let mut cell = Self {
             point: own.point.clone(),
             best: best.policy.clone(),
-            edp: ratio(own.mean.edp_js, best.mean.edp_js),
-            time: own.relative_time,
+            edp: ratio(edp_js(own), edp_js(best)),
+            time: ratio(delay_s(own), delay_s(&results[0])),
+            responses: own.counters.contains_key("mean_response_s"),
             price: None,
-        })
+            beside: None,
+        };
+        cell.beside = cell.is_behind().then(|| Beside::of(own, best));
+        Some(cell)
     }
 
     pub fn is_behind(&self) -> bool {
         self.edp > NEARLY_LOWEST_EDP || self.time > NEARLY_AS_FAST
     }
 
-    /// `without`: EDP of the judged policy without each of its rules, over its EDP with all.
-    pub(super) fn explain(&mut self, without: Vec<(PolicyChoice, f64)>) {
-        let lowest = without.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-        self.price = lowest
-            .filter(|(_, edp)| *edp < WITHOUT_ITS_PRICE)
-            .map(|(without, edp)| Price {
-                without,
-                edp: edp * self.edp,
-            });
+    /// `without`: EDP of the judged policy without each of its rules, or several, over its EDP with all. `again` measures that of one of them on other
+    /// seeds: of so many the lowest is low by chance, too.
+    pub(super) fn explain<E>(
+        &mut self,
+        mut without: Vec<(PolicyChoice, f64)>,
+        again: impl Fn(&PolicyChoice) -> Result<f64, E>,
+    ) -> Result<(), E> {
+        without.retain(|(_, edp)| *edp < WITHOUT_ITS_PRICE);
+        without.sort_by(|a, b| a.1.total_cmp(&b.1));
+        for (without, edp) in without {
+            if again(&without)? < WITHOUT_ITS_PRICE {
+                self.price = Some(Price {
+                    without,
+                    edp: edp * self.edp,
+                });
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -81,15 +168,20 @@ mod tests {
             best: policy("highlow"),
             edp: 1.1,
             time: 1.0,
+            responses: false,
             price: None,
+            beside: None,
         };
         assert!(cell.is_behind());
         let edps = |spare: f64| vec![(policy("auto:no-spare"), spare), (policy("auto:no-sets"), 1.2)];
-        cell.explain(edps(0.95));
-        let price = cell.price.clone().unwrap();
+        let again = |holds: bool| move |_: &PolicyChoice| Ok::<f64, ()>(if holds { 0.98 } else { 0.995 });
+        cell.explain(edps(0.95), again(false)).unwrap();
+        assert_eq!(cell.price, None, "by chance");
+        cell.explain(edps(0.95), again(true)).unwrap();
+        let price = cell.price.take().unwrap();
         assert_eq!(price.without, policy("auto:no-spare"));
         assert!((price.edp - 1.045).abs() < 1e-9);
-        cell.explain(edps(0.99));
+        cell.explain(edps(0.99), again(true)).unwrap();
         assert_eq!(cell.price, None, "no rule costs much");
         (cell.edp, cell.time) = (1.02, 1.01);
         assert!(!cell.is_behind());

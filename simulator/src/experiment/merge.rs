@@ -71,7 +71,7 @@ pub(super) fn mean_bounds(runs: &[Bounds]) -> Bounds {
 }
 
 /// Mean in the order given; an empty iterator gives 0.
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+pub(super) fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1) as f64;
     values.sum::<f64>() / count
 }

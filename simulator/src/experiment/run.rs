@@ -1,17 +1,20 @@
 //! Running an experiment on all cores: same bytes whatever their number.
 
-use super::judge::Cell;
-use super::merge::{add_extremes, mean_bounds, merge_counters, Half, Measures};
+use super::judge::{Cell, Judged, COUNTED};
+use super::merge::{add_extremes, mean, mean_bounds, merge_counters, Half, Measures};
 use super::placements::{pinned, Placements};
 use super::plan::{first_point, points, Point};
 use super::{classes, Class, Experiment, PointValue, MAX_RUNS};
+use crate::engine::config_of;
 use crate::workload::Workload;
-use crate::{Bounds, Outcome, Placing, PolicyChoice, RunOptions, SimulationError};
+use crate::{Bounds, Outcome, Placing, PolicyChoice, PowerCap, RunOptions, SimulationError};
 use lop_machine::{InputError, Machine};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
+use std::cell::OnceCell;
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// How to run, and who wants to know.
@@ -165,6 +168,7 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         merged.extend(of_batch);
     }
     let without_class = classes::classify(experiment, &mut merged);
+    let capped = points.iter().filter_map(cap_in_words).collect::<Vec<_>>();
     Ok(Study {
         machines: distinct(points.iter().map(|p| &p.machine_name)),
         workloads: distinct(points.iter().map(|p| &p.workload_name)),
@@ -172,11 +176,17 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
             points
                 .iter()
                 .flat_map(|p| p.workload.notes.iter())
-                .chain(&without_class),
+                .chain(&without_class)
+                .chain(&capped),
         ),
         results: merged,
         cells,
     })
+}
+
+/// What a power cap comes to at a point, where one is asked for.
+fn cap_in_words(point: &Point) -> Option<String> {
+    PowerCap::asked(&point.machine, &point.policy).map(|cap| cap.describe(&point.machine))
 }
 
 fn pool(control: &RunControl) -> Result<rayon::ThreadPool, ExperimentError> {
@@ -298,7 +308,8 @@ impl<'a> Job<'a> {
         Ok(told_apart(&in_order(runs)?, &placements, &workload))
     }
 
-    /// What becomes of the judged policy at these points. Where it is behind, it also runs without each of its rules.
+    /// What becomes of the judged policy at these points. Where it is behind, it also runs without each of its rules; where none of them has a price
+    /// alone, without each two; and where no two have, without all. A price holds on other seeds too.
     fn judge(
         &self,
         experiment: &Experiment,
@@ -314,13 +325,22 @@ impl<'a> Job<'a> {
                 return Ok(None);
             };
             if cell.is_behind() {
-                let others = judged.without_each();
-                let with_all = self.mean_edp_js(experiment, point, judged)?;
-                let edps = others.into_iter().map(|policy| {
-                    let edp_js = self.mean_edp_js(experiment, point, &policy)?;
-                    Ok((policy, ratio(edp_js, with_all)))
-                });
-                cell.explain(edps.collect::<Result<Vec<_>, ExperimentError>>()?);
+                let seeds = 0..u64::from(experiment.runs);
+                let others = seeds.end..2 * seeds.end;
+                let with_all = self.mean_edp_js(experiment, point, judged, seeds)?;
+                let on_others = |policy: &PolicyChoice| self.mean_edp_js(experiment, point, policy, others.clone());
+                let all_on_others = OnceCell::new();
+                let again = |policy: &PolicyChoice| -> Result<f64, ExperimentError> {
+                    let all = all_on_others.get_or_init(|| on_others(judged)).clone()?;
+                    Ok(ratio(on_others(policy)?, all))
+                };
+                let mut tried = vec![judged.clone()];
+                for rules in [judged.without_each(), judged.without_pairs(), judged.without_all()] {
+                    cell.explain(self.without(experiment, point, rules, with_all, &mut tried)?, again)?;
+                    if cell.price.is_some() {
+                        break;
+                    }
+                }
             }
             Ok(Some(cell))
         });
@@ -328,20 +348,50 @@ impl<'a> Job<'a> {
         Ok(in_order(cells)?.into_iter().flatten().collect())
     }
 
-    /// Over all seeds.
+    /// EDP of these policies over `with_all`, but of those that come to the same at this point as one that was `tried` before.
+    fn without(
+        &self,
+        experiment: &Experiment,
+        point: &Point,
+        policies: Vec<PolicyChoice>,
+        with_all: f64,
+        tried: &mut Vec<PolicyChoice>,
+    ) -> Result<Vec<(PolicyChoice, f64)>, ExperimentError> {
+        let workload = point.workload.build(experiment.seed);
+        let config = |policy: &PolicyChoice| config_of(&point.machine, &workload, policy, &point.policy);
+        let mut known: Vec<_> = tried.iter().map(config).collect();
+        let mut edps = Vec::new();
+        for policy in policies {
+            let comes_to = config(&policy);
+            if !known.contains(&comes_to) {
+                known.push(comes_to);
+                tried.push(policy.clone());
+                let seeds = 0..u64::from(experiment.runs);
+                let edp_js = self.mean_edp_js(experiment, point, &policy, seeds)?;
+                edps.push((policy, ratio(edp_js, with_all)));
+            }
+        }
+        Ok(edps)
+    }
+
+    /// Over runs of these numbers, each with a seed of its own.
     fn mean_edp_js(
         &self,
         experiment: &Experiment,
         point: &Point,
         policy: &PolicyChoice,
+        runs: Range<u64>,
     ) -> Result<f64, ExperimentError> {
-        let measured = (0..u64::from(experiment.runs)).map(|run| {
+        let measured = runs.map(|run| {
             let options = options(experiment, point, run);
             let outcome = self.run(0, point, &point.workload.build(options.seed), policy, &options)?;
-            Ok(Measures::of(&outcome))
+            Ok((Measures::of(&outcome), outcome.counters.mean_response_s))
         });
         let measured = measured.collect::<Result<Vec<_>, ExperimentError>>()?;
-        Ok(Measures::mean(&measured).edp_js)
+        let (measures, responses_s): (Vec<_>, Vec<_>) = measured.into_iter().unzip();
+        let responses_s: Option<Vec<f64>> = responses_s.into_iter().collect();
+        let response_s = responses_s.map(|all| mean(all.into_iter()));
+        Ok(Judged::of(&Measures::mean(&measures), response_s).edp_js)
     }
 
     fn run(
@@ -448,12 +498,28 @@ fn results(experiment: &Experiment, points: &[Point], flat: &[Run], placed: &[Ve
                 merged.ci95 = None;
             }
             if experiment.judged.is_some() {
-                merged.counters.clear();
+                merged.counters.retain(|name, _| COUNTED.contains(&name.as_str()));
             }
             results.push(merged);
         }
     }
     results
+}
+
+impl PolicyResult {
+    /// Bounds and counters of several results of one policy, such as one for each seed: means, as of several runs within one result.
+    pub fn mean_of(results: &[&Self]) -> (Bounds, Map<String, Value>) {
+        let counters: Vec<Value> = results
+            .iter()
+            .map(|result| Value::Object(result.counters.clone()))
+            .collect();
+        let mut merged = merge_counters(counters.clone());
+        add_extremes(&mut merged, &counters.iter().collect::<Vec<_>>());
+        (
+            mean_bounds(&results.iter().map(|result| result.bounds).collect::<Vec<_>>()),
+            merged,
+        )
+    }
 }
 
 fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<Measures>) -> PolicyResult {

@@ -83,6 +83,20 @@ fn means_relatives_and_intervals_by_hand() {
 }
 
 #[test]
+fn results_of_a_seed_each_have_the_means_of_runs_within_one() {
+    let alone = [1, 2, 3].map(|seed| {
+        let study = Experiment { seed, ..study(1) };
+        with_threads(1, engine, &study).unwrap().results.swap_remove(0)
+    });
+    let together = &with_threads(2, engine, &study(3)).unwrap().results[0];
+    assert_eq!(
+        PolicyResult::mean_of(&alone.each_ref()),
+        (together.bounds, together.counters.clone())
+    );
+    assert_eq!(together.counters["tasks"], 2.0);
+}
+
+#[test]
 fn one_run_has_no_interval_and_keeps_whole_counters() {
     let study = with_threads(2, engine, &study(1)).unwrap();
     assert_eq!(study.results[0].ci95, None);

@@ -58,15 +58,18 @@ pub enum PolicyKey {
     HeatPeriodS,
     /// Whether a core is reserved: never, by-size, asked.
     Reserve,
+    /// Power of the whole machine that high cores may not lead beyond, W.
+    PowerCapW,
 }
 
 impl PolicyKey {
-    const ALL: [(&'static str, Self); 5] = [
+    const ALL: [(&'static str, Self); 6] = [
         ("policy.spare", Self::Spare),
         ("policy.hold_ms", Self::HoldMs),
         ("policy.green", Self::Green),
         ("policy.heat_period_s", Self::HeatPeriodS),
         ("policy.reserve", Self::Reserve),
+        ("policy.power_cap_w", Self::PowerCapW),
     ];
 
     fn name(self) -> &'static str {
@@ -93,6 +96,7 @@ impl PolicyKey {
             Self::HoldMs => parameters.hold_ns = Some(duration_ns(value, 1e6, "ms")?),
             Self::HeatPeriodS => parameters.heat_period_ns = Some(duration_ns(value, 1e9, "s")?),
             Self::Reserve => parameters.reserve = Some(value.parse()?),
+            Self::PowerCapW => parameters.power_cap_uw = Some(power_uw(value)?),
             Self::Green => {
                 parameters.green = value
                     .parse()
@@ -111,9 +115,16 @@ fn duration_ns(value: &str, ns_per_unit: f64, unit: &str) -> Result<u64, String>
     Ok(((time * ns_per_unit).round() as u64).max(1))
 }
 
+/// A power above 0 and up to a megawatt, in microwatts.
+fn power_uw(value: &str) -> Result<u64, String> {
+    let power = value.parse::<f64>().ok().filter(|&w| w > 0.0 && w <= 1e6);
+    let power = power.ok_or_else(|| format!("'{value}', expected a power above 0 and up to 1000000 W"))?;
+    Ok((power * 1e6).round() as u64)
+}
+
 impl SettingKey {
     const FORMS: &'static str =
-        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s, reserve}";
+        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s, reserve, power_cap_w}";
 
     /// # Errors
     /// The message when the key has none of the known forms.
@@ -247,6 +258,8 @@ mod tests {
         assert_eq!(policy.hold_ns, Some(2_500_000));
         let (_, policy) = applied(&Setting::from_argument("policy.spare=0").unwrap());
         assert_eq!(policy.spare, Some(0));
+        let (_, policy) = applied(&Setting::from_argument("policy.power_cap_w=82.5").unwrap());
+        assert_eq!(policy.power_cap_uw, Some(82_500_000));
     }
 
     #[test]
@@ -263,6 +276,8 @@ mod tests {
             ("policy.spare=1.5", "expected a number of cores"),
             ("policy.green=maybe", "expected true or false"),
             ("policy.reserve=yes", "expected never, by-size or asked"),
+            ("policy.power_cap_w=0", "expected a power above 0"),
+            ("policy.power_cap_w=inf", "expected a power above 0"),
             ("machine.=3", "--set: machine.: unknown key"),
             ("linux.placemnt=random", "did you mean 'linux.placement'?"),
             (

@@ -59,12 +59,14 @@ extern "C" {
         flags: u32,
         now_ns: u64,
     );
+    pub(super) fn lop_native_claim_late(s: *mut Sched, world: *mut c_void, t: *mut Task, app: *mut App) -> bool;
     pub(super) fn lop_native_declare_length(t: *mut Task, app: *mut App, length: u32);
     pub(super) fn lop_native_born(t: *mut Task, creator: *mut Task, app: *mut App);
     pub(super) fn lop_native_median_length(app: *const App) -> u32;
     pub(super) fn lop_native_ranks_before(s: *const Sched, a: *const Rank, b: *const Rank) -> bool;
     pub(super) fn lop_native_displaces(a: *const Rank, b: *const Rank) -> bool;
-    pub(super) fn lop_native_has_core_by_rank(s: *const Sched, cpu: u32) -> bool;
+    pub(super) fn lop_native_has_core_by_length(s: *const Sched, cpu: u32) -> bool;
+    pub(super) fn lop_native_class_on(s: *const Sched, cpu: u32) -> u32;
     pub(super) fn lop_native_wished_speedup(speedup_permille: u32, min: u32, max: u32) -> u32;
     pub(super) fn lop_native_must_go(s: *const Sched, cpu: u32) -> bool;
     pub(super) fn lop_native_awaited(s: *const Sched) -> *const CpuBits;
@@ -73,6 +75,7 @@ extern "C" {
     pub(super) fn lop_native_set_tier_speed(s: *mut Sched, tier: u32, permille: u32);
     pub(super) fn lop_native_dispatch_running(s: *mut Sched, world: *mut c_void, cpu: u32, t: *const Task) -> u32;
     pub(super) fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;
+    pub(super) fn lop_native_came_too_late(s: *const Sched, t: *const Task, cpu: u32) -> bool;
     pub(super) fn lop_native_dequeue(s: *mut Sched, t: *mut Task);
     pub(super) fn lop_native_running(s: *mut Sched, t: *mut Task, now_ns: u64);
     pub(super) fn lop_native_stopping(
@@ -110,7 +113,7 @@ extern "C" {
     pub(super) fn lop_native_cpu_online(s: *mut Sched, world: *mut c_void, cpu: u32, now_ns: u64);
     pub(super) fn lop_native_anchor_anew(s: *mut Sched, world: *mut c_void, t: *mut Task, now_ns: u64);
     pub(super) fn lop_native_set_allowed(s: *mut Sched, t: *mut Task, allowed: *const CpuBits);
-    pub(super) fn lop_native_set_weight(s: *mut Sched, t: *mut Task, group: *mut Group, weight: u32);
+    pub(super) fn lop_native_set_weight(s: *mut Sched, t: *mut Task, group: *mut Group, weight: u32, now_ns: u64);
     pub(super) fn lop_native_declare(
         s: *mut Sched,
         world: *mut c_void,
@@ -144,7 +147,7 @@ extern "C" {
     pub(super) fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
     pub(super) fn lop_native_weight_1024(s: *const Sched, t: *const Task, group: *const Group) -> u32;
     pub(super) fn lop_native_group(s: *mut Sched, index: u32) -> *mut Group;
-    pub(super) fn lop_native_set_group_weight(s: *mut Sched, group: *mut Group, weight: u32);
+    pub(super) fn lop_native_set_group_weight(s: *mut Sched, group: *mut Group, weight: u32, now_ns: u64);
     pub(super) fn lop_native_group_size() -> usize;
     pub(super) fn lop_native_joiner(s: *const Sched, set: u32, within: *const CpuBits, home_node: i32) -> i32;
     pub(super) fn lop_native_leaver(s: *const Sched, set: u32) -> i32;
@@ -171,8 +174,8 @@ mod callbacks {
         env(world).insert((*t).id, queue, slice_ns, vtime_ns)
     }
     #[no_mangle]
-    unsafe extern "C" fn lop_env_take(world: *mut c_void, queue: u32, cpu: u32) -> bool {
-        env(world).take(queue, cpu)
+    unsafe extern "C" fn lop_env_take(world: *mut c_void, queue: u32, cpu: u32, until_ns: u64) -> bool {
+        env(world).take(queue, cpu, until_ns)
     }
     #[no_mangle]
     unsafe extern "C" fn lop_env_take_overdue(world: *mut c_void, queue: u32, cpu: u32, before_ns: u64) -> bool {

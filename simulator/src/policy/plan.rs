@@ -140,6 +140,8 @@ pub struct Specialist {
     /// Kind of that CPU, 0 the fastest.
     pub tier: u16,
     pub fixed: bool,
+    /// `enum lop_class`: it changes with its like only.
+    pub class: u8,
 }
 
 /// `struct lop_listed`: a thread of declared length, for list scheduling.
@@ -263,6 +265,10 @@ impl PolicyHandle {
     pub fn listed_left(self, task: &Task, app: &App, now_ns: u64) -> u64 {
         unsafe { lop_native_listed_left(self.0, task, app, now_ns) }
     }
+    /// The task waits at `cpu` from now on, `NONE`: where any does. True: it runs elsewhere, and has to be queued anew.
+    pub fn put_on_list(self, task: &mut Task, cpu: i32) -> bool {
+        unsafe { lop_native_put_on_list(self.0, task, cpu) }
+    }
     /// What a plan for the threads of this application must gain, in the same unit.
     pub fn least_gain(self, app: &App) -> u64 {
         unsafe { lop_native_least_gain(self.0, app) }
@@ -280,11 +286,6 @@ impl PolicyHandle {
 /// A plan for memory domains is made for threads of this class.
 pub fn is_planned(config: &Config, class: MemoryClass) -> bool {
     unsafe { lop_native_is_planned(config, class as u32) }
-}
-
-/// The task waits at `cpu` from now on, `NONE`: where any does. True: it runs elsewhere, and has to be queued anew.
-pub fn put_on_list(task: &mut Task, cpu: i32) -> bool {
-    unsafe { lop_native_put_on_list(task, cpu) }
 }
 
 /// Names, and sizes in bytes in C and of the mirrors here: equal, or a mirror is wrong.
@@ -345,7 +346,7 @@ extern "C" {
     fn lop_native_listed_left(s: *const Sched, t: *const Task, app: *const App, now_ns: u64) -> u64;
     fn lop_native_least_gain(s: *const Sched, app: *const App) -> u64;
     fn lop_native_work_ns(s: *const Sched, cpu: u32, ran_ns: u64) -> u64;
-    fn lop_native_put_on_list(t: *mut Task, cpu: i32) -> bool;
+    fn lop_native_put_on_list(s: *mut Sched, t: *mut Task, cpu: i32) -> bool;
     fn lop_native_set_domain(s: *mut Sched, t: *mut Task, domain: i32, cpu: u32) -> bool;
     fn lop_native_set_domain_on(s: *mut Sched, world: *mut c_void, domain: i32, on: bool, now_ns: u64);
     fn lop_native_rest_plans(s: *mut Sched);

@@ -44,7 +44,8 @@ pub struct Hint {
 pub struct Rank {
     pub turn_ns: u64,
     /// `enum lop_class`: 0 only spins, 1 ordinary, 2 awaited.
-    pub class: u32,
+    pub class: u16,
+    pub by_plan: bool,
     pub app: u32,
     pub length: u32,
     pub speedup_permille: u32,

@@ -23,4 +23,4 @@ mod schema;
 pub use builtin::{builtin_names, builtin_text};
 pub use describe::describe;
 pub use model::*;
-pub use read::{load, read, Spec};
+pub use read::{is_recording, load, read, Spec};

@@ -75,7 +75,19 @@ pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
     Spec::from_draft(draft, &source)
 }
 
-/// A built-in workload by name, or a file by path: `.toml` in the schema of this module, `.json` in rt-app's.
+/// Whether [`load`] takes this for a recording of `lop record`: by its extension or its beginning.
+#[must_use]
+pub fn is_recording(name_or_path: &str) -> bool {
+    let path = Path::new(name_or_path);
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    match extension {
+        "toml" | "json" => false,
+        _ => builtin::builtin_text(name_or_path).is_none() && (extension == "trace" || lop_trace::is_trace(path)),
+    }
+}
+
+/// A built-in workload by name, or a file by path: `.toml` in the schema of this module, `.json` in rt-app's, or a recording of
+/// `lop record` ([`is_recording`]).
 ///
 /// # Errors
 /// An unknown name, an unreadable file, whatever is wrong in it, or overrides of an rt-app file.
@@ -102,10 +114,14 @@ pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Spec, InputErr
                 .key(&change.key)),
             }
         }
+        _ if is_recording(name_or_path) => {
+            let (text, _) = lop_trace::to_workload(name_or_path, &lop_trace::load(path)?, stem(name_or_path))?;
+            read(name_or_path, &input::apply_overrides(name_or_path, &text, overrides)?)
+        }
         _ => Err(InputError::new(
             name_or_path,
             format!(
-                "no such workload; expected a path to a .toml or .json (rt-app) file, or one of {}",
+                "no such workload; expected a path to a .toml, .json (rt-app) or .trace ('lop record') file, or one of {}",
                 builtin::builtin_names().join(", ")
             ),
         )),

@@ -1,13 +1,17 @@
 //! All rules together: what a machine has no use for is left out, and where two rules meet the order of policy/auto.h decides.
 
-use crate::bench::{config, flat, Bench, HOLD, LAST_HOLD, MS, S, US};
+use crate::bench::{config, domains_of_two, flat, Bench, HOLD, LAST_HOLD, MS, S, US};
 use crate::phase::asymmetric;
 use lop_simulator::policy::plan::{is_planned, MemoryClass};
-use lop_simulator::policy::{rules, Config, CpuPlace, GreenOpp, Named, Traits};
+use lop_simulator::policy::{declare_length, rules, Config, CpuPlace, GreenOpp, Named, Traits};
 
 const SPREAD: u32 = 1;
 const GATHER: u32 = 2;
 const ASKED: u32 = 2;
+const BY_LOAD: u32 = 3;
+/// `LOP_ORDINARY` and `LOP_AWAITED`.
+const ORDINARY: u32 = 1;
+const AWAITED: u32 = 2;
 const ALL_RULES: u32 = rules::PHASES | rules::LONGEST | rules::SPEEDUP | rules::TURNS;
 
 /// A core that rises in 0.1 ms and costs 3 W of 450 W if it is kept high, and no speed that is worth its time.
@@ -57,17 +61,18 @@ fn domains_and_kinds_decide_about_plans_and_ranks() {
             (domains, rules, nr_tiers > 1),
             "{nr_memory_domains} domains, {nr_tiers} kinds, {threads} threads of a core"
         );
+        let reserve = if nr_tiers == 1 { BY_LOAD } else { 0 };
         assert_eq!(
             (config.sizing, config.reserve),
-            (0, 0),
-            "by demand, and no core is reserved"
+            (0, reserve),
+            "by demand; no reserved core among kinds"
         );
     }
 }
 
-/// 2 * 0.1 ms / 10 ms is 2 %. 3 W of 450 are 0.7 %; 6.2 W of 117 are 5.3 %; 9 W of 450 are 2 % and not below. 180 W of 195 for the domain of the last
-/// core pay where it would be back only after a second. Migrations may cost half of the share that a
-/// core draws, and 1 % in any case.
+/// 2 * 0.1 ms / 10 ms is 2 %. 3 W of 450 are 0.7 %; 6.2 W of 117 are 5.3 %; 9 W of 450 are 2 % and not below. Migrations may cost half of the share
+/// that a core draws, and 1 % in any case. The last core stays for 2 * 0.1 ms * 450 / 3 = 30 ms, 3.774 and 10 ms; with 26 W of its domain for
+/// 2 * 0.1 ms * 105 / 27 = 0.778 ms; with a domain of 180 W of 195 that is back after a second for 2.167 s; where it draws nothing for a second.
 #[test]
 fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
     let with = |machine_mw, core_mw, domain_mw, domain_rise_ns| Traits {
@@ -77,15 +82,17 @@ fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
         domain_rise_ns,
         ..machine()
     };
-    for (traits, spare, last_hold_ns, room_permille) in [
-        (with(450_000, 3_000, 0, 100 * US), 1, LAST_HOLD, 10),
-        (with(117_000, 6_200, 0, 100 * US), 0, HOLD, 26),
-        (with(450_000, 9_000, 0, 100 * US), 0, HOLD, 10),
-        (with(195_000, 0, 180_000, S), 0, LAST_HOLD, 10),
+    for (traits, spare, last_hold_us, room_permille) in [
+        (with(450_000, 3_000, 0, 100 * US), 1, 30_000, 10),
+        (with(117_000, 6_200, 0, 100 * US), 0, 3_774, 26),
+        (with(450_000, 9_000, 0, 100 * US), 0, 10_000, 10),
+        (with(105_000, 1_000, 26_000, 100 * US), 0, 777, 10),
+        (with(195_000, 0, 180_000, S), 0, 2_166_666, 10),
+        (with(450_000, 0, 0, 100 * US), 1, LAST_HOLD / US, 10),
     ] {
         let config = auto(&traits);
-        let has = (config.spare, config.last_hold_ns, config.room_permille);
-        assert_eq!(has, (spare, last_hold_ns, room_permille), "{traits:?}");
+        let has = (config.spare, config.last_hold_ns / US, config.room_permille);
+        assert_eq!(has, (spare, last_hold_us, room_permille), "{traits:?}");
     }
 }
 
@@ -146,11 +153,7 @@ fn domains_bound_the_set_and_its_spare() {
         domains: GATHER,
         ..config()
     };
-    let pairs = |cpu: usize| CpuPlace {
-        memory_domain: (cpu / 2) as u16,
-        ..flat(cpu)
-    };
-    let mut bench = Bench::new(4, gather, pairs);
+    let mut bench = Bench::new(4, gather, domains_of_two);
     switch(&mut bench, 1, false);
     let ids = bench.tasks(2);
     bench.wake_all(&ids);
@@ -198,16 +201,25 @@ fn the_reserved_core_is_never_the_spare() {
     assert!(!bench.high().contains(&(cpu as usize)));
 }
 
-/// 4 before 5: the only active thread of an application has its core whatever its SF. One of two has not, and a plan by SF may move it.
+/// 4 before 5: the only active thread of an application changes by SF with its like alone, one of two with ordinary ones. Who has its core by length
+/// with nobody.
 #[test]
-fn what_has_its_core_by_rank_is_not_moved_by_speedup() {
+fn rank_goes_before_speedup() {
     let mut bench = asymmetric(4, 1, rules::PHASES | rules::SPEEDUP);
     let app = bench.app(0);
     let ids = [bench.task_of(app), bench.task_of(app)];
     bench.wake(ids[0]);
     assert_eq!(bench.cpu_of(ids[0]), Some(0));
-    assert!(bench.policy.has_core_by_rank(0));
+    assert_eq!(bench.policy.class_on(0), AWAITED);
     bench.wake(ids[1]);
-    assert!(!bench.policy.has_core_by_rank(0));
-    assert!(!bench.policy.has_core_by_rank(2), "nothing runs there");
+    assert_eq!(bench.policy.class_on(0), ORDINARY);
+    assert_eq!(bench.policy.class_on(2), ORDINARY, "nothing runs there");
+
+    let mut bench = asymmetric(4, 1, rules::LONGEST | rules::SPEEDUP);
+    let app = bench.app(0);
+    let (long, plain) = (bench.task_of(app), bench.task());
+    declare_length(&mut bench.tasks[long], &mut bench.apps[app], 7);
+    bench.wake_all(&[long, plain]);
+    let has_length = [long, plain].map(|id| bench.policy.has_core_by_length(bench.cpu_of(id).unwrap() as u32));
+    assert_eq!(has_length, [true, false]);
 }

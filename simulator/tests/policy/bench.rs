@@ -49,6 +49,8 @@ pub struct World {
     preempted: VecDeque<u32>,
     /// What another CPU does while this one is in the middle of a change of membership (the lock is taken).
     pub meanwhile: Option<Box<dyn FnOnce()>>,
+    /// Who is seen first in a queue is taken by another CPU before this one can.
+    pub seen_is_gone: bool,
 }
 
 impl Env for World {
@@ -76,7 +78,7 @@ impl Env for World {
         // Virtual times may come round to 0.
         waiting.sort_by_key(|w| (w.vtime_ns.wrapping_sub(vtime_ns) as i64, w.order));
     }
-    fn take(&mut self, queue: u32, cpu: u32) -> bool {
+    fn take(&mut self, queue: u32, cpu: u32, until_ns: u64) -> bool {
         let Some(waiting) = self.queues.get_mut(&queue) else {
             return false;
         };
@@ -84,6 +86,9 @@ impl Env for World {
         let Some(at) = waiting.iter().position(fits) else {
             return false;
         };
+        if until_ns != u64::MAX && (until_ns.wrapping_sub(waiting[at].vtime_ns) as i64) < 0 {
+            return false;
+        }
         self.taken = Some(waiting.remove(at).task);
         true
     }
@@ -99,8 +104,11 @@ impl Env for World {
         true
     }
     fn first_ns(&mut self, queue: u32) -> u64 {
-        let waiting = self.queues.get(&queue).into_iter().flatten();
-        waiting.map(|w| w.vtime_ns).next().unwrap_or(u64::MAX)
+        let waiting = self.queues.get_mut(&queue).filter(|waiting| !waiting.is_empty());
+        waiting.map_or(u64::MAX, |waiting| match self.seen_is_gone {
+            true => waiting.remove(0).vtime_ns,
+            false => waiting[0].vtime_ns,
+        })
     }
     fn queued(&mut self, queue: u32) -> u32 {
         self.queues.get(&queue).map_or(0, Vec::len) as u32
@@ -181,6 +189,22 @@ pub fn flat(cpu: usize) -> CpuPlace {
     }
 }
 
+/// Memory domains of two CPUs each: {0, 1}, {2, 3}, ..
+pub fn domains_of_two(cpu: usize) -> CpuPlace {
+    CpuPlace {
+        memory_domain: (cpu / 2) as u16,
+        ..flat(cpu)
+    }
+}
+
+/// Cores of two SMT siblings each: {0, 1}, {2, 3}, ..
+pub fn siblings(cpu: usize) -> CpuPlace {
+    CpuPlace {
+        next_sibling: (cpu ^ 1) as u16,
+        ..flat(cpu)
+    }
+}
+
 /// The policy and CPUs that do as it says.
 pub struct Bench {
     _owner: Policy,
@@ -235,6 +259,10 @@ impl Bench {
     }
     pub fn now(&self) -> u64 {
         self.world.now_ns
+    }
+    /// The CPU that runs the system's own work alone.
+    pub fn reserved(&self) -> Option<u32> {
+        self.policy.reserved().0
     }
     /// Time passes; timers that come due are called.
     pub fn pass(&mut self, ns: u64) {
@@ -451,6 +479,12 @@ impl Bench {
         let (task, app, _) = self.pointers(id);
         let now_ns = self.now();
         unsafe { self.policy.say(&mut self.world, task, app, flags, now_ns) };
+        if unsafe { self.policy.claim_late(&mut self.world, task, app) } {
+            let cpu = self.tasks[id].given - 1;
+            self.take_out(id);
+            let (task, _, group) = self.pointers(id);
+            unsafe { self.policy.enqueue(&mut self.world, task, group, cpu) };
+        }
         self.follow_kicks();
     }
     /// The thread ends, after it ran until now.

@@ -64,7 +64,7 @@ fn a_name_stands_for_a_choice_of_rules() {
         (Named::Phase, (0, 0, rules::PHASES | rules::TURNS, 0, false, 0)),
         (Named::LongestFirst, (0, 0, rules::LONGEST, 0, false, 0)),
         (Named::FairShare, (0, 0, rules::TURNS, 0, false, 0)),
-        (Named::Specialise, (0, 0, 0, 0, true, 0)),
+        (Named::Specialise, (0, 0, rules::SPEEDUP, 0, true, 0)),
         (Named::Spread, (0, 0, 0, 1, false, 0)),
         (Named::Gather, (0, 0, 0, 2, false, 0)),
     ] {

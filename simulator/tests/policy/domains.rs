@@ -1,15 +1,7 @@
 //! What a plan of memory domains changes about where tasks run, and domains that are off.
 
-use crate::bench::{config, flat, Bench, HOLD, MS, S};
-use lop_simulator::policy::{Config, CpuPlace, Set, NONE};
-
-/// Domains of two CPUs each.
-fn pairs(cpu: usize) -> CpuPlace {
-    CpuPlace {
-        memory_domain: (cpu / 2) as u16,
-        ..flat(cpu)
-    }
-}
+use crate::bench::{config, domains_of_two, Bench, HOLD, MS, S};
+use lop_simulator::policy::{Config, Set, NONE};
 
 fn bench(cpus: usize, domains: u32) -> Bench {
     Bench::new(
@@ -19,7 +11,7 @@ fn bench(cpus: usize, domains: u32) -> Bench {
             domains,
             ..config()
         },
-        pairs,
+        domains_of_two,
     )
 }
 
@@ -180,7 +172,7 @@ fn a_reserved_cpu_in_a_domain_that_is_off_is_not_missed_twice() {
         reserve: 2,
         ..config()
     };
-    let mut bench = Bench::new(4, config, pairs);
+    let mut bench = Bench::new(4, config, domains_of_two);
     assert_eq!(bench.policy.reserved().0, Some(0));
     switch(&mut bench, 0, false);
     let tasks = bench.tasks(3);

@@ -1,7 +1,7 @@
 //! Fairness among tasks: weights, slices, bounded lag, and no queue left behind.
 
-use crate::bench::{config, flat, Bench, MS, S, US};
-use lop_simulator::policy::{Config, CpuPlace, Group, Task};
+use crate::bench::{config, domains_of_two, flat, Bench, MS, S, US};
+use lop_simulator::policy::{Config, Group, Task};
 use lop_simulator::weight::{weight_of_nice, weight_of_share, WEIGHT_DEFAULT};
 
 fn one_cpu() -> Bench {
@@ -140,7 +140,7 @@ fn groups_in_groups_share_what_the_outer_one_has() {
         "three active"
     );
     let of_two: *mut Group = &mut bench.groups[inner[0]];
-    unsafe { bench.policy.set_group_weight(of_two, 300) };
+    unsafe { bench.policy.set_group_weight(of_two, 300, S) };
     assert_eq!(
         (active(), weight(&mut bench, tasks[0]), weight(&mut bench, tasks[2])),
         (600, 50.0, 100.0),
@@ -175,6 +175,43 @@ fn a_task_goes_on_while_nobody_that_waits_is_further_behind() {
     );
 }
 
+/// Two CPUs whose slices end at once: both see the task that is furthest behind, and the other one takes it. Who is next is ahead of the one that runs, which
+/// goes on.
+#[test]
+fn who_is_ahead_takes_no_place_because_another_cpu_was_first() {
+    let mut bench = Bench::flat(2);
+    let tasks = bench.tasks(3);
+    bench.wake_all(&tasks);
+    let light = bench.task();
+    bench.tasks[light].vtime_ns = bench.tasks[tasks[0]].vtime_ns + 9 * MS;
+    bench.wake(light);
+    bench.world.seen_is_gone = true;
+    bench.run_on(0, 6 * MS);
+    assert_eq!(bench.cpu_of(tasks[0]), Some(0));
+    assert_eq!(bench.cpu_of(light), None);
+    bench.world.seen_is_gone = false;
+    bench.run_on(0, 6 * MS);
+    assert_eq!(bench.cpu_of(light), Some(0), "now it is further behind");
+}
+
+/// Who is furthest behind may run on CPUs 1 and 2 only, and who is next is ahead of what runs on CPU 0.
+#[test]
+fn who_is_ahead_takes_no_place_beside_one_that_may_not_run_here() {
+    let mut bench = Bench::flat(3);
+    let tasks = bench.tasks(3);
+    bench.wake_all(&tasks);
+    let bound = bench.task();
+    bench.set_allowed(bound, [1, 2]);
+    bench.wake(bound);
+    let light = bench.task();
+    bench.tasks[light].vtime_ns = bench.tasks[tasks[0]].vtime_ns + 9 * MS;
+    bench.wake(light);
+    bench.run_on(0, 6 * MS);
+    assert_eq!(bench.cpu_of(tasks[0]), Some(0));
+    bench.run_on(0, 6 * MS);
+    assert_eq!(bench.cpu_of(light), Some(0), "now it is further behind");
+}
+
 #[test]
 fn a_new_weight_of_an_active_task_changes_its_groups_sum() {
     let mut bench = one_cpu();
@@ -183,7 +220,7 @@ fn a_new_weight_of_an_active_task_changes_its_groups_sum() {
     bench.group_of[task] = Some(group);
     bench.wake(task);
     let (pointer, _, of_group) = bench.pointers(task);
-    unsafe { bench.policy.set_weight(pointer, of_group, 250) };
+    unsafe { bench.policy.set_weight(pointer, of_group, 250, S) };
     assert_eq!(bench.groups[group].active_weight, 250);
     bench.block(task);
     assert_eq!(bench.groups[group].active_weight, 0);
@@ -321,14 +358,32 @@ fn the_pinned_queue_gets_its_share_beside_the_shared_one() {
     assert!(ran.iter().all(|ran| ran.abs_diff(100) <= 10), "{ran:?}");
 }
 
+/// Two domains of two CPUs. At home one waits that may not run on CPU 0, and one that is ahead; who waits in the other domain is 1 ms behind what runs on
+/// CPU 0, and that is not enough to change domains for.
+#[test]
+fn another_domain_is_not_asked_within_a_slice() {
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains_of_two);
+    let tasks = bench.tasks(4);
+    bench.wake_all(&tasks);
+    let runs = bench.running[0].expect("four tasks on four CPUs");
+    let from_ns = bench.tasks[runs].vtime_ns;
+    for (cpu, vtime_ns, allowed) in [(0, 0, Some([1, 2])), (0, 4 * MS, None), (3, 2 * MS, None)] {
+        let id = bench.task();
+        bench.last_cpu[id] = cpu;
+        bench.tasks[id].vtime_ns = from_ns + vtime_ns;
+        if let Some(cpus) = allowed {
+            bench.set_allowed(id, cpus);
+        }
+        bench.wake(id);
+    }
+    bench.run_on(0, 3 * MS);
+    assert_eq!(bench.running[0], Some(runs));
+}
+
 /// Six tasks wait in domain 1, whose cores are gone; domain 0 never runs out of its own.
 #[test]
 fn work_in_a_domain_that_no_member_serves_is_run_by_others() {
-    let domains = |cpu: usize| CpuPlace {
-        memory_domain: (cpu / 2) as u16,
-        ..flat(cpu)
-    };
-    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains);
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains_of_two);
     let tasks = bench.tasks(10);
     for &task in &tasks[5..] {
         bench.last_cpu[task] = 3;
@@ -448,8 +503,8 @@ fn who_runs_alone_is_owed_nothing() {
 }
 
 fn set_weight(bench: &mut Bench, task: usize, weight: u32) {
-    let (policy, task) = (bench.policy, &mut bench.tasks[task]);
-    unsafe { policy.set_weight(task, std::ptr::null_mut(), weight) };
+    let (policy, now_ns, task) = (bench.policy, bench.now(), &mut bench.tasks[task]);
+    unsafe { policy.set_weight(task, std::ptr::null_mut(), weight, now_ns) };
 }
 
 /// Nice 18 and 19 weigh 18 and 15: 45.5 % for the lighter. SCHED_IDLE beside nice 19: 3 of 18, a sixth.
@@ -481,4 +536,139 @@ fn a_light_group_of_many_gets_its_weight() {
     let ran = share(&mut bench, 40_000);
     let of_group = ran[..40].iter().sum::<usize>() as f64 / 40_000.0;
     assert!((of_group / (102.0 / 1126.0) - 1.0).abs() < 0.05, "{of_group}: {ran:?}");
+}
+
+/// Tasks of nice 18 and 19 on CPU 0 and one of nice 0 on CPU 1, in one group.
+fn two_light_and_one_beside() -> (Bench, [usize; 3]) {
+    let mut bench = Bench::new(2, Config { spare: 0, ..config() }, flat);
+    let tasks = [bench.pinned([0]), bench.pinned([0]), bench.pinned([1])];
+    let group = bench.group(WEIGHT_DEFAULT);
+    for (&task, weight) in tasks.iter().zip([18, 15, WEIGHT_DEFAULT]) {
+        bench.group_of[task] = Some(group);
+        set_weight(&mut bench, task, weight);
+    }
+    bench.wake_all(&tasks[..2]);
+    (bench, tasks)
+}
+
+/// A slice of 8 ms on CPU 0, with that task awake for its last 0.2 ms. What it cost, over what it costs by weight.
+fn slice_with(bench: &mut Bench, beside: Option<usize>) -> (usize, f64) {
+    let id = bench.running[0].expect("runs");
+    let before_ns = bench.tasks[id].vtime_ns;
+    bench.pass(7800 * US);
+    if let Some(task) = beside {
+        bench.wake(task);
+    }
+    bench.pass(200 * US);
+    bench.run_on(0, 8 * MS);
+    if let Some(task) = beside {
+        bench.block(task);
+    }
+    let of_group = f64::from(bench.tasks[id].weight) / 33.0;
+    (
+        id,
+        (bench.tasks[id].vtime_ns - before_ns) as f64 * of_group / (8 * MS) as f64,
+    )
+}
+
+/// The mean of what is active is 33 + 1024 * 0.2 / 16.8 = 45.2 then: 1.37 slices, and not 1057 / 33 = 32.
+#[test]
+fn who_wakes_for_a_moment_does_not_make_a_slice_dear() {
+    let (mut bench, [_, _, beside]) = two_light_and_one_beside();
+    let cost = (0..20).map(|_| slice_with(&mut bench, None).1).last().unwrap();
+    assert!((cost - 1.0).abs() < 0.001, "{cost}");
+    let (_, cost) = slice_with(&mut bench, Some(beside));
+    assert!((1.3..1.45).contains(&cost), "{cost}");
+}
+
+/// A task of nice 0 becomes SCHED_IDLE: with its own 1024 of half of the 16.8 ms before the end of the slice in the mean it would pay for 30 slices.
+#[test]
+fn who_becomes_light_does_not_pay_for_what_it_was() {
+    let (mut bench, [heavier, ..]) = two_light_and_one_beside();
+    let group = bench.group_of[heavier].expect("in a group");
+    let weigh = |bench: &mut Bench, weight| {
+        let (policy, now_ns) = (bench.policy, bench.now());
+        let (task, _, group) = bench.pointers(heavier);
+        unsafe { policy.set_weight(task, group, weight, now_ns) };
+    };
+    assert_eq!(bench.running[0], Some(heavier));
+    weigh(&mut bench, WEIGHT_DEFAULT);
+    bench.pass(40 * MS);
+    let mean = |bench: &Bench| bench.groups[group].mean_1024 >> 10;
+    weigh(&mut bench, 3);
+    assert_eq!(mean(&bench), 18, "3 and 15");
+    let before_ns = bench.tasks[heavier].vtime_ns;
+    bench.pass(8 * MS);
+    bench.run_on(0, 8 * MS);
+    let cost = (bench.tasks[heavier].vtime_ns - before_ns) as f64 * (3.0 / 18.0) / (8 * MS) as f64;
+    assert!((cost - 1.0).abs() < 0.01, "{cost} slices");
+}
+
+/// Each 32nd slice ends so, and always one of the same task: by weight 18 of 33 all the same.
+#[test]
+fn shares_do_not_follow_who_is_awake_when_a_slice_ends() {
+    let (mut bench, [heavier, _, beside]) = two_light_and_one_beside();
+    let mut ran = 0;
+    let mut since = 0;
+    for _ in 0..3200 {
+        since += 1;
+        let wakes = since >= 32 && bench.running[0] == Some(heavier);
+        if wakes {
+            since = 0;
+        }
+        ran += usize::from(slice_with(&mut bench, wakes.then_some(beside)).0 == heavier);
+    }
+    let share = ran as f64 / 3200.0;
+    assert!((share - 18.0 / 33.0).abs() < 0.02, "{share}");
+}
+
+/// Eight tasks in bursts: what is active on the mean is what was while anything was.
+#[test]
+fn the_time_in_which_a_group_sleeps_does_not_make_its_slices_cheap() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(8);
+    let group = bench.group(WEIGHT_DEFAULT);
+    for &task in &tasks {
+        bench.group_of[task] = Some(group);
+    }
+    for _ in 0..20 {
+        bench.wake_all(&tasks);
+        bench.pass(10 * MS);
+        bench.run_on(0, 10 * MS);
+        bench.block_all(&tasks);
+        bench.pass(100 * MS);
+    }
+    let mean = bench.groups[group].mean_1024 as f64 / 1024.0 / f64::from(8 * WEIGHT_DEFAULT);
+    assert!((mean - 1.0).abs() < 0.001, "{mean}");
+}
+
+/// Of 16 tasks one goes on alone, as behind a barrier, or as one that wakes an hour after the others did: its first slice may cost more, since the
+/// others were active a moment before it; the next ones cost what they take.
+#[test]
+fn who_goes_on_alone_does_not_pay_for_who_sleeps() {
+    for sleeps_ns in [0, 3600 * S] {
+        let mut bench = one_cpu();
+        let tasks = bench.tasks(16);
+        let group = bench.group(WEIGHT_DEFAULT);
+        for &task in &tasks {
+            bench.group_of[task] = Some(group);
+        }
+        bench.wake_all(&tasks);
+        bench.pass(20 * MS);
+        bench.block_all(&tasks[1..]);
+        if sleeps_ns > 0 {
+            bench.block(tasks[0]);
+            bench.pass(sleeps_ns);
+            bench.wake(tasks[0]);
+        }
+        assert_eq!(bench.cpu_of(tasks[0]), Some(0));
+        let slice = |bench: &mut Bench| {
+            let before_ns = bench.tasks[tasks[0]].vtime_ns;
+            bench.pass(4 * MS);
+            bench.run_on(0, 4 * MS);
+            bench.tasks[tasks[0]].vtime_ns - before_ns
+        };
+        let costs: Vec<u64> = (0..3).map(|_| slice(&mut bench)).collect();
+        assert_eq!(costs[1..], [4 * MS; 2], "{costs:?}");
+    }
 }

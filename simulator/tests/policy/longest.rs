@@ -106,3 +106,19 @@ fn what_is_nearly_done_stays_where_it_is() {
         assert_eq!(bench.cpu_of(ids[1]) == Some(0), moves, "{tenths}");
     }
 }
+
+/// The same with a thread of 10 units, declared too short: it has run for 15 beyond that when the fast core falls idle, and goes there. So does one
+/// of 24.9, for which 0.1 ms is left, once it has run for 0.2 ms beyond its length.
+#[test]
+fn what_has_outrun_its_length_is_not_nearly_done() {
+    for (tenths, at_once) in [(100, true), (249, false)] {
+        let mut bench = asymmetric(2, 1, rules::LONGEST);
+        let app = bench.app(0);
+        let ids = [500, tenths].map(|length| thread(&mut bench, app, length));
+        bench.pass(50 * MS);
+        bench.end(ids[0]);
+        assert_eq!(bench.cpu_of(ids[1]) == Some(0), at_once, "{tenths}");
+        bench.pass(MS);
+        assert_eq!(bench.cpu_of(ids[1]), Some(0), "{tenths}");
+    }
+}

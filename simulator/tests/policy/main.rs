@@ -1,7 +1,9 @@
 //! The rules of policy/ one by one, called as an adapter calls them. Worked examples stand in comments, computed by hand.
 
 mod auto;
+mod barrier;
 mod bench;
+mod cap;
 mod config;
 mod demand;
 mod domains;
@@ -27,5 +29,6 @@ mod sets;
 mod specialise;
 mod spread;
 mod taken;
+mod turn;
 mod whole;
 mod wish;

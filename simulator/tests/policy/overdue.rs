@@ -22,8 +22,8 @@ fn two_domains() -> Bench {
 
 fn set_weight(bench: &mut Bench, tasks: &[usize], weight: u32) {
     for &task in tasks {
-        let (policy, task) = (bench.policy, &mut bench.tasks[task]);
-        unsafe { policy.set_weight(task, std::ptr::null_mut(), weight) };
+        let (policy, now_ns, task) = (bench.policy, bench.now(), &mut bench.tasks[task]);
+        unsafe { policy.set_weight(task, std::ptr::null_mut(), weight, now_ns) };
     }
 }
 

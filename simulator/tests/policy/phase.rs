@@ -196,22 +196,64 @@ fn a_thread_that_says_so_is_sequential() {
     }
 }
 
-/// Held for 10 us each time where a migration costs 20: from the fifth time on the holder stays where it is.
+/// Migrations of 20 us, slow cores of half the speed: who held a lock for 79 us each time stays where it is from the fifth time on; after 80 us it
+/// goes on moving.
 #[test]
-fn who_holds_a_lock_for_less_than_a_migration_costs_stays() {
-    let mut bench = bench(3);
-    let ids = parallel(&mut bench, 3);
-    let slow = ids.iter().copied().find(|&id| bench.cpu_of(id) == Some(2)).unwrap();
-    for time in 0..5 {
-        bench.say(slow, says::LOCK_HOLDER);
-        assert_eq!(bench.cpu_of(slow) == Some(0), time < 4, "time {time}");
-        bench.pass(10 * US);
-        bench.say(slow, 0);
-        // Back to a slow core.
-        while bench.cpu_of(slow) == Some(0) {
-            bench.pass(20 * MS);
+fn who_holds_a_lock_for_less_than_moving_gains_stays() {
+    for (held_ns, pays) in [(79 * US, false), (80 * US, true)] {
+        let mut bench = bench(3);
+        let ids = parallel(&mut bench, 3);
+        let slow = ids.iter().copied().find(|&id| bench.cpu_of(id) == Some(2)).unwrap();
+        for time in 0..5 {
+            bench.say(slow, says::LOCK_HOLDER);
+            assert_eq!(
+                bench.cpu_of(slow) == Some(0),
+                time < 4 || pays,
+                "{held_ns} ns, time {time}"
+            );
+            bench.pass(held_ns);
+            bench.say(slow, 0);
+            // Back to a slow core.
+            while bench.cpu_of(slow) == Some(0) {
+                bench.pass(20 * MS);
+            }
         }
     }
+}
+
+/// Three threads on two CPUs: the one that waits is handed a lock, and has a CPU at once. So has the next; a third stays, as both go before it.
+#[test]
+fn a_lock_holder_that_waits_for_a_cpu_takes_one() {
+    let mut bench = bench(2);
+    let ids = threads(&mut bench, 4);
+    let waiting: Vec<usize> = ids.iter().copied().filter(|&id| bench.cpu_of(id).is_none()).collect();
+    assert_eq!(waiting.len(), 2);
+    for &holder in &waiting {
+        bench.say(holder, says::LOCK_HOLDER);
+        assert!(bench.cpu_of(holder).is_some(), "task {holder}");
+    }
+    let third = ids.iter().copied().find(|&id| bench.cpu_of(id).is_none()).unwrap();
+    bench.say(third, says::LOCK_HOLDER);
+    assert_eq!(bench.cpu_of(third), None);
+}
+
+/// Waiting for a CPU is no part of a hold: 5 ms of that and then 10 us with the lock are 10 us.
+#[test]
+fn a_hold_is_as_long_as_its_thread_runs() {
+    let mut bench = bench(2);
+    let ids = threads(&mut bench, 2);
+    ids.iter().for_each(|&id| bench.say(id, says::SEQUENTIAL));
+    let app = bench.app(0);
+    let holder = bench.task_of(app);
+    bench.wake(holder);
+    bench.say(holder, says::LOCK_HOLDER);
+    bench.pass(5 * MS);
+    assert_eq!(bench.cpu_of(holder), None);
+    bench.block(ids[0]);
+    assert!(bench.cpu_of(holder).is_some());
+    bench.pass(10 * US);
+    bench.say(holder, 0);
+    assert_eq!((bench.apps[app].holds.count, bench.apps[app].holds.ns), (1, 10 * US));
 }
 
 /// r = 2 while both are active. When the one on the fast core raises its flag, the other is alone, and they change places.

@@ -1,6 +1,6 @@
 //! Where a task that becomes runnable goes.
 
-use crate::bench::{config, flat, Bench, HOLD, MS, TRANSITION};
+use crate::bench::{config, domains_of_two, flat, Bench, HOLD, MS, TRANSITION};
 use lop_simulator::policy::{Config, CpuPlace, Set};
 
 #[test]
@@ -173,11 +173,7 @@ fn a_core_with_a_busy_sibling_is_taken_last() {
 /// Domains {0, 1} and {2, 3}, all high, last CPU 2 busy: 3 shares its cache.
 #[test]
 fn the_memory_domain_it_ran_in_last_is_preferred() {
-    let domains = |cpu: usize| CpuPlace {
-        memory_domain: (cpu / 2) as u16,
-        ..flat(cpu)
-    };
-    let mut bench = Bench::new(4, Config { spare: 4, ..config() }, domains);
+    let mut bench = Bench::new(4, Config { spare: 4, ..config() }, domains_of_two);
     let tasks = bench.tasks(2);
     bench.last_cpu[tasks[0]] = 2;
     bench.last_cpu[tasks[1]] = 2;
@@ -210,11 +206,7 @@ fn simple_sets_take_the_longest_idle() {
 
 #[test]
 fn with_all_members_busy_the_task_waits_in_the_queue_of_its_domain() {
-    let domains = |cpu: usize| CpuPlace {
-        memory_domain: (cpu / 2) as u16,
-        ..flat(cpu)
-    };
-    let mut bench = Bench::new(4, config(), domains);
+    let mut bench = Bench::new(4, config(), domains_of_two);
     let tasks = bench.tasks(6);
     bench.last_cpu[tasks[4]] = 1;
     bench.last_cpu[tasks[5]] = 3;

@@ -53,6 +53,8 @@ struct Story {
     bench: Bench,
     runnable: BTreeSet<usize>,
     spinning: BTreeSet<usize>,
+    /// Power cap; 0: none.
+    most_high: u32,
     /// Some rule says who gets the fast cores.
     ranks: bool,
     /// Came to the reserved CPU when they might run nowhere else, and stay there until they are placed anew.
@@ -60,11 +62,12 @@ struct Story {
 }
 
 impl Story {
-    fn new(spare: u32, green: bool, rules: u32, reserve: u32) -> Self {
+    fn new(spare: u32, most_high: u32, green: bool, rules: u32, reserve: u32) -> Self {
         let mut bench = Bench::new(
             CPUS,
             Config {
                 spare,
+                most_high,
                 green,
                 rules,
                 migration_ns: MS / 50,
@@ -90,6 +93,7 @@ impl Story {
             bench,
             runnable: BTreeSet::new(),
             spinning: BTreeSet::new(),
+            most_high,
             ranks: rules != 0,
             stale: BTreeSet::new(),
         }
@@ -110,6 +114,7 @@ impl Story {
             Event::Block(task) if self.runnable.remove(&task) => {
                 self.spinning.remove(&task);
                 bench.block(task);
+                self.check_cap();
             }
             Event::Preempt(cpu) if bench.running[cpu].is_some_and(|task| !self.spinning.contains(&task)) => {
                 bench.pass(MS);
@@ -235,6 +240,15 @@ impl Story {
         }
     }
 
+    /// Only members that pinned tasks count on are beyond the cap, once the sets have been settled.
+    fn check_cap(&self) {
+        let reserved = u32::from(self.bench.policy.reserved().0.is_some());
+        let most = self.most_high.saturating_sub(reserved).max(1) as usize;
+        let (high, pinned) = (self.bench.high(), self.bench.policy.inside().pinned_high);
+        let fits = self.most_high == 0 || high.len() <= most || high.iter().all(|&cpu| pinned.has(cpu));
+        assert!(fits, "{high:?} with a cap of {}", self.most_high);
+    }
+
     /// The reserved CPU is no member; beside the system's own work it runs and keeps only what may run nowhere else.
     fn check_reserved(&self) {
         let bench = &self.bench;
@@ -319,12 +333,13 @@ proptest! {
     #[test]
     fn sets_counts_and_queues_stay_consistent(
         spare in 0..3u32,
+        most_high in 0..6u32,
         green in any::<bool>(),
         rules in 0..16u32,
         reserve in prop_oneof![Just(0), Just(2)],
         events in prop::collection::vec(event(), 1..150),
     ) {
-        let mut story = Story::new(spare, green, rules, reserve);
+        let mut story = Story::new(spare, most_high, green, rules, reserve);
         for event in &events {
             story.happen(event);
             story.check();
@@ -341,7 +356,7 @@ proptest! {
         reserve in prop_oneof![Just(0), Just(2)],
         events in prop::collection::vec(event(), 1..100),
     ) {
-        let mut story = Story::new(1, green, rules, reserve);
+        let mut story = Story::new(1, 0, green, rules, reserve);
         for event in &events {
             story.happen(event);
         }

@@ -3,11 +3,11 @@
 use crate::bench::{config, Bench};
 use lop_simulator::policy::{displaces, rules, Config, Rank};
 
-const SPINS: u32 = 0;
-const ORDINARY: u32 = 1;
-const AWAITED: u32 = 2;
+const SPINS: u16 = 0;
+const ORDINARY: u16 = 1;
+const AWAITED: u16 = 2;
 
-fn rank(class: u32) -> Rank {
+fn rank(class: u16) -> Rank {
     Rank {
         class,
         ..Rank::default()
@@ -24,6 +24,7 @@ fn class_goes_before_length_and_length_before_turn_and_turn_before_speedup() {
         length,
         turn_ns,
         speedup_permille,
+        ..Rank::default()
     };
     let other_app = Rank {
         app: 8,

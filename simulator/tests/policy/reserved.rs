@@ -1,6 +1,6 @@
 //! A core reserved for the operating system's own work.
 
-use crate::bench::{config, flat, Asked, Bench, HOLD, LAST_HOLD, MS, US};
+use crate::bench::{config, flat, siblings, Asked, Bench, HOLD, LAST_HOLD, MS, US};
 use lop_simulator::policy::{rules, Config, CpuPlace, Set};
 
 const NEVER: u32 = 0;
@@ -20,18 +20,6 @@ fn asked() -> Config {
 /// All cores but the reserved one are high, as under the policy `reserved-core`.
 fn all_high() -> Config {
     Config { sizing: ALL, ..asked() }
-}
-
-/// Cores of two SMT siblings each: {0, 1}, {2, 3}, ..
-fn siblings(cpu: usize) -> CpuPlace {
-    CpuPlace {
-        next_sibling: (cpu ^ 1) as u16,
-        ..flat(cpu)
-    }
-}
-
-fn reserved(bench: &Bench) -> Option<u32> {
-    bench.policy.reserved().0
 }
 
 fn raised(bench: &Bench) -> Option<u32> {
@@ -60,7 +48,7 @@ fn wanted_by_default_from_four_cores_on_and_if_asked_for_from_two_cpus() {
         let place = if smt { siblings } else { flat };
         let bench = Bench::new(cpus, Config { reserve, ..config() }, place);
         assert_eq!(
-            reserved(&bench).is_some(),
+            bench.reserved().is_some(),
             expected,
             "{reserve} with {cpus} CPUs, SMT {smt}"
         );
@@ -100,7 +88,7 @@ fn the_slowest_kind_then_no_sibling_then_the_lowest_number() {
         ),
     ];
     for (what, place, expected) in cases {
-        assert_eq!(reserved(&Bench::new(4, asked(), place)), Some(expected), "{what}");
+        assert_eq!(Bench::new(4, asked(), place).reserved(), Some(expected), "{what}");
     }
 }
 
@@ -152,6 +140,18 @@ fn who_waits_elsewhere_does_not_end_a_slice_on_the_reserved_cpu() {
     assert!(bench.policy.goes_on(&mut bench.world, &running, 0));
     assert_eq!(bench.wake(daemons[1]), (0, false));
     assert!(!bench.policy.goes_on(&mut bench.world, &running, 0));
+}
+
+/// The reserved CPU is low for ordinary work and no other's.
+#[test]
+fn who_comes_to_the_reserved_cpu_stays_if_it_is_for_him() {
+    let mut bench = Bench::new(4, asked(), flat);
+    let (task, daemon) = (bench.task(), system(&mut bench));
+    bench.wake(daemon);
+    bench.tasks[task].counted = true;
+    let reserved = bench.reserved().expect("asked for");
+    assert!(bench.policy.came_too_late(&bench.tasks[task], reserved));
+    assert!(!bench.policy.came_too_late(&bench.tasks[daemon], reserved));
 }
 
 /// Without a reserved core a daemon is a task like any other.
@@ -212,7 +212,7 @@ fn who_may_run_nowhere_else_any_more_runs_on_the_reserved_cpu() {
     bench.wake(task);
     assert_eq!(bench.cpu_of(task), Some(3));
     bench.offline(3);
-    assert_eq!((bench.cpu_of(task), reserved(&bench)), (Some(0), Some(0)));
+    assert_eq!((bench.cpu_of(task), bench.reserved()), (Some(0), Some(0)));
     bench.run_and_block(0, MS);
     bench.online(3);
     assert_eq!(bench.wake(task), (3, true));
@@ -333,7 +333,7 @@ fn it_is_raised_step_by_step_and_then_given_up() {
     }
     bench.world.log.clear();
     bench.pass(100 * MS);
-    assert_eq!(reserved(&bench), None);
+    assert_eq!(bench.reserved(), None);
     assert_eq!(bench.high(), (0..8).collect::<Vec<_>>(), "all are high now");
     assert!(bench.world.log.contains(&Asked::Changed { cpu: 0, set: Set::High }));
     assert!(bench.world.log.contains(&Asked::Changed { cpu: 1, set: Set::High }));
@@ -358,7 +358,7 @@ fn what_waited_for_the_reserved_cpu_is_demand_once_it_is_given_up() {
     bench.wake_all(&daemons);
     assert_eq!((bench.policy.active(Set::Low), bench.target()), (3, 0));
     bench.pass(300 * MS);
-    assert_eq!((reserved(&bench), bench.target()), (None, 3));
+    assert_eq!((bench.reserved(), bench.target()), (None, 3));
     for _ in 0..20 {
         for cpu in 0..4 {
             if bench.running[cpu].is_some() {
@@ -393,14 +393,14 @@ fn it_is_given_up_when_it_goes_offline_and_when_no_other_is_left() {
     let (task, daemon) = (bench.task(), system(&mut bench));
     bench.wake_all(&[task, daemon]);
     bench.offline(0);
-    assert_eq!((reserved(&bench), bench.high()), (None, vec![1, 2]));
+    assert_eq!((bench.reserved(), bench.high()), (None, vec![1, 2]));
     assert!(bench.cpu_of(daemon).is_some());
 
     let mut bench = Bench::new(2, all_high(), flat);
     let (task, daemon) = (bench.task(), system(&mut bench));
     bench.wake_all(&[task, daemon]);
     bench.offline(1);
-    assert_eq!((reserved(&bench), bench.high()), (None, vec![0]));
+    assert_eq!((bench.reserved(), bench.high()), (None, vec![0]));
     bench.block(daemon);
     assert_eq!(bench.cpu_of(task), Some(0));
 }
@@ -451,7 +451,7 @@ fn rules_about_fast_cores_leave_the_reserved_cpu_alone() {
         ..asked()
     };
     let mut bench = Bench::new(3, config, one_fast);
-    assert_eq!(reserved(&bench), Some(1));
+    assert_eq!(bench.reserved(), Some(1));
     let daemon = system(&mut bench);
     assert_eq!(bench.wake(daemon), (1, true));
     bench.pass(50 * MS);

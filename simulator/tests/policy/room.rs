@@ -73,20 +73,25 @@ fn a_whole_core_is_kept_while_siblings_share_one() {
 }
 
 /// All CPUs are members, and 0 is for longest. Tasks ran on 0, 1 and 2 a moment ago, nobody on 3. Another one has taken 1 when the task comes back that
-/// ran there: it leaves 0 to who will come back there. A slow fifth CPU makes it a machine whose cores differ.
+/// ran there: it leaves 0 to who will come back there. A slow CPU 4 makes it a machine whose cores differ: so it is there as long as the four fast ones are
+/// enough, for the two and two that are bound to the slow one, not three; and not where they have SMT siblings.
 #[test]
 fn who_finds_his_cpu_taken_leaves_others_theirs() {
-    for (room_permille, slow, ran, expected) in [(10, 5, true, 3), (0, 5, true, 0), (10, 4, true, 0), (10, 5, false, 0)]
-    {
-        let place = |cpu: usize| CpuPlace {
-            tier: u16::from(cpu >= slow),
-            ..flat(cpu)
-        };
+    for (room_permille, machine, bound_to_slow, ran, expected) in [
+        (10, Machine::Alike, 0, true, 3),
+        (0, Machine::Alike, 0, true, 0),
+        (10, Machine::Alike, 0, false, 0),
+        (10, Machine::OneSlow, 0, true, 3),
+        (10, Machine::OneSlow, 2, true, 3),
+        (10, Machine::OneSlow, 3, true, 0),
+        (10, Machine::OneSlow, 0, false, 0),
+        (10, Machine::OneSlowAndSiblings, 0, true, 0),
+    ] {
         let all_high = Config {
             sizing: 2,
             ..roomy(room_permille)
         };
-        let mut bench = Bench::new(if slow == 4 { 5 } else { 4 }, all_high, place);
+        let mut bench = Bench::new(machine.cpus(), all_high, |cpu| machine.place(cpu));
         let ids = bench.tasks(3);
         bench.wake_all(&ids);
         assert_eq!([0, 1, 2].map(|n| bench.cpu_of(ids[n])), [Some(0), Some(1), Some(2)]);
@@ -95,6 +100,10 @@ fn who_finds_his_cpu_taken_leaves_others_theirs() {
             bench.pass(MS);
             bench.block(id);
         }
+        for _ in 0..bound_to_slow {
+            let bound = bench.pinned([4]);
+            bench.wake(bound);
+        }
         let others = bench.tasks(2);
         bench.last_cpu[others[0]] = 1;
         bench.last_cpu[others[1]] = 1;
@@ -102,11 +111,38 @@ fn who_finds_his_cpu_taken_leaves_others_theirs() {
         assert_eq!(bench.cpu_of(others[0]), Some(1));
         let comes = if ran { ids[1] } else { others[1] };
         bench.wake(comes);
-        assert_eq!(
-            bench.cpu_of(comes),
-            Some(expected),
-            "{room_permille} permille, slow from {slow}, ran: {ran}"
-        );
+        let why = format!("{room_permille} permille, {machine:?}, {bound_to_slow} bound, ran: {ran}");
+        assert_eq!(bench.cpu_of(comes), Some(expected), "{why}");
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Machine {
+    Alike,
+    OneSlow,
+    /// CPUs 5 to 8 are the other halves of 0 to 3.
+    OneSlowAndSiblings,
+}
+
+impl Machine {
+    fn cpus(self) -> usize {
+        match self {
+            Self::Alike => 4,
+            Self::OneSlow => 5,
+            Self::OneSlowAndSiblings => 9,
+        }
+    }
+    fn place(self, cpu: usize) -> CpuPlace {
+        let next_sibling = match (self, cpu) {
+            (Self::OneSlowAndSiblings, 0..=3) => cpu + 5,
+            (Self::OneSlowAndSiblings, 5..) => cpu - 5,
+            _ => cpu,
+        };
+        CpuPlace {
+            tier: u16::from(cpu == 4),
+            next_sibling: next_sibling as u16,
+            ..flat(cpu)
+        }
     }
 }
 

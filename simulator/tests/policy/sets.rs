@@ -42,6 +42,39 @@ fn a_surplus_member_leaves_at_the_hold_time_and_not_before() {
     assert_eq!(bench.size(), 1);
 }
 
+/// Two members, of which CPU 1 leaves at the hold time. A task that had been on its way there may not stay; on a member it may. Left alone are
+/// those of limited affinity, what is not counted, and what cannot leave a CPU that goes offline.
+#[test]
+fn what_comes_to_a_core_that_has_left_its_set_does_not_stay() {
+    let mut bench = Bench::flat(4);
+    let (task, other) = (bench.task(), bench.task());
+    let (pinned, limited) = (bench.pinned([1]), bench.pinned([1, 2]));
+    bench.wake(other);
+    for id in [task, pinned, limited] {
+        bench.tasks[id].counted = true;
+    }
+    assert!(!bench.policy.came_too_late(&bench.tasks[task], 1), "a member still");
+    bench.block(other);
+    bench.pass(HOLD);
+    assert_eq!(bench.high(), [0]);
+    for (id, cpu, late) in [
+        (task, 1, true),
+        (task, 3, true),
+        (task, 0, false),
+        (pinned, 1, false),
+        (limited, 1, false),
+        (other, 1, false), // not counted
+    ] {
+        assert_eq!(
+            bench.policy.came_too_late(&bench.tasks[id], cpu),
+            late,
+            "task {id} on CPU {cpu}"
+        );
+    }
+    bench.offline(3);
+    assert!(!bench.policy.came_too_late(&bench.tasks[task], 3), "offline");
+}
+
 /// Targets 4, 3, 2, 1 from 0, 3, 5 ms on: members leave at 10, 13, 15 ms, each for its own size.
 #[test]
 fn each_member_is_held_since_the_target_fell_below_it() {

@@ -1,10 +1,14 @@
 //! Specialise: fast cores to the threads that gain most from them.
 
-use crate::bench::{config, flat, Bench, MS, S};
+use crate::bench::{config, flat, Bench, HOLD, MS, S};
+use crate::phase::MIGRATION;
 use lop_simulator::policy::plan::{speedup_of_mpmi, Planner, Specialist};
-use lop_simulator::policy::{Config, CpuPlace, NONE};
+use lop_simulator::policy::{Config, CpuPlace, Named, NONE};
 
 const NOW: u64 = 100 * S;
+/// `LOP_ORDINARY` and `LOP_AWAITED`.
+const ORDINARY: u8 = 1;
+const AWAITED: u8 = 2;
 
 /// SF in hundredths and the kind of core that the thread runs on; CPUs are numbered as threads are.
 fn cast(of: &[(u32, u16)]) -> Vec<Specialist> {
@@ -15,6 +19,7 @@ fn cast(of: &[(u32, u16)]) -> Vec<Specialist> {
         wanted: NONE,
         tier,
         fixed: false,
+        class: ORDINARY,
     };
     of.iter().zip(0..).map(specialist).collect()
 }
@@ -31,6 +36,23 @@ fn those_that_gain_most_change_with_those_that_gain_least() {
     assert_eq!(wanted(&threads), [3, NONE, NONE, 0]);
     let moved: Vec<u64> = threads.iter().map(|thread| thread.moved_ns).collect();
     assert_eq!(moved, [NOW, 0, 0, NOW]);
+}
+
+/// The same, but 1.2 is all that its application waits for: it stays. If those on slow cores are that, too, they change with it.
+#[test]
+fn only_equals_by_class_change() {
+    let of = [(120, 0), (190, 0), (125, 1), (200, 1)];
+    for (awaited, expected) in [
+        (&[0][..], [NONE; 4]),
+        (&[0, 2, 3], [3, NONE, NONE, 0]),
+        (&[0, 1, 2, 3], [3, NONE, NONE, 0]),
+        (&[2, 3], [NONE; 4]),
+    ] {
+        let mut threads = cast(&of);
+        awaited.iter().for_each(|&n: &usize| threads[n].class = AWAITED);
+        Planner::default().specialise(&mut threads, NOW);
+        assert_eq!(wanted(&threads), expected, "{awaited:?}");
+    }
 }
 
 /// 1.54 is just not 10 % above 1.4; 1.55 is.
@@ -143,4 +165,54 @@ fn an_exchange_of_cores_is_one_of_planned_domains() {
     }
     assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(1), Some(0)]);
     assert_eq!([bench.tasks[0].memory_domain, bench.tasks[1].memory_domain], [1, 0]);
+}
+
+/// Under the policy `specialise` with migrations of 20 us: CPUs of the kinds `tiers`, and a task of each SF (in hundredths) on each, in their order.
+fn specialising(tiers: &[u16], speedups: &[u32]) -> Bench {
+    let rules = Config {
+        migration_ns: MIGRATION,
+        ..Config::of(Named::Specialise, HOLD)
+    };
+    let place = |cpu: usize| CpuPlace {
+        tier: tiers[cpu],
+        ..flat(cpu)
+    };
+    let mut bench = Bench::new(tiers.len(), rules, place);
+    let tasks = bench.tasks(speedups.len());
+    for (&task, speedup) in tasks.iter().zip(speedups) {
+        bench.tasks[task].speedup_permille = speedup * 10;
+        bench.wake(task);
+        assert_eq!(
+            bench.cpu_of(task),
+            Some(task),
+            "the fastest idle CPU, then the next in number"
+        );
+    }
+    bench
+}
+
+/// The fast CPU 0 falls idle when what runs on slow ones has done so for ten migrations: who gains most comes, of 1.2, 1.9 and 1.5 the second. Those
+/// on a CPU of its own kind stay, whatever they gain, and so do all where a slow CPU falls idle, or all are of one kind.
+#[test]
+fn a_fast_cpu_that_falls_idle_takes_who_gains_most_from_slow_ones() {
+    for (tiers, speedups, falls_idle, comes) in [
+        (&[0, 1, 1, 1][..], &[150, 120, 190, 150][..], 0, Some(2)),
+        (&[0, 1, 1, 2], &[150, 120, 150, 190], 0, Some(3)),
+        (&[0, 0, 1, 1], &[150, 200, 120, 140], 0, Some(3)),
+        (&[0, 0, 1, 1], &[150, 200, 120, 140], 2, None),
+        (&[0, 0, 0, 0], &[150, 120, 190, 150], 0, None),
+        (&[0, 0, 0, 0], &[150, 120, 190, 150], 3, None),
+    ] {
+        let mut bench = specialising(tiers, speedups);
+        bench.pass(10 * MIGRATION);
+        bench.block(falls_idle);
+        bench.pass(MS);
+        let there = (0..speedups.len()).find(|&task| bench.cpu_of(task) == Some(falls_idle));
+        assert_eq!(there, comes, "{tiers:?} {speedups:?}, CPU {falls_idle}");
+        assert_eq!(
+            bench.policy.moves(),
+            u64::from(comes.is_some()),
+            "{tiers:?} {speedups:?}"
+        );
+    }
 }

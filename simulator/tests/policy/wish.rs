@@ -3,6 +3,23 @@
 use lop_simulator::policy::wished_speedup;
 
 const UNKNOWN: u32 = 0;
+/// LOP_UNMEASURED_SPEEDUP
+const UNMEASURED: u32 = 1500;
+
+/// Who measures no gain, as the kernel's side, takes half of what there is: a wish for little is less than none, one for much is more.
+#[test]
+fn who_says_nothing_is_between_those_who_wish_for_little_and_for_much() {
+    for (min, max, wished) in [
+        (0, 1024, 1500),
+        (0, 100, 1097),
+        (0, 0, 1000),
+        (1024, 1024, 2000),
+        (768, 1024, 1750),
+        (0, 768, 1500),
+    ] {
+        assert_eq!(wished_speedup(UNMEASURED, min, max), wished, "{min} {max}");
+    }
+}
 
 /// wish(u) = 1 + u / 1024: 0 is 1.0, 512 is 1.5, 1024 is 2.0.
 #[test]

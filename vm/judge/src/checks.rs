@@ -13,6 +13,7 @@ pub mod promoted;
 pub mod reserved;
 pub mod residency;
 pub mod sequential;
+pub mod served;
 pub mod shrink;
 mod speeds;
 

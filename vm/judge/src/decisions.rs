@@ -3,7 +3,7 @@
 //!
 //! One JSON object a line: machine and configuration first (again whenever the program is loaded anew), then records in the order in which the
 //! kernel's build was called. Decisions are changes of a set, where a woken task goes, in which queue one waits, running tasks that have to make
-//! room, tasks that have to leave a memory domain, and the speed of a reserved core; each stands behind the call that made it. Logged is every call
+//! room, tasks that have to leave where they are by a plan, and the speed of a reserved core; each stands behind the call that made it. Logged is every call
 //! that decides such, or what a later decision depends on, the orders that follow from plans among them. Not logged are `lop_stopping`,
 //! `lop_dispatch` and weights: they change virtual times, which decide who of those that wait runs next, and no decision above.
 
@@ -51,6 +51,8 @@ struct Config {
     fixed_size: Option<u32>,
     all_high: bool,
     spare: u32,
+    /// 0: no power cap.
+    most_high: u32,
     transition_ns: u64,
     hold_ns: u64,
     last_hold_ns: u64,
@@ -136,6 +138,7 @@ enum Kind {
     DomainOn,
     DomainOff,
     Rest,
+    Listed,
 }
 
 /// What the policy decided.

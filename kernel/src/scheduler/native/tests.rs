@@ -6,11 +6,13 @@ fn the_native_types_are_as_large_as_those_of_the_program() {
     let (sched, config) = unsafe { (lop_loader_sched_size(), lop_loader_config_size()) };
     assert_eq!(sched, std::mem::size_of::<lop_sched>());
     assert_eq!(config, std::mem::size_of::<lop_config>());
+    assert_eq!(unsafe { lop_loader_app_size() }, std::mem::size_of::<lop_app>());
 }
 
 #[test]
-fn the_mirror_of_a_planned_thread_is_as_large_as_it() {
+fn the_mirrors_of_planned_threads_are_as_large_as_they() {
     assert_eq!(unsafe { lop_loader_planned_size() }, std::mem::size_of::<Planned>());
+    assert_eq!(unsafe { lop_loader_declared_size() }, std::mem::size_of::<Declared>());
 }
 
 /// 50 us: 100 of them are 5 ms, less than 10 ms. 200 us: 20 ms.
@@ -43,7 +45,7 @@ fn policies_stand_for_their_rules() {
         (Policy::Phase, 2, 2, 1, PHASES | TURNS, as_come, false, 0),
         (Policy::LongestFirst, 2, 2, 1, LONGEST, as_come, false, 0),
         (Policy::FairShare, 2, 2, 1, TURNS, as_come, false, 0),
-        (Policy::Specialise, 2, 2, 1, 0, as_come, true, 0),
+        (Policy::Specialise, 2, 2, 1, SPEEDUP, as_come, true, 0),
         (Policy::Spread, 2, 2, 1, 0, spread, false, 0),
         (Policy::Gather, 2, 2, 1, 0, gather, false, 0),
         (Policy::Auto, 1, 1, 1, 0, as_come, false, 1),
@@ -103,6 +105,16 @@ fn target_of_the_high_set() {
     }
 }
 
+/// min(online, active + spare, cap).
+#[test]
+fn a_power_cap_bounds_the_target() {
+    for (active, most_high, target) in [(1, 4, 2), (5, 4, 4), (300, 4, 4), (300, 500, 128), (5, 0, 6)] {
+        let mut sched = state(active, 1, None);
+        sched.config.most_high = most_high;
+        assert_eq!(high_target(&sched), target, "{active} active, cap {most_high}");
+    }
+}
+
 /// CPUs 1, 2 and 65 are high; 2, 3 and 65 run something that goes before our tasks. Two of them have to be made up for:
 /// 4 active + 1 spare + 2 taken = 7. A fixed size stays.
 #[test]
@@ -119,4 +131,6 @@ extern "C" {
     fn lop_loader_sched_size() -> usize;
     fn lop_loader_config_size() -> usize;
     fn lop_loader_planned_size() -> usize;
+    fn lop_loader_declared_size() -> usize;
+    fn lop_loader_app_size() -> usize;
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::scheduler::counters::Source;
 use crate::scheduler::program::skeleton::types::{lop_domains, lop_sched};
 use std::mem::MaybeUninit;
 
@@ -34,7 +35,7 @@ fn look(thread: u32, cpu: i32, memory: u32, ran_s: u64) -> Look {
         waited_ns: 0,
         runs: 1,
         fixed: 0,
-        unused: 0,
+        ..Look::default()
     }
 }
 
@@ -42,7 +43,7 @@ const LIGHT: u32 = 1;
 const INTENSIVE: u32 = super::INTENSIVE as u32;
 
 fn by_class(gathers: bool) -> Planner {
-    Planner::with(gathers, Err("no counters here".to_string()))
+    Planner::with(gathers, Measured::by_none("no counters here"))
 }
 
 /// Looks at threads (number, CPU, class) that run all the time, once to begin with and then once a second; the last orders.
@@ -115,8 +116,28 @@ fn specialise_exchanges_across_kinds() {
         &[(7, 0, INTENSIVE), (8, 2, LIGHT), (9, 1, 0), (10, 3, 0)],
         1,
     );
-    let expected = [Order::Cpu { thread: 7, cpu: 2 }, Order::Cpu { thread: 8, cpu: 0 }];
+    let expected = [
+        Order::Speedup {
+            thread: 7,
+            permille: 1500,
+        },
+        Order::Cpu { thread: 7, cpu: 2 },
+        Order::Speedup {
+            thread: 8,
+            permille: 1996,
+        },
+        Order::Cpu { thread: 8, cpu: 0 },
+    ];
     assert_eq!(given, expected, "who is not known stays");
+    let later = [look(7, 2, INTENSIVE, 2), look(8, 0, LIGHT, 2)];
+    assert_eq!(planner.follow(&later, &sched, 12 * S), [], "all of it is known");
+    let unsaid = [look(7, 2, 0, 3), look(8, 0, LIGHT, 3)];
+    assert_eq!(
+        planner.follow(&unsaid, &sched, 13 * S),
+        [Order::Speedup { thread: 7, permille: 0 }]
+    );
+    let rests = planner.follow(&unsaid, &sched, 14 * S);
+    assert_eq!(rests, [Order::Speedup { thread: 8, permille: 0 }, Order::Rest]);
 }
 
 /// Both intensive threads run on the fast cores of one domain, both light ones on the slow cores of the other: one of each changes domains, and
@@ -141,7 +162,7 @@ fn both_plans_are_made_and_nobody_moves_twice() {
             (at != Some(domain)).then_some(thread)
         }
         Order::Cpu { thread, .. } => Some(thread),
-        Order::On { .. } | Order::Off { .. } | Order::Rest => None,
+        Order::Speedup { .. } | Order::On { .. } | Order::Off { .. } | Order::Rest | Order::List { .. } => None,
     };
     let mut movers: Vec<u32> = given.iter().filter_map(moved).collect();
     movers.sort_unstable();
@@ -197,7 +218,7 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
         .into_iter()
         .map(|(thread, misses)| (thread, readings(misses)))
         .collect();
-    let mut planner = Planner::with(false, Ok(Box::new(Recorded(recorded))));
+    let mut planner = Planner::with(false, Measured::by_counters(Box::new(Recorded(recorded)), false));
     let given = orders(&mut planner, &sched, &[(7, 0, 0), (8, 1, 0), (9, 2, 0), (10, 3, 0)], 1);
     let of = |wanted| {
         given

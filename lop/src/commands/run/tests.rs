@@ -50,6 +50,25 @@ fn the_exit_code_of_the_command_is_passed_on() {
     }
 }
 
+/// Who looks for the scheduler runs above others, and the kernel takes the nice value from all that such a thread starts. (Who lacks the right to
+/// rise starts the command as it is.)
+#[test]
+fn the_nice_value_of_the_command_is_that_of_who_asked_for_it() {
+    let mut risen = |options: &Options, inbox: &Inbox, observer: &mut dyn Observer| {
+        let _ = lop_agent::run_above_others();
+        obedient(options, inbox, observer)
+    };
+    let code = std::thread::scope(|scope| {
+        let nicer = scope.spawn(|| {
+            // SAFETY: no memory is handed over; of this thread alone.
+            assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 7) }, 0);
+            code_under(&mut risen, &["sh", "-c", "exit $(nice)"], None)
+        });
+        nicer.join().unwrap()
+    });
+    assert_eq!(code, 7);
+}
+
 #[test]
 fn a_command_is_not_run_without_a_scheduler() {
     let folder = tempfile::tempdir().unwrap();

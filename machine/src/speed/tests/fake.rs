@@ -1,7 +1,7 @@
 //! A fake kernel: plain files, and the rules by which cpufreq takes or refuses what is written to them.
 
 use crate::speed::files::{Files, Tree};
-use crate::speed::{journal::Journal, Speeds};
+use crate::speed::{journal::Journal, Asker, Speeds};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
@@ -58,6 +58,10 @@ struct Rules {
     dies_after: Option<usize>,
     /// Heat keeps upper limits down: a lower limit above is taken, and not shown.
     hot: bool,
+    /// Limits are shown as they were for so many reads after a write.
+    late_reads: usize,
+    /// What was written and is not shown yet: reads that are left, and the value.
+    late: HashMap<String, (usize, String)>,
     /// Writes that no kernel would have to see.
     violations: Vec<String>,
 }
@@ -130,6 +134,29 @@ impl Fake {
         self.rules.lock().unwrap().hot = true;
     }
 
+    /// What the files hold, past all rules.
+    fn plain(&self) -> Tree {
+        Tree::new(&self.root)
+    }
+
+    /// From now on a worker takes limits in: they are shown as they were for so many reads.
+    pub fn late(&self, reads: usize) {
+        self.rules.lock().unwrap().late_reads = reads;
+    }
+
+    /// One read less until a limit is shown.
+    fn look_at(&self, path: &str) -> io::Result<()> {
+        let mut rules = self.rules.lock().unwrap();
+        let Some((reads, value)) = rules.late.remove(path) else {
+            return Ok(());
+        };
+        if reads == 0 {
+            return self.plain().write(path, &value);
+        }
+        rules.late.insert(path.into(), (reads - 1, value));
+        Ok(())
+    }
+
     /// Two idle states (1 us and 200 us), the deeper one switched off or not, and a limit of the latency.
     pub fn put_idle(&self, cpu: usize, disable: &str, limit_us: &str) {
         for (state, latency_us, disable) in [(0, "1", "0"), (1, "200", disable)] {
@@ -145,7 +172,7 @@ impl Fake {
         self.folder.path().join("run/speeds.journal")
     }
     pub fn open(&self) -> Speeds {
-        Speeds::open_files(Box::new(self.clone()), &self.journal_path()).unwrap()
+        Speeds::open_files(Box::new(self.clone()), &self.journal_path(), Asker::Scheduler).unwrap()
     }
     pub fn policy(&self, number: usize, name: &str) -> String {
         Files::read_trimmed(self, &policy_file(number, name)).unwrap()
@@ -196,7 +223,7 @@ impl Fake {
     }
 
     fn check_limit(&self, path: &str, value: &str) -> Result<(), String> {
-        let khz = |path: &str| self.read_khz(path).unwrap();
+        let khz = |path: &str| self.plain().read_khz(path).unwrap();
         let (folder, name) = path.rsplit_once('/').unwrap();
         let new: u32 = value
             .trim()
@@ -216,6 +243,7 @@ impl Fake {
     fn rounded(&self, path: &str, value: &str) -> String {
         let folder = path.rsplit_once('/').unwrap().0;
         let table = self
+            .plain()
             .read(&format!("{folder}/scaling_available_frequencies"))
             .unwrap_or_default();
         let wanted: u32 = value.trim().parse().unwrap();
@@ -268,13 +296,14 @@ impl Files for Fake {
         if self.is_asleep(path) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        Tree::new(&self.root).read(path)
+        self.look_at(path)?;
+        self.plain().read(path)
     }
     fn writable(&self, path: &str) -> io::Result<()> {
-        Tree::new(&self.root).writable(path)
+        self.plain().writable(path)
     }
     fn list(&self, folder: &str) -> io::Result<Vec<String>> {
-        Tree::new(&self.root).list(folder)
+        self.plain().list(folder)
     }
 
     fn write(&self, path: &str, value: &str) -> io::Result<()> {
@@ -302,18 +331,23 @@ impl Files for Fake {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
             }
-            "scaling_setspeed" if self.read_trimmed(&format!("{folder}/scaling_governor"))? != "userspace" => {
+            "scaling_setspeed" if self.plain().read_trimmed(&format!("{folder}/scaling_governor"))? != "userspace" => {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
             "scaling_setspeed" => value = self.rounded(path, &value),
             "energy_performance_preference"
-                if self.read_trimmed(&format!("{folder}/scaling_governor"))? == "performance" =>
+                if self.plain().read_trimmed(&format!("{folder}/scaling_governor"))? == "performance" =>
             {
                 return Err(io::ErrorKind::ResourceBusy.into());
             }
             _ => {}
         }
         rules.writes.push((path.into(), value.trim().into()));
-        Tree::new(&self.root).write(path, &value)
+        if rules.late_reads > 0 && matches!(name, "scaling_min_freq" | "scaling_max_freq") {
+            let late = (rules.late_reads, value);
+            rules.late.insert(path.into(), late);
+            return Ok(());
+        }
+        self.plain().write(path, &value)
     }
 }

@@ -81,6 +81,21 @@ fn what_somebody_else_changed_is_left() {
     assert!(!fake.journal_path().exists());
 }
 
+/// The kernel shows a limit as it was until its worker comes to what was written: the file shows the original still, and ours is on its way.
+#[test]
+fn a_limit_that_has_not_taken_effect_yet_is_put_back_too() {
+    let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
+    let file = policy_file(0, "scaling_max_freq");
+    let original = fake.policy(0, "scaling_max_freq");
+    let mut speeds = fake.open();
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_ne!(fake.policy(0, "scaling_max_freq"), original);
+    kill(speeds);
+    fake.put(&file, &original);
+    let restored = restore_from_journal(&fake.root, &fake.journal_path()).unwrap();
+    assert!(restored.files.contains(&fake.root.join(file)), "{restored:?}");
+}
+
 #[test]
 fn what_somebody_else_changed_is_an_error_of_restore_once() {
     let fake = Fake::new(&[acpi(0, "0", "userspace")], "0");

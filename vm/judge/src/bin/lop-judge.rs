@@ -3,8 +3,8 @@
 use anyhow::{bail, Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lop_vm_judge::checks::{
-    bursts, delay, domains, fast, given, holders, lost, low, promoted, reserved, residency, sequential, shrink, Speeds,
-    Verdict,
+    bursts, delay, domains, fast, given, holders, lost, low, promoted, reserved, residency, sequential, served, shrink,
+    Speeds, Verdict,
 };
 use lop_vm_judge::classes::{Allowed, Classifier};
 use lop_vm_judge::decode::Tracepoint;
@@ -53,6 +53,9 @@ enum Action {
         /// What is allowed at least, in parts of all CPU time.
         #[arg(long, default_value_t = 0.02)]
         or_of_all: f64,
+        /// Weight of each task, where all compete for the same CPU time: what lies between the shares by weight and the reference's holds.
+        #[arg(long, value_delimiter = ',')]
+        weights: Vec<f64>,
     },
     /// Prints runs, time and size of every loaded BPF program as JSON.
     BpfStats {
@@ -143,6 +146,9 @@ enum Check {
         /// Latest request after the task began to run, us.
         #[arg(long, default_value_t = 1000)]
         within_us: u64,
+        /// Runs that have to be in time.
+        #[arg(long, default_value_t = 1.0)]
+        share: f64,
     },
     /// Share of the run time of tasks on the CPUs of the highest top speed.
     Fast {
@@ -202,9 +208,9 @@ enum Check {
     Residency,
     /// Which memory domain threads run in, and beside whom.
     Domains {
-        /// Threads of this name are judged.
-        #[arg(long, default_value = "lop-hog")]
-        comm: String,
+        /// Threads of these names are judged.
+        #[arg(long, value_delimiter = ',', default_value = "lop-hog")]
+        comm: Vec<String>,
         /// CPUs of a memory domain, separated by commas; once for each.
         #[arg(long = "domain", required = true, value_parser = cpus)]
         domains: Vec<CpuList>,
@@ -227,9 +233,20 @@ enum Check {
         /// But for this part of the time.
         #[arg(long, default_value_t = 0.001)]
         share: f64,
+        /// And they are at top speed for no more than this part of it.
+        #[arg(long)]
+        top_share: Option<f64>,
         /// Judged from so long after the beginning, s.
         #[arg(long, default_value_t = 0.0)]
         after_s: f64,
+    },
+    /// Threads run whenever they can.
+    Served {
+        #[arg(long)]
+        comm: String,
+        /// For this part of the time in which they run or wait for a CPU.
+        #[arg(long, default_value_t = 0.95)]
+        share: f64,
     },
     /// One CPU runs the system's own work alone, and all of that.
     Reserved {
@@ -274,13 +291,14 @@ fn run(cli: Cli) -> Result<u8> {
             other,
             within,
             or_of_all,
+            weights,
         } => {
             let allowed = shares::Allowed {
                 of_share: within,
                 of_all: or_of_all,
             };
             tell(
-                &shares::compare(&read_json(&reference)?, &read_json(&other)?, allowed)?,
+                &shares::compare(&read_json(&reference)?, &read_json(&other)?, &weights, allowed)?,
                 cli.format,
             )
         }
@@ -362,7 +380,12 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
             };
             shrink::check(&replay, &speeds()?, promise)
         }
-        Check::Promoted { cpu, comm, within_us } => promoted::check(&replay, &speeds()?, comm, *cpu, within_us * 1000)?,
+        Check::Promoted {
+            cpu,
+            comm,
+            within_us,
+            share,
+        } => promoted::check(&replay, &speeds()?, comm, *cpu, within_us * 1000, *share)?,
         Check::Fast { comm, share, after_s } => {
             let fast = fast::FastCpus::of(&trace)?;
             fast::check(&replay, &fast, comm, *share, ns_of_ms(after_s * 1e3))
@@ -398,7 +421,7 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
             after_s,
         } => {
             let rules = domains::Rules {
-                comm: comm.clone(),
+                comms: comm.clone(),
                 beside: beside.clone(),
                 share: *share,
                 rest_ns: ns_of_ms(rest_s * 1e3),
@@ -407,9 +430,20 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
             let cpus: Vec<Vec<Cpu>> = domains.iter().map(|list| list.0.clone()).collect();
             domains::check(&replay, &cpus, &rules)
         }
-        Check::Empty { cpus, share, after_s } => {
-            domains::check_empty(&replay, &cpus.0, *share, ns_of_ms(after_s * 1e3))
+        Check::Empty {
+            cpus,
+            share,
+            top_share,
+            after_s,
+        } => {
+            let limits = domains::Limits {
+                share: *share,
+                top_share: *top_share,
+                after_ns: ns_of_ms(after_s * 1e3),
+            };
+            domains::check_empty(&replay, &cpus.0, limits, speeds)?
         }
+        Check::Served { comm, share } => served::check(&replay, comm, *share),
         Check::Reserved {
             cpu,
             daemons,

@@ -1,17 +1,21 @@
 //! In which memory domain does each thread run, and beside whom?
 
-use super::{ms, share, Verdict};
+use super::{ms, share, Speeds, Verdict};
 use crate::classes::Class;
 use crate::replay::{Replay, Run};
+use crate::steps::Interval;
 use crate::trace::{Cpu, Pid};
+use anyhow::Result;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// What is asked of the threads that are judged.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// Their name.
-    pub comm: String,
+    /// Their names.
+    pub comms: Vec<String>,
     /// Ordinary threads of these names may run beside them; `None`: all but their like.
     pub beside: Option<Vec<String>>,
     /// They are undisturbed for this part of their run time.
@@ -23,10 +27,14 @@ pub struct Rules {
 }
 
 impl Rules {
+    fn judges(&self, comm: &str) -> bool {
+        self.comms.iter().any(|name| name == comm)
+    }
+
     fn disturbs(&self, comm: &str) -> bool {
         match &self.beside {
             Some(names) => !names.iter().any(|name| name == comm),
-            None => comm == self.comm,
+            None => self.judges(comm),
         }
     }
 }
@@ -42,9 +50,11 @@ struct Figures {
     shortest_rest_ms: Option<f64>,
     /// Run time of each thread in each domain, in the order in which these were named, ms.
     by_thread: BTreeMap<Pid, Vec<f64>>,
+    /// `NAME PID`: the same in each second of the recording, of every ordinary thread that ran for a tenth of it, judged or not.
+    over_time: BTreeMap<String, String>,
 }
 
-/// Threads called `rules.comm` are undisturbed in their memory domain for the share of run time that is asked for, and none changes domains
+/// Threads called one of `rules.comms` are undisturbed in their memory domain for the share of run time that is asked for, and none changes domains
 /// twice within the rest. `domains`: CPUs of each.
 pub fn check(replay: &Replay, domains: &[Vec<Cpu>], rules: &Rules) -> Verdict {
     let from_ns = replay.recording.from_ns + rules.after_ns;
@@ -59,7 +69,7 @@ pub fn check(replay: &Replay, domains: &[Vec<Cpu>], rules: &Rules) -> Verdict {
     let mut by_thread: BTreeMap<Pid, Vec<f64>> = BTreeMap::new();
     let mut moves: BTreeMap<Pid, Vec<u64>> = BTreeMap::new();
     let mut last: BTreeMap<Pid, usize> = BTreeMap::new();
-    for (run, domain, begin_ns) in runs.iter().filter(|(run, ..)| run.comm == rules.comm) {
+    for (run, domain, begin_ns) in runs.iter().filter(|(run, ..)| rules.judges(&run.comm)) {
         by_thread.entry(run.pid).or_insert_with(|| vec![0.0; domains.len()])[*domain] += ms(run.time.to_ns - begin_ns);
         if last.insert(run.pid, *domain).is_some_and(|before| before != *domain) {
             moves.entry(run.pid).or_default().push(*begin_ns);
@@ -75,9 +85,10 @@ pub fn check(replay: &Replay, domains: &[Vec<Cpu>], rules: &Rules) -> Verdict {
         moves: moves.values().map(Vec::len).sum(),
         shortest_rest_ms: shortest_ns.map(ms),
         by_thread,
+        over_time: over_time(replay, domains),
     };
     let reason = match run_ns {
-        0 => format!("no thread called `{}` ran: nothing to judge", rules.comm),
+        0 => format!("no thread called `{}` ran: nothing to judge", rules.comms.join("`, `")),
         _ => format!(
             "undisturbed for {:.2} % of {:.1} ms, asked {:.2} %; ms of each thread by domain: {}; {} moves, two of one thread {} apart, asked {:.0} ms",
             undisturbed * 100.0,
@@ -95,14 +106,43 @@ pub fn check(replay: &Replay, domains: &[Vec<Cpu>], rules: &Rules) -> Verdict {
 
 /// `812 + 3, 0 + 790`
 fn listed(by_thread: &BTreeMap<Pid, Vec<f64>>) -> String {
-    let of_thread = |times: &Vec<f64>| {
-        times
-            .iter()
-            .map(|ms| format!("{ms:.0}"))
-            .collect::<Vec<_>>()
-            .join(" + ")
-    };
+    let of_thread = |times: &Vec<f64>| parts(times.iter().copied(), " + ");
     by_thread.values().map(of_thread).collect::<Vec<_>>().join(", ")
+}
+
+/// `NAME PID` and `999+0 998+0 12+987`: ms in each domain in each second of the recording.
+fn over_time(replay: &Replay, domains: &[Vec<Cpu>]) -> BTreeMap<String, String> {
+    let whole = replay.recording;
+    let mut all: BTreeMap<Pid, (&str, Vec<Vec<u64>>)> = BTreeMap::new();
+    let ordinary = replay.runs.iter().filter(|run| run.class == Class::Ordinary);
+    for (run, domain) in
+        ordinary.filter_map(|run| Some((run, domains.iter().position(|cpus| cpus.contains(&run.cpu))?)))
+    {
+        let seconds = whole.length_ns().div_ceil(SECOND_NS) as usize;
+        let (name, times) = all
+            .entry(run.pid)
+            .or_insert_with(|| ("", vec![vec![0; domains.len()]; seconds]));
+        *name = &run.comm;
+        for (second, times) in times.iter_mut().enumerate() {
+            let from_ns = whole.from_ns + second as u64 * SECOND_NS;
+            let to_ns = from_ns + SECOND_NS;
+            times[domain] += run.time.within(Interval { from_ns, to_ns }).length_ns();
+        }
+    }
+    all.retain(|_, (_, times)| times.iter().flatten().sum::<u64>() * 10 >= whole.length_ns());
+    let told = |(pid, (name, times)): (Pid, (&str, Vec<Vec<u64>>))| {
+        let seconds: Vec<String> = times
+            .iter()
+            .map(|times| parts(times.iter().map(|&ns| ms(ns)), "+"))
+            .collect();
+        (format!("{name} {pid}"), seconds.join(" "))
+    };
+    all.into_iter().map(told).collect()
+}
+
+/// `812 + 3`
+fn parts(times: impl Iterator<Item = f64>, between: &str) -> String {
+    times.map(|ms| format!("{ms:.0}")).collect::<Vec<_>>().join(between)
 }
 
 /// Run time of the threads that are judged, and that in which they were disturbed.
@@ -120,12 +160,12 @@ fn times(runs: &[(&Run, usize, u64)], rules: &Rules) -> (u64, u64) {
         for domain in 0..nr_domains {
             let time_ns = judged[domain] * (at_ns - now_ns);
             run_ns += time_ns;
-            let alike = judged[domain] > 1 && rules.disturbs(&rules.comm);
+            let alike = judged[domain] > 1 && rules.comms.iter().any(|comm| rules.disturbs(comm));
             disturbed_ns += if others[domain] > 0 || alike { time_ns } else { 0 };
         }
         now_ns = at_ns;
         let (run, domain, _) = &runs[index];
-        let count = match (run.comm == rules.comm, rules.disturbs(&run.comm)) {
+        let count = match (rules.judges(&run.comm), rules.disturbs(&run.comm)) {
             (true, _) => &mut judged[*domain],
             (false, true) => &mut others[*domain],
             (false, false) => continue,
@@ -139,49 +179,101 @@ fn times(runs: &[(&Run, usize, u64)], rules: &Rules) -> (u64, u64) {
 struct Emptiness {
     ordinary_ms: f64,
     share: f64,
+    /// Time at top speed; `None`: not asked for.
+    top_share: Option<f64>,
     /// Run time by name, ms.
     by_comm: BTreeMap<String, f64>,
 }
 
-/// Ordinary work ran on these CPUs for no more than this part of the time since `after_ns`.
-pub fn check_empty(replay: &Replay, cpus: &[Cpu], most: f64, after_ns: u64) -> Verdict {
-    let from_ns = replay.recording.from_ns + after_ns;
+/// What may be seen of CPUs that should be left alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Ordinary work runs there for no more than this part of the time.
+    pub share: f64,
+    /// They are at top speed for no more than this part; `None`: for as long as they like.
+    pub top_share: Option<f64>,
+    /// Judged from so long after the recording began, ns.
+    pub after_ns: u64,
+}
+
+/// Nothing ran on these CPUs, within the limits. `speeds` is asked only if there is a limit for them.
+///
+/// # Errors
+/// There is a limit for speeds, and the trace knows none.
+pub fn check_empty(
+    replay: &Replay,
+    cpus: &[Cpu],
+    limits: Limits,
+    speeds: impl Fn() -> Result<Speeds>,
+) -> Result<Verdict> {
+    let time = Interval {
+        from_ns: replay.recording.from_ns + limits.after_ns,
+        to_ns: replay.recording.to_ns,
+    };
     let mut by_comm: BTreeMap<String, u64> = BTreeMap::new();
     for run in replay
         .runs
         .iter()
         .filter(|run| run.class == Class::Ordinary && cpus.contains(&run.cpu))
     {
-        let length_ns = run.time.to_ns.saturating_sub(run.time.from_ns.max(from_ns));
-        *by_comm.entry(run.comm.clone()).or_default() += length_ns;
+        *by_comm.entry(run.comm.clone()).or_default() += run.time.within(time).length_ns();
     }
-    let whole_ns = replay.recording.to_ns.saturating_sub(from_ns) * cpus.len() as u64;
+    let whole_ns = time.to_ns.saturating_sub(time.from_ns) * cpus.len() as u64;
     let ran_ns = by_comm.values().sum();
     let found = share(ran_ns, whole_ns);
+    let top_share = match limits.top_share {
+        Some(_) if whole_ns > 0 => Some(share(at_top_ns(&speeds()?, cpus, time)?, whole_ns)),
+        _ => None,
+    };
     let reason = match whole_ns {
         0 => "the recording is shorter than that: nothing to judge".to_owned(),
         _ => format!(
-            "ordinary work for {:.3} % of the time of CPUs {cpus:?}, asked {:.3} %",
+            "ordinary work for {:.3} % of the time of CPUs {cpus:?}, asked {:.3} %{}",
             found * 100.0,
-            most * 100.0
+            limits.share * 100.0,
+            told_top(top_share, limits.top_share)
         ),
     };
     let figures = Emptiness {
         ordinary_ms: ms(ran_ns),
         share: found,
+        top_share,
         by_comm: by_comm.into_iter().map(|(comm, ns)| (comm, ms(ns))).collect(),
     };
-    Verdict::new("empty", whole_ns > 0 && found <= most, reason, figures)
+    let is_low = top_share.is_none_or(|found| Some(found) <= limits.top_share);
+    Ok(Verdict::new(
+        "empty",
+        whole_ns > 0 && found <= limits.share && is_low,
+        reason,
+        figures,
+    ))
+}
+
+fn at_top_ns(speeds: &Speeds, cpus: &[Cpu], time: Interval) -> Result<u64> {
+    cpus.iter().map(|&cpu| speeds.time_at_top_ns(cpu, time)).sum()
+}
+
+/// `; at top speed for 0.100 %, asked 5.000 %`
+fn told_top(found: Option<f64>, asked: Option<f64>) -> String {
+    match (found, asked) {
+        (Some(found), Some(asked)) => format!(
+            "; at top speed for {:.3} %, asked {:.3} %",
+            found * 100.0,
+            asked * 100.0
+        ),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{replay, trace, TOP};
+    use crate::testing::{replay, trace, LOW, TOP};
+    use anyhow::bail;
 
     fn rules(beside: Option<&[&str]>) -> Rules {
         Rules {
-            comm: "heavy".to_owned(),
+            comms: vec!["heavy".to_owned()],
             beside: beside.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
             share: 0.75,
             rest_ns: 500,
@@ -228,6 +320,40 @@ mod tests {
         }
     }
 
+    /// `heavy` and `light` together: their like is each other.
+    #[test]
+    fn threads_of_several_names_are_judged_together() {
+        let replay = replay(&trace(&[TOP; 4], 0, 1000, LINES));
+        let both = Rules {
+            comms: vec!["heavy".to_owned(), "light".to_owned()],
+            ..rules(None)
+        };
+        let figures = check(&replay, &domains(), &both).figures;
+        // Light 9 is beside 8 from 200 to 700.
+        assert_eq!(
+            (&figures["run_time_ms"], &figures["disturbed_ms"]),
+            (&ms(2100).into(), &ms(1400).into())
+        );
+    }
+
+    /// 7 is in the first domain for 1.5 s, and then for 0.25 s in the second; 8 runs for less than a tenth of the 2 s.
+    #[test]
+    fn where_each_ran_in_each_second() {
+        let lines = r#"
+            0 0 name 7 120 "heavy"
+            0 0 name 8 120 "other"
+            0 0 switch 0 R 7
+            0 3 switch 0 R 8
+            100000000 3 switch 8 B 0
+            1500000000 0 switch 7 R 0
+            1500000000 2 switch 0 R 7
+            1750000000 2 switch 7 B 0
+        "#;
+        let replay = replay(&trace(&[TOP; 4], 0, 2_000_000_000, lines));
+        let figures = check(&replay, &domains(), &rules(None)).figures;
+        assert_eq!(figures["over_time"], serde_json::json!({ "heavy 7": "1000+0 500+250" }));
+    }
+
     #[test]
     fn what_was_before_does_not_count() {
         let replay = replay(&trace(&[TOP; 4], 0, 1000, LINES));
@@ -272,8 +398,29 @@ mod tests {
             (&[2, 3], 0.59, 0, false),
             (&[1], 1.0, 1000, false),
         ] {
-            let verdict = check_empty(&replay, cpus, most, after_ns);
+            let limits = Limits {
+                share: most,
+                top_share: None,
+                after_ns,
+            };
+            let verdict = check_empty(&replay, cpus, limits, || bail!("not asked for")).unwrap();
             assert_eq!(verdict.holds, holds, "{cpus:?} {most} {after_ns}: {}", verdict.reason);
+        }
+    }
+
+    /// CPU 3 is at top for 250 of 1000, CPU 2 never.
+    #[test]
+    fn an_empty_domain_is_low_up_to_a_share() {
+        let trace = trace(&[LOW; 4], 0, 1000, "100 0 speed 3 2000\n350 0 speed 3 1000");
+        let replay = replay(&trace);
+        for (top_share, after_ns, holds) in [(0.125, 0, true), (0.124, 0, false), (0.0, 350, true), (0.0, 349, false)] {
+            let limits = Limits {
+                share: 0.0,
+                top_share: Some(top_share),
+                after_ns,
+            };
+            let verdict = check_empty(&replay, &[2, 3], limits, || Speeds::new(&trace, &replay, None)).unwrap();
+            assert_eq!(verdict.holds, holds, "{top_share} {after_ns}: {}", verdict.reason);
         }
     }
 

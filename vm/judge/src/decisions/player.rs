@@ -101,6 +101,7 @@ impl Player {
             Kind::DomainOn | Kind::DomainOff => self.switch_domain(record)?,
             Kind::Rest => self.policy.handle().rest_plans(),
             Kind::Domain => self.set_domain(record)?,
+            Kind::Listed => self.put_on_list(record)?,
             _ => self.call_for_task(record)?,
         }
         Ok(())
@@ -156,6 +157,18 @@ impl Player {
         let cpu = cpu_of(record)?;
         let known = introduced(&mut self.tasks, record.task)?;
         if self.policy.handle().set_domain(&mut known.task, domain, cpu) {
+            self.world.decisions.push_back(Decision::Leaves);
+        }
+        Ok(())
+    }
+
+    fn put_on_list(&mut self, record: &Record) -> Result<()> {
+        let cpu = match record.cpu {
+            policy::NONE => policy::NONE,
+            _ => cpu_of(record)? as i32,
+        };
+        let known = introduced(&mut self.tasks, record.task)?;
+        if self.policy.handle().put_on_list(&mut known.task, cpu) {
             self.world.decisions.push_back(Decision::Leaves);
         }
         Ok(())
@@ -266,6 +279,7 @@ fn native(config: &Config, nr_cpus: usize) -> Result<policy::Config> {
         },
         fixed_size: config.fixed_size.unwrap_or(0),
         spare: config.spare,
+        most_high: config.most_high,
         green: false,
         domains: config.domains,
         room_permille: 0,
@@ -304,7 +318,7 @@ impl Env for Told {
     fn insert(&mut self, _task: u32, queue: u32, _slice_ns: u64, _vtime_ns: u64) {
         self.put = Some(Decision::Queued { queue });
     }
-    fn take(&mut self, _queue: u32, _cpu: u32) -> bool {
+    fn take(&mut self, _queue: u32, _cpu: u32, _until_ns: u64) -> bool {
         false
     }
     fn take_overdue(&mut self, _queue: u32, _cpu: u32, _before_ns: u64) -> bool {

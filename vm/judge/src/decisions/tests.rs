@@ -18,7 +18,7 @@ fn begin_with(tiers: &[u32], rules: u32) -> Value {
     json!({
         "machine": {"cpus": cpus, "nr_tiers": tiers.iter().max().unwrap() + 1, "nr_cores": cpus.len(), "nr_clock_domains": cpus.len(),
             "nr_voltage_domains": 1, "nr_memory_domains": 1, "nr_nodes": 1, "nr_sockets": 1, "transition_ns": 0, "notes": []},
-        "config": {"fixed_size": null, "spare": 1, "transition_ns": 0, "hold_ns": 10_000_000, "last_hold_ns": 1_000_000_000,
+        "config": {"fixed_size": null, "spare": 1, "most_high": 0, "transition_ns": 0, "hold_ns": 10_000_000, "last_hold_ns": 1_000_000_000,
             "slice_min_ns": 1_000_000, "slice_max_ns": 6_000_000, "period_ns": 20_000_000, "rules": rules, "migration_ns": 20_000,
             "grace_ns": 10_000_000, "turn_ns": 20_000_000, "all_high": false, "domains": 0, "only_known": false, "specialise": false,
             "reserve": "never", "reserve_raises": 1, "reserve_window_ns": 100_000_000}
@@ -232,6 +232,33 @@ fn exchanged() -> Vec<Value> {
     ]
 }
 
+/// Where most work left goes first: task 70 on the fast CPU 0 is put on the list of CPU 1, which is high too. Then on none.
+fn listed() -> Vec<Value> {
+    vec![
+        begin_with(&[0, 1], 2),
+        record("start", 1000, 0, 0, 0),
+        record("set", 1000, 0, 0, 1),
+        record("set", 1000, 0, 1, 0),
+        thread("task", 70, 7, ALL),
+        record("length", 1500, 70, 0, 30),
+        record("idle", 2000, 0, 0, 1),
+        record("idle", 2000, 0, 1, 1),
+        record("wake", 3000, 70, 0, 0),
+        record("set", 3000, 0, 1, 1),
+        record("placed", 3000, 70, 0, 1),
+        record("idle", 3100, 0, 0, 0),
+        record("started", 3100, 70, 0, 0),
+        record("listed", 4000, 70, 1, 0),
+        record("leaves", 4000, 70, 0, 0),
+        record("stopped", 4200, 70, 0, 1),
+        record("enqueue", 4200, 70, 0, 0),
+        record("queued", 4200, 70, 0, 1),
+        record("listed", 4300, 70, -1, 0),
+        record("exit", 5000, 0, 0, 0),
+        end(0, 0),
+    ]
+}
+
 /// Of three CPUs one is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends: after 100 ms at the low speed and as
 /// much at the high one the CPU is an ordinary one.
 fn reserved() -> Vec<Value> {
@@ -267,7 +294,12 @@ fn reserved() -> Vec<Value> {
 
 #[test]
 fn plans_and_a_reserved_core_are_played_too() {
-    for (lines, calls, decisions) in [(planned(), 17, 13), (exchanged(), 8, 5), (reserved(), 10, 8)] {
+    for (lines, calls, decisions) in [
+        (planned(), 17, 13),
+        (exchanged(), 8, 5),
+        (listed(), 11, 6),
+        (reserved(), 10, 8),
+    ] {
         let outcome = play(&lines).unwrap();
         assert_eq!(outcome.difference, None);
         assert_eq!((outcome.calls, outcome.decisions), (calls, decisions));
@@ -279,7 +311,7 @@ fn plans_and_a_reserved_core_are_played_too() {
 fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
     type Mutation = (fn() -> Vec<Value>, &'static str, u64, fn(&mut Vec<Value>, usize));
     let remove: fn(&mut Vec<Value>, usize) = |lines, at| drop(lines.remove(at));
-    let mutations: [Mutation; 18] = [
+    let mutations: [Mutation; 22] = [
         (planned, "domain", 4000, remove),
         (planned, "domain", 4000, |lines, at| lines[at]["value"] = json!(0)),
         (planned, "domain", 4000, |lines, at| lines[at]["cpu"] = json!(2)),
@@ -300,6 +332,10 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
         (exchanged, "start", 1000, |lines, _| {
             lines[0]["config"]["specialise"] = json!(false)
         }),
+        (listed, "listed", 4000, remove),
+        (listed, "listed", 4000, |lines, at| lines[at]["cpu"] = json!(0)),
+        (listed, "listed", 4000, |lines, at| lines[at]["cpu"] = json!(-1)),
+        (listed, "leaves", 4000, remove),
         (reserved, "wake", 3000, |lines, at| lines[at]["value"] = json!(0)),
         (reserved, "reserved", 100_001_000, remove),
         (reserved, "timer", 100_001_000, remove),
@@ -326,7 +362,7 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
 #[test]
 fn what_no_program_can_have_written_is_refused() {
     type Mutation = (fn() -> Vec<Value>, &'static str, &'static str, Value, &'static str);
-    let mutations: [Mutation; 12] = [
+    let mutations: [Mutation; 14] = [
         (planned, "domain", "value", json!(2), "memory domain 2 is none"),
         (planned, "domain", "cpu", json!(512), "CPU 512 is none"),
         (planned, "domain", "task", json!(90), "task 90 was not introduced"),
@@ -342,6 +378,8 @@ fn what_no_program_can_have_written_is_refused() {
         (planned, "rest", "at_ns", Value::Null, "invalid type"),
         (exchanged, "go-to", "cpu", json!(-1), "CPU -1 is none"),
         (exchanged, "go-to", "task", json!(90), "task 90 was not introduced"),
+        (listed, "listed", "cpu", json!(512), "CPU 512 is none"),
+        (listed, "listed", "task", json!(90), "task 90 was not introduced"),
         (reserved, "wake", "value", json!(4), "no task wakes as 4"),
         (reserved, "task", "words", json!([1, 2]), "no set of CPUs"),
         (reserved, "task", "words", json!("all"), "invalid type"),

@@ -1,0 +1,279 @@
+//! Runs a command whose threads a policy binds to CPUs. Takes no rights but those over one's own threads.
+
+use crate::amp::Amp;
+use crate::cpus::Cpus;
+use crate::enforce::Enforcer;
+use crate::folder::{base, mark, Folder};
+use crate::hints::{Hints, VARIABLE};
+use crate::machine::{Layout, Sizes};
+use crate::pace::Pace;
+use crate::proc::{affinity_of, ProcTree};
+use crate::rules::Rules;
+use crate::shadow::Shadow;
+use crate::world::World;
+use lop_machine::live;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::process::{pidfd_open, set_child_subreaper, Pid, PidfdFlags};
+use rustix::time::{clock_gettime, ClockId};
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub sizes: Sizes,
+    /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
+    pub root: PathBuf,
+    /// Where runs have their folders; `None`: where this user's are.
+    pub run_dir: Option<PathBuf>,
+    /// Hears a sentence where a running command cannot be bound any more.
+    pub tell: fn(&str),
+}
+
+impl Options {
+    #[must_use]
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            sizes: Sizes::new(rules),
+            root: PathBuf::from("/"),
+            run_dir: None,
+            tell: |sentence| eprintln!("{sentence}"),
+        }
+    }
+}
+
+/// Why a command did not run, or not to its end under the policy.
+#[derive(Debug)]
+pub enum AgentError {
+    /// The command cannot be started.
+    Command(io::Error),
+    /// What the agent needs is missing: a sentence.
+    Setup(String),
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(error) => write!(f, "the command cannot be run: {error}"),
+            Self::Setup(sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+impl std::error::Error for AgentError {}
+
+/// How it went.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Report {
+    /// CPU time of the agent itself.
+    pub own_cpu: Duration,
+    pub wall: Duration,
+    /// Longest time between two looks: what the policy's reaction may take.
+    pub longest_wait: Duration,
+    pub looks: u64,
+    /// Affinities that were changed.
+    pub changes: u64,
+}
+
+/// Enforcement of a policy on the process tree of a command.
+pub struct Affinity {
+    options: Options,
+    layout: Layout,
+    home: Cpus,
+    report: Report,
+}
+
+impl Affinity {
+    /// Reads the machine; changes nothing.
+    ///
+    /// # Errors
+    /// The machine cannot be read.
+    pub fn new(options: Options) -> Result<Self, AgentError> {
+        let setup = |error: &dyn fmt::Display| AgentError::Setup(format!("affinity: {error}"));
+        let machine = live::read(&options.root).map_err(|error| setup(&error))?;
+        let amp = Amp::load(&crate::amp::folder(options.run_dir.as_deref())).map_err(|error| setup(&error))?;
+        let home = affinity_of(std::process::id()).map_err(|error| setup(&error))?;
+        Ok(Self {
+            layout: Layout::of(&machine, &amp),
+            options,
+            home,
+            report: Report::default(),
+        })
+    }
+
+    /// What enforcing it from user space loses, for people.
+    #[must_use]
+    pub fn lost(&self) -> String {
+        let mut lost = "reacts in 10 ms or more instead of at once; speeds are left to their governor".to_string();
+        if let Some(more) = self.options.sizes.rules.left_out() {
+            lost += &format!("; {more}");
+        }
+        lost
+    }
+
+    /// How the last run went.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.report
+    }
+
+    /// Runs the command to its end.
+    ///
+    /// # Errors
+    /// The command cannot be started, or what the agent needs is missing: the command was not run then.
+    pub fn run(&mut self, mut command: Command) -> Result<ExitStatus, AgentError> {
+        self.run_with(&mut command, |_| {})
+    }
+
+    /// The same; `started` hears the number of the command's process.
+    ///
+    /// # Errors
+    /// As [`Affinity::run`].
+    pub fn run_with(&mut self, command: &mut Command, started: impl FnOnce(u32)) -> Result<ExitStatus, AgentError> {
+        let mut ready = self.prepare()?;
+        let child = command.env(VARIABLE, ready.folder()).spawn();
+        let mut child = child.map_err(AgentError::Command)?;
+        started(child.id());
+        let bound = Ends::of(child.id()).and_then(|end| self.follow(child.id(), &end, &mut ready));
+        if let Err(error) = bound {
+            let sentence = format!("affinity: the command goes on, but is bound to no CPUs any more: {error}");
+            (self.options.tell)(&sentence);
+        }
+        child.wait().map_err(AgentError::Command)
+    }
+
+    /// What is needed to follow a command, before it is started.
+    pub(crate) fn prepare(&self) -> Result<Ready, AgentError> {
+        let base = base(self.options.run_dir.as_deref());
+        let (folder, journal) = Folder::create(&base, &self.home).map_err(|error| no_folder(&base, &error))?;
+        let proc = self.options.root.join("proc");
+        let tree = ProcTree::new(proc, mark(folder.path()), Hints::new(folder.path()), journal);
+        let tree = tree.map_err(|sentence| AgentError::Setup(format!("affinity: {sentence}")))?;
+        Ends::of(std::process::id()).map_err(|error| AgentError::Setup(format!("affinity: {NO_HANDLE}: {error}")))?;
+        Ok(Ready {
+            tree,
+            folder,
+            _reaper: Subreaper::become_one().map_err(AgentError::Command)?,
+        })
+    }
+
+    /// Binds the threads of process `pid` and of what it creates until it has ended, and gives what is left of them back what it had.
+    ///
+    /// # Errors
+    /// Threads cannot be followed any more: all have what they had before.
+    pub(crate) fn follow(&mut self, pid: u32, end: &Ends, ready: &mut Ready) -> io::Result<()> {
+        let began = (Instant::now(), thread_cpu());
+        self.report = Report::default();
+        let tree = &mut ready.tree;
+        tree.begin(pid);
+        let config = self.layout.config(&self.options.sizes);
+        let shadow = Shadow::new(&config, &self.layout.cpus, tree.now_ns());
+        let mut enforcer = Enforcer::new(shadow, self.layout.all(), self.home);
+        let bound = self.bind_until_end(end, &mut enforcer, tree);
+        enforcer.restore(tree);
+        self.report.changes = enforcer.changes;
+        self.report.own_cpu = thread_cpu() - began.1;
+        self.report.wall = began.0.elapsed();
+        bound
+    }
+
+    fn bind_until_end(&mut self, end: &Ends, enforcer: &mut Enforcer, tree: &mut ProcTree) -> io::Result<()> {
+        let mut pace = Pace::default();
+        loop {
+            let before = thread_cpu();
+            enforcer.step(tree)?;
+            let wait = pace.next(thread_cpu() - before, enforcer.active());
+            self.report.looks += 1;
+            self.report.longest_wait = self.report.longest_wait.max(wait);
+            if end.within(wait)? {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What [`Ends`] needs is missing.
+const NO_HANDLE: &str = "pidfd_open(2), of Linux 5.3, is missing or forbidden here";
+
+fn no_folder(base: &Path, error: &io::Error) -> AgentError {
+    AgentError::Setup(format!(
+        "{}: cannot keep the files of a run there: {error}: name another folder in LOP_RUN_DIR",
+        base.display()
+    ))
+}
+
+/// CPU time of the calling thread.
+pub(crate) fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Runs of this process that need what lost its parent.
+static REAPERS: AtomicU32 = AtomicU32::new(0);
+
+/// While it lives, processes of the command that lose their parent come to this one, and are still found.
+struct Subreaper;
+
+impl Subreaper {
+    fn become_one() -> io::Result<Self> {
+        REAPERS.fetch_add(1, Ordering::SeqCst);
+        let one = Self;
+        // Any number but none says yes.
+        set_child_subreaper(Pid::from_raw(1))?;
+        Ok(one)
+    }
+}
+
+impl Drop for Subreaper {
+    fn drop(&mut self) {
+        if REAPERS.fetch_sub(1, Ordering::SeqCst) == 1 {
+            // A process that still is one buries a few more children.
+            let _ = set_child_subreaper(None);
+        }
+    }
+}
+
+/// All that is made before a command starts. Dropped after its end.
+pub(crate) struct Ready {
+    tree: ProcTree,
+    folder: Folder,
+    _reaper: Subreaper,
+}
+
+impl Ready {
+    /// Named to the command by [`VARIABLE`].
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Tells when a process has ended.
+pub(crate) struct Ends(OwnedFd);
+
+impl Ends {
+    /// # Errors
+    /// There is no such process, or the system has no handles of processes.
+    pub(crate) fn of(pid: u32) -> io::Result<Self> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("no number of a process"))?;
+        Ok(Self(pidfd_open(pid, PidfdFlags::empty())?))
+    }
+
+    /// Waits for it; true: it has ended.
+    fn within(&self, time: Duration) -> io::Result<bool> {
+        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+        let timeout = Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

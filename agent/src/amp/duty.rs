@@ -1,0 +1,177 @@
+//! Slowing a CPU by taking a share of its time: a real-time thread bound to it spins for the rest of each short period. It costs power instead
+//! of saving it, since the CPU is busy all the time; what others see is a CPU of that share of its speed.
+
+use crate::affinity::thread_cpu;
+use crate::proc::bind;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Of what others see (ours): shorter than a tick of 4 ms and than what affinities react to, and so long that what each turn costs others
+/// beside the time that is taken (an interrupt, two switches, cold caches: 13 us on a virtual machine) is a hundredth of what they get. No multiple or
+/// part of a tick (1, 4 or 10 ms): what counts CPU time by ticks, as /proc/stat does on most kernels, would find this thread at each of them or at none.
+const PERIOD: Duration = Duration::from_micros(2300);
+/// Others get at least this share of a CPU, so that the machine stays usable, and less is taken than the kernel lets real-time threads have (95 %).
+pub const LEAST_SHARE: f64 = 0.1;
+/// Any real-time priority goes before what is slowed; the lowest leaves the others alone.
+const PRIORITY: i32 = 1;
+
+/// Threads that slow CPUs until this is dropped.
+pub struct Throttle {
+    ending: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Throttle {
+    /// Others get `share` of each CPU from now on.
+    ///
+    /// # Errors
+    /// The kernel does not let this process have real-time threads, or a CPU is not online.
+    pub fn begin(shares: &BTreeMap<u32, f64>) -> io::Result<Self> {
+        let mut throttle = Self {
+            ending: Arc::default(),
+            threads: Vec::new(),
+        };
+        for (&cpu, &share) in shares {
+            let ending = throttle.ending.clone();
+            let (tell, told) = std::sync::mpsc::channel();
+            let body = move || {
+                let ready = become_real_time(cpu);
+                let is_ready = ready.is_ok();
+                // Who started this thread waits for the word.
+                let _ = tell.send(ready);
+                if is_ready {
+                    take_time(share, &ending);
+                }
+            };
+            let thread = std::thread::Builder::new().name(format!("lop-amp-{cpu}"));
+            throttle.threads.push(thread.spawn(body)?);
+            told.recv().map_err(io::Error::other)??;
+        }
+        Ok(throttle)
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn become_real_time(cpu: u32) -> io::Result<()> {
+    let own = rustix::thread::gettid().as_raw_nonzero().get();
+    bind(own as u32, &std::iter::once(cpu).collect())
+        .map_err(|error| io::Error::new(error.kind(), format!("CPU {cpu}: {error}: is it online?")))?;
+    let parameters = libc::sched_param {
+        sched_priority: PRIORITY,
+    };
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) } {
+        0 => Ok(()),
+        _ => {
+            let error = io::Error::last_os_error();
+            let mend = "run it as root; in a control group without real-time budget (cpu.rt_runtime_us 0) leave that group first";
+            Err(io::Error::new(
+                error.kind(),
+                format!("no real-time thread: {error}: {mend}"),
+            ))
+        }
+    }
+}
+
+/// Longest debt that is taken from a CPU: what is older was lost when the whole machine stood still.
+const LONGEST_DEBT: Duration = Duration::from_millis(5);
+
+/// What others get of a period.
+fn rest(share: f64) -> Duration {
+    PERIOD.mul_f64(share)
+}
+
+/// How long to spin now, so that of all time since the beginning, with the rest that follows, others get their share:
+///     taken + spin = (1 - share) * (passed + spin + rest)
+/// What a late wakeup left untaken is taken later. Worked example, half of periods of 2.3 ms: 1.05 ms were taken of 2.3 ms that passed, so now it is
+/// 1.35.
+fn spin_time(passed: Duration, taken: Duration, share: f64) -> Duration {
+    (passed + rest(share))
+        .mul_f64(1.0 - share)
+        .saturating_sub(taken)
+        .div_f64(share)
+}
+
+/// Spins for its part of each period and leaves the rest. What it took is its CPU time, in which waking and going to sleep count too: others do not
+/// have that time either.
+fn take_time(share: f64, ending: &AtomicBool) {
+    let (mut began, mut before) = (Instant::now(), thread_cpu());
+    while !ending.load(Ordering::Relaxed) {
+        let woke = Instant::now();
+        let spin = spin_time(woke - began, thread_cpu() - before, share);
+        if spin > LONGEST_DEBT.div_f64(share) {
+            (began, before) = (woke, thread_cpu());
+            continue;
+        }
+        while woke.elapsed() < spin {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(rest(share));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpus::Cpus;
+    use crate::proc::affinity_of;
+    use std::fs;
+
+    #[test]
+    fn what_was_left_untaken_is_taken_later() {
+        let ms = Duration::from_secs_f64;
+        for (passed, taken, share, spin) in [
+            (0.0, 0.0, 0.5, 0.00115),
+            (0.0023, 0.00115, 0.5, 0.00115),
+            (0.0023, 0.00105, 0.5, 0.00135),
+            (0.0023, 0.003, 0.5, 0.0),
+            (0.0, 0.0, 0.9, 0.00023),
+        ] {
+            let told = spin_time(ms(passed), ms(taken), share).as_secs_f64();
+            assert!((told - spin).abs() < 1e-8, "{passed} {taken} {share}: {told}");
+        }
+    }
+
+    /// CPU time of the thread that slows this CPU: the first number of its schedstat.
+    fn taken(cpu: u32) -> Duration {
+        let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+        let of_thread = |task: fs::DirEntry| {
+            let name = fs::read_to_string(task.path().join("comm")).ok()?;
+            let stat = fs::read_to_string(task.path().join("schedstat")).ok()?;
+            let ns = stat.split_whitespace().next()?.parse().ok()?;
+            (name.trim() == format!("lop-amp-{cpu}")).then(|| Duration::from_nanos(ns))
+        };
+        tasks.filter_map(of_thread).next().unwrap()
+    }
+
+    /// Of all CPU time it takes half, not half and what its turns cost beside: within 0.4 %. Other work may stop the machine for a moment, so the
+    /// best of ten tries counts. Where there are no real-time threads that is an error.
+    #[test]
+    fn half_of_the_time_is_half_with_what_its_turns_cost() {
+        let own: Cpus = affinity_of(std::process::id()).unwrap();
+        let cpu = own.iter().last().unwrap();
+        let Ok(_throttle) = Throttle::begin(&[(cpu, 0.5)].into()) else {
+            assert!(become_real_time(cpu).is_err());
+            return;
+        };
+        let off = |_| {
+            let before = (Instant::now(), taken(cpu));
+            std::thread::sleep(Duration::from_secs(2));
+            let (took, passed) = (taken(cpu) - before.1, before.0.elapsed());
+            (took.as_secs_f64() / passed.as_secs_f64() - 0.5).abs()
+        };
+        let mut tries = (0..10).map(off).inspect(|off| eprintln!("off by {off}"));
+        assert!(tries.any(|off| off < 0.004));
+    }
+}

@@ -1,0 +1,254 @@
+use super::*;
+use crate::policy::{Config, CpuPlace, Named};
+
+/// Threads by number: process, whether it runs, affinity, what it says.
+#[derive(Default)]
+struct Fake {
+    now_ns: u64,
+    threads: BTreeMap<u32, (u32, bool, Cpus, Said)>,
+    written: Vec<Cpus>,
+    /// That thread creates this one behind the next look, which so misses it.
+    creates: Option<(u32, u32)>,
+}
+
+impl World for Fake {
+    fn now_ns(&mut self) -> u64 {
+        self.now_ns
+    }
+    fn look(&mut self) -> io::Result<Vec<Seen>> {
+        let seen = |(&tid, &(pid, runnable, ..)): (&u32, &(u32, bool, Cpus, Said))| Seen {
+            tid,
+            pid,
+            started: 1,
+            cpu: 0,
+            runnable,
+        };
+        let all = self.threads.iter().map(seen).collect();
+        if let Some((parent, child)) = self.creates.take() {
+            let inherited = self.threads[&parent];
+            self.threads.insert(child, inherited);
+        }
+        Ok(all)
+    }
+    fn said(&mut self, tid: u32) -> Said {
+        self.threads[&tid].3
+    }
+    fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {
+        Ok(self.threads.get(&tid).ok_or(io::ErrorKind::NotFound)?.2)
+    }
+    fn set_affinity(&mut self, tid: u32, cpus: &Cpus) -> io::Result<()> {
+        self.threads.get_mut(&tid).ok_or(io::ErrorKind::NotFound)?.2 = *cpus;
+        Ok(())
+    }
+    fn note_set(&mut self, cpus: &Cpus) -> io::Result<()> {
+        self.written.push(*cpus);
+        Ok(())
+    }
+}
+
+impl Fake {
+    fn runs(&mut self, tid: u32, runs: bool) {
+        let entry = self.threads.entry(tid).or_insert((1, runs, four(), Said::default()));
+        entry.1 = runs;
+    }
+    fn of(&self, tid: u32) -> String {
+        self.threads[&tid].2.to_string()
+    }
+    fn later(&mut self, enforcer: &mut Enforcer, ms: u64) {
+        self.now_ns += ms * 1_000_000;
+        enforcer.step(self).unwrap();
+    }
+}
+
+fn four() -> Cpus {
+    (0..4).collect()
+}
+
+fn enforcer<const N: usize>(policy: Named, permille: [u16; N]) -> Enforcer {
+    let place = |cpu: usize| {
+        let place = CpuPlace {
+            tier: u16::from(permille[cpu] < 1000),
+            next_sibling: cpu as u16,
+            permille: permille[cpu],
+            ..CpuPlace::default()
+        };
+        (cpu as u32, place)
+    };
+    let cpus: Vec<_> = (0..N).map(place).collect();
+    let all: Cpus = (0..N as u32).collect();
+    let config = Config {
+        policy,
+        fixed_size: 2,
+        spare: -1,
+        nr_cpus: N as u32,
+        nr_memory_domains: 1,
+        nr_tiers: 1 + u32::from(permille.iter().any(|&speed| speed < 1000)),
+        threads: 1,
+        most_high: 0,
+        hold_ns: 0,
+        transition_ns: 0,
+        migration_ns: 100_000,
+    };
+    Enforcer::new(Shadow::new(&config, &cpus, 0), all, all)
+}
+
+#[test]
+fn threads_have_as_many_cpus_as_want_to_run() {
+    let mut world = Fake::default();
+    let mut enforcer = enforcer(Named::HighLow, [1000; 4]);
+    world.runs(10, true);
+    world.runs(11, false);
+    world.later(&mut enforcer, 1);
+    assert_eq!((world.of(10), world.of(11)), ("0".into(), "0".into()));
+    world.runs(11, true);
+    world.runs(12, true);
+    world.later(&mut enforcer, 10);
+    assert_eq!((world.of(10), world.of(12)), ("0-2".into(), "0-2".into()));
+    world.runs(11, false);
+    world.runs(12, false);
+    world.later(&mut enforcer, 10);
+    assert_eq!(world.of(10), "0-2", "for T_hold");
+    world.later(&mut enforcer, 20);
+    assert_eq!(world.of(10), "0");
+}
+
+#[test]
+fn simple_sets_never_change_and_a_spare_is_one_more() {
+    let mut world = Fake::default();
+    world.runs(10, true);
+    enforcer(Named::SimpleSets, [1000; 4]).step(&mut world).unwrap();
+    assert_eq!(world.of(10), "0-1");
+    let mut world = Fake::default();
+    world.runs(10, true);
+    enforcer(Named::HighLowSpare, [1000; 4]).step(&mut world).unwrap();
+    assert_eq!(world.of(10), "0-1");
+}
+
+#[test]
+fn one_core_is_kept_from_applications() {
+    let mut world = Fake::default();
+    (10..16).for_each(|tid| world.runs(tid, true));
+    enforcer(Named::ReservedCore, [1000; 4]).step(&mut world).unwrap();
+    let cpus = Cpus::parse(&world.of(10)).unwrap();
+    assert_eq!(cpus.iter().count(), 3);
+    assert!((10..16).all(|tid| world.of(tid) == world.of(10)));
+}
+
+#[test]
+fn what_a_thread_chose_for_itself_is_kept_and_what_it_inherited_is_not() {
+    let mut world = Fake::default();
+    let mut enforcer = enforcer(Named::HighLow, [1000; 4]);
+    world.runs(10, true);
+    world.later(&mut enforcer, 1);
+    let two = Cpus::parse("2-3").unwrap();
+    let inherited = world.threads[&10].2;
+    world.threads.insert(11, (1, true, two, Said::default()));
+    world.threads.insert(12, (1, true, inherited, Said::default()));
+    world.later(&mut enforcer, 10);
+    assert!(
+        Cpus::parse(&world.of(11)).unwrap().without(&two).is_empty(),
+        "{}",
+        world.of(11)
+    );
+    assert_eq!(Cpus::parse(&world.of(12)).unwrap().iter().count(), 3);
+    // It binds itself while it runs.
+    world.threads.get_mut(&12).unwrap().2 = Cpus::parse("3").unwrap();
+    world.runs(10, false);
+    world.later(&mut enforcer, 10);
+    world.later(&mut enforcer, 20);
+    assert_eq!(world.of(12), "3");
+    enforcer.restore(&mut world);
+    assert_eq!(
+        (world.of(10), world.of(11), world.of(12)),
+        ("0-3".into(), "2-3".into(), "3".into())
+    );
+}
+
+#[test]
+fn the_longest_thread_has_the_fast_cpu_and_others_the_rest() {
+    let mut world = Fake::default();
+    let mut enforcer = enforcer(Named::LongestFirst, [500, 500, 500, 1000]);
+    for (tid, length) in [(10, 3), (11, 9), (12, 8)] {
+        world.threads.insert(tid, (1, true, four(), Said { flags: 0, length }));
+    }
+    world.later(&mut enforcer, 1);
+    assert_eq!(world.of(11), "3");
+    for tid in [10, 12] {
+        assert!(!Cpus::parse(&world.of(tid)).unwrap().has(3), "{tid}: {}", world.of(tid));
+    }
+    assert!(!world.written.is_empty() && world.written.iter().all(|set| !set.is_empty()));
+    // It ends after 90 ms, so a unit is 10 ms; of its 80 the next longest has done 45 on a slow CPU, and rises for the rest.
+    world.later(&mut enforcer, 89);
+    world.threads.remove(&11);
+    world.later(&mut enforcer, 1);
+    world.later(&mut enforcer, 30);
+    assert_eq!(world.of(12), "3");
+}
+
+#[test]
+fn after_a_second_of_nothing_no_cpu_is_kept_from_anybody() {
+    let mut world = Fake::default();
+    let mut enforcer = enforcer(Named::HighLow, [1000; 4]);
+    world.runs(10, true);
+    world.later(&mut enforcer, 1);
+    world.runs(10, false);
+    world.later(&mut enforcer, 10);
+    assert_eq!(world.of(10), "0");
+    world.later(&mut enforcer, 1100);
+    assert_eq!(world.of(10), "0-3");
+}
+
+/// As `matmul` runs: one thread begins, creates two, and waits; their lengths are heard a look after they are seen, in either order.
+#[test]
+fn lengths_that_are_heard_late_count_from_then_on() {
+    let said = |length| Said { flags: 0, length };
+    for first_heard in [11, 12] {
+        let mut world = Fake::default();
+        let mut enforcer = enforcer(Named::LongestFirst, [1000, 500]);
+        let both = Cpus::parse("0-1").unwrap();
+        world.threads.insert(10, (10, true, both, said(0)));
+        world.later(&mut enforcer, 1);
+        assert_eq!(world.of(10), "0");
+        world.later(&mut enforcer, 20);
+        world.threads.get_mut(&10).unwrap().1 = false;
+        let inherited = world.threads[&10].2;
+        for tid in [11, 12] {
+            world.threads.insert(tid, (10, true, inherited, said(0)));
+        }
+        world.later(&mut enforcer, 20);
+        let length = |tid| if tid == 11 { 400 } else { 800 };
+        world.threads.get_mut(&first_heard).unwrap().3 = said(length(first_heard));
+        world.later(&mut enforcer, 20);
+        for tid in [11, 12] {
+            world.threads.get_mut(&tid).unwrap().3 = said(length(tid));
+        }
+        for _ in 0..4 {
+            world.later(&mut enforcer, 20);
+        }
+        assert_eq!(
+            (world.of(11), world.of(12)),
+            ("1".into(), "0".into()),
+            "{first_heard} first"
+        );
+        // The short one ends first all the same, and the long one stays.
+        world.threads.remove(&11);
+        world.later(&mut enforcer, 20);
+        assert_eq!(world.of(12), "0");
+    }
+}
+
+/// Thread 11 is created behind the last look of the run, and 12 behind the first one of its end, each with the one CPU of its parent.
+#[test]
+fn who_is_created_behind_the_last_look_is_freed_too() {
+    let mut world = Fake::default();
+    let mut enforcer = enforcer(Named::HighLow, [1000; 4]);
+    world.runs(10, true);
+    world.later(&mut enforcer, 1);
+    assert_eq!(world.of(10), "0");
+    let inherited = world.threads[&10];
+    world.threads.insert(11, inherited);
+    world.threads.remove(&10);
+    world.creates = Some((11, 12));
+    enforcer.restore(&mut world);
+    assert_eq!((world.of(11), world.of(12)), ("0-3".into(), "0-3".into()));
+}

@@ -1,0 +1,147 @@
+//! The folder of one run: a lock that its holder's death frees, the sets that threads were given, and the hints of the command's threads.
+//! After `kill -9` it tells `lop restore` whom to give back what.
+
+use crate::cpus::Cpus;
+use crate::hints;
+use crate::proc;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+const LOCK: &str = "lock";
+const SETS: &str = "sets";
+const PREFIX: &str = "affinity-";
+const PROC: &str = "/proc";
+
+/// Where runs of this user have their folders: `asked`, else root's, else the user's own.
+#[must_use]
+pub fn base(asked: Option<&Path>) -> PathBuf {
+    let uid = rustix::process::geteuid();
+    match (asked, std::env::var_os("XDG_RUNTIME_DIR")) {
+        (Some(asked), _) => asked.to_path_buf(),
+        (None, _) if uid.is_root() => PathBuf::from("/run/lopsided"),
+        (None, Some(user)) => PathBuf::from(user).join("lopsided"),
+        (None, None) => std::env::temp_dir().join(format!("lopsided-{}", uid.as_raw())),
+    }
+}
+
+/// Removed when dropped.
+pub(crate) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// # Errors
+    /// It cannot be made, or somebody else's is there.
+    pub fn create(base: &Path, home: &Cpus) -> io::Result<(Self, File)> {
+        if !base.exists() {
+            fs::DirBuilder::new().recursive(true).mode(0o755).create(base)?;
+        }
+        let about = fs::symlink_metadata(base)?;
+        if about.uid() != rustix::process::geteuid().as_raw() || !about.is_dir() {
+            return Err(io::Error::other("it is another user's"));
+        }
+        // As its processes know it, wherever they are.
+        let path = base.canonicalize()?.join(format!("{PREFIX}{}", std::process::id()));
+        // What an earlier process of this number left.
+        let _ = fs::remove_dir_all(&path);
+        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let lock = new_file(&path.join(LOCK))?;
+        lock.lock()?;
+        let mut sets = new_file(&path.join(SETS))?;
+        sets.write_all(format!("{}\n{home}\n", boot_id()).as_bytes())?;
+        Ok((Self { path, _lock: lock }, sets))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What stays is told by 'lop restore', and harms nobody.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create_new(true).append(true).mode(0o600);
+    let file = options.open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+pub(crate) fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_string()
+}
+
+/// Gives threads back what a killed run took from them: every thread of its command that still has a set which it was given. Returns how many
+/// those were, or `None` where no dead run left anything.
+///
+/// # Errors
+/// A folder that cannot be read or removed.
+pub fn restore(base: &Path) -> io::Result<Option<u32>> {
+    let mut restored = None;
+    let base = base.canonicalize().unwrap_or_else(|_| base.to_path_buf());
+    for entry in fs::read_dir(base).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_run = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_run && is_dead(&path)? {
+            *restored.get_or_insert(0) += give_back(&path)?;
+            fs::remove_dir_all(&path)?;
+        }
+    }
+    Ok(restored)
+}
+
+fn is_dead(run: &Path) -> io::Result<bool> {
+    match File::open(run.join(LOCK)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+        Ok(lock) => match lock.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        },
+    }
+}
+
+fn give_back(run: &Path) -> io::Result<u32> {
+    let text = fs::read_to_string(run.join(SETS)).unwrap_or_default();
+    let mut lines = text.lines();
+    let same_boot = lines.next() == Some(&boot_id());
+    let Some(home) = lines.next().and_then(Cpus::parse).filter(|_| same_boot) else {
+        return Ok(0);
+    };
+    let given: BTreeSet<Cpus> = lines.filter_map(Cpus::parse).collect();
+    let mut count = 0;
+    for tid in processes_of(run)?
+        .into_iter()
+        .flat_map(|pid| proc::threads_of(Path::new(PROC), pid))
+    {
+        let is_ours = proc::affinity_of(tid).is_ok_and(|found| found != home && given.contains(&found));
+        count += u32::from(is_ours && proc::bind(tid, &home).is_ok());
+    }
+    Ok(count)
+}
+
+/// Processes whose environment names the run's folder.
+fn processes_of(run: &Path) -> io::Result<Vec<u32>> {
+    let mark = mark(run);
+    let entries = fs::read_dir(PROC)?.flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    Ok(pids
+        .filter(|&pid| proc::has_in_environment(Path::new(PROC), pid, &mark))
+        .collect())
+}
+
+/// What the environment of a run's processes says.
+pub(crate) fn mark(run: &Path) -> String {
+    format!("{}={}", hints::VARIABLE, run.display())
+}

@@ -1,0 +1,101 @@
+//! Records that threads of the command write of themselves (loads/hint.h): files in the folder that LOP_HINT_DIR names, one for each process,
+//! read once a look. Anybody of the command may write there, so nothing beyond flags and a length is taken from them, and they are read, not
+//! mapped: a file that is cut short under a mapping would kill its reader.
+
+use crate::world::Said;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Names the folder to the command.
+pub const VARIABLE: &str = "LOP_HINT_DIR";
+const RECORD_BYTES: usize = 64;
+const MOST_THREADS: usize = 4096;
+const KNOWN_FLAGS: u32 = 7;
+/// The first version with a length.
+const WITH_LENGTH: u32 = 2;
+
+/// All records below a folder.
+pub(crate) struct Hints {
+    folder: PathBuf,
+    files: BTreeMap<u32, File>,
+    said: BTreeMap<u32, Said>,
+    buffer: Vec<u8>,
+}
+
+impl Hints {
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_path_buf(),
+            files: BTreeMap::new(),
+            said: BTreeMap::new(),
+            buffer: vec![0; MOST_THREADS * RECORD_BYTES],
+        }
+    }
+
+    /// Processes or threads came or went: looks for files again.
+    pub fn refresh(&mut self, pids: &BTreeSet<u32>) {
+        self.files.retain(|pid, _| pids.contains(pid));
+        for pid in pids {
+            let path = self.folder.join(format!("{pid}.hints"));
+            if !self.files.contains_key(pid) {
+                self.files.extend(File::open(path).ok().map(|file| (*pid, file)));
+            }
+        }
+    }
+
+    /// Reads what is said now.
+    pub fn look(&mut self) {
+        self.said.clear();
+        for file in self.files.values() {
+            let read = file.read_at(&mut self.buffer, 0).unwrap_or(0);
+            self.said
+                .extend(self.buffer[..read].chunks_exact(RECORD_BYTES).filter_map(record));
+        }
+    }
+
+    pub fn of(&self, tid: u32) -> Said {
+        self.said.get(&tid).copied().unwrap_or_default()
+    }
+}
+
+/// Words of a record: version, size, thread, flags, length. Version 0: nobody speaks.
+fn record(bytes: &[u8]) -> Option<(u32, Said)> {
+    let word = |n: usize| u32::from_ne_bytes([bytes[4 * n], bytes[4 * n + 1], bytes[4 * n + 2], bytes[4 * n + 3]]);
+    let (version, tid) = (word(0), word(2));
+    let length = if version >= WITH_LENGTH { word(4) } else { 0 };
+    (version > 0).then(|| {
+        let flags = word(3) & KNOWN_FLAGS;
+        (tid, Said { flags, length })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: [u32; 5]) -> Vec<u8> {
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        bytes.resize(RECORD_BYTES, 0);
+        bytes
+    }
+
+    #[test]
+    fn records_are_read_by_version_and_what_nobody_wrote_says_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = [[1, 64, 7, 1, 360], [2, 64, 8, 2 | 64, 300], [0, 64, 9, 1, 5]]
+            .map(words)
+            .concat();
+        std::fs::write(folder.path().join("7.hints"), &records[..]).unwrap();
+        let mut hints = Hints::new(folder.path());
+        hints.refresh(&[7, 5].into());
+        hints.look();
+        assert_eq!(hints.of(7), Said { flags: 1, length: 0 }, "version 1 has no length");
+        assert_eq!(hints.of(8), Said { flags: 2, length: 300 }, "unknown flags are dropped");
+        assert_eq!(hints.of(9), Said::default());
+        std::fs::write(folder.path().join("7.hints"), &records[..100]).unwrap();
+        hints.look();
+        assert_eq!(hints.of(8), Said::default(), "half a record");
+    }
+}

@@ -1,0 +1,322 @@
+//! CPUs that everybody is kept off: an empty cgroup whose CPUs are an isolated partition (cgroup v2, controller cpuset, Linux 6.1).
+//!
+//! The kernel takes the CPUs of such a partition from all other cgroups, moves what runs there, and gives them back when the partition or its
+//! cgroup goes. That the cgroup was made, and whether the controller was switched on for it, is written down before.
+
+mod groups;
+
+pub(crate) use groups::Groups;
+use groups::System;
+
+use crate::cpus::Cpus;
+use crate::folder::boot_id;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The cgroup's name, below the root of cgroup v2.
+const NAME: &str = "lopsided";
+const CPUS: &str = "lopsided/cpuset.cpus";
+const PARTITION: &str = "lopsided/cpuset.cpus.partition";
+const PROCESSES: &str = "lopsided/cgroup.procs";
+const CONTROLLERS: &str = "cgroup.controllers";
+const CONTROLLED: &str = "cgroup.subtree_control";
+const USABLE: &str = "cpuset.cpus.effective";
+const ISOLATED: &str = "isolated";
+const MEMBER: &str = "member";
+
+/// The cgroups of the machine below `root`.
+///
+/// # Errors
+/// A sentence: no cgroup v2 is mounted.
+pub(crate) fn groups(root: &Path) -> Result<Box<dyn Groups>, String> {
+    Ok(Box::new(System::find(root)?))
+}
+
+/// Where the journal lies in a run folder.
+#[must_use]
+pub fn journal(run_dir: &Path) -> PathBuf {
+    run_dir.join("partition.journal")
+}
+
+/// What is to be undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    boot_id: String,
+    /// cpuset was switched on below the root, and was not before.
+    switched_on: bool,
+}
+
+/// Whether CPUs can be parked on the machine below `root`; changes nothing.
+///
+/// # Errors
+/// A sentence: what is missing, and the way out.
+pub fn check(root: &Path) -> Result<(), String> {
+    let groups = System::find(root)?;
+    has_cpuset(&groups)?;
+    groups.may_change()
+}
+
+fn has_cpuset(groups: &dyn Groups) -> Result<(), String> {
+    let controllers = groups
+        .read(CONTROLLERS)
+        .map_err(|error| about(groups, CONTROLLERS, &error))?;
+    if controllers.split_whitespace().any(|name| name == "cpuset") {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: cpuset is not among its controllers ('{}'): if cgroup v1 has it (mount | grep cpuset), boot with cgroup_no_v1=cpuset, else take a \
+         kernel with CONFIG_CPUSETS=y; in a container run it on the host",
+        groups.shown(CONTROLLERS),
+        controllers.trim()
+    ))
+}
+
+fn about(groups: &dyn Groups, file: &str, error: &io::Error) -> String {
+    let way_out = match error.kind() {
+        io::ErrorKind::PermissionDenied => ": it takes root's rights: run it with sudo",
+        io::ErrorKind::ReadOnlyFilesystem => ": remount it writable, or run it on the host",
+        _ => "",
+    };
+    format!("{}: {error}{way_out}", groups.shown(file))
+}
+
+/// The partition of parked CPUs. Removed by [`Partition::close`], and when dropped.
+pub struct Partition {
+    groups: Box<dyn Groups>,
+    journal: PathBuf,
+    switched_on: bool,
+    /// What is parked; `None`: the cgroup is no partition now.
+    parked: Option<Cpus>,
+    is_open: bool,
+}
+
+impl Partition {
+    /// Makes the cgroup, and parks nothing yet. What a dead run left is removed first.
+    ///
+    /// # Errors
+    /// A sentence: what is missing or refused, and the way out. Nothing is left then.
+    pub(crate) fn open(groups: Box<dyn Groups>, journal: &Path) -> Result<Self, String> {
+        has_cpuset(groups.as_ref())?;
+        remove_left(groups.as_ref(), journal)?;
+        if groups.exists(NAME) {
+            remove(groups.as_ref())?;
+        }
+        let controlled = groups
+            .read(CONTROLLED)
+            .map_err(|error| about(groups.as_ref(), CONTROLLED, &error))?;
+        let switched_on = !controlled.split_whitespace().any(|name| name == "cpuset");
+        write_journal(journal, switched_on)?;
+        let mut partition = Self {
+            groups,
+            journal: journal.to_path_buf(),
+            switched_on,
+            parked: None,
+            is_open: true,
+        };
+        match partition.make() {
+            Ok(()) => Ok(partition),
+            Err(error) => {
+                // What cannot be removed is in the journal still.
+                let _ = partition.close();
+                Err(error)
+            }
+        }
+    }
+
+    fn make(&mut self) -> Result<(), String> {
+        if self.switched_on {
+            self.write(CONTROLLED, "+cpuset")?;
+        }
+        self.groups
+            .make(NAME)
+            .map_err(|error| about(self.groups.as_ref(), NAME, &error))
+    }
+
+    /// Keeps everybody off these CPUs and no others. Writes only what differs; true: something did.
+    ///
+    /// # Errors
+    /// A sentence with the kernel's own answer and the way out: nothing may be parked then.
+    pub fn park(&mut self, cpus: &Cpus) -> Result<bool, String> {
+        if self.parked.unwrap_or_default() == *cpus {
+            return Ok(false);
+        }
+        // The kernel looks whether what joins leaves others a CPU before it counts what they get back: that goes first.
+        let stays = self.parked().and(cpus);
+        if stays != self.parked() && stays != *cpus {
+            self.park(&stays)?;
+        }
+        if cpus.is_empty() {
+            self.write(PARTITION, MEMBER)?;
+            self.parked = None;
+            return Ok(true);
+        }
+        self.write(CPUS, &cpus.to_string())?;
+        if self.parked.is_none() {
+            self.write(PARTITION, ISOLATED)?;
+        }
+        self.parked = Some(*cpus);
+        self.check_answer(cpus).map(|()| true)
+    }
+
+    /// The kernel takes any write, and says in the same file what it made of it.
+    fn check_answer(&mut self, cpus: &Cpus) -> Result<(), String> {
+        let groups = self.groups.as_ref();
+        let answer = groups
+            .read(PARTITION)
+            .map_err(|error| about(groups, PARTITION, &error))?;
+        if answer.trim() == ISOLATED {
+            return Ok(());
+        }
+        Err(format!(
+            "{}: the kernel answers '{}' for CPUs {cpus}: another cgroup may have claimed them (cpuset.cpus of those beside it, AllowedCPUs= of \
+             systemd), or this is no root of cgroups (a container): free them, or bind one command with 'lop run --enforce affinity'",
+            groups.shown(PARTITION),
+            answer.trim()
+        ))
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), String> {
+        let groups = self.groups.as_ref();
+        groups.write(file, text).map_err(|error| {
+            let old = file == PARTITION && error.kind() == io::ErrorKind::InvalidInput;
+            let way_out = if old {
+                ": isolated partitions take Linux 6.1 or later"
+            } else {
+                ""
+            };
+            format!("writing '{text}': {}{way_out}", about(groups, file, &error))
+        })
+    }
+
+    /// CPUs that the kernel gives to cgroups here, while nothing is parked; `None`: it does not say.
+    #[must_use]
+    pub fn usable(&self) -> Option<Cpus> {
+        let text = self.groups.read(USABLE).ok()?;
+        Cpus::parse(&text).filter(|cpus| !cpus.is_empty())
+    }
+
+    /// What is parked now.
+    #[must_use]
+    pub fn parked(&self) -> Cpus {
+        self.parked.unwrap_or_default()
+    }
+
+    /// The cgroup, for people.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.groups.shown(NAME)
+    }
+
+    /// Gives all CPUs back and removes the cgroup. Again is harmless.
+    ///
+    /// # Errors
+    /// It cannot be removed; it is in the journal still.
+    pub fn close(&mut self) -> Result<(), String> {
+        if !self.is_open {
+            return Ok(());
+        }
+        undo(self.groups.as_ref(), self.switched_on)?;
+        self.is_open = false;
+        self.parked = None;
+        forget(&self.journal)
+    }
+}
+
+impl Drop for Partition {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            eprintln!("lop: {error}");
+        }
+    }
+}
+
+/// Removes what a dead run left, as its journal tells; true: there was a journal.
+///
+/// # Errors
+/// It cannot be removed, or the journal cannot be read.
+pub fn restore(root: &Path, journal: &Path) -> Result<bool, String> {
+    if !journal.exists() {
+        return Ok(false);
+    }
+    remove_left(&System::find(root)?, journal)
+}
+
+fn remove_left(groups: &dyn Groups, journal: &Path) -> Result<bool, String> {
+    let Some(entry) = read_journal(journal)? else {
+        return Ok(false);
+    };
+    // Of another boot: the kernel started afresh.
+    if entry.boot_id == boot_id() {
+        undo(groups, entry.switched_on)?;
+    }
+    forget(journal).map(|()| true)
+}
+
+fn undo(groups: &dyn Groups, switched_on: bool) -> Result<(), String> {
+    remove(groups)?;
+    if switched_on {
+        match groups.write(CONTROLLED, "-cpuset") {
+            // Somebody uses it by now: it stays.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
+            written => written.map_err(|error| about(groups, CONTROLLED, &error))?,
+        }
+    }
+    Ok(())
+}
+
+/// One that somebody has put processes in is not this program's.
+fn remove(groups: &dyn Groups) -> Result<(), String> {
+    if !groups.exists(NAME) {
+        return Ok(());
+    }
+    let processes = groups.read(PROCESSES).unwrap_or_default();
+    if !processes.trim().is_empty() {
+        return Err(format!(
+            "{}: has processes, so it is none that parks CPUs: move them elsewhere and remove it with rmdir",
+            groups.shown(NAME)
+        ));
+    }
+    // Without the controller there is no such file, and removing is enough in any case.
+    let _ = groups.write(PARTITION, MEMBER);
+    groups.remove(NAME).map_err(|error| about(groups, NAME, &error))
+}
+
+fn write_journal(path: &Path, switched_on: bool) -> Result<(), String> {
+    let entry = Entry {
+        boot_id: boot_id(),
+        switched_on,
+    };
+    let new = path.with_extension("new");
+    let write = || {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(&new, serde_json::to_string(&entry)?)?;
+        fs::File::open(&new)?.sync_all()?;
+        fs::rename(&new, path)
+    };
+    write().map_err(|error: io::Error| format!("{}: {error}", path.display()))
+}
+
+fn read_journal(path: &Path) -> Result<Option<Entry>, String> {
+    let bad =
+        |error: &dyn std::fmt::Display| format!("{}: {error}: remove it when no cgroup {NAME} is left", path.display());
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(bad(&error)),
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| bad(&error)),
+    }
+}
+
+fn forget(journal: &Path) -> Result<(), String> {
+    match fs::remove_file(journal) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(format!("{}: {error}", journal.display())),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fake;
+#[cfg(test)]
+mod tests;

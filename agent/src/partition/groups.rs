@@ -1,0 +1,104 @@
+//! The few things that are asked of the cgroup filesystem, so that tests can answer as a kernel does.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Files and folders, named by paths relative to the root of cgroup v2.
+pub(crate) trait Groups: Send {
+    fn read(&self, file: &str) -> io::Result<String>;
+    /// One write, as `echo` does; never creates a file.
+    fn write(&self, file: &str, text: &str) -> io::Result<()>;
+    fn make(&self, group: &str) -> io::Result<()>;
+    fn remove(&self, group: &str) -> io::Result<()>;
+    fn exists(&self, group: &str) -> bool;
+    /// The whole path, for people.
+    fn shown(&self, name: &str) -> String;
+}
+
+/// Where cgroup v2 is mounted.
+pub(crate) struct System(PathBuf);
+
+impl System {
+    /// # Errors
+    /// It is mounted nowhere: a sentence.
+    pub fn find(root: &Path) -> Result<Self, String> {
+        let mounts = root.join("proc/self/mountinfo");
+        let text =
+            fs::read_to_string(&mounts).map_err(|error| format!("{}: {error}: mount /proc", mounts.display()))?;
+        match text.lines().find_map(mount_point) {
+            Some(at) => Ok(Self(root.join(at.trim_start_matches('/')))),
+            None => Err("no cgroup v2 is mounted: mount -t cgroup2 none /sys/fs/cgroup".to_string()),
+        }
+    }
+
+    /// Whether this process may make cgroups there.
+    ///
+    /// # Errors
+    /// A sentence with the way out.
+    pub fn may_change(&self) -> Result<(), String> {
+        let allowed = rustix::fs::access(&self.0, rustix::fs::Access::WRITE_OK);
+        allowed.map_err(|error| super::about(self, "", &error.into()))
+    }
+}
+
+/// The mount point in a line of mountinfo, if it is of cgroup v2: `ID PARENT DEVICE ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS`.
+fn mount_point(line: &str) -> Option<String> {
+    let (about, of) = line.split_once(" - ")?;
+    let is_v2 = of.split_whitespace().next() == Some("cgroup2");
+    is_v2.then(|| about.split_whitespace().nth(4).map(unescaped)).flatten()
+}
+
+/// Blanks and the like are written as `\040`.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let code = after.get(..3).filter(|_| first == b'\\');
+        let code = code.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &after[3..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Groups for System {
+    fn read(&self, file: &str) -> io::Result<String> {
+        fs::read_to_string(self.0.join(file))
+    }
+
+    fn write(&self, file: &str, text: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(self.0.join(file))?;
+        file.write_all(format!("{text}\n").as_bytes())
+    }
+
+    fn make(&self, group: &str) -> io::Result<()> {
+        fs::create_dir(self.0.join(group))
+    }
+
+    fn remove(&self, group: &str) -> io::Result<()> {
+        fs::remove_dir(self.0.join(group))
+    }
+
+    fn exists(&self, group: &str) -> bool {
+        self.0.join(group).exists()
+    }
+
+    fn shown(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mount_is_found_wherever_it_is() {
+        let v1 = "31 24 0:27 / /sys/fs/cgroup/cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset";
+        let v2 = "42 24 0:39 / /mnt/all\\040groups rw,relatime shared:9 - cgroup2 cgroup2 rw";
+        assert_eq!(mount_point(v1), None);
+        assert_eq!(mount_point(v2), Some("/mnt/all groups".into()));
+        assert_eq!(unescaped("a\\x\\1"), "a\\x\\1");
+    }
+}

@@ -1,0 +1,421 @@
+//! Threads of a command and of all that it creates, read from /proc.
+//!
+//! A look reads one small file for each thread, kept open. It says too how many threads the process has, so folders are listed only where
+//! that changed. Children are asked for only if a process or thread was created since anywhere in the system, which /proc/loadavg tells by the
+//! number that was given last.
+
+use crate::cpus::Cpus;
+use crate::hints::Hints;
+use crate::world::{Said, Seen, World};
+use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
+use rustix::thread::{gettid, sched_getaffinity, sched_setaffinity, CpuSet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Longest line of a thread's `stat`.
+const LINE_BYTES: usize = 1024;
+/// Files kept open; further ones are opened at each look. Most systems allow 1024.
+const MOST_OPEN: usize = 512;
+
+struct Thread {
+    pid: u32,
+    stat: Option<File>,
+    children: Option<File>,
+}
+
+/// The tree below a process, and what lost its parent there and came to this one (which has to be a subreaper).
+pub(crate) struct ProcTree {
+    /// Where `proc` is.
+    proc: PathBuf,
+    command: u32,
+    own: u32,
+    /// What is handed to this process when it loses its parent.
+    orphans: File,
+    /// What the environment of the command's processes says.
+    mark: String,
+    /// Children of this process that are not the command's.
+    others: BTreeSet<u32>,
+    /// What a process lost comes to the main thread. If that is the one that follows it starts nothing meanwhile, so all that is new there is the
+    /// command's, also what has ended before it was seen alive and whose environment nobody can read any more.
+    is_main_thread: bool,
+    threads: BTreeMap<u32, Thread>,
+    loadavg: File,
+    last_number: Option<u32>,
+    /// Of some process that was handed to this one it could not be told whose it is: asked again at the next look.
+    undecided: bool,
+    hints: Hints,
+    began: Instant,
+    line: [u8; LINE_BYTES],
+    /// Where sets are written down.
+    journal: File,
+}
+
+/// One line of `stat`.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    state: u8,
+    parent: u32,
+    /// Of the process.
+    threads: u32,
+    started: u64,
+    cpu: u32,
+}
+
+impl ProcTree {
+    /// Follows nothing yet: the command is to be started by this thread, and told to [`ProcTree::begin`].
+    ///
+    /// # Errors
+    /// /proc is not there, or its kernel was built without what names children: a sentence.
+    pub fn new(proc: PathBuf, mark: String, hints: Hints, journal: File) -> Result<Self, String> {
+        let own = std::process::id();
+        let orphans = open_children(&proc, own, own).map_err(|error| no_children(&proc, own, &error))?;
+        let loadavg = proc.join("loadavg");
+        let loadavg = File::open(&loadavg).map_err(|error| format!("{}: {error}: mount /proc", loadavg.display()))?;
+        Ok(Self {
+            proc,
+            command: 0,
+            own,
+            others: numbers_in(&orphans).into_iter().collect(),
+            orphans,
+            mark,
+            is_main_thread: gettid().as_raw_nonzero().get().unsigned_abs() == own,
+            threads: BTreeMap::new(),
+            loadavg,
+            last_number: None,
+            undecided: false,
+            hints,
+            began: Instant::now(),
+            line: [0; LINE_BYTES],
+            journal,
+        })
+    }
+
+    /// From now on the process of this number is followed.
+    pub fn begin(&mut self, command: u32) {
+        self.command = command;
+        self.began = Instant::now();
+    }
+
+    /// Whether anything was created since the last call.
+    fn created_any(&mut self) -> io::Result<bool> {
+        let read = self.loadavg.read_at(&mut self.line, 0)?;
+        let text = String::from_utf8_lossy(&self.line[..read]);
+        let number = text.split_whitespace().nth(4).and_then(|word| word.parse().ok());
+        let changed = number.is_none() || number != self.last_number || self.undecided;
+        self.last_number = number;
+        Ok(changed)
+    }
+
+    fn read_stat(&mut self, tid: u32) -> Option<Stat> {
+        let thread = self.threads.get(&tid)?;
+        let read = match &thread.stat {
+            Some(file) => file.read_at(&mut self.line, 0),
+            None => open_stat(&self.proc, thread.pid, tid).and_then(|file| file.read_at(&mut self.line, 0)),
+        };
+        parse_stat(&self.line[..read.ok()?])
+    }
+
+    /// The thread as it is now; one that has ended is buried and forgotten.
+    fn see(&mut self, tid: u32) -> Option<(Seen, u32)> {
+        let pid = self.threads.get(&tid)?.pid;
+        match self.read_stat(tid) {
+            Some(stat) if !matches!(stat.state, b'Z' | b'X') => {
+                let seen = Seen {
+                    tid,
+                    pid,
+                    started: stat.started,
+                    cpu: stat.cpu,
+                    runnable: stat.state == b'R',
+                };
+                Some((seen, stat.threads))
+            }
+            ended => {
+                ended.iter().for_each(|stat| self.bury(tid, stat));
+                self.threads.remove(&tid);
+                None
+            }
+        }
+    }
+
+    /// Begins to follow the threads of a process that are new, and tells which these are. One that has ended is none.
+    fn meet(&mut self, pid: u32, seen: &mut Vec<Seen>) -> Vec<u32> {
+        let known = self.threads.len();
+        let new: Vec<u32> = (threads_of(&self.proc, pid).into_iter())
+            .filter(|tid| !self.threads.contains_key(tid))
+            .collect();
+        for (n, &tid) in new.iter().enumerate() {
+            let keep = known + n < MOST_OPEN;
+            let thread = Thread {
+                pid,
+                stat: keep.then(|| open_stat(&self.proc, pid, tid).ok()).flatten(),
+                children: keep.then(|| open_children(&self.proc, pid, tid).ok()).flatten(),
+            };
+            self.threads.insert(tid, thread);
+            seen.extend(self.see(tid).map(|(seen, _)| seen));
+        }
+        new.into_iter().filter(|tid| self.threads.contains_key(tid)).collect()
+    }
+
+    /// Processes that the thread created, and that are still there.
+    fn children_of(&self, tid: u32) -> Vec<u32> {
+        let Some(thread) = self.threads.get(&tid) else {
+            return Vec::new();
+        };
+        match &thread.children {
+            Some(file) => numbers_in(file),
+            None => open_children(&self.proc, thread.pid, tid).map_or(Vec::new(), |file| numbers_in(&file)),
+        }
+    }
+
+    /// What this process was handed, and not what it started for other ends.
+    fn own_orphans(&mut self) -> Vec<u32> {
+        let children = numbers_in(&self.orphans);
+        // Numbers are given again.
+        self.others.retain(|pid| children.contains(pid));
+        let mut ours = Vec::new();
+        self.undecided = false;
+        for pid in children
+            .into_iter()
+            .filter(|pid| !self.others.contains(pid))
+            .collect::<Vec<_>>()
+        {
+            match self.is_ours(pid) {
+                Some(true) => ours.push(pid),
+                Some(false) => _ = self.others.insert(pid),
+                None => self.undecided = true,
+            }
+        }
+        ours
+    }
+
+    /// `None`: that cannot be told yet.
+    fn is_ours(&self, child: u32) -> Option<bool> {
+        let known = child == self.command || self.threads.contains_key(&child);
+        match known || self.is_main_thread {
+            true => Some(true),
+            false => says(&environment(&self.proc, child), &self.mark),
+        }
+    }
+
+    /// Follows what was created since, and what that created.
+    fn meet_children(&mut self, seen: &mut Vec<Seen>) -> bool {
+        let mut to_ask: Vec<u32> = self.threads.keys().copied().collect();
+        let mut processes = self.own_orphans();
+        processes.push(self.command);
+        let mut found = false;
+        loop {
+            for pid in std::mem::take(&mut processes) {
+                if !self.threads.contains_key(&pid) {
+                    to_ask.extend(self.meet(pid, seen));
+                    found |= self.threads.contains_key(&pid);
+                }
+            }
+            match to_ask.pop() {
+                Some(tid) => processes = self.children_of(tid),
+                None => return found,
+            }
+        }
+    }
+
+    /// Processes with more or fewer threads than are known.
+    fn changed(&self, counts: &BTreeMap<u32, (u32, u32)>) -> Vec<u32> {
+        let differs = |(pid, (found, said)): (&u32, &(u32, u32))| (found != said).then_some(*pid);
+        counts.iter().filter_map(differs).collect()
+    }
+
+    /// What lost its parent is this process' to bury; the command itself is waited for elsewhere.
+    fn bury(&self, tid: u32, stat: &Stat) {
+        if tid == self.command || stat.parent != self.own {
+            return;
+        }
+        if let Some(pid) = i32::try_from(tid).ok().and_then(Pid::from_raw) {
+            // Whoever is not there any more needs nothing.
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+    }
+}
+
+impl World for ProcTree {
+    fn now_ns(&mut self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn look(&mut self) -> io::Result<Vec<Seen>> {
+        let tids: Vec<u32> = self.threads.keys().copied().collect();
+        let mut seen = Vec::with_capacity(tids.len());
+        let mut counts = BTreeMap::new();
+        for (thread, threads) in tids.into_iter().filter_map(|tid| self.see(tid)).collect::<Vec<_>>() {
+            let count = counts.entry(thread.pid).or_insert((0, 0));
+            *count = (count.0 + 1, threads);
+            seen.push(thread);
+        }
+        let mut found = false;
+        for pid in self.changed(&counts) {
+            found |= !self.meet(pid, &mut seen).is_empty();
+        }
+        if self.created_any()? {
+            found |= self.meet_children(&mut seen);
+        }
+        if found {
+            let pids: BTreeSet<u32> = self.threads.values().map(|thread| thread.pid).collect();
+            self.hints.refresh(&pids);
+        }
+        self.hints.look();
+        Ok(seen)
+    }
+
+    fn is_undecided(&self) -> bool {
+        self.undecided
+    }
+
+    fn said(&mut self, tid: u32) -> Said {
+        self.hints.of(tid)
+    }
+
+    fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {
+        affinity_of(tid)
+    }
+
+    fn set_affinity(&mut self, tid: u32, cpus: &Cpus) -> io::Result<()> {
+        bind(tid, cpus)
+    }
+
+    fn note_set(&mut self, cpus: &Cpus) -> io::Result<()> {
+        self.journal.write_all(format!("{cpus}\n").as_bytes())
+    }
+}
+
+fn thread_id(tid: u32) -> io::Result<Pid> {
+    let number = i32::try_from(tid).ok().and_then(Pid::from_raw);
+    number.ok_or_else(|| io::Error::other("no number of a thread"))
+}
+
+/// # Errors
+/// The thread is gone.
+pub(crate) fn affinity_of(tid: u32) -> io::Result<Cpus> {
+    let set = sched_getaffinity(Some(thread_id(tid)?))?;
+    Ok((0..crate::cpus::MAX_CPUS as u32)
+        .filter(|&cpu| set.is_set(cpu as usize))
+        .collect())
+}
+
+/// # Errors
+/// The thread is gone or another user's, or may use none of these CPUs.
+pub(crate) fn bind(tid: u32, cpus: &Cpus) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|cpu| set.set(cpu as usize));
+    Ok(sched_setaffinity(Some(thread_id(tid)?), &set)?)
+}
+
+fn no_children(proc: &Path, own: u32, error: &io::Error) -> String {
+    format!(
+        "{}/{own}/task/{own}/children: {error}: what a command starts cannot be followed: mount /proc, or take a kernel with CONFIG_PROC_CHILDREN",
+        proc.display()
+    )
+}
+
+fn open_stat(proc: &Path, pid: u32, tid: u32) -> io::Result<File> {
+    File::open(proc.join(format!("{pid}/task/{tid}/stat")))
+}
+
+/// None where the process is gone.
+pub(crate) fn threads_of(proc: &Path, pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir(proc.join(format!("{pid}/task")))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+fn open_children(proc: &Path, pid: u32, tid: u32) -> io::Result<File> {
+    File::open(proc.join(format!("{pid}/task/{tid}/children")))
+}
+
+/// Numbers in a file of any length; none where its thread is gone.
+fn numbers_in(file: &File) -> Vec<u32> {
+    let mut text = Vec::new();
+    let mut part = [0; 4096];
+    while let Ok(read @ 1..) = file.read_at(&mut part, text.len() as u64) {
+        text.extend_from_slice(&part[..read]);
+        if read < part.len() {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&text);
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Whether the process was started with this variable.
+pub(crate) fn has_in_environment(proc: &Path, pid: u32, variable: &str) -> bool {
+    says(&environment(proc, pid), variable) == Some(true)
+}
+
+/// Empty where there is none, where the process is gone, and for a moment while it becomes another program.
+fn environment(proc: &Path, pid: u32) -> Vec<u8> {
+    fs::read(proc.join(format!("{pid}/environ"))).unwrap_or_default()
+}
+
+/// Whether this environment has the variable; an empty one does not say.
+fn says(environment: &[u8], variable: &str) -> Option<bool> {
+    let has = || {
+        environment
+            .split(|&byte| byte == 0)
+            .any(|other| other == variable.as_bytes())
+    };
+    (!environment.is_empty()).then(has)
+}
+
+/// The name may hold anything, also `)`: fields are counted from the last one. 3 state, 4 parent, 20 threads, 22 start, 39 CPU.
+fn parse_stat(line: &[u8]) -> Option<Stat> {
+    let text = String::from_utf8_lossy(line);
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some(Stat {
+        state: *fields.next()?.as_bytes().first()?,
+        parent: fields.next()?.parse().ok()?,
+        threads: fields.nth(15)?.parse().ok()?,
+        started: fields.nth(1)?.parse().ok()?,
+        cpu: fields.nth(16)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_stat_is_read_behind_the_name() {
+        let line = "7 (a) b (c) R 5 7 7 0 -1 64 0 0 0 0 1 2 0 0 20 0 9 0 4242 1 1 1 1 1 1 0 0 0 0 0 0 0 0 0 17 3 0 0\n";
+        let expected = Stat {
+            state: b'R',
+            parent: 5,
+            threads: 9,
+            started: 4242,
+            cpu: 3,
+        };
+        assert_eq!(parse_stat(line.as_bytes()), Some(expected));
+        assert_eq!(parse_stat(b"7 (a) R 5"), None);
+    }
+
+    /// A process that is becoming another program shows an empty environment for a moment: it is not another's for that.
+    #[test]
+    fn an_empty_environment_does_not_say_whose_a_process_is() {
+        assert_eq!(says(b"A=1\0B=2\0", "B=2"), Some(true));
+        assert_eq!(says(b"A=1\0B=22\0", "B=2"), Some(false));
+        assert_eq!(says(b"", "B=2"), None);
+    }
+
+    #[test]
+    fn this_thread_is_found_with_its_affinity() {
+        let own = std::process::id();
+        assert!(threads_of(Path::new("/proc"), own).contains(&own));
+        assert!(!affinity_of(own).unwrap().is_empty());
+        let stat = fs::read(format!("/proc/{own}/stat")).unwrap();
+        assert!(parse_stat(&stat).unwrap().started > 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! Policies by name, and which of them can be enforced from user space.
+
+use crate::policy::Named;
+use std::fmt;
+use std::str::FromStr;
+
+/// A policy that can be enforced from user space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rules {
+    /// A fixed number of CPUs, at least one.
+    SimpleSets(u32),
+    HighLow,
+    HighLowSpare,
+    ReservedCore,
+    Phase,
+    LongestFirst,
+    FairShare,
+    Auto,
+}
+
+impl Rules {
+    pub(crate) fn named(self) -> Named {
+        match self {
+            Self::SimpleSets(_) => Named::SimpleSets,
+            Self::HighLow => Named::HighLow,
+            Self::HighLowSpare => Named::HighLowSpare,
+            Self::ReservedCore => Named::ReservedCore,
+            Self::Phase => Named::Phase,
+            Self::LongestFirst => Named::LongestFirst,
+            Self::FairShare => Named::FairShare,
+            Self::Auto => Named::Auto,
+        }
+    }
+
+    /// Whether all that it decides is how many CPUs, not who runs on which.
+    #[must_use]
+    pub fn only_counts(self) -> bool {
+        matches!(self, Self::SimpleSets(_) | Self::HighLow | Self::HighLowSpare)
+    }
+
+    /// What the whole machine can have of it by parking CPUs: how many CPUs, and not who runs on which. `auto` is its sets alone.
+    ///
+    /// # Errors
+    /// A sentence: all of the policy is about who runs where.
+    pub fn for_machine(self) -> Result<Self, String> {
+        match self {
+            Self::SimpleSets(_) | Self::HighLow | Self::HighLowSpare => Ok(self),
+            Self::Auto => Ok(Self::HighLowSpare),
+            _ => Err(format!(
+                "policy '{self}' says which thread runs where, and parking CPUs says only how many run: 'lop run --enforce affinity' has it for a \
+                 command; auto, highlow-spare, highlow and simple-sets:CORES are for the whole machine"
+            )),
+        }
+    }
+
+    /// What of it is lost here beside reaction time; `None`: nothing.
+    #[must_use]
+    pub fn left_out(self) -> Option<&'static str> {
+        match self {
+            Self::ReservedCore => Some("the system's own work is not moved to the reserved core"),
+            Self::Auto => Some("no plans for memory domains and kinds of cores, which need counters"),
+            Self::Phase => Some("who holds a lock is seen only if it says so"),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for Rules {
+    type Err = String;
+
+    /// # Errors
+    /// A sentence: the policy needs what the agent has not, or is none.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let simple = name.strip_prefix("simple-sets:").and_then(|cores| cores.parse().ok());
+        Ok(match (name, simple) {
+            (_, Some(cores @ 1..)) => Self::SimpleSets(cores),
+            ("highlow", _) => Self::HighLow,
+            ("highlow-spare", _) => Self::HighLowSpare,
+            ("reserved-core", _) => Self::ReservedCore,
+            ("phase", _) => Self::Phase,
+            ("longest-first", _) => Self::LongestFirst,
+            ("fair-share", _) => Self::FairShare,
+            ("auto", _) => Self::Auto,
+            ("spread" | "gather" | "specialise", _) => {
+                return Err(format!(
+                    "policy '{name}' needs counters of cache misses for each thread, which are read only where the kernel has sched_ext"
+                ))
+            }
+            ("pack" | "scatter" | "random", _) => {
+                return Err(format!("policy '{name}' is a baseline of the simulator: see 'lop simulate'"))
+            }
+            _ => {
+                return Err(format!(
+                    "policy '{name}' cannot be enforced from user space; those that can: auto, highlow-spare, highlow, simple-sets:CORES, \
+                     reserved-core, phase, longest-first, fair-share"
+                ))
+            }
+        })
+    }
+}
+
+impl fmt::Display for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SimpleSets(cores) => return write!(f, "simple-sets:{cores}"),
+            Self::HighLow => "highlow",
+            Self::HighLowSpare => "highlow-spare",
+            Self::ReservedCore => "reserved-core",
+            Self::Phase => "phase",
+            Self::LongestFirst => "longest-first",
+            Self::FairShare => "fair-share",
+            Self::Auto => "auto",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_read_as_they_are_printed_and_others_refused_with_what_they_need() {
+        for name in [
+            "auto",
+            "highlow-spare",
+            "highlow",
+            "simple-sets:4",
+            "reserved-core",
+            "phase",
+            "longest-first",
+            "fair-share",
+        ] {
+            assert_eq!(name.parse::<Rules>().unwrap().to_string(), name);
+        }
+        let for_machine = |name: &str| name.parse::<Rules>().unwrap().for_machine();
+        assert_eq!(for_machine("simple-sets:4"), Ok(Rules::SimpleSets(4)));
+        assert_eq!(for_machine("auto"), Ok(Rules::HighLowSpare));
+        let refused = for_machine("phase").unwrap_err();
+        assert!(
+            refused.contains("'phase'") && refused.contains("--enforce affinity"),
+            "{refused}"
+        );
+        for (name, expected) in [
+            ("spread", "counters of cache misses"),
+            ("gather", "counters of cache misses"),
+            ("specialise", "counters of cache misses"),
+            ("random", "lop simulate"),
+            ("simple-sets:0", "simple-sets:CORES"),
+            ("linux", "those that can: auto"),
+        ] {
+            let message = name.parse::<Rules>().unwrap_err();
+            assert!(
+                message.contains(expected) && message.contains(name),
+                "{name}: {message}"
+            );
+        }
+    }
+}

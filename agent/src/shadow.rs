@@ -1,0 +1,407 @@
+//! A shadow of the machine in which the policy's decisions are carried out at once: CPUs that each run one task, and queues. Who runs
+//! where in it is what the policy wants; what the kernel is told of that is enforce.rs's business.
+
+use crate::cpus::Cpus;
+use crate::policy::{App, Config, CpuPlace, Facts, Listed, Policy, Task, LONGEST, MAX_LISTED};
+use std::collections::BTreeMap;
+
+/// Where a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Blocked,
+    /// On this CPU.
+    Runs(u32),
+    /// Runnable, on no CPU.
+    Waits,
+}
+
+struct Entry {
+    task: Task,
+    app: u32,
+    place: Place,
+    /// When it came to its CPU.
+    since_ns: u64,
+    last_cpu: u32,
+    /// Number of its creation.
+    serial: u64,
+    length: u32,
+    restricted: bool,
+    flags: u32,
+}
+
+struct Members {
+    app: App,
+    tasks: u32,
+}
+
+/// More steps than these follow from no single event: a defect of the rules must not hang the agent.
+const MOST_STEPS: usize = 10_000;
+
+pub(crate) struct Shadow {
+    policy: Policy,
+    tasks: BTreeMap<u32, Entry>,
+    apps: BTreeMap<u32, Members>,
+    /// Task that each CPU runs.
+    runs: BTreeMap<u32, Option<u32>>,
+    /// Kind and speed of each CPU.
+    kinds: BTreeMap<u32, (u16, u16)>,
+    created: u64,
+}
+
+/// Where it came from and how it goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    Preempted,
+    Blocked,
+    Ended,
+}
+
+impl Shadow {
+    pub fn new(config: &Config, cpus: &[(u32, CpuPlace)], now_ns: u64) -> Self {
+        let mut policy = Policy::new(config, cpus);
+        policy.start(now_ns);
+        Self {
+            policy,
+            tasks: BTreeMap::new(),
+            apps: BTreeMap::new(),
+            runs: cpus.iter().map(|&(cpu, _)| (cpu, None)).collect(),
+            kinds: (cpus.iter().map(|&(cpu, place)| (cpu, (place.tier, place.permille)))).collect(),
+            created: 0,
+        }
+    }
+
+    pub fn time_is(&mut self, now_ns: u64) {
+        self.policy.answers.now_ns = now_ns;
+        self.policy.answers.changes.clear();
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.policy.answers.now_ns
+    }
+
+    /// A task that is blocked; tasks of one application share its number.
+    pub fn add(&mut self, id: u32, app: u32, allowed: &Cpus, length: u32) {
+        let mut task = self.policy.task(id, allowed);
+        let members = self.apps.entry(app).or_insert_with(|| Members {
+            app: App::new(),
+            tasks: 0,
+        });
+        members.tasks += 1;
+        if length > 0 {
+            self.policy.declare_length(&mut task, &mut members.app, length);
+        }
+        let all: Cpus = self.runs.keys().copied().collect();
+        let restricted = all.and(allowed) != all;
+        if restricted {
+            self.policy.answers.allowed.insert(id, *allowed);
+        }
+        self.created += 1;
+        let entry = Entry {
+            task,
+            app,
+            place: Place::Blocked,
+            since_ns: 0,
+            last_cpu: 0,
+            serial: self.created,
+            length,
+            restricted,
+            flags: 0,
+        };
+        self.tasks.insert(id, entry);
+        self.list(app, length);
+    }
+
+    pub fn remove(&mut self, id: u32) {
+        self.stop(id, Leaving::Ended);
+        let Some(entry) = self.tasks.remove(&id) else { return };
+        self.policy.answers.allowed.remove(&id);
+        self.list(entry.app, entry.length);
+        if let Some(members) = self.apps.get_mut(&entry.app) {
+            members.tasks -= 1;
+            if members.tasks == 0 {
+                self.apps.remove(&entry.app);
+            }
+        }
+    }
+
+    pub fn place(&self, id: u32) -> Option<Place> {
+        self.tasks.get(&id).map(|entry| entry.place)
+    }
+
+    pub fn members(&self) -> Cpus {
+        self.policy.members()
+    }
+
+    pub fn facts(&self) -> Facts {
+        self.policy.facts()
+    }
+
+    /// When the `level`-th member, counted from 1, leaves if it stays surplus.
+    pub fn leaves_ns(&self, level: u32) -> u64 {
+        self.policy.leaves_ns(level)
+    }
+
+    /// Whether a task runs there.
+    pub fn is_busy(&self, cpu: u32) -> bool {
+        matches!(self.runs.get(&cpu), Some(Some(_)))
+    }
+
+    /// Where it runs or ran last.
+    pub fn last_cpu(&self, id: u32) -> Option<u32> {
+        let entry = self.tasks.get(&id)?;
+        Some(match entry.place {
+            Place::Runs(cpu) => cpu,
+            _ => entry.last_cpu,
+        })
+    }
+
+    pub fn reserved(&self) -> Option<u32> {
+        self.policy.reserved()
+    }
+
+    pub fn active(&self) -> u32 {
+        self.policy.active()
+    }
+
+    /// Whether rules say who gets the fast CPUs, and there are some.
+    pub fn ranks(&self) -> bool {
+        self.policy.rules() != 0 && self.kinds.values().any(|(tier, _)| *tier > 0)
+    }
+
+    /// CPUs of the same kind.
+    pub fn kind_of(&self, cpu: u32) -> Cpus {
+        let tier = self.kinds.get(&cpu).map(|(tier, _)| *tier);
+        let same = self.kinds.iter().filter(|(_, (other, _))| Some(*other) == tier);
+        same.map(|(&cpu, _)| cpu).collect()
+    }
+
+    pub fn wake(&mut self, id: u32, last_cpu: u32) {
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let Some(members) = self.apps.get_mut(&entry.app) else {
+            return;
+        };
+        if entry.place != Place::Blocked {
+            return;
+        }
+        entry.place = Place::Waits;
+        entry.last_cpu = last_cpu;
+        self.policy.wake(&mut entry.task, &mut members.app, last_cpu);
+        self.follow();
+    }
+
+    pub fn block(&mut self, id: u32) {
+        self.stop(id, Leaving::Blocked);
+    }
+
+    /// What it says of itself: `enum lop_says`.
+    pub fn says(&mut self, id: u32, flags: u32) {
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let Some(members) = self.apps.get_mut(&entry.app) else {
+            return;
+        };
+        if entry.flags == flags || entry.place == Place::Blocked {
+            return;
+        }
+        entry.flags = flags;
+        self.policy.says(&mut entry.task, &mut members.app, flags);
+        self.follow();
+    }
+
+    /// Time has passed: the policy's timer, and turns of tasks that wait.
+    pub fn tick(&mut self) {
+        let now_ns = self.now_ns();
+        if self.policy.answers.timer_at_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+            self.policy.answers.timer_at_ns = None;
+            self.policy.timer();
+            self.follow();
+        }
+        let period_ns = self.policy.period_ns();
+        let running: Vec<(u32, u32)> = self.runs.iter().filter_map(|(&cpu, id)| Some((cpu, (*id)?))).collect();
+        for (cpu, id) in running {
+            let over = self
+                .tasks
+                .get(&id)
+                .is_some_and(|entry| now_ns >= entry.since_ns + period_ns);
+            if over && self.runs[&cpu] == Some(id) && self.policy.anything_waits(cpu) {
+                self.leave(cpu, Leaving::Preempted);
+                self.follow();
+            }
+        }
+    }
+
+    fn stop(&mut self, id: u32, why: Leaving) {
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let Some(members) = self.apps.get_mut(&entry.app) else {
+            return;
+        };
+        match entry.place {
+            Place::Blocked => {}
+            Place::Runs(cpu) => self.leave(cpu, why),
+            Place::Waits => {
+                entry.place = Place::Blocked;
+                entry.flags &= !1;
+                self.policy.answers.remove(id);
+                self.policy.dequeue(&mut entry.task);
+                if why == Leaving::Ended {
+                    self.policy.ended(&mut entry.task, &mut members.app);
+                }
+                self.policy.block(&mut entry.task, &mut members.app);
+            }
+        }
+        self.follow();
+    }
+
+    /// What runs on the CPU stops, and the next one begins.
+    fn leave(&mut self, cpu: u32, why: Leaving) {
+        let now_ns = self.now_ns();
+        let Some(id) = self.runs.insert(cpu, None).flatten() else {
+            return;
+        };
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let Some(members) = self.apps.get_mut(&entry.app) else {
+            return;
+        };
+        let ran_ns = now_ns.saturating_sub(entry.since_ns);
+        entry.last_cpu = cpu;
+        let runnable = why == Leaving::Preempted;
+        self.policy
+            .stopped(&mut entry.task, &mut members.app, cpu, runnable, ran_ns);
+        if runnable {
+            entry.place = Place::Waits;
+            self.policy.enqueue(&mut entry.task, cpu);
+        } else {
+            entry.place = Place::Blocked;
+            entry.flags &= !1;
+            if why == Leaving::Ended {
+                self.policy.ended(&mut entry.task, &mut members.app);
+            }
+            self.policy.block(&mut entry.task, &mut members.app);
+        }
+        match self.policy.dispatch(cpu) {
+            Some(next) => self.begin(next, cpu),
+            None => self.policy.cpu_idle(cpu, true),
+        }
+    }
+
+    fn begin(&mut self, id: u32, cpu: u32) {
+        let since_ns = self.now_ns();
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let Some(members) = self.apps.get_mut(&entry.app) else {
+            return;
+        };
+        entry.place = Place::Runs(cpu);
+        entry.since_ns = since_ns;
+        self.runs.insert(cpu, Some(id));
+        self.policy.running(&mut entry.task, &mut members.app, cpu);
+    }
+
+    /// Carries out what the policy asked for, and what it asks for because of that.
+    fn follow(&mut self) {
+        for _ in 0..MOST_STEPS {
+            if let Some((id, cpu)) = self.policy.answers.starts.pop() {
+                self.policy.cpu_idle(cpu, false);
+                self.begin(id, cpu);
+            } else if let Some(cpu) = self.policy.answers.kicks.pop() {
+                self.look_for_work(cpu);
+            } else if let Some(cpu) = self.policy.answers.preempts.pop() {
+                match self.runs.get(&cpu) {
+                    Some(None) => self.look_for_work(cpu),
+                    Some(Some(_)) if self.policy.must_go(cpu) => self.leave(cpu, Leaving::Preempted),
+                    _ => {}
+                }
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn look_for_work(&mut self, cpu: u32) {
+        if self.runs.get(&cpu) != Some(&None) {
+            return;
+        }
+        if let Some(id) = self.policy.dispatch(cpu) {
+            self.policy.cpu_idle(cpu, false);
+            self.begin(id, cpu);
+        }
+    }
+
+    /// The CPU that the task waits for, where it waits for one alone.
+    pub fn waits_for(&self, id: u32) -> Option<u32> {
+        let queue = self.policy.answers.queue_of(id)?;
+        (queue < crate::cpus::MAX_CPUS as u32).then_some(queue)
+    }
+
+    /// A thread of declared length was created or has ended: where those of its application wait, if they are more than CPUs.
+    fn list(&mut self, app: u32, length: u32) {
+        if length == 0 || self.policy.rules() & LONGEST == 0 {
+            return;
+        }
+        let reserved = self.policy.reserved();
+        let cpus: Vec<u32> = self.runs.keys().copied().filter(|&cpu| Some(cpu) != reserved).collect();
+        let mut ids: Vec<u32> = self
+            .tasks
+            .iter()
+            .filter(|(_, t)| t.app == app && t.length > 0 && !t.restricted)
+            .map(|(&id, _)| id)
+            .collect();
+        ids.sort_by_key(|id| self.tasks[id].serial);
+        let wanted = match ids.len() > cpus.len() {
+            true => self.listed(app, &ids[..ids.len().min(MAX_LISTED)], &cpus),
+            false => Vec::new(),
+        };
+        let wanted = wanted.into_iter().map(Some).chain(std::iter::repeat(None));
+        for (id, cpu) in ids.into_iter().zip(wanted) {
+            self.put_on_list(id, cpu);
+        }
+        self.follow();
+    }
+
+    /// The CPU of each thread by the plan.
+    fn listed(&mut self, app: u32, ids: &[u32], cpus: &[u32]) -> Vec<u32> {
+        let Some(members) = self.apps.get(&app) else {
+            return Vec::new();
+        };
+        let about = |id: &u32| {
+            let entry = &self.tasks[id];
+            let cpu = match entry.place {
+                Place::Runs(cpu) => Some(cpu),
+                _ => self.policy.listed(&entry.task),
+            };
+            Listed {
+                left: self.policy.left(&entry.task, &members.app),
+                core: cpus
+                    .iter()
+                    .position(|&other| Some(other) == cpu)
+                    .map_or(-1, |core| core as i32),
+                wanted: -1,
+            }
+        };
+        let mut threads: Vec<Listed> = ids.iter().map(about).collect();
+        let permille: Vec<u32> = cpus.iter().map(|cpu| u32::from(self.kinds[cpu].1)).collect();
+        self.policy.list(&members.app, &mut threads, &permille);
+        threads.iter().map(|thread| cpus[thread.wanted as usize]).collect()
+    }
+
+    fn put_on_list(&mut self, id: u32, cpu: Option<u32>) {
+        let Some(entry) = self.tasks.get_mut(&id) else { return };
+        let elsewhere = self.policy.put_on_list(&mut entry.task, cpu);
+        match entry.place {
+            Place::Runs(here) if elsewhere => self.leave(here, Leaving::Preempted),
+            // It waits in the queue where it was put before: it is queued anew, where the plan has it.
+            Place::Waits => {
+                self.policy.answers.remove(id);
+                self.policy.dequeue(&mut entry.task);
+                self.policy.enqueue(&mut entry.task, entry.last_cpu);
+            }
+            _ => {}
+        }
+    }
+
+    /// The CPU that a plan has for the task.
+    pub fn listed_at(&self, id: u32) -> Option<u32> {
+        self.policy.listed(&self.tasks.get(&id)?.task)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use super::*;
+use crate::policy::Named;
+
+const MS: u64 = 1_000_000;
+
+fn config(policy: Named, nr_tiers: u32) -> Config {
+    Config {
+        policy,
+        fixed_size: 0,
+        spare: -1,
+        nr_cpus: 4,
+        nr_memory_domains: 1,
+        nr_tiers,
+        threads: 1,
+        most_high: 0,
+        hold_ns: 0,
+        transition_ns: 0,
+        migration_ns: 100_000,
+    }
+}
+
+/// Four CPUs of this speed each, x 1000; a speed is a kind.
+fn machine(policy: Named, permille: [u16; 4]) -> Shadow {
+    let mut kinds = permille.to_vec();
+    kinds.sort_unstable_by(|a, b| b.cmp(a));
+    kinds.dedup();
+    let place = |cpu: usize| {
+        let place = CpuPlace {
+            tier: kinds.iter().position(|&kind| kind == permille[cpu]).unwrap() as u16,
+            next_sibling: cpu as u16,
+            permille: permille[cpu],
+            ..CpuPlace::default()
+        };
+        (cpu as u32, place)
+    };
+    let cpus: Vec<_> = (0..4).map(place).collect();
+    Shadow::new(&config(policy, kinds.len() as u32), &cpus, 0)
+}
+
+const ALL: [u32; 4] = [0, 1, 2, 3];
+
+fn add(shadow: &mut Shadow, ids: std::ops::Range<u32>, length: u32) {
+    for id in ids {
+        shadow.add(id, 1, &ALL.into_iter().collect(), length);
+    }
+}
+
+fn at(shadow: &mut Shadow, ms: u64) {
+    shadow.time_is(ms * MS);
+    shadow.tick();
+}
+
+#[test]
+fn the_high_set_follows_what_runs_and_shrinks_after_the_hold_time() {
+    let mut shadow = machine(Named::HighLow, [1000; 4]);
+    add(&mut shadow, 10..13, 0);
+    (10..13).for_each(|id| shadow.wake(id, 0));
+    assert_eq!((shadow.active(), shadow.members().iter().count()), (3, 3));
+    at(&mut shadow, 5);
+    shadow.block(10);
+    shadow.block(11);
+    assert_eq!(shadow.members().iter().count(), 3, "for T_hold");
+    at(&mut shadow, 20);
+    assert_eq!(shadow.members().iter().count(), 1);
+    let Some(Place::Runs(cpu)) = shadow.place(12) else {
+        panic!("it runs")
+    };
+    assert!(shadow.members().has(cpu), "who runs keeps its CPU");
+    shadow.block(12);
+    at(&mut shadow, 1100);
+    assert!(shadow.members().is_empty(), "nothing ran for a second");
+}
+
+#[test]
+fn more_tasks_than_cpus_wait_and_have_turns() {
+    let mut shadow = machine(Named::HighLow, [1000; 4]);
+    add(&mut shadow, 0..6, 0);
+    (0..6).for_each(|id| shadow.wake(id, 0));
+    let waiting = |shadow: &Shadow| {
+        (0..6)
+            .filter(|&id| shadow.place(id) == Some(Place::Waits))
+            .collect::<Vec<_>>()
+    };
+    let first = waiting(&shadow);
+    assert_eq!(first.len(), 2);
+    at(&mut shadow, 21);
+    assert_eq!(waiting(&shadow).len(), 2);
+    assert_ne!(waiting(&shadow), first);
+    (0..6).for_each(|id| shadow.remove(id));
+    assert_eq!(shadow.active(), 0);
+}
+
+#[test]
+fn a_sequential_phase_gets_the_fast_cpu() {
+    let mut shadow = machine(Named::Phase, [500, 500, 1000, 500]);
+    add(&mut shadow, 0..4, 0);
+    (0..4).for_each(|id| shadow.wake(id, 0));
+    at(&mut shadow, 30);
+    let fast = |shadow: &Shadow| (0..4).find(|&id| shadow.place(id) == Some(Place::Runs(2)));
+    let first = fast(&shadow).unwrap();
+    // The others sleep, one by one: who is left is waited for.
+    let alone = (0..4).rev().find(|&id| id != first).unwrap();
+    (0..4).filter(|&id| id != alone).for_each(|id| shadow.block(id));
+    assert_eq!(fast(&shadow), Some(alone));
+}
+
+#[test]
+fn a_spinner_that_says_so_gives_the_fast_cpu_to_who_works() {
+    let mut shadow = machine(Named::Phase, [500, 500, 1000, 500]);
+    add(&mut shadow, 0..3, 0);
+    (0..3).for_each(|id| shadow.wake(id, 0));
+    at(&mut shadow, 30);
+    let works = (0..3).find(|&id| shadow.place(id) != Some(Place::Runs(2))).unwrap();
+    (0..3).filter(|&id| id != works).for_each(|id| shadow.says(id, 1));
+    assert_eq!(shadow.place(works), Some(Place::Runs(2)));
+    assert_eq!(shadow.active(), 1, "who spins is not active");
+}
+
+#[test]
+fn the_longest_gets_the_fast_cpu_and_lists_hold_for_more_threads_than_cpus() {
+    let mut shadow = machine(Named::LongestFirst, [1000, 500, 500, 500]);
+    for (id, length) in [(0, 3), (1, 9), (2, 4)] {
+        add(&mut shadow, id..id + 1, length);
+        shadow.wake(id, 1);
+    }
+    assert_eq!(shadow.place(1), Some(Place::Runs(0)));
+    // 9, 8, 7, 4, 3 on speeds 1, 1/2, 1/2, 1/2: done at 9 there, 16, 14, 8; then 3 first at the fast one (12, beside 14 on the last).
+    for (id, length) in [(3, 8), (4, 7)] {
+        add(&mut shadow, id..id + 1, length);
+        shadow.wake(id, 1);
+    }
+    assert_eq!(shadow.listed_at(1), Some(0));
+    assert_eq!(shadow.listed_at(0), Some(0));
+    for id in 2..5 {
+        assert!(shadow.listed_at(id).is_some_and(|cpu| cpu > 0), "{id}");
+    }
+    shadow.remove(4);
+    assert_eq!(shadow.listed_at(1), None, "as many as CPUs need no list");
+}
+
+#[test]
+fn a_pinned_task_promotes_its_cpu() {
+    let mut shadow = machine(Named::HighLow, [1000; 4]);
+    shadow.add(7, 1, &std::iter::once(3).collect(), 0);
+    shadow.wake(7, 3);
+    assert_eq!(shadow.place(7), Some(Place::Runs(3)));
+    assert!(shadow.members().has(3));
+}

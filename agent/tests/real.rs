@@ -1,0 +1,196 @@
+//! The process tree of a shell on this machine, bound for real. Needs two CPUs; with one there is nothing to choose.
+//! The shell asks until it has what it should have: how late a busy machine is, is not what is tested.
+
+use lop_agent::{Affinity, AgentError, Cpus, Options, Report, Rules};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// `await NAME COUNT`: busy until it may use so many CPUs, and says so; or until its patience ends (a minute and more), and says what it has.
+const SCRIPT: &str = r#"
+own() { while read -r name list; do case $name in Cpus_allowed_list:) cpus=$list;; esac; done < /proc/self/status; }
+count() { n=0; IFS=,; for part in $1; do n=$((n + ${part#*-} - ${part%-*} + 1)); done; unset IFS; }
+await() { left=300000; own; count "$cpus"; while [ $n -ne $2 ] && [ $left -gt 0 ]; do left=$((left - 1)); own; count "$cpus"; done
+  echo "$1 $cpus" > "$1.new"; mv "$1.new" "$1"; }
+"#;
+
+struct Ran {
+    code: Option<i32>,
+    report: Report,
+    folder: TempDir,
+}
+
+/// Of CPUs that this process may use there are two or more, whatever a quota of time says.
+fn needs_two_cpus() {
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let cpus = Cpus::parse(list.expect("a list of CPUs")).unwrap();
+    assert!(cpus.iter().count() >= 2, "needs two CPUs, may use only {cpus}");
+}
+
+fn options(folder: &TempDir, rules: Rules) -> Options {
+    Options {
+        run_dir: Some(folder.path().join("run")),
+        tell: |sentence| panic!("{sentence}"),
+        ..Options::new(rules)
+    }
+}
+
+fn shell(folder: &TempDir, script: &str) -> Command {
+    let mut command = Command::new("sh");
+    std::fs::write(folder.path().join("await.sh"), SCRIPT).unwrap();
+    let script = format!(". ./await.sh\n{script}");
+    command.args(["-c", &script]).current_dir(folder.path());
+    command
+}
+
+fn run(rules: Rules, script: &str) -> Ran {
+    needs_two_cpus();
+    let folder = tempfile::tempdir().unwrap();
+    let mut affinity = Affinity::new(options(&folder, rules)).unwrap();
+    let status = affinity.run(shell(&folder, script)).unwrap();
+    Ran {
+        code: status.code(),
+        report: affinity.report(),
+        folder,
+    }
+}
+
+/// How many CPUs `await` said that it had.
+fn count(folder: &TempDir, name: &str) -> usize {
+    let told = std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let list = told.strip_prefix(name).unwrap();
+    Cpus::parse(list).unwrap().iter().count()
+}
+
+#[test]
+fn a_busy_thread_has_one_cpu_and_a_second_one_brings_another() {
+    let ran = run(
+        Rules::HighLow,
+        "await one 1; (while :; do :; done) & await two 2; kill $!; wait; exit 5",
+    );
+    assert_eq!(ran.code, Some(5));
+    assert_eq!((count(&ran.folder, "one"), count(&ran.folder, "two")), (1, 2));
+}
+
+/// With the spare there are two at any time, so nothing is waited for: the loop gives the first look its time.
+#[test]
+fn a_spare_is_kept_for_what_comes_next() {
+    let script = "n=0; while [ $n -lt 300000 ]; do n=$((n + 1)); done; await two 2";
+    let ran = run(Rules::HighLowSpare, script);
+    assert_eq!(count(&ran.folder, "two"), 2);
+    assert!(ran.report.looks > 1, "{:?}", ran.report);
+}
+
+/// What lost its parent is followed, and what is alive at the end has its CPUs back.
+#[test]
+fn a_background_process_is_followed_and_freed_at_the_end() {
+    let script = "(sh -c '. ./await.sh; await orphan 1; while [ -e orphan ] && [ ! -e ended ]; do sleep 0.05; done; own; echo \"after $cpus\" > new; mv new after' &)
+        while [ ! -e orphan ]; do sleep 0.05; done; exit 3";
+    let ran = run(Rules::HighLow, script);
+    assert_eq!((ran.code, count(&ran.folder, "orphan")), (Some(3), 1));
+    std::fs::write(ran.folder.path().join("ended"), "").unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    while !ran.folder.path().join("after").exists() {
+        assert!(Instant::now() < end, "it does not end");
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    assert!(count(&ran.folder, "after") > 1);
+}
+
+/// Of one CPU, by the kernel's clock of its thread, which counts time that was stolen from a virtual machine too: of a few runs the cheapest counts.
+fn least_share(bound: f64, script: &str) -> (f64, Report) {
+    let mut least = (f64::INFINITY, Report::default());
+    for _ in 0..5 {
+        let report = run(Rules::HighLowSpare, script).report;
+        let share = report.own_cpu.as_secs_f64() / report.wall.as_secs_f64();
+        if share < least.0 {
+            least = (share, report);
+        }
+        if least.0 < bound {
+            break;
+        }
+    }
+    least
+}
+
+/// That it does not look all the time; how little it costs on a quiet machine scripts/agent-check.sh measures (0.5 % and 0.1 % are wanted).
+#[test]
+fn its_looks_take_a_small_share_of_a_cpu() {
+    let busy = "burn() { n=0; while [ $n -lt 600000 ]; do n=$((n + 1)); done; }; for i in 1 2 3 4 5 6 7 8; do burn & done; wait";
+    for (bound, script) in [(0.03, busy), (0.01, "sleep 2")] {
+        let (share, report) = least_share(bound, script);
+        assert!(report.looks > 3 && share < bound, "{report:?}: {share:.5}");
+    }
+}
+
+/// A child that has ended and that its living parent never asks for is no reason to look again at once, and none to wait for it.
+#[test]
+fn children_that_nobody_asks_for_are_left_alone() {
+    let ran = run(Rules::HighLow, "true & sh -c 'exit 3' & exec sleep 1");
+    assert_eq!(ran.code, Some(0));
+    let looks_at_most = ran.report.wall.as_millis() as u64 / 10 + 2;
+    assert!((1..looks_at_most).contains(&ran.report.looks), "{:?}", ran.report);
+}
+
+/// A tree like this machine's, whose `proc` knows this process only.
+fn fake_root() -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let cpu = root.path().join("sys/devices/system/cpu");
+    std::fs::create_dir_all(&cpu).unwrap();
+    std::fs::create_dir(root.path().join("proc")).unwrap();
+    for file in ["present", "online"] {
+        std::fs::write(cpu.join(file), "0-1\n").unwrap();
+    }
+    root
+}
+
+#[test]
+fn where_children_are_not_named_the_command_is_not_run() {
+    let (root, folder) = (fake_root(), tempfile::tempdir().unwrap());
+    let mut affinity = Affinity::new(Options {
+        root: root.path().to_path_buf(),
+        ..options(&folder, Rules::HighLow)
+    })
+    .unwrap();
+    let error = affinity.run(shell(&folder, "echo > ran")).unwrap_err();
+    assert!(matches!(error, AgentError::Setup(_)), "{error}");
+    let error = error.to_string();
+    assert!(
+        error.contains("children: ") && error.contains("CONFIG_PROC_CHILDREN"),
+        "{error}"
+    );
+    assert!(!folder.path().join("ran").exists());
+    assert_eq!(
+        std::fs::read_dir(folder.path().join("run")).unwrap().count(),
+        0,
+        "nothing is left"
+    );
+}
+
+static TOLD: Mutex<String> = Mutex::new(String::new());
+
+/// What cannot be read while the command runs is said, and the command goes on.
+#[test]
+fn a_command_that_cannot_be_followed_any_more_goes_on_and_that_is_said() {
+    let (root, folder) = (fake_root(), tempfile::tempdir().unwrap());
+    let own = std::process::id().to_string();
+    let proc = root.path().join("proc");
+    std::os::unix::fs::symlink(Path::new("/proc").join(&own), proc.join(&own)).unwrap();
+    // Can be opened, and not be read.
+    std::fs::create_dir(proc.join("loadavg")).unwrap();
+    let mut affinity = Affinity::new(Options {
+        root: root.path().to_path_buf(),
+        tell: |sentence| TOLD.lock().unwrap().push_str(sentence),
+        ..options(&folder, Rules::HighLow)
+    })
+    .unwrap();
+    assert_eq!(
+        affinity.run(shell(&folder, "sleep 0.2; exit 4")).unwrap().code(),
+        Some(4)
+    );
+    let told = TOLD.lock().unwrap();
+    assert!(told.contains("bound to no CPUs any more"), "{told}");
+}

@@ -1,0 +1,139 @@
+//! Statistics of repeated runs: means with confidence intervals, paired ratios, outliers. Pure.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// How many standard deviations from the median a value lies that is flagged. The same bound as hyperfine's.
+const OUTLIER_DEVIATIONS: f64 = 10.0;
+/// Standard deviation over median absolute deviation of a normal distribution: 1 / quantile(0.75).
+const DEVIATION_PER_MAD: f64 = 1.4826;
+/// Of the median: what is nearer to it than that is no outlier, as near as the others may be.
+const LEAST_DISTANCE: f64 = 1e-3;
+
+/// A 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Interval {
+    pub fn covers(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+}
+
+/// Repeated measurements of one quantity, in its own unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    pub count: usize,
+    pub mean: f64,
+    /// Of the sample (n - 1); `None` for one value.
+    pub deviation: Option<f64>,
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
+    /// Of the mean; `None` for one value.
+    pub interval: Option<Interval>,
+}
+
+impl Summary {
+    /// Mean m, s^2 = sum((x - m)^2) / (n - 1), interval m -+ t(0.975, n - 1) * s / sqrt(n)
+    /// (Student, "The probable error of a mean", Biometrika 6, 1908). `None` without values.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let (mean, deviation) = moments(values)?;
+        Some(Self {
+            count: values.len(),
+            mean,
+            deviation,
+            median: median(values)?,
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            interval: half_width(values).map(|half| Interval {
+                low: mean - half,
+                high: mean + half,
+            }),
+        })
+    }
+}
+
+/// What a quantity is of another that was measured in the same rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    pub pairs: usize,
+    pub value: f64,
+    /// `None` for one pair.
+    pub interval: Option<Interval>,
+}
+
+impl Ratio {
+    /// The geometric mean of x / base over pairs (base, x), both above 0, with its interval: with d = ln(x / base),
+    ///
+    /// exp(mean(d) -+ t(0.975, n - 1) * s(d) / sqrt(n))
+    ///
+    /// Student's paired interval of the logarithms, taken back (Altman & Bland, "Comparing two means and the problem of
+    /// multiplicity; transformations, means, and confidence intervals", BMJ 312:1153, 1996). What disturbs a whole round
+    /// disturbs both of a pair and falls out. `None` without pairs.
+    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+        let logs: Vec<f64> = pairs.iter().map(|(base, value)| (value / base).ln()).collect();
+        let (mean, _) = moments(&logs)?;
+        Some(Self {
+            pairs: logs.len(),
+            value: mean.exp(),
+            interval: half_width(&logs).map(|half| Interval {
+                low: (mean - half).exp(),
+                high: (mean + half).exp(),
+            }),
+        })
+    }
+}
+
+/// Mean, and the sample's standard deviation where there are two values.
+fn moments(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    if values.is_empty() {
+        return None;
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
+    Some((mean, (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt())))
+}
+
+/// Half of the width of the 95 % interval of the mean.
+fn half_width(values: &[f64]) -> Option<f64> {
+    let (_, deviation) = moments(values)?;
+    let count = values.len() as f64;
+    let student = StudentsT::new(0.0, 1.0, count - 1.0).ok()?;
+    Some(student.inverse_cdf(0.975) * deviation? / count.sqrt())
+}
+
+/// The middle value, or the mean of the two in the middle.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+    }
+}
+
+/// Which values lie far from the others, by the modified z-score (Iglewicz & Hoaglin, "How to detect and handle outliers", 1993)
+/// with hyperfine's bound: |x - median| > 10 * 1.4826 * MAD, and > 0.1 % of the median. Where more than half of the values are the same
+/// (a coarse meter), the MAD is 0 and nothing can be said of the rest.
+pub fn outliers(values: &[f64]) -> Vec<usize> {
+    let Some(centre) = median(values) else {
+        return Vec::new();
+    };
+    let distances: Vec<f64> = values.iter().map(|x| (x - centre).abs()).collect();
+    let spread = DEVIATION_PER_MAD * median(&distances).unwrap_or(0.0);
+    let bound = (OUTLIER_DEVIATIONS * spread).max(LEAST_DISTANCE * centre.abs());
+    let far = |(index, distance): (usize, &f64)| (*distance > bound).then_some(index);
+    match spread > 0.0 {
+        true => distances.iter().enumerate().filter_map(far).collect(),
+        false => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

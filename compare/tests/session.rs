@@ -1,0 +1,413 @@
+//! Whole comparisons of real commands, with a meter and an enforcement made up for the test.
+
+use lop_compare::analysis::analyse;
+use lop_compare::enforcement::{Enforcement, EnforcementError, Nothing};
+use lop_compare::gauge::Gauge;
+use lop_compare::interrupt::Interrupt;
+use lop_compare::journal::{self, End, Header, Journal};
+use lop_compare::plan::{Combination, CommandLine, Rounds};
+use lop_compare::process::{Input, Output, Streams};
+use lop_compare::session::{measure, Ignored, SessionError, Settings, Tools};
+use lop_compare::surroundings::Surroundings;
+use lop_machine::meter::{Meter, MeterError, MeterKind, Source};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// 10 W, always; vanishes after so many readings.
+struct TenWatts {
+    source: Source,
+    begin: Instant,
+    left: usize,
+    /// For an answer, which is of its end.
+    takes: Duration,
+}
+
+impl TenWatts {
+    fn new(left: usize) -> Box<Self> {
+        Box::new(Self {
+            source: Source {
+                kind: MeterKind::Powercap,
+                name: "made up".into(),
+                whole_system: true,
+                update_period: None,
+            },
+            begin: Instant::now(),
+            left,
+            takes: Duration::ZERO,
+        })
+    }
+}
+
+impl Meter for TenWatts {
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn read_uj(&mut self) -> Result<u64, MeterError> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| MeterError {
+            kind: MeterKind::Powercap,
+            what: "energy_uj".into(),
+            reason: "vanished".into(),
+            mend: "plug it in".into(),
+        })?;
+        std::thread::sleep(self.takes);
+        Ok((self.begin.elapsed().as_secs_f64() * 10e6) as u64)
+    }
+
+    fn read_within(&self) -> Option<Duration> {
+        Some(Duration::from_millis(20).max(self.takes * 4))
+    }
+}
+
+/// Notes what it is asked.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl Enforcement for Notes {
+    fn name(&self) -> &str {
+        "notes"
+    }
+
+    fn why(&self) -> &str {
+        "a test asks for it"
+    }
+
+    fn begin(&mut self, policy: &str) -> Result<(), EnforcementError> {
+        self.0.push(format!("begin {policy}"));
+        Ok(())
+    }
+
+    fn started(&mut self, pid: u32) -> Result<(), EnforcementError> {
+        assert!(Path::new(&format!("/proc/{pid}")).exists());
+        self.0.push("started".into());
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), EnforcementError> {
+        self.0.push("end".into());
+        Ok(())
+    }
+}
+
+fn shell(line: &str) -> CommandLine {
+    CommandLine::of(line, Some("sh")).unwrap()
+}
+
+fn combination(policy: &str, line: &str) -> Combination {
+    Combination {
+        policy: policy.into(),
+        command: shell(line),
+        name: line.into(),
+        parameters: BTreeMap::new(),
+        unit: 0,
+        prepare: None,
+        conclude: None,
+        setup: None,
+        cleanup: None,
+    }
+}
+
+struct Bench {
+    folder: TempDir,
+    settings: Settings,
+    enforcement: Notes,
+    meter: Option<Box<dyn Meter>>,
+    interrupt: Interrupt,
+}
+
+impl Bench {
+    fn new(rounds: u32) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            settings: Settings {
+                rounds: Rounds::Exactly(rounds),
+                warmup: 0,
+                ignored: Ignored::None,
+                streams: Streams {
+                    input: Input::Null,
+                    output: Output::Null,
+                },
+                idle: Duration::from_millis(30),
+            },
+            enforcement: Notes::default(),
+            meter: None,
+            interrupt: Interrupt::by_hand().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// The lines that commands added to a file.
+    fn lines(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path(name)).unwrap_or_default();
+        text.lines().map(str::to_string).collect()
+    }
+
+    fn measure(&mut self, combinations: Vec<Combination>) -> (journal::Measured, Result<(), SessionError>) {
+        let path = self.folder.path().join("journal");
+        let mut journal = Journal::begin(&path, Header::new(7, combinations)).unwrap();
+        let mut tools = Tools {
+            gauge: Gauge::new(self.meter.take()),
+            enforcement: &mut self.enforcement,
+            interrupt: &self.interrupt,
+            surroundings: Surroundings::new(Path::new("/")),
+            progress: &mut |_, _| {},
+        };
+        let result = measure(&mut journal, &self.settings, &mut tools);
+        let read = journal::read(&path).unwrap();
+        let known = &journal.measured;
+        assert_eq!(
+            (&read.header, &read.end, read.runs.len()),
+            (&known.header, &known.end, known.runs.len())
+        );
+        let near = |(on_disk, known): (&journal::Run, &journal::Run)| (on_disk.time_s - known.time_s).abs() < 1e-12;
+        assert!(
+            read.runs.iter().zip(&known.runs).all(near),
+            "what is on disk is what was measured"
+        );
+        (read, result)
+    }
+}
+
+#[test]
+fn every_round_runs_everything_once_with_its_preparations() {
+    let mut bench = Bench::new(4);
+    bench.settings.warmup = 1;
+    let note = |what: &str| Some(shell(&format!("echo {what} >> {}", bench.path("log"))));
+    let mut combinations = Vec::new();
+    for name in ["a", "b"] {
+        let mut one = combination("linux", &format!("echo {name} >> {}", bench.path("log")));
+        (one.setup, one.prepare) = (note("setup"), note("prepare"));
+        (one.conclude, one.cleanup) = (note("conclude"), note("cleanup"));
+        combinations.push(one);
+    }
+    let (measured, result) = bench.measure(combinations);
+    result.unwrap();
+    let log = bench.lines("log");
+    assert_eq!(log.first().unwrap(), "setup", "once for both policies of a command");
+    assert_eq!(log.last().unwrap(), "cleanup");
+    assert_eq!(
+        log.iter().filter(|line| *line == "setup" || *line == "cleanup").count(),
+        2
+    );
+    let runs: Vec<&[String]> = log[1..log.len() - 1].chunks(3).collect();
+    assert_eq!(runs.len(), 10, "2 of warmup, 4 rounds of 2");
+    assert!(
+        runs.iter().all(|run| run[0] == "prepare" && run[2] == "conclude"),
+        "{log:?}"
+    );
+    assert_eq!(measured.runs.len(), 8);
+    for round in measured.runs.chunks(2) {
+        assert_eq!(round[0].round, round[1].round);
+        assert_ne!(round[0].combination, round[1].combination);
+    }
+    assert_eq!(measured.end, Some(End::Complete));
+}
+
+/// Three runs of 50 ms at 10 W, with a meter that takes this long to answer.
+fn sleeps_measured(takes: Duration) -> journal::Measured {
+    let mut bench = Bench::new(3);
+    bench.settings.idle = Duration::from_millis(300);
+    let mut meter = TenWatts::new(usize::MAX);
+    meter.takes = takes;
+    bench.meter = Some(meter);
+    let (measured, result) = bench.measure(vec![combination("linux", "sleep 0.05")]);
+    result.unwrap();
+    measured
+}
+
+/// Also where the meter takes twice the run's own time to answer, on either side of it. Meter and clock are not read at one moment, and on a busy
+/// machine much may lie between: of a few tries one is exact.
+#[test]
+fn energy_is_that_of_the_run() {
+    for takes in [Duration::ZERO, Duration::from_millis(100)] {
+        let mut tried = Vec::new();
+        let exact = (0..10).any(|_| {
+            let runs = sleeps_measured(takes).runs;
+            let watts: Vec<f64> = runs.iter().map(|run| run.energy_j.unwrap() / run.time_s).collect();
+            tried.push(watts.clone());
+            watts.iter().all(|watts| (9.8..10.2).contains(watts))
+        });
+        assert!(exact, "expected 10 W of a meter that takes {takes:?}, found {tried:?}");
+    }
+}
+
+/// A machine of 10 W at rest and at work spends nothing on work; of a few tries one is exact.
+#[test]
+fn idle_power_is_measured_before_and_after() {
+    let mut tried = Vec::new();
+    for _ in 0..10 {
+        let measured = sleeps_measured(Duration::from_millis(30));
+        let net_j = analyse(&measured).rows[0].net_energy_j.unwrap().mean;
+        let idle_w = [measured.idle.before_w.unwrap(), measured.idle.after_w.unwrap()];
+        if idle_w.iter().all(|watts| (9.0..11.0).contains(watts)) && net_j.abs() < 0.2 {
+            return;
+        }
+        tried.push((idle_w, net_j));
+    }
+    panic!("expected 10 W and 0 J, found {tried:?}");
+}
+
+/// The meter fails in the middle of a run: no energy is made up, and what was measured before stays.
+#[test]
+fn a_meter_that_vanishes_ends_the_comparison() {
+    let mut bench = Bench::new(50);
+    bench.meter = Some(TenWatts::new(80));
+    let (measured, result) = bench.measure(vec![combination("linux", "true")]);
+    assert!(result.unwrap_err().to_string().contains("vanished; plug it in"));
+    assert!(!measured.runs.is_empty());
+    assert!(measured.runs.iter().all(|run| run.energy_j.is_some()));
+    assert!(matches!(measured.end, Some(End::Failed(_))));
+}
+
+#[test]
+fn policies_are_in_force_around_each_run_and_linux_needs_nobody() {
+    let mut bench = Bench::new(2);
+    bench
+        .measure(vec![combination("linux", "true"), combination("highlow", "true")])
+        .1
+        .unwrap();
+    assert_eq!(
+        bench.enforcement.0,
+        ["begin highlow", "started", "end", "begin highlow", "started", "end"]
+    );
+    Nothing.begin("highlow").unwrap_err();
+}
+
+#[test]
+fn a_failure_ends_the_comparison_with_its_code_and_takes_the_policy_back() {
+    let mut bench = Bench::new(3);
+    let mut failing = combination("highlow", "exit 3");
+    failing.cleanup = Some(shell(&format!("echo cleanup >> {}", bench.path("log"))));
+    let (measured, result) = bench.measure(vec![failing]);
+    let error = result.unwrap_err();
+    assert_eq!(error.exit_code(), 3);
+    assert!(error.to_string().contains("--ignore-failure"), "{error}");
+    assert_eq!(measured.runs.len(), 1, "the failed run is told");
+    assert_eq!(measured.runs[0].exit_code, 3);
+    assert_eq!(bench.enforcement.0.last().unwrap(), "end");
+    assert_eq!(bench.lines("log"), ["cleanup"]);
+}
+
+#[test]
+fn failures_can_be_ignored() {
+    let mut bench = Bench::new(3);
+    bench.settings.ignored = Ignored::All;
+    let (measured, result) = bench.measure(vec![combination("linux", "kill -9 $$")]);
+    result.unwrap();
+    let row = &analyse(&measured).rows[0];
+    assert_eq!((row.exit_codes.as_slice(), row.time_s), ([137; 3].as_slice(), None));
+}
+
+#[test]
+fn preparations_that_fail_end_the_comparison() {
+    let mut bench = Bench::new(3);
+    let mut one = combination("linux", "true");
+    one.prepare = Some(shell("exit 9"));
+    let (measured, result) = bench.measure(vec![one]);
+    let error = result.unwrap_err();
+    assert_eq!((error.exit_code(), measured.runs.len()), (1, 0));
+    assert!(
+        error.to_string().contains("--prepare: 'exit 9' failed with code 9"),
+        "{error}"
+    );
+}
+
+#[test]
+fn commands_that_are_not_there_have_the_code_of_shells() {
+    let mut missing = combination("linux", "true");
+    missing.command = CommandLine::of("/nowhere/at-all", None).unwrap();
+    let error = Bench::new(3).measure(vec![missing]).1.unwrap_err();
+    assert_eq!(error.exit_code(), 127);
+    assert!(error.to_string().contains("/nowhere/at-all: cannot be run"), "{error}");
+}
+
+/// The signal comes in the third run, which is a shell with a child of its own; the shell heeds SIGTERM, the child does not.
+#[test]
+fn an_interrupt_ends_the_whole_tree_keeps_what_was_measured_and_takes_the_policy_back() {
+    let mut bench = Bench::new(50);
+    let marker = bench.path("marker");
+    let child = bench.path("child");
+    let line = format!("echo >> {marker}; [ $(wc -l < {marker}) -lt 3 ] || {{ (trap \"\" TERM; exec sleep 600) & echo $! > {child}; wait; }}");
+    let mut one = combination("highlow", &line);
+    one.conclude = Some(shell(&format!("echo >> {}", bench.path("concluded"))));
+    let raise = bench.interrupt.try_clone().unwrap();
+    let waiting = std::thread::spawn(move || {
+        let pid = within(|| {
+            std::fs::read_to_string(&child)
+                .ok()?
+                .strip_suffix('\n')?
+                .parse::<u32>()
+                .ok()
+        });
+        raise.raise(15).unwrap();
+        pid
+    });
+    let begin = Instant::now();
+    let (measured, result) = bench.measure(vec![one]);
+    let child = waiting.join().unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(300), "it was not waited for");
+    assert_eq!(result.unwrap_err().exit_code(), 128 + 15);
+    assert_eq!((measured.runs.len(), measured.end), (2, Some(End::Interrupted(15))));
+    assert_eq!(bench.enforcement.0.last().unwrap(), "end");
+    assert_eq!(bench.lines("concluded").len(), 3);
+    within(|| has_ended(child).then_some(()));
+}
+
+/// Gone, or dead and not buried yet by who inherited it, which may be never where process 1 buries nobody.
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')')
+        .is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Asks until there is an answer.
+fn within<T>(mut found: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        match found() {
+            Some(found) => return found,
+            None if Instant::now() > end => panic!("nothing after a minute"),
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// A line cut short by SIGKILL or a full disk is left out; a broken one before the last is told.
+#[test]
+fn a_journal_is_readable_whatever_ended_it() {
+    let mut bench = Bench::new(2);
+    let (measured, _) = bench.measure(vec![combination("linux", "true")]);
+    let path = bench.folder.path().join("journal");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "a header, two runs, an end");
+    std::fs::write(&path, format!("{}\n{}\n{}", lines[0], lines[1], &lines[2][..20])).unwrap();
+    let cut = journal::read(&path).unwrap();
+    assert_eq!(
+        (cut.runs.len(), cut.runs[0].round, &cut.end),
+        (1, measured.runs[0].round, &None)
+    );
+    std::fs::write(&path, format!("{}\n{}\n{}\n", lines[0], &lines[1][..20], lines[2])).unwrap();
+    assert!(journal::read(&path).unwrap_err().to_string().starts_with("line 2: "));
+    std::fs::write(&path, text.replace(r#","reference":null"#, "")).unwrap();
+    assert_eq!(
+        journal::read(&path).unwrap(),
+        measured,
+        "of a 'lop' that knew no reference"
+    );
+    std::fs::write(&path, text.replace(r#""reference":null"#, r#""reference":7"#)).unwrap();
+    assert!(journal::read(&path)
+        .unwrap_err()
+        .to_string()
+        .contains("no combination 7"));
+    std::fs::write(&path, "{}\n").unwrap();
+    assert!(journal::read(&path).unwrap_err().to_string().contains("no journal"));
+    Journal::begin(&path, Header::new(1, Vec::new()))
+        .err()
+        .expect("no file is overwritten");
+}

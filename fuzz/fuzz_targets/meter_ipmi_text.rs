@@ -1,0 +1,9 @@
+//! Any text as what an IPMI tool prints: refused, or watts that flow.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use lop_machine::meter::parse::dcmi_watts;
+
+fuzz_target!(|text: &str| match dcmi_watts(text) {
+    Ok(watts) => assert!(watts > 0.0 && watts.is_finite()),
+    Err(message) => assert!(!message.is_empty()),
+});

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "app.bpf.h"
+/*
+ * Lists of threads that declared their lengths, where these are more than CPUs. The loader makes them (list.h) and is told when such a thread begins, says
+ * another length or ends, and when CPUs come and go. As long as each has a CPU nobody is told.
+ */
+
+/* The loader was told, and has not looked since. */
+u32 listing;
+
+static __always_inline void list_anew(void)
+{
+	if (plans_lists && !listing && !__sync_val_compare_and_swap(&listing, 0, 1))
+		tell_loader(LOP_RECORD_LIST, bpf_ktime_get_ns(), 0, 0, 0);
+}
+
+static __always_inline bool are_listed(u32 threads) { return threads + (lop_has_reserved(&lopsided) ? 1 : 0) > lopsided.nr_online; }
+
+/* Something changed about a thread, which counts if it declared a length. */
+static __always_inline void list_with(const struct lop_task_state *t)
+{
+	if (plans_lists && t->app && t->task.hint.length && are_listed(app_at(t->app - 1)->declared))
+		list_anew();
+}
+
+/* A thread now has a length (`change` 1), has none any more (-1), or another one (0). Of a new one the kernel does not know yet: it is told later. */
+static __always_inline void count_declared(const struct lop_task_state *t, s32 change, bool is_new)
+{
+	u32 before;
+	if (!plans_lists || !t->app)
+		return;
+	before = __sync_fetch_and_add(&app_at(t->app - 1)->declared, change);
+	if (!is_new && are_listed(before + (change > 0)))
+		list_anew();
+}

@@ -1,0 +1,144 @@
+//! How many threads have which hints: all threads of the machine are asked for, since the kernel keeps what is said with each.
+
+use crate::adapter::KernelError;
+use crate::hints::{threads_of, Hint, Hints, Memory};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::Path;
+
+/// Threads that are alive and of which something is said, by what it is; one may have several hints. What a thread got from its creator
+/// (`--next-length`) is the scheduler's own knowledge of it, and not in here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hinted {
+    /// With any hint.
+    pub threads: u32,
+    pub spinning: u32,
+    pub sequential: u32,
+    pub lock_holder: u32,
+    pub length: u32,
+    pub next_length: u32,
+    pub parallelism: u32,
+    pub with_children: u32,
+    pub memory_light: u32,
+    pub memory_moderate: u32,
+    pub memory_intensive: u32,
+}
+
+impl Hinted {
+    /// Of all threads of the machine whose `proc` lies below `root`.
+    ///
+    /// # Errors
+    /// The hints of the scheduler cannot be reached.
+    pub fn now(root: &Path) -> Result<Self, KernelError> {
+        let hints = Hints::open(root)?;
+        // One that ends meanwhile has none any more.
+        Ok(Self::of_threads(&root.join("proc"), |thread| {
+            hints.of(thread).ok().flatten()
+        }))
+    }
+
+    fn of_threads(proc: &Path, said: impl Fn(u32) -> Option<Hint>) -> Self {
+        let mut counted = Self::default();
+        let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+        let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let threads = processes.flat_map(|process: u32| threads_of(proc, process).unwrap_or_default());
+        threads.filter_map(said).for_each(|hint| counted.add(&hint));
+        counted
+    }
+
+    fn add(&mut self, hint: &Hint) {
+        let is = |memory| hint.memory == Some(memory);
+        let held = [
+            (&mut self.threads, !hint.is_empty()),
+            (&mut self.spinning, hint.spinning),
+            (&mut self.sequential, hint.sequential),
+            (&mut self.lock_holder, hint.lock_holder),
+            (&mut self.length, hint.length.is_some()),
+            (&mut self.next_length, hint.next_length.is_some()),
+            (&mut self.parallelism, hint.parallelism.is_some()),
+            (&mut self.with_children, hint.with_children),
+            (&mut self.memory_light, is(Memory::Light)),
+            (&mut self.memory_moderate, is(Memory::Moderate)),
+            (&mut self.memory_intensive, is(Memory::Intensive)),
+        ];
+        held.into_iter().for_each(|(count, has)| *count += u32::from(has));
+    }
+}
+
+/// `3 threads: spinning 2, length 3, memory intensive 1`.
+impl fmt::Display for Hinted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.threads {
+            0 => return f.write_str("none now"),
+            1 => f.write_str("1 thread: ")?,
+            threads => write!(f, "{threads} threads: ")?,
+        }
+        let named = [
+            ("spinning", self.spinning),
+            ("sequential", self.sequential),
+            ("lock holder", self.lock_holder),
+            ("length", self.length),
+            ("next length", self.next_length),
+            ("parallelism", self.parallelism),
+            ("with children", self.with_children),
+            ("memory light", self.memory_light),
+            ("memory moderate", self.memory_moderate),
+            ("memory intensive", self.memory_intensive),
+        ];
+        let said = named.into_iter().filter(|(_, count)| *count > 0);
+        let said: Vec<String> = said.map(|(name, count)| format!("{name} {count}")).collect();
+        f.write_str(&said.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_counted_by_what_is_said_of_them() {
+        let proc = tempfile::tempdir().unwrap();
+        for thread in [
+            "10/task/10",
+            "10/task/11",
+            "12/task/12",
+            "13/task/13",
+            "self/task/10",
+            "14",
+        ] {
+            std::fs::create_dir_all(proc.path().join(thread)).unwrap();
+        }
+        let said = |thread| {
+            let hint = match thread {
+                10 => Hint {
+                    spinning: true,
+                    length: Some(3),
+                    ..Hint::default()
+                },
+                11 => Hint {
+                    length: Some(5),
+                    memory: Some(Memory::Intensive),
+                    ..Hint::default()
+                },
+                12 => Hint::default(),
+                _ => return None,
+            };
+            Some(hint)
+        };
+        let counted = Hinted::of_threads(proc.path(), said);
+        let expected = Hinted {
+            threads: 2,
+            spinning: 1,
+            length: 2,
+            memory_intensive: 1,
+            ..Hinted::default()
+        };
+        assert_eq!(counted, expected, "12 had its hint taken back");
+        assert_eq!(
+            counted.to_string(),
+            "2 threads: spinning 1, length 2, memory intensive 1"
+        );
+        assert_eq!(Hinted::default().to_string(), "none now");
+    }
+}

@@ -1,0 +1,65 @@
+//! How results are shown: the order of rows and the unit of times, after hyperfine's options.
+
+use clap::{Args, ValueEnum};
+use lop_report::comparison;
+
+#[derive(Args)]
+pub struct ShownArguments {
+    /// Order of the rows where people read them; CSV and JSON have them as they were given
+    #[arg(long, value_enum, value_name = "METHOD", default_value = "auto")]
+    pub sort: Sort,
+    /// Unit of times where people read them [default: one that fits]; CSV and JSON have seconds
+    #[arg(short = 'u', long, value_enum, value_name = "UNIT")]
+    pub time_unit: Option<TimeUnit>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// As command
+    Auto,
+    /// As the commands, parameters and policies were given
+    Command,
+    /// The shortest mean time first; last what has none
+    MeanTime,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimeUnit {
+    #[value(alias = "us")]
+    Microsecond,
+    #[value(alias = "ms")]
+    Millisecond,
+    #[value(alias = "s")]
+    Second,
+    #[value(alias = "min")]
+    Minute,
+    #[value(alias = "h")]
+    Hour,
+}
+
+impl From<TimeUnit> for comparison::TimeUnit {
+    fn from(unit: TimeUnit) -> Self {
+        match unit {
+            TimeUnit::Microsecond => Self {
+                name: "µs",
+                seconds: 1e-6,
+            },
+            TimeUnit::Millisecond => Self {
+                name: "ms",
+                seconds: 1e-3,
+            },
+            TimeUnit::Second => Self {
+                name: "s",
+                seconds: 1.0,
+            },
+            TimeUnit::Minute => Self {
+                name: "min",
+                seconds: 60.0,
+            },
+            TimeUnit::Hour => Self {
+                name: "h",
+                seconds: 3600.0,
+            },
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `lop doctor`: what this machine can do, what it lacks, and what would mend that.
+
+use super::amp;
+use super::kernel::Place;
+use crate::failure::{Failure, FAILED};
+use crate::terminal;
+use clap::{Args, ValueEnum};
+use lop_kernel::support;
+use lop_machine::doctor::{text, Finding, Report, State};
+use lop_machine::meter::Setup;
+use std::path::Path;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  lop doctor
+  sudo lop doctor
+  lop doctor --format json
+
+It changes nothing. With sudo it sees what root may do. It takes a few seconds:
+each energy meter is opened, and has two seconds to show that it counts.
+
+Exit code 0 if something can be used here (the scheduler in the kernel, CPUs of
+groups or of single programs, speeds, a meter), else 1.";
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Args)]
+pub struct Arguments {
+    /// For people, or one JSON object
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    place: Place,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let setup = Setup {
+        root: arguments.place.root.clone(),
+        ..Setup::default()
+    };
+    let mut report = Report::look(&setup, scheduler(&arguments.place.root));
+    report.findings.extend(slowed(&arguments.place)?);
+    match arguments.format {
+        Format::Text => terminal::print(&text(&report))?,
+        Format::Json => terminal::print(&format!("{:#}\n", report.json()))?,
+    }
+    match report.usable().is_empty() {
+        true => Err(Failure::silent(FAILED)),
+        false => Ok(()),
+    }
+}
+
+/// CPUs that somebody made slow and may have forgotten.
+fn slowed(place: &Place) -> Result<Option<Finding>, Failure> {
+    let lines = amp::told_to_who_measures(place)?;
+    let mut finding = Finding::new("slowed", "CPUs slowed by hand", State::Partly);
+    for line in &lines {
+        finding = finding.found(line.clone());
+    }
+    finding = finding
+        .costs("whoever measures here measures a slower machine")
+        .mend("sudo lop amp reset");
+    Ok((!lines.is_empty()).then_some(finding))
+}
+
+/// What the kernel says of sched_ext. Rights alone are missing to whoever forgot sudo.
+fn scheduler(root: &Path) -> Finding {
+    let missing = support::missing(root);
+    let finding = |state| Finding::new("scheduler", "scheduling in the kernel (sched_ext)", state);
+    if missing.is_empty() {
+        let ready = format!("kernel {} has it: 'lop start' works", support::release(root));
+        return match support::attached(root) {
+            None => finding(State::Yes).found(ready),
+            Some(name) => finding(State::Yes).found(ready).found(format!("in charge now: {name}")),
+        };
+    }
+    let only_rights =
+        root.join("sys/kernel/sched_ext").exists() && missing.len() == 1 && missing[0].mend.contains("sudo");
+    let state = if only_rights { State::Partly } else { State::No };
+    let mut finding = finding(state)
+        .costs("'lop start' cannot schedule in the kernel: each wakeup is placed by the kernel's own scheduler");
+    for lack in missing {
+        finding = finding.found(lack.what).mend(lack.mend);
+    }
+    finding
+}

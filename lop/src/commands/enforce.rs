@@ -1,0 +1,197 @@
+//! Which way a policy is enforced: in the kernel, by parking CPUs (cgroup), or by affinities of a command's threads.
+
+use super::cgroup;
+use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::terminal;
+use lop_agent::{partition, Rules, Sizes};
+use lop_kernel::adapter::{KernelError, Run};
+use lop_kernel::instance::{self, already_running, RunDir};
+use lop_kernel::options::Options;
+use lop_kernel::scheduler;
+use lop_kernel::service::{self, Service};
+use lop_kernel::support;
+use lop_machine::live;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// From the one that loses least to the one that needs least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Enforce {
+    Kernel,
+    Cgroup,
+    Affinity,
+}
+
+/// Ways for a command, in the order in which they are tried.
+pub const FOR_COMMAND: [Enforce; 3] = [Enforce::Kernel, Enforce::Cgroup, Enforce::Affinity];
+/// Ways for the whole machine.
+pub const FOR_MACHINE: [Enforce; 2] = [Enforce::Kernel, Enforce::Cgroup];
+
+impl FromStr for Enforce {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        FOR_COMMAND
+            .into_iter()
+            .find(|way| way.to_string() == name)
+            .ok_or_else(|| format!("expected kernel, cgroup or affinity, found '{name}'"))
+    }
+}
+
+impl fmt::Display for Enforce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kernel => "kernel",
+            Self::Cgroup => "cgroup",
+            Self::Affinity => "affinity",
+        })
+    }
+}
+
+/// A way, and for people why no earlier one was taken: a clause, empty for the first.
+#[derive(Debug)]
+pub struct Chosen {
+    pub way: Enforce,
+    pub why: String,
+}
+
+impl Chosen {
+    /// Says which way and why, where it is not the first.
+    pub fn tell(&self) {
+        if !self.why.is_empty() {
+            terminal::note(&format!("enforced by {}, since {}", self.way, self.why));
+        }
+    }
+}
+
+/// What was asked for, else the first of `ways` that works here; one way for all of these.
+///
+/// # Errors
+/// What was asked for, or every way, cannot be had here.
+pub fn choose(asked: Option<Enforce>, ways: &[Enforce], all: &[Options], dir: &RunDir) -> Result<Chosen, Failure> {
+    if let Some(way) = asked {
+        let why = String::new();
+        return all
+            .iter()
+            .try_for_each(|options| possible(way, options, dir))
+            .map(|()| Chosen { way, why });
+    }
+    let (mut closed, mut refusals) = (Vec::new(), Vec::new());
+    for &way in ways {
+        let Err(failure) = all.iter().try_for_each(|options| possible(way, options, dir)) else {
+            let why = closed.join("; ");
+            return Ok(Chosen { way, why });
+        };
+        if all.iter().any(|options| is_final(way, options, dir)) {
+            return Err(failure);
+        }
+        closed.push(format!("the way by {way} is closed: {}", failure.message()));
+        refusals.push(match way {
+            Enforce::Kernel => failure.message().to_string(),
+            _ => format!("by {way}: {}", failure.message()),
+        });
+    }
+    Err(Failure::new(FAILED, refusals.join("; ")))
+}
+
+/// Another scheduler in charge, another instance, or an option of one way only is no lack that another way could make up for.
+fn is_final(way: Enforce, options: &Options, dir: &RunDir) -> bool {
+    let lacks_nothing = match way {
+        Enforce::Kernel => support::missing(&options.root).is_empty() || support::attached(&options.root).is_some(),
+        Enforce::Cgroup => partition::check(&options.root).is_ok() && matches!(instance::running(dir), Ok(Some(_))),
+        Enforce::Affinity => false,
+    };
+    lacks_nothing || needs_kernel(options).is_some()
+}
+
+fn possible(way: Enforce, options: &Options, dir: &RunDir) -> Result<(), Failure> {
+    match way {
+        Enforce::Kernel => service::check(options, dir).map_err(Failure::from),
+        Enforce::Affinity => rules(options).map(|_| ()),
+        Enforce::Cgroup => {
+            let refuse = |sentence: String| Failure::new(FAILED, sentence);
+            rules(options)?.for_machine().map_err(refuse)?;
+            partition::check(&options.root).map_err(refuse)?;
+            match instance::running(dir)? {
+                Some(_) => Err(already_running(dir).into()),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// What runs until it is asked to stop, for a way that is for the whole machine.
+pub fn scheduler(way: Enforce, dir: &RunDir) -> Box<Run<'static>> {
+    let dir = dir.clone();
+    match way {
+        Enforce::Cgroup => Box::new(move |options, inbox, observer| cgroup::run(&dir, options, inbox, observer)),
+        Enforce::Kernel | Enforce::Affinity => Box::new(scheduler::run),
+    }
+}
+
+/// Becomes the one instance, and opens CPUs that a killed one left parked.
+///
+/// # Errors
+/// As [`Service::open`]; what is parked cannot be given back.
+pub fn open_service(options: &Options, dir: &RunDir) -> Result<Service, KernelError> {
+    let service = Service::open(dir)?;
+    partition::restore(&options.root, &partition::journal(dir.path())).map_err(KernelError::new)?;
+    Ok(service)
+}
+
+/// The policy, if it can be enforced from user space with these options.
+///
+/// # Errors
+/// It cannot: which option or what it needs.
+pub fn rules(options: &Options) -> Result<Rules, Failure> {
+    if let Some(option) = needs_kernel(options) {
+        let message = format!("{option}: only where the kernel enforces the policy");
+        return Err(Failure::new(BAD_INPUT, message));
+    }
+    options
+        .policy
+        .to_string()
+        .parse()
+        .map_err(|message: String| Failure::new(FAILED, message))
+}
+
+/// CPUs that the machine below `root` has, online or not.
+///
+/// # Errors
+/// It cannot be read.
+pub fn cpus_of(root: &Path) -> Result<u32, Failure> {
+    let machine = live::read(root).map_err(|error| Failure::new(FAILED, error.to_string()))?;
+    Ok(u32::try_from(machine.cpus.len()).unwrap_or(u32::MAX))
+}
+
+/// The same, with what was asked of the size of the high set, which is no larger than the machine; what is cut is told.
+///
+/// # Errors
+/// As [`rules`].
+pub fn sizes(options: &Options) -> Result<Sizes, Failure> {
+    let (options, cut) = &options.fitted(cpus_of(&options.root)?);
+    if let Some(cut) = cut {
+        terminal::note(cut);
+    }
+    Ok(Sizes {
+        spare: options.spare,
+        max_high: options.max_high,
+        hold: options.hold,
+        ..Sizes::new(rules(options)?)
+    })
+}
+
+/// An option that was given and that only the kernel's way knows.
+fn needs_kernel(options: &Options) -> Option<&'static str> {
+    [
+        ("--partial", options.partial),
+        ("--reserve", options.reserve.is_some()),
+        ("--intensity", options.intensity.is_some()),
+        ("--log-decisions", options.decisions.is_some()),
+        ("--fail-after", options.fail_after.is_some()),
+        ("--watchdog", options.watchdog.is_some()),
+    ]
+    .into_iter()
+    .find_map(|(name, given)| given.then_some(name))
+}

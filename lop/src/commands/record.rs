@@ -1,0 +1,143 @@
+//! `lop record`: the scheduling of a command or of the machine, as a file that 'lop simulate --trace' replays.
+
+use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::output::OutputFile;
+use crate::terminal;
+use clap::{Args, ValueEnum};
+use lop_compare::interrupt::Interrupt;
+use lop_compare::trace::{of_command, of_machine};
+use lop_trace::{Summary, Trace};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub const EXAMPLES: &str = "\
+Examples:
+  lop record -- make -j2                              writes make.trace
+  lop record -o my-build.trace -- make -j2
+  sudo lop record --machine --seconds 30 -o evening.trace
+  lop simulate --trace my-build.trace --policy linux,auto
+  lop record --format workload -- ./site              writes site.toml
+
+The command runs as always, and no program is stopped; its exit code is passed on.
+A command needs no privilege where kernel.perf_event_paranoid is 2 or less, the
+machine needs root. What a replay cannot know is said with it. For a build whose jobs wait for one another, 'lop workload record'
+sees every wait(2), and stops programs for it.";
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RecordFormat {
+    /// The recording itself, a compact file
+    Trace,
+    /// The workload that replays it, as TOML, to read and change
+    Workload,
+}
+
+#[derive(Args)]
+pub struct Arguments {
+    /// File to write [default: NAME.trace or NAME.toml, which must not exist yet]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// What to write
+    #[arg(long, value_enum, default_value = "trace")]
+    format: RecordFormat,
+    /// Record all that runs on this machine; Ctrl-C ends it early
+    #[arg(long, requires = "seconds", conflicts_with = "command")]
+    machine: bool,
+    /// How long to record the machine, in s
+    #[arg(long, value_name = "N", value_parser = length)]
+    seconds: Option<Duration>,
+    /// The command and its arguments, after '--'
+    #[arg(last = true, required_unless_present = "machine", value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// Up to a day, as rings and the file are held in memory.
+fn length(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|&s| s > 0.0 && s <= 86_400.0);
+    let seconds = seconds.ok_or("expected a time above 0 and up to 86400 s")?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.seconds.is_some() && !arguments.machine {
+        let message =
+            "--seconds: a command is recorded to its end; record the machine (--machine), or 'timeout' the command";
+        return Err(Failure::new(BAD_INPUT, message));
+    }
+    let name = name(arguments);
+    let file = output_file(arguments, &name)?;
+    let interrupt =
+        Interrupt::of_signals().map_err(|error| Failure::new(FAILED, format!("cannot handle Ctrl-C: {error}")))?;
+    let trace = match arguments.seconds {
+        Some(length) if arguments.machine => of_machine(length, &interrupt)?,
+        _ => of_command(&arguments.command, &interrupt)?,
+    };
+    let shown = file.shown.display().to_string();
+    let (workload, summary) = lop_trace::to_workload(&shown, &trace, &name)?;
+    match arguments.format {
+        RecordFormat::Workload => file.write(&workload)?,
+        RecordFormat::Trace => {
+            let bytes = lop_trace::write(&trace);
+            let bytes = bytes.map_err(|error| Failure::new(FAILED, format!("{shown}: cannot be written: {error}")))?;
+            file.write(&bytes)?;
+        }
+    }
+    terminal::note(&text(&trace, &summary, &file.shown));
+    match trace.header.exit_code {
+        None | Some(0) => Ok(()),
+        Some(code) => Err(Failure::silent(u8::try_from(code).unwrap_or(FAILED))),
+    }
+}
+
+/// The command's own name without its folder.
+fn name(arguments: &Arguments) -> String {
+    let command = arguments.command.first().filter(|_| !arguments.machine);
+    let name = command.and_then(|command| Path::new(command).file_name());
+    name.map_or_else(|| "machine".to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+fn output_file(arguments: &Arguments, name: &str) -> Result<OutputFile, Failure> {
+    if let Some(path) = &arguments.output {
+        return OutputFile::check("--output", path);
+    }
+    let extension = match arguments.format {
+        RecordFormat::Trace => "trace",
+        RecordFormat::Workload => "toml",
+    };
+    let path = PathBuf::from(format!("{name}.{extension}"));
+    if path.exists() {
+        let message = format!("{}: exists already", path.display());
+        return Err(Failure::new(BAD_INPUT, message).hint("name the file with -o to overwrite it"));
+    }
+    OutputFile::check("--output", &path)
+}
+
+fn text(trace: &Trace, summary: &Summary, file: &Path) -> String {
+    let wakers = match summary.wakers_known {
+        true => "with who woke whom",
+        false => "without who woke whom: for that root has to have tracefs mounted (mount -t tracefs tracefs /sys/kernel/tracing)",
+    };
+    let mut text = format!(
+        "wrote {}: {} events, {} tasks, {:.2} s of CPU time in {:.2} s, {wakers}",
+        file.display(),
+        summary.events,
+        summary.tasks,
+        summary.cpu_s,
+        summary.recorded_s
+    );
+    if summary.others_s > 0.02 * summary.recorded_s {
+        text += &format!(
+            "; {} was ready and had no CPU for {:.2} s",
+            if trace.header.command.is_empty() {
+                "what ran"
+            } else {
+                "it"
+            },
+            summary.others_s
+        );
+    }
+    if let Some(code) = trace.header.exit_code.filter(|&code| code != 0) {
+        text += &format!("; the command itself failed with exit code {code}");
+    }
+    text
+}

@@ -1,0 +1,158 @@
+//! Operating points and idle states of a kind of cores.
+
+use crate::live::{LiveMachine, Tree};
+use crate::{Machine, Opp};
+
+#[derive(Debug, PartialEq)]
+pub struct KindPoints {
+    /// Lowest frequency first.
+    pub opps: Vec<Opp>,
+    pub idle: Vec<Idle>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Idle {
+    pub name: String,
+    pub exit_us: u64,
+    pub residency_us: u64,
+}
+
+/// Where the driver lists no frequencies, so many are taken between the lowest and the highest, both among them.
+const STEPS: u64 = 8;
+/// A machine file has room for so many idle states and operating points.
+const MAX_STATES: usize = 8;
+const MAX_POINTS: usize = 64;
+/// Linux has ten states at most (`CPUIDLE_STATE_MAX`).
+const LINUX_STATES: u32 = 10;
+/// Of a name in a machine file.
+const NAME: usize = 24;
+/// Assumed where no driver says how fast a CPU runs.
+const ASSUMED_KHZ: u64 = 2_000_000;
+/// What is above is no frequency of a CPU.
+const MAX_KHZ: u64 = 100_000_000;
+
+pub fn of(tree: &dyn Tree, machine: &LiveMachine, tier: u16, like: &Machine, notes: &mut Vec<String>) -> KindPoints {
+    let cpu = machine
+        .cpus
+        .iter()
+        .filter(|cpu| cpu.tier == tier)
+        .max_by_key(|cpu| (cpu.online, cpu.max_khz));
+    let number = cpu.map_or(0, |cpu| cpu.number);
+    let khz = frequencies(tree, number).unwrap_or_else(|| {
+        let khz = cpu.and_then(|cpu| cpu.max_khz).unwrap_or(ASSUMED_KHZ);
+        notes.push(format!(
+            "CPU {number} tells no frequencies; {} MHz is taken as its only one.",
+            khz / 1000
+        ));
+        vec![khz]
+    });
+    let top = khz[khz.len() - 1];
+    let opps = khz
+        .iter()
+        .map(|&khz| like_at(like, khz, khz as f64 / top as f64))
+        .collect();
+    KindPoints {
+        opps,
+        idle: idle(tree, number, notes),
+    }
+}
+
+/// Ascending; `None`: no driver tells any.
+fn frequencies(tree: &dyn Tree, cpu: u32) -> Option<Vec<u64>> {
+    let read = |file: &str| {
+        tree.read(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"))
+            .ok()
+    };
+    let listed = [read("scaling_available_frequencies"), read("scaling_boost_frequencies")];
+    let listed = listed.iter().flatten().flat_map(|text| text.split_ascii_whitespace());
+    let mut khz: Vec<u64> = listed.map(str::parse).collect::<Result<_, _>>().ok()?;
+    if khz.is_empty() {
+        let number = |file| read(file)?.trim().parse::<u64>().ok();
+        let (least, most) = (number("cpuinfo_min_freq")?, number("cpuinfo_max_freq")?);
+        let span = most.checked_sub(least)?;
+        khz = (0..STEPS)
+            .map(|n| Some(least + span.checked_mul(n)? / (STEPS - 1)))
+            .collect::<Option<_>>()?;
+    }
+    khz.retain(|&khz| (1..=MAX_KHZ).contains(&khz));
+    khz.sort_unstable();
+    khz.dedup();
+    // Of more than there is room for, those between go.
+    while khz.len() > MAX_POINTS {
+        let last = khz.len() - 1;
+        khz = khz
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| (last - i).is_multiple_of(2) || *i == 0)
+            .map(|(_, khz)| *khz)
+            .collect();
+    }
+    (!khz.is_empty()).then_some(khz)
+}
+
+/// Watts and voltage of the other machine's fastest kind at this share of its highest frequency: in a straight line between its operating
+/// points; below the lowest its voltage stays, so that watts go with the frequency.
+fn like_at(like: &Machine, khz: u64, share: f64) -> Opp {
+    let opps = &like.kinds[0].opps;
+    let top_khz = opps[opps.len() - 1].khz as f64;
+    let at = share * top_khz;
+    let above = opps
+        .iter()
+        .position(|opp| opp.khz as f64 >= at)
+        .unwrap_or(opps.len() - 1);
+    let upper = &opps[above];
+    let (lower, weight) = match above.checked_sub(1).map(|below| &opps[below]) {
+        Some(lower) => (lower, (at - lower.khz as f64) / (upper.khz - lower.khz) as f64),
+        None => (upper, 1.0),
+    };
+    let scale = if above == 0 { at / upper.khz as f64 } else { 1.0 };
+    let between = |figure: fn(&Opp) -> f64| figure(lower) + (figure(upper) - figure(lower)) * weight;
+    let uw = |figure: fn(&Opp) -> f64| (between(figure) * scale).round() as u64;
+    Opp {
+        khz,
+        mv: between(|opp| f64::from(opp.mv)).round() as u32,
+        idle_uw: uw(|opp| opp.idle_uw as f64),
+        busy_uw: uw(|opp| opp.busy_uw as f64),
+        domain_uw: uw(|opp| opp.domain_uw as f64),
+    }
+}
+
+/// Shallowest first. The state in which the kernel polls is none: the core is busy in it.
+fn idle(tree: &dyn Tree, cpu: u32, notes: &mut Vec<String>) -> Vec<Idle> {
+    let states = (0..LINUX_STATES).filter_map(|state| {
+        let read = |file: &str| {
+            tree.read(&format!("sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/{file}"))
+                .ok()
+        };
+        let number = |file| read(file)?.trim().parse().ok();
+        Some(Idle {
+            name: read("name")?.trim().chars().take(NAME).collect(),
+            exit_us: number("latency")?,
+            residency_us: number("residency")?,
+        })
+    });
+    let mut states: Vec<Idle> = states
+        .filter(|state| state.name != "POLL" && !state.name.is_empty())
+        .collect();
+    states.sort_by_key(|state| (state.residency_us, state.exit_us));
+    states.dedup_by_key(|state| state.residency_us);
+    states.truncate(MAX_STATES);
+    match states.first_mut() {
+        // A core is in the first one at once.
+        Some(first) => first.residency_us = 0,
+        None => {
+            notes.push(format!(
+                "CPU {cpu} tells no idle states; one that takes 1 us to leave is assumed."
+            ));
+            states.push(Idle {
+                name: "idle".to_string(),
+                exit_us: 1,
+                residency_us: 0,
+            });
+        }
+    }
+    notes.push(
+        "Idle states are taken to draw what a core draws in the first one: no kernel tells their watts.".to_string(),
+    );
+    states
+}

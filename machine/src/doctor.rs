@@ -1,0 +1,151 @@
+//! What a machine can do for Lopsided, what it lacks, what that costs, and the command that would mend it.
+//!
+//! Nothing is changed: speeds are not tried, only whether their files take them.
+
+mod checks;
+mod counters;
+mod text;
+
+pub use text::text;
+
+use crate::live::{self, LiveMachine};
+use crate::meter::{find_with, Found, MeterError, MeterKind, Setup};
+use serde::Serialize;
+use serde_json::{json, Value};
+
+/// How far something can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Yes,
+    /// Some of it, or by some.
+    Partly,
+    No,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// `scheduler`, `speeds`, `idle`, `meters`, `counters`, `cgroup`, `affinity`, `paranoid`; `slowed` where CPUs are.
+    pub area: &'static str,
+    /// For people.
+    pub title: &'static str,
+    pub state: State,
+    /// What was found, a sentence each.
+    pub found: Vec<String>,
+    /// What is lost; empty where nothing is.
+    pub costs: Vec<String>,
+    /// What would mend it: commands, kernel options, packages.
+    pub mends: Vec<String>,
+}
+
+impl Finding {
+    pub fn new(area: &'static str, title: &'static str, state: State) -> Self {
+        Self {
+            area,
+            title,
+            state,
+            found: Vec::new(),
+            costs: Vec::new(),
+            mends: Vec::new(),
+        }
+    }
+
+    pub fn found(mut self, text: impl Into<String>) -> Self {
+        self.found.push(text.into());
+        self
+    }
+
+    pub fn costs(mut self, text: impl Into<String>) -> Self {
+        self.costs.push(text.into());
+        self
+    }
+
+    pub fn mend(mut self, text: impl Into<String>) -> Self {
+        self.mends.push(text.into());
+        self
+    }
+}
+
+/// All that was found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The CPUs, or why they cannot be read.
+    pub machine: Result<LiveMachine, String>,
+    pub findings: Vec<Finding>,
+    /// Every kind of meter, in the order of choice.
+    pub meters: Vec<Result<Found, MeterError>>,
+}
+
+/// Areas with which work can be steered or its energy measured.
+const USEFUL: [&str; 5] = ["scheduler", "cgroup", "affinity", "speeds", "meters"];
+
+impl Report {
+    /// Looks at the machine that `setup` names. `scheduler` is what the kernel says of sched_ext, which this crate knows nothing of.
+    pub fn look(setup: &Setup, scheduler: Finding) -> Self {
+        let root = &setup.root;
+        let machine = live::read(root).map_err(|error| error.to_string());
+        let meters = find_with(setup);
+        let findings = vec![
+            scheduler,
+            checks::cgroup(root),
+            checks::affinity(&machine),
+            checks::speeds(root),
+            checks::idle(root),
+            checks::meters(&meters),
+            counters::counters(root),
+            checks::paranoid(root),
+        ];
+        Self {
+            machine,
+            findings,
+            meters,
+        }
+    }
+
+    /// The areas that can be used, wholly or partly, and steer work or measure it.
+    pub fn usable(&self) -> Vec<&'static str> {
+        let useful = self
+            .findings
+            .iter()
+            .filter(|finding| finding.state != State::No && USEFUL.contains(&finding.area));
+        useful.map(|finding| finding.area).collect()
+    }
+
+    /// One object: `usable`, `machine`, `findings`, `meters`.
+    pub fn json(&self) -> Value {
+        let machine = match &self.machine {
+            Ok(machine) => json!(machine),
+            Err(error) => json!({ "error": error }),
+        };
+        let meters: Vec<Value> = MeterKind::ALL
+            .into_iter()
+            .zip(&self.meters)
+            .map(|(kind, meter)| meter_json(kind, meter))
+            .collect();
+        json!({ "usable": self.usable(), "machine": machine, "findings": self.findings, "meters": meters })
+    }
+}
+
+fn meter_json(kind: MeterKind, meter: &Result<Found, MeterError>) -> Value {
+    match meter {
+        Ok(found) => json!({
+            "kind": kind.name(),
+            "usable": true,
+            "name": found.source.name,
+            "whole_system": found.source.whole_system,
+            "update_period_s": found.source.update_period.map(|period| period.as_secs_f64()),
+            "permission": found.permission,
+        }),
+        Err(error) => json!({
+            "kind": kind.name(),
+            "usable": false,
+            "what": error.what,
+            "reason": error.reason,
+            "mend": error.mend,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! What is looked at, one function each.
+
+use super::{Finding, State};
+use crate::live::LiveMachine;
+use crate::meter::{Found, MeterError, MeterKind};
+use crate::speed::{self, ClockDomain, Mechanism};
+use std::path::Path;
+
+const CPUS: &str = "sys/devices/system/cpu";
+
+/// Contents without the line end; None where it cannot be read.
+pub fn text(root: &Path, path: &str) -> Option<String> {
+    Some(std::fs::read_to_string(root.join(path)).ok()?.trim().to_string())
+}
+
+/// Sets of CPUs for groups of processes: how a policy is enforced without sched_ext.
+pub fn cgroup(root: &Path) -> Finding {
+    let finding = |state| Finding::new("cgroup", "CPUs for groups of processes (cgroup v2)", state);
+    let lost =
+        "without sched_ext, policies hold for the processes of 'lop run' only (affinity), not for the whole machine";
+    let Some(mount) = cgroup2(root) else {
+        return finding(State::No)
+            .found("cgroup v2 is not mounted")
+            .costs(lost)
+            .mend("sudo mount -t cgroup2 none /sys/fs/cgroup; for good boot with systemd.unified_cgroup_hierarchy=1");
+    };
+    let controllers = text(root, &format!("{mount}/cgroup.controllers")).unwrap_or_default();
+    if controllers.split_whitespace().any(|controller| controller == "cpuset") {
+        return finding(State::Yes).found(format!("/{mount} offers cpuset"));
+    }
+    let lacks = finding(State::No)
+        .found(format!("/{mount} does not offer the controller cpuset"))
+        .costs(lost);
+    match root.join("sys/fs/cgroup/cpuset").is_dir() {
+        true => lacks
+            .found("cgroup v1 holds it (/sys/fs/cgroup/cpuset)")
+            .mend("boot with cgroup_no_v1=all or systemd.unified_cgroup_hierarchy=1"),
+        false => lacks.mend("boot a kernel with CONFIG_CPUSETS=y; in a container run it on the host"),
+    }
+}
+
+/// Where cgroup v2 is mounted, below the root.
+fn cgroup2(root: &Path) -> Option<String> {
+    let mounts = text(root, "proc/mounts").unwrap_or_default();
+    let mounted = mounts.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (words.get(2) == Some(&"cgroup2")).then(|| words[1].trim_start_matches('/').to_string())
+    });
+    let usual = ["sys/fs/cgroup", "sys/fs/cgroup/unified"].map(str::to_string);
+    let is_there = |mount: &String| root.join(mount).join("cgroup.controllers").exists();
+    mounted.into_iter().chain(usual).find(is_there)
+}
+
+/// Binding threads to CPUs takes no right and no option of the kernel.
+pub fn affinity(machine: &Result<LiveMachine, String>) -> Finding {
+    let finding = |state| Finding::new("affinity", "CPUs for the threads of one program (affinity)", state);
+    let online = machine
+        .as_ref()
+        .map_or(0, |machine| machine.cpus.iter().filter(|cpu| cpu.online).count());
+    match online {
+        0 => finding(State::No)
+            .found("the CPUs cannot be read")
+            .mend("mount sysfs: mount -t sysfs sysfs /sys"),
+        1 => finding(State::No)
+            .found("one CPU is online: there is nothing to choose")
+            .costs("no policy changes anything here")
+            .mend("bring more online: echo 1 | sudo tee /sys/devices/system/cpu/cpu*/online"),
+        cpus => finding(State::Yes).found(format!(
+            "threads can be bound to any of {cpus} CPUs, by anybody for their own programs"
+        )),
+    }
+}
+
+/// Whether requests for speeds reach anything.
+pub fn speeds(root: &Path) -> Finding {
+    let finding = |state| Finding::new("speeds", "speeds (cpufreq)", state);
+    let look = match speed::look(root) {
+        Ok(look) => look,
+        Err(error) => {
+            return finding(State::No)
+                .found(format!("the CPUs cannot be read: {error}"))
+                .mend("mount sysfs: mount -t sysfs sysfs /sys")
+        }
+    };
+    let acts = |domain: &&ClockDomain| !matches!(domain.mechanism, Mechanism::Nothing { .. });
+    let acting = look.domains.iter().filter(acts).count();
+    let state = match acting {
+        0 => State::No,
+        _ if acting == look.domains.len() => State::Yes,
+        _ => State::Partly,
+    };
+    let mut finding = finding(state);
+    finding.found = look.lines;
+    if look.domains.is_empty() {
+        finding.found.push(format!("no CPU is to be seen in /{CPUS}"));
+    }
+    let policies = look
+        .domains
+        .iter()
+        .filter(|domain| !domain.driver.is_empty())
+        .flat_map(|domain| domain.cpus.first());
+    let governors = policies
+        .into_iter()
+        .find_map(|cpu| text(root, &format!("{CPUS}/cpu{cpu}/cpufreq/scaling_available_governors")));
+    finding
+        .found
+        .extend(governors.map(|names| format!("governors: {names}")));
+    if acting > 0 {
+        finding = finding.found("judged by the driver's files: no speed was set to try it");
+    }
+    match state {
+        State::Yes => finding,
+        _ => {
+            let what =
+                "high and low sets differ in what runs there, not in speed: what is saved comes from idle CPUs only";
+            let asked = finding.costs(what);
+            match look.domains.iter().any(|domain| !domain.driver.is_empty()) {
+                true => asked.mend("what the line of each CPU says; as a rule run with sudo"),
+                false => asked.mend("sudo modprobe acpi-cpufreq (or amd-pstate, intel_pstate, cpufreq-dt; CONFIG_CPU_FREQ=y); in a virtual machine run on its host"),
+            }
+        }
+    }
+}
+
+/// Idle states, by those of the first CPU that has any.
+pub fn idle(root: &Path) -> Finding {
+    let finding = |state| Finding::new("idle", "idle states (cpuidle)", state);
+    let driver =
+        text(root, &format!("{CPUS}/cpuidle/current_driver")).filter(|driver| !driver.is_empty() && driver != "none");
+    let governor = ["current_governor", "current_governor_ro"]
+        .iter()
+        .find_map(|file| text(root, &format!("{CPUS}/cpuidle/{file}")));
+    let states: Vec<String> = (0..).map_while(|n| idle_state(root, n)).collect();
+    let host = "in a virtual machine the host's states count: run there; on hardware allow C-states in the firmware, and boot without \
+                idle=poll, processor.max_cstate and intel_idle.max_cstate";
+    let (Some(driver), false) = (driver, states.is_empty()) else {
+        return finding(State::No)
+            .found("the kernel knows no idle states here: a CPU with nothing to do halts, no more")
+            .costs("a CPU that is not needed saves little, and nobody sees how deeply it sleeps")
+            .mend(host);
+    };
+    let governor = governor.unwrap_or_else(|| "unknown".into());
+    let found = format!("driver {driver}, governor {governor}: {}", states.join(", "));
+    // Polling and one way to halt are what every kernel has.
+    let deep = driver != "haltpoll" && states.len() > 2;
+    match deep {
+        true => finding(State::Yes).found(found),
+        false => finding(State::Partly)
+            .found(found)
+            .costs("no deep state is seen: a CPU that is not needed saves what halting saves")
+            .mend(host),
+    }
+}
+
+fn idle_state(root: &Path, n: usize) -> Option<String> {
+    let folder = format!("{CPUS}/cpu0/cpuidle/state{n}");
+    let name = text(root, &format!("{folder}/name"))?;
+    let latency = text(root, &format!("{folder}/latency")).map_or(String::new(), |us| format!(" ({us} µs)"));
+    let off = text(root, &format!("{folder}/disable")).is_some_and(|value| value != "0");
+    Some(format!("{name}{latency}{}", if off { " switched off" } else { "" }))
+}
+
+/// What measures energy, by what was tried.
+pub fn meters(meters: &[Result<Found, MeterError>]) -> Finding {
+    let works = |kind: MeterKind| meters.iter().flatten().any(|found| found.source.kind == kind);
+    let measured = MeterKind::ALL
+        .into_iter()
+        .any(|kind| kind != MeterKind::Modelled && works(kind));
+    let state = match (measured, works(MeterKind::Modelled)) {
+        (true, _) => State::Yes,
+        (false, true) => State::Partly,
+        (false, false) => State::No,
+    };
+    let mut finding = Finding::new("meters", "energy meters", state);
+    finding.found = meters.iter().map(meter_line).collect();
+    if measured {
+        return finding;
+    }
+    let refused = meters.iter().filter_map(|meter| meter.as_ref().err());
+    finding.mends = refused.map(|error| format!("{}: {}", error.kind, error.mend)).collect();
+    finding.costs("no energy is measured: what a policy saves here can only be modelled")
+}
+
+fn meter_line(meter: &Result<Found, MeterError>) -> String {
+    match meter {
+        Ok(found) => {
+            let period = match found.source.update_period {
+                Some(period) => format!("new every {} ms", (period.as_secs_f64() * 1e4).round() / 10.0),
+                None => "update period unknown".to_string(),
+            };
+            let what = if found.source.whole_system {
+                "whole system"
+            } else {
+                "processor"
+            };
+            format!(
+                "{}: yes: {}; {what}, {period}, readable by {}",
+                found.source.kind, found.source.name, found.permission
+            )
+        }
+        Err(error) => format!("{}: no: {}: {}", error.kind, error.what, error.reason),
+    }
+}
+
+/// Who may count what: `kernel.perf_event_paranoid`.
+pub fn paranoid(root: &Path) -> Finding {
+    let finding = |state| Finding::new("paranoid", "right to count (perf_event_paranoid)", state);
+    let mend = "sudo sysctl kernel.perf_event_paranoid=0; for good: echo kernel.perf_event_paranoid=0 | sudo tee /etc/sysctl.d/60-perf.conf";
+    let level = text(root, "proc/sys/kernel/perf_event_paranoid");
+    match level.as_deref().map(str::parse::<i32>) {
+        Some(Ok(level)) if level <= 0 => finding(State::Yes).found(format!(
+            "kernel.perf_event_paranoid is {level}: everybody may count all of a CPU"
+        )),
+        Some(Ok(level)) => {
+            let found = format!(
+                "kernel.perf_event_paranoid is {level}: root may count all of a CPU, others {}",
+                own(level)
+            );
+            let mut partly = finding(State::Partly).found(found).mend(mend);
+            partly = partly.costs("what counts or records the whole machine needs sudo");
+            if root.join("sys/bus/event_source/devices/power").is_dir() {
+                partly = partly.costs("the energy meter perf needs sudo");
+            }
+            match level {
+                1 | 2 => partly,
+                _ => partly.costs("counters of one's own threads need sudo"),
+            }
+        }
+        _ => finding(State::No)
+            .found("the kernel has no perf events (/proc/sys/kernel/perf_event_paranoid)")
+            .costs("no counters and no meter perf")
+            .mend("boot a kernel with CONFIG_PERF_EVENTS=y; mount /proc"),
+    }
+}
+
+fn own(level: i32) -> &'static str {
+    match level {
+        1 => "their own threads, in the kernel too",
+        2 => "their own threads, outside the kernel",
+        _ => "nothing",
+    }
+}

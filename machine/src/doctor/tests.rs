@@ -1,0 +1,229 @@
+use super::*;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn tree(files: &[(&str, &str)]) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = root.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("{text}\n")).unwrap();
+    }
+    root
+}
+
+fn look(root: &Path) -> Report {
+    let setup = Setup {
+        root: root.to_path_buf(),
+        ..Setup::default()
+    };
+    Report::look(
+        &setup,
+        Finding::new("scheduler", "scheduling in the kernel", State::No).found("none"),
+    )
+}
+
+fn of<'a>(report: &'a Report, area: &str) -> &'a Finding {
+    report.findings.iter().find(|finding| finding.area == area).unwrap()
+}
+
+const CPU: &str = "sys/devices/system/cpu";
+
+/// A laptop with all that there is.
+fn laptop() -> TempDir {
+    let policy = |file: &str| format!("{CPU}/cpufreq/policy0/{file}");
+    let state = |n: usize, file: &str| format!("{CPU}/cpu0/cpuidle/state{n}/{file}");
+    let files = [
+        (format!("{CPU}/present"), "0-1"),
+        (format!("{CPU}/online"), "0-1"),
+        (policy("affected_cpus"), "0 1"),
+        (policy("scaling_driver"), "acpi-cpufreq"),
+        (policy("scaling_governor"), "ondemand"),
+        (policy("scaling_min_freq"), "800000"),
+        (policy("scaling_max_freq"), "2400000"),
+        (policy("cpuinfo_min_freq"), "800000"),
+        (policy("cpuinfo_max_freq"), "2400000"),
+        (
+            format!("{CPU}/cpu0/cpufreq/scaling_available_governors"),
+            "ondemand schedutil",
+        ),
+        (format!("{CPU}/cpuidle/current_driver"), "intel_idle"),
+        (format!("{CPU}/cpuidle/current_governor"), "menu"),
+        (state(0, "name"), "POLL"),
+        (state(1, "name"), "C1"),
+        (state(1, "latency"), "2"),
+        (state(2, "name"), "C6"),
+        (state(2, "disable"), "1"),
+        ("sys/fs/cgroup/cgroup.controllers".into(), "cpuset cpu memory"),
+        ("sys/bus/event_source/devices/cpu/type".into(), "4"),
+        ("proc/sys/kernel/perf_event_paranoid".into(), "-1"),
+        ("sys/class/power_supply/BAT0/type".into(), "Battery"),
+        ("sys/class/power_supply/BAT0/status".into(), "Discharging"),
+        ("sys/class/power_supply/BAT0/power_now".into(), "9000000"),
+    ];
+    tree(
+        &files
+            .iter()
+            .map(|(path, text)| (path.as_str(), *text))
+            .collect::<Vec<_>>(),
+    )
+}
+
+#[test]
+fn a_laptop_with_all_of_it_lacks_nothing() {
+    let root = laptop();
+    let report = look(root.path());
+    for area in ["cgroup", "affinity", "speeds", "idle", "meters", "counters", "paranoid"] {
+        let finding = of(&report, area);
+        assert_eq!(
+            (finding.state, finding.costs.len(), finding.mends.len()),
+            (State::Yes, 0, 0),
+            "{finding:?}"
+        );
+    }
+    assert_eq!(report.usable(), ["cgroup", "affinity", "speeds", "meters"]);
+    let speeds = &of(&report, "speeds").found;
+    assert!(
+        speeds[0].contains("acpi-cpufreq") && speeds[1] == "governors: ondemand schedutil",
+        "{speeds:?}"
+    );
+    assert_eq!(
+        of(&report, "idle").found,
+        ["driver intel_idle, governor menu: POLL, C1 (2 µs), C6 switched off"]
+    );
+    let meter = of(&report, "meters")
+        .found
+        .iter()
+        .find(|line| line.starts_with("battery"))
+        .unwrap();
+    assert!(
+        meter.contains("yes: battery BAT0 (power); whole system") && meter.contains("readable by everybody"),
+        "{meter}"
+    );
+}
+
+#[test]
+fn an_empty_machine_can_do_nothing_and_everything_has_a_mend() {
+    let root = tree(&[]);
+    let report = look(root.path());
+    assert!(report.usable().is_empty());
+    for finding in report.findings.iter().filter(|finding| finding.area != "scheduler") {
+        assert_eq!(finding.state, State::No, "{finding:?}");
+        assert!(!finding.found.is_empty() && !finding.mends.is_empty(), "{finding:?}");
+    }
+    assert!(text(&report).ends_with("Nothing of this can be used here; 'lop simulate' works on any machine.\n"));
+}
+
+#[test]
+fn what_is_there_in_part_says_what_that_costs() {
+    let root = laptop();
+    let change = |path: &str, text: &str| std::fs::write(root.path().join(path), text).unwrap();
+    change("proc/sys/kernel/perf_event_paranoid", "2\n");
+    change("sys/class/power_supply/BAT0/status", "Charging\n");
+    change(&format!("{CPU}/cpuidle/current_driver"), "haltpoll\n");
+    change("sys/fs/cgroup/cgroup.controllers", "memory\n");
+    std::fs::create_dir(root.path().join("sys/fs/cgroup/cpuset")).unwrap();
+    let report = look(root.path());
+    for (area, state, found, mend) in [
+        (
+            "paranoid",
+            State::Partly,
+            "is 2: root may count",
+            "sysctl kernel.perf_event_paranoid=0",
+        ),
+        ("idle", State::Partly, "haltpoll", "run there"),
+        (
+            "cgroup",
+            State::No,
+            "does not offer the controller cpuset",
+            "cgroup_no_v1=all",
+        ),
+        ("meters", State::No, "perf: no:", "perf: sudo modprobe rapl"),
+    ] {
+        let finding = of(&report, area);
+        assert_eq!(finding.state, state, "{finding:?}");
+        assert!(
+            finding.found[0].contains(found) && finding.mends[0].contains(mend),
+            "{finding:?}"
+        );
+        assert_eq!(finding.costs.len(), 1, "{finding:?}");
+    }
+    let battery = of(&report, "meters")
+        .mends
+        .iter()
+        .find(|mend| mend.starts_with("battery"))
+        .unwrap();
+    assert!(battery.contains("unplug"), "{battery}");
+}
+
+/// What is not there does not need root.
+#[test]
+fn the_right_to_count_costs_what_there_is_to_count() {
+    for (level, power, costs) in [
+        ("2", false, 1),
+        ("2", true, 2),
+        ("1", false, 1),
+        ("4", false, 2),
+        ("4", true, 3),
+    ] {
+        let root = tree(&[("proc/sys/kernel/perf_event_paranoid", level)]);
+        if power {
+            std::fs::create_dir_all(root.path().join("sys/bus/event_source/devices/power")).unwrap();
+        }
+        let finding = checks::paranoid(root.path());
+        assert_eq!(
+            (finding.state, finding.costs.len()),
+            (State::Partly, costs),
+            "{finding:?}"
+        );
+        assert_eq!(
+            finding.costs.iter().any(|cost| cost.contains("meter perf")),
+            power,
+            "{finding:?}"
+        );
+    }
+}
+
+#[test]
+fn cgroup_v2_is_found_where_it_is_mounted() {
+    let root = tree(&[
+        (
+            "proc/mounts",
+            "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup2 /mnt/groups cgroup2 rw 0 0",
+        ),
+        ("mnt/groups/cgroup.controllers", "cpuset"),
+    ]);
+    assert_eq!(checks::cgroup(root.path()).found, ["/mnt/groups offers cpuset"]);
+}
+
+#[test]
+fn text_is_as_wide_as_a_terminal_but_for_what_is_to_be_copied() {
+    for root in [laptop(), tree(&[])] {
+        let text = text(&look(root.path()));
+        let shown = root.path().display().to_string();
+        for line in text.lines().filter(|line| !line.contains(&shown)) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        assert!(
+            text.contains("\nno      scheduling in the kernel\n        none\n"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn json_has_findings_and_every_meter() {
+    let json = look(laptop().path()).json();
+    assert_eq!(json["usable"], json!(["cgroup", "affinity", "speeds", "meters"]));
+    assert_eq!(json["machine"]["cpus"].as_array().unwrap().len(), 2);
+    assert_eq!(json["findings"][1]["state"], "yes");
+    let meters = json["meters"].as_array().unwrap();
+    assert_eq!(meters.len(), 7);
+    assert_eq!(
+        (&meters[3]["kind"], &meters[3]["usable"]),
+        (&json!("battery"), &json!(true))
+    );
+    assert_eq!(meters[3]["update_period_s"], Value::Null);
+    assert!(meters[0]["mend"].as_str().unwrap().contains("modprobe"));
+    assert!(look(tree(&[]).path()).json()["machine"]["error"].is_string());
+}

@@ -1,0 +1,163 @@
+//! Energy counters of processors and their memory in `/sys/class/powercap` (Intel's RAPL, and AMD's under the same name).
+//!
+//! Counted are the zones `package-*` and, inside these, `dram`. A platform's zone (`psys`) holds both, `core` and `uncore` are parts of the
+//! package: none of these is added. The same package may be there twice, by model-specific registers (`intel-rapl`) and by memory-mapped ones
+//! (`intel-rapl-mmio`): it counts once.
+
+use super::rising::{Plan, ReadRegister, Register, Rising, IMPOSSIBLE_W, STILL_AFTER};
+use super::world::World;
+use super::{parse, Meter, MeterError, MeterKind};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const FOLDER: &str = "sys/class/powercap";
+/// Taken first where both tell of a package.
+const FIRST_TYPE: &str = "intel-rapl";
+/// What a package draws at most, if its zone allows no more: limits of a zone are of its cooling, and are exceeded for seconds.
+const MOST_UW: u64 = 500_000_000;
+const KIND: MeterKind = MeterKind::Powercap;
+
+struct Zone {
+    folder: String,
+    /// `package-0`, `package-0 dram`.
+    name: String,
+    is_memory: bool,
+}
+
+/// # Errors
+/// No zone of a package, one that may not be read, vanished or stands still.
+pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
+    let zones = zones(world.as_ref());
+    if zones.is_empty() {
+        return Err(none(world.as_ref()));
+    }
+    let names: Vec<&str> = zones.iter().map(|zone| zone.name.as_str()).collect();
+    let name = format!("powercap {}", names.join(" + "));
+    let mut registers = Vec::new();
+    let mut read_within = Duration::MAX;
+    for zone in &zones {
+        let (register, wraps_in) = register(&world, zone)?;
+        read_within = read_within.min(wraps_in);
+        registers.push(register);
+    }
+    let plan = Plan {
+        kind: KIND,
+        name,
+        whole_system: false,
+        read_within: Some(read_within),
+        still_after: STILL_AFTER,
+        waits: true,
+        update_period: None,
+        most_w: Some(IMPOSSIBLE_W),
+    };
+    Ok(Box::new(Rising::open(world, plan, registers)?))
+}
+
+/// The files that are read; the first tells who may.
+pub fn files(world: &dyn World) -> Vec<String> {
+    zones(world)
+        .iter()
+        .map(|zone| format!("{}/energy_uj", zone.folder))
+        .collect()
+}
+
+fn zones(world: &dyn World) -> Vec<Zone> {
+    let names = world.list(FOLDER);
+    let label = |zone: &str| {
+        let name = world.read(&format!("{FOLDER}/{zone}/name")).ok()?;
+        Some(name.trim().to_string())
+    };
+    let mut found: BTreeMap<String, Zone> = BTreeMap::new();
+    // The preferred type first, so that the first of a name stays.
+    let mut in_order: Vec<&String> = names.iter().filter(|name| name.contains(':')).collect();
+    in_order.sort_by_key(|name| (name.split(':').next() != Some(FIRST_TYPE), name.matches(':').count()));
+    for zone in in_order {
+        let parts: Vec<&str> = zone.split(':').collect();
+        let Some(own) = label(zone) else { continue };
+        let (name, is_memory) = match parts.as_slice() {
+            [_, _] if own.starts_with("package-") => (own, false),
+            [kind, package, _] if own == "dram" => match label(&format!("{kind}:{package}")) {
+                Some(package) if package.starts_with("package-") => (format!("{package} dram"), true),
+                _ => continue,
+            },
+            _ => continue,
+        };
+        let folder = format!("{FOLDER}/{zone}");
+        found.entry(name.clone()).or_insert(Zone {
+            folder,
+            name,
+            is_memory,
+        });
+    }
+    found.into_values().collect()
+}
+
+/// The register of a zone, and the time in which it cannot wrap twice.
+fn register(world: &Arc<dyn World>, zone: &Zone) -> Result<(Register, Duration), MeterError> {
+    let range_uj = number(world.as_ref(), &format!("{}/max_energy_range_uj", zone.folder))?;
+    let path = format!("{}/energy_uj", zone.folder);
+    let read: ReadRegister = {
+        let (world, path) = (world.clone(), path.clone());
+        Box::new(move || number(world.as_ref(), &path))
+    };
+    let register = Register {
+        what: world.shown(&path),
+        read,
+        uj_per_unit: 1.0,
+        range: Some(range_uj),
+        may_stand_still: zone.is_memory,
+    };
+    // t = range / P: with no more than P the register gains less than its range in less than t, so that it wraps once at most.
+    let wraps_in_s = range_uj as f64 / most_uw(world.as_ref(), zone) as f64;
+    if wraps_in_s < 1.0 {
+        let reason = format!("found a range of {range_uj} µJ, which is less than a second's");
+        return Err(MeterError::new(
+            KIND,
+            &register.what,
+            reason,
+            "take another meter (--meter)",
+        ));
+    }
+    Ok((register, Duration::from_secs_f64(wraps_in_s)))
+}
+
+fn most_uw(world: &dyn World, zone: &Zone) -> u64 {
+    let limits = (0..4).flat_map(|n| ["max_power_uw", "power_limit_uw"].map(|word| format!("constraint_{n}_{word}")));
+    let stated = limits.filter_map(|file| parse::plain_integer(&world.read(&format!("{}/{file}", zone.folder)).ok()?));
+    // Firmware states limits that no machine reaches; they would make the time meaninglessly short.
+    let sane = stated.filter(|&uw| uw < (IMPOSSIBLE_W * 1e6) as u64);
+    sane.max().unwrap_or(0).max(MOST_UW)
+}
+
+fn number(world: &dyn World, path: &str) -> Result<u64, MeterError> {
+    let wrong = |reason: String, mend: &str| MeterError::new(KIND, world.shown(path), reason, mend);
+    let text = world.read(path).map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => wrong(
+            "only root may read it, since Linux 5.10, as energy tells of secrets (CVE-2020-8694)".into(),
+            &permission_mend(),
+        ),
+        ErrorKind::NotFound => wrong(
+            "it is not there, or no more".into(),
+            "load the driver again: sudo modprobe intel_rapl_msr",
+        ),
+        _ => wrong(error.to_string(), "run again; look in 'dmesg' for rapl if it stays"),
+    })?;
+    let expected = format!("found '{}', expected microjoules", parse::shown(&text));
+    parse::plain_integer(&text).ok_or_else(|| wrong(expected, "run again; report the machine if it stays"))
+}
+
+/// For now, and for good.
+fn permission_mend() -> String {
+    "run with sudo; or let everybody read it: sudo chmod a+r /sys/class/powercap/*/energy_uj; or for good: \
+     echo 'SUBSYSTEM==\"powercap\", ACTION==\"add\", RUN+=\"/bin/chmod a+r /sys%p/energy_uj\"' | \
+     sudo tee /etc/udev/rules.d/60-energy.rules"
+        .to_string()
+}
+
+fn none(world: &dyn World) -> MeterError {
+    let mend = "sudo modprobe intel_rapl_msr (CONFIG_INTEL_RAPL, on Intel and AMD); a virtual machine has none: measure on its host, or take \
+                another meter (--meter)";
+    MeterError::new(KIND, world.shown(FOLDER), "no energy zone of a package here", mend)
+}

@@ -1,0 +1,6 @@
+mod chosen;
+mod counters;
+mod fake;
+mod folders;
+mod model;
+mod power;

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+#include "phase.h"
+#include "sets.h"
+/*
+ * Barrier-bound loads: threads that meet again and again, at a barrier or at a lock that serves them one by one before it. A core is reserved while
+ * one runs, where that takes nothing from it (ours): who waits for a CPU is done before the last of the others is.
+ *     round: an application's active threads become more than one, all of them, and one or none again
+ */
+#define LOP_ROUND_MOST_NS 100000000ULL
+#define LOP_ROUNDS_END_NS 1000000000ULL
+#define LOP_FIRST_ROUNDS 4
+#define LOP_BARRIER_CORES 8
+
+/* An adapter that never reserves by load says so, and the verifier drops its rules. */
+#ifndef lop_sees_barriers
+#define lop_sees_barriers(s) ((s)->config.reserve == LOP_RESERVE_BY_LOAD)
+#endif
+
+/* Of one thread or none: a round that had begun is over. Rounds of another number of threads than the last one begin to count anew. */
+lop_rule bool lop_end_round(struct lop_rounds *r, u64 now_ns)
+{
+	u64 lasted_ns = now_ns - lop_min(r->began_ns, now_ns);
+	if (!r->most)
+		return false;
+	if (r->most != r->threads)
+		r->length.count = r->full.count = 0;
+	r->threads = r->most;
+	lop_note_phase(&r->length, lasted_ns);
+	lop_note_phase(&r->full, r->all_active ? lasted_ns : r->full_ns);
+	r->most = 0;
+	return true;
+}
+
+/* The number of active threads of an application is `active` now. True: a round is over. */
+lop_rule bool lop_follow_round(struct lop_rounds *r, u32 active, u64 now_ns)
+{
+	if (active <= 1)
+		return lop_end_round(r, now_ns);
+	if (!r->most)
+		r->began_ns = now_ns;
+	if (active >= r->most) {
+		r->most = active;
+		r->all_active = true;
+	} else if (r->all_active) {
+		r->full_ns = now_ns - r->began_ns;
+		r->all_active = false;
+	}
+	return false;
+}
+
+/*
+ * Its rounds, of which four at least were of as many threads, last less than 100 ms on average, and half of the cores are theirs.
+ * Worked example: of 8 cores 4 threads, in rounds of 99 ms, are; 3 are not, nor is a round of 100 ms, nor are three rounds.
+ */
+lop_rule bool lop_in_rounds(const struct lop_rounds *r, u32 nr_cores)
+{
+	return r->length.count >= LOP_FIRST_ROUNDS && r->length.ns < LOP_ROUND_MOST_NS && 2 * r->threads >= nr_cores;
+}
+
+/*
+ * A core less takes nothing from them: as many CPUs are left as there are threads, of cores that share no clock with the reserved CPU; or one fewer,
+ * and whoever waits for one can do, once the first of them blocks, what that one did:
+ *     threads <= left,  or  threads = left + 1 and 2 * full <= length      full: all of them were active, length: of the round
+ * Worked example: 8 threads divide 1.05 ms each, then 0.26 ms one after the other. The first is done after 1.3 of 3.1 ms, so 7 CPUs do. Of 8 that are
+ * done after 0.9 to 1.1 ms, one would begin when the round should be over.
+ */
+lop_rule bool lop_leaves_enough(const struct lop_rounds *r, u32 nr_left, bool smt)
+{
+	return r->threads <= nr_left || (!smt && r->threads == nr_left + 1 && 2 * r->full.ns <= r->length.ns);
+}
+
+/* CPUs of a core. Cores of one kind are alike, see auto.h. */
+lop_rule u32 lop_threads_of_core(const struct lop_sched *s, u32 cpu)
+{
+	u32 sibling = cpu, threads = 1;
+	int n;
+	lop_for(n, 1, LOP_MAX_SMT) {
+		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
+		threads += sibling != cpu;
+		if (sibling == cpu)
+			break;
+	}
+	return threads;
+}
+
+/* CPUs that a reservation leaves at full speed. */
+lop_rule u32 lop_nr_left(const struct lop_sched *s) { return s->nr_online - (u32)lop_min(lop_threads_of_core(s, 0), s->nr_online); }
+
+lop_part bool lop_is_barrier_bound(const struct lop_sched *s lop_given, const struct lop_rounds *r lop_given)
+{
+	u32 threads = lop_threads_of_core(s, 0);
+	return s->nr_online / threads >= LOP_BARRIER_CORES && lop_in_rounds(r, s->nr_online / threads) &&
+	       lop_leaves_enough(r, lop_nr_left(s), threads > 1);
+}
+
+/* The reservation for a barrier-bound load ends, and there is none for a second: others may want the core as often as they wake. */
+lop_rule void lop_end_barriers(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	s->bound_again_ns = now_ns + LOP_ROUNDS_END_NS;
+	lop_give_up_reserved(s, world, now_ns);
+}
+
+/* One that is idle is reserved, best one in no set: what runs need not move. Who asked for the lock meanwhile is heard by lop_settle(), which follows. */
+lop_part bool lop_reserve_idle(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+{
+	struct lop_cpus *candidates = &world->candidates;
+	s32 chosen;
+	u32 cpu;
+	lop_cpus_and(candidates, &s->online, &s->idle);
+	lop_cpus_avoid(candidates, &s->set[LOP_HIGH].cpus);
+	chosen = lop_reserve_choice(s, candidates);
+	cpu = lop_cpu_index((u32)chosen);
+	if (chosen < 0 || s->anchored[cpu] || (lop_has_rank(s) && lop_is_promised(s, cpu)) || !lop_lock(s))
+		return false;
+	if (lop_cpus_take(&s->idle, cpu)) {
+		lop_leave(s, world, cpu, lop_set_of(s, cpu), now_ns);
+		lop_reserve_cpu(s, world, cpu, now_ns);
+		lop_cpus_add(&s->idle, cpu);
+	}
+	lop_unlock(s);
+	return lop_has_reserved(s);
+}
+
+/*
+ * A round is over. A core is reserved for an application that is barrier-bound, beside which nothing else runs that would want it; it stays so until
+ * no round has ended for a second. Of an application that it would take something from by now, it is given up at once.
+ */
+lop_rule void lop_round_over(struct lop_sched *s, struct lop_world *world, const struct lop_app *app, u64 now_ns)
+{
+	const struct lop_rounds *r = &app->rounds;
+	u32 others = s->set[LOP_HIGH].active - (u32)lop_min(lop_app_active(app->demand), s->set[LOP_HIGH].active);
+	u32 most = (u32)lop_max(lop_nr_left(s), r->threads);
+	bool bound = lop_is_barrier_bound(s, r);
+	if (!bound && lop_has_reserved(s) && r->threads > lop_nr_left(s))
+		lop_end_barriers(s, world, now_ns);
+	if (!bound || s->reserve_failed)
+		return;
+	if (!lop_has_reserved(s) && (now_ns < s->bound_again_ns || others + r->threads > most || !lop_reserve_idle(s, world, now_ns)))
+		return;
+	s->bound_most = most;
+	s->bound_ends_ns = now_ns + LOP_ROUNDS_END_NS;
+	lop_timer_by(s, world, s->bound_ends_ns, now_ns);
+}
+
+/*
+ * The number of active threads of an application changed. More tasks are active than the reservation leaves CPUs for, or than the barrier-bound
+ * application has threads: it ends.
+ */
+lop_rule void lop_rounds_change(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u64 now_ns)
+{
+	if (!lop_sees_barriers(s))
+		return;
+	if (lop_has_reserved(s) && s->set[LOP_HIGH].active > s->bound_most)
+		lop_end_barriers(s, world, now_ns);
+	if (app && lop_follow_round(&app->rounds, lop_app_active(app->demand), now_ns))
+		lop_round_over(s, world, app, now_ns);
+}
+
+/* The timer: no round has ended for a second. */
+lop_rule void lop_look_for_rounds(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	if (!lop_sees_barriers(s) || !lop_has_reserved(s))
+		return;
+	if (now_ns >= s->bound_ends_ns)
+		lop_end_barriers(s, world, now_ns);
+	else
+		lop_timer_by(s, world, s->bound_ends_ns, now_ns);
+}

@@ -1,0 +1,173 @@
+use super::*;
+
+/// A row of runs that take these times, or failed where there are none.
+fn row(times: &[f64]) -> Compared {
+    let extreme = |pick: fn(f64, f64) -> f64| times.iter().copied().reduce(pick);
+    let time_s = extreme(f64::min).zip(extreme(f64::max)).map(|(min, max)| Spread {
+        mean: Estimate {
+            value: min,
+            interval: None,
+        },
+        deviation: None,
+        median: min,
+        min,
+        max,
+    });
+    Compared {
+        policy: "linux".into(),
+        command: "work".into(),
+        parameters: BTreeMap::new(),
+        baseline: 0,
+        exit_codes: vec![0; times.len()],
+        failed: 0,
+        rounds: (0..times.len() as u32).collect(),
+        times: times.to_vec(),
+        energies_j: Vec::new(),
+        memory_usage_byte: Vec::new(),
+        outliers: Vec::new(),
+        user: None,
+        system: None,
+        cpu_energy_j: None,
+        time_s,
+        power_w: None,
+        energy_j: None,
+        net_energy_j: None,
+        edp_js: None,
+        relative_time: None,
+        relative_power: None,
+        relative_energy: None,
+        relative_edp: None,
+        modelled: None,
+    }
+}
+
+#[test]
+fn seeds_that_change_nothing_are_told() {
+    let told = |rows: &[Compared]| nothing_by_chance(rows).is_some();
+    assert!(told(&[row(&[2.0, 2.0]), row(&[3.0, 3.0])]));
+    assert!(!told(&[row(&[2.0, 2.0]), row(&[3.0, 3.1])]), "one row differs");
+    assert!(!told(&[row(&[2.0])]), "one seed");
+    assert!(!told(&[row(&[])]), "every run failed");
+    assert!(!told(&[]));
+}
+
+fn spread_of(low: f64, mean: f64, high: f64) -> Spread {
+    Spread {
+        mean: Estimate {
+            value: mean,
+            interval: Some((low, high)),
+        },
+        deviation: Some(high - low),
+        median: mean,
+        min: low,
+        max: high,
+    }
+}
+
+fn comparison(results: Vec<Compared>) -> Comparison {
+    Comparison {
+        seed: 1,
+        rounds: 10,
+        place: "this machine".into(),
+        meter: None,
+        no_meter: None,
+        enforcement: None,
+        idle_before_w: None,
+        idle_after_w: None,
+        reference: None,
+        time_unit: None,
+        trace: None,
+        warnings: Vec::new(),
+        results,
+    }
+}
+
+fn lines_with<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
+    text.lines().filter(|line| line.starts_with(start)).collect()
+}
+
+/// Every quantity, names as long as those of policies are, ratios with intervals.
+#[test]
+fn the_tables_for_a_terminal_are_as_wide_as_one() {
+    let ratio = Estimate {
+        value: 0.984,
+        interval: Some((0.983, 0.985)),
+    };
+    let full = |policy: &str, relative: Estimate| Compared {
+        policy: policy.into(),
+        power_w: Some(spread_of(129.2, 129.8, 130.5)),
+        energy_j: Some(spread_of(10245.0, 10894.0, 11543.0)),
+        net_energy_j: Some(spread_of(9245.0, 9894.0, 10543.0)),
+        edp_js: Some(spread_of(800_300.0, 914_500.0, 1_028_700.0)),
+        time_s: Some(spread_of(78.5, 83.91, 89.32)),
+        relative_time: Some(relative),
+        relative_power: Some(relative),
+        relative_energy: Some(relative),
+        relative_edp: Some(relative),
+        ..row(&[80.0; 10])
+    };
+    let one = Estimate {
+        value: 1.0,
+        interval: None,
+    };
+    let text = comparison_text(&comparison(vec![
+        full("linux:schedutil", one),
+        full("highlow-spare", ratio),
+    ]));
+    let table: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+    assert_eq!(table.len(), 2 + 2 * QUANTITIES.len(), "{text}");
+    let widest = text.lines().skip(2).map(|line| line.chars().count()).max().unwrap();
+    assert!(widest <= 80, "{widest} columns:\n{text}");
+    let energies = lines_with(&text, "energy, J");
+    assert!(energies[0].ends_with("  1.000"), "{text}");
+    assert!(energies[1].contains("10894 [10245, 11543]") && energies[1].ends_with("  0.984 [0.983, 0.985]"));
+    assert!(
+        lines_with(&text, "net energy, J")
+            .iter()
+            .all(|line| line.ends_with(']')),
+        "it has no ratio"
+    );
+    assert!(lines_with(&text, "runs").is_empty(), "all as many as there were rounds");
+}
+
+#[test]
+fn how_many_runs_were_left_stands_where_some_failed() {
+    let failed = Compared {
+        policy: "highlow".into(),
+        exit_codes: vec![1; 10],
+        failed: 10,
+        ..row(&[])
+    };
+    let text = comparison_text(&comparison(vec![row(&[2.0; 10]), failed]));
+    let runs = lines_with(&text, "runs");
+    assert!(runs[0].ends_with(" 10") && runs[1].ends_with("0 of 10"), "{text}");
+    assert!(lines_with(&text, "time, s")[1].ends_with(" -"), "{text}");
+}
+
+/// A cell stays a cell, and a name a name, in every language of markup.
+#[test]
+fn names_are_no_markup() {
+    let named = Compared {
+        policy: "a|b*c<d>_..".into(),
+        ..row(&[2.0; 10])
+    };
+    let comparison = comparison(vec![named]);
+    let cells = |text: &str, start: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(start))
+            .unwrap_or_else(|| panic!("{text}"));
+        line.replace("\\|", "").matches('|').count()
+    };
+    let markdown = comparison_markdown(&comparison);
+    assert_eq!(cells(&markdown, "| a\\|b\\*c&lt;d&gt;\\_.."), 4, "{markdown}");
+    let asciidoc = comparison_asciidoc(&comparison);
+    assert_eq!(
+        cells(&asciidoc, "| a&#124;b&#42;c&#60;d&#62;&#95;.&#46;"),
+        3,
+        "{asciidoc}"
+    );
+    let orgmode = comparison_orgmode(&comparison);
+    assert_eq!(cells(&orgmode, "| a\\vert{}b\\ast{}c\\lt{}d\\gt{}_.."), 4, "{orgmode}");
+    assert!(orgmode.starts_with("#+OPTIONS: ^:nil"), "subscripts are off: {orgmode}");
+}

@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# amp-check.sh [ROUNDS [LOAD...]]: makes CPU 1 half as fast (lop amp), runs loads on CPUs 0 and 1 under policies enforced by affinity, under the
+# kernel's own scheduler and with threads on CPUs by chance, and prints measured times beside the closed form. LOAD: registration, matmul,
+# half-sequential, spinner; all without one. For root; ends with the CPUs as they were. LOP_BIN: the program.
+#
+#   unit       CPU time of an iteration or row, the mean of the run itself: on a shared machine it differs by a third from one run to the next. Of a
+#              pair: its time on CPU 0 alone, measured in each round
+#   predicted  registration, matmul: max(sum of the lengths on CPU 0, sum on CPU 1 / 0.5) units for threads where chance put them, see `list` for
+#              longest-first; half-sequential, spinner: see `pair`
+#
+# At the end medians of the times and of measured / predicted.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+rounds=${1:-3}
+shift $(($# > 0))
+chosen=" ${*:-registration matmul half-sequential spinner} "
+for load in $chosen; do
+  case $load in registration | matmul | half-sequential | spinner) ;; *) echo "amp-check.sh: no load '$load': registration, matmul, half-sequential, spinner" >&2; exit 2 ;; esac
+done
+lop=${LOP_BIN:-${CARGO_TARGET_DIR:-target}/debug/lop}
+[ "$(id -u)" = 0 ] || { echo 'amp-check.sh: lop amp takes root: run it with sudo' >&2; exit 1; }
+[ "$(nproc)" -ge 2 ] || { echo 'amp-check.sh: needs two CPUs' >&2; exit 1; }
+loads=$(scripts/loads.sh)
+work=$(mktemp -d)
+export LOP_RUN_DIR=$work/run
+trap '"$lop" amp reset >"$work/reset" && rm -rf "$work" || echo "amp-check.sh: CPU 1 may be slow still: LOP_RUN_DIR=$LOP_RUN_DIR $lop amp reset" >&2' EXIT
+
+# What else runs here takes little.
+renice -n -20 -p $$ >"$work/reset"
+first=(taskset -c '0,1')
+out=$work/out
+
+# sum NAME: of that number in all threads of the load's report.
+sum() { tr -d '\n' <"$out" | sed -E 's/.*"threads": *\[(.*)\].*/\1/' | grep -oE "\"$1\": *[0-9.]+" | awk -F: '{ sum += $2 } END { print sum + 0 }'; }
+
+# ms [PHASE]: how long the whole took, or a phase of it.
+ms() {
+  tr -d '\n' <"$out" | if [ -z "${1:-}" ]; then
+    sed -E 's/.*"threads": *\[(.*)\].*/\1/' | grep -oE '"(started|ended)_ms": *[0-9.]+' |
+      awk -F: '{ if (/started/ && (!s || $2 < s)) s = $2; if (/ended/ && $2 > e) e = $2 } END { printf "%.1f\n", e - s }'
+  else
+    grep -oE "\"name\": *\"$1\"[^}]*" | grep -oE '"(started|ended)_ms": *[0-9.]+' | awk -F: '{ t[NR] = $2 } END { printf "%.1f\n", t[2] - t[1] }'
+  fi
+}
+
+plain() { "${first[@]}" "$@" >"$out"; }
+# under POLICY COMMAND...
+under() { "${first[@]}" "$lop" run --enforce affinity --policy "$1" -- "${@:2}" >"$out"; }
+
+# by_chance COMMAND...: each of $threads to CPU 0 or 1 for life; $cpus: the CPUs in order of creation.
+by_chance() {
+  local pid tids=() tid
+  cpus=()
+  "${first[@]}" "$@" >"$out" &
+  pid=$!
+  for _ in $(seq 200); do
+    mapfile -t tids < <(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 -printf '%f\n' 2>/dev/null | sort -n | grep -vx "$pid")
+    [ "${#tids[@]}" -ge "$threads" ] && break
+    sleep 0.01
+  done
+  for tid in "${tids[@]}"; do
+    cpus+=($((RANDOM % 2)))
+    taskset -pc "${cpus[-1]}" "$tid" >"$work/bound"
+  done
+  wait "$pid"
+}
+
+# list LENGTH...: all is done at, in units, when the next longest goes to the core that would finish it first, and what is left on CPU 1 when CPU 0 has
+# nothing more to do goes on there:  CPU 0 + (CPU 1 / 0.5 - CPU 0) 0.5
+list() {
+  printf '%s\n' "$@" | sort -rn | awk '
+    { fast = f + $1; slow = (s + $1) / 0.5; if (fast <= slow) f += $1; else s += $1 }
+    END { left = s - f * 0.5; print (left > 0 ? f + left : f) }'
+}
+
+# placed LENGTH...: the same for threads on $cpus.
+placed() {
+  paste <(printf '%s\n' "${cpus[@]}") <(printf '%s\n' "$@") |
+    awk '{ sum[$1] += $2 } END { s = sum[1] / 0.5; f = sum[0]; print (f > s ? f : s) }'
+}
+
+# pair SEQUENTIAL PARALLEL: a pair in units when its halves run at these speeds, in that of CPU 0. In turn a thread runs at (1 + 0.5) / 2 beside one
+# that spins, and two at 1 + 0.5 together.
+pair() { awk -v sequential="$1" -v parallel="$2" 'BEGIN { print 0.5 / sequential + 0.5 / parallel }'; }
+
+# placed_pair: leader and follower on $cpus; beside each other the slower one is the last.
+placed_pair() {
+  local speeds=(1 0.5) together=1
+  [ "${cpus[0]}" = "${cpus[1]}" ] && together=${speeds[${cpus[0]}]}
+  pair "${speeds[${cpus[0]}]}" "$together"
+}
+
+# row LOAD POLICY MEASURED UNIT UNITS: no UNITS where no closed form is known.
+row() {
+  awk -v load="$1" -v how="$2" -v took="$3" -v unit="$4" -v units="$5" 'BEGIN {
+    printf "%-16s %-24s %6.0f ms", load, how, took
+    if (units) printf " %6.0f ms  %5.2f", units * unit, took / (units * unit); else printf " %9s  %5s", "-", "-"
+    printf "\n" }' | tee -a "$work/rows"
+}
+
+# lengths NAME PHASE LENGTHS COMMAND...: the three ways.
+lengths() {
+  local name=$1 phase=$2 lengths
+  read -ra lengths <<<"$3"
+  shift 3
+  threads=${#lengths[@]}
+  under longest-first "$@"
+  row "$name" longest-first "$(ms "$phase")" "$(unit_of_lengths)" "$(list "${lengths[@]}")"
+  by_chance "$@"
+  row "$name" random "$(ms "$phase")" "$(unit_of_lengths)" "$(placed "${lengths[@]}")"
+  plain "$@"
+  row "$name" linux "$(ms "$phase")" '' ''
+}
+
+unit_of_lengths() { awk -v cpu_ms="$(sum cpu_ms)" -v lengths="${lengths[*]}" \
+  'BEGIN { for (n = split(lengths, length_of); n; n--) units += length_of[n]; print cpu_ms / units }'; }
+
+registration() { lengths registration '' '7 7 7 7 6 6 5 5' "$loads/registration" --iteration-instructions 4e8; }
+
+matmul() { lengths matmul multiply '80 160' "$loads/matmul" --size 240 --repeats 500 --threads 2 --rows 80-160; }
+
+phases=("$loads/half-sequential" --pairs 3 --pair-instructions 4e9)
+unit_of_pairs() {
+  taskset -c 0 "${phases[@]}" --threads 1 >"$out"
+  ms
+}
+
+# phased NAME POLICY UNITS COMMAND...
+phased() {
+  under "$2" "${@:4}"
+  row "$1" "$2" "$(ms)" "$unit" "$3"
+}
+
+# Who waits sleeps, so both policies know of a sequential phase; chance puts it on the slow CPU or not.
+half-sequential() {
+  local load=("${phases[@]}" --threads 2 --waiting block)
+  unit=$(unit_of_pairs)
+  phased half-sequential phase "$(pair 1 1.5)" "${load[@]}"
+  phased half-sequential fair-share "$(pair 1 1.5)" "${load[@]}"
+  threads=2
+  by_chance "${load[@]}"
+  row half-sequential random "$(ms)" "$unit" "$(placed_pair)"
+  plain "${load[@]}"
+  row half-sequential linux "$(ms)" "$unit" ''
+}
+
+# Who waits spins, and takes the fast CPU in turn with whom it waits for, but where one of them says what it does: it that it spins, or the other
+# one that all wait for it. Without LOP_HINT_DIR nobody is heard.
+spinner() {
+  local load=("${phases[@]}" --threads 2 --waiting)
+  unit=$(unit_of_pairs)
+  phased spins,says-so fair-share "$(pair 1 1.5)" "${load[@]}" spin-then-notify
+  phased spins,says-so phase "$(pair 1 1.5)" "${load[@]}" spin-then-notify
+  phased waited-for,says phase "$(pair 1 1.5)" "${load[@]}" busy-wait
+  phased spins,silent fair-share "$(pair 0.75 1.5)" env -u LOP_HINT_DIR "${load[@]}" busy-wait
+  phased spins,silent phase "$(pair 0.75 1.5)" env -u LOP_HINT_DIR "${load[@]}" busy-wait
+}
+
+# medians: of each kind of row.
+medians() {
+  sort -s -k1,2 "$work/rows" | awk '
+    function median(a, n,  i, j, t) {
+      for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++) if (a[j] < a[i]) { t = a[i]; a[i] = a[j]; a[j] = t }
+      return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
+    }
+    function flush() {
+      if (n) printf "%-16s %-24s %6.0f ms %9s  %5s\n", load, how, median(took, n), "", ratio[1] == "-" ? "-" : sprintf("%.2f", median(ratio, n))
+      n = 0
+    }
+    $1 != load || $2 != how { flush() }
+    { load = $1; how = $2; took[++n] = $3; ratio[n] = $5 == "-" ? "-" : $7 }
+    END { flush() }'
+}
+
+"$lop" amp set 1=50%
+printf '%-16s %-24s %9s %9s  %5s\n' load policy measured predicted ratio
+for _ in $(seq "$rounds"); do
+  for load in registration matmul half-sequential spinner; do
+    case $chosen in *" $load "*) "$load" ;; esac
+  done
+done
+echo medians
+medians

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# compare-aa.sh: what `lop compare` is worth on this machine. 100 comparisons of a command with itself: how many 95 % intervals of the
+# time's ratio cover 1; then one comparison of two commands whose work differs by 10 %. LOP names the binary; the command is a shell that
+# counts, about 20 ms. Fails if fewer than 93 cover 1, or the 10 % are not found.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+lop=${LOP:-target/release/lop}
+repetitions=${1:-100}
+rounds=${2:-8}
+work=${3:-20000}
+need=$((repetitions * 93 / 100))
+
+[ -x "$lop" ] || { echo "compare-aa: no $lop; run 'make build', or name another with LOP=FILE" >&2; exit 1; }
+export XDG_STATE_HOME
+XDG_STATE_HOME=$(mktemp -d)
+trap 'rm -rf "$XDG_STATE_HOME"' EXIT
+
+# count N: a line for sh that counts to N.
+count() { echo "i=0; while [ \$i -lt $1 ]; do i=\$((i + 1)); done"; }
+
+# The time's ratio of the second result and its interval: VALUE LOW HIGH.
+ratio() {
+  "$lop" compare --meter none --format json "$@" 2>/dev/null |
+    python3 -c 'import json, sys; r = json.load(sys.stdin)["results"][1]; print(r["relative"]["time"], *r["relative_ci95"]["time"])'
+}
+
+covered=0
+for ((i = 1; i <= repetitions; i++)); do
+  read -r value low high < <(ratio --policy linux,linux --runs "$rounds" --seed "$i" "$(count "$work")")
+  if awk "BEGIN { exit !($low <= 1 && 1 <= $high) }"; then
+    covered=$((covered + 1))
+  else
+    printf 'repetition %d: %.3f [%.3f, %.3f] does not cover 1\n' "$i" "$value" "$low" "$high"
+  fi
+done
+echo "A/A: $covered of $repetitions intervals of $rounds rounds cover 1"
+
+read -r value low high < <(ratio --runs 150 --seed 2 "$(count "$work")" "$(count $((work * 11 / 10)))")
+printf 'A/B, 10 %% more work: %.3f [%.3f, %.3f]\n' "$value" "$low" "$high"
+awk "BEGIN { exit !($low > 1 && $low <= 1.1 && $high >= 1.05) }" || { echo 'the difference of 10 % was not found' >&2; exit 1; }
+[ "$covered" -ge "$need" ] || { echo "fewer than $need cover 1" >&2; exit 1; }

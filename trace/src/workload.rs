@@ -1,0 +1,140 @@
+//! A recording as a workload file of the simulator.
+//!
+//! One task of the file is one task of the recording, forked by its parent. Work is time at the speed of the machine that was
+//! recorded, which is the reference of the file.
+
+use crate::event::Trace;
+use crate::lives::{lives, Life};
+use crate::steps::{steps, Step};
+use crate::summary::Summary;
+use lop_machine::InputError;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The workload under this name, in the schema that `lop workload show --toml` shows, and what it was made from.
+///
+/// # Errors
+/// Nothing ran in the recording. `file` is used in errors.
+pub fn to_workload(file: &str, trace: &Trace, name: &str) -> Result<(String, Summary), InputError> {
+    let lives = lives(trace);
+    if lives.is_empty() {
+        return Err(InputError::new(
+            file,
+            "no task runs in this recording; record for longer",
+        ));
+    }
+    let plan = steps(&lives);
+    let summary = Summary::of(trace, &lives, &plan);
+    let mut text = header(trace, &summary, name);
+    write_conditions(&mut text, &plan.steps);
+    let names: Vec<String> = (lives.iter().enumerate())
+        .map(|(index, life)| task_name(index, life))
+        .collect();
+    write_apps(&mut text, &lives, &names);
+    let founders = founders(&lives);
+    for (index, steps) in plan.steps.iter().enumerate() {
+        write_task(&mut text, &lives[index], &names[founders[index]], &names, index, steps);
+    }
+    Ok((text, summary))
+}
+
+fn header(trace: &Trace, summary: &Summary, name: &str) -> String {
+    let what = match trace.header.command.is_empty() {
+        true => "the whole machine".to_string(),
+        false => format!("`{}`", trace.header.command.join(" ")),
+    };
+    let model = match trace.header.host.cpu_model.as_str() {
+        "" => "unknown",
+        model => model,
+    };
+    let description = format!(
+        "replay of {what}: {} tasks, {:.2} CPU s in {:.2} s on {} CPUs ({model})",
+        summary.tasks, summary.cpu_s, summary.recorded_s, trace.header.host.cpus
+    );
+    let mut text =
+        String::from("# Made from a recording of lop record. Work is time at the speed of the machine recorded.\n");
+    text.extend(summary.unknown().iter().map(|line| format!("# {line}\n")));
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "name = {}\ndescription = {}", quoted(name), quoted(&description));
+    text
+}
+
+/// A TOML string on one line.
+fn quoted(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    toml::Value::String(line).to_string()
+}
+
+/// `t12-cc1`; characters that a bare key cannot hold become `_`.
+fn task_name(index: usize, life: &Life) -> String {
+    let bare = |c: char| match c.is_ascii_alphanumeric() || c == '-' {
+        true => c,
+        false => '_',
+    };
+    let name: String = life.name.chars().take(24).map(bare).collect();
+    format!("t{index}-{name}")
+}
+
+fn condition_name(from: usize, to: usize) -> String {
+    format!("t{from}-t{to}")
+}
+
+/// One for each pair of tasks, counting: whoever is released before it waits goes on at once.
+fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
+    let mut pairs = BTreeSet::new();
+    for (index, steps) in all.iter().enumerate() {
+        pairs.extend(steps.iter().filter_map(|step| match *step {
+            Step::Await(from) => Some((from, index)),
+            Step::Release(to) => Some((index, to)),
+            _ => None,
+        }));
+    }
+    for (from, to) in pairs {
+        let _ = writeln!(text, "\n[condition.{}]\ncounting = true", condition_name(from, to));
+    }
+}
+
+/// Whoever was there before is an application, with all that it forks; a command is one.
+fn write_apps(text: &mut String, lives: &[Life], names: &[String]) {
+    for (life, name) in lives.iter().zip(names).filter(|(life, _)| life.parent.is_none()) {
+        let _ = writeln!(text, "\n[app.{name}] # {} when first seen", life.task);
+    }
+}
+
+/// Of each task the first of its line; parents come before their children.
+fn founders(lives: &[Life]) -> Vec<usize> {
+    let mut founders: Vec<usize> = Vec::with_capacity(lives.len());
+    for (index, life) in lives.iter().enumerate() {
+        founders.push(life.parent.map_or(index, |parent| founders[parent]));
+    }
+    founders
+}
+
+fn write_task(text: &mut String, life: &Life, app: &str, names: &[String], index: usize, steps: &[Step]) {
+    let us = |ns: u64| format!("{}.{:03}", ns / 1000, ns % 1000);
+    let step_text = |step: &Step| match *step {
+        Step::Run(ns) => format!("{{ run_us = {} }}", us(ns)),
+        Step::Sleep(ns) => format!("{{ sleep_us = {} }}", us(ns)),
+        Step::Fork(child) => format!("{{ fork = \"{}\" }}", names[child]),
+        Step::Join(child) => format!("{{ join = \"{}\" }}", names[child]),
+        Step::JoinAny => "{ join = \"any\" }".into(),
+        Step::Await(from) => format!("{{ wait = \"{}\" }}", condition_name(from, index)),
+        Step::Release(to) => format!("{{ signal = \"{}\" }}", condition_name(index, to)),
+    };
+    let steps: Vec<String> = match steps {
+        // A task has one step at least.
+        [] => vec!["{ run_us = 0.001 }".into()],
+        _ => steps.iter().map(step_text).collect(),
+    };
+    let start = match life.parent {
+        Some(_) => "count = 0".to_string(),
+        None => format!("start_us = {}", us(life.born_ns)),
+    };
+    let _ = writeln!(
+        text,
+        "\n[task.{}]\n{start}\napp = \"{}\"\nsteps = [{}]",
+        names[index],
+        app,
+        steps.join(", ")
+    );
+}
