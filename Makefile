@@ -7,14 +7,15 @@ DESTDIR ?=
 
 export PREFIX DESTDIR
 
-.PHONY: help build install uninstall deb demo test lint loads bench vm-bench fuzz try clean
+.PHONY: help build install uninstall deb demo test soak lint loads bench vm-bench fuzz try clean
 
 help:
 	@echo 'make build  the release build, target/release/lop'
 	@echo 'make install, make uninstall  lop, man pages, completions and unit file below PREFIX (/usr/local)'
 	@echo 'make deb    a Debian package of the same'
 	@echo 'make demo   build, simulate a recorded build under every policy, reproduce the kernel-compile study'
-	@echo 'make test   everything that is checked: format, lint, tests, policy for gcc, clang and BPF, examples, fuzzing'
+	@echo 'make test   the gate: format, lint, tests, policy for gcc, clang and BPF, the kernel side in a guest; true or false by logic'
+	@echo 'make soak   the rest, hours: shares, delays, percentiles, stressors, older kernels, long fuzzing, packaging, deliberate faults'
 	@echo 'make lint   the quick part of it: format, lint, rules of policy/'
 	@echo 'make loads  small native programs of known structure, in target/loads'
 	@echo 'make bench  events per second (criterion) and peak memory'
@@ -40,6 +41,9 @@ demo:
 
 test:
 	@scripts/test.sh
+
+soak:
+	@scripts/soak.sh
 
 lint:
 	@scripts/lint.sh

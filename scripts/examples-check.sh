@@ -2,8 +2,7 @@
 # Every file of data/ is read by the command it is made for, by path as a person would name it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --quiet --locked -p lop
-lop=target/debug/lop
+lop=$(scripts/built.sh)/lop
 count=0
 failures=0
 shopt -s nullglob

@@ -13,7 +13,7 @@ scripts/need.sh rust cc c++
 
 out=target/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')
-mapfile -t targets < <(sed -n 's/^name = "\(.*_\(toml\|json\|sysfs\)\)"$/\1/p' fuzz/Cargo.toml)
+mapfile -t targets < <(sed -n 's/^name = "\(.*_\(toml\|json\|sysfs\|text\|trace\)\)"$/\1/p' fuzz/Cargo.toml)
 each=$((seconds / ${#targets[@]}))
 [ "$each" -gt 0 ] || each=1
 mkdir -p "$out/crashes"
@@ -27,7 +27,9 @@ seeds_of() {
     rtapp_json) printf '%s\n' fuzz/seeds/rtapp_json ${LOP_RTAPP_EXAMPLES:+"$LOP_RTAPP_EXAMPLES"} ;;
     experiment_toml) echo data/experiments ;;
     live_sysfs) echo machine/tests/live/trees ;;
+    meter_* | intensity_text) echo "fuzz/seeds/$1" ;;
     speeds_json) echo fuzz/seeds/speeds_json ;;
+    recording_trace) echo fuzz/seeds/recording_trace ;;
   esac
 }
 

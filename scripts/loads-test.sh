@@ -18,7 +18,7 @@ tested() {
   local name=$1 cc=$2 kinds=$3 folder said
   shift 3
   folder=$(scripts/loads.sh --cc "$cc" --sanitize "$kinds" --out "$target/loads-$name")
-  if said=$(LOP_LOADS_DIR=$folder plain_addresses cargo test --quiet --locked -p lop-loads-check -- "$@" 2>&1); then
+  if said=$(LOP_LOADS_DIR=$folder plain_addresses cargo test --quiet --locked --workspace --test every_load --test knobs --test structure -- "$@" 2>&1); then
     echo "loads: $name: $(awk '/^test result:/ { sum += $4 } END { print sum + 0 }' <<<"$said") tests passed"
   else
     echo "loads-test.sh: $name ($cc${kinds:+ -fsanitize=$kinds}) fails:"

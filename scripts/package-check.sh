@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# package-check.sh: what `make install` and the Debian package bring is complete, well-formed and the same. Installs into
-# scratch folders only, and takes the debug build, which is there already when tests run.
+# package-check.sh [--deb]: what `make install` brings is complete and well-formed; with --deb, that the Debian package brings the same, for
+# which the tool that packs it is compiled. Installs into scratch folders only, and takes the debug build, which is there when tests run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-target=${CARGO_TARGET_DIR:-target}
-scripts/need.sh dpkg-dev systemd-analyze
-cargo build --quiet --locked -p lop
+case ${1:-} in '' | --deb) ;; *) echo "package-check.sh: unknown argument '$1'; known: --deb" >&2; exit 2 ;; esac
+scripts/need.sh systemd-analyze
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cp "$target/debug/lop" "$scratch/lop"
+cp "$(scripts/built.sh)/lop" "$scratch/lop"
 export LOP=$scratch/lop
 installed=$scratch/installed packed=$scratch/packed
 findings=0
@@ -30,6 +29,13 @@ checker() {
   command -v "$1" >/dev/null && return
   if [ -n "${CI:-}" ]; then finding "$1 is missing"; else echo "package-check: no $1 here: its check is not made"; fi
   return 1
+}
+
+# begins SCHED_EXT CGROUP_V2: do the unit's conditions hold on a machine that has these two paths for its own?
+begins() {
+  local conditions
+  mapfile -t conditions < <(grep '^Condition' "$unit" | sed "s|/sys/kernel/sched_ext|$1|; s|/sys/fs/cgroup/cgroup.controllers|$2|")
+  systemd-analyze condition "${conditions[@]}" >/dev/null 2>&1
 }
 
 files() {
@@ -61,12 +67,18 @@ if checker systemd-analyze; then
   # It succeeds even where it has something to say.
   said=$(systemd-analyze verify --man=no "$unit" 2>&1 | grep lopsided || true)
   [ -z "$said" ] || finding "$said"
+  begins /nowhere /proc || finding 'the unit does not begin where there is cgroup v2 and no sched_ext'
+  begins /proc /nowhere || finding 'the unit does not begin where there is sched_ext and no cgroup v2'
+  ! begins /nowhere /nowhere || finding 'the unit begins where nothing can be enforced'
 fi
+for setting in ProtectControlGroups ProtectKernelTunables RestrictRealtime; do
+  ! grep -q "^$setting=" "$unit" || finding "$setting= would keep the unit from parking CPUs"
+done
 PREFIX=$elsewhere DESTDIR='' scripts/install.sh --remove
 left=$(files "$elsewhere")
 [ -z "$left" ] || finding "make uninstall leaves $left"
 
-if checker dpkg-deb; then
+if [ "${1:-}" = --deb ] && checker dpkg-deb; then
   deb=$(scripts/deb.sh | tail -n 1)
   dpkg-deb -x "$deb" "$packed"
   dpkg-deb -e "$deb" "$scratch/control"
@@ -80,4 +92,7 @@ if checker dpkg-deb; then
 fi
 
 [ "$findings" = 0 ] || { echo "package-check: $findings findings"; exit 1; }
-echo 'package-check: installed and packed files are complete and the same'
+case ${1:-} in
+  --deb) echo 'package-check: installed and packed files are complete and the same' ;;
+  *) echo 'package-check: installed files are complete' ;;
+esac

@@ -44,11 +44,11 @@ scheduler_is lopsided; check 'scheduler with a version' 0 $?
 scheduler_is lop; check 'half a name is another' 1 $?
 scheduler_is_none; check 'a scheduler' 1 $?
 
-wait_for 1 true; check 'what holds is not waited for' 0 $?
-found=$(wait_for 0 false 2>&1); check 'what never holds ends' 1 $?
+wait_for true; check 'what holds is not waited for' 0 $?
+found=$(patience_s=0 wait_for false 2>&1); check 'what never holds ends' 1 $?
 check 'what was waited for is said' 'waited 0 s in vain for: false' "$found"
 (while [ ! -e "$work/asked" ]; do :; done; touch "$work/come") &
-wait_for 30 eval 'touch "$work/asked"; [ -e "$work/come" ]'; check 'what comes is noticed' 0 $?
+wait_for eval 'touch "$work/asked"; [ -e "$work/come" ]'; check 'what comes is noticed' 0 $?
 wait
 
 mkdir -p "$work/proc"
@@ -63,6 +63,8 @@ check 'low CPUs of a status' '0 1' "$(set_in_file low | xargs)"
 check 'no offline CPU' '' "$(set_in_file offline)"
 check 'a sentence that holds' 'ok - it is (yes)' "$(expect 'it is' echo yes)"
 check 'a sentence that does not' 'not ok - it is: no' "$(expect 'it is' say_and_fail no | head -n 1)"
+check 'a figure that holds' 'figure - it is: holds (yes)' "$(figure 'it is' echo yes)"
+check 'a figure that does not fails nothing' 'figure - it is: does not hold (no)' "$(figure 'it is' say_and_fail no)"
 check 'nothing shown is a failure' 1 "$(sum_up >/dev/null; echo $?)"
 
 echo "lib-test.sh: $ran checks, $failed failed"

@@ -1,33 +1,47 @@
 #!/usr/bin/env bash
-# run.sh [GROUP...]: shows on the real kernel what is claimed of the scheduler. Builds lop, lop-load and lop-judge, boots a guest for each
-# group (in-guest/GROUP.sh; all of them unless named) and sums up. As many guests at a time as there are CPUs here, or LOP_VM_JOBS.
+# run.sh [GROUP... | --soak]: shows on the real kernel what is claimed of the scheduler. Boots a guest for each group and sums up. Without
+# argument: the groups of gate/, where each check is true or false by logic. --soak: those of soak/, which judge shares, delays and percentiles,
+# load the machine for long, or boot the oldest kernel. As many guests at a time as there are CPUs here, or LOP_VM_JOBS.
 # LOP_PEERS: a folder with other sched_ext schedulers, for comparison; those on PATH are found without it.
 #
 # Comment lines in a group say what it takes: `# guest: OPTIONS` of vm/run, `# needs: TOOLS` of scripts/need.sh, `# loads: PROGRAMS` of
 # loads/, `# peers: PROGRAMS` that it uses where they are.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-groups_folder=vm/tests/in-guest
+here=vm/tests
 logs=target/vm-tests
 jobs=${LOP_VM_JOBS:-$(nproc)}
 
-# declared KIND GROUP: what a group's comment lines of that kind say.
-declared() { sed -n "s/^# $1: //p" "$groups_folder/$2.sh" | xargs; }
+# all_of gate | soak: its groups.
+all_of() { find "$here/$1" -name '*.sh' -printf '%f\n' | sort | sed 's/\.sh$//'; }
 
-# The groups of the command line, or all; one that is not there is named.
+# script_of GROUP: its file; no two have the same name.
+script_of() {
+  local file
+  for file in "$here/gate/$1.sh" "$here/soak/$1.sh"; do [ ! -e "$file" ] || { echo "$file"; return; }; done
+  return 1
+}
+
+# declared KIND GROUP: what a group's comment lines of that kind say.
+declared() { sed -n "s/^# $1: //p" "$(script_of "$2")" | xargs; }
+
+# The groups of the command line; one that is not there is named.
 groups_wanted() {
   local group
-  [ $# -gt 0 ] || { find "$groups_folder" -name '*.sh' -printf '%f\n' | sort | sed 's/\.sh$//'; return; }
-  for group in "$@"; do
-    [ -e "$groups_folder/$group.sh" ] || { echo "run.sh: no group '$group'; there are: $(groups_wanted | xargs)" >&2; return 2; }
-    echo "$group"
-  done
+  case ${1:-} in
+    '') all_of gate ;;
+    --soak) all_of soak ;;
+    *) for group in "$@"; do
+      script_of "$group" >/dev/null || { echo "run.sh: no group '$group'; there are: $({ all_of gate; all_of soak; } | xargs)" >&2; return 2; }
+      echo "$group"
+    done ;;
+  esac
 }
 
 # Without symbols for debuggers a guest boots in half the time.
 build() {
-  local bin=${CARGO_TARGET_DIR:-target}/debug program
-  cargo build --locked -q -p lop -p lop-vm-judge || return
+  local bin program
+  bin=$(scripts/built.sh) || return
   for program in lop lop-load lop-judge; do strip --strip-debug -o "$work/$program" "$bin/$program" || return; done
 }
 
@@ -55,14 +69,15 @@ load_options() {
   for name in "$@"; do echo "--bin $folder/$name"; done
 }
 
-# Boots the group's guest; its lines with the group's name before each, and in a file.
+# Boots the group's guest; its lines with the group's name before each, and in a file. What it leaves in /out when a check fails is kept.
 run_group() {
   local group=$1 begin=$SECONDS code=0 options
   # shellcheck disable=SC2046,SC2207  # words
   options=($(declared guest "$group") $(peer_options $(declared peers "$group")) $(load_options $(declared loads "$group")))
-  LOP_BIN=$work/lop vm/run "${options[@]}" --bin "$work/lop-load" --bin "$work/lop-judge" \
+  rm -rf "${logs:?}/$group"
+  LOP_BIN=$work/lop vm/run "${options[@]}" --share "$logs/$group" --bin "$work/lop-load" --bin "$work/lop-judge" \
     -- "native_loop_ms=$(native_loop_ms) CI=${CI:-}
-$(cat vm/tests/lib.sh "$groups_folder/$group.sh")" 2>&1 | tee "$logs/$group.log" | sed -u "s/^/$group: /" || code=$?
+$(cat "$here/lib.sh" "$(script_of "$group")")" 2>&1 | tee "$logs/$group.log" | sed -u "s/^/$group: /" || code=$?
   echo "$group $code $((SECONDS - begin)) $(grep -c '^ok - ' "$logs/$group.log") $(grep -c '^not ok - ' "$logs/$group.log")" >>"$work/results"
 }
 
@@ -78,17 +93,30 @@ run_all() {
 # Why a guest ended before its script did; else what it said last.
 why_ended() { grep -h '^vm/run: ' "$logs/$1.log" || tail -n 1 "$logs/$1.log"; }
 
+# explain GROUP: what failed there, on which kernel, what repeats it, and where to look.
+explain() {
+  local kernel
+  grep -h '^not ok - ' "$logs/$1.log" | sed 's/^/  check   /'
+  kernel=$(declared guest "$1" | sed -n 's/.*--kernel \([^ ]*\).*/\1/p')
+  echo "  kernel  $(cat "$(vm/kernel.sh ${kernel:+"$kernel"})/release"), seed ${LOP_VM_SEED:-1}"
+  echo "  repeat  ${LOP_VM_SEED:+LOP_VM_SEED=$LOP_VM_SEED }vm/tests/run.sh $1"
+  echo "  log     $logs/$1.log; traces and logs of the guest: $logs/$1/"
+}
+
 # A line per group and the sum; fails if a check or a guest failed, or if a group showed nothing.
 sum_up() {
-  local group code seconds held failed result=0 all_held=0 all_failed=0 verdict
+  local group code seconds held failed result=0 all_held=0 all_failed=0
   echo
   while read -r group code seconds held failed; do
-    verdict=ok
-    if [ "$code" != 0 ] || [ "$failed" != 0 ] || [ "$held" = 0 ]; then verdict="FAILED, exit code $code, $(why_ended "$group")" result=1; fi
-    printf '%-14s %4d s  %3d held, %d failed  %s\n' "$group" "$seconds" "$held" "$failed" "$verdict"
     all_held=$((all_held + held)) all_failed=$((all_failed + failed))
+    if [ "$code" = 0 ] && [ "$failed" = 0 ] && [ "$held" != 0 ]; then
+      printf '%-14s %4d s  %3d held, %d failed  ok\n' "$group" "$seconds" "$held" "$failed"
+    else
+      printf '%-14s %4d s  %3d held, %d failed  FAILED, exit code %s, %s\n' "$group" "$seconds" "$held" "$failed" "$code" "$(why_ended "$group")"
+      explain "$group"
+      result=1
+    fi
   done <"$work/results"
-  grep -h '^not ok - ' $(printf "$logs/%s.log " "$@")
   [ "$(wc -l <"$work/results")" = $# ] || { echo "$# groups were to run, $(wc -l <"$work/results") came to an end"; result=1; }
   echo "$all_held held, $all_failed failed, $SECONDS s"
   return $result

@@ -1,5 +1,5 @@
 # cycles.sh: the scheduler comes and goes 50 times under load: nothing is lost, nothing is left behind.
-# guest: --cpus 8 --timeout 2400
+# guest: --cpus 8 --timeout 5400
 cycles=50
 
 # The shells that walk do so all the time. Those that spin do so from the moment when the kernel begins to change schedulers until the
@@ -8,9 +8,9 @@ cycle() {
   spinners_go STOP
   attach_began_cs=$(uptime_cs)
   lop start --watchdog 10s >/tmp/lop.log 2>&1 & loader=$!
-  wait_for 120 changing_or_gone
+  wait_for changing_or_gone
   spinners_go CONT
-  wait_for 120 attached_or_gone && scheduler_is lopsided && wait_for 60 lop status || { cat /tmp/lop.log; return 1; }
+  wait_for attached_or_gone && scheduler_is lopsided && wait_for lop status || { cat /tmp/lop.log; return 1; }
   one_gets_on "$1" && ended_by INT && [ "$loader_code" = 0 ] || { cat /tmp/lop.log; say_and_fail "exit code $loader_code"; }
 }
 
@@ -21,7 +21,7 @@ spinners_go() { kill -"$1" "${spinners[@]:0:4}"; }
 # A look at all of them in every cycle would take longer than the cycle: each has its turn.
 one_gets_on() {
   local process=${spinners[$1 % ${#spinners[@]}]} before
-  before=$(ticks_of "$process") && wait_for 60 ran_since "$process" "$before"
+  before=$(ticks_of "$process") && wait_for ran_since "$process" "$before"
 }
 
 cycle_often() {
@@ -34,7 +34,7 @@ all_alive() { kill -0 "${spinners[@]}"; }
 
 # What the scheduler takes of the kernel's memory for BPF is given back: programs and maps.
 nothing_left() {
-  wait_for 60 eval '! lop-judge bpf-stats | grep -q lopsided' && [ ! -e /run/lopsided/speeds.journal ]
+  wait_for eval '! lop-judge bpf-stats | grep -q lopsided' && [ ! -e /run/lopsided/speeds.journal ]
 }
 
 spin 4

@@ -1,13 +1,13 @@
 # decisions.sh: same code, same decisions: the calls that the program in the kernel got, given to the native build of the policy, change
 # the same sets and place tasks alike, step by step.
-# guest: --cpus 8 --instruction-ns 8 --timeout 2400
+# guest: --cpus 4 --instruction-ns 8 --turn-us 4000 --timeout 3600
 log=/tmp/decisions.log
 
 # As make starts compilers, in phases of different parallelism; and what may not run everywhere.
 storm_and_pinned() {
   local pinned
-  lop-load pinned --cpu 5 --rounds 20 >/tmp/pinned.json & pinned=$!
-  lop-load fork-storm --jobs 8 --count 150 >/tmp/storm.json && wait $pinned
+  lop-load pinned --cpu 2 --rounds 10 >/tmp/pinned.json & pinned=$!
+  lop-load fork-storm --jobs 6 --count 80 >/tmp/storm.json && wait $pinned
 }
 
 affinities() { lop-load affinity-churn --threads 6 --seconds 1; }
@@ -20,14 +20,13 @@ hotplug() {
   lop-load fork-storm --jobs 6 --count 40 >/tmp/storm.json & load=$!
   local turn
   for turn in 1 2 3; do
-    offline 7 && offline 1 && online 7 && online 1 || return
+    offline 3 && offline 1 && online 3 && online 1 || return
   done
   wait $load
 }
 
 log_is_rich() {
-  has_kinds $log start task allowed gone wake placed enqueue dequeue started block idle timer online offline taken set || return
-  [ "$(grep -c '"kind":"set"' $log)" -ge 100 ] || say_and_fail "fewer than 100 changes of sets"
+  has_kinds $log start task allowed gone wake placed enqueue dequeue started block idle timer online offline taken set
 }
 
 expect 'lop start' begin_lop --log-decisions $log
@@ -39,7 +38,8 @@ expect 'no watchdog exit' scheduler_is lopsided
 expect 'Ctrl-C ends it' ended_by INT
 expect 'the log has every kind of record' log_is_rich
 expect 'the native build decides the same, no record lost, no call out of order' same_decisions $log
-expect 'another CPU in one change: found' changed $log '/"set"/ && ++n == 50 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
-expect 'one change left out: found' changed $log '/"set"/ && ++n == 60 { next } { print }'
+expect 'another CPU in one change: found' changed $log '/"set"/ && ++n == 30 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
+expect 'another place for a task: found' changed $log '/"placed"/ && ++n == 20 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
+expect 'one change left out: found' changed $log '/"set"/ && ++n == 30 { next } { print }'
 expect 'no warning of the kernel' kernel_is_well
 sum_up

@@ -1,5 +1,5 @@
 # smt.sh: on cores of two CPUs a whole core that falls idle takes one of two tasks that share another; refuted of two that are bound to theirs.
-# guest: --cpus 4 --smt --instruction-ns 8 --timeout 2400
+# guest: --cpus 4 --smt --instruction-ns 8 --timeout 5400
 # Behind lib.sh. CPUs 0 and 1 are a core, 2 and 3 the other.
 
 # What auto has use for here: one kind of core, with siblings.
@@ -33,8 +33,8 @@ under() {
   [ "$1" = highlow-spare ] || expect 'auto: it says by which rules' says_its_rules
   expect "$1: two busy threads share a core, and the other falls idle" recorded_while "$2" 8
   case $1 in
-    auto) expect 'auto: each has a whole core for 95 % of its run time' each_has_a_core ;;
-    *) expect 'highlow-spare: those that are bound to one core have no whole one each' refuted each_has_a_core ;;
+    auto) figure 'auto: each has a whole core for 95 % of its run time' each_has_a_core ;;
+    *) figure 'highlow-spare: those that are bound to one core have no whole one each' refuted each_has_a_core ;;
   esac
   expect "$1: no watchdog exit, no restart" still_in_charge
   expect "$1: ended" ended_by INT

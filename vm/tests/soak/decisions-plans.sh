@@ -1,5 +1,5 @@
 # decisions-plans.sh: what decisions.sh shows of the sets, of the policies that plan where threads run, of a reserved core, and of auto with one.
-# guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 16 --timeout 2400
+# guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 16 --timeout 5400
 # Behind lib.sh. CPUs 0 and 1 are one memory domain, 2 and 3 the other; 1 and 3 are slow, so that 1 is the one to be reserved.
 
 # Two light threads fit one domain, and gather switches the other off; then there is more to run than it has CPUs, and it is on again before a plan
@@ -13,12 +13,22 @@ light_ones_and_a_storm() {
 export -f light_ones_and_a_storm
 
 # Threads that plans move, and the end of the plans.
-planned_work() { bash -c 'side_by_side 5' && bash -c light_ones_and_a_storm && wait_for 30 rests_again; }
+planned_work() { until_moved side_by_side 5 && bash -c light_ones_and_a_storm && wait_for rests_again; }
+
+# Two intensive threads on the fast CPUs, two light ones on the slow ones: each is of the wrong kind, and a plan exchanges them.
+crosswise() {
+  begin_cs=$(uptime_cs)
+  hogs 2 0,2 && shares 2 1,3 && declare_all lop-hog intensive 0-3 && declare_all lop-share light 0-3 && declared_for "$1"
+}
+export -f crosswise
+exchanged_work() { until_moved crosswise 5 && planned_work; }
 
 # System and applications beside one another, then so much of the system's own work that the reserved core does not suffice.
 system_work() { mixed_load && saturate && lop-load fork-storm --jobs 4 --count 20 >/dev/null && grep 'CPU 1 is reserved no longer' /tmp/lop.log; }
 
-all_work() { planned_work && system_work && lop-load lengths 60,120,180 >/tmp/lengths.json; }
+# Some of the system's work first: what the kernel itself does after an attachment or beside the plans may saturate the reserved core in an emulated
+# machine, and then there is none when it comes later.
+all_work() { mixed_load && planned_work && system_work && lop-load lengths 60,120,180 >/tmp/lengths.json; }
 
 # logged NAME WORK "KIND..." OPTION...: the run, its log, and that the native build decides as it says.
 logged() {
@@ -51,10 +61,10 @@ exchanges_matter() {
   expect "$1: none to go to: found" changed $log '/"go-to"/ && ++n == 1 { next } { print }'
 }
 
-# The first of the system's own work that the reserved core was given would have gone elsewhere.
+# Of the system's own work that the reserved core was given, some would have gone elsewhere; not each piece, since some are bound to that core.
 reserve_matters() {
   expect "$1: work that is not the system's own: found" changed $log '
-    /"placed".*"cpu":1,/ && prev ~ /"wake".*"value":2}/ && !done { done = sub(/"value":2/, "\"value\":0", prev) }
+    /"placed".*"cpu":1,/ && prev ~ /"wake".*"value":2}/ { sub(/"value":2/, "\"value\":0", prev) }
     NR > 1 { print prev } { prev = $0 } END { print prev }'
   expect "$1: a speed of the reserved core left out: found" changed $log '/"kind":"reserved"/ && /"value":1}/ && ++n == 1 { next } { print }'
 }
@@ -64,8 +74,9 @@ logged spread planned_work 'set domain leaves rest' --policy spread
 domains_matter spread
 logged gather planned_work 'set domain leaves domain-off rest' --policy gather
 domains_matter gather
-expect 'gather: a domain that stays on: found' changed $log '/"domain-off"/ && ++n == 1 { next } { print }'
-logged specialise planned_work 'set go-to rest' --policy specialise
+# All of them: one may be on again before anybody is placed.
+expect 'gather: domains that stay on: found' changed $log '!/"domain-off"/ { print }'
+logged specialise exchanged_work 'set go-to rest' --policy specialise
 exchanges_matter specialise
 logged reserved-core system_work 'set reserved' --policy reserved-core
 reserve_matters reserved-core

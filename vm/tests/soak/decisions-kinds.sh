@@ -1,5 +1,5 @@
-# decisions-rules.sh: what decisions.sh shows of the sets, of the rules for the fast cores.
-# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 2400
+# decisions-kinds.sh: what decisions.sh shows of the sets, of the rules for the fast cores.
+# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 5400
 # loads: half-sequential global-sum
 # Behind lib.sh.
 
@@ -8,12 +8,14 @@ work() {
   local load said
   half-sequential --threads 4 --pairs 10 --pair-instructions 4e6 >/tmp/half.json || return
   global-sum --threads 4 --rounds 10 --length-instructions 4e6 --locked-percent 40 >/tmp/sum.json && lop-load fork-storm --jobs 4 --count 30 >/tmp/storm.json || return
-  lop-load hogs 6 --seconds 6 >/tmp/hogs.json & load=$!
+  lop-load hogs 6 --seconds 100 >/tmp/hogs.json & load=$!
   for said in '--lock-holder' '--spinning' '--parallelism 3' '--length 300' '--forget'; do
     # shellcheck disable=SC2086  # words
-    lop hint $load --all-threads $said || return
+    lop hint $load --all-threads $said || { kill $load; return 1; }
   done
-  lop-load lengths 60,120,180 >/tmp/lengths.json && wait $load
+  kill $load
+  wait $load
+  [ $? = 143 ] && lop-load lengths 60,120,180 >/tmp/lengths.json
 }
 
 for policy in phase longest-first fair-share; do
@@ -24,6 +26,11 @@ for policy in phase longest-first fair-share; do
   expect "$policy: ended" ended_by INT
   expect "$policy: the log has every kind of record" has_kinds $log start task gone wake placed enqueue started stopped block ended idle timer set \
     preempt length say spin declare
+  [ $policy != longest-first ] || {
+    expect "$policy: lists were made" has_kinds $log listed
+    expect "$policy: nobody on a list: found" changed $log '!/"listed"/ { print }'
+    expect "$policy: all on the list of one CPU: found" changed $log '/"listed"/ { sub(/"cpu":[0-9]+/, "\"cpu\":3") } { print }'
+  }
   expect "$policy: the native build decides the same, no record lost, no call out of order" same_decisions $log
   expect "$policy: another CPU makes room: found" changed $log '/"preempt"/ && ++n == 5 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
   expect "$policy: one that makes no room: found" changed $log '/"preempt"/ && ++n == 8 { next } { print }'

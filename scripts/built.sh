@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# built.sh: prints the folder with debug builds of lop, lop-load and lop-judge. Builds what changed, unless LOP_BUILT names a folder.
+# All that `make test` runs is built by this one command: another choice of packages has other features, and builds most of it again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if [ -z "${LOP_BUILT:-}" ]; then
+  cargo build --locked --quiet --workspace --bins --tests --examples >&2
+fi
+echo "${LOP_BUILT:-$(realpath "${CARGO_TARGET_DIR:-target}")/debug}"

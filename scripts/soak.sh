@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# soak.sh: what make test leaves out, since it judges shares, delays or percentiles, loads the machine for long, or takes long to build.
+# A check here states samples, bound and the chance of a false alarm, or prints and does not judge. Takes hours; goes on after a failed stage.
+# FUZZ_SECONDS: time for all fuzzers together (1800). A run in which the kernel's groups all came to their end renews docs/kernel-results.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/stages.sh
+
+built() {
+  cargo build --locked --workspace --bins --tests --examples
+}
+
+kernel_groups() {
+  local code=0
+  vm/tests/run.sh --soak || code=$?
+  scripts/kernel-results.sh >target/kernel-results.md && mv target/kernel-results.md docs/kernel-results.md || code=1
+  return $code
+}
+
+rm -f "$logs"/*.log
+scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script
+stage 'build' built
+LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
+export LOP_BUILT
+stage 'packages' scripts/package-check.sh --deb
+stage 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
+stage 'kernel' kernel_groups
+stage 'verifier' scripts/verifier-counts.sh
+stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
+finish

@@ -1,0 +1,40 @@
+# decisions-rules.sh: what decisions.sh shows of the sets, of every rule: under auto with a reserved core on a machine with two kinds of cores and
+# two memory domains, and under longest-first, whose lists auto does not use. Which records come depends on how the kernel interleaves its tasks, so
+# only those are asked for that every run has; soak's groups decisions-kinds and decisions-plans ask for the others.
+# guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 8 --turn-us 4000 --timeout 3600
+# loads: half-sequential global-sum
+# Behind lib.sh. CPUs 0 and 1 are one memory domain, 2 and 3 the other; 1 and 3 are slow.
+
+# Sequential phases, a lock, the system's own work beside more busy threads than CPUs, threads of declared memory class, lengths, and flags.
+work() {
+  local load said
+  half-sequential --threads 4 --pairs 4 --pair-instructions 4e6 >/tmp/half.json &&
+    global-sum --threads 4 --rounds 4 --length-instructions 4e6 --locked-percent 40 >/tmp/sum.json || return
+  mixed_load && bash -c 'side_by_side 4' || return
+  lop-load hogs 6 --seconds 600 >/tmp/hogs.json & load=$!
+  for said in '--lock-holder' '--spinning' '--parallelism 3' '--length 300' '--forget'; do
+    # shellcheck disable=SC2086  # words
+    lop hint $load --all-threads $said || { kill $load; return 1; }
+  done
+  kill $load
+  wait $load
+  [ $? = 143 ] && lop-load lengths 40,60,80,100,120 >/tmp/lengths.json
+}
+
+# logged NAME OPTION...
+logged() {
+  local log=/tmp/$1.log name=$1
+  shift
+  expect "$name: attached" begin_lop "$@" --log-decisions "$log"
+  expect "$name: work" work
+  expect "$name: no watchdog exit, no restart" still_in_charge
+  expect "$name: ended" ended_by INT
+  expect "$name: the log has the records of every run" has_kinds "$log" start task gone wake placed enqueue queued started stopped block ended idle set say length declare
+  expect "$name: the native build decides the same, no record lost, no call out of order" same_decisions "$log"
+}
+
+make_daemons
+logged longest-first --policy longest-first
+logged auto --policy auto --reserve asked
+expect 'no warning of the kernel' kernel_is_well
+sum_up

@@ -1,0 +1,112 @@
+# hints.sh: what is said to the scheduler: kept as it was said, forgotten with its thread, refused to other users, heard while a thread runs; what is
+# read from the command line of make; threads that declare their lengths while CPUs go and come.
+# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 3600 --bin setpriv --bin make
+# needs: setpriv make
+# Behind lib.sh.
+
+# A hint is kept as it was said, forgotten with its thread, and refused by name where it is none.
+hints_are_kept() {
+  local process
+  sleep 10000 & process=$!
+  lop hint $process | grep -q 'nothing was said' || return
+  lop hint $process --sequential --length 360 && lop hint $process | grep -q "$process: sequential, length 360" || return
+  counted '1 thread: sequential 1, length 1' || return
+  lop hint $process --forget && lop hint $process | grep -q 'nothing was said' || return
+  counted 'none now' || return
+  kill $process
+  wait $process 2>/dev/null
+  ! lop hint $process 2>/tmp/gone && grep -q "no process or thread $process" /tmp/gone || return
+  forgotten_with_its_thread || return
+  ! lop hint 1 --memory garbage 2>/tmp/garbage && grep -q "'garbage' for '--memory" /tmp/garbage
+}
+
+# counted TEXT: so many threads have hints, says the status, which may be half a second old.
+counted() { wait_for eval "lop status | grep -q '^hints  *$1\$'" || say_and_fail "$(lop status | grep '^hints')"; }
+
+# Another one of the same number has nothing to do with it.
+forgotten_with_its_thread() {
+  local first second turn
+  for turn in 1 2 3 4 5; do
+    sleep 10000 & first=$!
+    lop hint $first --sequential || return
+    kill $first
+    wait $first 2>/dev/null
+    echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
+    sleep 10000 & second=$!
+    [ $first != $second ] || break
+    kill $second
+  done
+  [ $first = $second ] || say_and_fail "no process got the number $first again" || return
+  lop hint $second | grep -q 'nothing was said' || say_and_fail "said of a dead one, and kept: $(lop hint $second)" || return
+  kill $second
+}
+
+# Another user may not even ask.
+refused_for_others() {
+  ! setpriv --reuid 1000 --clear-groups lop hint 1 --sequential 2>/tmp/refused && grep -q 'belongs to another user' /tmp/refused
+}
+
+# Said to threads while they run: at a tick they are asked.
+heard_while_it_runs() {
+  local load said
+  lop-load hogs 6 --seconds 10000 >/tmp/hogs.json & load=$!
+  wait_for are_there lop-hog 6 || return
+  for said in --lock-holder --spinning --forget; do
+    lop hint $load --all-threads $said || { kill $load; say_and_fail "not told: $said"; return; }
+    sleep 0.3
+  done
+  kill $load
+  wait $load
+  [ $? = 143 ]
+}
+
+# Where each waits is decided anew while CPUs go and come: all of them end, as the load says, and nobody is on a list then.
+listed_while_cpus_go() {
+  local load
+  lop-load lengths 60,50,40,40,40,40,40,40 >/tmp/listed.json & load=$!
+  wait_for says_lists && offline 3 && offline 1 && sleep 1 && online 3 && sleep 1 && online 1 || { kill $load; return 1; }
+  wait $load && grep -c wall_ms /tmp/listed.json && wait_for no_lists
+}
+says_lists() { lop status | tr -s ' \n' ' ' | grep -o ' lists: [0-9]* threads of 1 application'; }
+no_lists() { lop status | grep -q 'no lists: '; }
+
+# The last job waits until it was looked at.
+printf 'last: 1 2 3\n\ttouch /tmp/alone && until [ -e /tmp/looked ]; do sleep 0.1; done\n%%:\n\tlop-load hogs 1 --seconds 0.2 >/dev/null\n' >/tmp/Makefile
+
+# said_of_make MAKE-OPTIONS...: what is said of a make that has come to its last job; it ends well.
+said_of_make() {
+  local build code=0
+  rm -f /tmp/alone /tmp/looked
+  make -f /tmp/Makefile "$@" >/tmp/make.log 2>&1 & build=$!
+  wait_for test -e /tmp/alone && lop hint $build || code=1
+  touch /tmp/looked
+  wait $build && return $code || { cat /tmp/make.log; return 1; }
+}
+
+six_are_said() { said_of_make -j6 | grep 'parallelism 6, with its children'; }
+nothing_is_said() { said_of_make -j | grep 'nothing was said'; }
+
+# Said to the shell that becomes the make.
+own_word_counts() {
+  local build
+  rm -f /tmp/alone /tmp/looked /tmp/said_first
+  (until [ -e /tmp/said_first ]; do sleep 0.1; done; exec make -f /tmp/Makefile -j6) >/tmp/make.log 2>&1 & build=$!
+  lop hint $build --parallelism 2 && touch /tmp/said_first && wait_for test -e /tmp/alone || { cat /tmp/make.log; kill $build; return 1; }
+  lop hint $build | grep 'parallelism 2'
+  local code=$?
+  touch /tmp/looked
+  wait $build && return $code
+}
+
+expect 'longest-first: attached' begin_lop --policy longest-first
+expect 'hints are kept as they were said, and go with their threads' hints_are_kept
+expect 'hints of others are refused' refused_for_others
+expect 'hints to threads that run' heard_while_it_runs
+expect 'more threads that declare their lengths than CPUs, of which two go and come' listed_while_cpus_go
+expect 'make -j6: six jobs are said of it' six_are_said
+expect 'make -j, which has no number: nothing is said' nothing_is_said
+expect 'what a person said of a make is left as it is' own_word_counts
+expect 'no watchdog exit, no restart' still_in_charge
+expect 'ended' ended_by INT
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up

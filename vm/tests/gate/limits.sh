@@ -1,0 +1,40 @@
+# limits.sh: a machine made asymmetric by hand: limits of frequency hold while Lopsided sets speeds, CPUs that differ are of different kinds for the
+# rules, and all is as before afterwards. Which thread runs where then is soak's (amp.sh).
+# guest: --cpus 2 --cpufreq --timeout 3600
+# Behind lib.sh.
+
+limited() { [ "$(cat "/sys/devices/system/cpu/cpu$1/cpufreq/scaling_max_freq")" = "$2" ]; }
+
+# never_above CPU KHZ: since now no time at a higher speed, and some at this one.
+never_above() {
+  cpufreq_residency >/tmp/residency.before
+  lop-load hogs 2 --seconds 2 >/dev/null || return
+  cpufreq_residency >/tmp/residency.after
+  awk -v cpu="$1" -v khz="$2" 'FILENAME ~ /before/ { before[$1, $2] = $3; next }
+    $1 == cpu { at = $3 - before[$1, $2]; if ($2 > khz) above += at; if ($2 == khz) there += at }
+    END { printf("%d ms at %d kHz, %d ms above\n", there, khz, above); exit above || !there }' /tmp/residency.before /tmp/residency.after
+}
+
+limit_is_set() { lop amp set 1=1575MHz && limited 1 1575000 && limited 0 "$top" && lop amp show | grep '^CPU 1 .*1.575 GHz'; }
+two_kinds() { grep "1 of kind 0 ($1), 1 of kind 1 ($2)" /tmp/lop.log; }
+refused_meanwhile() { ! lop amp reset 2>/tmp/refused && limited 1 1575000 && grep 'Lopsided is running already' /tmp/refused || { cat /tmp/refused; return 1; }; }
+all_as_before() { lop amp reset && same_cpufreq /tmp/cpufreq.before; }
+
+set_governor schedutil
+snapshot_cpufreq >/tmp/cpufreq.before
+top=$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq)
+expect 'a limit of frequency is set' limit_is_set
+expect 'attached' begin_lop --policy highlow-spare
+expect 'who is limited is a kind of its own' two_kinds 0 1
+expect 'it runs at its limit and never above it' never_above 1 1575000
+expect 'nothing is reset while Lopsided runs' refused_meanwhile
+expect 'ended' ended_by INT
+expect 'the limit is still there' limited 1 1575000
+expect 'reset: speeds are as they were' all_as_before
+expect 'half of the time of CPU 0 is taken' lop amp set 0=50%
+expect 'longest-first: attached' begin_lop --policy longest-first
+expect 'who is slowed is a kind of its own' two_kinds 1 0
+expect 'ended again' ended_by INT
+expect 'reset: all is as it was' all_as_before
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up

@@ -1,0 +1,47 @@
+# reserve.sh: a core for the system's own work: its speed, the interrupts, its end when it does not suffice, and that all is put back. Who ran
+# where, and when it was given up, is soak's (reserved.sh).
+# guest: --cpus 4 --cpufreq --instruction-ns 8 --turn-us 4000 --timeout 3600
+# Behind lib.sh.
+
+affinities() { grep -H . /proc/irq/*/smp_affinity_list; }
+reserved_is() { lop status --format json >/tmp/status && grep -q "\"reserved_cpu\": $1" /tmp/status || { cat /tmp/status; return 1; }; }
+
+# Those that the machine does not bind are all at the reserved CPU, and there are some.
+interrupts_are_there() {
+  affinities | awk -F: 'FNR == NR { before[$1] = $2; next } $2 == before[$1] { stay++ } $2 != before[$1] && $2 == 0 { moved++ } $2 != before[$1] && $2 != 0 { astray++ }
+    END { print moved + 0, "moved,", stay + 0, "stayed,", astray + 0, "elsewhere"; exit !(moved && !astray) }' /tmp/affinities -
+}
+affinities_are_back() { affinities | diff /tmp/affinities - ; }
+bound_runs() { lop-load pinned --cpu 0 --rounds 5 >/dev/null; }
+speed_of_reserved() { [ "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_setspeed)" = "$1" ]; }
+
+# More of the system's own work than one core can do, until that is said. It is the only way: who is not given up would saturate the core for ever.
+given_up() { wait_for saturated && reserved_is null && lop status | grep '^reserved'; }
+saturated() { bash -c saturate && grep -q 'CPU 0 is reserved no longer' /tmp/lop.log; }
+
+none_below_four() {
+  begin_lop --policy reserved-core || return
+  reserved_is null && grep -- 'fewer than four' /tmp/lop.log
+}
+
+make_daemons
+set_governor userspace
+affinities >/tmp/affinities
+snapshot_cpufreq >/tmp/cpufreq.before
+low=$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq)
+expect 'attached' begin_lop --policy reserved-core
+grep '^reserved' /tmp/lop.log
+expect 'CPU 0 is reserved' reserved_is 0
+expect 'it runs at its lowest speed' wait_for speed_of_reserved "$low"
+expect 'interrupts go there, as far as the machine lets them' interrupts_are_there
+expect 'what is bound to it runs' bound_runs
+expect 'a load that saturates it gives the reservation up, which is said' given_up
+expect 'interrupts are back' wait_for affinities_are_back
+expect 'no watchdog exit, no restart' still_in_charge
+expect 'ended' ended_by INT
+expect 'speeds are as they were' same_cpufreq /tmp/cpufreq.before
+expect 'three cores: a CPU goes' offline 3
+expect 'three cores: none is reserved unless it is asked for' none_below_four
+expect 'three cores: ended' ended_by INT
+expect 'the kernel has nothing to complain of' kernel_is_well
+sum_up

@@ -1,4 +1,0 @@
-# verifier.sh: the default kernel.
-# guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --timeout 2400
-verifier_takes_it
-sum_up
