@@ -2,18 +2,35 @@
 
 use crate::failure::{Failure, FAILED};
 use std::io::{ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+static CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
+
+/// Runs before `main`: Rust's runtime puts /dev/null where standard output is closed, and then every write succeeds.
+#[used]
+#[link_section = ".init_array"]
+static NOTE_WHETHER_CLOSED: extern "C" fn() = {
+    extern "C" fn note() {
+        // SAFETY: reads the flags of a descriptor, or says that there is none.
+        let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+        CLOSED_AT_START.store(flags == -1, Relaxed);
+    }
+    note
+};
 
 /// Prints all of `text`. A reader that has seen enough (`lop ... | head`) is no failure.
 ///
 /// # Errors
-/// Standard output cannot be written for another reason.
+/// Standard output is closed, or cannot be written for another reason.
 pub fn print(text: &str) -> Result<(), Failure> {
+    let failed =
+        |reason: &dyn std::fmt::Display| Failure::new(FAILED, format!("cannot write to standard output: {reason}"));
+    if CLOSED_AT_START.load(Relaxed) {
+        return Err(failed(&"it is closed"));
+    }
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(
-            FAILED,
-            format!("cannot write to standard output: {error}"),
-        )),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failed(&error)),
         _ => Ok(()),
     }
 }

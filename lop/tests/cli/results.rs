@@ -221,6 +221,23 @@ fn nothing_but_results_in_a_pipe() {
 }
 
 #[test]
+fn a_result_that_nobody_gets_is_a_failure() {
+    for (to, reason) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
+        let shell = Command::new("sh")
+            .args(["-c", &format!("\"$0\" machine list {to}")])
+            .arg(assert_cmd::cargo::cargo_bin("lop"))
+            .output()
+            .unwrap();
+        let Answer { code, stderr, .. } = answered(&shell);
+        assert_eq!(code, 1, "{to}: {stderr}");
+        assert!(
+            stderr.starts_with(&format!("lop: cannot write to standard output: {reason}")),
+            "{to}: {stderr}"
+        );
+    }
+}
+
+#[test]
 fn reports_are_written_whole_and_only_they() {
     let folder = folder();
     let small = small(folder.path());
@@ -378,7 +395,21 @@ fn ctrl_c_leaves_nothing() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // Until it hears SIGINT: the second bit.
+    let status = format!("/proc/{}/status", child.id());
+    let hears = || {
+        let text = std::fs::read_to_string(&status).unwrap();
+        let caught = text
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))
+            .unwrap()
+            .trim();
+        u64::from_str_radix(caught, 16).unwrap() & 2 != 0
+    };
+    let began = std::time::Instant::now();
+    while !hears() && began.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let interrupted = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()
