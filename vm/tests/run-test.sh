@@ -3,7 +3,8 @@
 # keep from booting in time. Fetches the kernel where it is not yet in the cache. Prints a line per check and how many ran; needs no root.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-[ "${1:-}" != --all ] || scripts/need.sh script || exit
+megabytes=5
+[ "${1:-}" != --all ] || { megabytes=50 && scripts/need.sh script; } || exit
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # In a folder of its own: what lies beside it would come along.
@@ -93,9 +94,9 @@ beside_lop() {
 # Bytes of all kinds, no newline at the end, errors apart, a process left behind, files brought out, tools and mounts there.
 script_and_files() {
   # shellcheck disable=SC2016  # the guest expands it
-  guest --cpus 2 --bin sha256sum --share "$work/share" -- '
+  guest --cpus 2 --bin sha256sum --share "$work/share" -- "megabytes=$megabytes"'
     printf "a\r\nb\0c\377\n\004x" >/out/bytes; cat /out/bytes
-    head -c 5000000 /dev/urandom >/out/big
+    head -c ${megabytes}000000 /dev/urandom >/out/big
     mkdir "/out/a folder"
     { type -p sha256sum; sha256sum </out/big; nproc; uname -r; id -u
       cat /sys/fs/cgroup/cgroup.subtree_control; ls /boot; cat /sys/kernel/sched_ext/state
@@ -107,7 +108,7 @@ script_and_files() {
   check 'output, byte by byte' "$(printf 'a\r\nb\0c\377\n\004x' | od -c)" "$(od -c <"$work/out")"
   check 'errors apart, nothing else with them' wrong "$(cat "$work/err")"
   check 'binary on PATH' /usr/local/bin/sha256sum "$(sed -n 1p "$facts")"
-  check '5 MB brought out whole' "$(sed -n 2p "$facts")" "$(sha256sum <"$work/share/big")"
+  check "$megabytes MB brought out whole" "$(sed -n 2p "$facts")" "$(sha256sum <"$work/share/big")"
   check '--cpus 2' 2 "$(sed -n 3p "$facts")"
   check 'root' 0 "$(sed -n 5p "$facts")"
   check_has 'cpu controller' cpu "$(sed -n 6p "$facts")"

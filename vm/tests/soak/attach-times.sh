@@ -1,4 +1,5 @@
-# attach-times.sh: how long an attachment takes, other ends than those of the gate, a peer of ours, and what a task gets beside the kernel's own scheduler.
+# attach-times.sh: how long an attachment takes, other ends than those of the gate, ten failures of the program, a peer of ours, and what a task gets beside
+# the kernel's own scheduler.
 # guest: --cpus 8 --cpufreq --timeout 5400
 # peers: scx_cosmos
 # Behind lib.sh; native_loop_ms is set by run.sh.
@@ -9,11 +10,26 @@ attached_in_time() {
   time_of_attaching
 }
 
-# leaves_settings GOVERNOR SIGNAL: are all settings as they were, and were they changed meanwhile?
+# leaves_settings GOVERNOR SIGNAL: are all settings as they were, and were they changed meanwhile? Odd limits, so that what comes back is not by chance
+# what was there.
 leaves_settings() {
-  set_governor "$1" && snapshot_cpufreq >/tmp/before && begin_lop || return
+  local cpu=/sys/devices/system/cpu
+  set_governor "$1" && echo 1575000 >$cpu/cpu3/cpufreq/scaling_max_freq && echo 1575000 >$cpu/cpu4/cpufreq/scaling_min_freq || return
+  snapshot_cpufreq >/tmp/before && begin_lop || return
   wait_for eval '! same_cpufreq /tmp/before' || { ended_by KILL; return 1; }
   ended_by "$2" && scheduler_is_none && same_cpufreq /tmp/before && [ "$loader_code" = 0 ] || say_and_fail "exit code $loader_code"
+}
+
+# Ten times an error in the program itself: exit code, dump, scheduler, speeds and their journal.
+fails_well_often() {
+  local turn code
+  for turn in 1 2 3 4 5 6 7 8 9 10; do
+    code=0
+    lop start --fail-after 200ms >/tmp/lop.log 2>&1 || code=$?
+    [ "$code" = 1 ] && scheduler_is_none && same_cpufreq /tmp/before && [ ! -e /run/lopsided/speeds.journal ] && grep -q 'lopsided: active' /tmp/lop.log ||
+      { tail -n 40 /tmp/lop.log; say_and_fail "turn $turn: exit code $code"; return; }
+  done
+  echo "$turn times"
 }
 
 # run_ends CODE COMMAND...: lop run passes the code on, and the kernel's scheduler is back.
@@ -63,6 +79,12 @@ fi
 expect 'Ctrl-C leaves cpufreq as it was: ondemand' leaves_settings ondemand INT
 expect 'SIGTERM leaves cpufreq as it was: performance' leaves_settings performance TERM
 expect 'SIGUSR1 leaves cpufreq as it was: ondemand' leaves_settings ondemand USR1
+set_governor userspace
+set_speeds 1575000
+snapshot_cpufreq >/tmp/before
+walk 3
+expect 'ten errors in the program: exit code 1, dump shown, speeds back' fails_well_often
+end_spinners
 set_governor schedutil
 expect 'lop run: 128 + the signal that ended the command' run_ends 137 sh -c 'kill -KILL $$'
 expect 'lop run: 127 where there is no such command' run_ends 127 no-such-command

@@ -1,4 +1,4 @@
-# hotplug-storm.sh: CPUs go and come as fast as they can while tasks fork, wake and change their affinities.
+# hotplug-storm.sh: CPUs go and come as fast as they can while tasks fork, wake and change their affinities, and the loader sets speeds.
 # guest: --cpus 8 --cpufreq --timeout 5400
 
 nobody_offline() { lop status --format json >/tmp/status && grep -q '"offline": \[\]' /tmp/status; }
@@ -16,12 +16,21 @@ storm_meanwhile() {
   wait_for nobody_offline && echo "$rounds rounds of two CPUs"
 }
 
+says_nothing_of_offline_cpus() { ! grep -E 'cannot (read|write) it' /tmp/lop.log; }
+ends_as_it_began() { ended_by INT && [ "$loader_code" = 0 ] && same_cpufreq /tmp/before; }
+
+# What going offline itself does to settings is done once before they are noted.
+for cpu in 2 7; do offline $cpu; online $cpu; done
+set_governor userspace
+set_speeds 1575000
+snapshot_cpufreq >/tmp/before
 spin 1
 walk 3
 expect 'attaches under load' begin_lop --watchdog 10s
 expect 'CPUs go and come during a fork storm' storm_meanwhile
 expect 'attached all the time, no restart' still_in_charge
-expect 'Ctrl-C ends it' ended_by INT
+expect 'nothing is said of the speeds of CPUs that go' says_nothing_of_offline_cpus
+expect 'Ctrl-C leaves cpufreq as it was' ends_as_it_began
 expect 'every task goes on' all_get_on
 expect 'no warning of the kernel' kernel_is_well
 end_spinners
