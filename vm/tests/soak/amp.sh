@@ -49,7 +49,7 @@ half_taken() {
 more_than_cpus() {
   expect 'more threads than CPUs, which declare their lengths' four 'lop hint'
   figure 'they run where the list has them for nine tenths of their time or more' as_listed 0.9
-  expect 'nobody is on a list any more' said_lists
+  expect 'nobody is on a list any more' wait_for said_lists
   expect 'the same threads, which declare nothing' four true
   figure 'they do not' as_listed_less_than 0.75
 }

@@ -7,7 +7,7 @@ cycles=50
 cycle() {
   spinners_go STOP
   attach_began_cs=$(uptime_cs)
-  lop start --watchdog 10s >/tmp/lop.log 2>&1 & loader=$!
+  lop start >/tmp/lop.log 2>&1 & loader=$!
   wait_for changing_or_gone
   spinners_go CONT
   wait_for attached_or_gone && scheduler_is lopsided && wait_for lop status || { cat /tmp/lop.log; return 1; }

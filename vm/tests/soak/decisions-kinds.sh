@@ -1,4 +1,5 @@
-# decisions-kinds.sh: what decisions.sh shows of the sets, of the rules for the fast cores.
+# decisions-kinds.sh: what decisions.sh shows of the sets, of the rules for the fast cores. Which records come beside those of every run is up to chance, and
+# so is what depends on them; it is said only. That the replay minds each of them is a test of vm/judge.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 5400
 # loads: half-sequential global-sum
 # Behind lib.sh.
@@ -24,16 +25,16 @@ for policy in phase longest-first fair-share; do
   expect "$policy: work" work
   expect "$policy: no watchdog exit, no restart" still_in_charge
   expect "$policy: ended" ended_by INT
-  expect "$policy: the log has every kind of record" has_kinds $log start task gone wake placed enqueue started stopped block ended idle timer set \
-    preempt length say spin declare
+  expect "$policy: the log has the records of every run" has_kinds $log start task gone wake placed enqueue started stopped block ended idle set length say declare
+  figure "$policy: it has those of timers, of who makes room, of who spins" has_kinds $log timer preempt spin
   [ $policy != longest-first ] || {
-    expect "$policy: lists were made" has_kinds $log listed
-    expect "$policy: nobody on a list: found" changed $log '!/"listed"/ { print }'
-    expect "$policy: all on the list of one CPU: found" changed $log '/"listed"/ { sub(/"cpu":[0-9]+/, "\"cpu\":3") } { print }'
+    figure "$policy: lists were made" has_kinds $log listed
+    figure "$policy: nobody on a list: found" changed $log '!/"listed"/ { print }'
+    figure "$policy: all on the list of one CPU: found" changed $log '/"listed"/ { sub(/"cpu":[0-9]+/, "\"cpu\":3") } { print }'
   }
   expect "$policy: the native build decides the same, no record lost, no call out of order" same_decisions $log
-  expect "$policy: another CPU makes room: found" changed $log '/"preempt"/ && ++n == 5 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
-  expect "$policy: one that makes no room: found" changed $log '/"preempt"/ && ++n == 8 { next } { print }'
+  figure "$policy: another CPU makes room: found" changed $log '/"preempt"/ && ++n == 5 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
+  figure "$policy: one that makes no room: found" changed $log '/"preempt"/ && ++n == 8 { next } { print }'
   expect "$policy: another place for a task: found" changed $log '/"placed"/ && ++n == 20 { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'
 done
 expect 'no warning of the kernel' kernel_is_well

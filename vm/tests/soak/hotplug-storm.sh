@@ -26,7 +26,7 @@ set_speeds 1575000
 snapshot_cpufreq >/tmp/before
 spin 1
 walk 3
-expect 'attaches under load' begin_lop --watchdog 10s
+expect 'attaches under load' begin_lop
 expect 'CPUs go and come during a fork storm' storm_meanwhile
 expect 'attached all the time, no restart' still_in_charge
 expect 'nothing is said of the speeds of CPUs that go' says_nothing_of_offline_cpus

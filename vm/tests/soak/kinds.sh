@@ -67,7 +67,7 @@ figure 'specialise: two of those that wait for memory, or more, change to slow o
 expect 'specialise: the same programs, each declared to be what it is not, begin where they would be best' recorded_while 'six light 0 intensive 4' 14
 figure 'specialise: those that compute do not stay on fast CPUs' refuted compute_on_fast
 figure 'specialise: those that wait for memory change to them' wait_on_fast 0.7
-expect 'specialise: it says that it moved them' says_moves
+figure 'specialise: it says that it moved them' says_moves
 expect 'specialise: no watchdog exit, no restart' still_in_charge
 expect 'specialise: ended' ended_by INT
 expect 'the kernel has nothing to complain of' kernel_is_well

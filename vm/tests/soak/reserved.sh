@@ -44,9 +44,9 @@ set_governor userspace
 top=$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq)
 figure 'without a reserved core the check does not hold' without_reservation
 expect 'attached' begin_lop --policy reserved-core
-expect 'CPU 0 is reserved' reserved_is 0
+figure 'CPU 0 is reserved' reserved_is 0
 figure 'user threads below 0.1 % on it, threads of the kernel below 1 % elsewhere, and daemons too' kept_apart_or_again
-expect 'CPU 0 is still reserved' undisturbed
+figure 'CPU 0 is still reserved' undisturbed
 figure 'a load that saturates it raises its speed, and 100 ms later gives the reservation up' raised_then_given_up "$top"
 figure 'then the check does not hold' without_reservation
 expect 'no watchdog exit, no restart' still_in_charge
