@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-} in '' | --deb) ;; *) echo "package-check.sh: unknown argument '$1'; known: --deb" >&2; exit 2 ;; esac
-scripts/need.sh systemd-analyze
+scripts/need.sh systemd-analyze ${1:+dpkg-dev}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cp "$(scripts/built.sh)/lop" "$scratch/lop"
