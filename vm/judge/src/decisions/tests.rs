@@ -120,11 +120,17 @@ fn rules_for_fast_cores_are_played_too() {
     assert_eq!((outcome.calls, outcome.decisions), (16, 7));
 }
 
-/// Without what the rule decides by, the task would not have moved: nor if its thread were one of two, nor if nobody knew its process.
+/// Without what the rule decides by, the task would not have moved: nor if its thread were one of two, nor if nobody knew its process. That it makes room,
+/// and where, has to be there, too.
 #[test]
 fn what_the_rules_decide_by_has_to_be_in_the_log() {
     type Mutation = fn(&mut Vec<Value>);
-    let mutations: [Mutation; 5] = [
+    let mutations: [Mutation; 7] = [
+        |lines| lines.retain(|line| line["kind"] != "preempt"),
+        |lines| {
+            let at = find(lines, "preempt", 5100);
+            lines[at]["cpu"] = json!(0);
+        },
         |lines| lines.retain(|line| !(line["kind"] == "started" && line["at_ns"] == 4100)),
         |lines| lines.retain(|line| !(line["kind"] == "stopped" && line["at_ns"] == 5000)),
         |lines| lines[5]["value"] = json!(0),
