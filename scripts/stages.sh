@@ -1,4 +1,4 @@
-# Sourced by lint.sh and test.sh: runs named stages, goes on after a failed one, and sums up at the end.
+# Sourced by lint.sh, test.sh and soak.sh: runs named stages, goes on after a failed one, and sums up at the end.
 # shellcheck shell=bash
 
 stage_names=()

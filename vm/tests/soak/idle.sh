@@ -93,7 +93,7 @@ against() {
   fewer_than "$1"
 }
 
-# Those that are here; `make test` brings none, LOP_PEERS names a folder that has some.
+# Those that are here; `make soak` brings none, LOP_PEERS names a folder that has some.
 peers() {
   local peer
   for peer in scx_cosmos scx_bpfland scx_lavd; do
