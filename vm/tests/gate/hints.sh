@@ -26,7 +26,7 @@ counted() { wait_for eval "lop status | grep -q '^hints  *$1\$'" || say_and_fail
 # Another one of the same number has nothing to do with it.
 forgotten_with_its_thread() {
   local first second turn
-  for turn in 1 2 3 4 5; do
+  for turn in {1..20}; do
     sleep 10000 & first=$!
     lop hint $first --sequential || return
     kill $first
@@ -71,20 +71,21 @@ says_lists() { lop status | tr -s ' \n' ' ' | grep -o ' lists: [0-9]* threads of
 no_lists() { lop status | grep -q 'no lists: '; }
 
 # The last job waits until it was looked at.
-printf 'last: 1 2 3\n\ttouch /tmp/alone && until [ -e /tmp/looked ]; do sleep 0.1; done\n%%:\n\tlop-load hogs 1 --seconds 0.2 >/dev/null\n' >/tmp/Makefile
+printf 'last: 1 2 3\n\ttouch /tmp/alone && until [ -e /tmp/looked ]; do sleep 0.1; done\n%%:\n\tlop-load hogs 1 --seconds 1 >/dev/null\n' >/tmp/Makefile
 
-# said_of_make MAKE-OPTIONS...: what is said of a make that has come to its last job; it ends well.
+# said_of_make WORDS MAKE-OPTIONS...: is that said of a make that has come to its last job? It ends well.
 said_of_make() {
-  local build code=0
+  local words=$1 build code=0
+  shift
   rm -f /tmp/alone /tmp/looked
   make -f /tmp/Makefile "$@" >/tmp/make.log 2>&1 & build=$!
-  wait_for test -e /tmp/alone && lop hint $build || code=1
+  wait_for test -e /tmp/alone && wait_for eval "lop hint $build | grep -q '$words'" || code=1
   touch /tmp/looked
   wait $build && return $code || { cat /tmp/make.log; return 1; }
 }
 
-six_are_said() { said_of_make -j6 | grep 'parallelism 6, with its children'; }
-nothing_is_said() { said_of_make -j | grep 'nothing was said'; }
+six_are_said() { said_of_make 'parallelism 6, with its children' -j6; }
+nothing_is_said() { said_of_make 'nothing was said' -j; }
 
 # Said to the shell that becomes the make.
 own_word_counts() {
