@@ -51,6 +51,18 @@ check 'what was waited for is said' 'waited 0 s in vain for: false' "$found"
 wait_for eval 'touch "$work/asked"; [ -e "$work/come" ]'; check 'what comes is noticed' 0 $?
 wait
 
+lop() {
+  [ ! -e "$work/asked_before" ] || { echo running; return; }
+  touch "$work/asked_before"
+  echo 'lop: Lopsided is there but did not answer in time: try again in a moment' >&2
+  return 1
+}
+check 'a status that does not come in time is asked for again' running "$(status)"
+lop() { echo 'lop: Lopsided is not running' >&2; return 1; }
+found=$(status 2>&1); check 'no status' 1 $?
+check 'no status: why' 'lop: Lopsided is not running' "$found"
+unset -f lop
+
 mkdir -p "$work/proc"
 printf ' #0: <00>, tick_nohz_handler, S:01\n #1: <00>, bpf_timer_cb, S:01\n #2: <00>, bpf_timer_cb, S:01\n' >"$work/proc/timer_list"
 check 'armed timers' 2 "$(LOP_PROC=$work/proc armed_bpf_timers)"

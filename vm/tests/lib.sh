@@ -159,6 +159,19 @@ begin_lop() {
 
 attached_or_gone() { scheduler_is lopsided || ! kill -0 "$loader"; }
 
+# status [OPTION...]: what `lop status` says. The loader has two seconds to answer, and on a busy host that may be too few: it is asked again then.
+status() {
+  wait_for answered "$@" || return
+  cat /tmp/answer
+  [ "$answer_code" = 0 ] || { cat /tmp/no-answer >&2; return 1; }
+}
+
+answered() {
+  answer_code=0
+  lop status "$@" >/tmp/answer 2>/tmp/no-answer || answer_code=$?
+  [ "$answer_code" = 0 ] || ! grep -qE 'try again in a moment|does not answer' /tmp/no-answer
+}
+
 # ended_by SIGNAL: ends it so, waits until it is gone and its scheduler too; its exit code is $loader_code.
 ended_by() {
   kill -"$1" "$loader" || return
@@ -211,7 +224,7 @@ named() {
 
 # cpus_in high | green | low | offline: CPUs of a set, one a line, as `lop status` says.
 cpus_in() {
-  lop status --format json >/tmp/status && set_in_file "$1"
+  status --format json >/tmp/status && set_in_file "$1"
 }
 
 # The same of a status that was taken before: all sets of one moment.
@@ -233,7 +246,7 @@ online() { wait_for eval "echo 1 >${LOP_SYS:-/sys}/devices/system/cpu/cpu$1/onli
 # every_cpu_in_one_set COUNT: is each of that many CPUs in one set and in no other?
 every_cpu_in_one_set() {
   local found expected
-  lop status --format json >/tmp/status || return
+  status --format json >/tmp/status || return
   found=$(for set in high green low offline; do set_in_file $set; done | sort -n | xargs)
   expected=$(seq 0 $(($1 - 1)) | xargs)
   [ "$found" = "$expected" ] || { cat /tmp/status; say_and_fail "in sets: $found"; }
@@ -382,10 +395,10 @@ side_by_side() {
 }
 
 # Nothing is planned any more.
-rests_again() { lop status | grep -q 'rests: nothing to plan by'; }
+rests_again() { status | grep -q 'rests: nothing to plan by'; }
 
 # How often the planner has moved somebody.
-says_moves() { lop status | tr -s ' \n' ' ' | grep -o '[1-9][0-9]* moves so far'; }
+says_moves() { status | tr -s ' \n' ' ' | grep -o '[1-9][0-9]* moves so far'; }
 
 # until_moved LOAD SECONDS: until a plan has moved somebody. Threads that may run everywhere come to stand as it wants them by themselves too, and then
 # there is nothing to move. 40 turns: were there nothing in three of four, none would move anybody in 1 of 100,000 runs.
@@ -462,7 +475,7 @@ has_kinds() {
 
 # still_in_charge: the loader and its program, and neither was loaded again.
 still_in_charge() {
-  scheduler_is lopsided && kill -0 "$loader" && lop status --format json | grep -q '"restarts": 0' || { cat /tmp/lop.log; say_and_fail 'not any more'; }
+  scheduler_is lopsided && kill -0 "$loader" && status --format json | grep -q '"restarts": 0' || { cat /tmp/lop.log; say_and_fail 'not any more'; }
 }
 
 # counts_as WORDS RULES OPTION...: loads the program as for 64 x WORDS CPUs and prints what it cost.

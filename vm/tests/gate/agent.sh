@@ -117,7 +117,7 @@ snapshot_cpufreq >/tmp/cpufreq.before
 wait_for quiet
 
 expect 'cgroup: begun, and no scheduler of sched_ext' eval 'begin_agent --policy highlow && scheduler_is_none'
-expect 'cgroup: the status tells' eval "lop status | grep '^enforced'"
+expect 'cgroup: the status tells' eval "status | grep '^enforced'"
 expect 'cgroup: one task runs, and CPUs are parked and at the lowest speed, the others at top' one_runs
 kill "$hogs"
 wait "$hogs"

@@ -12,7 +12,7 @@ goes_and_comes() {
   online "$cpu" && wait_for nobody_offline && every_cpu_in_one_set 8 && all_get_on || say_and_fail "CPU $cpu is back"
 }
 
-nobody_offline() { lop status --format json >/tmp/status && grep -q '"offline": \[\]' /tmp/status; }
+nobody_offline() { status --format json >/tmp/status && grep -q '"offline": \[\]' /tmp/status; }
 
 # All that can go but one, in one go, and back.
 most_go_and_come() {
@@ -32,11 +32,11 @@ bound_get_on() {
 }
 
 still_the_same() {
-  scheduler_is lopsided && kill -0 "$loader" && lop status --format json | grep -q "\"restarts\": $1\$" || { cat /tmp/lop.log; lop status; return 1; }
+  scheduler_is lopsided && kill -0 "$loader" && status --format json | grep -q "\"restarts\": $1\$" || { cat /tmp/lop.log; status; return 1; }
 }
 
 # Tasks placed since the start.
-placed() { lop status --format json | awk -F'[:, ]+' '/"(claimed|queued|pinned)":/ { sum += $3 } END { print sum + 0 }'; }
+placed() { status --format json | awk -F'[:, ]+' '/"(claimed|queued|pinned)":/ { sum += $3 } END { print sum + 0 }'; }
 
 says_nothing_of_offline_cpus() {
   ! grep -E 'cannot (read|write) it' /tmp/lop.log || return 1
@@ -50,7 +50,7 @@ absent_at_start() {
   local before
   before=$(placed) && online 6 && online 7 && wait_for eval 'nobody_offline && every_cpu_in_one_set 8' || return
   [ "$(placed)" -ge "$before" ] || say_and_fail "$(placed) placed after the restart, $before before" || return
-  all_get_on && lop status --format json >/tmp/status && grep -o '"restarts": [1-9][0-9]*' /tmp/status
+  all_get_on && status --format json >/tmp/status && grep -o '"restarts": [1-9][0-9]*' /tmp/status
 }
 
 ends_as_it_began() { ended_by INT && [ "$loader_code" = 0 ] && same_cpufreq /tmp/before; }

@@ -4,7 +4,7 @@
 # Behind lib.sh.
 
 affinities() { grep -H . /proc/irq/*/smp_affinity_list; }
-reserved_is() { lop status --format json >/tmp/status && grep -q "\"reserved_cpu\": $1" /tmp/status || { cat /tmp/status; return 1; }; }
+reserved_is() { status --format json >/tmp/status && grep -q "\"reserved_cpu\": $1" /tmp/status || { cat /tmp/status; return 1; }; }
 
 # Those that the machine does not bind are all at the reserved CPU, and there are some.
 interrupts_are_there() {
@@ -16,7 +16,7 @@ bound_runs() { lop-load pinned --cpu 0 --rounds 5 >/dev/null; }
 speed_of_reserved() { [ "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_setspeed)" = "$1" ]; }
 
 # More of the system's own work than one core can do, until that is said. It is the only way: who is not given up would saturate the core for ever.
-given_up() { wait_for saturated && reserved_is null && lop status | grep '^reserved'; }
+given_up() { wait_for saturated && reserved_is null && status | grep '^reserved'; }
 saturated() { bash -c saturate && grep -q 'CPU 0 is reserved no longer' /tmp/lop.log; }
 
 none_below_four() {
