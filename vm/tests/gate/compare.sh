@@ -21,14 +21,15 @@ says_by_whom() { grep 'in force by the kernel (sched_ext)' /tmp/compare.txt; }
 says_modelled() { grep -o 'energy: modelled from phenom-9750' /tmp/compare.txt | head -n 1 && grep -c '"meter": "modelled"' /tmp/compare.json; }
 as_before() { scheduler_is_none && same_cpufreq /tmp/cpufreq.before; }
 
-# In the middle of a run of the policy, one run at least being over.
+# One run at least is over, and a command runs under the policy.
 begin_long() {
   rm -f "$journal"
   # shellcheck disable=SC2086  # words
   lop compare $options -r 50 --journal "$journal" 'lop-load bursts --count 40 --threads 2 --idle-ms 20..40' >/tmp/long.txt 2>&1 &
   comparison=$!
-  wait_for has_runs && wait_for scheduler_is lopsided && sleep 0.5
+  wait_for has_runs && wait_for runs_under_policy
 }
+runs_under_policy() { scheduler_is lopsided && are_there lop-burst 2; }
 has_runs() { grep -q '"time_s"' "$journal"; }
 kept() { grep -c '"time_s"' "$journal"; }
 ended_with() { kill -"$1" "$comparison" && ends "$comparison"; echo "exit code $end_code"; [ "$end_code" = "$2" ]; }

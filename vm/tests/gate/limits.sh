@@ -5,10 +5,21 @@
 
 limited() { [ "$(cat "/sys/devices/system/cpu/cpu$1/cpufreq/scaling_max_freq")" = "$2" ]; }
 
-# never_above CPU KHZ: since now no time at a higher speed, and some at this one.
+# never_above CPU KHZ: the load lasts until it has been at this speed, and it never was at a higher one. What the limit itself slows down is over first.
 never_above() {
+  local load
+  wait_for eval "[ \$(cat /sys/devices/system/cpu/cpu$1/cpufreq/scaling_cur_freq) -le $2 ]" || return
   cpufreq_residency >/tmp/residency.before
-  lop-load hogs 2 --seconds 2 >/dev/null || return
+  lop-load hogs 2 --seconds 10000 >/dev/null & load=$!
+  wait_for was_at "$@"
+  kill $load
+  wait $load 2>/dev/null
+  speeds_since "$@"
+}
+
+was_at() { speeds_since "$@" | grep -v '^0 ms at'; }
+
+speeds_since() {
   cpufreq_residency >/tmp/residency.after
   awk -v cpu="$1" -v khz="$2" 'FILENAME ~ /before/ { before[$1, $2] = $3; next }
     $1 == cpu { at = $3 - before[$1, $2]; if ($2 > khz) above += at; if ($2 == khz) there += at }
@@ -18,7 +29,7 @@ never_above() {
 limit_is_set() { lop amp set 1=1575MHz && limited 1 1575000 && limited 0 "$top" && lop amp show | grep '^CPU 1 .*1.575 GHz'; }
 two_kinds() { grep "1 of kind 0 ($1), 1 of kind 1 ($2)" /tmp/lop.log; }
 refused_meanwhile() { ! lop amp reset 2>/tmp/refused && limited 1 1575000 && grep 'Lopsided is running already' /tmp/refused || { cat /tmp/refused; return 1; }; }
-all_as_before() { lop amp reset && same_cpufreq /tmp/cpufreq.before; }
+all_as_before() { wait_for lop amp reset && same_cpufreq /tmp/cpufreq.before; }
 
 set_governor schedutil
 snapshot_cpufreq >/tmp/cpufreq.before
