@@ -35,18 +35,17 @@ cpus_of_list() {
 }
 
 # one_runs: one task runs; the CPUs that are not needed are parked, and at the lowest speed. Looking is work too, for which CPUs may be opened, and so are
-# threads of the kernel where CPUs take turns: so it is looked now and then.
+# threads of the kernel where CPUs take turns: so it is looked now and then, for as long as it takes.
 one_runs() {
-  local i
-  lop-load hogs 1 --seconds 100 >/dev/null &
-  hogs=$!
-  for i in {1..300}; do
-    sleep 1.3
-    parked >/tmp/parked && speeds_follow >/tmp/speeds && cat /tmp/parked /tmp/speeds && return
-  done
+  local code=0
+  begin_hog
+  wait_for parked_and_slow || code=1
   cat /tmp/parked /tmp/speeds
-  return 1
+  return $code
 }
+
+begin_hog() { lop-load hogs 1 --seconds 100000 >/dev/null & hogs=$!; }
+parked_and_slow() { sleep 1.3; parked >/tmp/parked && speeds_follow >/tmp/speeds; }
 
 # Some seconds after the boot the kernel still tests its ciphers, in threads that count as any.
 quiet() {
@@ -69,11 +68,13 @@ speeds_follow() {
 # goes_and_comes: a CPU that is parked goes offline: the status lists it, the others are parked and opened as before, and it comes back.
 goes_and_comes() {
   local cpu
-  cpu=$(cpus_of_list "$(cat $group/cpuset.cpus)" | grep -vx 0 | tail -n 1)
-  [ -n "$cpu" ] && offline "$cpu" && wait_for in_set offline "$cpu" || { online "$cpu"; say_and_fail "CPU '$cpu'"; return; }
+  wait_for eval 'cpu=$(a_parked_cpu) && [ -n "$cpu" ]' && offline "$cpu" && wait_for in_set offline "$cpu" || { online "$cpu"; say_and_fail "CPU '$cpu'"; return; }
   lop-load hogs 3 --seconds 3 >/dev/null && wait_for one_parked || { cat /tmp/parked; online "$cpu"; say_and_fail "without CPU $cpu"; return; }
   online "$cpu" && wait_for eval "! in_set offline $cpu" && wait_for one_parked && kill -0 "$loader" && echo "CPU $cpu, $(cat /tmp/parked)"
 }
+
+# The last that can go offline.
+a_parked_cpu() { cpus_of_list "$(cat $group/cpuset.cpus)" | grep -vx 0 | tail -n 1; }
 
 one_parked() { parked >/tmp/parked; }
 
@@ -95,11 +96,13 @@ ends_well() {
 # by_affinity: the threads of the command have one CPU, and nobody else is kept from any.
 by_affinity() {
   local list
-  lop run --enforce affinity --policy highlow -- lop-load hogs 1 --seconds 3 >/dev/null &
+  lop run --enforce affinity --policy highlow -- lop-load hogs 1 --seconds 100000 >/dev/null &
   runner=$!
-  wait_for eval '[ "$(allowed_of lop-hog)" -eq 1 ]' || return
+  wait_for eval '[ "$(allowed_of lop-hog)" -eq 1 ]' || { kill $runner; return 1; }
   list=$(cat /sys/fs/cgroup/cpuset.cpus.effective)
-  wait $runner && echo "one CPU for the task, $list for all others" && [ "$list" = 0-3 ] && [ ! -e $group ]
+  kill $runner && ends $runner && [ "$end_code" = 143 ] || say_and_fail "exit code $end_code" || return
+  echo "one CPU for the task, $list for all others"
+  [ "$list" = 0-3 ] && [ ! -e $group ]
 }
 
 allowed_of() {
@@ -121,8 +124,7 @@ expect 'cgroup: the status tells' eval "status | grep '^enforced'"
 expect 'cgroup: one task runs, and CPUs are parked and at the lowest speed, the others at top' one_runs
 kill "$hogs"
 wait "$hogs"
-lop-load hogs 1 --seconds 400 >/dev/null &
-hogs=$!
+begin_hog
 expect 'cgroup: a parked CPU goes offline and comes back' goes_and_comes
 kill "$hogs"
 wait "$hogs"

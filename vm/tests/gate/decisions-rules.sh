@@ -11,7 +11,8 @@ work() {
   half-sequential --threads 4 --pairs 4 --pair-instructions 4e6 >/tmp/half.json &&
     global-sum --threads 4 --rounds 4 --length-instructions 4e6 --locked-percent 40 >/tmp/sum.json || return
   mixed_load && bash -c 'side_by_side 4' || return
-  lop-load hogs 6 --seconds 600 >/tmp/hogs.json & load=$!
+  lop-load hogs 6 --seconds 100000 >/tmp/hogs.json & load=$!
+  wait_for are_there lop-hog 6
   for said in '--lock-holder' '--spinning' '--parallelism 3' '--length 300' '--forget'; do
     # shellcheck disable=SC2086  # words
     lop hint $load --all-threads $said || { kill $load; return 1; }

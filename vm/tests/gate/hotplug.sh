@@ -7,7 +7,7 @@ member_of() { cpus_in "$1" | grep -vx 0 | tail -n 1; }
 # A CPU of that set goes and comes; the sets follow, everything runs on meanwhile and afterwards.
 goes_and_comes() {
   local cpu
-  wait_for eval "[ -n \"\$(member_of $1)\" ]" && cpu=$(member_of "$1") || return
+  wait_for eval "cpu=\$(member_of $1) && [ -n \"\$cpu\" ]" || return
   offline "$cpu" && wait_for in_set offline "$cpu" && every_cpu_in_one_set 8 && all_get_on || { online "$cpu"; say_and_fail "without CPU $cpu"; return; }
   online "$cpu" && wait_for nobody_offline && every_cpu_in_one_set 8 && all_get_on || say_and_fail "CPU $cpu is back"
 }
@@ -63,7 +63,7 @@ set_speeds 1575000
 snapshot_cpufreq >/tmp/before
 spin 1
 walk 3
-expect 'attaches under load' begin_lop --watchdog 10s
+expect 'attaches under load' begin_lop
 expect 'a CPU of the high set goes offline and comes back' goes_and_comes high
 expect 'a CPU of the low set goes offline and comes back' goes_and_comes low
 expect 'tasks bound to a CPU that goes offline get on' bound_get_on

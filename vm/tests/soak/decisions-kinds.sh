@@ -10,6 +10,7 @@ work() {
   half-sequential --threads 4 --pairs 10 --pair-instructions 4e6 >/tmp/half.json || return
   global-sum --threads 4 --rounds 10 --length-instructions 4e6 --locked-percent 40 >/tmp/sum.json && lop-load fork-storm --jobs 4 --count 30 >/tmp/storm.json || return
   lop-load hogs 6 --seconds 100 >/tmp/hogs.json & load=$!
+  wait_for are_there lop-hog 6
   for said in '--lock-holder' '--spinning' '--parallelism 3' '--length 300' '--forget'; do
     # shellcheck disable=SC2086  # words
     lop hint $load --all-threads $said || { kill $load; return 1; }
