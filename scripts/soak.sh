@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# soak.sh: what make test leaves out, since it judges shares, delays or percentiles, loads the machine for long, or takes long to build.
+# soak.sh [STAGE...]: what make test leaves out, or some stages of it, since it judges shares, delays or percentiles, loads the machine for long, or
+# takes long to build.
 # A check here states samples, bound and the chance of a false alarm, or prints and does not judge. Takes hours; goes on after a failed stage.
 # FUZZ_SECONDS: time for all fuzzers together (1800). A run in which the kernel's groups all came to their end renews docs/kernel-results.md.
 set -euo pipefail
@@ -17,7 +18,8 @@ kernel_groups() {
   return $code
 }
 
-rm -f "$logs"/*.log
+[ $# = 0 ] || only+=(build)
+[ $# -gt 0 ] || rm -f "$logs"/*.log
 scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script
 stage 'build' built
 LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug

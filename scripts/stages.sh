@@ -1,5 +1,15 @@
-# Sourced by lint.sh, test.sh and soak.sh: runs named stages, goes on after a failed one, and sums up at the end.
+# Sourced by lint.sh, test.sh and soak.sh: runs named stages, goes on after a failed one, and sums up at the end. The caller's arguments name the
+# stages that are to run; without any, all.
 # shellcheck shell=bash
+
+only=("$@")
+
+wanted() {
+  local name
+  [ ${#only[@]} -gt 0 ] || return 0
+  for name in "${only[@]}"; do [ "$name" != "$1" ] || return 0; done
+  return 1
+}
 
 stage_names=()
 stage_seconds=()
@@ -16,6 +26,7 @@ record() {
 # stage NAME COMMAND...: runs it, shows and keeps what it prints.
 stage() {
   local name=$1 begin=$SECONDS result=ok
+  wanted "$name" || return 0
   shift
   echo "== $name"
   if ! "$@" 2>&1 | tee "$logs/${name// /-}.log"; then result=FAILED; fi
@@ -25,6 +36,7 @@ stage() {
 
 # skip NAME REASON: for what a person may lack; continuous integration (CI set) may not lack anything.
 skip() {
+  wanted "$1" || return 0
   echo "== $1: not run: $2"
   if [ -n "${CI:-}" ]; then record "$1" 0 "FAILED (missing in CI: $2)"; else record "$1" 0 "not run ($2)"; fi
 }
@@ -56,9 +68,21 @@ cargo_counts() {
     END { print passed + 0, failed + 0 }' "$logs/tests.log"
 }
 
+# What says in a stage's log which check failed, and how to repeat it.
+failures='^FAILED |^not ok |^test .* FAILED$|to rerun pass| FAILED, exit code |^  (check|kernel|repeat|log|traces)  '
+
+# explain STAGE: what failed there, the command that repeats the stage alone, and its log.
+explain() {
+  local log=$logs/${1// /-}.log
+  echo "$1:"
+  [ ! -e "$log" ] || grep -hE "$failures" "$log" | sed 's/.*to rerun pass `\(.*\)`.*/  repeat  cargo test --locked \1/' | head -n 60 || true
+  echo "  repeat  scripts/${0##*/} '$1'"
+  echo "  log     $log"
+}
+
 # Prints a line per stage and fails if one failed.
 finish() {
-  local i failed=() total=0
+  local i name failed=() total=0
   echo
   for i in "${!stage_names[@]}"; do
     printf '%-16s %5d s  %s\n' "${stage_names[i]}" "${stage_seconds[i]}" "${stage_results[i]}"
@@ -66,9 +90,11 @@ finish() {
     case ${stage_results[i]} in FAILED*) failed+=("${stage_names[i]}") ;; esac
   done
   printf '%-16s %5d s\n' total "$total"
+  for name in "${only[@]}"; do
+    printf '%s\n' "${stage_names[@]}" | grep -qxF "$name" || { echo "no stage '$name'"; return 1; }
+  done
   [ ${#failed[@]} -eq 0 ] && return
-  printf 'failed:'
-  printf ' %s;' "${failed[@]}"
-  echo " logs in $logs"
+  echo
+  for i in "${!failed[@]}"; do explain "${failed[i]}"; done
   return 1
 }

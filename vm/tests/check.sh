@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 ran=0 failed=0
 
-# check NAME EXPECTED FOUND
+# check NAME EXPECTED FOUND: of one that fails, also what stands in the file err of $work, where there is one.
 check() {
   ran=$((ran + 1))
   if [ "$2" = "$3" ]; then
@@ -10,5 +10,6 @@ check() {
   else
     failed=$((failed + 1))
     printf 'FAILED  %s\n        expected: %q\n        found:    %q\n' "$1" "$2" "$3"
+    [ ! -s "${work:-}/err" ] || sed 's/^/        err: /' "$work/err"
   fi
 }

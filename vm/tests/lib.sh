@@ -135,9 +135,28 @@ figure() {
 sum_up() {
   echo "$sentences_held held, $sentences_failed failed"
   [ "$sentences_failed" = 0 ] && [ "$sentences_held" -gt 0 ] && return
+  bring_out
+  return 1
+}
+
+bring_out() {
+  [ -d /out ] || return
   dmesg >/out/dmesg 2>/dev/null
   find /tmp -maxdepth 1 -type f '(' -name '*.log' -o -name '*.trace' -o -name '*.json' -o -name verdict -o -name difference ')' -exec cp {} /out ';' 2>/dev/null
-  return 1
+}
+
+# ends_after SECONDS: in the background of a script. One that hangs is ended while the guest still runs: else its traces would go with the guest.
+ends_after() {
+  local process
+  sleep "$1"
+  echo "not ok - no end within $1 s; what runs: processes"
+  sed 's/^/  /' /tmp/said
+  for process in /proc/[0-9]*; do
+    readlink "$process/exe" >/dev/null || continue
+    echo "$(xargs -0 <"$process/cmdline"), $(sed -n 's/^State:[[:space:]]*//p' "$process/status"): $(xargs <"$process/stack")"
+  done >/out/processes 2>/dev/null
+  bring_out
+  kill -KILL $$
 }
 
 # kernel_is_well: has the kernel warned of anything since the boot? What it said is printed.

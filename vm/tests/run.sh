@@ -69,6 +69,17 @@ load_options() {
   for name in "$@"; do echo "--bin $folder/$name"; done
 }
 
+# ends_within OPTION...: seconds after which a script that hangs is ended in the guest, before the guest is. A clock that counts instructions may run
+# ahead of the one here, and skips idle time, so that what hangs comes there soon.
+ends_within() {
+  local limit_s=300 factor=9
+  while [ $# -gt 0 ]; do
+    case $1 in --timeout) limit_s=$2 ;; --instruction-ns) factor=50 ;; esac
+    shift
+  done
+  echo $((limit_s * factor / 10))
+}
+
 # Boots the group's guest; its lines with the group's name before each, and in a file. What it leaves in /out when a check fails is kept.
 run_group() {
   local group=$1 begin=$SECONDS code=0 options
@@ -77,7 +88,9 @@ run_group() {
   rm -rf "${logs:?}/$group"
   LOP_BIN=$work/lop vm/run "${options[@]}" --share "$logs/$group" --bin "$work/lop-load" --bin "$work/lop-judge" \
     -- "native_loop_ms=$(native_loop_ms) CI=${CI:-}
-$(cat "$here/lib.sh" "$(script_of "$group")")" 2>&1 | tee "$logs/$group.log" | sed -u "s/^/$group: /" || code=$?
+$(cat "$here/lib.sh")
+ends_after $(ends_within "${options[@]}") &
+$(cat "$(script_of "$group")")" 2>&1 | tee "$logs/$group.log" | sed -u "s/^/$group: /" || code=$?
   echo "$group $code $((SECONDS - begin)) $(grep -c '^ok - ' "$logs/$group.log") $(grep -c '^not ok - ' "$logs/$group.log")" >>"$work/results"
 }
 
@@ -95,12 +108,16 @@ why_ended() { grep -h '^vm/run: ' "$logs/$1.log" || tail -n 1 "$logs/$1.log"; }
 
 # explain GROUP: what failed there, on which kernel, what repeats it, and where to look.
 explain() {
-  local kernel
-  grep -h '^not ok - ' "$logs/$1.log" | sed 's/^/  check   /'
+  local kernel name asked=''
+  grep -h '^not ok - ' "$logs/$1.log" | sed 's/^/  check   /' ||
+    echo "  check   none said that it failed; the last that said anything: $(grep -hE '^(ok|figure) - ' "$logs/$1.log" | tail -n 1)"
   kernel=$(declared guest "$1" | sed -n 's/.*--kernel \([^ ]*\).*/\1/p')
+  kernel=${kernel:-${LOP_VM_KERNEL:-}}
+  for name in LOP_VM_KERNEL LOP_VM_ACCEL LOP_VM_SEED; do [ -z "${!name:-}" ] || asked+="$name=${!name} "; done
   echo "  kernel  $(cat "$(vm/kernel.sh ${kernel:+"$kernel"})/release"), seed ${LOP_VM_SEED:-1}"
-  echo "  repeat  ${LOP_VM_SEED:+LOP_VM_SEED=$LOP_VM_SEED }vm/tests/run.sh $1"
-  echo "  log     $logs/$1.log; traces and logs of the guest: $logs/$1/"
+  echo "  repeat  ${asked}vm/tests/run.sh $1"
+  echo "  log     $logs/$1.log"
+  echo "  traces  $logs/$1/: $(ls "$logs/$1" 2>/dev/null | xargs)"
 }
 
 # A line per group and the sum; fails if a check or a guest failed, or if a group showed nothing.
