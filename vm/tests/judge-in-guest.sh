@@ -28,7 +28,7 @@ speeds max
 record_bursts
 verdict 0 bursts
 verdict 0 low
-verdict 0 lost
+verdict 0 lost --limit-s 3600
 verdict 0 delay
 verdict 1 shrink
 speeds min

@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=${JUDGE_BIN:-${CARGO_TARGET_DIR:-target}/debug}
 [ -x "$bin/lop-judge" ] || { echo "judge-test.sh: no lop-judge in $bin; cargo build -p lop-vm-judge" >&2; exit 1; }
-exec vm/run --cpus 4 --cpufreq --bin "$bin/lop-judge" --bin "$bin/lop-load" -- "$(cat vm/tests/lib.sh vm/tests/judge-in-guest.sh)"
+exec vm/run --cpus 4 --cpufreq --timeout 3600 --bin "$bin/lop-judge" --bin "$bin/lop-load" -- "$(cat vm/tests/lib.sh vm/tests/judge-in-guest.sh)"

@@ -18,10 +18,10 @@ check_has() {
   case $3 in *"$2"*) check "$1" yes yes ;; *) check "$1" "...$2..." "$3" ;; esac
 }
 
-# guest OPTION...: runs vm/run; leaves what it printed in $work/out and $work/err, its code in $code.
+# guest OPTION...: runs vm/run; leaves what it printed in $work/out and $work/err, its code in $code. No busy host needs so long.
 guest() {
   code=0
-  vm/run "$@" >"$work/out" 2>"$work/err" || code=$?
+  vm/run --timeout 3600 "$@" >"$work/out" 2>"$work/err" || code=$?
 }
 
 # Value of a line "KEY VALUE" that a guest printed.
