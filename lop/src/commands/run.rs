@@ -1,6 +1,7 @@
 //! `lop run`: the policy in charge for the life of one command, in the kernel or from user space.
 
 mod affinity;
+mod target;
 
 use super::enforce::{self, Enforce};
 use super::kernel::SchedulerArguments;
@@ -11,17 +12,15 @@ use lop_kernel::adapter::{KernelError, Observer, Run};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
 use lop_kernel::requests::Requests;
-use lop_kernel::signals::{on_signals, ENDING, SIGINT, SIGQUIT};
+use lop_kernel::signals::{on_signals, ENDING};
 use lop_kernel::status::Status;
-use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use target::Target;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -127,8 +126,7 @@ enum Outcome {
 struct Companion {
     requests: Requests,
     verbose: u8,
-    /// The command's process once it runs: a handle, so that no signal meets another process of the same number.
-    process: Arc<OnceLock<OwnedFd>>,
+    target: Target,
     starter: Starter,
 }
 
@@ -142,14 +140,14 @@ struct Starter {
 }
 
 impl Starter {
-    fn new(command: &[OsString], process: Arc<OnceLock<OwnedFd>>, requests: Requests) -> Self {
+    fn new(command: &[OsString], target: Target, requests: Requests) -> Self {
         let (go, begin) = channel();
         let (say, tried) = channel();
         let command = command.to_vec();
         let thread = std::thread::spawn(move || {
             // Nobody lets it begin: the scheduler was never attached.
             begin.recv().ok()?;
-            let child = spawn(&command, &process);
+            let child = spawn(&command, &target);
             // Who asked waits for nothing else.
             let _ = say.send(());
             let ended = child.and_then(|mut child| child.wait());
@@ -160,39 +158,32 @@ impl Starter {
     }
 }
 
-fn spawn(command: &[OsString], process: &OnceLock<OwnedFd>) -> io::Result<Child> {
+fn spawn(command: &[OsString], target: &Target) -> io::Result<Child> {
     let [program, arguments @ ..] = command else {
         return Err(io::Error::other("no command"));
     };
     let child = Command::new(program).args(arguments).spawn()?;
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = process.set(pidfd_open(pid, PidfdFlags::empty())?);
-    }
+    target.runs(child.id())?;
     Ok(child)
 }
 
 impl Companion {
     fn new(command: &[OsString], requests: Requests, verbose: u8) -> Self {
-        let process = Arc::new(OnceLock::new());
+        let target = Target::default();
         Self {
-            starter: Starter::new(command, process.clone(), requests.clone()),
+            starter: Starter::new(command, target.clone(), requests.clone()),
             requests,
             verbose,
-            process,
+            target,
         }
     }
 
-    /// Ctrl-C and Ctrl-\ reach the command from the terminal; what was sent to this process alone is passed on. Before the
-    /// command runs, all of them end the whole.
+    /// Signals are the command's; before it runs, all of them end the whole.
     fn forward_signals(&self) -> io::Result<lop_kernel::signals::SignalGuard> {
-        let (process, requests) = (self.process.clone(), self.requests.clone());
-        on_signals(&ENDING, move |signal| match (process.get(), signal) {
-            (None, _) => requests.stop(),
-            (Some(_), SIGINT | SIGQUIT) => {}
-            (Some(process), _) => {
-                if let Some(signal) = Signal::from_named_raw(signal) {
-                    ignore(pidfd_send_signal(process, signal));
-                }
+        let (target, requests) = (self.target.clone(), self.requests.clone());
+        on_signals(&ENDING, move |signal| {
+            if !target.pass_on(signal) {
+                requests.stop();
             }
         })
     }
@@ -209,9 +200,6 @@ impl Companion {
         }
     }
 }
-
-/// A command that has ended meanwhile needs no signal.
-fn ignore(_: rustix::io::Result<()>) {}
 
 impl Observer for Companion {
     fn attached(&mut self, status: &Status) -> Result<(), KernelError> {

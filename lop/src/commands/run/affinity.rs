@@ -1,19 +1,16 @@
 //! `lop run` without a kernel that takes schedulers: the command's threads are bound to CPUs.
 
-use super::{ignore, passed_on, refused};
+use super::target::Target;
+use super::{passed_on, refused};
 use crate::commands::enforce;
 use crate::failure::{Failure, FAILED};
 use crate::terminal;
 use lop_agent::{Affinity, AgentError, Report};
 use lop_kernel::options::Options;
-use lop_kernel::signals::{on_signals, SignalGuard, ENDING, SIGINT, SIGQUIT};
-use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+use lop_kernel::signals::{on_signals, ENDING};
 use std::ffi::OsString;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Arc, OnceLock};
 
 pub fn run(options: &Options, run_dir: Option<PathBuf>, command: &[OsString]) -> Result<(), Failure> {
     let mut affinity = Affinity::new(lop_agent::Options {
@@ -29,11 +26,14 @@ pub fn run(options: &Options, run_dir: Option<PathBuf>, command: &[OsString]) ->
     let [program, arguments @ ..] = command else {
         return Err(Failure::new(FAILED, "no command"));
     };
-    let process = Arc::new(OnceLock::new());
-    let _signals =
-        forward_signals(&process).map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    let target = Target::default();
+    let passing_on = target.clone();
+    let _signals = on_signals(&ENDING, move |signal| {
+        passing_on.pass_on(signal);
+    })
+    .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
     let mut program = Command::new(program);
-    match affinity.run_with(program.args(arguments), |pid| keep(&process, pid)) {
+    match affinity.run_with(program.args(arguments), |pid| drop(target.runs(pid))) {
         Ok(status) => {
             if options.verbose > 0 {
                 terminal::note(&told(&affinity.report()));
@@ -43,27 +43,6 @@ pub fn run(options: &Options, run_dir: Option<PathBuf>, command: &[OsString]) ->
         Err(AgentError::Command(error)) => Err(refused(command, &error)),
         Err(AgentError::Setup(sentence)) => Err(Failure::new(FAILED, sentence)),
     }
-}
-
-/// A handle of the command's process, so that no signal meets another process of the same number.
-fn keep(process: &OnceLock<OwnedFd>, pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    if let Some(fd) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) {
-        let _ = process.set(fd);
-    }
-}
-
-/// Ctrl-C and Ctrl-\ reach the command from the terminal; what was sent to this process alone is passed on.
-fn forward_signals(process: &Arc<OnceLock<OwnedFd>>) -> io::Result<SignalGuard> {
-    let process = process.clone();
-    on_signals(&ENDING, move |signal| match (process.get(), signal) {
-        (None, _) | (Some(_), SIGINT | SIGQUIT) => {}
-        (Some(process), _) => {
-            if let Some(signal) = Signal::from_named_raw(signal) {
-                ignore(pidfd_send_signal(process, signal));
-            }
-        }
-    })
 }
 
 fn told(report: &Report) -> String {

@@ -1,0 +1,77 @@
+//! Whom the signals are for that `lop run` gets.
+
+use lop_kernel::signals::{SIGINT, SIGQUIT};
+use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The command, as whoever starts it and whoever hears signals see it.
+#[derive(Clone, Default)]
+pub struct Target(Arc<Mutex<Process>>);
+
+#[derive(Default)]
+struct Process {
+    /// So that no signal meets another process of the same number.
+    handle: Option<OwnedFd>,
+    /// Came before there was a handle.
+    missed: Option<Signal>,
+}
+
+impl Target {
+    /// The command runs as process `pid`. It gets the signal that came too early for it.
+    ///
+    /// # Errors
+    /// The kernel gives no handle of the process.
+    pub fn runs(&self, pid: u32) -> io::Result<()> {
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+            return Ok(());
+        };
+        let handle = pidfd_open(pid, PidfdFlags::empty())?;
+        let mut process = self.process();
+        if let Some(signal) = process.missed.take() {
+            send(&handle, signal);
+        }
+        process.handle = Some(handle);
+        Ok(())
+    }
+
+    /// Passes a signal on. Ctrl-C and Ctrl-\ reach a command that runs from the terminal. False: no command runs yet, and one that is
+    /// started all the same gets the signal then.
+    pub fn pass_on(&self, signal: i32) -> bool {
+        let mut process = self.process();
+        let named = Signal::from_named_raw(signal);
+        match (&process.handle, named) {
+            (None, _) => process.missed = named,
+            (Some(handle), Some(named)) if ![SIGINT, SIGQUIT].contains(&signal) => send(handle, named),
+            (Some(_), _) => {}
+        }
+        process.handle.is_some()
+    }
+
+    fn process(&self) -> MutexGuard<'_, Process> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A command that has ended meanwhile needs no signal.
+fn send(handle: &OwnedFd, signal: Signal) {
+    let _ = pidfd_send_signal(handle, signal);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lop_kernel::signals::SIGTERM;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    #[test]
+    fn a_signal_that_comes_before_the_command_is_not_lost() {
+        let target = Target::default();
+        assert!(!target.pass_on(SIGTERM));
+        let mut command = Command::new("sleep").arg("600").spawn().unwrap();
+        target.runs(command.id()).unwrap();
+        assert_eq!(command.wait().unwrap().signal(), Some(SIGTERM));
+    }
+}
