@@ -11,6 +11,14 @@ built() {
   cargo build --locked --workspace --bins --tests --examples
 }
 
+# The tests that have proptest draw, with another seed. PROPTEST_RNG_SEED repeats one that was red.
+drawn_anew() {
+  local seed=${PROPTEST_RNG_SEED:-$SRANDOM}
+  echo "PROPTEST_RNG_SEED=$seed"
+  PROPTEST_RNG_SEED=$seed cargo test --workspace --locked --no-fail-fast --lib --test live --test mutated --test bounds \
+    --test engine_properties --test policy --test workload --test random_schedules
+}
+
 kernel_groups() {
   local code=0
   vm/tests/run.sh --soak || code=$?
@@ -24,6 +32,7 @@ scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script
 stage 'build' built
 LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 export LOP_BUILT
+stage 'drawn' drawn_anew
 stage 'packages' scripts/package-check.sh --deb
 stage 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
 stage 'kernel' kernel_groups
