@@ -107,8 +107,12 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Without effect on the lock, which the closed file frees; a number left behind is not believed without it.
+        // A number left behind is not believed without the lock.
         let _ = self.lock.set_len(0);
+        // Closing the file is not enough: what this process is starting at this moment has it open too, until it becomes that program.
+        let mut free = whole_file();
+        free.l_type = libc::F_UNLCK as libc::c_short;
+        let _ = fcntl(&self.lock, FcntlArg::F_OFD_SETLK(&free));
     }
 }
 
