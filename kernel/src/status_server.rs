@@ -233,7 +233,12 @@ mod tests {
         let dir = RunDir::new(folder.path());
         assert_eq!(fetch(&dir), Ok(None));
         drop(UnixListener::bind(dir.socket()).unwrap());
-        assert_eq!(fetch(&dir), Ok(None), "left behind by a dead instance");
+        // What another test starts at this moment has the socket open too, until it becomes that program.
+        let is_nobody = |_| {
+            std::thread::sleep(Duration::from_millis(10));
+            fetch(&dir) == Ok(None)
+        };
+        assert!((0..6000).any(is_nobody), "left behind by a dead instance");
     }
 
     #[test]
