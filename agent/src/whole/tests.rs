@@ -239,8 +239,8 @@ impl Machine {
         Whole::begin_on(&self.options, &|| Ok(Box::new(self.groups.clone()))).unwrap()
     }
 
-    /// The kernel takes a CPU out of cpusets before it takes it off its list.
-    fn online(&self, list: &str) {
+    /// The kernel takes a CPU out of cpusets before it takes it off its list, which it does once `after` holds.
+    fn online(&self, list: &str, after: fn(&Fake) -> bool) {
         self.groups.online(Cpus::parse(list).unwrap());
         let is_online = Cpus::parse(list).unwrap().has(3);
         let (here, away) = (
@@ -251,10 +251,15 @@ impl Machine {
             true => drop(fs::rename(away, here)),
             false => drop(fs::rename(here, away)),
         }
-        let (file, text) = (self.folder.path().join(ONLINE), format!("{list}\n"));
+        let (file, next) = (self.folder.path().join(ONLINE), self.folder.path().join("next"));
+        let (text, groups) = (format!("{list}\n"), self.groups.clone());
         std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(50));
-            fs::write(file, text).unwrap();
+            while !after(&groups) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // Replaced, so that nobody reads half of it.
+            fs::write(&next, text).unwrap();
+            fs::rename(&next, &file).unwrap();
         });
     }
 
@@ -272,6 +277,13 @@ impl Machine {
     }
 }
 
+/// No CPU that is to be parked is there.
+fn is_refused(groups: &Fake) -> bool {
+    groups
+        .get(PARTITION)
+        .is_some_and(|answer| answer.contains("No cpu available"))
+}
+
 #[test]
 fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
     let machine = Machine::new();
@@ -280,10 +292,10 @@ fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
     whole.step().unwrap();
     assert_eq!(whole.parked().to_string(), "1-3");
     // One of three, and then the others are wanted: what is to be parked alone is not there, and the kernel refuses.
-    machine.online("0-2");
+    machine.online("0-2", is_refused);
     machine.tasks_want(3);
     assert_eq!(whole.step().unwrap(), Step::CpusChanged, "refused, and no error");
-    assert!(machine.groups.get(PARTITION).unwrap().contains("No cpu available"));
+    assert!(is_refused(&machine.groups));
     let left = whole.end();
     assert!(
         left.len() == 1 && left.iter().all(|line| line.contains("policy3")),
@@ -302,7 +314,7 @@ fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
         ("1-2".into(), "isolated".into())
     );
     // All but the open one, and all come back.
-    machine.online("0");
+    machine.online("0", |_| true);
     Machine::until_changed(&mut whole);
     whole.end();
     let mut whole = machine.begin();
@@ -312,7 +324,7 @@ fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
     );
     whole.step().unwrap();
     assert_eq!(whole.parked(), Cpus::default());
-    machine.online("0-3");
+    machine.online("0-3", |_| true);
     Machine::until_changed(&mut whole);
     whole.end();
     let mut whole = machine.begin();
