@@ -144,6 +144,11 @@ impl Fake {
         self.rules.lock().unwrap().late_reads = reads;
     }
 
+    /// How often a limit that is never shown was looked at since it was written.
+    pub fn looks_in_vain(&self, path: &str) -> usize {
+        usize::MAX - self.rules.lock().unwrap().late[path].0
+    }
+
     /// One read less until a limit is shown.
     fn look_at(&self, path: &str) -> io::Result<()> {
         let mut rules = self.rules.lock().unwrap();
