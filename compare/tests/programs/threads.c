@@ -1,16 +1,46 @@
-/* Three threads that each sleep and then use 30 ms of CPU time, joined by the first one; with an argument, a thread executes it instead. */
+/* Three threads that each wait until the first one waits for them, and then use 30 ms of CPU time; with an argument, a thread executes it instead. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-static void *spin(void *unused)
+static atomic_int all_are_there;
+
+static long long cpu_ns(void)
 {
 	struct timespec now;
 
-	usleep(50000); /* until the first thread waits for this one */
-	do {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	} while (now.tv_sec == 0 && now.tv_nsec < 30000000);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* State S behind the name. */
+static int first_sleeps(void)
+{
+	char path[64], line[512] = "", *name_ends;
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)getpid());
+	stat = fopen(path, "r");
+	if (!stat)
+		return 0;
+	name_ends = fgets(line, sizeof(line), stat) ? strrchr(line, ')') : NULL;
+	fclose(stat);
+	return name_ends && name_ends[1] == ' ' && name_ends[2] == 'S';
+}
+
+static void *spin(void *unused)
+{
+	long long begin_ns;
+
+	/* It sleeps nowhere but in pthread_join. */
+	while (!atomic_load(&all_are_there) || !first_sleeps())
+		usleep(1000);
+	begin_ns = cpu_ns();
+	while (cpu_ns() - begin_ns < 30000000)
+		;
 	return unused;
 }
 
@@ -31,6 +61,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_create(&thread[i], NULL, spin, NULL);
+	atomic_store(&all_are_there, 1);
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	return 0;
