@@ -12,6 +12,7 @@ use lop_compare::surroundings::Surroundings;
 use lop_machine::meter::{Meter, MeterError, MeterKind, Source};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -22,6 +23,16 @@ struct TenWatts {
     left: usize,
     /// For an answer, which is of its end.
     takes: Duration,
+    /// In which it has to be read.
+    within: Duration,
+    answers: Arc<Mutex<Vec<Answer>>>,
+}
+
+/// What a meter said, and when it was asked and answered.
+struct Answer {
+    asked: Instant,
+    at: Instant,
+    total_uj: u64,
 }
 
 impl TenWatts {
@@ -36,6 +47,8 @@ impl TenWatts {
             begin: Instant::now(),
             left,
             takes: Duration::ZERO,
+            within: Duration::from_millis(20),
+            answers: Arc::default(),
         })
     }
 }
@@ -46,6 +59,7 @@ impl Meter for TenWatts {
     }
 
     fn read_uj(&mut self) -> Result<u64, MeterError> {
+        let asked = Instant::now();
         self.left = self.left.checked_sub(1).ok_or_else(|| MeterError {
             kind: MeterKind::Powercap,
             what: "energy_uj".into(),
@@ -53,17 +67,27 @@ impl Meter for TenWatts {
             mend: "plug it in".into(),
         })?;
         std::thread::sleep(self.takes);
-        Ok((self.begin.elapsed().as_secs_f64() * 10e6) as u64)
+        let at = Instant::now();
+        let total_uj = ((at - self.begin).as_secs_f64() * 10e6) as u64;
+        self.answers.lock().unwrap().push(Answer { asked, at, total_uj });
+        Ok(total_uj)
     }
 
     fn read_within(&self) -> Option<Duration> {
-        Some(Duration::from_millis(20).max(self.takes * 4))
+        Some(self.within.max(self.takes * 4))
     }
 }
 
-/// Notes what it is asked.
+/// Notes what it is asked, and when.
 #[derive(Default)]
-struct Notes(Vec<String>);
+struct Notes(Vec<String>, Vec<Instant>);
+
+impl Notes {
+    fn note(&mut self, asked: String) {
+        self.0.push(asked);
+        self.1.push(Instant::now());
+    }
+}
 
 impl Enforcement for Notes {
     fn name(&self) -> &str {
@@ -75,18 +99,18 @@ impl Enforcement for Notes {
     }
 
     fn begin(&mut self, policy: &str) -> Result<(), EnforcementError> {
-        self.0.push(format!("begin {policy}"));
+        self.note(format!("begin {policy}"));
         Ok(())
     }
 
     fn started(&mut self, pid: u32) -> Result<(), EnforcementError> {
         assert!(Path::new(&format!("/proc/{pid}")).exists());
-        self.0.push("started".into());
+        self.note("started".into());
         Ok(())
     }
 
     fn end(&mut self) -> Result<(), EnforcementError> {
-        self.0.push("end".into());
+        self.note("end".into());
         Ok(())
     }
 }
@@ -208,55 +232,87 @@ fn every_round_runs_everything_once_with_its_preparations() {
     assert_eq!(measured.end, Some(End::Complete));
 }
 
-/// Three runs of 50 ms at 10 W, with a meter that takes this long to answer.
-fn sleeps_measured(takes: Duration) -> journal::Measured {
-    let mut bench = Bench::new(3);
-    bench.settings.idle = Duration::from_millis(300);
-    let mut meter = TenWatts::new(usize::MAX);
-    meter.takes = takes;
-    bench.meter = Some(meter);
-    let (measured, result) = bench.measure(vec![combination("linux", "sleep 0.05")]);
-    result.unwrap();
-    measured
+/// How long idle power is measured.
+const REST: Duration = Duration::from_millis(300);
+
+/// A comparison as its meter and its enforcement saw it.
+struct Seen {
+    measured: journal::Measured,
+    answers: Vec<Answer>,
+    /// Of each run: the policy is asked for, the command has been started, the policy is not needed any more.
+    runs: Vec<[Instant; 3]>,
+    over: Instant,
 }
 
-/// Also where the meter takes twice the run's own time to answer, on either side of it. Meter and clock are not read at one moment, and on a busy
-/// machine much may lie between: of a few tries one is exact.
+/// Three runs of 50 ms at 10 W, with a meter that takes this long to answer.
+fn sleeps_measured(takes: Duration) -> Seen {
+    let mut bench = Bench::new(3);
+    bench.settings.idle = REST;
+    let mut meter = TenWatts::new(usize::MAX);
+    meter.takes = takes;
+    let answers = meter.answers.clone();
+    bench.meter = Some(meter);
+    let (measured, result) = bench.measure(vec![combination("highlow", "sleep 0.05")]);
+    result.unwrap();
+    let noted = bench.enforcement.1.chunks_exact(3);
+    let answers = std::mem::take(&mut *answers.lock().unwrap());
+    Seen {
+        measured,
+        answers,
+        runs: noted.map(|run| [run[0], run[1], run[2]]).collect(),
+        over: Instant::now(),
+    }
+}
+
+/// Whoever measures reads the clock between two moments that are known, however busy the machine is: what it says lies between the power that follows
+/// from the longest time and that from the shortest, but for rounding.
+fn lies_between(told_w: f64, first: &Answer, last: &Answer, longest: Duration, shortest: Duration) {
+    let energy_j = (last.total_uj - first.total_uj) as f64 / 1e6;
+    let [least_w, most_w] = [longest, shortest].map(|time| energy_j / time.as_secs_f64());
+    assert!(
+        least_w - 1e-6 <= told_w && told_w <= most_w + 1e-6,
+        "{told_w} W, expected {least_w} to {most_w}"
+    );
+}
+
+/// Also where the meter takes twice the run's own time to answer, on either side of it.
 #[test]
 fn energy_is_that_of_the_run() {
     for takes in [Duration::ZERO, Duration::from_millis(100)] {
-        let mut tried = Vec::new();
-        let exact = (0..10).any(|_| {
-            let runs = sleeps_measured(takes).runs;
-            let watts: Vec<f64> = runs.iter().map(|run| run.energy_j.unwrap() / run.time_s).collect();
-            tried.push(watts.clone());
-            watts.iter().all(|watts| (9.8..10.2).contains(watts))
-        });
-        assert!(exact, "expected 10 W of a meter that takes {takes:?}, found {tried:?}");
+        let seen = sleeps_measured(takes);
+        assert_eq!((seen.measured.runs.len(), seen.runs.len()), (3, 3));
+        for (run, &[_, started, ended]) in seen.measured.runs.iter().zip(&seen.runs) {
+            let answered_by = |time: Instant| seen.answers.iter().rfind(|answer| answer.at <= time).unwrap();
+            let (first, last) = (answered_by(started), answered_by(ended));
+            let watts = run.energy_j.unwrap() / run.time_s;
+            lies_between(watts, first, last, ended - first.at, last.at - started);
+        }
     }
 }
 
-/// A machine of 10 W at rest and at work spends nothing on work; of a few tries one is exact.
 #[test]
 fn idle_power_is_measured_before_and_after() {
-    let mut tried = Vec::new();
-    for _ in 0..10 {
-        let measured = sleeps_measured(Duration::from_millis(30));
-        let net_j = analyse(&measured).rows[0].net_energy_j.unwrap().mean;
-        let idle_w = [measured.idle.before_w.unwrap(), measured.idle.after_w.unwrap()];
-        if idle_w.iter().all(|watts| (9.0..11.0).contains(watts)) && net_j.abs() < 0.2 {
-            return;
-        }
-        tried.push((idle_w, net_j));
+    let takes = Duration::from_millis(30);
+    let seen = sleeps_measured(takes);
+    let (begun, ended) = (seen.runs[0][0], seen.runs[2][2]);
+    let before: Vec<&Answer> = seen.answers.iter().filter(|answer| answer.at <= begun).collect();
+    let after: Vec<&Answer> = seen.answers.iter().filter(|answer| answer.asked >= ended).collect();
+    let idle = &seen.measured.idle;
+    for (told_w, answers, over) in [(idle.before_w, before, begun), (idle.after_w, after, seen.over)] {
+        let (first, last) = (answers[0], answers[answers.len() - 1]);
+        lies_between(told_w.unwrap(), first, last, over - first.at, REST + takes);
     }
-    panic!("expected 10 W and 0 J, found {tried:?}");
+    assert!(analyse(&seen.measured).rows[0].net_energy_j.is_some());
 }
 
 /// The meter fails in the middle of a run: no energy is made up, and what was measured before stays.
 #[test]
 fn a_meter_that_vanishes_ends_the_comparison() {
     let mut bench = Bench::new(50);
-    bench.meter = Some(TenWatts::new(80));
+    let mut meter = TenWatts::new(80);
+    // It is read before and after each run, and not the more often the longer a run takes.
+    meter.within = Duration::from_secs(3600);
+    bench.meter = Some(meter);
     let (measured, result) = bench.measure(vec![combination("linux", "true")]);
     assert!(result.unwrap_err().to_string().contains("vanished; plug it in"));
     assert!(!measured.runs.is_empty());
