@@ -316,8 +316,13 @@ fn a_build_takes_about_as_long_in_the_replay_and_runs_under_every_policy() {
 #[test]
 fn the_machine_is_recorded_or_the_way_out_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "i=0; while [ $i -lt 200 ]; do sleep 0.01; i=$((i+1)); done";
-    let mut other = std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
+    // As long as this test takes; the folder goes with it.
+    fs::write(folder.path().join("goes-on"), "").unwrap();
+    let mut other = std::process::Command::new("sh")
+        .args(["-c", "while [ -e goes-on ]; do sleep 0.01; done"])
+        .current_dir(folder.path())
+        .spawn()
+        .unwrap();
     let recorded = answer(
         folder.path(),
         &["record", "--machine", "--seconds", "0.5", "-o", "all.trace"],
