@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 . ./lib.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export LOP_SYS=$work/sys
+export LOP_SYS=$work/sys LOP_TMP=$work
 . ./check.sh
 
 make_cpu() {
@@ -69,7 +69,7 @@ check 'armed timers' 2 "$(LOP_PROC=$work/proc armed_bpf_timers)"
 : >"$work/proc/timer_list"
 check 'no armed timer' 0 "$(LOP_PROC=$work/proc armed_bpf_timers)"
 
-printf '    "high": [\n      {\n        "cpu": 2,\n      }\n    ],\n    "low": [\n      0,\n      1\n    ],\n    "offline": []\n' >/tmp/status
+printf '    "high": [\n      {\n        "cpu": 2,\n      }\n    ],\n    "low": [\n      0,\n      1\n    ],\n    "offline": []\n' >"$LOP_TMP/status"
 check 'high CPUs of a status' 2 "$(set_in_file high | xargs)"
 check 'low CPUs of a status' '0 1' "$(set_in_file low | xargs)"
 check 'no offline CPU' '' "$(set_in_file offline)"

@@ -112,13 +112,13 @@ not_ok() {
 expect() {
   local what=$1 said
   shift
-  if "$@" >/tmp/said 2>&1; then
-    said=$(tail -n 1 /tmp/said | cut -c1-200)
+  if "$@" >"${LOP_TMP:-/tmp}/said" 2>&1; then
+    said=$(tail -n 1 "${LOP_TMP:-/tmp}/said" | cut -c1-200)
     ok "$what${said:+ ($said)}"
   else
-    said=$(tail -n 1 /tmp/said | cut -c1-200)
+    said=$(tail -n 1 "${LOP_TMP:-/tmp}/said" | cut -c1-200)
     not_ok "$what: ${said:-$* failed}"
-    sed 's/^/  /' /tmp/said
+    sed 's/^/  /' "${LOP_TMP:-/tmp}/said"
   fi
 }
 
@@ -126,8 +126,8 @@ expect() {
 figure() {
   local what=$1 verdict='does not hold' said
   shift
-  ! "$@" >/tmp/said 2>&1 || verdict=holds
-  said=$(tail -n 1 /tmp/said | cut -c1-200)
+  ! "$@" >"${LOP_TMP:-/tmp}/said" 2>&1 || verdict=holds
+  said=$(tail -n 1 "${LOP_TMP:-/tmp}/said" | cut -c1-200)
   echo "figure - $what: $verdict${said:+ ($said)}"
 }
 
@@ -257,7 +257,7 @@ set_in_file() {
     index($0, set) { if ($0 ~ /\]/) exit; inside = 1; next }
     inside && /^    \]/ { exit }
     inside && /^      [0-9]/ { gsub(/[^0-9]/, ""); print }
-    inside && /"cpu":/ { gsub(/[^0-9]/, ""); print }' /tmp/status
+    inside && /"cpu":/ { gsub(/[^0-9]/, ""); print }' "${LOP_TMP:-/tmp}/status"
 }
 
 # in_set SET CPU: is it there?
