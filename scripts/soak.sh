@@ -19,6 +19,11 @@ drawn_anew() {
     --test engine_properties --test policy --test workload --test random_schedules
 }
 
+# A time or a share on this machine: said, and not judged.
+printed() {
+  "$@" || echo "printed only: $1 says no, exit code $?"
+}
+
 kernel_groups() {
   local code=0
   vm/tests/run.sh --soak || code=$?
@@ -34,6 +39,10 @@ LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 export LOP_BUILT
 stage 'drawn' drawn_anew
 stage 'packages' scripts/package-check.sh --deb
+stage 'replay' printed env LOP="$LOP_BUILT/lop" scripts/replay-check.sh
+stage 'agent' printed env LOP_BIN="$LOP_BUILT/lop" scripts/agent-check.sh
+stage 'amp' printed env LOP_BIN="$LOP_BUILT/lop" scripts/amp-check.sh
+stage 'compare' env LOP="$LOP_BUILT/lop" scripts/compare-aa.sh
 stage 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
 stage 'kernel' kernel_groups
 stage 'verifier' scripts/verifier-counts.sh

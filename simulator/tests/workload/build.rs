@@ -424,31 +424,3 @@ fn description_is_aligned_and_adds_up() {
         "{build}"
     );
 }
-
-#[test]
-fn a_long_recording_reads_in_linear_time() {
-    let recording = |tasks: usize| {
-        let mut text = String::from("[task.make]\nsteps = [");
-        (0..tasks).for_each(|n| text += &format!("{{ fork = \"p{n}\" }}, "));
-        text += "{ join = \"all\" }]\n";
-        for n in 0..tasks {
-            text += &format!("[task.p{n}]\ncount = 0\nsteps = [\n");
-            (0..5).for_each(|_| text += "  { run_ms = 1.25 },\n  { sleep_ms = 0.5 },\n");
-            text += "]\n";
-        }
-        text
-    };
-    let time = |text: &str| {
-        let once = || {
-            let start = std::time::Instant::now();
-            let spec = spec(text);
-            assert!(spec.build(1).programs.len() > 250);
-            start.elapsed()
-        };
-        (0..3).map(|_| once()).min().unwrap()
-    };
-    let (small, large) = (time(&recording(500)), time(&recording(4000)));
-    println!("500 tasks {small:?}, 4000 tasks {large:?}");
-    // eight times the text; a quadratic reader would need 64 times as long
-    assert!(large < small * 28, "{small:?} {large:?}");
-}
