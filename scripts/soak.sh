@@ -38,6 +38,7 @@ stage 'build' built
 LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 export LOP_BUILT
 stage 'drawn' drawn_anew
+stage 'reader' cargo test --locked -p lop-simulator --test soak -- --nocapture
 stage 'packages' scripts/package-check.sh --deb
 stage 'replay' printed env LOP="$LOP_BUILT/lop" scripts/replay-check.sh
 stage 'agent' printed env LOP_BIN="$LOP_BUILT/lop" scripts/agent-check.sh
