@@ -47,5 +47,6 @@ stage 'compare' env LOP="$LOP_BUILT/lop" scripts/compare-aa.sh
 stage 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
 stage 'kernel' kernel_groups
 stage 'verifier' scripts/verifier-counts.sh
+stage 'deliberate faults' scripts/mutants.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
 finish

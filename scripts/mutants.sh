@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# mutants.sh [NAME...]: does the gate see what it should? Makes each fault of mutants.tsv, or those named, in a copy of the last commit (and of what
+# is not committed yet, as far as git knows the files), and runs the cheapest check of the gate that has to be red then. Ends with a table; fails if
+# a check stayed green. target/mutants keeps the copy, what was built, and the logs. MUTANTS_WITHOUT=guest: no guests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+table=$PWD/scripts/mutants.tsv
+work=$PWD/target/mutants
+tree=$work/tree
+log=$work/log
+export CARGO_TARGET_DIR=$work/target
+unset LOP_BUILT
+
+copy_tree() {
+  local commit
+  commit=$(git -c user.name=mutants -c user.email=mutants@localhost stash create)
+  mkdir -p "$work"
+  [ -d "$tree/.git" ] || git clone --quiet --shared . "$tree"
+  git -C "$tree" checkout --quiet --force --detach "${commit:-$(git rev-parse HEAD)}"
+  cd "$tree"
+}
+
+# wanted NAME...: lines of the table, tab between fields: name, check, file, what is there, what stands there instead.
+wanted() {
+  local name
+  if [ $# -eq 0 ]; then
+    grep -v '^#' "$table" | if [ "${MUTANTS_WITHOUT:-}" = guest ]; then grep -v $'\tguest '; else cat; fi
+    return
+  fi
+  for name in "$@"; do grep "^$name	" "$table" || { echo "mutants.sh: no fault '$name' in $table" >&2; return 2; }; done
+}
+
+# with_fault FILE BEFORE AFTER: prints the file with the fault in it.
+with_fault() {
+  local text rest
+  text=$(<"$1") rest=${text#*"$2"}
+  if [ "$rest" = "$text" ] || [ "${rest#*"$2"}" != "$rest" ]; then echo "mutants.tsv: not once in $1: $2" >&2; return 1; fi
+  printf '%s\n' "${text%%"$2"*}$3$rest"
+}
+
+# build CHECK, run CHECK: it is either arguments of cargo test or `guest GROUP`.
+# shellcheck disable=SC2086  # words
+build() {
+  case $1 in
+    guest\ *) cargo build --locked -p lop -p lop-vm-judge ;;
+    *) cargo test --locked --no-run $1 ;;
+  esac
+}
+
+# shellcheck disable=SC2086  # words
+run() {
+  case $1 in
+    guest\ *) guest "${1#guest }" ;;
+    *) timeout 1800 cargo test --locked --no-fail-fast $1 ;;
+  esac
+}
+
+# A group, until its first sentence that does not hold. In a session of its own: all of it ends then.
+guest() {
+  local runner
+  LOP_BUILT=$CARGO_TARGET_DIR/debug LOP_VM_JOBS=1 setsid vm/tests/run.sh "$1" &
+  runner=$!
+  while kill -0 $runner 2>/dev/null && ! grep -q ': not ok - ' "$log"; do sleep 1; done
+  kill -TERM -- -$runner 2>/dev/null || true
+  wait $runner
+}
+
+# The first test or sentence in the log that failed.
+first_failed() { sed -n -e '/^test .* FAILED$/{s/^test \(.*\) \.\.\. FAILED$/\1/p;q}' -e '/: not ok - /{s/.*: not ok - \([^:]*\).*/\1/p;q}' "$log"; }
+
+# try NAME CHECK FILE BEFORE AFTER: prints what found it. Fails if nothing did.
+try() {
+  with_fault "$3" "$4" "$5" >"$work/faulty" || return
+  cat "$work/faulty" >"$3"
+  log=$work/$1.log
+  if ! build "$2" >"$log" 2>&1; then echo "**it does not compile** ($log)"; return 1; fi
+  if run "$2" >"$log" 2>&1; then echo "**NOT FOUND** by $2"; return 1; fi
+  first_failed | grep . || { echo "**no test failed, and yet $2 did** ($log)"; return 1; }
+}
+
+copy_tree
+wanted "$@" >"$work/wanted"
+while IFS=$'\t' read -r _ _ file before after; do with_fault "$file" "$before" "$after" >/dev/null; done <"$work/wanted"
+while read -r check; do
+  log=$work/unchanged.log
+  echo "== without a fault: $check"
+  if ! { build "$check" && run "$check"; } >"$log" 2>&1; then tail -n 20 "$log"; echo "mutants.sh: $check is red without a fault"; exit 1; fi
+done < <(cut -f 2 "$work/wanted" | sort -u)
+
+rows=() missed=0
+while IFS=$'\t' read -r name check file before after; do
+  begin=$SECONDS
+  found=$(try "$name" "$check" "$file" "$before" "$after" </dev/null) || missed=$((missed + 1))
+  git checkout --quiet -- "$file"
+  echo "$name: $found ($((SECONDS - begin)) s)"
+  rows+=("| ${name//-/ } | $file | $found |")
+done <"$work/wanted"
+printf '\n| fault | file | found by |\n|---|---|---|\n'
+printf '%s\n' "${rows[@]}"
+printf '\n%d faults, %d found\n' ${#rows[@]} $((${#rows[@]} - missed))
+[ $missed = 0 ]
