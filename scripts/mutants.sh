@@ -10,6 +10,7 @@ tree=$work/tree
 log=$work/log
 export CARGO_TARGET_DIR=$work/target
 unset LOP_BUILT
+runner=none
 
 copy_tree() {
   local commit
@@ -47,50 +48,48 @@ build() {
   esac
 }
 
-# shellcheck disable=SC2086  # words
+# Until the first test or sentence that fails; in a session of its own, so that all of it ends then.
+# shellcheck disable=SC2206  # words
 run() {
-  case $1 in
-    guest\ *) guest "${1#guest }" ;;
-    *) timeout 1800 cargo test --locked --no-fail-fast $1 ;;
-  esac
-}
-
-# A group, until its first sentence that does not hold. In a session of its own: all of it ends then.
-guest() {
-  local runner
-  LOP_BUILT=$CARGO_TARGET_DIR/debug LOP_VM_JOBS=1 setsid vm/tests/run.sh "$1" &
+  local command=(cargo test --locked --no-fail-fast $1)
+  case $1 in guest\ *) command=(env LOP_BUILT="$CARGO_TARGET_DIR/debug" LOP_VM_JOBS=1 vm/tests/run.sh "${1#guest }") ;; esac
+  setsid timeout 3600 "${command[@]}" >"$log" 2>&1 &
   runner=$!
-  while kill -0 $runner 2>/dev/null && ! grep -q ': not ok - ' "$log"; do sleep 1; done
-  kill -TERM -- -$runner 2>/dev/null || true
-  wait $runner
+  while kill -0 "$runner" 2>/dev/null && [ -z "$(first_failed)" ]; do sleep 0.5; done
+  kill -TERM -- "-$runner" 2>/dev/null || true
+  wait "$runner"
 }
 
 # The first test or sentence in the log that failed.
 first_failed() { sed -n -e '/^test .* FAILED$/{s/^test \(.*\) \.\.\. FAILED$/\1/p;q}' -e '/: not ok - /{s/.*: not ok - \([^:]*\).*/\1/p;q}' "$log"; }
 
-# try NAME CHECK FILE BEFORE AFTER: prints what found it. Fails if nothing did.
+# try NAME CHECK FILE BEFORE AFTER: what found it is $found then. Fails if nothing did.
 try() {
-  with_fault "$3" "$4" "$5" >"$work/faulty" || return
+  with_fault "$3" "$4" "$5" >"$work/faulty"
   cat "$work/faulty" >"$3"
   log=$work/$1.log
-  if ! build "$2" >"$log" 2>&1; then echo "**it does not compile** ($log)"; return 1; fi
-  if run "$2" >"$log" 2>&1; then echo "**NOT FOUND** by $2"; return 1; fi
-  first_failed | grep . || { echo "**no test failed, and yet $2 did** ($log)"; return 1; }
+  found="**it does not compile**, see $log"
+  build "$2" >"$log" 2>&1 || return
+  found="**NOT FOUND** by $2"
+  ! run "$2" || return
+  found=$(first_failed)
+  [ -n "$found" ] || { found="**no test failed, and yet $2 did**, see $log"; return 1; }
 }
 
+trap 'kill -TERM -- "-$runner" 2>/dev/null || true' EXIT
 copy_tree
 wanted "$@" >"$work/wanted"
 while IFS=$'\t' read -r _ _ file before after; do with_fault "$file" "$before" "$after" >/dev/null; done <"$work/wanted"
 while read -r check; do
   log=$work/unchanged.log
   echo "== without a fault: $check"
-  if ! { build "$check" && run "$check"; } >"$log" 2>&1; then tail -n 20 "$log"; echo "mutants.sh: $check is red without a fault"; exit 1; fi
+  if ! build "$check" >"$log" 2>&1 || ! run "$check"; then tail -n 20 "$log"; echo "mutants.sh: $check is red without a fault"; exit 1; fi
 done < <(cut -f 2 "$work/wanted" | sort -u)
 
 rows=() missed=0
 while IFS=$'\t' read -r name check file before after; do
   begin=$SECONDS
-  found=$(try "$name" "$check" "$file" "$before" "$after" </dev/null) || missed=$((missed + 1))
+  try "$name" "$check" "$file" "$before" "$after" </dev/null || missed=$((missed + 1))
   git checkout --quiet -- "$file"
   echo "$name: $found ($((SECONDS - begin)) s)"
   rows+=("| ${name//-/ } | $file | $found |")
