@@ -2,8 +2,8 @@
 /*
  * The policy's rules for fast cores, called by several CPUs at once, as in a kernel and unlike in the simulator. A thread is a CPU: it wakes
  * tasks, runs them, gives them up when it is told to or by chance, and lets them sleep, until GOAL tasks were moved. In the end nothing runs:
- * no CPU is promised to a task, none keeps the order to send one away, no task is lost. Argument: a seed, which
- * tells the rules too. Exit code 1: what was left, or nothing moves any more.
+ * no CPU is promised to a task, none keeps the order to send one away, no task is lost. Before that all claim the same CPUs. Argument: a seed, which
+ * tells the rules too. Exit code 1: what was left, or nothing moves any more, or two got one CPU.
  */
 #include "types.h"
 #include "lopsided.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { NR_CPUS = 4, NR_TASKS = 6, NOWHERE = -1, LOCAL = LOP_QUEUES, GOAL = 1000 };
+enum { NR_CPUS = 4, NR_TASKS = 6, NOWHERE = -1, LOCAL = LOP_QUEUES, GOAL = 1000, ROUNDS = 100 };
 
 static const u32 rules_of[] = { LOP_PHASES | LOP_TURNS, LOP_LONGEST, LOP_TURNS, LOP_PHASES | LOP_LONGEST | LOP_TURNS };
 
@@ -158,11 +158,33 @@ static void look_for_work(struct cpu *c)
 	lop_started(&sched, &c->world, &tasks[c->runs], &app, c->number, now());
 }
 
+/* All claim each CPU of a set at once, and take it again: one of them is told each time that it was the one. */
+static struct lop_cpus contested;
+static pthread_barrier_t together;
+static u32 claims, takes;
+
+static void contend(void)
+{
+	u32 claimed = 0, taken = 0;
+	for (u32 round = 0; round < ROUNDS; round++) {
+		pthread_barrier_wait(&together);
+		for (u32 n = 0; n < LOP_MAX_CPUS; n++)
+			claimed += lop_cpus_claim(&contested, n);
+		pthread_barrier_wait(&together);
+		for (u32 n = 0; n < LOP_MAX_CPUS; n++)
+			taken += lop_cpus_take(&contested, n);
+	}
+	__sync_fetch_and_add(&claims, claimed);
+	__sync_fetch_and_add(&takes, taken);
+}
+
 static void *cpu_runs(void *of)
 {
 	struct cpu *c = of;
-	u64 since_ns = now();
+	u64 since_ns;
 	bool over = false;
+	contend();
+	since_ns = now();
 	/* Until no CPU wakes anybody any more: what the last one does may start on any other. */
 	while (now() < since_ns + 2 * patience_ns && !(__sync_fetch_and_add(&over_cpus, 0) == NR_CPUS && !__sync_fetch_and_add(&awake, 0))) {
 		u32 what = chance(c, 16);
@@ -226,6 +248,7 @@ int main(int argc, char **argv)
 		sleeps[n] = true;
 		pthread_mutex_init(&task_lock[n], NULL);
 	}
+	pthread_barrier_init(&together, NULL, NR_CPUS);
 	lop_start(&sched, &cpus[0].world, now());
 	for (u32 n = 0; n < NR_CPUS; n++) {
 		cpus[n].number = n;
@@ -241,5 +264,8 @@ int main(int argc, char **argv)
 		asleep += sleeps[n];
 	printf("moves %llu, promised %llx, given %llx, sent %x, asleep %u of %d\n", (unsigned long long)sched.moves,
 	       (unsigned long long)sched.awaited.word[0], (unsigned long long)sched.given.word[0], sent, asleep, NR_TASKS);
+	printf("of %d CPUs claimed %u, taken %u\n", ROUNDS * LOP_MAX_CPUS, claims, takes);
+	if (claims != ROUNDS * LOP_MAX_CPUS || takes != claims)
+		return 1;
 	return sched.awaited.word[0] || sched.given.word[0] || sent || asleep != NR_TASKS || sched.moves < GOAL;
 }
