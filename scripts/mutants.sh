@@ -19,6 +19,7 @@ copy_tree() {
   [ -d "$tree/.git" ] || git clone --quiet --shared . "$tree"
   git -C "$tree" checkout --quiet --force --detach "${commit:-$(git rev-parse HEAD)}"
   cd "$tree"
+  git clean --quiet -fd
 }
 
 # wanted NAME...: lines of the table, tab between fields: name, check, file, what is there, what stands there instead.
@@ -73,7 +74,9 @@ try() {
   found="**NOT FOUND** by $2"
   ! run "$2" || return
   found=$(first_failed)
-  [ -n "$found" ] || { found="**no test failed, and yet $2 did**, see $log"; return 1; }
+  [ -z "$found" ] || { found="${2#-p }: $found"; return 0; }
+  found="**no test failed, and yet $2 did**, see $log"
+  return 1
 }
 
 trap 'kill -TERM -- "-$runner" 2>/dev/null || true' EXIT

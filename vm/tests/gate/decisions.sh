@@ -36,6 +36,9 @@ until_logged() {
   say_and_fail "no record of kind $kind in $turn turns"
 }
 
+# Of all that ran, each was counted out when it blocked; whoever asks is active himself, and the loader that answers.
+nobody_is_counted() { wait_for eval "lop status --format json | grep -q '\"active\": [0-2],'" || say_and_fail "$(lop status --format json | grep '"active"')"; }
+
 log_is_rich() {
   has_kinds $log start task allowed gone wake placed enqueue dequeue started block idle timer online offline taken set
 }
@@ -45,6 +48,7 @@ expect 'fork storm and a pinned task' storm_and_pinned
 expect 'affinities change' until_logged dequeue affinities
 expect 'a real-time task' until_logged taken real_time
 expect 'CPUs go and come' hotplug
+expect 'who sleeps is counted no more' nobody_is_counted
 expect 'no watchdog exit' scheduler_is lopsided
 expect 'Ctrl-C ends it' ended_by INT
 expect 'the log has every kind of record' log_is_rich
