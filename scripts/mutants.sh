@@ -14,7 +14,7 @@ runner=none
 
 copy_tree() {
   local commit
-  commit=$(git -c user.name=mutants -c user.email=mutants@localhost stash create)
+  commit=$(git -c user.name=mutants -c user.email=mutants@localhost stash create || true)
   mkdir -p "$work"
   [ -d "$tree/.git" ] || git clone --quiet --shared . "$tree"
   git -C "$tree" checkout --quiet --force --detach "${commit:-$(git rev-parse HEAD)}"
