@@ -34,6 +34,24 @@ stage() {
   echo "== $name: $result, $((SECONDS - begin)) s"
 }
 
+has_failed() {
+  local i
+  for i in "${!stage_names[@]}"; do
+    if [ "${stage_names[i]}" = "$1" ] && [[ ${stage_results[i]} = FAILED* ]]; then return 0; fi
+  done
+  return 1
+}
+
+# stage_of_build NAME COMMAND...: one that takes what the stage build made. Without that it would judge what was built some other time.
+stage_of_build() {
+  if wanted "$1" && has_failed build; then
+    echo "== $1: not run: the build failed"
+    record "$1" 0 'not run (the build failed)'
+  else
+    stage "$@"
+  fi
+}
+
 # skip NAME REASON: for what a person may lack; continuous integration (CI set) may not lack anything.
 skip() {
   wanted "$1" || return 0
@@ -69,14 +87,19 @@ cargo_counts() {
 }
 
 # What says in a stage's log which check failed, and how to repeat it.
-failures='^FAILED |^not ok |^test .* FAILED$|to rerun pass| FAILED, exit code |^  (check|kernel|repeat|log|traces)  '
+failures='^FAILED |^not ok |^test .* FAILED$|^error(\[|:)| FAILED, exit code |^  (check|kernel|repeat|log|traces)  '
 
-# explain STAGE: what failed there, the command that repeats the stage alone, and its log.
+# explain STAGE: what failed there, or else its last words; the commands that repeat the tests and the stage alone; its log.
 explain() {
-  local log=$logs/${1// /-}.log
+  local log=$logs/${1// /-}.log seed='' said=''
+  if [ -e "$log" ]; then
+    seed=$(grep -hxE -m 1 'PROPTEST_RNG_SEED=[0-9]+' "$log") || true
+    said=$(grep -hE "$failures" "$log" | sed "${seed:+s/.*to rerun pass \`\(.*\)\`.*/  repeat  $seed cargo test --locked \1/}" | head -n 60) || true
+    [ -n "$said" ] || said=$(tail -n 5 "$log" | sed 's/^/  /')
+  fi
   echo "$1:"
-  [ ! -e "$log" ] || grep -hE "$failures" "$log" | sed 's/.*to rerun pass `\(.*\)`.*/  repeat  cargo test --locked \1/' | head -n 60 || true
-  echo "  repeat  scripts/${0##*/} '$1'"
+  [ -z "$said" ] || echo "$said"
+  echo "  repeat  ${seed:+$seed }scripts/${0##*/} '$1'"
   echo "  log     $log"
 }
 
