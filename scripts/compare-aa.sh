@@ -11,6 +11,7 @@ work=${3:-20000}
 need=$((repetitions * 85 / 100))
 
 [ -x "$lop" ] || { echo "compare-aa: no $lop; run 'make build', or name another with LOP=FILE" >&2; exit 1; }
+scripts/need.sh python3
 export XDG_STATE_HOME
 XDG_STATE_HOME=$(mktemp -d)
 trap 'rm -rf "$XDG_STATE_HOME"' EXIT
@@ -18,15 +19,18 @@ trap 'rm -rf "$XDG_STATE_HOME"' EXIT
 # count N: a line for sh that counts to N.
 count() { echo "i=0; while [ \$i -lt $1 ]; do i=\$((i + 1)); done"; }
 
-# The time's ratio of the second result and its interval: VALUE LOW HIGH.
+# $value, $low, $high: the time's ratio of the second result and its interval.
 ratio() {
-  "$lop" compare --meter none --format json "$@" 2>/dev/null |
-    python3 -c 'import json, sys; r = json.load(sys.stdin)["results"][1]; print(r["relative"]["time"], *r["relative_ci95"]["time"])'
+  local said
+  said=$("$lop" compare --meter none --format json "$@" 2>"$XDG_STATE_HOME/err" |
+    python3 -c 'import json, sys; r = json.load(sys.stdin)["results"][1]; print(r["relative"]["time"], *r["relative_ci95"]["time"])') ||
+    { cat "$XDG_STATE_HOME/err" >&2; return 1; }
+  read -r value low high <<<"$said"
 }
 
 covered=0
 for ((i = 1; i <= repetitions; i++)); do
-  read -r value low high < <(ratio --policy linux,linux --runs "$rounds" --seed "$i" "$(count "$work")")
+  ratio --policy linux,linux --runs "$rounds" --seed "$i" "$(count "$work")"
   if awk "BEGIN { exit !($low <= 1 && 1 <= $high) }"; then
     covered=$((covered + 1))
   else
@@ -35,6 +39,6 @@ for ((i = 1; i <= repetitions; i++)); do
 done
 echo "A/A: $covered of $repetitions intervals of $rounds rounds cover 1"
 
-read -r value low high < <(ratio --runs 150 --seed 2 "$(count "$work")" "$(count $((work * 11 / 10)))")
+ratio --runs 150 --seed 2 "$(count "$work")" "$(count $((work * 11 / 10)))"
 printf 'A/B, 10 %% more work: %.3f [%.3f, %.3f]\n' "$value" "$low" "$high"
 [ "$covered" -ge "$need" ] || { echo "fewer than $need cover 1" >&2; exit 1; }

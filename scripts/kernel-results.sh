@@ -11,9 +11,25 @@ kernel_of() {
   cat "$(vm/kernel.sh ${asked:+"$asked"})/release"
 }
 
+# What its first lines say that it shows.
+shows() { awk 'NR == 1 { sub(/^# [a-z-]*\.sh: /, "") } /^# [a-z]*: / { exit } { sub(/^# /, ""); printf "%s%s", (NR > 1 ? " " : ""), $0 } END { print "" }' "vm/tests/soak/$1.sh"; }
+
+# Rows: a sentence, what became of it, its figures. A bar in them is no border.
+rows() {
+  sed -n -E '/^((not )?ok|figure) - / {
+    s/\|/\\|/g
+    s/^figure - (.*): (holds|does not hold)( \((.*)\))?$/| \2 | \1 | \4 |/
+    s/^not ok - (.*)$/| FAILED | \1 | |/
+    s/^ok - ([^(]*) \((.*)\)$/| ok | \1 | \2 |/
+    s/^ok - (.*)$/| ok | \1 | |/
+    p
+  }' "$logs/$1.log"
+}
+
 for file in vm/tests/soak/*.sh; do
   group=$(basename "$file" .sh)
   [ -e "$logs/$group.log" ] || { echo "kernel-results.sh: $group has not run: vm/tests/run.sh --soak" >&2; exit 1; }
+  grep -qE '[0-9]+ held, [0-9]+ failed$' "$logs/$group.log" || { echo "kernel-results.sh: $group did not come to its end: $logs/$group.log" >&2; exit 1; }
 done
 cat <<EOF
 # What the kernel side did
@@ -24,7 +40,7 @@ that may come out otherwise by chance, and are said only.
 EOF
 for file in vm/tests/soak/*.sh; do
   group=$(basename "$file" .sh)
-  printf '\n## %s\n\n%s\n\nKernel %s. %s\n\n| | check | figures |\n|---|---|---|\n' "$group" \
-    "$(sed -n '1s/^# [a-z-]*.sh: //p' "$file")" "$(kernel_of "$group")" "$(grep -E '^[0-9]+ held, ' "$logs/$group.log" | tail -n 1 || echo 'It did not come to its end.')"
-  sed -n -E '/^((not )?ok|figure) - /{ s/^figure - (.*): (holds|does not hold)( \((.*)\))?$/| \2 | \1 | \4 |/;  s/^not ok - ([^:]*): (.*)$/| FAILED | \1 | \2 |/; s/^ok - (.*) \((.*)\)$/| ok | \1 | \2 |/; s/^ok - (.*)$/| ok | \1 | |/; p }' "$logs/$group.log"
+  printf '\n## %s\n\n%s\n\nKernel %s. %s\n\n| | check | figures |\n|---|---|---|\n' "$group" "$(shows "$group")" "$(kernel_of "$group")" \
+    "$(grep -oE '[0-9]+ held, [0-9]+ failed$' "$logs/$group.log" | tail -n 1)"
+  rows "$group"
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
 # Tools: rust, cc, c++, clang, bpf (all that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
-# make, time, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
+# make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
 # kernel-packages (what reads and checks Debian's), archive-keyring. Elsewhere than on Debian and its kin it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
 set -euo pipefail
@@ -23,6 +23,7 @@ present() {
     systemd-analyze) command -v systemd-analyze ;;
     make) command -v make ;;
     time) [ -x /usr/bin/time ] ;;
+    python3) command -v python3 ;;
     hackbench | stress-ng) command -v "$1" ;;
     perf) perf --version ;;
     qemu) command -v qemu-system-x86_64 ;;
@@ -60,6 +61,7 @@ reason() {
     systemd-analyze) echo 'checks the unit file' ;;
     make) echo 'tests record a build' ;;
     time) echo 'measures peak memory' ;;
+    python3) echo 'reads what lop compare found' ;;
     qemu) echo 'runs the guest' ;;
     busybox) echo "is the guest's system" ;;
     iasl) echo "compiles the guest's table of frequencies" ;;
@@ -87,7 +89,7 @@ packages() {
     sanitizers) echo 'gcc libc6-dev|gcc libasan libubsan libtsan|gcc' ;;
     hackbench) echo 'rt-tests|realtime-tests|rt-tests' ;;
     perf) echo 'linux-perf|perf|perf' ;;
-    make | time | cpio | stress-ng) echo "$1|$1|$1" ;;
+    make | time | python3 | cpio | stress-ng) echo "$1|$1|$1" ;;
     dpkg-dev) echo 'dpkg-dev|dpkg-dev|dpkg' ;;
     systemd-analyze) echo 'systemd|systemd|systemd' ;;
     qemu) echo 'qemu-system-x86|qemu-system-x86-core|qemu-system-x86' ;;

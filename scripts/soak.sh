@@ -2,7 +2,7 @@
 # soak.sh [STAGE...]: what make test leaves out, or some stages of it, since it judges shares, delays or percentiles, loads the machine for long, or
 # takes long to build.
 # A check here states samples, bound and the chance of a false alarm, or prints and does not judge. Takes hours; goes on after a failed stage.
-# FUZZ_SECONDS: time for all fuzzers together (1800). A run in which the kernel's groups all came to their end renews docs/kernel-results.md.
+# FUZZ_SECONDS: time for all fuzzers together (1800). A run in which all groups of soak/ came to their end renews docs/kernel-results.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
@@ -19,9 +19,11 @@ drawn_anew() {
     --test engine_properties --test policy --test workload --test random_schedules
 }
 
-# A time or a share on this machine: said, and not judged.
+# printed SCRIPT: a time or a share on this machine: said, and not judged.
 printed() {
-  "$@" || echo "printed only: $1 says no, exit code $?"
+  local code=0
+  LOP=$LOP_BUILT/lop LOP_BIN=$LOP_BUILT/lop "$1" || code=$?
+  echo "printed and not judged: $1, exit code $code"
 }
 
 kernel_groups() {
@@ -33,20 +35,20 @@ kernel_groups() {
 
 [ $# = 0 ] || only+=(build)
 [ $# -gt 0 ] || rm -f "$logs"/*.log
-scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script
+scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script python3
 stage 'build' built
 LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
 export LOP_BUILT
-stage 'drawn' drawn_anew
-stage 'reader' cargo test --locked -p lop-simulator --test soak -- --nocapture
-stage 'packages' scripts/package-check.sh --deb
-stage 'replay' printed env LOP="$LOP_BUILT/lop" scripts/replay-check.sh
-stage 'agent' printed env LOP_BIN="$LOP_BUILT/lop" scripts/agent-check.sh
-stage 'amp' printed env LOP_BIN="$LOP_BUILT/lop" scripts/amp-check.sh
-stage 'compare' env LOP="$LOP_BUILT/lop" scripts/compare-aa.sh
-stage 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
-stage 'kernel' kernel_groups
-stage 'verifier' scripts/verifier-counts.sh
-stage 'deliberate faults' scripts/mutants.sh
+stage_of_build 'drawn' drawn_anew
+stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
+stage_of_build 'packages' scripts/package-check.sh --deb
+stage_of_build 'replay' printed scripts/replay-check.sh
+stage_of_build 'agent' printed scripts/agent-check.sh
+stage_of_build 'amp' printed scripts/amp-check.sh
+stage_of_build 'compare' env LOP="$LOP_BUILT/lop" scripts/compare-aa.sh
+stage_of_build 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
+stage_of_build 'kernel' kernel_groups
+stage_of_build 'verifier' scripts/verifier-counts.sh
+stage_of_build 'deliberate faults' scripts/mutants.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
 finish

@@ -1,4 +1,4 @@
-# verifier-oldest.sh: the same on the oldest kernel with sched_ext that can be had.
+# verifier-oldest.sh: what verifier.sh shows, on the oldest kernel with sched_ext that can be had.
 # guest: --cpus 4 --kernel oldest --sockets 2 --max-mhz 3000,2000,3000,2000 --timeout 5400
 verifier_takes_it
 sum_up
