@@ -16,7 +16,7 @@ help:
 	@echo 'make demo   build, simulate a recorded build under every policy, reproduce the kernel-compile study'
 	@echo 'make test   the gate: format, lint, tests, policy for gcc, clang and BPF, the kernel side in a guest; true or false by logic'
 	@echo 'make soak   the rest, hours: shares, delays, percentiles, stressors, older kernels, long fuzzing, packaging, deliberate faults'
-	@echo 'make lint   the quick part of it: format, lint, rules of policy/'
+	@echo 'make lint   the quick part of make test: format, lint, rules of policy/'
 	@echo 'make loads  small native programs of known structure, in target/loads'
 	@echo 'make bench  events per second (criterion) and peak memory'
 	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and others that are installed, measured in a virtual machine'
