@@ -19,7 +19,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -126,18 +126,20 @@ impl Affinity {
     /// # Errors
     /// The command cannot be started, or what the agent needs is missing: the command was not run then.
     pub fn run(&mut self, mut command: Command) -> Result<ExitStatus, AgentError> {
-        self.run_with(&mut command, |_| {})
+        self.run_with(&mut command, Command::spawn)
     }
 
-    /// The same; `started` hears the number of the command's process.
+    /// The same; `start` starts the command.
     ///
     /// # Errors
     /// As [`Affinity::run`].
-    pub fn run_with(&mut self, command: &mut Command, started: impl FnOnce(u32)) -> Result<ExitStatus, AgentError> {
+    pub fn run_with(
+        &mut self,
+        command: &mut Command,
+        start: impl FnOnce(&mut Command) -> io::Result<Child>,
+    ) -> Result<ExitStatus, AgentError> {
         let mut ready = self.prepare()?;
-        let child = command.env(VARIABLE, ready.folder()).spawn();
-        let mut child = child.map_err(AgentError::Command)?;
-        started(child.id());
+        let mut child = start(command.env(VARIABLE, ready.folder())).map_err(AgentError::Command)?;
         let bound = Ends::of(child.id()).and_then(|end| self.follow(child.id(), &end, &mut ready));
         if let Err(error) = bound {
             let sentence = format!("affinity: the command goes on, but is bound to no CPUs any more: {error}");

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static CLOSED_AT_START: AtomicBool = AtomicBool::new(false);
 
-/// Runs before `main`: Rust's runtime puts /dev/null where standard output is closed, and then every write succeeds.
+/// Runs before `main`: Rust's runtime puts /dev/null where standard output is closed, and takes one that can only be read for written.
 #[used]
 #[link_section = ".init_array"]
 static NOTE_WHETHER_CLOSED: extern "C" fn() = {
     extern "C" fn note() {
         // SAFETY: reads the flags of a descriptor, or says that there is none.
-        let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
-        CLOSED_AT_START.store(flags == -1, Relaxed);
+        let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFL) };
+        CLOSED_AT_START.store(flags == -1 || flags & libc::O_ACCMODE == libc::O_RDONLY, Relaxed);
     }
     note
 };
@@ -26,7 +26,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     let failed =
         |reason: &dyn std::fmt::Display| Failure::new(FAILED, format!("cannot write to standard output: {reason}"));
     if CLOSED_AT_START.load(Relaxed) {
-        return Err(failed(&"it is closed"));
+        return Err(failed(&"it is closed, or can only be read"));
     }
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -162,9 +162,7 @@ fn spawn(command: &[OsString], target: &Target) -> io::Result<Child> {
     let [program, arguments @ ..] = command else {
         return Err(io::Error::other("no command"));
     };
-    let child = Command::new(program).args(arguments).spawn()?;
-    target.runs(child.id())?;
-    Ok(child)
+    target.start(Command::new(program).args(arguments))
 }
 
 impl Companion {

@@ -222,7 +222,11 @@ fn nothing_but_results_in_a_pipe() {
 
 #[test]
 fn a_result_that_nobody_gets_is_a_failure() {
-    for (to, reason) in [(">&-", "it is closed"), (">/dev/full", "No space left on device")] {
+    for (to, reason) in [
+        (">&-", "it is closed"),
+        ("1</dev/null", "it is closed"),
+        (">/dev/full", "No space left on device"),
+    ] {
         let shell = Command::new("sh")
             .args(["-c", &format!("\"$0\" machine list {to}")])
             .arg(assert_cmd::cargo::cargo_bin("lop"))

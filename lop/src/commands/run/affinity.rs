@@ -33,7 +33,7 @@ pub fn run(options: &Options, run_dir: Option<PathBuf>, command: &[OsString]) ->
     })
     .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
     let mut program = Command::new(program);
-    match affinity.run_with(program.args(arguments), |pid| drop(target.runs(pid))) {
+    match affinity.run_with(program.args(arguments), |command| target.start(command)) {
         Ok(status) => {
             if options.verbose > 0 {
                 terminal::note(&told(&affinity.report()));

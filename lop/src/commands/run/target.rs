@@ -4,6 +4,7 @@ use lop_kernel::signals::{SIGINT, SIGQUIT};
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The command, as whoever starts it and whoever hears signals see it.
@@ -19,21 +20,21 @@ struct Process {
 }
 
 impl Target {
-    /// The command runs as process `pid`. It gets the signal that came too early for it.
+    /// Starts the command. Signals wait meanwhile, and one that came before is sent to it.
     ///
     /// # Errors
-    /// The kernel gives no handle of the process.
-    pub fn runs(&self, pid: u32) -> io::Result<()> {
-        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-            return Ok(());
-        };
-        let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    /// The command cannot be started, or the kernel gives no handle of its process.
+    pub fn start(&self, command: &mut Command) -> io::Result<Child> {
         let mut process = self.process();
-        if let Some(signal) = process.missed.take() {
-            send(&handle, signal);
+        let child = command.spawn()?;
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let handle = pidfd_open(pid, PidfdFlags::empty())?;
+            if let Some(signal) = process.missed.take() {
+                send(&handle, signal);
+            }
+            process.handle = Some(handle);
         }
-        process.handle = Some(handle);
-        Ok(())
+        Ok(child)
     }
 
     /// Passes a signal on. Ctrl-C and Ctrl-\ reach a command that runs from the terminal. False: no command runs yet, and one that is
@@ -64,14 +65,12 @@ mod tests {
     use super::*;
     use lop_kernel::signals::SIGTERM;
     use std::os::unix::process::ExitStatusExt;
-    use std::process::Command;
 
     #[test]
     fn a_signal_that_comes_before_the_command_is_not_lost() {
         let target = Target::default();
         assert!(!target.pass_on(SIGTERM));
-        let mut command = Command::new("sleep").arg("600").spawn().unwrap();
-        target.runs(command.id()).unwrap();
+        let mut command = target.start(Command::new("sleep").arg("600")).unwrap();
         assert_eq!(command.wait().unwrap().signal(), Some(SIGTERM));
     }
 }
