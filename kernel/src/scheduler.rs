@@ -101,7 +101,9 @@ fn follow_once(
     let measures = planner.as_ref().is_some_and(Planner::measures);
     let mut program = Program::load(&options, &machine, config, &speeds.wishes(), measures)?;
     decisions.machine(&machine, &program.config())?;
-    if speeds.writes() || planner.is_some() || lister.is_some() {
+    // Writing a log is long work: above the policy it would keep a CPU from all that is bound there.
+    let is_brief = options.decisions.is_none();
+    if is_brief && (speeds.writes() || planner.is_some() || lister.is_some()) {
         above::stay_out_of_demand(observer);
     }
     if inbox.stop_wanted() {

@@ -5,6 +5,7 @@ use super::program::{Config, Record};
 use crate::adapter::KernelError;
 use crate::options::Options;
 use lop_machine::live::LiveMachine;
+use serde::Serialize;
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -34,7 +35,7 @@ impl DecisionLog {
             return Ok(());
         }
         for record in records.iter().filter(|record| !record.is_for_loader()) {
-            self.line(&json!(record))?;
+            self.line(record)?;
         }
         self.flush()
     }
@@ -45,11 +46,14 @@ impl DecisionLog {
         self.flush()
     }
 
-    fn line(&mut self, value: &serde_json::Value) -> Result<(), KernelError> {
+    fn line(&mut self, value: &impl Serialize) -> Result<(), KernelError> {
         let Some((path, file)) = &mut self.file else {
             return Ok(());
         };
-        writeln!(file, "{value}").map_err(|error| KernelError::new(format!("{}: {error}", path.display())))
+        serde_json::to_writer(&mut *file, value)
+            .map_err(std::io::Error::from)
+            .and_then(|()| writeln!(file))
+            .map_err(|error| KernelError::new(format!("{}: {error}", path.display())))
     }
 
     fn flush(&mut self) -> Result<(), KernelError> {
