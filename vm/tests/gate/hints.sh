@@ -63,7 +63,7 @@ heard_while_it_runs() {
 # Where each waits is decided anew while CPUs go and come: all of them end, as the load says, and nobody is on a list then.
 listed_while_cpus_go() {
   local load
-  lop-load lengths --unit 500000 60,50,40,40,40,40,40,40 >/tmp/listed.json & load=$!
+  lop-load lengths --unit 200000 60,50,40,40,40,40,40,40 >/tmp/listed.json & load=$!
   wait_for says_lists && offline 3 && offline 1 && sleep 1 && online 3 && sleep 1 && online 1 || { kill $load; return 1; }
   wait $load && grep -c wall_ms /tmp/listed.json && wait_for no_lists
 }

@@ -7,19 +7,20 @@
 fails_beside() {
   local process hog
   rm -f /tmp/go
-  begin_lop --policy phase --hold 2s --fail-after 15s || return
   bash -c "until [ -e /tmp/go ]; do sleep 0.1; done; lop-load hogs 1 --seconds 100 >/dev/null & sleep $1" & process=$!
   lop hint $process --parallelism 6 --with-children && touch /tmp/go && ends "$loader"
   kill $process 2>/dev/null
   hog=$(named lop-hog)
-  [ -n "$hog" ] && kill "$(basename "${hog%/task/*}")" || return
-  grep -o 'active [0-9]*, target [0-9]*, high [0-9]*\|declared parallelism [0-9]*' /tmp/lop.log | xargs
+  [ -n "$hog" ] && kill "$(basename "${hog%/task/*}")"
 }
 
-six_for_its_life() { fails_beside 100 | grep 'high [6-8] declared parallelism 6$'; }
-none_without_it() { fails_beside 4 | grep 'declared parallelism 0$'; }
+dumped() { grep -o 'active [0-9]*, target [0-9]*, high [0-9]*\|declared parallelism [0-9]*' /tmp/lop.log | xargs | grep "$1"; }
 
-figure 'what is said of a process holds CPUs high for its child as long as it lives' six_for_its_life
-figure 'and no longer' none_without_it
+expect 'attached' begin_lop --policy phase --hold 2s --fail-after 15s
+expect 'six are said of a process that lives on' fails_beside 100
+figure 'what is said of a process holds CPUs high for its child as long as it lives' dumped 'high [6-8] declared parallelism 6$'
+expect 'attached again' begin_lop --policy phase --hold 2s --fail-after 15s
+expect 'six are said of a process that ends sooner' fails_beside 4
+figure 'and no longer' dumped 'declared parallelism 0$'
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up
