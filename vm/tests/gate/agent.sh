@@ -47,7 +47,7 @@ one_runs() {
 begin_hog() { lop-load hogs 1 --seconds 100000 >/dev/null & hogs=$!; }
 parked_and_slow() { sleep 1.3; parked >/tmp/parked && speeds_follow >/tmp/speeds; }
 
-# Some seconds after the boot the kernel still tests its ciphers, in threads that count as any.
+# For some seconds after the boot the kernel still works in threads of its own, which count as any.
 quiet() {
   local running
   read -r _ _ _ running _ </proc/loadavg

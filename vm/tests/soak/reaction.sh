@@ -14,7 +14,7 @@ begin_agent() {
 
 runs_or_gone() { grep -q '^running' /tmp/lop.log || ! kill -0 "$loader"; }
 
-# Some seconds after the boot the kernel still tests its ciphers, in threads that count as any.
+# For some seconds after the boot the kernel still works in threads of its own, which count as any.
 quiet() {
   local running
   read -r _ _ _ running _ </proc/loadavg
