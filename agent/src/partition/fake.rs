@@ -4,6 +4,8 @@ use super::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+pub(crate) const OFFLINE: &str = "No cpu available";
+
 #[derive(Default)]
 struct State {
     files: BTreeMap<String, String>,
@@ -13,6 +15,8 @@ struct State {
     claimed: Cpus,
     /// Those that are online, where a test says so.
     online: Option<Cpus>,
+    /// Done once, when a partition is asked for of which no CPU is online.
+    when_offline: Option<Box<dyn FnOnce() + Send>>,
     /// Fails from now on.
     refuses: Option<(String, io::ErrorKind)>,
 }
@@ -51,6 +55,9 @@ impl Fake {
             state.files.insert(PARTITION.into(), answer);
         }
     }
+    pub fn when_offline(&self, then: impl FnOnce() + Send + 'static) {
+        self.0.lock().unwrap().when_offline = Some(Box::new(then));
+    }
     pub fn open(&self, folder: &tempfile::TempDir) -> Result<Partition, String> {
         Partition::open(Box::new(self.clone()), &journal(folder.path()))
     }
@@ -82,7 +89,7 @@ impl State {
                 "isolated invalid (Cpu list in cpuset.cpus not exclusive)".into()
             }
             cpus if self.online.is_some_and(|online| online.and(&cpus).is_empty()) => {
-                "isolated invalid (No cpu available due to hotplug)".into()
+                format!("isolated invalid ({OFFLINE} due to hotplug)")
             }
             cpus if self.online.is_some_and(|online| online.without(&cpus).is_empty()) => {
                 "isolated invalid (Parent unable to distribute cpu downstream)".into()
@@ -109,6 +116,11 @@ impl Groups for Fake {
             _ => {
                 state.files.insert(file.into(), text.into());
                 let answer = state.partition();
+                if answer.contains(OFFLINE) {
+                    if let Some(then) = state.when_offline.take() {
+                        then();
+                    }
+                }
                 state.files.insert(PARTITION.into(), answer);
             }
         }

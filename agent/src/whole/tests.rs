@@ -1,7 +1,7 @@
 //! Four CPUs, and a kernel that says how many tasks want to run.
 
 use super::*;
-use crate::partition::fake::Fake;
+use crate::partition::fake::{Fake, OFFLINE};
 use std::fs;
 use tempfile::TempDir;
 
@@ -239,8 +239,13 @@ impl Machine {
         Whole::begin_on(&self.options, &|| Ok(Box::new(self.groups.clone()))).unwrap()
     }
 
-    /// The kernel takes a CPU out of cpusets before it takes it off its list, which it does once `after` holds.
-    fn online(&self, list: &str, after: fn(&Fake) -> bool) {
+    /// CPUs come and go.
+    fn online(&self, list: &str) {
+        self.listed_later(list)();
+    }
+
+    /// The kernel takes a CPU out of cpusets before it takes it off its list; that, what is returned does.
+    fn listed_later(&self, list: &str) -> impl FnOnce() + Send + 'static {
         self.groups.online(Cpus::parse(list).unwrap());
         let is_online = Cpus::parse(list).unwrap().has(3);
         let (here, away) = (
@@ -252,15 +257,12 @@ impl Machine {
             false => drop(fs::rename(here, away)),
         }
         let (file, next) = (self.folder.path().join(ONLINE), self.folder.path().join("next"));
-        let (text, groups) = (format!("{list}\n"), self.groups.clone());
-        std::thread::spawn(move || {
-            while !after(&groups) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+        let text = format!("{list}\n");
+        move || {
             // Replaced, so that nobody reads half of it.
             fs::write(&next, text).unwrap();
             fs::rename(&next, &file).unwrap();
-        });
+        }
     }
 
     fn tasks_want(&self, tasks: u32) {
@@ -279,9 +281,7 @@ impl Machine {
 
 /// No CPU that is to be parked is there.
 fn is_refused(groups: &Fake) -> bool {
-    groups
-        .get(PARTITION)
-        .is_some_and(|answer| answer.contains("No cpu available"))
+    groups.get(PARTITION).is_some_and(|answer| answer.contains(OFFLINE))
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
     whole.step().unwrap();
     assert_eq!(whole.parked().to_string(), "1-3");
     // One of three, and then the others are wanted: what is to be parked alone is not there, and the kernel refuses.
-    machine.online("0-2", is_refused);
+    machine.groups.when_offline(machine.listed_later("0-2"));
     machine.tasks_want(3);
     assert_eq!(whole.step().unwrap(), Step::CpusChanged, "refused, and no error");
     assert!(is_refused(&machine.groups));
@@ -314,7 +314,7 @@ fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
         ("1-2".into(), "isolated".into())
     );
     // All but the open one, and all come back.
-    machine.online("0", |_| true);
+    machine.online("0");
     Machine::until_changed(&mut whole);
     whole.end();
     let mut whole = machine.begin();
@@ -324,7 +324,7 @@ fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
     );
     whole.step().unwrap();
     assert_eq!(whole.parked(), Cpus::default());
-    machine.online("0-3", |_| true);
+    machine.online("0-3");
     Machine::until_changed(&mut whole);
     whole.end();
     let mut whole = machine.begin();
