@@ -78,6 +78,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The same command again, in the background.
 fn launch() -> Result<(), Failure> {
+    // Where nobody can be told how it went, nothing is started.
+    terminal::print("")?;
     let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
     arguments.push("--detached".into());
     match daemon::launch(&arguments, &mut std::io::stdout().lock()) {
