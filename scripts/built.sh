@@ -4,6 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -z "${LOP_BUILT:-}" ]; then
-  cargo build --locked --quiet --workspace --bins --tests --examples >&2
+  cargo build --locked --workspace --bins --tests --examples >&2
 fi
 echo "${LOP_BUILT:-$(realpath "${CARGO_TARGET_DIR:-target}")/debug}"

@@ -7,10 +7,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
 
-built() {
-  cargo build --locked --workspace --bins --tests --examples
-}
-
 # The tests that have proptest draw, with another seed. PROPTEST_RNG_SEED repeats one that was red.
 drawn_anew() {
   local seed=${PROPTEST_RNG_SEED:-$SRANDOM}
@@ -33,12 +29,9 @@ kernel_groups() {
   return $code
 }
 
-[ $# = 0 ] || only+=(build)
-[ $# -gt 0 ] || rm -f "$logs"/*.log
+begin
 scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script python3
-stage 'build' built
-LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
-export LOP_BUILT
+stage_that_builds
 stage_of_build 'drawn' drawn_anew
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
 stage_of_build 'packages' scripts/package-check.sh --deb

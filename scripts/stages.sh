@@ -17,6 +17,11 @@ stage_results=()
 logs=target/test-logs
 mkdir -p "$logs"
 
+# begin: a whole run keeps no log of another one. Stages that run alone take what is built, so that comes before them.
+begin() {
+  if [ ${#only[@]} -gt 0 ]; then only+=(build); else rm -f "$logs"/*.log; fi
+}
+
 record() {
   stage_names+=("$1")
   stage_seconds+=("$2")
@@ -40,6 +45,14 @@ has_failed() {
     if [ "${stage_names[i]}" = "$1" ] && [[ ${stage_results[i]} = FAILED* ]]; then return 0; fi
   done
   return 1
+}
+
+# Where what was built is, LOP_BUILT says to all that comes after.
+stage_that_builds() {
+  unset LOP_BUILT
+  stage 'build' scripts/built.sh
+  LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
+  export LOP_BUILT
 }
 
 # stage_of_build NAME COMMAND...: one that takes what the stage build made. Without that it would judge what was built some other time.

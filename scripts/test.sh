@@ -19,10 +19,6 @@ find_rtapp_examples() {
   fi
 }
 
-built() {
-  cargo build --locked --workspace --bins --tests --examples
-}
-
 # What proptest draws is drawn alike each time; soak.sh draws anew.
 all_tests() {
   echo 'PROPTEST_RNG_SEED=1'
@@ -34,9 +30,7 @@ guest_itself() {
   vm/tests/lib-test.sh && LOP_BIN=$LOP_BUILT/lop vm/tests/run-test.sh && JUDGE_BIN=$LOP_BUILT vm/tests/judge-test.sh
 }
 
-# Others take what was built.
-[ $# = 0 ] || only+=(build)
-[ $# -gt 0 ] || rm -f "$logs"/*.log
+begin
 scripts/need.sh rust cc clang bpf make openmp clang-openmp sanitizers
 find_rtapp_examples
 stages_of_lint
@@ -44,9 +38,7 @@ stage 'policy check' scripts/policy-check-test.sh
 stage 'policy gcc' scripts/policy-check.sh gcc
 stage 'policy clang' scripts/policy-check.sh clang
 stage 'policy bpf' scripts/policy-check.sh bpf
-stage 'build' built
-LOP_BUILT=$(realpath "${CARGO_TARGET_DIR:-target}")/debug
-export LOP_BUILT
+stage_that_builds
 stage_of_build 'tests' all_tests
 stage_of_build 'examples' scripts/examples-check.sh
 stage_of_build 'loads' scripts/loads-test.sh
