@@ -77,6 +77,7 @@ check 'a sentence that holds' 'ok - it is (yes)' "$(expect 'it is' echo yes)"
 check 'a sentence that does not' 'not ok - it is: no' "$(expect 'it is' say_and_fail no | head -n 1)"
 check 'a figure that holds' 'figure - it is: holds (yes)' "$(figure 'it is' echo yes)"
 check 'a figure that does not fails nothing' 'figure - it is: does not hold (no)' "$(figure 'it is' say_and_fail no)"
+check 'a figure whose recording fails is judged' 'not ok - it is: no figure, since this failed: false' "$(figure 'it is' needed false | head -n 1)"
 check 'nothing shown is a failure' 1 "$(sum_up >/dev/null; echo $?)"
 
 echo "lib-test.sh: $ran checks, $failed failed"

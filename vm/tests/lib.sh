@@ -122,13 +122,27 @@ expect() {
   fi
 }
 
-# figure WHAT COMMAND...: as expect, of what may come out otherwise by chance: a share, a delay, a percentile. Said, and not judged.
+# figure WHAT COMMAND...: as expect, of what may come out otherwise by chance: a share, a delay, a percentile. Said, and not judged. Where something
+# that it rests on failed there is no figure, and that is judged.
 figure() {
   local what=$1 verdict='does not hold' said
+  missing=''
   shift
   ! "$@" >"${LOP_TMP:-/tmp}/said" 2>&1 || verdict=holds
   said=$(tail -n 1 "${LOP_TMP:-/tmp}/said" | cut -c1-200)
-  echo "figure - $what: $verdict${said:+ ($said)}"
+  if [ -z "$missing" ]; then
+    echo "figure - $what: $verdict${said:+ ($said)}"
+  else
+    not_ok "$what: no figure, since this failed: $missing"
+    sed 's/^/  /' "${LOP_TMP:-/tmp}/said"
+  fi
+}
+
+# needed COMMAND...: what a figure rests on: a recording, a load that ends, an attachment.
+needed() {
+  "$@" && return
+  missing=$*
+  return 1
 }
 
 # The end of a script: how many sentences, and its exit code. Of one that failed its traces and logs are brought out of the guest.
@@ -150,7 +164,7 @@ ends_after() {
   local process
   sleep "$1"
   echo "not ok - no end within $1 s; what runs: processes"
-  sed 's/^/  /' /tmp/said
+  sed 's/^/  /' "${LOP_TMP:-/tmp}/said"
   for process in /proc/[0-9]*; do
     readlink "$process/exe" >/dev/null || continue
     echo "$(xargs -0 <"$process/cmdline"), $(sed -n 's/^State:[[:space:]]*//p' "$process/status"): $(xargs <"$process/stack")"
@@ -326,7 +340,7 @@ recorded() {
   local trace=/tmp/$1-$2.trace code=0
   shift 2
   lop-judge record --buffer-kb 40960 --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork --out "$trace" -- "$@" >/dev/null || code=$?
-  [ -e "$trace" ] || say_and_fail "exit code $code, and no trace" || return
+  needed test -e "$trace" || say_and_fail "exit code $code, and no trace" || return
   case $trace in
     */eevdf-*) p999_ms "$trace" >"$trace.p999" && rm "$trace" ;;
   esac

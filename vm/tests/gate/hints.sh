@@ -1,4 +1,4 @@
-# hints.sh: what is said to the scheduler: kept as it was said, forgotten with its thread, refused to other users, heard while a thread runs; what is
+# hints.sh: what is said to the scheduler: kept as it was said, forgotten with its thread, refused to other users, taken while a thread runs; what is
 # read from the command line of make; threads that declare their lengths while CPUs go and come.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 3600 --bin setpriv --bin make
 # needs: setpriv make
@@ -46,8 +46,8 @@ refused_for_others() {
   ! setpriv --reuid 1000 --clear-groups lop hint 1 --sequential 2>/tmp/refused && grep -q 'belongs to another user' /tmp/refused
 }
 
-# Said to threads while they run: at a tick they are asked.
-heard_while_it_runs() {
+# Said to threads while they run, and taken. What a policy makes of it is in soak: phases.sh.
+taken_while_they_run() {
   local load said
   lop-load hogs 6 --seconds 10000 >/tmp/hogs.json & load=$!
   wait_for are_there lop-hog 6 || return
@@ -102,7 +102,7 @@ own_word_counts() {
 expect 'longest-first: attached' begin_lop --policy longest-first
 expect 'hints are kept as they were said, and go with their threads' hints_are_kept
 expect 'hints of others are refused' refused_for_others
-expect 'hints to threads that run' heard_while_it_runs
+expect 'hints to threads that run' taken_while_they_run
 expect 'more threads that declare their lengths than CPUs, of which two go and come' listed_while_cpus_go
 expect 'make -j6: six jobs are said of it' six_are_said
 expect 'make -j, which has no number: nothing is said' nothing_is_said

@@ -9,7 +9,7 @@ all_as_before() { lop amp reset && same_cpufreq /tmp/cpufreq.before; }
 # longest_on CPU: of three threads that declare their lengths the longest, by the trace: of its time on the CPUs the share on that one.
 longest_on() {
   local trace=/tmp/lengths.trace
-  lop-judge record --out $trace -- lop-load lengths 100,120,400 >/dev/null || return
+  needed lop-judge record --out $trace -- lop-load lengths 100,120,400 >/dev/null || return
   awk -v fast="$1" '
     $3 == "name" && $6 == "\"lop-400\"" { longest[$4] = 1 }
     $3 == "switch" { if ($2 in since) { ran[$2] += $1 - since[$2]; delete since[$2] } if ($6 in longest) since[$2] = $1 }

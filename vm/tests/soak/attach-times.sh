@@ -5,8 +5,7 @@
 # Behind lib.sh; native_loop_ms is set by run.sh.
 
 attached_in_time() {
-  begin_lop || return
-  ended_by INT || return
+  needed begin_lop && needed ended_by INT || return
   time_of_attaching
 }
 
@@ -59,13 +58,13 @@ peer_refused_while_attached() {
 # Tasks of the kernel's own scheduler keep half of the CPUs busy: one of ours finds a free one, however low. Beside one of theirs it would have half.
 partial_finds_a_free_cpu() {
   local cpu code=0
-  begin_lop --partial || return
+  needed begin_lop --partial || return
   for cpu in 0 1 2 3; do spin 2 $cpu; done
   sleep 1
-  lop-load shares --seconds 10 --warm-up-ms 100 --task=policy=ext >/tmp/alone
+  needed lop-load shares --seconds 10 --warm-up-ms 100 --task=policy=ext >/tmp/alone
   awk '/"cpu_ms"/ { gsub(/[^0-9.]/, "", $2); ms = $2 + 0 } END { print ms, "of 10000 ms"; exit !(ms >= 7000) }' /tmp/alone || code=1
   end_spinners
-  ended_by INT && return $code
+  needed ended_by INT && return $code
 }
 
 set_governor schedutil

@@ -70,8 +70,8 @@ two_and_one() {
 # Intensive programs run without their like in their domain for 95 % of their time; light ones may be there. How often a plan may move a thread is
 # the policy's test: who waits longer than the fair queue's period for a CPU of its domain is taken elsewhere, and back, by no plan.
 apart() { judge_planned domains --comm lop-chase,lop-stream --domain 0,1 --domain 2,3 --beside lop-matmul --rest-s 0; }
-ran_apart() { recorded_while "$1" 8 && apart; }
-ran_together() { recorded_while "$1" 8 && refuted apart; }
+ran_apart() { needed recorded_while "$1" 8 && apart; }
+ran_together() { needed recorded_while "$1" 8 && refuted apart; }
 
 # Of what was judged last: ms of each program in the first domain + the second, in each second.
 over_time() { sed -n '/"over_time"/,/}/s/^ *"\(lop-[^"]*\)": "\(.*\)",*$/  over time: \1: \2/p' /tmp/verdict; }

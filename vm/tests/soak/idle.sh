@@ -68,7 +68,7 @@ armed_after() {
 # is demand that falls.
 armed_while_held() {
   local while_held after
-  lop-load hogs 4 --seconds 1 >/dev/null && while_held=$(armed_bpf_timers) && sleep 8 && after=$(armed_bpf_timers)
+  needed lop-load hogs 4 --seconds 1 >/dev/null && while_held=$(armed_bpf_timers) && sleep 8 && after=$(armed_bpf_timers)
   echo "$while_held armed after work, $after later on"
   [ "$while_held" -ge 1 ]
 }

@@ -6,8 +6,8 @@
 
 # Recorded with a new load each time: where its time went.
 fast_share() {
-  lop-judge record --out /tmp/kinds.trace -- lop-load bursts --count 60 --threads "$1" --idle-ms 20..60 >/dev/null || return
-  lop-judge --format json check /tmp/kinds.trace residency >/tmp/kinds.json || return
+  needed lop-judge record --out /tmp/kinds.trace -- lop-load bursts --count 60 --threads "$1" --idle-ms 20..60 >/dev/null || return
+  needed lop-judge --format json check /tmp/kinds.trace residency >/tmp/kinds.json || return
   awk '/^      "[0-9]+": \{/ { gsub(/[^0-9]/, ""); cpu = $0 + 0 } /"ordinary":/ { gsub(/[^0-9.]/, ""); busy[cpu >= 4] += $0 }
     END { share = busy[1] / (busy[0] + busy[1]); printf("%.3f of ordinary time on the fast CPUs\n", share); exit !(share >= 0.95) }' /tmp/kinds.json
 }

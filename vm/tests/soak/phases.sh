@@ -109,7 +109,7 @@ on_fast_cpu() {
 given_on() {
   local turn code
   for turn in 1 2 3 4; do
-    flag_is_raised "$1" || return
+    needed flag_is_raised "$1" || return
     "$@" flag given --pid "$spinner"
     code=$?
     grep -q 'nothing to judge' /tmp/verdict || return $code

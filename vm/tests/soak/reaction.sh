@@ -24,7 +24,7 @@ quiet() {
 # reactions LIMIT_MS: four threads wake at once while one CPU is open: until each of the four CPUs has run one. The middle of all wakings counts.
 reactions() {
   sleep 2
-  lop-judge record --buffer-kb 40960 --out $trace -- lop-load bursts --count 40 --busy-ms 500 --threads 4 --idle-ms 900..900 >/dev/null || return
+  needed lop-judge record --buffer-kb 40960 --out $trace -- lop-load bursts --count 40 --busy-ms 500 --threads 4 --idle-ms 900..900 >/dev/null || return
   awk '
     FNR == NR { if ($3 == "name" && $6 == "\"lop-burst\"") burst[$4] = 1; next }
     $3 == "wakeup" && ($4 in burst) && $1 > late + 300e6 { begin = $1; delete has; cpus = 0; of++ }
@@ -39,7 +39,7 @@ reactions() {
 
 # bursts_at_top SHARE: burst time on CPUs at top speed, and nobody on a parked CPU but for its way there.
 bursts_at_top() {
-  lop-judge record --out $trace -- lop-load bursts --count 60 --busy-ms 50 --threads 3 --idle-ms 5..120 >/dev/null || return
+  needed lop-judge record --out $trace -- lop-load bursts --count 60 --busy-ms 50 --threads 3 --idle-ms 5..120 >/dev/null || return
   judge bursts --share "$1"
 }
 
@@ -54,8 +54,8 @@ costs() {
   local limit=$1 begin_cs begin_ns end_ns
   shift
   begin_cs=$(uptime_cs) begin_ns=$(loader_ns)
-  "$@" >/tmp/costs.out || { cat /tmp/costs.out; return 1; }
-  kill -0 "$loader" && end_ns=$(loader_ns) && [ "$begin_ns" -gt 0 ] && [ "$end_ns" -ge "$begin_ns" ] || say_and_fail 'the loader is not there, or a thread of it has ended' || return
+  needed "$@" >/tmp/costs.out || { cat /tmp/costs.out; return 1; }
+  needed kill -0 "$loader" && end_ns=$(loader_ns) && [ "$begin_ns" -gt 0 ] && [ "$end_ns" -ge "$begin_ns" ] || say_and_fail 'the loader is not there, or a thread of it has ended' || return
   awk -v ns=$((end_ns - begin_ns)) -v cs=$(($(uptime_cs) - begin_cs)) -v limit="$limit" 'BEGIN {
     thousand = ns / 4 / (cs / 100) / 1e3
     printf "%.0f thousand instructions a second, %.2f %% of one CPU here, in %.0f s\n", thousand, ns / cs / 1e5, cs / 100

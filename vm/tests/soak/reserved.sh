@@ -10,19 +10,19 @@ record() { lop-judge record --out $trace --buffer-kb 40960 -- "$@"; }
 judge() { lop-judge check $trace --allow lop,lop-daemon reserved --cpu 0 --daemons lop-burst >/tmp/verdict; local code=$?; tail -n +2 /tmp/verdict; head -n 1 /tmp/verdict; return $code; }
 
 without_reservation() {
-  record bash -c mixed_load || return
+  needed record bash -c mixed_load || return
   ! judge || return
   ! grep -q 'nothing to judge' /tmp/verdict
 }
 
-kept_apart() { record bash -c mixed_load && judge; }
+kept_apart() { needed record bash -c mixed_load && judge; }
 
 # After an attachment the kernel's own work may saturate the reserved core in an emulated machine, and then there is none: attached anew.
 undisturbed() {
   local turn
   for turn in 1 2 3; do
     reserved_is 0 && return
-    ended_by INT && begin_lop --policy reserved-core && sleep 2 || return
+    needed ended_by INT && needed begin_lop --policy reserved-core && sleep 2 || return
   done
   return 1
 }
@@ -30,7 +30,7 @@ kept_apart_or_again() { kept_apart || { reserved_is 0 && return 1; undisturbed &
 
 # The CPU is raised first; 100 ms after that was decided it does not suffice at that speed either, and a daemon runs elsewhere.
 raised_then_given_up() {
-  record bash -c saturate || return
+  needed record bash -c saturate || return
   awk -v top="$1" '
     $3 == "name" && $6 == "\"lop-hog\"" { hog[$4] = 1 }
     $3 == "speed" && $4 == 0 && $5 == top && !raised { raised = $1 }

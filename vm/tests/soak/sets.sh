@@ -30,7 +30,7 @@ pinned_promotes() {
   for turn in 1 2 3 4; do
     low=$(cpus_in low | tail -n 1)
     [ -n "$low" ] || say_and_fail 'no CPU is low' || return
-    lop-judge record --out "$trace" -- lop-load pinned --cpu "$low" --rounds 40 --idle-ms 60..120 >/dev/null || return
+    needed lop-judge record --out "$trace" -- lop-load pinned --cpu "$low" --rounds 40 --idle-ms 60..120 >/dev/null || return
     judge promoted --cpu "$low" --within-us "$1" --share 0.95
     code=$?
     grep -q 'nothing shown' /tmp/verdict || return $code
@@ -49,7 +49,7 @@ residency() {
   sleep 2
   cpufreq_residency >/tmp/residency.after
   took_ms=$((($(uptime_cs) - begin_cs) * 10))
-  wait $hogs
+  needed wait $hogs || return
   judge_residency "$took_ms"
 }
 
@@ -81,7 +81,7 @@ never_more_than() {
     [ "$((high - pinned))" -le "$most" ] || most=$((high - pinned))
     sleep 0.2
   done
-  wait $hogs || return
+  needed wait $hogs || return
   echo "at most $most CPUs high beside those of pinned tasks"
   [ "$most" -gt 0 ] && [ "$most" -le "$1" ]
 }

@@ -108,7 +108,7 @@ lightest_waits() {
   light_hogs 1 --cpus 3 & light+=($!)
   lop-load shares --seconds 30 "${options[@]}" >/tmp/heavy & heavy=$!
   for name in "${light[@]}"; do wait "$name" || code=1; done
-  wait $heavy
+  needed wait $heavy || code=1
   echo "longest waits $(sed -n 's/.*"longest_gap_ms": \([0-9.]*\),/\1 ms/p' /tmp/light.6 /tmp/light.2 /tmp/light.1 | paste -sd ' ')"
   sed -n 's/.*"share": /share of one of nice -20: /p' /tmp/heavy | head -n 1
   return $code
