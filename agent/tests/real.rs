@@ -81,7 +81,7 @@ fn a_spare_is_kept_for_what_comes_next() {
     let script = "n=0; while [ $n -lt 300000 ]; do n=$((n + 1)); done; await two 2";
     let ran = run(Rules::HighLowSpare, script);
     assert_eq!(count(&ran.folder, "two"), 2);
-    assert!(ran.report.looks > 1, "{:?}", ran.report);
+    assert!(ran.report.looks > 0, "{:?}", ran.report);
 }
 
 /// What lost its parent is followed, and what is alive at the end has its CPUs back.
@@ -92,7 +92,7 @@ fn a_background_process_is_followed_and_freed_at_the_end() {
     let ran = run(Rules::HighLow, script);
     assert_eq!((ran.code, count(&ran.folder, "orphan")), (Some(3), 1));
     std::fs::write(ran.folder.path().join("ended"), "").unwrap();
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_secs(600);
     while !ran.folder.path().join("after").exists() {
         assert!(Instant::now() < end, "it does not end");
         std::thread::sleep(Duration::from_millis(25));

@@ -14,14 +14,18 @@ use std::time::{Duration, Instant};
 
 const NOBODY: u32 = 65534;
 /// Longer than any machine needs; only a defect makes a test wait for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn words<S: AsRef<str>>(command: &[S]) -> Vec<OsString> {
     command.iter().map(|word| word.as_ref().into()).collect()
 }
 
 fn recorded<S: AsRef<str>>(command: &[S]) -> Recording {
-    let recording = record(&words(command), &RecordOptions::default()).expect("recording");
+    let options = RecordOptions {
+        linger: PATIENCE,
+        ..RecordOptions::default()
+    };
+    let recording = record(&words(command), &options).expect("recording");
     assert_is_sound(&recording);
     recording
 }

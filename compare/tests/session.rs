@@ -423,7 +423,7 @@ fn has_ended(pid: u32) -> bool {
 
 /// Asks until there is an answer.
 fn within<T>(mut found: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_secs(600);
     loop {
         match found() {
             Some(found) => return found,

@@ -153,7 +153,7 @@ mod tests {
     use std::cell::Cell;
 
     /// Longer than any machine needs; only a defect makes a test wait for it.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PATIENCE: Duration = Duration::from_secs(600);
 
     /// Answers until asked to stop, counting how often it woke.
     fn scheduler(inbox: &Inbox) -> u32 {

@@ -71,7 +71,7 @@ mod tests {
     use std::process::{Child, Command, Stdio};
 
     const DIR: &str = "LOP_TEST_INSTANCE_DIR";
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PATIENCE: Duration = Duration::from_secs(600);
 
     /// Not a test of its own: the process that the tests below stop, in which they start this program again.
     #[test]

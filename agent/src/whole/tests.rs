@@ -271,7 +271,7 @@ impl Machine {
 
     /// Steps until CPUs came or went.
     fn until_changed(whole: &mut Whole) {
-        let end = Instant::now() + Duration::from_secs(30);
+        let end = Instant::now() + Duration::from_secs(600);
         while whole.step().unwrap() != Step::CpusChanged {
             assert!(Instant::now() < end, "nothing was noticed");
             std::thread::sleep(Duration::from_millis(10));

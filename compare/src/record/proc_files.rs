@@ -170,7 +170,10 @@ mod tests {
         let before = reader.usage(tid).expect("own usage");
         let begin = std::time::Instant::now();
         while reader.usage(tid).expect("own usage").cpu_ns <= before.cpu_ns {
-            assert!(begin.elapsed() < std::time::Duration::from_secs(60), "it does not grow");
+            assert!(
+                begin.elapsed() < std::time::Duration::from_secs(600),
+                "it does not grow"
+            );
         }
     }
 

@@ -23,7 +23,7 @@ static int queue_of[NR_TASKS]; /* LOCAL + CPU: started there; NOWHERE: runs or s
 static bool sleeps[NR_TASKS];
 static u32 awake, over_cpus;
 /* Far more than is needed, however busy the machine is. */
-static const u64 patience_ns = 60000000000ULL;
+static const u64 patience_ns = 600000000000ULL;
 static pthread_mutex_t queues = PTHREAD_MUTEX_INITIALIZER, task_lock[NR_TASKS];
 
 /* What one call asks for; the queue has it after the call. */

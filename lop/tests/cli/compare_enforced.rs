@@ -10,7 +10,7 @@ own() { while read -r name list; do case $name in Cpus_allowed_list:) cpus=$list
 bound() { left=300000; own; while [ $left -gt 0 ]; do case $cpus in *[-,]*) ;; *) return;; esac; left=$((left - 1)); own; done; }
 "#;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// This machine with a kernel that takes no schedulers.
 fn without_sched_ext(folder: &Path) -> PathBuf {

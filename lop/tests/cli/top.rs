@@ -114,7 +114,7 @@ impl Drop for Screen {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// `lop top` on a terminal, which says afterwards how it ended and whether the terminal is as before.
 fn top_on_a_terminal(folder: &Path) -> Screen {

@@ -72,7 +72,7 @@ fn a_zone_is_read_while_it_counts() {
     let next = root.path().join("next");
     // Replaced, so that nobody reads half of it.
     let count = || {
-        while !ends.load(Ordering::SeqCst) && begin.elapsed() < Duration::from_secs(60) {
+        while !ends.load(Ordering::SeqCst) && begin.elapsed() < Duration::from_secs(600) {
             let uj = begin.elapsed().as_micros() as u64 * 10;
             std::fs::write(&next, format!("{uj}\n")).unwrap();
             at_most.store(uj, Ordering::SeqCst);
@@ -83,12 +83,18 @@ fn a_zone_is_read_while_it_counts() {
     };
     std::thread::scope(|scope| {
         scope.spawn(count);
-        let meter = open(Some(MeterKind::Powercap), &setup(&root)).unwrap();
+        // While nobody counts for two seconds, as on a busy machine, it stands still.
+        let meter = loop {
+            match open(Some(MeterKind::Powercap), &setup(&root)) {
+                Ok(meter) => break meter,
+                Err(errors) => assert!(errors[0].reason.contains("stands still"), "{}", errors[0]),
+            }
+        };
         let first = at_least.load(Ordering::SeqCst);
         let before_uj = meter.total_uj().unwrap();
         let first = first..=at_most.load(Ordering::SeqCst);
         while at_least.load(Ordering::SeqCst) < first.end() + 1_000_000 {
-            assert!(begin.elapsed() < Duration::from_secs(60), "nobody counts");
+            assert!(begin.elapsed() < Duration::from_secs(600), "nobody counts");
             std::thread::sleep(Duration::from_millis(5));
         }
         let last = at_least.load(Ordering::SeqCst);
