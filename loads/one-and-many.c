@@ -58,6 +58,8 @@ static void report(const struct application *application)
 	uint64_t started_ns = team->threads[0].started_ns, ended_ns = 0, cpu_ns = 0;
 
 	for (uint64_t i = 0; i < team->size; i++) {
+		if (team->threads[i].started_ns < started_ns)
+			started_ns = team->threads[i].started_ns;
 		if (team->threads[i].ended_ns > ended_ns)
 			ended_ns = team->threads[i].ended_ns;
 		cpu_ns += team->threads[i].cpu_ns;
