@@ -53,7 +53,7 @@ run() {
   mkdir -p "$corpus"
   mapfile -t seeds < <(seeds_of "$target")
   [ -d "${seeds[0]}" ] || { echo "fuzz.sh: $target: no seeds: ${seeds[0]} is not there" >&2; return 1; }
-  "$out/$host/release/$target" -max_total_time="$each" -timeout=10 -rss_limit_mb=1024 -max_len=16384 -print_final_stats=1 \
+  "$out/$host/release/$target" -max_total_time="$each" -timeout=600 -rss_limit_mb=1024 -max_len=16384 -print_final_stats=1 \
     -artifact_prefix="$out/crashes/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1 || rc=$?
   if [ $rc != 0 ]; then
     echo "fuzz.sh: $target failed (exit $rc); the end of $log:" >&2

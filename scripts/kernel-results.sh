@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# kernel-results.sh: prints what the last `vm/tests/run.sh --soak` judged and what it found, as Markdown; soak.sh keeps it in docs/kernel-results.md.
+# kernel-results.sh COMMIT: prints what the last `vm/tests/run.sh --soak` judged and what it found, as Markdown; soak.sh keeps it in
+# docs/kernel-results.md. COMMIT: what was built for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 logs=target/vm-tests
+commit=${1:?COMMIT}
 
 # The kernel of a group: the newest, unless it asks for another one.
 kernel_of() {
@@ -34,7 +36,7 @@ done
 cat <<EOF
 # What the kernel side did
 
-Written by \`make soak\` on $(date -u +%Y-%m-%d), commit $(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo ' with changes'). Guests are emulated: a figure compares what ran in one
+Written by \`make soak\` on $(date -u +%Y-%m-%d), commit $commit. Guests are emulated: a figure compares what ran in one
 boot, and says nothing of how long anything takes on a real machine. Lines with ok or FAILED are judged; the others are figures
 that may come out otherwise by chance, and are said only.
 EOF

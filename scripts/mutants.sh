@@ -9,6 +9,8 @@ work=$PWD/target/mutants
 tree=$work/tree
 log=$work/log
 export CARGO_TARGET_DIR=$work/target
+# As in the gate.
+export PROPTEST_RNG_SEED=1
 unset LOP_BUILT
 runner=none
 

@@ -15,21 +15,22 @@ drawn_anew() {
     --test engine_properties --test policy --test workload --test random_schedules
 }
 
-# printed SCRIPT: a time or a share on this machine: said, and not judged.
+# printed SCRIPT: a time or a share on this machine: said, and not judged. Exit code 3 says that it is not as expected; another one that there is none.
 printed() {
   local code=0
   LOP=$LOP_BUILT/lop LOP_BIN=$LOP_BUILT/lop "$1" || code=$?
-  echo "printed and not judged: $1, exit code $code"
+  [ $code = 0 ] || [ $code = 3 ]
 }
 
 kernel_groups() {
   local code=0
   vm/tests/run.sh --soak || code=$?
-  scripts/kernel-results.sh >target/kernel-results.md && mv target/kernel-results.md docs/kernel-results.md || code=1
+  scripts/kernel-results.sh "$commit" >target/kernel-results.md && mv target/kernel-results.md docs/kernel-results.md || code=1
   return $code
 }
 
 begin
+commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo ' with changes')
 scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script python3
 stage_that_builds
 stage_of_build 'drawn' drawn_anew
@@ -44,4 +45,7 @@ stage_of_build 'kernel' kernel_groups
 stage_of_build 'verifier' scripts/verifier-counts.sh
 stage_of_build 'deliberate faults' scripts/mutants.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
-finish
+code=0
+finish || code=1
+[ $# -gt 0 ] || echo 'printed and not judged: the stages reader, replay, agent and amp; of kernel what is counted as printed'
+exit $code

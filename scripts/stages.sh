@@ -116,6 +116,12 @@ explain() {
   echo "  log     $log"
 }
 
+ran() {
+  local name
+  for name in "${stage_names[@]}"; do [ "$name" != "$1" ] || return 0; done
+  return 1
+}
+
 # Prints a line per stage and fails if one failed.
 finish() {
   local i name failed=() total=0
@@ -127,7 +133,7 @@ finish() {
   done
   printf '%-16s %5d s\n' total "$total"
   for name in "${only[@]}"; do
-    printf '%s\n' "${stage_names[@]}" | grep -qxF "$name" || { echo "no stage '$name'"; return 1; }
+    ran "$name" || { echo "no stage '$name'"; return 1; }
   done
   [ ${#failed[@]} -eq 0 ] && return
   echo

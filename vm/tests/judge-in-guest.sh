@@ -11,6 +11,7 @@ verdict() {
   failed=$((failed + 1))
   echo "FAILED  $*: exit code $code, expected $expected"
   cat /tmp/verdict
+  cp /tmp/recorded.trace "/out/${*// /-}.trace"
 }
 
 # speeds maximum | minimum: of every CPU.

@@ -150,7 +150,12 @@ time_limit() {
 }
 
 panic_and_power_off() {
-  guest --cpus 2 -- 'echo before; echo c >/proc/sysrq-trigger'
+  # Not before the line was passed on: a panic stops who does that.
+  # shellcheck disable=SC2016
+  guest --cpus 2 -- 'echo before
+    for copier in /proc/[0-9]*; do [ "$(readlink $copier/fd/1)" != /dev/vport0p1 ] || break; done
+    until grep -q "^wchar: [1-9]" $copier/io; do sleep 0.1; done
+    echo c >/proc/sysrq-trigger'
   check 'panic: code' 1 "$code"
   check 'panic: output until then' before "$(cat "$work/out")"
   check_has 'panic: its line' 'guest: Kernel panic - not syncing: sysrq triggered crash' "$(cat "$work/err")"
@@ -243,4 +248,7 @@ if [ "${1:-}" = --all ]; then
   shell_on_a_terminal
 fi
 echo "$ran checks ran, $failed failed"
-[ "$failed" = 0 ]
+[ "$failed" = 0 ] && exit
+echo "  kernel  $(cat "$(vm/kernel.sh)/release")"
+echo "  repeat  LOP_BIN=$(realpath "$work/alone/lop") vm/tests/run-test.sh $*"
+exit 1

@@ -93,7 +93,7 @@ ends_after $(ends_within "${options[@]}") &
 $(cat "$(script_of "$group")")" 2>&1 | tee "$logs/$group.log" | sed -u "s/^/$group: /" || code=$?
   # Whatever its code says, a script that never summed up has not come to its end.
   grep -qE '[0-9]+ held, [0-9]+ failed$' "$logs/$group.log" || [ "$code" != 0 ] || code=no-end
-  echo "$group $code $((SECONDS - begin)) $(grep -c '^ok - ' "$logs/$group.log") $(grep -c '^not ok - ' "$logs/$group.log")" >>"$work/results"
+  echo "$group $code $((SECONDS - begin)) $(grep -c '^ok - ' "$logs/$group.log") $(grep -c '^not ok - ' "$logs/$group.log") $(grep -c '^figure - ' "$logs/$group.log")" >>"$work/results"
 }
 
 run_all() {
@@ -110,13 +110,15 @@ why_ended() { grep -h '^vm/run: ' "$logs/$1.log" || tail -n 1 "$logs/$1.log"; }
 
 # explain GROUP: what failed there, on which kernel, what repeats it, and where to look.
 explain() {
-  local kernel name asked=''
+  local kernel name asked='' seed=''
   grep -h '^not ok - ' "$logs/$1.log" | sed 's/^/  check   /' ||
     echo "  check   none said that it failed; the last that said anything: $(grep -hE '^(ok|figure) - ' "$logs/$1.log" | tail -n 1)"
   kernel=$(declared guest "$1" | sed -n 's/.*--kernel \([^ ]*\).*/\1/p')
   kernel=${kernel:-${LOP_VM_KERNEL:-}}
   for name in LOP_VM_KERNEL LOP_VM_ACCEL LOP_VM_SEED; do [ -z "${!name:-}" ] || asked+="$name=${!name} "; done
-  echo "  kernel  $(cat "$(vm/kernel.sh ${kernel:+"$kernel"})/release"), seed ${LOP_VM_SEED:-1}"
+  # Where its clock counts instructions all that is drawn comes from a seed.
+  [[ $(declared guest "$1") != *--instruction-ns* ]] || seed=", seed ${LOP_VM_SEED:-1}"
+  echo "  kernel  $(cat "$(vm/kernel.sh ${kernel:+"$kernel"})/release")$seed"
   echo "  repeat  ${asked}vm/tests/run.sh $1"
   echo "  log     $logs/$1.log"
   echo "  traces  $logs/$1/: $(ls "$logs/$1" 2>/dev/null | xargs)"
@@ -124,20 +126,21 @@ explain() {
 
 # A line per group and the sum; fails if a check or a guest failed, or if a group showed nothing.
 sum_up() {
-  local group code seconds held failed result=0 all_held=0 all_failed=0
+  local group code seconds held failed printed said result=0 all_held=0 all_failed=0 all_printed=0
   echo
-  while read -r group code seconds held failed; do
-    all_held=$((all_held + held)) all_failed=$((all_failed + failed))
+  while read -r group code seconds held failed printed; do
+    all_held=$((all_held + held)) all_failed=$((all_failed + failed)) all_printed=$((all_printed + printed))
+    said=$(printf '%-14s %4d s  %3d held, %d failed, %d printed' "$group" "$seconds" "$held" "$failed" "$printed")
     if [ "$code" = 0 ] && [ "$failed" = 0 ] && [ "$held" != 0 ]; then
-      printf '%-14s %4d s  %3d held, %d failed  ok\n' "$group" "$seconds" "$held" "$failed"
+      echo "$said  ok"
     else
-      printf '%-14s %4d s  %3d held, %d failed  FAILED, exit code %s, %s\n' "$group" "$seconds" "$held" "$failed" "$code" "$(why_ended "$group")"
+      echo "$said  FAILED, exit code $code, $(why_ended "$group")"
       explain "$group"
       result=1
     fi
   done <"$work/results"
   [ "$(wc -l <"$work/results")" = $# ] || { echo "$# groups were to run, $(wc -l <"$work/results") came to an end"; result=1; }
-  echo "$all_held held, $all_failed failed, $SECONDS s"
+  echo "$all_held held, $all_failed failed, $all_printed printed and not judged, $SECONDS s"
   return $result
 }
 

@@ -69,7 +69,9 @@ partial_finds_a_free_cpu() {
 
 set_governor schedutil
 figure "attaches within 3 s with 8 CPUs, by the guest's slowness" attached_in_time
-if type -P scx_cosmos >/dev/null; then
+if ! type -P scx_cosmos >/dev/null; then
+  echo 'not made: what an attachment beside scx_cosmos shows; LOP_PEERS names a folder that has it'
+else
   expect 'refused while a peer is attached' refused_by_peer
   expect 'starts' begin_lop
   expect 'scx_cosmos is refused while it is attached' peer_refused_while_attached

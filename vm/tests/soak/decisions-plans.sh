@@ -39,6 +39,7 @@ logged() {
   log=/tmp/$name.log
   expect "$name: attached" begin_lop "$@" --log-decisions $log
   expect "$name: work" $work
+  [ "$name" = reserved-core ] || figure "$name: a plan has moved somebody" says_moves
   expect "$name: no watchdog exit, no restart" still_in_charge
   expect "$name: ended" ended_by INT
   expect "$name: the log has the records of every run" has_kinds $log start task gone wake placed enqueue queued started block idle set
