@@ -33,16 +33,28 @@ for file in vm/tests/soak/*.sh; do
   [ -e "$logs/$group.log" ] || { echo "kernel-results.sh: $group has not run: vm/tests/run.sh --soak" >&2; exit 1; }
   grep -qE '[0-9]+ held, [0-9]+ failed$' "$logs/$group.log" || { echo "kernel-results.sh: $group did not come to its end: $logs/$group.log" >&2; exit 1; }
 done
+groups() {
+  local file group
+  for file in vm/tests/soak/*.sh; do
+    group=$(basename "$file" .sh)
+    printf '\n## %s\n\n%s\n\nKernel %s. %s\n\n| | check | figures |\n|---|---|---|\n' "$group" "$(shows "$group")" "$(kernel_of "$group")" \
+      "$(grep -oE '[0-9]+ held, [0-9]+ failed$' "$logs/$group.log" | tail -n 1)"
+    rows "$group"
+  done
+}
+tables=$(groups)
+
+# count KIND: rows of that kind.
+count() { grep -c "^| $1 | " <<<"$tables" || true; }
+
 cat <<EOF
 # What the kernel side did
 
 Written by \`make soak\` on $(date -u +%Y-%m-%d), commit $commit. Guests are emulated: a figure compares what ran in one
-boot, and says nothing of how long anything takes on a real machine. Lines with ok or FAILED are judged; the others are figures
-that may come out otherwise by chance, and are said only.
+boot, and says nothing of how long anything takes on a real machine.
+
+Judged: $(count ok) held, $(count FAILED) failed. Printed only, since it may come out otherwise by chance: $(count holds) sentences held, $(count 'does not hold') did not:
+
+$(sed -n 's/^| does not hold | \(.*\) | \(.*\) |$/- \1 (\2)/p' <<<"$tables" | sed 's/ ( *)$//')
+$tables
 EOF
-for file in vm/tests/soak/*.sh; do
-  group=$(basename "$file" .sh)
-  printf '\n## %s\n\n%s\n\nKernel %s. %s\n\n| | check | figures |\n|---|---|---|\n' "$group" "$(shows "$group")" "$(kernel_of "$group")" \
-    "$(grep -oE '[0-9]+ held, [0-9]+ failed$' "$logs/$group.log" | tail -n 1)"
-  rows "$group"
-done

@@ -17,7 +17,7 @@ work() {
   done
   kill $load
   wait $load
-  [ $? = 143 ] && lop-load lengths 60,120,180 >/tmp/lengths.json
+  [ $? = 143 ] && lop-load lengths 60,120,180,60,120,180 >/tmp/lengths.json
 }
 
 for policy in phase longest-first fair-share; do

@@ -14,7 +14,12 @@ fails_beside() {
   [ -n "$hog" ] && kill "$(basename "${hog%/task/*}")"
 }
 
-dumped() { grep -o 'active [0-9]*, target [0-9]*, high [0-9]*\|declared parallelism [0-9]*' /tmp/lop.log | xargs | grep "$1"; }
+dumped() {
+  local said
+  said=$(grep -o 'active [0-9]*, target [0-9]*, high [0-9]*\|declared parallelism [0-9]*' /tmp/lop.log | xargs)
+  echo "$said"
+  grep -q "$1" <<<"$said"
+}
 
 expect 'attached' begin_lop --policy phase --hold 2s --fail-after 15s
 expect 'six are said of a process that lives on' fails_beside 100
