@@ -52,10 +52,11 @@ log_is_rich() {
 
 expect 'lop start' begin_lop --log-decisions $log
 expect 'fork storm and a pinned task' storm_and_pinned
+expect 'who sleeps is counted no more' nobody_is_counted
 expect 'affinities change' until_logged dequeue affinities
 expect 'a real-time task' until_logged taken real_time
 expect 'CPUs go and come' hotplug
-expect 'who sleeps is counted no more' nobody_is_counted
+expect 'nor after all of that' nobody_is_counted
 expect 'no watchdog exit' scheduler_is lopsided
 expect 'Ctrl-C ends it' ended_by INT
 expect 'the log has every kind of record' log_is_rich
