@@ -1,5 +1,6 @@
 //! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
 
+use super::above::Attached;
 use super::locks::Locks;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
@@ -9,7 +10,7 @@ use crate::options::{Options, Policy, Reserve};
 use crate::status::Status;
 use crate::support;
 use anyhow::Context;
-use libbpf_rs::{Iter, Link, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Iter, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{perf_target, Wish};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
@@ -333,7 +334,7 @@ pub enum Ended {
 
 /// Loaded, and attached from [`Program::attach`] to [`Program::detach`] or the drop.
 pub struct Program {
-    link: Option<Link>,
+    link: Option<Attached>,
     locks: Locks,
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Record>>>,
@@ -393,7 +394,7 @@ impl Program {
                 (None, None) => refused("the kernel does not attach the scheduler", &error),
             }
         })?;
-        self.link = Some(link);
+        self.link = Some(Attached(Some(link)));
         self.locks.attach(&mut self.skel);
         Ok(())
     }
