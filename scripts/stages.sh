@@ -4,12 +4,14 @@
 
 only=("$@")
 
-wanted() {
+# among NAME LIST...: is it one of these?
+among() {
   local name
-  [ ${#only[@]} -gt 0 ] || return 0
-  for name in "${only[@]}"; do [ "$name" != "$1" ] || return 0; done
+  for name in "${@:2}"; do [ "$name" != "$1" ] || return 0; done
   return 1
 }
+
+wanted() { [ ${#only[@]} = 0 ] || among "$1" "${only[@]}"; }
 
 stage_names=()
 stage_seconds=()
@@ -116,12 +118,6 @@ explain() {
   echo "  log     $log"
 }
 
-ran() {
-  local name
-  for name in "${stage_names[@]}"; do [ "$name" != "$1" ] || return 0; done
-  return 1
-}
-
 # Prints a line per stage and fails if one failed.
 finish() {
   local i name failed=() total=0
@@ -133,7 +129,7 @@ finish() {
   done
   printf '%-16s %5d s\n' total "$total"
   for name in "${only[@]}"; do
-    ran "$name" || { echo "no stage '$name'"; return 1; }
+    among "$name" "${stage_names[@]}" || { echo "no stage '$name'"; return 1; }
   done
   [ ${#failed[@]} -eq 0 ] && return
   echo

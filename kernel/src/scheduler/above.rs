@@ -14,21 +14,30 @@ pub fn stay_out_of_demand(observer: &mut dyn Observer) {
     }
 }
 
-/// A scheduler that is attached until this is dropped, which is done from above it. Once the kernel has begun to end a scheduler it takes nothing
+/// A scheduler while it is attached. It is ended from above it, at the latest when this is dropped. Once the kernel has begun to end a scheduler it takes nothing
 /// from that one's queues any more, and goes on from this thread: were it an ordinary task and preempted there, it would wait in such a queue, and
 /// the machine would stand still.
 pub struct Attached(pub Option<Link>);
 
-impl Drop for Attached {
-    fn drop(&mut self) {
+impl Attached {
+    pub fn end(&mut self) {
+        let Some(link) = self.0.take() else {
+            return;
+        };
         // SAFETY: asks about this thread.
         let before = unsafe { libc::sched_getscheduler(0) };
         // Who may load a scheduler may rise, but in a container without CAP_SYS_NICE: then it ends as it is.
         let has_risen = before & !libc::SCHED_RESET_ON_FORK != libc::SCHED_FIFO && rise().is_ok();
-        drop(self.0.take());
+        drop(link);
         if has_risen {
             let _ = become_of(before, 0);
         }
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -334,7 +334,7 @@ pub enum Ended {
 
 /// Loaded, and attached from [`Program::attach`] to [`Program::detach`] or the drop.
 pub struct Program {
-    link: Option<Attached>,
+    link: Attached,
     locks: Locks,
     ring: RingBuffer<'static>,
     arrived: Rc<RefCell<Vec<Record>>>,
@@ -368,7 +368,7 @@ impl Program {
         let ring =
             listen_to(&skel, &arrived).map_err(|error| refused("the program's records cannot be read", &error))?;
         Ok(Self {
-            link: None,
+            link: Attached(None),
             locks,
             ring,
             arrived,
@@ -394,7 +394,7 @@ impl Program {
                 (None, None) => refused("the kernel does not attach the scheduler", &error),
             }
         })?;
-        self.link = Some(Attached(Some(link)));
+        self.link = Attached(Some(link));
         self.locks.attach(&mut self.skel);
         Ok(())
     }
@@ -428,7 +428,7 @@ impl Program {
     /// It ended by an error of its own; with the exit dump.
     pub fn detach(&mut self) -> Result<Ended, KernelError> {
         self.locks.detach();
-        drop(self.link.take());
+        self.link.end();
         let exit = self.exit_info();
         match exit.failed {
             Some(why) => Err(KernelError::new(why)
