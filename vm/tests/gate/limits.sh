@@ -26,7 +26,7 @@ speeds_since() {
     END { printf("%d ms at %d kHz, %d ms above\n", there, khz, above); exit above || !there }' /tmp/residency.before /tmp/residency.after
 }
 
-limit_is_set() { lop amp set 1=1575MHz && limited 1 1575000 && limited 0 "$top" && lop amp show | grep '^CPU 1 .*1.575 GHz'; }
+limit_is_set() { wait_for lop amp set 1=1575MHz && limited 1 1575000 && limited 0 "$top" && lop amp show | grep '^CPU 1 .*1.575 GHz'; }
 two_kinds() { grep "1 of kind 0 ($1), 1 of kind 1 ($2)" /tmp/lop.log; }
 refused_meanwhile() { ! lop amp reset 2>/tmp/refused && limited 1 1575000 && grep 'Lopsided is running already' /tmp/refused || { cat /tmp/refused; return 1; }; }
 all_as_before() { wait_for lop amp reset && same_cpufreq /tmp/cpufreq.before; }
@@ -42,7 +42,7 @@ expect 'nothing is reset while Lopsided runs' refused_meanwhile
 expect 'ended' ended_by INT
 expect 'the limit is still there' limited 1 1575000
 expect 'reset: speeds are as they were' all_as_before
-expect 'half of the time of CPU 0 is taken' lop amp set 0=50%
+expect 'half of the time of CPU 0 is taken' wait_for lop amp set 0=50%
 expect 'longest-first: attached' begin_lop --policy longest-first
 expect 'who is slowed is a kind of its own' two_kinds 1 0
 expect 'ended again' ended_by INT

@@ -15,7 +15,7 @@ affinities_are_back() { affinities | diff /tmp/affinities - ; }
 bound_runs() { lop-load pinned --cpu 0 --rounds 5 >/dev/null; }
 
 # undisturbed CHECK: it holds of the core at its lowest speed. What the kernel itself does after an attachment may be too much for that in an emulated
-# machine, which raises the core or gives it up, for good: then it is attached anew.
+# machine, which raises the core or gives it up, for good: then it is attached anew. If it is so each time, that is what has to be said.
 undisturbed() {
   local turn
   for turn in {1..20}; do
@@ -23,9 +23,10 @@ undisturbed() {
     ! is_at_rest || return
     ended_by INT && begin_lop --policy reserved-core || return
   done
-  return 1
+  "$@" || disturbed
 }
 is_at_rest() { status --format json >/tmp/status && grep -q "own work alone, at its lowest speed" /tmp/status; }
+disturbed() { ! is_at_rest && wait_for eval "grep 'is reserved no longer' /tmp/lop.log || reserved_is 0"; }
 at_lowest_speed() { wait_for eval 'speed_of_reserved "$low" || ! is_at_rest' && speed_of_reserved "$low"; }
 speed_of_reserved() { [ "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_setspeed)" = "$1" ]; }
 

@@ -26,7 +26,7 @@ export -f crosswise
 exchanged_work() { until_moved crosswise 5 && planned_work; }
 
 # System and applications beside one another, then so much of the system's own work that the reserved core does not suffice.
-system_work() { mixed_load && saturate && lop-load fork-storm --jobs 4 --count 20 >/dev/null && grep 'CPU 1 is reserved no longer' /tmp/lop.log; }
+system_work() { mixed_load && saturate && lop-load fork-storm --jobs 4 --count 20 >/dev/null && wait_for grep 'CPU 1 is reserved no longer' /tmp/lop.log; }
 
 # Some of the system's work first: what the kernel itself does after an attachment or beside the plans may saturate the reserved core in an emulated
 # machine, and then there is none when it comes later.
