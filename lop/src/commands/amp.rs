@@ -84,8 +84,8 @@ impl Place {
     }
 }
 
-/// How long a process that takes time from CPUs may need to begin or end.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a process that takes time from CPUs may need to end.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn run(command: Command) -> Result<(), Failure> {
     match command {

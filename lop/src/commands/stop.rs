@@ -15,7 +15,7 @@ Example:
 It ends what 'lop start', 'lop run' or the system's service manager started.";
 
 /// Detaching takes milliseconds; a machine under load may take longer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Args)]
 pub struct Arguments {

@@ -259,7 +259,7 @@ fn a_share_of_time_is_taken_until_it_is_given_back_or_its_taker_is_killed() {
 fn no_dead_process_is_left_to_lie_while_the_command_runs() {
     let folder = folder();
     let script = "i=0; while [ $i -lt 50 ]; do (true &); i=$((i+1)); done
-        left=1000; while [ $left -gt 0 ]; do
+        left=30000; while [ $left -gt 0 ]; do
         read -r children < /proc/$PPID/task/$PPID/children; [ \"$children\" = \"$$\" ] && exit 0
         left=$((left-1)); sleep 0.02; done; echo \"$children\" >&2; exit 9";
     let output = command(&folder, &["--policy", "highlow"], script).output().unwrap();

@@ -106,26 +106,37 @@ fn a_zone_is_read_while_it_counts() {
     });
 }
 
+/// On a busy machine a program may not be done in the seconds that it has: it is asked again then.
+fn in_time<T, E: std::fmt::Display>(asked: impl Fn() -> Result<T, E>) -> Result<T, E> {
+    loop {
+        match asked() {
+            Err(error) if error.to_string().contains("no answer within") => {}
+            said => return said,
+        }
+    }
+}
+
 #[test]
 fn a_server_is_asked_by_its_own_tool() {
     let root = tree(&[("dev/ipmi0", "")]);
     let reading =
         "#!/bin/sh\n[ \"$*\" = 'dcmi power reading' ] || exit 9\necho '  Instantaneous power reading:   120 Watts'\n";
     program(root.path(), "usr/bin/ipmitool", reading);
-    let found = find(root.path()).remove(4).unwrap();
+    let found = in_time(|| find(root.path()).remove(4)).unwrap();
     assert_eq!(found.source.name, "ipmi system power by ipmitool");
     assert!(found.source.whole_system);
 }
 
 #[test]
 fn a_command_is_run_by_the_shell_and_ended_in_time() {
-    let with = |command: &str| {
+    let once = |command: &str| {
         let setup = Setup {
             command: Some(command.into()),
             ..Setup::default()
         };
         open(Some(MeterKind::Command), &setup).map_err(|errors| errors[0].to_string())
     };
+    let with = |command: &str| in_time(|| once(command));
     let meter = with("echo $((40 + 2)) W").unwrap();
     assert_eq!(meter.source().name, "command 'echo $((40 + 2)) W'");
     for (command, reason) in [
@@ -140,7 +151,7 @@ fn a_command_is_run_by_the_shell_and_ended_in_time() {
     // The child of the shell holds the pipe, and is not waited for.
     let root = tree(&[]);
     let waited = root.path().join("waited");
-    let error = with(&format!("(sleep 600; echo > '{}'); echo 3 W", waited.display()))
+    let error = once(&format!("(sleep 600; echo > '{}'); echo 3 W", waited.display()))
         .err()
         .unwrap();
     assert!(error.contains("no answer within 5 s"), "{error}");
