@@ -18,10 +18,10 @@ tested() {
   local name=$1 cc=$2 kinds=$3 folder said
   shift 3
   folder=$(scripts/loads.sh --cc "$cc" --sanitize "$kinds" --out "$target/loads-$name")
-  if said=$(LOP_LOADS_DIR=$folder plain_addresses cargo test --quiet --locked --workspace --test every_load --test knobs --test structure -- "$@" 2>&1); then
+  if said=$(LOP_LOADS_DIR=$folder plain_addresses cargo test --locked --workspace --test every_load --test knobs --test structure -- "$@" 2>&1); then
     echo "loads: $name: $(awk '/^test result:/ { sum += $4 } END { print sum + 0 }' <<<"$said") tests passed"
   else
-    echo "loads-test.sh: $name ($cc${kinds:+ -fsanitize=$kinds}) fails:"
+    echo "FAILED loads built by $cc${kinds:+ -fsanitize=$kinds}, in $folder:"
     echo "$said"
     failures=$((failures + 1))
   fi
@@ -32,9 +32,9 @@ builds_what_changed() {
   local folder=$target/loads-gcc before
   before=$(stat -c %Y.%y "$folder/matmul")
   scripts/loads.sh --cc gcc --out "$folder" >/dev/null
-  [ "$(stat -c %Y.%y "$folder/matmul")" = "$before" ] || { echo 'loads-test.sh: a second build builds again'; failures=$((failures + 1)); }
+  [ "$(stat -c %Y.%y "$folder/matmul")" = "$before" ] || { echo 'FAILED a second build does nothing'; failures=$((failures + 1)); }
   scripts/loads.sh --cc cc --out "$folder" >/dev/null
-  [ "$(stat -c %Y.%y "$folder/matmul")" != "$before" ] || { echo 'loads-test.sh: another compiler builds nothing'; failures=$((failures + 1)); }
+  [ "$(stat -c %Y.%y "$folder/matmul")" != "$before" ] || { echo 'FAILED another compiler builds all'; failures=$((failures + 1)); }
 }
 
 tested gcc gcc ''
