@@ -1,6 +1,6 @@
 //! Statistics of repeated runs: means with confidence intervals, paired ratios, outliers. Pure.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use special::Beta;
 
 /// How many standard deviations from the median a value lies that is flagged. The same bound as hyperfine's.
 const OUTLIER_DEVIATIONS: f64 = 10.0;
@@ -101,9 +101,16 @@ fn moments(values: &[f64]) -> Option<(f64, Option<f64>)> {
 /// Half of the width of the 95 % interval of the mean.
 fn half_width(values: &[f64]) -> Option<f64> {
     let (_, deviation) = moments(values)?;
-    let count = values.len() as f64;
-    let student = StudentsT::new(0.0, 1.0, count - 1.0).ok()?;
-    Some(student.inverse_cdf(0.975) * deviation? / count.sqrt())
+    let (deviation, count) = (deviation?, values.len() as f64);
+    Some(student_0975(count - 1.0) * deviation / count.sqrt())
+}
+
+/// The 0.975 quantile of Student's distribution with so many degrees of freedom n, by that of the beta distribution: with
+/// x = I^-1(0.05; n / 2, 1 / 2), t = sqrt(n (1 / x - 1)) (Abramowitz & Stegun, "Handbook of mathematical functions", 1964, 26.5.27).
+fn student_0975(freedom: f64) -> f64 {
+    let (a, b) = (freedom / 2.0, 0.5);
+    let x = 0.05_f64.inv_inc_beta(a, b, a.ln_beta(b));
+    (freedom * (1.0 / x - 1.0)).sqrt()
 }
 
 /// The middle value, or the mean of the two in the middle.
