@@ -1,6 +1,8 @@
 //! A comparison as a page that needs nothing but itself.
 
-use super::{label, notes, ratios, results_grid, spread_grid, title, Comparison, Estimate, Quantity, QUANTITIES};
+use super::{
+    label, notes, ratios, results_grid, spread_grid, title, verdicts, Comparison, Estimate, Quantity, QUANTITIES,
+};
 use crate::html::escape::{escape, fill, island};
 use crate::html::section::{html_table, replayed};
 use crate::html::{open_figure, palette, PAGE, STYLE};
@@ -15,7 +17,11 @@ const AXIS: f64 = 22.0;
 
 /// The page: ratios and quantities drawn with every run, tables, notes, the JSON as an island (`comparison-data`).
 pub fn comparison_html(comparison: &Comparison) -> String {
-    let mut section = format!("<section>\n<p class=\"facts\">{}</p>\n", escape(&title(comparison)));
+    let mut section = "<section>\n".to_string();
+    for verdict in verdicts(comparison) {
+        let _ = writeln!(section, "<p><b>{}</b></p>", escape(&verdict));
+    }
+    let _ = writeln!(section, "<p class=\"facts\">{}</p>", escape(&title(comparison)));
     for warning in &comparison.warnings {
         let _ = writeln!(section, "<p><b>Warning:</b> {}.</p>", escape(warning));
     }

@@ -6,11 +6,12 @@ use serde_json::{json, Map, Value};
 /// One object with `results`. Each result has hyperfine's fields (times in s), then those of every study of this program. `times`,
 /// `energies_j` and `memory_usage_byte` hold the runs that did not fail, and `rounds` the round of each, from 0 on: two results are paired by
 /// these. `outliers` are indices in the same lists. `exit_codes` holds all runs. Energies are absent without a meter, and where it moved by no
-/// step in any run. Simulated results have `bounds` and `counters` too, means over the rounds.
+/// step in any run. `verdict` has a sentence for each result that others are compared with. Simulated results have `bounds` and `counters` too, means over the rounds.
 pub fn comparison_json(comparison: &Comparison) -> String {
     let results: Vec<Value> = comparison.results.iter().map(|row| result(comparison, row)).collect();
     let mut object = Map::new();
     object.insert("results".into(), Value::Array(results));
+    object.insert("verdict".into(), json!(super::verdicts(comparison)));
     object.insert("place".into(), json!(comparison.place));
     object.insert("seed".into(), json!(comparison.seed));
     object.insert("rounds".into(), json!(comparison.rounds));

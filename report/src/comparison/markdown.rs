@@ -4,7 +4,7 @@ use super::{document, headings, Comparison};
 use crate::grid::Grid;
 use crate::table::printable;
 
-/// Title, table, notes and warnings.
+/// Verdict, title, table, notes and warnings.
 pub fn comparison_markdown(comparison: &Comparison) -> String {
     document(comparison, "- ", escaped, table)
 }

@@ -7,6 +7,7 @@ mod json;
 mod markdown;
 mod orgmode;
 mod text;
+mod verdict;
 
 pub use asciidoc::comparison_asciidoc;
 pub use csv::comparison_csv;
@@ -24,6 +25,7 @@ use crate::Bounds;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use verdict::verdicts;
 
 /// A comparison for people and programs.
 #[derive(Clone, Debug, PartialEq)]
@@ -297,10 +299,15 @@ fn runs_text(result: &Compared) -> String {
     }
 }
 
-/// Title, table, notes and warnings, in a language of markup.
+/// Verdict, title, table, notes and warnings, in a language of markup.
 fn document(comparison: &Comparison, bullet: &str, escaped: fn(&str) -> String, table: fn(&Grid) -> String) -> String {
-    let mut text = format!(
-        "{}\n\n{}\n",
+    let mut text = String::new();
+    for verdict in verdicts(comparison) {
+        let _ = writeln!(text, "{}\n", escaped(&verdict));
+    }
+    let _ = writeln!(
+        text,
+        "{}\n\n{}",
         escaped(&title(comparison)),
         table(&results_grid(comparison))
     );

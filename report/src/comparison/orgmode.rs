@@ -7,7 +7,7 @@ use crate::table::printable;
 /// Names are neither emphasis nor subscripts, and dashes and dots stay what they are.
 const OPTIONS: &str = "#+OPTIONS: ^:nil *:nil -:nil\n\n";
 
-/// Title, table, notes and warnings.
+/// Verdict, title, table, notes and warnings.
 pub fn comparison_orgmode(comparison: &Comparison) -> String {
     OPTIONS.to_string() + &document(comparison, "- ", escaped, table)
 }

@@ -114,9 +114,9 @@ fn the_tables_for_a_terminal_are_as_wide_as_one() {
         full("linux:schedutil", one),
         full("highlow-spare", ratio),
     ]));
-    let table: Vec<&str> = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
+    let table: Vec<&str> = text.lines().skip(3).take_while(|line| !line.is_empty()).collect();
     assert_eq!(table.len(), 2 + 2 * QUANTITIES.len(), "{text}");
-    let widest = text.lines().skip(2).map(|line| line.chars().count()).max().unwrap();
+    let widest = text.lines().skip(3).map(|line| line.chars().count()).max().unwrap();
     assert!(widest <= 80, "{widest} columns:\n{text}");
     let energies = lines_with(&text, "energy, J");
     assert!(energies[0].ends_with("  1.000"), "{text}");
@@ -170,4 +170,72 @@ fn names_are_no_markup() {
     let orgmode = comparison_orgmode(&comparison);
     assert_eq!(cells(&orgmode, "| a\\vert{}b\\ast{}c\\lt{}d\\gt{}_.."), 4, "{orgmode}");
     assert!(orgmode.starts_with("#+OPTIONS: ^:nil"), "subscripts are off: {orgmode}");
+}
+
+/// A row by this name that is compared with the first; each ratio with its 95 % interval, low, value, high.
+fn against_first(policy: &str, time: [f64; 3], energy: Option<[f64; 3]>) -> Compared {
+    let ratio = |[low, value, high]: [f64; 3]| Estimate {
+        value,
+        interval: Some((low, high)),
+    };
+    Compared {
+        policy: policy.into(),
+        relative_time: Some(ratio(time)),
+        relative_energy: energy.map(ratio),
+        ..row(&[2.0, 2.0])
+    }
+}
+
+fn verdicts_on(others: Vec<Compared>) -> Vec<String> {
+    verdicts(&comparison([vec![row(&[2.0, 2.0])], others].concat()))
+}
+
+#[test]
+fn a_verdict_says_what_the_intervals_allow() {
+    let longer = [1.08, 1.1, 1.12];
+    let alike = [0.97, 1.01, 1.05];
+    assert_eq!(
+        verdicts_on(vec![against_first("green", longer, Some([0.7, 0.75, 0.8]))]),
+        ["green against linux: 25.0 % less energy [20.0, 30.0], 10.0 % more time [8.0, 12.0]."]
+    );
+    assert_eq!(
+        verdicts_on(vec![against_first("green", alike, None)]),
+        ["green against linux: no difference in time seen (3.0 % less to 5.0 % more)."]
+    );
+    assert_eq!(
+        verdicts_on(vec![against_first("green", [1.0; 3], None)]),
+        ["green against linux: the same time."]
+    );
+    let single = Compared {
+        relative_time: Some(Estimate {
+            value: 1.1,
+            interval: None,
+        }),
+        ..against_first("green", longer, None)
+    };
+    assert_eq!(
+        verdicts_on(vec![single]),
+        ["green against linux: 10.0 % more time in the one round there is."]
+    );
+}
+
+/// The least that is known to be less; a lower one whose interval covers 1 is passed over.
+#[test]
+fn of_several_the_verdict_names_the_one_that_gains_most() {
+    let longer = [1.08, 1.1, 1.12];
+    let lucky = against_first("lucky", longer, Some([0.4, 0.6, 1.2]));
+    let green = against_first("green", longer, Some([0.7, 0.75, 0.8]));
+    let mild = against_first("mild", longer, Some([0.9, 0.95, 0.99]));
+    assert_eq!(
+        verdicts_on(vec![lucky.clone(), mild, green]),
+        ["Of 3 compared with linux, green uses least energy: 25.0 % less energy [20.0, 30.0], 10.0 % more time [8.0, 12.0]."]
+    );
+    let slow = against_first("slow", longer, None);
+    assert_eq!(
+        verdicts_on(vec![slow.clone(), slow]),
+        ["None of 2 is known to take less time than linux."]
+    );
+    assert!(verdicts_on(Vec::new()).is_empty(), "nothing to compare with");
+    let failed = row(&[]);
+    assert!(verdicts_on(vec![failed, lucky])[0].starts_with("lucky against linux: "));
 }

@@ -1,13 +1,19 @@
 //! A comparison on a terminal.
 
-use super::{labels, notes, ratio_of, runs_text, spread_grid, title, Comparison, Estimate, NOTHING, QUANTITIES};
+use super::{
+    labels, notes, ratio_of, runs_text, spread_grid, title, verdicts, Comparison, Estimate, NOTHING, QUANTITIES,
+};
 use crate::grid::{Column, Grid};
 use crate::table::{printable, render, replayed_text};
 use std::fmt::Write;
 
-/// Title, results, spread, notes, warnings. Every line ends with a newline.
+/// Verdict, title, results, spread, notes, warnings. Every line ends with a newline.
 pub fn comparison_text(comparison: &Comparison) -> String {
-    let mut text = format!("{}\n\n", printable(&title(comparison)));
+    let mut text = String::new();
+    for verdict in verdicts(comparison) {
+        let _ = writeln!(text, "{}", printable(&verdict));
+    }
+    let _ = writeln!(text, "{}\n", printable(&title(comparison)));
     text.push_str(&render(&means_grid(comparison)));
     text.push('\n');
     text.push_str(&render(&spread_grid(comparison)));

@@ -1,0 +1,90 @@
+//! What a comparison comes to, in a sentence.
+
+use super::{label, others, Comparison, Estimate};
+
+/// A sentence for each row that others are compared with; none where nothing could be compared. Of several others it is about the one that uses least
+/// energy or, without energies, takes least time. What is not known to be less than 1, since the 95 % interval of the ratio covers 1, is no gain.
+pub(super) fn verdicts(comparison: &Comparison) -> Vec<String> {
+    let mut baselines: Vec<usize> = others(comparison).map(|(_, row)| row.baseline).collect();
+    baselines.sort_unstable();
+    baselines.dedup();
+    let verdict = |baseline| verdict(comparison, baseline);
+    baselines.into_iter().filter_map(verdict).collect()
+}
+
+fn verdict(comparison: &Comparison, baseline: usize) -> Option<String> {
+    let rows = &comparison.results;
+    let compared: Vec<usize> = others(comparison)
+        .filter(|(_, row)| row.baseline == baseline && row.relative_time.is_some())
+        .map(|(index, _)| index)
+        .collect();
+    let by_energy = compared.iter().any(|&index| rows[index].relative_energy.is_some());
+    let ratio = |index: usize| match by_energy {
+        true => rows[index].relative_energy,
+        false => rows[index].relative_time,
+    };
+    let gains = compared.iter().filter_map(|&index| Some((ratio(index)?, index)));
+    let best = gains
+        .filter(|(ratio, _)| ratio.value < 1.0 && !covers_1(ratio))
+        .min_by(|(one, _), (other, _)| one.value.total_cmp(&other.value));
+    let of = label(comparison, baseline);
+    let found = |index: usize| changes(comparison, index).join(", ");
+    match (&compared[..], best) {
+        ([], _) => None,
+        ([only], _) => Some(format!("{} against {of}: {}.", label(comparison, *only), found(*only))),
+        (all, Some((_, best))) => Some(format!(
+            "Of {} compared with {of}, {} {}: {}.",
+            all.len(),
+            label(comparison, best),
+            if by_energy {
+                "uses least energy"
+            } else {
+                "takes least time"
+            },
+            found(best)
+        )),
+        (all, None) => Some(format!(
+            "None of {} is known to {} than {of}.",
+            all.len(),
+            if by_energy { "use less energy" } else { "take less time" }
+        )),
+    }
+}
+
+fn covers_1(ratio: &Estimate) -> bool {
+    ratio.interval.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high)
+}
+
+/// Energy first where there is one, then time.
+fn changes(comparison: &Comparison, index: usize) -> Vec<String> {
+    let row = &comparison.results[index];
+    let is_modelled = comparison.meter.as_ref().is_some_and(|meter| meter.kind == "modelled");
+    let energy = if is_modelled { "modelled energy" } else { "energy" };
+    [(energy, row.relative_energy), ("time", row.relative_time)]
+        .into_iter()
+        .filter_map(|(name, ratio)| Some(change(name, &ratio?)))
+        .collect()
+}
+
+/// "5.2 % less energy [3.1, 7.3]", or why that cannot be said.
+fn change(name: &str, ratio: &Estimate) -> String {
+    let percent = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0).abs());
+    let word = if ratio.value < 1.0 { "less" } else { "more" };
+    match ratio.interval {
+        None => format!("{} % {word} {name} in the one round there is", percent(ratio.value)),
+        Some((low, high)) if percent(low) == "0.0" && percent(high) == "0.0" => format!("the same {name}"),
+        Some((low, high)) if covers_1(ratio) => format!(
+            "no difference in {name} seen ({} % less to {} % more)",
+            percent(low),
+            percent(high)
+        ),
+        Some((low, high)) => {
+            let (least, most) = if ratio.value < 1.0 { (high, low) } else { (low, high) };
+            let (value, least, most) = (percent(ratio.value), percent(least), percent(most));
+            match least == most {
+                true => format!("{value} % {word} {name}"),
+                false => format!("{value} % {word} {name} [{least}, {most}]"),
+            }
+        }
+    }
+}
