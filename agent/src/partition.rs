@@ -11,6 +11,7 @@ use groups::System;
 use crate::cpus::Cpus;
 use crate::folder::boot_id;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,11 +27,44 @@ const USABLE: &str = "cpuset.cpus.effective";
 const ISOLATED: &str = "isolated";
 const MEMBER: &str = "member";
 
+/// What keeps CPUs from being parked here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// A clause.
+    pub what: String,
+    /// A command, or what else would mend it; empty where nobody knows.
+    pub mend: String,
+}
+
+impl Lack {
+    fn new(what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            mend: mend.into(),
+        }
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mend.is_empty() {
+            true => f.write_str(&self.what),
+            false => write!(f, "{}: {}", self.what, self.mend),
+        }
+    }
+}
+
+impl From<Lack> for String {
+    fn from(lack: Lack) -> Self {
+        lack.to_string()
+    }
+}
+
 /// The cgroups of the machine below `root`.
 ///
 /// # Errors
-/// A sentence: no cgroup v2 is mounted.
-pub(crate) fn groups(root: &Path) -> Result<Box<dyn Groups>, String> {
+/// No cgroup v2 is mounted.
+pub(crate) fn groups(root: &Path) -> Result<Box<dyn Groups>, Lack> {
     Ok(Box::new(System::find(root)?))
 }
 
@@ -52,35 +86,38 @@ struct Entry {
 /// Whether CPUs can be parked on the machine below `root`; changes nothing.
 ///
 /// # Errors
-/// A sentence: what is missing, and the way out.
-pub fn check(root: &Path) -> Result<(), String> {
+/// What is missing; the first thing.
+pub fn check(root: &Path) -> Result<(), Lack> {
     let groups = System::find(root)?;
     has_cpuset(&groups)?;
-    groups.may_change()
+    groups.may_change().map_err(|error| lack(&groups, "", &error))
 }
 
-fn has_cpuset(groups: &dyn Groups) -> Result<(), String> {
+fn has_cpuset(groups: &dyn Groups) -> Result<(), Lack> {
     let controllers = groups
         .read(CONTROLLERS)
-        .map_err(|error| about(groups, CONTROLLERS, &error))?;
+        .map_err(|error| lack(groups, CONTROLLERS, &error))?;
     if controllers.split_whitespace().any(|name| name == "cpuset") {
         return Ok(());
     }
-    Err(format!(
-        "{}: cpuset is not among its controllers ('{}'): if cgroup v1 has it (mount | grep cpuset), boot with cgroup_no_v1=cpuset, else take a \
-         kernel with CONFIG_CPUSETS=y; in a container run it on the host",
-        groups.shown(CONTROLLERS),
-        controllers.trim()
+    Err(Lack::new(
+        format!("{} has no cpuset ('{}')", groups.shown(CONTROLLERS), controllers.trim()),
+        "if cgroup v1 has it (mount | grep cpuset), boot with cgroup_no_v1=cpuset, else take a kernel with CONFIG_CPUSETS=y; in a container run it on \
+         the host",
     ))
 }
 
-fn about(groups: &dyn Groups, file: &str, error: &io::Error) -> String {
-    let way_out = match error.kind() {
-        io::ErrorKind::PermissionDenied => ": it takes root's rights: run it with sudo",
-        io::ErrorKind::ReadOnlyFilesystem => ": remount it writable, or run it on the host",
+fn lack(groups: &dyn Groups, file: &str, error: &io::Error) -> Lack {
+    let mend = match error.kind() {
+        io::ErrorKind::PermissionDenied => "it takes root's rights: run it with sudo",
+        io::ErrorKind::ReadOnlyFilesystem => "remount it writable, or run it on the host",
         _ => "",
     };
-    format!("{}: {error}{way_out}", groups.shown(file))
+    Lack::new(format!("{}: {error}", groups.shown(file)), mend)
+}
+
+fn about(groups: &dyn Groups, file: &str, error: &io::Error) -> String {
+    lack(groups, file, error).into()
 }
 
 /// The partition of parked CPUs. Removed by [`Partition::close`], and when dropped.

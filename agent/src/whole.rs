@@ -9,7 +9,7 @@ use crate::demand::Demand;
 use crate::hotplug::Hotplug;
 use crate::machine::{Layout, Sizes};
 use crate::pace::Pace;
-use crate::partition::{groups, journal, Groups, Partition};
+use crate::partition::{groups, journal, Groups, Lack, Partition};
 use crate::policy::Facts;
 use crate::rules::Rules;
 use crate::shadow::{Place, Shadow};
@@ -102,7 +102,7 @@ impl Whole {
 
     fn begin_on(
         options: &WholeOptions,
-        groups: &dyn Fn() -> Result<Box<dyn Groups>, String>,
+        groups: &dyn Fn() -> Result<Box<dyn Groups>, Lack>,
     ) -> Result<Self, AgentError> {
         let setup = |error: &dyn std::fmt::Display| AgentError::Setup(error.to_string());
         let rules = options.sizes.rules.for_machine().map_err(AgentError::Setup)?;
@@ -111,7 +111,7 @@ impl Whole {
         let machine = live::read(&options.root).map_err(|error| setup(&error))?;
         let amp = Amp::load(&amp::folder(Some(&options.run_dir))).map_err(|error| setup(&error))?;
         none_held_by_threads(&amp).map_err(AgentError::Setup)?;
-        let groups = groups().map_err(AgentError::Setup)?;
+        let groups = groups().map_err(|lack| AgentError::Setup(lack.into()))?;
         let partition = Partition::open(groups, &journal(&options.run_dir)).map_err(AgentError::Setup)?;
         let mut layout = Layout::of(&machine, &amp);
         if let Some(usable) = partition.usable() {

@@ -4,6 +4,7 @@
 
 mod checks;
 mod counters;
+mod rivals;
 mod text;
 
 pub use text::text;
@@ -26,7 +27,7 @@ pub enum State {
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// `scheduler`, `speeds`, `idle`, `meters`, `counters`, `cgroup`, `affinity`, `paranoid`; `slowed` where CPUs are.
+    /// `scheduler`, `speeds`, `idle`, `meters`, `counters`, `cgroup`, `affinity`, `paranoid`, `rivals`; `slowed` where CPUs are.
     pub area: &'static str,
     /// For people.
     pub title: &'static str,
@@ -81,21 +82,21 @@ pub struct Report {
 const USEFUL: [&str; 5] = ["scheduler", "cgroup", "affinity", "speeds", "meters"];
 
 impl Report {
-    /// Looks at the machine that `setup` names. `scheduler` is what the kernel says of sched_ext, which this crate knows nothing of.
-    pub fn look(setup: &Setup, scheduler: Finding) -> Self {
+    /// Looks at the machine that `setup` names. `enforcement`: ways to put a policy in force, of which this crate knows nothing.
+    pub fn look(setup: &Setup, enforcement: Vec<Finding>) -> Self {
         let root = &setup.root;
         let machine = live::read(root).map_err(|error| error.to_string());
         let meters = find_with(setup);
-        let findings = vec![
-            scheduler,
-            checks::cgroup(root),
+        let checked = vec![
             checks::affinity(&machine),
             checks::speeds(root),
             checks::idle(root),
             checks::meters(&meters),
             counters::counters(root),
             checks::paranoid(root),
+            rivals::rivals(root),
         ];
+        let findings = enforcement.into_iter().chain(checked).collect();
         Self {
             machine,
             findings,

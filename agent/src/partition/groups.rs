@@ -1,5 +1,6 @@
 //! The few things that are asked of the cgroup filesystem, so that tests can answer as a kernel does.
 
+use super::Lack;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -21,24 +22,26 @@ pub(crate) struct System(PathBuf);
 
 impl System {
     /// # Errors
-    /// It is mounted nowhere: a sentence.
-    pub fn find(root: &Path) -> Result<Self, String> {
+    /// It is mounted nowhere.
+    pub fn find(root: &Path) -> Result<Self, Lack> {
         let mounts = root.join("proc/self/mountinfo");
-        let text =
-            fs::read_to_string(&mounts).map_err(|error| format!("{}: {error}: mount /proc", mounts.display()))?;
+        let text = fs::read_to_string(&mounts)
+            .map_err(|error| Lack::new(format!("{}: {error}", mounts.display()), "mount /proc"))?;
         match text.lines().find_map(mount_point) {
             Some(at) => Ok(Self(root.join(at.trim_start_matches('/')))),
-            None => Err("no cgroup v2 is mounted: mount -t cgroup2 none /sys/fs/cgroup".to_string()),
+            None => Err(Lack::new(
+                "no cgroup v2 is mounted",
+                "sudo mount -t cgroup2 none /sys/fs/cgroup; for good boot with systemd.unified_cgroup_hierarchy=1",
+            )),
         }
     }
 
     /// Whether this process may make cgroups there.
     ///
     /// # Errors
-    /// A sentence with the way out.
-    pub fn may_change(&self) -> Result<(), String> {
-        let allowed = rustix::fs::access(&self.0, rustix::fs::Access::WRITE_OK);
-        allowed.map_err(|error| super::about(self, "", &error.into()))
+    /// It may not.
+    pub fn may_change(&self) -> io::Result<()> {
+        Ok(rustix::fs::access(&self.0, rustix::fs::Access::WRITE_OK)?)
     }
 }
 

@@ -5,6 +5,7 @@ use super::kernel::Place;
 use crate::failure::{Failure, FAILED};
 use crate::terminal;
 use clap::{Args, ValueEnum};
+use lop_agent::partition;
 use lop_kernel::support;
 use lop_machine::doctor::{text, Finding, Report, State};
 use lop_machine::meter::Setup;
@@ -14,7 +15,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   lop doctor
   sudo lop doctor
-  lop doctor --format json
+  lop doctor --json
 
 It changes nothing. With sudo it sees what root may do. It takes a few seconds:
 each energy meter is opened, and has two seconds to show that it counts.
@@ -33,6 +34,9 @@ pub struct Arguments {
     /// For people, or one JSON object
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     #[command(flatten)]
     place: Place,
 }
@@ -42,11 +46,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         root: arguments.place.root.clone(),
         ..Setup::default()
     };
-    let mut report = Report::look(&setup, scheduler(&arguments.place.root));
+    let root = &arguments.place.root;
+    let mut report = Report::look(&setup, vec![scheduler(root), cgroup(root)]);
     report.findings.extend(slowed(&arguments.place)?);
-    match arguments.format {
-        Format::Text => terminal::print(&text(&report))?,
-        Format::Json => terminal::print(&format!("{:#}\n", report.json()))?,
+    match arguments.json || arguments.format == Format::Json {
+        false => terminal::print(&text(&report))?,
+        true => terminal::print(&format!("{:#}\n", report.json()))?,
     }
     match report.usable().is_empty() {
         true => Err(Failure::silent(FAILED)),
@@ -87,4 +92,17 @@ fn scheduler(root: &Path) -> Finding {
         finding = finding.found(lack.what).mend(lack.mend);
     }
     finding
+}
+
+/// Sets of CPUs for groups of processes: how a policy is enforced for the whole machine without sched_ext.
+fn cgroup(root: &Path) -> Finding {
+    let finding = |state| Finding::new("cgroup", "CPUs for groups of processes (cgroup v2)", state);
+    let Err(lack) = partition::check(root) else {
+        return finding(State::Yes).found("cpuset is there: CPUs that are not needed can be parked");
+    };
+    let only_rights = lack.mend.contains("run it with sudo");
+    finding(if only_rights { State::Partly } else { State::No })
+        .found(lack.what)
+        .costs("without sched_ext, policies hold for the processes of 'lop run' only (affinity), not for the whole machine")
+        .mend(lack.mend)
 }

@@ -49,7 +49,7 @@ impl fmt::Display for Enforce {
     }
 }
 
-/// A way, and for people why no earlier one was taken: a clause, empty for the first.
+/// A way, and for people why no earlier one was taken: clauses, empty for the first.
 #[derive(Debug)]
 pub struct Chosen {
     pub way: Enforce,
@@ -60,7 +60,10 @@ impl Chosen {
     /// Says which way and why, where it is not the first.
     pub fn tell(&self) {
         if !self.why.is_empty() {
-            terminal::note(&format!("enforced by {}, since {}", self.way, self.why));
+            terminal::note(&format!(
+                "enforced by {} ({}); 'lop doctor' says more",
+                self.way, self.why
+            ));
         }
     }
 }
@@ -77,22 +80,47 @@ pub fn choose(asked: Option<Enforce>, ways: &[Enforce], all: &[Options], dir: &R
             .try_for_each(|options| possible(way, options, dir))
             .map(|()| Chosen { way, why });
     }
-    let (mut closed, mut refusals) = (Vec::new(), Vec::new());
+    let mut closed = Vec::new();
     for &way in ways {
-        let Err(failure) = all.iter().try_for_each(|options| possible(way, options, dir)) else {
+        let refused = |options: &Options| Some((possible(way, options, dir).err()?, options.clone()));
+        let Some((failure, options)) = all.iter().find_map(refused) else {
             let why = closed.join("; ");
             return Ok(Chosen { way, why });
         };
         if all.iter().any(|options| is_final(way, options, dir)) {
             return Err(failure);
         }
-        closed.push(format!("the way by {way} is closed: {}", failure.message()));
-        refusals.push(match way {
-            Enforce::Kernel => failure.message().to_string(),
-            _ => format!("by {way}: {}", failure.message()),
-        });
+        closed.push(format!("not by {way}: {}", lack(way, &failure, &options)));
     }
-    Err(Failure::new(FAILED, refusals.join("; ")))
+    Err(Failure::new(
+        FAILED,
+        format!(
+            "cannot start: {}; 'lop doctor' says what would mend that",
+            closed.join("; ")
+        ),
+    ))
+}
+
+/// Why a way is closed, without what would mend it.
+fn lack(way: Enforce, failure: &Failure, options: &Options) -> String {
+    let lacks: Vec<String> = match way {
+        Enforce::Kernel => support::missing(&options.root)
+            .into_iter()
+            .map(|lack| lack.what)
+            .collect(),
+        Enforce::Cgroup if rules(options).is_ok_and(|rules| rules.for_machine().is_ok()) => {
+            partition::check(&options.root)
+                .err()
+                .map(|lack| lack.what)
+                .into_iter()
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    match lacks.is_empty() {
+        true => failure.message().to_string(),
+        false => lacks.join(", "),
+    }
 }
 
 /// Another scheduler in charge, another instance, or an option of one way only is no lack that another way could make up for.
@@ -112,7 +140,7 @@ fn possible(way: Enforce, options: &Options, dir: &RunDir) -> Result<(), Failure
         Enforce::Cgroup => {
             let refuse = |sentence: String| Failure::new(FAILED, sentence);
             rules(options)?.for_machine().map_err(refuse)?;
-            partition::check(&options.root).map_err(refuse)?;
+            partition::check(&options.root).map_err(|lack| refuse(lack.into()))?;
             match instance::running(dir)? {
                 Some(_) => Err(already_running(dir).into()),
                 None => Ok(()),

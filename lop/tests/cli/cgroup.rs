@@ -77,7 +77,10 @@ fn what_is_missing_is_told_with_the_way_out_and_nothing_changes() {
         &without,
         &["start"],
         1,
-        &["needs 6.12 or later", "by cgroup: ", "'cpu memory'"],
+        &[
+            "not by kernel: kernel 6.1.0-18-amd64 has no sched_ext, which needs 6.12 or later; not by cgroup: ",
+            "/cgroup.controllers has no cpuset ('cpu memory'); 'lop doctor' says what would mend that",
+        ],
     );
     assert!(!without.path().join("mnt/groups/lopsided").exists());
 }
@@ -127,7 +130,7 @@ fn when_the_kernel_does_not_do_its_part_it_ends_and_nothing_is_left() {
     let answer = lop_there(&machine, &["start", "--policy", "highlow"]);
     assert_eq!(answer.code, 1, "{}", answer.stdout);
     for part in [
-        "enforced by cgroup, since the way by kernel is closed: ",
+        "enforced by cgroup (not by kernel: ",
         "6.1.0-18-amd64",
         "mnt/groups/lopsided/cpuset.cpus",
     ] {

@@ -22,6 +22,10 @@ fn guest(root: &Path) {
             ("sys/kernel/btf/vmlinux", ""),
             ("sys/devices/system/cpu/present", "0-1"),
             ("sys/devices/system/cpu/online", "0-1"),
+            (
+                "proc/self/mountinfo",
+                "42 24 0:39 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw",
+            ),
             ("sys/fs/cgroup/cgroup.controllers", "cpuset cpu"),
         ],
     );
@@ -58,7 +62,7 @@ fn a_meter_is_listed_with_whom_it_answers() {
             ("sys/class/power_supply/BAT0/power_now", "7000000"),
         ],
     );
-    let json = json(folder.path(), &["doctor", "--root", ".", "--format", "json"]);
+    let json = json(folder.path(), &["doctor", "--root", ".", "--json"]);
     let battery = &json["meters"][3];
     assert_eq!(battery["kind"], "battery");
     assert_eq!(battery["usable"], true);
@@ -104,4 +108,43 @@ fn this_machine_gets_a_report_that_writes_nothing() {
     assert_eq!(json["meters"].as_array().unwrap().len(), 7);
     assert_eq!(answer.code == 0, !json["usable"].as_array().unwrap().is_empty());
     assert!(files_in(folder.path()).is_empty());
+}
+
+/// Where no policy can be enforced for the whole machine, that is one line, and what would mend it is here.
+#[test]
+fn what_start_lacks_is_told_with_a_mend() {
+    let folder = folder();
+    guest(folder.path());
+    write(
+        folder.path(),
+        &[
+            ("proc/sys/kernel/osrelease", "6.1.0"),
+            ("sys/fs/cgroup/cgroup.controllers", "memory"),
+        ],
+    );
+    std::fs::remove_dir_all(folder.path().join("sys/kernel/sched_ext")).unwrap();
+    let refused = answer(folder.path(), &["start", "--root", ".", "--run-dir", "run"]);
+    assert_eq!(
+        (refused.code, refused.stderr.lines().count()),
+        (1, 1),
+        "{}",
+        refused.stderr
+    );
+    let said = good(folder.path(), &["doctor", "--root", "."]).stdout;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (lack, mend) in [
+        (
+            "kernel 6.1.0 has no sched_ext, which needs 6.12 or later",
+            "CONFIG_SCHED_CLASS_EXT=y",
+        ),
+        ("cgroup.controllers has no cpuset ('memory')", "cgroup_no_v1=cpuset"),
+    ] {
+        assert!(
+            refused.stderr.contains(lack) && !refused.stderr.contains(mend),
+            "{}",
+            refused.stderr
+        );
+        assert!(said.contains(lack) && said.contains(mend), "{said}");
+    }
+    assert!(refused.stderr.contains("'lop doctor' says what would mend that"));
 }

@@ -199,12 +199,19 @@ fn without_sched_ext_nothing_is_started() {
     let machine = without_sched_ext();
     let line = [
         "cannot start",
-        "6.18.15 is built without sched_ext",
-        "CONFIG_SCHED_CLASS_EXT=y",
+        "not by kernel: kernel 6.18.15 is built without sched_ext",
+        "not by cgroup: ",
     ];
     machine.refused(&["start"], &line);
     machine.refused(&["start", "--daemon"], &line);
-    machine.refused(&["run", "--enforce", "kernel", "--", "touch", "ran"], &line);
+    machine.refused(
+        &["run", "--enforce", "kernel", "--", "touch", "ran"],
+        &[
+            "cannot start",
+            "6.18.15 is built without sched_ext",
+            "CONFIG_SCHED_CLASS_EXT=y",
+        ],
+    );
     assert!(!machine.path("ran").exists());
     assert!(!machine.path("run").exists(), "nothing changed");
 }
@@ -263,7 +270,13 @@ fn an_old_kernel_no_rights_and_another_scheduler_are_told() {
 
     let user = Machine::new();
     user.write("proc/self/status", "CapEff:\t0000000000000000\n");
-    user.refused(&["start"], &["root's rights", "sudo"]);
+    user.refused(
+        &["start"],
+        &[
+            "not by kernel: changing the scheduler takes root's rights",
+            "'lop doctor'",
+        ],
+    );
 
     let taken = Machine::new();
     taken.write("sys/kernel/sched_ext/state", "enabled\n");

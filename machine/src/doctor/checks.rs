@@ -13,44 +13,6 @@ pub fn text(root: &Path, path: &str) -> Option<String> {
     Some(std::fs::read_to_string(root.join(path)).ok()?.trim().to_string())
 }
 
-/// Sets of CPUs for groups of processes: how a policy is enforced without sched_ext.
-pub fn cgroup(root: &Path) -> Finding {
-    let finding = |state| Finding::new("cgroup", "CPUs for groups of processes (cgroup v2)", state);
-    let lost =
-        "without sched_ext, policies hold for the processes of 'lop run' only (affinity), not for the whole machine";
-    let Some(mount) = cgroup2(root) else {
-        return finding(State::No)
-            .found("cgroup v2 is not mounted")
-            .costs(lost)
-            .mend("sudo mount -t cgroup2 none /sys/fs/cgroup; for good boot with systemd.unified_cgroup_hierarchy=1");
-    };
-    let controllers = text(root, &format!("{mount}/cgroup.controllers")).unwrap_or_default();
-    if controllers.split_whitespace().any(|controller| controller == "cpuset") {
-        return finding(State::Yes).found(format!("/{mount} offers cpuset"));
-    }
-    let lacks = finding(State::No)
-        .found(format!("/{mount} does not offer the controller cpuset"))
-        .costs(lost);
-    match root.join("sys/fs/cgroup/cpuset").is_dir() {
-        true => lacks
-            .found("cgroup v1 holds it (/sys/fs/cgroup/cpuset)")
-            .mend("boot with cgroup_no_v1=all or systemd.unified_cgroup_hierarchy=1"),
-        false => lacks.mend("boot a kernel with CONFIG_CPUSETS=y; in a container run it on the host"),
-    }
-}
-
-/// Where cgroup v2 is mounted, below the root.
-fn cgroup2(root: &Path) -> Option<String> {
-    let mounts = text(root, "proc/mounts").unwrap_or_default();
-    let mounted = mounts.lines().find_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        (words.get(2) == Some(&"cgroup2")).then(|| words[1].trim_start_matches('/').to_string())
-    });
-    let usual = ["sys/fs/cgroup", "sys/fs/cgroup/unified"].map(str::to_string);
-    let is_there = |mount: &String| root.join(mount).join("cgroup.controllers").exists();
-    mounted.into_iter().chain(usual).find(is_there)
-}
-
 /// Binding threads to CPUs takes no right and no option of the kernel.
 pub fn affinity(machine: &Result<LiveMachine, String>) -> Finding {
     let finding = |state| Finding::new("affinity", "CPUs for the threads of one program (affinity)", state);

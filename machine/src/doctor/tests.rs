@@ -17,10 +17,8 @@ fn look(root: &Path) -> Report {
         root: root.to_path_buf(),
         ..Setup::default()
     };
-    Report::look(
-        &setup,
-        Finding::new("scheduler", "scheduling in the kernel", State::No).found("none"),
-    )
+    let scheduler = Finding::new("scheduler", "scheduling in the kernel", State::No).found("none");
+    Report::look(&setup, vec![scheduler])
 }
 
 fn of<'a>(report: &'a Report, area: &str) -> &'a Finding {
@@ -54,7 +52,6 @@ fn laptop() -> TempDir {
         (state(1, "latency"), "2"),
         (state(2, "name"), "C6"),
         (state(2, "disable"), "1"),
-        ("sys/fs/cgroup/cgroup.controllers".into(), "cpuset cpu memory"),
         ("sys/bus/event_source/devices/cpu/type".into(), "4"),
         ("proc/sys/kernel/perf_event_paranoid".into(), "-1"),
         ("sys/class/power_supply/BAT0/type".into(), "Battery"),
@@ -73,7 +70,7 @@ fn laptop() -> TempDir {
 fn a_laptop_with_all_of_it_lacks_nothing() {
     let root = laptop();
     let report = look(root.path());
-    for area in ["cgroup", "affinity", "speeds", "idle", "meters", "counters", "paranoid"] {
+    for area in ["affinity", "speeds", "idle", "meters", "counters", "paranoid", "rivals"] {
         let finding = of(&report, area);
         assert_eq!(
             (finding.state, finding.costs.len(), finding.mends.len()),
@@ -81,7 +78,7 @@ fn a_laptop_with_all_of_it_lacks_nothing() {
             "{finding:?}"
         );
     }
-    assert_eq!(report.usable(), ["cgroup", "affinity", "speeds", "meters"]);
+    assert_eq!(report.usable(), ["affinity", "speeds", "meters"]);
     let speeds = &of(&report, "speeds").found;
     assert!(
         speeds[0].contains("acpi-cpufreq") && speeds[1] == "governors: ondemand schedutil",
@@ -107,7 +104,8 @@ fn an_empty_machine_can_do_nothing_and_everything_has_a_mend() {
     let root = tree(&[]);
     let report = look(root.path());
     assert!(report.usable().is_empty());
-    for finding in report.findings.iter().filter(|finding| finding.area != "scheduler") {
+    let lacks = |finding: &&Finding| !["scheduler", "rivals"].contains(&finding.area);
+    for finding in report.findings.iter().filter(lacks) {
         assert_eq!(finding.state, State::No, "{finding:?}");
         assert!(!finding.found.is_empty() && !finding.mends.is_empty(), "{finding:?}");
     }
@@ -121,8 +119,6 @@ fn what_is_there_in_part_says_what_that_costs() {
     change("proc/sys/kernel/perf_event_paranoid", "2\n");
     change("sys/class/power_supply/BAT0/status", "Charging\n");
     change(&format!("{CPU}/cpuidle/current_driver"), "haltpoll\n");
-    change("sys/fs/cgroup/cgroup.controllers", "memory\n");
-    std::fs::create_dir(root.path().join("sys/fs/cgroup/cpuset")).unwrap();
     let report = look(root.path());
     for (area, state, found, mend) in [
         (
@@ -132,12 +128,6 @@ fn what_is_there_in_part_says_what_that_costs() {
             "sysctl kernel.perf_event_paranoid=0",
         ),
         ("idle", State::Partly, "haltpoll", "run there"),
-        (
-            "cgroup",
-            State::No,
-            "does not offer the controller cpuset",
-            "cgroup_no_v1=all",
-        ),
         ("meters", State::No, "perf: no:", "perf: sudo modprobe rapl"),
     ] {
         let finding = of(&report, area);
@@ -185,18 +175,6 @@ fn the_right_to_count_costs_what_there_is_to_count() {
 }
 
 #[test]
-fn cgroup_v2_is_found_where_it_is_mounted() {
-    let root = tree(&[
-        (
-            "proc/mounts",
-            "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup2 /mnt/groups cgroup2 rw 0 0",
-        ),
-        ("mnt/groups/cgroup.controllers", "cpuset"),
-    ]);
-    assert_eq!(checks::cgroup(root.path()).found, ["/mnt/groups offers cpuset"]);
-}
-
-#[test]
 fn text_is_as_wide_as_a_terminal_but_for_what_is_to_be_copied() {
     for root in [laptop(), tree(&[])] {
         let text = text(&look(root.path()));
@@ -214,7 +192,7 @@ fn text_is_as_wide_as_a_terminal_but_for_what_is_to_be_copied() {
 #[test]
 fn json_has_findings_and_every_meter() {
     let json = look(laptop().path()).json();
-    assert_eq!(json["usable"], json!(["cgroup", "affinity", "speeds", "meters"]));
+    assert_eq!(json["usable"], json!(["affinity", "speeds", "meters"]));
     assert_eq!(json["machine"]["cpus"].as_array().unwrap().len(), 2);
     assert_eq!(json["findings"][1]["state"], "yes");
     let meters = json["meters"].as_array().unwrap();
@@ -226,4 +204,30 @@ fn json_has_findings_and_every_meter() {
     assert_eq!(meters[3]["update_period_s"], Value::Null);
     assert!(meters[0]["mend"].as_str().unwrap().contains("modprobe"));
     assert!(look(tree(&[]).path()).json()["machine"]["error"].is_string());
+}
+
+/// The kernel keeps 15 characters of a name. A kernel thread and this program are nobody's rivals.
+#[test]
+fn who_else_places_work_or_sets_speeds_is_named_with_what_ends_it() {
+    let root = tree(&[
+        ("proc/1/comm", "systemd"),
+        ("proc/77/comm", "scx_loader"),
+        ("proc/78/comm", "power-profiles-"),
+        ("proc/79/comm", "lop"),
+        ("proc/sys/kernel/osrelease", "6.18.0"),
+        ("run/tlp/last_pwr", "0"),
+    ]);
+    let finding = of(&look(root.path()), "rivals").clone();
+    assert_eq!(finding.state, State::Partly);
+    assert_eq!(
+        finding.mends,
+        [
+            "sudo systemctl disable --now scx_loader.service",
+            "sudo systemctl disable --now power-profiles-daemon.service",
+            "sudo systemctl disable --now tlp.service"
+        ]
+    );
+    assert_eq!((finding.found.len(), finding.costs.len()), (3, 1), "{finding:?}");
+    std::fs::write(root.path().join("proc/77/comm"), "scx_lavd\n").unwrap();
+    assert!(rivals::rivals(root.path()).found[0].starts_with("a sched_ext scheduler: "));
 }
