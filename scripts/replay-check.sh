@@ -67,7 +67,7 @@ for turn in $(seq $((3 * runs))); do
   make -s clean
   measured=$(seconds make -s -j2)
   make -s clean
-  "$lop" record -o build.trace -- make -s -j2 2>note
+  "$lop" record --force -o build.trace -- make -s -j2 2>note
   "$lop" simulate --trace build.trace --machine ./host.toml --policy linux --format json >replay.json
   recorded=$(number recorded_s replay.json)
   others=$(number others_s replay.json)

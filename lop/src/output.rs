@@ -43,6 +43,19 @@ impl OutputFile {
         }
     }
 
+    /// The same for a recording, which cannot be had again: one that is there is kept unless a person says `--force`.
+    ///
+    /// # Errors
+    /// As [`OutputFile::check`]; there is one.
+    pub fn check_recording(option: &str, path: &Path, force: bool) -> Result<Self, Failure> {
+        let file = Self::check(option, path)?;
+        match path.exists() && !force {
+            true => Err(Failure::new(BAD_INPUT, format!("{}: exists already", path.display()))
+                .hint("--force overwrites it, -o names another file")),
+            false => Ok(file),
+        }
+    }
+
     /// Whether this is the file at `path`.
     pub fn is(&self, path: &Path) -> bool {
         std::fs::canonicalize(path).is_ok_and(|path| path == self.path)

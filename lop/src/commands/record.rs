@@ -34,9 +34,12 @@ pub enum RecordFormat {
 
 #[derive(Args)]
 pub struct Arguments {
-    /// File to write [default: NAME.trace or NAME.toml, which must not exist yet]
+    /// File to write [default: NAME.trace or NAME.toml]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Overwrite a recording that is there
+    #[arg(long)]
+    force: bool,
     /// What to write
     #[arg(long, value_enum, default_value = "trace")]
     format: RecordFormat,
@@ -97,19 +100,24 @@ fn name(arguments: &Arguments) -> String {
 }
 
 fn output_file(arguments: &Arguments, name: &str) -> Result<OutputFile, Failure> {
-    if let Some(path) = &arguments.output {
-        return OutputFile::check("--output", path);
-    }
     let extension = match arguments.format {
         RecordFormat::Trace => "trace",
         RecordFormat::Workload => "toml",
     };
-    let path = PathBuf::from(format!("{name}.{extension}"));
-    if path.exists() {
-        let message = format!("{}: exists already", path.display());
-        return Err(Failure::new(BAD_INPUT, message).hint("name the file with -o to overwrite it"));
+    let default = || PathBuf::from(format!("{name}.{extension}"));
+    let path = arguments.output.clone().unwrap_or_else(default);
+    OutputFile::check_recording("--output", &path, arguments.force)
+}
+
+/// Less CPU time than the start of a program takes.
+const NEARLY_NOTHING_S: f64 = 0.05;
+
+/// For people who record a build that is up to date.
+pub fn nearly_nothing(cpu_s: f64) -> &'static str {
+    match cpu_s < NEARLY_NOTHING_S {
+        true => "; almost nothing ran: if the command found all done already, undo that first (make clean)",
+        false => "",
     }
-    OutputFile::check("--output", &path)
 }
 
 fn text(trace: &Trace, summary: &Summary, file: &Path) -> String {
@@ -136,6 +144,7 @@ fn text(trace: &Trace, summary: &Summary, file: &Path) -> String {
             summary.others_s
         );
     }
+    text += nearly_nothing(summary.cpu_s);
     if let Some(code) = trace.header.exit_code.filter(|&code| code != 0) {
         text += &format!("; the command itself failed with exit code {code}");
     }

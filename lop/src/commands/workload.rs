@@ -1,5 +1,6 @@
 //! `lop workload`: the workloads that are known, and recording new ones.
 
+use super::record::nearly_nothing;
 use crate::failure::{Failure, BAD_INPUT};
 use crate::output::OutputFile;
 use crate::terminal;
@@ -62,9 +63,12 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct RecordArguments {
-    /// File to write [default: NAME.toml, which must not exist yet]
+    /// File to write [default: NAME.toml]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Overwrite a recording that is there
+    #[arg(long)]
+    force: bool,
     /// Name of the workload [default: the name of the command]
     #[arg(long)]
     name: Option<String>,
@@ -143,15 +147,9 @@ fn workload_name(arguments: &RecordArguments) -> Result<String, Failure> {
 }
 
 fn output_file(arguments: &RecordArguments, name: &str) -> Result<OutputFile, Failure> {
-    if let Some(path) = &arguments.output {
-        return OutputFile::check("--output", path);
-    }
-    let path = PathBuf::from(format!("{name}.toml"));
-    if path.exists() {
-        let message = format!("{}: exists already", path.display());
-        return Err(Failure::new(BAD_INPUT, message).hint("name the file with -o to overwrite it"));
-    }
-    OutputFile::check("--output", &path)
+    let default = || PathBuf::from(format!("{name}.toml"));
+    let path = arguments.output.clone().unwrap_or_else(default);
+    OutputFile::check_recording("--output", &path, arguments.force)
 }
 
 fn summary(recording: &Recording, file: &Path) -> String {
@@ -168,6 +166,7 @@ fn summary(recording: &Recording, file: &Path) -> String {
             recording.killed_leftovers
         );
     }
+    text += nearly_nothing(recording.cpu_ns as f64 / 1e9);
     if recording.exit_code != 0 {
         text += &format!("; the command itself failed with exit code {}", recording.exit_code);
     }

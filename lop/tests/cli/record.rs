@@ -379,6 +379,12 @@ fn wrong_arguments_and_files_are_refused() {
             "cannot be used with",
         ),
         (&["record", "--", "true"], 2, "true.trace: exists already"),
+        (&["record", "-o", "other", "--", "true"], 2, "other: exists already"),
+        (
+            &["workload", "record", "-o", "other", "--", "true"],
+            2,
+            "other: exists already",
+        ),
         (
             &["record", "-o", "a.trace", "--", "./missing"],
             127,
@@ -411,6 +417,22 @@ fn wrong_arguments_and_files_are_refused() {
         assert!(refused.stderr.contains(expected), "{arguments:?}: {}", refused.stderr);
     }
     assert!(!folder.path().join("a.trace").exists(), "nothing was written");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("other")).unwrap(),
+        "lop-trace 9\n"
+    );
+}
+
+#[test]
+fn who_records_what_is_done_already_is_told_and_overwrites_only_by_force() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("true.toml"), "of yesterday").unwrap();
+    let forced = good(folder.path(), &["workload", "record", "--force", "--", "true"]);
+    assert!(forced.stderr.contains("almost nothing ran"), "{}", forced.stderr);
+    assert_ne!(
+        fs::read_to_string(folder.path().join("true.toml")).unwrap(),
+        "of yesterday"
+    );
 }
 
 #[test]

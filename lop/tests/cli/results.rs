@@ -337,7 +337,7 @@ fn recording_passes_on_the_code_of_its_command() {
     let folder = folder();
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
         let arguments = [
-            "workload", "record", "-o", "out.toml", "--name", "test", "--", "sh", "-c", script,
+            "workload", "record", "--force", "-o", "out.toml", "--name", "test", "--", "sh", "-c", script,
         ];
         let answer = answer(folder.path(), &arguments);
         assert_eq!(answer.code, code, "{}", answer.stderr);
@@ -365,7 +365,7 @@ fn a_recording_is_not_overwritten_unasked() {
     let answer = answer(folder.path(), &["workload", "record", "--", "true"]);
     assert_eq!(answer.code, 2);
     assert!(
-        answer.stderr.contains("exists already") && answer.stderr.contains("-o"),
+        answer.stderr.contains("exists already") && answer.stderr.contains("--force"),
         "{}",
         answer.stderr
     );
