@@ -9,6 +9,11 @@ use crate::Machine;
 use points::KindPoints;
 use std::fmt::Write;
 
+/// The name under which [`crate::load`] knows the machine that it runs on.
+pub const THIS: &str = "this";
+/// The machine whose watts are taken where nobody names another.
+pub const WATTS_OF: &str = "phenom-9750";
+
 /// A note of a machine file is one line of at most so many characters.
 const NOTE: usize = 900;
 

@@ -25,7 +25,7 @@ pub mod speed;
 mod topology;
 
 pub use builtin::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text};
-pub use capture::capture;
+pub use capture::{capture, THIS, WATTS_OF};
 pub use draw::{draw, draw_domains, draw_live};
 pub use error::InputError;
 pub use fit::{fit, Fit, FittedParameter, FittedRow, FittedValue};

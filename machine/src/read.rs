@@ -1,8 +1,10 @@
 //! From a machine file to a [`Machine`]: checks every value before anything is built from it.
 
 use crate::builtin::{builtin_names, builtin_text};
+use crate::capture::{capture, THIS, WATTS_OF};
 use crate::check::Source;
 use crate::input::{self, Override};
+use crate::live::Folder;
 use crate::schema::{
     CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, Scope, Text, ThermalFile,
 };
@@ -19,7 +21,7 @@ pub(crate) const MAX_US: f64 = 1e9;
 const MAX_NOTES: usize = 64;
 const MAX_CPUS_I64: i64 = MAX_CPUS as i64;
 
-/// Machine of a built-in name or of a TOML file (a path has a slash or ends in `.toml`), with overrides applied.
+/// Machine of a built-in name, of a TOML file (a path has a slash or ends in `.toml`), or this one ([`THIS`]), with overrides applied.
 ///
 /// # Errors
 /// The name is unknown, the file cannot be read, or its content is rejected (see [`read`]); a value that an override
@@ -33,6 +35,14 @@ pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Machine, Input
 fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
     if name_or_path.ends_with(".toml") || name_or_path.contains('/') {
         return Ok((name_or_path.to_string(), input::read_text(Path::new(name_or_path))?));
+    }
+    if name_or_path == THIS {
+        let file = "this machine".to_string();
+        let like = load(WATTS_OF, &[])?;
+        return match capture(&Folder::new(Path::new("/")), THIS, &like) {
+            Ok(text) => Ok((file, text)),
+            Err(error) => Err(InputError::new(file, error.to_string())),
+        };
     }
     match builtin_text(name_or_path) {
         Some(text) => Ok((format!("{name_or_path} (built in)"), text.to_string())),

@@ -22,6 +22,7 @@ Examples:
 const SHOW_EXAMPLES: &str = "\
 Examples:
   lop machine show laptop-hybrid
+  lop machine show this
   lop machine show ./my-machine.toml
   lop machine show i7-940 --set machine.cpufreq.ondemand_period_ms=80
   lop machine show i7-940 --toml > my-machine.toml";
@@ -29,7 +30,8 @@ Examples:
 const LIVE_EXAMPLES: &str = "\
 Examples:
   lop machine live
-  lop machine live --format json";
+  lop machine live --format json
+  lop machine live --toml > my-machine.toml";
 
 const CAPTURE_EXAMPLES: &str = "\
 Examples:
@@ -68,7 +70,7 @@ pub enum Command {
     /// Draw a machine: domains, operating points, watts, where its figures come from
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
-        /// A name ('lop machine list') or a TOML file
+        /// A name ('lop machine list'), a TOML file, or 'this'
         name: String,
         /// Print the TOML of a built-in machine instead, to start one of your own from
         #[arg(long, conflicts_with = "settings")]
@@ -83,6 +85,9 @@ pub enum Command {
         /// Text for people or JSON
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
+        /// Print it as a machine file instead, as 'lop machine capture' does
+        #[arg(long, conflicts_with = "format")]
+        toml: bool,
         /// Folder that holds another machine's sys, or a text that lists its files
         #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
         root: PathBuf,
@@ -97,7 +102,7 @@ pub enum Command {
         #[arg(long, default_value = "captured")]
         name: String,
         /// The machine whose watts are taken: a built-in name or a file
-        #[arg(long, value_name = "MACHINE", default_value = "phenom-9750")]
+        #[arg(long, value_name = "MACHINE", default_value = lop_machine::WATTS_OF)]
         watts_of: String,
         /// Folder that holds another machine's sys, or a text that lists its files
         #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
@@ -117,7 +122,8 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::List => list(),
         Command::Show { name, toml: true, .. } => show_toml(&name),
         Command::Show { name, settings, .. } => show(&name, &settings),
-        Command::Live { format, root } => show_live(format, &read_live(&root)?),
+        Command::Live { toml: true, root, .. } => capture(None, lop_machine::THIS, lop_machine::WATTS_OF, &root),
+        Command::Live { format, root, .. } => show_live(format, &read_live(&root)?),
         Command::Capture {
             output,
             name,

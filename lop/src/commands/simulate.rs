@@ -14,6 +14,7 @@ const DEFAULT_WORKLOAD: &str = "recorded-build";
 const EXAMPLES: &str = "\
 Examples:
   lop simulate
+  lop simulate -m this -p linux,auto
   lop simulate -m opteron-2352-x2 --set workload.pool.build.slots=4
   lop simulate -w bursts -p linux:performance,simple-sets:2,highlow --runs 20
   lop simulate my-study.toml --threads 2 --format json
@@ -35,7 +36,7 @@ pub struct Arguments {
     /// Experiment file (see 'lop reproduce --list' for those built in); options below override what it says
     #[arg(value_name = "FILE.toml")]
     experiment: Option<String>,
-    /// Machine: a name ('lop machine list') or a TOML file [default: phenom-9750]
+    /// Machine: a name ('lop machine list'), a TOML file, or 'this' for the one it runs on [default: phenom-9750]
     #[arg(short, long, value_name = "M")]
     machine: Option<String>,
     /// Workload: a name ('lop workload list'), a TOML file, an rt-app JSON file or a recording [default: recorded-build]

@@ -127,3 +127,30 @@ fn a_text_that_lists_no_files_is_refused_with_its_line() {
     assert_eq!(answer.code, 2);
     assert!(answer.stderr.contains("own.sysfs:2: expected"), "{}", answer.stderr);
 }
+
+/// What is simulated as `this` is what is written, and has the CPUs that are online here.
+#[test]
+fn this_machine_is_simulated_by_its_name() {
+    let folder = folder();
+    let toml = good(folder.path(), &["machine", "live", "--toml"]).stdout;
+    std::fs::write(folder.path().join("written.toml"), &toml).unwrap();
+    let result = |machine: &str| {
+        let arguments = [
+            "simulate",
+            "-m",
+            machine,
+            "-w",
+            "bursts",
+            "-p",
+            "linux,auto",
+            "--format",
+            "json",
+        ];
+        json(folder.path(), &arguments)["results"].clone()
+    };
+    assert_eq!(result("this"), result("./written.toml"));
+    let drawn = good(folder.path(), &["machine", "show", "this"]).stdout;
+    assert!(drawn.contains("Watts are assumed"), "{drawn}");
+    let refused = answer(folder.path(), &["machine", "live", "--toml", "--format", "json"]);
+    assert_eq!(refused.code, 2);
+}

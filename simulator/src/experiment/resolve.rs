@@ -47,7 +47,9 @@ struct Key {
 
 impl Opened {
     pub(super) fn machine(&mut self, reference: &Reference, settings: &[&Setting]) -> Result<Arc<Machine>, InputError> {
-        check_name(reference, "machine", &lop_machine::builtin_names())?;
+        if reference.target != lop_machine::THIS {
+            check_name(reference, "machine", &lop_machine::builtin_names())?;
+        }
         open(
             &mut self.machines,
             reference,

@@ -44,7 +44,7 @@ const OF_MEASUREMENTS: [&str; 25] = [
 
 #[derive(Args)]
 pub struct SimulatedArguments {
-    /// Simulate on a machine instead: a name ('lop machine list') or a TOML file; with --workload
+    /// Simulate on a machine instead: a name ('lop machine list'), a TOML file, or 'this'; with --workload
     #[arg(long, value_name = "M", conflicts_with = "show", conflicts_with_all = OF_MEASUREMENTS)]
     machine: Option<String>,
     /// Workload to simulate: a name ('lop workload list') or a file
