@@ -1,7 +1,9 @@
 //! Meters that count: powercap and perf.
 
 use super::fake::Fake;
+use crate::meter::world::World;
 use crate::meter::{perf, powercap, Meter, MeterError};
+use proptest::prelude::*;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -323,4 +325,40 @@ fn events_that_count_nothing_are_no_zero() {
         "{:?}",
         meter.source()
     );
+}
+
+proptest! {
+    /// Whatever the counter's range, where it stands and how often it is read: the joules are true, or an error says that they are not known.
+    /// Never less than before, never those of a wrap too many or too few.
+    #[test]
+    fn any_readings_give_the_true_joules_or_an_error(
+        range_uj in 1_000_000_000_u64..300_000_000_000,
+        first in 0.0_f64..1.0,
+        watts in 0.1_f64..500.0,
+        gaps in proptest::collection::vec(0.0_f64..1.05, 1..40),
+    ) {
+        let fake = Fake::new(&[(&format!("{CAP}/intel-rapl:0/name"), "package-0")]);
+        let at_uj = move |now: f64| ((now * 1e3).floor() * watts * 1e3) as u64;
+        let first_uj = (first * range_uj as f64) as u64;
+        fake.file(&format!("{CAP}/intel-rapl:0/max_energy_range_uj"), &range_uj.to_string());
+        fake.follows(&format!("{CAP}/intel-rapl:0/energy_uj"), move |now| {
+            Ok(format!("{}\n", (first_uj + at_uj(now)) % range_uj))
+        });
+        let mut meter = powercap::open(fake.clone()).unwrap();
+        let limit = meter.read_within().unwrap();
+        let opened_uj = at_uj(fake.now().as_secs_f64());
+        let mut known = true;
+        for gap in gaps {
+            let before = fake.now();
+            fake.pass(gap * limit.as_secs_f64());
+            known &= fake.now() - before <= limit;
+            match meter.read_uj() {
+                Ok(used_uj) => {
+                    prop_assert!(known);
+                    prop_assert_eq!(used_uj, at_uj(fake.now().as_secs_f64()) - opened_uj);
+                }
+                Err(error) => prop_assert!(!known || error.reason.contains("stands still"), "{}", error),
+            }
+        }
+    }
 }
