@@ -49,8 +49,8 @@ pub struct Arguments {
     /// How long to record the machine, in s
     #[arg(long, value_name = "N", value_parser = length)]
     seconds: Option<Duration>,
-    /// The command and its arguments, after '--'
-    #[arg(last = true, required_unless_present = "machine", value_name = "CMD")]
+    /// The command and its arguments; all that follows is its own
+    #[arg(trailing_var_arg = true, required_unless_present = "machine", value_name = "CMD")]
     command: Vec<OsString>,
 }
 
@@ -125,11 +125,14 @@ fn text(trace: &Trace, summary: &Summary, file: &Path) -> String {
         true => "with who woke whom",
         false => "without who woke whom: for that root has to have tracefs mounted (mount -t tracefs tracefs /sys/kernel/tracing)",
     };
+    let tasks = match summary.tasks {
+        1 => "1 task".to_string(),
+        several => format!("{several} tasks"),
+    };
     let mut text = format!(
-        "wrote {}: {} events, {} tasks, {:.2} s of CPU time in {:.2} s, {wakers}",
+        "wrote {}: {} events of {tasks}, {:.2} s of CPU time in {:.2} s, {wakers}",
         file.display(),
         summary.events,
-        summary.tasks,
         summary.cpu_s,
         summary.recorded_s
     );

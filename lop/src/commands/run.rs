@@ -47,8 +47,8 @@ pub struct Arguments {
     /// How the policy is enforced: kernel, cgroup (of the whole machine, meanwhile) or affinity [default: the first that works here]
     #[arg(long, value_name = "WAY")]
     enforce: Option<Enforce>,
-    /// The command and its arguments, after '--'
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// The command and its arguments; all that follows is its own
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

@@ -72,8 +72,8 @@ pub struct RecordArguments {
     /// Name of the workload [default: the name of the command]
     #[arg(long)]
     name: Option<String>,
-    /// The command and its arguments, after '--'
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// The command and its arguments; all that follows is its own
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

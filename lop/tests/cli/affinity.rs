@@ -51,6 +51,27 @@ fn the_exit_code_of_the_command_is_passed_on_and_nothing_is_left() {
     assert_eq!(missing.code, 127);
 }
 
+/// As with sudo and time: options behind the command are the command's.
+#[test]
+fn a_command_needs_no_dashes_before_it() {
+    let folder = folder();
+    for before in [
+        &["run", "--enforce", "affinity", "--run-dir", "run"][..],
+        &["record", "-o", "out.trace"],
+        &["workload", "record", "-o", "out.toml"],
+    ] {
+        let answer = answer(
+            folder.path(),
+            &[before, &["sh", "-c", "exit $(($# + 5))", "sh", "--force", "-x"]].concat(),
+        );
+        assert_eq!(answer.code, 7, "{before:?}: {}", answer.stderr);
+        assert!(!answer.stderr.contains("Usage"), "{before:?}: {}", answer.stderr);
+    }
+    let typo = answer(folder.path(), &["run", "--polcy", "highlow", "true"]);
+    assert_eq!(typo.code, 2);
+    assert!(typo.stderr.contains("'--polcy'"), "{}", typo.stderr);
+}
+
 /// Some services and scripts ignore SIGCHLD, and what they start inherits it.
 #[test]
 fn who_ignores_its_children_still_hears_how_the_command_ended() {
