@@ -1,18 +1,102 @@
-//! The meter that a command reads where none was asked for by name.
+//! Where energy is read, as the command line names it.
 
-use crate::failure::{Failure, FAILED};
-use lop_machine::meter::{self, OpenMeter, Setup};
+use crate::failure::{Failure, BAD_INPUT, FAILED};
+use clap::Args;
+use lop_machine::meter::{self, MeterError, MeterKind, OpenMeter, Setup};
+use std::path::Path;
 
-/// The best there is; `None` where none works.
-///
-/// # Errors
-/// A model was named and cannot be used: it is not left aside in silence.
-pub fn best(setup: &Setup) -> Result<Option<OpenMeter>, Failure> {
-    match meter::open(None, setup) {
-        Ok(meter) => Ok(Some(meter)),
-        Err(errors) => match errors.last() {
-            Some(error) if setup.model.is_some() => Err(Failure::new(FAILED, error.to_string())),
-            _ => Ok(None),
-        },
+/// What single meters need.
+#[derive(Args)]
+pub struct MeterSetup {
+    /// A command that prints the reading of a wall meter; as --meter command
+    #[arg(long, value_name = "CMD")]
+    meter_cmd: Option<String>,
+    /// Machine whose model gives modelled energy: a name ('lop machine list'), a TOML file, or 'this'
+    #[arg(long, value_name = "MACHINE")]
+    model: Option<String>,
+}
+
+impl MeterSetup {
+    /// # Errors
+    /// There is no such model.
+    pub fn below(&self, root: &Path) -> Result<Setup, Failure> {
+        let model = self.model.as_deref().map(|name| lop_machine::load(name, &[]));
+        Ok(Setup {
+            root: root.to_path_buf(),
+            command: self.meter_cmd.clone(),
+            model: model.transpose()?,
+        })
     }
+}
+
+#[derive(Args)]
+pub struct MeterArguments {
+    /// Where energy is read: auto takes the best there is, none leaves it out; or perf, powercap, hwmon, battery, ipmi, command, modelled
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = wanted)]
+    meter: Wanted,
+    #[command(flatten)]
+    setup: MeterSetup,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Auto,
+    Nothing,
+    Kind(MeterKind),
+}
+
+fn wanted(name: &str) -> Result<Wanted, String> {
+    let kind = MeterKind::ALL.into_iter().find(|kind| kind.name() == name);
+    match (name, kind) {
+        ("auto", _) => Ok(Wanted::Auto),
+        ("none", _) => Ok(Wanted::Nothing),
+        (_, Some(kind)) => Ok(Wanted::Kind(kind)),
+        (_, None) => {
+            let known: Vec<&str> = MeterKind::ALL.into_iter().map(MeterKind::name).collect();
+            Err(format!("expected auto, none, {}", known.join(", ")))
+        }
+    }
+}
+
+/// A meter, or why there is none.
+pub enum Found {
+    Meter(OpenMeter),
+    /// `--meter none`
+    NotWanted,
+    /// None was asked for by name, and none works here.
+    NoneWorks,
+}
+
+impl MeterArguments {
+    /// The meter of the machine whose files are below `root`.
+    ///
+    /// # Errors
+    /// The meter or the model that was asked for by name cannot be used: no other takes its place.
+    pub fn open(&self, root: &Path) -> Result<Found, Failure> {
+        let kind = match (self.meter, &self.setup.meter_cmd) {
+            (Wanted::Nothing, None) => return Ok(Found::NotWanted),
+            (Wanted::Auto, None) => None,
+            (Wanted::Auto | Wanted::Kind(MeterKind::Command), Some(_)) => Some(MeterKind::Command),
+            (Wanted::Kind(kind), None) => Some(kind),
+            (_, Some(_)) => {
+                return Err(Failure::new(
+                    BAD_INPUT,
+                    "--meter-cmd goes with --meter command; leave one out",
+                ))
+            }
+        };
+        let setup = self.setup.below(root)?;
+        match (meter::open(kind, &setup), kind) {
+            (Ok(meter), _) => Ok(Found::Meter(meter)),
+            (Err(errors), Some(_)) => Err(Failure::new(FAILED, joined(&errors))),
+            // A model that was named and cannot be used is not left aside in silence.
+            (Err(errors), None) if setup.model.is_some() => Err(Failure::new(FAILED, joined(errors.last().as_slice()))),
+            (Err(_), None) => Ok(Found::NoneWorks),
+        }
+    }
+}
+
+fn joined(errors: &[impl std::borrow::Borrow<MeterError>]) -> String {
+    let sentences: Vec<String> = errors.iter().map(|error| error.borrow().to_string()).collect();
+    sentences.join("; ")
 }

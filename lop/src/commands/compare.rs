@@ -4,7 +4,6 @@ mod convert;
 mod enforce;
 mod exports;
 mod journals;
-mod meter;
 mod plan;
 mod shown;
 mod simulated;
@@ -12,6 +11,7 @@ mod simulated;
 use super::amp;
 use super::enforce::Enforce;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::meter::{Found, MeterArguments};
 use crate::progress;
 use crate::study::Format;
 use crate::terminal;
@@ -23,9 +23,9 @@ use lop_compare::interrupt::Interrupt;
 use lop_compare::journal::{self, Header, Measured, MeterUsed};
 use lop_compare::session::{measure, Tools};
 use lop_compare::surroundings::Surroundings;
+use lop_machine::meter::Meter;
 use lop_report::comparison::{comparison_json, comparison_text, Comparison};
 use lop_report::Replayed;
-use meter::MeterArguments;
 use plan::PlanArguments;
 use shown::{ShownArguments, Sort};
 use std::path::{Path, PathBuf};
@@ -127,13 +127,20 @@ fn give(arguments: &Arguments, exports: &Exports, measured: &Measured, trace: Op
     terminal::print(&text).and(written)
 }
 
+/// Where no meter was asked for by name and none works.
+const NO_METER: &str = "Energy is not measured: no meter works here. 'lop doctor' says why of each; --model MACHINE gives modelled energy.";
+
 fn for_real(arguments: &Arguments, exports: &Exports) -> Result<(), Failure> {
     let plan = arguments.plan.plan(&arguments.policy)?;
     let settings = arguments.plan.settings()?;
     for slowed in amp::told_to_who_measures(&arguments.place)? {
         terminal::note(&format!("{slowed}; 'lop amp reset' ends it"));
     }
-    let (meter, no_meter) = arguments.meter.open()?;
+    let (meter, no_meter) = match arguments.meter.open(&arguments.place.root)? {
+        Found::Meter(meter) => (Some(Box::new(meter) as Box<dyn Meter>), None),
+        Found::NotWanted => (None, Some("Energy is not measured: --meter none.".to_string())),
+        Found::NoneWorks => (None, Some(NO_METER.to_string())),
+    };
     let mut enforcement = enforce::choose(&arguments.policy, arguments.enforce, &arguments.place)?;
     let mut header = Header::new(arguments.seed.unwrap_or_else(seed_of_the_clock), plan.combinations);
     header.reference = plan.reference;

@@ -3,12 +3,12 @@
 use super::amp;
 use super::kernel::Place;
 use crate::failure::{Failure, FAILED};
+use crate::meter::MeterSetup;
 use crate::terminal;
 use clap::{Args, ValueEnum};
 use lop_agent::partition;
 use lop_kernel::support;
 use lop_machine::doctor::{text, Finding, Report, State};
-use lop_machine::meter::Setup;
 use std::path::Path;
 
 pub const EXAMPLES: &str = "\
@@ -16,6 +16,7 @@ Examples:
   lop doctor
   sudo lop doctor
   lop doctor --json
+  lop doctor --meter-cmd 'my-meter --watts'
 
 It changes nothing. With sudo it sees what root may do. It takes a few seconds:
 each energy meter is opened, and has two seconds to show that it counts.
@@ -38,15 +39,14 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "format")]
     json: bool,
     #[command(flatten)]
+    meter: MeterSetup,
+    #[command(flatten)]
     place: Place,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let setup = Setup {
-        root: arguments.place.root.clone(),
-        ..Setup::default()
-    };
     let root = &arguments.place.root;
+    let setup = arguments.meter.below(root)?;
     let mut report = Report::look(&setup, vec![scheduler(root), cgroup(root)]);
     report.findings.extend(slowed(&arguments.place)?);
     match arguments.json || arguments.format == Format::Json {

@@ -2,13 +2,14 @@
 
 use super::kernel::Place;
 use crate::failure::{Failure, FAILED};
+use crate::meter::{Found, MeterArguments};
+use crate::terminal;
 use crate::top::screen::Power;
 use crate::top::{draw, Sampler, View};
-use crate::{meter, terminal};
 use clap::Args;
 use lop_compare::interrupt::Interrupt;
 use lop_kernel::options::parse_duration;
-use lop_machine::meter::{OpenMeter, Setup};
+use lop_machine::meter::OpenMeter;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::DefaultTerminal;
 use std::io::{self, IsTerminal};
@@ -19,6 +20,7 @@ Examples:
   lop top
   lop top --interval 500ms
   lop top --model i7-940         modelled power, where no meter works
+  lop top --meter-cmd 'my-meter --watts'
   lop top --once                 one screen as plain text, for a pipe
 
 q, Esc or Ctrl-C quits. It needs no rights, and works without the scheduler too:
@@ -35,9 +37,8 @@ pub struct Arguments {
     /// One sample of an interval as plain text of 80 columns, and the end
     #[arg(long)]
     once: bool,
-    /// Machine whose model gives the power where no meter works: a name ('lop machine list') or a TOML file
-    #[arg(long, value_name = "MACHINE")]
-    model: Option<String>,
+    #[command(flatten)]
+    meter: MeterArguments,
     #[command(flatten)]
     place: Place,
 }
@@ -96,16 +97,14 @@ struct Metered {
 
 impl Metered {
     fn open(arguments: &Arguments) -> Result<Self, Failure> {
-        let model = arguments.model.as_deref().map(|name| lop_machine::load(name, &[]));
-        let setup = Setup {
-            root: arguments.place.root.clone(),
-            model: model.transpose()?,
-            ..Setup::default()
+        let (meter, source) = match arguments.meter.open(&arguments.place.root)? {
+            Found::Meter(meter) => {
+                let name = meter.source().name.clone();
+                (Some(meter), name)
+            }
+            Found::NotWanted => (None, "--meter none".to_string()),
+            Found::NoneWorks => (None, NO_METER.to_string()),
         };
-        let meter = meter::best(&setup)?;
-        let source = meter
-            .as_ref()
-            .map_or_else(|| NO_METER.to_string(), |meter| meter.source().name.clone());
         Ok(Self {
             meter,
             source,

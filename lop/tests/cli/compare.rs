@@ -465,6 +465,11 @@ fn what_cannot_be_is_refused_before_anything_runs() {
         (&["--meter", "none"][..], 2, "no command"),
         (&["--meter", "command", "touch ran"], 1, "--meter-cmd"),
         (&["--meter", "sun", "touch ran"], 2, "expected auto, none, perf"),
+        (
+            &["--root", "nowhere", "--meter", "perf", "touch ran"],
+            1,
+            "meter perf: nowhere/sys/bus/event_source/devices/power: the kernel has no events for energy here; sudo modprobe rapl",
+        ),
         (&["--policy", "linux:performance", "touch ran"], 2, "set its governor"),
         (&["--policy", "highlo", "touch ran"], 2, "'highlow'"),
         (&["-m", "5", "-M", "2", "touch ran"], 2, "--max-runs 2 is less"),

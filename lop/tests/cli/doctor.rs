@@ -62,7 +62,11 @@ fn a_meter_is_listed_with_whom_it_answers() {
             ("sys/class/power_supply/BAT0/power_now", "7000000"),
         ],
     );
-    let json = json(folder.path(), &["doctor", "--root", ".", "--json"]);
+    let json = json(
+        folder.path(),
+        &["doctor", "--root", ".", "--meter-cmd", "echo 5 W", "--json"],
+    );
+    assert_eq!(json["meters"][5]["what"], "echo 5 W");
     let battery = &json["meters"][3];
     assert_eq!(battery["kind"], "battery");
     assert_eq!(battery["usable"], true);

@@ -33,6 +33,18 @@ fn without_a_terminal_the_error_names_what_works_in_a_pipe() {
     assert!(answer.stderr.contains("lop top --once"), "{}", answer.stderr);
 }
 
+#[test]
+fn the_meter_that_was_asked_for_is_the_one_that_is_named() {
+    let folder = folder();
+    for (option, value, named) in [
+        ("--meter-cmd", "echo 5 W", "command 'echo 5 W'"),
+        ("--meter", "none", "--meter none"),
+    ] {
+        let shown = good(folder.path(), &["top", "--once", "--interval", "200ms", option, value]).stdout;
+        assert!(shown.contains(named), "{option}: {shown}");
+    }
+}
+
 /// A model of one CPU says nothing of a machine with more.
 #[test]
 fn a_model_that_does_not_fit_is_an_error_and_not_left_aside() {
