@@ -17,6 +17,7 @@ mod kind;
 pub mod live;
 pub mod meter;
 pub mod model;
+pub mod pmu;
 mod power;
 mod read;
 mod schema;

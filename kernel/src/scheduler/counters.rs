@@ -1,12 +1,13 @@
 //! What a plan measures of threads: misses of the last-level cache and instructions, by the CPU's counters, or as a recording has them.
 
 use lop_machine::intensity::Intensities;
-use perf_event::events::{Event, Hardware};
+use lop_machine::pmu::{builder, devices, Device};
+use perf_event::events::Hardware;
 use perf_event::{Builder, Counter, ReadFormat};
 use rustix::process::{getrlimit, Resource};
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Reads counters of threads.
@@ -25,17 +26,16 @@ struct Pair {
 }
 
 impl Pair {
-    /// Misses and instructions. `thread` 0: the caller's.
-    fn open(thread: u32) -> io::Result<Self> {
-        Self::of(Hardware::CACHE_MISSES, Hardware::INSTRUCTIONS, thread)
+    /// Misses and instructions on the CPUs of a device. `thread` 0: the caller's.
+    fn open(thread: u32, device: Option<&Device>) -> io::Result<Self> {
+        let of = |event| builder(event, device);
+        Self::of(of(Hardware::CACHE_MISSES), of(Hardware::INSTRUCTIONS), thread)
     }
 
-    fn of(first: impl Event, second: impl Event, thread: u32) -> io::Result<Self> {
-        let mut leader = Builder::new(first);
+    fn of(mut leader: Builder<'_>, mut member: Builder<'_>, thread: u32) -> io::Result<Self> {
         leader.observe_pid(thread as i32).any_cpu();
         leader.read_format(ReadFormat::GROUP | ReadFormat::ID);
         let mut first = leader.build()?;
-        let mut member = Builder::new(second);
         let second = member
             .observe_pid(thread as i32)
             .any_cpu()
@@ -138,8 +138,11 @@ const OTHER_FILES: u64 = 200;
 
 /// The counters of this machine.
 pub struct OfCpu {
-    open: HashMap<u32, Pair>,
-    /// Threads whose counters may be open at a time: two descriptors each.
+    /// One for each kind of core; `None`: the only one.
+    devices: Vec<Option<Device>>,
+    /// A pair for each device: a thread counts on that of the CPU that it runs on.
+    open: HashMap<u32, Vec<Pair>>,
+    /// Threads whose counters may be open at a time.
     most: usize,
 }
 
@@ -147,32 +150,46 @@ impl OfCpu {
     /// # Errors
     /// Why this machine has none, for people.
     pub fn open() -> Result<Self, String> {
-        match Pair::open(0) {
-            Ok(_) => Ok(Self {
-                open: HashMap::new(),
-                most: most_threads(getrlimit(Resource::Nofile).current),
-            }),
+        let devices = match devices(Path::new("/")) {
+            several if several.len() > 1 => several.into_iter().map(Some).collect(),
+            _ => vec![None],
+        };
+        let counters = Self {
+            most: most_threads(getrlimit(Resource::Nofile).current, devices.len()),
+            open: HashMap::new(),
+            devices,
+        };
+        match counters.pairs(0) {
+            Ok(_) => Ok(counters),
             Err(error) => Err(format!("no counters of cache misses and instructions here ({error})")),
         }
     }
+
+    fn pairs(&self, thread: u32) -> io::Result<Vec<Pair>> {
+        let open = |device: &Option<Device>| Pair::open(thread, device.as_ref());
+        self.devices.iter().map(open).collect()
+    }
 }
 
-/// How many threads `limit` descriptors do for; `None`: no limit.
-fn most_threads(limit: Option<u64>) -> usize {
-    let pairs = |limit: u64| usize::try_from(limit.saturating_sub(OTHER_FILES) / 2).unwrap_or(usize::MAX);
-    limit.map_or(usize::MAX, pairs)
+/// How many threads `limit` descriptors do for, two a device and thread; `None`: no limit.
+fn most_threads(limit: Option<u64>, devices: usize) -> usize {
+    let threads = |limit: u64| usize::try_from(limit.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX) / (2 * devices);
+    limit.map_or(usize::MAX, threads)
 }
 
 impl Source for OfCpu {
     fn read(&mut self, thread: u32) -> Option<(u64, u64)> {
-        if let Some(pair) = self.open.get_mut(&thread) {
-            return pair.since().ok();
+        if let Some(pairs) = self.open.get_mut(&thread) {
+            return pairs.iter_mut().try_fold((0, 0), |sum, pair| {
+                let (misses, instructions) = pair.since().ok()?;
+                Some((sum.0 + misses, sum.1 + instructions))
+            });
         }
         if self.open.len() >= self.most {
             return None;
         }
         // It may have ended by now.
-        self.open.insert(thread, Pair::open(thread).ok()?);
+        self.open.insert(thread, self.pairs(thread).ok()?);
         None
     }
 
@@ -189,7 +206,8 @@ mod tests {
     /// Events that every kernel counts: this thread writes to 64 MiB that it never had, 32 pages at least.
     #[test]
     fn two_counters_of_a_thread_are_read_together_and_say_what_came_since() {
-        let mut pair = Pair::of(Software::TASK_CLOCK, Software::PAGE_FAULTS, 0)
+        let (clock, faults) = (Builder::new(Software::TASK_CLOCK), Builder::new(Software::PAGE_FAULTS));
+        let mut pair = Pair::of(clock, faults, 0)
             .expect("events of one's own thread are allowed (kernel.perf_event_paranoid below 3, or root)");
         pair.since().unwrap();
         let mut fresh = vec![0_u8; 64 << 20];
@@ -227,8 +245,14 @@ mod tests {
     /// (1024 - 200) / 2 = 412
     #[test]
     fn descriptors_are_left_for_all_else() {
-        for (limit, threads) in [(Some(1024), 412), (Some(201), 0), (Some(64), 0), (None, usize::MAX)] {
-            assert_eq!(most_threads(limit), threads, "{limit:?}");
+        for (limit, devices, threads) in [
+            (Some(1024), 1, 412),
+            (Some(1024), 2, 206),
+            (Some(201), 1, 0),
+            (Some(64), 1, 0),
+            (None, 2, usize::MAX),
+        ] {
+            assert_eq!(most_threads(limit, devices), threads, "{limit:?}");
         }
     }
 }

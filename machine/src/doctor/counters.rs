@@ -1,9 +1,10 @@
 //! Hardware counters of the CPUs: cycles, instructions, misses of the last-level cache.
 
-use super::checks::text;
 use super::{Finding, State};
+use crate::live::format_cpu_list;
+use crate::pmu::{builder, devices, Device};
 use perf_event::events::Hardware;
-use perf_event::Builder;
+use rustix::thread::{sched_setaffinity, CpuSet};
 use std::path::Path;
 
 const EVENTS: [(&str, Hardware); 3] = [
@@ -11,37 +12,47 @@ const EVENTS: [(&str, Hardware); 3] = [
     ("instructions", Hardware::INSTRUCTIONS),
     ("cache misses", Hardware::CACHE_MISSES),
 ];
-/// Devices that the kernel shows for a CPU's counters, or what their names begin with.
-const DEVICES: [&str; 5] = ["cpu", "cpu_core", "cpu_atom", "armv", "apple_"];
 
-/// On this machine each is opened and read; of another one's files only that there is a device is seen.
+/// On this machine each is opened and read, on a CPU of each kind; of another one's files only that there are devices is seen.
 pub fn counters(root: &Path) -> Finding {
     let finding = |state| Finding::new("counters", "hardware counters", state);
     let costs = "nobody sees who misses the cache: spread, gather and specialise know only what programs say of themselves ('lop hint')";
     let mend = "in a virtual machine give the guest counters (qemu -cpu host,pmu=on, libvirt <pmu state='on'/>); on hardware boot with \
                 nmi_watchdog=0, which takes one, and with CONFIG_PERF_EVENTS=y";
+    let devices = devices(root);
     if root != Path::new("/") {
-        return match device(root) {
-            Some(name) => finding(State::Yes).found(format!(
-                "the kernel shows a device for them ({name}); they were not tried"
+        let told: Vec<String> = devices.iter().map(told).collect();
+        return match told.is_empty() {
+            false => finding(State::Yes).found(format!(
+                "the kernel shows a device for them ({}); they were not tried",
+                told.join("; ")
             )),
-            None => finding(State::No)
+            true => finding(State::No)
                 .found("the kernel shows no device for them")
                 .costs(costs)
                 .mend(mend),
         };
     }
-    let results: Vec<(&str, Result<u64, String>)> =
-        EVENTS.iter().map(|(name, event)| (*name, counted(*event))).collect();
-    let works = results.iter().filter(|(_, result)| result.is_ok()).count();
+    let of_each: Vec<Option<&Device>> = match devices.len() {
+        0 | 1 => vec![None],
+        _ => devices.iter().map(Some).collect(),
+    };
+    let tried = of_each
+        .into_iter()
+        .flat_map(|device| EVENTS.map(|(name, event)| (device, name, counted(event, device))));
+    let results: Vec<(Option<&Device>, &str, Result<u64, String>)> = tried.collect();
+    let works = results.iter().filter(|(_, _, result)| result.is_ok()).count();
     let state = match works {
         0 => State::No,
         _ if works == results.len() => State::Yes,
         _ => State::Partly,
     };
-    let line = |(name, result): &(&str, Result<u64, String>)| match result {
-        Ok(_) => format!("{name}: counted"),
-        Err(reason) => format!("{name}: no: {reason}"),
+    let line = |(device, name, result): &(Option<&Device>, &str, Result<u64, String>)| {
+        let place = device.map_or(String::new(), |device| format!("{}: ", told(device)));
+        match result {
+            Ok(_) => format!("{place}{name}: counted"),
+            Err(reason) => format!("{place}{name}: no: {reason}"),
+        }
     };
     let mut found = finding(state);
     found.found = results.iter().map(line).collect();
@@ -54,22 +65,33 @@ pub fn counters(root: &Path) -> Finding {
     }
 }
 
-fn device(root: &Path) -> Option<String> {
-    let folder = root.join("sys/bus/event_source/devices");
-    let names = std::fs::read_dir(folder)
-        .ok()?
-        .flatten()
-        .flat_map(|entry| entry.file_name().into_string());
-    let is_one = |name: &String| {
-        DEVICES[..3].contains(&name.as_str()) || DEVICES[3..].iter().any(|start| name.starts_with(start))
+fn told(device: &Device) -> String {
+    match &device.cpus {
+        Some(cpus) => format!("{} of CPUs {}", device.name, format_cpu_list(cpus.iter().copied())),
+        None => device.name.clone(),
+    }
+}
+
+/// Counts on a CPU of the device, which takes a thread of its own; `None`: wherever this thread runs.
+fn counted(event: Hardware, device: Option<&Device>) -> Result<u64, String> {
+    let Some(device) = device else {
+        return counted_here(event, None);
     };
-    let found = names.into_iter().find(is_one)?;
-    text(root, &format!("sys/bus/event_source/devices/{found}/type")).map(|_| found)
+    let on_one = || {
+        let mut set = CpuSet::new();
+        let cpus = device.cpus.iter().flatten();
+        cpus.filter(|&&cpu| (cpu as usize) < CpuSet::MAX_CPU)
+            .for_each(|&cpu| set.set(cpu as usize));
+        sched_setaffinity(None, &set).map_err(|error| format!("this thread cannot be bound to such a CPU: {error}"))?;
+        counted_here(event, Some(device))
+    };
+    std::thread::scope(|scope| scope.spawn(on_one).join())
+        .unwrap_or_else(|_| Err("the thread that counts failed".into()))
 }
 
 /// Counts while this thread computes a little: a counter of which nothing comes is none.
-fn counted(event: Hardware) -> Result<u64, String> {
-    let mut counter = Builder::new(event).build().map_err(|error| error.to_string())?;
+fn counted_here(event: Hardware, device: Option<&Device>) -> Result<u64, String> {
+    let mut counter = builder(event, device).build().map_err(|error| error.to_string())?;
     counter.enable().map_err(|error| error.to_string())?;
     let mut places = vec![0_u64; 1 << 18];
     for i in 0..places.len() {

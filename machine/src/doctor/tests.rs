@@ -67,6 +67,20 @@ fn laptop() -> TempDir {
 }
 
 #[test]
+fn each_kind_of_core_has_its_counters() {
+    let root = tree(&[
+        ("sys/bus/event_source/devices/cpu_core/type", "4"),
+        ("sys/bus/event_source/devices/cpu_core/cpus", "0-7"),
+        ("sys/bus/event_source/devices/cpu_atom/type", "10"),
+        ("sys/bus/event_source/devices/cpu_atom/cpus", "8-15"),
+    ]);
+    assert_eq!(
+        of(&look(root.path()), "counters").found,
+        ["the kernel shows a device for them (cpu_atom of CPUs 8-15; cpu_core of CPUs 0-7); they were not tried"]
+    );
+}
+
+#[test]
 fn a_laptop_with_all_of_it_lacks_nothing() {
     let root = laptop();
     let report = look(root.path());
