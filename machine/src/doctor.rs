@@ -4,6 +4,7 @@
 
 mod checks;
 mod counters;
+mod distribution;
 mod rivals;
 mod text;
 
@@ -11,6 +12,7 @@ pub use text::text;
 
 use crate::live::{self, LiveMachine};
 use crate::meter::{find_with, Found, MeterError, MeterKind, Setup};
+use distribution::Distribution;
 use serde::Serialize;
 use serde_json::{json, Value};
 
@@ -38,6 +40,8 @@ pub struct Finding {
     pub costs: Vec<String>,
     /// What would mend it: commands, kernel options, packages.
     pub mends: Vec<String>,
+    /// Commands of this distribution for mends that take another boot.
+    pub commands: Vec<String>,
 }
 
 impl Finding {
@@ -49,6 +53,7 @@ impl Finding {
             found: Vec::new(),
             costs: Vec::new(),
             mends: Vec::new(),
+            commands: Vec::new(),
         }
     }
 
@@ -96,7 +101,12 @@ impl Report {
             checks::paranoid(root),
             rivals::rivals(root),
         ];
-        let findings = enforcement.into_iter().chain(checked).collect();
+        let mut findings: Vec<Finding> = enforcement.into_iter().chain(checked).collect();
+        let distribution = Distribution::of(root);
+        for finding in &mut findings {
+            let commands = finding.mends.iter().filter_map(|mend| distribution.command(mend));
+            finding.commands = commands.collect();
+        }
         Self {
             machine,
             findings,

@@ -1,9 +1,10 @@
 //! What is looked at, one function each.
 
 use super::{Finding, State};
-use crate::live::LiveMachine;
+use crate::live::{format_cpu_list, LiveMachine};
 use crate::meter::{Found, MeterError, MeterKind};
 use crate::speed::{self, ClockDomain, Mechanism};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const CPUS: &str = "sys/devices/system/cpu";
@@ -56,17 +57,20 @@ pub fn speeds(root: &Path) -> Finding {
     if look.domains.is_empty() {
         finding.found.push(format!("no CPU is to be seen in /{CPUS}"));
     }
-    let policies = look
-        .domains
-        .iter()
-        .filter(|domain| !domain.driver.is_empty())
-        .flat_map(|domain| domain.cpus.first());
-    let governors = policies
-        .into_iter()
-        .find_map(|cpu| text(root, &format!("{CPUS}/cpu{cpu}/cpufreq/scaling_available_governors")));
-    finding
-        .found
-        .extend(governors.map(|names| format!("governors: {names}")));
+    let mut governors: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for domain in look.domains.iter().filter(|domain| !domain.driver.is_empty()) {
+        let file = |cpu| text(root, &format!("{CPUS}/cpu{cpu}/cpufreq/scaling_available_governors"));
+        if let Some(names) = domain.cpus.first().and_then(file) {
+            let cpus = domain.cpus.iter().filter_map(|&cpu| u32::try_from(cpu).ok());
+            governors.entry(names).or_default().extend(cpus);
+        }
+    }
+    let alike = governors.len() == 1;
+    let told = |(names, cpus): (String, Vec<u32>)| match alike {
+        true => format!("governors: {names}"),
+        false => format!("governors of CPUs {}: {names}", format_cpu_list(cpus)),
+    };
+    finding.found.extend(governors.into_iter().map(told));
     if acting > 0 {
         finding = finding.found("judged by the driver's files: no speed was set to try it");
     }

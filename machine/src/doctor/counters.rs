@@ -17,8 +17,8 @@ const EVENTS: [(&str, Hardware); 3] = [
 pub fn counters(root: &Path) -> Finding {
     let finding = |state| Finding::new("counters", "hardware counters", state);
     let costs = "nobody sees who misses the cache: spread, gather and specialise know only what programs say of themselves ('lop hint')";
-    let mend = "in a virtual machine give the guest counters (qemu -cpu host,pmu=on, libvirt <pmu state='on'/>); on hardware boot with \
-                nmi_watchdog=0, which takes one, and with CONFIG_PERF_EVENTS=y";
+    let mend = "in a virtual machine give the guest counters (qemu -cpu host,pmu=on, libvirt <pmu state='on'/>); on hardware sudo sysctl \
+                kernel.nmi_watchdog=0, as the watchdog takes one, and a kernel with CONFIG_PERF_EVENTS=y";
     let devices = devices(root);
     if root != Path::new("/") {
         let told: Vec<String> = devices.iter().map(told).collect();

@@ -123,7 +123,7 @@ fn an_empty_machine_can_do_nothing_and_everything_has_a_mend() {
         assert_eq!(finding.state, State::No, "{finding:?}");
         assert!(!finding.found.is_empty() && !finding.mends.is_empty(), "{finding:?}");
     }
-    assert!(text(&report).ends_with("Nothing of this can be used here; 'lop simulate' works on any machine.\n"));
+    assert!(text(&report).starts_with("Nothing of this can be used here; 'lop simulate' works on any machine.\n"));
 }
 
 #[test]

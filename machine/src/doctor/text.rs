@@ -1,13 +1,14 @@
-//! The report for people, at most 80 columns wide.
+//! The report for people, 80 columns wide but for commands to copy.
 
 use super::{Finding, Report, State};
 use crate::draw_domains;
 
 const WIDTH: usize = 80;
 
-/// Ends with a newline.
+/// What can be used, then the CPUs, then each finding. Ends with a newline.
 pub fn text(report: &Report) -> String {
-    let mut text = match &report.machine {
+    let mut text = wrapped(&summary(report), "", "  ") + "\n";
+    text += &match &report.machine {
         Ok(machine) => draw_domains(machine),
         Err(error) => wrapped(&format!("CPUs: {error}"), "", "  "),
     };
@@ -15,8 +16,7 @@ pub fn text(report: &Report) -> String {
         text.push('\n');
         text += &section(finding);
     }
-    text.push('\n');
-    text + &wrapped(&summary(report), "", "  ")
+    text
 }
 
 fn section(finding: &Finding) -> String {
@@ -35,6 +35,13 @@ fn section(finding: &Finding) -> String {
         let next = " ".repeat(first.chars().count() + if lines.len() > 1 { 2 } else { 0 });
         text.extend(lines.iter().map(|line| wrapped(line, first, &next)));
     }
+    // To be copied: each on a line of its own, however long.
+    text.extend(
+        finding
+            .commands
+            .iter()
+            .map(|command| format!("        here:  {command}\n")),
+    );
     text
 }
 
