@@ -8,7 +8,7 @@ use lop_simulator::experiment::{self, Experiment, Reference, Setting};
 use lop_simulator::workload;
 use std::path::{Path, PathBuf};
 
-const DEFAULT_MACHINE: &str = "phenom-9750";
+const DEFAULT_MACHINE: &str = "laptop-hybrid";
 const DEFAULT_WORKLOAD: &str = "recorded-build";
 
 const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Experiment file (see 'lop reproduce --list' for those built in); options below override what it says
     #[arg(value_name = "FILE.toml")]
     experiment: Option<String>,
-    /// Machine: a name ('lop machine list'), a TOML file, or 'this' for the one it runs on [default: phenom-9750]
+    /// Machine: a name ('lop machine list'), a TOML file, or 'this' for the one it runs on [default: laptop-hybrid]
     #[arg(short, long, value_name = "M")]
     machine: Option<String>,
     /// Workload: a name ('lop workload list'), a TOML file, an rt-app JSON file or a recording [default: recorded-build]

@@ -307,7 +307,7 @@ fn a_task_pinned_to_a_cpu_that_the_machine_lacks_is_refused() {
     refused(
         folder.path(),
         &["simulate", "--workload", "./w.toml", "--html", "r.html"],
-        &["./w.toml:3: task.t.cpus", "CPU 100", "CPUs 0 to 3"],
+        &["./w.toml:3: task.t.cpus", "CPU 100", "CPUs 0 to 15"],
     );
 }
 

@@ -62,7 +62,7 @@ fn text_has_every_policy_and_its_units() {
     let text = good(folder.path(), &["simulate", "-w", small(folder.path())]).stdout;
     for part in lop_simulator::choice::POLICY_NAMES
         .iter()
-        .chain(&["phenom-9750", "modelled"])
+        .chain(&["laptop-hybrid", "modelled"])
     {
         assert!(text.contains(part), "no '{part}' in: {text}");
     }
