@@ -27,7 +27,7 @@ seeds_of() {
     rtapp_json) printf '%s\n' fuzz/seeds/rtapp_json ${LOP_RTAPP_EXAMPLES:+"$LOP_RTAPP_EXAMPLES"} ;;
     experiment_toml) echo data/experiments ;;
     live_sysfs) echo machine/tests/live/trees ;;
-    meter_* | intensity_text) echo "fuzz/seeds/$1" ;;
+    meter_* | intensity_text | published_toml) echo "fuzz/seeds/$1" ;;
     speeds_json) echo fuzz/seeds/speeds_json ;;
     recording_trace) echo fuzz/seeds/recording_trace ;;
   esac

@@ -23,6 +23,7 @@ pub fn report(experiment: &Experiment, study: Study) -> Report {
             .iter()
             .flat_map(|judged| cells(judged, &study.cells))
             .collect(),
+        published: Vec::new(),
         trace: None,
     }
 }

@@ -4,7 +4,8 @@ use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
 use crate::{convert, interrupt, progress, replayed, terminal, timeline};
 use clap::{Args, ValueEnum};
-use lop_report::{Report, Timeline};
+use lop_report::published::{self, ComparedTable, Table};
+use lop_report::{Report, ReportError, Timeline};
 use lop_simulator::experiment::{self, Experiment, RunControl, MAX_RUNS};
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
@@ -102,11 +103,12 @@ impl Files {
     }
 }
 
-/// Runs the experiments and prints and writes what was asked for; `several`: as a list of studies rather than as one.
+/// Runs the experiments and prints and writes what was asked for, several as a list of studies; `published`: what is printed beside their results.
 ///
 /// # Errors
 /// Whatever stops an experiment or an output; then no file was written.
-pub fn run(mut experiments: Vec<Experiment>, several: bool, options: &StudyOptions) -> Result<(), Failure> {
+pub fn run(mut experiments: Vec<Experiment>, published: &[Table], options: &StudyOptions) -> Result<(), Failure> {
+    let several = experiments.len() > 1;
     let files = Files::check(options)?;
     files.spare_inputs(&experiments)?;
     let cancelled = interrupt::install()?;
@@ -114,10 +116,9 @@ pub fn run(mut experiments: Vec<Experiment>, several: bool, options: &StudyOptio
     let mut timelines = Vec::new();
     let budget = events_per_timeline(&experiments);
     for experiment in &mut experiments {
-        experiment.seed = options.seed.unwrap_or(experiment.seed);
-        experiment.runs = options.runs.unwrap_or(experiment.runs);
         let trace = replayed::of_workload(&experiment.workload.target)?;
-        let report = simulate(experiment, options, cancelled)?;
+        let mut report = simulate(experiment, options, cancelled)?;
+        report.published = beside(published, &experiment.id, Some(&report))?;
         reports.push(Report { trace, ..report });
         if files.want_timelines() {
             let name = if several {
@@ -142,7 +143,34 @@ fn events_per_timeline(experiments: &[Experiment]) -> usize {
     EVENTS_PER_TIMELINE.min(EVENTS_PER_REPORT / timelines.max(1))
 }
 
-fn simulate(experiment: &Experiment, options: &StudyOptions, cancelled: &AtomicBool) -> Result<Report, Failure> {
+/// The tables of this study, beside its results.
+fn beside(published: &[Table], study: &str, report: Option<&Report>) -> Result<Vec<ComparedTable>, Failure> {
+    let tables = published.iter().filter(|table| table.study == study);
+    let compared: Result<_, ReportError> = tables.map(|table| published::compare(table, report)).collect();
+    compared.map_err(|error| Failure::new(FAILED, error.to_string()))
+}
+
+/// Every table of these studies as Markdown: docs/agreement.md.
+///
+/// # Errors
+/// Whatever stops an experiment.
+pub fn agreement(published: &[Table], studies: &[&str], whole: bool, options: &StudyOptions) -> Result<(), Failure> {
+    let cancelled = interrupt::install()?;
+    let mut tables = Vec::new();
+    for study in studies {
+        let report = match experiment::builtin_names().contains(study) {
+            true => Some(simulate(&mut experiment::load_builtin(study)?, options, cancelled)?),
+            false => None,
+        };
+        let compared = beside(published, study, report.as_ref())?;
+        tables.extend(compared.into_iter().map(|table| (study.to_string(), table)));
+    }
+    terminal::print(&published::agreement(&tables, whole))
+}
+
+fn simulate(experiment: &mut Experiment, options: &StudyOptions, cancelled: &AtomicBool) -> Result<Report, Failure> {
+    experiment.seed = options.seed.unwrap_or(experiment.seed);
+    experiment.runs = options.runs.unwrap_or(experiment.runs);
     let bar = progress::bar(&experiment.id, experiment.nr_simulations());
     let control = RunControl {
         threads: options.threads,

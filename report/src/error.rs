@@ -9,6 +9,12 @@ pub enum ReportError {
     NotFinite { place: String, value: String },
     /// A timeline that contradicts itself (a span on a CPU that does not exist, two tasks on one CPU at once).
     Timeline { policy: String, reason: String },
+    /// A published figure that does not say which of the study's results it is about.
+    Published {
+        study: String,
+        what: String,
+        reason: String,
+    },
     /// The serialiser gave up.
     Serialise(String),
 }
@@ -23,6 +29,10 @@ impl fmt::Display for ReportError {
             Self::Timeline { policy, reason } => write!(
                 f,
                 "timeline of '{policy}': {reason}; run again without the timeline and report the fault with the command that led to it"
+            ),
+            Self::Published { study, what, reason } => write!(
+                f,
+                "published figure '{what}' of {study}: {reason}; report the fault with the command that led to it"
             ),
             Self::Serialise(reason) => write!(f, "cannot write the report as JSON: {reason}"),
         }

@@ -1,4 +1,4 @@
-//! Tables, JSON, HTML with SVG plots, Perfetto traces. Knows results and timelines, not how they came about.
+//! Tables, JSON, HTML with SVG plots, Perfetto traces. Knows results, timelines and what was published, not how they came about.
 
 mod applications;
 mod cells;
@@ -14,6 +14,7 @@ mod json;
 pub mod model;
 mod number;
 mod perfetto;
+pub mod published;
 mod sweep;
 mod table;
 

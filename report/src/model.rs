@@ -1,5 +1,6 @@
 //! What is reported: results, and the timeline of one run.
 
+use crate::published::ComparedTable;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -21,6 +22,9 @@ pub struct Report {
     /// Of a study that judges one policy beside all others: what became of it at each point. Left out of any other study.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<Cell>,
+    /// What sources published of this experiment, beside what these results give. Left out where nothing was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<ComparedTable>,
     /// The recording that was replayed, if it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Replayed>,

@@ -5,6 +5,7 @@ use crate::cells::{beside_grid, cells_grid, summary};
 use crate::classes::classes_text;
 use crate::grid::{results_grid, Grid};
 use crate::model::{Replayed, Report};
+use crate::published::published_text;
 use crate::sweep::{points, single_numeric};
 use std::fmt::Write;
 
@@ -47,6 +48,7 @@ pub fn table(report: &Report) -> String {
     text.push_str(&footnote(report));
     text.push_str(&classes_text(report));
     text.push_str(&applications_text(report));
+    text.push_str(&published_text(report));
     text.push_str(&report.trace.as_ref().map(replayed_text).unwrap_or_default());
     text
 }

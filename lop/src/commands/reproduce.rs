@@ -1,9 +1,10 @@
 //! `lop reproduce`: published experiments, by id.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, BAD_INPUT};
 use crate::study::{self, StudyOptions};
 use crate::terminal;
 use clap::Args;
+use lop_report::published::{self, Table};
 use lop_simulator::experiment::{self, Experiment};
 
 const EXAMPLES: &str = "\
@@ -13,6 +14,7 @@ Examples:
   lop reproduce compile-parallelism --runs 20 --format json
   lop reproduce all                          all tables, and one report: lop-reproduce.html
   lop reproduce all --html studies.html
+  lop reproduce --agreement > agreement.md   all published figures beside ours
 
 An experiment file of your own runs with 'lop simulate FILE.toml'.";
 
@@ -20,11 +22,14 @@ An experiment file of your own runs with 'lop simulate FILE.toml'.";
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Experiments by id, or 'all', which also writes a report: lop-reproduce.html where --html names no other
-    #[arg(value_name = "ID", required_unless_present = "list")]
+    #[arg(value_name = "ID", required_unless_present_any = ["list", "agreement"])]
     ids: Vec<String>,
     /// List the experiments and do nothing
     #[arg(long)]
     list: bool,
+    /// Print nothing but published figures, those that come out here and how far apart they are, as Markdown: of these experiments, or of all
+    #[arg(long, conflicts_with_all = ["format", "html", "perfetto", "verbose"])]
+    agreement: bool,
     #[command(flatten)]
     study: StudyOptions,
 }
@@ -36,12 +41,32 @@ pub fn run(mut arguments: Arguments) -> Result<(), Failure> {
     if arguments.list {
         return list();
     }
-    if arguments.ids.iter().any(|id| id == "all") {
+    let published = published::builtin()?;
+    let all = arguments.ids.iter().any(|id| id == "all");
+    if arguments.agreement {
+        let whole = all || arguments.ids.is_empty();
+        let studies = published_studies(&published, &arguments.ids, whole)?;
+        return study::agreement(&published, &studies, whole, &arguments.study);
+    }
+    if all {
         arguments.study.report_to(REPORT_OF_ALL);
     }
-    let experiments = chosen(&arguments.ids)?;
-    let several = experiments.len() > 1;
-    study::run(experiments, several, &arguments.study)
+    study::run(chosen(&arguments.ids)?, &published, &arguments.study)
+}
+
+/// Studies that figures were published about, in the order of their file: those named, or all.
+fn published_studies<'a>(published: &'a [Table], ids: &[String], all: bool) -> Result<Vec<&'a str>, Failure> {
+    let mut studies: Vec<&str> = published.iter().map(|table| table.study.as_str()).collect();
+    studies.dedup();
+    if all {
+        return Ok(studies);
+    }
+    if let Some(id) = ids.iter().find(|id| !studies.contains(&id.as_str())) {
+        let known = format!("known: {}", studies.join(", "));
+        return Err(Failure::new(BAD_INPUT, format!("'{id}': no figure was published about it")).hint(known));
+    }
+    studies.retain(|study| ids.iter().any(|id| id == study));
+    Ok(studies)
 }
 
 fn list() -> Result<(), Failure> {
@@ -74,4 +99,47 @@ fn chosen(ids: &[String]) -> Result<Vec<Experiment>, Failure> {
         .into_iter()
         .map(|name| experiment::load_builtin(name).map_err(Failure::from))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lop_report::published::Point;
+    use lop_report::PointValue;
+
+    /// Each figure that a study computes names a policy and values of sweeps that the study has.
+    #[test]
+    fn published_figures_are_about_results_that_are_there() {
+        for table in published::builtin().unwrap() {
+            for figure in &table.figures {
+                let Some(selection) = &figure.selection else { continue };
+                let place = format!("{}: {}", table.study, figure.what);
+                let experiment = experiment::load_builtin(&table.study).expect(&place);
+                let over = selection.over.as_ref();
+                let policies = over.iter().flat_map(|over| &over.policies).chain([&selection.policy]);
+                for policy in policies {
+                    let named = |known: &lop_simulator::PolicyChoice| known.to_string() == *policy;
+                    assert!(experiment.policies.iter().any(named), "{place}: no policy {policy}");
+                }
+                let points = over.map(|over| &over.point).into_iter().chain([&selection.point]);
+                points.for_each(|point| is_swept(&experiment, point, &place));
+            }
+        }
+    }
+
+    fn is_swept(experiment: &Experiment, point: &Point, place: &str) {
+        for (name, values) in point {
+            let sweep = experiment.sweeps.iter().find(|sweep| sweep.point == *name);
+            let labels: Vec<String> = (sweep.iter())
+                .flat_map(|sweep| sweep.values.iter().map(|value| value.label.to_string()))
+                .collect();
+            for value in values {
+                let label = match value {
+                    PointValue::Number(number) => number.to_string(),
+                    PointValue::Text(text) => text.clone(),
+                };
+                assert!(labels.contains(&label), "{place}: no {name} = {label}");
+            }
+        }
+    }
 }

@@ -65,7 +65,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     {
         replayed::of_recording(path)?;
     }
-    study::run(vec![experiment(&arguments)?], false, &arguments.study)
+    study::run(vec![experiment(&arguments)?], &[], &arguments.study)
 }
 
 /// A file is meant, whatever its name.

@@ -48,6 +48,10 @@ fn unknown_names_suggest_the_nearest() {
             "did you mean 'linux:ondemand'?",
         ),
         (&["reproduce", "compile-govenors"], "did you mean 'compile-governors'?"),
+        (
+            &["reproduce", "--agreement", "everything"],
+            "lop: hint: known: compile-governors, compile-transfer,",
+        ),
         (&["machine", "show", "i7-941"], "did you mean 'i7-940'?"),
         (&["machine", "show", "i7-941", "--toml"], "did you mean 'i7-940'?"),
         (&["workload", "show", "kernel-biuld"], "did you mean 'kernel-build'?"),

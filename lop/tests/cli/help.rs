@@ -70,6 +70,7 @@ fn wrong_usage_ends_with_2_and_one_prefix() {
         &["simulate", "--threads", "0"],
         &["simulate", "--format", "xml"],
         &["reproduce"],
+        &["reproduce", "--agreement", "--format", "json"],
         &["machine"],
         &["workload"],
         &["workload", "record"],

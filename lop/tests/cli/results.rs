@@ -306,6 +306,47 @@ fn experiments_are_reproduced_one_or_all() {
     assert_eq!(two["experiments"].as_array().unwrap().len(), 2);
 }
 
+/// Beside what was published in text and JSON, alone in Markdown; not beside a file of one's own, which may be about something else.
+#[test]
+fn published_figures_stand_beside_those_of_a_study() {
+    let folder = folder();
+    let row = |text: &str| {
+        let line = text.lines().find(|line| line.contains("ondemand, phenom-9750"));
+        let cells = line.unwrap_or_else(|| panic!("no such row: {text}")).split([' ', '|']);
+        cells
+            .filter(|cell| !cell.is_empty())
+            .map(str::to_string)
+            .collect::<Vec<_>>()
+    };
+    let text = row(&good(folder.path(), &["reproduce", "compile-transfer"]).stdout);
+    assert_eq!(text[4..5], ["27"], "{text:?}");
+    assert_eq!(text.last().unwrap(), "fitted");
+    let page = good(folder.path(), &["reproduce", "--agreement", "compile-transfer"]).stdout;
+    assert!(
+        page.starts_with("\n## compile-transfer\n") && page.matches("## ").count() == 1,
+        "{page}"
+    );
+    assert_eq!(row(&page), text);
+
+    let all = json(folder.path(), &["reproduce", "compile-transfer", "--format", "json"]);
+    let figures = all["published"][0]["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 3);
+    let slowdown = all["results"][2 * 2 + 1]["relative"]["time"].as_f64().unwrap();
+    assert!(
+        (figures[1]["ours"].as_f64().unwrap() - 100.0 * (slowdown - 1.0)).abs() < 1e-9,
+        "{figures:?}"
+    );
+    assert_eq!(
+        (figures[1]["value"].as_f64(), &figures[1]["kind"]),
+        (Some(34.0), &Value::from("prediction"))
+    );
+
+    let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/experiments/compile-transfer.toml");
+    let own = json(folder.path(), &["simulate", study, "--format", "json"]);
+    assert_eq!(own["results"], all["results"]);
+    assert!(own.get("published").is_none());
+}
+
 /// One table of cells: who is best at each point, what the judged policy is beside that, and which of its rules costs that.
 #[test]
 fn a_study_that_judges_a_policy_tells_its_cells() {

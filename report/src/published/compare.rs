@@ -1,0 +1,218 @@
+//! A published figure beside the one that follows from a study's results.
+
+use super::{Change, Expected, Figure, Measure, Over, Pick, Point, Selection, Table, Unit};
+use crate::error::ReportError;
+use crate::model::{Report, RunResult};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Figures of one source about one experiment, each beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComparedTable {
+    pub source: String,
+    pub figures: Vec<Compared>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    #[serde(flatten)]
+    pub figure: Figure,
+    /// In the unit of the published one; absent: no study computes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours: Option<Ours>,
+    /// (ours - published) / |published|; where 0 % is published, the difference in hundredths; of bounds, the distance to the one that is
+    /// passed. Absent where there is none: another class, nothing to compare with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Ours {
+    Number(f64),
+    Class(String),
+}
+
+impl Compared {
+    /// Ours is there and at most this share away; a bound or a class holds at any share or not at all.
+    pub fn within(&self, share: f64) -> bool {
+        match (&self.figure.expected, self.error) {
+            (_, None) => false,
+            (Expected::Value(_), Some(error)) => error.abs() <= share,
+            (_, Some(error)) => error == 0.0,
+        }
+    }
+}
+
+/// `report`: that of the table's experiment; `None` where there is none.
+///
+/// # Errors
+/// A figure asks for what the report does not have, or for one of several results without saying which: a fault of the file.
+pub fn compare(table: &Table, report: Option<&Report>) -> Result<ComparedTable, ReportError> {
+    let results = report.map_or(&[][..], |report| &report.results);
+    let one = |figure: &Figure| -> Result<Compared, ReportError> {
+        let ours = match &figure.selection {
+            None => None,
+            Some(selection) => {
+                Some(
+                    ours(selection, figure.unit, results).map_err(|reason| ReportError::Published {
+                        study: table.study.clone(),
+                        what: figure.what.clone(),
+                        reason,
+                    })?,
+                )
+            }
+        };
+        Ok(Compared {
+            error: ours.as_ref().and_then(|ours| error(&figure.expected, ours)),
+            figure: figure.clone(),
+            ours,
+        })
+    };
+    Ok(ComparedTable {
+        source: table.source.clone(),
+        figures: table.figures.iter().map(one).collect::<Result<_, _>>()?,
+    })
+}
+
+fn error(expected: &Expected, ours: &Ours) -> Option<f64> {
+    match (expected, ours) {
+        (Expected::Value(published), Ours::Number(ours)) => Some(distance(*ours, *published)),
+        (Expected::Within { at_least, at_most }, Ours::Number(ours)) => {
+            let below = at_least.filter(|least| ours < least);
+            let passed = below.or(at_most.filter(|most| ours > most));
+            Some(passed.map_or(0.0, |bound| distance(*ours, bound)))
+        }
+        (Expected::Class(published), Ours::Class(ours)) => (ours == published).then_some(0.0),
+        _ => None,
+    }
+}
+
+/// A change of nothing has no share: there it is that of what the change is about, which is 100 %.
+fn distance(ours: f64, published: f64) -> f64 {
+    match published {
+        0.0 => ours / 100.0,
+        _ => (ours - published) / published.abs(),
+    }
+}
+
+fn ours(selection: &Selection, unit: Unit, results: &[RunResult]) -> Result<Ours, String> {
+    let found: Vec<&RunResult> = (results.iter())
+        .filter(|result| result.policy == selection.policy && lies_at(result, &selection.point))
+        .collect();
+    if selection.measure == Measure::Class {
+        return match found.as_slice() {
+            [RunResult { class: Some(class), .. }] => Ok(Ours::Class(class.name.clone())),
+            _ => Err(format!("{} results, expected one with a class", found.len())),
+        };
+    }
+    let mut values = Vec::new();
+    for result in found {
+        let own = measured(result, selection.measure)?;
+        let base = selection
+            .over
+            .as_ref()
+            .map(|over| base(over, selection, result, results))
+            .transpose()?;
+        for (name, value) in own {
+            values.push(match &base {
+                None => value,
+                Some(base) => changed(
+                    value / base.get(&name).ok_or("an application that is not in both")?,
+                    selection.change,
+                ),
+            });
+        }
+    }
+    let value = picked(&values, selection.pick)?;
+    Ok(Ours::Number(if unit == Unit::WattHours {
+        value / 3600.0
+    } else {
+        value
+    }))
+}
+
+fn lies_at(result: &RunResult, point: &Point) -> bool {
+    (point.iter()).all(|(name, values)| result.point.get(name).is_some_and(|value| values.contains(value)))
+}
+
+/// By application, or all under no name.
+fn measured(result: &RunResult, measure: Measure) -> Result<BTreeMap<String, f64>, String> {
+    let counter = |name: &str| result.counters.get(name).ok_or(format!("no counter {name}"));
+    let all = |value: f64| Ok([(String::new(), value)].into());
+    match measure {
+        Measure::Time => all(result.time_s),
+        Measure::Power => all(result.system_power_w),
+        Measure::Energy => all(result.system_energy_j),
+        Measure::Edp => all(result.edp_js),
+        Measure::ApplicationTime => all(counter("mean_app_time_s")?.as_f64().ok_or("expected a number")?),
+        Measure::WorstApplicationTime => {
+            let times = counter("app_time_worst_s")?
+                .as_object()
+                .ok_or("expected times of applications")?;
+            let time = |(name, time): (&String, &serde_json::Value)| Some((name.clone(), time.as_f64()?));
+            Ok(times.iter().filter_map(time).collect())
+        }
+        Measure::Class | Measure::None => Err("no number".to_string()),
+    }
+}
+
+/// What a result is divided by: the least of the policies, where there are several.
+fn base(
+    over: &Over,
+    selection: &Selection,
+    result: &RunResult,
+    results: &[RunResult],
+) -> Result<BTreeMap<String, f64>, String> {
+    let own = [selection.policy.clone()];
+    let policies = if over.policies.is_empty() {
+        &own[..]
+    } else {
+        &over.policies
+    };
+    let mut point: Point = (result.point.iter())
+        .map(|(name, value)| (name.clone(), vec![value.clone()]))
+        .collect();
+    point.extend(over.point.clone());
+    let mut least: BTreeMap<String, f64> = BTreeMap::new();
+    for policy in policies {
+        let found: Vec<&RunResult> = (results.iter())
+            .filter(|other| other.policy == *policy && lies_at(other, &point))
+            .collect();
+        let [other] = found.as_slice() else {
+            return Err(format!(
+                "{} results of {policy} to compare with, expected one",
+                found.len()
+            ));
+        };
+        for (name, value) in measured(other, selection.measure)? {
+            least
+                .entry(name)
+                .and_modify(|least| *least = least.min(value))
+                .or_insert(value);
+        }
+    }
+    Ok(least)
+}
+
+fn changed(ratio: f64, change: Option<Change>) -> f64 {
+    match change {
+        None => ratio,
+        Some(Change::More) => 100.0 * (ratio - 1.0),
+        Some(Change::Less) => 100.0 * (1.0 - ratio),
+    }
+}
+
+fn picked(values: &[f64], pick: Option<Pick>) -> Result<f64, String> {
+    let several = match (values, pick) {
+        ([one], _) => return Ok(*one),
+        ([], _) => return Err("no result is there".to_string()),
+        (_, None) => return Err(format!("{} results, expected one, or 'pick'", values.len())),
+        (several, Some(pick)) => (several.iter().copied(), pick),
+    };
+    Ok(match several {
+        (values, Pick::Least) => values.fold(f64::INFINITY, f64::min),
+        (values, Pick::Most) => values.fold(f64::NEG_INFINITY, f64::max),
+        (iterator, Pick::Mean) => iterator.sum::<f64>() / values.len() as f64,
+    })
+}

@@ -1,0 +1,123 @@
+//! Published figures beside ours as rows, with notes.
+
+use super::{Compared, ComparedTable, Expected, Ours, Unit};
+use crate::grid::{Column, Grid};
+use crate::model::Report;
+use crate::number::plain;
+use crate::table::{printable, render};
+use std::fmt::Write;
+
+const HEADING: &str = "Published, and what comes out here";
+
+/// From here on a figure counts as missed.
+const MISS: f64 = 0.05;
+
+/// A row for each figure, and the notes that rows name by number, each once: oddities of the source, causes of misses, and why no study computes some.
+pub(crate) fn published_grid(table: &ComparedTable) -> (Grid, Vec<String>) {
+    let mut notes = Vec::new();
+    let row = |compared: &Compared| {
+        let figure = &compared.figure;
+        vec![
+            figure.what.clone(),
+            expected(&figure.expected),
+            ours(compared),
+            figure.unit.name().to_string(),
+            error(compared),
+            figure.kind.name().to_string(),
+            numbers(compared, &mut notes),
+        ]
+    };
+    let rows = table.figures.iter().map(row).collect();
+    let columns = vec![
+        Column::text("figure"),
+        Column::number("published", ""),
+        Column::number("ours", ""),
+        Column::text("unit"),
+        Column::number("error", ""),
+        Column::text("kind"),
+        Column::text("note"),
+    ];
+    (Grid { columns, rows }, notes)
+}
+
+fn expected(expected: &Expected) -> String {
+    match expected {
+        Expected::Value(value) => format!("{value}"),
+        Expected::Class(class) => class.clone(),
+        Expected::Within {
+            at_least: Some(least),
+            at_most: Some(most),
+        } => format!("{least} to {most}"),
+        Expected::Within {
+            at_least: Some(least), ..
+        } => format!("at least {least}"),
+        Expected::Within { at_most, .. } => at_most.map_or(String::new(), |most| format!("at most {most}")),
+    }
+}
+
+fn ours(compared: &Compared) -> String {
+    match &compared.ours {
+        Some(Ours::Number(number)) if compared.figure.unit == Unit::Percent => unsigned_zero(format!("{number:.2}")),
+        Some(Ours::Number(number)) => plain(*number),
+        Some(Ours::Class(class)) => class.clone(),
+        None => "no study yet".to_string(),
+    }
+}
+
+/// In % of the published figure; where that is a change in %, in points, as its share says little of a small one.
+fn error(compared: &Compared) -> String {
+    match (&compared.figure.expected, &compared.ours, compared.error) {
+        (_, None, _) => "-".to_string(),
+        (Expected::Class(_), _, Some(_)) => "same".to_string(),
+        (_, _, None) => "another".to_string(),
+        (Expected::Within { .. }, _, Some(0.0)) => "holds".to_string(),
+        (Expected::Value(value), Some(Ours::Number(ours)), _) if compared.figure.unit == Unit::Percent => {
+            unsigned_zero(format!("{:+.1}", ours - value)) + " points"
+        }
+        (_, _, Some(error)) => unsigned_zero(format!("{:+.1}", 100.0 * error)) + " %",
+    }
+}
+
+/// A rounded zero has no sign.
+fn unsigned_zero(text: String) -> String {
+    let digits = text.trim_start_matches(['+', '-']);
+    match digits.chars().all(|c| matches!(c, '0' | '.')) {
+        true => digits.to_string(),
+        false => text,
+    }
+}
+
+/// "1, 3": what is to be said of a figure, each counted from 1 where it is said first.
+fn numbers(compared: &Compared, notes: &mut Vec<String>) -> String {
+    let figure = &compared.figure;
+    let oddity = figure
+        .oddity
+        .as_ref()
+        .map(|oddity| format!("Oddity of the source: {oddity}."));
+    let cause = (!compared.within(MISS)).then(|| match &figure.cause {
+        Some(cause) => format!("{cause}."),
+        None => "The cause is not known.".to_string(),
+    });
+    let mut number = |note: String| {
+        let known = notes.iter().position(|known| *known == note);
+        let index = known.unwrap_or_else(|| {
+            notes.push(note);
+            notes.len() - 1
+        });
+        (index + 1).to_string()
+    };
+    let numbers: Vec<String> = oddity.into_iter().chain(cause).map(&mut number).collect();
+    numbers.join(", ")
+}
+
+/// A block for each source; empty where nothing was published.
+pub(crate) fn published_text(report: &Report) -> String {
+    let mut text = String::new();
+    for table in &report.published {
+        let (grid, notes) = published_grid(table);
+        let _ = writeln!(text, "\n{HEADING} ({})\n", printable(&table.source));
+        text.push_str(&render(&grid));
+        (notes.iter().zip(1..)).for_each(|(note, number)| _ = writeln!(text, "{number}. {}", printable(note)));
+    }
+    text
+}

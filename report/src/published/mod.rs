@@ -1,0 +1,189 @@
+//! Figures that sources published, beside what a study computes: what was published, what comes out, how far apart they are, and what kind of
+//! agreement that is.
+
+mod agreement;
+mod compare;
+mod grid;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use agreement::agreement;
+pub use compare::{compare, Compared, ComparedTable, Ours};
+pub(crate) use grid::published_text;
+pub use read::read;
+
+use crate::model::PointValue;
+use lop_machine::InputError;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+const FILE: &str = "published.toml";
+const TEXT: &str = include_str!("../../../data/published.toml");
+
+/// The tables of data/published.toml, in its order.
+///
+/// # Errors
+/// What [`read`] rejects.
+pub fn builtin() -> Result<Vec<Table>, InputError> {
+    read(FILE, TEXT)
+}
+
+/// Figures of one source about one experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Author, year and subject.
+    pub source: String,
+    /// Id of the experiment that computes them. One that is not there computes none of them.
+    pub study: String,
+    pub figures: Vec<Figure>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    pub what: String,
+    #[serde(flatten)]
+    pub expected: Expected,
+    pub unit: Unit,
+    pub kind: Kind,
+    /// How it follows from the study's results; `None`: no study computes it.
+    #[serde(skip)]
+    pub selection: Option<Selection>,
+    /// An error of the source, which is told and never met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oddity: Option<String>,
+    /// The most likely cause of a miss, or why no study computes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+}
+
+/// What was published.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expected {
+    /// Not infinite, as every number of a file.
+    Value(f64),
+    /// One of both at least.
+    Within {
+        at_least: Option<f64>,
+        at_most: Option<f64>,
+    },
+    /// Name of a class of applications.
+    Class(String),
+}
+
+/// What agreement with a figure would show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A parameter was fitted to it.
+    Fitted,
+    /// It follows from what was fitted, or from the settings alone.
+    Identity,
+    /// Neither: no parameter may be chosen by looking at it.
+    Prediction,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fitted => "fitted",
+            Self::Identity => "identity",
+            Self::Prediction => "prediction",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    #[serde(rename = "s")]
+    Seconds,
+    #[serde(rename = "W")]
+    Watts,
+    #[serde(rename = "J")]
+    Joules,
+    #[serde(rename = "Wh")]
+    WattHours,
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
+    #[serde(rename = "J s")]
+    JouleSeconds,
+    /// Of what it is compared with.
+    #[serde(rename = "%")]
+    Percent,
+    /// A ratio, or a class.
+    #[serde(rename = "")]
+    One,
+}
+
+impl Unit {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Seconds => "s",
+            Self::Watts => "W",
+            Self::Joules => "J",
+            Self::WattHours => "Wh",
+            Self::MegabytesPerSecond => "MB/s",
+            Self::JouleSeconds => "J s",
+            Self::Percent => "%",
+            Self::One => "",
+        }
+    }
+}
+
+/// Which results of a study a figure is about, and what of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selection {
+    pub measure: Measure,
+    pub policy: String,
+    /// Values that each swept name may have; one that is not named may have any.
+    pub point: Point,
+    /// A ratio to other results.
+    pub over: Option<Over>,
+    /// Of a ratio: how much more or less than 1, in %.
+    pub change: Option<Change>,
+    /// Which of several results; `None`: there is one.
+    pub pick: Option<Pick>,
+}
+
+pub type Point = BTreeMap<String, Vec<PointValue>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    Time,
+    Power,
+    Energy,
+    Edp,
+    /// Mean over applications of the time from start to end.
+    ApplicationTime,
+    /// Of each application: the worst of its times over runs.
+    WorstApplicationTime,
+    /// Of the application, where the study finds classes.
+    Class,
+    /// No study computes it.
+    None,
+}
+
+/// What a result is divided by: that of the same point but for what is named here.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Over {
+    /// The least of these; empty: the policy itself.
+    pub policies: Vec<String>,
+    pub point: Point,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    More,
+    Less,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pick {
+    Least,
+    Mean,
+    Most,
+}

@@ -1,0 +1,377 @@
+//! Reading, comparing and printing, by hand.
+
+use super::*;
+use crate::model::{Bounds, Class, Relative, Report, RunResult};
+
+const SOURCE: &str = "[[source]]\nid = \"s\"\ntitle = \"Somebody (2009)\"\n";
+
+/// One table about `study` of source `s`, with these lines.
+fn tables(lines: &str) -> Result<Vec<Table>, InputError> {
+    read(
+        "p.toml",
+        &format!("{SOURCE}[[table]]\nsource = \"s\"\nstudy = \"study\"\n{lines}"),
+    )
+}
+
+fn result(policy: &str, jobs: f64, time_s: f64, system_energy_j: f64) -> RunResult {
+    RunResult {
+        policy: policy.to_string(),
+        point: [("jobs".to_string(), PointValue::Number(jobs))].into(),
+        time_s,
+        cpu_energy_j: system_energy_j,
+        system_energy_j,
+        system_power_w: system_energy_j / time_s,
+        edp_js: time_s * system_energy_j,
+        relative: Relative {
+            time: 1.0,
+            system_energy: 1.0,
+            edp: 1.0,
+        },
+        bounds: Bounds {
+            time_s: 0.0,
+            system_energy_j: 0.0,
+        },
+        energy_source: "modelled".to_string(),
+        counters: serde_json::Map::new(),
+        ci95: None,
+        class: None,
+    }
+}
+
+/// Two policies with one and two jobs.
+fn report() -> Report {
+    Report {
+        title: "study".to_string(),
+        description: String::new(),
+        machine: "board".to_string(),
+        workload: "bursts".to_string(),
+        energy_source: "modelled".to_string(),
+        seed: 1,
+        runs: 1,
+        results: vec![
+            result("linux", 1.0, 100.0, 7200.0),
+            result("highlow", 1.0, 110.0, 5400.0),
+            result("linux", 2.0, 50.0, 3600.0),
+            result("highlow", 2.0, 60.0, 3600.0),
+        ],
+        cells: Vec::new(),
+        published: Vec::new(),
+        trace: None,
+    }
+}
+
+fn compared(lines: &str) -> ComparedTable {
+    compare(&tables(lines).unwrap()[0], Some(&report())).unwrap()
+}
+
+/// Ours and its error, of the only figure.
+fn one(figure: &str) -> (f64, Option<f64>) {
+    let table = compared(&format!("rows = [{{ what = \"a\", kind = \"prediction\", {figure} }}]"));
+    match table.figures[0].ours {
+        Some(Ours::Number(number)) => (number, table.figures[0].error),
+        ref other => panic!("{figure}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_figure_is_a_result_in_the_unit_of_the_published_one() {
+    let at = "policy = \"linux\", point = { jobs = 1 }";
+    assert_eq!(
+        one(&format!("measure = \"time\", value = 80, {at}")),
+        (100.0, Some(0.25))
+    );
+    assert_eq!(
+        one(&format!("measure = \"energy\", value = 7200, {at}")),
+        (7200.0, Some(0.0))
+    );
+    assert_eq!(
+        one(&format!("measure = \"energy\", unit = \"Wh\", value = 4, {at}")),
+        (2.0, Some(-0.5))
+    );
+    assert_eq!(
+        one(&format!("measure = \"power\", value = 144, {at}")),
+        (72.0, Some(-0.5))
+    );
+    assert_eq!(
+        one(&format!("measure = \"edp\", value = 720000, {at}")),
+        (720_000.0, Some(0.0))
+    );
+}
+
+/// 110 / 100 and 60 / 50 are 10 % and 20 % more; 5400 / 7200 is 25 % less; 100 / 50 across points is twice.
+#[test]
+fn a_ratio_is_to_another_policy_or_point_and_one_of_several_is_picked() {
+    let more = "measure = \"time\", policy = \"highlow\", over = { policy = \"linux\" }, change = \"more\"";
+    for (pick, ours) in [("least", 10.0), ("mean", 15.0), ("most", 20.0)] {
+        let (number, error) = one(&format!("{more}, pick = \"{pick}\", value = 10"));
+        assert!((number - ours).abs() < 1e-9, "{pick}: {number}");
+        assert!((error.unwrap() - (ours - 10.0) / 10.0).abs() < 1e-9, "{pick}");
+    }
+    let less = "measure = \"energy\", policy = \"highlow\", point = { jobs = 1 }, over = { policy = \"linux\" }, change = \"less\"";
+    assert_eq!(one(&format!("{less}, value = 25")), (25.0, Some(0.0)));
+    assert_eq!(
+        one(&format!("{less}, value = -25")),
+        (25.0, Some(2.0)),
+        "of what was published, whatever its sign"
+    );
+    assert_eq!(one(&format!("{less}, value = 0")), (25.0, Some(0.25)), "in points");
+    let across = "measure = \"time\", policy = \"linux\", point = { jobs = 1 }, over = { point = { jobs = 2 } }";
+    assert_eq!(one(&format!("{across}, value = 2")), (2.0, Some(0.0)));
+    let least = "measure = \"time\", policy = \"highlow\", point = { jobs = [2] }, over = { policy = [\"highlow\", \"linux\"] }";
+    assert_eq!(
+        one(&format!("{least}, value = 1.2")),
+        (1.2, Some(0.0)),
+        "60 / min(60, 50)"
+    );
+}
+
+#[test]
+fn a_bound_holds_or_says_by_how_much_it_does_not() {
+    let time = "measure = \"time\", policy = \"linux\", point = { jobs = 1 }";
+    for (bounds, error) in [
+        ("at_most = 100", 0.0),
+        ("at_most = 80", 0.25),
+        ("at_least = 100", 0.0),
+        ("at_least = 125", -0.2),
+        ("at_least = 90, at_most = 110", 0.0),
+        ("at_least = 125, at_most = 130", -0.2),
+    ] {
+        assert_eq!(one(&format!("{time}, {bounds}")).1, Some(error), "{bounds}");
+    }
+}
+
+#[test]
+fn a_class_is_the_same_or_another() {
+    let lines = "all = { kind = \"prediction\", measure = \"class\", policy = \"linux\", point = { jobs = 1 } }\n\
+                 rows = [{ what = \"a\", class = \"middle\" }, { what = \"b\", class = \"unstable\" }]";
+    let mut report = report();
+    report.results[0].class = Some(Class {
+        name: "middle".to_string(),
+        loss: 0.5,
+        deviation: 0.0,
+    });
+    let table = compare(&tables(lines).unwrap()[0], Some(&report)).unwrap();
+    assert_eq!([0, 1].map(|index| table.figures[index].error), [Some(0.0), None]);
+    assert_eq!([0, 1].map(|index| table.figures[index].within(0.05)), [true, false]);
+}
+
+/// What all have in common, then the row, then the column, then the value.
+#[test]
+fn the_later_part_of_a_figure_counts_and_names_add_up() {
+    let table = compared(
+        "all = { measure = \"time\", kind = \"prediction\", policy = \"highlow\", point = { jobs = 1 } }\n\
+         columns = [{ what = \"time\" }, { what = \"power\", measure = \"power\" }]\n\
+         rows = [{ what = \"one\", values = [110, { value = 5, kind = \"fitted\", oddity = \"far off\" }] },\n\
+                 { what = \"two\", point = { jobs = 2 }, values = [60, 60] }]",
+    );
+    let figures: Vec<_> = (table.figures.iter())
+        .map(|compared| {
+            (
+                compared.figure.what.as_str(),
+                compared.figure.kind,
+                compared.ours.clone(),
+            )
+        })
+        .collect();
+    let ours = |number: f64| Some(Ours::Number(number));
+    assert_eq!(
+        figures,
+        [
+            ("one, time", Kind::Prediction, ours(110.0)),
+            ("one, power", Kind::Fitted, ours(5400.0 / 110.0)),
+            ("two, time", Kind::Prediction, ours(60.0)),
+            ("two, power", Kind::Prediction, ours(60.0)),
+        ]
+    );
+}
+
+const FIVE: &str = "\
+all = { kind = \"prediction\", measure = \"time\", policy = \"highlow\" }
+rows = [
+  { what = \"one job\", value = 100, point = { jobs = 1 }, cause = \"It is early\", oddity = \"ninety was meant\" },
+  { what = \"two jobs\", value = 60, point = { jobs = 2 }, kind = \"fitted\" },
+  { what = \"more time\", value = 15, over = { policy = \"linux\" }, change = \"more\", pick = \"most\", cause = \"It is early\" },
+  { what = \"bound\", at_most = 70, point = { jobs = 2 } },
+  { what = \"turbo\", value = 3, measure = \"none\", change = \"less\" },
+]";
+
+#[test]
+fn people_read_figures_beside_each_other_with_notes() {
+    let mut report = report();
+    report.published = vec![compared(FIVE)];
+    let expected = "
+Published, and what comes out here (Somebody (2009))
+
+figure      published          ours  unit        error  kind        note
+---------  ----------  ------------  ----  -----------  ----------  ----
+one job           100           110  s         +10.0 %  prediction  1, 2
+two jobs           60            60  s           0.0 %  fitted
+more time          15         20.00  %     +5.0 points  prediction  2
+bound      at most 70            60  s           holds  prediction
+turbo               3  no study yet  %               -  prediction  3
+1. Oddity of the source: ninety was meant.
+2. It is early.
+3. The cause is not known.
+";
+    assert_eq!(published_text(&report), expected);
+}
+
+#[test]
+fn programs_read_the_same() {
+    let mut report = report();
+    report.published = vec![compared(FIVE)];
+    let json: serde_json::Value = serde_json::from_str(&crate::json(&report).unwrap()).unwrap();
+    let table = &json["published"][0];
+    assert_eq!(table["source"], "Somebody (2009)");
+    let first = serde_json::json!({
+        "what": "one job", "value": 100.0, "unit": "s", "kind": "prediction",
+        "oddity": "ninety was meant", "cause": "It is early", "ours": 110.0, "error": 0.1
+    });
+    assert_eq!(table["figures"][0], first);
+    assert_eq!(table["figures"][3]["within"]["at_most"], 70.0);
+    assert!(table["figures"][4].get("ours").is_none() && table["figures"][4].get("error").is_none());
+}
+
+/// Of four predictions one has no study, one of two numbers (10 % and 33 % off) is within 10 %, and the bound holds.
+#[test]
+fn the_page_counts_what_is_near() {
+    let page = agreement(&[("study".to_string(), compared(FIVE))], true);
+    for line in [
+        "| prediction | 4 | 1 | 2 | 0 | 1 | 1 | 1 | 1 |",
+        "| identity | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
+        "| fitted | 1 | 0 | 1 | 1 | 1 | 1 | 0 | 0 |",
+        "| one job | 100 | 110 | s | +10.0 % | prediction | 1, 2 |",
+        "1. Oddity of the source: ninety was meant.",
+    ] {
+        assert!(page.lines().any(|found| found == line), "no '{line}' in:\n{page}");
+    }
+    let part = agreement(&[("study".to_string(), compared(FIVE))], false);
+    assert!(part.starts_with("\n## study\n") && page.ends_with(&part));
+}
+
+#[test]
+fn what_a_study_does_not_have_is_a_fault() {
+    for (figure, reason) in [
+        ("policy = \"linux\"", "2 results, expected one, or 'pick'"),
+        ("policy = \"pack\"", "no result is there"),
+        ("policy = \"linux\", point = { cores = 1 }", "no result is there"),
+        (
+            "policy = \"linux\", point = { jobs = 1 }, over = { policy = \"pack\" }",
+            "0 results of pack",
+        ),
+    ] {
+        let lines = format!("rows = [{{ what = \"a\", kind = \"fitted\", value = 1, measure = \"time\", {figure} }}]");
+        let error = compare(&tables(&lines).unwrap()[0], Some(&report()))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("'a' of study") && error.contains(reason),
+            "{figure}: {error}"
+        );
+    }
+}
+
+#[test]
+fn mistakes_are_named_with_their_line() {
+    let row = |row: &str| format!("rows = [\n  {{ {row} }},\n]");
+    for (lines, line, reason) in [
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"none\""),
+            8,
+            "expected one of value",
+        ),
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"none\", value = 1, class = \"c\""),
+            8,
+            "expected one of value",
+        ),
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"none\", value = nan"),
+            8,
+            "finite",
+        ),
+        (row("what = \"a\", measure = \"none\", value = 1"), 8, "expected kind"),
+        (
+            row("kind = \"fitted\", measure = \"none\", value = 1"),
+            8,
+            "expected what",
+        ),
+        (row("what = \"a\", kind = \"fitted\", value = 1"), 8, "expected measure"),
+        (
+            row("what = \"a\", kind = \"guess\", measure = \"none\", value = 1"),
+            8,
+            "unknown variant `guess`",
+        ),
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"time\", value = 1"),
+            8,
+            "expected policy",
+        ),
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"time\", policy = \"p\", class = \"c\""),
+            8,
+            "name of a class",
+        ),
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"time\", policy = \"p\", value = 1, unit = \"W\""),
+            8,
+            "unit",
+        ),
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"time\", policy = \"p\", value = 1, change = \"more\""),
+            8,
+            "over",
+        ),
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"time\", policy = \"p\", value = 1, colour = 1"),
+            8,
+            "unknown field `colour`",
+        ),
+        (
+            row("what = \"a\", kind = \"fitted\", measure = \"none\", values = [1]"),
+            8,
+            "1 values, expected one for each of 0 columns",
+        ),
+        (
+            "columns = [{}]\nrows = [\n  { what = \"a\", kind = \"fitted\", measure = \"none\", values = [true] }]"
+                .to_string(),
+            9,
+            "found boolean",
+        ),
+        ("rows = []".to_string(), 7, "at least one figure"),
+    ] {
+        let error = tables(&lines).unwrap_err();
+        assert_eq!(error.line, Some(line), "{lines}: {error}");
+        assert!(error.to_string().contains(reason), "{lines}: {error}");
+    }
+    let other = read(
+        "p.toml",
+        "source = []\n[[table]]\nsource = \"s\"\nstudy = \"a\"\nrows = []",
+    )
+    .unwrap_err();
+    assert!(
+        other
+            .to_string()
+            .starts_with("p.toml:3: table.source: 's', expected the id"),
+        "{other}"
+    );
+    let twice = read(
+        "p.toml",
+        &format!("{SOURCE}{SOURCE}[[table]]\nsource = \"s\"\nstudy = \"a\"\nrows = []"),
+    )
+    .unwrap_err();
+    assert!(twice.to_string().contains("twice"), "{twice}");
+}
+
+/// The file of this project is one, and says of each figure that is not computed why.
+#[test]
+fn the_file_of_the_project_is_read() {
+    let tables = builtin().unwrap();
+    for figure in tables.iter().flat_map(|table| &table.figures) {
+        assert!(
+            figure.selection.is_some() || figure.cause.is_some(),
+            "{}: no cause",
+            figure.what
+        );
+    }
+}
