@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "env.h"
 /* Sets of CPUs as bitmaps of fixed size. A pass over all words costs the same on 4 CPUs and on 512. */

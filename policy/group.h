@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "weight.h"
 /* Groups of tasks that share one weight: which of them are active, and what share a task has in the end. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "reserved.h"
 /* Who gets the fast cores. Cores are fast or slow beside each other by their kind (lop_topology.tier, 0 the fastest). */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "fair.h"
 /* Members that a higher class runs on: real-time tasks are no demand of ours, but what they take has to be made up for. */

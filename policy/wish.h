@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "specialise.h"
 /* The kernel's own hint (uclamp: sched_util_min and sched_util_max, 0 to 1024 of full speed) as a wish for speed. */
