@@ -1,0 +1,1 @@
+../../policy/config.h

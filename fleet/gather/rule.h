@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The types that policy/ takes from whoever includes it, its rule for arrivals, and the same over the domains of a machine. */
+#pragma once
+#include <stdbool.h>
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+#include "arrive.h"
+
+/*
+ * Which of a machine's domains is a better place for `t` than the best so far, which it then becomes; LOP_NONE: none of them. `there`: those that are
+ * in the first domain, then those in the second, and so on.
+ */
+static inline s32 better_domain(struct lop_fit *best, const struct lop_domain_load *domains, u32 nr, const struct lop_thread *there,
+				const struct lop_thread *t)
+{
+	s32 better = LOP_NONE;
+	for (u32 n = 0; n < nr; there += domains[n++].applications)
+		if (lop_is_better_place(best, &domains[n], there, t))
+			better = (s32)n;
+	return better;
+}

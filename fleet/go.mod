@@ -1,0 +1,3 @@
+module lopsided/fleet
+
+go 1.26.0
