@@ -7,7 +7,7 @@ DESTDIR ?=
 
 export PREFIX DESTDIR
 
-.PHONY: help build install uninstall deb demo test soak lint loads bench vm-bench fuzz try clean
+.PHONY: help build install uninstall deb demo test soak lint fleet-test loads bench vm-bench fuzz try clean
 
 help:
 	@echo 'make build  the release build, target/release/lop'
@@ -17,6 +17,7 @@ help:
 	@echo 'make test   the gate: format, lint, tests, policy for gcc, clang and BPF, the kernel side in a guest; true or false by logic'
 	@echo 'make soak   the rest, hours: shares, delays, percentiles, stressors, older kernels, long fuzzing, packaging, deliberate faults'
 	@echo 'make lint   the quick part of make test: format, lint, rules of policy/'
+	@echo 'make fleet-test  the part of make test that is about fleet/: gather on many machines, in Go'
 	@echo 'make loads  small native programs of known structure, in target/loads'
 	@echo 'make bench  events per second (criterion) and peak memory'
 	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and others that are installed, measured in a virtual machine'
@@ -47,6 +48,9 @@ soak:
 
 lint:
 	@scripts/lint.sh
+
+fleet-test:
+	@scripts/fleet-test.sh
 
 loads:
 	@scripts/loads.sh

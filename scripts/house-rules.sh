@@ -16,13 +16,13 @@ files() {
 while read -r file; do
   lines=$(wc -l <"$file")
   [ "$lines" -le 700 ] || finding "$file: $lines lines, at most 700: one module per concern"
-done < <(files '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.awk' -o -name '*.js' ')')
+done < <(files '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.awk' -o -name '*.js' -o -name '*.go' ')')
 
 # Written apart, so that this line does not find itself.
 notes='TO''DO|FIX''ME|X''XX'
 while read -r hit; do
   finding "$hit: do it, or say in the documentation what is missing"
-done < <(files '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.md' -o -name '*.toml' ')' |
+done < <(files '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.go' -o -name '*.md' -o -name '*.toml' ')' |
   xargs grep -nEHw "$notes" | cut -d: -f1,2 || true)
 
 # Relative links and pictures of the documents: [text](target), without what has a scheme or is an anchor.

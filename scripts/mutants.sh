@@ -42,10 +42,11 @@ with_fault() {
   printf '%s\n' "${text%%"$2"*}$3$rest"
 }
 
-# build CHECK, run CHECK: it is either arguments of cargo test or `guest GROUP`.
+# build CHECK, run CHECK: it is arguments of cargo test, `guest GROUP` or `fleet`.
 # shellcheck disable=SC2086  # words
 build() {
   case $1 in
+    fleet) ;;
     guest\ *) cargo build --locked -p lop -p lop-vm-judge ;;
     *) cargo test --locked --no-run $1 ;;
   esac
@@ -55,7 +56,10 @@ build() {
 # shellcheck disable=SC2206  # words
 run() {
   local command=(cargo test --locked --no-fail-fast $1)
-  case $1 in guest\ *) command=(env LOP_BUILT="$CARGO_TARGET_DIR/debug" LOP_VM_JOBS=1 vm/tests/run.sh "${1#guest }") ;; esac
+  case $1 in
+    guest\ *) command=(env LOP_BUILT="$CARGO_TARGET_DIR/debug" LOP_VM_JOBS=1 vm/tests/run.sh "${1#guest }") ;;
+    fleet) command=(scripts/fleet-test.sh) ;;
+  esac
   setsid timeout 3600 "${command[@]}" >"$log" 2>&1 &
   runner=$!
   while kill -0 "$runner" 2>/dev/null && [ -z "$(first_failed)" ]; do sleep 0.5; done
@@ -64,7 +68,7 @@ run() {
 }
 
 # The first test or sentence in the log that failed.
-first_failed() { sed -n -e '/^test .* FAILED$/{s/^test \(.*\) \.\.\. FAILED$/\1/p;q}' -e '/: not ok - /{s/.*: not ok - \([^:]*\).*/\1/p;q}' "$log"; }
+first_failed() { sed -n -e '/^ *--- FAIL: /{s/^ *--- FAIL: \([^ ]*\).*/\1/p;q}' -e '/^test .* FAILED$/{s/^test \(.*\) \.\.\. FAILED$/\1/p;q}' -e '/: not ok - /{s/.*: not ok - \([^:]*\).*/\1/p;q}' "$log"; }
 
 # try NAME CHECK FILE BEFORE AFTER: what found it is $found then. Fails if nothing did.
 try() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
 # Tools: rust, cc, c++, clang, bpf (all that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
-# make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
+# go (any since 1.19, which fetches what go.sh asks), make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
 # kernel-packages (what reads and checks Debian's), archive-keyring. Elsewhere than on Debian and its kin it names the packages and stops.
 # need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
 set -euo pipefail
@@ -21,6 +21,7 @@ present() {
     sanitizers) links cc -fsanitize=address,undefined stdio.h && links cc -fsanitize=thread stdio.h ;;
     dpkg-dev) command -v dpkg-shlibdeps ;;
     systemd-analyze) command -v systemd-analyze ;;
+    go) command -v go ;;
     make) command -v make ;;
     time) [ -x /usr/bin/time ] ;;
     python3) command -v python3 ;;
@@ -59,6 +60,7 @@ reason() {
     sanitizers) echo 'checks the loads while they run' ;;
     dpkg-dev) echo 'finds out what the Debian package depends on' ;;
     systemd-analyze) echo 'checks the unit file' ;;
+    go) echo 'builds fleet/' ;;
     make) echo 'tests record a build' ;;
     time) echo 'measures peak memory' ;;
     python3) echo 'reads what lop compare found' ;;
@@ -89,6 +91,7 @@ packages() {
     sanitizers) echo 'gcc libc6-dev|gcc libasan libubsan libtsan|gcc' ;;
     hackbench) echo 'rt-tests|realtime-tests|rt-tests' ;;
     perf) echo 'linux-perf|perf|perf' ;;
+    go) echo 'golang-go|golang|go' ;;
     make | time | python3 | cpio | stress-ng) echo "$1|$1|$1" ;;
     dpkg-dev) echo 'dpkg-dev|dpkg-dev|dpkg' ;;
     systemd-analyze) echo 'systemd|systemd|systemd' ;;

@@ -102,7 +102,7 @@ cargo_counts() {
 }
 
 # What says in a stage's log which check failed, and how to repeat it.
-failures='^FAILED |^not ok |^vm/run: |^test .* FAILED$|^error(\[|:)| FAILED, exit code |^  (check|kernel|repeat|log|traces)  '
+failures='^FAILED |^ *--- FAIL: |^not ok |^vm/run: |^test .* FAILED$|^error(\[|:)| FAILED, exit code |^  (check|kernel|repeat|log|traces)  '
 
 # explain STAGE: what failed there, or else its last words; the commands that repeat the tests and the stage alone; its log.
 explain() {

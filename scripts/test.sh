@@ -31,13 +31,14 @@ guest_itself() {
 }
 
 begin
-scripts/need.sh rust cc clang bpf make openmp clang-openmp sanitizers
+scripts/need.sh rust cc clang bpf go make openmp clang-openmp sanitizers
 find_rtapp_examples
 stages_of_lint
 stage 'policy check' scripts/policy-check-test.sh
 stage 'policy gcc' scripts/policy-check.sh gcc
 stage 'policy clang' scripts/policy-check.sh clang
 stage 'policy bpf' scripts/policy-check.sh bpf
+stage 'fleet' scripts/fleet-test.sh
 stage_that_builds
 stage_of_build 'tests' all_tests
 stage_of_build 'examples' scripts/examples-check.sh

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# fleet-test.sh: what is true or false by logic of fleet/: format, vet, tests, built with -trimpath.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/need.sh cc go
+go=$(scripts/go.sh)
+export GOFLAGS=-trimpath CGO_ENABLED=1
+cd fleet
+unformatted=$("$("$go" env GOROOT)/bin/gofmt" -l .)
+[ -z "$unformatted" ] || { echo "fleet-test.sh: gofmt -w $unformatted"; exit 1; }
+"$go" vet ./...
+"$go" test -count=1 ./...
