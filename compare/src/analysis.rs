@@ -1,7 +1,7 @@
 //! From runs to rows: means with intervals, paired ratios, and what one should know before believing them. Pure.
 
 use crate::journal::{Idle, Measured, Run};
-use crate::statistics::{outliers, Ratio, Summary};
+use crate::statistics::{outliers, Method, Ratio, Summary};
 
 mod warnings;
 
@@ -71,14 +71,14 @@ const ENERGY: Quantity = |run| run.energy_j;
 const POWER: Quantity = |run| Some(run.energy_j? / run.time_s);
 const EDP: Quantity = |run| Some(run.energy_j? * run.time_s);
 
-/// Judges what was measured so far.
-pub fn analyse(measured: &Measured) -> Analysis {
+/// Judges what was measured so far, with intervals by this method.
+pub fn analyse(measured: &Measured, method: Method) -> Analysis {
     let baselines = measured.header.baselines();
     let (runs, idle) = (with_energy_seen(measured), measured.idle.seen());
     let rows: Vec<Row> = baselines
         .iter()
         .enumerate()
-        .map(|(combination, baseline)| row(&runs, &idle, combination, *baseline))
+        .map(|(combination, baseline)| row(&runs, &idle, combination, *baseline, method))
         .collect();
     Analysis {
         rounds: measured.runs.iter().map(|run| run.round + 1).max().unwrap_or(0),
@@ -99,11 +99,12 @@ fn with_energy_seen(measured: &Measured) -> Vec<Run> {
     runs
 }
 
-fn row(runs: &[Run], idle: &Idle, combination: usize, baseline: usize) -> Row {
+fn row(runs: &[Run], idle: &Idle, combination: usize, baseline: usize, method: Method) -> Row {
     let all = of(runs, combination);
     let good: Vec<&Run> = all.iter().copied().filter(|run| run.exit_code == 0).collect();
     let values = |quantity: Quantity| every(&good, quantity);
-    let mean = |quantity: Quantity| Some(Summary::of(&every(&good, quantity))?.mean);
+    let summary = |values: &[f64]| Summary::of(values, method);
+    let mean = |quantity: Quantity| Some(Summary::of(&values(quantity), Method::Student)?.mean);
     let times_s = values(TIME);
     Row {
         combination,
@@ -117,17 +118,17 @@ fn row(runs: &[Run], idle: &Idle, combination: usize, baseline: usize) -> Row {
         memory_byte: good.iter().filter_map(|run| run.memory_usage_byte).collect(),
         rounds: good.iter().map(|run| run.round).collect(),
         outliers: outliers(&times_s),
-        time_s: Summary::of(&times_s),
-        power_w: Summary::of(&values(POWER)),
-        energy_j: Summary::of(&values(ENERGY)),
-        net_energy_j: net_energies(&good, idle).and_then(|values| Summary::of(&values)),
-        edp_js: Summary::of(&values(EDP)),
+        time_s: summary(&times_s),
+        power_w: summary(&values(POWER)),
+        energy_j: summary(&values(ENERGY)),
+        net_energy_j: net_energies(&good, idle).and_then(|values| summary(&values)),
+        edp_js: summary(&values(EDP)),
         cpu_energy_j: mean(|run| run.cpu_energy_j),
         user_s: mean(|run| run.user_s),
         system_s: mean(|run| run.system_s),
         relative: match combination == baseline {
             true => Relative::default(),
-            false => relative(&of(runs, baseline), &good),
+            false => relative(&of(runs, baseline), &good, method),
         },
         times_s,
         energies_j: values(ENERGY),
@@ -161,7 +162,7 @@ fn net_energies(runs: &[&Run], idle: &Idle) -> Option<Vec<f64>> {
         .collect()
 }
 
-fn relative(baseline: &[&Run], runs: &[&Run]) -> Relative {
+fn relative(baseline: &[&Run], runs: &[&Run], method: Method) -> Relative {
     let ratio = |quantity: Quantity| {
         let pair = |run: &&Run| {
             let base = baseline
@@ -174,7 +175,7 @@ fn relative(baseline: &[&Run], runs: &[&Run]) -> Relative {
             Some((base?, value?)).filter(|(base, value)| *base > 0.0 && *value > 0.0)
         };
         let pairs: Option<Vec<_>> = runs.iter().filter_map(pair).map(known).collect();
-        Ratio::of(&pairs?)
+        Ratio::of(&pairs?, method)
     };
     Relative {
         time: ratio(TIME),

@@ -1,6 +1,7 @@
 //! Measuring commands for real.
 
 pub mod analysis;
+pub mod bootstrap;
 pub mod enforcement;
 pub mod gauge;
 pub mod interrupt;

@@ -1,5 +1,6 @@
 //! Statistics of repeated runs: means with confidence intervals, paired ratios, outliers. Pure.
 
+use crate::bootstrap::bca;
 use special::Beta;
 
 /// How many standard deviations from the median a value lies that is flagged. The same bound as hyperfine's.
@@ -8,6 +9,9 @@ const OUTLIER_DEVIATIONS: f64 = 10.0;
 const DEVIATION_PER_MAD: f64 = 1.4826;
 /// Of the median: what is nearer to it than that is no outlier, as near as the others may be.
 const LEAST_DISTANCE: f64 = 1e-3;
+
+/// Of all intervals.
+const CONFIDENCE: f64 = 0.95;
 
 /// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +26,25 @@ impl Interval {
     }
 }
 
+/// How intervals are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Student's t, of means and of logarithms of ratios.
+    Student,
+    /// [`bca`], of means, medians and logarithms of ratios.
+    Bca,
+}
+
+impl Method {
+    /// Of the mean; `None` for one value.
+    fn of_mean(self, values: &[f64]) -> Option<Interval> {
+        match self {
+            Self::Student => student(values),
+            Self::Bca => bca(values, CONFIDENCE, mean),
+        }
+    }
+}
+
 /// Repeated measurements of one quantity, in its own unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
@@ -30,6 +53,8 @@ pub struct Summary {
     /// Of the sample (n - 1); `None` for one value.
     pub deviation: Option<f64>,
     pub median: f64,
+    /// `None` for one value, and by Student's t, which has none.
+    pub median_interval: Option<Interval>,
     pub min: f64,
     pub max: f64,
     /// Of the mean; `None` for one value.
@@ -37,21 +62,19 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Mean m, s^2 = sum((x - m)^2) / (n - 1), interval m -+ t(0.975, n - 1) * s / sqrt(n)
-    /// (Student, "The probable error of a mean", Biometrika 6, 1908). `None` without values.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    /// Mean m, s^2 = sum((x - m)^2) / (n - 1). `None` without values.
+    pub fn of(values: &[f64], method: Method) -> Option<Self> {
         let (mean, deviation) = moments(values)?;
+        let of_median = || bca(values, CONFIDENCE, |values| median(values).unwrap_or(f64::NAN));
         Some(Self {
             count: values.len(),
             mean,
             deviation,
             median: median(values)?,
+            median_interval: (method == Method::Bca).then(of_median).flatten(),
             min: values.iter().copied().fold(f64::INFINITY, f64::min),
             max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            interval: half_width(values).map(|half| Interval {
-                low: mean - half,
-                high: mean + half,
-            }),
+            interval: method.of_mean(values),
         })
     }
 }
@@ -66,22 +89,18 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// The geometric mean of x / base over pairs (base, x), both above 0, with its interval: with d = ln(x / base),
-    ///
-    /// exp(mean(d) -+ t(0.975, n - 1) * s(d) / sqrt(n))
-    ///
-    /// Student's paired interval of the logarithms, taken back (Altman & Bland, "Comparing two means and the problem of
-    /// multiplicity; transformations, means, and confidence intervals", BMJ 312:1153, 1996). What disturbs a whole round
-    /// disturbs both of a pair and falls out. `None` without pairs.
-    pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
+    /// The geometric mean of x / base over pairs (base, x), both above 0, with its interval: exp(mean(d)) with d = ln(x / base), and
+    /// the interval of mean(d) taken back (of Student's: Bland & Altman, "The use of transformation when comparing two
+    /// means", BMJ 312:1153, 1996). What disturbs a whole round disturbs both of a pair and falls out. `None` without pairs.
+    pub fn of(pairs: &[(f64, f64)], method: Method) -> Option<Self> {
         let logs: Vec<f64> = pairs.iter().map(|(base, value)| (value / base).ln()).collect();
         let (mean, _) = moments(&logs)?;
         Some(Self {
             pairs: logs.len(),
             value: mean.exp(),
-            interval: half_width(&logs).map(|half| Interval {
-                low: (mean - half).exp(),
-                high: (mean + half).exp(),
+            interval: method.of_mean(&logs).map(|interval| Interval {
+                low: interval.low.exp(),
+                high: interval.high.exp(),
             }),
         })
     }
@@ -92,17 +111,25 @@ fn moments(values: &[f64]) -> Option<(f64, Option<f64>)> {
     if values.is_empty() {
         return None;
     }
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
+    let (mean, freedom) = (mean(values), values.len() as f64 - 1.0);
     let squares = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
-    Some((mean, (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt())))
+    Some((mean, (freedom > 0.0).then(|| (squares / freedom).sqrt())))
 }
 
-/// Half of the width of the 95 % interval of the mean.
-fn half_width(values: &[f64]) -> Option<f64> {
-    let (_, deviation) = moments(values)?;
-    let (deviation, count) = (deviation?, values.len() as f64);
-    Some(student_0975(count - 1.0) * deviation / count.sqrt())
+/// NaN without values.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// m -+ t(0.975, n - 1) * s / sqrt(n) (Student, "The probable error of a mean", Biometrika 6, 1908).
+fn student(values: &[f64]) -> Option<Interval> {
+    let (mean, deviation) = moments(values)?;
+    let count = values.len() as f64;
+    let half = deviation? * student_0975(count - 1.0) / count.sqrt();
+    Some(Interval {
+        low: mean - half,
+        high: mean + half,
+    })
 }
 
 /// The 0.975 quantile of Student's distribution with so many degrees of freedom n, by that of the beta distribution: with

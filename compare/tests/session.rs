@@ -8,6 +8,7 @@ use lop_compare::journal::{self, End, Header, Journal};
 use lop_compare::plan::{Combination, CommandLine, Rounds};
 use lop_compare::process::{Input, Output, Streams};
 use lop_compare::session::{measure, Ignored, SessionError, Settings, Tools};
+use lop_compare::statistics::Method;
 use lop_compare::surroundings::Surroundings;
 use lop_machine::meter::{Meter, MeterError, MeterKind, Source};
 use std::collections::BTreeMap;
@@ -302,7 +303,7 @@ fn idle_power_is_measured_before_and_after() {
         let (first, last) = (answers[0], answers[answers.len() - 1]);
         lies_between(told_w.unwrap(), first, last, over - first.at, REST + takes);
     }
-    assert!(analyse(&seen.measured).rows[0].net_energy_j.is_some());
+    assert!(analyse(&seen.measured, Method::Student).rows[0].net_energy_j.is_some());
 }
 
 /// The meter fails in the middle of a run: no energy is made up, and what was measured before stays.
@@ -355,7 +356,7 @@ fn failures_can_be_ignored() {
     bench.settings.ignored = Ignored::All;
     let (measured, result) = bench.measure(vec![combination("linux", "kill -9 $$")]);
     result.unwrap();
-    let row = &analyse(&measured).rows[0];
+    let row = &analyse(&measured, Method::Student).rows[0];
     assert_eq!((row.exit_codes.as_slice(), row.time_s), ([137; 3].as_slice(), None));
 }
 

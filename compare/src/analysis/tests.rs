@@ -41,7 +41,10 @@ fn measured(runs: Vec<Run>) -> Measured {
 }
 
 fn warning(measured: &Measured, with: &str) -> bool {
-    analyse(measured).warnings.iter().any(|warning| warning.contains(with))
+    analyse(measured, Method::Student)
+        .warnings
+        .iter()
+        .any(|warning| warning.contains(with))
 }
 
 /// 10 J in 1 s beside 12 W of idle power are -2 J net, beside 8 W 2 J.
@@ -72,7 +75,7 @@ fn rows_by_hand() {
         before_w: Some(2.0),
         after_w: Some(4.0),
     };
-    let analysis = analyse(&measured);
+    let analysis = analyse(&measured, Method::Student);
     let (first, second) = (&analysis.rows[0], &analysis.rows[1]);
     assert_eq!(first.times_s, [1.0, 2.0]);
     assert_eq!(second.times_s, [1.1, 2.2], "in the order of rounds");
@@ -89,7 +92,11 @@ fn rows_by_hand() {
 
 #[test]
 fn without_a_meter_there_is_no_energy_and_never_0_j() {
-    let row = &analyse(&measured(vec![run(0, 0, 1.0, None), run(0, 1, 1.0, None)])).rows[1];
+    let row = &analyse(
+        &measured(vec![run(0, 0, 1.0, None), run(0, 1, 1.0, None)]),
+        Method::Student,
+    )
+    .rows[1];
     assert!(row.energies_j.is_empty());
     assert_eq!(
         (row.energy_j, row.power_w, row.edp_js, row.net_energy_j),
@@ -108,7 +115,7 @@ fn failed_runs_are_counted_and_not_averaged_nor_paired() {
         run(1, 0, 1.0, Some(10.0)),
         broken,
     ]);
-    let row = &analyse(&measured).rows[1];
+    let row = &analyse(&measured, Method::Student).rows[1];
     assert_eq!(
         (row.times_s.as_slice(), row.exit_codes.as_slice()),
         ([2.0].as_slice(), [0, 3].as_slice())
@@ -129,7 +136,7 @@ fn runs_that_are_short_for_the_meter_are_told() {
         update_period_s: Some(0.001),
     };
     measured.header.meter = Some(meter);
-    let found = analyse(&measured).warnings;
+    let found = analyse(&measured, Method::Student).warnings;
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("energy may be off by 7 %"), "{found:?}");
 }
@@ -155,7 +162,7 @@ fn in_steps(energies_j: [f64; 4]) -> Measured {
 #[test]
 fn a_run_that_saw_no_step_of_the_meter_used_no_0_j() {
     let mut none = in_steps([0.0, 36.0, 0.0, 36.0]);
-    let analysis = analyse(&none);
+    let analysis = analyse(&none, Method::Student);
     let (first, second) = (&analysis.rows[0], &analysis.rows[1]);
     assert!(first.energies_j.is_empty());
     assert_eq!((first.energy_j, first.power_w, first.edp_js), (None, None, None));
@@ -167,14 +174,14 @@ fn a_run_that_saw_no_step_of_the_meter_used_no_0_j() {
         analysis.warnings
     );
     none.header.meter.as_mut().unwrap().update_period_s = Some(1.0);
-    let off = analyse(&none)
+    let off = analyse(&none, Method::Student)
         .warnings
         .iter()
         .filter(|warning| warning.contains("may be off"))
         .count();
     assert_eq!(off, 1, "of the row that has an energy");
     let some = in_steps([36.0, 0.0, 36.0, 36.0]);
-    let row = &analyse(&some).rows[1];
+    let row = &analyse(&some, Method::Student).rows[1];
     assert_eq!(row.energy_j.unwrap().mean, 18.0, "all runs are averaged");
     assert_eq!((row.relative.energy, row.relative.time.unwrap().pairs), (None, 2));
     assert!(warning(&some, "1 of 2 runs saw no step of meter command"));
@@ -186,7 +193,7 @@ fn a_failed_run_that_saw_no_step_is_none_of_these() {
     let mut measured = in_steps([36.0, 36.0, 0.0, 36.0]);
     measured.runs[2].exit_code = 1;
     assert!(!warning(&measured, "step of"));
-    assert_eq!(analyse(&measured).rows[0].energies_j, [36.0]);
+    assert_eq!(analyse(&measured, Method::Student).rows[0].energies_j, [36.0]);
 }
 
 #[test]
@@ -194,14 +201,14 @@ fn idle_power_of_no_step_is_none() {
     let mut measured = in_steps([36.0; 4]);
     for (before_w, after_w) in [(0.0, 0.0), (36.0, 0.0), (0.0, 36.0)] {
         (measured.idle.before_w, measured.idle.after_w) = (Some(before_w), Some(after_w));
-        let analysis = analyse(&measured);
+        let analysis = analyse(&measured, Method::Student);
         assert_eq!(analysis.idle, Idle::default(), "{before_w} {after_w}");
         assert_eq!(analysis.rows[0].net_energy_j, None);
         assert!(warning(&measured, "idle power is not known"), "{:?}", analysis.warnings);
         assert!(!warning(&measured, "idle power went"));
     }
     (measured.idle.before_w, measured.idle.after_w) = (Some(12.0), Some(12.0));
-    assert_eq!(analyse(&measured).idle, measured.idle);
+    assert_eq!(analyse(&measured, Method::Student).idle, measured.idle);
     assert!(!warning(&measured, "idle power is not known"));
 }
 
@@ -225,7 +232,7 @@ fn load_of_others_heat_and_governors_are_told() {
         around(0.02, 0.0, 50.0, "schedutil"),
         around(0.03, 0.0, 55.0, "schedutil"),
     ]);
-    assert_eq!(analyse(&quiet).warnings, Vec::<String>::new());
+    assert_eq!(analyse(&quiet, Method::Student).warnings, Vec::<String>::new());
     let all = with([
         around(0.3, 0.1, 40.0, "schedutil"),
         around(0.3, 0.1, 55.0, "performance"),
@@ -236,7 +243,11 @@ fn load_of_others_heat_and_governors_are_told() {
         "from 40 to 55",
         "from schedutil to performance",
     ] {
-        assert!(warning(&all, expected), "{expected}: {:?}", analyse(&all).warnings);
+        assert!(
+            warning(&all, expected),
+            "{expected}: {:?}",
+            analyse(&all, Method::Student).warnings
+        );
     }
 }
 
@@ -250,8 +261,12 @@ fn an_early_end_and_outliers_are_told() {
     ];
     times.push(run(4, 0, 9.0, None));
     let mut measured = measured(times);
-    assert_eq!(analyse(&measured).rows[0].outliers, [4]);
-    assert_eq!(analyse(&measured).rows[0].times_s.len(), 5, "flagged, not dropped");
+    assert_eq!(analyse(&measured, Method::Student).rows[0].outliers, [4]);
+    assert_eq!(
+        analyse(&measured, Method::Student).rows[0].times_s.len(),
+        5,
+        "flagged, not dropped"
+    );
     assert!(warning(&measured, "round 5 lies far from the others"));
     measured.end = Some(End::Interrupted(2));
     assert!(warning(&measured, "interrupted by signal 2: 5 runs"));

@@ -11,7 +11,11 @@ fn normal(random: &mut Rng) -> f64 {
 fn covered(repetitions: usize, rounds: usize, truth: f64, mut draw: impl FnMut() -> (f64, f64)) -> usize {
     let mut one = || {
         let pairs: Vec<(f64, f64)> = (0..rounds).map(|_| draw()).collect();
-        Ratio::of(&pairs).unwrap().interval.unwrap().covers(truth)
+        Ratio::of(&pairs, Method::Student)
+            .unwrap()
+            .interval
+            .unwrap()
+            .covers(truth)
     };
     (0..repetitions).filter(|_| one()).count()
 }
@@ -20,7 +24,7 @@ fn covered(repetitions: usize, rounds: usize, truth: f64, mut draw: impl FnMut()
 /// 5 -+ 2.3646 * 2.1381 / sqrt(8) = 5 -+ 1.7875.
 #[test]
 fn a_summary_by_hand() {
-    let summary = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+    let summary = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], Method::Student).unwrap();
     assert_eq!((summary.count, summary.mean, summary.median), (8, 5.0, 4.5));
     assert_eq!((summary.min, summary.max), (2.0, 9.0));
     assert!((summary.deviation.unwrap() - 2.138_09).abs() < 1e-5);
@@ -33,17 +37,17 @@ fn a_summary_by_hand() {
 
 #[test]
 fn one_value_has_no_spread_and_none_no_summary() {
-    let one = Summary::of(&[3.0]).unwrap();
+    let one = Summary::of(&[3.0], Method::Student).unwrap();
     assert_eq!((one.mean, one.deviation, one.interval), (3.0, None, None));
-    assert_eq!(Summary::of(&[]), None);
-    assert_eq!(Ratio::of(&[(2.0, 3.0)]).unwrap().interval, None);
-    assert_eq!(Ratio::of(&[]), None);
+    assert_eq!(Summary::of(&[], Method::Student), None);
+    assert_eq!(Ratio::of(&[(2.0, 3.0)], Method::Student).unwrap().interval, None);
+    assert_eq!(Ratio::of(&[], Method::Student), None);
 }
 
 /// Ratios 1.1 and 1.1 * e^0.2: mean log = ln 1.1 + 0.1, s = 0.2 / sqrt 2, half width = 12.7062 * 0.1414214 / sqrt 2 = 1.27062.
 #[test]
 fn a_ratio_by_hand() {
-    let ratio = Ratio::of(&[(1.0, 1.1), (10.0, 11.0 * 0.2_f64.exp())]).unwrap();
+    let ratio = Ratio::of(&[(1.0, 1.1), (10.0, 11.0 * 0.2_f64.exp())], Method::Student).unwrap();
     assert!((ratio.value - 1.1 * 0.1_f64.exp()).abs() < 1e-12);
     let interval = ratio.interval.unwrap();
     assert!(
@@ -92,7 +96,7 @@ fn what_disturbs_a_whole_round_falls_out() {
             (round, 1.03 * round * (1.0 + 0.002 * normal(&mut random)))
         })
         .collect();
-    let interval = Ratio::of(&pairs).unwrap().interval.unwrap();
+    let interval = Ratio::of(&pairs, Method::Student).unwrap().interval.unwrap();
     assert!(interval.low > 1.02 && interval.high < 1.04, "{interval:?}");
 }
 
@@ -101,7 +105,11 @@ fn the_interval_of_a_mean_covers_the_truth_in_95_of_100() {
     let mut random = Rng::with_seed(4);
     let one = |random: &mut Rng| {
         let values: Vec<f64> = (0..8).map(|_| 7.0 + 2.0 * normal(random)).collect();
-        Summary::of(&values).unwrap().interval.unwrap().covers(7.0)
+        Summary::of(&values, Method::Student)
+            .unwrap()
+            .interval
+            .unwrap()
+            .covers(7.0)
     };
     let covered = (0..4000).filter(|_| one(&mut random)).count();
     assert!((3745..=3855).contains(&covered), "{covered}");
@@ -124,4 +132,25 @@ fn far_values_are_flagged_and_near_ones_not() {
 fn what_lies_near_is_no_outlier_as_near_as_the_others_may_be() {
     assert_eq!(outliers(&[364.003_6, 364.003_601, 364.006_4]), Vec::<usize>::new());
     assert_eq!(outliers(&[364.003_6, 364.003_601, 364.5]), [2], "0.14 %");
+}
+
+/// Ends of BCa lie between the extremes of what is resampled; those of a ratio are taken back from logarithms.
+#[test]
+fn by_resampling_the_median_has_an_interval_too() {
+    let values = [1.0, 2.0, 3.0, 4.0, 50.0];
+    let summary = Summary::of(&values, Method::Bca).unwrap();
+    assert_eq!(summary.interval, bca(&values, 0.95, mean));
+    let of_median = summary.median_interval.unwrap();
+    assert!(
+        of_median.covers(3.0) && of_median.low >= 1.0 && of_median.high <= 50.0,
+        "{of_median:?}"
+    );
+    assert_eq!(Summary::of(&values, Method::Student).unwrap().median_interval, None);
+    let pairs = values.map(|value| (2.0, 2.0 * value));
+    let ratio = Ratio::of(&pairs, Method::Bca).unwrap().interval.unwrap();
+    let logs = bca(&values.map(f64::ln), 0.95, mean).unwrap();
+    assert!(
+        (ratio.low.ln() - logs.low).abs() < 1e-12 && (ratio.high.ln() - logs.high).abs() < 1e-12,
+        "{ratio:?}"
+    );
 }

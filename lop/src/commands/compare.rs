@@ -113,7 +113,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn give(arguments: &Arguments, exports: &Exports, measured: &Measured, trace: Option<Replayed>) -> Result<(), Failure> {
-    let mut comparison: Comparison = convert::comparison(measured, &analyse(measured), trace);
+    let method = arguments.shown.interval.into();
+    let mut comparison: Comparison = convert::comparison(measured, &analyse(measured, method), method, trace);
     comparison.time_unit = arguments.shown.time_unit.map(Into::into);
     let sorted = match arguments.shown.sort {
         Sort::Auto | Sort::Command => comparison.clone(),

@@ -417,6 +417,50 @@ fn the_simulator_gives_the_same_table() {
     assert_eq!(value, again);
 }
 
+/// The same runs: values are the same by either method, and only resampling has an interval of the median.
+#[test]
+fn intervals_are_found_by_the_method_asked_for() {
+    let folder = folder();
+    let measured = [
+        "--policy",
+        "linux,linux",
+        "--runs",
+        "3",
+        "--meter",
+        "none",
+        "--journal",
+        "kept",
+    ];
+    json_of(folder.path(), &[&measured, &["--", "sleep", "0.01"][..]].concat());
+    let by = |method: &[&str]| json_of(folder.path(), &[&["--show", "kept"], method].concat());
+    let (student, bootstrap) = (by(&[]), by(&["--interval", "bca"]));
+    assert_eq!(
+        (&student["interval"], &bootstrap["interval"]),
+        (&"t".into(), &"bca".into())
+    );
+    let of = |value: &Value, key: &str| value["results"][1][key].clone();
+    assert_eq!(of(&student, "relative"), of(&bootstrap, "relative"));
+    let median = |value: &Value| of(value, "spread")["time_s"]["median_ci95"].clone();
+    assert_eq!(median(&student), Value::Null);
+    let (of_median, all) = (median(&bootstrap), of(&bootstrap, "times"));
+    let all = all.as_array().unwrap();
+    assert!(
+        all.contains(&of_median[0]) && all.contains(&of_median[1]),
+        "{of_median} of {all:?}"
+    );
+    let text = |method: &str| compare(folder.path(), &["--show", "kept", "--interval", method]).stdout;
+    assert!(
+        text("t").contains("95 % confidence intervals, by Student's t."),
+        "{}",
+        text("t")
+    );
+    assert!(
+        text("bca").contains("95 % confidence intervals, by bootstrap (BCa)."),
+        "{}",
+        text("bca")
+    );
+}
+
 /// A simulation runs no command and reads no meter: what is said of these is heard by nobody, and so is refused by name.
 #[test]
 fn what_only_measuring_heeds_is_refused_beside_a_simulation() {

@@ -1,12 +1,12 @@
 //! A comparison for programs: what hyperfine exports, and more.
 
-use super::{Compared, Comparison, Estimate, Spread};
+use super::{Compared, Comparison, Estimate, Method, Spread};
 use serde_json::{json, Map, Value};
 
 /// One object with `results`. Each result has hyperfine's fields (times in s), then those of every study of this program. `times`,
 /// `energies_j` and `memory_usage_byte` hold the runs that did not fail, and `rounds` the round of each, from 0 on: two results are paired by
 /// these. `outliers` are indices in the same lists. `exit_codes` holds all runs. Energies are absent without a meter, and where it moved by no
-/// step in any run. `verdict` has a sentence for each result that others are compared with. Simulated results have `bounds` and `counters` too, means over the rounds.
+/// step in any run. `interval` is the method of all intervals: `t` or `bca`. `verdict` has a sentence for each result that others are compared with. Simulated results have `bounds` and `counters` too, means over the rounds.
 pub fn comparison_json(comparison: &Comparison) -> String {
     let results: Vec<Value> = comparison.results.iter().map(|row| result(comparison, row)).collect();
     let mut object = Map::new();
@@ -15,6 +15,13 @@ pub fn comparison_json(comparison: &Comparison) -> String {
     object.insert("place".into(), json!(comparison.place));
     object.insert("seed".into(), json!(comparison.seed));
     object.insert("rounds".into(), json!(comparison.rounds));
+    object.insert(
+        "interval".into(),
+        json!(match comparison.interval {
+            Method::Student => "t",
+            Method::Bca => "bca",
+        }),
+    );
     object.insert("meter".into(), meter(comparison));
     object.insert("enforcement".into(), json!(comparison.enforcement));
     object.insert("warnings".into(), json!(comparison.warnings));
@@ -160,6 +167,7 @@ fn spreads(comparison: &Comparison, row: &Compared) -> Value {
             "ci95": interval(spread.mean),
             "stddev": spread.deviation,
             "median": spread.median,
+            "median_ci95": spread.median_interval,
             "min": spread.min,
             "max": spread.max,
         })

@@ -48,11 +48,19 @@ pub struct Comparison {
     pub reference: Option<usize>,
     /// Of times where people read them; `None`: one that fits.
     pub time_unit: Option<TimeUnit>,
+    pub interval: Method,
     /// Of a recording that was replayed.
     pub trace: Option<Replayed>,
     /// Sentences.
     pub warnings: Vec<String>,
     pub results: Vec<Compared>,
+}
+
+/// How the intervals were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Student,
+    Bca,
 }
 
 /// A unit of time that somebody chose.
@@ -144,6 +152,8 @@ pub struct Spread {
     /// `None` for one run.
     pub deviation: Option<f64>,
     pub median: f64,
+    /// Its 95 % confidence interval.
+    pub median_interval: Option<(f64, f64)>,
     pub min: f64,
     pub max: f64,
 }
@@ -361,7 +371,12 @@ fn spread_grid(comparison: &Comparison) -> Grid {
                     .deviation
                     .map_or(NOTHING.to_string(), |deviation| scale.text(deviation)),
             );
-            row.extend([spread.median, spread.min, spread.max].map(|value| scale.text(value)));
+            let median = Estimate {
+                value: spread.median,
+                interval: spread.median_interval,
+            };
+            row.push(median.text(|value| scale.text(value)));
+            row.extend([spread.min, spread.max].map(|value| scale.text(value)));
             rows.push(row);
         }
         for (name, mean) in [("user time", result.user), ("system time", result.system)] {
@@ -415,7 +430,11 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         .iter()
         .any(|row| row.time_s.is_some_and(|time| time.mean.interval.is_some()))
     {
-        notes.push("In brackets: 95 % confidence intervals.".to_string());
+        let by = match comparison.interval {
+            Method::Student => "Student's t",
+            Method::Bca => "bootstrap (BCa)",
+        };
+        notes.push(format!("In brackets: 95 % confidence intervals, by {by}."));
     }
     notes.extend(nothing_by_chance(&comparison.results));
     if has_ratios(comparison) {

@@ -10,6 +10,7 @@ fn row(times: &[f64]) -> Compared {
         },
         deviation: None,
         median: min,
+        median_interval: None,
         min,
         max,
     });
@@ -59,6 +60,7 @@ fn spread_of(low: f64, mean: f64, high: f64) -> Spread {
         },
         deviation: Some(high - low),
         median: mean,
+        median_interval: None,
         min: low,
         max: high,
     }
@@ -76,6 +78,7 @@ fn comparison(results: Vec<Compared>) -> Comparison {
         idle_after_w: None,
         reference: None,
         time_unit: None,
+        interval: Method::Student,
         trace: None,
         warnings: Vec::new(),
         results,

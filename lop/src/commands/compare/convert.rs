@@ -2,12 +2,12 @@
 
 use lop_compare::analysis::{Analysis, Row};
 use lop_compare::journal::{Measured, MeterUsed, Simulated};
-use lop_compare::statistics::{Ratio, Summary};
-use lop_report::comparison::{Compared, Comparison, Estimate, Modelled, Spread, UsedMeter};
+use lop_compare::statistics::{Interval, Method, Ratio, Summary};
+use lop_report::comparison::{self, Compared, Comparison, Estimate, Modelled, Spread, UsedMeter};
 use lop_report::{Bounds, Replayed};
 
-/// `trace`: the recording that was replayed, if one was.
-pub fn comparison(measured: &Measured, analysis: &Analysis, trace: Option<Replayed>) -> Comparison {
+/// `method`: of the analysis. `trace`: the recording that was replayed, if one was.
+pub fn comparison(measured: &Measured, analysis: &Analysis, method: Method, trace: Option<Replayed>) -> Comparison {
     let header = &measured.header;
     Comparison {
         seed: header.seed,
@@ -23,6 +23,10 @@ pub fn comparison(measured: &Measured, analysis: &Analysis, trace: Option<Replay
         idle_after_w: analysis.idle.after_w,
         reference: header.reference,
         time_unit: None,
+        interval: match method {
+            Method::Student => comparison::Method::Student,
+            Method::Bca => comparison::Method::Bca,
+        },
         trace,
         warnings: analysis.warnings.clone(),
         results: analysis.rows.iter().map(|row| compared(measured, row)).collect(),
@@ -48,7 +52,7 @@ fn compared(measured: &Measured, row: &Row) -> Compared {
         }),
         false => of.map(|ratio| Estimate {
             value: ratio.value,
-            interval: ratio.interval.map(|interval| (interval.low, interval.high)),
+            interval: ratio.interval.map(ends),
         }),
     };
     Compared {
@@ -93,11 +97,16 @@ fn spread(summary: Summary) -> Spread {
     Spread {
         mean: Estimate {
             value: summary.mean,
-            interval: summary.interval.map(|interval| (interval.low, interval.high)),
+            interval: summary.interval.map(ends),
         },
         deviation: summary.deviation,
         median: summary.median,
+        median_interval: summary.median_interval.map(ends),
         min: summary.min,
         max: summary.max,
     }
+}
+
+fn ends(interval: Interval) -> (f64, f64) {
+    (interval.low, interval.high)
 }

@@ -1,6 +1,7 @@
-//! How results are shown: the order of rows and the unit of times, after hyperfine's options.
+//! How results are shown: the order of rows and the unit of times, after hyperfine's options, and the method of intervals.
 
 use clap::{Args, ValueEnum};
+use lop_compare::statistics::Method;
 use lop_report::comparison;
 
 #[derive(Args)]
@@ -11,6 +12,26 @@ pub struct ShownArguments {
     /// Unit of times where people read them [default: one that fits]; CSV and JSON have seconds
     #[arg(short = 'u', long, value_enum, value_name = "UNIT")]
     pub time_unit: Option<TimeUnit>,
+    /// How 95 % confidence intervals are found; docs/compare.md has how often either covers the truth
+    #[arg(long, value_enum, value_name = "METHOD", default_value = "t")]
+    pub interval: IntervalMethod,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IntervalMethod {
+    /// Student's t, of means and of the logarithms of ratios
+    T,
+    /// Bootstrap (BCa), which assumes no distribution and covers less with few rounds; of the median too
+    Bca,
+}
+
+impl From<IntervalMethod> for Method {
+    fn from(method: IntervalMethod) -> Self {
+        match method {
+            IntervalMethod::T => Self::Student,
+            IntervalMethod::Bca => Self::Bca,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
