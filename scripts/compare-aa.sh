@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# compare-aa.sh: what `lop compare` is worth on this machine. 100 comparisons of a command with itself: how many 95 % intervals of the
-# time's ratio cover 1; then one comparison of two commands whose work differs by 10 %, which is printed. LOP names the binary; the command is a
-# shell that counts, about 20 ms. Fails if fewer than 83 cover 1: of 100 that each do in 94 % of cases, that happens in 3 of 100,000 runs.
+# compare-aa.sh [REPETITIONS [ROUNDS [WORK]]]: what `lop compare` is worth on this machine. 100 comparisons of a command with itself (A/A): how many 95 %
+# intervals of the time's ratio cover 1; and 100 with one of 10 % more work (A/B): how many lie above 1. Of 10 rounds each. LOP names the binary; the
+# command is a shell that counts, about 20 ms. Fails if fewer than 83 of A/A cover 1: of 100 that each do in 94 % of cases, that happens in 3 of 100,000
+# runs. The count of A/B is printed and not judged: it depends on what else the machine does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lop=${LOP:-target/release/lop}
 repetitions=${1:-100}
-rounds=${2:-8}
+rounds=${2:-10}
 work=${3:-20000}
 need=$((repetitions * 83 / 100))
 
@@ -28,7 +29,7 @@ ratio() {
   read -r value low high <<<"$said"
 }
 
-covered=0
+covered=0 found=0
 for ((i = 1; i <= repetitions; i++)); do
   ratio --policy linux,linux --runs "$rounds" --seed "$i" "$(count "$work")"
   if awk "BEGIN { exit !($low <= 1 && 1 <= $high) }"; then
@@ -36,9 +37,13 @@ for ((i = 1; i <= repetitions; i++)); do
   else
     printf 'repetition %d: %.3f [%.3f, %.3f] does not cover 1\n' "$i" "$value" "$low" "$high"
   fi
+  ratio --runs "$rounds" --seed "$i" "$(count "$work")" "$(count $((work * 11 / 10)))"
+  if awk "BEGIN { exit !($low > 1) }"; then
+    found=$((found + 1))
+  else
+    printf 'repetition %d, 10 %% more work: %.3f [%.3f, %.3f] is not found\n' "$i" "$value" "$low" "$high"
+  fi
 done
 echo "A/A: $covered of $repetitions intervals of $rounds rounds cover 1"
-
-ratio --runs 150 --seed 2 "$(count "$work")" "$(count $((work * 11 / 10)))"
-printf 'A/B, 10 %% more work: %.3f [%.3f, %.3f]\n' "$value" "$low" "$high"
+echo "A/B, 10 % more work: $found of $repetitions intervals of $rounds rounds lie above 1"
 [ "$covered" -ge "$need" ] || { echo "fewer than $need cover 1" >&2; exit 1; }

@@ -21,30 +21,6 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# 24 files of 20 to 66 functions, so that jobs differ in length.
-tree() {
-  local file function
-  {
-    echo 'CFLAGS = -O2'
-    printf 'objects ='
-    printf ' file%d.o' $(seq 24)
-    printf '\nprogram: $(objects) main.o\n\tcc -o $@ $^\nclean:\n\trm -f *.o program\n'
-  } >"$folder/Makefile"
-  echo 'int main(void) { return 0; }' >"$folder/main.c"
-  for file in $(seq 24); do
-    for function in $(seq $((20 + 2 * file))); do
-      cat <<C
-double f${file}_$function(double *a, int n) {
-  double s = $function;
-  for (int i = 0; i < n; i++) { a[i] = a[i] * s + i; s += a[(i * 7 + $file) % n] / (i + 1.5); }
-  for (int j = n; j > 1; j -= 2) { if (a[j - 1] > s) s -= a[j - 2] * 0.5; else s += a[j - 1] / j; }
-  return s;
-}
-C
-    done >"$folder/file$file.c"
-  done
-}
-
 # Seconds of a command, on the clock.
 seconds() {
   local begin
@@ -58,7 +34,7 @@ median() { sort -n | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[i
 # The number of this name in the JSON of a replay.
 number() { sed -n "s/^ *\"$1\": \([0-9.e-]*\),*$/\1/p" "$2" | head -n 1; }
 
-tree
+"$(dirname "$0")/c-tree.sh" "$folder"
 cd "$folder"
 "$lop" machine capture -o host.toml
 make -s -j2 >/dev/null

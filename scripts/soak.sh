@@ -40,6 +40,7 @@ stage_of_build 'replay' printed scripts/replay-check.sh
 stage_of_build 'agent' printed scripts/agent-check.sh
 stage_of_build 'amp' printed scripts/amp-check.sh
 stage_of_build 'compare' env LOP="$LOP_BUILT/lop" scripts/compare-aa.sh
+stage_of_build 'compare-build' env LOP="$LOP_BUILT/lop" scripts/compare-build.sh
 stage_of_build 'guest' env LOP_BIN="$LOP_BUILT/lop" vm/tests/run-test.sh --all
 stage_of_build 'kernel' kernel_groups
 stage_of_build 'verifier' scripts/verifier-counts.sh
