@@ -273,6 +273,7 @@ fn host() -> Host {
     Host {
         cpu_model: parse_cpu_model(&text("/proc/cpuinfo")).unwrap_or_default(),
         cpus: cpus.len().max(1) as u32,
+        speed_permille: Some((1000.0 * lop_machine::calibration::speed()).round() as u32),
         max_khz: cpus.iter().filter_map(khz).max(),
         kernel: text("/proc/sys/kernel/osrelease").trim().to_string(),
     }

@@ -17,18 +17,23 @@ pub const WATTS_OF: &str = "phenom-9750";
 /// A note of a machine file is one line of at most so many characters.
 const NOTE: usize = 900;
 
-/// The machine of `tree` as TOML, named `name`. Watts are those of `like`, at the same share of the highest frequency.
+/// The machine of `tree` as TOML, named `name`. Watts are those of `like`, at the same share of the highest frequency. `speed`: of its fastest core, in times
+/// that of the reference core; `None`: not measured, and 1 is written.
 ///
 /// # Errors
 /// The machine cannot be read (see [`live::read_tree`]), or is of a shape that no machine file has: a socket without an online CPU.
-pub fn capture(tree: &dyn Tree, name: &str, like: &Machine) -> Result<String, LiveError> {
+pub fn capture(tree: &dyn Tree, name: &str, like: &Machine, speed: Option<f64>) -> Result<String, LiveError> {
     let machine = live::read_tree(tree)?;
     let mut notes = vec![
         format!(
             "Watts are assumed: those of {}, a core at the same share of its highest frequency. Measured ones go through 'lop machine fit'.",
             like.name
         ),
-        "Work counts in seconds of this machine's fastest core at its highest frequency.".to_string(),
+        match speed {
+            Some(_) => "Speed as measured by a loop (docs/recording.md), on an idle machine at its highest frequency.",
+            None => "Work counts in seconds of this machine's fastest core at its highest frequency.",
+        }
+        .to_string(),
         "Assumed: costs of context switch and migration.".to_string(),
     ];
     let shape = shape::of(&machine, &mut notes)?;
@@ -38,7 +43,7 @@ pub fn capture(tree: &dyn Tree, name: &str, like: &Machine) -> Result<String, Li
     let kinds = (0..machine.nr_tiers).map(|tier| points::of(tree, &machine, tier, like, &mut notes));
     let kinds: Vec<KindPoints> = kinds.collect();
     notes.extend(machine.notes.iter().cloned());
-    Ok(text(&machine, name, like, &shape, &kinds, &notes))
+    Ok(text(&machine, name, like, &shape, &kinds, &notes, speed.unwrap_or(1.0)))
 }
 
 fn text(
@@ -48,6 +53,7 @@ fn text(
     shape: &shape::Shape,
     kinds: &[KindPoints],
     notes: &[String],
+    speed: f64,
 ) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
@@ -76,17 +82,17 @@ fn text(
         like.cost.memory_domain_ns as f64 / 1e3
     );
     for (kind, points) in shape.kinds.iter().zip(kinds) {
-        text += &kind_text(kind, points);
+        text += &kind_text(kind, points, speed);
     }
     text
 }
 
-fn kind_text(kind: &shape::Kind, points: &KindPoints) -> String {
+fn kind_text(kind: &shape::Kind, points: &KindPoints, speed: f64) -> String {
     let mut text = format!("\n[[kind]]\nname = \"kind-{}\"\ncores = {}\n", kind.tier, kind.cores);
     if kind.smt > 1 {
         text += &format!("smt = {}\nsmt_speedup = 1.25\nsmt_power = 0.25\n", kind.smt);
     }
-    text += &format!("speed = {}\nopp = [\n", f64::from(kind.capacity) / 1024.0);
+    text += &format!("speed = {}\nopp = [\n", speed * f64::from(kind.capacity) / 1024.0);
     for opp in &points.opps {
         text += &format!(
             "  {{ mhz = {}, mv = {}, idle_w = {}, busy_w = {}, domain_w = {} }},\n",

@@ -3,6 +3,7 @@
 
 mod builtin;
 pub mod busy;
+pub mod calibration;
 mod caps;
 mod capture;
 mod check;

@@ -1,6 +1,7 @@
 //! From a machine file to a [`Machine`]: checks every value before anything is built from it.
 
 use crate::builtin::{builtin_names, builtin_text};
+use crate::calibration;
 use crate::capture::{capture, THIS, WATTS_OF};
 use crate::check::Source;
 use crate::input::{self, Override};
@@ -39,7 +40,7 @@ fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
     if name_or_path == THIS {
         let file = "this machine".to_string();
         let like = load(WATTS_OF, &[])?;
-        return match capture(&Folder::new(Path::new("/")), THIS, &like) {
+        return match capture(&Folder::new(Path::new("/")), THIS, &like, Some(calibration::speed())) {
             Ok(text) => Ok((file, text)),
             Err(error) => Err(InputError::new(file, error.to_string())),
         };

@@ -37,7 +37,7 @@ pub struct Header {
     pub host: Host,
 }
 
-/// The machine that was recorded; work in a recording is time at its speed.
+/// The machine that was recorded; events are in its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -45,10 +45,20 @@ pub struct Host {
     pub cpu_model: String,
     /// CPUs online.
     pub cpus: u32,
+    /// Work of a second there, in ms of the reference core; `None`: version 1, which did not say.
+    #[serde(default)]
+    pub speed_permille: Option<u32>,
     /// Highest frequency that cpufreq tells; the one that work ran at is not recorded.
     pub max_khz: Option<u64>,
     /// Release of the kernel.
     pub kernel: String,
+}
+
+impl Host {
+    /// In times the reference core.
+    pub fn speed(&self) -> Option<f64> {
+        self.speed_permille.map(|permille| f64::from(permille) / 1000.0)
+    }
 }
 
 /// One event, at a time from the beginning of the recording.

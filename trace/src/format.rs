@@ -9,14 +9,19 @@ use lop_machine::InputError;
 use std::io::Read;
 use std::path::Path;
 
-/// First line of every file of version 1.
-pub const MAGIC: &str = "lop-trace 1\n";
+/// First line of every file that is written.
+pub const MAGIC: &str = "lop-trace 2\n";
+/// That of files without the speed of their machine.
+const FIRST: &str = "lop-trace 1\n";
 /// What it begins with in any version.
 const FAMILY: &[u8] = b"lop-trace ";
 /// Larger files are refused unread.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Longest line of the header.
 const MAX_HEADER: usize = 1 << 20;
+
+/// Of machines, in thousandths of the reference core.
+const MAX_SPEED_PERMILLE: u32 = 1_000_000;
 
 const END: u8 = 0;
 const IN: u8 = 1;
@@ -109,10 +114,10 @@ fn put_event(bytes: &mut Vec<u8>, event: &Event, before_ns: u64) {
 /// The first thing that is wrong: with its line where it is in the header, with the byte it begins at where it is an event.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Trace, InputError> {
     let wrong = |line: usize, message: String| InputError::new(file, message).at_line(line);
-    if !bytes.starts_with(MAGIC.as_bytes()) {
+    if !bytes.starts_with(MAGIC.as_bytes()) && !bytes.starts_with(FIRST.as_bytes()) {
         let message = match bytes.starts_with(FAMILY) {
-            true => "a recording of another version; expected version 1, so record anew with this program",
-            false => "no recording; expected a file that 'lop record' wrote, which begins with 'lop-trace 1'",
+            true => "a recording of another version; expected version 1 or 2, so record anew with this program",
+            false => "no recording; expected a file that 'lop record' wrote, which begins with 'lop-trace 2'",
         };
         return Err(wrong(1, message.into()));
     }
@@ -127,6 +132,14 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Trace, InputError> {
     })?;
     if header.wall_ns > MAX_TIME_NS || header.host.cpus == 0 || header.host.cpus > u32::from(MAX_CPU) + 1 {
         return Err(wrong(2, "a time or a number of CPUs that no recording has".into()));
+    }
+    if header
+        .host
+        .speed_permille
+        .is_some_and(|speed| !(1..=MAX_SPEED_PERMILLE).contains(&speed))
+    {
+        let message = format!("host.speed_permille: expected 1 to {MAX_SPEED_PERMILLE}");
+        return Err(wrong(2, message));
     }
     let mut events = Events {
         bytes,

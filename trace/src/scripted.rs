@@ -21,6 +21,7 @@ pub fn scripted(text: &str) -> Trace {
             host: Host {
                 cpu_model: "a model".into(),
                 cpus: 2,
+                speed_permille: None,
                 max_khz: None,
                 kernel: "6.12".into(),
             },

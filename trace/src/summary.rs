@@ -15,6 +15,8 @@ pub struct Summary {
     pub others_s: f64,
     pub tasks: usize,
     pub events: usize,
+    /// Of the machine recorded, in times the reference core.
+    pub speed: Option<f64>,
     pub wakers_known: bool,
     pub waits_for_children: u64,
     pub waits_for_tasks: u64,
@@ -37,6 +39,7 @@ impl Summary {
             others_s: seconds(others_ns(lives, trace.header.host.cpus)),
             tasks: lives.len(),
             events: trace.events.len(),
+            speed: trace.header.host.speed(),
             wakers_known: trace.header.wakers,
             waits_for_children: plan.waits_for_children,
             waits_for_tasks: plan.waits_for_tasks,
@@ -59,9 +62,14 @@ impl Summary {
                 self.waits_for_outside + self.waits_unknown,
                 self.slept_s
             ),
-            "a run is as long as recorded, on a simulated core of speed 1 at its highest frequency: which clock it had, and what it lost to others in \
-             caches and on siblings, is not known and does not change with the replay"
-                .to_string(),
+            format!(
+                "a run is as long as recorded, on a simulated core of speed {}: which clock it had, and what it lost to others in caches and on \
+                 siblings, is not known and does not change with the replay",
+                match self.speed {
+                    Some(speed) => format!("{speed:.2}, as a loop measured, at its highest frequency"),
+                    None => "1 at its highest frequency, as no speed was recorded".to_string(),
+                }
+            ),
             "work is taken to gain from speed in full; spinning is replayed as work, and where a task was allowed to run, its nice value and the share of \
              its cgroup are forgotten: all are alike"
                 .to_string(),

@@ -1,7 +1,7 @@
 //! A recording as a workload file of the simulator.
 //!
-//! One task of the file is one task of the recording, forked by its parent. Work is time at the speed of the machine that was
-//! recorded, which is the reference of the file.
+//! One task of the file is one task of the recording, forked by its parent. Work is time on the machine that was recorded times its speed, or
+//! that time itself where its speed is not known.
 
 use crate::event::Trace;
 use crate::lives::{lives, Life};
@@ -32,8 +32,17 @@ pub fn to_workload(file: &str, trace: &Trace, name: &str) -> Result<(String, Sum
         .collect();
     write_apps(&mut text, &lives, &names);
     let founders = founders(&lives);
+    let speed = trace.header.host.speed().unwrap_or(1.0);
     for (index, steps) in plan.steps.iter().enumerate() {
-        write_task(&mut text, &lives[index], &names[founders[index]], &names, index, steps);
+        write_task(
+            &mut text,
+            speed,
+            &lives[index],
+            &names[founders[index]],
+            &names,
+            index,
+            steps,
+        );
     }
     Ok((text, summary))
 }
@@ -51,8 +60,7 @@ fn header(trace: &Trace, summary: &Summary, name: &str) -> String {
         "replay of {what}: {} tasks, {:.2} CPU s in {:.2} s on {} CPUs ({model})",
         summary.tasks, summary.cpu_s, summary.recorded_s, trace.header.host.cpus
     );
-    let mut text =
-        String::from("# Made from a recording of lop record. Work is time at the speed of the machine recorded.\n");
+    let mut text = String::from("# Made from a recording of lop record.\n");
     text.extend(summary.unknown().iter().map(|line| format!("# {line}\n")));
     // Writing to a String cannot fail.
     let _ = writeln!(text, "name = {}\ndescription = {}", quoted(name), quoted(&description));
@@ -110,10 +118,11 @@ fn founders(lives: &[Life]) -> Vec<usize> {
     founders
 }
 
-fn write_task(text: &mut String, life: &Life, app: &str, names: &[String], index: usize, steps: &[Step]) {
+fn write_task(text: &mut String, speed: f64, life: &Life, app: &str, names: &[String], index: usize, steps: &[Step]) {
     let us = |ns: u64| format!("{}.{:03}", ns / 1000, ns % 1000);
     let step_text = |step: &Step| match *step {
-        Step::Run(ns) => format!("{{ run_us = {} }}", us(ns)),
+        // Work of less than a ns is none, and none may be.
+        Step::Run(ns) => format!("{{ run_us = {} }}", us(((ns as f64 * speed).round() as u64).max(1))),
         Step::Sleep(ns) => format!("{{ sleep_us = {} }}", us(ns)),
         Step::Fork(child) => format!("{{ fork = \"{}\" }}", names[child]),
         Step::Join(child) => format!("{{ join = \"{}\" }}", names[child]),
@@ -137,4 +146,33 @@ fn write_task(text: &mut String, life: &Life, app: &str, names: &[String], index
         app,
         steps.join(", ")
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::scripted;
+
+    /// 100 us on a machine of 2.5 times the speed are 250 us of the reference core, and a sleep is as long there as here.
+    #[test]
+    fn runs_count_by_the_speed_of_the_machine_recorded() {
+        let mut trace = scripted("0 0 in 7\n100 0 blocked 7\n400 0 in 7\n500 0 exit 7");
+        let text = |trace: &Trace| to_workload("a.trace", trace, "a").unwrap().0;
+        assert!(
+            text(&trace).contains("run_us = 100.000 }, { sleep_us = 300.000 }, { run_us = 100.000"),
+            "{}",
+            text(&trace)
+        );
+        trace.header.host.speed_permille = Some(2500);
+        assert!(
+            text(&trace).contains("run_us = 250.000 }, { sleep_us = 300.000 }, { run_us = 250.000"),
+            "{}",
+            text(&trace)
+        );
+        assert!(
+            text(&trace).contains("a simulated core of speed 2.50, as a loop measured"),
+            "{}",
+            text(&trace)
+        );
+    }
 }

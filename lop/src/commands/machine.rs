@@ -5,8 +5,8 @@ use crate::output::OutputFile;
 use crate::study::Format;
 use crate::terminal;
 use clap::Subcommand;
-use lop_machine::input;
 use lop_machine::live::{self, Folder, LiveError, LiveMachine, TextTree, Tree};
+use lop_machine::{calibration, input};
 use lop_simulator::experiment::{self, Reference, Setting};
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,8 @@ Examples:
   lop machine capture --watts-of i7-940 | less
   lop simulate --machine ./my-machine.toml --workload kernel-build
 
-Topology, frequencies and idle states are this machine's. No kernel tells watts:
+Topology, frequencies and idle states are this machine's; a loop measures its
+speed. No kernel tells watts:
 they are those of another machine, and the file says so; measured ones go through
 'lop machine fit'.";
 
@@ -187,7 +188,9 @@ fn unreadable(error: LiveError) -> Failure {
 fn capture(output: Option<&Path>, name: &str, watts_of: &str, root: &Path) -> Result<(), Failure> {
     let output = output.map(|path| OutputFile::check("--output", path)).transpose()?;
     let like = lop_machine::load(watts_of, &[])?;
-    let text = lop_machine::capture(tree(root)?.as_ref(), name, &like).map_err(unreadable)?;
+    // Of another machine nothing can be measured.
+    let speed = (root == Path::new("/")).then(calibration::speed);
+    let text = lop_machine::capture(tree(root)?.as_ref(), name, &like, speed).map_err(unreadable)?;
     // What is written can be read.
     lop_machine::read("the captured machine", &text)?;
     match output {

@@ -128,12 +128,14 @@ fn a_text_that_lists_no_files_is_refused_with_its_line() {
     assert!(answer.stderr.contains("own.sysfs:2: expected"), "{}", answer.stderr);
 }
 
-/// What is simulated as `this` is what is written, and has the CPUs that are online here.
+/// What is simulated as `this` is what is written but for the speed, which is measured anew, and has the CPUs that are online here.
 #[test]
 fn this_machine_is_simulated_by_its_name() {
     let folder = folder();
     let toml = good(folder.path(), &["machine", "live", "--toml"]).stdout;
     std::fs::write(folder.path().join("written.toml"), &toml).unwrap();
+    let speeds = (0..toml.matches("[[kind]]").count()).map(|kind| format!("--set=machine.kind.{kind}.speed=1"));
+    let speeds: Vec<String> = speeds.collect();
     let result = |machine: &str| {
         let arguments = [
             "simulate",
@@ -146,7 +148,8 @@ fn this_machine_is_simulated_by_its_name() {
             "--format",
             "json",
         ];
-        json(folder.path(), &arguments)["results"].clone()
+        let speeds: Vec<&str> = speeds.iter().map(String::as_str).collect();
+        json(folder.path(), &[&arguments[..], &speeds].concat())["results"].clone()
     };
     assert_eq!(result("this"), result("./written.toml"));
     let drawn = good(folder.path(), &["machine", "show", "this"]).stdout;

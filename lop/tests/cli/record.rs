@@ -33,6 +33,7 @@ fn write(path: &Path, events: &[(u64, u16, What)]) {
             host: Host {
                 cpu_model: String::new(),
                 cpus: 2,
+                speed_permille: None,
                 max_khz: None,
                 kernel: String::new(),
             },

@@ -8,7 +8,7 @@ fn like() -> Machine {
 }
 
 fn captured(text: &str) -> (String, Machine) {
-    let text = capture(&tree(text), "captured", &like()).unwrap();
+    let text = capture(&tree(text), "captured", &like(), None).unwrap();
     let machine = lop_machine::read("captured.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     (text, machine)
 }

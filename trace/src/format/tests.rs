@@ -36,6 +36,21 @@ fn what_is_written_can_be_read() {
     assert!(events < 8 * trace.events.len(), "{events} bytes");
 }
 
+/// Version 1 has no speed.
+#[test]
+fn recordings_of_version_1_are_read() {
+    let (now, events) = (bytes(), first_event(&bytes()));
+    let header = String::from_utf8(now[MAGIC.len()..events].to_vec()).unwrap();
+    let first = [
+        b"lop-trace 1\n".to_vec(),
+        header.replace("\"speed_permille\":null,", "").into_bytes(),
+        now[events..].to_vec(),
+    ]
+    .concat();
+    assert_ne!(first, now);
+    assert_eq!(read("a.trace", &first).unwrap(), scripted(ALL));
+}
+
 #[test]
 fn the_bytes_of_an_event_are_those_of_the_documentation() {
     // 300 us in ns = 289000 after the one before: 0xe8 0xd1 0x11; CPU 4095: 0xff 0x1f.
@@ -59,7 +74,7 @@ fn what_is_malformed_is_refused_with_file_place_and_reason() {
         (b"".to_vec(), "a.trace:1: no recording"),
         (b"name = 'a'\n".to_vec(), "a.trace:1: no recording"),
         (
-            b"lop-trace 2\n{}\n".to_vec(),
+            b"lop-trace 3\n{}\n".to_vec(),
             "a.trace:1: a recording of another version",
         ),
         (b"lop-trace 1\n{}".to_vec(), "a.trace:2: the header does not end"),
@@ -72,6 +87,10 @@ fn what_is_malformed_is_refused_with_file_place_and_reason() {
         (
             changed("\"cpus\":2", "\"cpus\":99999"),
             "a.trace:2: a time or a number of CPUs",
+        ),
+        (
+            changed("\"speed_permille\":null", "\"speed_permille\":0"),
+            "a.trace:2: host.speed_permille: expected 1 to 1000000",
         ),
         (
             changed("\"command\"", "\"comand\""),
