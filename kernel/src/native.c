@@ -7,8 +7,7 @@
 #include "auto.h"
 #include "demand.h"
 #include "list.h"
-#include "specialise.h"
-#include "wish.h"
+#include "plan.h"
 
 size_t lop_loader_sched_size(void) { return sizeof(struct lop_sched); }
 size_t lop_loader_config_size(void) { return sizeof(struct lop_config); }
@@ -26,28 +25,7 @@ void lop_loader_choose(struct lop_config *c, u32 policy, u32 nr_memory_domains, 
 
 u32 lop_loader_target(const struct lop_sched *s, u32 set) { return lop_target(s, set); }
 
-/*
- * Plans (spread.h, gather.h, specialise.h) about threads that the loader looked at; Rust mirrors this. What a plan needs to know of CPUs it
- * reads from the program's memory.
- */
-struct lop_planned {
-	struct lop_intensity intensity;
-	u64 moved_ns;        /* when a plan moved it last; 0: never */
-	u32 speedup_permille; /* the answer: on the scale of wish.h; 0: unknown */
-	u32 demand_permille; /* share of the last second in which it ran or waited to run */
-	s32 cpu;             /* it ran there last */
-	s32 wanted_domain;   /* the answer: memory domain that it is to run in; LOP_NONE: it stays */
-	s32 wanted_cpu;      /* and CPU that it changes to; LOP_NONE: it stays */
-	bool runs;
-	bool fixed;          /* may not run everywhere */
-};
-
-/*
- * Watts that nobody has measured here (ours): a busy core draws as much as a node beyond its cores does while it is on, and the rest of the
- * machine as much as four. Only their ratios count.
- */
-enum { LOP_CORE_MW = 10000, LOP_NODE_MW = 10000, LOP_BASE_MW = 40000 };
-
+/* Plans about threads that the loader looked at (plan.h); Rust mirrors struct lop_planned. */
 size_t lop_loader_planned_size(void) { return sizeof(struct lop_planned); }
 size_t lop_loader_plan_size(void) { return sizeof(struct lop_plan); }
 size_t lop_loader_cast_size(void) { return sizeof(struct lop_cast); }
@@ -59,111 +37,9 @@ void lop_loader_note_counters(struct lop_planned *t, u64 misses, u64 instruction
 	lop_note_counters(&t->intensity, misses, instructions, passed_ns);
 }
 
-static bool is_usable(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->online, cpu) && !lop_is_reserved(s, cpu); }
-
-/* SMT siblings share what a core can do: the lowest that is usable counts. */
-static bool counts_as_core(const struct lop_sched *s, u32 cpu)
-{
-	u32 sibling = s->topology.next_sibling[cpu];
-	if (!is_usable(s, cpu))
-		return false;
-	for (; sibling != cpu; sibling = s->topology.next_sibling[sibling])
-		if (sibling < cpu && is_usable(s, sibling))
-			return false;
-	return true;
-}
-
-static void describe_domains(struct lop_plan *p, const struct lop_sched *s)
-{
-	u32 cpu;
-	p->nr_domains = s->topology.nr_memory_domains;
-	p->base_mw = LOP_BASE_MW;
-	p->node_mw = LOP_NODE_MW;
-	p->core_mw = LOP_CORE_MW;
-	memset(p->domain, 0, sizeof(p->domain));
-	for (cpu = 0; cpu < LOP_MAX_CPUS; cpu++) {
-		struct lop_domain *d = &p->domain[s->topology.memory_domain[cpu]];
-		if (!lop_cpus_has(&s->topology.cpus, cpu))
-			continue;
-		d->node = s->topology.node[cpu];
-		d->cores += counts_as_core(s, cpu);
-	}
-}
-
-/* Fills `wanted_domain` by gather.h or spread.h; returns how many move. */
-static u32 plan_domains(struct lop_plan *p, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
-{
-	u32 planned = 0, moves, n;
-	describe_domains(p, s);
-	p->now_ns = now_ns;
-	for (n = 0; n < nr; n++) {
-		const struct lop_planned *t = &threads[n];
-		if (!lop_is_planned(&s->config, lop_memory_class(&t->intensity)))
-			continue;
-		p->thread[planned++] = (struct lop_thread){
-			.moved_ns = t->moved_ns,
-			.mpmi = lop_planned_mpmi(&t->intensity),
-			.demand_permille = t->demand_permille,
-			.domain = s->topology.memory_domain[lop_cpu_index((u32)t->cpu)],
-			.memory = (u8)lop_memory_class(&t->intensity),
-			.fixed = t->fixed,
-		};
-	}
-	p->nr_threads = planned;
-	moves = s->config.domains == LOP_DOMAINS_GATHER ? lop_gather(p) : lop_spread(p);
-	for (n = 0, planned = 0; n < nr; n++) {
-		if (!lop_is_planned(&s->config, lop_memory_class(&threads[n].intensity)))
-			continue;
-		threads[n].moved_ns = p->thread[planned].moved_ns;
-		threads[n].wanted_domain = p->thread[planned++].wanted;
-	}
-	return moves;
-}
-
-/* Fills `wanted_cpu` by specialise.h. SF follows from intensity and the speeds of the fastest and the slowest kind; of a thread whose class nobody knows it is not known. */
-static u32 plan_kinds(struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
-{
-	const struct lop_topology *top = &s->topology;
-	u32 slowest_permille = top->tier_permille[(top->nr_tiers - 1) & (LOP_MAX_TIERS - 1)];
-	u32 ratio_permille = 1000000 / (u32)lop_max(slowest_permille, 1), moves, n;
-	c->now_ns = now_ns;
-	c->nr_threads = nr;
-	for (n = 0; n < nr; n++) {
-		struct lop_planned *t = &threads[n];
-		bool known = lop_memory_class(&t->intensity) != LOP_MEMORY_UNKNOWN;
-		u32 mpmi = lop_planned_mpmi(&t->intensity);
-		t->speedup_permille = known ? lop_measured_speedup(mpmi) : 0;
-		c->thread[n] = (struct lop_specialist){
-			.moved_ns = t->moved_ns,
-			.speedup_permille = known ? lop_speedup_of_mpmi(mpmi, ratio_permille) : 0,
-			.cpu = t->runs ? t->cpu : LOP_NONE,
-			.tier = top->tier[lop_cpu_index((u32)t->cpu)],
-			.fixed = t->fixed || lop_has_core_by_length(s, lop_cpu_index((u32)t->cpu)),
-			.class = (u8)lop_class_on(s, lop_cpu_index((u32)t->cpu)),
-		};
-	}
-	moves = lop_specialise(c);
-	for (n = 0; n < nr; n++) {
-		threads[n].moved_ns = c->thread[n].moved_ns;
-		threads[n].wanted_cpu = c->thread[n].wanted;
-	}
-	return moves;
-}
-
-/*
- * Where each of the `nr` threads (at most LOP_MAX_PLANNED) is to run, by the plans that the program is configured for; returns how many move.
- * `p` was zeroed once.
- */
 u32 lop_loader_plan(struct lop_plan *p, struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
 {
-	u32 moves = 0, n;
-	for (n = 0; n < nr; n++)
-		threads[n].wanted_domain = threads[n].wanted_cpu = LOP_NONE;
-	if (s->config.domains != LOP_DOMAINS_AS_COME)
-		moves += plan_domains(p, s, threads, nr, now_ns);
-	if (s->config.specialise)
-		moves += plan_kinds(c, s, threads, nr, now_ns);
-	return moves;
+	return lop_plan_threads(p, c, s, threads, nr, now_ns);
 }
 
 /* A thread of declared length; Rust mirrors this. */
@@ -184,7 +60,7 @@ static void describe_cores(struct lop_list *l, const struct lop_sched *s, u32 *c
 	u32 cpu;
 	l->nr_cores = 0;
 	for (cpu = 0; cpu < LOP_MAX_CPUS; cpu++) {
-		if (!is_usable(s, cpu))
+		if (!lop_is_usable(s, cpu))
 			continue;
 		cpus[l->nr_cores] = cpu;
 		l->core[l->nr_cores++].permille = (u32)lop_work_ns(s, cpu, 1000);

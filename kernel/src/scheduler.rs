@@ -2,7 +2,6 @@
 //! everything back.
 
 mod above;
-mod counters;
 mod decisions;
 mod libbpf_log;
 mod lists;
@@ -22,6 +21,7 @@ use crate::status::{Counts, Status};
 use decisions::DecisionLog;
 use lists::Lister;
 use lop_machine::live::{self, LiveMachine};
+pub use plan::check as check_choice;
 use plan::Planner;
 use program::interface::lop_look as Look;
 use program::{Config, Ended, Program, Record};

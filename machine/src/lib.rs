@@ -7,6 +7,7 @@ pub mod calibration;
 mod caps;
 mod capture;
 mod check;
+pub mod counters;
 pub mod doctor;
 mod draw;
 pub mod error;

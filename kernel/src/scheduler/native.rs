@@ -73,7 +73,7 @@ pub const MAX_PLANNED: usize = 512;
 /// `LOP_NONE`
 pub const NONE: i32 = -1;
 
-/// A thread as a plan sees it (`struct lop_planned` of native.c).
+/// A thread as a plan sees it (`struct lop_planned` of policy/plan.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Planned {

@@ -1,13 +1,13 @@
 //! Plans for memory domains and kinds of cores, once a second while there is something to plan by: looks at the threads, asks the policy
 //! (natively, `native.c`), and gives the program its orders.
 
-use super::counters::Measured;
 use super::native::{self, Planned, Room, MAX_PLANNED, NONE};
 use super::program::interface::lop_look as Look;
 use super::program::skeleton::types::lop_sched;
 use super::program::Config;
 use crate::adapter::KernelError;
 use crate::options::{Options, Policy};
+use lop_machine::counters::Measured;
 use lop_machine::live::LiveMachine;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -104,7 +104,13 @@ pub fn check(policy: Policy, machine: &LiveMachine) -> Result<(), KernelError> {
 impl Planner {
     /// `None`: this configuration makes no plans.
     pub fn of(config: &Config, options: &Options) -> Option<Self> {
-        let measured = || Measured::find(options.intensity.as_ref(), options.root.join("proc"));
+        let measured = || {
+            Measured::find(
+                options.intensity.as_ref(),
+                options.root.join("proc"),
+                "lop hint --memory",
+            )
+        };
         config.plans().then(|| Self::with(config.gathers(), measured()))
     }
 

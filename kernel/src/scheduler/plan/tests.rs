@@ -1,6 +1,6 @@
 use super::*;
-use crate::scheduler::counters::Source;
 use crate::scheduler::program::skeleton::types::{lop_domains, lop_sched};
+use lop_machine::counters::Source;
 use std::mem::MaybeUninit;
 
 const S: u64 = 1_000_000_000;
@@ -43,7 +43,7 @@ const LIGHT: u32 = 1;
 const INTENSIVE: u32 = super::INTENSIVE as u32;
 
 fn by_class(gathers: bool) -> Planner {
-    Planner::with(gathers, Measured::by_none("no counters here"))
+    Planner::with(gathers, Measured::by_none("no counters here", "lop hint --memory"))
 }
 
 /// Looks at threads (number, CPU, class) that run all the time, once to begin with and then once a second; the last orders.
@@ -218,7 +218,10 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
         .into_iter()
         .map(|(thread, misses)| (thread, readings(misses)))
         .collect();
-    let mut planner = Planner::with(false, Measured::by_counters(Box::new(Recorded(recorded)), false));
+    let mut planner = Planner::with(
+        false,
+        Measured::by_counters(Box::new(Recorded(recorded)), false, "lop hint --memory"),
+    );
     let given = orders(&mut planner, &sched, &[(7, 0, 0), (8, 1, 0), (9, 2, 0), (10, 3, 0)], 1);
     let of = |wanted| {
         given

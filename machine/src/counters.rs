@@ -1,7 +1,7 @@
 //! What a plan measures of threads: misses of the last-level cache and instructions, by the CPU's counters, or as a recording has them.
 
-use lop_machine::intensity::Intensities;
-use lop_machine::pmu::{builder, devices, Device};
+use crate::intensity::Intensities;
+use crate::pmu::{builder, devices, Device};
 use perf_event::events::Hardware;
 use perf_event::{Builder, Counter, ReadFormat};
 use rustix::process::{getrlimit, Resource};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Reads counters of threads.
-pub trait Source {
+pub trait Source: Send {
     /// Misses and instructions of a thread since it was asked last; `None`: not known, as when it is asked of for the first time.
     fn read(&mut self, thread: u32) -> Option<(u64, u64)>;
     /// Forgets threads of which this is false.
@@ -68,16 +68,18 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The CPU's counters where it has some, else a recording.
-    pub fn find(recording: Option<&Arc<Intensities>>, proc: PathBuf) -> Self {
+    /// The CPU's counters where it has some, else a recording. `proc`: where it is mounted. `declared`: how a program declares its class, for people.
+    #[must_use]
+    pub fn find(recording: Option<&Arc<Intensities>>, proc: PathBuf, declared: &str) -> Self {
         match (OfCpu::open(), recording) {
-            (Ok(counters), _) => Self::by_counters(Box::new(counters), recording.is_some()),
-            (Err(why), Some(recording)) => Self::by_recording(&why, recording, proc),
-            (Err(why), None) => Self::by_none(&why),
+            (Ok(counters), _) => Self::by_counters(Box::new(counters), recording.is_some(), declared),
+            (Err(why), Some(recording)) => Self::by_recording(&why, recording, proc, declared),
+            (Err(why), None) => Self::by_none(&why, declared),
         }
     }
 
-    pub fn by_counters(counters: Box<dyn Source>, has_recording: bool) -> Self {
+    #[must_use]
+    pub fn by_counters(counters: Box<dyn Source>, has_recording: bool, declared: &str) -> Self {
         let unused = if has_recording {
             "; the recording (--intensity) is not needed"
         } else {
@@ -86,14 +88,15 @@ impl Measured {
         Self {
             source: Some(counters),
             said: format!(
-                "intensity of each thread by the CPU's counters; a class that was declared (lop hint --memory) goes before{unused}"
+                "intensity of each thread by the CPU's counters; a class that was declared ({declared}) goes before{unused}"
             ),
         }
     }
 
-    pub fn by_recording(why: &str, recording: &Arc<Intensities>, proc: PathBuf) -> Self {
+    #[must_use]
+    pub fn by_recording(why: &str, recording: &Arc<Intensities>, proc: PathBuf, declared: &str) -> Self {
         let said = format!(
-            "{why}: intensity as recorded of {} programs (--intensity); a class that was declared (lop hint --memory) goes before",
+            "{why}: intensity as recorded of {} programs (--intensity); a class that was declared ({declared}) goes before",
             recording.len()
         );
         let source = OfRecording {
@@ -106,12 +109,11 @@ impl Measured {
         }
     }
 
-    pub fn by_none(why: &str) -> Self {
+    #[must_use]
+    pub fn by_none(why: &str, declared: &str) -> Self {
         Self {
             source: None,
-            said: format!(
-                "{why}: threads are told apart by what was declared (lop hint --memory), all others are alike"
-            ),
+            said: format!("{why}: threads are told apart by what was declared ({declared}), all others are alike"),
         }
     }
 }
@@ -231,7 +233,7 @@ mod tests {
             std::fs::create_dir(proc.path().join(thread)).unwrap();
             std::fs::write(proc.path().join(thread).join("comm"), name).unwrap();
         }
-        let measured = Measured::by_recording("no counters here", &recording, proc.path().to_path_buf());
+        let measured = Measured::by_recording("no counters here", &recording, proc.path().to_path_buf(), "somehow");
         assert!(measured
             .said
             .starts_with("no counters here: intensity as recorded of 1 programs"));
