@@ -15,12 +15,20 @@
  * `lop run` by affinity, the array is the file PID.hints there, and is read once a look; else nobody reads it but the loads themselves.
  */
 
-#define LOP_HINT_VERSION 2u
+#define LOP_HINT_VERSION 3u
 
 enum lop_hint_flag {
 	LOP_HINT_SPINNING = 1u << 0,    /* runs, and only waits: its core may be taken meanwhile */
 	LOP_HINT_SEQUENTIAL = 1u << 1,  /* the rest of the program waits for it */
 	LOP_HINT_LOCK_HOLDER = 1u << 2, /* others wait for what it holds */
+};
+
+/* How much the thread asks of the memory that its domain shares: misses of the last-level cache per thousand instructions. */
+enum lop_hint_memory {
+	LOP_HINT_MEMORY_UNKNOWN,
+	LOP_HINT_MEMORY_LIGHT,     /* below 0.1 */
+	LOP_HINT_MEMORY_MODERATE,
+	LOP_HINT_MEMORY_INTENSIVE, /* above 1 */
 };
 
 struct lop_hint_record {
@@ -29,8 +37,8 @@ struct lop_hint_record {
 	int32_t thread_id;                     /* as gettid() tells it */
 	_Atomic uint32_t flags;                /* of enum lop_hint_flag; those that a reader does not know it ignores */
 	_Atomic uint32_t length;               /* since version 2: relative length of the thread's work, 0: not declared */
-	uint32_t more;                         /* 0, as is what follows; for fields of later versions */
-	uint64_t room[5];
+	_Atomic uint32_t memory;               /* since version 3: of enum lop_hint_memory */
+	uint64_t room[5];                      /* 0; for fields of later versions */
 };
 
 _Static_assert(sizeof(struct lop_hint_record) == 64, "a record is a cache line, so that no two threads write to the same one");

@@ -7,10 +7,13 @@ use crate::folder::{base, mark, Folder};
 use crate::hints::{Hints, VARIABLE};
 use crate::machine::{Layout, Sizes};
 use crate::pace::Pace;
+use crate::plan::Planner;
 use crate::proc::{affinity_of, ProcTree};
 use crate::rules::Rules;
 use crate::shadow::Shadow;
 use crate::world::World;
+use lop_machine::counters::Measured;
+use lop_machine::intensity::Intensities;
 use lop_machine::live;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{pidfd_open, set_child_subreaper, Pid, PidfdFlags};
@@ -21,11 +24,14 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone)]
 pub struct Options {
     pub sizes: Sizes,
+    /// How programs use memory, recorded, for plans where the CPU counts no misses.
+    pub intensity: Option<Arc<Intensities>>,
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
     pub root: PathBuf,
     /// Where runs have their folders; `None`: where this user's are.
@@ -39,6 +45,7 @@ impl Options {
     pub fn new(rules: Rules) -> Self {
         Self {
             sizes: Sizes::new(rules),
+            intensity: None,
             root: PathBuf::from("/"),
             run_dir: None,
             tell: |sentence| eprintln!("{sentence}"),
@@ -105,14 +112,33 @@ impl Affinity {
         })
     }
 
-    /// What enforcing it from user space loses, for people.
+    /// What enforcing it from user space loses, for people: clauses.
     #[must_use]
     pub fn lost(&self) -> String {
-        let mut lost = "reacts in 10 ms or more instead of at once; speeds are left to their governor".to_string();
-        if let Some(more) = self.options.sizes.rules.left_out() {
-            lost += &format!("; {more}");
-        }
-        lost
+        let rules = self.options.sizes.rules;
+        let mut lost = vec![
+            BETWEEN_LOOKS,
+            "order and shares on a CPU are the kernel's",
+            "speeds are left to their governor",
+        ];
+        lost.extend(rules.left_out());
+        lost.join("; ")
+    }
+
+    /// By what a policy that makes plans tells threads apart, for people; `None`: it makes none here.
+    #[must_use]
+    pub fn plans_by(&self) -> Option<String> {
+        self.measured().map(|measured| measured.said)
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        let shadow = self.shadow(0);
+        let proc = self.options.root.join("proc");
+        (shadow.plans()).then(|| Measured::find(self.options.intensity.as_ref(), proc, "a record in $LOP_HINT_DIR"))
+    }
+
+    fn shadow(&self, now_ns: u64) -> Shadow {
+        Shadow::new(&self.layout.config(&self.options.sizes), &self.layout.cpus, now_ns)
     }
 
     /// How the last run went.
@@ -172,9 +198,9 @@ impl Affinity {
         self.report = Report::default();
         let tree = &mut ready.tree;
         tree.begin(pid);
-        let config = self.layout.config(&self.options.sizes);
-        let shadow = Shadow::new(&config, &self.layout.cpus, tree.now_ns());
-        let mut enforcer = Enforcer::new(shadow, self.layout.all(), self.home);
+        let now_ns = tree.now_ns();
+        let planner = self.measured().map(|measured| Planner::new(measured, now_ns));
+        let mut enforcer = Enforcer::new(self.shadow(now_ns), planner, self.layout.all(), self.home);
         let bound = self.bind_until_end(end, &mut enforcer, tree);
         enforcer.restore(tree);
         self.report.changes = enforcer.changes;
@@ -198,6 +224,8 @@ impl Affinity {
     }
 }
 
+/// What no enforcement by polling can see.
+pub(crate) const BETWEEN_LOOKS: &str = "what starts and stops between two looks, 10 to 500 ms apart, is not seen";
 /// What [`Ends`] needs is missing.
 const NO_HANDLE: &str = "pidfd_open(2), of Linux 5.3, is missing or forbidden here";
 

@@ -1,6 +1,7 @@
 //! Turns what was seen of threads into events of the policy, and the policy's choice into affinities.
 
 use crate::cpus::Cpus;
+use crate::plan::Planner;
 use crate::shadow::{Place, Shadow};
 use crate::world::{Said, Seen, World};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,8 @@ const UNDECIDED: Duration = Duration::from_millis(2);
 
 pub(crate) struct Enforcer {
     shadow: Shadow,
+    /// `None`: the policy makes no plans.
+    planner: Option<Planner>,
     known: BTreeMap<u32, Known>,
     all: Cpus,
     /// What the command was started with.
@@ -38,10 +41,11 @@ pub(crate) struct Enforcer {
 }
 
 impl Enforcer {
-    /// `all`: CPUs of the machine that are online. `home`: those that the command may use.
-    pub fn new(shadow: Shadow, all: Cpus, home: Cpus) -> Self {
+    /// `planner`: for a policy that makes plans. `all`: CPUs of the machine that are online. `home`: those that the command may use.
+    pub fn new(shadow: Shadow, planner: Option<Planner>, all: Cpus, home: Cpus) -> Self {
         Self {
             shadow,
+            planner,
             known: BTreeMap::new(),
             all,
             home,
@@ -62,6 +66,10 @@ impl Enforcer {
     pub fn step(&mut self, world: &mut dyn World) -> io::Result<()> {
         let now_ns = world.now_ns();
         self.shadow.time_is(now_ns);
+        if let Some(planner) = &mut self.planner {
+            let runnable = self.known.iter().filter(|(_, known)| known.runnable);
+            planner.passed(now_ns, runnable.map(|(&tid, _)| tid));
+        }
         let seen = world.look()?;
         self.forget_missing(&seen);
         for thread in &seen {
@@ -71,6 +79,10 @@ impl Enforcer {
             self.note_thread(world, thread);
         }
         self.shadow.tick();
+        if let Some(planner) = &mut self.planner {
+            let declared = |tid| self.known.get(&tid).map_or(0, |known| known.said.memory);
+            planner.follow(&mut self.shadow, declared);
+        }
         self.give_all(world)
     }
 
@@ -81,6 +93,9 @@ impl Enforcer {
         for tid in gone {
             self.known.remove(&tid);
             self.shadow.remove(tid);
+            if let Some(planner) = &mut self.planner {
+                planner.forget(tid);
+            }
         }
     }
 
@@ -115,7 +130,7 @@ impl Enforcer {
             known.runnable = true;
             self.shadow.wake(thread.tid, thread.cpu);
         }
-        known.said.flags = said.flags;
+        (known.said.flags, known.said.memory) = (said.flags, said.memory);
         self.shadow.says(thread.tid, said.flags);
     }
 
@@ -172,18 +187,15 @@ impl Enforcer {
         Ok(())
     }
 
-    /// Where a thread is to run. Sets hold for all; where some CPUs are faster and rules say who gets them, each runnable thread has its
-    /// kind of CPU, or, by a plan, its CPU. An empty set asks for nothing.
+    /// Where a thread is to run. Sets hold for all; by a plan for memory domains a thread has those of its domain. Where some CPUs are faster and rules
+    /// say who gets them, each runnable thread has its kind of CPU, or, by a list, its CPU. An empty set asks for nothing.
     fn wanted(&self, tid: u32, allowed: &Cpus) -> Cpus {
         let members = self.shadow.members();
         let set = match members.is_empty() {
             true => self.all.without(&self.shadow.reserved().into_iter().collect()),
             false => members,
         };
-        let wanted = match self.own_cpus(tid, &set) {
-            Some(cpus) => cpus.and(allowed),
-            None => set.and(allowed),
-        };
+        let wanted = self.own_cpus(tid, &self.in_domain(tid, set)).and(allowed);
         if wanted.is_empty() {
             *allowed
         } else {
@@ -191,21 +203,27 @@ impl Enforcer {
         }
     }
 
-    fn own_cpus(&self, tid: u32, set: &Cpus) -> Option<Cpus> {
+    /// A domain without a member has none of the thread's work yet.
+    fn in_domain(&self, tid: u32, set: Cpus) -> Cpus {
+        let own = self.shadow.domain_of(tid).map(|domain| set.and(&domain));
+        own.filter(|own| !own.is_empty()).unwrap_or(set)
+    }
+
+    fn own_cpus(&self, tid: u32, set: &Cpus) -> Cpus {
         if !self.shadow.ranks() {
-            return None;
+            return *set;
         }
         let alone = self.shadow.listed_at(tid).or_else(|| self.shadow.waits_for(tid));
         if let Some(cpu) = alone {
-            return Some(std::iter::once(cpu).collect());
+            return std::iter::once(cpu).collect();
         }
-        match self.shadow.place(tid)? {
-            Place::Runs(cpu) => {
+        match self.shadow.place(tid) {
+            Some(Place::Runs(cpu)) => {
                 let mut cpus = self.shadow.kind_of(cpu).and(set);
                 cpus.insert(cpu);
-                Some(cpus)
+                cpus
             }
-            Place::Blocked | Place::Waits => None,
+            Some(Place::Blocked | Place::Waits) | None => *set,
         }
     }
 

@@ -15,6 +15,8 @@ const MOST_THREADS: usize = 4096;
 const KNOWN_FLAGS: u32 = 7;
 /// The first version with a length.
 const WITH_LENGTH: u32 = 2;
+/// And with a memory class.
+const WITH_MEMORY: u32 = 3;
 
 /// All records below a folder.
 pub(crate) struct Hints {
@@ -60,14 +62,18 @@ impl Hints {
     }
 }
 
-/// Words of a record: version, size, thread, flags, length. Version 0: nobody speaks.
+/// Words of a record: version, size, thread, flags, length, memory class. Version 0: nobody speaks.
 fn record(bytes: &[u8]) -> Option<(u32, Said)> {
     let word = |n: usize| u32::from_ne_bytes([bytes[4 * n], bytes[4 * n + 1], bytes[4 * n + 2], bytes[4 * n + 3]]);
     let (version, tid) = (word(0), word(2));
-    let length = if version >= WITH_LENGTH { word(4) } else { 0 };
+    let since = |first: u32, n: usize| if version >= first { word(n) } else { 0 };
     (version > 0).then(|| {
-        let flags = word(3) & KNOWN_FLAGS;
-        (tid, Said { flags, length })
+        let said = Said {
+            flags: word(3) & KNOWN_FLAGS,
+            length: since(WITH_LENGTH, 4),
+            memory: u8::try_from(since(WITH_MEMORY, 5)).unwrap_or(0),
+        };
+        (tid, said)
     })
 }
 
@@ -75,7 +81,7 @@ fn record(bytes: &[u8]) -> Option<(u32, Said)> {
 mod tests {
     use super::*;
 
-    fn words(words: [u32; 5]) -> Vec<u8> {
+    fn words(words: [u32; 6]) -> Vec<u8> {
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         bytes.resize(RECORD_BYTES, 0);
         bytes
@@ -84,16 +90,22 @@ mod tests {
     #[test]
     fn records_are_read_by_version_and_what_nobody_wrote_says_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let records = [[1, 64, 7, 1, 360], [2, 64, 8, 2 | 64, 300], [0, 64, 9, 1, 5]]
-            .map(words)
-            .concat();
+        let records = [
+            [1, 64, 7, 1, 360, 3],
+            [2, 64, 8, 2 | 64, 300, 3],
+            [0, 64, 9, 1, 5, 3],
+            [3, 64, 10, 0, 0, 3],
+        ];
+        let records = records.map(words).concat();
         std::fs::write(folder.path().join("7.hints"), &records[..]).unwrap();
         let mut hints = Hints::new(folder.path());
         hints.refresh(&[7, 5].into());
         hints.look();
-        assert_eq!(hints.of(7), Said { flags: 1, length: 0 }, "version 1 has no length");
-        assert_eq!(hints.of(8), Said { flags: 2, length: 300 }, "unknown flags are dropped");
+        let said = |flags, length, memory| Said { flags, length, memory };
+        assert_eq!(hints.of(7), said(1, 0, 0), "version 1 has no length");
+        assert_eq!(hints.of(8), said(2, 300, 0), "unknown flags are dropped");
         assert_eq!(hints.of(9), Said::default());
+        assert_eq!(hints.of(10), said(0, 0, 3));
         std::fs::write(folder.path().join("7.hints"), &records[..100]).unwrap();
         hints.look();
         assert_eq!(hints.of(8), Said::default(), "half a record");

@@ -13,6 +13,7 @@ mod hotplug;
 mod machine;
 mod pace;
 pub mod partition;
+mod plan;
 mod policy;
 mod proc;
 mod rules;

@@ -23,6 +23,7 @@ typedef uint64_t u64;
 #define lop_atomic_cas(p, old, new) ({ __typeof__(*(p)) was_ = *(p); if (was_ == (old)) *(p) = (new); was_; })
 #include "auto.h"
 #include "lopsided.h"
+#include "plan.h"
 
 struct agent_task {
 	struct lop_task policy;
@@ -90,7 +91,6 @@ struct agent_config {
 	u64 transition_ns, migration_ns;
 };
 
-/* Plans by memory intensity need counters, which the agent does not read: auto goes without them, other policies that need them are refused. */
 void lop_agent_configure(struct lop_sched *s, const struct agent_config *asked)
 {
 	struct lop_config *c = &s->config;
@@ -103,8 +103,6 @@ void lop_agent_configure(struct lop_sched *s, const struct agent_config *asked)
 	if (asked->policy == LOP_RESERVED_CORE)
 		c->reserve = LOP_RESERVE_BY_SIZE;
 	lop_set_times(c, asked->hold_ns ? asked->hold_ns : lop_default_hold_ns(asked->transition_ns));
-	c->domains = LOP_DOMAINS_AS_COME;
-	c->specialise = false;
 	c->reserve_window_ns = 0;
 	c->nr_cpus = asked->nr_cpus;
 	c->fixed_size = asked->fixed_size;
@@ -158,6 +156,7 @@ void lop_agent_task_init(struct agent_task *t, u32 id)
 	t->policy.anchor = t->policy.last_queue = t->policy.queue = LOP_NONE;
 	t->policy.memory_domain = t->policy.goes_to = LOP_NONE;
 	t->policy.set = LOP_HIGH;
+	t->policy.speedup_permille = LOP_UNMEASURED_SPEEDUP;
 }
 void lop_agent_app_init(struct lop_app *app)
 {
@@ -267,3 +266,32 @@ void lop_agent_list(const struct lop_sched *s, const struct lop_app *app, struct
 /* True: it runs elsewhere and has to leave. */
 bool lop_agent_put_on_list(struct lop_sched *s, struct lop_task *t, s32 cpu) { return lop_put_on_list(s, t, cpu); }
 s32 lop_agent_listed(const struct lop_task *t) { return (s32)t->listed - 1; }
+
+/* Plans about threads that were looked at (plan.h); Rust mirrors struct lop_planned. */
+size_t lop_agent_planned_size(void) { return sizeof(struct lop_planned); }
+size_t lop_agent_plan_size(void) { return sizeof(struct lop_plan); }
+size_t lop_agent_cast_size(void) { return sizeof(struct lop_cast); }
+bool lop_agent_plans(const struct lop_sched *s) { return lop_has_domains(s) || lop_has_specialists(s); }
+bool lop_agent_gathers(const struct lop_sched *s) { return s->config.domains == LOP_DOMAINS_GATHER; }
+void lop_agent_note_counters(struct lop_planned *t, u64 misses, u64 instructions, u64 passed_ns)
+{
+	lop_note_counters(&t->intensity, misses, instructions, passed_ns);
+}
+void lop_agent_plan(const struct lop_sched *s, struct lop_plan *p, struct lop_cast *c, struct lop_planned *threads, u32 nr, u64 now_ns)
+{
+	lop_plan_threads(p, c, s, threads, nr, now_ns);
+}
+/* Whether the last plan wants a thread in this memory domain. */
+bool lop_agent_is_wanted(struct lop_plan *p, u32 domain) { return lop_is_wanted(p, (s32)domain); }
+void lop_agent_set_domain_on(struct lop_sched *s, void *agent, u32 domain, bool on, u64 now_ns)
+{
+	WORLD(agent);
+	lop_set_domain_on(s, world, (s32)domain, on, now_ns);
+}
+/* True: it is elsewhere, and has to be queued anew. */
+bool lop_agent_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu) { return lop_set_domain(s, t, domain, cpu); }
+s32 lop_agent_domain(const struct lop_sched *s, const struct lop_task *t) { return lop_wants_domain(s, t) ? t->memory_domain : LOP_NONE; }
+void lop_agent_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu) { lop_go_to(s, t, cpu); }
+void lop_agent_rest_plans(struct lop_sched *s) { lop_rest_plans(s); }
+/* 0: nobody knows. */
+void lop_agent_set_speedup(struct lop_task *t, u32 permille) { t->speedup_permille = permille ? permille : LOP_UNMEASURED_SPEEDUP; }

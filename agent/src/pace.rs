@@ -6,6 +6,9 @@ use std::time::Duration;
 /// costs now more, now less.
 const BUSY_SHARE: f64 = 0.0035;
 const IDLE_SHARE: f64 = 0.0005;
+/// Until a second thread that wants to run has a second CPU: a look that sees it, whose time follows from what looks cost (the median of
+/// `scripts/agent-check.sh`, docs/enforcement.md).
+pub(crate) const REACTION: Duration = Duration::from_millis(50);
 /// Looking more often than this gains nothing: T_hold is 10 ms at least.
 const SHORTEST: Duration = Duration::from_millis(10);
 /// Looking less often than this would let new work wait.

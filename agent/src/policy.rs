@@ -30,6 +30,9 @@ pub(crate) enum Named {
     Phase = 4,
     LongestFirst = 5,
     FairShare = 6,
+    Specialise = 7,
+    Spread = 8,
+    Gather = 9,
     Auto = 10,
 }
 
@@ -90,11 +93,62 @@ pub(crate) struct Listed {
     pub wanted: i32,
 }
 
+/// `struct lop_planned`: a thread as a plan sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Planned {
+    measured_ns: u64,
+    mpmi: u32,
+    /// `enum lop_memory_class`; 0: nothing was declared.
+    pub declared: u8,
+    /// When a plan moved it last; 0: never.
+    pub moved_ns: u64,
+    /// The answer: what it gains from speed, x 1000; 0: unknown.
+    pub speedup_permille: u32,
+    /// Share of the last second in which it wanted to run.
+    pub demand_permille: u32,
+    pub cpu: i32,
+    /// The answer: memory domain that it is to run in, and CPU that it changes to; [`NONE`]: it stays.
+    pub wanted_domain: i32,
+    pub wanted_cpu: i32,
+    pub runs: bool,
+    /// May not run everywhere.
+    pub fixed: bool,
+}
+
+impl Default for Planned {
+    fn default() -> Self {
+        Self {
+            measured_ns: 0,
+            mpmi: 0,
+            declared: 0,
+            moved_ns: 0,
+            speedup_permille: 0,
+            demand_permille: 0,
+            cpu: NONE,
+            wanted_domain: NONE,
+            wanted_cpu: NONE,
+            runs: false,
+            fixed: false,
+        }
+    }
+}
+
+impl Planned {
+    /// What counters showed in the last `passed_ns`.
+    pub fn note_counters(&mut self, misses: u64, instructions: u64, passed_ns: u64) {
+        unsafe { lop_agent_note_counters(self, misses, instructions, passed_ns) }
+    }
+}
+
+/// `LOP_MAX_PLANNED`: threads beyond it are not planned.
+pub(crate) const MAX_PLANNED: usize = 512;
 /// `LOP_MAX_LISTED`.
 pub(crate) const MAX_LISTED: usize = 512;
 /// `enum lop_rules`.
 pub(crate) const LONGEST: u32 = 2;
-const NONE: i32 = -1;
+/// `LOP_NONE`.
+pub(crate) const NONE: i32 = -1;
 
 /// What the policy asked for since somebody looked, and the queues that it keeps.
 #[derive(Default)]
@@ -218,6 +272,21 @@ extern "C" {
         nr_cores: u32,
     );
     fn lop_agent_put_on_list(s: *mut c_void, t: *mut c_void, cpu: i32) -> bool;
+    #[cfg(test)]
+    fn lop_agent_planned_size() -> usize;
+    fn lop_agent_plan_size() -> usize;
+    fn lop_agent_cast_size() -> usize;
+    fn lop_agent_plans(s: *const c_void) -> bool;
+    fn lop_agent_gathers(s: *const c_void) -> bool;
+    fn lop_agent_note_counters(t: *mut Planned, misses: u64, instructions: u64, passed_ns: u64);
+    fn lop_agent_plan(s: *const c_void, p: *mut c_void, c: *mut c_void, threads: *mut Planned, nr: u32, now_ns: u64);
+    fn lop_agent_is_wanted(p: *mut c_void, domain: u32) -> bool;
+    fn lop_agent_set_domain_on(s: *mut c_void, a: *mut c_void, domain: u32, on: bool, now_ns: u64);
+    fn lop_agent_set_domain(s: *mut c_void, t: *mut c_void, domain: i32, cpu: u32) -> bool;
+    fn lop_agent_domain(s: *const c_void, t: *const c_void) -> i32;
+    fn lop_agent_go_to(s: *const c_void, t: *mut c_void, cpu: u32);
+    fn lop_agent_rest_plans(s: *mut c_void);
+    fn lop_agent_set_speedup(t: *mut c_void, permille: u32);
     fn lop_agent_listed(t: *const c_void) -> i32;
 }
 
@@ -294,6 +363,8 @@ impl App {
 pub(crate) struct Policy {
     sched: Memory,
     list: Memory,
+    plan: Memory,
+    cast: Memory,
     pub answers: Box<Answers>,
 }
 
@@ -303,6 +374,8 @@ impl Policy {
         let mut policy = Self {
             sched: Memory::new(unsafe { lop_agent_sched_size() }),
             list: Memory::new(unsafe { lop_agent_list_size() }),
+            plan: Memory::new(unsafe { lop_agent_plan_size() }),
+            cast: Memory::new(unsafe { lop_agent_cast_size() }),
             answers: Box::default(),
         };
         unsafe { lop_agent_configure(policy.sched.at(), config) };
@@ -434,5 +507,57 @@ impl Policy {
     }
     pub fn listed(&self, task: &Task) -> Option<u32> {
         u32::try_from(unsafe { lop_agent_listed(task.0.of()) }).ok()
+    }
+    /// Whether it makes plans of where threads run: which memory domain, or which kind of core.
+    pub fn plans(&self) -> bool {
+        unsafe { lop_agent_plans(self.sched.of()) }
+    }
+    /// Whether its plans switch memory domains off.
+    pub fn gathers(&self) -> bool {
+        unsafe { lop_agent_gathers(self.sched.of()) }
+    }
+    /// Fills in where each of the threads, at most [`MAX_PLANNED`], is to run.
+    pub fn plan(&mut self, threads: &mut [Planned]) {
+        let (now_ns, count) = (self.answers.now_ns, threads.len() as u32);
+        let (plan, cast) = (self.plan.at(), self.cast.at());
+        unsafe { lop_agent_plan(self.sched.of(), plan, cast, threads.as_mut_ptr(), count, now_ns) }
+    }
+    /// Whether the last plan has a thread in the memory domain.
+    pub fn is_wanted(&mut self, domain: u16) -> bool {
+        unsafe { lop_agent_is_wanted(self.plan.at(), domain.into()) }
+    }
+    pub fn set_domain_on(&mut self, domain: u16, on: bool) {
+        let now_ns = self.answers.now_ns;
+        unsafe { lop_agent_set_domain_on(self.sched.at(), self.world(), domain.into(), on, now_ns) }
+    }
+    /// The memory domain that the task runs in from now on; [`NONE`]: any. True: it is elsewhere (`cpu`), and has to be queued anew.
+    pub fn set_domain(&mut self, task: &mut Task, domain: i32, cpu: u32) -> bool {
+        unsafe { lop_agent_set_domain(self.sched.at(), task.0.at(), domain, cpu) }
+    }
+    /// The memory domain that a plan has for the task.
+    pub fn domain(&self, task: &Task) -> Option<u16> {
+        u16::try_from(unsafe { lop_agent_domain(self.sched.of(), task.0.of()) }).ok()
+    }
+    /// The task changes to the CPU when it is queued the next time.
+    pub fn go_to(&self, task: &mut Task, cpu: u32) {
+        unsafe { lop_agent_go_to(self.sched.of(), task.0.at(), cpu) }
+    }
+    /// No plan for memory domains holds any more; all tasks have been told.
+    pub fn rest_plans(&mut self) {
+        unsafe { lop_agent_rest_plans(self.sched.at()) }
+    }
+    /// What the task gains from speed, x 1000; 0: nobody knows.
+    pub fn set_speedup(&self, task: &mut Task, permille: u32) {
+        unsafe { lop_agent_set_speedup(task.0.at(), permille) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mirror_of_a_planned_thread_is_as_large_as_it() {
+        assert_eq!(unsafe { lop_agent_planned_size() }, size_of::<Planned>());
     }
 }

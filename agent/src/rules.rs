@@ -1,8 +1,10 @@
 //! Policies by name, and which of them can be enforced from user space.
 
 use crate::policy::Named;
+use crate::{pace, plan};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// A policy that can be enforced from user space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +17,9 @@ pub enum Rules {
     Phase,
     LongestFirst,
     FairShare,
+    Specialise,
+    Spread,
+    Gather,
     Auto,
 }
 
@@ -28,6 +33,9 @@ impl Rules {
             Self::Phase => Named::Phase,
             Self::LongestFirst => Named::LongestFirst,
             Self::FairShare => Named::FairShare,
+            Self::Specialise => Named::Specialise,
+            Self::Spread => Named::Spread,
+            Self::Gather => Named::Gather,
             Self::Auto => Named::Auto,
         }
     }
@@ -53,13 +61,27 @@ impl Rules {
         }
     }
 
-    /// What of it is lost here beside reaction time; `None`: nothing.
+    /// Whether it may make plans by how threads use memory.
     #[must_use]
-    pub fn left_out(self) -> Option<&'static str> {
+    pub fn plans(self) -> bool {
+        matches!(self, Self::Specialise | Self::Spread | Self::Gather | Self::Auto)
+    }
+
+    /// Time that passes before it can act on what a command does: a look, or for those that only make plans as many of them as a thread has to be measured for.
+    #[must_use]
+    pub fn reaction(self) -> Duration {
+        match self {
+            Self::Specialise | Self::Spread | Self::Gather => plan::PERIOD * 2,
+            _ => pace::REACTION,
+        }
+    }
+
+    /// What of it is lost by affinity beside reaction time; `None`: nothing.
+    pub(crate) fn left_out(self) -> Option<&'static str> {
         match self {
             Self::ReservedCore => Some("the system's own work is not moved to the reserved core"),
-            Self::Auto => Some("no plans for memory domains and kinds of cores, which need counters"),
-            Self::Phase => Some("who holds a lock is seen only if it says so"),
+            Self::Phase | Self::Auto => Some("who holds a lock is seen only if it says so"),
+            Self::Gather => Some("a memory domain without work is left empty, and its speeds to their governor"),
             _ => None,
         }
     }
@@ -69,7 +91,7 @@ impl FromStr for Rules {
     type Err = String;
 
     /// # Errors
-    /// A sentence: the policy needs what the agent has not, or is none.
+    /// A sentence: the policy is none, or one of the simulator's.
     fn from_str(name: &str) -> Result<Self, String> {
         let simple = name.strip_prefix("simple-sets:").and_then(|cores| cores.parse().ok());
         Ok(match (name, simple) {
@@ -80,19 +102,17 @@ impl FromStr for Rules {
             ("phase", _) => Self::Phase,
             ("longest-first", _) => Self::LongestFirst,
             ("fair-share", _) => Self::FairShare,
+            ("specialise", _) => Self::Specialise,
+            ("spread", _) => Self::Spread,
+            ("gather", _) => Self::Gather,
             ("auto", _) => Self::Auto,
-            ("spread" | "gather" | "specialise", _) => {
-                return Err(format!(
-                    "policy '{name}' needs counters of cache misses for each thread, which are read only where the kernel has sched_ext"
-                ))
-            }
             ("pack" | "scatter" | "random", _) => {
                 return Err(format!("policy '{name}' is a baseline of the simulator: see 'lop simulate'"))
             }
             _ => {
                 return Err(format!(
                     "policy '{name}' cannot be enforced from user space; those that can: auto, highlow-spare, highlow, simple-sets:CORES, \
-                     reserved-core, phase, longest-first, fair-share"
+                     reserved-core, phase, longest-first, fair-share, specialise, spread, gather"
                 ))
             }
         })
@@ -109,6 +129,9 @@ impl fmt::Display for Rules {
             Self::Phase => "phase",
             Self::LongestFirst => "longest-first",
             Self::FairShare => "fair-share",
+            Self::Specialise => "specialise",
+            Self::Spread => "spread",
+            Self::Gather => "gather",
             Self::Auto => "auto",
         })
     }
@@ -129,6 +152,9 @@ mod tests {
             "phase",
             "longest-first",
             "fair-share",
+            "specialise",
+            "spread",
+            "gather",
         ] {
             assert_eq!(name.parse::<Rules>().unwrap().to_string(), name);
         }
@@ -141,9 +167,6 @@ mod tests {
             "{refused}"
         );
         for (name, expected) in [
-            ("spread", "counters of cache misses"),
-            ("gather", "counters of cache misses"),
-            ("specialise", "counters of cache misses"),
             ("random", "lop simulate"),
             ("simple-sets:0", "simple-sets:CORES"),
             ("linux", "those that can: auto"),

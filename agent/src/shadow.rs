@@ -2,7 +2,7 @@
 //! where in it is what the policy wants; what the kernel is told of that is enforce.rs's business.
 
 use crate::cpus::Cpus;
-use crate::policy::{App, Config, CpuPlace, Facts, Listed, Policy, Task, LONGEST, MAX_LISTED};
+use crate::policy::{App, Config, CpuPlace, Facts, Listed, Planned, Policy, Task, LONGEST, MAX_LISTED, NONE};
 use std::collections::BTreeMap;
 
 /// Where a task is.
@@ -45,6 +45,8 @@ pub(crate) struct Shadow {
     runs: BTreeMap<u32, Option<u32>>,
     /// Kind and speed of each CPU.
     kinds: BTreeMap<u32, (u16, u16)>,
+    /// CPUs of each memory domain.
+    domains: BTreeMap<u16, Cpus>,
     created: u64,
 }
 
@@ -60,12 +62,17 @@ impl Shadow {
     pub fn new(config: &Config, cpus: &[(u32, CpuPlace)], now_ns: u64) -> Self {
         let mut policy = Policy::new(config, cpus);
         policy.start(now_ns);
+        let mut domains: BTreeMap<u16, Cpus> = BTreeMap::new();
+        for (cpu, place) in cpus {
+            domains.entry(place.memory_domain).or_default().insert(*cpu);
+        }
         Self {
             policy,
             tasks: BTreeMap::new(),
             apps: BTreeMap::new(),
             runs: cpus.iter().map(|&(cpu, _)| (cpu, None)).collect(),
             kinds: (cpus.iter().map(|&(cpu, place)| (cpu, (place.tier, place.permille)))).collect(),
+            domains,
             created: 0,
         }
     }
@@ -400,6 +407,86 @@ impl Shadow {
     /// The CPU that a plan has for the task.
     pub fn listed_at(&self, id: u32) -> Option<u32> {
         self.policy.listed(&self.tasks.get(&id)?.task)
+    }
+
+    /// Whether the policy makes plans of where tasks run, once a second.
+    pub fn plans(&self) -> bool {
+        self.policy.plans()
+    }
+
+    /// CPUs of the memory domain that a plan has for the task.
+    pub fn domain_of(&self, id: u32) -> Option<Cpus> {
+        let domain = self.policy.domain(&self.tasks.get(&id)?.task)?;
+        self.domains.get(&domain).copied()
+    }
+
+    /// Plans where these tasks run, at most [`crate::policy::MAX_PLANNED`], and carries it out. What is known of each comes with it.
+    pub fn plan(&mut self, ids: &[u32], threads: &mut [Planned]) {
+        for (id, thread) in ids.iter().zip(&mut *threads) {
+            let Some(entry) = self.tasks.get(id) else { continue };
+            thread.runs = matches!(entry.place, Place::Runs(_));
+            thread.cpu = self.last_cpu(*id).map_or(NONE, |cpu| cpu as i32);
+            thread.fixed = entry.restricted;
+        }
+        self.policy.plan(threads);
+        // On before work needs them; off when all have been told to leave.
+        self.switch_domains(true);
+        let to_domain: Vec<u32> = (ids.iter().zip(&*threads))
+            .filter_map(|(&id, thread)| self.send_to_domain(id, thread))
+            .collect();
+        self.queue_anew(&to_domain);
+        self.switch_domains(false);
+        let to_cpu: Vec<u32> = (ids.iter().zip(&*threads))
+            .filter_map(|(&id, thread)| self.send_to_cpu(id, thread))
+            .collect();
+        self.queue_anew(&to_cpu);
+    }
+
+    /// Nothing holds any more that was planned.
+    pub fn rest_plans(&mut self) {
+        for entry in self.tasks.values_mut() {
+            self.policy.set_domain(&mut entry.task, NONE, entry.last_cpu);
+        }
+        self.policy.rest_plans();
+        self.domains
+            .keys()
+            .for_each(|&domain| self.policy.set_domain_on(domain, true));
+        self.follow();
+    }
+
+    /// Those that the plan wants a task in are switched on, or those that it wants none in off.
+    fn switch_domains(&mut self, on: bool) {
+        if self.policy.gathers() {
+            let wrong = |domain: &u16| self.policy.is_wanted(*domain) == on;
+            let wrong: Vec<u16> = self.domains.keys().copied().filter(wrong).collect();
+            wrong.iter().for_each(|&domain| self.policy.set_domain_on(domain, on));
+            self.follow();
+        }
+    }
+
+    /// The CPU that the task has to leave for that.
+    fn send_to_domain(&mut self, id: u32, thread: &Planned) -> Option<u32> {
+        let entry = self.tasks.get_mut(&id)?;
+        self.policy.set_speedup(&mut entry.task, thread.speedup_permille);
+        let cpu = u32::try_from(thread.cpu).ok()?;
+        let elsewhere = self.policy.set_domain(&mut entry.task, thread.wanted_domain, cpu);
+        (elsewhere && thread.runs).then_some(cpu)
+    }
+
+    fn send_to_cpu(&mut self, id: u32, thread: &Planned) -> Option<u32> {
+        let wanted = u32::try_from(thread.wanted_cpu).ok()?;
+        let entry = self.tasks.get_mut(&id)?;
+        self.policy.go_to(&mut entry.task, wanted);
+        match entry.place {
+            Place::Runs(cpu) => Some(cpu),
+            Place::Blocked | Place::Waits => None,
+        }
+    }
+
+    /// What runs on these CPUs goes where it is sent.
+    fn queue_anew(&mut self, cpus: &[u32]) {
+        cpus.iter().for_each(|&cpu| self.leave(cpu, Leaving::Preempted));
+        self.follow();
     }
 }
 

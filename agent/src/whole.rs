@@ -2,7 +2,7 @@
 //!
 //! Nobody tells which task is which, so the shadow gets as many nameless ones as want to run.
 
-use crate::affinity::{thread_cpu, AgentError};
+use crate::affinity::{thread_cpu, AgentError, BETWEEN_LOOKS};
 use crate::amp::{self, Amp};
 use crate::cpus::{Cpus, MAX_CPUS};
 use crate::demand::Demand;
@@ -183,6 +183,12 @@ impl Whole {
     #[must_use]
     pub fn parked(&self) -> Cpus {
         self.hands.partition.parked()
+    }
+
+    /// What enforcing it from user space loses, for people: clauses.
+    #[must_use]
+    pub fn lost(&self) -> String {
+        format!("{BETWEEN_LOOKS}; nor is which CPU falls idle, so one may be parked under a task that goes on elsewhere; who runs where, order and shares are the kernel's")
     }
 
     /// For people, one line each: how CPUs are parked and speeds set.

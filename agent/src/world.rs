@@ -24,6 +24,8 @@ pub struct Said {
     pub flags: u32,
     /// Its work, in a unit of its application; 0: not declared.
     pub length: u32,
+    /// `enum lop_memory_class`; 0: not declared.
+    pub memory: u8,
 }
 
 pub trait World {

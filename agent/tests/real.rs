@@ -9,11 +9,15 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// `await NAME COUNT`: busy until it may use so many CPUs, and says so; or until its patience ends (a minute and more), and says what it has.
+/// `apart PROCESS`: the same until either may use one CPU, and not the same.
 const SCRIPT: &str = r#"
-own() { while read -r name list; do case $name in Cpus_allowed_list:) cpus=$list;; esac; done < /proc/self/status; }
+of() { while read -r name list; do case $name in Cpus_allowed_list:) cpus=$list;; esac; done < /proc/$1/status; }
+own() { of self; }
 count() { n=0; IFS=,; for part in $1; do n=$((n + ${part#*-} - ${part%-*} + 1)); done; unset IFS; }
 await() { left=300000; own; count "$cpus"; while [ $n -ne $2 ] && [ $left -gt 0 ]; do left=$((left - 1)); own; count "$cpus"; done
   echo "$1 $cpus" > "$1.new"; mv "$1.new" "$1"; }
+apart() { left=100000; while [ $left -gt 0 ]; do left=$((left - 1)); of $1; other=$cpus; own
+  case $other,$cpus in *-*|*,*,*|$cpus,$other) ;; *) break;; esac; done; echo "$other $cpus" > apart; }
 "#;
 
 struct Ran {
@@ -22,12 +26,13 @@ struct Ran {
     folder: TempDir,
 }
 
-/// Of CPUs that this process may use there are two or more, whatever a quota of time says.
-fn needs_two_cpus() {
+/// The CPUs that this process may use: two or more, whatever a quota of time says.
+fn needs_two_cpus() -> Cpus {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     let cpus = Cpus::parse(list.expect("a list of CPUs")).unwrap();
     assert!(cpus.iter().count() >= 2, "needs two CPUs, may use only {cpus}");
+    cpus
 }
 
 fn options(folder: &TempDir, rules: Rules) -> Options {
@@ -98,6 +103,40 @@ fn a_background_process_is_followed_and_freed_at_the_end() {
         std::thread::sleep(Duration::from_millis(25));
     }
     assert!(count(&ran.folder, "after") > 1);
+}
+
+/// As if each of two CPUs had a last-level cache of its own: two busy processes have one each, once they have been planned, and not both before.
+#[test]
+fn spread_gives_two_busy_processes_a_memory_domain_each() {
+    let two: Cpus = needs_two_cpus().iter().take(2).collect();
+    let (root, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::os::unix::fs::symlink("/proc", root.path().join("proc")).unwrap();
+    let write = |file: String, text: &str| {
+        let path = root.path().join("sys/devices/system/cpu").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("{text}\n")).unwrap();
+    };
+    for file in ["present", "online"] {
+        write(file.into(), &two.to_string());
+    }
+    for cpu in two.iter() {
+        let cache = format!("cpu{cpu}/cache/index0");
+        write(format!("{cache}/level"), "3");
+        write(format!("{cache}/type"), "Unified");
+        write(format!("{cache}/shared_cpu_list"), &cpu.to_string());
+    }
+    let mut affinity = Affinity::new(Options {
+        root: root.path().to_path_buf(),
+        ..options(&folder, Rules::Spread)
+    })
+    .unwrap();
+    assert!(affinity.plans_by().unwrap().contains("declared ("));
+    let script = "(while [ ! -e apart ]; do :; done) & apart $!; wait";
+    affinity.run(shell(&folder, script)).unwrap();
+    let told = std::fs::read_to_string(folder.path().join("apart")).unwrap();
+    let mut found: Vec<u32> = told.split_whitespace().filter_map(|cpu| cpu.parse().ok()).collect();
+    found.sort_unstable();
+    assert_eq!(found, two.iter().collect::<Vec<_>>(), "{told}");
 }
 
 /// A child that has ended and that its living parent never asks for is no reason to look again at once, and none to wait for it.

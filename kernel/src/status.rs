@@ -29,6 +29,9 @@ pub struct Status {
     /// For people: how the policy is enforced, where that is not by the kernel's scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<String>,
+    /// For people: what is lost by that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
     /// Only tasks of SCHED_EXT are scheduled.
     pub partial: bool,
     /// For people, one line each: kinds of CPUs, clock and memory domains.

@@ -12,6 +12,7 @@ const SINGLE_LINES: usize = 16;
 pub fn introduction(status: &Status) -> String {
     let mut facts = vec![("kernel", status.kernel.clone()), ("policy", policy(status))];
     facts.extend(status.enforced.iter().map(|line| ("enforced", line.clone())));
+    facts.extend(status.lost.iter().map(|line| ("lost", line.clone())));
     if status.partial {
         facts.push(("partial", "tasks of the class SCHED_EXT only".to_string()));
     }

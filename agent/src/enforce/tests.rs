@@ -1,5 +1,6 @@
 use super::*;
 use crate::policy::{Config, CpuPlace, Named};
+use lop_machine::counters::{Measured, Source};
 
 /// Threads by number: process, whether it runs, affinity, what it says.
 #[derive(Default)]
@@ -60,16 +61,34 @@ impl Fake {
     }
 }
 
+fn said(length: u32) -> Said {
+    Said {
+        length,
+        ..Said::default()
+    }
+}
+
 fn four() -> Cpus {
     (0..4).collect()
 }
 
 fn enforcer<const N: usize>(policy: Named, permille: [u16; N]) -> Enforcer {
+    planned_enforcer(policy, permille, [0; N], None)
+}
+
+fn planned_enforcer<const N: usize>(
+    policy: Named,
+    permille: [u16; N],
+    domains: [u16; N],
+    measured: Option<Measured>,
+) -> Enforcer {
     let place = |cpu: usize| {
         let place = CpuPlace {
             tier: u16::from(permille[cpu] < 1000),
             next_sibling: cpu as u16,
             permille: permille[cpu],
+            memory_domain: domains[cpu],
+            node: domains[cpu],
             ..CpuPlace::default()
         };
         (cpu as u32, place)
@@ -81,7 +100,7 @@ fn enforcer<const N: usize>(policy: Named, permille: [u16; N]) -> Enforcer {
         fixed_size: 2,
         spare: -1,
         nr_cpus: N as u32,
-        nr_memory_domains: 1,
+        nr_memory_domains: u32::from(domains[N - 1]) + 1,
         nr_tiers: 1 + u32::from(permille.iter().any(|&speed| speed < 1000)),
         threads: 1,
         most_high: 0,
@@ -89,7 +108,8 @@ fn enforcer<const N: usize>(policy: Named, permille: [u16; N]) -> Enforcer {
         transition_ns: 0,
         migration_ns: 100_000,
     };
-    Enforcer::new(Shadow::new(&config, &cpus, 0), all, all)
+    let planner = measured.map(|measured| Planner::new(measured, 0));
+    Enforcer::new(Shadow::new(&config, &cpus, 0), planner, all, all)
 }
 
 #[test]
@@ -169,7 +189,7 @@ fn the_longest_thread_has_the_fast_cpu_and_others_the_rest() {
     let mut world = Fake::default();
     let mut enforcer = enforcer(Named::LongestFirst, [500, 500, 500, 1000]);
     for (tid, length) in [(10, 3), (11, 9), (12, 8)] {
-        world.threads.insert(tid, (1, true, four(), Said { flags: 0, length }));
+        world.threads.insert(tid, (1, true, four(), said(length)));
     }
     world.later(&mut enforcer, 1);
     assert_eq!(world.of(11), "3");
@@ -201,7 +221,6 @@ fn after_a_second_of_nothing_no_cpu_is_kept_from_anybody() {
 /// As `matmul` runs: one thread begins, creates two, and waits; their lengths are heard a look after they are seen, in either order.
 #[test]
 fn lengths_that_are_heard_late_count_from_then_on() {
-    let said = |length| Said { flags: 0, length };
     for first_heard in [11, 12] {
         let mut world = Fake::default();
         let mut enforcer = enforcer(Named::LongestFirst, [1000, 500]);
@@ -251,4 +270,144 @@ fn who_is_created_behind_the_last_look_is_freed_too() {
     world.creates = Some((11, 12));
     enforcer.restore(&mut world);
     assert_eq!((world.of(11), world.of(12)), ("0-3".into(), "0-3".into()));
+}
+
+/// Misses in a million instructions of each thread, as counters would have them each second.
+struct Counted(BTreeMap<u32, u64>);
+
+impl Source for Counted {
+    fn read(&mut self, thread: u32) -> Option<(u64, u64)> {
+        Some((*self.0.get(&thread)?, 1_000_000))
+    }
+    fn keep(&mut self, _: &dyn Fn(u32) -> bool) {}
+}
+
+fn counted<const N: usize>(mpmi: [(u32, u64); N]) -> Option<Measured> {
+    Some(Measured::by_counters(Box::new(Counted(mpmi.into())), false, "a record"))
+}
+
+/// Looks each 20 ms.
+fn for_ms(world: &mut Fake, enforcer: &mut Enforcer, ms: u64) {
+    (0..ms / 20).for_each(|_| world.later(enforcer, 20));
+}
+
+const TWO_DOMAINS: [u16; 4] = [0, 0, 1, 1];
+
+/// Threads of which each has CPUs of one domain alone, by domain.
+fn by_domain(world: &Fake, tids: impl IntoIterator<Item = u32>) -> [Vec<u32>; 2] {
+    let mut found = [Vec::new(), Vec::new()];
+    for tid in tids {
+        let cpus = Cpus::parse(&world.of(tid)).unwrap();
+        let domains: BTreeSet<u32> = cpus.iter().map(|cpu| cpu / 2).collect();
+        assert_eq!(domains.len(), 1, "{tid} may run in two domains, on {cpus}");
+        domains.iter().for_each(|&domain| found[domain as usize].push(tid));
+    }
+    found
+}
+
+/// 30 MPKI twice and 0.05 MPKI twice: one of each in each domain, whoever began where. A second passes before anything is measured.
+#[test]
+fn spread_keeps_intensive_threads_in_domains_of_their_own() {
+    let mut world = Fake::default();
+    let measured = counted([(10, 30_000), (11, 30_000), (12, 50), (13, 50)]);
+    let mut enforcer = planned_enforcer(Named::Spread, [1000; 4], TWO_DOMAINS, measured);
+    for tid in 10..14 {
+        world.runs(tid, true);
+        world.later(&mut enforcer, 1);
+    }
+    assert_eq!(world.of(10), "0-3");
+    for_ms(&mut world, &mut enforcer, 1100);
+    let found = by_domain(&world, 10..14);
+    for domain in &found {
+        let intensive = domain.iter().filter(|tid| **tid < 12).count();
+        assert_eq!((intensive, domain.len()), (1, 2), "{found:?}");
+    }
+    // It stays so, also over a nap.
+    world.runs(10, false);
+    for_ms(&mut world, &mut enforcer, 100);
+    world.runs(10, true);
+    for_ms(&mut world, &mut enforcer, 2000);
+    assert_eq!(by_domain(&world, 10..14), found);
+    enforcer.restore(&mut world);
+    assert_eq!(world.of(10), "0-3");
+}
+
+/// What a thread says of itself does for what nobody counts.
+#[test]
+fn spread_goes_by_what_threads_declare_where_nothing_is_counted() {
+    let mut world = Fake::default();
+    let measured = Some(Measured::by_none("none here", "a record"));
+    let mut enforcer = planned_enforcer(Named::Spread, [1000; 4], TWO_DOMAINS, measured);
+    for (tid, memory) in [(10, 3), (11, 3), (12, 1), (13, 1)] {
+        let said = Said { memory, ..said(0) };
+        world.threads.insert(tid, (1, true, four(), said));
+        world.later(&mut enforcer, 1);
+    }
+    for_ms(&mut world, &mut enforcer, 1100);
+    for domain in by_domain(&world, 10..14) {
+        assert_eq!(domain.iter().filter(|tid| **tid < 12).count(), 1);
+    }
+}
+
+/// Two that hardly use memory do on one domain, and a new one is let in there too; a third and a fourth that use much open the other.
+#[test]
+fn gather_leaves_a_domain_empty_until_it_pays() {
+    let mut world = Fake::default();
+    let measured = counted([(10, 50), (11, 50), (12, 30_000), (13, 30_000)]);
+    let mut enforcer = planned_enforcer(Named::Gather, [1000; 4], TWO_DOMAINS, measured);
+    world.runs(10, true);
+    world.runs(11, true);
+    world.later(&mut enforcer, 1);
+    assert_eq!(world.of(10), "0,2", "nothing is known yet");
+    for_ms(&mut world, &mut enforcer, 3100);
+    let found = by_domain(&world, 10..12);
+    assert!(found.iter().any(Vec::is_empty), "{found:?}");
+    world.runs(12, true);
+    world.runs(13, true);
+    for_ms(&mut world, &mut enforcer, 3100);
+    let found = by_domain(&world, 10..14);
+    let intensive = found
+        .clone()
+        .map(|domain| domain.iter().filter(|tid| **tid >= 12).count());
+    assert_eq!(intensive, [1, 1], "{found:?}");
+    (11..14).for_each(|tid| world.runs(tid, false));
+    for_ms(&mut world, &mut enforcer, 3100);
+    (10..14).for_each(|tid| world.runs(tid, false));
+    for_ms(&mut world, &mut enforcer, 2100);
+    world.runs(10, true);
+    world.runs(11, true);
+    world.later(&mut enforcer, 20);
+    let domains: BTreeSet<u32> = Cpus::parse(&world.of(10)).unwrap().iter().map(|cpu| cpu / 2).collect();
+    assert_eq!(domains.len(), 2, "after a second of nothing no plan holds");
+}
+
+/// The thread that only computes gets the fast CPU, though the one that waits for memory was there first.
+#[test]
+fn specialise_gives_the_fast_cpu_to_who_gains_most() {
+    let mut world = Fake::default();
+    let measured = counted([(10, 30_000), (11, 50)]);
+    let mut enforcer = planned_enforcer(Named::Specialise, [1000, 500], [0; 2], measured);
+    let two = Cpus::parse("0-1").unwrap();
+    for tid in [10, 11] {
+        world.threads.insert(tid, (tid, true, two, said(0)));
+        world.later(&mut enforcer, 20);
+    }
+    assert_eq!((world.of(10), world.of(11)), ("0".into(), "1".into()));
+    for_ms(&mut world, &mut enforcer, 2100);
+    assert_eq!((world.of(10), world.of(11)), ("1".into(), "0".into()));
+}
+
+/// On two kinds of cores `auto` does both.
+#[test]
+fn auto_plans_where_the_machine_has_a_choice() {
+    let mut world = Fake::default();
+    let measured = counted([(10, 30_000), (11, 50)]);
+    let mut enforcer = planned_enforcer(Named::Auto, [1000, 500], [0, 1], measured);
+    let two = Cpus::parse("0-1").unwrap();
+    for tid in [10, 11] {
+        world.threads.insert(tid, (tid, true, two, said(0)));
+        world.later(&mut enforcer, 20);
+    }
+    for_ms(&mut world, &mut enforcer, 4100);
+    assert_eq!((world.of(10), world.of(11)), ("1".into(), "0".into()));
 }

@@ -105,6 +105,7 @@ impl Life<'_> {
     fn introduce(&self, options: &Options, status: &mut Status) {
         let (enforced, speeds) = self.whole.describe();
         status.enforced = Some(format!("by cgroup: {enforced}"));
+        status.lost = Some(self.whole.lost());
         status.speeds = speeds;
         status.machine = self.whole.notes().to_vec();
         let enforced = enforce::rules(options).ok().and_then(|rules| rules.for_machine().ok());

@@ -49,6 +49,11 @@ impl fmt::Display for Enforce {
     }
 }
 
+/// What enforcing a policy that way loses, for people.
+pub fn loss(way: Enforce, clauses: &str) -> String {
+    format!("lost by {way}: {clauses}")
+}
+
 /// A way, and for people why no earlier one was taken: clauses, empty for the first.
 #[derive(Debug)]
 pub struct Chosen {
@@ -136,10 +141,22 @@ fn is_final(way: Enforce, options: &Options, dir: &RunDir) -> bool {
 fn possible(way: Enforce, options: &Options, dir: &RunDir) -> Result<(), Failure> {
     match way {
         Enforce::Kernel => service::check(options, dir).map_err(Failure::from),
-        Enforce::Affinity => rules(options).map(|_| ()),
+        Enforce::Affinity => {
+            rules(options)?;
+            let machine = live::read(&options.root).map_err(|error| Failure::new(FAILED, error.to_string()))?;
+            Ok(scheduler::check_choice(
+                options.policy,
+                &machine.slowed(&options.slowed),
+            )?)
+        }
         Enforce::Cgroup => {
             let refuse = |sentence: String| Failure::new(FAILED, sentence);
             rules(options)?.for_machine().map_err(refuse)?;
+            if options.intensity.is_some() {
+                return Err(refuse(
+                    "--intensity is about threads, and parking CPUs is not".to_string(),
+                ));
+            }
             partition::check(&options.root).map_err(|lack| refuse(lack.into()))?;
             match instance::running(dir)? {
                 Some(_) => Err(already_running(dir).into()),
@@ -215,7 +232,6 @@ fn needs_kernel(options: &Options) -> Option<&'static str> {
     [
         ("--partial", options.partial),
         ("--reserve", options.reserve.is_some()),
-        ("--intensity", options.intensity.is_some()),
         ("--log-decisions", options.decisions.is_some()),
         ("--fail-after", options.fail_after.is_some()),
         ("--watchdog", options.watchdog.is_some()),

@@ -33,8 +33,9 @@ The policy is in charge for as long as the command runs, and its exit code is
 passed on (128 + N when signal N ended it). Ctrl-C goes to the command. Where the
 kernel has no sched_ext root can have the CPUs that are not needed parked for the
 whole machine meanwhile (cgroup); without that, or root's rights, the command's
-threads are bound to CPUs (affinity). Both react later; a line says which it is,
-and why. If what --enforce names cannot be had, the command is not run.";
+threads are bound to CPUs (affinity). Both react later; a line says which it is
+and why, and another what is lost. If what --enforce names cannot be had, the
+command is not run.";
 
 /// What shells say of a command that is not there, or cannot be run.
 const NOT_FOUND: u8 = 127;
@@ -201,10 +202,12 @@ impl Companion {
 
 impl Observer for Companion {
     fn attached(&mut self, status: &Status) -> Result<(), KernelError> {
-        if self.verbose > 0 {
-            crate::status_text::introduction(status)
+        match &status.lost {
+            _ if self.verbose > 0 => crate::status_text::introduction(status)
                 .lines()
-                .for_each(terminal::note);
+                .for_each(terminal::note),
+            Some(lost) => terminal::note(&enforce::loss(Enforce::Cgroup, lost)),
+            None => {}
         }
         // A thread that is gone says nothing, and its end tells why.
         let _ = self.starter.go.send(()).map(|()| self.starter.tried.recv());

@@ -25,7 +25,7 @@ Examples:
 It takes root's rights and a kernel with sched_ext (6.16 or later; 6.12 to 6.15
 untried). Without sched_ext it parks the CPUs that are not needed from user space
 (cgroup v2, Linux 6.1), which reacts later and has the policies that are about
-sets alone; a line says which it is, and why. However it ends, the kernel's own
+sets alone; it says so, with why and what is lost. However it ends, the kernel's own
 scheduler is back. Speeds and parked CPUs are back too, except after 'kill -9' or
 a crash of lop itself: 'lop restore' or the next start puts them back then.
 

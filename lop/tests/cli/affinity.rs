@@ -33,7 +33,11 @@ fn the_exit_code_of_the_command_is_passed_on_and_nothing_is_left() {
     for (script, code) in [("true", 0), ("exit 7", 7), ("kill -TERM $$", 128 + 15)] {
         let output = command(&folder, &["--policy", "highlow"], script).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{script}");
-        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            said.contains("lost by affinity: ") && said.lines().count() == 1,
+            "{said}"
+        );
     }
     assert_eq!(files_in(&folder.path().join("run")), Vec::<String>::new());
     let missing = answer(
@@ -100,20 +104,66 @@ fn who_ignores_its_children_still_hears_how_the_command_ended() {
 }
 
 #[test]
-fn more_words_tell_what_it_loses_and_what_it_took() {
+fn it_tells_what_it_loses_and_in_more_words_what_it_took() {
     let folder = folder();
     let output = command(&folder, &["-v", "--policy", "reserved-core"], "true")
         .output()
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     for part in [
-        "policy reserved-core by affinity",
-        "reacts in 10 ms or more",
+        "lost by affinity: what starts and stops between two looks, 10 to 500 ms apart, is not seen; ",
         "not moved to the reserved core",
         "of one CPU",
     ] {
         assert!(said.contains(part), "no '{part}' in: {said}");
     }
+}
+
+/// As if CPU 0 and CPU 1 had a last-level cache each.
+#[test]
+fn a_policy_that_makes_plans_tells_what_it_goes_by() {
+    let folder = folder();
+    let root = folder.path().join("root");
+    let write = |file: &str, text: &str| {
+        let path = root.join("sys/devices/system/cpu").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("{text}\n")).unwrap();
+    };
+    for (file, text) in [("present", "0-1"), ("online", "0-1")] {
+        write(file, text);
+    }
+    for cpu in ["0", "1"] {
+        for (file, text) in [("level", "3"), ("type", "Unified"), ("shared_cpu_list", cpu)] {
+            write(&format!("cpu{cpu}/cache/index0/{file}"), text);
+        }
+    }
+    std::os::unix::fs::symlink("/proc", root.join("proc")).unwrap();
+    std::fs::write(
+        folder.path().join("perf.csv"),
+        "sh-1,30,,cache-misses\nsh-1,2000,,instructions\n",
+    )
+    .unwrap();
+    let options = ["--policy", "spread", "--root", "root", "--intensity", "perf.csv"];
+    let output = command(&folder, &options, "exit 7").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    for part in [
+        "lost by affinity: ",
+        "plan: ",
+        "(--intensity)",
+        "declared (a record in $LOP_HINT_DIR)",
+    ] {
+        assert!(said.contains(part), "no '{part}' in: {said}");
+    }
+    let refused = command(&folder, &["--policy", "specialise", "--root", "root"], "true")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("specialise has nothing to choose from: this machine has one kind of core"),
+        "{said}"
+    );
 }
 
 /// CPUs that the process may use.

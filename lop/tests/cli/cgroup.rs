@@ -88,7 +88,7 @@ fn what_is_missing_is_told_with_the_way_out_and_nothing_changes() {
 #[test]
 fn policies_about_threads_and_ways_that_are_not_for_the_machine_are_refused() {
     let machine = machine("cpuset");
-    for policy in ["phase", "longest-first", "fair-share", "reserved-core"] {
+    for policy in ["phase", "longest-first", "fair-share", "reserved-core", "gather"] {
         let expected = [policy, "lop run --enforce affinity", "auto, highlow-spare"];
         refused(
             &machine,
@@ -99,15 +99,17 @@ fn policies_about_threads_and_ways_that_are_not_for_the_machine_are_refused() {
     }
     refused(
         &machine,
-        &["start", "--enforce", "cgroup", "--policy", "gather"],
-        1,
-        &["counters of cache misses"],
-    );
-    refused(
-        &machine,
         &["start", "--enforce", "cgroup", "--partial"],
         2,
         &["--partial: "],
+    );
+    let recording = machine.path().join("perf.csv");
+    std::fs::write(&recording, "sh-1,30,,cache-misses\nsh-1,2000,,instructions\n").unwrap();
+    refused(
+        &machine,
+        &["start", "--enforce", "cgroup", "--intensity", "perf.csv"],
+        1,
+        &["--intensity is about threads"],
     );
     refused(
         &machine,
@@ -138,6 +140,7 @@ fn when_the_kernel_does_not_do_its_part_it_ends_and_nothing_is_left() {
     }
     for part in [
         "enforced by cgroup: parked CPUs are an isolated",
+        "lost what starts and stops between two looks, 10 to 500 ms apart, is not seen; nor is which CPU falls idle",
         "Ctrl-C opens all CPUs again",
     ] {
         let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

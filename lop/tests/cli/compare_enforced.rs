@@ -89,9 +89,9 @@ fn a_policy_that_no_way_here_can_enforce_is_refused_before_anything_runs() {
     let folder = folder();
     without_sched_ext(folder.path());
     for (policy, way, expected) in [
-        ("linux,gather", &[][..], "counters of cache misses"),
+        ("linux,gather", &[][..], "gather has nothing to choose from"),
         ("linux,highlow", &["--enforce", "kernel"], "sched_ext"),
-        ("linux,spread", &["--enforce", "affinity"], "counters of cache misses"),
+        ("linux,spread", &["--enforce", "affinity"], "one memory domain"),
         ("linux,simple-sets:9999", &[], "ask for as many at most"),
     ] {
         let options = [&["--policy", policy, "--root", "root"], way].concat();

@@ -2,7 +2,7 @@
 
 use super::target::Target;
 use super::{passed_on, refused};
-use crate::commands::enforce;
+use crate::commands::enforce::{self, Enforce};
 use crate::failure::{Failure, FAILED};
 use crate::terminal;
 use lop_agent::{Affinity, AgentError, Report};
@@ -15,14 +15,17 @@ use std::process::Command;
 pub fn run(options: &Options, run_dir: Option<PathBuf>, command: &[OsString]) -> Result<(), Failure> {
     let mut affinity = Affinity::new(lop_agent::Options {
         sizes: enforce::sizes(options)?,
+        intensity: options.intensity.clone(),
         root: options.root.clone(),
         run_dir,
         tell: terminal::note,
     })
     .map_err(|error| Failure::new(FAILED, error.to_string()))?;
-    if options.verbose > 0 {
-        terminal::note(&format!("policy {} by affinity: {}", options.policy, affinity.lost()));
-    }
+    terminal::note(&enforce::loss(Enforce::Affinity, &affinity.lost()));
+    affinity
+        .plans_by()
+        .iter()
+        .for_each(|by| terminal::note(&format!("plan: {by}")));
     let [program, arguments @ ..] = command else {
         return Err(Failure::new(FAILED, "no command"));
     };
