@@ -12,6 +12,12 @@ pub trait Enforcement {
     /// Why it was chosen, or what is lost by it: a clause.
     fn why(&self) -> &str;
 
+    /// How long `policy` takes to act on what a command does, in seconds; `None`: at once. Never called for `linux`.
+    fn reaction_s(&self, policy: &str) -> Option<f64> {
+        let _ = policy;
+        None
+    }
+
     /// Puts `policy` in force; not timed. Never called for `linux`.
     ///
     /// # Errors

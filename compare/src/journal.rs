@@ -5,6 +5,7 @@ use crate::surroundings::Around;
 use lop_machine::meter::Source;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,9 @@ pub struct Header {
     pub no_meter: Option<String>,
     /// Who put policies in force, and why that one; `None` where nothing had to be.
     pub enforcement: Option<String>,
+    /// How long policies take to act on what a command does, by name; not those that act at once.
+    #[serde(default)]
+    pub reactions_s: BTreeMap<String, f64>,
     /// The simulated machine; `None`: this one.
     pub simulated: Option<String>,
     /// Index of the combination that all others are compared with, where somebody chose one.
@@ -43,6 +47,7 @@ impl Header {
             meter: None,
             no_meter: None,
             enforcement: None,
+            reactions_s: BTreeMap::new(),
             simulated: None,
             reference: None,
         }

@@ -273,3 +273,24 @@ fn an_early_end_and_outliers_are_told() {
     measured.end = None;
     assert!(warning(&measured, "no end: 5 runs"));
 }
+
+/// Of 20 ms a policy that takes 50 ms sees nothing; of 80 ms it does, and linux takes no time.
+#[test]
+fn runs_shorter_than_the_reaction_of_a_policy_are_told() {
+    let of = |time_s: f64| {
+        let runs = vec![run(0, 0, time_s, None), run(0, 1, time_s, None)];
+        let mut measured = Measured::new(Header::new(1, vec![combination("linux"), combination("highlow")]));
+        measured.header.reactions_s.insert("highlow".into(), 0.05);
+        (measured.runs, measured.end) = (runs, Some(End::Complete));
+        measured
+    };
+    let expected =
+        "'work' under highlow: a run of 20 ms is over before the policy acts, which from user space takes about 50 ms";
+    assert!(
+        warning(&of(0.02), expected),
+        "{:?}",
+        analyse(&of(0.02), Method::Student).warnings
+    );
+    assert!(!warning(&of(0.02), "'work' under linux: a run of 20 ms"));
+    assert!(!warning(&of(0.08), "before the policy acts"));
+}

@@ -11,6 +11,8 @@ const SHORT_FOR_SHELL_S: f64 = 0.005;
 const OTHERS_SHARE: f64 = 0.05;
 /// Clock ticks are too coarse to judge less CPU time than this by.
 const LEAST_CAPACITY_S: f64 = 0.5;
+/// A run of so many reactions has a policy in force for nine tenths of it.
+const REACTIONS_PER_RUN: f64 = 10.0;
 const TEMPERATURE_DRIFT_K: f64 = 10.0;
 const IDLE_DRIFT: f64 = 0.1;
 
@@ -23,6 +25,7 @@ pub(super) fn warnings(measured: &Measured, idle: &Idle, rows: &[Row]) -> Vec<St
         found.extend(rows.iter().filter_map(|row| too_short(measured, row, meter)));
     }
     found.extend(rows.iter().filter_map(|row| short_for_shell(measured, row)));
+    found.extend(rows.iter().filter_map(|row| short_for_policy(measured, row)));
     found.extend(noisy(&measured.runs));
     found.extend(stolen(&measured.runs));
     found.extend(hotter(&measured.runs));
@@ -143,6 +146,21 @@ fn short_for_shell(measured: &Measured, row: &Row) -> Option<String> {
             "{}: a run takes {:.1} ms, the start of the shell included; leave the shell out with -N",
             label(measured, row),
             time_s * 1e3
+        )
+    })
+}
+
+fn short_for_policy(measured: &Measured, row: &Row) -> Option<String> {
+    let policy = &measured.header.combinations[row.combination].policy;
+    let (reaction_s, time_s) = (measured.header.reactions_s.get(policy)?, row.time_s?.median);
+    (time_s < *reaction_s).then(|| {
+        format!(
+            "{}: a run of {:.0} ms is over before the policy acts, which from user space takes about {:.0} ms: what differs is no effect of it; take a command \
+             of {:.1} s or more",
+            label(measured, row),
+            time_s * 1e3,
+            reaction_s * 1e3,
+            REACTIONS_PER_RUN * reaction_s
         )
     })
 }

@@ -18,6 +18,7 @@ use crate::terminal;
 use clap::Args;
 use exports::{ExportArguments, Exports};
 use lop_compare::analysis::analyse;
+use lop_compare::enforcement::LINUX;
 use lop_compare::gauge::Gauge;
 use lop_compare::interrupt::Interrupt;
 use lop_compare::journal::{self, Header, Measured, MeterUsed};
@@ -147,12 +148,13 @@ fn for_real(arguments: &Arguments, exports: &Exports) -> Result<(), Failure> {
     header.reference = plan.reference;
     header.meter = meter.as_ref().map(|meter| MeterUsed::from(meter.source()));
     header.no_meter = no_meter;
-    if arguments
-        .policy
-        .iter()
-        .any(|policy| policy != lop_compare::enforcement::LINUX)
-    {
+    let enforced = arguments.policy.iter().filter(|policy| *policy != LINUX);
+    for policy in enforced {
         header.enforcement = Some(format!("{}: {}", enforcement.name(), enforcement.why()));
+        let reaction_s = enforcement.reaction_s(policy);
+        header
+            .reactions_s
+            .extend(reaction_s.map(|seconds| (policy.clone(), seconds)));
     }
     let cannot_handle = |error| Failure::new(FAILED, format!("cannot handle signals: {error}"));
     let interrupt = Interrupt::of_signals().map_err(cannot_handle)?;

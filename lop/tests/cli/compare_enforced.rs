@@ -71,9 +71,11 @@ fn each_run_is_bound_under_the_policies_that_are_not_linux_and_said_by_whom_and_
     );
     let json = ran(compare(
         folder.path(),
-        &[&options[..], &["--format", "json"]].concat(),
+        &[&options[..], &["--format", "json", "--journal", "journal"]].concat(),
         "true",
     ));
+    let journal = std::fs::read_to_string(folder.path().join("journal")).unwrap();
+    assert!(journal.contains(r#""reactions_s":{"highlow":0.05}"#), "{journal}");
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     for said in [text.stdout.as_str(), json["enforcement"].as_str().unwrap()] {
         for part in ["affinity of the command's threads", "sched_ext", "10 ms or more"] {

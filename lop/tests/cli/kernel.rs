@@ -198,7 +198,11 @@ fn without_sched_ext() -> Machine {
 fn without_sched_ext_nothing_is_started() {
     let machine = without_sched_ext();
     let lacks = "6.18.15 is built without sched_ext";
-    let line = ["cannot start: not by kernel: ", lacks, "'lop doctor' says what would mend that"];
+    let line = [
+        "cannot start: not by kernel: ",
+        lacks,
+        "'lop doctor' says what would mend that",
+    ];
     machine.refused(&["start"], &line);
     machine.refused(&["start", "--daemon"], &line);
     machine.refused(

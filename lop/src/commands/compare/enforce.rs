@@ -6,7 +6,7 @@ use crate::commands::enforce::{self, Enforce};
 use crate::commands::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::terminal;
-use affinity::ByAffinity;
+use affinity::{reaction_s, ByAffinity};
 use lop_compare::enforcement::{Enforcement, EnforcementError, Nothing, LINUX};
 use lop_kernel::adapter::{Exit, KernelError, Observer};
 use lop_kernel::instance::RunDir;
@@ -130,6 +130,10 @@ impl Enforcement for WholeMachine {
 
     fn why(&self) -> &str {
         &self.why
+    }
+
+    fn reaction_s(&self, policy: &str) -> Option<f64> {
+        (self.way != Enforce::Kernel).then(|| reaction_s(policy)).flatten()
     }
 
     fn begin(&mut self, policy: &str) -> Result<(), EnforcementError> {

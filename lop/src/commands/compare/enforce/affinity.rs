@@ -25,6 +25,11 @@ impl ByAffinity {
     }
 }
 
+/// Of enforcement from user space.
+pub fn reaction_s(policy: &str) -> Option<f64> {
+    Some(policy.parse::<Rules>().ok()?.reaction().as_secs_f64())
+}
+
 fn refused(policy: &str, error: &dyn std::fmt::Display) -> EnforcementError {
     EnforcementError(format!("policy {policy}: {error}"))
 }
@@ -40,6 +45,10 @@ impl Enforcement for ByAffinity {
 
     fn why(&self) -> &str {
         &self.why
+    }
+
+    fn reaction_s(&self, policy: &str) -> Option<f64> {
+        reaction_s(policy)
     }
 
     fn begin(&mut self, policy: &str) -> Result<(), EnforcementError> {
