@@ -35,6 +35,7 @@ scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script python3
 stage_that_builds
 stage_of_build 'drawn' drawn_anew
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
+stage_of_build 'agreement' scripts/agreement-check.sh --all
 stage_of_build 'packages' scripts/package-check.sh --deb
 stage_of_build 'replay' printed scripts/replay-check.sh
 stage_of_build 'agent' printed scripts/agent-check.sh
