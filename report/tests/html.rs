@@ -3,7 +3,7 @@
 mod common;
 
 use common::{report, sweep, timeline};
-use lop_report::{html, PointValue, Replayed, Report, ReportError};
+use lop_report::{html, published, PointValue, Replayed, Report, ReportError};
 use serde_json::Value;
 
 /// What stands between the tags of a data island, parsed.
@@ -199,4 +199,50 @@ fn what_cannot_be_drawn_is_refused() {
     let mut timeline = timeline();
     timeline.runs[0].task = 5;
     assert!(matches!(html(&[], &[timeline]), Err(ReportError::Timeline { .. })));
+}
+
+/// By hand: 120 s on an axis to 150 s, 1 Wh, 20 % more than the first policy's; of a bound there is a row only.
+#[test]
+fn published_numbers_are_crosses_beside_their_results() -> Result<(), ReportError> {
+    let text = r#"
+[[source]]
+id = "s"
+title = "A <b> (2009)"
+[[table]]
+source = "s"
+study = "two-policies"
+all = { kind = "prediction", policy = "highlow" }
+rows = [
+  { what = "time", value = 120, measure = "time", cause = "x < y" },
+  { what = "energy", value = 1, unit = "Wh", measure = "energy" },
+  { what = "slowdown", value = 20, measure = "time", over = { policy = "linux:performance" }, change = "more" },
+  { what = "bound", at_most = 200, measure = "time" },
+]"#;
+    let tables = published::read("p.toml", text).expect("it is read");
+    let with = |report: Report| -> Result<String, ReportError> {
+        let published = vec![published::compare(&tables[0], Some(&report))?];
+        html(&[Report { published, ..report }], &[])
+    };
+    let bars = with(report())?;
+    for part in [
+        "highlow: 120.0 s published (prediction)",
+        "<h4>Published, and what comes out here (A &lt;b&gt; (2009))</h4>",
+        "<li>x &lt; y.</li>",
+        "<th scope=\"row\">bound</th>",
+    ] {
+        assert!(bars.contains(part), "no {part}");
+    }
+    // 6 + (400 - 6 - 14) * 120 / 150 - 4.5 = 305.5; the second row's bar has its middle at 38 + 18 + 6.5, less 4.5 is 58.
+    assert!(bars.contains("d=\"M305.5 58.0l9 9"), "to scale");
+    assert_eq!(bars.matches("class=\"published\"").count(), 2, "ratios are not bars");
+
+    let mut swept = sweep();
+    let is_first = |point: &PointValue| *point == PointValue::Number(1.0);
+    (swept.results).retain(|result| result.policy != "highlow" || is_first(&result.point["jobs"]));
+    let curves = with(swept)?;
+    let curves = curves.split("<details>").next().unwrap_or_default();
+    assert!(curves.contains("highlow: 1.200 published (prediction)"), "{curves}");
+    assert_eq!(curves.matches("class=\"published\"").count(), 3);
+    assert!(!html(&[report()], &[])?.contains("</svg>published"));
+    Ok(())
 }

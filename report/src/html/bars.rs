@@ -28,6 +28,8 @@ pub(crate) fn bars(
         .map(|r| (measure.value)(r) + (measure.half_width)(r).unwrap_or(0.0))
         .fold(0.0, f64::max);
     let top = results.iter().map(|r| (measure.bound)(r)).fold(top, f64::max);
+    let marks = measure.marks(report, results);
+    let top = marks.iter().map(|mark| mark.value).fold(top, f64::max);
     let steps = ticks(0.0, if top > 0.0 { top / scale.divisor } else { 1.0 }, 5);
     let end = steps.last().copied().unwrap_or(1.0);
     let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * value / scale.divisor / end;
@@ -45,6 +47,11 @@ pub(crate) fn bars(
             &x,
             colour(&result.policy),
         );
+        for mark in marks.iter().filter(|mark| mark.result.policy == result.policy) {
+            let y = row as f64 * ROW + TEXT + BAR / 2.0;
+            let text = format!("{} {}", scale.text(mark.value), scale.unit);
+            svg.push_str(&super::published(mark, "text", x(mark.value), y, &text));
+        }
     }
     svg + "</svg></figure>\n"
 }

@@ -90,6 +90,10 @@ impl Panel<'_> {
             low = low.min((value - half_width) / scale.divisor);
             high = high.max((value + half_width) / scale.divisor);
         }
+        for mark in self.measure.marks(self.report, self.results) {
+            low = low.min(mark.value / scale.divisor);
+            high = high.max(mark.value / scale.divisor);
+        }
         let bounds = self
             .results
             .iter()
@@ -198,6 +202,20 @@ impl Panel<'_> {
         );
         for (x, result) in places {
             self.mark(body, frame, index, x, result);
+        }
+        for mark in self.measure.marks(self.report, self.results) {
+            let place = frame.left_of(mark.result, self.dimension);
+            let Some(x) = place.filter(|_| mark.result.policy == policy) else {
+                continue;
+            };
+            let text = format!("{} {}", frame.scale.text(mark.value), frame.scale.unit);
+            body.push_str(&super::published(
+                &mark,
+                &format!("p{colour}"),
+                x + dodge,
+                frame.top_of(mark.value),
+                text.trim_end(),
+            ));
         }
         body.push_str("</g>\n");
     }

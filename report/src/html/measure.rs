@@ -2,6 +2,7 @@
 
 use crate::model::{Report, RunResult};
 use crate::number::{Large, Scale};
+use crate::published::{self, marks, Mark};
 
 pub(crate) struct Measure {
     pub name: &'static str,
@@ -15,6 +16,8 @@ pub(crate) struct Measure {
     pub half_width: fn(&RunResult) -> Option<f64>,
     /// What no schedule can beat.
     pub bound: fn(&RunResult) -> f64,
+    /// Of which measure published numbers are drawn: as such, or (true) as ratios to the first policy.
+    pub published: (published::Measure, bool),
 }
 
 pub(crate) const TIME: Measure = Measure {
@@ -25,6 +28,7 @@ pub(crate) const TIME: Measure = Measure {
     value: |r| r.time_s,
     half_width: |r| r.ci95.map(|i| i.time_s),
     bound: |r| r.bounds.time_s,
+    published: (published::Measure::Time, false),
 };
 
 /// Against the first policy of the point. The interval is that of the policy's own mean in the same unit; the first policy's is
@@ -37,6 +41,7 @@ pub(crate) const RELATIVE_TIME: Measure = Measure {
     value: |r| r.relative.time,
     half_width: |r| r.ci95.map(|i| in_unit(i.time_s, r.relative.time, r.time_s)),
     bound: |r| in_unit(r.bounds.time_s, r.relative.time, r.time_s),
+    published: (published::Measure::Time, true),
 };
 
 pub(crate) const RELATIVE_ENERGY: Measure = Measure {
@@ -50,6 +55,7 @@ pub(crate) const RELATIVE_ENERGY: Measure = Measure {
             .map(|i| in_unit(i.system_energy_j, r.relative.system_energy, r.system_energy_j))
     },
     bound: |r| in_unit(r.bounds.system_energy_j, r.relative.system_energy, r.system_energy_j),
+    published: (published::Measure::Energy, true),
 };
 
 pub(crate) const RELATIVE_EDP: Measure = Measure {
@@ -60,6 +66,7 @@ pub(crate) const RELATIVE_EDP: Measure = Measure {
     value: |r| r.relative.edp,
     half_width: |r| r.ci95.map(|i| in_unit(i.edp_js, r.relative.edp, r.edp_js)),
     bound: |r| in_unit((EDP.bound)(r), r.relative.edp, r.edp_js),
+    published: (published::Measure::Edp, true),
 };
 
 pub(crate) const ENERGY: Measure = Measure {
@@ -70,6 +77,7 @@ pub(crate) const ENERGY: Measure = Measure {
     value: |r| r.system_energy_j,
     half_width: |r| r.ci95.map(|i| i.system_energy_j),
     bound: |r| r.bounds.system_energy_j,
+    published: (published::Measure::Energy, false),
 };
 
 /// Both factors have a bound, so their product has one.
@@ -81,6 +89,7 @@ pub(crate) const EDP: Measure = Measure {
     value: |r| r.edp_js,
     half_width: |r| r.ci95.map(|i| i.edp_js),
     bound: |r| r.bounds.time_s * r.bounds.system_energy_j,
+    published: (published::Measure::Edp, false),
 };
 
 /// What half of the cores being slow costs of what all of them being slow costs, of results that have a class. The whisker is the
@@ -93,6 +102,7 @@ pub(crate) const LOSS: Measure = Measure {
     value: |r| r.class.as_ref().map_or(0.0, |class| 100.0 * class.loss),
     half_width: |r| r.class.as_ref().map(|class| 100.0 * class.deviation),
     bound: |_| 0.0,
+    published: (published::Measure::None, false),
 };
 
 /// `amount` in the unit in which the result's own `value` is `relative`.
@@ -105,6 +115,11 @@ fn in_unit(amount: f64, relative: f64, value: f64) -> f64 {
 }
 
 impl Measure {
+    /// What was published of these results.
+    pub fn marks<'a>(&self, report: &Report, results: &[&'a RunResult]) -> Vec<Mark<'a>> {
+        marks(report, results, self.published.0, self.published.1)
+    }
+
     /// Scale for these results with everything that is drawn of them.
     pub fn scale(&self, results: &[&RunResult]) -> Scale {
         Scale::fit(results.iter().map(|r| (self.value)(r)), self.unit, self.large)

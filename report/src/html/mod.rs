@@ -13,6 +13,7 @@ use crate::check::{check_report, check_timeline};
 use crate::error::ReportError;
 use crate::json::json;
 use crate::model::{Report, Timeline};
+use crate::published::Mark;
 use crate::sweep::policies;
 use escape::{escape, fill, island};
 use std::fmt::Write;
@@ -116,6 +117,17 @@ pub(crate) fn open_figure(name: &str, unit: &str, by: &str, size: (f64, f64)) ->
 
 pub(crate) fn palette(index: usize) -> usize {
     index % COLOURS
+}
+
+/// A cross where a published number lies. `colour`: of the page's style; `text`: the number with its unit.
+fn published(mark: &Mark, colour: &str, x: f64, y: f64, text: &str) -> String {
+    format!(
+        "<path class=\"published\" style=\"stroke:var(--{colour})\" d=\"M{:.1} {:.1}l9 9m0 -9l-9 9\"><title>{}: {text} published ({})</title></path>\n",
+        x - 4.5,
+        y - 4.5,
+        escape(&mark.result.policy),
+        mark.kind.name()
+    )
 }
 
 /// Beyond the colours there are, lines are told apart by dashes.

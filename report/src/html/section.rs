@@ -11,6 +11,7 @@ use crate::classes::{self, classes_grid};
 use crate::counters::counters_grid;
 use crate::grid::{results_grid, Grid};
 use crate::model::{Replayed, Report, RunResult};
+use crate::published::{published_grid, HEADING as HEADING_OF_PUBLISHED};
 use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_numeric, value_text, PointGroup};
 use crate::table::{footnote, recorded, CANNOT_KNOW};
 use std::fmt::Write;
@@ -39,6 +40,7 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str]) -> Strin
         html.push_str(&all_bars(report, &groups[0], palette));
     }
     html.push_str(&tables(report, &groups));
+    html.push_str(&published(report));
     if groups.len() > 1 {
         html.push_str("<details><summary>Bars at every point</summary>\n");
         for group in &groups {
@@ -97,7 +99,15 @@ fn legend(report: &Report, palette: &[&str]) -> String {
     } else {
         ""
     };
-    html + &format!("<span class=\"key\"><svg width=\"26\" height=\"14\" aria-hidden=\"true\"><path d=\"M0 7H16\" stroke=\"var(--text)\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/><path d=\"M23 0V14\" stroke=\"var(--text)\" stroke-width=\"2\"/></svg>lower bound: no schedule can beat it{below}</span></div>\n")
+    html + &format!("<span class=\"key\"><svg width=\"26\" height=\"14\" aria-hidden=\"true\"><path d=\"M0 7H16\" stroke=\"var(--text)\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/><path d=\"M23 0V14\" stroke=\"var(--text)\" stroke-width=\"2\"/></svg>lower bound: no schedule can beat it{below}</span>{}</div>\n", published_key(report))
+}
+
+/// The cross of published numbers, where there are any.
+fn published_key(report: &Report) -> &'static str {
+    match report.published.is_empty() {
+        true => "",
+        false => "<span class=\"key\"><svg width=\"14\" height=\"14\" aria-hidden=\"true\"><path d=\"M2 2l10 10m0 -10l-10 10\" stroke=\"var(--text)\" stroke-width=\"2.2\"/></svg>published</span>",
+    }
 }
 
 /// Where a policy stands in the palette.
@@ -191,6 +201,21 @@ fn classes(report: &Report, number: usize, palette: &[&str]) -> String {
     }
     let _ = writeln!(html, "<p>{}</p>", escape(classes::HEADING));
     html + &html_table(&grid, 0)
+}
+
+/// A table for each source, and its notes.
+fn published(report: &Report) -> String {
+    let mut html = String::new();
+    for table in &report.published {
+        let (grid, notes) = published_grid(table);
+        let _ = writeln!(html, "<h4>{HEADING_OF_PUBLISHED} ({})</h4>", escape(&table.source));
+        html.push_str(&html_table(&grid, 0));
+        if !notes.is_empty() {
+            let items = notes.iter().map(|note| format!("<li>{}</li>\n", escape(note)));
+            let _ = writeln!(html, "<ol class=\"note\">\n{}</ol>", items.collect::<String>());
+        }
+    }
+    html
 }
 
 fn applications(groups: &[PointGroup]) -> String {

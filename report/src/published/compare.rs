@@ -132,7 +132,7 @@ fn ours(selection: &Selection, unit: Unit, results: &[RunResult]) -> Result<Ours
     }))
 }
 
-fn lies_at(result: &RunResult, point: &Point) -> bool {
+pub(super) fn lies_at(result: &RunResult, point: &Point) -> bool {
     (point.iter()).all(|(name, values)| result.point.get(name).is_some_and(|value| values.contains(value)))
 }
 

@@ -7,7 +7,7 @@ use crate::number::plain;
 use crate::table::{printable, render};
 use std::fmt::Write;
 
-const HEADING: &str = "Published, and what comes out here";
+pub(crate) const HEADING: &str = "Published, and what comes out here";
 
 /// From here on a figure counts as missed.
 const MISS: f64 = 0.05;

@@ -4,13 +4,15 @@
 mod agreement;
 mod compare;
 mod grid;
+mod marks;
 mod read;
 #[cfg(test)]
 mod tests;
 
 pub use agreement::agreement;
 pub use compare::{compare, Compared, ComparedTable, Ours};
-pub(crate) use grid::published_text;
+pub(crate) use grid::{published_grid, published_text, HEADING};
+pub(crate) use marks::{marks, Mark};
 pub use read::read;
 
 use crate::model::PointValue;
