@@ -4,7 +4,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 17] = [
+const BUILTIN: [(&str, &str); 18] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -20,6 +20,10 @@ const BUILTIN: [(&str, &str); 17] = [
     (
         "compile-parallelism",
         include_str!("../../../data/experiments/compile-parallelism.toml"),
+    ),
+    (
+        "matmul-power",
+        include_str!("../../../data/experiments/matmul-power.toml"),
     ),
     (
         "parallel-for",
