@@ -117,16 +117,34 @@ pub fn of_process(proc: &Path, process: u32) -> io::Result<Option<u32>> {
 }
 
 /// Says of the process, if it is a `make` with several jobs at once and nobody has said so, that these are one application, and how many they are.
+/// One that has ended needs nothing. `hints` are opened when they are first needed.
 ///
 /// # Errors
-/// It has ended, or the hint does not reach the scheduler.
-pub fn declare(root: &Path, process: u32) -> Result<(), KernelError> {
+/// It cannot be read though it is there, or the hint does not reach the scheduler.
+pub fn declare(root: &Path, hints: &mut Option<Hints>, process: u32) -> Result<(), KernelError> {
     let proc = root.join("proc");
-    let unreadable = |error| KernelError::new(format!("how many jobs process {process} runs cannot be read: {error}"));
-    let Some(jobs) = of_process(&proc, process).map_err(unreadable)? else {
-        return Ok(());
+    let there = || proc.join(process.to_string()).exists();
+    let jobs = match of_process(&proc, process) {
+        Ok(Some(jobs)) => jobs,
+        Ok(None) => return Ok(()),
+        Err(_) if !there() => return Ok(()),
+        Err(error) => {
+            return Err(KernelError::new(format!(
+                "how many jobs process {process} runs cannot be read: {error}"
+            )))
+        }
     };
-    let hints = Hints::open(root)?;
+    let hints = match hints {
+        Some(hints) => hints,
+        None => hints.insert(Hints::open(root)?),
+    };
+    match say(hints, process, jobs) {
+        Err(_) if !there() => Ok(()),
+        said => said,
+    }
+}
+
+fn say(hints: &Hints, process: u32, jobs: u32) -> Result<(), KernelError> {
     let said = hints.of(process)?.unwrap_or_default();
     if said.parallelism.is_some() {
         return Ok(());

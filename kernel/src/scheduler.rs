@@ -3,6 +3,7 @@
 
 mod above;
 mod decisions;
+mod job_finder;
 mod libbpf_log;
 mod lists;
 mod locks;
@@ -19,6 +20,7 @@ use crate::options::Options;
 use crate::requests::Inbox;
 use crate::status::{Counts, Status};
 use decisions::DecisionLog;
+use job_finder::JobFinder;
 use lists::Lister;
 use lop_machine::live::{self, LiveMachine};
 pub use plan::check as check_choice;
@@ -128,13 +130,13 @@ fn follow_once(
     );
     let mut life = Life {
         program,
+        job_finder: find_jobs_of(&options.root)?,
         speeds,
         reservation,
         planner,
         lister,
         machine,
         former,
-        root: &options.root,
         lost_records: 0,
         is_blind: false,
     };
@@ -169,22 +171,22 @@ fn follow_once(
 }
 
 /// The program while it is attached.
-struct Life<'a> {
+struct Life {
     program: Program,
+    job_finder: JobFinder,
     speeds: SpeedSetter,
     reservation: Reservation,
     planner: Option<Planner>,
     lister: Option<Lister>,
     machine: LiveMachine,
     former: Counts,
-    root: &'a Path,
     /// Records that are known to have found no room.
     lost_records: u64,
     /// It was said that threads cannot be looked at.
     is_blind: bool,
 }
 
-impl Life<'_> {
+impl Life {
     fn fill(&self, status: &mut Status) {
         self.program.fill(status, &self.machine, self.speeds.acts());
         status.add(&self.former);
@@ -238,16 +240,15 @@ impl Life<'_> {
     }
 }
 
-impl Life<'_> {
-    /// A `make` that just began says by its command line how many jobs it runs at once. One that has ended again needs nothing.
+impl Life {
+    /// A `make` that just began says by its command line how many jobs it runs at once.
     fn find_jobs(&self, records: &[Record], observer: &mut dyn Observer) {
-        let proc = self.root.join("proc");
         for process in records.iter().filter_map(Record::make) {
-            match jobs::declare(self.root, process) {
-                Err(error) if proc.join(process.to_string()).exists() => observer.note(&error.to_string()),
-                _ => {}
-            }
+            self.job_finder.offer(process);
         }
+        self.job_finder
+            .complaints()
+            .for_each(|complaint| observer.note(&complaint));
     }
 
     /// Once a second while there is something to plan by.
@@ -300,6 +301,11 @@ impl Life<'_> {
         }
         Ok(())
     }
+}
+
+fn find_jobs_of(root: &Path) -> Result<JobFinder, KernelError> {
+    let (root, mut hints) = (root.to_path_buf(), None);
+    JobFinder::start(move |process| jobs::declare(&root, &mut hints, process))
 }
 
 /// `None`: the threads could not be looked at, which is said once.

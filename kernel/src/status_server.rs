@@ -1,7 +1,8 @@
 //! The status socket: whoever connects gets one status as JSON and is closed.
 //!
 //! One thread serves all. It reads nothing and never waits for a client: what does not fit the socket's buffer at once
-//! (about 200 kB; 512 CPUs take 50) is not sent.
+//! (about 200 kB; 512 CPUs take 50) is not sent. Whoever connects may do so as often as he likes: the scheduler is asked ten times a second at
+//! most, and all who wait share the answer.
 
 use crate::adapter::KernelError;
 use crate::hinted::Hinted;
@@ -101,38 +102,56 @@ impl Counted {
     }
 }
 
+/// Between two questions to the scheduler's thread, which runs above all others.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
+/// So many share an answer; more wait for the next.
+const MOST_AT_ONCE: usize = 128;
+
 fn serve(listener: &UnixListener, ended: &UnixStream, requests: &Requests) {
     let mut counted = Counted::default();
-    loop {
-        let mut fds = [
-            PollFd::new(listener, PollFlags::IN),
-            PollFd::new(ended, PollFlags::IN | PollFlags::HUP),
-        ];
-        match poll(&mut fds, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return,
-            Ok(_) => {}
-        }
-        if !fds[1].revents().is_empty() {
+    let mut asked: Option<Instant> = None;
+    while ready(Some(listener), ended, None) {
+        let pause = asked.map_or(Duration::ZERO, |asked| {
+            BETWEEN_QUESTIONS.saturating_sub(asked.elapsed())
+        });
+        if !pause.is_zero() && !ready(None, ended, Some(pause)) {
             return;
         }
-        // A client that is gone again is no trouble.
-        if let Ok((client, _)) = listener.accept() {
-            let _ = answer(client, requests, &mut counted);
+        asked = Some(Instant::now());
+        let clients: Vec<UnixStream> = (0..MOST_AT_ONCE)
+            .map_while(|_| Some(listener.accept().ok()?.0))
+            .collect();
+        answer(clients, requests, &mut counted);
+    }
+}
+
+/// Waits for a client or that long; false: it is to end.
+fn ready(listener: Option<&UnixListener>, ended: &UnixStream, time: Option<Duration>) -> bool {
+    let time = time.and_then(|time| time.try_into().ok());
+    let mut fds = vec![PollFd::new(ended, PollFlags::IN | PollFlags::HUP)];
+    fds.extend(listener.map(|listener| PollFd::new(listener, PollFlags::IN)));
+    loop {
+        match poll(&mut fds, time.as_ref()) {
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+            Ok(_) => return fds[0].revents().is_empty(),
         }
     }
 }
 
 /// An empty answer says that the scheduler did not answer in time.
-fn answer(mut client: UnixStream, requests: &Requests, counted: &mut Counted) -> io::Result<()> {
-    client.set_nonblocking(true)?;
-    match requests.ask(PATIENCE) {
+fn answer(clients: Vec<UnixStream>, requests: &Requests, counted: &mut Counted) {
+    let text = match requests.ask(PATIENCE) {
         Some(mut status) => {
             status.hints = counted.of(&status);
-            client.write_all(&serde_json::to_vec(&status)?)
+            serde_json::to_vec(&status).unwrap_or_default()
         }
-        None if requests.loading() => client.write_all(STARTING),
-        None => Ok(()),
+        None if requests.loading() => STARTING.to_vec(),
+        None => Vec::new(),
+    };
+    for mut client in clients {
+        // A client that is gone again is no trouble.
+        let _ = client.set_nonblocking(true).and_then(|()| client.write_all(&text));
     }
 }
 
@@ -183,26 +202,33 @@ mod tests {
         status
     }
 
-    /// A served folder and the thread that answers in the scheduler's place.
-    fn served(test: impl FnOnce(&RunDir)) {
+    /// A served folder and the thread that answers in the scheduler's place: how often it did, and what the test says.
+    fn served<T>(test: impl FnOnce(&RunDir) -> T) -> (u32, T) {
         let folder = tempfile::tempdir().unwrap();
         let dir = RunDir::new(folder.path());
         let (requests, inbox) = requests().unwrap();
         let server = StatusServer::start(&dir, requests.clone()).unwrap();
         let scheduler = std::thread::spawn(move || answer_until_stopped(&inbox));
-        test(&dir);
+        let tested = test(&dir);
         requests.stop();
-        scheduler.join().unwrap();
+        let asked = scheduler.join().unwrap();
         drop(server);
         assert!(!dir.socket().exists(), "the socket goes with its server");
         assert_eq!(fetch(&dir), Ok(None));
+        (asked, tested)
     }
 
-    fn answer_until_stopped(inbox: &Inbox) {
+    /// How often it was asked.
+    fn answer_until_stopped(inbox: &Inbox) -> u32 {
+        let mut asked = 0;
         while !inbox.stop_wanted() {
             inbox.wait().unwrap();
-            inbox.answer(on_many_cpus);
+            inbox.answer(|| {
+                asked += 1;
+                on_many_cpus()
+            });
         }
+        asked
     }
 
     #[test]
@@ -215,6 +241,25 @@ mod tests {
                 0o666
             );
         });
+    }
+
+    /// Before, each of them had the scheduler's thread look at all of its state.
+    #[test]
+    fn clients_that_come_in_a_storm_share_answers() {
+        let questions = served(|dir| {
+            let began = Instant::now();
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| (0..5).for_each(|_| assert!(fetch(dir).unwrap().is_some())));
+                }
+            });
+            began.elapsed().as_nanos() / BETWEEN_QUESTIONS.as_nanos() + 1
+        });
+        let (asked, most) = questions;
+        assert!(
+            u128::from(asked) <= most,
+            "{asked} questions, at most {most} in that time"
+        );
     }
 
     #[test]
