@@ -180,6 +180,8 @@ pub struct Options {
     pub slowed: BTreeMap<u32, u16>,
     /// Only tasks of SCHED_EXT are scheduled, all others stay with the kernel's scheduler.
     pub partial: bool,
+    /// It may schedule though groups have limits of CPU time (cpu.max), which nobody keeps then.
+    pub ignore_cpu_max: bool,
     /// 0: the few lines everybody sees; more: what the loader and libbpf have to say.
     pub verbose: u8,
     /// Whether CPU speeds are set at all.
@@ -208,6 +210,7 @@ impl Default for Options {
             intensity: None,
             slowed: BTreeMap::new(),
             partial: false,
+            ignore_cpu_max: false,
             verbose: 0,
             speeds: true,
             speed_journal: lop_machine::speed::default_journal(),

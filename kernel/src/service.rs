@@ -23,7 +23,7 @@ pub struct Service {
 /// # Errors
 /// One line: what is missing and what would mend it, or who is in charge already.
 pub fn check(options: &Options, dir: &RunDir) -> Result<(), KernelError> {
-    let missing = support::missing(&options.root);
+    let missing = support::lacks(options);
     if !missing.is_empty() {
         return Err(cannot_start(&missing));
     }

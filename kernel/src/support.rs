@@ -1,8 +1,9 @@
 //! Whether this machine can run the scheduler, and what would mend it if not.
 
+use crate::options::Options;
 use flate2::read::GzDecoder;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Something the scheduler needs and this machine lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,70 @@ pub fn missing(root: &Path) -> Vec<Missing> {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// The same, and what keeps it from starting with these options.
+#[must_use]
+pub fn lacks(options: &Options) -> Vec<Missing> {
+    let mut lacks = missing(&options.root);
+    if !options.ignore_cpu_max {
+        lacks.extend(limits(&options.root));
+    }
+    lacks
+}
+
+/// Limits of CPU time that groups have (`cpu.max`, in cgroup v1 `cpu.cfs_quota_us`): the kernel keeps them for its own scheduler's tasks alone.
+#[must_use]
+pub fn limits(root: &Path) -> Option<Missing> {
+    let top = root.join("sys/fs/cgroup");
+    let limited = limited_groups(&top);
+    let first = limited.first()?;
+    let others = match limited.len() - 1 {
+        0 => String::new(),
+        1 => " and one more".to_string(),
+        others => format!(" and {others} more"),
+    };
+    let name = first.strip_prefix(&top).unwrap_or(first).display();
+    Some(Missing {
+        what: format!(
+            "group /{name}{others} may use no more than a share of CPU time (cpu.max), which no scheduler of sched_ext is held to"
+        ),
+        mend: "take the limit away ('systemctl set-property UNIT CPUQuota=' for a unit), or do without it: --ignore-cpu-max".to_string(),
+    })
+}
+
+/// Folders below `top` whose groups have a limit, in order of their names. A group that goes meanwhile has none.
+fn limited_groups(top: &Path) -> Vec<PathBuf> {
+    let mut limited = Vec::new();
+    let mut folders = vec![top.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        if has_limit(&folder) {
+            limited.push(folder.clone());
+        }
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        folders.extend(
+            entries
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .map(|entry| entry.path()),
+        );
+    }
+    limited.sort_unstable();
+    limited
+}
+
+/// `cpu.max` is a quota or `max`, and a period; `cpu.cfs_quota_us` a quota or -1; both in microseconds.
+fn has_limit(group: &Path) -> bool {
+    let quota = |file: &str| {
+        Some(
+            trimmed(&group.join(file))?
+                .split_whitespace()
+                .next()?
+                .parse::<i64>()
+                .ok()?
+                > 0,
+        )
+    };
+    quota("cpu.max").or_else(|| quota("cpu.cfs_quota_us")).unwrap_or(false)
 }
 
 /// The name of the sched_ext scheduler that is attached now.

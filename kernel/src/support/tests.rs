@@ -142,3 +142,50 @@ fn an_attached_scheduler_has_its_name() {
     assert_eq!(attached(with("disabled\n").path()), None);
     assert_eq!(attached(tree(&[]).path()), None);
 }
+
+/// Nobody who set a limit is to find that it is not kept.
+#[test]
+fn a_limit_of_cpu_time_keeps_it_from_starting_unless_one_does_without() {
+    for (file, limited) in [
+        ("sys/fs/cgroup/a.slice/b.service/cpu.max", "150000 100000\n"),
+        ("sys/fs/cgroup/unified/a.slice/b.service/cpu.max", "1000 100000\n"),
+        (
+            "sys/fs/cgroup/cpu,cpuacct/a.slice/b.service/cpu.cfs_quota_us",
+            "50000\n",
+        ),
+    ] {
+        let root = tree(&[
+            ("sys/kernel/sched_ext/state", "disabled\n"),
+            ("sys/fs/cgroup/a.slice/cpu.max", "max 100000\n"),
+            ("sys/fs/cgroup/cpu,cpuacct/a.slice/cpu.cfs_quota_us", "-1\n"),
+            BTF,
+            ROOTS_RIGHTS,
+        ]);
+        let mut options = Options {
+            root: root.path().to_path_buf(),
+            ..Options::default()
+        };
+        assert_eq!(lacks(&options), [], "{file}");
+        let file = root.path().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, limited).unwrap();
+        let found = lacks(&options);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].what.contains("a.slice/b.service may use"), "{found:?}");
+        assert!(found[0].mend.contains("--ignore-cpu-max"), "{found:?}");
+        options.ignore_cpu_max = true;
+        assert_eq!(lacks(&options), []);
+    }
+}
+
+#[test]
+fn limited_groups_are_counted() {
+    let root = tree(&[
+        ("sys/fs/cgroup/b/cpu.max", "1 100000\n"),
+        ("sys/fs/cgroup/a/cpu.max", "1 100000\n"),
+        ("sys/fs/cgroup/a/c/cpu.max", "1 100000\n"),
+        ("sys/fs/cgroup/d/cpu.max", "damaged\n"),
+    ]);
+    let found = limits(root.path()).unwrap();
+    assert!(found.what.starts_with("group /a and 2 more"), "{found:?}");
+}

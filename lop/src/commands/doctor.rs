@@ -76,6 +76,13 @@ fn slowed(place: &Place) -> Result<Option<Finding>, Failure> {
 fn scheduler(root: &Path) -> Finding {
     let missing = support::missing(root);
     let finding = |state| Finding::new("scheduler", "scheduling in the kernel (sched_ext)", state);
+    if let (true, Some(limits)) = (missing.is_empty(), support::limits(root)) {
+        return finding(State::Partly)
+            .found(format!("kernel {} has it", support::release(root)))
+            .found(limits.what)
+            .costs("'lop start' leaves scheduling to the kernel, which keeps that limit, and parks CPUs")
+            .mend(limits.mend);
+    }
     if missing.is_empty() {
         let ready = format!("kernel {} has it: 'lop start' works", support::release(root));
         return match support::attached(root) {

@@ -109,10 +109,7 @@ pub fn choose(asked: Option<Enforce>, ways: &[Enforce], all: &[Options], dir: &R
 /// Why a way is closed, without what would mend it.
 fn lack(way: Enforce, failure: &Failure, options: &Options) -> String {
     let lacks: Vec<String> = match way {
-        Enforce::Kernel => support::missing(&options.root)
-            .into_iter()
-            .map(|lack| lack.what)
-            .collect(),
+        Enforce::Kernel => support::lacks(options).into_iter().map(|lack| lack.what).collect(),
         Enforce::Cgroup if rules(options).is_ok_and(|rules| rules.for_machine().is_ok()) => {
             partition::check(&options.root)
                 .err()
@@ -131,7 +128,7 @@ fn lack(way: Enforce, failure: &Failure, options: &Options) -> String {
 /// Another scheduler in charge, another instance, or an option of one way only is no lack that another way could make up for.
 fn is_final(way: Enforce, options: &Options, dir: &RunDir) -> bool {
     let lacks_nothing = match way {
-        Enforce::Kernel => support::missing(&options.root).is_empty() || support::attached(&options.root).is_some(),
+        Enforce::Kernel => support::lacks(options).is_empty() || support::attached(&options.root).is_some(),
         Enforce::Cgroup => partition::check(&options.root).is_ok() && matches!(instance::running(dir), Ok(Some(_))),
         Enforce::Affinity => false,
     };

@@ -78,6 +78,9 @@ pub struct SchedulerArguments {
     /// Schedule tasks of the class SCHED_EXT only and leave all others to the kernel; speeds are asked for under governor schedutil only
     #[arg(long)]
     partial: bool,
+    /// Schedule in the kernel though groups have limits of CPU time (cpu.max, CPUQuota= of a unit, --cpus of a container): nobody keeps them meanwhile
+    #[arg(long)]
+    ignore_cpu_max: bool,
     /// Leave the speeds of the CPUs alone
     #[arg(long)]
     no_speeds: bool,
@@ -114,6 +117,7 @@ impl SchedulerArguments {
             intensity: self.intensity.clone(),
             slowed: self.place.slowed()?,
             partial: self.partial,
+            ignore_cpu_max: self.ignore_cpu_max,
             verbose: self.verbose,
             speeds: !self.no_speeds,
             speed_journal: self.place.run_dir().speed_journal(),
