@@ -69,6 +69,7 @@ if checker systemd-analyze; then
   [ -z "$said" ] || finding "$said"
   begins /nowhere /proc || finding 'the unit does not begin where there is cgroup v2 and no sched_ext'
   begins /proc /nowhere || finding 'the unit does not begin where there is sched_ext and no cgroup v2'
+  systemd-analyze security --offline=yes --threshold=30 "$unit" >/dev/null 2>&1 || finding "the unit is exposed (3.0 or more): see systemd-analyze security --offline=yes $unit"
   ! begins /nowhere /nowhere || finding 'the unit begins where nothing can be enforced'
 fi
 for setting in ProtectControlGroups ProtectKernelTunables RestrictRealtime; do
