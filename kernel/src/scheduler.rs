@@ -219,7 +219,8 @@ impl Life {
         while !inbox.stop_wanted() && !self.program.exited() {
             let plan_in = self.planner.as_ref().and_then(Planner::due_in);
             let lists_in = self.lister.as_ref().and_then(Lister::due_in);
-            wait(&self.program, inbox, plan_in.into_iter().chain(lists_in).min())
+            let next = [plan_in, lists_in, self.speeds.due_in()].into_iter().flatten().min();
+            wait(&self.program, inbox, next)
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
             self.speeds.follow(&records, observer);

@@ -313,18 +313,13 @@ impl Speeds {
 
     fn set(&mut self, domain: usize, cpu: usize, wish: Wish) -> Result<(), SpeedError> {
         let former = self.wishes.insert(cpu, wish);
-        loop {
-            let Err(failure) = self.enforce(domain, cpu, wish) else {
-                return Ok(());
-            };
-            if !self.give_up_preference(domain, &failure) {
-                self.wishes.insert(cpu, former.unwrap_or(Wish::Released));
-                return Err(failure.error);
-            }
-        }
+        self.enforce(domain, cpu, wish).inspect_err(|_| {
+            self.wishes.insert(cpu, former.unwrap_or(Wish::Released));
+            self.give_up_preference(domain);
+        })
     }
 
-    fn enforce(&mut self, domain: usize, cpu: usize, wish: Wish) -> Result<(), Failure> {
+    fn enforce(&mut self, domain: usize, cpu: usize, wish: Wish) -> Result<(), SpeedError> {
         let of_domain = self.highest_wish(domain);
         let domain_knobs = self.domains[domain].knobs.iter().map(|knob| (knob, of_domain));
         let idle_knobs = self.idle.get(&cpu).into_iter().flatten().map(|knob| (knob, wish));
@@ -420,7 +415,7 @@ impl Speeds {
     }
 
     /// All, or none: what was written is taken back when a later write fails.
-    fn write_all(&mut self, changes: Vec<Change>) -> Result<(), Failure> {
+    fn write_all(&mut self, changes: Vec<Change>) -> Result<(), SpeedError> {
         let mut undo = Vec::new();
         for change in changes {
             if let Err(failure) = self.write(&change, &mut undo) {
@@ -431,7 +426,7 @@ impl Speeds {
         Ok(())
     }
 
-    fn write(&mut self, change: &Change, undo: &mut Vec<Change>) -> Result<(), Failure> {
+    fn write(&mut self, change: &Change, undo: &mut Vec<Change>) -> Result<(), SpeedError> {
         let (path, value) = (&change.path, change.value.trim());
         let known = self.known.get(path);
         let routine = known
@@ -439,10 +434,9 @@ impl Speeds {
             .map(|known| format!("{}\n", known.asked));
         let is_routine = routine.is_some();
         let before = routine.map_or_else(|| self.read(path), Ok)?;
-        self.files.write(path, &change.value).map_err(|source| Failure {
-            refused: (source.kind() == io::ErrorKind::ResourceBusy).then(|| path.clone()),
-            error: self.file_error(path, "write it", source),
-        })?;
+        self.files
+            .write(path, &change.value)
+            .map_err(|source| self.file_error(path, "write it", source))?;
         self.known.entry(path.clone()).or_default().asked = value.into();
         undo.push(Change {
             path: path.clone(),
@@ -451,7 +445,7 @@ impl Speeds {
         if is_routine {
             return Ok(());
         }
-        Ok(self.read_back(path, value)?)
+        self.read_back(path, value)
     }
 
     /// In the reverse order, so that limits stay in order. What cannot be taken back is in the journal still.
@@ -477,33 +471,16 @@ impl Speeds {
         Ok(())
     }
 
-    /// Governor `performance`, chosen meanwhile, refuses energy preferences: the limits remain. True if another try is worth it.
-    fn give_up_preference(&mut self, domain: usize, failure: &Failure) -> bool {
-        let Some(path) = &failure.refused else {
-            return false;
-        };
-        // Busy because its CPUs are offline: that will pass.
-        if self.domains[domain].is_asleep(self.files.as_ref()) {
-            return false;
-        }
+    /// Governor `performance`, chosen meanwhile, refuses energy preferences: there is nothing to set any more, until the next start.
+    fn give_up_preference(&mut self, domain: usize) {
         let now = self.domains[domain].governor_since(self.files.as_ref());
         let controlled = &mut self.domains[domain];
-        if controlled.domain.mechanism != Mechanism::Preference || !path.ends_with("/energy_performance_preference") {
-            return false;
+        if now.as_deref() == Some("performance") && controlled.domain.mechanism == Mechanism::Preference {
+            let reason = domain::held_by_performance(&controlled.folder);
+            controlled.domain.governor = "performance".to_string();
+            controlled.leave_files_alone(&reason);
+            self.public_domains[domain] = controlled.domain.clone();
         }
-        if let Some(now) = now {
-            controlled.domain.governor = now;
-        }
-        controlled.knobs.retain(|knob| knob.path != *path);
-        if controlled.knobs.is_empty() {
-            let reason = format!("{}; the limits cannot be written", failure.error);
-            controlled.domain.mechanism = Mechanism::Nothing { reason };
-        } else {
-            controlled.domain.mechanism = Mechanism::Limits;
-            controlled.notes.push(format!("{}: limits only", failure.error));
-        }
-        self.public_domains[domain] = controlled.domain.clone();
-        true
     }
 
     /// Puts everything back; every CPU is released. What could not be put back, or was changed by somebody else and left, comes back
@@ -525,18 +502,6 @@ impl Drop for Speeds {
         for error in self.restore() {
             eprintln!("lop: {error}");
         }
-    }
-}
-
-/// Why a change failed, and the file that was busy, if that was it.
-struct Failure {
-    error: SpeedError,
-    refused: Option<String>,
-}
-
-impl From<SpeedError> for Failure {
-    fn from(error: SpeedError) -> Self {
-        Self { error, refused: None }
     }
 }
 

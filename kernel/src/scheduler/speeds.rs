@@ -5,11 +5,15 @@ use crate::adapter::{KernelError, Observer, Restored};
 use crate::options::{Options, Policy};
 use lop_machine::speed::{restore_from_journal, Mechanism, SpeedError, Speeds, Wish};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Why files stay as they are where only some of the tasks are ours: a low CPU of ours may be a busy one of the kernel's.
 const SHARED: &str =
     "with --partial other tasks run on these CPUs too, and only governor schedutil counts both: choose it to have \
                       speeds follow";
+
+/// A processor that chooses speeds itself takes a while to follow a preference: a CPU that rises again within this time was told nothing.
+const LOWERED_AFTER: Duration = Duration::from_secs(1);
 
 fn open(options: &Options) -> Result<Speeds, KernelError> {
     let opened = Speeds::open(&options.root, &options.speed_journal);
@@ -28,6 +32,8 @@ pub struct SpeedSetter {
     why_not: &'static str,
     /// CPUs whose speed could not be set; said once.
     failed: Vec<usize>,
+    /// CPUs that are low, and when their processors are told.
+    lowered_at: BTreeMap<usize, Instant>,
 }
 
 impl SpeedSetter {
@@ -52,6 +58,7 @@ impl SpeedSetter {
             speeds,
             why_not,
             failed: Vec::new(),
+            lowered_at: BTreeMap::new(),
         })
     }
 
@@ -93,18 +100,51 @@ impl SpeedSetter {
         self.set(records.iter().filter_map(Record::wish).collect(), observer);
     }
 
-    /// Work waits for CPUs that rise: they come first.
+    /// Work waits for CPUs that rise: they come first. Those that fall wait where their processor chooses.
     pub fn set(&mut self, wishes: BTreeMap<usize, Wish>, observer: &mut dyn Observer) {
-        let Some(speeds) = &mut self.speeds else { return };
+        self.set_at(Instant::now(), wishes, observer);
+    }
+
+    fn set_at(&mut self, now: Instant, wishes: BTreeMap<usize, Wish>, observer: &mut dyn Observer) {
         let (rise, fall): (Vec<_>, Vec<_>) = wishes.into_iter().partition(|(_, wish)| *wish == Wish::High);
         for (cpu, wish) in rise.into_iter().chain(fall) {
-            let Err(error) = speeds.apply(cpu, wish) else { continue };
-            if !self.failed.contains(&cpu) {
-                observer.note(&error.to_string());
-                match error {
-                    SpeedError::Governor { cpus, .. } => self.failed.extend(cpus),
-                    _ => self.failed.push(cpu),
-                }
+            if wish == Wish::Low && self.processor_chooses(cpu) {
+                self.lowered_at.entry(cpu).or_insert(now + LOWERED_AFTER);
+                continue;
+            }
+            self.lowered_at.remove(&cpu);
+            self.apply(cpu, wish, observer);
+        }
+        while let Some(cpu) = self.due(now) {
+            self.lowered_at.remove(&cpu);
+            self.apply(cpu, Wish::Low, observer);
+        }
+    }
+
+    fn processor_chooses(&self, cpu: usize) -> bool {
+        self.domains()
+            .any(|domain| domain.mechanism == Mechanism::Preference && domain.cpus.contains(&cpu))
+    }
+
+    fn due(&self, now: Instant) -> Option<usize> {
+        let mut waiting = self.lowered_at.iter();
+        waiting.find_map(|(&cpu, &at)| (at <= now).then_some(cpu))
+    }
+
+    /// Time until [`SpeedSetter::set`] has something to do though no set changes.
+    pub fn due_in(&self) -> Option<Duration> {
+        let next = self.lowered_at.values().min()?;
+        Some(next.saturating_duration_since(Instant::now()))
+    }
+
+    fn apply(&mut self, cpu: usize, wish: Wish, observer: &mut dyn Observer) {
+        let Some(speeds) = &mut self.speeds else { return };
+        let Err(error) = speeds.apply(cpu, wish) else { return };
+        if !self.failed.contains(&cpu) {
+            observer.note(&error.to_string());
+            match error {
+                SpeedError::Governor { cpus, .. } => self.failed.extend(cpus),
+                _ => self.failed.push(cpu),
             }
         }
     }

@@ -29,7 +29,8 @@ pub(super) fn named_cpus(cpus: &[usize]) -> String {
 /// What another governor since the start means for speeds, and how to follow it.
 pub(super) fn governor_text(domain: &ClockDomain, now: &str) -> String {
     let followed = match domain.mechanism {
-        Mechanism::Limits | Mechanism::Preference => "both scaling limits are still set there",
+        Mechanism::Limits => "both scaling limits are still set there",
+        Mechanism::Preference => "the energy preference is still set there, unless that is performance",
         _ => "their speeds are not followed",
     };
     format!(
@@ -46,11 +47,10 @@ pub(super) fn domain_text(controlled: &Controlled) -> String {
         Mechanism::Scheduler => "the scheduler asks for speeds itself; nothing is written".into(),
         Mechanism::Setspeed => format!("speeds set by scaling_setspeed, {}", range(domain)),
         Mechanism::Limits => format!("speeds set by scaling_min_freq and scaling_max_freq, {}", range(domain)),
-        Mechanism::Preference if controlled.knobs.len() > 1 => format!(
-            "speeds set by energy_performance_preference and both scaling limits, {}",
+        Mechanism::Preference => format!(
+            "the driver chooses between {} and is told an energy preference (energy_performance_preference)",
             range(domain)
         ),
-        Mechanism::Preference => "speeds set by energy_performance_preference alone".into(),
     };
     let mut text = match domain.driver.as_str() {
         "" => how,
@@ -65,6 +65,9 @@ pub(super) fn domain_text(controlled: &Controlled) -> String {
 
 fn range(domain: &ClockDomain) -> String {
     match (domain.min_khz, domain.max_khz) {
+        (Some(min), Some(max)) if domain.mechanism == Mechanism::Preference => {
+            format!("{} and {} MHz", min / 1000, max / 1000)
+        }
         (Some(min), Some(max)) => format!("low {} MHz, high {} MHz", min / 1000, max / 1000),
         _ => "speeds unknown".into(),
     }

@@ -6,8 +6,9 @@ use std::io;
 
 pub(super) const CPU_FOLDER: &str = "sys/devices/system/cpu";
 const POLICY_FOLDER: &str = "sys/devices/system/cpu/cpufreq";
-/// Drivers that choose speeds themselves, guided by the energy preference. Elsewhere a governor decides and the preference is
-/// at most a hint beside it.
+/// Drivers, or their processors, that choose speeds themselves, guided by the energy preference. They are told nothing else: with both limits at one
+/// speed they would choose nothing any more, and a low CPU would serve its interrupts and real-time tasks at the lowest. Elsewhere a governor
+/// decides and the preference is at most a hint beside it.
 const ACTIVE_DRIVERS: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"];
 
 /// How the speed of a clock domain is set.
@@ -19,7 +20,7 @@ pub enum Mechanism {
     Setspeed,
     /// `scaling_min_freq` and `scaling_max_freq`, under any other governor.
     Limits,
-    /// `energy_performance_preference`, and the limits where they can be written.
+    /// `energy_performance_preference` alone: the driver stays free in its choice.
     Preference,
     /// Nothing can be set: why, and what would mend it.
     Nothing { reason: String },
@@ -71,7 +72,7 @@ impl Knob {
 /// A clock domain, its files, and what is worth telling about it.
 pub(super) struct Controlled {
     /// Of its cpufreq policy; empty where there is none.
-    folder: String,
+    pub(super) folder: String,
     pub(super) domain: ClockDomain,
     pub(super) knobs: Vec<Knob>,
     pub(super) notes: Vec<String>,
@@ -103,6 +104,13 @@ impl Controlled {
         self.knobs.clear();
         self.notes.clear();
     }
+}
+
+/// Why an active driver cannot be told anything under governor `performance`, and the way out.
+pub(super) fn held_by_performance(folder: &str) -> String {
+    format!(
+        "governor performance holds the energy preference, so every CPU has its highest speed; echo powersave > /{folder}/scaling_governor frees it"
+    )
 }
 
 /// CPUs online, ascending.
@@ -230,9 +238,8 @@ impl Policy<'_> {
     fn choose(&self, asker: Asker) -> (Mechanism, Vec<Knob>) {
         let chosen = match self.word("scaling_governor").as_str() {
             "schedutil" if asker == Asker::Scheduler => return (Mechanism::Scheduler, Vec::new()),
+            _ if self.is_active() => self.preference(),
             "userspace" => self.setspeed().or_else(|_| self.limits()),
-            "performance" => self.limits(),
-            _ if self.is_active() => self.preference().or_else(|_| self.limits()),
             _ => self.limits(),
         };
         chosen.unwrap_or_else(|reason| (Mechanism::Nothing { reason }, Vec::new()))
@@ -300,18 +307,25 @@ impl Policy<'_> {
     }
 
     fn limits(&self) -> Result<(Mechanism, Vec<Knob>), String> {
-        Ok((Mechanism::Limits, self.limit_knobs()?))
-    }
-
-    fn limit_knobs(&self) -> Result<Vec<Knob>, String> {
         let (min, max) = self.range()?;
-        Ok(vec![
+        let knobs = vec![
             Knob::new(self.writable("scaling_min_freq")?, max, min),
             Knob::new(self.writable("scaling_max_freq")?, max, min),
-        ])
+        ];
+        Ok((Mechanism::Limits, knobs))
     }
 
     fn preference(&self) -> Result<(Mechanism, Vec<Knob>), String> {
+        if self.word("scaling_governor") == "performance" {
+            return Err(held_by_performance(self.folder));
+        }
+        if !self.has_preference() {
+            return Err(format!(
+                "driver {} chooses speeds itself and takes no energy preference on this processor; with {} a governor chooses, and can be told",
+                self.word("scaling_driver"),
+                if self.word("scaling_driver") == "intel_pstate" { "intel_pstate=passive (kernel command line)" } else { "amd_pstate=passive (kernel command line)" },
+            ));
+        }
         let path = self.writable("energy_performance_preference")?;
         let words = self.word("energy_performance_available_preferences");
         let offered = |wanted: [&str; 2]| {
@@ -324,9 +338,7 @@ impl Policy<'_> {
         };
         let high = offered(["performance", "balance_performance"])?;
         let low = offered(["power", "balance_power"])?;
-        let mut knobs = vec![Knob::new(path.clone(), high, low)];
-        knobs.extend(self.limit_knobs().unwrap_or_default());
-        Ok((Mechanism::Preference, knobs))
+        Ok((Mechanism::Preference, vec![Knob::new(path, high, low)]))
     }
 
     fn notes(&self) -> Vec<String> {
@@ -334,12 +346,6 @@ impl Policy<'_> {
         if self.word("scaling_governor") == "schedutil" && !knows_speed(self.files) {
             notes.push(
                 "this CPU does not count its clock (no aperfmperf): schedutil reaches the top in several steps".into(),
-            );
-        }
-        if self.is_active() && self.word("scaling_governor") == "performance" && self.has_preference() {
-            notes.push(
-                "governor performance holds the energy preference: limits only; governor powersave would free it"
-                    .into(),
             );
         }
         if self

@@ -100,6 +100,36 @@ fn a_partial_scheduler_sets_speeds_by_schedutil_only() {
     }
 }
 
+/// A CPU that falls and rises within a second was told nothing; one that stays low is told once.
+#[test]
+fn a_processor_that_chooses_is_told_to_save_after_a_second() {
+    let machine = Machine::with("powersave");
+    machine.write(&format!("{FOLDER}/scaling_driver"), "intel_pstate");
+    let preference = format!("{FOLDER}/energy_performance_preference");
+    machine.write(&preference, "balance_performance");
+    machine.write(
+        &format!("{FOLDER}/energy_performance_available_preferences"),
+        "performance power",
+    );
+    let mut setter = machine.setter(false);
+    let began = Instant::now();
+    for (seconds, wish, told, waits) in [
+        (0.0, Some(Wish::High), "performance", false),
+        (1.0, Some(Wish::Low), "performance", true),
+        (1.9, Some(Wish::High), "performance", false),
+        (2.0, Some(Wish::Low), "performance", true),
+        (2.5, Some(Wish::Low), "performance", true),
+        (2.9, None, "performance", true),
+        (3.0, None, "power", false),
+        (3.2, Some(Wish::High), "performance", false),
+    ] {
+        let wishes = wish.map(|wish| (0, wish)).into_iter().collect();
+        setter.set_at(began + Duration::from_secs_f64(seconds), wishes, &mut Notes::default());
+        let now = std::fs::read_to_string(machine.path(&preference)).unwrap();
+        assert_eq!((now.trim(), setter.due_in().is_some()), (told, waits), "at {seconds} s");
+    }
+}
+
 #[test]
 fn another_governor_is_said_when_somebody_asks() {
     let machine = Machine::with("ondemand");

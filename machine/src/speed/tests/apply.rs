@@ -103,30 +103,28 @@ fn a_number_as_preference_comes_back_as_a_number() {
     let mut speeds = fake.open();
     speeds.apply(0, Wish::High).unwrap();
     assert_eq!(fake.policy(0, "energy_performance_preference"), "performance");
-    assert_eq!(fake.limits(0), limits("4600000", "4600000"));
     speeds.apply(0, Wish::Low).unwrap();
     assert_eq!(fake.policy(0, "energy_performance_preference"), "power");
     assert!(speeds.restore().is_empty());
     assert_eq!(fake.snapshot(), before);
 }
 
-/// Somebody chooses governor performance while we run: the preference is refused as busy from then on.
+/// Somebody chooses governor performance while we run: the preference is refused as busy from then on, which is said once.
 #[test]
-fn limits_remain_when_the_preference_is_refused() {
+fn a_preference_that_is_refused_is_given_up() {
     let fake = Fake::new(&[active(0, "0", "intel_pstate", "powersave")], "0");
     let mut speeds = fake.open();
     fake.put(&policy_file(0, "scaling_governor"), "performance");
-    speeds.apply(0, Wish::Low).unwrap();
-    assert_eq!(fake.limits(0), limits("800000", "800000"));
-    assert_eq!(speeds.domains()[0].mechanism, Mechanism::Limits);
-    let line = speeds.describe().remove(0);
+    let error = speeds.apply(0, Wish::Low).unwrap_err().to_string();
     assert!(
-        line.contains("energy_performance_preference: cannot write it"),
-        "{line}"
+        error.contains("energy_performance_preference: cannot write it"),
+        "{error}"
     );
-    assert!(line.contains("limits only"), "{line}");
-    assert!(speeds.restore().is_empty());
-    assert_eq!(fake.limits(0), limits("800000", "4600000"));
+    assert!(matches!(speeds.domains()[0].mechanism, Mechanism::Nothing { .. }));
+    let line = speeds.describe().remove(0);
+    assert!(line.contains("governor performance holds"), "{line}");
+    speeds.apply(0, Wish::Low).unwrap();
+    assert_eq!(fake.writes(), []);
 }
 
 #[test]
@@ -150,9 +148,8 @@ fn a_rounded_value_is_known_as_ours() {
 /// Each write of a call in turn fails: all that the call changed is back, the error names the file, the former wish stands.
 #[test]
 fn a_failed_write_leaves_nothing_half_done() {
-    let files = ["energy_performance_preference", "scaling_min_freq", "scaling_max_freq"];
-    for failing in files {
-        let fake = Fake::new(&[active(0, "0", "intel_pstate", "powersave")], "0");
+    for failing in ["scaling_min_freq", "scaling_max_freq"] {
+        let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
         let before = fake.snapshot();
         let mut speeds = fake.open();
         speeds.apply(0, Wish::High).unwrap();
@@ -163,7 +160,7 @@ fn a_failed_write_leaves_nothing_half_done() {
         assert_eq!(fake.snapshot(), while_high, "{failing}");
         fake.allow_all();
         speeds.apply(0, Wish::Low).unwrap();
-        assert_eq!(fake.limits(0), limits("800000", "800000"), "{failing}");
+        assert_eq!(fake.limits(0), limits("1050000", "1050000"), "{failing}");
         drop(speeds);
         assert_eq!(fake.snapshot(), before, "{failing}");
         assert_eq!(fake.violations(), [""; 0]);

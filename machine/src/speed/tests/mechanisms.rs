@@ -17,10 +17,6 @@ fn each_driver_and_governor_has_its_mechanism() {
         driver: "intel_cpufreq",
         ..active(0, "0", "", governor)
     };
-    let without_words = Policy {
-        preference: Some(("balance_performance", "default")),
-        ..active(0, "0", "intel_pstate", "powersave")
-    };
     let table = [
         (acpi(0, "0", "ondemand"), Mechanism::Limits),
         (acpi(0, "0", "conservative"), Mechanism::Limits),
@@ -29,18 +25,69 @@ fn each_driver_and_governor_has_its_mechanism() {
         (acpi(0, "0", "userspace"), Mechanism::Setspeed),
         (acpi(0, "0", "schedutil"), Mechanism::Scheduler),
         (active(0, "0", "intel_pstate", "powersave"), Mechanism::Preference),
-        (active(0, "0", "intel_pstate", "performance"), Mechanism::Limits),
         (active(0, "0", "amd-pstate-epp", "powersave"), Mechanism::Preference),
         // Guided and passive: a governor decides, whatever preference is shown beside it.
         (active(0, "0", "amd-pstate", "ondemand"), Mechanism::Limits),
         (passive("schedutil"), Mechanism::Scheduler),
         (passive("ondemand"), Mechanism::Limits),
-        (without_words, Mechanism::Limits),
     ];
     for (policy, expected) in table {
         let case = format!("{} under {}", policy.driver, policy.governor);
         let fake = Fake::new(&[policy], "0");
         assert_eq!(mechanisms(&fake), [("0".to_string(), expected)], "{case}");
+    }
+}
+
+/// An active driver that takes no preference is told nothing: limits would take its choice away.
+#[test]
+fn an_active_driver_is_told_a_preference_or_nothing_and_why() {
+    let old = Policy {
+        preference: None,
+        ..active(0, "0", "intel_pstate", "powersave")
+    };
+    let without_words = Policy {
+        preference: Some(("balance_performance", "default")),
+        ..active(0, "0", "intel_pstate", "powersave")
+    };
+    let held = active(0, "0", "amd-pstate-epp", "performance");
+    for (policy, reason) in [
+        (old, "intel_pstate=passive"),
+        (without_words, "offers neither"),
+        (
+            held,
+            "echo powersave > /sys/devices/system/cpu/cpufreq/policy0/scaling_governor",
+        ),
+    ] {
+        let fake = Fake::new(&[policy], "0");
+        let mut speeds = fake.open();
+        for wish in [Wish::Low, Wish::High] {
+            speeds.apply(0, wish).unwrap();
+        }
+        assert_eq!(fake.writes(), []);
+        let line = speeds.describe().remove(0);
+        assert!(line.contains("speeds cannot be set") && line.contains(reason), "{line}");
+    }
+}
+
+/// High and low CPUs of both drivers: one write each, and both limits as they were.
+#[test]
+fn a_preference_leaves_the_limits_as_they_are() {
+    for driver in ["intel_pstate", "amd-pstate-epp"] {
+        let fake = Fake::new(&[active(0, "0", driver, "powersave")], "0");
+        let before = fake.snapshot();
+        let mut speeds = fake.open();
+        assert!(
+            speeds.describe()[0].contains("the driver chooses between 800 and 4600 MHz"),
+            "{:?}",
+            speeds.describe()
+        );
+        for (wish, word) in [(Wish::Low, "power"), (Wish::High, "performance")] {
+            speeds.apply(0, wish).unwrap();
+            let preference = policy_file(0, "energy_performance_preference");
+            assert_eq!(fake.writes(), [(preference, word.to_string())], "{driver}");
+        }
+        assert!(speeds.restore().is_empty());
+        assert_eq!(fake.snapshot(), before, "{driver}");
     }
 }
 
@@ -125,10 +172,6 @@ fn what_limits_high_speed_is_said() {
     let fake = Fake::new(&[active(0, "0", "intel_pstate", "performance")], "0");
     fake.put(&format!("{CPU}/intel_pstate/no_turbo"), "1");
     let line = fake.open().describe().remove(0);
-    assert!(
-        line.contains("governor performance holds the energy preference"),
-        "{line}"
-    );
     assert!(line.contains("turbo is off"), "{line}");
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
     fake.put(&format!("{CPU}/cpufreq/boost"), "0");
@@ -161,11 +204,6 @@ fn a_read_only_file_is_named_with_the_reason() {
 /// A folder in place of a file cannot be opened for writing, whoever asks.
 #[test]
 fn a_file_that_cannot_be_opened_is_named_with_the_reason() {
-    let fake = Fake::new(&[active(0, "0", "intel_pstate", "powersave")], "0");
-    let path = policy_file(0, "energy_performance_preference");
-    fs::remove_file(fake.root.join(&path)).unwrap();
-    fs::create_dir(fake.root.join(&path)).unwrap();
-    assert_eq!(mechanisms(&fake), [("0".to_string(), Mechanism::Limits)]);
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
     let path = policy_file(0, "scaling_max_freq");
     fs::remove_file(fake.root.join(&path)).unwrap();
@@ -186,19 +224,6 @@ fn setspeed_uses_frequencies_of_the_table_within_the_limits() {
     assert_eq!(fake.policy(0, "scaling_setspeed"), "1800000");
     speeds.apply(0, Wish::Low).unwrap();
     assert_eq!(fake.policy(0, "scaling_setspeed"), "1050000");
-}
-
-#[test]
-fn a_preference_without_writable_limits_serves_alone() {
-    let fake = Fake::new(&[active(0, "0", "amd-pstate-epp", "powersave")], "0");
-    fake.put(&policy_file(0, "scaling_min_freq"), "4600000");
-    let mut speeds = fake.open();
-    assert!(speeds.describe()[0].contains("energy_performance_preference alone"));
-    speeds.apply(0, Wish::Low).unwrap();
-    assert_eq!(
-        fake.writes(),
-        [(policy_file(0, "energy_performance_preference"), "power".to_string())]
-    );
 }
 
 #[test]
