@@ -1,20 +1,23 @@
 //! What a machine can do for Lopsided, what it lacks, what that costs, and the command that would mend it.
 //!
-//! Nothing is changed: speeds are not tried, only whether their files take them.
+//! Nothing is changed: of speeds only whether their files take them is seen, unless somebody else tried them ([`Report::add_trial`]).
 
 mod checks;
 mod counters;
 mod distribution;
 mod rivals;
 mod text;
+mod trial;
 
 pub use text::text;
+pub use trial::Trial;
 
 use crate::live::{self, LiveMachine};
 use crate::meter::{find_with, Found, MeterError, MeterKind, Setup};
 use distribution::Distribution;
 use serde::Serialize;
 use serde_json::{json, Value};
+use std::path::Path;
 
 /// How far something can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -81,6 +84,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Every kind of meter, in the order of choice.
     pub meters: Vec<Result<Found, MeterError>>,
+    /// What came of trying the speeds; None: nobody did.
+    pub trial: Option<Trial>,
 }
 
 /// Areas with which work can be steered or its energy measured.
@@ -101,16 +106,29 @@ impl Report {
             checks::paranoid(root),
             rivals::rivals(root),
         ];
-        let mut findings: Vec<Finding> = enforcement.into_iter().chain(checked).collect();
+        let mut report = Self {
+            machine,
+            findings: enforcement.into_iter().chain(checked).collect(),
+            meters,
+            trial: None,
+        };
+        report.name_commands(root);
+        report
+    }
+
+    /// Puts what came of trying the speeds of the machine below `root` in the place of what was believed of them.
+    pub fn add_trial(&mut self, root: &Path, trial: Trial) {
+        let speeds = self.findings.iter_mut().find(|finding| finding.area == "speeds");
+        speeds.into_iter().for_each(|finding| trial::add(finding, root, &trial));
+        self.trial = Some(trial);
+        self.name_commands(root);
+    }
+
+    fn name_commands(&mut self, root: &Path) {
         let distribution = Distribution::of(root);
-        for finding in &mut findings {
+        for finding in &mut self.findings {
             let commands = finding.mends.iter().filter_map(|mend| distribution.command(mend));
             finding.commands = commands.collect();
-        }
-        Self {
-            machine,
-            findings,
-            meters,
         }
     }
 
@@ -123,7 +141,7 @@ impl Report {
         useful.map(|finding| finding.area).collect()
     }
 
-    /// One object: `usable`, `machine`, `findings`, `meters`.
+    /// One object: `usable`, `machine`, `findings`, `meters`, `speed_trial`.
     pub fn json(&self) -> Value {
         let machine = match &self.machine {
             Ok(machine) => json!(machine),
@@ -134,7 +152,13 @@ impl Report {
             .zip(&self.meters)
             .map(|(kind, meter)| meter_json(kind, meter))
             .collect();
-        json!({ "usable": self.usable(), "machine": machine, "findings": self.findings, "meters": meters })
+        json!({
+            "usable": self.usable(),
+            "machine": machine,
+            "findings": self.findings,
+            "meters": meters,
+            "speed_trial": self.trial.as_ref().map(trial::json),
+        })
     }
 }
 

@@ -18,6 +18,7 @@ mod restore;
 mod settle;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use domain::{Asker, ClockDomain, Mechanism};
 pub use error::SpeedError;
@@ -25,6 +26,7 @@ pub use interrupts::Steered;
 pub use journal::{Entry, Journal};
 pub use limit::{limit_khz, Limited};
 pub use restore::{left_in_journal, restore_from_journal, Restored, Skipped};
+pub use trial::{try_speeds, Compared, Loop, Outcome, Seen, Tried, TriedKind, Verdict, Worker};
 
 use change::{in_order, is_frequency, Change};
 use domain::{online_cpus, read_domains, Controlled, Knob};

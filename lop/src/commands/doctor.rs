@@ -2,24 +2,33 @@
 
 use super::amp;
 use super::kernel::Place;
-use crate::failure::{Failure, FAILED};
+use crate::failure::{Failure, FAILED, INTERRUPTED};
 use crate::meter::MeterSetup;
 use crate::terminal;
 use clap::{Args, ValueEnum};
 use lop_agent::partition;
+use lop_kernel::signals::{on_signals, ENDING};
 use lop_kernel::support;
-use lop_machine::doctor::{text, Finding, Report, State};
+use lop_machine::doctor::{text, Finding, Report, State, Trial};
+use lop_machine::speed::{self, Asker, Speeds};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 pub const EXAMPLES: &str = "\
 Examples:
   lop doctor
   sudo lop doctor
+  sudo lop doctor --try
   lop doctor --json
   lop doctor --meter-cmd 'my-meter --watts'
 
-It changes nothing. With sudo it sees what root may do. It takes a few seconds:
-each energy meter is opened, and has two seconds to show that it counts.
+It changes nothing but for --try. With sudo it sees what root may do. It takes a few
+seconds: each energy meter is opened, and has two seconds to show that it counts.
+
+--try tells whether requests for speeds act at all: one CPU of each kind computes at
+the lowest and at the highest speed that its limits allow, a second or two each.
+Settings are put back at the end, on Ctrl-C, and by 'lop restore' after a kill.
 
 Exit code 0 if something can be used here (the scheduler in the kernel, CPUs of
 groups or of single programs, speeds, a meter), else 1.";
@@ -38,6 +47,9 @@ pub struct Arguments {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// Set speeds for some seconds, and tell whether CPUs follow; needs root
+    #[arg(long = "try")]
+    try_speeds: bool,
     #[command(flatten)]
     meter: MeterSetup,
     #[command(flatten)]
@@ -49,6 +61,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let setup = arguments.meter.below(root)?;
     let mut report = Report::look(&setup, vec![scheduler(root), cgroup(root)]);
     report.findings.extend(slowed(&arguments.place)?);
+    if arguments.try_speeds {
+        report.add_trial(root, try_speeds(&arguments.place)?);
+    }
     match arguments.json || arguments.format == Format::Json {
         false => terminal::print(&text(&report))?,
         true => terminal::print(&format!("{:#}\n", report.json()))?,
@@ -57,6 +72,30 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => Err(Failure::silent(FAILED)),
         false => Ok(()),
     }
+}
+
+/// Speeds are put back before this returns, whatever ends it.
+fn try_speeds(place: &Place) -> Result<Trial, Failure> {
+    if place.root != Path::new("/") {
+        return Ok(Err("these are files of another machine".into()));
+    }
+    let ends = Arc::new(AtomicBool::new(false));
+    let told = ends.clone();
+    let _signals = on_signals(&ENDING, move |_| told.store(true, Ordering::SeqCst))
+        .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    let mut speeds = match Speeds::open_for(Asker::UserSpace, &place.root, &place.run_dir().speed_journal()) {
+        Ok(speeds) => speeds,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let tried = speed::try_speeds(&mut speeds, &mut speed::Loop { ends: &ends });
+    if !ends.load(Ordering::SeqCst) {
+        return Ok(Ok(tried));
+    }
+    let left = match tried.notes.is_empty() {
+        true => "speeds are as they were".to_string(),
+        false => tried.notes.join("; "),
+    };
+    Err(Failure::new(INTERRUPTED, format!("interrupted; {left}")))
 }
 
 /// CPUs that somebody made slow and may have forgotten.

@@ -8,6 +8,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const CPUS: &str = "sys/devices/system/cpu";
+/// What is said of speeds that were not tried.
+pub const UNTRIED: &str = "judged by the driver's files: no speed was set to try it; 'sudo lop doctor --try' does, for some seconds, and tells \
+                           whether requests act";
+/// What is lost where speeds cannot be set.
+pub const NO_SPEEDS: &str =
+    "high and low sets differ in what runs there, not in speed: what is saved comes from idle CPUs only";
 
 /// Contents without the line end; None where it cannot be read.
 pub fn text(root: &Path, path: &str) -> Option<String> {
@@ -72,14 +78,12 @@ pub fn speeds(root: &Path) -> Finding {
     };
     finding.found.extend(governors.into_iter().map(told));
     if acting > 0 {
-        finding = finding.found("judged by the driver's files: no speed was set to try it");
+        finding = finding.found(UNTRIED);
     }
     match state {
         State::Yes => finding,
         _ => {
-            let what =
-                "high and low sets differ in what runs there, not in speed: what is saved comes from idle CPUs only";
-            let asked = finding.costs(what);
+            let asked = finding.costs(NO_SPEEDS);
             match look.domains.iter().any(|domain| !domain.driver.is_empty()) {
                 true => asked.mend("what the line of each CPU says; as a rule run with sudo"),
                 false => asked.mend("sudo modprobe acpi-cpufreq (or amd-pstate, intel_pstate, cpufreq-dt; CONFIG_CPU_FREQ=y); in a virtual machine run on its host"),

@@ -1,5 +1,5 @@
 use super::*;
-use std::path::Path;
+use crate::speed::{Compared, Outcome, Seen, Tried, TriedKind, Verdict};
 use tempfile::TempDir;
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
@@ -98,6 +98,7 @@ fn a_laptop_with_all_of_it_lacks_nothing() {
         speeds[0].contains("acpi-cpufreq") && speeds[1] == "governors: ondemand schedutil",
         "{speeds:?}"
     );
+    assert!(speeds[2].contains("'sudo lop doctor --try'"), "{speeds:?}");
     assert_eq!(
         of(&report, "idle").found,
         ["driver intel_idle, governor menu: POLL, C1 (2 µs), C6 switched off"]
@@ -201,6 +202,50 @@ fn text_is_as_wide_as_a_terminal_but_for_what_is_to_be_copied() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn speeds_that_were_tried_and_ignored_are_of_no_use_and_a_boot_has_its_command() {
+    let root = laptop();
+    std::fs::create_dir_all(root.path().join("etc")).unwrap();
+    std::fs::write(root.path().join("etc/os-release"), "ID=fedora\n").unwrap();
+    std::fs::write(root.path().join("proc/cpuinfo"), "flags: hwp\n").unwrap();
+    let mut report = look(root.path());
+    assert_eq!(report.json()["speed_trial"], Value::Null);
+    let at = |asked_khz| Seen {
+        asked_khz: Some(asked_khz),
+        shown_khz: None,
+        work: 1.0,
+    };
+    let outcome = Outcome {
+        verdict: Verdict::Ignored,
+        alone: Compared {
+            low: at(800_000),
+            high: at(2_400_000),
+        },
+        together: None,
+    };
+    let kind = TriedKind {
+        cpus: vec![0, 1],
+        cpu: 0,
+        driver: "acpi-cpufreq".into(),
+        outcome: Ok(outcome),
+    };
+    report.add_trial(
+        root.path(),
+        Ok(Tried {
+            kinds: vec![kind],
+            notes: Vec::new(),
+        }),
+    );
+    assert_eq!(report.usable(), ["affinity", "meters"]);
+    let speeds = of(&report, "speeds");
+    assert_eq!(
+        speeds.commands,
+        ["sudo grubby --update-kernel=ALL --args=intel_pstate=active"]
+    );
+    assert!(!speeds.found.iter().any(|line| line.contains("--try")), "{speeds:?}");
+    assert_eq!(report.json()["speed_trial"]["kinds"][0]["verdict"], "ignored");
 }
 
 #[test]

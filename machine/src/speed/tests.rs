@@ -10,3 +10,4 @@ mod meanwhile;
 mod mechanisms;
 mod property;
 mod restore;
+mod trial;

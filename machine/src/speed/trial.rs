@@ -1,0 +1,251 @@
+//! Whether requests for speeds act at all: tried on one CPU of each kind, by what it computes at its lowest and at its highest speed.
+
+use super::change::is_frequency;
+use super::describe::restored_lines;
+use super::domain::{ClockDomain, Mechanism, CPU_FOLDER};
+use super::{Speeds, Wish};
+use crate::calibration;
+use rustix::thread::{sched_setaffinity, CpuSet};
+use serde::Serialize;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Requests that differ by less tell nothing beside what else slows a loop by a few percent.
+const LEAST_RATIO: f64 = 1.1;
+/// Of the way from the low to the high request: work that goes less of it goes none, and so much of it all that heat and limits of power leave.
+const NONE_OF_THE_WAY: f64 = 0.2;
+const MOST_OF_THE_WAY: f64 = 0.5;
+/// Where a request is a word (an energy preference), and no frequency says how much it should change.
+const ASSUMED_RATIO: f64 = 1.5;
+
+/// What computes on a CPU.
+pub trait Worker {
+    /// Work of a second, in any unit, at the speed that the CPU settles at.
+    ///
+    /// # Errors
+    /// Nothing may run there, or there is no time left.
+    fn speed(&mut self, cpu: usize) -> Result<f64, String>;
+}
+
+/// A loop whose instructions wait for one another, on the CPU itself. About half a second each time.
+pub struct Loop<'a> {
+    /// Set once no more is wanted.
+    pub ends: &'a AtomicBool,
+}
+
+impl Worker for Loop<'_> {
+    fn speed(&mut self, cpu: usize) -> Result<f64, String> {
+        let on_it = || {
+            let mut set = CpuSet::new();
+            if cpu >= CpuSet::MAX_CPU {
+                return Err(format!("CPU {cpu}: no thread can be bound to one of so high a number"));
+            }
+            set.set(cpu);
+            sched_setaffinity(None, &set).map_err(|error| format!("no thread can be bound to CPU {cpu}: {error}"))?;
+            let mut speed = 0.0;
+            // The first is of a CPU whose speed still changes.
+            for _ in 0..2 {
+                if self.ends.load(Ordering::SeqCst) {
+                    return Err("interrupted".into());
+                }
+                speed = calibration::speed_while_running();
+            }
+            Ok(speed)
+        };
+        std::thread::scope(|scope| scope.spawn(on_it).join()).unwrap_or_else(|_| Err("the loop failed".into()))
+    }
+}
+
+/// A CPU under a request.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Seen {
+    /// None where the request is an energy preference alone.
+    pub asked_khz: Option<u32>,
+    /// `scaling_cur_freq` just after the work.
+    pub shown_khz: Option<u32>,
+    /// Work of a second; at the low request it is 1.
+    pub work: f64,
+}
+
+/// The same CPU under both.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    pub low: Seen,
+    pub high: Seen,
+}
+
+/// What became of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Act,
+    /// Only where all CPUs are asked for the same: they share a clock, of which the driver says nothing.
+    Together,
+    /// They change less than half of what they ask for.
+    Partly,
+    Ignored,
+}
+
+/// What one CPU of a kind showed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    pub verdict: Verdict,
+    /// While it alone was asked.
+    pub alone: Compared,
+    /// While all CPUs were asked for the same; tried where it alone ignored it.
+    pub together: Option<Compared>,
+}
+
+/// CPUs whose speeds are set in the same way, between the same limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TriedKind {
+    pub cpus: Vec<usize>,
+    /// The one that was tried.
+    pub cpu: usize,
+    pub driver: String,
+    /// Or why that is not known.
+    pub outcome: Result<Outcome, String>,
+}
+
+/// What the whole machine showed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tried {
+    pub kinds: Vec<TriedKind>,
+    /// What an earlier run had left and was put back first; what could not be put back now.
+    pub notes: Vec<String>,
+}
+
+/// Asks one CPU of each kind for its lowest and its highest speed, between the limits that stand, and has it compute. All is put back before this
+/// returns, and when `speeds` is dropped if it does not; what its process leaves when it is killed is in the journal.
+pub fn try_speeds(speeds: &mut Speeds, worker: &mut dyn Worker) -> Tried {
+    let mut tried = Tried {
+        notes: restored_lines(speeds.recovered()),
+        kinds: Vec::new(),
+    };
+    for (first, cpus) in kinds(speeds.domains()) {
+        let outcome = try_kind(speeds, worker, &first);
+        tried
+            .notes
+            .extend(speeds.restore().into_iter().map(|error| error.to_string()));
+        tried.kinds.push(TriedKind {
+            cpu: first.cpus[0],
+            cpus,
+            driver: first.driver,
+            outcome,
+        });
+    }
+    tried
+}
+
+/// The first clock domain of each kind that can be set, and all CPUs of the kind, ascending.
+fn kinds(domains: &[ClockDomain]) -> Vec<(ClockDomain, Vec<usize>)> {
+    let mut kinds: Vec<(ClockDomain, Vec<usize>)> = Vec::new();
+    for domain in settable(domains) {
+        match kinds.iter_mut().find(|(first, _)| is_alike(first, domain)) {
+            Some((_, cpus)) => cpus.extend(&domain.cpus),
+            None => kinds.push((domain.clone(), domain.cpus.clone())),
+        }
+    }
+    kinds.iter_mut().for_each(|(_, cpus)| cpus.sort_unstable());
+    kinds
+}
+
+fn settable(domains: &[ClockDomain]) -> impl Iterator<Item = &ClockDomain> {
+    let acts = |domain: &&ClockDomain| !matches!(domain.mechanism, Mechanism::Nothing { .. });
+    domains.iter().filter(acts)
+}
+
+fn is_alike(one: &ClockDomain, other: &ClockDomain) -> bool {
+    let how = |domain: &ClockDomain| (domain.driver.clone(), domain.governor.clone(), domain.mechanism.clone());
+    how(one) == how(other) && (one.min_khz, one.max_khz) == (other.min_khz, other.max_khz)
+}
+
+/// A CPU, and the lowest and the highest frequency that it can be asked for; None where it is asked by an energy preference alone.
+struct Subject {
+    cpu: usize,
+    asked_khz: Option<(u32, u32)>,
+}
+
+impl Subject {
+    fn of(speeds: &Speeds, domain: &ClockDomain) -> Self {
+        let controlled = speeds.domains.iter().find(|of| of.domain.cpus == domain.cpus);
+        let knobs = controlled.map_or(&[][..], |of| &of.knobs);
+        let khz = |value: &Option<String>| value.as_ref()?.parse().ok();
+        let mut frequencies = knobs.iter().filter(|knob| is_frequency(&knob.path));
+        Self {
+            cpu: domain.cpus[0],
+            asked_khz: frequencies.find_map(|knob| Some((khz(&knob.low)?, khz(&knob.high)?))),
+        }
+    }
+
+    /// How much faster it should be.
+    fn ratio(&self) -> f64 {
+        self.asked_khz
+            .map_or(ASSUMED_RATIO, |(low, high)| f64::from(high) / f64::from(low))
+    }
+
+    /// How much of what was asked for came, 0 to about 1.
+    fn share(&self, seen: &Compared) -> f64 {
+        (seen.high.work - 1.0) / (self.ratio() - 1.0)
+    }
+}
+
+fn try_kind(speeds: &mut Speeds, worker: &mut dyn Worker, first: &ClockDomain) -> Result<Outcome, String> {
+    let subject = Subject::of(speeds, first);
+    if subject.ratio() < LEAST_RATIO {
+        let percent = (subject.ratio() - 1.0) * 100.0;
+        return Err(format!(
+            "its limits are {percent:.0} % apart, too little to tell: widen scaling_min_freq and scaling_max_freq"
+        ));
+    }
+    let alone = compare(speeds, worker, &subject, &[subject.cpu])?;
+    let outcome = |verdict, together| Outcome {
+        verdict,
+        alone,
+        together,
+    };
+    let share = subject.share(&alone);
+    if share >= NONE_OF_THE_WAY {
+        let most = share >= MOST_OF_THE_WAY;
+        return Ok(outcome(if most { Verdict::Act } else { Verdict::Partly }, None));
+    }
+    let all: Vec<usize> = settable(speeds.domains()).flat_map(|of| of.cpus.clone()).collect();
+    if all == first.cpus {
+        return Ok(outcome(Verdict::Ignored, None));
+    }
+    // Others that cannot be asked leave what this one showed alone.
+    let together = compare(speeds, worker, &subject, &all).ok();
+    let act = together.is_some_and(|together| subject.share(&together) >= MOST_OF_THE_WAY);
+    let verdict = if act { Verdict::Together } else { Verdict::Ignored };
+    Ok(outcome(verdict, together))
+}
+
+/// The subject at its lowest and at its highest speed, while all of `asked` are asked for the same.
+fn compare(
+    speeds: &mut Speeds,
+    worker: &mut dyn Worker,
+    subject: &Subject,
+    asked: &[usize],
+) -> Result<Compared, String> {
+    let mut at = |wish, asked_khz| {
+        for &cpu in asked {
+            speeds.apply(cpu, wish).map_err(|error| error.to_string())?;
+        }
+        let work = worker.speed(subject.cpu)?;
+        let shown = format!("{CPU_FOLDER}/cpu{}/cpufreq/scaling_cur_freq", subject.cpu);
+        Ok::<Seen, String>(Seen {
+            asked_khz,
+            shown_khz: speeds.files.read_khz(&shown),
+            work,
+        })
+    };
+    let low = at(Wish::Low, subject.asked_khz.map(|(low, _)| low))?;
+    let high = at(Wish::High, subject.asked_khz.map(|(_, high)| high))?;
+    let relative = |seen: Seen| Seen {
+        work: seen.work / low.work,
+        ..seen
+    };
+    Ok(Compared {
+        low: relative(low),
+        high: relative(high),
+    })
+}
