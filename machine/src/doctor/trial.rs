@@ -23,13 +23,14 @@ pub(super) fn add(finding: &mut Finding, root: &Path, trial: &Trial) {
             .push("no CPU's speed can be set: there is nothing to try".into());
     }
     finding.state = state(finding.state, tried);
+    finding.found.extend(tried.kinds.iter().map(told));
     for kind in &tried.kinds {
-        finding.found.push(told(kind));
         let Ok(outcome) = &kind.outcome else { continue };
+        let why = is_lacking(outcome).then(|| why(root, &kind.driver)).unzip();
         for (lines, line) in [
             (&mut finding.costs, cost(outcome.verdict)),
-            (&mut finding.found, ignored(outcome).then(|| why(root, &kind.driver).0)),
-            (&mut finding.mends, ignored(outcome).then(|| why(root, &kind.driver).1)),
+            (&mut finding.found, why.0),
+            (&mut finding.mends, why.1),
         ] {
             lines.extend(line.filter(|line| !lines.contains(line)));
         }
@@ -37,7 +38,7 @@ pub(super) fn add(finding: &mut Finding, root: &Path, trial: &Trial) {
     finding.found.extend(tried.notes.iter().cloned());
 }
 
-fn ignored(outcome: &Outcome) -> bool {
+fn is_lacking(outcome: &Outcome) -> bool {
     matches!(outcome.verdict, Verdict::Ignored | Verdict::Partly)
 }
 

@@ -1,5 +1,5 @@
 # limits.sh: a machine made asymmetric by hand: limits of frequency hold while Lopsided sets speeds, CPUs that differ are of different kinds for the
-# rules, and all is as before afterwards. Which thread runs where then is soak's (amp.sh).
+# rules, and all is as before afterwards, as it is after lop doctor --try. Which thread runs where then is soak's (amp.sh).
 # guest: --cpus 2 --cpufreq --timeout 3600
 # Behind lib.sh.
 
@@ -29,11 +29,13 @@ speeds_since() {
 limit_is_set() { wait_for lop amp set 1=1575MHz && limited 1 1575000 && limited 0 "$top" && lop amp show | grep '^CPU 1 .*1.575 GHz'; }
 two_kinds() { grep "1 of kind 0 ($1), 1 of kind 1 ($2)" /tmp/lop.log; }
 refused_meanwhile() { ! lop amp reset 2>/tmp/refused && limited 1 1575000 && grep 'Lopsided is running already' /tmp/refused || { cat /tmp/refused; return 1; }; }
+tried_and_back() { lop doctor --try >/tmp/doctor; grep 'speed requests a' /tmp/doctor && same_cpufreq /tmp/cpufreq.before || { cat /tmp/doctor; return 1; }; }
 all_as_before() { wait_for lop amp reset && same_cpufreq /tmp/cpufreq.before; }
 
 set_governor schedutil
 snapshot_cpufreq >/tmp/cpufreq.before
 top=$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq)
+expect 'speeds are tried, and are as they were' tried_and_back
 expect 'a limit of frequency is set' limit_is_set
 expect 'attached' begin_lop --policy highlow-spare
 expect 'who is limited is a kind of its own' two_kinds 0 1
