@@ -196,6 +196,8 @@ pub struct Options {
     pub watchdog: Option<Duration>,
     /// For tests: as on a machine whose CPU numbers need so many words of 64 bits, 1 to 8; `None`: as many as this one's need.
     pub cpu_words: Option<u32>,
+    /// For tests: so many groups of tasks and applications find room; `None`: as many as there is room for.
+    pub places: Option<u32>,
 }
 
 impl Default for Options {
@@ -218,6 +220,7 @@ impl Default for Options {
             fail_after: None,
             watchdog: None,
             cpu_words: None,
+            places: None,
         }
     }
 }

@@ -65,6 +65,7 @@ pub struct Status {
     /// Hot CPUs that changed places with cool ones.
     pub swaps: u64,
     pub placements: Placements,
+    pub left_out: LeftOut,
     /// For people, one line for each mechanism that sets speeds, or why none does.
     pub speeds: Vec<String>,
     /// The CPU that runs the system's own work alone.
@@ -146,6 +147,29 @@ pub struct Counts {
     demotions: u64,
     swaps: u64,
     placements: Placements,
+}
+
+/// How often there was no room for what rules go by, since the scheduler was loaded last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeftOut {
+    /// Groups of tasks (cgroups, sessions): theirs share as if each were of no group.
+    pub groups: u64,
+    /// Applications: rules about applications leave their threads out.
+    pub applications: u64,
+}
+
+impl LeftOut {
+    /// For people; `None`: there was room for all.
+    #[must_use]
+    pub fn told(self) -> Option<String> {
+        (self != Self::default()).then(|| {
+            format!(
+                "no room {} times for a group of tasks, {} times for an application",
+                self.groups, self.applications
+            )
+        })
+    }
 }
 
 impl fmt::Display for Reason {

@@ -58,6 +58,7 @@ pub fn page(status: &Status, now: SystemTime) -> String {
             ),
         ),
     ];
+    facts.extend(status.left_out.told().map(|line| ("left out", line)));
     facts.push(("high", set(status.sets.high.iter().map(|member| member.cpu), status)));
     if !status.sets.green.is_empty() {
         facts.push(("green", set(status.sets.green.iter().map(|member| member.cpu), status)));

@@ -15,7 +15,14 @@ struct lop_app_state {
 
 #define LOP_MOST_APPS 4096
 struct lop_app_state apps[LOP_MOST_APPS];
-u32 next_app;
+/* Free places: to take one, or to find that there is none, costs the same however many are in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, LOP_MOST_APPS);
+	__uint(value_size, sizeof(u32));
+} free_apps SEC(".maps");
+/* Applications that found no place. */
+u64 apps_left_out;
 /* Of processes that were there before. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -55,26 +62,27 @@ static __always_inline bool keeps_children(struct task_struct *p, const struct l
 static __noinline s32 take_app(void)
 {
 	struct lop_app none = { .home_node = LOP_NONE };
-	s32 found = LOP_NONE;
-	int n;
-	bpf_for(n, 0, LOP_MOST_APPS) {
-		u32 place = __sync_fetch_and_add(&next_app, 1) & (LOP_MOST_APPS - 1);
-		if (app_at(place)->threads || __sync_val_compare_and_swap(&app_at(place)->threads, 0, 1))
-			continue;
-		app_at(place)->app = none;
-		app_at(place)->keeper = 0;
-		app_at(place)->declared = 0;
-		found = (s32)place;
-		break;
+	u32 place;
+	if (bpf_map_pop_elem(&free_apps, &place)) {
+		__sync_fetch_and_add(&apps_left_out, 1);
+		return LOP_NONE;
 	}
-	return found;
+	app_at(place)->app = none;
+	app_at(place)->keeper = 0;
+	app_at(place)->declared = 0;
+	__sync_fetch_and_add(&app_at(place)->threads, 1);
+	return (s32)place;
 }
 
-/* One thread more of an application, which has others. */
-static __always_inline void join_app(struct lop_task_state *t, u32 place)
+/* One thread more of an application; false: it had none any more, and its place is free or another's. */
+static __always_inline bool join_app(struct lop_task_state *t, u32 place)
 {
-	__sync_fetch_and_add(&app_at(place)->threads, 1);
+	if (!__sync_fetch_and_add(&app_at(place)->threads, 1)) {
+		__sync_fetch_and_sub(&app_at(place)->threads, 1);
+		return false;
+	}
 	t->app = place + 1;
+	return true;
 }
 
 /* A task that was there before: where its process is, if one of its threads has been met already. */
@@ -82,13 +90,12 @@ static __always_inline void find_app(const struct task_struct *p, struct lop_tas
 {
 	s32 process = p->tgid, place;
 	u32 *known = bpf_map_lookup_elem(&app_of_process, &process);
-	if (known) {
-		join_app(t, *known);
+	if (known && join_app(t, *known))
 		return;
-	}
 	place = take_app();
 	t->app = (u32)(place + 1);
-	bpf_map_update_elem(&app_of_process, &process, &place, BPF_ANY);
+	if (place != LOP_NONE)
+		bpf_map_update_elem(&app_of_process, &process, &place, BPF_ANY);
 }
 
 /*
@@ -111,6 +118,17 @@ static __always_inline void enter_app(const struct task_struct *p, struct lop_ta
 	}
 }
 
+/* At the start, the first of them on top. */
+static __always_inline void free_all_apps(void)
+{
+	u32 n;
+	bpf_for(n, 0, LOP_MOST_APPS) {
+		u32 place = LOP_MOST_APPS - 1 - n;
+		if (ranks && place < most_places)
+			bpf_map_push_elem(&free_apps, &place, 0);
+	}
+}
+
 /* One less; the last one frees the place. */
 static __always_inline void leave_app(struct lop_task_state *t)
 {
@@ -118,5 +136,6 @@ static __always_inline void leave_app(struct lop_task_state *t)
 	if (!ranks || !t->app)
 		return;
 	t->app = 0;
-	__sync_fetch_and_sub(&app_at(place)->threads, 1);
+	if (__sync_fetch_and_sub(&app_at(place)->threads, 1) == 1)
+		bpf_map_push_elem(&free_apps, &place, 0);
 }

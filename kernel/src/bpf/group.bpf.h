@@ -15,11 +15,16 @@ struct lop_group_slot {
 };
 
 struct lop_group_slot group_slots[LOP_MAX_GROUPS];
-u32 next_slot;
-/* After no slot was found, none is looked for this long. */
+/* Free slots: to take one, or to find that there is none, costs the same however many are in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, LOP_MAX_GROUPS);
+	__uint(value_size, sizeof(u32));
+} free_slots SEC(".maps");
+/* After no slot was found, tasks without one do not look for one for this long. */
 #define LOP_FULL_NS 100000000ULL
 u64 full_until_ns;
-/* Task groups that found no slot: their tasks count one by one. */
+/* How often none was found: tasks of such a group count one by one. */
 u64 groups_left_out;
 
 struct {
@@ -77,19 +82,32 @@ static __always_inline bool hold_slot(s32 slot, u64 key)
 	return false;
 }
 
-/* A slot that nobody refers to, marked dead until it is ready. */
-static __noinline s32 take_slot(void)
+/* At the start, the first of them on top. */
+static __always_inline void free_all_slots(void)
 {
-	s32 found = LOP_NONE;
-	int n;
+	u32 n;
 	bpf_for(n, 0, LOP_MAX_GROUPS) {
-		u32 slot = slot_index(__sync_fetch_and_add(&next_slot, 1));
-		if (group_slots[slot].refs || __sync_val_compare_and_swap(&group_slots[slot].refs, 0, LOP_DEAD_SLOT))
-			continue;
-		found = (s32)slot;
-		break;
+		u32 slot = LOP_MAX_GROUPS - 1 - n;
+		if (slot < most_places)
+			bpf_map_push_elem(&free_slots, &slot, 0);
 	}
-	return found;
+}
+
+/* A slot that nobody refers to, marked dead until it is ready. */
+static __always_inline s32 take_slot(void)
+{
+	u32 slot;
+	if (bpf_map_pop_elem(&free_slots, &slot))
+		return LOP_NONE;
+	__sync_fetch_and_add(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT);
+	return (s32)slot_index(slot);
+}
+
+static __always_inline void free_slot(u32 slot)
+{
+	group_slots[slot_index(slot)].key = 0;
+	__sync_fetch_and_sub(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT);
+	bpf_map_push_elem(&free_slots, &slot, 0);
 }
 
 /* Lets go of a slot; the last one gives it up, and with it the reference to its parent, and so on. */
@@ -108,8 +126,7 @@ static __noinline void release_slot(s32 slot)
 		key = about->key;
 		parent = lop_group_at(&lopsided, slot)->parent;
 		bpf_map_delete_elem(&slot_of_group, &key);
-		about->key = 0;
-		__sync_fetch_and_sub(&about->refs, LOP_DEAD_SLOT);
+		free_slot((u32)slot);
 		slot = parent;
 	}
 }
@@ -124,12 +141,10 @@ static __always_inline s32 known_slot(u64 key)
 /* A new slot below `parent`, whose reference it takes over. LOP_NONE: no room, or another CPU was quicker and is about to be. */
 static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 {
-	u64 now_ns = bpf_ktime_get_ns();
-	s32 slot = now_ns < full_until_ns ? LOP_NONE : take_slot();
+	s32 slot = take_slot();
 	struct lop_group *group;
 	if (slot == LOP_NONE) {
-		if (now_ns >= full_until_ns)
-			full_until_ns = now_ns + LOP_FULL_NS;
+		full_until_ns = bpf_ktime_get_ns() + LOP_FULL_NS;
 		__sync_fetch_and_add(&groups_left_out, 1);
 		return LOP_NONE;
 	}
@@ -139,8 +154,7 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 	group->parent = parent;
 	group_slots[slot_index(slot)].key = key;
 	if (bpf_map_update_elem(&slot_of_group, &key, &slot, BPF_NOEXIST)) {
-		group_slots[slot_index(slot)].key = 0;
-		__sync_fetch_and_sub(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT);
+		free_slot((u32)slot);
 		return LOP_NONE;
 	}
 	__sync_fetch_and_sub(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT - 1);
@@ -208,6 +222,8 @@ static __always_inline void regroup(struct task_struct *p, struct lop_task_state
 			reweigh(group, group_of(t));
 		return;
 	}
+	if (t->group_key == LOP_UNKNOWN_GROUP && bpf_ktime_get_ns() < full_until_ns)
+		return;
 	slot = key ? slot_for((u64)group) : LOP_NONE;
 	if (t->task.counted && t->group != LOP_NONE)
 		lop_group_add(&lopsided, group_of(t), -weight, bpf_ktime_get_ns());

@@ -53,6 +53,9 @@ const volatile bool fail_at_start;
 const volatile bool partial;
 u64 started_at_ns;
 
+/* So many groups of tasks and applications have room, and no more than there is; fewer in tests of what happens without. */
+const volatile u32 most_places = ~0U;
+
 #include "record.bpf.h"
 #include "task.bpf.h"
 #include "env.bpf.h"
@@ -641,6 +644,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init)
 	timer = bpf_map_lookup_elem(&timers, &only);
 	if (!timer)
 		return -ENOENT;
+	free_all_slots();
+	free_all_apps();
 	bpf_timer_init(&timer->timer, &timers, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&timer->timer, on_timer);
 	started_at_ns = c->now_ns;

@@ -595,6 +595,7 @@ fn open_and_load(
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
+    rodata.most_places = options.places.unwrap_or(u32::MAX);
     rodata.plans_domains = config.domains != lop_domains::LOP_DOMAINS_AS_COME;
     rodata.plans_kinds = config.specialise;
     rodata.plans_lists = config.lists;

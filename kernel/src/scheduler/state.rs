@@ -120,6 +120,8 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.swaps = sched.swaps;
     status.awaited = awaited(sched, machine);
     status.hinted = bss.hints_are_said;
+    status.left_out.groups = bss.groups_left_out;
+    status.left_out.applications = bss.apps_left_out;
     status.placements.claimed = sum(super::program::interface::lop_count_LOP_COUNT_CLAIMED as usize);
     status.placements.queued = sum(super::program::interface::lop_count_LOP_COUNT_QUEUED as usize);
     status.placements.pinned = sum(super::program::interface::lop_count_LOP_COUNT_BOUND as usize);

@@ -99,6 +99,9 @@ pub struct SchedulerArguments {
     /// For tests: load the program as for a machine whose CPU numbers need so many words of 64 bits
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=8))]
     cpu_words: Option<u32>,
+    /// For tests: so many groups of tasks and applications find room
+    #[arg(long, value_name = "N", hide = true)]
+    places: Option<u32>,
     #[command(flatten)]
     pub place: Place,
 }
@@ -125,6 +128,7 @@ impl SchedulerArguments {
             fail_after: self.fail_after,
             watchdog: self.watchdog,
             cpu_words: self.cpu_words,
+            places: self.places,
         };
         match options.check() {
             Ok(()) => Ok(options),

@@ -1,6 +1,6 @@
 use super::*;
 use lop_kernel::options::Options;
-use lop_kernel::status::{Placements, Sets};
+use lop_kernel::status::{LeftOut, Placements, Sets};
 use std::time::UNIX_EPOCH;
 
 fn member(cpu: u32, reason: Reason) -> Member {
@@ -41,6 +41,10 @@ fn on_eight_cpus() -> Status {
             queued: 40,
             pinned: 3,
         },
+        left_out: LeftOut {
+            groups: 3,
+            applications: 0,
+        },
         policy: "highlow-spare".to_string(),
         asked_policy: Some("auto".to_string()),
         rules: vec!["fast cores: in turn".to_string()],
@@ -65,6 +69,7 @@ running  for 1 min 30 s, since 1970-01-01T00:00:10Z, pid 4711
 demand   1 active, target 2 in the high set
 changes  12 promotions, 9 demotions, 0 swaps, 0 restarts
 placed   1203 at once on an idle CPU, 40 queued, 3 pinned
+left out no room 3 times for a group of tasks, 0 times for an application
 high     3 of 8: 0-2
 low      4 of 8: 3-6
 offline  1 of 8: 7

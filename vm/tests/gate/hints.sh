@@ -99,6 +99,25 @@ own_word_counts() {
   wait $build && return $code
 }
 
+# left_out: applications that found no place.
+left_out() { lop status --format json | sed -n '/"left_out"/,/}/s/.*"applications": \([0-9]*\).*/\1/p'; }
+
+places_are_taken_again() {
+  local turn
+  for turn in {1..200}; do (:); done
+  [ "$(left_out)" = 0 ]
+}
+
+left_out_are_counted() {
+  local process sleepers=()
+  for process in {1..170}; do
+    sleep 10000 & sleepers+=($!)
+  done
+  process=$(left_out)
+  kill "${sleepers[@]}" && wait "${sleepers[@]}" 2>/dev/null
+  [ "$process" -ge 20 ] && [ "$process" -le 170 ] && (:)
+}
+
 expect 'longest-first: attached' begin_lop --policy longest-first
 expect 'hints are kept as they were said, and go with their threads' hints_are_kept
 expect 'hints of others are refused' refused_for_others
@@ -108,6 +127,10 @@ expect 'make -j6: six jobs are said of it' six_are_said
 expect 'make -j, which has no number: nothing is said' nothing_is_said
 expect 'what a person said of a make is left as it is' own_word_counts
 expect 'no watchdog exit, no restart' still_in_charge
+ended_by INT
+expect 'room for 150 applications: attached' begin_lop --policy phase --places 150
+expect 'places of processes that ended are taken again' places_are_taken_again
+expect 'processes without a place are counted, and go on' left_out_are_counted
 expect 'ended' ended_by INT
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up
