@@ -31,7 +31,7 @@ impl MeterSetup {
 
 #[derive(Args)]
 pub struct MeterArguments {
-    /// Where energy is read: auto takes the best there is, none leaves it out; or perf, powercap, hwmon, battery, ipmi, command, modelled
+    /// Where energy is read: auto takes the best there is, none leaves it out; or perf, powercap, hwmon, battery, ipmi, command, modelled, nvml (GPUs only)
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = wanted)]
     meter: Wanted,
     #[command(flatten)]

@@ -11,6 +11,7 @@ mod hwmon;
 mod integral;
 mod ipmi;
 mod modelled;
+mod nvml;
 pub mod parse;
 mod perf;
 mod powercap;
@@ -28,7 +29,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Where energy comes from, best first: the order in which a meter is chosen.
+/// Where energy comes from, best first: the order in which a meter is chosen. What measures GPUs only is last, and chosen by name only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MeterKind {
     /// Energy counters of the processor through the kernel's `perf` events (`power/energy-pkg/` and others).
@@ -45,11 +46,13 @@ pub enum MeterKind {
     Command,
     /// Not measured: the machine's model applied to measured residencies.
     Modelled,
+    /// NVIDIA's GPUs, by the library of their driver.
+    Nvml,
 }
 
 impl MeterKind {
     /// All of them, in the order in which one is chosen.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Perf,
         Self::Powercap,
         Self::Hwmon,
@@ -57,6 +60,7 @@ impl MeterKind {
         Self::Ipmi,
         Self::Command,
         Self::Modelled,
+        Self::Nvml,
     ];
 
     /// The name on the command line and in JSON.
@@ -69,7 +73,13 @@ impl MeterKind {
             Self::Ipmi => "ipmi",
             Self::Command => "command",
             Self::Modelled => "modelled",
+            Self::Nvml => "nvml",
         }
+    }
+
+    /// Whether it tells of GPUs, and of nothing that a scheduler places work on.
+    pub fn is_of_gpus(self) -> bool {
+        self == Self::Nvml
     }
 }
 
@@ -95,7 +105,7 @@ pub struct Source {
     pub kind: MeterKind,
     /// What is read, for people: `powercap package-0 + dram`, `modelled from phenom-9750`.
     pub name: String,
-    /// Whether the whole system is measured (a battery, a wall meter), or the processor and its memory only.
+    /// Whether the whole system is measured (a battery, a wall meter), or the processor and its memory only, or ([`MeterKind::is_of_gpus`]) the GPUs.
     pub whole_system: bool,
     /// How often the meter has something new, where that is known.
     pub update_period: Option<Duration>,

@@ -107,7 +107,7 @@ fn this_machine_gets_a_report_that_writes_nothing() {
     let folder = folder();
     let answer = answer(folder.path(), &["doctor", "--format", "json"]);
     let json: Value = serde_json::from_str(&answer.stdout).unwrap();
-    assert_eq!(json["meters"].as_array().unwrap().len(), 7);
+    assert_eq!(json["meters"].as_array().unwrap().len(), 8);
     assert_eq!(answer.code == 0, !json["usable"].as_array().unwrap().is_empty());
     assert!(files_in(folder.path()).is_empty());
 }
@@ -149,4 +149,52 @@ fn what_start_lacks_is_told_with_a_mend() {
         assert!(said.contains(lack) && said.contains(mend), "{said}");
     }
     assert!(refused.stderr.contains("'lop doctor' says what would mend that"));
+}
+
+/// As NVIDIA's driver has it, with one GPU of 100 W.
+const LIBRARY: &str = r#"
+#include <time.h>
+int nvmlInit_v2(void) { return 0; }
+int nvmlShutdown(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = 1; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **gpu) { *gpu = &nvmlInit_v2; return index; }
+int nvmlDeviceGetPowerUsage(void *gpu, unsigned *mw) { *mw = 100000; return gpu != &nvmlInit_v2; }
+#ifdef ENERGY
+int nvmlDeviceGetTotalEnergyConsumption(void *gpu, unsigned long long *mj) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *mj = now.tv_sec * 100000ULL + now.tv_nsec / 10000;
+  return gpu != &nvmlInit_v2;
+}
+#endif
+"#;
+
+#[test]
+fn gpus_are_measured_by_the_library_of_their_driver_and_by_name_only() {
+    let folder = folder();
+    std::fs::write(folder.path().join("nvml.c"), LIBRARY).unwrap();
+    let with_library = |arguments: &[&str]| -> Value {
+        let mut command = lop(folder.path(), arguments);
+        let answer = answered(&command.env("LD_LIBRARY_PATH", folder.path()).output().unwrap());
+        serde_json::from_str(&answer.stdout).expect(&answer.stderr)
+    };
+    for (define, name) in [
+        ("-DENERGY", "nvml energy of 1 GPU"),
+        ("-UENERGY", "nvml power of 1 GPU"),
+    ] {
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-shared", "-fPIC", define, "-o", "libnvidia-ml.so.1", "nvml.c"]);
+        assert!(compiler.current_dir(folder.path()).status().unwrap().success());
+        let compare = [
+            "compare", "--meter", "nvml", "--runs", "2", "--format", "json", "--", "sleep", "0.3",
+        ];
+        let compared = with_library(&compare);
+        assert_eq!(compared["meter"]["name"], name);
+        assert!(
+            compared["results"][0]["gpu_energy_j"].as_f64().unwrap() > 0.0,
+            "{compared:#}"
+        );
+    }
+    let doctor = with_library(&["doctor", "--json"]);
+    assert_eq!(doctor["meters"][7]["usable"], true, "{:#}", doctor["meters"][7]);
 }

@@ -133,9 +133,8 @@ fn idle_state(root: &Path, n: usize) -> Option<String> {
 /// What measures energy, by what was tried.
 pub fn meters(meters: &[Result<Found, MeterError>]) -> Finding {
     let works = |kind: MeterKind| meters.iter().flatten().any(|found| found.source.kind == kind);
-    let measured = MeterKind::ALL
-        .into_iter()
-        .any(|kind| kind != MeterKind::Modelled && works(kind));
+    let measures = |kind: &MeterKind| *kind != MeterKind::Modelled && !kind.is_of_gpus();
+    let measured = MeterKind::ALL.into_iter().filter(measures).any(works);
     let state = match (measured, works(MeterKind::Modelled)) {
         (true, _) => State::Yes,
         (false, true) => State::Partly,
@@ -158,10 +157,10 @@ fn meter_line(meter: &Result<Found, MeterError>) -> String {
                 Some(period) => format!("new every {} ms", (period.as_secs_f64() * 1e4).round() / 10.0),
                 None => "update period unknown".to_string(),
             };
-            let what = if found.source.whole_system {
-                "whole system"
-            } else {
-                "processor"
+            let what = match (found.source.kind.is_of_gpus(), found.source.whole_system) {
+                (true, _) => "GPUs only, by --meter nvml",
+                (false, true) => "whole system",
+                (false, false) => "processor",
             };
             format!(
                 "{}: yes: {}; {what}, {period}, readable by {}",

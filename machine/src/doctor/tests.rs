@@ -255,7 +255,7 @@ fn json_has_findings_and_every_meter() {
     assert_eq!(json["machine"]["cpus"].as_array().unwrap().len(), 2);
     assert_eq!(json["findings"][1]["state"], "yes");
     let meters = json["meters"].as_array().unwrap();
-    assert_eq!(meters.len(), 7);
+    assert_eq!(meters.len(), 8);
     assert_eq!(
         (&meters[3]["kind"], &meters[3]["usable"]),
         (&json!("battery"), &json!(true))

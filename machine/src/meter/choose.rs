@@ -2,7 +2,7 @@
 
 use super::sampler::OpenMeter;
 use super::world::{Host, World};
-use super::{battery, command, hwmon, ipmi, modelled, perf, powercap, Meter, MeterError, MeterKind, Source};
+use super::{battery, command, hwmon, ipmi, modelled, nvml, perf, powercap, Meter, MeterError, MeterKind, Source};
 use crate::Machine;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub(super) fn open_in(
     // Who names a command wants it.
     let kinds = match wanted.or(setup.command.is_some().then_some(MeterKind::Command)) {
         Some(kind) => vec![kind],
-        None => MeterKind::ALL.to_vec(),
+        None => MeterKind::ALL.into_iter().filter(|kind| !kind.is_of_gpus()).collect(),
     };
     let mut errors = Vec::new();
     for kind in kinds {
@@ -100,6 +100,7 @@ fn open_kind(world: &Arc<dyn World>, kind: MeterKind, setup: &Setup) -> Result<B
         MeterKind::Ipmi => ipmi::open(world),
         MeterKind::Command => command::open(world, setup.command.as_deref()),
         MeterKind::Modelled => modelled::open(world, setup.model.as_ref()),
+        MeterKind::Nvml => nvml::open(world),
     }
 }
 
@@ -110,6 +111,7 @@ fn permission(world: &dyn World, kind: MeterKind) -> String {
         MeterKind::Powercap => powercap::files(world),
         MeterKind::Hwmon => hwmon::files(world),
         MeterKind::Ipmi => ipmi::DEVICES.map(str::to_string).into(),
+        MeterKind::Nvml => vec![nvml::DEVICE.to_string()],
         MeterKind::Battery | MeterKind::Modelled => Vec::new(),
         MeterKind::Command => return "who may run the command".to_string(),
     };

@@ -3,4 +3,5 @@ mod counters;
 mod fake;
 mod folders;
 mod model;
+mod nvml;
 mod power;

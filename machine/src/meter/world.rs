@@ -1,5 +1,6 @@
 //! All that meters ask of the machine: files, hardware events, programs and time; in tests a fake answers.
 
+use super::nvml::Loaded;
 use crate::live::Tree;
 use perf_event::events::Raw;
 use perf_event::{Builder, Counter};
@@ -30,6 +31,8 @@ pub trait World: Tree + Send + Sync {
     fn program(&self, name: &str) -> Option<PathBuf>;
     /// Runs a program to its end and gives what it printed.
     fn run(&self, program: &Path, arguments: &[&str], timeout: Duration) -> io::Result<Printed>;
+    /// NVIDIA's library, or why there is none.
+    fn nvml(&self) -> Result<Loaded, String>;
 }
 
 /// An event of a counting device, on one CPU.
@@ -167,6 +170,13 @@ impl World for Host {
 
     fn run(&self, program: &Path, arguments: &[&str], timeout: Duration) -> io::Result<Printed> {
         run(Command::new(program).args(arguments), timeout)
+    }
+
+    fn nvml(&self) -> Result<Loaded, String> {
+        match self.is_this_machine() {
+            true => Loaded::load(),
+            false => Err("the library of another machine cannot be loaded here".into()),
+        }
     }
 }
 

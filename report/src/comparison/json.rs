@@ -1,6 +1,6 @@
 //! A comparison for programs: what hyperfine exports, and more.
 
-use super::{Compared, Comparison, Estimate, Method, Spread};
+use super::{Compared, Comparison, Estimate, Method, Spread, UsedMeter};
 use serde_json::{json, Map, Value};
 
 /// One object with `results`. Each result has hyperfine's fields (times in s), then those of every study of this program. `times`,
@@ -97,12 +97,9 @@ fn result(comparison: &Comparison, row: &Compared) -> Value {
     Value::Object(object)
 }
 
-/// `system_` or `cpu_`, after what the meter measures.
+/// `system`, `cpu` or `gpu`, after what the meter measures.
 fn scope(comparison: &Comparison) -> &'static str {
-    match &comparison.meter {
-        Some(meter) if meter.whole_system => "system",
-        _ => "cpu",
-    }
+    comparison.meter.as_ref().map_or("cpu", UsedMeter::scope)
 }
 
 fn energies(object: &mut Map<String, Value>, comparison: &Comparison, row: &Compared) {

@@ -22,6 +22,7 @@ use crate::model::Replayed;
 use crate::number::{Large, Scale};
 use crate::table::{recorded, CANNOT_KNOW};
 use crate::Bounds;
+use lop_machine::meter::MeterKind;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -96,9 +97,21 @@ impl Comparison {
 pub struct UsedMeter {
     pub kind: String,
     pub name: String,
-    /// Whether energies are those of the whole system, or of the processor and its memory only.
+    /// Whether energies are those of the whole system, or of the processor and its memory only, or of GPUs.
     pub whole_system: bool,
     pub update_period_s: Option<f64>,
+}
+
+impl UsedMeter {
+    /// What it measures, as names of JSON begin: `system`, `cpu`, `gpu`.
+    pub fn scope(&self) -> &'static str {
+        let of_gpus = self.kind.parse::<MeterKind>().is_ok_and(MeterKind::is_of_gpus);
+        match (of_gpus, self.whole_system) {
+            (true, _) => "gpu",
+            (false, true) => "system",
+            (false, false) => "cpu",
+        }
+    }
 }
 
 /// One policy, command and set of parameters.
@@ -413,9 +426,10 @@ fn title(comparison: &Comparison) -> String {
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(meter) = &comparison.meter {
-        let of = match meter.whole_system {
-            true => "the whole system",
-            false => "processor and memory, not of the whole system",
+        let of = match meter.scope() {
+            "system" => "the whole system",
+            "gpu" => "the GPUs, not of processor and system",
+            _ => "processor and memory, not of the whole system",
         };
         notes.push(format!("Power, energy and EDP (energy x time) are those of {of}."));
     }

@@ -43,6 +43,23 @@ fn row(times: &[f64]) -> Compared {
 }
 
 #[test]
+fn energies_are_named_after_what_the_meter_measures() {
+    for (kind, whole_system, scope) in [
+        ("battery", true, "system"),
+        ("perf", false, "cpu"),
+        ("nvml", false, "gpu"),
+    ] {
+        let meter = UsedMeter {
+            kind: kind.into(),
+            name: kind.into(),
+            whole_system,
+            update_period_s: None,
+        };
+        assert_eq!(meter.scope(), scope);
+    }
+}
+
+#[test]
 fn seeds_that_change_nothing_are_told() {
     let told = |rows: &[Compared]| nothing_by_chance(rows).is_some();
     assert!(told(&[row(&[2.0, 2.0]), row(&[3.0, 3.0])]));

@@ -1,6 +1,7 @@
 //! A machine whose files, events and programs follow its own clock, which goes on while somebody waits and no other way.
 
 use crate::live::Tree;
+use crate::meter::nvml::{Functions, Loaded};
 use crate::meter::world::{EventCounter, EventId, Printed, World};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -20,6 +21,7 @@ pub struct Fake {
     events: Mutex<BTreeMap<(u64, usize), Counts>>,
     programs: Mutex<BTreeMap<String, At<Printed>>>,
     pub modes: Mutex<BTreeMap<String, u32>>,
+    pub nvml: Mutex<Option<Functions>>,
 }
 
 impl Fake {
@@ -133,6 +135,13 @@ impl World for Fake {
         let prints = programs.get(program.to_str().unwrap()).cloned().unwrap();
         drop(programs);
         Ok(prints(self.seconds()))
+    }
+    fn nvml(&self) -> Result<Loaded, String> {
+        let functions = self.nvml.lock().unwrap().ok_or("cannot open shared object file")?;
+        Ok(Loaded {
+            functions,
+            library: None,
+        })
     }
 }
 
