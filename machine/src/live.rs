@@ -68,6 +68,9 @@ pub struct LiveMachine {
     pub nr_memory_domains: u16,
     pub nr_nodes: u16,
     pub nr_sockets: u16,
+    /// Last-level cache of each memory domain; `None`: none is listed, or without its size.
+    #[serde(default)]
+    pub cache_kib: Vec<Option<u64>>,
     /// A core runs at its new frequency after this: the largest that a driver states, or assumed (then a note says so).
     pub transition_ns: u64,
     /// What could not be read and what was assumed instead, one sentence each.
@@ -143,7 +146,7 @@ pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
     let stand_in = present.stand_ins(&clocks.domains);
     let sockets = cores::sockets(&mut reader, &present, &stand_in)?;
     let nodes = nodes::read(&mut reader, &present, &stand_in)?;
-    let memory = caches::read(&mut reader, &present, &cores, &sockets, &stand_in)?;
+    let (memory, cache_kib) = caches::read(&mut reader, &present, &cores, &sockets, &stand_in)?;
     let kinds = kinds::read(&mut reader, &present, &cores, &clocks.max_khz, &stand_in)?;
     let voltage = voltage_domains(
         &mut reader,
@@ -176,6 +179,7 @@ pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
         nr_memory_domains: memory.count,
         nr_nodes: nodes.count,
         nr_sockets: sockets.count,
+        cache_kib,
         transition_ns,
         notes: reader.into_notes(),
     })

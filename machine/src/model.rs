@@ -18,6 +18,8 @@ pub struct Machine {
     pub nr_memory_domains: usize,
     pub nr_sockets: usize,
     pub nr_nodes: usize,
+    /// Last-level cache of each memory domain; `None`: not known. What tasks do to one another in it does not depend on its size here.
+    pub cache_kib: Vec<Option<u64>>,
     /// Power that flows whatever the cores do (board, disks, supply losses).
     pub base_uw: u64,
     pub dram: Dram,

@@ -6,10 +6,9 @@ use crate::capture::{capture, THIS, WATTS_OF};
 use crate::check::Source;
 use crate::input::{self, Override};
 use crate::live::Folder;
-use crate::schema::{
-    CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, Scope, Text, ThermalFile,
-};
-use crate::topology::{CoreCount, Layout, MemoryScope};
+use crate::memory_domains::{self, divisor};
+use crate::schema::{CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, Text, ThermalFile};
+use crate::topology::{CoreCount, Layout};
 use crate::{caps, kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Memory, Park, Thermal, MAX_CPUS};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -99,6 +98,7 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
         notes: notes(source, &parsed.sources, &parsed.notes)?,
         ..numbered(&layout, kinds)
     };
+    machine.cache_kib = memory_domains::caches(source, &parsed, machine.nr_memory_domains)?;
     if let Some(list) = &parsed.max_mhz {
         caps::hold(source, list, &mut machine)?;
     }
@@ -119,6 +119,7 @@ fn numbered(layout: &Layout, kinds: Vec<Kind>) -> Machine {
         nr_memory_domains: nr(|c| c.memory_domain),
         nr_sockets: nr(|c| c.socket),
         nr_nodes: nr(|c| c.node),
+        cache_kib: Vec::new(),
         cpus,
         base_uw: 0,
         dram: Dram {
@@ -156,14 +157,16 @@ fn layout(source: Source, file: &MachineFile) -> Result<Layout, InputError> {
         Some(n) => divisor(source, n, "nodes_per_socket", cores)?,
         None => 1,
     };
-    Ok(Layout {
+    let layout = Layout {
         sockets,
         nodes_per_socket,
-        memory: memory_scope(source, file, cores, cores / nodes_per_socket)?,
+        memory: memory_domains::scope(source, file, cores)?,
         kinds,
         clock: file.clock_domain,
         voltage: file.voltage_domain,
-    })
+    };
+    memory_domains::check_nodes(source, file, &layout)?;
+    Ok(layout)
 }
 
 fn core_counts(source: Source, file: &MachineFile) -> Result<Vec<CoreCount>, InputError> {
@@ -185,38 +188,6 @@ fn core_counts(source: Source, file: &MachineFile) -> Result<Vec<CoreCount>, Inp
         Ok(CoreCount { cores, smt })
     });
     counts.collect()
-}
-
-fn divisor(source: Source, value: &toml::Spanned<i64>, key: &str, of: usize) -> Result<usize, InputError> {
-    let n = source.count(value, key, 1..=MAX_CPUS_I64)?;
-    if !of.is_multiple_of(n) {
-        let message = format!("{n} does not divide the {of} cores of a socket, expected a divisor of {of}");
-        return Err(source.error(value.span(), key, message));
-    }
-    Ok(n)
-}
-
-fn memory_scope(
-    source: Source,
-    file: &MachineFile,
-    cores_per_socket: usize,
-    cores_per_node: usize,
-) -> Result<MemoryScope, InputError> {
-    let key = "cores_per_memory_domain";
-    match (&file.memory_domain, &file.cores_per_memory_domain) {
-        (Some(scope), None) => Ok(MemoryScope::Shared(*scope.get_ref())),
-        (None, None) => Ok(MemoryScope::Shared(Scope::Socket)),
-        (Some(_), Some(n)) => Err(source.error(n.span(), key, "expected either this or memory_domain, found both")),
-        (None, Some(value)) => {
-            let n = divisor(source, value, key, cores_per_socket)?;
-            if !n.is_multiple_of(cores_per_node) && !cores_per_node.is_multiple_of(n) {
-                let message =
-                    format!("{n} cores straddle the nodes of {cores_per_node} cores, expected one inside the other");
-                return Err(source.error(value.span(), key, message));
-            }
-            Ok(MemoryScope::Cores(n))
-        }
-    }
 }
 
 fn dram(source: Source, file: Option<&DramFile>) -> Result<Dram, InputError> {

@@ -3,7 +3,11 @@
 //! Whole numbers are read as `i64` and decimals as `f64`, so that a number out of range meets the range check (which
 //! says what was expected) and not the parser.
 
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, IntoDeserializer, SeqAccess, Visitor};
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt;
 use toml::Spanned;
 
 pub type Number = Spanned<f64>;
@@ -25,9 +29,11 @@ pub struct MachineFile {
     pub nodes_per_socket: Option<Count>,
     pub clock_domain: Scope,
     pub voltage_domain: Scope,
-    pub memory_domain: Option<Spanned<Scope>>,
+    pub memory_domain: Option<Spanned<MemoryDomains>>,
     /// Instead of `memory_domain`: neighbouring cores of a socket, this many to a domain.
     pub cores_per_memory_domain: Option<Count>,
+    /// Last-level cache of each memory domain where they are alike. Absent: not known.
+    pub cache_mib: Option<Number>,
     /// Cores held below their highest operating point: MHz by core, repeated along the cores. Absent: none is.
     pub max_mhz: Option<Spanned<Vec<Number>>>,
     pub base_w: Number,
@@ -52,6 +58,44 @@ pub enum Scope {
     Kind,
     Socket,
     Machine,
+}
+
+/// Memory domains: those of a scope, or each by itself where they are of unequal size or cache.
+#[derive(Debug)]
+pub enum MemoryDomains {
+    Shared(Scope),
+    Listed(Vec<MemoryDomainFile>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryDomainFile {
+    /// How many of each kind, by its name, in each socket: those that follow the cores of the domain before.
+    pub cores: Spanned<BTreeMap<String, Count>>,
+    pub cache_mib: Option<Number>,
+}
+
+/// By hand: what serde derives for such a choice forgets the places of values in the text.
+impl<'de> Deserialize<'de> for MemoryDomains {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = MemoryDomains;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("core, kind, socket, machine or a list of tables with cores and cache_mib")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<MemoryDomains, E> {
+                Scope::deserialize(name.into_deserializer()).map(MemoryDomains::Shared)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, tables: A) -> Result<MemoryDomains, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(tables)).map(MemoryDomains::Listed)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,6 +2,7 @@
 
 use crate::schema::Scope;
 use crate::Cpu;
+use std::collections::BTreeSet;
 
 /// What the numbering needs; every count at least 1, and together at most [`crate::MAX_CPUS`] CPUs (checked before).
 pub struct Layout {
@@ -20,11 +21,13 @@ pub struct CoreCount {
     pub smt: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemoryScope {
     Shared(Scope),
     /// This many neighbouring cores of a socket.
     Cores(usize),
+    /// Domain by domain of a socket: how many cores of each kind. Together they are all cores of a socket (checked before).
+    Listed(Vec<Vec<usize>>),
 }
 
 /// A physical core and where it stands.
@@ -32,9 +35,10 @@ pub enum MemoryScope {
 struct Place {
     socket: usize,
     kind: usize,
-    /// Among all cores, among those of its socket.
+    /// Among all cores, among those of its socket, among those of its kind there.
     core: usize,
     in_socket: usize,
+    in_kind: usize,
 }
 
 impl Layout {
@@ -60,13 +64,14 @@ impl Layout {
         for socket in 0..self.sockets {
             let mut in_socket = 0;
             for (kind, count) in self.kinds.iter().enumerate() {
-                for _ in 0..count.cores {
+                for in_kind in 0..count.cores {
                     let core = places.len();
                     places.push(Place {
                         socket,
                         kind,
                         core,
                         in_socket,
+                        in_kind,
                     });
                     in_socket += 1;
                 }
@@ -77,9 +82,21 @@ impl Layout {
 
     fn cpu(&self, place: &Place) -> Cpu {
         let cores_per_node = self.cores_per_socket() / self.nodes_per_socket;
-        let memory_domain = match self.memory {
-            MemoryScope::Shared(scope) => self.domain(scope, place),
+        let memory_domain = match &self.memory {
+            MemoryScope::Shared(scope) => self.domain(*scope, place),
             MemoryScope::Cores(n) => place.socket * (self.cores_per_socket() / n) + place.in_socket / n,
+            MemoryScope::Listed(domains) => {
+                let before = |domain: usize| {
+                    domains[..domain]
+                        .iter()
+                        .map(|of_kind| of_kind[place.kind])
+                        .sum::<usize>()
+                };
+                let number = (1..domains.len())
+                    .take_while(|&domain| before(domain) <= place.in_kind)
+                    .count();
+                place.socket * domains.len() + number
+            }
         };
         Cpu {
             kind: place.kind as u16,
@@ -90,6 +107,15 @@ impl Layout {
             socket: place.socket as u16,
             node: (place.socket * self.nodes_per_socket + place.in_socket / cores_per_node) as u16,
         }
+    }
+
+    /// A memory domain that shares part of a node only, where neither lies inside the other.
+    pub fn straddling(&self) -> Option<u16> {
+        let pairs: BTreeSet<(u16, u16)> = self.cpus().iter().map(|cpu| (cpu.memory_domain, cpu.node)).collect();
+        let nodes_of = |domain: u16| pairs.iter().filter(move |pair| pair.0 == domain).count();
+        let domains_in = |node: u16| pairs.iter().filter(move |pair| pair.1 == node).count();
+        let straddles = |&&(domain, node): &&(u16, u16)| nodes_of(domain) > 1 && domains_in(node) > 1;
+        pairs.iter().find(straddles).map(|pair| pair.0)
     }
 
     fn domain(&self, scope: Scope, place: &Place) -> usize {
@@ -134,6 +160,31 @@ mod tests {
         assert_eq!(by(|c| c.voltage_domain), [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
         assert_eq!(by(|c| c.memory_domain), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
         assert_eq!(by(|c| c.node), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
+    }
+
+    /// 2 fast and 1 slow core, then 3 slow ones.
+    #[test]
+    fn listed_domains_take_the_next_cores_of_each_kind() {
+        let listed = Layout {
+            nodes_per_socket: 1,
+            memory: MemoryScope::Listed(vec![vec![2, 1], vec![0, 3]]),
+            ..layout()
+        };
+        let cpus = listed.cpus();
+        let domains: Vec<u16> = cpus.iter().map(|c| c.memory_domain).collect();
+        assert_eq!(domains, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 0, 0, 2, 2]);
+        assert_eq!(listed.straddling(), None);
+    }
+
+    #[test]
+    fn a_domain_straddles_where_neither_lies_inside_the_other() {
+        let with = |domains| Layout {
+            memory: MemoryScope::Listed(domains),
+            ..layout()
+        };
+        assert_eq!(with(vec![vec![2, 1], vec![0, 3]]).straddling(), None);
+        assert_eq!(with(vec![vec![2, 4]]).straddling(), None);
+        assert_eq!(with(vec![vec![2, 0], vec![0, 4]]).straddling(), Some(1));
     }
 
     #[test]

@@ -10,6 +10,7 @@ sockets = 1
 clock_domain = "kind"
 voltage_domain = "machine"
 memory_domain = "kind"
+cache_mib = 0.5
 base_w = 5
 [memory]
 latency_ns = 62.5
@@ -49,14 +50,14 @@ const DRAWN: &str = "\
 small: one socket, two kinds
 1 socket, 1 node, 3 cores, 4 CPUs, 2 clock domains, 1 voltage domain, 2 memory domains
 
-┌ socket 0 · voltage 0 ─────┐
-│ ┌ memory 0 · clock 0 ─┐   │
-│ │ [0+3 big]           │   │
-│ └─────────────────────┘   │
-│ ┌ memory 1 · clock 1 ───┐ │
-│ │ [1 little] [2 little] │ │
-│ └───────────────────────┘ │
-└───────────────────────────┘
+┌ socket 0 · voltage 0 ───────────────────┐
+│ ┌ memory 0 · cache 0.5 MiB · clock 0 ─┐ │
+│ │ [0+3 big]                           │ │
+│ └─────────────────────────────────────┘ │
+│ ┌ memory 1 · cache 0.5 MiB · clock 1 ─┐ │
+│ │ [1 little] [2 little]               │ │
+│ └─────────────────────────────────────┘ │
+└─────────────────────────────────────────┘
 
 1 × big: 2.000 times the speed of the reference core (phenom-9750 at 2400 MHz); 2 threads a core:
   +25 % throughput with all busy, +50 % power for each further one

@@ -87,6 +87,23 @@ fn memory_is_read_with_and_without_a_bandwidth() {
     );
 }
 
+/// Of each socket: a domain of 2 fast and 1 slow core, one of 3 slow ones.
+#[test]
+fn memory_domains_of_unequal_size_and_cache_are_read() {
+    let tables = "[[memory_domain]]\ncores = { fast = 2, slow = 1 }\ncache_mib = 24\n\
+                  [[memory_domain]]\ncores = { slow = 3 }\ncache_mib = 0.5\n[[kind]]\nname = \"fast\"";
+    let text = GOOD.replace("cores_per_memory_domain = 3\n", "");
+    let machine = read("test.toml", &text.replace("[[kind]]\nname = \"fast\"", tables)).unwrap();
+    let domains: Vec<u16> = machine.cpus.iter().map(|cpu| cpu.memory_domain).collect();
+    assert_eq!(domains, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 0, 0, 2, 2]);
+    assert_eq!(
+        machine.cache_kib,
+        [Some(24 << 10), Some(512), Some(24 << 10), Some(512)]
+    );
+    let alike = read("test.toml", &GOOD.replace("base_w", "cache_mib = 6\nbase_w")).unwrap();
+    assert_eq!(alike.cache_kib, [Some(6 << 10); 4]);
+}
+
 /// (what stands there, what is put instead, line, key, part of the message)
 type Case = (&'static str, &'static str, usize, &'static str, &'static str);
 
@@ -146,7 +163,7 @@ const BAD_VALUES: &[Case] = &[
         "sockets = 2\nnodes_per_socket = 3",
         7,
         "cores_per_memory_domain",
-        "straddle the nodes",
+        "straddles the nodes",
     ),
     ("\"kind\"\n", "\"die\"\n", 4, "clock_domain", "unknown variant `die`"),
     (
@@ -337,6 +354,73 @@ const BAD_VALUES: &[Case] = &[
     ("\"slow\"", "\"fast\"", 37, "kind.1.name", "names two kinds"),
 ];
 
+const PER_DOMAIN: &str = "cores_per_memory_domain = 3";
+const BAD_DOMAINS: &[Case] = &[
+    (
+        PER_DOMAIN,
+        "memory_domain = 3",
+        6,
+        "memory_domain",
+        "expected core, kind, socket, machine or a list of tables",
+    ),
+    (
+        PER_DOMAIN,
+        "memory_domain = \"die\"",
+        6,
+        "memory_domain",
+        "unknown variant `die`",
+    ),
+    (
+        PER_DOMAIN,
+        "memory_domain = [{ cores = { fast = 2, slow = 1 } }, { cores = { slow = 2 } }]",
+        6,
+        "memory_domain",
+        "3 cores of kind 'slow' in all, expected the 4 of a socket",
+    ),
+    (
+        PER_DOMAIN,
+        "memory_domain = [\n{ cores = { fast = 2, slow = 4 } },\n{ cores = { quick = 2 } }]",
+        8,
+        "memory_domain.1.cores.quick",
+        "unknown kind 'quick', expected one of fast, slow",
+    ),
+    (
+        PER_DOMAIN,
+        "memory_domain = [{ cores = { fast = 0, slow = 4 } }]",
+        6,
+        "memory_domain.0.cores.fast",
+        "0, expected a whole number from 1 to 512",
+    ),
+    (
+        PER_DOMAIN,
+        "memory_domain = [{ cores = { fast = 2, slow = 4 } }, { cores = {} }]",
+        6,
+        "memory_domain.1.cores",
+        "no cores",
+    ),
+    (
+        PER_DOMAIN,
+        "memory_domain = [\n{ cores = { fast = 2 }, cache_mib = 8 },\n{ cores = { slow = 4 }, cache_mib = 0 }]",
+        8,
+        "memory_domain.1.cache_mib",
+        "0, expected a number above 0 and at most 65536 MiB",
+    ),
+    (
+        PER_DOMAIN,
+        "nodes_per_socket = 2\nmemory_domain = [{ cores = { fast = 2 } }, { cores = { slow = 4 } }]",
+        7,
+        "memory_domain",
+        "domain 1 straddles the nodes of 3 cores",
+    ),
+    (
+        PER_DOMAIN,
+        "cache_mib = 8\nmemory_domain = [{ cores = { fast = 2, slow = 4 } }]",
+        6,
+        "cache_mib",
+        "expected it in each memory_domain",
+    ),
+];
+
 const BAD_LISTS: &[Case] = &[
     (
         "mhz = 2000",
@@ -406,7 +490,7 @@ const BAD_LISTS: &[Case] = &[
 
 #[test]
 fn each_bad_value_is_named_with_line_and_key() {
-    for (good, bad, line, key, message) in BAD_VALUES.iter().chain(BAD_LISTS) {
+    for (good, bad, line, key, message) in BAD_VALUES.iter().chain(BAD_DOMAINS).chain(BAD_LISTS) {
         assert_eq!(GOOD.matches(good).count().min(1), 1, "{good} is not in the good file");
         let error = read("test.toml", &GOOD.replacen(good, bad, 1)).expect_err(bad);
         assert_eq!(error.file, "test.toml");

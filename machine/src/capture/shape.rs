@@ -1,6 +1,8 @@
 //! How cores lie, in the words of a machine file: the same in each socket, and domains that are a core, a kind, a socket or the machine.
 
 use crate::live::{LiveCpu, LiveError, LiveMachine};
+use crate::schema::Scope;
+use crate::topology::{CoreCount, Layout, MemoryScope};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, PartialEq)]
@@ -9,9 +11,27 @@ pub struct Shape {
     nodes_per_socket: usize,
     clock: &'static str,
     voltage: &'static str,
-    /// A scope, or this many neighbouring cores.
-    memory: Result<&'static str, usize>,
+    memory: Memory,
+    /// Of each memory domain where they are alike.
+    cache_kib: Option<u64>,
     pub kinds: Vec<Kind>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Memory {
+    /// By the name of a scope.
+    Shared(&'static str),
+    /// This many neighbouring cores.
+    Cores(usize),
+    /// Those of a socket, one by one.
+    Listed(Vec<MemoryDomain>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct MemoryDomain {
+    /// By tier.
+    cores: BTreeMap<u16, usize>,
+    cache_kib: Option<u64>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -27,15 +47,37 @@ pub struct Kind {
 impl Shape {
     /// The keys of a machine file, one a line.
     pub fn head(&self) -> String {
-        let memory = match self.memory {
-            Ok(scope) => format!("memory_domain = \"{scope}\""),
-            Err(cores) => format!("cores_per_memory_domain = {cores}"),
+        let memory = match &self.memory {
+            Memory::Shared(scope) => format!("memory_domain = \"{scope}\""),
+            Memory::Cores(cores) => format!("cores_per_memory_domain = {cores}"),
+            Memory::Listed(domains) => listed(domains),
+        };
+        let memory = match self.cache_kib {
+            Some(kib) => format!("{memory}\ncache_mib = {}", mib(kib)),
+            None => memory,
         };
         format!(
             "sockets = {}\nnodes_per_socket = {}\nclock_domain = \"{}\"\nvoltage_domain = \"{}\"\n{memory}\n",
             self.sockets, self.nodes_per_socket, self.clock, self.voltage
         )
     }
+}
+
+fn listed(domains: &[MemoryDomain]) -> String {
+    let line = |domain: &MemoryDomain| {
+        let cores = domain
+            .cores
+            .iter()
+            .map(|(tier, cores)| format!("kind-{tier} = {cores}"));
+        let cores = cores.collect::<Vec<_>>().join(", ");
+        let cache = domain.cache_kib.map(|kib| format!(", cache_mib = {}", mib(kib)));
+        format!("  {{ cores = {{ {cores} }}{} }},\n", cache.unwrap_or_default())
+    };
+    format!("memory_domain = [\n{}]", domains.iter().map(line).collect::<String>())
+}
+
+fn mib(kib: u64) -> f64 {
+    kib as f64 / 1024.0
 }
 
 type Key = fn(&LiveCpu) -> u16;
@@ -60,12 +102,18 @@ pub fn of(machine: &LiveMachine, notes: &mut Vec<String>) -> Result<Shape, LiveE
             machine.cpus.len()
         ));
     }
+    let nodes_per_socket = (usize::from(machine.nr_nodes) / sockets).max(1);
+    let clock = scope(machine, "clock", |c| c.clock_domain, notes);
+    let voltage = scope(machine, "voltage", |c| c.voltage_domain, notes);
+    let memory = memory(machine, (sockets, nodes_per_socket), &kinds, notes);
+    let listed = matches!(memory, Memory::Listed(_));
     Ok(Shape {
         sockets,
-        nodes_per_socket: (usize::from(machine.nr_nodes) / sockets).max(1),
-        clock: scope(machine, "clock", |c| c.clock_domain, notes),
-        voltage: scope(machine, "voltage", |c| c.voltage_domain, notes),
-        memory: memory(machine, kinds.iter().map(|kind| kind.cores).sum(), notes),
+        nodes_per_socket,
+        clock,
+        voltage,
+        memory,
+        cache_kib: same_cache(machine).filter(|_| !listed),
         kinds,
     })
 }
@@ -131,22 +179,97 @@ fn scope(machine: &LiveMachine, what: &str, domain: Key, notes: &mut Vec<String>
     })
 }
 
-/// Neighbouring cores of a socket, a number that divides those of the socket.
-fn memory(machine: &LiveMachine, in_socket: usize, notes: &mut Vec<String>) -> Result<&'static str, usize> {
-    if let Some(scope) = same_as(machine, |cpu| cpu.memory_domain) {
-        return Ok(scope);
+/// Domains as they are, in the shortest form that says so; where each socket has others, neighbouring cores of the most frequent size.
+fn memory(
+    machine: &LiveMachine,
+    (sockets, nodes_per_socket): (usize, usize),
+    kinds: &[Kind],
+    notes: &mut Vec<String>,
+) -> Memory {
+    let by_socket = domains_by_socket(machine);
+    let domains = || by_socket.values().flatten();
+    let same_cache = same_cache(machine).is_some() || machine.cache_kib.iter().all(Option::is_none);
+    if let Some(scope) = same_as(machine, |cpu| cpu.memory_domain).filter(|_| same_cache) {
+        return Memory::Shared(scope);
     }
-    let mut cores: BTreeMap<u16, BTreeSet<u16>> = BTreeMap::new();
-    for cpu in &machine.cpus {
-        cores.entry(cpu.memory_domain).or_default().insert(cpu.core);
+    let in_socket: usize = kinds.iter().map(|kind| kind.cores).sum();
+    let size = |domain: &MemoryDomain| domain.cores.values().sum::<usize>();
+    let most = domains().map(size).max().unwrap_or(1);
+    let alike = domains().all(|domain| size(domain) == most);
+    if alike && same_cache && kinds.len() == 1 && in_socket.is_multiple_of(most) {
+        return Memory::Cores(most);
     }
-    let most = cores.values().map(BTreeSet::len).max().unwrap_or(1);
+    let mut lists = by_socket.values();
+    let first = lists.next().filter(|first| lists.all(|other| other == *first));
+    let complete = |listed: &&Vec<MemoryDomain>| {
+        let of_kind = |tier| {
+            listed
+                .iter()
+                .filter_map(|domain| domain.cores.get(&tier))
+                .sum::<usize>()
+        };
+        kinds.iter().all(|kind| of_kind(kind.tier) == kind.cores)
+    };
+    if let Some(listed) = first
+        .filter(complete)
+        .filter(|listed| !straddles(listed, kinds, sockets, nodes_per_socket))
+    {
+        return Memory::Listed(listed.clone());
+    }
     let divisors = (1..=in_socket).filter(|n| in_socket.is_multiple_of(*n));
     let nearest = divisors.min_by_key(|n| (n.abs_diff(most), in_socket - n)).unwrap_or(1);
-    if cores.values().any(|of| of.len() != nearest) {
-        notes.push(format!(
-            "Memory domains are not of equal size, or not of neighbouring cores; {nearest} neighbouring cores are taken as one."
-        ));
+    notes.push(format!(
+        "Memory domains are not the same in each socket, or straddle nodes; {nearest} neighbouring cores are taken as one."
+    ));
+    Memory::Cores(nearest)
+}
+
+/// Domains of each socket in the order of their first CPUs.
+fn domains_by_socket(machine: &LiveMachine) -> BTreeMap<u16, Vec<MemoryDomain>> {
+    let mut cores: BTreeMap<(u16, u16), BTreeSet<(u16, u16)>> = BTreeMap::new();
+    for cpu in &machine.cpus {
+        let domain = cores.entry((cpu.socket, cpu.memory_domain)).or_default();
+        domain.insert((cpu.tier, cpu.core));
     }
-    Err(nearest)
+    let mut by_socket: BTreeMap<u16, Vec<MemoryDomain>> = BTreeMap::new();
+    for ((socket, number), members) in cores {
+        let mut domain = MemoryDomain {
+            cores: BTreeMap::new(),
+            cache_kib: machine.cache_kib[usize::from(number)],
+        };
+        for (tier, _) in members {
+            *domain.cores.entry(tier).or_default() += 1;
+        }
+        by_socket.entry(socket).or_default().push(domain);
+    }
+    by_socket
+}
+
+/// Size of the cache that every domain has.
+fn same_cache(machine: &LiveMachine) -> Option<u64> {
+    let first = *machine.cache_kib.first()?;
+    first.filter(|_| machine.cache_kib.iter().all(|other| *other == first))
+}
+
+/// Whether a file with these domains would be refused for its nodes.
+fn straddles(listed: &[MemoryDomain], kinds: &[Kind], sockets: usize, nodes_per_socket: usize) -> bool {
+    let of_kinds = |domain: &MemoryDomain| {
+        let cores = kinds
+            .iter()
+            .map(|kind| domain.cores.get(&kind.tier).copied().unwrap_or(0));
+        cores.collect()
+    };
+    let count = |kind: &Kind| CoreCount {
+        cores: kind.cores,
+        smt: kind.smt,
+    };
+    let layout = Layout {
+        sockets,
+        nodes_per_socket,
+        kinds: kinds.iter().map(count).collect(),
+        clock: Scope::Core,
+        voltage: Scope::Core,
+        memory: MemoryScope::Listed(listed.iter().map(of_kinds).collect()),
+    };
+    layout.straddling().is_some()
 }

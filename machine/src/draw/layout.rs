@@ -60,7 +60,9 @@ fn drawn_domains(machine: &Machine, cores: &[&Core]) -> Vec<String> {
     domains
         .iter()
         .flat_map(|(domain, cores)| {
-            let heading = title("memory", *domain, shared(machine, cores, Level::Memory));
+            let words = cache(machine, *domain).into_iter();
+            let words = words.chain(shared(machine, cores, Level::Memory)).collect();
+            let heading = title("memory", *domain, words);
             framed(&heading, &cell_rows(machine, cores))
         })
         .collect()
@@ -102,7 +104,8 @@ fn listed_domains(machine: &Machine, cores: &[&Core]) -> Vec<String> {
         for (kind, cores) in kinds {
             let name = &machine.kinds[usize::from(kind)].name;
             let cpus = ranges(cores.iter().flat_map(|c| c.cpus.iter().copied()).collect());
-            lines.push(format!("memory {domain}: {} × {name}, CPUs {cpus}", cores.len()));
+            let cache = cache(machine, domain).map_or(String::new(), |cache| format!(", {cache}"));
+            lines.push(format!("memory {domain}: {} × {name}, CPUs {cpus}{cache}", cores.len()));
         }
     }
     if lines.len() > MAX_LINES {
@@ -111,6 +114,12 @@ fn listed_domains(machine: &Machine, cores: &[&Core]) -> Vec<String> {
         lines.push(format!("… and {more} more like these"));
     }
     lines
+}
+
+/// `cache 24 MiB`
+fn cache(machine: &Machine, domain: u16) -> Option<String> {
+    let kib = machine.cache_kib[usize::from(domain)]?;
+    Some(format!("cache {} MiB", kib as f64 / 1024.0))
 }
 
 fn by_memory_domain<'a>(cores: &[&'a Core]) -> BTreeMap<u16, Vec<&'a Core>> {

@@ -19,19 +19,23 @@ const MAX_CACHES: usize = 16;
 /// From this level on a cache is the last one even if a single core has it (servers with few cores per chiplet).
 const LAST_LEVEL: i64 = 3;
 
+/// What is above is no cache: 64 GiB.
+const MAX_KIB: u64 = 1 << 26;
+
 struct Cache {
     level: i64,
     cpus: BTreeSet<u32>,
+    kib: Option<u64>,
 }
 
-/// Reads the memory domains. Offline CPUs are with their stand-in.
+/// Reads the memory domains, and the size of the cache of each in KiB. Offline CPUs are with their stand-in.
 pub fn read(
     reader: &mut Reader,
     present: &Present,
     cores: &Numbering,
     sockets: &Numbering,
     stand_in: &[usize],
-) -> Result<Numbering, LiveError> {
+) -> Result<(Numbering, Vec<Option<u64>>), LiveError> {
     let mut caches: Vec<Option<Cache>> = present.numbers.iter().map(|_| None).collect();
     for (i, cpu) in present.online() {
         caches[i] = last_cache(reader, cpu)?;
@@ -47,7 +51,10 @@ pub fn read(
         let believed = members.iter().flat_map(|&i| &caches[i]);
         match believed.into_iter().any(|cache| is_last(cache, present, cores)) {
             true => join_by_caches(reader, present, &members, &caches, &mut partition),
-            false => join_by_clusters(reader, present, cores, &members, &mut partition)?,
+            false => {
+                join_by_clusters(reader, present, cores, &members, &mut partition)?;
+                members.iter().for_each(|&i| caches[i] = None);
+            }
         }
     }
     for (i, &other) in stand_in.iter().enumerate() {
@@ -64,7 +71,12 @@ pub fn read(
             way_out,
         ));
     }
-    Ok(domains)
+    let size = |domain: u16| {
+        let members = (0..caches.len()).filter(|&i| domains.of[i] == domain);
+        members.flat_map(|i| &caches[i]).find_map(|cache| cache.kib)
+    };
+    let sizes = (0..domains.count).map(size).collect();
+    Ok((domains, sizes))
 }
 
 fn last_cache(reader: &mut Reader, cpu: u32) -> Result<Option<Cache>, LiveError> {
@@ -78,10 +90,17 @@ fn last_cache(reader: &mut Reader, cpu: u32) -> Result<Option<Cache>, LiveError>
             continue;
         }
         if let Some(cpus) = reader.sharing(&file("shared_cpu_list"), cpu)? {
-            last = Some(Cache { level, cpus });
+            let kib = reader.text(&file("size")).and_then(|text| size_kib(&text));
+            last = Some(Cache { level, cpus, kib });
         }
     }
     Ok(last)
+}
+
+/// `24576K`, as the kernel writes it. What else stands there tells no size, and nothing else depends on it.
+fn size_kib(text: &str) -> Option<u64> {
+    let kib = text.strip_suffix('K')?.parse().ok()?;
+    (1..=MAX_KIB).contains(&kib).then_some(kib)
 }
 
 fn is_last(cache: &Cache, present: &Present, cores: &Numbering) -> bool {

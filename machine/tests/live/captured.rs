@@ -2,6 +2,7 @@
 
 use super::*;
 use lop_machine::{capture, Machine};
+use std::collections::{BTreeMap, BTreeSet};
 
 fn like() -> Machine {
     lop_machine::load("phenom-9750", &[]).unwrap()
@@ -11,6 +12,35 @@ fn captured(text: &str) -> (String, Machine) {
     let text = capture(&tree(text), "captured", &like(), None).unwrap();
     let machine = lop_machine::read("captured.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     (text, machine)
+}
+
+type Domains = Vec<(BTreeMap<u16, BTreeSet<u16>>, Option<u64>)>;
+
+/// Of each memory domain how many cores of each kind it has, and its cache; in an order of their own, as numbers differ.
+fn sorted(
+    places: impl Iterator<Item = (u16, u16, u16)>,
+    cache_kib: &[Option<u64>],
+) -> Vec<(Vec<(u16, usize)>, Option<u64>)> {
+    let mut domains: Domains = cache_kib.iter().map(|&kib| (BTreeMap::new(), kib)).collect();
+    for (domain, kind, core) in places {
+        domains[usize::from(domain)].0.entry(kind).or_default().insert(core);
+    }
+    let counted = |(cores, kib): &(BTreeMap<u16, BTreeSet<u16>>, Option<u64>)| {
+        (cores.iter().map(|(kind, cores)| (*kind, cores.len())).collect(), *kib)
+    };
+    let mut counted: Vec<_> = domains.iter().map(counted).collect();
+    counted.sort();
+    counted
+}
+
+fn domains_of(machine: &Machine) -> Vec<(Vec<(u16, usize)>, Option<u64>)> {
+    let places = machine.cpus.iter().map(|cpu| (cpu.memory_domain, cpu.kind, cpu.core));
+    sorted(places, &machine.cache_kib)
+}
+
+fn domains_of_live(machine: &LiveMachine) -> Vec<(Vec<(u16, usize)>, Option<u64>)> {
+    let places = machine.cpus.iter().map(|cpu| (cpu.memory_domain, cpu.tier, cpu.core));
+    sorted(places, &machine.cache_kib)
 }
 
 /// Of regular machines all domains are as they were read; of others the file says what is not.
@@ -26,11 +56,43 @@ fn every_machine_becomes_a_file_that_can_be_read() {
         if !differs && !says("clock domains are not those") {
             assert_eq!(machine.nr_clock_domains, usize::from(live.nr_clock_domains), "{name}");
         }
-        if !differs && !says("Memory domains are not of equal size") {
-            assert_eq!(machine.nr_memory_domains, usize::from(live.nr_memory_domains), "{name}");
+        if !differs {
+            assert!(!says("Memory domains are not"), "{name}");
+            assert_eq!(domains_of(&machine), domains_of_live(&live), "{name}");
         }
         assert!(says("Watts are assumed: those of phenom-9750"), "{name}");
     }
+}
+
+#[test]
+fn memory_domains_of_unequal_size_or_cache_are_listed() {
+    let (laptop, _) = captured(text_of("laptop-hybrid"));
+    let listed = "memory_domain = [
+  { cores = { kind-0 = 6, kind-1 = 8 }, cache_mib = 24 },
+  { cores = { kind-2 = 2 }, cache_mib = 2 },
+]
+";
+    assert!(laptop.contains(listed), "{laptop}");
+    let (chiplets, _) = captured(text_of("desktop-chiplets"));
+    assert!(
+        chiplets.contains("{ cores = { kind-0 = 8 }, cache_mib = 96 },\n"),
+        "{chiplets}"
+    );
+    assert!(
+        chiplets.contains("{ cores = { kind-0 = 8 }, cache_mib = 32 },\n"),
+        "{chiplets}"
+    );
+    // Of equal ones the size stands once; of one that is no size nothing.
+    let sizes = "cpu{0-31}/cache/index3/size = 32768K";
+    let with = |sizes: &str| {
+        captured(&format!(
+            "{}\n[sys/devices/system/cpu]\n{sizes}\n",
+            text_of("desktop-chiplets")
+        ))
+        .0
+    };
+    assert!(with(sizes).contains("cores_per_memory_domain = 8\ncache_mib = 32\n"));
+    assert!(with("cpu{0-31}/cache/index3/size = large").contains("cores_per_memory_domain = 8\nbase_w"));
 }
 
 const TWO: &str = "

@@ -85,6 +85,7 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
         nr_memory_domains: 1,
         nr_sockets: 1,
         nr_nodes: 1,
+        cache_kib: vec![None],
         base_uw: 0,
         dram: Dram {
             idle_uw: 0,
