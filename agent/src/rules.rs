@@ -55,8 +55,7 @@ impl Rules {
             Self::SimpleSets(_) | Self::HighLow | Self::HighLowSpare => Ok(self),
             Self::Auto => Ok(Self::HighLowSpare),
             _ => Err(format!(
-                "policy '{self}' says which thread runs where, and parking CPUs says only how many run: 'lop run --enforce affinity' has it for a \
-                 command; auto, highlow-spare, highlow and simple-sets:CORES are for the whole machine"
+                "policy '{self}' says which thread runs where, and parking CPUs says only how many run"
             )),
         }
     }
@@ -163,7 +162,7 @@ mod tests {
         assert_eq!(for_machine("auto"), Ok(Rules::HighLowSpare));
         let refused = for_machine("phase").unwrap_err();
         assert!(
-            refused.contains("'phase'") && refused.contains("--enforce affinity"),
+            refused.contains("'phase'") && refused.contains("parking CPUs"),
             "{refused}"
         );
         for (name, expected) in [

@@ -9,6 +9,7 @@ use crate::process::{self, Companion, Ran, RunError, Streams};
 use crate::surroundings::{between, Around, Surroundings};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
 use std::time::Duration;
 
 /// Failures of commands that end nothing: these runs are counted, and not averaged in.
@@ -156,8 +157,8 @@ impl Session<'_, '_> {
         self.set_up()?;
         for _ in 0..self.settings.warmup {
             for index in 0..self.combinations.len() {
-                let (ran, _) = self.one(index)?;
-                self.judge(index, ran.exit_code)?;
+                let exit_code = self.one(index, |_, _| Ok(()))?;
+                self.judge(index, exit_code)?;
             }
         }
         let mut idle = Idle {
@@ -202,10 +203,8 @@ impl Session<'_, '_> {
         let mut round = 0;
         while round < rounds {
             for (place, index) in orders.next_round().into_iter().enumerate() {
-                let (ran, around) = self.one(index)?;
-                let run = record(round, index, &ran, around);
-                journal.run(run).map_err(SessionError::Journal)?;
-                self.judge(index, ran.exit_code)?;
+                let exit_code = self.one(index, |ran, around| journal.run(record(round, index, ran, around)))?;
+                self.judge(index, exit_code)?;
                 let done = round as usize * self.combinations.len() + place + 1;
                 (self.tools.progress)(done, rounds as usize * self.combinations.len());
             }
@@ -222,15 +221,18 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// One run with what belongs before and after it.
-    fn one(&mut self, index: usize) -> Result<(Ran, Around), SessionError> {
+    /// One run with what belongs before it, what keeps its result, and what belongs after it. Its exit code.
+    fn one(&mut self, index: usize, keep: impl FnOnce(&Ran, Around) -> io::Result<()>) -> Result<i32, SessionError> {
         let combinations = self.combinations;
         let combination = &combinations[index];
         self.helper("--prepare", combination.prepare.as_ref())?;
-        let ran = self.under_policy(combination);
+        let kept = self.under_policy(combination).and_then(|(ran, around)| {
+            keep(&ran, around).map_err(SessionError::Journal)?;
+            Ok(ran.exit_code)
+        });
         let concluded = self.undoing("--conclude", combination.conclude.as_ref());
-        let ran = ran?;
-        concluded.map(|()| ran)
+        let exit_code = kept?;
+        concluded.map(|()| exit_code)
     }
 
     fn under_policy(&mut self, combination: &Combination) -> Result<(Ran, Around), SessionError> {

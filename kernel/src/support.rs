@@ -16,6 +16,8 @@ pub struct Missing {
 
 /// The first kernel with sched_ext.
 const OLDEST_RELEASE: (u32, u32) = (6, 12);
+/// The first one that tests run on.
+const OLDEST_TRIED: (u32, u32) = (6, 16);
 
 /// Bits of `CapEff` in /proc/self/status.
 const CAP_SYS_ADMIN: u64 = 1 << 21;
@@ -111,6 +113,12 @@ pub fn release(root: &Path) -> String {
     trimmed(&root.join("proc/sys/kernel/osrelease")).unwrap_or_else(|| "of unknown release".to_string())
 }
 
+/// Whether Lopsided was tried on a kernel as old as this one.
+#[must_use]
+pub fn is_tried(root: &Path) -> bool {
+    version(&release(root)).is_none_or(|version| version >= OLDEST_TRIED)
+}
+
 fn sched_ext(root: &Path) -> Option<Missing> {
     if root.join("sys/kernel/sched_ext").exists() {
         return None;
@@ -119,7 +127,8 @@ fn sched_ext(root: &Path) -> Option<Missing> {
     let (what, mend) = if version(&release).is_some_and(|version| version < OLDEST_RELEASE) {
         (
             format!("kernel {release} has no sched_ext, which needs 6.12 or later"),
-            "boot a kernel of 6.12 or later with CONFIG_SCHED_CLASS_EXT=y".to_string(),
+            "boot a kernel of 6.16 or later with CONFIG_SCHED_CLASS_EXT=y (6.12 has it first, and was not tried)"
+                .to_string(),
         )
     } else if !root.join("sys/kernel").exists() {
         (

@@ -1,7 +1,11 @@
 //! Files that a command is asked to write: judged before any work is done, written whole at its end.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::terminal;
 use std::path::{Path, PathBuf};
+
+/// In place of a file: standard output.
+const STDOUT: &str = "-";
 
 /// A file that can be written, as far as that can be known beforehand.
 #[derive(Debug)]
@@ -17,6 +21,12 @@ impl OutputFile {
     /// The folder does not exist or cannot be written in, or the path is something else than a regular file.
     pub fn check(option: &str, path: &Path) -> Result<Self, Failure> {
         let refuse = |message: String| Failure::new(BAD_INPUT, format!("{option}: {}: {message}", path.display()));
+        if path == Path::new(STDOUT) {
+            return Ok(Self {
+                shown: path.to_path_buf(),
+                path: path.to_path_buf(),
+            });
+        }
         if path.file_name().is_none() {
             return Err(refuse("expected the name of a file".into()));
         }
@@ -66,8 +76,18 @@ impl OutputFile {
     /// # Errors
     /// The system's own, with the path.
     pub fn write(&self, contents: &(impl AsRef<[u8]> + ?Sized)) -> Result<(), Failure> {
+        if self.path == Path::new(STDOUT) {
+            return terminal::print_bytes(contents.as_ref());
+        }
         lop_report::write_file(&self.path, contents)
             .map_err(|error| Failure::new(FAILED, format!("{}: cannot be written: {error}", self.path.display())))
+    }
+
+    /// Tells people that it is written, where they do not see that.
+    pub fn tell_written(&self) {
+        if self.path != Path::new(STDOUT) {
+            terminal::note(&format!("wrote {}", self.shown.display()));
+        }
     }
 
     /// # Errors

@@ -276,7 +276,7 @@ fn write(files: &Files, reports: &[Report], timelines: &[Timeline]) -> Result<()
     interrupt::commit()?;
     for (file, contents) in contents {
         file.write(&contents)?;
-        terminal::note(&format!("wrote {}", file.shown.display()));
+        file.tell_written();
     }
     Ok(())
 }

@@ -23,13 +23,21 @@ static NOTE_WHETHER_CLOSED: extern "C" fn() = {
 /// # Errors
 /// Standard output is closed, or cannot be written for another reason.
 pub fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// The same of what need not be text.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let failed =
         |reason: &dyn std::fmt::Display| Failure::new(FAILED, format!("cannot write to standard output: {reason}"));
     if CLOSED_AT_START.load(Relaxed) {
         return Err(failed(&"it is closed, or can only be read"));
     }
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failed(&error)),
         _ => Ok(()),
     }

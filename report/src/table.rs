@@ -58,8 +58,9 @@ pub(crate) const CANNOT_KNOW: &str = "What the replay cannot know:";
 
 /// "Recorded: 4.500 s on 2 CPUs, 8.250 s of CPU time, 31 tasks (build.trace)."
 pub(crate) fn recorded(trace: &Replayed) -> String {
+    let tasks = if trace.tasks == 1 { "task" } else { "tasks" };
     format!(
-        "Recorded: {:.3} s on {} CPUs, {:.3} s of CPU time, {} tasks ({}).",
+        "Recorded: {:.3} s on {} CPUs, {:.3} s of CPU time, {} {tasks} ({}).",
         trace.recorded_s, trace.cpus, trace.cpu_s, trace.tasks, trace.file
     )
 }

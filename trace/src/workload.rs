@@ -57,8 +57,11 @@ fn header(trace: &Trace, summary: &Summary, name: &str) -> String {
         model => model,
     };
     let description = format!(
-        "replay of {what}: {} tasks, {:.2} CPU s in {:.2} s on {} CPUs ({model})",
-        summary.tasks, summary.cpu_s, summary.recorded_s, trace.header.host.cpus
+        "replay of {what}: {}, {:.2} CPU s in {:.2} s on {} CPUs ({model})",
+        counted(summary.tasks),
+        summary.cpu_s,
+        summary.recorded_s,
+        trace.header.host.cpus
     );
     let mut text = String::from("# Made from a recording of lop record.\n");
     text.extend(summary.unknown().iter().map(|line| format!("# {line}\n")));
@@ -146,6 +149,13 @@ fn write_task(text: &mut String, speed: f64, life: &Life, app: &str, names: &[St
         app,
         steps.join(", ")
     );
+}
+
+fn counted(tasks: usize) -> String {
+    match tasks {
+        1 => "1 task".to_string(),
+        several => format!("{several} tasks"),
+    }
 }
 
 #[cfg(test)]

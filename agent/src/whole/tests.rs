@@ -192,7 +192,7 @@ fn policies_about_threads_are_not_for_the_whole_machine() {
     };
     let refused = Whole::begin(&options).err().unwrap().to_string();
     assert!(
-        refused.contains("'longest-first'") && refused.contains("lop run --enforce affinity"),
+        refused.contains("'longest-first'") && refused.contains("which thread runs where"),
         "{refused}"
     );
 }

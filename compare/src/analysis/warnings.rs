@@ -43,15 +43,16 @@ fn label(measured: &Measured, row: &Row) -> String {
 }
 
 fn unfinished(measured: &Measured) -> Option<String> {
-    let runs = measured.runs.len();
+    let runs = match measured.runs.len() {
+        1 => "1 run was".to_string(),
+        several => format!("{several} runs were"),
+    };
     match &measured.end {
         Some(End::Complete) => None,
-        Some(End::Interrupted(signal)) => Some(format!(
-            "interrupted by signal {signal}: {runs} runs were measured until then"
-        )),
-        Some(End::Failed(why)) => Some(format!("ended early: {why}; {runs} runs were measured until then")),
+        Some(End::Interrupted(signal)) => Some(format!("interrupted by signal {signal}: {runs} made until then")),
+        Some(End::Failed(why)) => Some(format!("ended early: {why}; {runs} made until then")),
         None => Some(format!(
-            "the journal has no end: {runs} runs were measured until it was killed, or it runs still"
+            "the journal has no end: {runs} made until it was killed, or it runs still"
         )),
     }
 }

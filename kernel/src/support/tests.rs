@@ -43,8 +43,8 @@ fn a_machine_with_all_of_it_lacks_nothing() {
 fn an_old_kernel_is_told_from_one_built_without() {
     let without = "CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n";
     for (release, config, what, mend) in [
-        ("5.15.0-91-generic", "", "needs 6.12 or later", "6.12 or later"),
-        ("6.11.9", without, "needs 6.12 or later", "6.12 or later"),
+        ("5.15.0-91-generic", "", "needs 6.12 or later", "6.16 or later"),
+        ("6.11.9", without, "needs 6.12 or later", "6.16 or later"),
         (
             "6.12.0",
             without,

@@ -171,6 +171,17 @@ pub fn told_to_who_measures(place: &Place) -> Result<Vec<String>, Failure> {
     Ok(load(&place.amp_folder())?.iter().map(line).collect())
 }
 
+/// Says it of each, to whoever measures here.
+///
+/// # Errors
+/// As [`told_to_who_measures`].
+pub fn tell_who_measures(place: &Place) -> Result<(), Failure> {
+    for slowed in told_to_who_measures(place)? {
+        terminal::note(&format!("{slowed}; 'lop amp reset' ends it"));
+    }
+    Ok(())
+}
+
 /// Slows these CPUs, of which none is slow yet, and writes down which they are.
 fn slow(all: &BTreeMap<u32, Asked>, place: &Place) -> Result<Amp, Failure> {
     let folder = place.amp_folder();
@@ -279,6 +290,7 @@ fn reset(place: &Place) -> Result<(), Failure> {
     put_back(place)?;
     terminal::print(&match was {
         Ok(0) => "what an interrupted 'lop amp set' left is put back\n".to_string(),
+        Ok(1) => "as fast as before: 1 CPU\n".to_string(),
         Ok(count) => format!("as fast as before: {count} CPUs\n"),
         Err(error) => format!("{error}: removed, and what the journal of limits names is put back\n"),
     })

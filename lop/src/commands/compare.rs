@@ -135,9 +135,7 @@ const NO_METER: &str = "Energy is not measured: no meter works here. 'lop doctor
 fn for_real(arguments: &Arguments, exports: &Exports) -> Result<(), Failure> {
     let plan = arguments.plan.plan(&arguments.policy)?;
     let settings = arguments.plan.settings()?;
-    for slowed in amp::told_to_who_measures(&arguments.place)? {
-        terminal::note(&format!("{slowed}; 'lop amp reset' ends it"));
-    }
+    amp::tell_who_measures(&arguments.place)?;
     let (meter, no_meter) = match arguments.meter.open(&arguments.place.root)? {
         Found::Meter(meter) => (Some(Box::new(meter) as Box<dyn Meter>), None),
         Found::NotWanted => (None, Some("Energy is not measured: --meter none.".to_string())),

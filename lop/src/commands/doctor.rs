@@ -123,7 +123,13 @@ fn scheduler(root: &Path) -> Finding {
             .mend(limits.mend);
     }
     if missing.is_empty() {
-        let ready = format!("kernel {} has it: 'lop start' works", support::release(root));
+        let ready = match support::is_tried(root) {
+            true => format!("kernel {} has it: 'lop start' works", support::release(root)),
+            false => format!(
+                "kernel {} has it, and is older than all that Lopsided was tried on (6.16): 'lop start' may work",
+                support::release(root)
+            ),
+        };
         return match support::attached(root) {
             None => finding(State::Yes).found(ready),
             Some(name) => finding(State::Yes).found(ready).found(format!("in charge now: {name}")),

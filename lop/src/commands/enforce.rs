@@ -83,7 +83,8 @@ pub fn choose(asked: Option<Enforce>, ways: &[Enforce], all: &[Options], dir: &R
         return all
             .iter()
             .try_for_each(|options| possible(way, options, dir))
-            .map(|()| Chosen { way, why });
+            .map(|()| Chosen { way, why })
+            .map_err(|failure| with_way_out(failure, way, all));
     }
     let mut closed = Vec::new();
     for &way in ways {
@@ -97,13 +98,34 @@ pub fn choose(asked: Option<Enforce>, ways: &[Enforce], all: &[Options], dir: &R
         }
         closed.push(format!("not by {way}: {}", lack(way, &failure, &options)));
     }
+    let way_out = match all.iter().any(is_about_threads) {
+        true => FOR_THREADS,
+        false => "'lop doctor' says what would mend that",
+    };
     Err(Failure::new(
         FAILED,
-        format!(
-            "cannot start: {}; 'lop doctor' says what would mend that",
-            closed.join("; ")
-        ),
+        format!("cannot start: {}; {way_out}", closed.join("; ")),
     ))
+}
+
+/// The way out where a policy is about threads and the way about CPUs.
+const FOR_THREADS: &str =
+    "'lop run --enforce affinity' has it for a command; auto, highlow-spare, highlow and simple-sets:CORES are for the whole machine";
+
+fn is_about_threads(options: &Options) -> bool {
+    rules(options).is_ok_and(|rules| rules.for_machine().is_err())
+}
+
+/// Of one way that was asked for, in its one line.
+fn with_way_out(failure: Failure, way: Enforce, all: &[Options]) -> Failure {
+    let message = failure.message();
+    if way == Enforce::Cgroup && all.iter().any(is_about_threads) {
+        return Failure::new(FAILED, format!("{message}: {FOR_THREADS}"));
+    }
+    match message.starts_with("cannot start") {
+        true => Failure::new(FAILED, format!("{message}; 'lop doctor' says more")),
+        false => failure,
+    }
 }
 
 /// Why a way is closed, without what would mend it.

@@ -56,7 +56,7 @@ pub struct Arguments {
     /// How much it asks of the memory: light, moderate, intensive
     #[arg(long, value_name = "CLASS")]
     memory: Option<Memory>,
-    /// Nothing holds any more that was said
+    /// Forget all that was said of it
     #[arg(long, conflicts_with_all = ["spinning", "sequential", "lock_holder", "length", "next_length", "parallelism", "with_children", "memory"])]
     forget: bool,
     #[command(flatten)]

@@ -26,6 +26,14 @@ pub struct Place {
 }
 
 impl Place {
+    /// Of this machine, with the run folder that the environment names.
+    pub fn here() -> Self {
+        Self {
+            run_dir: None,
+            root: PathBuf::from("/"),
+        }
+    }
+
     /// The run folder where somebody named one.
     pub fn asked(&self) -> Option<PathBuf> {
         let named = || Some(std::env::var_os("LOP_RUN_DIR")?.into());

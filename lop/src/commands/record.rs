@@ -1,5 +1,7 @@
 //! `lop record`: the scheduling of a command or of the machine, as a file that 'lop simulate --trace' replays.
 
+use super::amp;
+use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
 use crate::terminal;
@@ -43,7 +45,7 @@ pub struct Arguments {
     /// What to write
     #[arg(long, value_enum, default_value = "trace")]
     format: RecordFormat,
-    /// Record all that runs on this machine; Ctrl-C ends it early
+    /// Record all that runs on this machine, for --seconds; Ctrl-C ends it early
     #[arg(long, requires = "seconds", conflicts_with = "command")]
     machine: bool,
     /// How long to record the machine, in s
@@ -67,6 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             "--seconds: a command is recorded to its end; record the machine (--machine), or 'timeout' the command";
         return Err(Failure::new(BAD_INPUT, message));
     }
+    amp::tell_who_measures(&Place::here())?;
     let name = name(arguments);
     let file = output_file(arguments, &name)?;
     let interrupt =

@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (speeds, limits) = (speeds?, limits?);
     match threads || opened || speeds || limits {
         true => Ok(()),
-        false => terminal::print("nothing to restore: no journal of changed speeds\n"),
+        false => terminal::print("nothing to restore: no changed speeds, parked CPUs or bound threads were left\n"),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `lop simulate`: a workload on a simulated machine under some policies, or an experiment file.
 
+use super::amp;
+use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT};
 use crate::replayed;
 use crate::study::{self, StudyOptions};
@@ -105,6 +107,9 @@ fn with(
     policy: &[String],
 ) -> Result<Experiment, Failure> {
     if let Some(machine) = machine {
+        if machine == lop_machine::THIS {
+            amp::tell_who_measures(&Place::here())?;
+        }
         experiment.set_machine(Reference::given(machine, "--machine"))?;
     }
     if let Some(workload) = workload {

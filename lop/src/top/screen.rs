@@ -109,7 +109,7 @@ fn title(sample: &Sample, now: SystemTime) -> Line<'static> {
     let text = match (&sample.status, &sample.other) {
         (Some(status), _) => format!("{} for {}", policy(status), duration(status.age(now))),
         (None, Some(other)) => format!("{other} is in charge; Lopsided is not"),
-        (None, None) => "the kernel's own scheduler is in charge: sudo lop start".to_string(),
+        (None, None) => "the kernel's own scheduler is in charge (see lop doctor)".to_string(),
     };
     Line::from(vec![
         Span::styled("lop top", Style::new().add_modifier(Modifier::BOLD)),

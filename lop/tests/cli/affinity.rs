@@ -320,7 +320,7 @@ fn a_share_of_time_is_taken_until_it_is_given_back_or_its_taker_is_killed() {
         slow.shown().contains("no CPU is slowed").then_some(())
     });
     assert_eq!(set("90%").code, 0);
-    assert!(slow.amp(&["reset"]).stdout.contains("1 CPUs"));
+    assert!(slow.amp(&["reset"]).stdout.contains("1 CPU"));
     assert!(slow.shown().contains("no CPU is slowed"));
     assert!(slow.amp(&["reset"]).stdout.contains("no CPU was slowed"));
 }

@@ -134,7 +134,7 @@ fn whoever_replays_says_the_same_of_what_it_cannot_know() {
             .filter_map(|line| Some(line.strip_prefix("  - ")?.to_string()))
             .collect();
         assert_eq!(list.len(), 5, "{command:?}: {text}");
-        assert!(text.contains("1 tasks") && text.contains("small.trace"), "{text}");
+        assert!(text.contains("1 task (") && text.contains("small.trace"), "{text}");
         let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
         let object = json(folder.path(), &[command, &["--format", "json"][..]].concat());
         assert_eq!(object["trace"]["unknown"], serde_json::json!(list), "{command:?}");

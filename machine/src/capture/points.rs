@@ -41,7 +41,7 @@ pub fn of(tree: &dyn Tree, machine: &LiveMachine, tier: u16, like: &Machine, not
     let khz = frequencies(tree, number).unwrap_or_else(|| {
         let khz = cpu.and_then(|cpu| cpu.max_khz).unwrap_or(ASSUMED_KHZ);
         notes.push(format!(
-            "CPU {number} tells no frequencies; {} MHz is taken as its only one.",
+            "CPU {number} and others of its kind tell no frequencies; {} MHz is taken as their only one.",
             khz / 1000
         ));
         vec![khz]

@@ -55,7 +55,7 @@ const RIVALS: [Rival; 7] = [
     Rival {
         name: "thermald",
         sign: Sign::Process("thermald"),
-        does: "it limits frequencies while the machine is hot",
+        does: "it limits frequencies while the machine is hot; stop it only where the firmware does that too",
         unit: "thermald.service",
     },
     Rival {
@@ -82,7 +82,7 @@ pub fn rivals(root: &Path) -> Finding {
     let told = |finding: Finding, rival: &&Rival| {
         finding
             .found(format!("{}: {}", rival.name, rival.does))
-            .mend(format!("sudo systemctl disable --now {}", rival.unit))
+            .mend(format!("sudo systemctl stop {}", rival.unit))
     };
     running
         .iter()

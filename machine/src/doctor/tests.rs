@@ -281,9 +281,9 @@ fn who_else_places_work_or_sets_speeds_is_named_with_what_ends_it() {
     assert_eq!(
         finding.mends,
         [
-            "sudo systemctl disable --now scx_loader.service",
-            "sudo systemctl disable --now power-profiles-daemon.service",
-            "sudo systemctl disable --now tlp.service"
+            "sudo systemctl stop scx_loader.service",
+            "sudo systemctl stop power-profiles-daemon.service",
+            "sudo systemctl stop tlp.service"
         ]
     );
     assert_eq!((finding.found.len(), finding.costs.len()), (3, 1), "{finding:?}");

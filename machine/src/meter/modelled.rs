@@ -80,7 +80,7 @@ fn own_model(world: &dyn World) -> Result<Machine, MeterError> {
     let file = world.shown(OWN_MODEL);
     let Ok(text) = world.read(OWN_MODEL) else {
         let mend = format!(
-            "name one that resembles this machine: --model NAME ('lop machine list' shows them), or a TOML file of your own ('lop machine show \
+            "--model this takes this machine's own topology with another's watts; or name one that resembles it: --model NAME ('lop machine list' shows them), or a TOML file of your own ('lop machine show \
              NAME --toml' to start from; {file} is taken by itself)"
         );
         return Err(MeterError::new(KIND, "--model", "no model was named", mend));

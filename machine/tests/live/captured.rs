@@ -14,31 +14,28 @@ fn captured(text: &str) -> (String, Machine) {
     (text, machine)
 }
 
-type Domains = Vec<(BTreeMap<u16, BTreeSet<u16>>, Option<u64>)>;
+/// Of each memory domain: how many CPUs of which kind, and its cache in KiB.
+type Domains = Vec<(Vec<(u16, usize)>, Option<u64>)>;
 
 /// Of each memory domain how many cores of each kind it has, and its cache; in an order of their own, as numbers differ.
-fn sorted(
-    places: impl Iterator<Item = (u16, u16, u16)>,
-    cache_kib: &[Option<u64>],
-) -> Vec<(Vec<(u16, usize)>, Option<u64>)> {
-    let mut domains: Domains = cache_kib.iter().map(|&kib| (BTreeMap::new(), kib)).collect();
+fn sorted(places: impl Iterator<Item = (u16, u16, u16)>, cache_kib: &[Option<u64>]) -> Domains {
+    let mut cores: Vec<BTreeMap<u16, BTreeSet<u16>>> = vec![BTreeMap::new(); cache_kib.len()];
     for (domain, kind, core) in places {
-        domains[usize::from(domain)].0.entry(kind).or_default().insert(core);
+        cores[usize::from(domain)].entry(kind).or_default().insert(core);
     }
-    let counted = |(cores, kib): &(BTreeMap<u16, BTreeSet<u16>>, Option<u64>)| {
-        (cores.iter().map(|(kind, cores)| (*kind, cores.len())).collect(), *kib)
-    };
-    let mut counted: Vec<_> = domains.iter().map(counted).collect();
-    counted.sort();
-    counted
+    let counted =
+        |of_kinds: &BTreeMap<u16, BTreeSet<u16>>| of_kinds.iter().map(|(kind, cores)| (*kind, cores.len())).collect();
+    let mut domains: Domains = cores.iter().map(counted).zip(cache_kib.iter().copied()).collect();
+    domains.sort();
+    domains
 }
 
-fn domains_of(machine: &Machine) -> Vec<(Vec<(u16, usize)>, Option<u64>)> {
+fn domains_of(machine: &Machine) -> Domains {
     let places = machine.cpus.iter().map(|cpu| (cpu.memory_domain, cpu.kind, cpu.core));
     sorted(places, &machine.cache_kib)
 }
 
-fn domains_of_live(machine: &LiveMachine) -> Vec<(Vec<(u16, usize)>, Option<u64>)> {
+fn domains_of_live(machine: &LiveMachine) -> Domains {
     let places = machine.cpus.iter().map(|cpu| (cpu.memory_domain, cpu.tier, cpu.core));
     sorted(places, &machine.cache_kib)
 }
@@ -158,7 +155,7 @@ fn where_no_frequencies_are_listed_eight_between_the_limits_are_taken() {
 fn what_is_not_told_is_assumed_and_said() {
     let (text, machine) = captured("[sys/devices/system/cpu]\npresent = 0-1\nonline = 0-1\n");
     assert_eq!((machine.cpus.len(), machine.kinds[0].opps.len()), (2, 1));
-    assert!(text.contains("tells no frequencies; 2000 MHz is taken"), "{text}");
+    assert!(text.contains("tell no frequencies; 2000 MHz is taken"), "{text}");
     assert!(text.contains("tells no idle states"), "{text}");
 }
 

@@ -3,6 +3,7 @@
 use super::{
     label, notes, ratios, results_grid, spread_grid, title, verdicts, Comparison, Estimate, Quantity, QUANTITIES,
 };
+use crate::html::bars::shortened;
 use crate::html::escape::{escape, fill, island};
 use crate::html::section::{html_table, replayed};
 use crate::html::{open_figure, palette, PAGE, STYLE};
@@ -146,7 +147,7 @@ fn figure(name: &str, scale: &Scale, reference: Option<f64>, marks: &[Mark]) -> 
 fn draw(svg: &mut String, mark: &Mark, top: f64, scale: &Scale, x: &dyn Fn(f64) -> f64) {
     let text = mark.estimate.text(|value| scale.text(value));
     let (label, text_y, y) = (escape(&mark.label), top + 13.0, top + 26.0);
-    let short: String = escape(&mark.label.chars().take(34).collect::<String>());
+    let short: String = escape(&shortened(&mark.label, 34));
     let _ = write!(
         svg,
         "<g><title>{label}: {text}</title><text x=\"{LEFT}\" y=\"{text_y}\">{short}</text><text x=\"{:.1}\" y=\"{text_y}\" text-anchor=\"end\">{text}</text>",

@@ -35,7 +35,7 @@ pub struct Comparison {
     pub seed: u64,
     /// Rounds in which something was measured.
     pub rounds: u32,
-    /// Where it ran: "this machine", "phenom-9750, simulated".
+    /// Where it ran: "this machine", "kernel-build on phenom-9750, simulated".
     pub place: String,
     pub meter: Option<UsedMeter>,
     /// Why there are no energies: a sentence.
@@ -287,6 +287,25 @@ fn labels(comparison: &Comparison) -> (Vec<Column>, Vec<Vec<String>>) {
 fn label(comparison: &Comparison, index: usize) -> String {
     let (_, rows) = labels(comparison);
     rows[index].join(", ")
+}
+
+/// A row in a sentence: its policy, its command as a quotation, its parameters by name; without what all rows have, or the command says already.
+fn named(comparison: &Comparison, index: usize) -> String {
+    let rows = &comparison.results;
+    let row = &rows[index];
+    let differ = |of: fn(&Compared) -> &str| rows.iter().any(|other| of(other) != of(row));
+    let mut parts = Vec::new();
+    let commands = differ(|row| &row.command);
+    if differ(|row| &row.policy) || !commands && row.parameters.is_empty() {
+        parts.push(row.policy.clone());
+    }
+    if commands {
+        parts.push(format!("'{}'", row.command));
+    }
+    let said = |value: &String| commands && row.command.contains(value.as_str());
+    let parameters = row.parameters.iter().filter(|(_, value)| !said(value));
+    parts.extend(parameters.map(|(name, value)| format!("{name} = {value}")));
+    parts.join(" ")
 }
 
 const NOTHING: &str = "-";

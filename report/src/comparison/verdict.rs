@@ -1,6 +1,6 @@
 //! What a comparison comes to, in a sentence.
 
-use super::{label, others, Comparison, Estimate};
+use super::{named, others, Comparison, Estimate};
 
 /// A sentence for each row that others are compared with; none where nothing could be compared. Of several others it is about the one that uses least
 /// energy or, without energies, takes least time. What is not known to be less than 1, since the 95 % interval of the ratio covers 1, is no gain.
@@ -27,15 +27,15 @@ fn verdict(comparison: &Comparison, baseline: usize) -> Option<String> {
     let best = gains
         .filter(|(ratio, _)| ratio.value < 1.0 && !covers_1(ratio))
         .min_by(|(one, _), (other, _)| one.value.total_cmp(&other.value));
-    let of = label(comparison, baseline);
+    let of = named(comparison, baseline);
     let found = |index: usize| changes(comparison, index).join(", ");
     match (&compared[..], best) {
         ([], _) => None,
-        ([only], _) => Some(format!("{} against {of}: {}.", label(comparison, *only), found(*only))),
+        ([only], _) => Some(format!("{} against {of}: {}.", named(comparison, *only), found(*only))),
         (all, Some((_, best))) => Some(format!(
             "Of {} compared with {of}, {} {}: {}.",
             all.len(),
-            label(comparison, best),
+            named(comparison, best),
             if by_energy {
                 "uses least energy"
             } else {
@@ -44,11 +44,30 @@ fn verdict(comparison: &Comparison, baseline: usize) -> Option<String> {
             found(best)
         )),
         (all, None) => Some(format!(
-            "None of {} is known to {} than {of}.",
+            "None of {} is known to {} than {of}{}.",
             all.len(),
-            if by_energy { "use less energy" } else { "take less time" }
+            if by_energy { "use less energy" } else { "take less time" },
+            each(comparison, all)
         )),
     }
+}
+
+/// More rows than this are for the table.
+const MOST_NAMED: usize = 3;
+
+/// What each came to, where they are few.
+fn each(comparison: &Comparison, rows: &[usize]) -> String {
+    if rows.len() > MOST_NAMED {
+        return String::new();
+    }
+    let row = |&index: &usize| {
+        format!(
+            "{}: {}",
+            named(comparison, index),
+            changes(comparison, index).join(", ")
+        )
+    };
+    format!(": {}", rows.iter().map(row).collect::<Vec<_>>().join("; "))
 }
 
 fn covers_1(ratio: &Estimate) -> bool {

@@ -115,7 +115,7 @@ fn bar(
 }
 
 /// The whole text is in the tooltip; what is drawn must leave room for the value beside it.
-fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_string();
     }

@@ -1,7 +1,7 @@
 //! One HTML page that needs nothing but itself: inline styles, inline SVG, a script without a framework.
 
 mod axis;
-mod bars;
+pub(crate) mod bars;
 mod curves;
 pub(crate) mod escape;
 mod measure;

@@ -13,7 +13,10 @@ pub fn comparison(measured: &Measured, analysis: &Analysis, method: Method, trac
         seed: header.seed,
         rounds: analysis.rounds,
         place: match &header.simulated {
-            Some(machine) => format!("{machine}, simulated"),
+            Some(machine) => {
+                let workload = measured.header.combinations.first().map(|first| first.name.as_str());
+                format!("{} on {machine}, simulated", workload.unwrap_or("a workload"))
+            }
             None => "this machine".to_string(),
         },
         meter: header.meter.as_ref().map(meter),

@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::output::OutputFile;
-use crate::terminal;
 use clap::Args;
 use lop_report::comparison::{
     comparison_asciidoc, comparison_csv, comparison_html, comparison_json, comparison_markdown, comparison_orgmode,
@@ -90,7 +89,7 @@ impl Exports {
         for (file, (make, reader)) in &self.0 {
             let written = file.write(&make(if *reader == For::People { sorted } else { comparison }));
             if written.is_ok() {
-                terminal::note(&format!("wrote {}", file.shown.display()));
+                file.tell_written();
             }
             result = result.and(written);
         }

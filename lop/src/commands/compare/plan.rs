@@ -17,11 +17,11 @@ pub struct PlanArguments {
     /// Commands, each a line for the shell
     #[arg(value_name = "COMMAND")]
     pub commands: Vec<String>,
-    /// Another command; may be repeated
+    /// A command, a line for the shell as well; may be repeated
     #[arg(long, value_name = "COMMAND")]
     pub command: Vec<String>,
     /// One command and its arguments, run without a shell
-    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["commands", "command"])]
+    #[arg(last = true, value_name = "CMD")]
     pub words: Vec<String>,
     /// Runs of each before the measured ones
     #[arg(short, long, value_name = "N", default_value_t = 0)]
@@ -152,6 +152,11 @@ impl PlanArguments {
             _ if self.show_output => Output::Inherit,
             "null" => Output::Null,
             "inherit" => Output::Inherit,
+            "pipe" => {
+                return Err(refuse(
+                    "--output pipe: expected null, inherit or a file; ./pipe is a file of that name",
+                ))
+            }
             file => Output::File(appendable(file)?),
         };
         let input = match self.input.as_str() {
@@ -296,11 +301,10 @@ impl PlanArguments {
     }
 
     fn command_lines(&self) -> Result<Vec<CommandLine>, Failure> {
-        if !self.words.is_empty() {
-            return Ok(vec![CommandLine::Words(self.words.clone())]);
-        }
         let lines = self.commands.iter().chain(&self.command);
-        let commands: Result<Vec<_>, _> = lines.map(|line| CommandLine::of(line, self.shell_line())).collect();
+        let words = (!self.words.is_empty()).then(|| Ok(CommandLine::Words(self.words.clone())));
+        let lines = lines.map(|line| CommandLine::of(line, self.shell_line()));
+        let commands: Result<Vec<_>, _> = lines.chain(words).collect();
         match commands {
             Ok(commands) if commands.is_empty() => {
                 Err(refuse("no command: expected one after '--', or lines for a shell")

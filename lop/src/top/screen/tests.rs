@@ -249,7 +249,7 @@ fn without_the_scheduler_there_are_cpus_and_who_is_in_charge() {
     );
     let text = text(&view, 80, 24);
     assert!(
-        text[0].contains("the kernel's own scheduler is in charge: sudo lop start"),
+        text[0].contains("the kernel's own scheduler is in charge (see lop doctor)"),
         "{text:?}"
     );
     assert!(!text.iter().any(|line| line.starts_with("high")), "{text:?}");

@@ -60,15 +60,11 @@ fn requests_that_act_change_the_work() {
 
 #[test]
 fn each_kind_and_each_way_of_asking_is_tried_once() {
-    let by_preference = |number, cpus| Policy {
-        limits_khz: (4_600_000, 4_600_000),
-        ..active(number, cpus, "intel_pstate", "powersave")
-    };
     let policies = [
         acpi(0, "0 1", "userspace"),
         acpi(2, "2 3", "userspace"),
-        active(4, "4", "amd-pstate-epp", "powersave"),
-        by_preference(5, "5"),
+        active(4, "4", "amd-pstate", "ondemand"),
+        active(5, "5", "amd-pstate-epp", "powersave"),
     ];
     let fake = Fake::new(&policies, "0-5");
     let speed = |fake: &Fake, cpu| {
