@@ -21,7 +21,7 @@ fn shape(m: &Machine) -> [usize; 6] {
 #[test]
 fn each_is_named_as_its_file_and_says_where_its_figures_come_from() {
     let names = builtin_names();
-    assert_eq!(names.len(), 14);
+    assert_eq!(names.len(), 15);
     for name in names {
         let machine = machine(name);
         assert_eq!(machine.name, name);
@@ -50,6 +50,7 @@ fn shapes_follow_the_sources() {
         ("opteron-2x4", [2, 8, 8, 8, 2, 2]),
         ("opteron-2x4-pair", [2, 16, 16, 16, 2, 4]),
         ("laptop-hybrid", [1, 12, 16, 12, 1, 1]),
+        ("laptop-three-kinds", [1, 16, 22, 16, 3, 2]),
         ("phone-three-kinds", [1, 8, 8, 3, 3, 1]),
         ("server-2x64", [2, 128, 256, 128, 2, 16]),
     ];
