@@ -27,10 +27,16 @@ const CAP_BPF: u64 = 1 << 39;
 /// Everything that keeps the scheduler from starting on the machine below `root` (`/`, or a fake tree in tests).
 #[must_use]
 pub fn missing(root: &Path) -> Vec<Missing> {
-    [sched_ext(root), btf(root), lockdown(root), privilege(root)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        sched_ext(root),
+        btf(root),
+        wrong_types(root),
+        lockdown(root),
+        privilege(root),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The same, and what keeps it from starting with these options.
@@ -163,6 +169,17 @@ fn btf(root: &Path) -> Option<Missing> {
     (!root.join("sys/kernel/btf/vmlinux").exists()).then(|| Missing {
         what: "the kernel does not describe its types (/sys/kernel/btf/vmlinux)".to_string(),
         mend: "boot a kernel with CONFIG_DEBUG_INFO_BTF=y".to_string(),
+    })
+}
+
+/// Debian built these for its release 13 with a pahole that describes sched_ext's functions otherwise than they are, so that every scheduler is
+/// refused (vm/kernels.tsv has what was seen). Its builds of 6.16 to 6.18, of 7.3, and all for later releases are well.
+fn wrong_types(root: &Path) -> Option<Missing> {
+    let release = release(root);
+    let is_wrong = release.contains("+deb13") && matches!(version(&release), Some((7, 1 | 2)));
+    (is_wrong && root.join("sys/kernel/sched_ext").exists()).then(|| Missing {
+        what: format!("kernel {release} describes its functions of sched_ext wrongly, and refuses every scheduler"),
+        mend: "boot a kernel of 7.3 or later".to_string(),
     })
 }
 

@@ -5,6 +5,7 @@
 mod checks;
 mod counters;
 mod distribution;
+mod idle;
 mod rivals;
 mod text;
 mod trial;
@@ -100,7 +101,7 @@ impl Report {
         let checked = vec![
             checks::affinity(&machine),
             checks::speeds(root),
-            checks::idle(root),
+            idle::idle(root),
             checks::meters(&meters),
             counters::counters(root),
             checks::paranoid(root),

@@ -40,6 +40,34 @@ fn a_machine_with_all_of_it_lacks_nothing() {
 }
 
 #[test]
+fn a_kernel_whose_types_are_wrong_is_known_by_its_release() {
+    let with = |release| {
+        tree(&[
+            release_file(release),
+            ("sys/kernel/sched_ext/state", "disabled\n"),
+            BTF,
+            ROOTS_RIGHTS,
+        ])
+    };
+    for release in ["7.1.13+deb13-amd64", "7.2.12+deb13-cloud-amd64"] {
+        let missing = only_missing(&with(release));
+        assert!(
+            missing.what.contains(release) && missing.what.contains("wrongly"),
+            "{missing:?}"
+        );
+        assert_eq!(missing.mend, "boot a kernel of 7.3 or later");
+    }
+    for release in [
+        "7.2.12+deb14-amd64",
+        "7.3.4+deb13-amd64",
+        "6.18.15+deb13-amd64",
+        "7.2.1",
+    ] {
+        assert_eq!(missing(with(release).path()), [], "{release}");
+    }
+}
+
+#[test]
 fn an_old_kernel_is_told_from_one_built_without() {
     let without = "CONFIG_BPF=y\n# CONFIG_SCHED_CLASS_EXT is not set\n";
     for (release, config, what, mend) in [

@@ -7,7 +7,7 @@ use crate::speed::{self, ClockDomain, Mechanism};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const CPUS: &str = "sys/devices/system/cpu";
+pub const CPUS: &str = "sys/devices/system/cpu";
 /// What is said of speeds that were not tried.
 pub const UNTRIED: &str = "judged by the driver's files: no speed was set to try it; 'sudo lop doctor --try' does, for some seconds, and tells \
                            whether requests act";
@@ -18,6 +18,12 @@ pub const NO_SPEEDS: &str =
 /// Contents without the line end; None where it cannot be read.
 pub fn text(root: &Path, path: &str) -> Option<String> {
     Some(std::fs::read_to_string(root.join(path)).ok()?.trim().to_string())
+}
+
+/// The words of the kernel's command line.
+pub fn boot_words(root: &Path) -> Vec<String> {
+    let line = text(root, "proc/cmdline").unwrap_or_default();
+    line.split_whitespace().map(str::to_string).collect()
 }
 
 /// Binding threads to CPUs takes no right and no option of the kernel.
@@ -90,44 +96,6 @@ pub fn speeds(root: &Path) -> Finding {
             }
         }
     }
-}
-
-/// Idle states, by those of the first CPU that has any.
-pub fn idle(root: &Path) -> Finding {
-    let finding = |state| Finding::new("idle", "idle states (cpuidle)", state);
-    let driver =
-        text(root, &format!("{CPUS}/cpuidle/current_driver")).filter(|driver| !driver.is_empty() && driver != "none");
-    let governor = ["current_governor", "current_governor_ro"]
-        .iter()
-        .find_map(|file| text(root, &format!("{CPUS}/cpuidle/{file}")));
-    let states: Vec<String> = (0..).map_while(|n| idle_state(root, n)).collect();
-    let host = "in a virtual machine the host's states count: run there; on hardware allow C-states in the firmware, and boot without \
-                idle=poll, processor.max_cstate and intel_idle.max_cstate";
-    let (Some(driver), false) = (driver, states.is_empty()) else {
-        return finding(State::No)
-            .found("the kernel knows no idle states here: a CPU with nothing to do halts, no more")
-            .costs("a CPU that is not needed saves little, and nobody sees how deeply it sleeps")
-            .mend(host);
-    };
-    let governor = governor.unwrap_or_else(|| "unknown".into());
-    let found = format!("driver {driver}, governor {governor}: {}", states.join(", "));
-    // Polling and one way to halt are what every kernel has.
-    let deep = driver != "haltpoll" && states.len() > 2;
-    match deep {
-        true => finding(State::Yes).found(found),
-        false => finding(State::Partly)
-            .found(found)
-            .costs("no deep state is seen: a CPU that is not needed saves what halting saves")
-            .mend(host),
-    }
-}
-
-fn idle_state(root: &Path, n: usize) -> Option<String> {
-    let folder = format!("{CPUS}/cpu0/cpuidle/state{n}");
-    let name = text(root, &format!("{folder}/name"))?;
-    let latency = text(root, &format!("{folder}/latency")).map_or(String::new(), |us| format!(" ({us} µs)"));
-    let off = text(root, &format!("{folder}/disable")).is_some_and(|value| value != "0");
-    Some(format!("{name}{latency}{}", if off { " switched off" } else { "" }))
 }
 
 /// What measures energy, by what was tried.

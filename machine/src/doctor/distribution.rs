@@ -13,10 +13,24 @@ pub enum Distribution {
         version: String,
     },
     Fedora,
-    Arch,
+    Arch(Loader),
     /// Mends are left as they are.
     Other,
 }
+
+/// Where options of the kernel are written down, where the distribution leaves that to its user.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Loader {
+    Grub,
+    /// The file from which an image of kernel and options is made.
+    CommandLine,
+    /// systemd-boot, a file for each kernel.
+    Entries,
+}
+
+/// Debian's kernels of releases 12 and 13 are built without sched_ext, and so are backports for 12. Those for 13 have it and install on 12 as well:
+/// 7.3.4 attached a scheduler (vm/kernels.tsv). Nothing is taken from a suite of backports by itself, so naming it changes no other package.
+const SUITE: &str = "trixie-backports";
 
 impl Distribution {
     /// As `/etc/os-release` has it (os-release(5)): by `ID`, else by the first of `ID_LIKE` that is known.
@@ -38,31 +52,41 @@ impl Distribution {
                 version: value("VERSION_ID"),
             }),
             "fedora" => Some(Self::Fedora),
-            "arch" => Some(Self::Arch),
+            "arch" => Some(Self::Arch(Loader::of(root))),
             _ => None,
         };
         ids.split_whitespace().find_map(known).unwrap_or(Self::Other)
     }
 
-    /// The command for a mend that asks for another kernel ("boot a kernel ...") or an option of the kernel ("boot with NAME=VALUE").
+    /// The command for a mend that asks for another kernel ("boot a kernel ..."), for an option of the kernel ("boot with NAME=VALUE"), or for
+    /// one less ("boot without NAME=VALUE").
     pub fn command(&self, mend: &str) -> Option<String> {
-        match option(mend) {
-            Some(option) => self.booted_with(option),
-            None if mend.contains("boot a kernel") => self.newer_kernel(),
-            None => None,
+        let word = |before: &str| mend.split_once(before).and_then(|(_, after)| option(after));
+        match (word("boot with "), word("boot without ")) {
+            (Some(option), _) => self.booted_with(option),
+            (_, Some(option)) => self.booted_without(option),
+            _ if mend.contains("boot a kernel") => self.newer_kernel(),
+            _ => None,
         }
     }
 
     fn newer_kernel(&self) -> Option<String> {
+        let of_debian = "sudo apt-get install linux-image-$(dpkg --print-architecture)";
         Some(match self {
-            Self::Debian { codename } if !codename.is_empty() => {
-                format!("sudo apt-get install -t {codename}-backports linux-image-$(dpkg --print-architecture) # https://backports.debian.org/Instructions")
-            }
-            Self::Ubuntu { version } if !version.is_empty() => {
+            Self::Debian { codename } => match codename.as_str() {
+                "bookworm" | "trixie" => format!(
+                    "echo 'deb http://deb.debian.org/debian {SUITE} main' | sudo tee /etc/apt/sources.list.d/{SUITE}.list && \
+                     sudo apt-get update && {of_debian}/{SUITE}"
+                ),
+                "forky" | "sid" => of_debian.to_string(),
+                _ => return None,
+            },
+            // Those before have none with sched_ext, those between are newer.
+            Self::Ubuntu { version } if version == "24.04" => {
                 format!("sudo apt-get install linux-generic-hwe-{version}")
             }
             Self::Fedora => "sudo dnf upgrade --refresh kernel".to_string(),
-            Self::Arch => "sudo pacman -Syu linux".to_string(),
+            Self::Arch(_) => "sudo pacman -Syu linux".to_string(),
             _ => return None,
         })
     }
@@ -70,22 +94,61 @@ impl Distribution {
     fn booted_with(&self, option: &str) -> Option<String> {
         Some(match self {
             Self::Debian { .. } | Self::Ubuntu { .. } => format!(
-                "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {option}\"' | sudo tee /etc/default/grub.d/lopsided.cfg && sudo update-grub"
+                "sudo mkdir -p /etc/default/grub.d && echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {option}\"' | \
+                 sudo tee -a /etc/default/grub.d/lopsided.cfg && sudo update-grub"
             ),
             Self::Fedora => format!("sudo grubby --update-kernel=ALL --args={option}"),
-            Self::Arch => format!(
-                "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{option} /' /etc/default/grub && sudo grub-mkconfig -o /boot/grub/grub.cfg"
+            Self::Arch(loader) => loader.changed(match loader {
+                Loader::Grub => format!("s/^GRUB_CMDLINE_LINUX=\"/&{option} /"),
+                Loader::CommandLine => format!("s/$/ {option}/"),
+                Loader::Entries => format!("s/^options .*/& {option}/"),
+            }),
+            Self::Other => return None,
+        })
+    }
+
+    fn booted_without(&self, option: &str) -> Option<String> {
+        let removed = format!("s/\\b{option}\\b//");
+        Some(match self {
+            Self::Debian { .. } | Self::Ubuntu { .. } => format!(
+                "sudo sed -i '{removed}' $(grep -ls {option} /etc/default/grub /etc/default/grub.d/*) && sudo update-grub"
             ),
+            Self::Fedora => format!("sudo grubby --update-kernel=ALL --remove-args={option}"),
+            Self::Arch(loader) => loader.changed(removed),
             Self::Other => return None,
         })
     }
 }
 
-/// The NAME=VALUE that is to be booted with.
-fn option(mend: &str) -> Option<&str> {
-    let (_, after) = mend.split_once("boot with ")?;
-    let word = after.split_whitespace().next()?.trim_end_matches([',', ';', ')']);
-    word.contains('=').then_some(word)
+impl Loader {
+    fn of(root: &Path) -> Self {
+        let is_there = |path: &str| root.join(path).exists();
+        match (is_there("etc/default/grub"), is_there("etc/kernel/cmdline")) {
+            (true, _) => Self::Grub,
+            (false, true) => Self::CommandLine,
+            (false, false) => Self::Entries,
+        }
+    }
+
+    /// The command that edits the file and has the change take effect at the next boot.
+    fn changed(&self, edit: String) -> String {
+        match self {
+            Self::Grub => {
+                format!("sudo sed -i '{edit}' /etc/default/grub && sudo grub-mkconfig -o /boot/grub/grub.cfg")
+            }
+            Self::CommandLine => format!("sudo sed -i '{edit}' /etc/kernel/cmdline && sudo mkinitcpio -P"),
+            Self::Entries => format!("sudo sed -i '{edit}' /boot/loader/entries/*.conf"),
+        }
+    }
+}
+
+/// The NAME=VALUE that a text begins with; what a shell would take for more than a word is none.
+fn option(text: &str) -> Option<&str> {
+    let word = text.split_whitespace().next()?.trim_end_matches([',', ';', ')']);
+    let plain = word
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._-=".contains(&byte));
+    (plain && word.contains('=')).then_some(word)
 }
 
 /// A value without the quotes that it may have.
@@ -116,7 +179,7 @@ mod tests {
             ("PRETTY_NAME=\"Debian\"\nVERSION_CODENAME=trixie\nID=debian\n", debian),
             ("ID=ubuntu\nID_LIKE=debian\nVERSION_ID=\"24.04\"\n", ubuntu),
             ("ID=nobara\nID_LIKE=\"rhel centos fedora\"\n", Distribution::Fedora),
-            ("ID=cachyos\nID_LIKE=arch\n", Distribution::Arch),
+            ("ID=cachyos\nID_LIKE=arch\n", Distribution::Arch(Loader::Entries)),
             ("ID=opensuse-tumbleweed\nID_LIKE=\"suse\"\n", Distribution::Other),
             ("", Distribution::Other),
         ] {
@@ -129,19 +192,54 @@ mod tests {
     fn what_takes_a_boot_has_a_command() {
         let debian = of("ID=debian\nVERSION_CODENAME=trixie\n");
         let kernel = "boot a kernel with CONFIG_SCHED_CLASS_EXT=y";
-        let option = "on hardware boot with nmi_watchdog=0, which takes one";
+        let (with, without) = ("on hardware boot with a.b=1, which takes one", "boot without a.b=1");
         for (distribution, mend, command) in [
-            (&debian, kernel, "apt-get install -t trixie-backports linux-image-"),
+            (
+                &of("ID=debian\nVERSION_CODENAME=bookworm\n"),
+                kernel,
+                "linux-image-$(dpkg --print-architecture)/trixie-backports",
+            ),
+            (&debian, kernel, "debian trixie-backports main' | sudo tee"),
+            (
+                &of("ID=debian\nVERSION_CODENAME=forky\n"),
+                kernel,
+                "sudo apt-get install linux-image-$(dpkg",
+            ),
             (&of("ID=ubuntu\nVERSION_ID=24.04\n"), kernel, "linux-generic-hwe-24.04"),
             (&Distribution::Fedora, kernel, "dnf upgrade --refresh kernel"),
-            (&Distribution::Arch, kernel, "pacman -Syu linux"),
+            (&Distribution::Arch(Loader::Grub), kernel, "pacman -Syu linux"),
             (
                 &debian,
-                option,
-                "LINUX nmi_watchdog=0\"' | sudo tee /etc/default/grub.d/lopsided.cfg && sudo update-grub",
+                with,
+                "LINUX a.b=1\"' | sudo tee -a /etc/default/grub.d/lopsided.cfg && sudo update-grub",
             ),
-            (&Distribution::Fedora, option, "--args=nmi_watchdog=0"),
-            (&Distribution::Arch, option, "/&nmi_watchdog=0 /"),
+            (
+                &debian,
+                without,
+                "sudo sed -i 's/\\ba.b=1\\b//' $(grep -ls a.b=1 /etc/default/grub",
+            ),
+            (&Distribution::Fedora, with, "--args=a.b=1"),
+            (&Distribution::Fedora, without, "--remove-args=a.b=1"),
+            (
+                &Distribution::Arch(Loader::Grub),
+                with,
+                "/&a.b=1 /' /etc/default/grub && sudo grub-mkconfig",
+            ),
+            (
+                &Distribution::Arch(Loader::CommandLine),
+                with,
+                "'s/$/ a.b=1/' /etc/kernel/cmdline && sudo mkinitcpio",
+            ),
+            (
+                &Distribution::Arch(Loader::Entries),
+                with,
+                "'s/^options .*/& a.b=1/' /boot/loader/entries/*.conf",
+            ),
+            (
+                &Distribution::Arch(Loader::Entries),
+                without,
+                "'s/\\ba.b=1\\b//' /boot/loader/entries/*.conf",
+            ),
         ] {
             let said = distribution.command(mend).unwrap();
             assert!(said.contains(command), "{distribution:?}: {said}");
@@ -149,12 +247,30 @@ mod tests {
     }
 
     #[test]
+    fn where_arch_keeps_options_is_looked_up() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("etc/kernel")).unwrap();
+        assert_eq!(Loader::of(root.path()), Loader::Entries);
+        std::fs::write(root.path().join("etc/kernel/cmdline"), "quiet").unwrap();
+        assert_eq!(Loader::of(root.path()), Loader::CommandLine);
+        std::fs::create_dir(root.path().join("etc/default")).unwrap();
+        std::fs::write(root.path().join("etc/default/grub"), "").unwrap();
+        assert_eq!(Loader::of(root.path()), Loader::Grub);
+    }
+
+    #[test]
     fn other_mends_and_other_distributions_have_none() {
         assert_eq!(Distribution::Other.command("boot with lockdown=integrity"), None);
-        for mend in ["sudo modprobe rapl", "boot without idle=poll"] {
+        for mend in ["sudo modprobe rapl", "boot without quiet", "boot without a=$(reboot)"] {
             assert_eq!(Distribution::Fedora.command(mend), None);
         }
-        // A Debian that does not say which one it is has no backports that could be named.
-        assert_eq!(of("ID=debian\n").command("boot a kernel of 6.12 or later"), None);
+        // Of these no package of a kernel with sched_ext is known.
+        for release in [
+            "ID=debian\n",
+            "ID=debian\nVERSION_CODENAME=bullseye\n",
+            "ID=ubuntu\nVERSION_ID=22.04\n",
+        ] {
+            assert_eq!(of(release).command("boot a kernel of 6.12 or later"), None);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What a trial of the speeds means for people: whether requests act, and if not, why and the way out as far as they are known.
 
-use super::checks::{text, NO_SPEEDS, UNTRIED};
+use super::checks::{boot_words, text, NO_SPEEDS, UNTRIED};
 use super::{Finding, State};
 use crate::live::format_cpu_list;
 use crate::speed::{Compared, Outcome, Seen, Tried, TriedKind, Verdict};
@@ -146,9 +146,8 @@ fn why(root: &Path, driver: &str) -> (String, String) {
 }
 
 fn with_intel_pstate(root: &Path) -> String {
-    let words = text(root, "proc/cmdline").unwrap_or_default();
-    let off = words.split_whitespace().find(|word| word.starts_with("intel_pstate="));
-    match off {
+    let words = boot_words(root);
+    match words.iter().find(|word| word.starts_with("intel_pstate=")) {
         Some(word) => format!("boot without {word}"),
         None => "boot with intel_pstate=active".into(),
     }

@@ -37,7 +37,8 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
         .iter()
         .find_map(|(name, arguments)| Some((world.program(name)?, *name, *arguments)));
     let Some((program, name, arguments)) = found else {
-        let mend = "sudo apt-get install ipmitool (or freeipmi-tools), dnf install ipmitool";
+        let mend =
+            "sudo apt-get install ipmitool (or freeipmi-tools), sudo dnf install ipmitool, sudo pacman -S ipmitool";
         return Err(MeterError::new(
             KIND,
             "ipmitool",
