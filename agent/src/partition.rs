@@ -89,8 +89,24 @@ struct Entry {
 /// What is missing; the first thing.
 pub fn check(root: &Path) -> Result<(), Lack> {
     let groups = System::find(root)?;
-    has_cpuset(&groups)?;
+    has_cpuset(&groups).map_err(|lack| where_cpuset_is(root, lack))?;
     groups.may_change().map_err(|error| lack(&groups, "", &error))
+}
+
+/// The mend by what the kernel says of cgroup v1 (cgroups(7), /proc/cgroups): the controller belongs to one of its hierarchies, or is not there.
+fn where_cpuset_is(root: &Path, lack: Lack) -> Lack {
+    let Ok(text) = std::fs::read_to_string(root.join("proc/cgroups")) else {
+        return lack;
+    };
+    let line = text.lines().find(|line| line.starts_with("cpuset\t"));
+    match line.map(|line| line.split('\t').nth(1)) {
+        None => Lack::new(lack.what, "boot a kernel with CONFIG_CPUSETS=y"),
+        Some(Some("0")) => lack,
+        Some(_) => Lack::new(
+            lack.what,
+            "cgroup v1 has it: boot with cgroup_no_v1=cpuset; in a container run it on the host",
+        ),
+    }
 }
 
 fn has_cpuset(groups: &dyn Groups) -> Result<(), Lack> {

@@ -95,6 +95,30 @@ fn a_journal_of_another_boot_is_forgotten() {
 }
 
 #[test]
+fn the_mend_is_by_where_cgroup_v1_has_the_controller() {
+    for (v1, mend) in [
+        (
+            "#subsys_name\thierarchy\ncpuset\t3\t1\t1\n",
+            "boot with cgroup_no_v1=cpuset",
+        ),
+        ("#subsys_name\thierarchy\ncpuset\t0\t1\t1\n", "if cgroup v1 has it"),
+        (
+            "#subsys_name\thierarchy\ncpu\t3\t1\t1\n",
+            "boot a kernel with CONFIG_CPUSETS=y",
+        ),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("proc")).unwrap();
+        std::fs::write(root.path().join("proc/cgroups"), v1).unwrap();
+        let lack = where_cpuset_is(
+            root.path(),
+            Lack::new("no cpuset", "if cgroup v1 has it, one thing, else another"),
+        );
+        assert!(lack.mend.contains(mend), "{}", lack.mend);
+    }
+}
+
+#[test]
 fn what_the_kernel_does_not_take_is_told_with_its_own_words_and_nothing_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::new("cpu memory", "");

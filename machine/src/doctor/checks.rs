@@ -92,9 +92,27 @@ pub fn speeds(root: &Path) -> Finding {
             let asked = finding.costs(NO_SPEEDS);
             match look.domains.iter().any(|domain| !domain.driver.is_empty()) {
                 true => asked.mend("what the line of each CPU says; as a rule run with sudo"),
-                false => asked.mend("sudo modprobe acpi-cpufreq (or amd-pstate, intel_pstate, cpufreq-dt; CONFIG_CPU_FREQ=y); in a virtual machine run on its host"),
+                false => asked.mend(driver(root)),
             }
         }
+    }
+}
+
+/// How to get a driver of frequencies, by what processor this is.
+fn driver(root: &Path) -> &'static str {
+    let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
+    let has_flag = |flag| {
+        cpuinfo
+            .lines()
+            .any(|line| line.starts_with("flags") && line.split_whitespace().any(|word| word == flag))
+    };
+    if has_flag("hypervisor") {
+        "run on the host: this is a virtual machine, and has the speed that its host gives it"
+    } else if cpuinfo.contains("CPU implementer") {
+        "sudo modprobe cpufreq-dt"
+    } else {
+        "allow speed changes in the firmware, then sudo modprobe acpi-cpufreq (intel_pstate and amd_pstate are built in: they come by themselves, \
+         unless the kernel's command line has intel_pstate=disable or amd_pstate=disable)"
     }
 }
 
