@@ -172,6 +172,9 @@ fn meter_json(kind: MeterKind, meter: &Result<Found, MeterError>) -> Value {
             "whole_system": found.source.whole_system,
             "update_period_s": found.source.update_period.map(|period| period.as_secs_f64()),
             "permission": found.permission,
+            "wraps_after_s": found.wraps.map(|wraps| wraps.after.as_secs_f64()),
+            "wraps_at_w": found.wraps.map(|wraps| wraps.most_w),
+            "read_every_s": found.wraps.map(|wraps| wraps.read_every.as_secs_f64()),
         }),
         Err(error) => json!({
             "kind": kind.name(),

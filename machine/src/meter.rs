@@ -22,7 +22,7 @@ mod sampler;
 mod tests;
 mod world;
 
-pub use choose::{find, find_with, open, Found, Setup};
+pub use choose::{find, find_with, open, Found, Setup, Wraps};
 pub use sampler::OpenMeter;
 
 use std::fmt;

@@ -148,8 +148,16 @@ fn meter_line(meter: &Result<Found, MeterError>) -> String {
                 (false, true) => "whole system",
                 (false, false) => "processor",
             };
+            let wraps = found.wraps.map_or(String::new(), |wraps| {
+                format!(
+                    "; at its most, {:.0} W, a counter begins anew after {:.0} s, so it is read every {:.1} s",
+                    wraps.most_w,
+                    wraps.after.as_secs_f64(),
+                    wraps.read_every.as_secs_f64()
+                )
+            });
             format!(
-                "{}: yes: {}; {what}, {period}, readable by {}",
+                "{}: yes: {}; {what}, {period}, readable by {}{wraps}",
                 found.source.kind, found.source.name, found.permission
             )
         }

@@ -1,5 +1,7 @@
 use super::*;
+use crate::meter::{Source, Wraps};
 use crate::speed::{Compared, Outcome, Seen, Tried, TriedKind, Verdict};
+use std::time::Duration;
 use tempfile::TempDir;
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
@@ -159,6 +161,31 @@ fn what_is_there_in_part_says_what_that_costs() {
         .find(|mend| mend.starts_with("battery"))
         .unwrap();
     assert!(battery.contains("unplug"), "{battery}");
+}
+
+#[test]
+fn a_counter_that_begins_anew_says_how_long_one_may_look_away() {
+    let found = Found {
+        source: Source {
+            kind: MeterKind::Powercap,
+            name: "powercap package-0".into(),
+            whole_system: false,
+            update_period: Some(Duration::from_millis(1)),
+        },
+        permission: "root".into(),
+        wraps: Some(Wraps {
+            after: Duration::from_millis(131_065),
+            most_w: 500.0,
+            read_every: Duration::from_millis(13_107),
+        }),
+    };
+    assert_eq!(
+        checks::meters(&[Ok(found.clone())]).found,
+        ["powercap: yes: powercap package-0; processor, new every 1 ms, readable by root; at its most, 500 W, a counter begins anew after \
+          131 s, so it is read every 13.1 s"]
+    );
+    let json = meter_json(MeterKind::Powercap, &Ok(found));
+    assert_eq!(json["wraps_after_s"], 131.065);
 }
 
 /// What is not there does not need root.

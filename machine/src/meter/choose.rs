@@ -1,11 +1,12 @@
 //! Which meters there are, and opening one.
 
-use super::sampler::OpenMeter;
+use super::sampler::{pause, OpenMeter};
 use super::world::{Host, World};
 use super::{battery, command, hwmon, ipmi, modelled, nvml, perf, powercap, Meter, MeterError, MeterKind, Source};
 use crate::Machine;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a person may have to say about meters.
 #[derive(Clone, Debug)]
@@ -34,6 +35,18 @@ pub struct Found {
     pub source: Source,
     /// Who may read it, for people: `everybody`, `root`.
     pub permission: String,
+    /// None: its counters do not begin anew within any time that matters.
+    pub wraps: Option<Wraps>,
+}
+
+/// When a counter of a limited range begins anew, so that it has to be read before it does so again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wraps {
+    /// At the soonest, which is at the most that it may count.
+    pub after: Duration,
+    pub most_w: f64,
+    /// How often it is read therefore.
+    pub read_every: Duration,
 }
 
 /// Every kind of meter in the order of choice, on the machine whose files lie below `root`: what it is, or why it cannot be used. Each is
@@ -56,6 +69,7 @@ pub(super) fn found_in(world: &Arc<dyn World>, setup: &Setup) -> Vec<Result<Foun
         Ok(Found {
             source: meter.source().clone(),
             permission: permission(world.as_ref(), kind),
+            wraps: wraps(world.as_ref(), kind),
         })
     };
     MeterKind::ALL.map(found).into()
@@ -102,6 +116,18 @@ fn open_kind(world: &Arc<dyn World>, kind: MeterKind, setup: &Setup) -> Result<B
         MeterKind::Modelled => modelled::open(world, setup.model.as_ref()),
         MeterKind::Nvml => nvml::open(world),
     }
+}
+
+fn wraps(world: &dyn World, kind: MeterKind) -> Option<Wraps> {
+    let (after, most_w) = match kind {
+        MeterKind::Powercap => powercap::wraps(world)?,
+        _ => return None,
+    };
+    Some(Wraps {
+        after,
+        most_w,
+        read_every: pause(after),
+    })
 }
 
 /// Who may read a meter that could be opened.

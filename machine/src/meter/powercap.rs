@@ -35,13 +35,12 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     }
     let names: Vec<&str> = zones.iter().map(|zone| zone.name.as_str()).collect();
     let name = format!("powercap {}", names.join(" + "));
-    let mut registers = Vec::new();
     let mut read_within = Duration::MAX;
     for zone in &zones {
-        let (register, wraps_in) = register(&world, zone)?;
-        read_within = read_within.min(wraps_in);
-        registers.push(register);
+        read_within = read_within.min(wraps_in(world.as_ref(), zone)?.0);
     }
+    let registers = zones.iter().map(|zone| register(&world, zone));
+    let registers = registers.collect::<Result<_, MeterError>>()?;
     let plan = Plan {
         kind: KIND,
         name,
@@ -94,33 +93,43 @@ fn zones(world: &dyn World) -> Vec<Zone> {
     found.into_values().collect()
 }
 
-/// The register of a zone, and the time in which it cannot wrap twice.
-fn register(world: &Arc<dyn World>, zone: &Zone) -> Result<(Register, Duration), MeterError> {
-    let range_uj = number(world.as_ref(), &format!("{}/max_energy_range_uj", zone.folder))?;
+/// When the first of the zones begins anew at the soonest, and at how many W that is.
+pub fn wraps(world: &dyn World) -> Option<(Duration, f64)> {
+    let zones = zones(world);
+    let all = zones.iter().filter_map(|zone| wraps_in(world, zone).ok());
+    all.min_by_key(|(after, _)| *after)
+}
+
+fn register(world: &Arc<dyn World>, zone: &Zone) -> Result<Register, MeterError> {
     let path = format!("{}/energy_uj", zone.folder);
     let read: ReadRegister = {
         let (world, path) = (world.clone(), path.clone());
         Box::new(move || number(world.as_ref(), &path))
     };
-    let register = Register {
+    Ok(Register {
         what: world.shown(&path),
         read,
         uj_per_unit: 1.0,
-        range: Some(range_uj),
+        range: Some(range_uj(world.as_ref(), zone)?),
         may_stand_still: zone.is_memory,
-    };
+    })
+}
+
+fn range_uj(world: &dyn World, zone: &Zone) -> Result<u64, MeterError> {
+    number(world, &format!("{}/max_energy_range_uj", zone.folder))
+}
+
+/// The time in which a zone cannot wrap twice, and the W that it draws at most.
+fn wraps_in(world: &dyn World, zone: &Zone) -> Result<(Duration, f64), MeterError> {
+    let (range_uj, most_uw) = (range_uj(world, zone)?, most_uw(world, zone));
     // t = range / P: with no more than P the register gains less than its range in less than t, so that it wraps once at most.
-    let wraps_in_s = range_uj as f64 / most_uw(world.as_ref(), zone) as f64;
+    let wraps_in_s = range_uj as f64 / most_uw as f64;
     if wraps_in_s < 1.0 {
+        let what = world.shown(&format!("{}/energy_uj", zone.folder));
         let reason = format!("found a range of {range_uj} µJ, which is less than a second's");
-        return Err(MeterError::new(
-            KIND,
-            &register.what,
-            reason,
-            "take another meter (--meter)",
-        ));
+        return Err(MeterError::new(KIND, what, reason, "take another meter (--meter)"));
     }
-    Ok((register, Duration::from_secs_f64(wraps_in_s)))
+    Ok((Duration::from_secs_f64(wraps_in_s), most_uw as f64 / 1e6))
 }
 
 fn most_uw(world: &dyn World, zone: &Zone) -> u64 {

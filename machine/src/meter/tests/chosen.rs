@@ -74,6 +74,29 @@ fn what_is_found_says_who_may_read_it() {
 }
 
 #[test]
+fn a_counter_that_begins_anew_says_when_and_how_often_it_is_read() {
+    let fake = Fake::new(&[
+        ("sys/class/powercap/intel-rapl:0/name", "package-0"),
+        ("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850"),
+        ("sys/class/powercap/intel-rapl:0:0/name", "dram"),
+        ("sys/class/powercap/intel-rapl:0:0/max_energy_range_uj", "65532610987"),
+        (
+            "sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw",
+            "1000000000",
+        ),
+    ]);
+    for zone in ["intel-rapl:0", "intel-rapl:0:0"] {
+        let counts = |s: f64| Ok(format!("{}\n", (s * 1e7) as u64));
+        fake.follows(&format!("sys/class/powercap/{zone}/energy_uj"), counts);
+    }
+    let found = found_in(&world(&fake), &Setup::default());
+    // 65.5 kJ at 500 W are 131 s, less than 262.1 kJ at 1000 W.
+    let wraps = found[1].as_ref().unwrap().wraps.unwrap();
+    assert_eq!((wraps.after.as_secs(), wraps.most_w), (131, 500.0));
+    assert_eq!(wraps.read_every, wraps.after / 10);
+}
+
+#[test]
 fn names_are_read_back() {
     for kind in MeterKind::ALL {
         assert_eq!(kind.name().parse::<MeterKind>(), Ok(kind));

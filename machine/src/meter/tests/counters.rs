@@ -2,7 +2,7 @@
 
 use super::fake::Fake;
 use crate::meter::world::World;
-use crate::meter::{perf, powercap, Meter, MeterError};
+use crate::meter::{perf, powercap, sampler, Meter, MeterError};
 use proptest::prelude::*;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -328,6 +328,35 @@ fn events_that_count_nothing_are_no_zero() {
 }
 
 proptest! {
+    /// The thread that keeps a meter up reads it often enough, however late it is by up to nine of its ten readings: who asks once in three turns of the
+    /// counter gets the energy of all of them. At any range and any power that a zone allows, the shortest time included.
+    #[test]
+    fn several_turns_between_two_questions_are_all_counted(
+        range_uj in 500_000_000_u64..70_000_000_000,
+        first in 0.0_f64..1.0,
+        watts in 50.0_f64..500.0,
+        late in proptest::collection::vec(0.0_f64..8.99, 1..8),
+    ) {
+        let fake = Fake::new(&[(&format!("{CAP}/intel-rapl:0/name"), "package-0")]);
+        let at_uj = move |now: f64| ((now * 1e3).floor() * watts * 1e3) as u64;
+        let first_uj = (first * range_uj as f64) as u64;
+        fake.file(&format!("{CAP}/intel-rapl:0/max_energy_range_uj"), &range_uj.to_string());
+        fake.follows(&format!("{CAP}/intel-rapl:0/energy_uj"), move |now| {
+            Ok(format!("{}\n", (first_uj + at_uj(now)) % range_uj))
+        });
+        let mut meter = powercap::open(fake.clone()).unwrap();
+        let pause = sampler::pause(meter.read_within().unwrap());
+        let opened_uj = at_uj(fake.seconds());
+        for late in late.iter().cycle() {
+            fake.pass(pause.as_secs_f64() * (1.0 + late));
+            meter.read_uj().unwrap();
+            if at_uj(fake.seconds()) > opened_uj + 3 * range_uj {
+                break;
+            }
+        }
+        prop_assert_eq!(meter.read_uj().unwrap(), at_uj(fake.seconds()) - opened_uj);
+    }
+
     /// Whatever the counter's range, where it stands and how often it is read: the joules are true, or an error says that they are not known.
     /// Never less than before, never those of a wrap too many or too few.
     #[test]
