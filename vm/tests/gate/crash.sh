@@ -43,7 +43,7 @@ never_in_charge() {
 # already, it was asked too late.
 stopped_while_loading() {
   local process
-  while :; do
+  for _ in {1..50}; do
     rm -f /tmp/ran
     lop run -- touch /tmp/ran >/tmp/run.log 2>&1 & process=$!
     wait_for hears_sigterm $process && kill -TERM $process
