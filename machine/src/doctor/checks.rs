@@ -132,6 +132,7 @@ pub fn meters(meters: &[Result<Found, MeterError>]) -> Finding {
         return finding;
     }
     let refused = meters.iter().filter_map(|meter| meter.as_ref().err());
+    let refused = refused.filter(|error| !error.kind.is_of_gpus());
     finding.mends = refused.map(|error| format!("{}: {}", error.kind, error.mend)).collect();
     finding.costs("no energy is measured: what a policy saves here can only be modelled")
 }
@@ -160,6 +161,10 @@ fn meter_line(meter: &Result<Found, MeterError>) -> String {
                 "{}: yes: {}; {what}, {period}, readable by {}{wraps}",
                 found.source.kind, found.source.name, found.permission
             )
+        }
+        // It mends nothing of what is missing else.
+        Err(error) if error.kind.is_of_gpus() => {
+            format!("{}: no: {}: {}; {}", error.kind, error.what, error.reason, error.mend)
         }
         Err(error) => format!("{}: no: {}: {}", error.kind, error.what, error.reason),
     }

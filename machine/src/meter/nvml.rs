@@ -109,7 +109,7 @@ fn no_library(world: &dyn World, reason: String) -> MeterError {
             KIND,
             world.shown(PCI),
             "no NVIDIA GPU here",
-            "take another meter (--meter)",
+            "other meters need none (--meter)",
         ),
     }
 }
