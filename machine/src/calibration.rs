@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// Of full period modulo 2^64.
-const MULTIPLIER: u64 = 0x5851_f42d_4c95_7f2d;
+pub(crate) const MULTIPLIER: u64 = 0x5851_f42d_4c95_7f2d;
 const ADDEND: u64 = 0x1405_7b7e_f767_814f;
 /// Of the reference core, phenom-9750.
 const REFERENCE_HZ: f64 = 2.4e9;
@@ -39,11 +39,16 @@ fn fastest(now: impl Fn() -> Duration) -> f64 {
         (now() - begin).as_secs_f64()
     });
     let fastest_s = slices.fold(f64::INFINITY, f64::min);
-    REFERENCE_CYCLES / REFERENCE_HZ * f64::from(STEPS) / fastest_s
+    work_s(u64::from(STEPS)) / fastest_s
+}
+
+/// What so many steps of the loop take on the reference core, s.
+pub(crate) fn work_s(steps: u64) -> f64 {
+    REFERENCE_CYCLES / REFERENCE_HZ * steps as f64
 }
 
 /// x -> multiplier x + ADDEND, so often. The multiplier comes at run time, or a compiler would take several steps as one.
-fn steps(mut x: u64, multiplier: u64, count: u32) -> u64 {
+pub(crate) fn steps(mut x: u64, multiplier: u64, count: u32) -> u64 {
     for _ in 0..count {
         x = x.wrapping_mul(multiplier).wrapping_add(ADDEND);
     }

@@ -23,68 +23,112 @@ const NOTE: usize = 900;
 /// # Errors
 /// The machine cannot be read (see [`live::read_tree`]), or is of a shape that no machine file has: a socket without an online CPU.
 pub fn capture(tree: &dyn Tree, name: &str, like: &Machine, speed: Option<f64>) -> Result<String, LiveError> {
-    let machine = live::read_tree(tree)?;
-    let mut notes = vec![
+    let mut draft = Draft::of(tree, like)?;
+    draft.first_notes = vec![
         format!(
-            "Watts are assumed: those of {}, a core at the same share of its highest frequency. Measured ones go through 'lop machine fit'.",
-            like.name
+            "{} Measured ones go through 'lop machine measure' or 'lop machine fit'.",
+            watts_note(like)
         ),
         match speed {
             Some(_) => "Speed as measured by a loop (docs/recording.md), on an idle machine at its highest frequency.",
             None => "Work counts in seconds of this machine's fastest core at its highest frequency.",
         }
         .to_string(),
-        "Assumed: costs of context switch and migration.".to_string(),
     ];
-    let shape = shape::of(&machine, &mut notes)?;
-    if shape.kinds.iter().any(|kind| kind.smt > 1) {
-        notes.push("Assumed: a core whose siblings are both busy does 1.25 times the work of one, for a quarter of the busy watts more.".to_string());
-    }
-    let kinds = (0..machine.nr_tiers).map(|tier| points::of(tree, &machine, tier, like, &mut notes));
-    let kinds: Vec<KindPoints> = kinds.collect();
-    notes.extend(machine.notes.iter().cloned());
-    Ok(text(&machine, name, like, &shape, &kinds, &notes, speed.unwrap_or(1.0)))
+    draft
+        .speeds
+        .iter_mut()
+        .for_each(|of_kind| *of_kind *= speed.unwrap_or(1.0));
+    Ok(draft.text(name, "as captured", like))
 }
 
-fn text(
-    machine: &LiveMachine,
-    name: &str,
-    like: &Machine,
-    shape: &shape::Shape,
-    kinds: &[KindPoints],
-    notes: &[String],
-    speed: f64,
-) -> String {
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "name = {}", quoted(name));
-    let _ = writeln!(text, "description = \"as captured: {} CPUs\"", machine.cpus.len());
-    text += "notes = [\n";
-    text.extend(notes.iter().map(|note| format!("  {},\n", quoted(note))));
-    text += "]\n\n";
-    text += &shape.head();
-    let _ = writeln!(text, "base_w = {}\n", watts(like.base_uw));
-    let _ = writeln!(
-        text,
-        "[cpufreq]\ntransition_us = {}",
-        machine.transition_ns as f64 / 1e3
-    );
-    let _ = writeln!(
-        text,
-        "schedutil_rate_limit_us = {}\n",
-        like.cpufreq.schedutil_rate_limit_ns as f64 / 1e3
-    );
-    let _ = writeln!(
-        text,
-        "[cost]\ncontext_switch_us = {}\nmigration_us = {}\nmemory_domain_us = {}",
-        like.cost.context_switch_ns as f64 / 1e3,
-        like.cost.migration_ns as f64 / 1e3,
-        like.cost.memory_domain_ns as f64 / 1e3
-    );
-    for (kind, points) in shape.kinds.iter().zip(kinds) {
-        text += &kind_text(kind, points, speed);
+/// What watts are where none were measured.
+pub(crate) fn watts_note(like: &Machine) -> String {
+    format!(
+        "Watts are assumed: those of {}, a core at the same share of its highest frequency.",
+        like.name
+    )
+}
+
+/// A machine file before it is written down.
+pub(crate) struct Draft {
+    pub live: LiveMachine,
+    shape: shape::Shape,
+    /// By kind, and so are `speeds`: in times that of the fastest core, until it is known.
+    pub points: Vec<KindPoints>,
+    pub speeds: Vec<f64>,
+    pub base_uw: u64,
+    /// Where watts and speeds come from.
+    pub first_notes: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Draft {
+    pub fn of(tree: &dyn Tree, like: &Machine) -> Result<Self, LiveError> {
+        let live = live::read_tree(tree)?;
+        let mut notes = vec!["Assumed: costs of context switch and migration.".to_string()];
+        let shape = shape::of(&live, &mut notes)?;
+        if shape.kinds.iter().any(|kind| kind.smt > 1) {
+            notes.push("Assumed: a core whose siblings are both busy does 1.25 times the work of one, for a quarter of the busy watts more.".to_string());
+        }
+        let tiers = shape.kinds.iter().map(|kind| kind.tier);
+        let points = tiers
+            .map(|tier| points::of(tree, &live, tier, like, &mut notes))
+            .collect();
+        notes.extend(live.notes.iter().cloned());
+        Ok(Self {
+            speeds: shape
+                .kinds
+                .iter()
+                .map(|kind| f64::from(kind.capacity) / 1024.0)
+                .collect(),
+            base_uw: like.base_uw,
+            first_notes: Vec::new(),
+            live,
+            shape,
+            points,
+            notes,
+        })
     }
-    text
+
+    /// Kinds as the live machine numbers them.
+    pub fn tiers(&self) -> impl Iterator<Item = u16> + '_ {
+        self.shape.kinds.iter().map(|kind| kind.tier)
+    }
+
+    pub fn text(&self, name: &str, how: &str, like: &Machine) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "name = {}", quoted(name));
+        let _ = writeln!(text, "description = \"{how}: {} CPUs\"", self.live.cpus.len());
+        text += "notes = [\n";
+        let notes = self.first_notes.iter().chain(&self.notes);
+        text.extend(notes.map(|note| format!("  {},\n", quoted(note))));
+        text += "]\n\n";
+        text += &self.shape.head();
+        let _ = writeln!(text, "base_w = {}\n", watts(self.base_uw));
+        let _ = writeln!(
+            text,
+            "[cpufreq]\ntransition_us = {}",
+            self.live.transition_ns as f64 / 1e3
+        );
+        let _ = writeln!(
+            text,
+            "schedutil_rate_limit_us = {}\n",
+            like.cpufreq.schedutil_rate_limit_ns as f64 / 1e3
+        );
+        let _ = writeln!(
+            text,
+            "[cost]\ncontext_switch_us = {}\nmigration_us = {}\nmemory_domain_us = {}",
+            like.cost.context_switch_ns as f64 / 1e3,
+            like.cost.migration_ns as f64 / 1e3,
+            like.cost.memory_domain_ns as f64 / 1e3
+        );
+        for ((kind, points), speed) in self.shape.kinds.iter().zip(&self.points).zip(&self.speeds) {
+            text += &kind_text(kind, points, *speed);
+        }
+        text
+    }
 }
 
 fn kind_text(kind: &shape::Kind, points: &KindPoints, speed: f64) -> String {
@@ -92,7 +136,7 @@ fn kind_text(kind: &shape::Kind, points: &KindPoints, speed: f64) -> String {
     if kind.smt > 1 {
         text += &format!("smt = {}\nsmt_speedup = 1.25\nsmt_power = 0.25\n", kind.smt);
     }
-    text += &format!("speed = {}\nopp = [\n", speed * f64::from(kind.capacity) / 1024.0);
+    text += &format!("speed = {speed}\nopp = [\n");
     for opp in &points.opps {
         text += &format!(
             "  {{ mhz = {}, mv = {}, idle_w = {}, busy_w = {}, domain_w = {} }},\n",

@@ -17,6 +17,7 @@ pub mod intensity;
 mod jacobi;
 mod kind;
 pub mod live;
+pub mod measure;
 mod memory_domains;
 pub mod meter;
 pub mod model;

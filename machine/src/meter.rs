@@ -19,7 +19,7 @@ mod residency;
 mod rising;
 mod sampler;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod world;
 
 pub use choose::{find, find_with, open, Found, Setup, Wraps};

@@ -188,6 +188,33 @@ impl Speeds {
         self.public_domains.iter().any(acts)
     }
 
+    /// Between which frequencies, kHz, `cpu` and all that share its clock can be held ([`Speeds::set_high`]).
+    ///
+    /// # Errors
+    /// Why they cannot.
+    pub fn range_khz(&self, cpu: usize) -> Result<(u32, u32), String> {
+        let Some(controlled) = self.domains.iter().find(|d| d.domain.cpus.contains(&cpu)) else {
+            return Err(SpeedError::UnknownCpu { cpu }.to_string());
+        };
+        if let Mechanism::Nothing { reason } = &controlled.domain.mechanism {
+            return Err(reason.clone());
+        }
+        let has_limits = controlled.knobs.iter().any(|knob| is_frequency(&knob.path));
+        match (controlled.domain.min_khz, controlled.domain.max_khz) {
+            (Some(min_khz), Some(max_khz)) if has_limits => Ok((min_khz, max_khz)),
+            _ => Err("the driver takes a preference only, no frequency".to_string()),
+        }
+    }
+
+    /// From now on high means this frequency for `cpu` and all that share its clock. The next [`Speeds::apply`] writes it.
+    pub fn set_high(&mut self, cpu: usize, khz: u32) {
+        for controlled in self.domains.iter_mut().filter(|d| d.domain.cpus.contains(&cpu)) {
+            for knob in controlled.knobs.iter_mut().filter(|knob| is_frequency(&knob.path)) {
+                knob.high = Some(khz.to_string());
+            }
+        }
+    }
+
     /// Shortest time between two changes of speed under `schedutil`, which drops what it is asked for in between; 0 where it
     /// governs nothing.
     pub fn rate_limit_ns(&self) -> u64 {

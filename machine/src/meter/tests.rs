@@ -1,6 +1,6 @@
 mod chosen;
 mod counters;
-mod fake;
+pub mod fake;
 mod folders;
 mod model;
 mod nvml;

@@ -1,8 +1,10 @@
 //! A machine whose files, events and programs follow its own clock, which goes on while somebody waits and no other way.
 
 use crate::live::Tree;
+use crate::meter::choose::open_in;
 use crate::meter::nvml::{Functions, Loaded};
 use crate::meter::world::{EventCounter, EventId, Printed, World};
+use crate::meter::{Meter, MeterKind, Setup};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -67,6 +69,12 @@ impl Fake {
     pub fn seconds(&self) -> f64 {
         self.now.lock().unwrap().as_secs_f64()
     }
+}
+
+/// The meter of this kind, for who measures a machine with it.
+pub fn opened(fake: &Arc<Fake>, kind: MeterKind) -> Box<dyn Meter> {
+    let world: Arc<dyn World> = fake.clone();
+    open_in(&world, Some(kind), &Setup::default()).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 pub fn prints(text: impl Into<String>) -> Printed {

@@ -36,6 +36,26 @@ fn limits_close_in_on_the_wish_and_come_back() {
     assert!(!fake.journal_path().exists());
 }
 
+/// As who measures each operating point needs it: both limits stand at a frequency of choice, one after the other, and come back.
+#[test]
+fn high_may_be_any_frequency_within_the_limits_that_stand() {
+    let fake = Fake::new(&[acpi(0, "0-1", "ondemand")], "0-1");
+    let before = fake.snapshot();
+    let mut speeds = fake.open();
+    assert_eq!(speeds.range_khz(1), Ok((1_050_000, 2_100_000)));
+    for khz in [1_400_000, 2_100_000, 1_050_000, 1_400_000] {
+        speeds.set_high(1, khz);
+        for cpu in [0, 1] {
+            speeds.apply(cpu, Wish::High).unwrap();
+        }
+        assert_eq!(fake.limits(0), limits(&khz.to_string(), &khz.to_string()));
+    }
+    assert!(speeds.range_khz(2).unwrap_err().contains("CPU 2 was not online"));
+    drop(speeds);
+    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.violations(), [""; 0]);
+}
+
 #[test]
 fn only_what_differs_is_written() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
