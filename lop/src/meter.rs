@@ -96,6 +96,41 @@ impl MeterArguments {
     }
 }
 
+/// Where energy is measured: not where a model says it.
+#[derive(Args)]
+pub struct MeasuringArguments {
+    /// Where energy is read: auto takes the best there is, none measures speeds only; or perf, powercap, hwmon, battery, ipmi, command
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = wanted)]
+    meter: Wanted,
+    /// A command that prints the reading of a wall meter; as --meter command
+    #[arg(long, value_name = "CMD")]
+    meter_cmd: Option<String>,
+}
+
+impl MeasuringArguments {
+    /// `None`: no meter is wanted, or none that measures works here.
+    ///
+    /// # Errors
+    /// The meter that was asked for by name cannot be used, or measures nothing.
+    pub fn open(self, root: &Path) -> Result<Option<OpenMeter>, Failure> {
+        if self.meter == Wanted::Kind(MeterKind::Modelled) {
+            let message = "--meter modelled: measures nothing, and would only give its own model back";
+            return Err(Failure::new(BAD_INPUT, message).hint("'lop doctor' lists the meters of this machine"));
+        }
+        let arguments = MeterArguments {
+            meter: self.meter,
+            setup: MeterSetup {
+                meter_cmd: self.meter_cmd,
+                model: None,
+            },
+        };
+        Ok(match arguments.open(root)? {
+            Found::Meter(meter) => Some(meter).filter(|meter| meter.source().kind != MeterKind::Modelled),
+            Found::NotWanted | Found::NoneWorks => None,
+        })
+    }
+}
+
 fn joined(errors: &[impl std::borrow::Borrow<MeterError>]) -> String {
     let sentences: Vec<String> = errors.iter().map(|error| error.borrow().to_string()).collect();
     sentences.join("; ")

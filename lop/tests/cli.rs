@@ -18,6 +18,8 @@ mod help;
 mod kernel;
 #[path = "cli/live.rs"]
 mod live;
+#[path = "cli/measure.rs"]
+mod measure;
 #[path = "cli/pages.rs"]
 mod pages;
 #[path = "cli/record.rs"]

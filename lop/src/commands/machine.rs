@@ -1,5 +1,7 @@
 //! `lop machine`: the machines that are known, the one this runs on, and fitting the power of new ones.
 
+mod measure;
+
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
 use crate::study::Format;
@@ -17,6 +19,7 @@ Examples:
   lop machine show phenom-9750 --toml > my-machine.toml
   lop machine live
   lop machine capture -o my-machine.toml
+  sudo lop machine measure -o my-machine.toml
   lop machine fit data/machines/fits/phenom-9750.toml";
 
 const SHOW_EXAMPLES: &str = "\
@@ -41,8 +44,8 @@ Examples:
 
 Topology, frequencies and idle states are this machine's; a loop measures its
 speed. No kernel tells watts:
-they are those of another machine, and the file says so; measured ones go through
-'lop machine fit'.";
+they are those of another machine, and the file says so; 'lop machine measure'
+measures them.";
 
 const FIT_EXAMPLES: &str = "\
 Example:
@@ -109,6 +112,9 @@ pub enum Command {
         #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
         root: PathBuf,
     },
+    /// Measure the power and speed of this machine: a known load at each operating point, fitted to the power model
+    #[command(after_help = measure::EXAMPLES)]
+    Measure(measure::Arguments),
     /// Fit power parameters to rows of (state, watts) by least squares and print the residuals
     #[command(after_help = FIT_EXAMPLES)]
     Fit {
@@ -131,6 +137,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
             watts_of,
             root,
         } => capture(output.as_deref(), &name, &watts_of, &root),
+        Command::Measure(arguments) => measure::run(arguments),
         Command::Fit { file } => {
             let text = input::read_text(&file)?;
             let fit = lop_machine::fit(&file.display().to_string(), &text)?;

@@ -26,6 +26,7 @@ fn every_level_has_help_with_examples() {
         &["machine", "show"],
         &["machine", "live"],
         &["machine", "capture"],
+        &["machine", "measure"],
         &["machine", "fit"],
         &["workload"],
         &["workload", "list"],
