@@ -27,7 +27,8 @@ It changes nothing but for --try. With sudo it sees what root may do. It takes a
 seconds: each energy meter is opened, and has two seconds to show that it counts.
 
 --try tells whether requests for speeds act at all: one CPU of each kind computes at
-the lowest and at the highest speed that its limits allow, a second or two each.
+the lowest and at the highest speed that its limits allow, a second or two each
+(limits also where policies leave the choice to the processor, and tell it a preference).
 Settings are put back at the end, on Ctrl-C, and by 'lop restore' after a kill.
 
 Exit code 0 if something can be used here (the scheduler in the kernel, CPUs of
@@ -83,7 +84,7 @@ fn try_speeds(place: &Place) -> Result<Trial, Failure> {
     let told = ends.clone();
     let _signals = on_signals(&ENDING, move |_| told.store(true, Ordering::SeqCst))
         .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
-    let mut speeds = match Speeds::open_for(Asker::UserSpace, &place.root, &place.run_dir().speed_journal()) {
+    let mut speeds = match Speeds::open_for(Asker::Trial, &place.root, &place.run_dir().speed_journal()) {
         Ok(speeds) => speeds,
         Err(error) => return Ok(Err(error.to_string())),
     };

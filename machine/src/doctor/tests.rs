@@ -240,7 +240,7 @@ fn speeds_that_were_tried_and_ignored_are_of_no_use_and_a_boot_has_its_command()
     let mut report = look(root.path());
     assert_eq!(report.json()["speed_trial"], Value::Null);
     let at = |asked_khz| Seen {
-        asked_khz: Some(asked_khz),
+        asked_khz,
         shown_khz: None,
         work: 1.0,
     };

@@ -84,15 +84,12 @@ fn outcome_told(outcome: &Outcome, driver: &str) -> String {
 /// Work of a second in that at the low request, and what the driver showed.
 fn compared_told(compared: &Compared) -> String {
     let Compared { low, high } = compared;
-    let at = |seen: &Seen, word: &str| match seen.asked_khz {
-        Some(khz) => format!("{:.2} at {} GHz", seen.work, ghz(khz)),
-        None => format!("{:.2} when asked for {word}", seen.work),
-    };
+    let at = |seen: &Seen| format!("{:.2} at {} GHz", seen.work, ghz(seen.asked_khz));
     let shown = match (low.shown_khz, high.shown_khz) {
         (Some(low), Some(high)) => format!(" (scaling_cur_freq {} and {} GHz)", ghz(low), ghz(high)),
         _ => String::new(),
     };
-    format!("{}, {}{shown}", at(low, "low speed"), at(high, "high speed"))
+    format!("{}, {}{shown}", at(low), at(high))
 }
 
 /// `0.8`, `1.05`
@@ -191,7 +188,7 @@ mod tests {
 
     fn compared(high_work: f64) -> Compared {
         let seen = |asked_khz, shown_khz, work| Seen {
-            asked_khz: Some(asked_khz),
+            asked_khz,
             shown_khz: Some(shown_khz),
             work,
         };

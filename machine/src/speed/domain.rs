@@ -33,6 +33,9 @@ pub enum Asker {
     Scheduler,
     /// User space alone: under `schedutil` it writes limits, as under any other governor.
     UserSpace,
+    /// Who tries whether requests act: as user space, and limits for drivers that choose speeds themselves too, since what a preference does to a
+    /// busy CPU is theirs to choose.
+    Trial,
 }
 
 /// CPUs that share a clock, online when it was read.
@@ -238,7 +241,7 @@ impl Policy<'_> {
     fn choose(&self, asker: Asker) -> (Mechanism, Vec<Knob>) {
         let chosen = match self.word("scaling_governor").as_str() {
             "schedutil" if asker == Asker::Scheduler => return (Mechanism::Scheduler, Vec::new()),
-            _ if self.is_active() => self.preference(),
+            _ if self.is_active() && asker != Asker::Trial => self.preference(),
             "userspace" => self.setspeed().or_else(|_| self.limits()),
             _ => self.limits(),
         };

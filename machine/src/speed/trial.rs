@@ -14,9 +14,6 @@ const LEAST_RATIO: f64 = 1.1;
 /// Of the way from the low to the high request: work that goes less of it goes none, and so much of it all that heat and limits of power leave.
 const NONE_OF_THE_WAY: f64 = 0.2;
 const MOST_OF_THE_WAY: f64 = 0.5;
-/// Where a request is a word (an energy preference), and no frequency says how much it should change.
-const ASSUMED_RATIO: f64 = 1.5;
-
 /// What computes on a CPU.
 pub trait Worker {
     /// Work of a second, in any unit, at the speed that the CPU settles at.
@@ -58,8 +55,7 @@ impl Worker for Loop<'_> {
 /// A CPU under a request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Seen {
-    /// None where the request is an energy preference alone.
-    pub asked_khz: Option<u32>,
+    pub asked_khz: u32,
     /// `scaling_cur_freq` just after the work.
     pub shown_khz: Option<u32>,
     /// Work of a second; at the low request it is 1.
@@ -114,7 +110,7 @@ pub struct Tried {
     pub notes: Vec<String>,
 }
 
-/// Asks one CPU of each kind for its lowest and its highest speed, between the limits that stand, and has it compute. All is put back before this
+/// `speeds`: opened for [`super::Asker::Trial`]. Asks one CPU of each kind for its lowest and its highest speed, between the limits that stand, and has it compute. All is put back before this
 /// returns, and when `speeds` is dropped if it does not; what its process leaves when it is killed is in the journal.
 pub fn try_speeds(speeds: &mut Speeds, worker: &mut dyn Worker) -> Tried {
     let mut tried = Tried {
@@ -159,28 +155,29 @@ fn is_alike(one: &ClockDomain, other: &ClockDomain) -> bool {
     how(one) == how(other) && (one.min_khz, one.max_khz) == (other.min_khz, other.max_khz)
 }
 
-/// A CPU, and the lowest and the highest frequency that it can be asked for; None where it is asked by an energy preference alone.
+/// A CPU, and the lowest and the highest frequency that it can be asked for.
 struct Subject {
     cpu: usize,
-    asked_khz: Option<(u32, u32)>,
+    low_khz: u32,
+    high_khz: u32,
 }
 
 impl Subject {
-    fn of(speeds: &Speeds, domain: &ClockDomain) -> Self {
-        let controlled = speeds.domains.iter().find(|of| of.domain.cpus == domain.cpus);
-        let knobs = controlled.map_or(&[][..], |of| &of.knobs);
+    /// None where no frequency can be asked for.
+    fn of(speeds: &Speeds, domain: &ClockDomain) -> Option<Self> {
+        let controlled = speeds.domains.iter().find(|of| of.domain.cpus == domain.cpus)?;
+        let knob = controlled.knobs.iter().find(|knob| is_frequency(&knob.path))?;
         let khz = |value: &Option<String>| value.as_ref()?.parse().ok();
-        let mut frequencies = knobs.iter().filter(|knob| is_frequency(&knob.path));
-        Self {
+        Some(Self {
             cpu: domain.cpus[0],
-            asked_khz: frequencies.find_map(|knob| Some((khz(&knob.low)?, khz(&knob.high)?))),
-        }
+            low_khz: khz(&knob.low)?,
+            high_khz: khz(&knob.high)?,
+        })
     }
 
     /// How much faster it should be.
     fn ratio(&self) -> f64 {
-        self.asked_khz
-            .map_or(ASSUMED_RATIO, |(low, high)| f64::from(high) / f64::from(low))
+        f64::from(self.high_khz) / f64::from(self.low_khz)
     }
 
     /// How much of what was asked for came, 0 to about 1.
@@ -190,7 +187,7 @@ impl Subject {
 }
 
 fn try_kind(speeds: &mut Speeds, worker: &mut dyn Worker, first: &ClockDomain) -> Result<Outcome, String> {
-    let subject = Subject::of(speeds, first);
+    let subject = Subject::of(speeds, first).ok_or("no frequency can be asked for")?;
     if subject.ratio() < LEAST_RATIO {
         let percent = (subject.ratio() - 1.0) * 100.0;
         return Err(format!(
@@ -238,8 +235,8 @@ fn compare(
             work,
         })
     };
-    let low = at(Wish::Low, subject.asked_khz.map(|(low, _)| low))?;
-    let high = at(Wish::High, subject.asked_khz.map(|(_, high)| high))?;
+    let low = at(Wish::Low, subject.low_khz)?;
+    let high = at(Wish::High, subject.high_khz)?;
     let relative = |seen: Seen| Seen {
         work: seen.work / low.work,
         ..seen

@@ -177,7 +177,10 @@ impl Fake {
         self.folder.path().join("run/speeds.journal")
     }
     pub fn open(&self) -> Speeds {
-        Speeds::open_files(Box::new(self.clone()), &self.journal_path(), Asker::Scheduler).unwrap()
+        self.open_for(Asker::Scheduler)
+    }
+    pub fn open_for(&self, asker: Asker) -> Speeds {
+        Speeds::open_files(Box::new(self.clone()), &self.journal_path(), asker).unwrap()
     }
     pub fn policy(&self, number: usize, name: &str) -> String {
         Files::read_trimmed(self, &policy_file(number, name)).unwrap()
