@@ -2,6 +2,8 @@
 
 mod measure;
 
+use super::amp;
+use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
 use crate::study::Format;
@@ -102,6 +104,9 @@ pub enum Command {
         /// The file to write; standard output where none is named
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Overwrite a file that is there
+        #[arg(long)]
+        force: bool,
         /// What the machine is called in the file
         #[arg(long, default_value = "captured")]
         name: String,
@@ -130,13 +135,23 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Show { name, toml: true, .. } => show_toml(&name),
         Command::Show { name, settings, .. } => show(&name, &settings),
         Command::Live { toml: true, root, .. } => capture(None, lop_machine::THIS, lop_machine::WATTS_OF, &root),
-        Command::Live { format, root, .. } => show_live(format, &read_live(&root)?),
+        Command::Live { format, root, .. } => {
+            if root == Path::new("/") {
+                amp::tell_who_measures(&Place::here())?;
+            }
+            show_live(format, &read_live(&root)?)
+        }
         Command::Capture {
             output,
+            force,
             name,
             watts_of,
             root,
-        } => capture(output.as_deref(), &name, &watts_of, &root),
+        } => {
+            let check = |path: &PathBuf| OutputFile::check_recording("--output", path, force);
+            let output = output.as_ref().map(check).transpose()?;
+            capture(output.as_ref(), &name, &watts_of, &root)
+        }
         Command::Measure(arguments) => measure::run(arguments),
         Command::Fit { file } => {
             let text = input::read_text(&file)?;
@@ -192,8 +207,10 @@ fn unreadable(error: LiveError) -> Failure {
     Failure::new(FAILED, error.to_string()).hint("'lop machine list' shows the machines that can be simulated instead")
 }
 
-fn capture(output: Option<&Path>, name: &str, watts_of: &str, root: &Path) -> Result<(), Failure> {
-    let output = output.map(|path| OutputFile::check("--output", path)).transpose()?;
+fn capture(output: Option<&OutputFile>, name: &str, watts_of: &str, root: &Path) -> Result<(), Failure> {
+    if root == Path::new("/") {
+        amp::tell_who_measures(&Place::here())?;
+    }
     let like = lop_machine::load(watts_of, &[])?;
     // Of another machine nothing can be measured.
     let speed = (root == Path::new("/")).then(calibration::speed);
