@@ -490,15 +490,16 @@ lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_min_ns);
 }
 
-/* Idle members and the reserved CPU are told if work waits for them. */
+/* Idle members are told if work waits for them, and so is any CPU with work in its own queue: it may have left its set while that was on its way. */
 lop_part bool lop_look_now(struct lop_sched *s lop_given, struct lop_world *world lop_given)
 {
 	s32 cpu = LOP_NONE;
-	int n;
+	int i, n;
 	lop_atomic_and(&s->look, 0);
-	if (lop_has_reserved(s) && lop_cpus_has(&s->idle, s->reserved_cpu) && lop_any_work(s, s->reserved_cpu))
-		lop_env_kick(world, s->reserved_cpu);
-	lop_cpus_and(&world->candidates, &s->set[LOP_HIGH].cpus, &s->idle);
+	lop_for_words(i) {
+		u32 w = i & (LOP_CPU_WORDS - 1);
+		world->candidates.word[w] = (s->set[LOP_HIGH].cpus.word[w] | s->cpu_waiting.word[w]) & s->idle.word[w];
+	}
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->candidates, (u32)(cpu + 1));
 		if (cpu < 0)

@@ -519,8 +519,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cpu, bool taken, u64 now_ns)
 {
 	lop_note_taken(s, lop_cpu_index(cpu), taken, now_ns);
-	if (taken)
-		lop_settle(s, world, LOP_NONE, now_ns); /* else when the task that runs there now stops */
+	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
 /*

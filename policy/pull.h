@@ -25,15 +25,21 @@ lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns
 /* The timer looks by then anyway. One that should have come and did not does not. */
 lop_rule bool lop_ranks_by(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->rank_at_ns >= now_ns && s->rank_at_ns <= at_ns; }
 
-/* A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the one left idle leaves in its time. */
+/*
+ * A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the one left idle leaves in its time. The timer looks
+ * then, or at once if others found the lock taken: here there is no room on the stack to see to what they asked for.
+ */
 lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
+	u32 asked;
 	if (lop_set_of(s, cpu) != LOP_LOW)
 		return true;
 	if (lop_is_full(s) || !lop_lock(s))
 		return false;
+	asked = s->asked;
 	lop_join(s, world, cpu, LOP_HIGH, now_ns);
 	lop_unlock(s);
+	lop_timer_by(s, world, s->asked == asked ? now_ns + s->config.hold_ns : now_ns, now_ns);
 	return true;
 }
 

@@ -15,6 +15,9 @@ drawn_anew() {
     --test engine_properties --test policy --test workload --test random_schedules
 }
 
+# Seeds that no run had before. A red one is the last that is printed.
+interleavings() { local seed=$SRANDOM; scripts/interleave.sh "$seed" $((seed + 63)) 10000000; }
+
 # printed SCRIPT: a time or a share on this machine: said, and not judged. Exit code 3 says that it is not as expected; another one that there is none.
 printed() {
   local code=0
@@ -34,6 +37,7 @@ commit=$(git rev-parse --short HEAD)$(git diff --quiet HEAD || echo ' with chang
 scripts/need.sh rust cc clang bpf c++ make openmp clang-openmp script python3
 stage_that_builds
 stage_of_build 'drawn' drawn_anew
+stage 'interleavings' interleavings
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
 stage_of_build 'agreement' scripts/agreement-check.sh --all
 stage_of_build 'packages' scripts/package-check.sh --deb

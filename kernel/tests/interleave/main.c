@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's program on up to 64 CPUs at once, in the interleavings of some seeds: interleave FIRST LAST STEPS. Tasks run, sleep, wake one another and are
+ * bound to CPUs, and a higher class takes CPUs from them. Every now and then nobody does anything new; then, when all is at rest, no CPU may be idle beside a
+ * task that may run there, none be lost, and what the policy counts be true. Exit code 1: it was not, and what.
+ */
+#include "kernel.h"
+#include "program.h"
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* As in enum lop_policy. */
+enum policy { HIGHLOW = 1, PHASE = 4, LONGEST_FIRST, SPECIALISE = 7, AUTO = 10 };
+
+static struct scene scene;
+static bool higher_class, keeps_cpus, changes_masks, has_bound_threads, is_weak;
+static bool quiet;
+static u64 quiet_until_ns, rests, pace_ns;
+static unsigned nr_ours;
+
+static u64 earliest(u64 a, u64 b) { return a < b ? a : b; }
+static u64 all_cpus(void) { return nr_cpus == 64 ? ~0ULL : (1ULL << nr_cpus) - 1; }
+
+static u64 some_mask(void)
+{
+	u64 mask = (draw(~0ULL) & draw(~0ULL)) & all_cpus(), what = draw(4);
+	if (!what)
+		return 1ULL << draw(nr_cpus);
+	return what > 2 && mask ? mask : all_cpus();
+}
+
+static u64 next_wakeup_ns(unsigned cpu)
+{
+	u64 next_ns = NEVER;
+	unsigned n;
+	if (quiet)
+		return NEVER;
+	for (n = 0; n < nr_tasks; n++)
+		if (tasks[n].doing == ASLEEP && tasks[n].woken_by == cpu)
+			next_ns = earliest(next_ns, tasks[n].acts_at_ns);
+	return next_ns;
+}
+
+/* Soon as a rule, else later. */
+static u64 soon_ns(void) { return clock_ns() + 1 + draw(once_in(4) ? 10 * pace_ns : pace_ns); }
+
+static void wake_task(struct model_task *t)
+{
+	if (wake(t))
+		t->acts_at_ns = soon_ns();
+}
+
+static void wake_who_is_due(unsigned cpu)
+{
+	unsigned n;
+	for (n = 0; n < nr_tasks; n++) {
+		struct model_task *t = &tasks[n];
+		if (t->doing != ASLEEP || tasks[n].woken_by != cpu || t->acts_at_ns > clock_ns())
+			continue;
+		t->acts_at_ns = soon_ns();
+		wake_task(t);
+		break;
+	}
+}
+
+static void fall_asleep(unsigned cpu, struct model_task *t)
+{
+	t->woken_by = (unsigned)draw(nr_cpus);
+	t->acts_at_ns = soon_ns();
+	t->sleeps = true;
+	cpus[cpu].resched = true;
+}
+
+/* Threads of the kernel that are bound stay so. */
+static void change_mask(struct model_task *t)
+{
+	if (!(t->task.flags & PF_KTHREAD) || t->task.nr_cpus_allowed > 1)
+		set_mask(t, some_mask());
+}
+
+static void act(unsigned cpu, struct model_task *t)
+{
+	u64 what = draw(16);
+	if (t->higher && !(quiet && keeps_cpus)) {
+		fall_asleep(cpu, t);
+		return;
+	}
+	if (quiet) {
+		t->acts_at_ns = quiet_until_ns + 1 + draw(20000);
+		return;
+	}
+	t->acts_at_ns = soon_ns();
+	if (what < 6)
+		fall_asleep(cpu, t);
+	else if (what < 10)
+		wake_task(&tasks[draw(nr_tasks)]);
+	else if (what < 14 && changes_masks)
+		change_mask(&tasks[draw(nr_ours)]);
+	else if (what == 14)
+		move_from(cpu);
+	else if (what == 15)
+		t->task.scx.slice = 0, cpus[cpu].resched = true;
+}
+
+static void init_task(unsigned number)
+{
+	struct model_task *t = &tasks[number];
+	struct scx_init_task_args args = { .fork = true };
+	u64 mask = all_cpus();
+	t->number = number;
+	t->moving = -1;
+	t->task.model = t;
+	t->task.pid = t->task.tgid = (s32)number + 1;
+	t->task.prio = t->task.static_prio = 120;
+	t->task.cpus_ptr = &t->task.mask;
+	t->cpu = (s32)draw(nr_cpus);
+	t->acts_at_ns = soon_ns();
+	t->woken_by = (unsigned)draw(nr_cpus);
+	if (number >= nr_ours) {
+		t->higher = true;
+		t->task.prio = 50;
+		t->cpu = (s32)(number - nr_ours);
+		return;
+	}
+	if (changes_masks && once_in(4))
+		mask = some_mask();
+	if (once_in(has_bound_threads ? 4 : 8))
+		t->task.flags = PF_KTHREAD;
+	if (has_bound_threads && t->task.flags)
+		mask = 1ULL << draw(nr_cpus);
+	t->task.mask.bits[0] = mask;
+	t->task.nr_cpus_allowed = __builtin_popcountll(mask);
+	if (!may_use(t, (unsigned)t->cpu))
+		t->cpu = __builtin_ctzll(mask);
+	lopsided_init_task(&t->task, &args);
+	lopsided_enable(&t->task);
+}
+
+/* A small machine with two kinds of cores, on which all happens at once and tasks change their CPUs. */
+static void choose_hasty_scene(void)
+{
+	nr_cpus = scene.cpus = 2 + (unsigned)draw(7);
+	scene.tiers = 2;
+	scene.threads = scene.domains = 1;
+	scene.policy = once_in(2) ? LONGEST_FIRST : SPECIALISE;
+	scene.hold_ns = pace_ns = 2000;
+	scene.migration_ns = 1000;
+	nr_ours = 1 + (unsigned)draw(nr_cpus + 1);
+	changes_masks = true;
+}
+
+static void choose_scene(void)
+{
+	static const unsigned ranked[] = { HIGHLOW, PHASE, LONGEST_FIRST, SPECIALISE, AUTO };
+	static const unsigned sizes[] = { 2, 3, 4, 4, 8, 8, 16, 64 };
+	nr_cpus = scene.cpus = sizes[draw(8)];
+	scene.threads = nr_cpus % 2 == 0 && once_in(3) ? 2 : 1;
+	scene.tiers = once_in(2) ? 2 : 1;
+	scene.domains = once_in(3) && nr_cpus >= 4 ? 2 : 1;
+	scene.policy = scene.tiers + scene.threads == 2 ? HIGHLOW : ranked[draw(5)];
+	scene.hold_ns = once_in(2) ? 100000 : 2000;
+	scene.migration_ns = 100;
+	pace_ns = once_in(2) ? 20000 : 2000;
+	nr_ours = 1 + (unsigned)draw(once_in(2) ? nr_cpus : nr_cpus * 3 / 2 + 2);
+	changes_masks = once_in(2);
+	if (once_in(2))
+		choose_hasty_scene();
+	scene.spare = once_in(2);
+	has_bound_threads = once_in(2);
+	higher_class = once_in(3);
+	has_ext_server = true;
+	keeps_cpus = false;
+	scene.tasks = nr_ours;
+	nr_tasks = nr_ours + (higher_class ? nr_cpus : 0);
+	tick_ns = 20000;
+}
+
+static void print_all(void)
+{
+	unsigned n;
+	print_program();
+	for (n = 0; n < nr_cpus; n++) {
+		struct task_struct *p = cpus[n].rq.curr;
+		printf("CPU %u runs %d%s, waiting there %u\n", n, p->model ? (int)p->model->number : -1, p->model && p->model->higher ? " of a higher class" : "", cpus[n].local.nr);
+	}
+	for (n = 0; n < nr_ours; n++) {
+		printf("task %u %s on CPU %d, mask %llx, queued %d\n", n, tasks[n].doing == ASLEEP ? "sleeps" : tasks[n].on_cpu ? "runs" : "waits", tasks[n].cpu,
+		       (unsigned long long)tasks[n].task.mask.bits[0], tasks[n].queue != NULL);
+		print_task(n);
+	}
+}
+
+static void describe(u64 seed)
+{
+	static const char *const rules[] = { [HIGHLOW] = "", [PHASE] = ", phases", [LONGEST_FIRST] = ", longest first", [SPECIALISE] = ", by speedup", [AUTO] = ", all rules" };
+	printf("seed %llu: %u CPUs, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus, scene.threads, scene.tiers,
+	       scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", changes_masks ? ", masks" : "", has_bound_threads ? ", bound threads" : "",
+	       higher_class ? ", higher class" : "", has_ext_server ? "" : ", before Linux 7.0", is_weak ? ", weak order" : "");
+}
+
+/* At rest. */
+static void judge(void)
+{
+	unsigned cpu, n;
+	const char *fault;
+	for (cpu = 0; cpu < nr_cpus; cpu++) {
+		struct task_struct *p = cpus[cpu].rq.curr;
+		bool idle = p == &idle_task;
+		if (!idle && p->model->higher)
+			continue;
+		if (idle && !counts_as_idle(cpu)) {
+			print_all();
+			fails("CPU %u is idle and counts as busy", cpu);
+		}
+		for (n = 0; n < nr_ours && idle; n++) {
+			if (tasks[n].doing != RUNNABLE || tasks[n].on_cpu || !may_use(&tasks[n], cpu))
+				continue;
+			print_all();
+			fails("CPU %u is idle and task %u waits", cpu, n);
+		}
+	}
+	fault = find_fault(&cpu);
+	if (fault) {
+		print_all();
+		fails("CPU %u: %s", cpu, fault);
+	}
+	rests++;
+}
+
+static void begin(u64 seed)
+{
+	unsigned n;
+	begin_steps(seed, false);
+	choose_scene();
+	begin_steps(seed, is_weak);
+	set_scene(&scene);
+	begin_tasks();
+	lopsided_init();
+	for (n = 0; n < nr_tasks; n++)
+		init_task(n);
+	acts = act;
+	interrupted = wake_who_is_due;
+	next_interrupt_ns = next_wakeup_ns;
+	for (n = 0; n < nr_cpus; n++)
+		add_fibre(n, run_cpu);
+	add_fibre(nr_cpus, run_timer);
+}
+
+static void run_seed(u64 seed, u64 most)
+{
+	unsigned n;
+	begin(seed);
+	describe(seed);
+	while (steps_done() < most) {
+		quiet = false;
+		for (n = 0; n < nr_cpus; n++)
+			wake_fibre(n);
+		run_steps(draw(once_in(2) ? 4000 : 400), NEVER);
+		quiet = true;
+		quiet_until_ns = clock_ns() + 1000000;
+		if (!run_steps(5000000, quiet_until_ns)) {
+			print_all();
+			fails("no rest");
+		}
+		judge();
+	}
+	printf("%llu steps, %llu times at rest\n", (unsigned long long)steps_done(), (unsigned long long)rests);
+	exit(0);
+}
+
+/* Each in a process of its own: the program has one state. */
+int main(int argc, char **argv)
+{
+	u64 seed, last, most;
+	int status;
+	if (argc != 4) {
+		fprintf(stderr, "interleave FIRST LAST STEPS: from seed FIRST to seed LAST, so many steps of each\n");
+		return 2;
+	}
+	last = strtoull(argv[2], NULL, 10);
+	most = strtoull(argv[3], NULL, 10);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (seed = strtoull(argv[1], NULL, 10); seed <= last; seed++) {
+		if (!fork())
+			run_seed(seed, most);
+		wait(&status);
+		if (status)
+			return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The program for the kernel, compiled natively: main.bpf.c as it is. What the loader writes before it is loaded is no constant here. Each atomic tells
+ * whether its result is used (steps.c).
+ */
+#include "scx/common.bpf.h"
+#include "program.h"
+#include "steps.h"
+#include <stdio.h>
+__attribute__((pure)) uint64_t result_used(uint64_t result);
+#define __sync_fetch_and_add(at, by) ((__typeof__(*(at)))result_used(__sync_fetch_and_add(at, by)))
+#define __sync_fetch_and_sub(at, by) ((__typeof__(*(at)))result_used(__sync_fetch_and_sub(at, by)))
+#define __sync_fetch_and_or(at, with) ((__typeof__(*(at)))result_used(__sync_fetch_and_or(at, with)))
+#define __sync_fetch_and_and(at, with) ((__typeof__(*(at)))result_used(__sync_fetch_and_and(at, with)))
+#define const
+#include "../../src/bpf/main.bpf.c"
+#undef const
+
+static struct lop_task_state states[MODEL_TASKS];
+static u32 nr_known;
+static struct lop_timer_map_value timer_value;
+
+void *storage_of(const void *map, struct task_struct *p)
+{
+	u32 number = task_number(p);
+	return map == &task_states && number < nr_known ? &states[number] : NULL;
+}
+
+void *value_of(const void *map) { return map == &timers ? &timer_value : NULL; }
+
+/* Free places of applications and of groups. */
+static struct stack { const void *map; u32 depth, values[LOP_MOST_APPS]; } stacks[2];
+
+static struct stack *stack_of(const void *map)
+{
+	struct stack *stack = &stacks[0];
+	while (stack->map && stack->map != map)
+		stack++;
+	stack->map = map;
+	return stack;
+}
+
+long pop(const void *map, u32 *value)
+{
+	struct stack *stack = stack_of(map);
+	if (!stack->depth)
+		return -ENOENT;
+	*value = stack->values[--stack->depth];
+	return 0;
+}
+
+long push(const void *map, const u32 *value)
+{
+	struct stack *stack = stack_of(map);
+	if (stack->depth == LOP_MOST_APPS)
+		return -ENOENT;
+	stack->values[stack->depth++] = *value;
+	return 0;
+}
+
+/* Times as a program that runs for a few milliseconds in all needs them. */
+static void set_times(struct lop_config *c, u64 hold_ns)
+{
+	lop_set_times(c, hold_ns);
+	c->hold_ns = hold_ns;
+	c->last_hold_ns = 2 * hold_ns;
+	c->slice_min_ns = 20000;
+	c->slice_max_ns = 60000;
+	c->period_ns = 200000;
+	c->turn_ns = 200000;
+	c->grace_ns = 50000;
+}
+
+static void place_cpu(struct lop_topology *top, const struct scene *scene, unsigned cpu)
+{
+	unsigned core = cpu / scene->threads, cores = scene->cpus / scene->threads;
+	top->tier[cpu] = (u16)(core * scene->tiers / cores);
+	top->next_sibling[cpu] = (u16)(core * scene->threads + (cpu + 1) % scene->threads);
+	top->voltage_domain[cpu] = (u16)core;
+	top->memory_domain[cpu] = (u16)(core % scene->domains);
+	lop_cpus_add(&top->cpus, cpu);
+	lop_cpus_add(&top->tier_cpus[top->tier[cpu]], cpu);
+	lop_cpus_add(&top->voltage_cpus[core], cpu);
+	lop_cpus_add(&top->memory_cpus[top->memory_domain[cpu]], cpu);
+	lop_cpus_add(&top->node_cpus[0], cpu);
+}
+
+void set_scene(const struct scene *scene)
+{
+	struct lop_topology *top = &lopsided.topology;
+	unsigned cpu;
+	nr_known = scene->tasks;
+	for (cpu = 0; cpu < scene->cpus; cpu++)
+		place_cpu(top, scene, cpu);
+	top->nr_tiers = (u16)scene->tiers;
+	top->nr_memory_domains = (u16)scene->domains;
+	top->nr_nodes = top->nr_sockets = 1;
+	top->tier_permille[0] = 1000;
+	top->tier_permille[1] = 500;
+	lop_choose(&lopsided.config, scene->policy);
+	set_times(&lopsided.config, scene->hold_ns);
+	lopsided.config.migration_ns = scene->migration_ns;
+	lopsided.config.spare = scene->spare;
+	lopsided.config.nr_cpus = scene->cpus;
+	lopsided.config.domains = LOP_DOMAINS_AS_COME;
+	lopsided.config.specialise = false;
+	lopsided.config.reserve = LOP_RESERVE_NEVER;
+	lopsided.online = top->cpus;
+	lopsided.nr_online = scene->cpus;
+	nr_words = 1;
+	ranks = lopsided.config.rules != 0;
+	share(&lopsided, sizeof(lopsided));
+	share(states, sizeof(states));
+	share(resting, sizeof(resting));
+	share(&unsure, sizeof(unsure));
+}
+
+void move_from(unsigned cpu)
+{
+	struct lop_world *world = begin_here();
+	s32 to = lop_cpus_first(&lopsided.idle, &lopsided.online, &lopsided.set[LOP_HIGH].cpus);
+	if (ranks && to >= 0 && lop_may_leave(&lopsided, cpu) && lop_is_vacant(&lopsided, (u32)to))
+		lop_send(&lopsided, world, cpu, (u32)to, world->now_ns);
+}
+
+bool counts_as_idle(unsigned cpu) { return lop_cpus_has(&lopsided.idle, cpu); }
+
+/* Tasks that count as waiting in the queue, of those that nobody runs. */
+static u32 waiting_in(u32 queue)
+{
+	u32 waiting = 0, n;
+	for (n = 0; n < nr_known; n++)
+		waiting += states[n].task.queue == (s32)queue;
+	return waiting;
+}
+
+static bool is_promised_to(unsigned cpu)
+{
+	unsigned n;
+	for (n = 0; n < nr_known; n++)
+		if (states[n].task.given == cpu + 1)
+			return true;
+	for (n = 0; n < lopsided.config.nr_cpus; n++)
+		if (lopsided.goes_to[n] == cpu + 1)
+			return true;
+	return false;
+}
+
+static const char *find_fault_of_cpu(unsigned cpu)
+{
+	u32 anchored = 0, n;
+	for (n = 0; n < nr_known; n++)
+		anchored += states[n].task.anchor == (s32)cpu;
+	if (lopsided.anchored[cpu] != anchored)
+		return "as many tasks do not count on it as it says";
+	if (anchored && !lop_cpus_has(&lopsided.set[LOP_HIGH].pinned, cpu))
+		return "a task counts on it, and it is not pinned";
+	if (lop_cpus_has(&lopsided.awaited, cpu) && !is_promised_to(cpu))
+		return "it is promised to nobody in particular";
+	if (lop_cpus_has(&lopsided.given, cpu) && !lopsided.queued[cpu])
+		return "it is given to nobody";
+	return NULL;
+}
+
+static const char *find_fault_of_queue(u32 queue)
+{
+	if (lopsided.queued[queue] != waiting_in(queue))
+		return "as many do not wait in its queue as it says";
+	if (lop_queue_waits(&lopsided, queue) != (lopsided.queued[queue] != 0))
+		return "its queue does not say whether somebody waits";
+	return NULL;
+}
+
+/* The high set has another size than it should, and could have that: members that are busy cannot leave. */
+static bool could_change(void)
+{
+	u32 size = lopsided.set[LOP_HIGH].size, target = lop_target(&lopsided, LOP_HIGH);
+	return size < target || lop_next_pinned(&lopsided, LOP_HIGH) >= 0 ||
+	       (size > target && lop_leaver(&lopsided, &timer_context, LOP_HIGH) >= 0);
+}
+
+const char *find_fault(unsigned *cpu)
+{
+	u64 now_ns = bpf_ktime_get_ns();
+	const char *fault = NULL;
+	u32 active = 0, n;
+	for (n = 0; n < nr_known; n++)
+		active += states[n].task.counted;
+	for (*cpu = 0; *cpu < lopsided.config.nr_cpus && !fault; ++*cpu) {
+		fault = find_fault_of_cpu(*cpu);
+		if (!fault)
+			fault = find_fault_of_queue(lop_cpu_queue(*cpu));
+		if (!fault)
+			fault = find_fault_of_queue(lop_shared_queue(&lopsided, *cpu, LOP_HIGH));
+		if (fault)
+			break;
+	}
+	if (!fault && lopsided.set[LOP_HIGH].active != active)
+		fault = "tasks are active that are not counted, or the reverse";
+	if (!fault && lopsided.resizing)
+		fault = "the lock of the sets was not let go";
+	if (!fault && could_change() && (!lopsided.timer_at_ns || lopsided.timer_at_ns < now_ns))
+		fault = "the sets do not have the sizes that they should, and nobody will look";
+	return fault;
+}
+
+void print_program(void)
+{
+	printf("high %llx size %u, target %u, active %u, idle %llx, unsure %llx, taken %llx, pinned %llx, waiting %llx and %llx, promised %llx, given %llx, timer %lld ns\n",
+	       (unsigned long long)lopsided.set[LOP_HIGH].cpus.word[0], lopsided.set[LOP_HIGH].size, lop_target(&lopsided, LOP_HIGH),
+	       lopsided.set[LOP_HIGH].active, (unsigned long long)lopsided.idle.word[0], (unsigned long long)unsure.word[0],
+	       (unsigned long long)lopsided.taken.word[0], (unsigned long long)lopsided.set[LOP_HIGH].pinned.word[0],
+	       (unsigned long long)lopsided.cpu_waiting.word[0], (unsigned long long)lopsided.domain_waiting.word[0],
+	       (unsigned long long)lopsided.awaited.word[0], (unsigned long long)lopsided.given.word[0],
+	       lopsided.timer_at_ns ? (long long)(lopsided.timer_at_ns - bpf_ktime_get_ns()) : -1LL);
+}
+
+void print_task(unsigned number)
+{
+	const struct lop_task_state *t = &states[number];
+	printf("  counted %d, queue %d, claimed %d, place %d, anchor %d, given %u\n", t->task.counted, t->task.queue, t->claimed, t->place, t->task.anchor,
+	       t->task.given);
+}

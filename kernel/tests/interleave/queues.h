@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+/* Where tasks wait, and how CPUs tell one another to look. */
+#include "kernel.h"
+
+bool is_idle(const struct model_cpu *c);
+bool runs_ours(const struct model_cpu *c);
+/* It goes through the scheduler, at once if it is idle. */
+void resched(struct model_cpu *c);
+/* What its last callback asked for. */
+void carry_out_kicks(struct model_cpu *c);
+
+/* `ordered`: by virtual time, else last. */
+void append(struct queue *q, struct model_task *t, bool ordered);
+void unlink_task(struct model_task *t);
+void count_in(struct model_cpu *c, struct model_task *t);
+void count_out(struct model_cpu *c, struct model_task *t);
+
+/* A task is runnable on `c`, which is locked, and is not put anywhere yet: the program says where. */
+void enqueue(struct model_cpu *c, struct model_task *t, u64 flags);
+/* A task that waits on `c`, which is locked, is taken from wherever it lies. */
+void dequeue(struct model_cpu *c, struct model_task *t);
+/* What was put on other CPUs while `c` was locked goes there; `c` is let go meanwhile. */
+void put_deferred(struct model_cpu *c);
