@@ -17,6 +17,8 @@ struct Account {
     going_since_ns: Option<u64>,
     exiting: bool,
     dead: bool,
+    /// Its fork was told.
+    announced: bool,
 }
 
 /// Blocked time of a stretch: elapsed minus running minus runnable. Its end is one voluntary switch, to stand still for the
@@ -72,6 +74,7 @@ impl Ledger {
             going_since_ns: None,
             exiting: false,
             dead: false,
+            announced: false,
         });
         self.by_tid.insert(tid, index);
         index
@@ -92,6 +95,16 @@ impl Ledger {
         if process.program.is_empty() {
             process.program = program;
         }
+    }
+
+    /// The account of a task whose fork has not been told yet. It may have ended by now: the one that creates it may get a CPU later.
+    pub fn unannounced(&self, tid: i32) -> Option<usize> {
+        self.latest(tid).filter(|&index| !self.accounts[index].announced)
+    }
+
+    /// Its fork is told.
+    pub fn announce(&mut self, index: usize) {
+        self.accounts[index].announced = true;
     }
 
     pub fn has_parent(&self, index: usize) -> bool {
@@ -269,6 +282,21 @@ mod tests {
         assert_eq!((ledger.living(7), ledger.latest(7)), (None, Some(first)));
         let second = ledger.open(7, 20);
         assert_eq!(ledger.living(7), Some(second));
+    }
+
+    /// Who created it had no CPU meanwhile.
+    #[test]
+    fn a_task_that_ended_before_its_fork_was_told_has_one_account() {
+        let mut ledger = Ledger::default();
+        let first = ledger.open(7, 0);
+        ledger.end(first, 10, usage(5, 0));
+        assert_eq!(ledger.unannounced(7), Some(first));
+        ledger.announce(first);
+        assert_eq!(
+            ledger.unannounced(7),
+            None,
+            "the next fork of that number is another task's"
+        );
     }
 
     #[test]

@@ -176,10 +176,11 @@ impl<'a> Tracer<'a> {
         let Some(child_tid) = calls::event_message(tid) else {
             return;
         };
-        let child = self
-            .ledger
-            .living(child_tid)
-            .unwrap_or_else(|| self.new_task(child_tid, now_ns));
+        let child = match self.ledger.unannounced(child_tid) {
+            Some(child) => child,
+            None => self.new_task(child_tid, now_ns),
+        };
+        self.ledger.announce(child);
         let thread = proc_files::process_and_parent(child_tid).is_some_and(|(process, _)| process != child_tid);
         self.ledger.set_parent(child, index, thread);
         self.ledger.event(index, now_ns, Event::Fork { child });
