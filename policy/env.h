@@ -100,11 +100,21 @@ LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 #define lop_cpu_index(cpu) ((cpu) & (LOP_MAX_CPUS - 1))
 #define lop_set_index(set) ((u32)(set) & (LOP_SETS_ROOM - 1))
 
-/* An adapter whose calls never overlap brings plain versions (LOP_ATOMICS_DEFINED): a locked access costs as much as a rule. */
+/*
+ * An adapter whose calls never overlap brings plain versions (LOP_ATOMICS_DEFINED): a locked access costs as much as a rule.
+ * Each result counts as used, so that compilers for BPF take the form that fetches: the kernel orders only that one on arm64, and rules here write,
+ * then look whether another has.
+ */
 #ifndef LOP_ATOMICS_DEFINED
-#define lop_atomic_or(p, v) __sync_fetch_and_or(p, v)
-#define lop_atomic_and(p, v) __sync_fetch_and_and(p, v)
-#define lop_atomic_add(p, v) __sync_fetch_and_add(p, v)
+#define lop_ordered(atomic)                       \
+	({                                        \
+		__typeof__(atomic) lop_before = atomic; \
+		lop_opaque(lop_before);           \
+		lop_before;                       \
+	})
+#define lop_atomic_or(p, v) lop_ordered(__sync_fetch_and_or(p, v))
+#define lop_atomic_and(p, v) lop_ordered(__sync_fetch_and_and(p, v))
+#define lop_atomic_add(p, v) lop_ordered(__sync_fetch_and_add(p, v))
 #define lop_atomic_cas(p, old, new) __sync_val_compare_and_swap(p, old, new)
 #endif
 

@@ -64,21 +64,21 @@ static __noinline s32 take_app(void)
 	struct lop_app none = { .home_node = LOP_NONE };
 	u32 place;
 	if (bpf_map_pop_elem(&free_apps, &place)) {
-		__sync_fetch_and_add(&apps_left_out, 1);
+		lop_atomic_add(&apps_left_out, 1);
 		return LOP_NONE;
 	}
 	app_at(place)->app = none;
 	app_at(place)->keeper = 0;
 	app_at(place)->declared = 0;
-	__sync_fetch_and_add(&app_at(place)->threads, 1);
+	lop_atomic_add(&app_at(place)->threads, 1);
 	return (s32)place;
 }
 
 /* One thread more of an application; false: it had none any more, and its place is free or another's. */
 static __always_inline bool join_app(struct lop_task_state *t, u32 place)
 {
-	if (!__sync_fetch_and_add(&app_at(place)->threads, 1)) {
-		__sync_fetch_and_sub(&app_at(place)->threads, 1);
+	if (!lop_atomic_add(&app_at(place)->threads, 1)) {
+		lop_atomic_add(&app_at(place)->threads, -1);
 		return false;
 	}
 	t->app = place + 1;
@@ -136,6 +136,6 @@ static __always_inline void leave_app(struct lop_task_state *t)
 	if (!ranks || !t->app)
 		return;
 	t->app = 0;
-	if (__sync_fetch_and_sub(&app_at(place)->threads, 1) == 1)
+	if (lop_atomic_add(&app_at(place)->threads, -1) == 1)
 		bpf_map_push_elem(&free_apps, &place, 0);
 }

@@ -156,7 +156,7 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 	if (!asks_left[cpu])
 		return;
 	if (asked_perf[cpu] != wanted_perf[cpu] || now_ns - asked_at_ns[cpu] >= repeat_ns) {
-		__sync_fetch_and_sub(&asks_left[cpu], 1);
+		lop_atomic_add(&asks_left[cpu], -1);
 		asked_at_ns[cpu] = now_ns;
 		asked_perf[cpu] = wanted_perf[cpu];
 		scx_bpf_cpuperf_set((s32)cpu, asked_perf[cpu]);

@@ -75,10 +75,10 @@ static __always_inline u32 weight_of_group(const struct task_group *group)
 static __always_inline bool hold_slot(s32 slot, u64 key)
 {
 	struct lop_group_slot *about = &group_slots[slot_index(slot)];
-	u32 refs = __sync_fetch_and_add(&about->refs, 1);
+	u32 refs = lop_atomic_add(&about->refs, 1);
 	if (refs < LOP_DEAD_SLOT && about->key == key)
 		return true;
-	__sync_fetch_and_sub(&about->refs, 1);
+	lop_atomic_add(&about->refs, -1);
 	return false;
 }
 
@@ -99,14 +99,14 @@ static __always_inline s32 take_slot(void)
 	u32 slot;
 	if (bpf_map_pop_elem(&free_slots, &slot))
 		return LOP_NONE;
-	__sync_fetch_and_add(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT);
+	lop_atomic_add(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT);
 	return (s32)slot_index(slot);
 }
 
 static __always_inline void free_slot(u32 slot)
 {
 	group_slots[slot_index(slot)].key = 0;
-	__sync_fetch_and_sub(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT);
+	lop_atomic_add(&group_slots[slot_index(slot)].refs, -LOP_DEAD_SLOT);
 	bpf_map_push_elem(&free_slots, &slot, 0);
 }
 
@@ -121,7 +121,7 @@ static __noinline void release_slot(s32 slot)
 		if (slot == LOP_NONE)
 			break;
 		about = &group_slots[slot_index(slot)];
-		if (__sync_fetch_and_sub(&about->refs, 1) != 1 || __sync_val_compare_and_swap(&about->refs, 0, LOP_DEAD_SLOT))
+		if (lop_atomic_add(&about->refs, -1) != 1 || lop_atomic_cas(&about->refs, 0, LOP_DEAD_SLOT))
 			break;
 		key = about->key;
 		parent = lop_group_at(&lopsided, slot)->parent;
@@ -145,7 +145,7 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 	struct lop_group *group;
 	if (slot == LOP_NONE) {
 		full_until_ns = bpf_ktime_get_ns() + LOP_FULL_NS;
-		__sync_fetch_and_add(&groups_left_out, 1);
+		lop_atomic_add(&groups_left_out, 1);
 		return LOP_NONE;
 	}
 	group = lop_group_at(&lopsided, slot);
@@ -157,7 +157,7 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 		free_slot((u32)slot);
 		return LOP_NONE;
 	}
-	__sync_fetch_and_sub(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT - 1);
+	lop_atomic_add(&group_slots[slot_index(slot)].refs, -(LOP_DEAD_SLOT - 1));
 	return slot;
 }
 

@@ -11,7 +11,7 @@ u32 listing;
 
 static __always_inline void list_anew(void)
 {
-	if (plans_lists && !listing && !__sync_val_compare_and_swap(&listing, 0, 1))
+	if (plans_lists && !listing && !lop_atomic_cas(&listing, 0, 1))
 		tell_loader(LOP_RECORD_LIST, bpf_ktime_get_ns(), 0, 0, 0);
 }
 
@@ -30,7 +30,7 @@ static __always_inline void count_declared(const struct lop_task_state *t, s32 c
 	u32 before;
 	if (!plans_lists || !t->app)
 		return;
-	before = __sync_fetch_and_add(&app_at(t->app - 1)->declared, change);
+	before = lop_atomic_add(&app_at(t->app - 1)->declared, change);
 	if (!is_new && are_listed(before + (change > 0)))
 		list_anew();
 }

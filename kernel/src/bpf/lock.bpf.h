@@ -77,7 +77,7 @@ static __always_inline struct lop_futex *count_out(const struct task_struct *p, 
 {
 	struct lop_futex *futex = futex_of(p, t->waits_at);
 	if (futex && futex->since_ns == t->waits_since_ns)
-		__sync_fetch_and_sub(&futex->waiting, 1);
+		lop_atomic_add(&futex->waiting, -1);
 	t->waits_at = 0;
 	return futex;
 }
@@ -161,7 +161,7 @@ int lop_waits(void *ctx)
 	futex = new_futex_of(p, address);
 	if (!futex)
 		return 0;
-	__sync_fetch_and_add(&futex->waiting, 1);
+	lop_atomic_add(&futex->waiting, 1);
 	t->waits_since_ns = futex->since_ns;
 	t->waits_at = address;
 	return 0;

@@ -37,7 +37,7 @@ static __always_inline void follow_plan(struct task_struct *p, struct lop_task_s
 		return;
 	if (t->leaves)
 		scx_bpf_task_set_slice(p, 0);
-	if (plans && !looking && is_worth_a_look(p) && !__sync_val_compare_and_swap(&looking, 0, 1))
+	if (plans && !looking && is_worth_a_look(p) && !lop_atomic_cas(&looking, 0, 1))
 		tell_loader(LOP_RECORD_LOOK, bpf_ktime_get_ns(), 0, 0, 0);
 }
 

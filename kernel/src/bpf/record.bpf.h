@@ -17,7 +17,7 @@ static __always_inline void *room_for_record(u64 size)
 {
 	void *record = bpf_ringbuf_reserve(&records, size, 0);
 	if (!record)
-		__sync_fetch_and_add(&lost_records, 1);
+		lop_atomic_add(&lost_records, 1);
 	return record;
 }
 
@@ -75,17 +75,17 @@ static __always_inline bool log_begin(void)
 	if (!tell_decisions)
 		return false;
 	bpf_for(n, 0, LOP_LOG_SPINS) {
-		if (!__sync_val_compare_and_swap(&log_lock, 0, 1))
+		if (!lop_atomic_cas(&log_lock, 0, 1))
 			return true;
 	}
-	__sync_fetch_and_add(&unordered_calls, 1);
+	lop_atomic_add(&unordered_calls, 1);
 	return false;
 }
 
 static __always_inline void log_end(bool locked)
 {
 	if (locked)
-		__sync_val_compare_and_swap(&log_lock, 1, 0);
+		lop_atomic_cas(&log_lock, 1, 0);
 }
 
 /* The same where interrupts are on: one that came in between would spin for what its own CPU holds. */

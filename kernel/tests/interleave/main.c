@@ -169,6 +169,7 @@ static void choose_scene(void)
 	scene.spare = once_in(2);
 	has_bound_threads = once_in(2);
 	higher_class = once_in(3);
+	is_weak = once_in(2);
 	has_ext_server = true;
 	keeps_cpus = false;
 	scene.tasks = nr_ours;
