@@ -111,6 +111,26 @@ fn each_point_is_measured_without_a_meter_and_limits_are_as_before() {
     assert!(!folder.path().join("run/speeds.journal").exists());
 }
 
+/// Between operating points the driver would choose for itself.
+#[test]
+fn a_processor_that_chooses_speeds_is_held_at_each_point() {
+    let folder = folder();
+    let policy = with_speeds(&machine(folder.path()));
+    for (file, text) in [
+        ("scaling_driver", "intel_pstate"),
+        ("scaling_governor", "powersave"),
+        ("energy_performance_preference", "balance_performance"),
+        ("energy_performance_available_preferences", "performance power"),
+    ] {
+        std::fs::write(policy.join(file), format!("{text}\n")).unwrap();
+    }
+    let options = ["--seconds", "0.05", "--meter", "none"];
+    let measured = good(folder.path(), &[&MEASURE[..], &options].concat());
+    assert!(measured.stdout.contains(" 1000.0 "), "{}", measured.stdout);
+    assert!(!measured.stderr.contains("cannot be set"), "{}", measured.stderr);
+    assert_eq!(limits(&policy), AS_FOUND);
+}
+
 /// Ends it whatever happens.
 struct Measuring(Child);
 

@@ -37,7 +37,7 @@ impl Host {
         meter: Option<OpenMeter>,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Self, SpeedError> {
-        let speeds = match Speeds::open_for(Asker::UserSpace, root, journal) {
+        let speeds = match Speeds::open_for(Asker::Trial, root, journal) {
             Ok(speeds) => Ok(speeds),
             // Without a journal nothing may be changed.
             Err(error @ SpeedError::Journal { .. }) => Err(error.to_string()),

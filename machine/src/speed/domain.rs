@@ -33,8 +33,8 @@ pub enum Asker {
     Scheduler,
     /// User space alone: under `schedutil` it writes limits, as under any other governor.
     UserSpace,
-    /// Who tries whether requests act: as user space, and limits for drivers that choose speeds themselves too, since what a preference does to a
-    /// busy CPU is theirs to choose.
+    /// Who holds CPUs at a speed for a while to see what it does: as user space, and limits for drivers that choose speeds themselves too, since what
+    /// a preference does to a busy CPU is theirs to choose.
     Trial,
 }
 
