@@ -90,17 +90,10 @@ fn limited_groups(top: &Path) -> Vec<PathBuf> {
 
 /// `cpu.max` is a quota or `max`, and a period; `cpu.cfs_quota_us` a quota or -1; both in microseconds.
 fn has_limit(group: &Path) -> bool {
-    let quota = |file: &str| {
-        Some(
-            trimmed(&group.join(file))?
-                .split_whitespace()
-                .next()?
-                .parse::<i64>()
-                .ok()?
-                > 0,
-        )
-    };
-    quota("cpu.max").or_else(|| quota("cpu.cfs_quota_us")).unwrap_or(false)
+    let quota_us = |file: &str| -> Option<i64> { trimmed(&group.join(file))?.split_whitespace().next()?.parse().ok() };
+    quota_us("cpu.max")
+        .or_else(|| quota_us("cpu.cfs_quota_us"))
+        .is_some_and(|us| us > 0)
 }
 
 /// The name of the sched_ext scheduler that is attached now.
