@@ -26,6 +26,14 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// "1 task" or "31 tasks".
+    pub fn tasks_text(&self) -> String {
+        match self.tasks {
+            1 => "1 task".to_string(),
+            several => format!("{several} tasks"),
+        }
+    }
+
     /// Of a recording, its lives and the steps made of them.
     pub fn of(trace: &Trace, lives: &[Life], plan: &Plan) -> Self {
         let seconds = |ns: u64| ns as f64 / 1e9;

@@ -58,7 +58,7 @@ fn header(trace: &Trace, summary: &Summary, name: &str) -> String {
     };
     let description = format!(
         "replay of {what}: {}, {:.2} CPU s in {:.2} s on {} CPUs ({model})",
-        counted(summary.tasks),
+        summary.tasks_text(),
         summary.cpu_s,
         summary.recorded_s,
         trace.header.host.cpus
@@ -149,13 +149,6 @@ fn write_task(text: &mut String, speed: f64, life: &Life, app: &str, names: &[St
         app,
         steps.join(", ")
     );
-}
-
-fn counted(tasks: usize) -> String {
-    match tasks {
-        1 => "1 task".to_string(),
-        several => format!("{several} tasks"),
-    }
 }
 
 #[cfg(test)]

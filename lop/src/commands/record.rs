@@ -128,14 +128,11 @@ fn text(trace: &Trace, summary: &Summary, file: &Path) -> String {
         true => "with who woke whom",
         false => "without who woke whom: for that root has to have tracefs mounted (mount -t tracefs tracefs /sys/kernel/tracing)",
     };
-    let tasks = match summary.tasks {
-        1 => "1 task".to_string(),
-        several => format!("{several} tasks"),
-    };
     let mut text = format!(
-        "wrote {}: {} events of {tasks}, {:.2} s of CPU time in {:.2} s, {wakers}",
+        "wrote {}: {} events of {}, {:.2} s of CPU time in {:.2} s, {wakers}",
         file.display(),
         summary.events,
+        summary.tasks_text(),
         summary.cpu_s,
         summary.recorded_s
     );
