@@ -8,6 +8,7 @@ mod meter;
 mod output;
 mod progress;
 mod replayed;
+mod signals;
 mod status_text;
 mod study;
 mod terminal;

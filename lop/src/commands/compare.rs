@@ -13,6 +13,7 @@ use super::enforce::Enforce;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::meter::{Found, MeterArguments};
 use crate::progress;
+use crate::signals::cannot_handle;
 use crate::study::Format;
 use crate::terminal;
 use clap::Args;
@@ -154,7 +155,6 @@ fn for_real(arguments: &Arguments, exports: &Exports) -> Result<(), Failure> {
             .reactions_s
             .extend(reaction_s.map(|seconds| (policy.clone(), seconds)));
     }
-    let cannot_handle = |error| Failure::new(FAILED, format!("cannot handle signals: {error}"));
     let interrupt = Interrupt::of_signals().map_err(cannot_handle)?;
     let mut journal = journals::begin(arguments.journal.as_deref(), header)?;
     let bar = progress::bar("compare", 1);

@@ -4,16 +4,14 @@ use super::amp;
 use super::kernel::Place;
 use crate::failure::{Failure, FAILED, INTERRUPTED};
 use crate::meter::MeterSetup;
-use crate::terminal;
+use crate::{signals, terminal};
 use clap::{Args, ValueEnum};
 use lop_agent::partition;
-use lop_kernel::signals::{on_signals, ENDING};
 use lop_kernel::support;
 use lop_machine::doctor::{text, Finding, Report, State, Trial};
 use lop_machine::speed::{self, Asker, Speeds};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -80,10 +78,7 @@ fn try_speeds(place: &Place) -> Result<Trial, Failure> {
     if place.root != Path::new("/") {
         return Ok(Err("these are files of another machine".into()));
     }
-    let ends = Arc::new(AtomicBool::new(false));
-    let told = ends.clone();
-    let _signals = on_signals(&ENDING, move |_| told.store(true, Ordering::SeqCst))
-        .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    let (ends, _signals) = signals::ending()?;
     let mut speeds = match Speeds::open_for(Asker::Trial, &place.root, &place.run_dir().speed_journal()) {
         Ok(speeds) => speeds,
         Err(error) => return Ok(Err(error.to_string())),

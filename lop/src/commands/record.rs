@@ -4,6 +4,7 @@ use super::amp;
 use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
+use crate::signals::cannot_handle;
 use crate::terminal;
 use clap::{Args, ValueEnum};
 use lop_compare::interrupt::Interrupt;
@@ -72,8 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     amp::tell_who_measures(&Place::here())?;
     let name = name(arguments);
     let file = output_file(arguments, &name)?;
-    let interrupt =
-        Interrupt::of_signals().map_err(|error| Failure::new(FAILED, format!("cannot handle Ctrl-C: {error}")))?;
+    let interrupt = Interrupt::of_signals().map_err(cannot_handle)?;
     let trace = match arguments.seconds {
         Some(length) if arguments.machine => of_machine(length, &interrupt)?,
         _ => of_command(&arguments.command, &interrupt)?,

@@ -6,13 +6,13 @@ mod target;
 use super::enforce::{self, Enforce};
 use super::kernel::SchedulerArguments;
 use crate::failure::{Failure, FAILED, INTERRUPTED};
-use crate::terminal;
+use crate::{signals, terminal};
 use clap::Args;
 use lop_kernel::adapter::{KernelError, Observer, Run};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
 use lop_kernel::requests::Requests;
-use lop_kernel::signals::{on_signals, ENDING};
+use lop_kernel::signals::SignalGuard;
 use lop_kernel::status::Status;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -75,9 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn run_under(scheduler: &mut Run, options: &Options, dir: &RunDir, command: &[OsString]) -> Result<(), Failure> {
     let service = enforce::open_service(options, dir)?;
     let mut companion = Companion::new(command, service.requests(), options.verbose);
-    let _signals = companion
-        .forward_signals()
-        .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    let _signals = companion.forward_signals()?;
     let result = service.run(options, scheduler, &mut companion);
     match (companion.end(), result) {
         (Outcome::NotStarted, Err(error)) => Err(error.into()),
@@ -178,9 +176,9 @@ impl Companion {
     }
 
     /// Signals are the command's; before it runs, all of them end the whole.
-    fn forward_signals(&self) -> io::Result<lop_kernel::signals::SignalGuard> {
+    fn forward_signals(&self) -> Result<SignalGuard, Failure> {
         let (target, requests) = (self.target.clone(), self.requests.clone());
-        on_signals(&ENDING, move |signal| {
+        signals::on_ending(move |signal| {
             if !target.pass_on(signal) {
                 requests.stop();
             }

@@ -4,13 +4,12 @@ use super::enforce::{self, Enforce};
 use super::kernel::SchedulerArguments;
 use crate::failure::{Failure, BAD_INPUT, FAILED, INTERRUPTED};
 use crate::status_text::{self, duration};
-use crate::terminal;
+use crate::{signals, terminal};
 use clap::Args;
 use lop_kernel::adapter::{Exit, KernelError, Observer};
 use lop_kernel::daemon::{self, Log};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
-use lop_kernel::signals::{on_signals, ENDING};
 use lop_kernel::status::Status;
 use std::time::SystemTime;
 
@@ -92,8 +91,7 @@ fn launch() -> Result<(), Failure> {
 fn serve(way: Enforce, options: &Options, dir: &RunDir, log: Option<Log>) -> Result<(), Failure> {
     let service = enforce::open_service(options, dir)?;
     let requests = service.requests();
-    let _signals = on_signals(&ENDING, move |_| requests.stop())
-        .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    let _signals = signals::on_ending(move |_| requests.stop())?;
     let exit = service.run(options, &mut *enforce::scheduler(way, dir), &mut Announcer { way, log })?;
     if !exit.was_in_charge {
         return Err(Failure::new(INTERRUPTED, "interrupted; nothing was changed"));

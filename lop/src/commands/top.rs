@@ -3,6 +3,7 @@
 use super::kernel::Place;
 use crate::failure::{Failure, FAILED};
 use crate::meter::{Found, MeterArguments};
+use crate::signals::cannot_handle;
 use crate::terminal;
 use crate::top::screen::Power;
 use crate::top::{draw, Sampler, View};
@@ -67,8 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let hint = "lop top --once prints one screen, lop status --watch --format json a line each second";
         return Err(Failure::new(FAILED, "lop top draws on a terminal, and this is none").hint(hint));
     }
-    let interrupt =
-        Interrupt::of_signals().map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    let interrupt = Interrupt::of_signals().map_err(cannot_handle)?;
     let mut terminal = ratatui::try_init().map_err(|error| refused(&error))?;
     let result = watch.on(&mut terminal, arguments.interval, &interrupt);
     ratatui::restore();

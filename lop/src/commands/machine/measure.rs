@@ -6,16 +6,13 @@ use crate::commands::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED, INTERRUPTED};
 use crate::meter::MeasuringArguments;
 use crate::output::OutputFile;
-use crate::{progress, terminal};
+use crate::{progress, signals, terminal};
 use clap::Args;
 use lop_kernel::adapter::KernelError;
 use lop_kernel::instance;
-use lop_kernel::signals::{on_signals, ENDING};
 use lop_machine::measure::{disturbance, measure, table, Fitted, Host, How, Plan, Trouble};
 use lop_machine::Machine;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -69,10 +66,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         meter: meter.as_ref().map(|meter| meter.source().name.clone()),
         whole_system: meter.as_ref().is_some_and(|meter| meter.source().whole_system),
     };
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = interrupted.clone();
-    let _signals = on_signals(&ENDING, move |_| flag.store(true, Ordering::SeqCst))
-        .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    let (interrupted, _signals) = signals::ending()?;
     let journal = arguments.place.run_dir().speed_journal();
     let mut host = Host::open(&arguments.place.root, &journal, meter, interrupted)?;
     let tree = tree(&arguments.place.root)?;

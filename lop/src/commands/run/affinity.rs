@@ -4,10 +4,9 @@ use super::target::Target;
 use super::{passed_on, refused};
 use crate::commands::enforce::{self, Enforce};
 use crate::failure::{Failure, FAILED};
-use crate::terminal;
+use crate::{signals, terminal};
 use lop_agent::{Affinity, AgentError, Report};
 use lop_kernel::options::Options;
-use lop_kernel::signals::{on_signals, ENDING};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
@@ -31,10 +30,9 @@ pub fn run(options: &Options, run_dir: Option<PathBuf>, command: &[OsString]) ->
     };
     let target = Target::default();
     let passing_on = target.clone();
-    let _signals = on_signals(&ENDING, move |signal| {
+    let _signals = signals::on_ending(move |signal| {
         passing_on.pass_on(signal);
-    })
-    .map_err(|error| Failure::new(FAILED, format!("cannot handle signals: {error}")))?;
+    })?;
     let mut program = Command::new(program);
     match affinity.run_with(program.args(arguments), |command| target.start(command)) {
         Ok(status) => {

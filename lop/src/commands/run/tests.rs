@@ -2,7 +2,7 @@ use super::*;
 use lop_kernel::adapter::Exit;
 use lop_kernel::instance;
 use lop_kernel::requests::Inbox;
-use lop_kernel::signals::{SIGHUP, SIGINT, SIGUSR1};
+use lop_kernel::signals::{on_signals, SIGHUP, SIGINT, SIGUSR1};
 use rustix::process::Signal;
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
