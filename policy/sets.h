@@ -229,11 +229,19 @@ lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_
 	}
 }
 
-/* When a set has to be looked at again; 0: it has no surplus, or its members are busy and the next to fall idle asks. */
+/*
+ * When a set has to be looked at again; 0: it has no surplus, or its members are busy and the next to fall idle asks. An idle one that a task counts on, or is
+ * on its way to, cannot leave (lop_leaver()), and nobody tells when that is over: it is looked at now and then.
+ */
 lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_ns)
 {
+	const struct lop_members *m = &s->set[lop_set_index(set)];
 	u64 due_ns = lop_due_ns(s, set);
-	return s->set[lop_set_index(set)].size > lop_target(s, set) && now_ns < due_ns ? due_ns : 0;
+	if (m->size <= lop_target(s, set))
+		return 0;
+	if (now_ns < due_ns)
+		return due_ns;
+	return lop_cpus_meet(&m->cpus, &s->idle) ? now_ns + s->config.last_hold_ns : 0;
 }
 
 /*

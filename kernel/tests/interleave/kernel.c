@@ -19,6 +19,8 @@ void timer_start(u64 delay_ns)
 	step();
 }
 
+bool timer_is_set(void) { return timer_at_ns != NEVER; }
+
 /* The CPU that a task belongs to, locked. */
 static struct model_cpu *lock_cpu_of(struct model_task *t)
 {

@@ -181,7 +181,6 @@ static bool could_change(void)
 
 const char *find_fault(unsigned *cpu)
 {
-	u64 now_ns = bpf_ktime_get_ns();
 	const char *fault = NULL;
 	u32 active = 0, n;
 	for (n = 0; n < nr_known; n++)
@@ -199,7 +198,7 @@ const char *find_fault(unsigned *cpu)
 		fault = "tasks are active that are not counted, or the reverse";
 	if (!fault && lopsided.resizing)
 		fault = "the lock of the sets was not let go";
-	if (!fault && could_change() && (!lopsided.timer_at_ns || lopsided.timer_at_ns < now_ns))
+	if (!fault && could_change() && !timer_is_set())
 		fault = "the sets do not have the sizes that they should, and nobody will look";
 	return fault;
 }

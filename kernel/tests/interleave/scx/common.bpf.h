@@ -112,6 +112,7 @@ void *value_of(const void *map);
 long pop(const void *map, u32 *value);
 long push(const void *map, const u32 *value);
 void timer_start(u64 delay_ns);
+bool timer_is_set(void);
 extern int (*timer_callback)(void *map, int *key, struct bpf_timer *timer);
 extern bool has_ext_server;
 
