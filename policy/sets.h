@@ -183,16 +183,17 @@ lop_rule bool lop_promote_one(struct lop_sched *s, struct lop_world *world, enum
 	return cpu >= 0;
 }
 
-/* if |S| > target for T_hold: demote an idle member. Claimed first: a waker that took it meanwhile keeps it. */
+/*
+ * if |S| > target for T_hold: demote an idle member. Whether it is idle it alone says: what a waker sends there at this moment finds out when it starts
+ * (lop_came_too_late()).
+ */
 lop_rule bool lop_demote_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
 {
 	s32 cpu = LOP_NONE;
 	if (s->set[lop_set_index(set)].size > lop_target(s, set) && now_ns >= lop_due_ns(s, set))
 		cpu = lop_leaver(s, world, set);
-	if (cpu >= 0 && lop_cpus_take(&s->idle, lop_cpu_index((u32)cpu))) {
+	if (cpu >= 0)
 		lop_leave(s, world, lop_cpu_index((u32)cpu), set, now_ns);
-		lop_cpus_add(&s->idle, lop_cpu_index((u32)cpu));
-	}
 	return cpu >= 0;
 }
 

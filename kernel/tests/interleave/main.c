@@ -214,6 +214,10 @@ static void judge(void)
 			print_all();
 			fails("CPU %u is idle and counts as busy", cpu);
 		}
+		if (!idle && counts_as_idle(cpu)) {
+			print_all();
+			fails("CPU %u is busy and counts as idle", cpu);
+		}
 		for (n = 0; n < nr_ours && idle; n++) {
 			if (tasks[n].doing != RUNNABLE || tasks[n].on_cpu || !may_use(&tasks[n], cpu))
 				continue;
