@@ -169,22 +169,28 @@ lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns
 }
 
 /*
- * Puts a runnable task in a queue; front_ns is at or behind the first task's virtual time. The queue counts as waiting from
+ * Puts a runnable task in a queue, at the place of this virtual time; front_ns is at or behind that of the first task. The queue counts as waiting from
  * now until the task runs or leaves: the adapter may take until after this call to put it there.
  */
-lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue)
+lop_rule void lop_queue_insert_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue, u64 vtime_ns)
 {
 	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
 	bool first = !lop_queue_waits(s, queue);
 	t->queued_at_ns = lop_env_now_ns(world);
 	if (first)
 		s->waits_since_ns[lop_queue_index(queue)] = t->queued_at_ns;
-	if (first || lop_before(t->vtime_ns, *front_ns))
-		*front_ns = t->vtime_ns;
+	if (first || lop_before(vtime_ns, *front_ns))
+		*front_ns = vtime_ns;
 	t->queue = t->last_queue = (s32)queue;
-	lop_env_insert(world, t, queue, lop_slice_in_ns(s, queue), t->vtime_ns);
+	lop_env_insert(world, t, queue, lop_slice_in_ns(s, queue), vtime_ns);
 	lop_atomic_add(&s->queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
+}
+
+/* At its own. */
+lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue)
+{
+	lop_queue_insert_at(s, world, t, queue, t->vtime_ns);
 }
 
 /* Nothing is counted in the queue any more. The bit is cleared before the last look, so no task is lost. */
@@ -195,15 +201,42 @@ lop_rule void lop_queue_empty(struct lop_sched *s, u32 queue)
 		lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
-/* The task runs, blocks, or is taken out to be queued anew. What a rule gave to a CPU counts as given until then (pull.h). */
+/* The task waits in the queue of `cpu` alone, by a rule. */
+lop_rule void lop_note_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
+{
+	t->goes_first = true;
+	lop_atomic_add(&s->nr_given[cpu], 1);
+	lop_cpus_add(&s->given, cpu);
+}
+
+/* Not any more. The bit is cleared before the last look, as in lop_queue_empty(). */
+lop_rule void lop_end_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
+{
+	cpu = lop_cpu_index(cpu);
+	if (!t->goes_first)
+		return;
+	t->goes_first = false;
+	if (lop_atomic_add(&s->nr_given[cpu], -1) != 1)
+		return;
+	lop_cpus_take(&s->given, cpu);
+	if (s->nr_given[cpu])
+		lop_cpus_add(&s->given, cpu);
+}
+
+/* A rule gave something to this CPU, and it is there, not only on its way. */
+lop_rule bool lop_is_given(const struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	return lop_cpus_has(&s->given, cpu) && lop_env_queued(world, lop_cpu_queue(cpu));
+}
+
+/* The task runs, blocks, or is taken out to be queued anew. */
 lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_task *t)
 {
 	u32 queue = (u32)t->queue;
 	if (t->queue == LOP_NONE)
 		return;
 	t->queue = LOP_NONE;
-	if (lop_has_rank(s) && queue < LOP_MAX_CPUS)
-		lop_cpus_take(&s->given, lop_cpu_index(queue));
+	lop_end_given(s, t, queue);
 	if (lop_atomic_add(&s->queued[lop_queue_index(queue)], -1) == 1)
 		lop_queue_empty(s, queue);
 }
@@ -285,7 +318,7 @@ lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 {
 	enum lop_set set = lop_set_of(s, cpu);
 	return lop_cpus_has(&s->cpu_waiting, cpu) ||
-	       (set != LOP_LOW && lop_cpus_next(&s->domain_waiting, lop_first_served(set)) >= 0);
+	       (set != LOP_LOW && (lop_cpus_next(&s->domain_waiting, lop_first_served(set)) >= 0 || lop_any_stranded(s)));
 }
 
 /*
@@ -324,11 +357,25 @@ lop_rule bool lop_away_first(struct lop_sched *s, struct lop_world *world, s32 a
 	       (ask == LOP_QUEUE_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
 }
 
-/* Work that waits at a CPU that went offline, if `cpu` may run it by now. */
-lop_rule bool lop_take_stranded(struct lop_sched *s, struct lop_world *world, u32 cpu)
+/* Takes work that waits at a CPU which does not come for it, if `cpu` may run it by now. */
+lop_part bool lop_take_stranded(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
 {
-	s32 from = lop_cpus_first(&s->cpu_waiting, &s->cpu_waiting, &s->online);
-	return from >= 0 && lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
+	struct lop_cpus *stranded = &world->others;
+	s32 from = LOP_NONE;
+	bool taken = false;
+	int i, n;
+	if (!lop_any_stranded(s))
+		return false;
+	lop_for_words(i) stranded->word[i & (LOP_CPU_WORDS - 1)] = lop_stranded_word(s, i & (LOP_CPU_WORDS - 1));
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		from = lop_cpus_next(stranded, (u32)(from + 1));
+		if (from < 0)
+			break;
+		taken = lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
+		if (taken)
+			break;
+	}
+	return taken;
 }
 
 /* What a rule gave to this CPU waits in its own queue, or is on its way there. */
@@ -394,7 +441,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 	u32 *asks = &s->asks[lop_cpu_index(cpu)];
 	u32 home;
 	s32 away;
-	if (lop_has_rank(s) && lop_take_given(s, world, cpu))
+	if (lop_take_given(s, world, cpu))
 		return true;
 	if (set == LOP_LOW)
 		return lop_queue_take_until(s, world, own, cpu, until_ns);

@@ -289,7 +289,8 @@ lop_rule bool lop_came_too_late(const struct lop_sched *s, const struct lop_task
  */
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
-	bool stays = running && running->counted && !lop_must_go(s, cpu) && lop_may_go_on(s, running, cpu);
+	bool makes_room = lop_is_sent(s, cpu) || lop_is_given(s, world, cpu);
+	bool stays = running && running->counted && !makes_room && lop_may_go_on(s, running, cpu);
 	if (lop_turn_by_time(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu, stays ? running->vtime_ns : LOP_NO_TIME))
@@ -373,7 +374,8 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	lop_drop_given(s, t);
 	lop_see(t, app, cpu);
 	lop_show(s, t, app, cpu, now_ns);
-	if (lop_cpus_has(&s->given, cpu))
+	/* Something was given to this CPU while it changed hands. Two such would take it from one another. */
+	if (t->last_queue != (s32)lop_cpu_queue(cpu) && lop_is_given(s, world, cpu))
 		lop_env_preempt(world, cpu);
 	else if (!lop_rise(s, world, cpu, now_ns) && !lop_make_room(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
 		lop_fill_core(s, world, lop_tier_of(s, cpu), now_ns);

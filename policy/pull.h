@@ -60,6 +60,7 @@ lop_rule u32 lop_end_promise(struct lop_sched *s, u32 cpu) { return lop_atomic_a
  * that decide about the same has to see one of the other's steps:
  *     who promises:  claims `to`, tells `from`, looks whether it still runs
  *     who stops:     runs no more, looks where it was told to go
+ * What is taken back is this promise, and not one that another made after who stopped had taken this one.
  */
 lop_part bool lop_promise(struct lop_sched *s lop_given, u32 from, u32 to)
 {
@@ -67,7 +68,8 @@ lop_part bool lop_promise(struct lop_sched *s lop_given, u32 from, u32 to)
 	to = lop_cpu_index(to);
 	if (!lop_cpus_claim(&s->awaited, to))
 		return false;
-	if (!lop_atomic_cas(&s->goes_to[from], 0, to + 1) && (s->on[from].since_ns || !lop_end_promise(s, from)))
+	if (!lop_atomic_cas(&s->goes_to[from], 0, to + 1) &&
+	    (s->on[from].since_ns || lop_atomic_cas(&s->goes_to[from], to + 1, 0) != to + 1))
 		return true;
 	lop_cpus_take(&s->awaited, to);
 	return false;
@@ -88,6 +90,31 @@ lop_part bool lop_send(struct lop_sched *s lop_given, struct lop_world *world lo
 }
 
 /*
+ * It waits in the queue of `cpu` alone, before all that wait and what runs there. Should a higher class have that CPU others take it (lop_take_stranded).
+ *     place = min(vtime, front of the queue - 1)      where others wait
+ */
+lop_rule void lop_wait_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+{
+	u64 place_ns = t->vtime_ns;
+	cpu = lop_cpu_index(cpu);
+	if (lop_queue_waits(s, lop_cpu_queue(cpu)))
+		place_ns = lop_earlier(place_ns, s->front_ns[lop_cpu_queue(cpu)] - 1);
+	lop_note_given(s, t, cpu);
+	lop_queue_insert_at(s, world, t, lop_cpu_queue(cpu), place_ns);
+}
+
+/*
+ * A task has claimed `cpu`, and its kernel would leave it there for as long as a higher class likes: it waits in the queue of that CPU. What it is owed is
+ * counted where it would wait if no CPU were idle.
+ */
+lop_rule void lop_wait_at_claimed(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+{
+	s32 last_queue = t->last_queue;
+	lop_wait_at(s, world, t, cpu);
+	t->last_queue = last_queue;
+}
+
+/*
  * A task was given a CPU: it waits in the queue of that one alone, which is told, idle or busy. False: that CPU cannot be had any more.
  */
 lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
@@ -98,8 +125,7 @@ lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct l
 	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)))
 		return false;
 	lop_come_to(s, t, group, lop_cpu_queue(cpu));
-	lop_cpus_add(&s->given, cpu);
-	lop_queue_insert(s, world, t, lop_cpu_queue(cpu));
+	lop_wait_at(s, world, t, cpu);
 	if (lop_cpus_has(&s->idle, cpu))
 		lop_env_kick(world, cpu);
 	else
@@ -127,11 +153,11 @@ lop_rule void lop_forget_cpu(struct lop_sched *s, u32 cpu)
 	lop_cpus_take(&s->given, cpu);
 }
 
+/* What runs on `cpu` was sent elsewhere. */
+lop_rule bool lop_is_sent(const struct lop_sched *s, u32 cpu) { return lop_has_rank(s) && s->goes_to[lop_cpu_index(cpu)]; }
+
 /* What runs on `cpu` has to make room: it was sent elsewhere, or another task was given this CPU. */
-lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu)
-{
-	return lop_has_rank(s) && (s->goes_to[lop_cpu_index(cpu)] || lop_cpus_has(&s->given, cpu));
-}
+lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu) { return lop_is_sent(s, cpu) || lop_cpus_has(&s->given, cpu); }
 
 /*
  * Moving pays:  left >= 10 * migration

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
+#include "config.h"
 #include "demand.h"
 #include "member.h"
 /* High, low and green sets: joining, leaving, growing before placing, shrinking after the hold time. */
@@ -58,10 +59,24 @@ lop_part bool lop_note_high(struct lop_sched *s lop_given, u32 cpu, bool high)
 	return high;
 }
 
+/* CPUs at which work waits that they do not come for: a rule gave it to one that a higher class has, or that one went offline. */
+lop_rule u64 lop_stranded_word(const struct lop_sched *s, u32 n)
+{
+	return (s->given.word[n] & s->taken.word[n]) | (s->cpu_waiting.word[n] & ~s->online.word[n]);
+}
+
+lop_rule bool lop_any_stranded(const struct lop_sched *s)
+{
+	u64 any = 0;
+	int i;
+	lop_for_words(i) any |= lop_stranded_word(s, i & (LOP_CPU_WORDS - 1));
+	return any != 0;
+}
+
 /* Whether anything waits that a member or `cpu` might run: a task whose slice is over goes on if not. */
 lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 {
-	return lop_cpus_has(&s->cpu_waiting, cpu) || !lop_cpus_empty(&s->domain_waiting);
+	return lop_cpus_has(&s->cpu_waiting, cpu) || !lop_cpus_empty(&s->domain_waiting) || lop_any_stranded(s);
 }
 
 /* Only with the lock. */
@@ -232,7 +247,7 @@ lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_
 
 /*
  * When a set has to be looked at again; 0: it has no surplus, or its members are busy and the next to fall idle asks. An idle one that a task counts on, or is
- * on its way to, cannot leave (lop_leaver()), and nobody tells when that is over: it is looked at now and then.
+ * on its way to, cannot leave (lop_leaver()), and nobody tells when that is over: it is looked at a second later.
  */
 lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_ns)
 {
@@ -242,7 +257,7 @@ lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_n
 		return 0;
 	if (now_ns < due_ns)
 		return due_ns;
-	return lop_cpus_meet(&m->cpus, &s->idle) ? now_ns + s->config.last_hold_ns : 0;
+	return lop_cpus_meet(&m->cpus, &s->idle) ? now_ns + lop_last_hold_ns(s->config.hold_ns) : 0;
 }
 
 /*

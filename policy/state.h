@@ -222,6 +222,7 @@ struct lop_sched {
 	u32 goes_to[LOP_MAX_CPUS];         /* 1 + the CPU that the task running here is to go on at; 0: it stays */
 	struct lop_cpus awaited;           /* CPUs that a task is on its way to, from another CPU: one to each */
 	struct lop_cpus given;             /* CPUs in whose own queue a task waits that goes before what runs there */
+	u32 nr_given[LOP_MAX_CPUS];        /* how many such tasks */
 	u64 rank_at_ns;                    /* the timer is to look then who should have the fast cores; 0: no need */
 	u32 nr_apps;                       /* applications numbered so far */
 	u32 room;                          /* members beyond the target: see room.h */
@@ -251,6 +252,7 @@ struct lop_task {
 	struct lop_hint hint;
 	u32 runs_on;                       /* 1 + the CPU that it runs on; 0: none */
 	bool seen;                         /* in lop_app.running */
+	bool goes_first;                   /* it waits in the queue of one CPU alone by a rule, and before what runs there */
 	u32 given;                         /* 1 + the CPU in whose queue it is put next; 0: placed as any other */
 	u32 listed;                        /* 1 + the CPU in whose queue it waits by a plan of list.h; 0: in none */
 	u64 woke_ns;

@@ -30,19 +30,23 @@ lop_rule bool lop_is_short(const struct lop_sched *s)
 /* Work waits that any member may run, and a higher class has some of them. */
 lop_rule bool lop_waits_while_taken(const struct lop_sched *s)
 {
-	return !lop_cpus_empty(&s->taken) && !lop_cpus_empty(&s->domain_waiting);
+	return (!lop_cpus_empty(&s->taken) && !lop_cpus_empty(&s->domain_waiting)) || lop_any_stranded(s);
 }
 
-/* As long as that is so the adapter looks again after a slice: the CPU that was told of the work may have been taken at that moment. */
-lop_rule void lop_look_while_taken(struct lop_sched *s, struct lop_world *world)
-{
-	if (lop_waits_while_taken(s))
-		lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_max_ns);
-}
+/* Who holds the lock of the sets is about to promote somebody, who may be taken: the adapter looks again after a slice. */
+lop_rule bool lop_is_growing(const struct lop_sched *s) { return s->set[LOP_HIGH].size < lop_target(s, LOP_HIGH); }
 
-/* Members of which it is not known that they are taken. */
+/*
+ * CPUs that something waits for, and which may be taken: the one that it was given to; and all members, if it is for whoever is free while one is, or should be.
+ */
 lop_rule void lop_suspects(const struct lop_sched *s, struct lop_cpus *out)
 {
-	*out = s->set[LOP_HIGH].cpus;
-	lop_cpus_drop(out, &s->taken);
+	const struct lop_cpus *high = &s->set[LOP_HIGH].cpus;
+	bool waits = !lop_cpus_empty(&s->domain_waiting) || lop_any_stranded(s);
+	u64 members = lop_all_if(waits && (lop_is_short(s) || lop_cpus_meet(high, &s->idle)));
+	int i;
+	lop_for_words(i) {
+		u32 n = i & (LOP_CPU_WORDS - 1);
+		out->word[n] = ((high->word[n] & members) | s->given.word[n]) & ~s->taken.word[n];
+	}
 }

@@ -120,6 +120,12 @@ void lop_native_enqueue(struct lop_sched *s, struct lop_world *world, struct lop
 {
 	lop_enqueue(s, world, t, group, cpu);
 }
+
+void lop_native_wait_at_claimed(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+{
+	lop_wait_at_claimed(s, world, t, cpu);
+}
+
 /* The engine queues a task whose slice is over before it asks, so there is none to go on. */
 bool lop_native_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {

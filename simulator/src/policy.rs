@@ -225,6 +225,8 @@ pub struct Task {
     /// 1 + the CPU that it runs on, 0.
     pub runs_on: u32,
     pub seen: bool,
+    /// It waits in the queue of one CPU alone by a rule, and before what runs there.
+    pub goes_first: bool,
     /// 1 + the CPU in whose queue it is put next, 0.
     pub given: u32,
     /// 1 + the CPU in whose queue it waits by a plan, 0.
@@ -261,6 +263,7 @@ impl Task {
             hint: Hint::default(),
             runs_on: 0,
             seen: false,
+            goes_first: false,
             given: 0,
             listed: 0,
             woke_ns: 0,
@@ -427,6 +430,11 @@ impl PolicyHandle {
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn enqueue(self, env: &mut dyn Env, task: *mut Task, group: *const Group, cpu: u32) {
         with_world!(env, |world| lop_native_enqueue(self.0, world, task, group, cpu))
+    }
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn wait_at_claimed(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
+        with_world!(env, |world| lop_native_wait_at_claimed(self.0, world, task, cpu))
     }
     pub fn dispatch(self, env: &mut dyn Env, cpu: u32) -> bool {
         with_world!(env, |world| lop_native_dispatch(self.0, world, cpu))

@@ -7,7 +7,7 @@
 
 /*
  * Before Linux 7 a CPU that a higher class never leaves gives our tasks nothing, and nobody tells when such a task comes to an idle CPU. What was
- * just sent there would wait for ever: so on these kernels a task that has claimed a CPU waits in its queue, where others find it.
+ * just sent there would wait for ever: so on these kernels a task that has claimed a CPU waits in the queue of that one, where others find it.
  */
 struct rq___lop {
 	struct sched_dl_entity ext_server;
@@ -89,7 +89,13 @@ static __noinline bool tell_idle_member(struct lop_world *c, const struct lop_ta
 	return told;
 }
 
-/* Looks which members are taken, so that others join; whether any is. */
+/* A CPU that is told of work may be taken at that moment, and nobody tells. */
+static __always_inline void look_in_a_slice(struct lop_world *c)
+{
+	lop_look_at(&lopsided, c, c->now_ns + lopsided.config.slice_max_ns);
+}
+
+/* Looks which CPUs are taken that something waits for, so that others join; whether any is. */
 static __noinline bool look_for_taken(struct lop_world *c)
 {
 	s32 cpu = LOP_NONE;
@@ -114,10 +120,36 @@ static __noinline bool look_for_taken(struct lop_world *c)
  */
 static __noinline void find_member(struct lop_world *c, const struct lop_task *t)
 {
+	bool told = false;
 	int n;
 	bpf_for(n, 0, LOP_MAX_CPUS) {
-		if (tell_idle_member(c, t) || !lop_is_short(&lopsided) || !look_for_taken(c))
+		told = tell_idle_member(c, t);
+		if (told || !lop_is_short(&lopsided) || !look_for_taken(c))
 			break;
 	}
-	lop_look_while_taken(&lopsided, c);
+	if (told || lop_waits_while_taken(&lopsided))
+		look_in_a_slice(c);
+}
+
+/*
+ * A higher class has come to a CPU. Most such moments are short, the loader's own among them: it counts as taken only if something waits for this CPU by a
+ * rule, or if no other is free for what waits.
+ */
+static __always_inline void higher_class_came(struct lop_world *c, s32 cpu)
+{
+	bool given = lop_cpus_has(&lopsided.given, lop_cpu_index((u32)cpu));
+	if (!given && lop_cpus_empty(&lopsided.domain_waiting))
+		return;
+	if (given || (lop_set_of(&lopsided, lop_cpu_index((u32)cpu)) != LOP_LOW && lop_is_short(&lopsided)))
+		found_taken(c, cpu);
+	find_member(c, 0);
+}
+
+/* What waits may have been told of to a CPU that a higher class came to at that moment. As long as something is on its way, it is looked at once in a slice. */
+static __always_inline void look_around(struct lop_world *c)
+{
+	if (look_for_taken(c) || lop_waits_while_taken(&lopsided))
+		find_member(c, 0);
+	if (!lop_cpus_empty(&lopsided.given))
+		look_in_a_slice(c);
 }

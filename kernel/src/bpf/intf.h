@@ -33,7 +33,7 @@ enum lop_record_kind {
 	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */
 	LOP_RECORD_GONE,      /* `task` exists no more */
 	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: what it is, of enum lop_woken */
-	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu` */
+	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu`, `value`: that is claimed, lop_wait_at_claimed() */
 	LOP_RECORD_DEQUEUE,
 	LOP_RECORD_STARTED,   /* `task` runs on `cpu` and gains `value` from speed, x 1000: lop_running(), lop_started() */
 	LOP_RECORD_STOPPED,   /* lop_stopped() on `cpu`, `value`: runnable */

@@ -129,6 +129,14 @@ static __always_inline void dequeue(struct lop_world *c, struct task_struct *p, 
 	log_end(locked);
 }
 
+/* It was taken from where it was put before it ran there. */
+static __always_inline void back_from_place(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+{
+	if (t->claimed != LOP_NONE)
+		give_back(c, t);
+	dequeue(c, p, t);
+}
+
 /* Counted, sets grown, placed. */
 static __always_inline struct lop_placement wake_once(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 last,
 						      bool brief)
@@ -181,6 +189,24 @@ static __always_inline struct lop_placement wake(struct lop_world *c, struct tas
 	return place;
 }
 
+/* The task is to run on the CPU that it has claimed. */
+static __always_inline void put_on_claimed(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 cpu)
+{
+	bool locked;
+	t->claimed = cpu;
+	count(c, LOP_COUNT_CLAIMED);
+	if (higher_classes_share) {
+		lop_env_insert_local(c, &t->task, (u32)cpu, lop_slice_ns(&lopsided));
+		return;
+	}
+	locked = log_begin();
+	tell(LOP_RECORD_ENQUEUE, c->now_ns, (u64)p, cpu, true);
+	lop_wait_at_claimed(&lopsided, c, &t->task, (u32)cpu);
+	tell_put(c, p);
+	log_end(locked);
+	lop_look_at(&lopsided, c, lop_last_hold_ns(lopsided.config.hold_ns) + c->now_ns);
+}
+
 /* Does what the policy asked for with this task. */
 static __always_inline void insert(struct lop_world *c, struct task_struct *p, u64 enq_flags)
 {
@@ -201,13 +227,15 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 		follow_migration(c, p, t);
 	regroup(p, t);
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
-	if (!place.claimed || !higher_classes_share) {
+	if (!place.claimed) {
 		t->place = place.cpu;
 		return place.cpu >= 0 ? place.cpu : prev_cpu;
 	}
-	t->claimed = place.cpu;
-	count(c, LOP_COUNT_CLAIMED);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, lop_slice_ns(&lopsided), 0);
+	put_on_claimed(c, p, t, place.cpu);
+	if (higher_classes_share)
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, c->insert_slice_ns, 0);
+	else
+		insert(c, p, 0);
 	return place.cpu;
 }
 
@@ -215,15 +243,13 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 static __always_inline void wake_and_put(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, bool brief)
 {
 	struct lop_placement place = wake(c, p, t, scx_bpf_task_cpu(p), brief);
-	if (place.claimed && higher_classes_share) {
-		t->claimed = place.cpu;
-		count(c, LOP_COUNT_CLAIMED);
-		lop_put(&lopsided, c, &t->task, group_of(t), place);
-	} else {
+	if (!place.claimed) {
 		queue(c, p, t, place.cpu >= 0 ? (u32)place.cpu : (u32)scx_bpf_task_cpu(p));
-		if (place.claimed)
-			scx_bpf_kick_cpu(place.cpu, SCX_KICK_IDLE);
+		return;
 	}
+	put_on_claimed(c, p, t, place.cpu);
+	if (!higher_classes_share)
+		scx_bpf_kick_cpu(place.cpu, SCX_KICK_IDLE);
 }
 
 void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
@@ -231,6 +257,8 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
 	bool brief = is_brief(p, t, enq_flags);
+	if (t)
+		back_from_place(c, p, t);
 	if (!t || (brief && is_bound(p) && !t->task.counted)) {
 		count(c, LOP_COUNT_BOUND);
 		if (enq_flags & SCX_ENQ_WAKEUP)
@@ -239,9 +267,6 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	t->displaced = false;
-	if (t->claimed != LOP_NONE)
-		give_back(c, t);
-	dequeue(c, p, t);
 	follow_migration(c, p, t);
 	regroup(p, t);
 	if (!t->task.counted)
@@ -252,8 +277,14 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	insert(c, p, enq_flags);
 	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1 || lop_for_reserved(&lopsided, &t->task))
 		return;
+	if (t->task.goes_first) {
+		look_around(c);
+		return;
+	}
 	if (lop_cpus_meet(&lopsided.set[LOP_HIGH].cpus, &lopsided.idle) || lop_is_short(&lopsided))
 		find_member(c, &t->task);
+	else if (lop_is_growing(&lopsided))
+		look_in_a_slice(c);
 }
 
 static __always_inline void charge(struct lop_world *c, struct lop_task_state *t, s32 cpu)
@@ -285,6 +316,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (is_for_higher_class(cpu)) {
 		rests_no_more(c, cpu);
+		higher_class_came(c, cpu);
 		return;
 	}
 	next = lop_dispatch(&lopsided, c, (u32)cpu, t && !t->leaves ? &t->task : 0);
@@ -388,14 +420,13 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 		scx_bpf_task_set_slice(p, 0);
 }
 
-/*
- * A higher class has taken the CPU: what was claimed for and waits there goes elsewhere, to the spare. Only if none is left for it is
- * the CPU counted as taken (see enqueue): most such moments are short, the loader's own among them.
- */
+/* A higher class has taken the CPU: what was claimed for and waits there goes elsewhere, to the spare. */
 void BPF_STRUCT_OPS(lopsided_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
-	count(begin_here(), LOP_COUNT_DISPLACED);
+	struct lop_world *c = begin_here();
+	count(c, LOP_COUNT_DISPLACED);
 	scx_bpf_reenqueue_local();
+	higher_class_came(c, cpu);
 }
 
 void BPF_STRUCT_OPS(lopsided_set_weight, struct task_struct *p, u32 weight)
@@ -536,11 +567,11 @@ static int on_timer(void *map, int *key, struct bpf_timer *timer)
 	lop_timer(&lopsided, c, c->now_ns);
 	log_end_open(locked, &flags);
 	tell_given_up(c);
-	if (!lop_waits_while_taken(&lopsided))
+	if (lop_cpus_empty(&lopsided.domain_waiting) && lop_cpus_empty(&lopsided.given))
 		return 0;
 	if (tell_decisions)
 		bpf_local_irq_save(&flags);
-	find_member(c, 0);
+	look_around(c);
 	if (tell_decisions)
 		bpf_local_irq_restore(&flags);
 	return 0;
@@ -595,6 +626,8 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 			break;
 		leave_cpu(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
 	}
+	if (lop_any_stranded(&lopsided))
+		find_member(c, 0);
 	tell_given_up(c);
 	list_anew();
 }

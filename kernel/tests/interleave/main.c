@@ -87,7 +87,7 @@ static void act(unsigned cpu, struct model_task *t)
 		return;
 	}
 	if (quiet) {
-		t->acts_at_ns = quiet_until_ns + 1 + draw(20000);
+		t->acts_at_ns = (clock_ns() > quiet_until_ns ? clock_ns() : quiet_until_ns) + 1 + draw(20000);
 		return;
 	}
 	t->acts_at_ns = soon_ns();
@@ -170,8 +170,8 @@ static void choose_scene(void)
 	has_bound_threads = once_in(2);
 	higher_class = once_in(3);
 	is_weak = once_in(2);
-	has_ext_server = true;
-	keeps_cpus = false;
+	has_ext_server = !once_in(3);
+	keeps_cpus = !has_ext_server && once_in(2);
 	scene.tasks = nr_ours;
 	nr_tasks = nr_ours + (higher_class ? nr_cpus : 0);
 	tick_ns = 20000;
@@ -200,6 +200,17 @@ static void describe(u64 seed)
 	       higher_class ? ", higher class" : "", has_ext_server ? "" : ", before Linux 7.0", is_weak ? ", weak order" : "");
 }
 
+/*
+ * The kernel has it for a CPU that a higher class took before it ran there: from Linux 7.0 on it has a share of that CPU, before that nobody can do anything
+ * about it. Or it may not run everywhere, and counts on such a CPU.
+ */
+static bool is_on_taken_cpu(const struct model_task *t)
+{
+	const struct model_cpu *c = &cpus[t->cpu];
+	bool is_there = t->queue == &c->local && c->rq.curr->model && c->rq.curr->model->higher;
+	return is_there || counts_on_taken(t->number);
+}
+
 /* At rest. */
 static void judge(void)
 {
@@ -218,8 +229,8 @@ static void judge(void)
 			print_all();
 			fails("CPU %u is busy and counts as idle", cpu);
 		}
-		for (n = 0; n < nr_ours && idle; n++) {
-			if (tasks[n].doing != RUNNABLE || tasks[n].on_cpu || !may_use(&tasks[n], cpu))
+		for (n = 0; n < nr_ours && idle && !(keeps_cpus && will_look()); n++) {
+			if (tasks[n].doing != RUNNABLE || tasks[n].on_cpu || !may_use(&tasks[n], cpu) || is_on_taken_cpu(&tasks[n]))
 				continue;
 			print_all();
 			fails("CPU %u is idle and task %u waits", cpu, n);

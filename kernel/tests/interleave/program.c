@@ -125,6 +125,14 @@ void move_from(unsigned cpu)
 
 bool counts_as_idle(unsigned cpu) { return lop_cpus_has(&lopsided.idle, cpu); }
 
+bool counts_on_taken(unsigned number)
+{
+	s32 anchor = states[number].task.anchor;
+	return anchor != LOP_NONE && lop_cpus_has(&lopsided.taken, (u32)anchor);
+}
+
+bool will_look(void) { return lopsided.look && timer_is_set(); }
+
 /* Tasks that count as waiting in the queue, of those that nobody runs. */
 static u32 waiting_in(u32 queue)
 {
@@ -148,7 +156,7 @@ static bool is_promised_to(unsigned cpu)
 
 static const char *find_fault_of_cpu(unsigned cpu)
 {
-	u32 anchored = 0, n;
+	u32 anchored = 0, given, n;
 	for (n = 0; n < nr_known; n++)
 		anchored += states[n].task.anchor == (s32)cpu;
 	if (lopsided.anchored[cpu] != anchored)
@@ -157,8 +165,10 @@ static const char *find_fault_of_cpu(unsigned cpu)
 		return "a task counts on it, and it is not pinned";
 	if (lop_cpus_has(&lopsided.awaited, cpu) && !is_promised_to(cpu))
 		return "it is promised to nobody in particular";
-	if (lop_cpus_has(&lopsided.given, cpu) && !lopsided.queued[cpu])
-		return "it is given to nobody";
+	for (n = 0, given = 0; n < nr_known; n++)
+		given += states[n].task.goes_first && states[n].task.queue == (s32)cpu;
+	if (lopsided.nr_given[cpu] != given || lop_cpus_has(&lopsided.given, cpu) != !!given)
+		return "as many tasks were not given to it as it says";
 	return NULL;
 }
 

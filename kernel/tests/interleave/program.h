@@ -29,6 +29,10 @@ void move_from(unsigned cpu);
 /* While nothing happens: is it as it should be? Null: yes; else what is not. */
 const char *find_fault(unsigned *cpu);
 bool counts_as_idle(unsigned cpu);
+/* A task of limited affinity has a CPU that it counts on, and a higher class has that. */
+bool counts_on_taken(unsigned number);
+/* The timer will look for work that nobody came for. */
+bool will_look(void);
 /* How the sets stand, for people. */
 void print_program(void);
 void print_task(unsigned number);

@@ -39,6 +39,7 @@ extern "C" {
         claimed: *mut bool,
     ) -> i32;
     pub(super) fn lop_native_enqueue(s: *mut Sched, world: *mut c_void, t: *mut Task, group: *const Group, cpu: u32);
+    pub(super) fn lop_native_wait_at_claimed(s: *mut Sched, world: *mut c_void, t: *mut Task, cpu: u32);
     pub(super) fn lop_native_dispatch(s: *mut Sched, world: *mut c_void, cpu: u32) -> bool;
     pub(super) fn lop_native_anything_waits(s: *const Sched, cpu: u32) -> bool;
     pub(super) fn lop_native_started(

@@ -193,7 +193,10 @@ impl Player {
                     world.decisions.push_back(Decision::Placed { cpu, claimed });
                 }
                 Kind::Enqueue => {
-                    policy.enqueue(world, task, no_group, cpu_of(record)?);
+                    match value {
+                        0 => policy.enqueue(world, task, no_group, cpu_of(record)?),
+                        _ => policy.wait_at_claimed(world, task, cpu_of(record)?),
+                    }
                     let put = world.put.take();
                     world.decisions.extend(put);
                 }

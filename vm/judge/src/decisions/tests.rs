@@ -113,6 +113,19 @@ fn sequential() -> Vec<Value> {
     ]
 }
 
+/// Before Linux 7.0 who has claimed CPU 0 waits in its own queue, 0, and not in the one of all, 512.
+#[test]
+fn who_claimed_a_cpu_waits_there() {
+    let mut log = good();
+    let placed = log.iter().position(|line| line["kind"] == "placed").unwrap();
+    log.insert(placed + 1, record("enqueue", 3000, 70, 0, 1));
+    log.insert(placed + 2, record("queued", 3000, 70, 0, 0));
+    log.insert(placed + 4, record("started", 3500, 70, 0, 0));
+    assert_eq!(play(&log).unwrap().difference, None);
+    log[placed + 1]["value"] = json!(0);
+    assert!(play(&log).unwrap().difference.is_some());
+}
+
 #[test]
 fn rules_for_fast_cores_are_played_too() {
     let outcome = play(&sequential()).unwrap();
