@@ -127,9 +127,12 @@ static __always_inline void lop_env_preempt(struct lop_world *world, u32 cpu)
 	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
+/* A CPU was idle when its speed changed: the timer asks for it. */
+u32 sleepers_ask;
+
 /*
- * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue it holds:
- * so each CPU asks for itself, the next time it passes here, and one that sleeps is woken for it.
+ * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue it holds: so each CPU asks for itself, the
+ * next time it passes here. One that sleeps is not woken for it: it asks when something starts there.
  */
 static __always_inline void want_speed(u32 cpu, enum lop_set set)
 {
@@ -139,7 +142,7 @@ static __always_inline void want_speed(u32 cpu, enum lop_set set)
 	wanted_perf[cpu] = set == LOP_LOW ? low_perf : high_perf;
 	/* After what is wanted, and never overwritten by the CPU that asks at this moment. */
 	__sync_lock_test_and_set(&asks_left[cpu], asks_in_all);
-	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
+	sleepers_ask = true;
 }
 
 static __always_inline void set_speed(struct lop_world *c, u32 cpu, enum lop_set set)
@@ -163,6 +166,26 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 	}
 	if (asks_in_steps && asks_left[cpu] > LOP_SPARE_ASKS && wanted_perf[cpu] != low_perf)
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+/*
+ * From the timer, which holds no runqueue: CPUs that sleep. One that was demoted would keep the clock of those that share it high. The governor may drop what
+ * comes from a CPU of another domain, so they ask once more for themselves.
+ */
+static __noinline void ask_for_sleepers(void)
+{
+	s32 cpu = LOP_NONE;
+	int n;
+	sleepers_ask = false;
+	bpf_for(n, 0, LOP_MAX_CPUS) {
+		u32 at;
+		cpu = lop_cpus_next(&lopsided.idle, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		at = lop_cpu_index((u32)cpu);
+		if (asks_left[at] && asked_perf[at] != wanted_perf[at])
+			scx_bpf_cpuperf_set(cpu, wanted_perf[at]);
+	}
 }
 
 static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set)

@@ -567,6 +567,8 @@ static int on_timer(void *map, int *key, struct bpf_timer *timer)
 	lop_timer(&lopsided, c, c->now_ns);
 	log_end_open(locked, &flags);
 	tell_given_up(c);
+	if (sleepers_ask)
+		ask_for_sleepers();
 	if (lop_cpus_empty(&lopsided.domain_waiting) && lop_cpus_empty(&lopsided.given))
 		return 0;
 	if (tell_decisions)
