@@ -85,6 +85,7 @@ lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct
 	cpu = lop_weakest_faster(s, world, &rank, LOP_MAX_TIERS);
 	if (cpu < 0 || !lop_cpus_claim(&s->awaited, lop_cpu_index((u32)cpu)))
 		return LOP_NONE;
+	lop_want(s, (u32)cpu, !lop_is_slowest(s, (u32)cpu), lop_env_now_ns(world));
 	t->given = lop_cpu_index((u32)cpu) + 1;
 	return cpu;
 }
@@ -402,6 +403,7 @@ lop_rule void lop_stopped(struct lop_sched *s, struct lop_task *t, struct lop_ap
 		t->turn_ns = now_ns;
 	if (app && app->boosted == cpu + 1)
 		app->boosted = 0;
+	lop_pay_for_core(s, cpu, now_ns);
 	on->since_ns = 0;
 	to = lop_end_promise(s, cpu);
 	if (to && runnable)

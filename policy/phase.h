@@ -76,6 +76,7 @@ lop_part bool lop_rank_of(const struct lop_sched *s lop_given, const struct lop_
 			  struct lop_rank *out lop_given)
 {
 	out->class = lop_class_of(s, t, app);
+	out->user = (u16)lop_user_index(t->user);
 	out->app = app ? app->number : 0;
 	out->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_left(t, app, lop_length_of(t, app)) : 0;
 	out->turn_ns = t->turn_ns;
@@ -121,6 +122,7 @@ lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop
 	on->done_ns = t->done_ns;
 	on->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_of(t, app) : 0;
 	on->unit_ns = app ? app->unit_ns : 0;
+	on->weight = t->user_weight;
 	on->movable = !t->restricted;
 	on->since_ns = lop_max(now_ns, 1);
 }

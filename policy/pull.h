@@ -82,8 +82,10 @@ lop_part bool lop_send(struct lop_sched *s lop_given, struct lop_world *world lo
 	to = lop_cpu_index(to);
 	if (!lop_join_for_move(s, world, to, now_ns) || !lop_promise(s, from, to))
 		return false;
-	if (lop_may_leave(s, to))
+	if (lop_may_leave(s, to)) {
+		lop_want(s, to, !lop_is_slowest(s, to), now_ns);
 		lop_promise(s, to, from);
+	}
 	s->moves++;
 	lop_env_preempt(world, from);
 	return true;
@@ -219,7 +221,7 @@ lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 	return on->since_ns ? on->rank.class == LOP_ONLY_SPINS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
 }
 
-/* A vacant CPU takes the first in rank from a slower kind. If none is worth it yet, the timer looks again. */
+/* A vacant CPU takes the first in rank from a slower kind. If none is worth it yet, the timer looks again; if there is none, nobody wants it. */
 lop_part bool lop_pull(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
 	u64 worth_ns = lop_worth_ns(s, now_ns);
@@ -230,8 +232,12 @@ lop_part bool lop_pull(struct lop_sched *s lop_given, struct lop_world *world lo
 	from = lop_first_slower(s, world, tier, LOP_ORDINARY, now_ns);
 	if (from >= 0)
 		return lop_send(s, world, (u32)from, cpu, now_ns);
-	if (!lop_ranks_by(s, worth_ns, now_ns) && lop_any_slower(s, world, tier))
+	if (lop_ranks_by(s, worth_ns, now_ns))
+		return false;
+	if (lop_any_slower(s, world, tier))
 		lop_rank_at(s, world, worth_ns, now_ns);
+	else
+		s->on[lop_cpu_index(cpu)].wanted_ns = 0;
 	return false;
 }
 

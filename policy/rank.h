@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
+#include "budget.h"
 #include "reserved.h"
 /* Who gets the fast cores. Cores are fast or slow beside each other by their kind (lop_topology.tier, 0 the fastest). */
 
@@ -26,6 +27,7 @@ lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank
 
 /*
  * `a` goes before `b`:
+ *     0. of two users who has had less of the fast cores (budget.h), and of one
  *     1. awaited (lock holder, sequential phase) before ordinary, that before what only spins
  *     2. of one application who has more work left
  *     3. where speed-up rules: the higher SF, by more than 10 %
@@ -33,6 +35,9 @@ lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank
  */
 lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank *a, const struct lop_rank *b)
 {
+	s64 owed_ns = lop_owed_ns(s, a, b);
+	if (owed_ns)
+		return owed_ns > 0;
 	if (a->class != b->class)
 		return a->class > b->class;
 	if (lop_lengths_differ(a, b))
@@ -106,11 +111,11 @@ lop_rule u32 lop_displaces_below(const struct lop_sched *s, const struct lop_ran
 	return claim->class + (claim->length && !lop_is_by_plan(s, claim));
 }
 
-/* `claim`, which may displace what is of that class, takes `cpu` from who runs there at once. */
+/* `claim`, which may displace what is of that class, takes `cpu` from who runs there at once, unless that one's user has had less. */
 lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *claim, u32 cpu)
 {
 	const struct lop_rank *there = &s->on[lop_cpu_index(cpu)].rank;
-	return lop_displaces(claim, there) && !(lop_is_by_plan(s, there) && claim->class == there->class);
+	return lop_displaces(claim, there) && lop_owed_ns(s, there, claim) <= 0 && !(lop_is_by_plan(s, there) && claim->class == there->class);
 }
 
 /*
@@ -158,7 +163,7 @@ lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank 
 }
 
 /* What runs on `cpu` loses it before what runs on `other` does: who shares its core keeps it, then the lowest in rank goes. */
-lop_rule bool lop_is_weaker(const struct lop_sched *s, u32 cpu, u32 other)
+lop_part bool lop_is_weaker(const struct lop_sched *s lop_given, u32 cpu, u32 other)
 {
 	if (lop_is_halved(s, cpu) != lop_is_halved(s, other))
 		return lop_is_halved(s, other);

@@ -13,6 +13,8 @@
 #define LOP_MAX_GROUPS 1024
 #define LOP_MAX_GROUP_DEPTH 8
 #define LOP_LENGTHS 16
+/* Users whose numbers are the same modulo this are one (budget.h). A power of two. */
+#define LOP_USERS 1024
 /* Queues: one per CPU for what may run only there, then one per memory domain and set that runs ordinary work. */
 #define LOP_QUEUES (LOP_MAX_CPUS + 2 * LOP_MAX_MEMORY_DOMAINS)
 
@@ -91,8 +93,9 @@ enum lop_class { LOP_ONLY_SPINS, LOP_ORDINARY, LOP_AWAITED, LOP_CLASSES };
 #define LOP_CLASS_ROOM 4 /* a power of two: verifiers before Linux 6.18 follow a mask, and no remainder */
 struct lop_rank {
 	u64 turn_ns;                       /* when it last had a fast core; 0: never */
-	u16 class;                         /* of enum lop_class; small, as ranks lie on the stack, which is short in BPF */
+	u8 class;                          /* of enum lop_class; small, as ranks lie on the stack, which is short in BPF */
 	bool by_plan;                      /* it runs where a plan of list.h says, or is about to wait there */
+	u16 user;                          /* lop_user_index() */
 	u32 app;                           /* number of its application, 0: none. Lengths are compared inside one only */
 	u32 length;                        /* work left, in units of its application */
 	u32 speedup_permille;
@@ -109,6 +112,8 @@ struct lop_on_cpu {
 	u64 unit_ns;                       /* the same for a unit of its length; 0: not known */
 	bool movable;                      /* may run on every CPU */
 	bool said;                         /* LOP_AWAITED because it says so, for as long as it does */
+	u32 weight;                        /* lop_task.user_weight */
+	u64 wanted_ns;                     /* somebody is kept from this fast core, and it is paid for up to here (budget.h); 0: nobody is */
 };
 
 /* A time for each CPU. */
@@ -230,6 +235,8 @@ struct lop_sched {
 	u64 room_since_ns, room_ends_ns;
 	bool planned;                      /* some task has a memory domain by a plan */
 	u64 moves;                         /* running tasks that were sent to another CPU */
+	u64 had_ns[LOP_USERS];             /* what each user has had of the fast cores, by weight (budget.h) */
+	u64 had_least_ns;                  /* nobody counts as having had less */
 };
 
 struct lop_task {
@@ -259,6 +266,8 @@ struct lop_task {
 	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
 	u64 turn_ns;                       /* when it last left a fast core */
 	u64 holds_since_ns;                /* when it last said that it holds what others wait for, or got a CPU since; 0: it waits for one */
+	u32 user;                          /* who pays for it: lop_belong() */
+	u32 user_weight;
 };
 
 lop_rule enum lop_set lop_set_of(const struct lop_sched *s, u32 cpu)

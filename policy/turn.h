@@ -31,16 +31,21 @@ lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder,
 
 /*
  * The turn on a fast CPU is over: it goes to the first in rank on a slower kind, unless what runs there still goes before that, or who comes next is new
- * beside it. Who is where a plan of list.h says has no turns.
+ * beside it. Who is where a plan of list.h says has no turns. Whose user is owed a turn by the other's waits for neither: who yields begins a new turn,
+ * and could go on with that for ever.
  */
 lop_part bool lop_pass_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
 	s32 next = lop_first_slower(s, world, lop_tier_of(s, cpu), LOP_ORDINARY, now_ns);
 	struct lop_rank holder = s->on[lop_cpu_index(cpu)].rank;
 	const struct lop_rank *comes;
-	if (next < 0 || lop_is_new_beside(s, lop_cpu_index((u32)next), cpu, now_ns))
+	lop_want(s, cpu, next >= 0, now_ns);
+	if (next < 0)
 		return false;
 	comes = &s->on[lop_cpu_index((u32)next)].rank;
+	if (lop_owed_ns(s, comes, &holder) <= (s64)s->config.turn_ns &&
+	    (now_ns < lop_turn_ends_ns(s, cpu) || lop_is_new_beside(s, lop_cpu_index((u32)next), cpu, now_ns)))
+		return false;
 	if (comes->class == holder.class && (lop_is_by_plan(s, comes) || lop_is_by_plan(s, &holder)))
 		return false;
 	holder.turn_ns = now_ns;
@@ -48,11 +53,24 @@ lop_part bool lop_pass_on(struct lop_sched *s lop_given, struct lop_world *world
 }
 
 /*
+ * What the user has had who has had least of those that want a fast core or have one: of two the lesser, LOP_NO_TIME: nobody so far. Who may not
+ * move, or is about to sleep again, does not count.
+ */
+lop_part u64 lop_least_had_ns(const struct lop_sched *s lop_given, u32 cpu, u64 least_ns, u64 now_ns)
+{
+	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	u64 had_ns = lop_had_ns(s, on->rank.user);
+	if (!on->since_ns || !on->movable || on->rank.class == LOP_ONLY_SPINS || !lop_is_worth_moving(s, cpu, now_ns))
+		return least_ns;
+	return least_ns == LOP_NO_TIME ? had_ns : lop_earlier(least_ns, had_ns);
+}
+
+/*
  * Passes on what is due, and sets the timer for what comes next. Nothing on slow cores: no timer; who comes there sets it.
  */
 lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
-	u64 next_ns = now_ns + s->config.turn_ns;
+	u64 next_ns = now_ns + s->config.turn_ns, least_ns = LOP_NO_TIME;
 	s32 cpu = LOP_NONE;
 	u32 moves = 0;
 	bool shared = false;
@@ -62,6 +80,7 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
 		if (cpu < 0 || moves >= LOP_MOVES_AT_ONCE)
 			break;
+		least_ns = lop_least_had_ns(s, (u32)cpu, least_ns, now_ns);
 		if (lop_is_slowest(s, (u32)cpu) || lop_is_halved(s, (u32)cpu) || !lop_may_leave(s, (u32)cpu) ||
 		    lop_is_promised(s, (u32)cpu))
 			continue;
@@ -69,9 +88,10 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 		ends_ns = lop_turn_ends_ns(s, (u32)cpu);
 		if (ends_ns > now_ns)
 			next_ns = lop_min(next_ns, ends_ns);
-		else
-			moves += lop_pass_on(s, world, lop_cpu_index((u32)cpu), now_ns);
+		moves += lop_pass_on(s, world, lop_cpu_index((u32)cpu), now_ns);
 	}
+	if (least_ns != LOP_NO_TIME && moves < LOP_MOVES_AT_ONCE)
+		s->had_least_ns = lop_later(s->had_least_ns, least_ns);
 	if (shared && lop_any_slower(s, world, 0))
 		lop_rank_at(s, world, next_ns, now_ns);
 }

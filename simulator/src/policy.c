@@ -254,6 +254,10 @@ u32 lop_native_green_opp(const struct lop_opp *opps, u32 nr_opps, bool stays_on)
 {
 	return lop_green_opp(opps, nr_opps, stays_on);
 }
+u32 lop_native_weight_of_user(const struct lop_sched *s, const struct lop_task *t, const struct lop_group *group)
+{
+	return lop_weight_of_user(s, t, group);
+}
 u32 lop_native_weight_1024(const struct lop_sched *s, const struct lop_task *t, const struct lop_group *group)
 {
 	return lop_weight_1024(s, t, group);

@@ -237,6 +237,9 @@ pub struct Task {
     /// When it last left a fast core.
     pub turn_ns: u64,
     pub holds_since_ns: u64,
+    /// Who pays for its time on fast cores, and by what weight (policy/budget.h).
+    pub user: u32,
+    pub user_weight: u32,
     /// Not the policy's: which task this is.
     pub id: u32,
 }
@@ -270,6 +273,8 @@ impl Task {
             done_ns: 0,
             turn_ns: 0,
             holds_since_ns: 0,
+            user: 0,
+            user_weight: weight,
             id,
         }
     }
@@ -650,6 +655,11 @@ impl PolicyHandle {
     pub fn effective_weight(self, task: &Task, group: Option<&Group>) -> f64 {
         let group = group.map_or(std::ptr::null(), |group| group as *const Group);
         f64::from(unsafe { lop_native_weight_1024(self.0, task, group) }) / 1024.0
+    }
+    /// What a ns of the task counts for between users (policy/budget.h).
+    pub fn weight_of_user(self, task: &Task, group: Option<&Group>) -> u32 {
+        let group = group.map_or(std::ptr::null(), |group| group as *const Group);
+        unsafe { lop_native_weight_of_user(self.0, task, group) }
     }
     /// One of the groups that others lie in. Lives as long as the policy.
     pub fn group(self, index: usize) -> *mut Group {

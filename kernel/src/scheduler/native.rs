@@ -16,7 +16,7 @@ pub const TURNS: u32 = 8;
 pub const WHOLE: u32 = 16;
 
 /// `LOP_AWAITED` of `enum lop_class` (policy/state.h).
-pub const AWAITED: u16 = 2;
+pub const AWAITED: u8 = 2;
 
 /// T_hold where nobody asks for another (policy/config.h).
 pub fn default_hold_ns(transition_ns: u64) -> u64 {

@@ -147,6 +147,7 @@ extern "C" {
     pub(super) fn lop_native_leave_out(config: *mut Config, machine: *const Traits);
     pub(super) fn lop_native_green_opp(opps: *const GreenOpp, nr_opps: u32, stays_on: bool) -> u32;
     pub(super) fn lop_native_weight_1024(s: *const Sched, t: *const Task, group: *const Group) -> u32;
+    pub(super) fn lop_native_weight_of_user(s: *const Sched, t: *const Task, group: *const Group) -> u32;
     pub(super) fn lop_native_group(s: *mut Sched, index: u32) -> *mut Group;
     pub(super) fn lop_native_set_group_weight(s: *mut Sched, group: *mut Group, weight: u32, now_ns: u64);
     pub(super) fn lop_native_group_size() -> usize;

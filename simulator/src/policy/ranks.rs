@@ -44,8 +44,10 @@ pub struct Hint {
 pub struct Rank {
     pub turn_ns: u64,
     /// `enum lop_class`: 0 only spins, 1 ordinary, 2 awaited.
-    pub class: u16,
+    pub class: u8,
     pub by_plan: bool,
+    /// [`Task::user`] modulo `LOP_USERS`.
+    pub user: u16,
     pub app: u32,
     pub length: u32,
     pub speedup_permille: u32,

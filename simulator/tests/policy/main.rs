@@ -3,6 +3,7 @@
 mod auto;
 mod barrier;
 mod bench;
+mod budget;
 mod cap;
 mod config;
 mod demand;

@@ -3,11 +3,11 @@
 use crate::bench::{config, Bench};
 use lop_simulator::policy::{displaces, rules, Config, Rank};
 
-const SPINS: u16 = 0;
-const ORDINARY: u16 = 1;
-const AWAITED: u16 = 2;
+const SPINS: u8 = 0;
+const ORDINARY: u8 = 1;
+const AWAITED: u8 = 2;
 
-fn rank(class: u16) -> Rank {
+fn rank(class: u8) -> Rank {
     Rank {
         class,
         ..Rank::default()
