@@ -233,3 +233,22 @@ static __always_inline void regroup(struct task_struct *p, struct lop_task_state
 	if (t->task.counted && slot != LOP_NONE)
 		lop_group_add(&lopsided, group_of(t), weight, bpf_ktime_get_ns());
 }
+
+/*
+ * Who pays for its time on fast cores: the user who started it, whoever it acts for. Where all cores are of one kind nobody pays, and nobody looks.
+ */
+static __always_inline void note_user(const struct task_struct *p, struct lop_task_state *t)
+{
+	u32 user, weight;
+	bool locked;
+	if (!ranks || lopsided.topology.nr_tiers < 2)
+		return;
+	user = lop_user_index(p->cred->uid.val);
+	weight = lop_weight_of_user(&lopsided, &t->task, group_of(t));
+	if (user == t->task.user && weight == t->task.user_weight)
+		return;
+	locked = log_begin();
+	lop_belong(&t->task, user, weight);
+	tell(LOP_RECORD_USER, bpf_ktime_get_ns(), (u64)p, (s32)user, weight);
+	log_end(locked);
+}

@@ -31,6 +31,7 @@ enum lop_record_kind {
 	LOP_RECORD_START,
 	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words`, `value`: its application, 0: none */
 	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */
+	LOP_RECORD_USER,      /* lop_belong() of `task` to the user `cpu`, by the weight `value` */
 	LOP_RECORD_GONE,      /* `task` exists no more */
 	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: what it is, of enum lop_woken */
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu`, `value`: that is claimed, lop_wait_at_claimed() */

@@ -226,6 +226,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	if (t->narrowed)
 		follow_migration(c, p, t);
 	regroup(p, t);
+	note_user(p, t);
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
 	if (!place.claimed) {
 		t->place = place.cpu;
@@ -269,6 +270,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	t->displaced = false;
 	follow_migration(c, p, t);
 	regroup(p, t);
+	note_user(p, t);
 	if (!t->task.counted)
 		wake_and_put(c, p, t, brief);
 	else

@@ -233,6 +233,7 @@ impl Record {
             intf::lop_record_kind_LOP_RECORD_START => "start",
             intf::lop_record_kind_LOP_RECORD_TASK => "task",
             intf::lop_record_kind_LOP_RECORD_ALLOWED => "allowed",
+            intf::lop_record_kind_LOP_RECORD_USER => "user",
             intf::lop_record_kind_LOP_RECORD_GONE => "gone",
             intf::lop_record_kind_LOP_RECORD_WAKE => "wake",
             intf::lop_record_kind_LOP_RECORD_ENQUEUE => "enqueue",
@@ -686,14 +687,13 @@ mod tests {
     fn only_sysrq_and_the_watchdog_take_it_out_of_charge() {
         use scx_utils::ScxExitKind::{Error, ErrorBPF, ErrorStall, SysRq, Unreg, UnregKern};
         for (kind, ejected) in [
-            (Unreg, false),
-            (UnregKern, false),
-            (SysRq, true),
-            (Error, false),
-            (ErrorBPF, false),
-            (ErrorStall, true),
+            (Unreg as i32, false),
+            (UnregKern as i32, false),
+            (SysRq as i32, true),
+            (Error as i32, false),
+            (ErrorBPF as i32, false),
+            (ErrorStall as i32, true),
         ] {
-            let kind = kind as i32;
             assert_eq!(is_ejection(kind), ejected, "{kind}");
         }
     }

@@ -103,6 +103,9 @@ static void act(unsigned cpu, struct model_task *t)
 		t->task.scx.slice = 0, cpus[cpu].resched = true;
 }
 
+/* Two users, in turn. */
+static const struct cred users[2] = { { { 1000 } }, { { 1001 } } };
+
 static void init_task(unsigned number)
 {
 	struct model_task *t = &tasks[number];
@@ -114,6 +117,7 @@ static void init_task(unsigned number)
 	t->task.pid = t->task.tgid = (s32)number + 1;
 	t->task.prio = t->task.static_prio = 120;
 	t->task.cpus_ptr = &t->task.mask;
+	t->task.cred = &users[number % 2];
 	t->cpu = (s32)draw(nr_cpus);
 	t->acts_at_ns = soon_ns();
 	t->woken_by = (unsigned)draw(nr_cpus);

@@ -114,6 +114,7 @@ enum Kind {
     Start,
     Task,
     Allowed,
+    User,
     Gone,
     Wake,
     Enqueue,

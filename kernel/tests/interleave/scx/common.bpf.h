@@ -64,6 +64,8 @@ struct task_group {
 	u64 shares;
 };
 
+struct cred { struct { u32 val; } uid; };
+
 struct task_struct {
 	u32 flags, policy, __state;
 	s32 pid, tgid, prio, static_prio;
@@ -72,6 +74,7 @@ struct task_struct {
 	struct cpumask mask, *cpus_ptr;
 	struct { u32 flags; u64 slice, dsq_vtime; } scx;
 	struct task_group *sched_task_group;
+	const struct cred *cred;
 	struct { struct cgroup *dfl_cgrp; } *cgroups;
 	u64 start_time;
 	struct { u64 sum_exec_runtime; } se;

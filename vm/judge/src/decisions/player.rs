@@ -220,6 +220,10 @@ impl Player {
                     let app = app.as_mut().context("no process declares its parallelism")?;
                     policy.declare(world, app, value, at_ns);
                 }
+                Kind::User => {
+                    (*task).user = u32::try_from(record.cpu).context("no user has a number below 0")?;
+                    (*task).user_weight = value;
+                }
                 Kind::GoTo => policy.go_to(&mut *task, cpu_of(record)?),
                 Kind::Anchor => policy.anchor_anew(world, task, at_ns),
                 Kind::Task | Kind::Allowed => policy.set_allowed(task, &cpus_of(record)?),

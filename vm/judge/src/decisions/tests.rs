@@ -133,6 +133,58 @@ fn rules_for_fast_cores_are_played_too() {
     assert_eq!((outcome.calls, outcome.decisions), (16, 7));
 }
 
+/// CPU 0 is fast, and 70 computes there; 80 says that it is awaited, and takes it from CPU 1. At nice 19 it has paid 1365 ms when its turn ends, so
+/// 70 has the core again, and 80 takes it no more: at nice 0 it would when 70 has had 20 ms, too.
+fn of_two_users() -> Vec<Value> {
+    let user = |at_ns, task, user, weight| record("user", at_ns, task, user, weight);
+    let moves = |at_ns: u64, from: (u64, i32), to: (u64, i32)| {
+        [
+            record("preempt", at_ns, 0, from.1, 0),
+            record("stopped", at_ns + 100, from.0, from.1, 1),
+            record("enqueue", at_ns + 100, from.0, from.1, 0),
+            record("preempt", at_ns + 100, 0, to.1, 0),
+            record("queued", at_ns + 100, from.0, 0, to.1 as u32),
+            record("stopped", at_ns + 200, to.0, to.1, 1),
+            record("enqueue", at_ns + 200, to.0, to.1, 0),
+            record("preempt", at_ns + 200, 0, from.1, 0),
+            record("queued", at_ns + 200, to.0, 0, from.1 as u32),
+            record("started", at_ns + 300, from.0, to.1, 0),
+            record("started", at_ns + 300, to.0, from.1, 0),
+        ]
+    };
+    let mut lines = sequential()[..17].to_vec();
+    lines[0] = begin_with(&[0, 1], 1 | 8);
+    lines[4] = thread("task", 70, 0, ALL);
+    lines[5] = thread("task", 80, 0, ALL);
+    lines.insert(8, user(2500, 70, 1000, 1024));
+    lines.insert(14, user(3500, 80, 1001, 15));
+    lines.push(record("say", 5000, 80, 0, 2));
+    lines.extend(moves(5000, (80, 1), (70, 0)));
+    lines.push(record("timer", 20_010_000, 0, 0, 0));
+    lines.extend(moves(20_010_000, (70, 1), (80, 0)));
+    lines.push(record("say", 20_020_000, 80, 0, 0));
+    lines.push(record("say", 20_030_000, 80, 0, 2));
+    lines.push(record("timer", 40_020_000, 0, 0, 0));
+    lines.push(record("exit", 40_030_000, 0, 0, 0));
+    lines.push(end(0, 0));
+    lines
+}
+
+/// Were they of one user, the last claim would be heard; did 80 weigh as much as the other, it would have its turn at the end.
+#[test]
+fn who_pays_for_a_task_is_played_too() {
+    assert_eq!(play(&of_two_users()).unwrap().difference, None);
+    let mutations: [fn(&mut Vec<Value>); 2] = [
+        |lines| lines.retain(|line| line["kind"] != "user"),
+        |lines| lines[14]["value"] = json!(1024),
+    ];
+    for (number, mutate) in mutations.into_iter().enumerate() {
+        let mut lines = of_two_users();
+        mutate(&mut lines);
+        assert!(play(&lines).unwrap().difference.is_some(), "{number}");
+    }
+}
+
 /// Without what the rule decides by, the task would not have moved: nor if its thread were one of two, nor if nobody knew its process. That it makes room,
 /// and where, has to be there, too.
 #[test]
