@@ -14,7 +14,7 @@ use crate::policy::Facts;
 use crate::rules::Rules;
 use crate::shadow::{Place, Shadow};
 use lop_machine::live;
-use lop_machine::speed::{Asker, Speeds, Wish};
+use lop_machine::speed::{Asker, HighSpeed, Speeds, Wish};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
@@ -35,6 +35,7 @@ pub struct WholeOptions {
     pub sizes: Sizes,
     /// Whether speeds are set.
     pub speeds: bool,
+    pub high_speed: HighSpeed,
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
     pub root: PathBuf,
     /// Where what is changed is written down before.
@@ -118,7 +119,10 @@ impl Whole {
             layout.cpus.retain(|(cpu, _)| usable.has(*cpu));
         }
         let has_speeds = options.speeds && !matches!(rules, Rules::SimpleSets(_));
-        let open = || Speeds::open_for(Asker::UserSpace, &options.root, &options.speed_journal);
+        let open = || {
+            let mut speeds = Speeds::open_for(Asker::UserSpace, &options.root, &options.speed_journal)?;
+            speeds.set_high_speed(options.high_speed).map(|()| speeds)
+        };
         let speeds = has_speeds.then(open).transpose().map_err(|error| setup(&error))?;
         let offline = machine.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.number);
         let sizes = Sizes { rules, ..options.sizes };

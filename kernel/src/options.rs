@@ -1,6 +1,7 @@
 //! What a person may ask of the scheduler when it starts.
 
 use lop_machine::intensity::Intensities;
+use lop_machine::speed::HighSpeed;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -186,6 +187,8 @@ pub struct Options {
     pub verbose: u8,
     /// Whether CPU speeds are set at all.
     pub speeds: bool,
+    /// What high CPUs are asked for.
+    pub high_speed: HighSpeed,
     /// Where changed speeds are written down before they are changed.
     pub speed_journal: PathBuf,
     /// File for the log of demand events and decisions.
@@ -215,6 +218,7 @@ impl Default for Options {
             ignore_cpu_max: false,
             verbose: 0,
             speeds: true,
+            high_speed: HighSpeed::Max,
             speed_journal: lop_machine::speed::default_journal(),
             decisions: None,
             fail_after: None,
@@ -257,6 +261,19 @@ impl Options {
                 "--max-high: the set of {} never changes; ask for fewer cores",
                 self.policy
             ));
+        }
+        if self.high_speed != HighSpeed::Max {
+            let left_alone = match self.policy {
+                Policy::SimpleSets(_) => Some(format!(
+                    "{} leaves speeds to their governor; take highlow or highlow-spare",
+                    self.policy
+                )),
+                _ if !self.speeds => Some("--no-speeds leaves all speeds alone; leave one of both out".to_string()),
+                _ => None,
+            };
+            if let Some(why) = left_alone {
+                return Err(format!("--high-speed: {why}"));
+            }
         }
         if self.intensity.is_some() && !self.policy.plans() && self.policy != Policy::Auto {
             return Err(format!(

@@ -135,7 +135,7 @@ fn row(set: &str, group: &[&Member]) -> [String; 5] {
         .map(|khz| khz / 1000)
         .collect();
     let asked = group.first().map_or("", |member| match member.asked {
-        Asked::Top => "top speed",
+        Asked::Top => "high speed",
         Asked::Green => "green speed",
         Asked::Lowest => "lowest speed",
         Asked::Nothing => "nothing",

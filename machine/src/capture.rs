@@ -42,12 +42,20 @@ pub fn capture(tree: &dyn Tree, name: &str, like: &Machine, speed: Option<f64>) 
     Ok(draft.text(name, "as captured", like))
 }
 
+/// How the note begins that says so.
+const WATTS_ASSUMED: &str = "Watts are assumed";
+
 /// What watts are where none were measured.
 pub(crate) fn watts_note(like: &Machine) -> String {
     format!(
-        "Watts are assumed: those of {}, a core at the same share of its highest frequency.",
+        "{WATTS_ASSUMED}: those of {}, a core at the same share of its highest frequency.",
         like.name
     )
+}
+
+/// Whether a file that was written here has watts that nobody measured.
+pub(crate) fn has_assumed_watts(machine: &Machine) -> bool {
+    machine.notes.iter().any(|note| note.starts_with(WATTS_ASSUMED))
 }
 
 /// A machine file before it is written down.

@@ -23,6 +23,7 @@ pub(crate) mod tests;
 mod world;
 
 pub use choose::{find, find_with, open, Found, Setup, Wraps};
+pub(crate) use modelled::OWN_MODEL;
 pub use sampler::OpenMeter;
 
 use std::fmt;

@@ -3,13 +3,14 @@
 //! What is changed lies below `/sys/devices/system/cpu`: frequencies, limits and energy preferences of cpufreq policies, and what
 //! keeps low CPUs from their deepest idle state; and where interrupts go (`/proc/irq`). Each file is written down in a journal before it is changed for the first time,
 //! so that a run that was killed can be undone by the next one. Under `schedutil` nothing is written: there the scheduler in the
-//! kernel asks, with [`perf_target`].
+//! kernel asks, with [`ClockDomain::high_perf`].
 
 mod change;
 mod describe;
 mod domain;
 mod error;
 mod files;
+mod high;
 mod idle;
 mod interrupts;
 mod journal;
@@ -22,6 +23,7 @@ mod trial;
 
 pub use domain::{Asker, ClockDomain, Mechanism};
 pub use error::SpeedError;
+pub use high::HighSpeed;
 pub use interrupts::Steered;
 pub use journal::{Entry, Journal};
 pub use limit::{limit_khz, Limited};
@@ -76,18 +78,10 @@ pub fn look(root: &Path) -> io::Result<Look> {
     })
 }
 
-/// What to ask of `schedutil` by `scx_bpf_cpuperf_set`, 0 to 1024 on the scale of the machine's fastest CPU.
-///
-/// High is 1024 on every CPU: the governor cuts what exceeds the CPU's own capacity, so a slower kind of core need not be scaled
-/// here. Low is 0: the governor goes no lower than its lower limit. Released is 1024, which is what the kernel sets when a
-/// scheduler attaches.
-pub fn perf_target(wish: Wish) -> u32 {
-    const SCX_CPUPERF_ONE: u32 = 1024;
-    match wish {
-        Wish::Low => 0,
-        Wish::High | Wish::Released => SCX_CPUPERF_ONE,
-    }
-}
+/// What a low CPU asks of `schedutil` by `scx_bpf_cpuperf_set`: the governor goes no lower than its lower limit.
+pub const LOW_PERF: u32 = 0;
+/// What the kernel sets when a scheduler attaches.
+pub const RELEASED_PERF: u32 = high::PERF_ONE;
 
 /// The smallest n with min * 1.25^n >= max.
 fn quarters_up(min_khz: u32, max_khz: u32) -> u32 {
@@ -208,11 +202,27 @@ impl Speeds {
 
     /// From now on high means this frequency for `cpu` and all that share its clock. The next [`Speeds::apply`] writes it.
     pub fn set_high(&mut self, cpu: usize, khz: u32) {
-        for controlled in self.domains.iter_mut().filter(|d| d.domain.cpus.contains(&cpu)) {
-            for knob in controlled.knobs.iter_mut().filter(|knob| is_frequency(&knob.path)) {
-                knob.high = Some(khz.to_string());
-            }
+        let of_cpu = self.domains.iter_mut().filter(|d| d.domain.cpus.contains(&cpu));
+        of_cpu.for_each(|d| d.set_high(khz));
+    }
+
+    /// From now on high means this. A ceiling, where drivers choose speeds themselves, is written now and holds until everything is put back; other
+    /// speeds follow with the next wishes.
+    ///
+    /// # Errors
+    /// Nothing tells that speed here, or it cannot be asked for: nothing was changed. Or a ceiling cannot be written.
+    pub fn set_high_speed(&mut self, wanted: HighSpeed) -> Result<(), SpeedError> {
+        let speeds = high::speeds(self.files.as_ref(), wanted, &self.domains)?;
+        for (controlled, khz) in self.domains.iter_mut().zip(speeds) {
+            controlled.run_high_at(self.files.as_ref(), khz, wanted);
         }
+        self.public_domains = self.domains.iter().map(|d| d.domain.clone()).collect();
+        let chosen = self
+            .domains
+            .iter()
+            .filter(|d| d.domain.mechanism == Mechanism::Preference);
+        let knobs = chosen.flat_map(|d| &d.knobs).filter(|knob| is_frequency(&knob.path));
+        self.carry_out(self.changes_for(knobs.map(|knob| (knob, Wish::High)))?)
     }
 
     /// Shortest time between two changes of speed under `schedutil`, which drops what it is asked for in between; 0 where it
@@ -352,13 +362,25 @@ impl Speeds {
         let of_domain = self.highest_wish(domain);
         let domain_knobs = self.domains[domain].knobs.iter().map(|knob| (knob, of_domain));
         let idle_knobs = self.idle.get(&cpu).into_iter().flatten().map(|knob| (knob, wish));
+        self.carry_out(self.changes_for(domain_knobs.chain(idle_knobs))?)
+    }
+
+    /// What wishes need of files, with the entries that are new.
+    fn changes_for<'a>(
+        &self,
+        wishes: impl Iterator<Item = (&'a Knob, Wish)>,
+    ) -> Result<(Vec<Change>, Vec<Entry>), SpeedError> {
         let (mut changes, mut entries) = (Vec::new(), Vec::new());
-        for (knob, wish) in domain_knobs.chain(idle_knobs) {
+        for (knob, wish) in wishes {
             if let Some((change, entry)) = self.change_for(knob, wish)? {
                 changes.push(change);
                 entries.extend(entry);
             }
         }
+        Ok((changes, entries))
+    }
+
+    fn carry_out(&mut self, (changes, entries): (Vec<Change>, Vec<Entry>)) -> Result<(), SpeedError> {
         self.note(entries)?;
         let asked_khz = |path: &str| self.known.get(path)?.asked.parse().ok();
         let now_khz = |path: &str| asked_khz(path).or_else(|| self.files.read_khz(path));

@@ -186,6 +186,7 @@ fn policies_about_threads_are_not_for_the_whole_machine() {
     let options = WholeOptions {
         sizes: Sizes::new(Rules::LongestFirst),
         speeds: false,
+        high_speed: HighSpeed::Max,
         root: PathBuf::from("/"),
         run_dir: PathBuf::from("/nowhere"),
         speed_journal: PathBuf::from("/nowhere"),
@@ -227,6 +228,7 @@ impl Machine {
             options: WholeOptions {
                 sizes: Sizes::new(Rules::HighLow),
                 speeds: true,
+                high_speed: HighSpeed::Max,
                 root: folder.path().to_path_buf(),
                 run_dir: folder.path().join("run"),
                 speed_journal: folder.path().join("run/speeds.journal"),

@@ -19,8 +19,8 @@ const volatile u64 repeat_ns;
 /* The latter: a CPU passes here again at once, busy or idle, until only what may be dropped is left. */
 const volatile bool asks_in_steps;
 #define LOP_SPARE_ASKS 2
-/* Performance of low and of high CPUs on the kernel's scale. */
-const volatile u32 low_perf, high_perf;
+/* Performance of low CPUs on the kernel's scale, and of each CPU while it is high in 1024ths of its own capacity, which is what that scale ends at there. */
+const volatile u32 low_perf, high_perf[LOP_MAX_CPUS];
 
 struct lop_timer_map_value { struct bpf_timer timer; };
 struct {
@@ -139,7 +139,7 @@ static __always_inline void want_speed(u32 cpu, enum lop_set set)
 	cpu = lop_cpu_index(cpu);
 	if (!asks_speed[cpu] || set == LOP_OFFLINE)
 		return;
-	wanted_perf[cpu] = set == LOP_LOW ? low_perf : high_perf;
+	wanted_perf[cpu] = set == LOP_LOW ? low_perf : scx_bpf_cpuperf_cap((s32)cpu) * high_perf[cpu] >> 10;
 	/* After what is wanted, and never overwritten by the CPU that asks at this moment. */
 	__sync_lock_test_and_set(&asks_left[cpu], asks_in_all);
 	sleepers_ask = true;

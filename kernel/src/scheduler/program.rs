@@ -12,7 +12,7 @@ use crate::support;
 use anyhow::Context;
 use libbpf_rs::{Iter, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
-use lop_machine::speed::{perf_target, Wish};
+use lop_machine::speed::{Wish, LOW_PERF, RELEASED_PERF};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
 use serde::{Serialize, Serializer};
 use skeleton::types::{lop_domains, lop_sizing};
@@ -317,8 +317,8 @@ impl Record {
 
 /// Who sets the speeds.
 pub struct SpeedWishes {
-    /// CPUs whose governor takes what the program asks for.
-    pub asked_by_kernel: Vec<usize>,
+    /// CPUs whose governor takes what the program asks for, and what each asks for while it is high, in 1024ths of its capacity.
+    pub asked_by_kernel: Vec<(usize, u32)>,
     /// The governor goes to the top at so many requests.
     pub requests_to_top: u32,
     /// The governor drops what comes sooner after a change.
@@ -609,8 +609,7 @@ fn open_and_load(
     rodata.tell_decisions = options.decisions.is_some();
     rodata.tell_speeds = wishes.told;
     rodata.sets_speeds = wishes.told || !wishes.asked_by_kernel.is_empty();
-    rodata.low_perf = perf_target(Wish::Low);
-    rodata.high_perf = perf_target(Wish::High);
+    rodata.low_perf = LOW_PERF;
     rodata.repeat_ns = wishes.rate_limit_ns + wishes.rate_limit_ns / 8 + MARGIN_NS;
     rodata.asks_in_steps = wishes.requests_to_top > 1;
     rodata.asks_in_all = wishes.requests_to_top + REPEATS;
@@ -620,9 +619,10 @@ fn open_and_load(
     }
     let bss = skel.maps.bss_data.as_mut().expect("the program has variables");
     state::configure(&mut bss.lopsided, config, machine);
-    for &cpu in &wishes.asked_by_kernel {
+    for &(cpu, high_perf) in &wishes.asked_by_kernel {
+        rodata.high_perf[cpu] = high_perf;
         bss.asks_speed[cpu] = 1;
-        bss.asked_perf[cpu] = perf_target(Wish::Released);
+        bss.asked_perf[cpu] = RELEASED_PERF;
     }
     Ok(scx_ops_load!(skel, lopsided_ops, uei)?)
 }

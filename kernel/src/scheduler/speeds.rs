@@ -22,6 +22,8 @@ fn open(options: &Options) -> Result<Speeds, KernelError> {
     if options.partial {
         speeds.leave_files_alone(SHARED);
     }
+    let chosen = speeds.set_high_speed(options.high_speed);
+    chosen.map_err(|error| KernelError::new(error.to_string()))?;
     Ok(speeds)
 }
 
@@ -69,7 +71,9 @@ impl SpeedSetter {
     pub fn wishes(&self) -> SpeedWishes {
         let by_kernel = self.domains().filter(|d| matches!(d.mechanism, Mechanism::Scheduler));
         SpeedWishes {
-            asked_by_kernel: by_kernel.flat_map(|d| d.cpus.iter().copied()).collect(),
+            asked_by_kernel: by_kernel
+                .flat_map(|d| d.cpus.iter().map(|&cpu| (cpu, d.high_perf)))
+                .collect(),
             requests_to_top: self.speeds.as_ref().map_or(1, Speeds::requests_to_top),
             rate_limit_ns: self.speeds.as_ref().map_or(0, Speeds::rate_limit_ns),
             told: self.writes(),

@@ -11,6 +11,7 @@ use lop_kernel::scheduler;
 use lop_kernel::service::{self, Service};
 use lop_kernel::support;
 use lop_machine::live;
+use lop_machine::speed::HighSpeed;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -162,6 +163,10 @@ fn possible(way: Enforce, options: &Options, dir: &RunDir) -> Result<(), Failure
         Enforce::Kernel => service::check(options, dir).map_err(Failure::from),
         Enforce::Affinity => {
             rules(options)?;
+            if options.high_speed != HighSpeed::Max {
+                let sentence = "--high-speed: binding threads leaves speeds to their governor";
+                return Err(Failure::new(FAILED, sentence));
+            }
             let machine = live::read(&options.root).map_err(|error| Failure::new(FAILED, error.to_string()))?;
             Ok(scheduler::check_choice(
                 options.policy,

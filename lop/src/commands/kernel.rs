@@ -7,7 +7,7 @@ use lop_kernel::adapter::KernelError;
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::{parse_duration, parse_hold, Options, Policy, Reserve, POLICY_NAMES};
 use lop_machine::intensity::Intensities;
-use lop_machine::speed::SpeedError;
+use lop_machine::speed::{HighSpeed, SpeedError};
 use lop_simulator::experiment::suggest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,10 @@ pub struct SchedulerArguments {
     /// Leave the speeds of the CPUs alone
     #[arg(long)]
     no_speeds: bool,
+    /// What high CPUs are asked for: max; base, the highest speed without turbo; efficient, the one with the least energy per work, by what
+    /// 'lop machine measure -o /etc/lopsided/machine.toml' measured
+    #[arg(long, value_name = "SPEED", default_value = "max")]
+    high_speed: HighSpeed,
     /// Say more; twice: what libbpf and the verifier say
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -131,6 +135,7 @@ impl SchedulerArguments {
             ignore_cpu_max: self.ignore_cpu_max,
             verbose: self.verbose,
             speeds: !self.no_speeds,
+            high_speed: self.high_speed,
             speed_journal: self.place.run_dir().speed_journal(),
             decisions: self.log_decisions.clone(),
             fail_after: self.fail_after,

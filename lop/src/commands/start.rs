@@ -19,6 +19,7 @@ Examples:
   lop start --daemon
   lop start --policy highlow --hold 50ms
   lop start --policy simple-sets:4 --no-speeds
+  lop start --high-speed base
   lop start --enforce cgroup
 
 It takes root's rights and a kernel with sched_ext (6.16 or later; 6.12 to 6.15

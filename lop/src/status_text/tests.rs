@@ -75,9 +75,9 @@ low      4 of 8: 3-6
 offline  1 of 8: 7
 
 CPUs  set   why                  MHz  asked for
-0     high  busy                2100  top speed
-1     high  spare               2100  top speed
-2     high  held for 7 ms more  2100  top speed
+0     high  busy                2100  high speed
+1     high  spare               2100  high speed
+2     high  held for 7 ms more  2100  high speed
 ",
         env!("CARGO_PKG_VERSION")
     );

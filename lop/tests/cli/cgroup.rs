@@ -150,6 +150,41 @@ fn when_the_kernel_does_not_do_its_part_it_ends_and_nothing_is_left() {
     assert!(!machine.path().join("run/partition.journal").exists());
 }
 
+/// A processor that chooses speeds, on either driver: the ceiling is told, and gone at the end.
+#[test]
+fn a_high_speed_is_told_and_put_back() {
+    for (driver, base, khz) in [
+        ("intel_pstate", "cpufreq/policy0/base_frequency", "2400000"),
+        ("amd-pstate-epp", "cpu0/acpi_cppc/nominal_freq", "2400"),
+    ] {
+        let machine = machine("cpuset");
+        let cpus = machine.path().join("sys/devices/system/cpu");
+        let ceiling = cpus.join("cpufreq/policy0/scaling_max_freq");
+        for (file, text) in [
+            ("cpufreq/policy0/affected_cpus", "0 1"),
+            ("cpufreq/policy0/scaling_driver", driver),
+            ("cpufreq/policy0/scaling_governor", "powersave"),
+            ("cpufreq/policy0/scaling_min_freq", "800000"),
+            ("cpufreq/policy0/scaling_max_freq", "4600000"),
+            ("cpufreq/policy0/energy_performance_preference", "balance_performance"),
+            (
+                "cpufreq/policy0/energy_performance_available_preferences",
+                "performance power",
+            ),
+            (base, khz),
+        ] {
+            let path = cpus.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!("{text}\n")).unwrap();
+        }
+        let answer = lop_there(&machine, &["start", "--policy", "highlow", "--high-speed", "base"]);
+        let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("high is base, 2400 MHz"), "{said}{}", answer.stderr);
+        assert_eq!(std::fs::read_to_string(&ceiling).unwrap(), "4600000\n");
+        assert!(!machine.path().join("run/speeds.journal").exists());
+    }
+}
+
 #[test]
 fn restore_removes_what_a_killed_one_left() {
     let machine = machine("cpuset");

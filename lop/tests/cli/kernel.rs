@@ -65,6 +65,14 @@ impl Machine {
         std::fs::write(path, text).unwrap();
     }
 
+    /// Lower and upper limit of its CPU.
+    fn limits(&self) -> [String; 2] {
+        ["min", "max"].map(|limit| {
+            let file = format!("sys/devices/system/cpu/cpufreq/policy0/scaling_{limit}_freq");
+            std::fs::read_to_string(self.path(&file)).unwrap()
+        })
+    }
+
     fn run_dir(&self) -> RunDir {
         RunDir::new(self.path("run"))
     }
@@ -497,4 +505,50 @@ fn wrong_options_end_with_2_and_a_way_out() {
         assert_eq!(answer.code, 2, "{arguments:?}: {}", answer.stderr);
         assert!(answer.stderr.contains(expected), "{arguments:?}: {}", answer.stderr);
     }
+}
+
+/// Speeds come before the kernel is asked for anything, so what they lack is told in the one line.
+#[test]
+fn a_high_speed_that_cannot_be_had_is_refused_with_the_way_out() {
+    let machine = Machine::new();
+    machine.write("sys/devices/system/cpu/present", "0\n");
+    let before = machine.limits();
+    let own = "etc/lopsided/machine.toml";
+    for (speed, expected) in [
+        ("base", ["nothing tells the base frequency of CPU 0", "cpufreq/boost"]),
+        ("efficient", ["; lop machine measure -o ", own]),
+    ] {
+        let asked = format!("--high-speed {speed}: ");
+        let expected = [asked.as_str(), expected[0], expected[1], "--high-speed max"];
+        machine.refused(&["start", "--high-speed", speed], &expected);
+        machine.refused(&["run", "--high-speed", speed, "--", "touch", "ran"], &expected);
+    }
+    for (arguments, said) in [
+        (&["--high-speed", "turbo"][..], "max, base or efficient"),
+        (&["--high-speed", "base", "--no-speeds"], "leave one of both out"),
+        (
+            &["--high-speed", "base", "--policy", "simple-sets:1"],
+            "simple-sets:1 leaves speeds to their governor",
+        ),
+    ] {
+        let answer = machine.answer(&[&["start"], arguments].concat());
+        assert_eq!(answer.code, 2, "{}", answer.stderr);
+        assert!(answer.stderr.contains("--high-speed"), "{}", answer.stderr);
+        assert!(answer.stderr.contains(said), "{}", answer.stderr);
+    }
+    let bound = [
+        "run",
+        "--enforce",
+        "affinity",
+        "--high-speed",
+        "base",
+        "--",
+        "touch",
+        "ran",
+    ];
+    machine.refused(
+        &bound,
+        &["--high-speed: binding threads leaves speeds to their governor"],
+    );
+    assert!(!machine.path("ran").exists() && machine.limits() == before);
 }

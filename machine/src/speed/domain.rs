@@ -1,7 +1,9 @@
 //! What controls the speed of which CPUs: reads the cpufreq policies and chooses a mechanism for each.
 
+use super::change::is_frequency;
 use super::error::explain;
 use super::files::{number_after, parse_cpus, Files};
+use super::high::{self, HighSpeed, PERF_ONE};
 use std::io;
 
 pub(super) const CPU_FOLDER: &str = "sys/devices/system/cpu";
@@ -50,8 +52,10 @@ pub struct ClockDomain {
     pub mechanism: Mechanism,
     /// Speed of low CPUs: the lower limit that stood when it was read. `None` where nothing tells.
     pub min_khz: Option<u32>,
-    /// Speed of high CPUs: the upper limit that stood when it was read. `None` where nothing tells.
+    /// Speed of high CPUs: the upper limit that stood when it was read, or what [`super::Speeds::set_high_speed`] made of it. `None` where nothing tells.
     pub max_khz: Option<u32>,
+    /// What to ask of `schedutil` for a high CPU, in 1024ths of the CPU's own capacity.
+    pub high_perf: u32,
 }
 
 /// A file and what it holds for high and for low CPUs; `None`: what was found in it.
@@ -96,6 +100,34 @@ impl Controlled {
 
     fn governor_file(&self) -> Option<String> {
         (!self.folder.is_empty()).then(|| format!("{}/scaling_governor", self.folder))
+    }
+
+    /// From now on high CPUs have this frequency, which is no higher than their limit.
+    ///
+    /// Where the driver chooses it is a ceiling above all its CPUs, high or low: one that came and went with the sets would cost a write at each change,
+    /// and low CPUs are slow by their preference.
+    pub(super) fn run_high_at(&mut self, files: &dyn Files, khz: u32, wanted: HighSpeed) {
+        match self.domain.mechanism {
+            Mechanism::Scheduler => {
+                let highest = files.read_khz(&format!("{}/cpuinfo_max_freq", self.folder));
+                self.domain.high_perf = high::perf(khz, highest.unwrap_or(khz));
+            }
+            // Nothing is written over a limit that is no higher.
+            Mechanism::Preference if self.domain.max_khz == Some(khz) => {}
+            Mechanism::Preference => {
+                let path = format!("{}/scaling_max_freq", self.folder);
+                self.knobs.push(Knob::new(path, khz, khz));
+            }
+            _ => self.set_high(khz),
+        }
+        self.domain.max_khz = Some(khz);
+        self.notes.push(format!("high is {wanted}, {} MHz", khz / 1000));
+    }
+
+    pub(super) fn set_high(&mut self, khz: u32) {
+        for knob in self.knobs.iter_mut().filter(|knob| is_frequency(&knob.path)) {
+            knob.high = Some(khz.to_string());
+        }
     }
 
     /// Writes nothing from now on, for this reason; a governor that is asked by the scheduler still is.
@@ -166,6 +198,7 @@ fn without_cpufreq(cpus: Vec<usize>) -> Controlled {
             mechanism: Mechanism::Nothing { reason: reason.into() },
             min_khz: None,
             max_khz: None,
+            high_perf: PERF_ONE,
         },
         knobs: Vec::new(),
         notes: Vec::new(),
@@ -188,6 +221,7 @@ fn read_policy(files: &dyn Files, folder: &str, online: &[usize], asker: Asker) 
         mechanism,
         min_khz: policy.khz("scaling_min_freq"),
         max_khz: policy.khz("scaling_max_freq"),
+        high_perf: PERF_ONE,
     };
     Some(Controlled {
         folder: folder.to_string(),
@@ -203,6 +237,12 @@ pub(super) fn knows_speed(files: &dyn Files) -> bool {
     let text = files.read("proc/cpuinfo").unwrap_or_default();
     let flags = text.lines().find(|line| line.starts_with("flags"));
     flags.is_none_or(|flags| flags.split_whitespace().any(|flag| flag == "aperfmperf"))
+}
+
+/// Whether boost is switched off for all policies, or for this one.
+pub(super) fn boost_is_off(files: &dyn Files, folder: &str) -> bool {
+    let is_off = |folder: &str| files.read_trimmed(&format!("{folder}/boost")).is_ok_and(|v| v == "0");
+    is_off(POLICY_FOLDER) || is_off(folder)
 }
 
 /// Shortest time between two changes that schedutil makes of one policy; 0 where it governs none.
@@ -358,12 +398,8 @@ impl Policy<'_> {
         {
             notes.push("turbo is off (intel_pstate/no_turbo): high means without it".into());
         }
-        if self
-            .files
-            .read_trimmed(&format!("{POLICY_FOLDER}/boost"))
-            .is_ok_and(|v| v == "0")
-        {
-            notes.push("boost is off (cpufreq/boost): high means without it".into());
+        if boost_is_off(self.files, self.folder) {
+            notes.push("boost is off: high means without it".into());
         }
         notes
     }

@@ -1,5 +1,6 @@
 //! What can go wrong with speeds, each with the thing, the reason and the way out.
 
+use super::high::HighSpeed;
 use crate::InputError;
 use std::fmt;
 use std::io;
@@ -30,6 +31,8 @@ pub enum SpeedError {
     OutOfOrder { file: PathBuf, value: String },
     /// A speed could not be set because another governor was chosen since the start; all CPUs that this is so of.
     Governor { cpus: Vec<usize>, text: String },
+    /// The speed that high CPUs were to have cannot be found out, or not be set.
+    HighSpeed { wanted: HighSpeed, reason: String },
     /// A CPU that is not there or not online.
     UnknownCpu { cpu: usize },
 }
@@ -60,6 +63,9 @@ impl fmt::Display for SpeedError {
                 file.display()
             ),
             Self::Governor { text, .. } => f.write_str(text),
+            Self::HighSpeed { wanted, reason } => {
+                write!(f, "--high-speed {wanted}: {reason}; --high-speed max needs nothing")
+            }
             Self::UnknownCpu { cpu } => write!(
                 f,
                 "CPU {cpu} was not online when speeds were read; read them again after CPUs came or went"

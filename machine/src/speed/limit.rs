@@ -98,7 +98,7 @@ fn taken_in(files: &dyn Files, entry: &Entry, asked_khz: [u32; 2], deadline: Ins
 }
 
 /// The highest frequency of the driver's table that is not above; the frequency itself where it has no table.
-fn step_below(files: &dyn Files, folder: &str, khz: u32) -> u32 {
+pub(super) fn step_below(files: &dyn Files, folder: &str, khz: u32) -> u32 {
     let table = files.read(&format!("{folder}/scaling_available_frequencies"));
     let steps = table.unwrap_or_default();
     let steps = steps.split_whitespace().filter_map(|step| step.parse().ok());

@@ -2,6 +2,7 @@
 
 mod apply;
 mod fake;
+mod high;
 mod interrupts;
 mod journal;
 mod killed;

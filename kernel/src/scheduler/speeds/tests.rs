@@ -1,5 +1,6 @@
 use super::*;
 use crate::status::Status;
+use lop_machine::speed::HighSpeed;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -92,7 +93,12 @@ fn a_partial_scheduler_sets_speeds_by_schedutil_only() {
         assert_eq!(setter.acts(), acts, "{governor}");
         assert_eq!(setter.writes(), governor != "schedutil" && !partial, "{governor}");
         let by_kernel = setter.wishes().asked_by_kernel;
-        assert_eq!(by_kernel.len(), usize::from(governor == "schedutil"), "{governor}");
+        let expected = if governor == "schedutil" {
+            vec![(0, 1024)]
+        } else {
+            vec![]
+        };
+        assert_eq!(by_kernel, expected, "{governor}");
         setter.follow(&[joins_high(0)], &mut Notes::default());
         assert_eq!(machine.minimum(), minimum, "{governor}");
         let says_why = setter.describe().iter().any(|line| line.contains("with --partial"));
@@ -128,6 +134,35 @@ fn a_processor_that_chooses_is_told_to_save_after_a_second() {
         let now = std::fs::read_to_string(machine.path(&preference)).unwrap();
         assert_eq!((now.trim(), setter.due_in().is_some()), (told, waits), "at {seconds} s");
     }
+}
+
+/// 1.5 of 2 GHz: limits follow the sets, schedutil is asked for 4/5 of three quarters, and files that stay as they are cannot do it.
+#[test]
+fn high_cpus_have_the_speed_that_was_asked_for() {
+    let opened = |governor: &str, partial| {
+        let machine = Machine::with(governor);
+        machine.write(&format!("{FOLDER}/cpuinfo_max_freq"), "2000000");
+        machine.write(&format!("{FOLDER}/base_frequency"), "1500000");
+        let options = Options {
+            high_speed: HighSpeed::Base,
+            ..machine.options(partial)
+        };
+        let setter = SpeedSetter::open(&options, &mut Notes::default());
+        (machine, setter)
+    };
+    let (machine, setter) = opened("ondemand", false);
+    let mut setter = setter.unwrap();
+    setter.follow(&[joins_high(0)], &mut Notes::default());
+    assert_eq!(machine.minimum(), "1500000\n");
+    for partial in [false, true] {
+        let (_, setter) = opened("schedutil", partial);
+        assert_eq!(setter.unwrap().wishes().asked_by_kernel, [(0, 614)]);
+    }
+    let refused = opened("ondemand", true).1.err().unwrap().to_string();
+    assert!(
+        refused.contains("--high-speed base: speeds of CPU 0 cannot be set: with --partial"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use super::fake::{acpi, active, policy_file, Fake, Policy, CPU};
 use crate::speed::files::{format_cpus, parse_cpus};
-use crate::speed::{perf_target, Mechanism, Speeds, Wish};
+use crate::speed::{Mechanism, Speeds, Wish};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -265,13 +265,6 @@ fn the_longest_rate_limit_counts() {
     fake.put(&policy_file(0, "schedutil/rate_limit_us"), "500");
     fake.put(&policy_file(1, "schedutil/rate_limit_us"), "2000");
     assert_eq!(fake.open().rate_limit_ns(), 2_000_000);
-}
-
-#[test]
-fn targets_for_schedutil() {
-    assert_eq!(perf_target(Wish::High), 1024);
-    assert_eq!(perf_target(Wish::Low), 0);
-    assert_eq!(perf_target(Wish::Released), 1024);
 }
 
 #[test]

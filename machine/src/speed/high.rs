@@ -1,0 +1,222 @@
+//! How fast high CPUs are: their highest speed, or one below it that a person chose.
+
+use super::domain::{Controlled, Mechanism, CPU_FOLDER};
+use super::error::SpeedError;
+use super::files::Files;
+use super::limit::step_below;
+use super::{describe, domain};
+use crate::capture::has_assumed_watts;
+use crate::meter::OWN_MODEL;
+use crate::{live, Kind, Machine};
+use std::fmt;
+use std::str::FromStr;
+
+/// The speed of high CPUs. None is higher than the upper limit that stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HighSpeed {
+    /// The upper limit that stood.
+    #[default]
+    Max,
+    /// What the processor keeps up for as long as it is asked to: the highest without turbo.
+    Base,
+    /// The operating point with the least energy per work, by this machine's own model.
+    Efficient,
+}
+
+impl FromStr for HighSpeed {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "max" => Ok(Self::Max),
+            "base" => Ok(Self::Base),
+            "efficient" => Ok(Self::Efficient),
+            _ => Err("max, base or efficient".to_string()),
+        }
+    }
+}
+
+impl fmt::Display for HighSpeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Max => "max",
+            Self::Base => "base",
+            Self::Efficient => "efficient",
+        })
+    }
+}
+
+/// Highest target of the kernel's scale (`SCX_CPUPERF_ONE`).
+pub(super) const PERF_ONE: u32 = 1024;
+
+/// The speed of each of these clock domains, kHz, in their order; none where each keeps its own.
+pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled]) -> Result<Vec<u32>, SpeedError> {
+    let found = match wanted {
+        HighSpeed::Max => return Ok(Vec::new()),
+        HighSpeed::Base => each(files, domains, |d| base_khz(files, d)),
+        HighSpeed::Efficient => Model::of(files).and_then(|model| each(files, domains, |d| model.khz(d))),
+    };
+    found.map_err(|reason| SpeedError::HighSpeed { wanted, reason })
+}
+
+fn each(
+    files: &dyn Files,
+    domains: &[Controlled],
+    khz: impl Fn(&Controlled) -> Result<u32, String>,
+) -> Result<Vec<u32>, String> {
+    domains.iter().try_for_each(|d| can_be_told(files, d))?;
+    domains.iter().map(|d| fit(files, d, khz(d)?)).collect()
+}
+
+/// Whether a speed between the lowest and the highest can be asked for.
+fn can_be_told(files: &dyn Files, controlled: &Controlled) -> Result<(), String> {
+    let Controlled { folder, domain, .. } = controlled;
+    let name = named(controlled);
+    match &domain.mechanism {
+        Mechanism::Nothing { reason } => Err(format!("speeds of {name} cannot be set: {reason}")),
+        Mechanism::Scheduler if !domain::knows_speed(files) => Err(format!(
+            "the clock of {name} is not counted (no aperfmperf), and governor schedutil takes requests as shares of the present speed then; \
+             another one does it, as after echo ondemand > /{folder}/scaling_governor"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn named(controlled: &Controlled) -> String {
+    describe::named_cpus(&controlled.domain.cpus)
+}
+
+/// What the driver says, else the firmware, else the highest frequency while boost is off.
+fn base_khz(files: &dyn Files, controlled: &Controlled) -> Result<u32, String> {
+    let Controlled { folder, domain, .. } = controlled;
+    let nominal = format!("{CPU_FOLDER}/cpu{}/acpi_cppc/nominal_freq", domain.cpus[0]);
+    let without_boost = || {
+        let is_off = domain::boost_is_off(files, folder);
+        is_off.then(|| files.read_khz(&format!("{folder}/cpuinfo_max_freq")))?
+    };
+    // Firmware that does not know writes 0.
+    let told = files
+        .read_khz(&format!("{folder}/base_frequency"))
+        .filter(|&khz| khz > 0);
+    told.or_else(|| files.read_khz(&nominal)?.checked_mul(1000).filter(|&khz| khz > 0))
+        .or_else(without_boost)
+        .ok_or_else(|| {
+            format!(
+                "nothing tells the base frequency of {} (driver {}: neither base_frequency nor acpi_cppc/nominal_freq); switch boost off and \
+                 have max, where there is /{CPU_FOLDER}/cpufreq/boost",
+                named(controlled),
+                domain.driver,
+            )
+        })
+}
+
+/// The model that `lop machine measure` wrote of this machine.
+struct Model {
+    file: String,
+    machine: Machine,
+    /// By CPU: its kind.
+    kinds: Vec<(usize, usize)>,
+}
+
+impl Model {
+    fn of(files: &dyn Files) -> Result<Self, String> {
+        let path = files.absolute(OWN_MODEL);
+        let file = path.display().to_string();
+        if !path.exists() {
+            let folder = path.parent().unwrap_or(files.root()).display();
+            return Err(format!(
+                "nothing here tells what this machine draws at which speed: 'mkdir -p {folder}; lop machine measure -o {file}' measures it"
+            ));
+        }
+        let anew = format!("'lop machine measure --force -o {file}' measures anew");
+        let machine = crate::load(&file, &[]).map_err(|error| error.to_string())?;
+        if has_assumed_watts(&machine) {
+            return Err(format!(
+                "{file} has watts of another machine, as no meter measured these; with one ('lop doctor' lists them) {anew}"
+            ));
+        }
+        let live = live::read(files.root()).map_err(|error| error.to_string())?;
+        if usize::from(live.nr_tiers) != machine.kinds.len() {
+            return Err(format!(
+                "{file} has other kinds of cores than this machine ({} there, {} here): {anew}",
+                machine.kinds.len(),
+                live.nr_tiers
+            ));
+        }
+        let cpus = live.cpus.iter();
+        Ok(Self {
+            kinds: cpus.map(|cpu| (cpu.number as usize, usize::from(cpu.tier))).collect(),
+            file,
+            machine,
+        })
+    }
+
+    fn khz(&self, controlled: &Controlled) -> Result<u32, String> {
+        let first = controlled.domain.cpus[0];
+        let of_first = self.kinds.iter().find(|(cpu, _)| *cpu == first);
+        let kind = of_first.map(|(_, kind)| &self.machine.kinds[*kind]);
+        match kind.map(|kind| (kind.opps.len(), efficient_khz(kind))) {
+            None | Some((0 | 1, _)) => Err(format!(
+                "{} has no two operating points of {} to choose from: 'lop machine measure' says why",
+                self.file,
+                named(controlled)
+            )),
+            Some((_, khz)) => Ok(u32::try_from(khz).unwrap_or(u32::MAX)),
+        }
+    }
+}
+
+/// argmin over operating points of (watts of a busy core and its voltage domain, above those of the idle core at its least) / frequency: the machine stays
+/// on whatever its speed is, so what it draws idle is nobody's. Of equals the fastest.
+pub(super) fn efficient_khz(kind: &Kind) -> u64 {
+    let rest_uw = kind
+        .opps
+        .iter()
+        .map(|opp| opp.idle_uw + opp.domain_uw)
+        .min()
+        .unwrap_or(0);
+    let above_uw = |busy_uw: u64| u128::from(busy_uw.saturating_sub(rest_uw));
+    let points = kind
+        .opps
+        .iter()
+        .map(|opp| (above_uw(opp.busy_uw + opp.domain_uw), opp.khz));
+    // a / f < b / g, without a division.
+    let best = points.reduce(
+        |best, point| match point.0 * u128::from(best.1) <= best.0 * u128::from(point.1) {
+            true => point,
+            false => best,
+        },
+    );
+    best.map_or(0, |(_, khz)| khz)
+}
+
+/// The speed as these CPUs can have it: within the limits that stand, a step of the driver's table where it has one, and above that of low CPUs.
+fn fit(files: &dyn Files, controlled: &Controlled, khz: u32) -> Result<u32, String> {
+    let Controlled { folder, domain, .. } = controlled;
+    let (Some(min_khz), Some(max_khz)) = (domain.min_khz, domain.max_khz) else {
+        return Err(format!("/{folder} tells no limits"));
+    };
+    let khz = step_below(files, folder, khz.min(max_khz));
+    match khz > min_khz {
+        true => Ok(khz),
+        false => Err(format!(
+            "that is {} MHz for {}, and low is {} MHz already",
+            khz / 1000,
+            named(controlled),
+            min_khz / 1000
+        )),
+    }
+}
+
+/// What to ask of `schedutil` for this frequency, in 1024ths of the CPU's own capacity:
+///
+/// frequency = 1.25 * target / capacity * highest frequency     (kernel/sched/cpufreq_schedutil.c)
+///
+/// Rounded down, as the governor takes the next step above.
+pub(super) fn perf(khz: u32, highest_khz: u32) -> u32 {
+    if khz >= highest_khz {
+        return PERF_ONE;
+    }
+    let share = u64::from(PERF_ONE) * 4 * u64::from(khz) / (5 * u64::from(highest_khz));
+    share as u32
+}

@@ -1,0 +1,311 @@
+//! High CPUs slower than they could be: at their base frequency, or where work costs the least energy.
+
+use super::fake::{acpi, active, kill, policy_file, Fake, Policy, CPU};
+use crate::meter::OWN_MODEL;
+use crate::speed::high::{efficient_khz, perf};
+use crate::speed::{HighSpeed, Wish};
+
+const DRIVERS: [(&str, &str, &str); 2] = [
+    ("intel_pstate", "cpufreq/policy1/base_frequency", "2400000"),
+    ("amd-pstate-epp", "cpu1/acpi_cppc/nominal_freq", "2400"),
+];
+
+/// Two CPUs whose processor chooses speeds, and which tell their base frequency, 2.4 GHz, as `file` has it.
+fn choosing(driver: &'static str, file: &str, text: &str) -> Fake {
+    let policies = [active(0, "0", driver, "powersave"), active(1, "1", driver, "powersave")];
+    let fake = Fake::new(&policies, "0-1");
+    for cpu in ["0", "1"] {
+        fake.put(&format!("{CPU}/{}", file.replace('1', cpu)), text);
+    }
+    fake
+}
+
+fn refused(fake: &Fake, wanted: HighSpeed) -> String {
+    let before = fake.snapshot();
+    let error = fake.open().set_high_speed(wanted).unwrap_err().to_string();
+    assert!(fake.writes().is_empty() && fake.snapshot() == before);
+    assert!(error.starts_with(&format!("--high-speed {wanted}: ")), "{error}");
+    assert!(error.ends_with("; --high-speed max needs nothing"), "{error}");
+    error
+}
+
+fn says(fake: &Fake, wanted: HighSpeed, parts: &[&str]) {
+    let error = refused(fake, wanted);
+    for part in parts {
+        assert!(error.contains(part), "no '{part}' in: {error}");
+    }
+}
+
+/// One ceiling for high and low CPUs, written at the start; then preferences alone, and no lower limit ever.
+#[test]
+fn a_processor_that_chooses_gets_a_ceiling_once() {
+    for (driver, file, text) in DRIVERS {
+        let fake = choosing(driver, file, text);
+        let before = fake.snapshot();
+        let mut speeds = fake.open();
+        speeds.set_high_speed(HighSpeed::Base).unwrap();
+        let ceiling = |number| (policy_file(number, "scaling_max_freq"), "2400000".to_string());
+        assert_eq!(fake.writes(), [ceiling(0), ceiling(1)], "{driver}");
+        let preference = |word: &str| (policy_file(0, "energy_performance_preference"), word.to_string());
+        for (wish, word) in [(Wish::High, "performance"), (Wish::Low, "power")] {
+            speeds.apply(0, wish).unwrap();
+            assert_eq!(fake.writes(), [preference(word)], "{driver}");
+        }
+        assert_eq!(fake.limits(0), ("800000".into(), "2400000".into()));
+        let line = speeds.describe().remove(0);
+        for part in ["CPUs 0-1", "between 800 and 2400 MHz", "high is base, 2400 MHz"] {
+            assert!(line.contains(part), "no '{part}' in: {line}");
+        }
+        assert!(speeds.restore().is_empty());
+        assert_eq!(fake.snapshot(), before, "{driver}");
+        assert_eq!(fake.violations(), [""; 0]);
+    }
+}
+
+#[test]
+fn what_a_killed_run_left_of_ceilings_is_put_back() {
+    for (driver, file, text) in DRIVERS {
+        let fake = choosing(driver, file, text);
+        let before = fake.snapshot();
+        let mut speeds = fake.open();
+        speeds.set_high_speed(HighSpeed::Base).unwrap();
+        kill(speeds);
+        assert_eq!(fake.policy(1, "scaling_max_freq"), "2400000");
+        assert_eq!(fake.open().recovered().files.len(), 2);
+        assert_eq!(fake.snapshot(), before, "{driver}");
+    }
+}
+
+#[test]
+fn the_highest_speed_is_what_it_is_without_a_word() {
+    for (driver, file, text) in DRIVERS {
+        let fake = choosing(driver, file, text);
+        let mut speeds = fake.open();
+        speeds.set_high_speed(HighSpeed::Max).unwrap();
+        speeds.apply(0, Wish::High).unwrap();
+        assert_eq!(fake.writes().len(), 1, "the preference");
+    }
+}
+
+/// Somebody keeps CPUs below their base frequency: that stays.
+#[test]
+fn a_limit_that_stands_is_kept_to() {
+    for (driver, file, text) in DRIVERS {
+        let fake = choosing(driver, file, text);
+        for number in [0, 1] {
+            fake.put(&policy_file(number, "scaling_max_freq"), "2000000");
+        }
+        let mut speeds = fake.open();
+        speeds.set_high_speed(HighSpeed::Base).unwrap();
+        assert_eq!(fake.writes(), []);
+        // Nor is it written again when they lower it meanwhile.
+        fake.put(&policy_file(0, "scaling_max_freq"), "1500000");
+        speeds.apply(0, Wish::High).unwrap();
+        assert_eq!(fake.policy(0, "scaling_max_freq"), "1500000");
+    }
+}
+
+/// acpi-cpufreq: a step of its table at most as high as the base frequency. Where boost is off, the highest is the base.
+#[test]
+fn governors_get_a_step_of_the_table() {
+    for (file, text, khz) in [
+        ("cpu0/acpi_cppc/nominal_freq", "1900", "1800000"),
+        ("cpufreq/policy0/base_frequency", "1400000", "1400000"),
+        ("cpufreq/boost", "0", "2100000"),
+        ("cpufreq/policy0/boost", "0", "2100000"),
+    ] {
+        for governor in ["ondemand", "userspace"] {
+            let fake = Fake::new(&[acpi(0, "0", governor)], "0");
+            fake.put(&format!("{CPU}/{file}"), text);
+            let before = fake.snapshot();
+            let mut speeds = fake.open();
+            speeds.set_high_speed(HighSpeed::Base).unwrap();
+            assert_eq!(fake.writes(), [], "before any CPU is high");
+            for (wish, khz) in [(Wish::High, khz), (Wish::Low, "1050000")] {
+                speeds.apply(0, wish).unwrap();
+                match governor {
+                    "userspace" => assert_eq!(fake.policy(0, "scaling_setspeed"), khz, "{file}"),
+                    _ => assert_eq!(fake.limits(0), (khz.into(), khz.into()), "{file}"),
+                }
+            }
+            assert!(speeds.restore().is_empty());
+            assert_eq!(fake.snapshot(), before);
+        }
+    }
+}
+
+/// The step that schedutil takes for a target: the lowest of the table that is no lower than 1.25 times its share of the highest.
+fn step_of_schedutil(target: u32) -> u32 {
+    let wanted = u64::from(target + target / 4) * 2_100_000 / 1024;
+    let table = [1_050_000, 1_400_000, 1_800_000, 2_100_000];
+    table.into_iter().find(|khz| u64::from(*khz) >= wanted).unwrap()
+}
+
+#[test]
+fn schedutil_is_asked_for_as_much_as_it_needs() {
+    for (mhz, khz) in [("1800", 1_800_000), ("1900", 1_800_000), ("1400", 1_400_000)] {
+        let fake = Fake::new(&[acpi(0, "0", "schedutil")], "0");
+        fake.put(&format!("{CPU}/cpu0/acpi_cppc/nominal_freq"), mhz);
+        let mut speeds = fake.open();
+        assert_eq!(speeds.domains()[0].high_perf, 1024);
+        speeds.set_high_speed(HighSpeed::Base).unwrap();
+        assert_eq!(step_of_schedutil(speeds.domains()[0].high_perf), khz, "{mhz} MHz");
+        speeds.apply(0, Wish::High).unwrap();
+        assert_eq!(fake.writes(), []);
+    }
+    assert_eq!(perf(2_100_000, 2_100_000), 1024);
+}
+
+#[test]
+fn a_base_frequency_that_nobody_tells_is_refused_with_the_way_out() {
+    let fake = Fake::new(&[active(0, "0", "amd-pstate-epp", "powersave")], "0");
+    let boost = "cpufreq/boost";
+    says(
+        &fake,
+        HighSpeed::Base,
+        &["CPU 0 (driver amd-pstate-epp", "acpi_cppc/nominal_freq", boost],
+    );
+    // Firmware that does not know it.
+    fake.put(&format!("{CPU}/cpu0/acpi_cppc/nominal_freq"), "0");
+    says(&fake, HighSpeed::Base, &["nothing tells the base frequency"]);
+    let virtual_machine = Fake::new(&[], "0-3");
+    says(
+        &virtual_machine,
+        HighSpeed::Base,
+        &["speeds of CPUs 0-3 cannot be set: no frequency driver"],
+    );
+}
+
+/// Low and high would be one: under an active driver both limits would be one, too.
+#[test]
+fn a_high_speed_has_to_be_above_the_low_one() {
+    for (driver, file, text) in DRIVERS {
+        let fake = choosing(driver, file, text);
+        fake.put(&policy_file(1, "scaling_min_freq"), "2400000");
+        says(
+            &fake,
+            HighSpeed::Base,
+            &["2400 MHz for CPU 1", "low is 2400 MHz already"],
+        );
+    }
+}
+
+#[test]
+fn schedutil_counts_from_the_present_speed_where_the_clock_is_not_counted() {
+    let fake = Fake::new(&[acpi(0, "0", "schedutil")], "0");
+    fake.put(&format!("{CPU}/cpu0/acpi_cppc/nominal_freq"), "1800");
+    fake.put("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc");
+    let governor = format!("echo ondemand > /{}", policy_file(0, "scaling_governor"));
+    says(&fake, HighSpeed::Base, &["CPU 0", "no aperfmperf", &governor]);
+}
+
+/// A machine file with kinds of these points: MHz and watts of a busy core.
+fn model(notes: &str, kinds: &[&[(u32, f64)]]) -> String {
+    let mut text = format!(
+        "name = \"own\"\ndescription = \"as measured\"\nnotes = [{notes}]\nsockets = 1\nclock_domain = \"core\"\nvoltage_domain = \"kind\"\n\
+         memory_domain = \"machine\"\nbase_w = 5.0\n[cpufreq]\ntransition_us = 20\nschedutil_rate_limit_us = 1000\n[cost]\ncontext_switch_us = 1\nmigration_us = 3\nmemory_domain_us = 6\n"
+    );
+    for (kind, points) in kinds.iter().enumerate() {
+        let speed = 2 - kind;
+        text += &format!("[[kind]]\nname = \"kind-{kind}\"\ncores = 1\nspeed = {speed}.0\nopp = [\n");
+        for (mhz, watts) in *points {
+            text += &format!("{{ mhz = {mhz}, mv = 900, idle_w = 0.5, busy_w = {watts}, domain_w = 0.0 }},\n");
+        }
+        text += "]\nidle = [{ name = \"C1\", exit_us = 1, residency_us = 0 }]\n";
+    }
+    text
+}
+
+/// Above 0.5 W of an idle core: 1.6 / 0.8, 2.4 / 1.6, 4.8 / 2.4 and 23 / 4.6 J for 10^9 cycles.
+const FAST: &[(u32, f64)] = &[(800, 2.1), (1600, 2.9), (2400, 5.3), (4600, 23.5)];
+/// 0.8 / 0.8, 1.2 / 1.2, 3 / 2.4: of equals the faster.
+const SLOW: &[(u32, f64)] = &[(800, 1.3), (1200, 1.7), (2400, 3.5)];
+
+/// A fast CPU and a slow one.
+fn two_kinds(driver: &'static str) -> Fake {
+    let slow = Policy {
+        limits_khz: (800_000, 2_400_000),
+        ..active(1, "1", driver, "powersave")
+    };
+    let fake = Fake::new(&[active(0, "0", driver, "powersave"), slow], "0-1");
+    fake.put(&format!("{CPU}/present"), "0-1");
+    fake
+}
+
+#[test]
+fn each_kind_runs_where_its_work_costs_least() {
+    for (driver, ..) in DRIVERS {
+        let fake = two_kinds(driver);
+        fake.put(OWN_MODEL, &model("", &[FAST, SLOW]));
+        let before = fake.snapshot();
+        let mut speeds = fake.open();
+        speeds.set_high_speed(HighSpeed::Efficient).unwrap();
+        assert_eq!(fake.limits(0), ("800000".into(), "1600000".into()), "{driver}");
+        assert_eq!(fake.limits(1), ("800000".into(), "1200000".into()), "{driver}");
+        assert!(speeds.describe()[0].contains("high is efficient, 1600 MHz"));
+        drop(speeds);
+        assert_eq!(fake.snapshot(), before);
+    }
+}
+
+#[test]
+fn without_measured_points_nothing_is_efficient() {
+    let anew = "'lop machine measure --force -o /";
+    let with = |notes: &str, kinds: &[&[(u32, f64)]]| {
+        let fake = two_kinds("intel_pstate");
+        fake.put(OWN_MODEL, &model(notes, kinds));
+        fake
+    };
+    let nothing = two_kinds("intel_pstate");
+    let own = "etc/lopsided; lop machine measure -o /";
+    says(
+        &nothing,
+        HighSpeed::Efficient,
+        &["'mkdir -p /", own, "etc/lopsided/machine.toml'"],
+    );
+    let assumed = "\"Watts are assumed: those of phenom-9750, a core at the same share of its highest frequency.\"";
+    says(
+        &with(assumed, &[FAST, SLOW]),
+        HighSpeed::Efficient,
+        &["no meter measured", "lop doctor", anew],
+    );
+    says(&with("", &[FAST]), HighSpeed::Efficient, &["1 there, 2 here", anew]);
+    let one_point = with("", &[FAST, &SLOW[..1]]);
+    says(
+        &one_point,
+        HighSpeed::Efficient,
+        &["no two operating points of CPU 1", "lop machine measure"],
+    );
+    let steep = with("", &[FAST, &[(800, 1.0), (2400, 5.0)]]);
+    says(
+        &steep,
+        HighSpeed::Efficient,
+        &["800 MHz for CPU 1", "low is 800 MHz already"],
+    );
+    let damaged = two_kinds("intel_pstate");
+    damaged.put(OWN_MODEL, "name = 1");
+    says(&damaged, HighSpeed::Efficient, &["machine.toml:1"]);
+}
+
+/// What `lop machine measure` assumed says so in its own words.
+#[test]
+fn a_captured_machine_has_assumed_watts() {
+    let fake = two_kinds("intel_pstate");
+    let like = crate::load(crate::WATTS_OF, &[]).unwrap();
+    let tree = crate::live::Folder::new(&fake.root);
+    let text = crate::capture(&tree, "own", &like, None).unwrap();
+    fake.put(OWN_MODEL, &text);
+    says(&fake, HighSpeed::Efficient, &["no meter measured"]);
+}
+
+/// What a voltage domain draws more at a faster point, 2 W here, costs as much as what the core draws: 4.4 / 1.6, and 4.8 / 2.4 is less.
+#[test]
+fn a_voltage_domain_counts() {
+    let efficient = |text: &str| efficient_khz(&crate::read("own", text).unwrap().kinds[0]);
+    let text = model("", &[FAST]);
+    assert_eq!(efficient(&text), 1_600_000);
+    let faster = text.replace("busy_w = 2.9, domain_w = 0.0", "busy_w = 2.9, domain_w = 2.0");
+    assert_eq!(efficient(&faster), 2_400_000);
+    let everywhere = text.replace("domain_w = 0.0", "domain_w = 2.0");
+    assert_eq!(efficient(&everywhere), 1_600_000);
+}
