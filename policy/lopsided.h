@@ -376,7 +376,7 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	lop_see(t, app, cpu);
 	lop_show(s, t, app, cpu, now_ns);
 	/* Something was given to this CPU while it changed hands. Two such would take it from one another. */
-	if (t->last_queue != (s32)lop_cpu_queue(cpu) && lop_is_given(s, world, cpu))
+	if (t->last_queue != (s32)lop_cpu_queue(cpu) && lop_cpus_has(&s->given, cpu))
 		lop_env_preempt(world, cpu);
 	else if (!lop_rise(s, world, cpu, now_ns) && !lop_make_room(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
 		lop_fill_core(s, world, lop_tier_of(s, cpu), now_ns);

@@ -117,14 +117,15 @@ lop_rule void lop_wait_at_claimed(struct lop_sched *s, struct lop_world *world, 
 }
 
 /*
- * A task was given a CPU: it waits in the queue of that one alone, which is told, idle or busy. False: that CPU cannot be had any more.
+ * A task was given a CPU: it waits in the queue of that one alone, which is told, idle or busy. False: that CPU cannot be had any more,
+ * or another was given to it before.
  */
 lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
 {
 	u32 cpu = lop_cpu_index(t->given - 1);
 	t->given = 0;
 	lop_cpus_take(&s->awaited, cpu);
-	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)))
+	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)) || lop_cpus_has(&s->given, cpu))
 		return false;
 	lop_come_to(s, t, group, lop_cpu_queue(cpu));
 	lop_wait_at(s, world, t, cpu);
