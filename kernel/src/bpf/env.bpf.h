@@ -30,6 +30,49 @@ struct {
 	__type(value, struct lop_timer_map_value);
 } timers SEC(".maps");
 
+/*
+ * The policy has noted the time before. Two CPUs may note one each and set the timer in the other order, so each looks again after it did: who is the last
+ * to set it has seen the last that was noted.
+ */
+#define LOP_TIMER_TRIES 8
+static __noinline void start_timer(u64 at_ns)
+{
+	struct lop_timer_map_value *timer;
+	u64 now_ns, noted_ns;
+	u32 only = 0;
+	int n;
+	timer = bpf_map_lookup_elem(&timers, &only);
+	if (!timer)
+		return;
+	bpf_for(n, 0, LOP_TIMER_TRIES) {
+		now_ns = bpf_ktime_get_ns();
+		bpf_timer_start(&timer->timer, at_ns > now_ns ? at_ns - now_ns : 0, 0);
+		noted_ns = READ_ONCE(lopsided.timer_at_ns);
+		if (!noted_ns || noted_ns == at_ns)
+			break;
+		at_ns = noted_ns;
+	}
+}
+
+/* What a CPU left over when it went. */
+static __noinline void do_what_is_left(void)
+{
+	s32 cpu = LOP_NONE;
+	int n;
+	if (is_dying() || !lop_atomic_and(&left_over, 0))
+		return;
+	bpf_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&left_kicks, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		lop_cpus_take(&left_kicks, lop_cpu_index((u32)cpu));
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
+	if (lopsided.timer_at_ns)
+		start_timer(lopsided.timer_at_ns);
+	wake_loader();
+}
+
 static __always_inline struct lop_world *begin(struct lop_world *c)
 {
 	c->now_ns = bpf_ktime_get_ns();
@@ -37,7 +80,12 @@ static __always_inline struct lop_world *begin(struct lop_world *c)
 	return c;
 }
 
-static __always_inline struct lop_world *begin_here(void) { return begin(&contexts[lop_cpu_index(bpf_get_smp_processor_id())]); }
+static __always_inline struct lop_world *begin_here(void)
+{
+	if (left_over)
+		do_what_is_left();
+	return begin(&contexts[lop_cpu_index(bpf_get_smp_processor_id())]);
+}
 
 static __always_inline u64 lop_env_now_ns(struct lop_world *world) { return world->now_ns; }
 
@@ -119,12 +167,12 @@ static __always_inline u64 lop_env_first_ns(struct lop_world *world, u32 queue)
 	return first_ns;
 }
 
-static __always_inline void lop_env_kick(struct lop_world *world, u32 cpu) { scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE); }
+static __always_inline void lop_env_kick(struct lop_world *world, u32 cpu) { kick(cpu, SCX_KICK_IDLE); }
 
 static __always_inline void lop_env_preempt(struct lop_world *world, u32 cpu)
 {
 	tell(LOP_RECORD_PREEMPT, world->now_ns, 0, (s32)cpu, 0);
-	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+	kick((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /* A CPU was idle when its speed changed: the timer asks for it. */
@@ -165,7 +213,7 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 		scx_bpf_cpuperf_set((s32)cpu, asked_perf[cpu]);
 	}
 	if (asks_in_steps && asks_left[cpu] > LOP_SPARE_ASKS && wanted_perf[cpu] != low_perf)
-		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+		kick((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /*
@@ -204,12 +252,10 @@ static __always_inline void lop_env_reserved_speed(struct lop_world *world, u32 
 
 static __always_inline void lop_env_arm_timer(struct lop_world *world, u64 at_ns)
 {
-	struct lop_timer_map_value *timer;
-	u64 now_ns = world->now_ns;
-	u32 only = 0;
-	timer = bpf_map_lookup_elem(&timers, &only);
-	if (timer)
-		bpf_timer_start(&timer->timer, at_ns > now_ns ? at_ns - now_ns : 0, 0);
+	if (is_dying())
+		leave_it();
+	else
+		start_timer(at_ns);
 }
 
 /* Nobody asks: cores do not change places for heat here, since no sensor is read. */

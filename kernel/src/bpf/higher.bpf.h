@@ -79,7 +79,7 @@ static __noinline bool tell_idle_member(struct lop_world *c, const struct lop_ta
 		if (cpu < 0)
 			break;
 		if (!runs_higher_class(cpu)) {
-			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+			kick(cpu, SCX_KICK_IDLE);
 			told = true;
 			break;
 		}
@@ -152,4 +152,17 @@ static __always_inline void look_around(struct lop_world *c)
 		find_member(c, 0);
 	if (!lop_cpus_empty(&lopsided.given))
 		look_in_a_slice(c);
+}
+
+/* The same where interrupts are on. */
+static __noinline void look_around_open(struct lop_world *c)
+{
+	unsigned long flags = 0;
+	if (lop_cpus_empty(&lopsided.domain_waiting) && lop_cpus_empty(&lopsided.given) && !lop_any_stranded(&lopsided))
+		return;
+	if (tell_decisions)
+		bpf_local_irq_save(&flags);
+	look_around(c);
+	if (tell_decisions)
+		bpf_local_irq_restore(&flags);
 }

@@ -89,7 +89,7 @@ int lop_heed(struct lop_heed_args *args)
 		return -ESRCH;
 	hints_are_said = true;
 	if (scx_bpf_task_running(p))
-		scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
+		kick(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 	bpf_task_release(p);
 	return 0;
 }

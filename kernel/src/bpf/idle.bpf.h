@@ -14,7 +14,7 @@ struct lop_cpus unsure;
 static __always_inline void find_out(s32 cpu)
 {
 	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	kick(cpu, SCX_KICK_IDLE);
 }
 
 static __always_inline void tell_idle(struct lop_world *c, s32 cpu, bool idle)

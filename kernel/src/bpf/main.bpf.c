@@ -56,6 +56,7 @@ u64 started_at_ns;
 /* So many groups of tasks and applications have room, and no more than there is; fewer in tests of what happens without. */
 const volatile u32 most_places = ~0U;
 
+#include "dying.bpf.h"
 #include "record.bpf.h"
 #include "task.bpf.h"
 #include "env.bpf.h"
@@ -69,12 +70,9 @@ const volatile u32 most_places = ~0U;
 #include "idle.bpf.h"
 #include "higher.bpf.h"
 #include "plan.bpf.h"
-#include "leave.bpf.h"
 #include "dump.bpf.h"
 
-/* What the speeds of a CPU can be set by is only known of CPUs that are online. */
-const volatile bool sets_speeds;
-struct lop_cpus known_cpus;
+#include "hotplug.bpf.h"
 
 static __always_inline void count(struct lop_world *c, enum lop_count what) { c->count[what]++; }
 
@@ -251,7 +249,7 @@ static __always_inline void wake_and_put(struct lop_world *c, struct task_struct
 	}
 	put_on_claimed(c, p, t, place.cpu);
 	if (!higher_classes_share)
-		scx_bpf_kick_cpu(place.cpu, SCX_KICK_IDLE);
+		kick(place.cpu, SCX_KICK_IDLE);
 }
 
 void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
@@ -365,7 +363,7 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 	t->started_ns = c->now_ns;
 	started(c, p, t, cpu);
 	if (lop_came_too_late(&lopsided, &t->task, lop_cpu_index((u32)cpu)))
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		kick(cpu, SCX_KICK_PREEMPT);
 	if (lop_cpus_has(&lopsided.taken, lop_cpu_index((u32)cpu)))
 		cpu_taken(c, (u32)cpu, false);
 }
@@ -572,56 +570,8 @@ static int on_timer(void *map, int *key, struct bpf_timer *timer)
 	tell_given_up(c);
 	if (sleepers_ask)
 		ask_for_sleepers();
-	if (lop_cpus_empty(&lopsided.domain_waiting) && lop_cpus_empty(&lopsided.given))
-		return 0;
-	if (tell_decisions)
-		bpf_local_irq_save(&flags);
-	look_around(c);
-	if (tell_decisions)
-		bpf_local_irq_restore(&flags);
+	look_around_open(c);
 	return 0;
-}
-
-void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
-{
-	struct lop_world *c = begin(&hotplug_context);
-	unsigned long flags = 0;
-	s32 queue = LOP_NONE;
-	bool locked = log_begin_open(&flags);
-	int n;
-	tell(LOP_RECORD_OFFLINE, c->now_ns, 0, cpu, 0);
-	lop_cpu_offline(&lopsided, c, (u32)cpu, c->now_ns);
-	log_end_open(locked, &flags);
-	resting[lop_cpu_index((u32)cpu)] = false;
-	leave_cpu(lop_cpu_queue((u32)cpu), (u32)cpu);
-	bpf_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
-		queue = lop_cpus_next(&lopsided.domain_waiting, (u32)(queue + 1));
-		if (queue < 0)
-			break;
-		leave_cpu(LOP_MAX_CPUS + (u32)queue, (u32)cpu);
-	}
-	if (lop_any_stranded(&lopsided))
-		find_member(c, 0);
-	tell_given_up(c);
-	list_anew();
-}
-
-/* A CPU whose place in the machine, or how its speed is set, was not known at the start: the loader reads the machine again. */
-void BPF_STRUCT_OPS(lopsided_cpu_online, s32 cpu)
-{
-	struct lop_world *c = begin(&hotplug_context);
-	unsigned long flags = 0;
-	bool locked;
-	if (!lop_cpus_has(&known_cpus, lop_cpu_index((u32)cpu))) {
-		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "CPU %d is new", cpu);
-		return;
-	}
-	locked = log_begin_open(&flags);
-	tell(LOP_RECORD_ONLINE, c->now_ns, 0, cpu, 0);
-	lop_cpu_online(&lopsided, c, (u32)cpu, c->now_ns);
-	log_end_open(locked, &flags);
-	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
-	list_anew();
 }
 
 static __always_inline s32 create_queues(void)

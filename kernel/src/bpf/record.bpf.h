@@ -21,6 +21,22 @@ static __always_inline void *room_for_record(u64 size)
 	return record;
 }
 
+static __always_inline void submit(void *record)
+{
+	bool dying = is_dying();
+	bpf_ringbuf_submit(record, dying ? BPF_RB_NO_WAKEUP : 0);
+	if (dying)
+		leave_it();
+}
+
+/* That earlier records came without waking the loader keeps later ones from it. */
+static __always_inline void wake_loader(void)
+{
+	void *nothing = bpf_ringbuf_reserve(&records, sizeof(u64), 0);
+	if (nothing)
+		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
+}
+
 static __always_inline void fill_record(struct lop_record *record, u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
 {
 	record->at_ns = at_ns;
@@ -37,7 +53,7 @@ static __noinline void tell_loader(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 v
 	if (!record)
 		return;
 	fill_record(record, kind, at_ns, task, cpu, value);
-	bpf_ringbuf_submit(record, 0);
+	submit(record);
 }
 
 static __always_inline void tell(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
@@ -58,7 +74,7 @@ static __noinline void tell_cpus(u32 kind, u64 at_ns, u64 task, u32 value, const
 	fill_record(&record->record, kind, at_ns, task, 0, value);
 	for (n = 0; n < LOP_RECORD_WORDS; n++)
 		record->words[n] = cpus->word[n];
-	bpf_ringbuf_submit(record, 0);
+	submit(record);
 }
 
 /*

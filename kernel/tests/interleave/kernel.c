@@ -10,10 +10,15 @@ int (*timer_callback)(void *map, int *key, struct bpf_timer *timer);
 void (*acts)(unsigned cpu, struct model_task *t);
 void (*interrupted)(unsigned cpu);
 u64 (*next_interrupt_ns)(unsigned cpu);
+bool (*goes)(unsigned cpu);
+void (*wakes_at_its_end)(unsigned cpu);
+static bool one_goes;
 
 void timer_start(u64 delay_ns)
 {
 	full_barrier();
+	if (has_ext_server && !interrupts_itself())
+		return;
 	timer_at_ns = clock_ns() + delay_ns;
 	wake_fibre(nr_cpus);
 	step();
@@ -44,6 +49,14 @@ static void wake_higher(struct model_task *t)
 	unlock(&c->lock);
 }
 
+static s32 first_usable(const struct model_task *t)
+{
+	s32 cpu = 0;
+	while (!may_use(t, (unsigned)cpu))
+		cpu++;
+	return cpu;
+}
+
 bool wake(struct model_task *t)
 {
 	struct model_cpu *c;
@@ -64,11 +77,16 @@ bool wake(struct model_task *t)
 	t->task.__state = 0;
 	if (t->task.nr_cpus_allowed > 1)
 		cpu = lopsided_select_cpu(&t->task, t->cpu, SCX_ENQ_WAKEUP);
-	if (!may_use(t, (unsigned)cpu))
-		cpu = __builtin_ctzll(t->task.mask.bits[0]);
-	t->cpu = cpu;
-	c = &cpus[cpu];
-	lock(&c->lock);
+	for (;;) {
+		if (!may_use(t, (unsigned)cpu))
+			cpu = first_usable(t);
+		t->cpu = cpu;
+		c = &cpus[cpu];
+		lock(&c->lock);
+		if (!c->leaves)
+			break;
+		unlock(&c->lock);
+	}
 	t->doing = RUNNABLE;
 	t->waits_since_ns = clock_ns();
 	count_in(c, t);
@@ -120,7 +138,7 @@ static bool balance(struct model_cpu *c, struct model_task *prev)
 		use_slice(c, prev);
 	for (n = 0;; n++) {
 		goes_on = is_queued(prev) && prev->task.scx.slice;
-		if (goes_on || c->local.first || (n && !c->dispatched))
+		if (goes_on || c->local.first || (n && !c->dispatched) || c->leaves)
 			break;
 		if (n == DISPATCHES) {
 			scx_bpf_kick_cpu((s32)(c - cpus), 0);
@@ -226,7 +244,7 @@ static void tick(struct model_cpu *c)
 /* A task that waits on `c`, which is locked, goes to another CPU. */
 static void push_away(struct model_cpu *c, struct model_task *t)
 {
-	struct model_cpu *to = &cpus[__builtin_ctzll(t->task.mask.bits[0])];
+	struct model_cpu *to = &cpus[first_usable(t)];
 	dequeue(c, t);
 	t->migrating = true;
 	unlock(&c->lock);
@@ -297,13 +315,43 @@ void set_mask(struct model_task *t, u64 mask)
 
 static u64 earlier(u64 a, u64 b) { return a < b ? a : b; }
 
+/* One CPU at a time goes, when it is idle: first it takes no more tasks, then it is off, then it is back. */
+static void go(struct model_cpu *c)
+{
+	unsigned cpu = (unsigned)(c - cpus);
+	c->goes_ns = clock_ns() + 1 + draw(4000);
+	if (c->off) {
+		c->off = c->leaves = one_goes = false;
+		lopsided_cpu_online((s32)cpu);
+		c->resched = true;
+	} else if (!c->leaves) {
+		if (one_goes || !goes(cpu))
+			return;
+		one_goes = true;
+		lock(&c->lock);
+		c->leaves = true;
+		unlock(&c->lock);
+		lopsided_cpu_offline((s32)cpu);
+	} else {
+		lock(&c->lock);
+		c->off = is_idle(c) && !c->local.first && !c->higher.first;
+		unlock(&c->lock);
+		if (c->off)
+			wakes_at_its_end(cpu);
+	}
+}
+
 void run_cpu(unsigned cpu)
 {
 	struct model_cpu *c = &cpus[cpu];
 	for (;;) {
 		struct model_task *t = task_of(c->rq.curr);
 		u64 now_ns = clock_ns(), next_ns = next_interrupt_ns(cpu);
-		if (c->kicks_idle | c->kicks_preempt)
+		if (!t && c->goes_ns <= now_ns)
+			go(c);
+		else if (c->off)
+			sleep_until(c->goes_ns);
+		else if (c->kicks_idle | c->kicks_preempt)
 			carry_out_kicks(c);
 		else if (c->resched)
 			schedule(c);
@@ -316,7 +364,7 @@ void run_cpu(unsigned cpu)
 		else if (t && t->acts_at_ns <= now_ns)
 			acts(cpu, t);
 		else
-			sleep_until(earlier(next_ns, earlier(is_ours(t) ? c->ticks_at_ns : NEVER, t ? t->acts_at_ns : NEVER)));
+			sleep_until(earlier(next_ns, t ? earlier(is_ours(t) ? c->ticks_at_ns : NEVER, t->acts_at_ns) : c->goes_ns));
 	}
 }
 
@@ -340,6 +388,7 @@ void begin_tasks(void)
 	for (n = 0; n < nr_cpus; n++) {
 		cpus[n].rq.curr = &idle_task;
 		cpus[n].resched = true;
+		cpus[n].goes_ns = goes ? clock_ns() + draw(4000) : NEVER;
 		cpus[n].stopper = (struct model_task){ .higher = true, .cpu = (s32)n, .moving = -1, .number = MODEL_TASKS };
 		cpus[n].stopper.task.model = &cpus[n].stopper;
 		cpus[n].stopper.task.prio = -1;

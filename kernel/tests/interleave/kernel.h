@@ -43,6 +43,9 @@ struct model_cpu {
 	struct queue local, higher;
 	struct model_task stopper;     /* moves what may not stay here, of the highest class */
 	bool resched, in_balance, released, dispatched;
+	bool leaves, off;              /* takes no more tasks, as it goes offline; runs nothing any more */
+	bool deaf;                     /* asked for an interrupt when it got none: it seems to be on its way ever since */
+	u64 goes_ns;                   /* when it takes the next step offline or back */
 	u64 ticks_at_ns, ran_since_ns;
 	u64 kicks_idle, kicks_preempt; /* that it asked for: CPUs */
 	struct model_task *deferred;   /* put on other CPUs while this one was locked */
@@ -58,7 +61,7 @@ extern struct task_struct idle_task;
 extern u64 tick_ns;
 
 static inline struct model_task *current_of(unsigned cpu) { return cpus[cpu].rq.curr->model; }
-static inline bool may_use(const struct model_task *t, unsigned cpu) { return t->task.mask.bits[0] >> cpu & 1; }
+static inline bool may_use(const struct model_task *t, unsigned cpu) { return !cpus[cpu].leaves && t->task.mask.bits[0] >> cpu & 1; }
 
 void begin_tasks(void);
 /* The fibre of a CPU, and of the timer. `acts`: what its task does when its time has come. */
@@ -67,6 +70,11 @@ void run_timer(unsigned number);
 extern void (*acts)(unsigned cpu, struct model_task *t);
 extern void (*interrupted)(unsigned cpu);
 extern u64 (*next_interrupt_ns)(unsigned cpu);
+/* Whether a CPU goes offline now, and what is woken there at its end. */
+extern bool (*goes)(unsigned cpu);
+extern void (*wakes_at_its_end)(unsigned cpu);
+/* Whether this CPU gets an interrupt that it asks for, as each kick needs, and from Linux 7.0 on each setting of the timer. */
+bool interrupts_itself(void);
 /* False: it does not sleep. */
 bool wake(struct model_task *t);
 void set_mask(struct model_task *t, u64 mask);

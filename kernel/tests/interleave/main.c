@@ -14,7 +14,7 @@
 enum policy { HIGHLOW = 1, PHASE = 4, LONGEST_FIRST, SPECIALISE = 7, AUTO = 10 };
 
 static struct scene scene;
-static bool higher_class, keeps_cpus, changes_masks, has_bound_threads, is_weak;
+static bool higher_class, keeps_cpus, changes_masks, has_bound_threads, is_weak, hotplug;
 static bool quiet;
 static u64 quiet_until_ns, rests, pace_ns;
 static unsigned nr_ours;
@@ -106,6 +106,20 @@ static void act(unsigned cpu, struct model_task *t)
 /* Two users, in turn. */
 static const struct cred users[2] = { { { 1000 } }, { { 1001 } } };
 
+static bool goes_now(unsigned cpu)
+{
+	(void)cpu;
+	return !quiet;
+}
+
+static void wake_some(unsigned cpu)
+{
+	u64 n;
+	(void)cpu;
+	for (n = 1 + draw(4); n; n--)
+		wake_task(&tasks[draw(nr_ours)]);
+}
+
 static void init_task(unsigned number)
 {
 	struct model_task *t = &tasks[number];
@@ -173,6 +187,9 @@ static void choose_scene(void)
 	scene.spare = once_in(2);
 	has_bound_threads = once_in(2);
 	higher_class = once_in(3);
+	hotplug = once_in(6);
+	if (hotplug)
+		changes_masks = has_bound_threads = false;
 	is_weak = once_in(2);
 	has_ext_server = !once_in(3);
 	keeps_cpus = !has_ext_server && once_in(2);
@@ -199,9 +216,9 @@ static void print_all(void)
 static void describe(u64 seed)
 {
 	static const char *const rules[] = { [HIGHLOW] = "", [PHASE] = ", phases", [LONGEST_FIRST] = ", longest first", [SPECIALISE] = ", by speedup", [AUTO] = ", all rules" };
-	printf("seed %llu: %u CPUs, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus, scene.threads, scene.tiers,
+	printf("seed %llu: %u CPUs, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus, scene.threads, scene.tiers,
 	       scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", changes_masks ? ", masks" : "", has_bound_threads ? ", bound threads" : "",
-	       higher_class ? ", higher class" : "", has_ext_server ? "" : ", before Linux 7.0", is_weak ? ", weak order" : "");
+	       hotplug ? ", hotplug" : "", higher_class ? ", higher class" : "", has_ext_server ? "" : ", before Linux 7.0", is_weak ? ", weak order" : "");
 }
 
 /*
@@ -223,7 +240,7 @@ static void judge(void)
 	for (cpu = 0; cpu < nr_cpus; cpu++) {
 		struct task_struct *p = cpus[cpu].rq.curr;
 		bool idle = p == &idle_task;
-		if (!idle && p->model->higher)
+		if (cpus[cpu].leaves || (!idle && p->model->higher))
 			continue;
 		if (idle && !counts_as_idle(cpu)) {
 			print_all();
@@ -255,6 +272,8 @@ static void begin(u64 seed)
 	choose_scene();
 	begin_steps(seed, is_weak);
 	set_scene(&scene);
+	goes = hotplug ? goes_now : NULL;
+	wakes_at_its_end = wake_some;
 	begin_tasks();
 	lopsided_init();
 	for (n = 0; n < nr_tasks; n++)

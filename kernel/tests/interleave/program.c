@@ -113,6 +113,8 @@ void set_scene(const struct scene *scene)
 	share(states, sizeof(states));
 	share(resting, sizeof(resting));
 	share(&unsure, sizeof(unsure));
+	share(&left_kicks, sizeof(left_kicks));
+	share(&left_over, sizeof(left_over));
 }
 
 void move_from(unsigned cpu)

@@ -11,6 +11,8 @@ void lopsided_tick(struct task_struct *p);
 void lopsided_cpu_release(s32 cpu, struct scx_cpu_release_args *args);
 void lopsided_set_cpumask(struct task_struct *p, struct cpumask *mask);
 void lopsided_enable(struct task_struct *p);
+void lopsided_cpu_offline(s32 cpu);
+void lopsided_cpu_online(s32 cpu);
 s32 lopsided_init_task(struct task_struct *p, struct scx_init_task_args *args);
 s32 lopsided_init(void);
 

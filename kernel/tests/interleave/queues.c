@@ -40,6 +40,16 @@ s32 scx_bpf_task_cpu(const struct task_struct *p) { return p->model->cpu; }
 bool scx_bpf_task_running(const struct task_struct *p) { return cpus[p->model->cpu].rq.curr == p; }
 void scx_bpf_task_set_slice(struct task_struct *p, u64 slice_ns) { p->scx.slice = slice_ns; }
 
+/* The timer, which no CPU is, too. */
+const struct cpumask *scx_bpf_get_online_cpumask(void)
+{
+	static struct cpumask online;
+	unsigned n;
+	for (n = 0; n <= MODEL_CPUS; n++)
+		online.bits[n / 64] = (online.bits[n / 64] & ~(1ULL << n % 64)) | (u64)!cpus[n].off << n % 64;
+	return &online;
+}
+
 struct rq *rq_of(s32 cpu)
 {
 	step();
@@ -55,6 +65,12 @@ void resched(struct model_cpu *c)
 bool is_idle(const struct model_cpu *c) { return c->rq.curr == &idle_task; }
 bool runs_ours(const struct model_cpu *c) { return !is_idle(c) && !c->rq.curr->model->higher; }
 
+bool interrupts_itself(void)
+{
+	here()->deaf |= here()->off;
+	return !here()->deaf;
+}
+
 /* It goes through the scheduler before it is idle. */
 static bool looks_anyway(const struct model_cpu *c) { return !is_idle(c) && !c->in_balance; }
 
@@ -63,6 +79,8 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 {
 	struct model_cpu *target = &cpus[cpu];
 	full_barrier();
+	if (!interrupts_itself())
+		return;
 	if (flags & SCX_KICK_PREEMPT) {
 		here()->kicks_preempt |= 1ULL << cpu;
 		return;
@@ -188,6 +206,8 @@ static bool move_to(struct model_task *t, struct model_cpu *to, struct model_cpu
 	unlock(&held->lock);
 	lock(&from->lock);
 	still = t->moving == (s32)here_at() && from == &cpus[t->cpu];
+	if (to->leaves)
+		to = from;
 	if (still) {
 		t->moving = -1;
 		if (from != to && !may_use(t, (unsigned)(to - cpus)))

@@ -1,7 +1,7 @@
 # agent.sh: enforcement from user space, with sched_ext not in use. By cgroup: who is not needed is parked (an isolated partition), speeds follow, and
 # all is as before after SIGTERM and after SIGKILL and `lop restore`. By affinity: the threads of a command. How soon and for how much of the time is
 # soak's (reaction.sh).
-# guest: --cpus 4 --cpufreq --instruction-ns 4 --turn-us 4000 --timeout 3600
+# guest: --cpus 4 --cpufreq --instruction-ns 4 --turn-us 4000 --timeout 1200
 # Behind lib.sh.
 group=/sys/fs/cgroup/lopsided
 

@@ -1,5 +1,5 @@
 # attach.sh: coming and going of the scheduler: start, status, every ordinary way to end, refusals, `lop run`, --daemon, --partial.
-# guest: --cpus 4 --cpufreq --timeout 3600
+# guest: --cpus 4 --cpufreq --timeout 1200
 # Behind lib.sh. An attachment costs the guest more than all else here, so one serves as many sentences as it can.
 
 named_lopsided() { cat /sys/kernel/sched_ext/root/ops; scheduler_is lopsided; }

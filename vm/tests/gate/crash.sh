@@ -1,5 +1,5 @@
 # crash.sh: the loader is killed, or the program in the kernel fails: the kernel's own scheduler and the speeds come back.
-# guest: --cpus 4 --cpufreq --timeout 3600
+# guest: --cpus 4 --cpufreq --timeout 1200
 
 # Runs until its speeds are set, then dies; the kernel's scheduler is back without anybody's help, speeds are not.
 killed() {

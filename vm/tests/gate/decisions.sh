@@ -1,6 +1,6 @@
 # decisions.sh: same code, same decisions: the calls that the program in the kernel got, given to the native build of the policy, change
 # the same sets and place tasks alike, step by step.
-# guest: --cpus 4 --instruction-ns 8 --turn-us 4000 --timeout 3600
+# guest: --cpus 4 --instruction-ns 8 --turn-us 4000 --timeout 1200
 log=/tmp/decisions.log
 
 # As make starts compilers, in phases of different parallelism; and what may not run everywhere.

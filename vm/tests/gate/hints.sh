@@ -1,6 +1,6 @@
 # hints.sh: what is said to the scheduler: kept as it was said, forgotten with its thread, refused to other users, taken while a thread runs; what is
 # read from the command line of make; threads that declare their lengths while CPUs go and come.
-# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 3600 --bin setpriv --bin make
+# guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 1200 --bin setpriv --bin make
 # needs: setpriv make
 # Behind lib.sh.
 

@@ -1,5 +1,5 @@
 # hotplug.sh: CPUs of either set go offline and come back under load.
-# guest: --cpus 8 --cpufreq --timeout 3600
+# guest: --cpus 8 --cpufreq --timeout 1200
 
 # member_of SET [NOT]: one of its CPUs that can go offline, the last.
 member_of() { cpus_in "$1" | grep -vx 0 | tail -n 1; }

@@ -1,6 +1,6 @@
 # limits.sh: a machine made asymmetric by hand: limits of frequency hold while Lopsided sets speeds, CPUs that differ are of different kinds for the
 # rules, and all is as before afterwards, as it is after lop doctor --try. Which thread runs where then is soak's (amp.sh).
-# guest: --cpus 2 --cpufreq --timeout 3600
+# guest: --cpus 2 --cpufreq --timeout 1200
 # Behind lib.sh.
 
 limited() { [ "$(cat "/sys/devices/system/cpu/cpu$1/cpufreq/scaling_max_freq")" = "$2" ]; }

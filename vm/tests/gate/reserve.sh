@@ -1,6 +1,6 @@
 # reserve.sh: a core for the system's own work: its speed, the interrupts, its end when it does not suffice, and that all is put back. Who ran
 # where, and when it was given up, is soak's (reserved.sh).
-# guest: --cpus 4 --cpufreq --instruction-ns 8 --turn-us 4000 --timeout 3600
+# guest: --cpus 4 --cpufreq --instruction-ns 8 --turn-us 4000 --timeout 1200
 # Behind lib.sh.
 
 affinities() { grep -H . /proc/irq/*/smp_affinity_list; }

@@ -36,6 +36,8 @@ typedef uint64_t u64;
 
 enum { BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_LRU_HASH, BPF_MAP_TYPE_RINGBUF, BPF_MAP_TYPE_STACK, BPF_MAP_TYPE_TASK_STORAGE };
 enum { BPF_F_NO_PREALLOC = 1, BPF_ANY = 0, BPF_NOEXIST = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, CLOCK_MONOTONIC = 1 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 enum { ENOENT = 2, ESRCH = 3, ENOMEM = 12, ECANCELED = 125 };
 enum { PF_IDLE = 2, PF_EXITING = 4, PF_KTHREAD = 0x200000 };
 enum { SCX_TASK_QUEUED = 1, SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
@@ -131,6 +133,7 @@ extern bool has_ext_server;
 #define bpf_timer_start(timer, delay_ns, flags) timer_start(delay_ns)
 #define bpf_ringbuf_reserve(map, size, flags) ((void *)0)
 #define bpf_ringbuf_submit(record, flags) ((void)(record))
+#define bpf_ringbuf_discard(record, flags) ((void)(record))
 #define bpf_seq_write(seq, data, size) ((void)(data))
 #define bpf_get_func_arg(ctx, at, value) ((void)(value))
 #define bpf_get_current_pid_tgid() 0ULL
@@ -154,6 +157,8 @@ extern bool has_ext_server;
 #define BPF_CORE_READ(...) READ_CHOSEN(__VA_ARGS__, READ_3, READ_2)(__VA_ARGS__)
 #define BPF_CORE_READ_BITFIELD(from, field) ((from)->field)
 
+const struct cpumask *scx_bpf_get_online_cpumask(void);
+#define scx_bpf_put_cpumask(mask) ((void)(mask))
 s32 scx_bpf_task_cpu(const struct task_struct *p);
 bool scx_bpf_task_running(const struct task_struct *p);
 void scx_bpf_kick_cpu(s32 cpu, u64 flags);
