@@ -7,7 +7,7 @@ use std::process::Command;
 #[test]
 fn no_cpu_and_no_wakeup_is_lost() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/interleave.sh");
-    let run = Command::new(script).args(["1", "2000", "20000"]).output().unwrap();
+    let run = Command::new(script).args(["1", "2400", "20000"]).output().unwrap();
     let printed = String::from_utf8_lossy(&run.stdout);
     assert!(
         run.status.success(),
