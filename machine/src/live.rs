@@ -10,6 +10,7 @@
 //! | memory domain | `cache/index*`, see live/caches.rs | the cluster, else the package |
 //! | socket | `topology/physical_package_id` | one |
 //! | node | `node/nodeN/cpulist` | one |
+//! | isolated | `cpu/isolated` and cpuset's, see live/isolated.rs | none is |
 //!
 //! All numbers but those of the CPUs are dense from 0, in the order of the lowest CPU of each domain; kinds from the fastest.
 //!
@@ -23,6 +24,7 @@ mod clocks;
 mod cores;
 mod cpulist;
 mod error;
+mod isolated;
 mod kinds;
 mod nodes;
 mod partition;
@@ -39,6 +41,7 @@ pub use tree::{Folder, TextTree, Tree};
 use partition::{number_by_key, Numbering};
 use reader::Reader;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Most nodes, and most sockets, that the policy keeps apart (`LOP_MAX_NODES` of policy/state.h).
@@ -83,6 +86,9 @@ pub struct LiveCpu {
     /// Linux's number, below [`crate::MAX_CPUS`].
     pub number: u32,
     pub online: bool,
+    /// Kept from all tasks but those that are bound there.
+    #[serde(default)]
+    pub isolated: bool,
     /// Kind of core, 0 the fastest.
     pub tier: u16,
     /// Top speed, 1 to 1024, 1024 the fastest CPU. The kernel's own scale can differ where it does not tell the kinds
@@ -109,6 +115,12 @@ impl LiveMachine {
         let core = self.cpus[index].core;
         let same = self.cpus.iter().filter(|c| c.core == core);
         same.map(|c| c.number).collect()
+    }
+
+    /// CPUs that are kept from all tasks but those that are bound there, ascending.
+    pub fn isolated(&self) -> BTreeSet<u32> {
+        let isolated = self.cpus.iter().filter(|cpu| cpu.isolated);
+        isolated.map(|cpu| cpu.number).collect()
     }
 
     /// CPUs of the core that has most; 1 without SMT.
@@ -141,6 +153,7 @@ pub fn read(root: &Path) -> Result<LiveMachine, LiveError> {
 pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
     let mut reader = Reader::new(tree);
     let present = present::read(&mut reader)?;
+    let isolated = isolated::read(&mut reader, &present)?;
     let cores = cores::read(&mut reader, &present)?;
     let clocks = clocks::read(&mut reader, &present, &cores)?;
     let stand_in = present.stand_ins(&clocks.domains);
@@ -160,6 +173,7 @@ pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
     let cpu = |i: usize| LiveCpu {
         number: present.numbers[i],
         online: present.online[i],
+        isolated: isolated.contains(&present.numbers[i]),
         tier: kinds.tier[i],
         capacity: kinds.capacity[i],
         max_khz: clocks.max_khz[i],
@@ -183,6 +197,17 @@ pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
         transition_ns,
         notes: reader.into_notes(),
     })
+}
+
+/// Which CPUs are isolated now, as [`LiveMachine::isolated`]: by partitions they come and go.
+///
+/// # Errors
+/// As [`read`].
+pub fn isolated(root: &Path) -> Result<BTreeSet<u32>, LiveError> {
+    let tree = Folder::new(root);
+    let mut reader = Reader::new(&tree);
+    let present = present::read(&mut reader)?;
+    isolated::read(&mut reader, &present)
 }
 
 /// Cores that share a clock share the supply too as a rule; single cores with a clock each mostly share that of their socket

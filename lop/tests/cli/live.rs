@@ -71,7 +71,7 @@ fn json_has_the_same() {
     }
     assert_eq!(machine["cpus"].as_array().unwrap().len(), 22);
     let expected = serde_json::json!({
-        "number": 21, "online": true, "tier": 2, "capacity": 533, "max_khz": 2_500_000, "core": 15,
+        "number": 21, "online": true, "isolated": false, "tier": 2, "capacity": 533, "max_khz": 2_500_000, "core": 15,
         "clock_domain": 15, "voltage_domain": 2, "memory_domain": 1, "socket": 0, "node": 0
     });
     assert_eq!(machine["cpus"][21], expected);
@@ -156,4 +156,23 @@ fn this_machine_is_simulated_by_its_name() {
     assert!(drawn.contains("Watts are assumed"), "{drawn}");
     let refused = answer(folder.path(), &["machine", "live", "--toml", "--format", "json"]);
     assert_eq!(refused.code, 2);
+}
+
+#[test]
+fn isolated_cpus_are_marked() {
+    let folder = folder();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join("root").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("sys/devices/system/cpu/present", "0-1\n");
+    write("sys/devices/system/cpu/online", "0-1\n");
+    write("sys/fs/cgroup/cpuset.cpus.isolated", "1\n");
+    let text = good(folder.path(), &["machine", "live", "--root", "root"]).stdout;
+    let marked = |cpu: &str| {
+        text.lines()
+            .any(|line| line.trim_start().starts_with(cpu) && line.ends_with("isolated"))
+    };
+    assert!(marked("1 ") && !marked("0 "), "{text}");
 }

@@ -40,9 +40,19 @@ pub fn affinity(machine: &Result<LiveMachine, String>) -> Finding {
             .found("one CPU is online: there is nothing to choose")
             .costs("no policy changes anything here")
             .mend("bring more online: echo 1 | sudo tee /sys/devices/system/cpu/cpu*/online"),
-        cpus => finding(State::Yes).found(format!(
-            "threads can be bound to any of {cpus} CPUs, by anybody for their own programs"
-        )),
+        cpus => {
+            let finding = finding(State::Yes).found(format!(
+                "threads can be bound to any of {cpus} CPUs, by anybody for their own programs"
+            ));
+            let isolated = machine.as_ref().map(LiveMachine::isolated).unwrap_or_default();
+            match isolated.is_empty() {
+                true => finding,
+                false => finding.found(format!(
+                    "isolated: CPUs {}, left to tasks that are bound there",
+                    format_cpu_list(isolated)
+                )),
+            }
+        }
     }
 }
 

@@ -317,3 +317,13 @@ fn who_else_places_work_or_sets_speeds_is_named_with_what_ends_it() {
     std::fs::write(root.path().join("proc/77/comm"), "scx_lavd\n").unwrap();
     assert!(rivals::rivals(root.path()).found[0].starts_with("a sched_ext scheduler: "));
 }
+
+#[test]
+fn isolated_cpus_are_named() {
+    let root = laptop();
+    let told = |root: &TempDir| of(&look(root.path()), "affinity").found.join("\n");
+    assert!(!told(&root).contains("isolated"));
+    std::fs::create_dir_all(root.path().join("sys/fs/cgroup")).unwrap();
+    std::fs::write(root.path().join("sys/fs/cgroup/cpuset.cpus.isolated"), "1\n").unwrap();
+    assert!(told(&root).contains("isolated: CPUs 1,"), "{}", told(&root));
+}

@@ -44,7 +44,11 @@ fn row(cpu: &LiveCpu) -> String {
     let max_mhz = cpu
         .max_khz
         .map_or("-".to_string(), |khz| (khz as f64 / 1e3).to_string());
-    let state = if cpu.online { "" } else { "  offline" };
+    let state = match (cpu.online, cpu.isolated) {
+        (false, _) => "  offline",
+        (true, true) => "  isolated",
+        (true, false) => "",
+    };
     format!(
         "{:>4} {:>5} {:>9} {max_mhz:>9} {:>6} {:>6} {:>8} {:>7} {:>7} {:>5}{state}\n",
         cpu.number,

@@ -214,3 +214,22 @@ fn files_that_cannot_be_read_count_as_missing_and_are_told() {
         "cpu0/cpu_capacity and 7 more of this name could not be read (no regular file)",
     );
 }
+
+/// Booted so, by a partition of cgroup v2 alone, and of v2 beside v1; CPU 9 is not there. CPUs without tick are not isolated.
+#[test]
+fn isolated_cpus_are_of_the_command_line_and_of_partitions() {
+    let lines = |boot: &str, cgroup: &str| {
+        format!("isolated = {boot}\nnohz_full = 0-1\n[{cgroup}]\ncpuset.cpus.isolated = 3,9\n")
+    };
+    for (boot, cgroup, isolated) in [
+        ("", "sys/fs/cgroup", &[3][..]),
+        ("2", "sys/fs/cgroup", &[2, 3]),
+        ("2-3", "sys/fs/cgroup/unified", &[2, 3]),
+        ("2", "sys/fs/elsewhere", &[2]),
+    ] {
+        let machine = bare("0-3", &lines(boot, cgroup));
+        let found: Vec<u32> = machine.isolated().into_iter().collect();
+        assert_eq!(found, isolated, "{boot} {cgroup}");
+    }
+    assert!(bare("0-3", "").isolated().is_empty());
+}

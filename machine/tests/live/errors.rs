@@ -21,6 +21,13 @@ fn what_the_kernel_does_not_write() {
         ("online = 3-0", "cpu/online", "'3-0'", "a list such as 0-3,8"),
         ("online =", "cpu/online", "''", "CPUs out of 0-7"),
         ("online = 0-8", "cpu/online", "'0-8'", "CPUs out of 0-7"),
+        ("isolated = 3-", "cpu/isolated", "'3-'", "a list such as 0-3,8"),
+        (
+            "isolated = 0-7",
+            "cpu/isolated",
+            "'0-7'",
+            "an online CPU that is not isolated",
+        ),
         (
             "cpu3/topology/core_cpus_list = 3;4",
             "cpu3/topology/core_cpus_list",
