@@ -85,12 +85,12 @@ lop_rule u32 lop_threads_of_core(const struct lop_sched *s, u32 cpu)
 }
 
 /* CPUs that a reservation leaves at full speed. */
-lop_rule u32 lop_nr_left(const struct lop_sched *s) { return s->nr_online - (u32)lop_min(lop_threads_of_core(s, 0), s->nr_online); }
+lop_rule u32 lop_nr_left(const struct lop_sched *s) { return s->nr_open - (u32)lop_min(lop_threads_of_core(s, 0), s->nr_open); }
 
 lop_part bool lop_is_barrier_bound(const struct lop_sched *s lop_given, const struct lop_rounds *r lop_given)
 {
 	u32 threads = lop_threads_of_core(s, 0);
-	return s->nr_online / threads >= LOP_BARRIER_CORES && lop_in_rounds(r, s->nr_online / threads) &&
+	return s->nr_open / threads >= LOP_BARRIER_CORES && lop_in_rounds(r, s->nr_open / threads) &&
 	       lop_leaves_enough(r, lop_nr_left(s), threads > 1);
 }
 
@@ -107,7 +107,7 @@ lop_part bool lop_reserve_idle(struct lop_sched *s lop_given, struct lop_world *
 	struct lop_cpus *candidates = &world->candidates;
 	s32 chosen;
 	u32 cpu;
-	lop_cpus_and(candidates, &s->online, &s->idle);
+	lop_cpus_and(candidates, &s->open, &s->idle);
 	lop_cpus_avoid(candidates, &s->set[LOP_HIGH].cpus);
 	chosen = lop_reserve_choice(s, candidates);
 	cpu = lop_cpu_index((u32)chosen);

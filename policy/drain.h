@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-#include "cpuset.h"
-#include "state.h"
+#include "isolated.h"
 /*
  * Memory domains that are off: their CPUs are in no set, but for those that a pinned task counts on. Who closes one has moved its threads
  * before; what is left there runs until the next tick.
@@ -17,11 +16,11 @@ lop_rule const struct lop_cpus *lop_domain_cpus(const struct lop_sched *s, s32 d
 	return &s->topology.memory_cpus[(u32)domain & (LOP_MAX_MEMORY_DOMAINS - 1)];
 }
 
-/* CPUs that may be in a set: online, in domains that are on. */
+/* CPUs that may be in a set: open, in domains that are on; and isolated ones that are, for who is bound there. */
 lop_rule u32 lop_nr_on(const struct lop_sched *s)
 {
-	u32 off = lop_has_domains(s) ? lop_cpus_common(&s->online, &s->off) : 0;
-	return s->nr_online - (u32)lop_min(off, s->nr_online);
+	u32 off = lop_has_domains(s) ? lop_cpus_common(&s->open, &s->off) : 0;
+	return s->nr_open - (u32)lop_min(off, s->nr_open) + lop_nr_bound(s);
 }
 
 lop_rule void lop_switch_domain(struct lop_sched *s, s32 domain, bool on)
@@ -40,6 +39,6 @@ lop_rule void lop_switch_domain(struct lop_sched *s, s32 domain, bool on)
 /* A domain that is off, the first; LOP_NONE: all are on. */
 lop_rule s32 lop_domain_off(const struct lop_sched *s)
 {
-	s32 cpu = lop_cpus_first(&s->off, &s->online, &s->set[LOP_HIGH].cpus);
+	s32 cpu = lop_cpus_first(&s->off, &s->open, &s->set[LOP_HIGH].cpus);
 	return cpu < 0 ? LOP_NONE : s->topology.memory_domain[lop_cpu_index((u32)cpu)];
 }

@@ -59,11 +59,17 @@ lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const
 
 lop_rule u32 lop_cpu_queue(u32 cpu) { return lop_cpu_index(cpu); }
 
+/* It serves its own queue and no other, whatever set it is in. */
+lop_rule bool lop_is_apart(const struct lop_sched *s, u32 cpu) { return lop_is_reserved(s, cpu) || lop_is_isolated(s, cpu); }
+
 lop_rule u32 lop_domain_queue(u32 memory_domain, enum lop_set set)
 {
 	return LOP_MAX_CPUS + (memory_domain & (LOP_MAX_MEMORY_DOMAINS - 1)) +
 	       (set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0);
 }
+
+/* The set whose queues `cpu` serves: an isolated one its own queue alone, as a low one does. */
+lop_rule enum lop_set lop_serves(const struct lop_sched *s, u32 cpu) { return lop_is_isolated(s, cpu) ? LOP_LOW : lop_set_of(s, cpu); }
 
 /* The queue of a set that `cpu` has in common with its memory domain. */
 lop_rule u32 lop_shared_queue(const struct lop_sched *s, u32 cpu, enum lop_set set)
@@ -163,7 +169,7 @@ lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns
 	u64 waited_ns;
 	if (ran_ns <= s->config.slice_max_ns)
 		return ran_ns;
-	shared = lop_is_reserved(s, cpu) ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_set_of(s, cpu));
+	shared = lop_is_apart(s, cpu) ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_set_of(s, cpu));
 	waited_ns = lop_max(lop_waited_ns(s, lop_cpu_queue(cpu), now_ns), lop_waited_ns(s, shared, now_ns));
 	return lop_min(ran_ns, s->config.slice_max_ns + waited_ns);
 }
@@ -316,7 +322,7 @@ lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 *turn, enum lop_set set)
 /* Whether a queue that this CPU serves has tasks, be it that they may not run here. */
 lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 {
-	enum lop_set set = lop_set_of(s, cpu);
+	enum lop_set set = lop_serves(s, cpu);
 	return lop_cpus_has(&s->cpu_waiting, cpu) ||
 	       (set != LOP_LOW && (lop_cpus_next(&s->domain_waiting, lop_first_served(set)) >= 0 || lop_any_stranded(s)));
 }
@@ -425,7 +431,7 @@ lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *w
 /*
  * Work for a CPU that asks. First what a rule gave to this CPU (pull.h); then, of the queue of this CPU alone and that of its domain and
  * set, whoever is further behind; one other domain, in turn, goes first when it is more than a slice further behind; with nothing at
- * home, any domain. Low CPUs only run what may run nowhere else. False: nothing to do.
+ * home, any domain. Low CPUs only run what may run nowhere else, and isolated ones who is bound there. False: nothing to do.
  * `until_ns`: virtual time of what could go on here, else LOP_NO_TIME. Nobody who is ahead of it takes its place, but in turn, and nobody of another domain who is
  * less than a slice behind: whoever is seen to wait
  * may be gone when he is to be taken, to a CPU that looks at the same moment, or be bound to others, and who is next may be far ahead.
@@ -434,7 +440,7 @@ lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *w
  */
 lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 until_ns)
 {
-	enum lop_set set = lop_set_of(s, cpu);
+	enum lop_set set = lop_serves(s, cpu);
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, set);
 	u64 away_until_ns = until_ns == LOP_NO_TIME ? LOP_NO_TIME : until_ns - s->config.slice_max_ns;
@@ -473,14 +479,14 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 /*
  * A task whose slice is over goes on if nobody that waits where `cpu` looks is further behind; of equals who waits is first.
  * Other domains' queues count when they are more than a slice further behind, as in lop_away_first(); the turn is left to lop_pick_next().
- * The reserved CPU looks into its own queue only.
+ * The reserved CPU and isolated ones look into their own queue only.
  */
 lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_task *t lop_given, u32 cpu)
 {
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
 	s32 away;
-	if (lop_is_reserved(s, cpu))
+	if (lop_is_apart(s, cpu))
 		return !lop_first_is_behind(s, world, own, t, 0);
 	away = lop_queue_from(s, s->turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
@@ -499,10 +505,10 @@ lop_rule bool lop_in_motion(const struct lop_sched *s, struct lop_world *world, 
 /* Whether work that this CPU serves is on its way: it was counted when the CPU looked, and was not there yet. */
 lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
 {
-	s32 queue = (s32)lop_first_served(lop_set_of(s, cpu)) - 1;
+	s32 queue = (s32)lop_first_served(lop_serves(s, cpu)) - 1;
 	bool arrives = lop_in_motion(s, world, lop_cpu_queue(cpu));
 	u32 n;
-	if (lop_set_of(s, cpu) == LOP_LOW)
+	if (lop_serves(s, cpu) == LOP_LOW)
 		return arrives;
 	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
 		if (arrives)

@@ -48,7 +48,7 @@ lop_part bool lop_swap_cores(struct lop_sched *s lop_given, struct lop_world *wo
 	struct lop_cpus *idle_high = &world->usable, *low = &world->others;
 	s32 hottest, coolest;
 	lop_cpus_and(idle_high, &s->set[LOP_HIGH].cpus, &s->idle);
-	*low = s->online;
+	*low = s->open;
 	lop_cpus_drop(low, &s->set[LOP_HIGH].cpus);
 	lop_cpus_drop(low, &s->set[LOP_GREEN].cpus);
 	if (lop_has_reserved(s))

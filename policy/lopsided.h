@@ -42,10 +42,10 @@ lop_rule bool lop_waits_on_list(const struct lop_sched *s, const struct lop_task
 	       lop_set_of(s, lop_cpu_index(t->listed - 1)) == lop_usable_set(s, t);
 }
 
-/* The queue of a task that waits at `cpu`: that of the CPU alone if it may run nowhere else, else that of its memory domain. */
+/* The queue of a task that waits at `cpu`: that of the CPU alone if it may run nowhere else, or is bound to isolated ones, else that of its memory domain. */
 lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
-	return t->nr_allowed == 1 ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_usable_set(s, t));
+	return t->nr_allowed == 1 || t->bound ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_usable_set(s, t));
 }
 
 /*
@@ -237,11 +237,10 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	lop_come_to(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
 	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
-	if (t->restricted)
-		lop_cpus_and(&world->candidates, &world->candidates, &t->allowed);
+	lop_keep_usable(s, t, &world->candidates);
 	if (lop_wants_domain(s, t))
 		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->memory_domain));
-	if ((lop_has_specialists(s) || lop_has_lists(s)) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
+	if ((lop_has_specialists(s) || lop_has_lists(s) || t->bound) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
 		lop_env_kick(world, queue);
 	idle = lop_cpus_next(&world->candidates, 0);
 	if (idle >= 0)
@@ -578,23 +577,27 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 
 /*
  * Affinity changed. A task that waits has to be taken from its queue before (lop_dequeue) and queued anew after; one that runs finds
- * its place when it is queued the next time.
+ * its place when it is queued the next time. Isolated CPUs count only for a task that may run nowhere else.
+ * Worked example: of CPUs 0 to 7 the last four are isolated. Who may run on 0 to 3, or on all, is not restricted; of 3 and 4 CPU 3 alone is its; who may run
+ * on 4 and 5 is bound there.
  */
 lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const struct lop_cpus *allowed)
 {
 	u32 nr = 0;
 	int i;
-	if (t->anchor != LOP_NONE && !lop_cpus_has(allowed, lop_cpu_index((u32)t->anchor)))
-		lop_weigh_anchor(s, t);
 	t->allowed = *allowed;
+	lop_cpus_avoid(&t->allowed, &s->topology.isolated);
+	if (t->anchor != LOP_NONE && !lop_cpus_has(&t->allowed, lop_cpu_index((u32)t->anchor)))
+		lop_weigh_anchor(s, t);
 	t->restricted = false;
 	lop_for_words(i) {
 		u64 all = s->topology.cpus.word[i & (LOP_CPU_WORDS - 1)];
-		u64 both = all & allowed->word[i & (LOP_CPU_WORDS - 1)];
-		t->restricted |= both != all;
+		u64 both = all & t->allowed.word[i & (LOP_CPU_WORDS - 1)];
+		t->restricted |= both != (all & ~s->topology.isolated.word[i & (LOP_CPU_WORDS - 1)]);
 		nr += (u32)__builtin_popcountll(both);
 	}
 	t->nr_allowed = nr;
+	t->bound = lop_has_isolated(s) && lop_cpus_meet(&t->allowed, &s->topology.isolated);
 	if (!t->restricted)
 		lop_weigh_anchor(s, t);
 }
@@ -618,7 +621,8 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 	cpu = lop_cpu_index(cpu);
 	if (!lop_cpus_take(&s->online, cpu))
 		return;
-	lop_atomic_add(&s->nr_online, -1);
+	if (lop_cpus_take(&s->open, cpu))
+		lop_atomic_add(&s->nr_open, -1);
 	lop_cpus_take(&s->idle, cpu);
 	lop_cpus_take(&s->hot, cpu);
 	lop_note_taken(s, cpu, false, now_ns);
@@ -627,7 +631,7 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 		lop_forget_cpu(s, cpu);
 	if (lop_set_of(s, cpu) == LOP_LOW)
 		lop_env_set_changed(world, cpu, LOP_OFFLINE);
-	if (lop_is_reserved(s, cpu) || (lop_has_reserved(s) && s->nr_online == 1))
+	if (lop_is_reserved(s, cpu) || (lop_has_reserved(s) && s->nr_open == 1))
 		lop_give_up_reserved(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
@@ -649,7 +653,10 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 	if (lop_cpus_has(&s->online, cpu))
 		return;
 	lop_cpus_add(&s->online, cpu);
-	lop_atomic_add(&s->nr_online, 1);
+	if (!lop_is_isolated(s, cpu)) {
+		lop_cpus_add(&s->open, cpu);
+		lop_atomic_add(&s->nr_open, 1);
+	}
 	s->left_ns.ns[cpu] = now_ns;
 	lop_note_busy(s, world, cpu);
 	lop_env_set_changed(world, cpu, LOP_LOW);
@@ -666,6 +673,7 @@ lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns
 {
 	s32 cpu = LOP_NONE;
 	int n;
+	lop_open(s);
 	lop_reserve(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 	lop_for(n, 0, LOP_MAX_CPUS) {

@@ -59,7 +59,7 @@ lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const str
 }
 
 /*
- * Which core joins, of those that are not reserved: not in a memory domain that is off, and not the sibling of the reserved CPU, whose
+ * Which core joins, of those that are neither reserved nor isolated (but if `within` has no others): not in a memory domain that is off, and not the sibling of the reserved CPU, whose
  * slow clock it shares, if another exists; not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a
  * core and slows the other, so it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already has
  * a high member (the first pays for the domain's voltage, the next hardly anything); on the node that has fewest, or the asking
@@ -71,6 +71,7 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 {
 	struct lop_cpus *candidates = &world->candidates;
 	lop_cpus_and(candidates, &s->online, within);
+	lop_cpus_prefer(candidates, &s->open);
 	lop_cpus_drop(candidates, &s->set[LOP_HIGH].cpus);
 	if (lop_has_reserved(s))
 		lop_cpus_drop(candidates, &s->reserved);

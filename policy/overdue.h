@@ -30,7 +30,7 @@ lop_rule bool lop_find_overdue_on_list(struct lop_sched *s, struct lop_world *wo
 /* Where this CPU looks first, and in one other domain, another one each time. A low CPU runs only what may run nowhere else. */
 lop_rule bool lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
-	enum lop_set set = lop_set_of(s, cpu);
+	enum lop_set set = lop_serves(s, cpu);
 	s32 away;
 	if (lop_take_overdue(s, world, lop_cpu_queue(cpu), cpu))
 		return true;

@@ -14,7 +14,7 @@ lop_rule bool lop_all_run_fast(const struct lop_sched *s)
 {
 	const struct lop_cpus *fast = &s->topology.tier_cpus[0];
 	u32 first = lop_cpu_index((u32)lop_cpus_next(fast, 0));
-	return s->topology.next_sibling[first] == first && s->set[LOP_HIGH].active <= lop_cpus_common(&s->online, fast);
+	return s->topology.next_sibling[first] == first && s->set[LOP_HIGH].active <= lop_cpus_common(&s->open, fast);
 }
 
 /*
@@ -85,8 +85,7 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 		struct lop_cpus *idle = &world->candidates;
 		s32 cpu;
 		lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
-		if (t->restricted)
-			lop_cpus_and(idle, idle, &t->allowed);
+		lop_keep_usable(s, t, idle);
 		if (lop_wants_domain(s, t))
 			lop_cpus_prefer(idle, lop_domain_cpus(s, t->memory_domain));
 		if (lop_cpus_empty(idle))
@@ -192,7 +191,7 @@ lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop
  */
 lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 last_cpu)
 {
-	const struct lop_cpus *allowed = t->restricted ? &t->allowed : &s->online;
+	const struct lop_cpus *allowed = t->restricted ? &t->allowed : &s->open;
 	s32 cpu = lop_busy_member(s, world, lop_usable_set(s, t), allowed, last_cpu);
 	if (cpu >= 0)
 		return cpu;

@@ -24,7 +24,7 @@ struct lop_planned {
  */
 enum { LOP_CORE_MW = 10000, LOP_NODE_MW = 10000, LOP_BASE_MW = 40000 };
 
-lop_rule bool lop_is_usable(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->online, cpu) && !lop_is_reserved(s, cpu); }
+lop_rule bool lop_is_usable(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->open, cpu) && !lop_is_reserved(s, cpu); }
 
 /* SMT siblings share what a core can do: the lowest that is usable counts. */
 lop_part bool lop_counts_as_core(const struct lop_sched *s lop_given, u32 cpu)

@@ -228,7 +228,7 @@ lop_part bool lop_pull(struct lop_sched *s lop_given, struct lop_world *world lo
 	u64 worth_ns = lop_worth_ns(s, now_ns);
 	u32 tier = lop_tier_of(s, cpu);
 	s32 from;
-	if (lop_is_slowest(s, cpu) || !lop_cpus_has(&s->online, cpu) || !lop_is_vacant(s, cpu))
+	if (lop_is_slowest(s, cpu) || !lop_cpus_has(&s->open, cpu) || !lop_is_vacant(s, cpu))
 		return false;
 	from = lop_first_slower(s, world, tier, LOP_ORDINARY, now_ns);
 	if (from >= 0)

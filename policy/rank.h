@@ -198,7 +198,7 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, struct lop_
 lop_part bool lop_idle_whole(const struct lop_sched *s lop_given, struct lop_cpus *idle lop_given, u32 tier)
 {
 	lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[tier & (LOP_MAX_TIERS - 1)]);
-	lop_cpus_and(idle, idle, &s->online);
+	lop_cpus_and(idle, idle, &s->open);
 	lop_cpus_drop(idle, &s->awaited);
 	if (lop_has_domains(s))
 		lop_cpus_drop(idle, &s->off);

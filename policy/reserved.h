@@ -14,21 +14,21 @@
 
 lop_rule bool lop_has_reserved(const struct lop_sched *s) { return lop_can_reserve && s->reserving; }
 
-/* Cores with a CPU online: of siblings the first in number that is online counts. */
-lop_part u32 lop_online_cores(const struct lop_sched *s lop_given)
+/* Cores with an open CPU: of siblings the first in number that is open counts. */
+lop_part u32 lop_open_cores(const struct lop_sched *s lop_given)
 {
 	s32 cpu = LOP_NONE;
 	u32 cores = 0;
 	int n, m;
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		u32 sibling, first;
-		cpu = lop_cpus_next(&s->online, (u32)(cpu + 1));
+		cpu = lop_cpus_next(&s->open, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
 		sibling = first = (u32)cpu;
 		lop_for(m, 0, LOP_MAX_SMT) {
 			sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
-			if (lop_cpus_has(&s->online, sibling))
+			if (lop_cpus_has(&s->open, sibling))
 				first = (u32)lop_min(first, sibling);
 		}
 		cores += first == (u32)cpu;
@@ -86,7 +86,7 @@ lop_rule bool lop_for_reserved(const struct lop_sched *s, const struct lop_task 
 
 lop_rule bool lop_is_reserved(const struct lop_sched *s, u32 cpu) { return lop_has_reserved(s) && cpu == s->reserved_cpu; }
 
-/* CPUs that ordinary work may have: online, of memory domains that are on, and not reserved. */
+/* The same without the reserved CPU: those that ordinary work may have. */
 lop_rule u32 lop_nr_ordinary(const struct lop_sched *s)
 {
 	u32 nr = lop_nr_on(s);
@@ -138,9 +138,9 @@ lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_
 {
 	s32 cpu;
 	if (!lop_can_reserve || s->config.reserve == LOP_RESERVE_NEVER ||
-	    !lop_reserve_wanted(s->config.reserve, s->nr_online, lop_online_cores(s)))
+	    !lop_reserve_wanted(s->config.reserve, s->nr_open, lop_open_cores(s)))
 		return;
-	cpu = lop_reserve_choice(s, &s->online);
+	cpu = lop_reserve_choice(s, &s->open);
 	if (cpu >= 0)
 		lop_reserve_cpu(s, world, (u32)cpu, now_ns);
 }

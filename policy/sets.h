@@ -152,13 +152,18 @@ lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set)
 	return s->set[lop_set_index(set)].below_since_ns[level] + lop_hold_ns(s, set, level);
 }
 
-/* A member went offline, or its memory domain is off and no pinned task counts on it, or it is one too many for the power cap. */
+/*
+ * A member went offline, or its memory domain is off or it is isolated, and no pinned task counts on it, or it is one too many for the power cap. An
+ * isolated one leaves at once: its CPU is awake then and asks for its new speed by itself, where T_hold would end by waking it.
+ */
 lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 {
 	const struct lop_members *m = &s->set[lop_set_index(set)];
 	s32 cpu = lop_cpus_first(&m->cpus, &m->cpus, &s->online);
 	if (cpu < 0 && lop_has_domains(s))
 		cpu = lop_cpus_first(&m->cpus, &s->off, &m->pinned);
+	if (cpu < 0 && lop_has_isolated(s))
+		cpu = lop_cpus_first(&m->cpus, &s->topology.isolated, &m->pinned);
 	return cpu < 0 && set == LOP_HIGH ? lop_next_over_cap(s) : cpu;
 }
 

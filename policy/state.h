@@ -66,6 +66,7 @@ struct lop_config {
 /* Where each CPU lies. Filled by the adapter before lop_start(). */
 struct lop_topology {
 	struct lop_cpus cpus;              /* all of the machine, online or not */
+	struct lop_cpus isolated;          /* of these, those that nobody uses but who is bound there: see isolated.h */
 	u16 nr_nodes, nr_tiers, nr_memory_domains, nr_sockets;
 	u16 tier[LOP_MAX_CPUS];            /* kind of core, 0 the fastest */
 	u16 voltage_domain[LOP_MAX_CPUS];
@@ -175,6 +176,7 @@ struct lop_sched {
 	struct lop_config config;
 	struct lop_topology topology;
 	struct lop_cpus online, idle, hot;
+	struct lop_cpus open;              /* online, and not isolated: CPUs for any task */
 	struct lop_cpus taken;             /* run something that goes before all our tasks (real-time classes) */
 	struct lop_cpus off;               /* CPUs of memory domains that are off */
 	struct lop_members set[LOP_SETS_ROOM]; /* only high and green, low is what is in no other set; of low, what is active for the reserved CPU */
@@ -183,7 +185,8 @@ struct lop_sched {
 	struct lop_cpus beside_busy;       /* CPUs whose SMT sibling is busy */
 	u32 voltage_high[LOP_MAX_CPUS];    /* high members by voltage domain */
 	u32 node_high[LOP_MAX_NODES];      /* high members by node */
-	u32 nr_online;
+	u32 nr_open;
+	bool isolates;                     /* there are isolated CPUs */
 	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU: why it is pinned */
 	struct lop_cpu_times joined_ns, left_ns, idle_since_ns;
 	u64 swapped_ns[LOP_MAX_NODES];     /* last heat swap by socket */
@@ -252,10 +255,11 @@ struct lop_task {
 	s32 goes_to;                       /* CPU that it changes to when it is queued the next time; LOP_NONE */
 	u8 set;                            /* LOP_HIGH, LOP_GREEN, or LOP_LOW for the reserved CPU; chosen when it becomes active */
 	bool counted;                      /* in `active` */
-	bool restricted;                   /* may not run on every CPU of the machine, online or not */
+	bool restricted;                   /* may not run on every CPU of the machine, online or not, that is not isolated */
 	bool brief;                        /* the system's own work, short as a rule: see lop_visit() */
 	bool system;                       /* the system's own work, short or long: for the reserved CPU, where there is one */
-	struct lop_cpus allowed;
+	bool bound;                        /* may run on isolated CPUs only */
+	struct lop_cpus allowed;           /* its affinity; isolated CPUs only if there are no others in it */
 	struct lop_hint hint;
 	u32 runs_on;                       /* 1 + the CPU that it runs on; 0: none */
 	bool seen;                         /* in lop_app.running */

@@ -23,7 +23,7 @@ lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_n
 lop_rule bool lop_is_short(const struct lop_sched *s)
 {
 	const struct lop_members *high = &s->set[LOP_HIGH];
-	return high->active + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_online &&
+	return high->active + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_open + lop_nr_bound(s) &&
 	       !lop_cpus_meet(&high->cpus, &s->idle);
 }
 
@@ -38,6 +38,7 @@ lop_rule bool lop_is_growing(const struct lop_sched *s) { return s->set[LOP_HIGH
 
 /*
  * CPUs that something waits for, and which may be taken: the one that it was given to; and all members, if it is for whoever is free while one is, or should be.
+ * Nobody makes up for an isolated one.
  */
 lop_rule void lop_suspects(const struct lop_sched *s, struct lop_cpus *out)
 {
@@ -47,6 +48,6 @@ lop_rule void lop_suspects(const struct lop_sched *s, struct lop_cpus *out)
 	int i;
 	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);
-		out->word[n] = ((high->word[n] & members) | s->given.word[n]) & ~s->taken.word[n];
+		out->word[n] = ((high->word[n] & s->open.word[n] & members) | s->given.word[n]) & ~s->taken.word[n];
 	}
 }

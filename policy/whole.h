@@ -64,7 +64,7 @@ lop_part bool lop_part_two(struct lop_sched *s lop_given, struct lop_world *worl
 {
 	u64 later_ns = lop_worth_ns(s, now_ns);
 	s32 from;
-	if (!lop_cpus_has(&s->online, to) || !lop_is_vacant(s, to))
+	if (!lop_cpus_has(&s->open, to) || !lop_is_vacant(s, to))
 		return false;
 	from = lop_first_sharing(s, to, now_ns);
 	if (from >= 0 && lop_send(s, world, (u32)from, to, now_ns))

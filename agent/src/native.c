@@ -139,7 +139,6 @@ void lop_agent_add_cpu(struct lop_sched *s, u32 cpu, const struct agent_cpu *abo
 	lop_cpus_add(&top->cpus, cpu);
 	lop_cpus_add(&s->online, cpu);
 	lop_cpus_add(&s->idle, cpu);
-	s->nr_online++;
 }
 
 void lop_agent_start(struct lop_sched *s, void *agent, u64 now_ns)

@@ -39,7 +39,8 @@ const struct lop_cpus *lop_native_beside_busy(const struct lop_sched *s) { retur
 const struct lop_cpus *lop_native_pinned(const struct lop_sched *s, u32 set) { return &s->set[set].pinned; }
 u32 lop_native_voltage_high(const struct lop_sched *s, u32 domain) { return s->voltage_high[lop_cpu_index(domain)]; }
 u32 lop_native_node_high(const struct lop_sched *s, u32 node) { return s->node_high[node & (LOP_MAX_NODES - 1)]; }
-u32 lop_native_nr_online(const struct lop_sched *s) { return s->nr_online; }
+const struct lop_cpus *lop_native_open(const struct lop_sched *s) { return &s->open; }
+u32 lop_native_nr_open(const struct lop_sched *s) { return s->nr_open; }
 u32 lop_native_undeclared_apps(const struct lop_sched *s) { return s->undeclared_apps; }
 u32 lop_native_declared_sum(const struct lop_sched *s) { return s->declared_sum; }
 u64 lop_native_timer_at_ns(const struct lop_sched *s) { return s->timer_at_ns; }
@@ -83,8 +84,10 @@ void lop_native_add_cpu(struct lop_sched *s, u32 cpu, const struct lop_native_cp
 	lop_cpus_add(&top->cpus, cpu);
 	lop_cpus_add(&s->online, cpu);
 	lop_cpus_add(&s->idle, cpu);
-	s->nr_online++;
 }
+
+/* Before lop_native_start(): nobody uses this CPU but who is bound there. */
+void lop_native_isolate(struct lop_sched *s, u32 cpu) { lop_cpus_add(&s->topology.isolated, cpu); }
 
 /* As a kernel finds its machine, instead of all online and idle: which CPUs are idle they tell later. After the last CPU was added. */
 void lop_native_begin_busy(struct lop_sched *s, const struct lop_cpus *online)
@@ -92,7 +95,6 @@ void lop_native_begin_busy(struct lop_sched *s, const struct lop_cpus *online)
 	struct lop_cpus none = {};
 	s->idle = none;
 	s->online = *online;
-	s->nr_online = lop_cpus_common(&s->topology.cpus, online);
 }
 
 void lop_native_start(struct lop_sched *s, struct lop_world *world, u64 now_ns) { lop_start(s, world, now_ns); }

@@ -220,6 +220,8 @@ pub struct Task {
     pub brief: bool,
     /// The system's own work: for the reserved CPU, where there is one.
     pub system: bool,
+    /// May run on isolated CPUs only.
+    pub bound: bool,
     pub allowed: CpuBits,
     pub hint: Hint,
     /// 1 + the CPU that it runs on, 0.
@@ -262,6 +264,7 @@ impl Task {
             restricted: false,
             brief: false,
             system: false,
+            bound: false,
             allowed: CpuBits::default(),
             hint: Hint::default(),
             runs_on: 0,
@@ -375,6 +378,10 @@ macro_rules! with_world {
 impl PolicyHandle {
     pub fn add_cpu(self, cpu: usize, place: CpuPlace) {
         unsafe { lop_native_add_cpu(self.0, cpu as u32, &place) }
+    }
+    /// Before `start`: nobody uses this CPU but who is bound there.
+    pub fn isolate(self, cpu: usize) {
+        unsafe { lop_native_isolate(self.0, cpu as u32) }
     }
     /// Before `start`, after the last CPU: only `online` are online, and none is known to be idle, as a kernel begins.
     pub fn begin_busy(self, online: &CpuBits) {

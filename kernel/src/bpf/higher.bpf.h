@@ -74,6 +74,8 @@ static __noinline bool tell_idle_member(struct lop_world *c, const struct lop_ta
 	lop_cpus_and(&c->others, &lopsided.set[LOP_HIGH].cpus, &lopsided.idle);
 	if (t && t->restricted)
 		lop_cpus_and(&c->others, &c->others, &t->allowed);
+	else if (isolates)
+		lop_cpus_and(&c->others, &c->others, &lopsided.open);
 	bpf_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&c->others, (u32)(cpu + 1));
 		if (cpu < 0)

@@ -15,7 +15,7 @@ static __always_inline bool is_stranded(const struct lop_task_state *t)
 /*
  * What waits in a queue while a CPU goes. A task that counted on it finds another member. One that may run nowhere else is given to
  * the CPU: the kernel asks no scheduler on behalf of a CPU that is going, but what it finds there it runs and so pushes away, to
- * where it decides by its own rules. Left in the queue it would keep the CPU from going.
+ * where it decides by its own rules. Left in the queue it would keep the CPU from going. So is what waits at an isolated CPU, whose queue no other serves.
  */
 static __noinline void leave_cpu(u32 queue, u32 cpu)
 {
@@ -26,7 +26,7 @@ static __noinline void leave_cpu(u32 queue, u32 cpu)
 		bool locked;
 		if (!t || t->task.anchor != (s32)cpu)
 			continue;
-		if (is_stranded(t)) {
+		if (is_stranded(t) || lop_is_isolated(&lopsided, cpu)) {
 			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 			continue;
 		}

@@ -15,7 +15,7 @@ static __always_inline void list_anew(void)
 		tell_loader(LOP_RECORD_LIST, bpf_ktime_get_ns(), 0, 0, 0);
 }
 
-static __always_inline bool are_listed(u32 threads) { return threads + (lop_has_reserved(&lopsided) ? 1 : 0) > lopsided.nr_online; }
+static __always_inline bool are_listed(u32 threads) { return threads + (lop_has_reserved(&lopsided) ? 1 : 0) > lopsided.nr_open; }
 
 /* Something changed about a thread, which counts if it declared a length. */
 static __always_inline void list_with(const struct lop_task_state *t)

@@ -42,6 +42,9 @@ const volatile bool reserves;
 /* Whether somebody said how many CPUs are high at most. */
 const volatile bool caps;
 #define lop_may_cap (caps)
+/* Whether there are isolated CPUs. */
+const volatile bool isolates;
+#define lop_has_isolated(s) (isolates)
 #include "world.bpf.h"
 #include "../../../policy/lopsided.h"
 

@@ -283,11 +283,7 @@ impl Record {
             1 | 2 => Wish::High,
             _ => Wish::Released,
         };
-        self.is_speed().then_some((cpu, wish))
-    }
-
-    fn is_speed(&self) -> bool {
-        self.kind == SPEED
+        (self.kind == SPEED).then_some((cpu, wish))
     }
 
     /// For the loader alone, and no decision.
@@ -603,6 +599,7 @@ fn open_and_load(
     rodata.measures = measures;
     rodata.reserves = config.reserve != Reserve::Never;
     rodata.caps = config.most_high != 0;
+    rodata.isolates = !machine.isolated().is_empty();
     rodata.system_cgroups = system_cgroups(&options.root);
     rodata.fail_after_ns = options.fail_after.map_or(0, |time| time.as_nanos() as u64);
     rodata.fail_at_start = options.fail_after.is_some_and(|time| time.is_zero());

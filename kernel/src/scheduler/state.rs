@@ -76,13 +76,15 @@ fn describe(sched: &mut types::lop_sched, machine: &LiveMachine) {
         top.socket[cpu] = about.socket;
         top.next_sibling[cpu] = siblings[(at + 1) % siblings.len()] as u16;
         add(&mut top.cpus, about.number);
+        if about.isolated {
+            add(&mut top.isolated, about.number);
+        }
         add(&mut top.tier_cpus[usize::from(about.tier)], about.number);
         add(&mut top.voltage_cpus[usize::from(about.voltage_domain)], about.number);
         add(&mut top.memory_cpus[usize::from(about.memory_domain)], about.number);
         add(&mut top.node_cpus[usize::from(about.node)], about.number);
         if about.online {
             add(&mut sched.online, about.number);
-            sched.nr_online += 1;
         }
     }
 }

@@ -224,7 +224,6 @@ static void describe(u32 rules)
 	top->tier_permille[0] = 1000;
 	top->tier_permille[1] = 667;
 	sched.online = sched.idle = top->cpus;
-	sched.nr_online = NR_CPUS;
 	lop_choose(&sched.config, LOP_PHASE);
 	lop_set_times(&sched.config, 10000000);
 	sched.config.nr_cpus = NR_CPUS;

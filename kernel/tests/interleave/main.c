@@ -185,9 +185,10 @@ static void choose_scene(void)
 	if (once_in(2))
 		choose_hasty_scene();
 	scene.spare = once_in(2);
+	scene.isolated = once_in(4) ? draw(~0ULL) & all_cpus() & ~1ULL : 0;
 	has_bound_threads = once_in(2);
 	higher_class = once_in(3);
-	hotplug = once_in(6);
+	hotplug = !scene.isolated && once_in(6);
 	if (hotplug)
 		changes_masks = has_bound_threads = false;
 	is_weak = once_in(2);
@@ -216,8 +217,8 @@ static void print_all(void)
 static void describe(u64 seed)
 {
 	static const char *const rules[] = { [HIGHLOW] = "", [PHASE] = ", phases", [LONGEST_FIRST] = ", longest first", [SPECIALISE] = ", by speedup", [AUTO] = ", all rules" };
-	printf("seed %llu: %u CPUs, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus, scene.threads, scene.tiers,
-	       scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", changes_masks ? ", masks" : "", has_bound_threads ? ", bound threads" : "",
+	printf("seed %llu: %u CPUs, isolated %llx, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus,
+	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", changes_masks ? ", masks" : "", has_bound_threads ? ", bound threads" : "",
 	       hotplug ? ", hotplug" : "", higher_class ? ", higher class" : "", has_ext_server ? "" : ", before Linux 7.0", is_weak ? ", weak order" : "");
 }
 
@@ -230,6 +231,13 @@ static bool is_on_taken_cpu(const struct model_task *t)
 	const struct model_cpu *c = &cpus[t->cpu];
 	bool is_there = t->queue == &c->local && c->rq.curr->model && c->rq.curr->model->higher;
 	return is_there || counts_on_taken(t->number);
+}
+
+/* An idle CPU that it may use, and that looks for such work: an isolated one looks for nothing but what waits there. */
+static bool should_run(const struct model_task *t, unsigned cpu)
+{
+	bool isolated = scene.isolated >> cpu & 1;
+	return may_use(t, cpu) && !(isolated && t->task.nr_cpus_allowed > 1);
 }
 
 /* At rest. */
@@ -251,7 +259,7 @@ static void judge(void)
 			fails("CPU %u is busy and counts as idle", cpu);
 		}
 		for (n = 0; n < nr_ours && idle && !(keeps_cpus && will_look()); n++) {
-			if (tasks[n].doing != RUNNABLE || tasks[n].on_cpu || !may_use(&tasks[n], cpu) || is_on_taken_cpu(&tasks[n]))
+			if (tasks[n].doing != RUNNABLE || tasks[n].on_cpu || !should_run(&tasks[n], cpu) || is_on_taken_cpu(&tasks[n]))
 				continue;
 			print_all();
 			fails("CPU %u is idle and task %u waits", cpu, n);

@@ -105,10 +105,11 @@ void set_scene(const struct scene *scene)
 	lopsided.config.domains = LOP_DOMAINS_AS_COME;
 	lopsided.config.specialise = false;
 	lopsided.config.reserve = LOP_RESERVE_NEVER;
+	top->isolated.word[0] = scene->isolated;
 	lopsided.online = top->cpus;
-	lopsided.nr_online = scene->cpus;
 	nr_words = 1;
 	ranks = lopsided.config.rules != 0;
+	isolates = scene->isolated != 0;
 	share(&lopsided, sizeof(lopsided));
 	share(states, sizeof(states));
 	share(resting, sizeof(resting));
@@ -165,6 +166,8 @@ static const char *find_fault_of_cpu(unsigned cpu)
 		return "as many tasks do not count on it as it says";
 	if (anchored && !lop_cpus_has(&lopsided.set[LOP_HIGH].pinned, cpu))
 		return "a task counts on it, and it is not pinned";
+	if (!anchored && lop_is_isolated(&lopsided, cpu) && lop_cpus_has(&lopsided.set[LOP_HIGH].cpus, cpu))
+		return "it is isolated, and high for nobody";
 	if (lop_cpus_has(&lopsided.awaited, cpu) && !is_promised_to(cpu))
 		return "it is promised to nobody in particular";
 	for (n = 0, given = 0; n < nr_known; n++)

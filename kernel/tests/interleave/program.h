@@ -22,6 +22,7 @@ struct scene {
 	unsigned tasks;                         /* of our class */
 	unsigned policy;                        /* enum lop_policy */
 	bool spare;
+	u64 isolated;                           /* CPUs; not all */
 	u64 hold_ns, migration_ns;
 };
 void set_scene(const struct scene *scene);

@@ -8,6 +8,8 @@ use super::{CpuBits, PolicyHandle, Set};
 pub struct Inside {
     pub idle: CpuBits,
     pub online: CpuBits,
+    /// Those that are online and not isolated.
+    pub open: CpuBits,
     pub hot: CpuBits,
     /// CPUs of voltage domains that have a high member.
     pub warm: CpuBits,
@@ -18,7 +20,7 @@ pub struct Inside {
     /// CPUs that a task is on its way to, and those in whose queue one waits that goes first.
     pub awaited: CpuBits,
     pub given: CpuBits,
-    pub nr_online: u32,
+    pub nr_open: u32,
     pub undeclared_apps: u32,
     pub declared_sum: u32,
     /// 0: not armed.
@@ -34,6 +36,7 @@ impl PolicyHandle {
             Inside {
                 idle: *lop_native_idle(s),
                 online: *lop_native_online(s),
+                open: *lop_native_open(s),
                 hot: *lop_native_hot(s),
                 warm: *lop_native_warm(s),
                 beside_high: *lop_native_beside_high(s),
@@ -42,7 +45,7 @@ impl PolicyHandle {
                 pinned_green: *lop_native_pinned(s, Set::Green as u32),
                 awaited: *lop_native_awaited(s),
                 given: *lop_native_given(s),
-                nr_online: lop_native_nr_online(s),
+                nr_open: lop_native_nr_open(s),
                 undeclared_apps: lop_native_undeclared_apps(s),
                 declared_sum: lop_native_declared_sum(s),
                 timer_at_ns: lop_native_timer_at_ns(s),

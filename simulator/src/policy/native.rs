@@ -17,6 +17,7 @@ extern "C" {
     pub(super) fn lop_native_on_reserved_core(s: *const Sched, cpu: u32) -> bool;
     pub(super) fn lop_native_swaps(s: *const Sched) -> u64;
     pub(super) fn lop_native_add_cpu(s: *mut Sched, cpu: u32, about: *const CpuPlace);
+    pub(super) fn lop_native_isolate(s: *mut Sched, cpu: u32);
     pub(super) fn lop_native_begin_busy(s: *mut Sched, online: *const CpuBits);
     pub(super) fn lop_native_start(s: *mut Sched, world: *mut c_void, now_ns: u64);
     pub(super) fn lop_native_wake(
@@ -133,7 +134,8 @@ extern "C" {
     pub(super) fn lop_native_pinned(s: *const Sched, set: u32) -> *const CpuBits;
     pub(super) fn lop_native_voltage_high(s: *const Sched, domain: u32) -> u32;
     pub(super) fn lop_native_node_high(s: *const Sched, node: u32) -> u32;
-    pub(super) fn lop_native_nr_online(s: *const Sched) -> u32;
+    pub(super) fn lop_native_open(s: *const Sched) -> *const CpuBits;
+    pub(super) fn lop_native_nr_open(s: *const Sched) -> u32;
     pub(super) fn lop_native_undeclared_apps(s: *const Sched) -> u32;
     pub(super) fn lop_native_declared_sum(s: *const Sched) -> u32;
     pub(super) fn lop_native_timer_at_ns(s: *const Sched) -> u64;

@@ -227,12 +227,17 @@ pub struct Bench {
 impl Bench {
     /// `cpus` CPUs at 1 s, so that "never" (0) is long ago.
     pub fn new(cpus: usize, config: Config, place: impl Fn(usize) -> CpuPlace) -> Self {
+        Self::isolating(&[], cpus, config, place)
+    }
+    /// The same; nobody uses CPUs `isolated` but who is bound there.
+    pub fn isolating(isolated: &[usize], cpus: usize, config: Config, place: impl Fn(usize) -> CpuPlace) -> Self {
         let owner = Policy::new(Config {
             nr_cpus: cpus as u32,
             ..config
         });
         let policy = owner.handle();
         (0..cpus).for_each(|cpu| policy.add_cpu(cpu, place(cpu)));
+        isolated.iter().for_each(|&cpu| policy.isolate(cpu));
         let mut bench = Self {
             _owner: owner,
             policy,

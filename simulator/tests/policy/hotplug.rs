@@ -116,9 +116,9 @@ fn coming_and_going_twice_is_the_same_as_once() {
         let now_ns = bench.now();
         bench.policy.cpu_offline(&mut bench.world, 1, now_ns);
     }
-    assert_eq!(bench.policy.inside().nr_online, 1);
+    assert_eq!(bench.policy.inside().nr_open, 1);
     for _ in 0..2 {
         bench.online(1);
     }
-    assert_eq!(bench.policy.inside().nr_online, 2);
+    assert_eq!(bench.policy.inside().nr_open, 2);
 }

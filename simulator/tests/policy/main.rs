@@ -14,6 +14,7 @@ mod green;
 mod heat;
 mod hotplug;
 mod intensity;
+mod isolated;
 mod layout;
 mod list;
 mod longest;

@@ -16,6 +16,8 @@ enum Event {
     Offline(usize),
     Online(usize),
     Affinity(usize, u8),
+    /// To the isolated CPUs, if there are any.
+    Bind(usize),
     Declare(usize, u32),
     Spin(usize),
     Heat(usize),
@@ -30,11 +32,17 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (1..CPUS).prop_map(Event::Offline),
         1 => (1..CPUS).prop_map(Event::Online),
         1 => (0..TASKS, any::<u8>()).prop_map(|(task, cpus)| Event::Affinity(task, cpus | 1)),
+        1 => (0..TASKS).prop_map(Event::Bind),
         1 => (0..2usize, 0..6u32).prop_map(|(app, parallelism)| Event::Declare(app, parallelism)),
         1 => (0..TASKS).prop_map(Event::Spin),
         1 => (0..CPUS).prop_map(Event::Heat),
         3 => prop_oneof![Just(MS), Just(HOLD - 1), Just(HOLD), Just(200 * LAST_HOLD)].prop_map(Event::Pass),
     ]
+}
+
+/// None, one, or two of different nodes, kinds and cores.
+fn isolated() -> impl Strategy<Value = Vec<usize>> {
+    prop_oneof![Just(vec![]), Just(vec![3]), Just(vec![3, 6])]
 }
 
 /// Two nodes of two SMT cores each; a voltage domain per two cores.
@@ -57,13 +65,16 @@ struct Story {
     most_high: u32,
     /// Some rule says who gets the fast cores.
     ranks: bool,
-    /// Came to the reserved CPU when they might run nowhere else, and stay there until they are placed anew.
+    /// They stay online.
+    isolated: Vec<usize>,
+    /// Came to the reserved CPU or an isolated one when they might run nowhere else, and stay there until they are placed anew.
     stale: BTreeSet<usize>,
 }
 
 impl Story {
-    fn new(spare: u32, most_high: u32, green: bool, rules: u32, reserve: u32) -> Self {
-        let mut bench = Bench::new(
+    fn new(spare: u32, most_high: u32, green: bool, rules: u32, reserve: u32, isolated: &[usize]) -> Self {
+        let mut bench = Bench::isolating(
+            isolated,
             CPUS,
             Config {
                 spare,
@@ -95,16 +106,46 @@ impl Story {
             spinning: BTreeSet::new(),
             most_high,
             ranks: rules != 0,
+            isolated: isolated.to_vec(),
             stale: BTreeSet::new(),
         }
     }
 
     fn happen(&mut self, event: &Event) {
-        let here = self.at_reserved();
+        let here = [self.at_reserved(), self.at_isolated()].concat();
         self.stale.retain(|task| here.contains(task));
-        if matches!(event, Event::Online(_) | Event::Affinity(..)) {
+        if matches!(event, Event::Online(_) | Event::Affinity(..) | Event::Bind(_)) {
             self.stale.extend(here);
         }
+        match *event {
+            Event::Affinity(task, cpus) => self.change_affinity(task, cpus),
+            Event::Bind(task) if !self.isolated.is_empty() => {
+                let cpus = self.isolated.iter().fold(0, |cpus, cpu| cpus | 1 << cpu);
+                self.change_affinity(task, cpus);
+            }
+            Event::Offline(cpu) if self.isolated.contains(&cpu) => {}
+            _ => self.happen_otherwise(event),
+        }
+    }
+
+    fn change_affinity(&mut self, task: usize, cpus: u8) {
+        let bench = &mut self.bench;
+        let waits = self.runnable.contains(&task) && bench.cpu_of(task).is_none();
+        if waits {
+            bench.take_out(task);
+        }
+        bench.set_allowed(task, (0..CPUS).filter(|cpu| cpus >> cpu & 1 == 1));
+        // A kernel moves a running task off a CPU that it may no longer use.
+        let misplaced = bench.cpu_of(task).filter(|&cpu| cpus >> cpu & 1 == 0);
+        if let Some(cpu) = misplaced.filter(|_| !self.spinning.contains(&task)) {
+            bench.run_and_preempt(cpu, 0);
+        }
+        if waits {
+            bench.wake(task);
+        }
+    }
+
+    fn happen_otherwise(&mut self, event: &Event) {
         let bench = &mut self.bench;
         match *event {
             Event::Wake(task) if !self.runnable.contains(&task) => {
@@ -128,21 +169,6 @@ impl Story {
                 bench.offline(cpu);
             }
             Event::Online(cpu) if !bench.online[cpu] => bench.online(cpu),
-            Event::Affinity(task, cpus) => {
-                let waits = self.runnable.contains(&task) && bench.cpu_of(task).is_none();
-                if waits {
-                    bench.take_out(task);
-                }
-                bench.set_allowed(task, (0..CPUS).filter(|cpu| cpus >> cpu & 1 == 1));
-                // A kernel moves a running task off a CPU that it may no longer use.
-                let misplaced = bench.cpu_of(task).filter(|&cpu| cpus >> cpu & 1 == 0);
-                if let Some(cpu) = misplaced.filter(|_| !self.spinning.contains(&task)) {
-                    bench.run_and_preempt(cpu, 0);
-                }
-                if waits {
-                    bench.wake(task);
-                }
-            }
             Event::Declare(app, parallelism) => bench.declare(app, parallelism),
             Event::Spin(task) if bench.cpu_of(task).is_some() => {
                 let spins = self.spinning.insert(task) || !self.spinning.remove(&task);
@@ -166,6 +192,7 @@ impl Story {
         self.check_tasks();
         self.check_sets();
         self.check_reserved();
+        self.check_isolated();
         self.check_topology();
     }
 
@@ -226,8 +253,8 @@ impl Story {
             "an offline member"
         );
         assert_eq!(
-            inside.nr_online as usize,
-            bench.online.iter().filter(|&&online| online).count()
+            inside.nr_open as usize,
+            bench.online.iter().filter(|&&online| online).count() - self.isolated.len()
         );
         assert!(bench.size() >= bench.target(), "growth is never left for later");
         for cpu in 0..CPUS {
@@ -266,14 +293,40 @@ impl Story {
         }
     }
 
+    /// Isolated CPUs are high while somebody counts on them, are not reserved, and run and keep only who may run nowhere else.
+    fn check_isolated(&self) {
+        let bench = &self.bench;
+        let pinned = bench.policy.inside().pinned_high;
+        for &cpu in &self.isolated {
+            let counts = pinned.has(cpu) || self.at(&[cpu]).iter().any(|task| self.stale.contains(task));
+            assert!(!bench.high().contains(&cpu) || counts, "CPU {cpu} is high");
+            assert_ne!(bench.policy.reserved().0, Some(cpu as u32));
+        }
+        for task in self.at_isolated() {
+            let mut others = (0..CPUS).filter(|cpu| !self.isolated.contains(cpu));
+            let elsewhere = others.any(|other| bench.world.allowed[task].is_none_or(|cpus| cpus.has(other)));
+            assert!(
+                !elsewhere || self.stale.contains(&task),
+                "task {task} on an isolated CPU"
+            );
+        }
+    }
+
     /// What runs on the reserved CPU or waits in its queue.
     fn at_reserved(&self) -> Vec<usize> {
+        let cpu = self.bench.policy.reserved().0.map(|cpu| cpu as usize);
+        self.at(cpu.as_slice())
+    }
+
+    fn at_isolated(&self) -> Vec<usize> {
+        self.at(&self.isolated)
+    }
+
+    fn at(&self, cpus: &[usize]) -> Vec<usize> {
         let bench = &self.bench;
-        let Some(cpu) = bench.policy.reserved().0 else {
-            return vec![];
-        };
-        let here =
-            |&task: &usize| bench.cpu_of(task) == Some(cpu as usize) || bench.world.queues_of(task).contains(&cpu);
+        let waits_at = |task, cpu: usize| bench.world.queues_of(task).contains(&(cpu as u32));
+        let is_at = |task, cpu| bench.cpu_of(task) == Some(cpu) || waits_at(task, cpu);
+        let here = |&task: &usize| cpus.iter().any(|&cpu| is_at(task, cpu));
         (0..TASKS).filter(here).collect()
     }
 
@@ -337,9 +390,10 @@ proptest! {
         green in any::<bool>(),
         rules in 0..16u32,
         reserve in prop_oneof![Just(0), Just(2)],
+        isolated in isolated(),
         events in prop::collection::vec(event(), 1..150),
     ) {
-        let mut story = Story::new(spare, most_high, green, rules, reserve);
+        let mut story = Story::new(spare, most_high, green, rules, reserve, &isolated);
         for event in &events {
             story.happen(event);
             story.check();
@@ -354,9 +408,10 @@ proptest! {
         green in any::<bool>(),
         rules in 0..16u32,
         reserve in prop_oneof![Just(0), Just(2)],
+        isolated in isolated(),
         events in prop::collection::vec(event(), 1..100),
     ) {
-        let mut story = Story::new(1, 0, green, rules, reserve);
+        let mut story = Story::new(1, 0, green, rules, reserve, &isolated);
         for event in &events {
             story.happen(event);
         }

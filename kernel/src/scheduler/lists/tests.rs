@@ -22,8 +22,8 @@ fn machine(cpus: u32) -> Box<lop_sched> {
         top.tier[cpu] = u16::from(cpu > 0);
         top.cpus.word[0] |= 1 << cpu;
     }
-    sched.online = top.cpus;
-    sched.nr_online = cpus;
+    sched.open = top.cpus;
+    sched.nr_open = cpus;
     sched
 }
 
@@ -109,7 +109,7 @@ fn cpus_that_run_no_applications_are_on_no_list() {
     let mut sched = machine(4);
     let threads = looks(&[6, 5, 4]);
     assert_eq!(orders(&threads, &sched), []);
-    sched.online.word[0] &= !0b10;
+    sched.open.word[0] &= !0b10;
     assert_eq!(orders(&threads, &sched), []);
     sched.reserving = MaybeUninit::new(true);
     (sched.reserved_cpu, sched.reserved.word[0]) = (0, 0b1);

@@ -75,7 +75,7 @@ fn policies_stand_for_their_rules() {
 /// The program's state on a machine of 128 CPUs, where no application declares anything.
 fn state(active: u32, spare: u32, fixed_size: Option<u32>) -> Box<lop_sched> {
     let mut sched = Box::<lop_sched>::default();
-    sched.nr_online = 128;
+    sched.nr_open = 128;
     sched.config.sizing = crate::scheduler::program::skeleton::types::lop_sizing(u32::from(fixed_size.is_some()));
     sched.config.fixed_size = fixed_size.unwrap_or(0);
     sched.config.spare = spare;
@@ -84,7 +84,7 @@ fn state(active: u32, spare: u32, fixed_size: Option<u32>) -> Box<lop_sched> {
     sched
 }
 
-/// min(online, active + spare), or the fixed size.
+/// min(open, active + spare), or the fixed size.
 #[test]
 fn target_of_the_high_set() {
     for (active, spare, fixed_size, target) in [

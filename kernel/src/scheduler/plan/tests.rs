@@ -20,8 +20,8 @@ fn machine(domains: lop_domains) -> Box<lop_sched> {
         top.next_sibling[at] = cpu;
         top.memory_cpus[at / 2].word[0] |= 1 << cpu;
     }
-    sched.online.word[0] = 0b1111;
-    sched.nr_online = 4;
+    sched.open.word[0] = 0b1111;
+    sched.nr_open = 4;
     sched
 }
 

@@ -60,6 +60,9 @@ impl Player {
                 next_sibling: siblings[(at + 1) % siblings.len()] as u16,
             };
             policy.handle().add_cpu(cpu.number as usize, place);
+            if cpu.isolated {
+                policy.handle().isolate(cpu.number as usize);
+            }
             policy
                 .handle()
                 .set_tier_speed(usize::from(cpu.tier), u32::from(cpu.permille()));

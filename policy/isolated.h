@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+#include "cpuset.h"
+#include "state.h"
+/*
+ * Isolated CPUs: somebody took them from all tasks but those that are bound there, so no other work goes there and no load is balanced there.
+ *     open = online without isolated
+ * Sizes of sets, rules about rank and the reserved core know open CPUs alone. An isolated one is high while an active task is bound to it, beyond what
+ * the demand of others asks for, and serves its own queue only.
+ * Worked example: of 8 CPUs 4 to 7 are isolated. Four tasks bound to these and one other are active, with one spare: 4 to 7 are high and two of 0 to 3.
+ */
+
+/* An adapter that knows of none says so, and the verifier drops their rules. */
+#ifndef lop_has_isolated
+#define lop_has_isolated(s) ((s)->isolates)
+#endif
+
+lop_rule bool lop_is_isolated(const struct lop_sched *s, u32 cpu)
+{
+	return lop_has_isolated(s) && lop_cpus_has(&s->topology.isolated, lop_cpu_index(cpu));
+}
+
+/* Isolated members, on each of which a task counts: their part of the set's size, as these tasks are of the active ones. */
+lop_part u32 lop_isolated_members(const struct lop_sched *s lop_given)
+{
+	return lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->topology.isolated);
+}
+
+lop_rule u32 lop_nr_bound(const struct lop_sched *s) { return lop_has_isolated(s) ? lop_isolated_members(s) : 0; }
+
+/* Drops from `cpus`, which are members, those on which the task may not be placed. False: that leaves none. */
+lop_part bool lop_keep_usable(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, struct lop_cpus *cpus lop_given)
+{
+	if (t->restricted)
+		lop_cpus_and(cpus, cpus, &t->allowed);
+	else if (lop_has_isolated(s))
+		lop_cpus_and(cpus, cpus, &s->open);
+	return !lop_cpus_empty(cpus);
+}
+
+/* Once, when the policy starts. */
+lop_rule void lop_open(struct lop_sched *s)
+{
+	s->open = s->online;
+	lop_cpus_drop(&s->open, &s->topology.isolated);
+	s->nr_open = lop_cpus_common(&s->open, &s->open);
+	s->isolates = !lop_cpus_empty(&s->topology.isolated);
+}
