@@ -29,6 +29,7 @@ const CAP_BPF: u64 = 1 << 39;
 pub fn missing(root: &Path) -> Vec<Missing> {
     [
         sched_ext(root),
+        isolcpus(root),
         btf(root),
         wrong_types(root),
         lockdown(root),
@@ -156,6 +157,15 @@ fn hidden(release: &str) -> Missing {
         ),
         mend: "look in 'dmesg' for sched_ext; in a container or sandbox run it on the host".to_string(),
     }
+}
+
+/// Every kernel so far takes no scheduler where it was booted so. Isolated partitions of cpuset are no hindrance.
+fn isolcpus(root: &Path) -> Option<Missing> {
+    let cpus = trimmed(&root.join("sys/devices/system/cpu/isolated")).filter(|cpus| !cpus.is_empty())?;
+    root.join("sys/kernel/sched_ext").exists().then(|| Missing {
+        what: format!("the kernel was booted with isolcpus={cpus}, and takes no scheduler of sched_ext beside that"),
+        mend: "boot without isolcpus=: an isolated partition (cpuset.cpus.partition of a cgroup) keeps others off CPUs as well".to_string(),
+    })
 }
 
 fn btf(root: &Path) -> Option<Missing> {

@@ -40,6 +40,22 @@ fn a_machine_with_all_of_it_lacks_nothing() {
 }
 
 #[test]
+fn no_scheduler_is_taken_beside_isolcpus() {
+    let with = |isolated| {
+        tree(&[
+            release_file("7.2.13\n"),
+            ("sys/kernel/sched_ext/state", "disabled\n"),
+            ("sys/devices/system/cpu/isolated", isolated),
+            ("sys/fs/cgroup/cpuset.cpus.isolated", "2-3\n"),
+            BTF,
+            ROOTS_RIGHTS,
+        ])
+    };
+    assert!(only_missing(&with("2-3\n")).what.contains("isolcpus=2-3,"));
+    assert_eq!(missing(with("\n").path()), [], "partitions alone");
+}
+
+#[test]
 fn a_kernel_whose_types_are_wrong_is_known_by_its_release() {
     let with = |release| {
         tree(&[
