@@ -3,6 +3,7 @@
 
 mod above;
 mod decisions;
+mod isolation;
 mod job_finder;
 mod libbpf_log;
 mod lists;
@@ -20,6 +21,7 @@ use crate::options::Options;
 use crate::requests::Inbox;
 use crate::status::{Counts, Status};
 use decisions::DecisionLog;
+use isolation::Isolation;
 use job_finder::JobFinder;
 use lists::Lister;
 use lop_machine::live::{self, LiveMachine};
@@ -32,10 +34,20 @@ use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How often the program may be loaded again because the machine changed, before that is taken for a defect.
+/// How often the program may be loaded again for CPUs that come, before that is taken for a defect.
 const MOST_RESTARTS: u32 = 100;
+
+/// How a life of the program ended.
+enum End {
+    /// It was asked to stop; what was restored.
+    Stopped(Restored),
+    /// It has to be loaded again: a CPU came online that was not known.
+    NewCpu,
+    /// The same: others are isolated.
+    Isolated,
+}
 
 /// Puts the policy in charge until the inbox says stop.
 ///
@@ -46,8 +58,9 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
     let mut status = Status::begin(options);
     let mut decisions = DecisionLog::open(options)?;
     let mut was_in_charge = false;
+    let mut new_cpus = 0;
     loop {
-        let life = follow_once(
+        let end = follow_once(
             options,
             inbox,
             observer,
@@ -55,25 +68,30 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
             &mut decisions,
             &mut was_in_charge,
         )?;
-        if let Some(restored) = life {
-            return Ok(Exit {
-                last: status,
-                was_in_charge,
-                restored,
-            });
+        match end {
+            End::Stopped(restored) => {
+                return Ok(Exit {
+                    last: status,
+                    was_in_charge,
+                    restored,
+                })
+            }
+            End::NewCpu if new_cpus == MOST_RESTARTS => {
+                return Err(KernelError::new(format!(
+                    "the machine's CPUs changed {MOST_RESTARTS} times; giving up"
+                )))
+            }
+            End::NewCpu => {
+                new_cpus += 1;
+                observer.note("a CPU that was not known came online; loading again");
+            }
+            End::Isolated => observer.note("other CPUs are isolated than before; loading again"),
         }
         status.restarts += 1;
-        if status.restarts > MOST_RESTARTS {
-            return Err(KernelError::new(format!(
-                "the machine's CPUs changed {MOST_RESTARTS} times; giving up"
-            )));
-        }
-        observer.note("a CPU that was not known came online; loading again");
     }
 }
 
-/// One life of the program after others, which counted what `status` says. What was restored after it was asked to stop; `None`: it has to be
-/// loaded again.
+/// One life of the program after others, which counted what `status` says.
 fn follow_once(
     options: &Options,
     inbox: &Inbox,
@@ -81,7 +99,7 @@ fn follow_once(
     status: &mut Status,
     decisions: &mut DecisionLog,
     was_in_charge: &mut bool,
-) -> Result<Option<Restored>, KernelError> {
+) -> Result<End, KernelError> {
     inbox.set_loading(true);
     let former = status.counts();
     let machine = live::read(&options.root)
@@ -109,7 +127,7 @@ fn follow_once(
         above::stay_out_of_demand(observer);
     }
     if inbox.stop_wanted() {
-        return Ok(Some(speeds.restore()));
+        return Ok(End::Stopped(speeds.restore()));
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
@@ -135,6 +153,7 @@ fn follow_once(
         reservation,
         planner,
         lister,
+        isolation: Isolation::of(&options.root, &machine, Instant::now()),
         machine,
         former,
         lost_records: 0,
@@ -153,21 +172,18 @@ fn follow_once(
         mut speeds,
         ..
     } = life;
-    let ended = ended.and_then(|()| program.detach());
+    let ended = ended.and_then(|isolated| Ok((program.detach()?, isolated)));
     decisions.records(&program.records())?;
     decisions.end(program.log_faults())?;
     let restored = speeds.restore();
-    match ended {
-        Ok(Ended::Stopped) => Ok(Some(restored)),
-        Ok(Ended::Restart) => {
-            restored.tell_failures(observer);
-            Ok(None)
-        }
-        Err(error) => {
-            restored.tell_failures(observer);
-            Err(error)
-        }
-    }
+    let end = match ended {
+        Ok((Ended::Stopped, false)) => return Ok(End::Stopped(restored)),
+        Ok((Ended::Stopped, true)) => Ok(End::Isolated),
+        Ok((Ended::Restart, _)) => Ok(End::NewCpu),
+        Err(error) => Err(error),
+    };
+    restored.tell_failures(observer);
+    end
 }
 
 /// The program while it is attached.
@@ -178,6 +194,7 @@ struct Life {
     reservation: Reservation,
     planner: Option<Planner>,
     lister: Option<Lister>,
+    isolation: Isolation,
     machine: LiveMachine,
     former: Counts,
     /// Records that are known to have found no room.
@@ -208,18 +225,20 @@ impl Life {
         }
     }
 
-    /// Sleeps until the program or somebody who asks has something to say, or it is time to plan.
+    /// Sleeps until the program or somebody who asks has something to say, or it is time to plan. True: it ended as other CPUs are isolated now.
     fn follow(
         &mut self,
         inbox: &Inbox,
         observer: &mut dyn Observer,
         status: &mut Status,
         decisions: &mut DecisionLog,
-    ) -> Result<(), KernelError> {
+    ) -> Result<bool, KernelError> {
         while !inbox.stop_wanted() && !self.program.exited() {
             let plan_in = self.planner.as_ref().and_then(Planner::due_in);
             let lists_in = self.lister.as_ref().and_then(Lister::due_in);
-            let next = [plan_in, lists_in, self.speeds.due_in()].into_iter().flatten().min();
+            let isolation_in = self.isolation.due_in(Instant::now());
+            let next = [plan_in, lists_in, self.speeds.due_in(), isolation_in];
+            let next = next.into_iter().flatten().min();
             wait(&self.program, inbox, next)
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
@@ -236,8 +255,12 @@ impl Life {
                 self.fill(status);
                 status.clone()
             });
+            self.isolation.follow(&records, Instant::now());
+            if self.isolation.has_changed(Instant::now()) {
+                return Ok(!inbox.stop_wanted());
+            }
         }
-        Ok(())
+        Ok(false)
     }
 }
 
@@ -363,6 +386,11 @@ fn describe(machine: &LiveMachine) -> Vec<String> {
         count(machine.nr_memory_domains, "memory domain"),
         count(machine.nr_clock_domains, "clock domain"),
     )];
+    let isolated: Vec<u32> = machine.isolated().into_iter().collect();
+    if !isolated.is_empty() {
+        let isolated = crate::status::ranges(&isolated);
+        lines.push(format!("isolated: CPUs {isolated}, left to tasks that are bound there"));
+    }
     lines.extend(machine.notes.iter().cloned());
     lines
 }

@@ -531,6 +531,13 @@ counts_as() {
 # loads_with_log OPTION...: the calls that log go deepest into the stack.
 loads_with_log() { begin_lop "$@" --log-decisions /tmp/decisions.log && ended_by INT; }
 
+# isolate CPUS: an isolated partition of these, made or changed.
+partition=/sys/fs/cgroup/isolated
+isolate() {
+  mkdir -p $partition && echo "$1" >$partition/cpuset.cpus && echo isolated >$partition/cpuset.cpus.partition || return
+  [ "$(cat $partition/cpuset.cpus.partition)" = isolated ] || say_and_fail "$(cat $partition/cpuset.cpus.partition)"
+}
+
 # What the verifier of this kernel says: the program is taken, as for 64 CPUs and as for 512, without rules and with all of them, and how many
 # instructions it looked at. The lines `count KERNEL CPUS RULES PROGRAM INSTRUCTIONS` are compared with kernel/verifier.tsv by
 # scripts/verifier-counts.sh. For a machine with several kinds of cores and memory domains: elsewhere auto leaves rules out.

@@ -19,6 +19,7 @@ enum lop_record_kind {
 	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
 	LOP_RECORD_LIST,      /* threads that declared their lengths are to be listed anew */
 	LOP_RECORD_MAKE,      /* process `value` is now a make */
+	LOP_RECORD_ISOLATED,  /* the CPUs that are isolated may be others than before */
 	LOP_RECORD_EXIT,      /* the program has ended */
 	/* The rest only while decisions are logged: what the policy decided, behind the call that made it do so. */
 	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */

@@ -440,11 +440,16 @@ void BPF_STRUCT_OPS(lopsided_set_weight, struct task_struct *p, u32 weight)
 		lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p), bpf_ktime_get_ns());
 }
 
+/* The kernel keeps the parent of its threads off isolated CPUs. Nobody but root can change its affinity. */
+#define LOP_KTHREADD 2
+
 void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cpumask *mask)
 {
 	struct lop_task_state *t = state_of(p);
 	struct lop_cpus allowed;
 	bool locked;
+	if (p->pid == LOP_KTHREADD)
+		tell_loader(LOP_RECORD_ISOLATED, bpf_ktime_get_ns(), 0, 0, 0);
 	if (!t)
 		return;
 	read_mask(&allowed, mask);

@@ -1,6 +1,7 @@
 //! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
 
 use super::above::Attached;
+use super::isolation::ISOLATED;
 use super::locks::Locks;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
@@ -223,6 +224,7 @@ impl Record {
             intf::lop_record_kind_LOP_RECORD_LOOK => LOOK,
             intf::lop_record_kind_LOP_RECORD_LIST => LIST,
             intf::lop_record_kind_LOP_RECORD_MAKE => MAKE,
+            intf::lop_record_kind_LOP_RECORD_ISOLATED => ISOLATED,
             intf::lop_record_kind_LOP_RECORD_SET => "set",
             intf::lop_record_kind_LOP_RECORD_EXIT => "exit",
             intf::lop_record_kind_LOP_RECORD_PLACED => "placed",
@@ -288,7 +290,7 @@ impl Record {
 
     /// For the loader alone, and no decision.
     pub fn is_for_loader(&self) -> bool {
-        matches!(self.kind, SPEED | MAKE | GIVEN_UP | LOOK | LIST)
+        matches!(self.kind, SPEED | MAKE | GIVEN_UP | LOOK | LIST | ISOLATED)
     }
 
     /// The process that has become a `make`.

@@ -1,9 +1,12 @@
-# load.sh: the verifier of the newest kernel takes the program for 512 CPUs, without rules, and with all of them logged, where the stack is deepest.
+# load.sh: the verifier of the newest kernel takes the program for 512 CPUs, without rules, and with all of them logged, where the stack is deepest,
+# without isolated CPUs and with one.
 # What it read is said by program; scripts/verifier-counts.sh, in soak, compares that with kernel/verifier.tsv.
 # guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --timeout 1200
 expect 'without rules' counts_as 8 no --policy highlow-spare
 expect 'with all rules, logged' counts_as 8 all --policy auto --reserve asked --log-decisions /tmp/decisions.log
 expect 'with lists, logged' loads_with_log --policy longest-first --cpu-words 8
+expect 'a partition of one CPU' isolate 3
+expect 'with isolated CPUs and all rules, logged' loads_with_log --policy auto --reserve asked --cpu-words 8
 expect 'no warning of the kernel' kernel_is_well
 cat /tmp/counts
 sum_up

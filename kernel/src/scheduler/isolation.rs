@@ -1,0 +1,105 @@
+//! Isolated CPUs come and go with partitions of cpuset: the scheduler begins anew when they are others than at its start.
+
+use super::program::Record;
+use lop_machine::live::{self, LiveMachine};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Kind of record that says that the CPUs that are isolated may be others than before.
+pub const ISOLATED: &str = "isolated";
+/// So long after the program told of a change, which is made in several steps, and after the start, since the machine was read before.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+pub struct Isolation {
+    root: PathBuf,
+    known: BTreeSet<u32>,
+    look_at: Option<Instant>,
+}
+
+impl Isolation {
+    /// As `machine` was read.
+    pub fn of(root: &Path, machine: &LiveMachine, now: Instant) -> Self {
+        Self {
+            root: root.to_path_buf(),
+            known: machine.isolated(),
+            look_at: Some(now + LOOK_AFTER),
+        }
+    }
+
+    pub fn follow(&mut self, records: &[Record], now: Instant) {
+        if records.iter().any(|record| record.kind == ISOLATED) {
+            self.look_at.get_or_insert(now + LOOK_AFTER);
+        }
+    }
+
+    pub fn due_in(&self, now: Instant) -> Option<Duration> {
+        Some(self.look_at?.saturating_duration_since(now))
+    }
+
+    /// Whether they are others now, as far as it is time to look. Lists that contradict each other, while a CPU comes or goes, are read again.
+    pub fn has_changed(&mut self, now: Instant) -> bool {
+        if self.look_at.is_none_or(|at| at > now) {
+            return false;
+        }
+        let isolated = live::isolated(&self.root);
+        self.look_at = isolated.is_err().then(|| now + LOOK_AFTER);
+        isolated.is_ok_and(|isolated| isolated != self.known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said() -> Record {
+        Record {
+            kind: ISOLATED,
+            at_ns: 0,
+            task: 0,
+            cpu: 0,
+            value: 0,
+            words: Vec::new(),
+        }
+    }
+
+    /// Four CPUs, of which none is isolated, then 2 and 3 are.
+    #[test]
+    fn what_changed_is_seen_a_second_after_the_start_and_after_it_was_said() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("sys/devices/system/cpu/present", "0-3\n");
+        write("sys/devices/system/cpu/online", "0-3\n");
+        let partition = |cpus: &str| write("sys/fs/cgroup/cpuset.cpus.isolated", cpus);
+        partition("\n");
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let machine = live::read(root.path()).unwrap();
+        let mut isolation = Isolation::of(root.path(), &machine, at(0));
+        assert_eq!(isolation.due_in(at(0)), Some(Duration::from_secs(1)));
+        assert!(!isolation.has_changed(at(1)));
+        assert_eq!(isolation.due_in(at(1)), None, "nobody looks unless it is told");
+
+        partition("2-3\n");
+        isolation.follow(&[], at(5));
+        assert!(!isolation.has_changed(at(10)));
+        isolation.follow(&[said()], at(10));
+        isolation.follow(&[said()], at(10) + Duration::from_millis(900));
+        assert_eq!(isolation.due_in(at(10)), Some(Duration::from_secs(1)));
+        assert!(!isolation.has_changed(at(10)), "it is made in several steps");
+        assert!(isolation.has_changed(at(11)));
+
+        let machine = live::read(root.path()).unwrap();
+        let mut later = Isolation::of(root.path(), &machine, at(20));
+        assert!(!later.has_changed(at(21)));
+        let mut late = Isolation::of(root.path(), &machine, at(30));
+        partition("0-4\n");
+        assert!(!late.has_changed(at(31)), "that leaves none: the lists are read again");
+        partition("1\n");
+        assert!(late.has_changed(at(32)));
+    }
+}
