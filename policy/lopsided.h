@@ -225,6 +225,8 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 		lop_enqueue_reserved(s, world, t, group);
 		return;
 	}
+	if (lop_is_isolated(s, cpu) && !t->bound)
+		cpu = lop_cpu_index((u32)lop_cpus_next(&s->open, 0)); /* it ran there until now, or its affinity was another */
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
 	if (t->goes_to == LOP_NONE && lop_changes_domain(s, t, cpu)) {
@@ -267,9 +269,11 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 		s->clock_ns = t->vtime_ns;
 }
 
-/* On a low core a task goes on only if it may run nowhere else, or is for the reserved CPU, which this is. */
+/* On a low core a task goes on only if it may run nowhere else, or is for the reserved CPU, which this is; on an isolated one only if it is bound there. */
 lop_rule bool lop_may_go_on(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
+	if (lop_is_isolated(s, cpu))
+		return t->bound;
 	return t->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW || (lop_is_reserved(s, cpu) && lop_for_reserved(s, t));
 }
 

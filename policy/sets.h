@@ -252,17 +252,18 @@ lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_
 
 /*
  * When a set has to be looked at again; 0: it has no surplus, or its members are busy and the next to fall idle asks. An idle one that a task counts on, or is
- * on its way to, cannot leave (lop_leaver()), and nobody tells when that is over: it is looked at a second later.
+ * on its way to, cannot leave (lop_leaver()), and nobody tells when that is over: it is looked at a second later. So is an idle isolated one.
  */
 lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_ns)
 {
 	const struct lop_members *m = &s->set[lop_set_index(set)];
 	u64 due_ns = lop_due_ns(s, set);
+	u64 later_ns = now_ns + lop_last_hold_ns(s->config.hold_ns);
 	if (m->size <= lop_target(s, set))
-		return 0;
+		return lop_has_isolated(s) && lop_cpus_first(&m->cpus, &s->idle, &s->open) >= 0 ? later_ns : 0;
 	if (now_ns < due_ns)
 		return due_ns;
-	return lop_cpus_meet(&m->cpus, &s->idle) ? now_ns + lop_last_hold_ns(s->config.hold_ns) : 0;
+	return lop_cpus_meet(&m->cpus, &s->idle) ? later_ns : 0;
 }
 
 /*

@@ -121,7 +121,7 @@ void set_scene(const struct scene *scene)
 void move_from(unsigned cpu)
 {
 	struct lop_world *world = begin_here();
-	s32 to = lop_cpus_first(&lopsided.idle, &lopsided.online, &lopsided.set[LOP_HIGH].cpus);
+	s32 to = lop_cpus_first(&lopsided.idle, &lopsided.open, &lopsided.set[LOP_HIGH].cpus);
 	if (ranks && to >= 0 && lop_may_leave(&lopsided, cpu) && lop_is_vacant(&lopsided, (u32)to))
 		lop_send(&lopsided, world, cpu, (u32)to, world->now_ns);
 }
@@ -166,7 +166,8 @@ static const char *find_fault_of_cpu(unsigned cpu)
 		return "as many tasks do not count on it as it says";
 	if (anchored && !lop_cpus_has(&lopsided.set[LOP_HIGH].pinned, cpu))
 		return "a task counts on it, and it is not pinned";
-	if (!anchored && lop_is_isolated(&lopsided, cpu) && lop_cpus_has(&lopsided.set[LOP_HIGH].cpus, cpu))
+	if (!anchored && lop_is_isolated(&lopsided, cpu) && counts_as_idle(cpu) &&
+	    lop_cpus_has(&lopsided.set[LOP_HIGH].cpus, cpu) && !timer_is_set())
 		return "it is isolated, and high for nobody";
 	if (lop_cpus_has(&lopsided.awaited, cpu) && !is_promised_to(cpu))
 		return "it is promised to nobody in particular";
