@@ -8,6 +8,8 @@
 #define LOP_DEAD_SLOT (1U << 31)
 /* No task group's name: looked for again the next time. */
 #define LOP_UNKNOWN_GROUP (~0ULL)
+/* Groups that lie in one another are followed to the outermost, as the fair class follows them. */
+#define LOP_DEEPEST_GROUP (1 << 20)
 
 struct lop_group_slot {
 	u64 key;       /* see key_of_group() */
@@ -21,10 +23,10 @@ struct {
 	__uint(max_entries, LOP_MAX_GROUPS);
 	__uint(value_size, sizeof(u32));
 } free_slots SEC(".maps");
-/* After no slot was found, tasks without one do not look for one for this long. */
+/* After no slot was found, nobody looks for one for this long. */
 #define LOP_FULL_NS 100000000ULL
 u64 full_until_ns;
-/* How often none was found: tasks of such a group count one by one. */
+/* How often none was found: tasks of such a group count in the nearest one around it that has a slot. */
 u64 groups_left_out;
 
 struct {
@@ -141,10 +143,14 @@ static __always_inline s32 known_slot(u64 key)
 /* A new slot below `parent`, whose reference it takes over. LOP_NONE: no room, or another CPU was quicker and is about to be. */
 static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 {
-	s32 slot = take_slot();
+	u64 now_ns = bpf_ktime_get_ns();
 	struct lop_group *group;
+	s32 slot;
+	if (now_ns < full_until_ns)
+		return LOP_NONE;
+	slot = take_slot();
 	if (slot == LOP_NONE) {
-		full_until_ns = bpf_ktime_get_ns() + LOP_FULL_NS;
+		full_until_ns = now_ns + LOP_FULL_NS;
 		lop_atomic_add(&groups_left_out, 1);
 		return LOP_NONE;
 	}
@@ -161,14 +167,22 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 	return slot;
 }
 
-/* The slot of a task group with a reference, made with those of its ancestors if need be. The root group has none. */
-static __noinline s32 slot_for(u64 address)
+/*
+ * The slot of a task group with a reference, made with those of its ancestors if need be. Without room for it (`found` is false then), or where it lies
+ * deeper than slots do, it is that of its nearest ancestor with a slot: whoever makes more groups than there is room for gets no more for it than those
+ * weigh that he made them in. The root group has none.
+ */
+static __noinline s32 slot_for(u64 address, bool *found)
 {
 	struct task_group *group = group_at(address);
 	u64 chain[LOP_MAX_GROUP_DEPTH] = {};
-	s32 slot = LOP_NONE;
+	s32 slot = known_slot(key_of_group(group));
 	int depth = 0, n;
-	bpf_for(n, 0, LOP_MAX_GROUP_DEPTH) {
+	*found = true;
+	if (slot != LOP_NONE)
+		return slot;
+	/* Of a longer one the outermost stay in the chain. */
+	bpf_for(n, 0, LOP_DEEPEST_GROUP) {
 		struct task_group *parent = group->parent;
 		if (!parent)
 			break;
@@ -177,23 +191,21 @@ static __noinline s32 slot_for(u64 address)
 		group = parent;
 	}
 	bpf_for(n, 0, LOP_MAX_GROUP_DEPTH) {
-		s32 parent = slot, known;
+		s32 own;
 		u64 key;
 		if (n >= depth)
 			break;
 		group = group_at(chain[(depth - 1 - n) & (LOP_MAX_GROUP_DEPTH - 1)]);
 		key = key_of_group(group);
-		known = known_slot(key);
-		if (known != LOP_NONE) {
-			release_slot(parent);
-			slot = known;
-			continue;
-		}
-		slot = new_slot(key, weight_of_group(group), parent);
-		if (slot == LOP_NONE) {
-			release_slot(parent);
+		own = known_slot(key);
+		if (own != LOP_NONE)
+			release_slot(slot);
+		else
+			own = new_slot(key, weight_of_group(group), slot);
+		*found = own != LOP_NONE;
+		if (!*found)
 			break;
-		}
+		slot = own;
 	}
 	return slot;
 }
@@ -204,10 +216,11 @@ static __always_inline struct lop_group *group_of(struct lop_task_state *t)
 }
 
 /* The nice value of a session and cpu.idle of a cgroup change without a word. */
-static __always_inline void reweigh(const struct task_group *group, struct lop_group *known)
+static __always_inline void reweigh(const struct task_group *group, u64 key, s32 slot)
 {
+	struct lop_group *known = lop_group_at(&lopsided, slot);
 	u32 weight = weight_of_group(group);
-	if (weight != lop_group_weight(known->load))
+	if (group_slots[slot_index(slot)].key == key && weight != lop_group_weight(known->load))
 		lop_group_set_weight(&lopsided, known, weight, bpf_ktime_get_ns());
 }
 
@@ -216,20 +229,22 @@ static __always_inline void regroup(struct task_struct *p, struct lop_task_state
 {
 	struct task_group *group = p->sched_task_group;
 	u64 key = group ? key_of_group(group) : 0;
-	s32 weight = (s32)t->task.weight, slot;
+	s32 weight = (s32)t->task.weight, slot = LOP_NONE;
+	bool found = true;
 	if (key == t->group_key) {
 		if (group && t->group != LOP_NONE)
-			reweigh(group, group_of(t));
+			reweigh(group, key, t->group);
 		return;
 	}
 	if (t->group_key == LOP_UNKNOWN_GROUP && bpf_ktime_get_ns() < full_until_ns)
 		return;
-	slot = key ? slot_for((u64)group) : LOP_NONE;
+	if (key)
+		slot = slot_for((u64)group, &found);
 	if (t->task.counted && t->group != LOP_NONE)
 		lop_group_add(&lopsided, group_of(t), -weight, bpf_ktime_get_ns());
 	release_slot(t->group);
 	t->group = slot;
-	t->group_key = slot == LOP_NONE && key ? LOP_UNKNOWN_GROUP : key;
+	t->group_key = found ? key : LOP_UNKNOWN_GROUP;
 	if (t->task.counted && slot != LOP_NONE)
 		lop_group_add(&lopsided, group_of(t), weight, bpf_ktime_get_ns());
 }

@@ -563,7 +563,7 @@ void BPF_STRUCT_OPS(lopsided_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	s32 slot = key ? known_slot(key) : LOP_NONE;
 	if (slot == LOP_NONE)
 		return;
-	reweigh(group, lop_group_at(&lopsided, slot));
+	reweigh(group, key, slot);
 	release_slot(slot);
 }
 

@@ -26,10 +26,9 @@ void *storage_of(const void *map, struct task_struct *p)
 	return map == &task_states && number < nr_known ? &states[number] : NULL;
 }
 
-void *value_of(const void *map) { return map == &timers ? &timer_value : NULL; }
-
 /* Free places of applications and of groups. */
 static struct stack { const void *map; u32 depth, values[LOP_MOST_APPS]; } stacks[2];
+static u64 pops;
 
 static struct stack *stack_of(const void *map)
 {
@@ -43,6 +42,7 @@ static struct stack *stack_of(const void *map)
 long pop(const void *map, u32 *value)
 {
 	struct stack *stack = stack_of(map);
+	pops++;
 	if (!stack->depth)
 		return -ENOENT;
 	*value = stack->values[--stack->depth];
@@ -56,6 +56,54 @@ long push(const void *map, const u32 *value)
 		return -ENOENT;
 	stack->values[stack->depth++] = *value;
 	return 0;
+}
+
+/* Which place a group or a process has. */
+static struct entry { const void *map; u64 key; u32 value; } entries[2 * LOP_MOST_APPS];
+
+static struct entry *entry_of(const void *map, u64 key)
+{
+	struct entry *entry = &entries[0];
+	while (entry < &entries[2 * LOP_MOST_APPS] && (entry->map != map || entry->key != key))
+		entry++;
+	return entry < &entries[2 * LOP_MOST_APPS] ? entry : NULL;
+}
+
+static u64 key_at(const void *key, size_t size)
+{
+	u64 number = 0;
+	memcpy(&number, key, size < sizeof(number) ? size : sizeof(number));
+	return number;
+}
+
+void *look_up(const void *map, const void *key, size_t size)
+{
+	struct entry *entry;
+	if (map == &timers)
+		return &timer_value;
+	entry = entry_of(map, key_at(key, size));
+	return entry ? &entry->value : NULL;
+}
+
+long put(const void *map, const void *key, size_t size, u32 value)
+{
+	struct entry *entry = entry_of(map, key_at(key, size));
+	if (map != &slot_of_group && map != &app_of_process)
+		return 0;
+	if (entry)
+		return -EEXIST;
+	entry = entry_of(NULL, 0);
+	if (!entry)
+		return -ENOENT;
+	*entry = (struct entry){ map, key_at(key, size), value };
+	return 0;
+}
+
+void drop(const void *map, const void *key, size_t size)
+{
+	struct entry *entry = entry_of(map, key_at(key, size));
+	if (entry)
+		*entry = (struct entry){};
 }
 
 /* Times as a program that runs for a few milliseconds in all needs them. */

@@ -38,7 +38,7 @@ enum { BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_LRU_HASH, BPF_MAP_TYP
 enum { BPF_F_NO_PREALLOC = 1, BPF_ANY = 0, BPF_NOEXIST = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1, CLOCK_MONOTONIC = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
-enum { ENOENT = 2, ESRCH = 3, ENOMEM = 12, ECANCELED = 125 };
+enum { ENOENT = 2, ESRCH = 3, ENOMEM = 12, EEXIST = 17, ECANCELED = 125 };
 enum { PF_IDLE = 2, PF_EXITING = 4, PF_KTHREAD = 0x200000 };
 enum { SCX_TASK_QUEUED = 1, SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 #define SCX_ENQ_WAKEUP 1ULL
@@ -113,7 +113,9 @@ u32 bpf_get_smp_processor_id(void);
 struct task_struct *bpf_get_current_task_btf(void);
 struct rq *rq_of(s32 cpu);
 void *storage_of(const void *map, struct task_struct *p);
-void *value_of(const void *map);
+void *look_up(const void *map, const void *key, size_t size);
+long put(const void *map, const void *key, size_t size, u32 value);
+void drop(const void *map, const void *key, size_t size);
 long pop(const void *map, u32 *value);
 long push(const void *map, const u32 *value);
 void timer_start(u64 delay_ns);
@@ -123,9 +125,9 @@ extern bool has_ext_server;
 
 #define bpf_per_cpu_ptr(queues, cpu) rq_of(cpu)
 #define bpf_task_storage_get(map, p, value, flags) storage_of(map, p)
-#define bpf_map_lookup_elem(map, key) value_of(map)
-#define bpf_map_update_elem(map, key, value, flags) 0
-#define bpf_map_delete_elem(map, key) ((void)(key))
+#define bpf_map_lookup_elem(map, key) look_up(map, key, sizeof(*(key)))
+#define bpf_map_update_elem(map, key, value, flags) put(map, key, sizeof(*(key)), *(const u32 *)(value))
+#define bpf_map_delete_elem(map, key) drop(map, key, sizeof(*(key)))
 #define bpf_map_pop_elem(map, value) pop(map, value)
 #define bpf_map_push_elem(map, value, flags) push(map, value)
 #define bpf_timer_init(timer, map, clock) ((void)(timer))

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Groups and applications of the kernel's program where they are more than it has room for: main.bpf.c as it is, compiled natively with the kernel of ../interleave/. */
+#include "scx/common.bpf.h"
+static u64 clock_of_test_ns = 1000000000;
+#define bpf_ktime_get_ns() (clock_of_test_ns)
+#include "../interleave/program.c"
+#undef bpf_ktime_get_ns
+
+enum { MOST_TASKS = 5000, MOST_GROUPS = 2048 };
+static struct task_group groups[MOST_GROUPS];
+static unsigned nr_groups;
+static struct cgroup somewhere;
+static struct { struct task_struct p; struct lop_task_state t; } threads[MOST_TASKS];
+
+#define expect(what, holds) \
+	do { \
+		if (!(holds)) { \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, what); \
+			exit(1); \
+		} \
+	} while (0)
+
+static struct task_group *group_in(struct task_group *parent)
+{
+	struct task_group *group = &groups[nr_groups++];
+	group->parent = parent;
+	group->css.cgroup = &somewhere;
+	group->css.serial_nr = nr_groups;
+	group->shares = (u64)LOP_WEIGHT_DEFAULT << 10;
+	return group;
+}
+
+/* Comes to a group, awake, and is looked at as at each wakeup. */
+static void enter(unsigned n, struct task_group *group)
+{
+	threads[n].t.group = LOP_NONE;
+	threads[n].t.group_key = 0;
+	threads[n].t.task.weight = LOP_WEIGHT_DEFAULT;
+	threads[n].t.task.counted = true;
+	threads[n].p.sched_task_group = group;
+	regroup(&threads[n].p, &threads[n].t);
+}
+
+static void leave(unsigned n)
+{
+	struct lop_task_state *t = &threads[n].t;
+	if (t->group != LOP_NONE)
+		lop_group_add(&lopsided, group_of(t), -(s32)t->task.weight, clock_of_test_ns);
+	release_slot(t->group);
+	t->group = LOP_NONE;
+}
+
+/* What each of the first `n` threads gets, in parts of all that one of the root group would. */
+static u64 share_of(unsigned n)
+{
+	u64 sum = 0, k;
+	for (k = 0; k < n; k++)
+		sum += lop_weight_1024(&lopsided, &threads[k].t.task, group_of(&threads[k].t));
+	return (sum + LOP_WEIGHT_DEFAULT / 2) / LOP_WEIGHT_DEFAULT;
+}
+
+static void begin_with(u32 places)
+{
+	memset(stacks, 0, sizeof(stacks));
+	memset(entries, 0, sizeof(entries));
+	memset(group_slots, 0, sizeof(group_slots));
+	memset(apps, 0, sizeof(apps));
+	memset(threads, 0, sizeof(threads));
+	nr_groups = full_until_ns = groups_left_out = apps_left_out = pops = 0;
+	ranks = true;
+	most_places = places;
+	free_all_slots();
+	free_all_apps();
+}
+
+/* Whoever makes more groups than there is room for gets no more for it than the group weighs in which he made them, and has his own once there is room. */
+static void groups_without_room(void)
+{
+	struct task_group *root, *user;
+	unsigned n;
+	begin_with(4);
+	root = group_in(NULL);
+	user = group_in(root);
+	for (n = 0; n < 100; n++)
+		enter(n, group_in(user));
+	expect("a user with 100 groups, 97 of them without a slot, weighs what his own does", share_of(100) == LOP_WEIGHT_DEFAULT);
+	expect("that there is no room is found once", groups_left_out == 1);
+	for (pops = 0, n = 0; n < 10000; n++)
+		regroup(&threads[3 + n % 97].p, &threads[3 + n % 97].t);
+	expect("their wakeups do not look for a slot", pops == 0);
+	for (n = 0; n < 3; n++)
+		leave(n);
+	clock_of_test_ns += LOP_FULL_NS;
+	for (n = 3; n < 100; n++)
+		regroup(&threads[n].p, &threads[n].t);
+	expect("freed slots are given on", threads[3].t.group != threads[6].t.group && threads[6].t.group == threads[99].t.group);
+	for (n = 3; n < 100; n++)
+		leave(n);
+	expect("all slots are free when all have left", stack_of(&free_slots)->depth == 4);
+}
+
+/* Deeper than slots lie. */
+static void groups_too_deep(void)
+{
+	struct task_group *group;
+	unsigned n, depth;
+	begin_with(LOP_MAX_GROUPS);
+	group = group_in(NULL);
+	group = group_in(group);
+	group->shares /= 4;
+	for (depth = 0; depth < 40; depth++)
+		group = group_in(group);
+	enter(0, group);
+	enter(1, group);
+	expect("40 groups around two tasks do not take them out of the first one", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
+	for (pops = 0, n = 0; n < 10000; n++)
+		regroup(&threads[n % 2].p, &threads[n % 2].t);
+	expect("their wakeups do not look for a slot", pops == 0);
+	expect("none takes the weight of another", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
+	leave(0);
+	leave(1);
+	expect("all slots are free when all have left", stack_of(&free_slots)->depth == LOP_MAX_GROUPS);
+}
+
+static unsigned threads_counted(void)
+{
+	unsigned n, sum = 0;
+	for (n = 0; n < LOP_MOST_APPS; n++)
+		sum += apps[n].threads;
+	return sum;
+}
+
+/* Each fork costs one look, whether there is room or not, and no place is lost. */
+static void processes_without_room(void)
+{
+	unsigned n, turn;
+	begin_with(LOP_MOST_APPS);
+	for (turn = 0; turn < 3; turn++) {
+		for (pops = 0, n = 0; n < MOST_TASKS; n++)
+			enter_app(&threads[n].p, &threads[n].t, true);
+		expect("a fork is one look for a place", pops == MOST_TASKS);
+		expect("those without room are counted", apps_left_out == (turn + 1) * (MOST_TASKS - LOP_MOST_APPS));
+		expect("and are of no application", threads_counted() == LOP_MOST_APPS && !threads[MOST_TASKS - 1].t.app);
+		for (n = 0; n < MOST_TASKS; n++)
+			leave_app(&threads[n].t);
+		expect("all places are free when all have ended", !threads_counted() && stack_of(&free_apps)->depth == LOP_MOST_APPS);
+	}
+}
+
+int main(void)
+{
+	groups_without_room();
+	groups_too_deep();
+	processes_without_room();
+	return 0;
+}
