@@ -6,7 +6,10 @@
 lop_rule u32 lop_group_active(u64 load) { return (u32)load; }
 lop_rule u32 lop_group_weight(u64 load) { return (u32)(load >> 32); }
 
-lop_rule struct lop_group *lop_group_at(struct lop_sched *s, s32 index) { return &s->groups[(u32)index & (LOP_MAX_GROUPS - 1)]; }
+/* An adapter that learns at its start how many there may be keeps them itself. */
+#ifndef lop_group_at
+#define lop_group_at(s, index) (&(s)->groups[(u32)(index) & (LOP_MAX_GROUPS - 1)])
+#endif
 
 /* 17 ms, and in units of 1024 ns that make products fit. */
 #define LOP_GROUP_MEAN_NS (1ULL << 24)
@@ -123,7 +126,7 @@ lop_part u32 lop_weight_until_1024(const struct lop_sched *s lop_given, const st
 		/* One that is being charged has just gone, or is alone and not counted. */
 		weight_1024 = (weight_1024 * weight << 10) / lop_max(lop_max(lop_group_shared_1024(group, until_ns, ran_ns), inside << 10), 1);
 		inside = weight;
-		group = group->parent == LOP_NONE ? 0 : &s->groups[(u32)group->parent & (LOP_MAX_GROUPS - 1)];
+		group = group->parent == LOP_NONE ? 0 : lop_group_at(s, group->parent);
 	}
 	return (u32)lop_clamp(weight_1024, 1, LOP_WEIGHT_MOST << 10);
 }

@@ -10,7 +10,9 @@
 #define LOP_MINUTE_NS 60000000000ULL
 #define LOP_MAX_TIERS 16
 #define LOP_MAX_MEMORY_DOMAINS 256
+#ifndef LOP_MAX_GROUPS
 #define LOP_MAX_GROUPS 1024
+#endif
 #define LOP_MAX_GROUP_DEPTH 8
 #define LOP_LENGTHS 16
 /* Users whose numbers are the same modulo this are one (budget.h). A power of two. */

@@ -199,7 +199,7 @@ pub struct Options {
     pub watchdog: Option<Duration>,
     /// For tests: as on a machine whose CPU numbers need so many words of 64 bits, 1 to 8; `None`: as many as this one's need.
     pub cpu_words: Option<u32>,
-    /// For tests: so many groups of tasks and applications find room; `None`: as many as there is room for.
+    /// For tests: so many groups of tasks and applications find room, up to a power of two; `None`: by the machine's memory.
     pub places: Option<u32>,
 }
 

@@ -9,6 +9,7 @@ mod libbpf_log;
 mod lists;
 mod locks;
 pub(crate) mod native;
+mod places;
 mod plan;
 mod program;
 mod reserved;

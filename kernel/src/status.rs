@@ -153,7 +153,9 @@ pub struct Counts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LeftOut {
-    /// Groups of tasks (cgroups, sessions): theirs share as if each were of no group.
+    /// For so many groups and as many applications at a time there is room.
+    pub room: u32,
+    /// Groups of tasks (cgroups, sessions): theirs count in the nearest group around it that has room.
     pub groups: u64,
     /// Applications: rules about applications leave their threads out.
     pub applications: u64,
@@ -163,10 +165,10 @@ impl LeftOut {
     /// For people; `None`: there was room for all.
     #[must_use]
     pub fn told(self) -> Option<String> {
-        (self != Self::default()).then(|| {
+        (self.groups + self.applications > 0).then(|| {
             format!(
-                "no room {} times for a group of tasks, {} times for an application",
-                self.groups, self.applications
+                "no room {} times for a group of tasks, {} times for an application; there is room for {} of each",
+                self.groups, self.applications, self.room
             )
         })
     }

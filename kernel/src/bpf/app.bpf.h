@@ -13,12 +13,10 @@ struct lop_app_state {
 	u32 keeper;         /* thread of which it was said that processes which this application creates are of it; 0: none */
 };
 
-#define LOP_MOST_APPS 4096
-struct lop_app_state apps[LOP_MOST_APPS];
-/* Free places: to take one, or to find that there is none, costs the same however many are in use. */
+struct lop_app_state apps[LOP_PLACES] SEC(".data.apps");
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK);
-	__uint(max_entries, LOP_MOST_APPS);
+	__uint(max_entries, LOP_PLACES);
 	__uint(value_size, sizeof(u32));
 } free_apps SEC(".maps");
 /* Applications that found no place. */
@@ -26,12 +24,13 @@ u64 apps_left_out;
 /* Of processes that were there before. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, LOP_MOST_APPS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LOP_PLACES);
 	__type(key, s32);
 	__type(value, u32);
 } app_of_process SEC(".maps");
 
-static __always_inline struct lop_app_state *app_at(u32 place) { return &apps[place & (LOP_MOST_APPS - 1)]; }
+static __always_inline struct lop_app_state *app_at(u32 place) { return place_in(apps, place, last_app); }
 
 /* The application that a thread belongs to; null: none. */
 static __always_inline struct lop_app *app_of(const struct lop_task_state *t) { return ranks && t->app ? &app_at(t->app - 1)->app : 0; }
@@ -115,17 +114,6 @@ static __always_inline void enter_app(const struct task_struct *p, struct lop_ta
 			join_app(t, of_creator->app - 1);
 	} else {
 		t->app = (u32)(take_app() + 1);
-	}
-}
-
-/* At the start, the first of them on top. */
-static __always_inline void free_all_apps(void)
-{
-	u32 n;
-	bpf_for(n, 0, LOP_MOST_APPS) {
-		u32 place = LOP_MOST_APPS - 1 - n;
-		if (ranks && place < most_places)
-			bpf_map_push_elem(&free_apps, &place, 0);
 	}
 }
 

@@ -2,27 +2,30 @@
 #pragma once
 /*
  * Groups as the fair class has them: cgroups with the cpu controller, and the sessions of autogroup. Both are task groups of
- * the kernel, and each that is known has a slot of lopsided.groups. A slot lives while tasks or groups refer to it: a task that sleeps
+ * the kernel, and each that is known has a slot. A slot lives while tasks or groups refer to it: a task that sleeps
  * may have left its group and not have been looked at since, and the group be gone.
  */
 #define LOP_DEAD_SLOT (1U << 31)
+struct lop_group_slot {
+	struct lop_group group;
+	u64 key;       /* see key_of_group() */
+	u32 refs;
+};
+struct lop_group_slot slots[LOP_PLACES] SEC(".data.groups");
+
 /* No task group's name: looked for again the next time. */
 #define LOP_UNKNOWN_GROUP (~0ULL)
 /* Groups that lie in one another are followed to the outermost, as the fair class follows them. */
 #define LOP_DEEPEST_GROUP (1 << 20)
 
-struct lop_group_slot {
-	u64 key;       /* see key_of_group() */
-	u32 refs;
-};
-
-struct lop_group_slot group_slots[LOP_MAX_GROUPS];
-/* Free slots: to take one, or to find that there is none, costs the same however many are in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK);
-	__uint(max_entries, LOP_MAX_GROUPS);
+	__uint(max_entries, LOP_PLACES);
 	__uint(value_size, sizeof(u32));
 } free_slots SEC(".maps");
+static __always_inline struct lop_group_slot *slot_at(s32 slot) { return place_in(slots, slot, last_group); }
+static __always_inline struct lop_group *group_in_slot(s32 slot) { return &slot_at(slot)->group; }
+
 /* After no slot was found, nobody looks for one for this long. */
 #define LOP_FULL_NS 100000000ULL
 u64 full_until_ns;
@@ -31,12 +34,11 @@ u64 groups_left_out;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, LOP_MAX_GROUPS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, LOP_PLACES);
 	__type(key, u64);
 	__type(value, s32);
 } slot_of_group SEC(".maps");
-
-#define slot_index(n) ((u32)(n) & (LOP_MAX_GROUPS - 1))
 
 static __always_inline struct task_group *group_at(u64 address)
 {
@@ -76,7 +78,7 @@ static __always_inline u32 weight_of_group(const struct task_group *group)
  */
 static __always_inline bool hold_slot(s32 slot, u64 key)
 {
-	struct lop_group_slot *about = &group_slots[slot_index(slot)];
+	struct lop_group_slot *about = slot_at(slot);
 	u32 refs = lop_atomic_add(&about->refs, 1);
 	if (refs < LOP_DEAD_SLOT && about->key == key)
 		return true;
@@ -84,31 +86,20 @@ static __always_inline bool hold_slot(s32 slot, u64 key)
 	return false;
 }
 
-/* At the start, the first of them on top. */
-static __always_inline void free_all_slots(void)
-{
-	u32 n;
-	bpf_for(n, 0, LOP_MAX_GROUPS) {
-		u32 slot = LOP_MAX_GROUPS - 1 - n;
-		if (slot < most_places)
-			bpf_map_push_elem(&free_slots, &slot, 0);
-	}
-}
-
 /* A slot that nobody refers to, marked dead until it is ready. */
 static __always_inline s32 take_slot(void)
 {
-	u32 slot;
+	s32 slot;
 	if (bpf_map_pop_elem(&free_slots, &slot))
 		return LOP_NONE;
-	lop_atomic_add(&group_slots[slot_index(slot)].refs, LOP_DEAD_SLOT);
-	return (s32)slot_index(slot);
+	lop_atomic_add(&slot_at(slot)->refs, LOP_DEAD_SLOT);
+	return slot;
 }
 
-static __always_inline void free_slot(u32 slot)
+static __always_inline void free_slot(s32 slot)
 {
-	group_slots[slot_index(slot)].key = 0;
-	lop_atomic_add(&group_slots[slot_index(slot)].refs, -LOP_DEAD_SLOT);
+	slot_at(slot)->key = 0;
+	lop_atomic_add(&slot_at(slot)->refs, -LOP_DEAD_SLOT);
 	bpf_map_push_elem(&free_slots, &slot, 0);
 }
 
@@ -122,13 +113,13 @@ static __noinline void release_slot(s32 slot)
 		s32 parent;
 		if (slot == LOP_NONE)
 			break;
-		about = &group_slots[slot_index(slot)];
+		about = slot_at(slot);
 		if (lop_atomic_add(&about->refs, -1) != 1 || lop_atomic_cas(&about->refs, 0, LOP_DEAD_SLOT))
 			break;
 		key = about->key;
-		parent = lop_group_at(&lopsided, slot)->parent;
+		parent = about->group.parent;
 		bpf_map_delete_elem(&slot_of_group, &key);
-		free_slot((u32)slot);
+		free_slot(slot);
 		slot = parent;
 	}
 }
@@ -158,12 +149,12 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 	group->load = (u64)weight << 32;
 	group->mean_1024 = 0;
 	group->parent = parent;
-	group_slots[slot_index(slot)].key = key;
+	slot_at(slot)->key = key;
 	if (bpf_map_update_elem(&slot_of_group, &key, &slot, BPF_NOEXIST)) {
-		free_slot((u32)slot);
+		free_slot(slot);
 		return LOP_NONE;
 	}
-	lop_atomic_add(&group_slots[slot_index(slot)].refs, -(LOP_DEAD_SLOT - 1));
+	lop_atomic_add(&slot_at(slot)->refs, -(LOP_DEAD_SLOT - 1));
 	return slot;
 }
 
@@ -220,7 +211,7 @@ static __always_inline void reweigh(const struct task_group *group, u64 key, s32
 {
 	struct lop_group *known = lop_group_at(&lopsided, slot);
 	u32 weight = weight_of_group(group);
-	if (group_slots[slot_index(slot)].key == key && weight != lop_group_weight(known->load))
+	if (slot_at(slot)->key == key && weight != lop_group_weight(known->load))
 		lop_group_set_weight(&lopsided, known, weight, bpf_ktime_get_ns());
 }
 

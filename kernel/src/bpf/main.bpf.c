@@ -46,6 +46,9 @@ const volatile bool caps;
 const volatile bool isolates;
 #define lop_has_isolated(s) (isolates)
 #include "world.bpf.h"
+/* As many groups as the loader makes room for. */
+static __always_inline struct lop_group *group_in_slot(s32 slot);
+#define lop_group_at(s, slot) group_in_slot(slot)
 #include "../../../policy/lopsided.h"
 
 struct lop_sched lopsided;
@@ -56,14 +59,12 @@ const volatile bool fail_at_start;
 const volatile bool partial;
 u64 started_at_ns;
 
-/* So many groups of tasks and applications have room, and no more than there is; fewer in tests of what happens without. */
-const volatile u32 most_places = ~0U;
-
 #include "dying.bpf.h"
 #include "record.bpf.h"
 #include "task.bpf.h"
 #include "env.bpf.h"
 #include "reserved.bpf.h"
+#include "places.bpf.h"
 #include "group.bpf.h"
 #include "app.bpf.h"
 #include "list.bpf.h"
@@ -609,8 +610,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init)
 	timer = bpf_map_lookup_elem(&timers, &only);
 	if (!timer)
 		return -ENOENT;
-	free_all_slots();
-	free_all_apps();
+	free_all_places(&free_slots, last_group);
+	free_all_places(&free_apps, last_app);
 	bpf_timer_init(&timer->timer, &timers, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&timer->timer, on_timer);
 	started_at_ns = c->now_ns;

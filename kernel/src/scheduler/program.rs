@@ -5,7 +5,7 @@ use super::isolation::ISOLATED;
 use super::locks::Locks;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
-use super::{libbpf_log, native, state};
+use super::{libbpf_log, native, places, state};
 use crate::adapter::KernelError;
 use crate::options::{Options, Policy, Reserve};
 use crate::status::Status;
@@ -491,8 +491,7 @@ impl Program {
 
     /// What is kept of applications, by their places; the program changes it at any moment.
     pub fn apps(&self) -> &[skeleton::types::lop_app_state] {
-        let bss = self.skel.maps.bss_data.as_ref().expect("the program has variables");
-        &bss.apps
+        places::apps(&self.skel)
     }
 
     /// From now on the program says again when threads are to be listed anew.
@@ -590,11 +589,11 @@ fn open_and_load(
     skel.progs.lop_exec.set_autoload(config.rules & !native::WHOLE != 0);
     skel.progs.lop_look.set_autoload(config.plans() || config.lists);
     skel.progs.lop_order.set_autoload(config.plans() || config.lists);
+    places::make(&mut skel, &options.root, options.places, config.rules != 0)?;
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
-    rodata.most_places = options.places.unwrap_or(u32::MAX);
     rodata.plans_domains = config.domains != lop_domains::LOP_DOMAINS_AS_COME;
     rodata.plans_kinds = config.specialise;
     rodata.plans_lists = config.lists;

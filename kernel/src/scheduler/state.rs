@@ -1,6 +1,7 @@
 //! The policy's state in the program's memory: filled before it starts, read for the status.
 
 use super::native::{self, GREEN, HIGH};
+use super::places;
 use super::plan::Order;
 use super::program::interface::{self, lop_order};
 use super::program::skeleton::types;
@@ -122,6 +123,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.swaps = sched.swaps;
     status.awaited = awaited(sched, machine);
     status.hinted = bss.hints_are_said;
+    status.left_out.room = places::room(skel);
     status.left_out.groups = bss.groups_left_out;
     status.left_out.applications = bss.apps_left_out;
     status.placements.claimed = sum(super::program::interface::lop_count_LOP_COUNT_CLAIMED as usize);

@@ -12,6 +12,7 @@ __attribute__((pure)) uint64_t result_used(uint64_t result);
 #define __sync_fetch_and_sub(at, by) ((__typeof__(*(at)))result_used(__sync_fetch_and_sub(at, by)))
 #define __sync_fetch_and_or(at, with) ((__typeof__(*(at)))result_used(__sync_fetch_and_or(at, with)))
 #define __sync_fetch_and_and(at, with) ((__typeof__(*(at)))result_used(__sync_fetch_and_and(at, with)))
+#define LOP_PLACES 8192
 #define const
 #include "../../src/bpf/main.bpf.c"
 #undef const
@@ -27,7 +28,7 @@ void *storage_of(const void *map, struct task_struct *p)
 }
 
 /* Free places of applications and of groups. */
-static struct stack { const void *map; u32 depth, values[LOP_MOST_APPS]; } stacks[2];
+static struct stack { const void *map; u32 depth, values[LOP_PLACES]; } stacks[2];
 static u64 pops;
 
 static struct stack *stack_of(const void *map)
@@ -52,21 +53,21 @@ long pop(const void *map, u32 *value)
 long push(const void *map, const u32 *value)
 {
 	struct stack *stack = stack_of(map);
-	if (stack->depth == LOP_MOST_APPS)
+	if (stack->depth == LOP_PLACES)
 		return -ENOENT;
 	stack->values[stack->depth++] = *value;
 	return 0;
 }
 
 /* Which place a group or a process has. */
-static struct entry { const void *map; u64 key; u32 value; } entries[2 * LOP_MOST_APPS];
+static struct entry { const void *map; u64 key; u32 value; } entries[2 * LOP_PLACES];
 
 static struct entry *entry_of(const void *map, u64 key)
 {
 	struct entry *entry = &entries[0];
-	while (entry < &entries[2 * LOP_MOST_APPS] && (entry->map != map || entry->key != key))
+	while (entry < &entries[2 * LOP_PLACES] && (entry->map != map || entry->key != key))
 		entry++;
-	return entry < &entries[2 * LOP_MOST_APPS] ? entry : NULL;
+	return entry < &entries[2 * LOP_PLACES] ? entry : NULL;
 }
 
 static u64 key_at(const void *key, size_t size)
@@ -156,6 +157,7 @@ void set_scene(const struct scene *scene)
 	top->isolated.word[0] = scene->isolated;
 	lopsided.online = top->cpus;
 	nr_words = 1;
+	last_group = last_app = LOP_PLACES - 1;
 	ranks = lopsided.config.rules != 0;
 	isolates = scene->isolated != 0;
 	share(&lopsided, sizeof(lopsided));

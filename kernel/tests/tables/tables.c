@@ -6,7 +6,7 @@ static u64 clock_of_test_ns = 1000000000;
 #include "../interleave/program.c"
 #undef bpf_ktime_get_ns
 
-enum { MOST_TASKS = 5000, MOST_GROUPS = 2048 };
+enum { MOST_TASKS = 5000, MOST_GROUPS = 2048, PLACES = 4096 };
 static struct task_group groups[MOST_GROUPS];
 static unsigned nr_groups;
 static struct cgroup somewhere;
@@ -63,14 +63,14 @@ static void begin_with(u32 places)
 {
 	memset(stacks, 0, sizeof(stacks));
 	memset(entries, 0, sizeof(entries));
-	memset(group_slots, 0, sizeof(group_slots));
+	memset(slots, 0, sizeof(slots));
 	memset(apps, 0, sizeof(apps));
 	memset(threads, 0, sizeof(threads));
 	nr_groups = full_until_ns = groups_left_out = apps_left_out = pops = 0;
 	ranks = true;
-	most_places = places;
-	free_all_slots();
-	free_all_apps();
+	last_group = last_app = places - 1;
+	free_all_places(&free_slots, last_group);
+	free_all_places(&free_apps, last_app);
 }
 
 /* Whoever makes more groups than there is room for gets no more for it than the group weighs in which he made them, and has his own once there is room. */
@@ -104,7 +104,7 @@ static void groups_too_deep(void)
 {
 	struct task_group *group;
 	unsigned n, depth;
-	begin_with(LOP_MAX_GROUPS);
+	begin_with(PLACES);
 	group = group_in(NULL);
 	group = group_in(group);
 	group->shares /= 4;
@@ -119,13 +119,13 @@ static void groups_too_deep(void)
 	expect("none takes the weight of another", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
 	leave(0);
 	leave(1);
-	expect("all slots are free when all have left", stack_of(&free_slots)->depth == LOP_MAX_GROUPS);
+	expect("all slots are free when all have left", stack_of(&free_slots)->depth == PLACES);
 }
 
 static unsigned threads_counted(void)
 {
 	unsigned n, sum = 0;
-	for (n = 0; n < LOP_MOST_APPS; n++)
+	for (n = 0; n < PLACES; n++)
 		sum += apps[n].threads;
 	return sum;
 }
@@ -134,16 +134,16 @@ static unsigned threads_counted(void)
 static void processes_without_room(void)
 {
 	unsigned n, turn;
-	begin_with(LOP_MOST_APPS);
+	begin_with(PLACES);
 	for (turn = 0; turn < 3; turn++) {
 		for (pops = 0, n = 0; n < MOST_TASKS; n++)
 			enter_app(&threads[n].p, &threads[n].t, true);
 		expect("a fork is one look for a place", pops == MOST_TASKS);
-		expect("those without room are counted", apps_left_out == (turn + 1) * (MOST_TASKS - LOP_MOST_APPS));
-		expect("and are of no application", threads_counted() == LOP_MOST_APPS && !threads[MOST_TASKS - 1].t.app);
+		expect("those without room are counted", apps_left_out == (turn + 1) * (MOST_TASKS - PLACES));
+		expect("and are of no application", threads_counted() == PLACES && !threads[MOST_TASKS - 1].t.app);
 		for (n = 0; n < MOST_TASKS; n++)
 			leave_app(&threads[n].t);
-		expect("all places are free when all have ended", !threads_counted() && stack_of(&free_apps)->depth == LOP_MOST_APPS);
+		expect("all places are free when all have ended", !threads_counted() && stack_of(&free_apps)->depth == PLACES);
 	}
 }
 

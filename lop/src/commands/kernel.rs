@@ -111,7 +111,7 @@ pub struct SchedulerArguments {
     /// For tests: load the program as for a machine whose CPU numbers need so many words of 64 bits
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=8))]
     cpu_words: Option<u32>,
-    /// For tests: so many groups of tasks and applications find room
+    /// For tests: so many groups of tasks and applications find room, up to a power of two
     #[arg(long, value_name = "N", hide = true)]
     places: Option<u32>,
     #[command(flatten)]

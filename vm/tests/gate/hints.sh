@@ -110,12 +110,12 @@ places_are_taken_again() {
 
 left_out_are_counted() {
   local process sleepers=()
-  for process in {1..170}; do
+  for process in {1..150}; do
     sleep 10000 & sleepers+=($!)
   done
   process=$(left_out)
   kill "${sleepers[@]}" && wait "${sleepers[@]}" 2>/dev/null
-  [ "$process" -ge 20 ] && [ "$process" -le 170 ] && (:)
+  [ "$process" -ge 20 ] && [ "$process" -le 150 ] && (:)
 }
 
 expect 'longest-first: attached' begin_lop --policy longest-first
@@ -128,7 +128,7 @@ expect 'make -j, which has no number: nothing is said' nothing_is_said
 expect 'what a person said of a make is left as it is' own_word_counts
 expect 'no watchdog exit, no restart' still_in_charge
 ended_by INT
-expect 'room for 150 applications: attached' begin_lop --policy phase --places 150
+expect 'room for 128 applications: attached' begin_lop --policy phase --places 128
 expect 'places of processes that ended are taken again' places_are_taken_again
 expect 'processes without a place are counted, and go on' left_out_are_counted
 expect 'ended' ended_by INT
