@@ -185,7 +185,7 @@ fn reason(sched: &types::lop_sched, config: &Config, cpu: u32, surplus: &mut u32
     *surplus -= 1;
     let at = *level;
     *level = level.saturating_sub(1);
-    if at == 1 {
+    if at <= 1 + config.spare {
         return Reason::Recent;
     }
     let due_ns = sched.set[HIGH].below_since_ns[at as usize & 511] + config.hold_ns;

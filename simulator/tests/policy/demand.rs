@@ -1,6 +1,6 @@
 //! How many members the high set should have.
 
-use crate::bench::{config, flat, Bench, HOLD};
+use crate::bench::{config, flat, Bench, HOLD, LAST_HOLD};
 use lop_simulator::policy::{Config, Set};
 
 #[test]
@@ -142,6 +142,8 @@ fn declaring_less_shrinks_after_the_hold_time_without_another_event() {
     bench.pass(HOLD - 1);
     assert_eq!(bench.size(), 6);
     bench.pass(1);
+    assert_eq!(bench.size(), 2, "one and its spare stay for a second");
+    bench.pass(LAST_HOLD - HOLD);
     assert_eq!(bench.size(), 1);
 }
 
