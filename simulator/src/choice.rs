@@ -113,7 +113,7 @@ pub enum AutoRule {
     /// As many high cores as there is demand; without it all of them.
     Sets,
     Spare,
-    /// One core stays high for longer than the others (a second, or until that no longer pays); without it for T_hold, as they do, if that is less.
+    /// One core and the spare stay high for longer than the others (a second, or until that no longer pays); without it for T_hold, as they do, if that is less.
     Last,
     /// Members beyond demand for threads that take one another's cores.
     Room,

@@ -392,6 +392,11 @@ judged() {
   judge "$@"
 }
 
+# placed NAME: of 10,000 wakeups of three threads that sleep most of the time, as many as one of a hundred may run elsewhere than on the CPU that was claimed.
+placed() {
+  record "$1" lop-load bursts --threads 3 --count 10000 --busy-ms 1 --idle-ms 1..5 && judged "$1" placed --comm lop-burst --share 0.99
+}
+
 # refuted COMMAND...: what the command judged does not hold, and there was something to judge.
 refuted() {
   "$@" && return 1

@@ -115,6 +115,8 @@ static __always_inline void queue(struct lop_world *c, struct task_struct *p, st
 	t->leaves = false;
 	tell(LOP_RECORD_ENQUEUE, c->now_ns, (u64)p, (s32)cpu, 0);
 	lop_enqueue(&lopsided, c, &t->task, group_of(t), cpu);
+	if (c->insertion == LOP_INSERT_LOCAL)
+		t->claimed = (s32)c->insert_at;
 	tell_put(c, p);
 	log_end(locked);
 	count(c, LOP_COUNT_QUEUED);
@@ -210,13 +212,16 @@ static __always_inline void put_on_claimed(struct lop_world *c, struct task_stru
 	lop_look_at(&lopsided, c, lop_last_hold_ns(lopsided.config.hold_ns) + c->now_ns);
 }
 
-/* Does what the policy asked for with this task. */
+/*
+ * Does what the policy asked for with this task. It is put on a CPU only where it has claimed that: from Linux 7.1 on (IMMED, 0 before) it comes back to be
+ * queued should it not run there at once, because a higher class or a thread that is bound there was quicker.
+ */
 static __always_inline void insert(struct lop_world *c, struct task_struct *p, u64 enq_flags)
 {
 	if (c->insertion == LOP_INSERT_QUEUE)
 		scx_bpf_dsq_insert_vtime(p, c->insert_at, c->insert_slice_ns, c->insert_vtime_ns, enq_flags);
 	else
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | c->insert_at, c->insert_slice_ns, enq_flags);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | c->insert_at, c->insert_slice_ns, enq_flags | SCX_ENQ_IMMED);
 }
 
 s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -237,7 +242,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	}
 	put_on_claimed(c, p, t, place.cpu);
 	if (higher_classes_share)
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, c->insert_slice_ns, 0);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, c->insert_slice_ns, SCX_ENQ_IMMED);
 	else
 		insert(c, p, 0);
 	return place.cpu;

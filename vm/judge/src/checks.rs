@@ -9,6 +9,7 @@ pub mod given;
 pub mod holders;
 pub mod lost;
 pub mod low;
+pub mod placed;
 pub mod promoted;
 pub mod reserved;
 pub mod residency;

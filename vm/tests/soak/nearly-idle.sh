@@ -52,6 +52,7 @@ expect 'attached' begin_lop --policy highlow-spare
 expect 'woken 320 times again' count lopsided wakes
 expect 'no set changes for a thread that wakes 40 times a second' sets_stay
 expect 'woken 10,000 times again' count lopsided pipe
+expect 'a woken task runs on the CPU that it has claimed' placed woken
 expect 'ended' ended_by INT
 expect '40 wakes a second: interrupts' no_more wakes RES CAL IWI LOC
 expect '40 wakes a second: context switches' no_more wakes switches

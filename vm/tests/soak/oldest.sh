@@ -28,6 +28,7 @@ each_has_a_fifth() {
 }
 
 expect 'starts' begin_lop --policy highlow-spare
+expect 'a woken task runs on the CPU that it has claimed' placed oldest
 for turn in 1 2 3; do expect "a CPU goes with three tasks bound to it, turn $turn" goes_with_bound_tasks; done
 expect 'what a SCHED_FIFO task displaces goes elsewhere: eight loads end' displaced_goes_elsewhere
 figure 'of three CPUs each of the three tasks has a fifth of the time or more' each_has_a_fifth

@@ -43,6 +43,7 @@ enum { PF_IDLE = 2, PF_EXITING = 4, PF_KTHREAD = 0x200000 };
 enum { SCX_TASK_QUEUED = 1, SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 #define SCX_ENQ_WAKEUP 1ULL
 #define SCX_ENQ_PREEMPT (1ULL << 32)
+#define SCX_ENQ_IMMED 0ULL /* as before Linux 7.1 */
 #define SCX_ENQ_REENQ (1ULL << 40)
 #define SCX_ENQ_LAST (1ULL << 41)
 #define SCX_DSQ_LOCAL (1ULL << 63 | 2)

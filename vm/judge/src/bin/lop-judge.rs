@@ -3,8 +3,8 @@
 use anyhow::{bail, Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lop_vm_judge::checks::{
-    bursts, delay, domains, fast, given, holders, lost, low, promoted, reserved, residency, sequential, served, shrink,
-    Speeds, Verdict,
+    bursts, delay, domains, fast, given, holders, lost, low, placed, promoted, reserved, residency, sequential, served,
+    shrink, Speeds, Verdict,
 };
 use lop_vm_judge::classes::{Allowed, Classifier};
 use lop_vm_judge::decode::Tracepoint;
@@ -198,6 +198,14 @@ enum Check {
         comm: Option<String>,
         #[arg(long)]
         max_p999_ms: Option<f64>,
+    },
+    /// Woken tasks run on the CPU that they were woken to.
+    Placed {
+        /// Only tasks of this name.
+        #[arg(long)]
+        comm: String,
+        #[arg(long, default_value_t = 0.99)]
+        share: f64,
     },
     /// No task is runnable for ever.
     Lost {
@@ -409,6 +417,7 @@ fn check(arguments: &CheckArgs) -> Result<Verdict> {
             within_us * 1000,
             *share,
         ),
+        Check::Placed { comm, share } => placed::check(&trace, comm, *share),
         Check::Delay { comm, max_p999_ms } => delay::check(&replay, comm.as_deref(), max_p999_ms.map(ns_of_ms)),
         Check::Lost { limit_s } => lost::check(&replay, ns_of_ms(limit_s * 1e3)),
         Check::Residency => residency::check(&replay),
