@@ -64,8 +64,6 @@ expect 'a task that is bound to isolated CPUs runs there, at high speed' bound_r
 expect 'such a CPU is low once the task is gone' low_again
 isolate_none
 expect 'without the partition its CPUs join like others' all_join
-expect 'a partition that is made meanwhile' isolate 6-7
-expect 'its CPUs are isolated' wait_for said_isolated 6-7
 expect 'ended again' ended_by INT
 expect 'no warning of the kernel' kernel_is_well
 sum_up
