@@ -129,7 +129,7 @@ lop_part bool lop_reserve_idle(struct lop_sched *s lop_given, struct lop_world *
 lop_rule void lop_round_over(struct lop_sched *s, struct lop_world *world, const struct lop_app *app, u64 now_ns)
 {
 	const struct lop_rounds *r = &app->rounds;
-	u32 others = s->set[LOP_HIGH].active - (u32)lop_min(lop_app_active(app->demand), s->set[LOP_HIGH].active);
+	u32 others = lop_active(s, LOP_HIGH) - (u32)lop_min(lop_app_active(app->demand), lop_active(s, LOP_HIGH));
 	u32 most = (u32)lop_max(lop_nr_left(s), r->threads);
 	bool bound = lop_is_barrier_bound(s, r);
 	if (!bound && lop_has_reserved(s) && r->threads > lop_nr_left(s))
@@ -151,7 +151,7 @@ lop_rule void lop_rounds_change(struct lop_sched *s, struct lop_world *world, st
 {
 	if (!lop_sees_barriers(s))
 		return;
-	if (lop_has_reserved(s) && s->set[LOP_HIGH].active > s->bound_most)
+	if (lop_has_reserved(s) && lop_active(s, LOP_HIGH) > s->bound_most)
 		lop_end_barriers(s, world, now_ns);
 	if (app && lop_follow_round(&app->rounds, lop_app_active(app->demand), now_ns))
 		lop_round_over(s, world, app, now_ns);

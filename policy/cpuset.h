@@ -56,6 +56,9 @@ lop_rule bool lop_cpus_take(struct lop_cpus *s, u32 cpu)
 	return (lop_atomic_and(lop_cpus_word(s, cpu), ~bit) & bit) != 0;
 }
 
+/* The same of what is seldom there: a line that nobody writes all CPUs may read at once. */
+lop_rule bool lop_cpus_take_if(struct lop_cpus *s, u32 cpu) { return lop_cpus_has(s, cpu) && lop_cpus_take(s, cpu); }
+
 lop_rule bool lop_cpus_empty(const struct lop_cpus *s)
 {
 	u64 any = 0;

@@ -58,19 +58,19 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 {
 	u32 want, most = lop_most_members(s);
 	if (set == LOP_GREEN)
-		return (u32)lop_min(s->set[LOP_GREEN].active, most - lop_min(s->set[LOP_HIGH].size, most));
+		return (u32)lop_min(lop_active(s, LOP_GREEN), most - lop_min(s->set[LOP_HIGH].size, most));
 	if (s->config.sizing == LOP_SIZE_ALL)
 		return most;
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		want = s->config.fixed_size;
-	else if (s->declared_sum && !s->undeclared_apps)
+	else if (s->declared_sum && !lop_undeclared(s))
 		want = s->declared_sum;
 	else
-		want = s->set[LOP_HIGH].active + s->config.spare + (lop_makes_room(s) ? s->room + lop_shared_cores(s) : 0);
+		want = lop_active(s, LOP_HIGH) + s->config.spare + (lop_makes_room(s) ? s->room + lop_shared_cores(s) : 0);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))
-		want += s->set[LOP_LOW].active;
+		want += lop_active(s, LOP_LOW);
 	return (u32)lop_min(want, most);
 }
 
@@ -85,13 +85,16 @@ lop_rule void lop_target_fell(struct lop_members *m, u32 before, u32 after, u64 
 lop_rule u32 lop_app_active(u64 demand) { return (u32)demand; }
 lop_rule u32 lop_app_declared(u64 demand) { return (u32)(demand >> 32); }
 
-/* An application that declared this much comes (`by` 1) or goes (-1) among the active ones. */
-lop_rule void lop_count_app(struct lop_sched *s, u32 declared, s32 by)
+/*
+ * An application comes (`by` 1) or goes (-1) among the active ones. What it adds to the demand of the high set, beside what it declared: 1 above bit 32 if
+ * that is nothing.
+ */
+lop_rule u64 lop_count_app(struct lop_sched *s, u32 declared, s32 by)
 {
-	if (declared)
-		lop_atomic_add(&s->declared_sum, declared * (u32)by);
-	else
-		lop_atomic_add(&s->undeclared_apps, (u32)by);
+	if (!declared)
+		return LOP_ONE_UNDECLARED * (u64)(s64)by;
+	lop_atomic_add(&s->declared_sum, declared * (u32)by);
+	return 0;
 }
 
 /*
@@ -99,20 +102,16 @@ lop_rule void lop_count_app(struct lop_sched *s, u32 declared, s32 by)
  * of no application is one that declared nothing. The one atomic operation on `demand` says both what was active and
  * what was declared at that moment, so that concurrent declarations and wakeups cannot count differently.
  */
-lop_rule void lop_app_enter(struct lop_sched *s, struct lop_app *app)
+lop_rule u64 lop_app_enter(struct lop_sched *s, struct lop_app *app)
 {
 	u64 before = app ? lop_atomic_add(&app->demand, 1) : 0;
-	if (lop_app_active(before) != 0)
-		return;
-	lop_count_app(s, lop_app_declared(before), 1);
+	return lop_app_active(before) ? 0 : lop_count_app(s, lop_app_declared(before), 1);
 }
 
-lop_rule void lop_app_leave(struct lop_sched *s, struct lop_app *app)
+lop_rule u64 lop_app_leave(struct lop_sched *s, struct lop_app *app)
 {
 	u64 before = app ? lop_atomic_add(&app->demand, -1ULL) : 1;
-	if (lop_app_active(before) != 1)
-		return;
-	lop_count_app(s, lop_app_declared(before), -1);
+	return lop_app_active(before) != 1 ? 0 : lop_count_app(s, lop_app_declared(before), -1);
 }
 
 /* Task becomes active (fork, clone, wakeup, end of spinning): active += 1. Once per wakeup, however often it is told. */
@@ -122,9 +121,7 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 		return;
 	t->counted = true;
 	t->set = (u8)lop_set_for(s, t);
-	lop_atomic_add(&s->set[lop_set_index(t->set)].active, 1);
-	if (t->set == LOP_HIGH)
-		lop_app_enter(s, app);
+	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, 1 + (t->set == LOP_HIGH ? lop_app_enter(s, app) : 0));
 	if (group)
 		lop_group_add(s, group, (s32)t->weight, now_ns);
 }
@@ -139,9 +136,7 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 		return;
 	t->counted = false;
 	before = lop_target(s, set);
-	lop_atomic_add(&s->set[lop_set_index(t->set)].active, -1);
-	if (t->set == LOP_HIGH)
-		lop_app_leave(s, app);
+	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, -1ULL + (t->set == LOP_HIGH ? lop_app_leave(s, app) : 0));
 	if (group)
 		lop_group_add(s, group, -(s32)t->weight, now_ns);
 	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);
@@ -154,7 +149,7 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 lop_rule void lop_open_for_demand(struct lop_sched *s)
 {
 	s32 domain = LOP_NONE;
-	if (lop_has_domains(s) && s->set[LOP_HIGH].active > lop_nr_ordinary(s) && !(lop_has_cap(s) && lop_nr_ordinary(s) >= s->config.most_high))
+	if (lop_has_domains(s) && lop_active(s, LOP_HIGH) > lop_nr_ordinary(s) && !(lop_has_cap(s) && lop_nr_ordinary(s) >= s->config.most_high))
 		domain = lop_domain_off(s);
 	if (domain != LOP_NONE)
 		lop_switch_domain(s, domain, true);
@@ -179,8 +174,9 @@ lop_rule bool lop_count_declared(struct lop_sched *s, struct lop_app *app, u32 p
 	if (!done)
 		return false;
 	if (lop_app_active(before)) {
-		lop_count_app(s, (u32)declared, 1);
-		lop_count_app(s, lop_app_declared(before), -1);
+		u64 by = lop_count_app(s, (u32)declared, 1) + lop_count_app(s, lop_app_declared(before), -1);
+		if (by)
+			lop_atomic_add(&s->set[LOP_HIGH].demand, by);
 	}
 	lop_target_fell(&s->set[LOP_HIGH], target, lop_target(s, LOP_HIGH), now_ns);
 	return true;

@@ -22,7 +22,7 @@ lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight_1024) { return ran_ns * (LOP_W
  */
 lop_rule u64 lop_slice_ns(const struct lop_sched *s)
 {
-	u64 active = lop_max(s->set[LOP_HIGH].active, 1);
+	u64 active = lop_max(lop_active(s, LOP_HIGH), 1);
 	return lop_clamp(s->config.period_ns * lop_max(s->set[LOP_HIGH].size, 1) / active, s->config.slice_min_ns,
 			 s->config.slice_max_ns);
 }

@@ -503,8 +503,8 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 		lop_cpus_add(&s->idle, cpu);
 		s->idle_since_ns.ns[cpu] = now_ns;
 	} else {
-		lop_cpus_take(&s->idle, cpu);
-		lop_cpus_take(&s->looked, cpu);
+		lop_cpus_take_if(&s->idle, cpu); /* a waker has, as a rule */
+		lop_cpus_take_if(&s->looked, cpu);
 	}
 	lop_note_busy(s, world, cpu);
 	if (lop_is_reserved(s, cpu))
@@ -512,7 +512,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	if (!idle)
 		return;
 	/* Something ran until now, be it what is not counted: h_min is 1 for another while. */
-	if (!s->set[LOP_HIGH].active && !lop_is_reserved(s, cpu))
+	if (!lop_active(s, LOP_HIGH) && !lop_is_reserved(s, cpu))
 		s->set[LOP_HIGH].below_since_ns[1] = now_ns;
 	lop_settle(s, world, LOP_NONE, now_ns);
 	/* What was queued after this CPU looked and before it counted as idle was seen by nobody else. */

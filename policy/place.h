@@ -14,7 +14,7 @@ lop_rule bool lop_all_run_fast(const struct lop_sched *s)
 {
 	const struct lop_cpus *fast = &s->topology.tier_cpus[0];
 	u32 first = lop_cpu_index((u32)lop_cpus_next(fast, 0));
-	return s->topology.next_sibling[first] == first && s->set[LOP_HIGH].active <= lop_cpus_common(&s->open, fast);
+	return s->topology.next_sibling[first] == first && lop_active(s, LOP_HIGH) <= lop_cpus_common(&s->open, fast);
 }
 
 /*

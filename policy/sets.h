@@ -31,10 +31,10 @@ lop_rule void lop_note_siblings(const struct lop_sched *s, u32 cpu, const struct
 		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
 		if (sibling == cpu)
 			break;
-		if (lop_beside(s, sibling, set))
+		if (!lop_beside(s, sibling, set))
+			lop_cpus_take_if(beside, sibling);
+		else if (!lop_cpus_has(beside, sibling))
 			lop_cpus_add(beside, sibling);
-		else
-			lop_cpus_take(beside, sibling);
 	}
 }
 

@@ -126,7 +126,7 @@ struct lop_cpu_times { u64 ns[LOP_MAX_CPUS]; };
 struct lop_members {
 	struct lop_cpus cpus;
 	u32 size;
-	u32 active;                        /* runnable tasks that do not spin and belong here */
+	u64 demand;                        /* lop_active(), and for the high set above bit 32 lop_undeclared() */
 	struct lop_cpus pinned;            /* CPUs that active tasks of limited affinity count on being members */
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 };
@@ -192,8 +192,7 @@ struct lop_sched {
 	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU: why it is pinned */
 	struct lop_cpu_times joined_ns, left_ns, idle_since_ns;
 	u64 swapped_ns[LOP_MAX_NODES];     /* last heat swap by socket */
-	u32 undeclared_apps;               /* applications with an active task for the high set that declared no parallelism; a task of no application is one */
-	u32 declared_sum;                  /* parallelism that the others with an active task declared */
+	u32 declared_sum;                  /* parallelism that applications with an active task for the high set declared */
 	u32 resizing;                      /* the one lock: membership changes under it */
 	u32 asked;                         /* how often it was found taken: its holder looks again */
 	u64 clock_ns;                      /* virtual time: start tag of the task last put to run */
@@ -275,6 +274,12 @@ struct lop_task {
 	u32 user;                          /* who pays for it: lop_belong() */
 	u32 user_weight;
 };
+
+/* Runnable tasks that do not spin and belong to the set. */
+lop_rule u32 lop_active(const struct lop_sched *s, enum lop_set set) { return (u32)s->set[lop_set_index(set)].demand; }
+/* Applications with an active task for the high set that declared no parallelism; a task of no application is one. */
+lop_rule u32 lop_undeclared(const struct lop_sched *s) { return (u32)(s->set[LOP_HIGH].demand >> 32); }
+#define LOP_ONE_UNDECLARED (1ULL << 32)
 
 lop_rule enum lop_set lop_set_of(const struct lop_sched *s, u32 cpu)
 {

@@ -10,7 +10,7 @@ lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_n
 	if (taken) {
 		lop_cpus_take(&s->idle, cpu);
 		lop_cpus_add(&s->taken, cpu);
-	} else if (!lop_cpus_take(&s->taken, cpu)) {
+	} else if (!lop_cpus_take_if(&s->taken, cpu)) {
 		return;
 	}
 	lop_target_fell(&s->set[LOP_HIGH], before, lop_target(s, LOP_HIGH), now_ns);
@@ -23,7 +23,7 @@ lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_n
 lop_rule bool lop_is_short(const struct lop_sched *s)
 {
 	const struct lop_members *high = &s->set[LOP_HIGH];
-	return high->active + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_open + lop_nr_bound(s) &&
+	return lop_active(s, LOP_HIGH) + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_open + lop_nr_bound(s) &&
 	       !lop_cpus_meet(&high->cpus, &s->idle);
 }
 

@@ -223,7 +223,7 @@ void lop_agent_says(struct lop_sched *s, void *agent, struct lop_task *t, struct
 }
 void lop_agent_declare_length(struct lop_task *t, struct lop_app *app, u32 length) { lop_declare_length(t, app, length); }
 
-u32 lop_agent_active(const struct lop_sched *s) { return s->set[LOP_HIGH].active; }
+u32 lop_agent_active(const struct lop_sched *s) { return lop_active(s, LOP_HIGH); }
 void lop_agent_members(const struct lop_sched *s, struct lop_cpus *out) { *out = s->set[LOP_HIGH].cpus; }
 s32 lop_agent_reserved(const struct lop_sched *s) { return s->reserving ? (s32)s->reserved_cpu : LOP_NONE; }
 
@@ -235,7 +235,7 @@ struct agent_facts {
 void lop_agent_facts(const struct lop_sched *s, struct agent_facts *out)
 {
 	*out = (struct agent_facts){
-		.active = s->set[LOP_HIGH].active, .target = lop_target(s, LOP_HIGH), .spare = s->config.spare,
+		.active = lop_active(s, LOP_HIGH), .target = lop_target(s, LOP_HIGH), .spare = s->config.spare,
 		.hold_ns = s->config.hold_ns, .promotions = s->promotions, .demotions = s->demotions,
 	};
 }

@@ -25,7 +25,7 @@ size_t lop_native_task_size(void) { return sizeof(struct lop_task); }
 struct lop_config *lop_native_config(struct lop_sched *s) { return &s->config; }
 const struct lop_cpus *lop_native_members(const struct lop_sched *s, u32 set) { return &s->set[set].cpus; }
 u32 lop_native_size(const struct lop_sched *s, u32 set) { return s->set[set].size; }
-u32 lop_native_active(const struct lop_sched *s, u32 set) { return s->set[set].active; }
+u32 lop_native_active(const struct lop_sched *s, u32 set) { return lop_active(s, set); }
 u32 lop_native_target(const struct lop_sched *s, u32 set) { return lop_target(s, set); }
 /* For tests: what the policy keeps beside the sets, to be compared with what follows from them. */
 size_t lop_native_config_size(void) { return sizeof(struct lop_config); }
@@ -41,7 +41,7 @@ u32 lop_native_voltage_high(const struct lop_sched *s, u32 domain) { return s->v
 u32 lop_native_node_high(const struct lop_sched *s, u32 node) { return s->node_high[node & (LOP_MAX_NODES - 1)]; }
 const struct lop_cpus *lop_native_open(const struct lop_sched *s) { return &s->open; }
 u32 lop_native_nr_open(const struct lop_sched *s) { return s->nr_open; }
-u32 lop_native_undeclared_apps(const struct lop_sched *s) { return s->undeclared_apps; }
+u32 lop_native_undeclared_apps(const struct lop_sched *s) { return lop_undeclared(s); }
 u32 lop_native_declared_sum(const struct lop_sched *s) { return s->declared_sum; }
 u64 lop_native_timer_at_ns(const struct lop_sched *s) { return s->timer_at_ns; }
 u64 lop_native_clock_ns(const struct lop_sched *s) { return s->clock_ns; }

@@ -5,10 +5,10 @@
 void BPF_STRUCT_OPS(lopsided_dump, struct scx_dump_ctx *dctx)
 {
 	scx_bpf_dump("lopsided: active %u, target %u, high %u, promotions %llu, demotions %llu, timer in %lld ns\n",
-		     lopsided.set[LOP_HIGH].active, lop_target(&lopsided, LOP_HIGH), lopsided.set[LOP_HIGH].size,
+		     lop_active(&lopsided, LOP_HIGH), lop_target(&lopsided, LOP_HIGH), lopsided.set[LOP_HIGH].size,
 		     lopsided.promotions, lopsided.demotions,
 		     lopsided.timer_at_ns ? (s64)(lopsided.timer_at_ns - bpf_ktime_get_ns()) : -1LL);
-	scx_bpf_dump("lopsided: declared parallelism %u, active applications without %u\n", lopsided.declared_sum, lopsided.undeclared_apps);
+	scx_bpf_dump("lopsided: declared parallelism %u, active applications without %u\n", lopsided.declared_sum, lop_undeclared(&lopsided));
 }
 
 void BPF_STRUCT_OPS(lopsided_dump_cpu, struct scx_dump_ctx *dctx, s32 cpu, bool idle)

@@ -29,7 +29,7 @@ static __always_inline void tell_idle(struct lop_world *c, s32 cpu, bool idle)
 static __always_inline void rests(struct lop_world *c, s32 cpu)
 {
 	u8 *rests_already = &resting[lop_cpu_index((u32)cpu)];
-	bool asked = lop_cpus_take(&unsure, lop_cpu_index((u32)cpu));
+	bool asked = lop_cpus_take_if(&unsure, lop_cpu_index((u32)cpu));
 	if (*rests_already && !asked)
 		return;
 	*rests_already = true;

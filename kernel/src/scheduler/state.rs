@@ -113,7 +113,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
         let all = bss.contexts.iter().chain([&bss.timer_context, &bss.hotplug_context]);
         all.map(|c| c.count[what]).sum()
     };
-    status.active = sched.set[HIGH].active;
+    status.active = sched.set[HIGH].demand as u32;
     status.target = native::high_target(sched);
     status.spare = config.spare;
     status.max_high = (config.most_high != 0).then_some(config.most_high);

@@ -260,7 +260,7 @@ const char *find_fault(unsigned *cpu)
 		if (fault)
 			break;
 	}
-	if (!fault && lopsided.set[LOP_HIGH].active != active)
+	if (!fault && lop_active(&lopsided, LOP_HIGH) != active)
 		fault = "tasks are active that are not counted, or the reverse";
 	if (!fault && lopsided.resizing)
 		fault = "the lock of the sets was not let go";
@@ -273,7 +273,7 @@ void print_program(void)
 {
 	printf("high %llx size %u, target %u, active %u, idle %llx, unsure %llx, taken %llx, pinned %llx, waiting %llx and %llx, promised %llx, given %llx, timer %lld ns\n",
 	       (unsigned long long)lopsided.set[LOP_HIGH].cpus.word[0], lopsided.set[LOP_HIGH].size, lop_target(&lopsided, LOP_HIGH),
-	       lopsided.set[LOP_HIGH].active, (unsigned long long)lopsided.idle.word[0], (unsigned long long)unsure.word[0],
+	       lop_active(&lopsided, LOP_HIGH), (unsigned long long)lopsided.idle.word[0], (unsigned long long)unsure.word[0],
 	       (unsigned long long)lopsided.taken.word[0], (unsigned long long)lopsided.set[LOP_HIGH].pinned.word[0],
 	       (unsigned long long)lopsided.cpu_waiting.word[0], (unsigned long long)lopsided.domain_waiting.word[0],
 	       (unsigned long long)lopsided.awaited.word[0], (unsigned long long)lopsided.given.word[0],

@@ -79,8 +79,7 @@ fn state(active: u32, spare: u32, fixed_size: Option<u32>) -> Box<lop_sched> {
     sched.config.sizing = crate::scheduler::program::skeleton::types::lop_sizing(u32::from(fixed_size.is_some()));
     sched.config.fixed_size = fixed_size.unwrap_or(0);
     sched.config.spare = spare;
-    sched.set[HIGH].active = active;
-    sched.undeclared_apps = active;
+    sched.set[HIGH].demand = u64::from(active) << 32 | u64::from(active);
     sched
 }
 

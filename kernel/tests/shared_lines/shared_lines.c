@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How often CPUs write what all share: atomic accesses to the policy's state while a task wakes, runs and sleeps, and no set changes. The calls are those of the
+ * kernel's program, in its order. Prints a line for each kind of machine: its name and the number.
+ */
+#include "types.h"
+static unsigned accesses;
+#define LOP_ATOMICS_DEFINED
+#define lop_atomic_or(p, v) (accesses++, __sync_fetch_and_or(p, v))
+#define lop_atomic_and(p, v) (accesses++, __sync_fetch_and_and(p, v))
+#define lop_atomic_add(p, v) (accesses++, __sync_fetch_and_add(p, v))
+#define lop_atomic_cas(p, old, new) (accesses++, __sync_val_compare_and_swap(p, old, new))
+#include "lopsided.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NR_CPUS = 8 };
+static struct lop_sched sched;
+static struct lop_world world;
+static u64 now_ns = 1000000000;
+static s32 inserted;
+
+u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
+void lop_env_insert_local(struct lop_world *w, struct lop_task *t, u32 cpu, u64 slice_ns) { inserted = (s32)cpu; }
+void lop_env_insert(struct lop_world *w, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) {}
+bool lop_env_take(struct lop_world *w, u32 queue, u32 cpu, u64 until_ns) { return false; }
+bool lop_env_take_overdue(struct lop_world *w, u32 queue, u32 cpu, u64 before_ns) { return false; }
+u32 lop_env_queued(struct lop_world *w, u32 queue) { return 0; }
+u64 lop_env_first_ns(struct lop_world *w, u32 queue) { return LOP_NO_TIME; }
+void lop_env_kick(struct lop_world *w, u32 cpu) {}
+void lop_env_preempt(struct lop_world *w, u32 cpu) {}
+void lop_env_arm_timer(struct lop_world *w, u64 at_ns) {}
+void lop_env_set_changed(struct lop_world *w, u32 cpu, enum lop_set set) {}
+void lop_env_reserved_speed(struct lop_world *w, u32 cpu, u32 raised) {}
+s32 lop_env_temperature_mc(struct lop_world *w, u32 cpu) { return 0; }
+
+/* One memory domain and kind of core; `threads` of each core. */
+static void begin(u32 threads)
+{
+	u32 cpu;
+	memset(&sched, 0, sizeof(sched));
+	sched.config.spare = 1;
+	lop_set_times(&sched.config, 10 * LOP_MS_NS);
+	sched.config.slice_min_ns = LOP_MS_NS;
+	sched.config.slice_max_ns = 6 * LOP_MS_NS;
+	sched.config.period_ns = 20 * LOP_MS_NS;
+	sched.topology.nr_tiers = sched.topology.nr_nodes = sched.topology.nr_memory_domains = 1;
+	for (cpu = 0; cpu < NR_CPUS; cpu++) {
+		lop_cpus_add(&sched.topology.cpus, cpu);
+		lop_cpus_add(&sched.topology.tier_cpus[0], cpu);
+		lop_cpus_add(&sched.topology.node_cpus[0], cpu);
+		lop_cpus_add(&sched.topology.memory_cpus[0], cpu);
+		lop_cpus_add(&sched.topology.voltage_cpus[cpu], cpu);
+		sched.topology.voltage_domain[cpu] = cpu;
+		sched.topology.next_sibling[cpu] = cpu / threads * threads + (cpu + 1) % threads;
+	}
+	sched.online = sched.idle = sched.topology.cpus;
+	lop_start(&sched, &world, now_ns);
+}
+
+/* As the program's callbacks do: select_cpu, running, stopping, and dispatch, which finds nothing. */
+static void wake_run_sleep(struct lop_task *t, struct lop_app *app)
+{
+	struct lop_placement place = lop_wake(&sched, &world, t, app, NULL, 0, now_ns);
+	u32 cpu = (u32)place.cpu;
+	if (!place.claimed)
+		exit(2);
+	lop_cpu_idle(&sched, &world, cpu, false, now_ns);
+	lop_running(&sched, t, now_ns);
+	now_ns += LOP_MS_NS;
+	lop_stopping(&sched, &world, t, NULL, cpu, LOP_MS_NS);
+	lop_block(&sched, &world, t, app, NULL, now_ns);
+	if (lop_dispatch(&sched, &world, cpu, NULL) != LOP_NEXT_NONE)
+		exit(3);
+	lop_cpu_idle(&sched, &world, cpu, true, now_ns);
+	now_ns += 24 * LOP_MS_NS;
+}
+
+static unsigned accesses_of(struct lop_app *app)
+{
+	static struct lop_task t;
+	u64 promotions;
+	memset(&t, 0, sizeof(t));
+	t.weight = LOP_WEIGHT_DEFAULT;
+	t.anchor = t.last_queue = t.queue = t.memory_domain = t.goes_to = LOP_NONE;
+	lop_set_allowed(&sched, &t, &sched.topology.cpus);
+	wake_run_sleep(&t, app);
+	promotions = sched.promotions;
+	accesses = 0;
+	wake_run_sleep(&t, app);
+	if (sched.promotions != promotions || sched.demotions)
+		exit(4);
+	return accesses;
+}
+
+int main(void)
+{
+	begin(1);
+	printf("flat %u\n", accesses_of(NULL));
+	begin(2);
+	printf("smt %u\n", accesses_of(NULL));
+	return 0;
+}
