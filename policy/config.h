@@ -12,7 +12,8 @@ lop_rule u64 lop_default_hold_ns(u64 transition_ns) { return lop_max(10 * LOP_MS
 
 /*
  * Hold of the last member = max(1 s, T_hold)
- * One core stays high while anything ran in the last second, and no other stays longer than it. Under auto, where watts are known, it is lop_break_even_ns().
+ * One core, and the spare, stay high while anything ran in the last second, and no other stays longer. Under auto, where watts are known, it is
+ * lop_break_even_ns(), and the spare has T_hold at least.
  */
 lop_rule u64 lop_last_hold_ns(u64 hold_ns) { return lop_max(1000 * LOP_MS_NS, hold_ns); }
 

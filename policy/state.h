@@ -51,7 +51,7 @@ struct lop_config {
 	bool specialise;      /* tasks that gain most from fast cores change with others that have them, see specialise.h */
 	u64 transition_ns;    /* a new member runs at its speed after this */
 	u64 hold_ns;          /* T_hold: surplus lasts this long before a member leaves */
-	u64 last_hold_ns;     /* the same for the last member (h_min: 1 while anything ran this recently) */
+	u64 last_hold_ns;     /* the same for the last member (h_min: 1 while anything ran this recently), and for the spare if it is longer */
 	u64 slice_min_ns, slice_max_ns;
 	u64 period_ns;        /* within it every waiting task should get a slice, while slices stay above the minimum */
 	u64 heat_period_ns;   /* a swap per socket at most this often */

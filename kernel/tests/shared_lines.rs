@@ -1,11 +1,11 @@
-//! How often CPUs write to lines that all share: `shared_lines/shared_lines.c`, the policy's rules with atomics that are counted.
+//! Atomic operations on what all CPUs share: `shared_lines/shared_lines.c`, the policy's rules with atomics that are counted.
 
 use std::path::Path;
 use std::process::Command;
 
 /// Two count the task among the active ones and take it out again, two claim an idle CPU and give it back. With SMT the sibling's are two more.
 #[test]
-fn a_task_that_wakes_and_sleeps_writes_four_times_to_what_all_share() {
+fn a_task_that_wakes_and_sleeps_takes_four_atomic_operations() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shared_lines");
     let done = Command::new("cc")

@@ -185,10 +185,16 @@ fn reason(sched: &types::lop_sched, config: &Config, cpu: u32, surplus: &mut u32
     *surplus -= 1;
     let at = *level;
     *level = level.saturating_sub(1);
-    if at <= 1 + config.spare {
+    if at == 1 {
         return Reason::Recent;
     }
-    let due_ns = sched.set[HIGH].below_since_ns[at as usize & 511] + config.hold_ns;
+    // As lop_hold_ns() in policy/sets.h.
+    let hold_ns = if at <= 1 + config.spare {
+        config.hold_ns.max(config.last_hold_ns)
+    } else {
+        config.hold_ns
+    };
+    let due_ns = sched.set[HIGH].below_since_ns[at as usize & 511] + hold_ns;
     Reason::Held {
         for_ms: due_ns.saturating_sub(now_ns()).div_ceil(1_000_000),
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How often CPUs write what all share: atomic accesses to the policy's state while a task wakes, runs and sleeps, and no set changes. The calls are those of the
+ * Atomic operations on the policy's state, which all CPUs share, while a task wakes, runs and sleeps, and no set changes. The calls are those of the
  * kernel's program, in its order. Prints a line for each kind of machine: its name and the number.
  */
 #include "types.h"
@@ -19,10 +19,9 @@ enum { NR_CPUS = 8 };
 static struct lop_sched sched;
 static struct lop_world world;
 static u64 now_ns = 1000000000;
-static s32 inserted;
 
 u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
-void lop_env_insert_local(struct lop_world *w, struct lop_task *t, u32 cpu, u64 slice_ns) { inserted = (s32)cpu; }
+void lop_env_insert_local(struct lop_world *w, struct lop_task *t, u32 cpu, u64 slice_ns) {}
 void lop_env_insert(struct lop_world *w, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) {}
 bool lop_env_take(struct lop_world *w, u32 queue, u32 cpu, u64 until_ns) { return false; }
 bool lop_env_take_overdue(struct lop_world *w, u32 queue, u32 cpu, u64 before_ns) { return false; }
@@ -60,9 +59,9 @@ static void begin(u32 threads)
 }
 
 /* As the program's callbacks do: select_cpu, running, stopping, and dispatch, which finds nothing. */
-static void wake_run_sleep(struct lop_task *t, struct lop_app *app)
+static void wake_run_sleep(struct lop_task *t)
 {
-	struct lop_placement place = lop_wake(&sched, &world, t, app, NULL, 0, now_ns);
+	struct lop_placement place = lop_wake(&sched, &world, t, NULL, NULL, 0, now_ns);
 	u32 cpu = (u32)place.cpu;
 	if (!place.claimed)
 		exit(2);
@@ -70,14 +69,14 @@ static void wake_run_sleep(struct lop_task *t, struct lop_app *app)
 	lop_running(&sched, t, now_ns);
 	now_ns += LOP_MS_NS;
 	lop_stopping(&sched, &world, t, NULL, cpu, LOP_MS_NS);
-	lop_block(&sched, &world, t, app, NULL, now_ns);
+	lop_block(&sched, &world, t, NULL, NULL, now_ns);
 	if (lop_dispatch(&sched, &world, cpu, NULL) != LOP_NEXT_NONE)
 		exit(3);
 	lop_cpu_idle(&sched, &world, cpu, true, now_ns);
 	now_ns += 24 * LOP_MS_NS;
 }
 
-static unsigned accesses_of(struct lop_app *app)
+static unsigned accesses_in_a_cycle(void)
 {
 	static struct lop_task t;
 	u64 promotions;
@@ -85,10 +84,10 @@ static unsigned accesses_of(struct lop_app *app)
 	t.weight = LOP_WEIGHT_DEFAULT;
 	t.anchor = t.last_queue = t.queue = t.memory_domain = t.goes_to = LOP_NONE;
 	lop_set_allowed(&sched, &t, &sched.topology.cpus);
-	wake_run_sleep(&t, app);
+	wake_run_sleep(&t);
 	promotions = sched.promotions;
 	accesses = 0;
-	wake_run_sleep(&t, app);
+	wake_run_sleep(&t);
 	if (sched.promotions != promotions || sched.demotions)
 		exit(4);
 	return accesses;
@@ -97,8 +96,8 @@ static unsigned accesses_of(struct lop_app *app)
 int main(void)
 {
 	begin(1);
-	printf("flat %u\n", accesses_of(NULL));
+	printf("flat %u\n", accesses_in_a_cycle());
 	begin(2);
-	printf("smt %u\n", accesses_of(NULL));
+	printf("smt %u\n", accesses_in_a_cycle());
 	return 0;
 }
