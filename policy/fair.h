@@ -199,12 +199,19 @@ lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, str
 	lop_queue_insert_at(s, world, t, queue, t->vtime_ns);
 }
 
-/* Nothing is counted in the queue any more. The bit is cleared before the last look, so no task is lost. */
-lop_rule void lop_queue_empty(struct lop_sched *s, u32 queue)
+/*
+ * Nothing is counted in the queue any more. The bit is cleared before the last look, so no task is lost. A CPU that fell idle while it was cleared saw
+ * nobody wait, and who came too early to see that CPU: then idle members look again at once. False: a task came.
+ */
+lop_part bool lop_queue_empty(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 queue)
 {
+	queue = lop_queue_index(queue);
 	lop_cpus_take(lop_waiting(s, queue), lop_cpu_index(queue));
-	if (s->queued[lop_queue_index(queue)])
-		lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
+	if (!s->queued[queue])
+		return true;
+	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
+	lop_look_at(s, world, lop_env_now_ns(world));
+	return false;
 }
 
 /* The task waits in the queue of `cpu` alone, by a rule. */
@@ -236,7 +243,7 @@ lop_rule bool lop_is_given(const struct lop_sched *s, struct lop_world *world, u
 }
 
 /* The task runs, blocks, or is taken out to be queued anew. */
-lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_task *t)
+lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_world *world, struct lop_task *t)
 {
 	u32 queue = (u32)t->queue;
 	if (t->queue == LOP_NONE)
@@ -244,7 +251,7 @@ lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_task *t)
 	t->queue = LOP_NONE;
 	lop_end_given(s, t, queue);
 	if (lop_atomic_add(&s->queued[lop_queue_index(queue)], -1) == 1)
-		lop_queue_empty(s, queue);
+		lop_queue_empty(s, world, queue);
 }
 
 /*
@@ -262,7 +269,7 @@ lop_rule bool lop_queue_take_until(struct lop_sched *s, struct lop_world *world,
 {
 	bool taken = lop_queue_waits(s, queue) && lop_env_take(world, queue, cpu, until_ns);
 	if (!taken && lop_queue_waits(s, queue) && !s->queued[lop_queue_index(queue)])
-		lop_queue_empty(s, queue);
+		lop_queue_empty(s, world, queue);
 	return taken;
 }
 
@@ -519,14 +526,6 @@ lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_w
 		arrives = lop_in_motion(s, world, LOP_MAX_CPUS + (u32)queue);
 	}
 	return arrives;
-}
-
-/* Idle members look again for work at this time, or before. */
-lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_ns)
-{
-	/* Both sides write with an atomic operation before they read: either the timer sees this, or it is seen to be gone. */
-	lop_atomic_or(&s->look, 1);
-	lop_timer_by(s, world, at_ns, lop_env_now_ns(world));
 }
 
 /*

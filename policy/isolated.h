@@ -38,6 +38,13 @@ lop_part bool lop_keep_usable(const struct lop_sched *s lop_given, const struct 
 	return !lop_cpus_empty(cpus);
 }
 
+/* Any open CPU; if none is online one that the task may use once it is. */
+lop_rule u32 lop_open_cpu(const struct lop_sched *s, const struct lop_task *t)
+{
+	s32 open = lop_cpus_next(&s->open, 0);
+	return lop_cpu_index((u32)(open < 0 ? lop_cpus_next(&t->allowed, 0) : open));
+}
+
 /* Once, when the policy starts. */
 lop_rule void lop_open(struct lop_sched *s)
 {

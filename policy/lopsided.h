@@ -131,26 +131,6 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	return place;
 }
 
-/*
- * A CPU of its own that a restricted task may wait at. It needs one where its affinity changed while it ran, and another one where
- * it would wait although some CPU that it may use is idle: that is no member, since the set had enough for all.
- */
-lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
-{
-	s32 at;
-	if (t->anchor != LOP_NONE && !lop_cpus_meet(&s->idle, &t->allowed))
-		return lop_cpus_has(&t->allowed, cpu) ? cpu : lop_cpu_index((u32)t->anchor);
-	lop_pin(s, world, t);
-	if (t->anchor == LOP_NONE) {
-		at = lop_waiting_place(s, world, t, cpu);
-		if (at < 0)
-			return cpu;
-		lop_anchor(s, t, lop_cpu_index((u32)at));
-	}
-	lop_settle(s, world, LOP_NONE, lop_env_now_ns(world));
-	return lop_cpu_index((u32)t->anchor);
-}
-
 /* It is queued outside of the memory domain that it is to run in. */
 lop_rule bool lop_changes_domain(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
@@ -226,7 +206,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 		return;
 	}
 	if (lop_is_isolated(s, cpu) && !t->bound)
-		cpu = lop_cpu_index((u32)lop_cpus_next(&s->open, 0)); /* it ran there until now, or its affinity was another */
+		cpu = lop_open_cpu(s, t); /* it ran there until now, or its affinity was another */
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
 	if (t->goes_to == LOP_NONE && lop_changes_domain(s, t, cpu)) {
@@ -242,7 +222,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	lop_keep_usable(s, t, &world->candidates);
 	if (lop_wants_domain(s, t))
 		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->memory_domain));
-	if ((lop_has_specialists(s) || lop_has_lists(s) || t->bound) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
+	if ((lop_has_specialists(s) || !t->restricted || t->bound) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
 		lop_env_kick(world, queue);
 	idle = lop_cpus_next(&world->candidates, 0);
 	if (idle >= 0)
@@ -311,7 +291,7 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 }
 
 /* The task starts to run: virtual time follows, and what waits in its queue is not behind it. */
-lop_rule void lop_running(struct lop_sched *s, struct lop_task *t, u64 now_ns)
+lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
 	lop_forgive_overdue(s, t, now_ns);
 	lop_clock_follows(s, t);
@@ -320,11 +300,11 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_task *t, u64 now_ns)
 	if (t->queue == LOP_NONE)
 		return;
 	lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
-	lop_queue_leave(s, t);
+	lop_queue_leave(s, world, t);
 }
 
 /* A task that waits is taken from its queue, to be queued anew (its affinity or weight changes) or to block. */
-lop_rule void lop_dequeue(struct lop_sched *s, struct lop_task *t) { lop_queue_leave(s, t); }
+lop_rule void lop_dequeue(struct lop_sched *s, struct lop_world *world, struct lop_task *t) { lop_queue_leave(s, world, t); }
 
 /*
  * The task stops running on `cpu` after `ran_ns`, or goes on: it pays by weight. If nobody waits for the CPU it is owed no more than a
@@ -345,9 +325,10 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
  * The task is not the policy's any more. Whether the sets are now too large is seen at the next event. Who sleeps does not spin: it says so
  * anew when it does.
  */
-lop_rule void lop_forget(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group, u64 now_ns)
+lop_rule void lop_forget(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
+			 u64 now_ns)
 {
-	lop_queue_leave(s, t);
+	lop_queue_leave(s, world, t);
 	lop_count_inactive(s, t, app, group, now_ns);
 	lop_weigh_anchor(s, t);
 	t->hint.flags &= ~(u32)LOP_SPINNING;
@@ -358,7 +339,7 @@ lop_rule void lop_forget(struct lop_sched *s, struct lop_task *t, struct lop_app
 lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 			struct lop_group *group, u64 now_ns)
 {
-	lop_forget(s, t, app, group, now_ns);
+	lop_forget(s, world, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_rounds_change(s, world, app, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
@@ -581,16 +562,20 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 
 /*
  * Affinity changed. A task that waits has to be taken from its queue before (lop_dequeue) and queued anew after; one that runs finds
- * its place when it is queued the next time. Isolated CPUs count only for a task that may run nowhere else.
- * Worked example: of CPUs 0 to 7 the last four are isolated. Who may run on 0 to 3, or on all, is not restricted; of 3 and 4 CPU 3 alone is its; who may run
- * on 4 and 5 is bound there.
+ * its place when it is queued the next time. Isolated CPUs count only for a task that may run nowhere else that is online: the adapter tells again of one
+ * whose last open CPU went, and of one that is bound when it wakes.
+ * Worked example: of CPUs 0 to 7 the last four are isolated. Who may run on 0 to 3, or on all, is not restricted; of 3 and 4 CPU 3 alone is its, and while that
+ * is offline it is bound to 4; who may run on 4 and 5 is bound there.
  */
 lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const struct lop_cpus *allowed)
 {
 	u32 nr = 0;
 	int i;
 	t->allowed = *allowed;
-	lop_cpus_avoid(&t->allowed, &s->topology.isolated);
+	if (lop_cpus_meet(&t->allowed, &s->open))
+		lop_cpus_drop(&t->allowed, &s->topology.isolated);
+	else
+		lop_cpus_prefer(&t->allowed, &s->topology.isolated);
 	if (t->anchor != LOP_NONE && !lop_cpus_has(&t->allowed, lop_cpu_index((u32)t->anchor)))
 		lop_weigh_anchor(s, t);
 	t->restricted = false;
@@ -640,13 +625,28 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* A task of limited affinity waits in a queue that several CPUs serve, and the one that it counted on is gone. */
+/* Of the members that it may use one stays, though all are busy. */
+lop_rule void lop_anchor_at_busy(struct lop_sched *s, struct lop_task *t)
+{
+	s32 cpu = lop_cpus_first(&t->allowed, &s->set[LOP_HIGH].cpus, &s->taken);
+	if (cpu >= 0)
+		lop_anchor(s, t, lop_cpu_index((u32)cpu));
+}
+
+/*
+ * A task of limited affinity waits in a queue that several CPUs serve, and the one that it counted on is gone. By now it may have been taken from there, and
+ * have blocked.
+ */
 lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
 	lop_weigh_anchor(s, t);
 	if (lop_for_reserved(s, t))
 		lop_give_up_reserved(s, world, now_ns); /* it waits where that CPU does not look */
 	lop_pin(s, world, t);
+	if (t->anchor == LOP_NONE)
+		lop_anchor_at_busy(s, t);
+	if (!t->counted)
+		lop_weigh_anchor(s, t);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 

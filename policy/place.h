@@ -119,19 +119,23 @@ lop_part s32 lop_busy_member(const struct lop_sched *s lop_given, struct lop_wor
 	return lop_cpus_next(members, 0);
 }
 
-/* Gives up the CPU it counted on. Another may have anchored there while the wish was taken back: it is made again. */
-lop_rule void lop_weigh_anchor(struct lop_sched *s, struct lop_task *t)
+/* One task less counts on the CPU. Another may have anchored there while the wish was taken back: it is made again. */
+lop_rule void lop_count_on_less(struct lop_sched *s, u32 cpu)
 {
-	u32 cpu = lop_cpu_index((u32)t->anchor);
-	if (t->anchor == LOP_NONE)
-		return;
-	t->anchor = LOP_NONE;
 	if (lop_atomic_add(&s->anchored[cpu], -1) != 1)
 		return;
 	lop_cpus_take(&s->set[LOP_HIGH].pinned, cpu);
 	lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu);
 	if (s->anchored[cpu])
 		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
+}
+
+/* Gives up the CPU it counted on. Once, though the task may block while that CPU goes offline (lop_anchor_anew()). */
+lop_rule void lop_weigh_anchor(struct lop_sched *s, struct lop_task *t)
+{
+	s32 cpu = t->anchor;
+	if (cpu != LOP_NONE && lop_atomic_cas(&t->anchor, cpu, LOP_NONE) == cpu)
+		lop_count_on_less(s, lop_cpu_index((u32)cpu));
 }
 
 /*
@@ -141,12 +145,14 @@ lop_rule void lop_weigh_anchor(struct lop_sched *s, struct lop_task *t)
 lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
 	bool high = t->set != LOP_GREEN || lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu);
-	if (t->anchor != (s32)cpu) {
+	bool counts = t->anchor != (s32)cpu;
+	if (counts) {
 		lop_weigh_anchor(s, t);
-		t->anchor = (s32)cpu;
 		lop_atomic_add(&s->anchored[lop_cpu_index(cpu)], 1);
 	}
 	lop_cpus_add(&s->set[high ? LOP_HIGH : LOP_GREEN].pinned, cpu);
+	if (counts && lop_atomic_cas(&t->anchor, LOP_NONE, (s32)cpu) != LOP_NONE)
+		lop_count_on_less(s, lop_cpu_index(cpu));
 }
 
 /*
@@ -199,4 +205,40 @@ lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *worl
 	if (lop_has_reserved(s))
 		lop_cpus_drop(&world->candidates, &s->reserved);
 	return lop_cpus_has(&world->candidates, last_cpu) ? (s32)last_cpu : lop_cpus_next(&world->candidates, 0);
+}
+
+/* The CPU that it counts on is there. */
+lop_rule bool lop_is_anchored(const struct lop_sched *s, const struct lop_task *t)
+{
+	return t->anchor != LOP_NONE && lop_cpus_has(&s->online, lop_cpu_index((u32)t->anchor));
+}
+
+/* A CPU for a restricted task to count on, idle or busy. False: it may use none that is online. */
+lop_rule bool lop_anchor_somewhere(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 last_cpu)
+{
+	s32 cpu;
+	if (!lop_is_anchored(s, t))
+		lop_weigh_anchor(s, t);
+	lop_pin(s, world, t);
+	if (t->anchor != LOP_NONE)
+		return true;
+	cpu = lop_waiting_place(s, world, t, last_cpu);
+	if (cpu >= 0)
+		lop_anchor(s, t, lop_cpu_index((u32)cpu));
+	return cpu >= 0;
+}
+
+/*
+ * A CPU of its own that a restricted task may wait at. It needs one where its affinity changed while it ran, and another one where
+ * it would wait although some CPU that it may use is idle: that is no member, since the set had enough for all. If none is online it waits where it may run
+ * once one is.
+ */
+lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
+{
+	if (lop_is_anchored(s, t) && !lop_cpus_meet(&s->idle, &t->allowed))
+		return lop_cpus_has(&t->allowed, cpu) && lop_cpus_has(&s->online, cpu) ? cpu : lop_cpu_index((u32)t->anchor);
+	if (!lop_anchor_somewhere(s, world, t, cpu))
+		return lop_cpu_index((u32)lop_cpus_next(&t->allowed, 0));
+	lop_settle(s, world, LOP_NONE, lop_env_now_ns(world));
+	return lop_cpu_index((u32)t->anchor);
 }

@@ -276,12 +276,16 @@ lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_n
 
 /*
  * Brings the sets to their sizes, and sees to it that somebody looks again: true if the timer was set. No surplus, no timer.
+ * Who came while a member left may have counted on that one, and found that a higher class has the others: then it is looked for at once.
  * `home_node`: of the application that asks, LOP_NONE.
  */
 lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world lop_given, s32 home_node, u64 now_ns)
 {
 	u64 high_ns, green_ns, at_ns;
+	u32 size = s->set[LOP_HIGH].size;
 	lop_resize(s, world, home_node, now_ns);
+	if (s->set[LOP_HIGH].size < size && !lop_cpus_empty(&s->domain_waiting))
+		lop_look_at(s, world, now_ns);
 	high_ns = lop_again_ns(s, LOP_HIGH, now_ns);
 	green_ns = lop_has_green(s) ? lop_again_ns(s, LOP_GREEN, now_ns) : 0;
 	at_ns = !high_ns ? green_ns : !green_ns ? high_ns : lop_min(high_ns, green_ns);

@@ -17,14 +17,14 @@ lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_n
 }
 
 /*
- * A task waits although the set has a member for every active task, and none of them is idle: then something else runs on some of them, and the
+ * A task waits although the set has a member for every active task, and none of them is idle, but isolated ones: then something else runs on some of them, and the
  * adapter has to look on which (those of lop_suspects()).
  */
 lop_rule bool lop_is_short(const struct lop_sched *s)
 {
 	const struct lop_members *high = &s->set[LOP_HIGH];
 	return lop_active(s, LOP_HIGH) + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_open + lop_nr_bound(s) &&
-	       !lop_cpus_meet(&high->cpus, &s->idle);
+	       lop_cpus_first(&high->cpus, &s->idle, &s->topology.isolated) < 0;
 }
 
 /* Work waits that any member may run, and a higher class has some of them. */

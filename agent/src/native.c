@@ -187,7 +187,7 @@ bool lop_agent_dispatch(struct lop_sched *s, void *agent, u32 cpu)
 void lop_agent_running(struct lop_sched *s, void *agent, struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
 	WORLD(agent);
-	lop_running(s, t, now_ns);
+	lop_running(s, world, t, now_ns);
 	lop_started(s, world, t, app, cpu, now_ns);
 }
 /* `ran_ns` on `cpu`; `runnable`: it does not block. */
@@ -198,7 +198,11 @@ void lop_agent_stopped(struct lop_sched *s, void *agent, struct lop_task *t, str
 	lop_stopped(s, t, app, cpu, runnable, now_ns);
 }
 void lop_agent_ended(struct lop_sched *s, struct lop_task *t, struct lop_app *app) { lop_ended(s, t, app); }
-void lop_agent_dequeue(struct lop_sched *s, struct lop_task *t) { lop_dequeue(s, t); }
+void lop_agent_dequeue(struct lop_sched *s, void *agent, struct lop_task *t)
+{
+	WORLD(agent);
+	lop_dequeue(s, world, t);
+}
 void lop_agent_cpu_idle(struct lop_sched *s, void *agent, u32 cpu, bool idle, u64 now_ns)
 {
 	WORLD(agent);

@@ -249,7 +249,7 @@ extern "C" {
         now_ns: u64,
     );
     fn lop_agent_ended(s: *mut c_void, t: *mut c_void, app: *mut c_void);
-    fn lop_agent_dequeue(s: *mut c_void, t: *mut c_void);
+    fn lop_agent_dequeue(s: *mut c_void, a: *mut c_void, t: *mut c_void);
     fn lop_agent_cpu_idle(s: *mut c_void, a: *mut c_void, cpu: u32, idle: bool, now_ns: u64);
     fn lop_agent_timer(s: *mut c_void, a: *mut c_void, now_ns: u64);
     fn lop_agent_must_go(s: *const c_void, cpu: u32) -> bool;
@@ -436,7 +436,7 @@ impl Policy {
         unsafe { lop_agent_ended(self.sched.at(), task.0.at(), app.0.at()) }
     }
     pub fn dequeue(&mut self, task: &mut Task) {
-        unsafe { lop_agent_dequeue(self.sched.at(), task.0.at()) }
+        unsafe { lop_agent_dequeue(self.sched.at(), self.world(), task.0.at()) }
     }
     pub fn cpu_idle(&mut self, cpu: u32, idle: bool) {
         let now_ns = self.answers.now_ns;

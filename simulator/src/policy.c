@@ -142,7 +142,7 @@ bool lop_native_goes_on(struct lop_sched *s, struct lop_world *world, const stru
 	return lop_goes_on(s, world, t, cpu);
 }
 bool lop_native_came_too_late(const struct lop_sched *s, const struct lop_task *t, u32 cpu) { return lop_came_too_late(s, t, cpu); }
-void lop_native_dequeue(struct lop_sched *s, struct lop_task *t) { lop_dequeue(s, t); }
+void lop_native_dequeue(struct lop_sched *s, struct lop_world *world, struct lop_task *t) { lop_dequeue(s, world, t); }
 /* What moves running tasks: see lop_started() and lop_stopped(). */
 void lop_native_started(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
@@ -180,7 +180,10 @@ void lop_native_set_tier_speed(struct lop_sched *s, u32 tier, u32 permille)
 	s->topology.tier_permille[tier & (LOP_MAX_TIERS - 1)] = (u16)permille;
 }
 bool lop_native_anything_waits(const struct lop_sched *s, u32 cpu) { return lop_anything_waits(s, cpu); }
-void lop_native_running(struct lop_sched *s, struct lop_task *t, u64 now_ns) { lop_running(s, t, now_ns); }
+void lop_native_running(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+{
+	lop_running(s, world, t, now_ns);
+}
 u32 lop_native_wished_speedup(u32 speedup_permille, u32 min, u32 max) { return lop_wished_speedup(speedup_permille, min, max); }
 u32 lop_native_weight_of_nice(s32 nice) { return lop_weight_of_nice(nice); }
 u32 lop_native_weight_of_share(u32 cpu_weight) { return lop_weight_of_share(cpu_weight); }
@@ -194,9 +197,10 @@ void lop_native_block(struct lop_sched *s, struct lop_world *world, struct lop_t
 {
 	lop_block(s, world, t, app, group, now_ns);
 }
-void lop_native_forget(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group, u64 now_ns)
+void lop_native_forget(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
+		       u64 now_ns)
 {
-	lop_forget(s, t, app, group, now_ns);
+	lop_forget(s, world, t, app, group, now_ns);
 }
 void lop_native_spin(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
 		     bool spinning, u64 now_ns)

@@ -456,14 +456,14 @@ impl PolicyHandle {
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn running(self, task: *mut Task, now_ns: u64) {
-        unsafe { lop_native_running(self.0, task, now_ns) }
+    pub unsafe fn running(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
+        with_world!(env, |world| lop_native_running(self.0, world, task, now_ns))
     }
     /// Takes a waiting task out of its queue, to be queued anew.
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
-    pub unsafe fn dequeue(self, task: *mut Task) {
-        unsafe { lop_native_dequeue(self.0, task) }
+    pub unsafe fn dequeue(self, env: &mut dyn Env, task: *mut Task) {
+        with_world!(env, |world| lop_native_dequeue(self.0, world, task))
     }
     pub fn dispatch_running(self, env: &mut dyn Env, task: &Task, cpu: u32) -> u32 {
         with_world!(env, |world| lop_native_dispatch_running(self.0, world, cpu, task))
@@ -492,8 +492,8 @@ impl PolicyHandle {
     /// The task is not the policy's any more.
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn forget(self, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
-        unsafe { lop_native_forget(self.0, task, app, group, now_ns) }
+    pub unsafe fn forget(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
+        with_world!(env, |world| lop_native_forget(self.0, world, task, app, group, now_ns))
     }
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.

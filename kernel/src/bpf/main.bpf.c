@@ -88,14 +88,20 @@ static __always_inline void give_back(struct lop_world *c, struct lop_task_state
 	count(c, LOP_COUNT_GIVEN_BACK);
 }
 
+/* Its affinity is read anew where the policy's may be another by now: it could not migrate, or CPUs that are not isolated came or went. */
+static __always_inline bool is_outdated(const struct lop_task_state *t)
+{
+	return t->narrowed || (isolates && (t->task.bound || is_stranded(t)));
+}
+
 /* While a task may not migrate, its CPU is the only one it may use. */
-static __always_inline void follow_migration(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+static __always_inline void follow_affinity(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	bool narrow = is_migration_disabled(p) && p->nr_cpus_allowed > 1;
 	struct lop_cpus *allowed = &c->candidates;
 	struct lop_cpus none = {};
 	bool locked;
-	if (!narrow && !t->narrowed)
+	if (!narrow && !is_outdated(t))
 		return;
 	t->narrowed = narrow;
 	*allowed = none;
@@ -130,7 +136,7 @@ static __always_inline void dequeue(struct lop_world *c, struct task_struct *p, 
 		return;
 	locked = log_begin();
 	tell(LOP_RECORD_DEQUEUE, c->now_ns, (u64)p, 0, 0);
-	lop_dequeue(&lopsided, &t->task);
+	lop_dequeue(&lopsided, c, &t->task);
 	log_end(locked);
 }
 
@@ -231,8 +237,8 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	struct lop_placement place;
 	if (!t)
 		return prev_cpu;
-	if (t->narrowed)
-		follow_migration(c, p, t);
+	if (is_outdated(t))
+		follow_affinity(c, p, t);
 	regroup(p, t);
 	note_user(p, t);
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
@@ -276,7 +282,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	t->displaced = false;
-	follow_migration(c, p, t);
+	follow_affinity(c, p, t);
 	regroup(p, t);
 	note_user(p, t);
 	if (!t->task.counted)
@@ -349,7 +355,7 @@ static __always_inline void started(struct lop_world *c, struct task_struct *p, 
 	bool locked = log_begin();
 	t->task.speedup_permille = wished_speedup(p, t);
 	tell(LOP_RECORD_STARTED, c->now_ns, (u64)p, cpu, t->task.speedup_permille);
-	lop_running(&lopsided, &t->task, c->now_ns);
+	lop_running(&lopsided, c, &t->task, c->now_ns);
 	lop_started(&lopsided, c, &t->task, app_of(t), (u32)cpu, c->now_ns);
 	log_end(locked);
 	listen(c, p, t);
@@ -481,7 +487,7 @@ static __always_inline void forget(struct lop_world *c, struct task_struct *p, s
 {
 	bool locked = log_begin();
 	tell(LOP_RECORD_FORGET, c->now_ns, (u64)p, 0, 0);
-	lop_forget(&lopsided, &t->task, app_of(t), group_of(t), c->now_ns);
+	lop_forget(&lopsided, c, &t->task, app_of(t), group_of(t), c->now_ns);
 	log_end(locked);
 }
 

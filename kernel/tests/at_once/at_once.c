@@ -7,6 +7,7 @@
  */
 #include "types.h"
 #include "lopsided.h"
+#include "quiet_env.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,6 @@ u64 lop_env_now_ns(struct lop_world *world) { return now(); }
 void lop_env_insert_local(struct lop_world *world, struct lop_task *t, u32 cpu, u64 slice_ns) { ask(t, LOCAL + cpu); }
 void lop_env_insert(struct lop_world *world, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) { ask(t, queue); }
 bool lop_env_take(struct lop_world *world, u32 queue, u32 cpu, u64 until_ns) { return take_from((int)queue, until_ns); }
-bool lop_env_take_overdue(struct lop_world *world, u32 queue, u32 cpu, u64 before_ns) { return false; }
 u32 lop_env_queued(struct lop_world *world, u32 queue)
 {
 	u32 count = 0;
@@ -87,11 +87,7 @@ u64 lop_env_first_ns(struct lop_world *world, u32 queue)
 }
 /* Each CPU looks again all the time. */
 void lop_env_kick(struct lop_world *world, u32 cpu) {}
-void lop_env_preempt(struct lop_world *world, u32 cpu) {}
 void lop_env_arm_timer(struct lop_world *world, u64 at_ns) {}
-void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set) {}
-void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised) {}
-s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu) { return 0; }
 
 struct cpu {
 	struct lop_world world;
@@ -154,7 +150,7 @@ static void look_for_work(struct cpu *c)
 		return;
 	}
 	lop_cpu_idle(&sched, &c->world, c->number, false, now());
-	lop_running(&sched, &tasks[c->runs], now());
+	lop_running(&sched, &c->world, &tasks[c->runs], now());
 	lop_started(&sched, &c->world, &tasks[c->runs], &app, c->number, now());
 }
 

@@ -10,8 +10,8 @@ int (*timer_callback)(void *map, int *key, struct bpf_timer *timer);
 void (*acts)(unsigned cpu, struct model_task *t);
 void (*interrupted)(unsigned cpu);
 u64 (*next_interrupt_ns)(unsigned cpu);
-bool (*goes)(unsigned cpu);
-void (*wakes_at_its_end)(unsigned cpu);
+bool (*goes)(void);
+void (*wakes_at_its_end)(void);
 static bool one_goes;
 
 void timer_start(u64 delay_ns)
@@ -45,6 +45,7 @@ static void wake_higher(struct model_task *t)
 	t->doing = RUNNABLE;
 	append(&c->higher, t, false);
 	c->rq.nr_running++;
+	look_at_immed(c);
 	resched(c);
 	unlock(&c->lock);
 }
@@ -127,6 +128,18 @@ static void put_to_sleep(struct model_cpu *c, struct model_task *t)
 	wake_fibre(t->woken_by);
 }
 
+/* A task that runs on `c`, which is locked, and may not stay there. */
+static void have_pushed(struct model_cpu *c, struct model_task *t)
+{
+	c->movers[c->nr_movers++] = t;
+	if (c->stopper.doing == ASLEEP) {
+		c->stopper.doing = RUNNABLE;
+		append(&c->higher, &c->stopper, false);
+		c->rq.nr_running++;
+	}
+	resched(c);
+}
+
 /* Something to run for our class. True: `prev` goes on. */
 static bool balance(struct model_cpu *c, struct model_task *prev)
 {
@@ -205,6 +218,9 @@ static void change(struct model_cpu *c, struct model_task *prev, struct model_ta
 	if (next)
 		next->on_cpu = true;
 	c->rq.curr = next ? &next->task : &idle_task;
+	look_at_immed(c);
+	if (c->leaves && is_ours(next))
+		have_pushed(c, next);
 }
 
 static void schedule(struct model_cpu *c)
@@ -297,23 +313,25 @@ void set_mask(struct model_task *t, u64 mask)
 		lopsided_running(&t->task);
 	else if (queued)
 		enqueue(c, t, 0);
-	if (runs && !may_use(t, (unsigned)t->cpu)) {
-		c->movers[c->nr_movers++] = t;
-		if (c->stopper.doing == ASLEEP) {
-			c->stopper.doing = RUNNABLE;
-			append(&c->higher, &c->stopper, false);
-			c->rq.nr_running++;
-		}
-		resched(c);
-	} else if (queued && !may_use(t, (unsigned)t->cpu)) {
+	if (runs && !may_use(t, (unsigned)t->cpu))
+		have_pushed(c, t);
+	else if (queued && !may_use(t, (unsigned)t->cpu))
 		push_away(c, t);
-	}
 	put_deferred(c);
 	unlock(&c->lock);
 	unlock(&t->waking);
 }
 
 static u64 earlier(u64 a, u64 b) { return a < b ? a : b; }
+
+/* All CPUs had stopped for one that went. */
+static void look_for_work_everywhere(void)
+{
+	unsigned n;
+	for (n = 0; n < nr_cpus; n++)
+		if (!cpus[n].off)
+			resched(&cpus[n]);
+}
 
 /* One CPU at a time goes, when it is idle: first it takes no more tasks, then it is off, then it is back. */
 static void go(struct model_cpu *c)
@@ -325,7 +343,7 @@ static void go(struct model_cpu *c)
 		lopsided_cpu_online((s32)cpu);
 		c->resched = true;
 	} else if (!c->leaves) {
-		if (one_goes || !goes(cpu))
+		if (one_goes || !goes())
 			return;
 		one_goes = true;
 		lock(&c->lock);
@@ -334,10 +352,12 @@ static void go(struct model_cpu *c)
 		lopsided_cpu_offline((s32)cpu);
 	} else {
 		lock(&c->lock);
-		c->off = is_idle(c) && !c->local.first && !c->higher.first;
+		c->off = is_idle(c) && !c->local.first && !c->higher.first && !(c->kicks_idle | c->kicks_preempt);
 		unlock(&c->lock);
-		if (c->off)
-			wakes_at_its_end(cpu);
+		if (c->off) {
+			wakes_at_its_end();
+			look_for_work_everywhere();
+		}
 	}
 }
 
@@ -353,6 +373,8 @@ void run_cpu(unsigned cpu)
 			sleep_until(c->goes_ns);
 		else if (c->kicks_idle | c->kicks_preempt)
 			carry_out_kicks(c);
+		else if (c->reenqueues && !(c->resched && once_in(2)))
+			reenqueue_immed(c);
 		else if (c->resched)
 			schedule(c);
 		else if (t == &c->stopper)

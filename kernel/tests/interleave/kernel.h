@@ -23,6 +23,7 @@ struct model_task {
 	u64 wants_flags;
 	struct queue *queue;      /* it lies there */
 	struct model_task *next;
+	bool immed;               /* it lies in the queue of a CPU, and is to run there at once or be queued anew */
 	u64 seen;                 /* names its stay in the queue */
 	struct lock waking;
 	u64 acts_at_ns;           /* running: when it does something next. Asleep: when it is woken */
@@ -43,6 +44,7 @@ struct model_cpu {
 	struct queue local, higher;
 	struct model_task stopper;     /* moves what may not stay here, of the highest class */
 	bool resched, in_balance, released, dispatched;
+	bool reenqueues;               /* what cannot run there at once is queued anew */
 	bool leaves, off;              /* takes no more tasks, as it goes offline; runs nothing any more */
 	bool deaf;                     /* asked for an interrupt when it got none: it seems to be on its way ever since */
 	u64 goes_ns;                   /* when it takes the next step offline or back */
@@ -71,8 +73,8 @@ extern void (*acts)(unsigned cpu, struct model_task *t);
 extern void (*interrupted)(unsigned cpu);
 extern u64 (*next_interrupt_ns)(unsigned cpu);
 /* Whether a CPU goes offline now, and what is woken there at its end. */
-extern bool (*goes)(unsigned cpu);
-extern void (*wakes_at_its_end)(unsigned cpu);
+extern bool (*goes)(void);
+extern void (*wakes_at_its_end)(void);
 /* Whether this CPU gets an interrupt that it asks for, as each kick needs, and from Linux 7.0 on each setting of the timer. */
 bool interrupts_itself(void);
 /* False: it does not sleep. */

@@ -14,7 +14,7 @@
 enum policy { HIGHLOW = 1, PHASE = 4, LONGEST_FIRST, SPECIALISE = 7, AUTO = 10 };
 
 static struct scene scene;
-static bool higher_class, keeps_cpus, changes_masks, has_bound_threads, is_weak, hotplug;
+static bool higher_class, keeps_cpus, changes_masks, has_bound_threads, is_weak;
 static bool quiet;
 static u64 quiet_until_ns, rests, pace_ns;
 static unsigned nr_ours;
@@ -28,6 +28,13 @@ static u64 some_mask(void)
 	if (!what)
 		return 1ULL << draw(nr_cpus);
 	return what > 2 && mask ? mask : all_cpus();
+}
+
+/* One of them is there while the other is not. */
+static u64 two_cpus(void)
+{
+	u64 first = draw(nr_cpus);
+	return 1ULL << first | 1ULL << (first + 1 + draw(nr_cpus - 1)) % nr_cpus;
 }
 
 static u64 next_wakeup_ns(unsigned cpu)
@@ -106,16 +113,11 @@ static void act(unsigned cpu, struct model_task *t)
 /* Two users, in turn. */
 static const struct cred users[2] = { { { 1000 } }, { { 1001 } } };
 
-static bool goes_now(unsigned cpu)
-{
-	(void)cpu;
-	return !quiet;
-}
+static bool goes_now(void) { return !quiet; }
 
-static void wake_some(unsigned cpu)
+static void wake_some(void)
 {
 	u64 n;
-	(void)cpu;
 	for (n = 1 + draw(4); n; n--)
 		wake_task(&tasks[draw(nr_ours)]);
 }
@@ -143,6 +145,8 @@ static void init_task(unsigned number)
 	}
 	if (changes_masks && once_in(4))
 		mask = some_mask();
+	if (scene.hotplug && once_in(2))
+		mask = two_cpus();
 	if (once_in(has_bound_threads ? 4 : 8))
 		t->task.flags = PF_KTHREAD;
 	if (has_bound_threads && t->task.flags)
@@ -187,13 +191,14 @@ static void choose_scene(void)
 	scene.spare = once_in(2);
 	scene.isolated = once_in(4) ? draw(~0ULL) & all_cpus() & ~1ULL : 0;
 	has_bound_threads = once_in(2);
-	higher_class = once_in(3);
-	hotplug = !scene.isolated && once_in(6);
-	if (hotplug)
+	scene.hotplug = once_in(6);
+	if (scene.hotplug)
 		changes_masks = has_bound_threads = false;
 	is_weak = once_in(2);
 	has_ext_server = !once_in(3);
-	keeps_cpus = !has_ext_server && once_in(2);
+	has_immed = has_ext_server && once_in(2);
+	higher_class = once_in(has_immed ? 2 : 3);
+	keeps_cpus = has_immed || (!has_ext_server && once_in(2));
 	scene.tasks = nr_ours;
 	nr_tasks = nr_ours + (higher_class ? nr_cpus : 0);
 	tick_ns = 20000;
@@ -219,25 +224,28 @@ static void describe(u64 seed)
 	static const char *const rules[] = { [HIGHLOW] = "", [PHASE] = ", phases", [LONGEST_FIRST] = ", longest first", [SPECIALISE] = ", by speedup", [AUTO] = ", all rules" };
 	printf("seed %llu: %u CPUs, isolated %llx, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus,
 	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", changes_masks ? ", masks" : "", has_bound_threads ? ", bound threads" : "",
-	       hotplug ? ", hotplug" : "", higher_class ? ", higher class" : "", has_ext_server ? "" : ", before Linux 7.0", is_weak ? ", weak order" : "");
+	       scene.hotplug ? ", hotplug" : "", higher_class ? ", higher class" : "", !has_ext_server ? ", before Linux 7.0" : has_immed ? "" : ", Linux 7.0", is_weak ? ", weak order" : "");
 }
 
 /*
  * The kernel has it for a CPU that a higher class took before it ran there: from Linux 7.0 on it has a share of that CPU, before that nobody can do anything
- * about it. Or it may not run everywhere, and counts on such a CPU.
+ * about it; from 7.1 on what was woken there comes back. Or it may not run everywhere, and counts on such a CPU.
  */
 static bool is_on_taken_cpu(const struct model_task *t)
 {
 	const struct model_cpu *c = &cpus[t->cpu];
 	bool is_there = t->queue == &c->local && c->rq.curr->model && c->rq.curr->model->higher;
-	return is_there || counts_on_taken(t->number);
+	return (is_there && !(has_immed && was_placed(t->number))) || counts_on_taken(t->number);
 }
 
-/* An idle CPU that it may use, and that looks for such work: an isolated one looks for nothing but what waits there. */
+/* An idle CPU that it may use, and that looks for such work: an isolated one for nothing but what waits there and may run nowhere else. */
 static bool should_run(const struct model_task *t, unsigned cpu)
 {
-	bool isolated = scene.isolated >> cpu & 1;
-	return may_use(t, cpu) && !(isolated && t->task.nr_cpus_allowed > 1);
+	u64 usable = 0;
+	unsigned n;
+	for (n = 0; n < nr_cpus; n++)
+		usable |= (u64)may_use(t, n) << n;
+	return usable >> cpu & 1 && !(scene.isolated >> cpu & 1 && usable != 1ULL << cpu);
 }
 
 /* At rest. */
@@ -280,7 +288,7 @@ static void begin(u64 seed)
 	choose_scene();
 	begin_steps(seed, is_weak);
 	set_scene(&scene);
-	goes = hotplug ? goes_now : NULL;
+	goes = scene.hotplug ? goes_now : NULL;
 	wakes_at_its_end = wake_some;
 	begin_tasks();
 	lopsided_init();

@@ -21,7 +21,7 @@ struct scene {
 	unsigned cpus, threads, tiers, domains; /* threads: of a core. Kinds of cores and memory domains take turns in equal parts */
 	unsigned tasks;                         /* of our class */
 	unsigned policy;                        /* enum lop_policy */
-	bool spare;
+	bool spare, hotplug;
 	u64 isolated;                           /* CPUs; not all */
 	u64 hold_ns, migration_ns;
 };
@@ -32,7 +32,9 @@ void move_from(unsigned cpu);
 /* While nothing happens: is it as it should be? Null: yes; else what is not. */
 const char *find_fault(unsigned *cpu);
 bool counts_as_idle(unsigned cpu);
-/* A task of limited affinity has a CPU that it counts on, and a higher class has that. */
+/* It was woken on a CPU that was idle, and has not run there. */
+bool was_placed(unsigned number);
+/* A task of limited affinity has a CPU that it counts on, and a higher class has that: seen or not, it is not sent elsewhere for it. */
 bool counts_on_taken(unsigned number);
 /* The timer will look for work that nobody came for. */
 bool will_look(void);

@@ -12,7 +12,7 @@ unsigned nr_cpus, nr_tasks;
 struct task_struct idle_task = { .flags = PF_IDLE, .prio = 120 };
 static struct queue queues[MOST_QUEUES];
 static u64 stays;
-bool has_ext_server;
+bool has_ext_server, has_immed;
 
 static unsigned here_at(void) { return running_fibre() < MODEL_CPUS ? running_fibre() : MODEL_CPUS; }
 static struct model_cpu *here(void) { return &cpus[here_at()]; }
@@ -131,6 +131,7 @@ void append(struct queue *q, struct model_task *t, bool ordered)
 	t->next = *at;
 	*at = t;
 	t->queue = q;
+	t->immed = false;
 	t->seen = ++stays;
 	q->nr++;
 }
@@ -147,11 +148,33 @@ void unlink_task(struct model_task *t)
 
 static bool is_local(const struct queue *q) { return q < queues || q >= queues + MOST_QUEUES; }
 
+/* A CPU on which the first that lies there is about to run: it is idle, or looks for work, and no higher class has anything to run. */
+static bool is_open(const struct model_cpu *c)
+{
+	bool above = c->higher.first || (!is_idle(c) && c->rq.curr->model->higher);
+	return !above && (is_idle(c) || c->in_balance);
+}
+
+void look_at_immed(struct model_cpu *c)
+{
+	const struct model_task *t;
+	for (t = c->local.first; t; t = t->next)
+		c->reenqueues |= t->immed && (t != c->local.first || !is_open(c));
+}
+
+static void append_local(struct model_cpu *c, struct model_task *t, u64 flags)
+{
+	append(&c->local, t, false);
+	t->immed = flags & SCX_ENQ_IMMED;
+	look_at_immed(c);
+}
+
 /* A task is put in the queue of a CPU, which is locked. */
 static void put_local(struct model_cpu *c, struct model_task *t, u64 flags)
 {
 	bool preempts = (flags & SCX_ENQ_PREEMPT) && runs_ours(c) && c->rq.curr != &t->task;
-	append(&c->local, t, false);
+	append_local(c, t, flags);
+	wake_fibre((unsigned)(c - cpus));
 	if (preempts)
 		c->rq.curr->scx.slice = 0;
 	if (preempts || is_idle(c))
@@ -196,14 +219,15 @@ void count_out(struct model_cpu *c, struct model_task *t)
 }
 
 /*
- * A task that is marked as taken by this CPU (`moving`) goes to the queue of `to`. The lock of `held` is let go meanwhile. False: something about the task was
- * changed in between, and that has it now.
+ * A task that is marked as taken by this CPU (`moving`) goes to the queue of `to`. The lock of `held` (null: none) is let go meanwhile. False: something about
+ * the task was changed in between, and that has it now.
  */
 static bool move_to(struct model_task *t, struct model_cpu *to, struct model_cpu *held, u64 flags)
 {
 	struct model_cpu *from = &cpus[t->cpu];
 	bool still;
-	unlock(&held->lock);
+	if (held)
+		unlock(&held->lock);
 	lock(&from->lock);
 	still = t->moving == (s32)here_at() && from == &cpus[t->cpu];
 	if (to->leaves)
@@ -225,7 +249,8 @@ static bool move_to(struct model_task *t, struct model_cpu *to, struct model_cpu
 	} else {
 		unlock(&from->lock);
 	}
-	lock(&held->lock);
+	if (held)
+		lock(&held->lock);
 	return still;
 }
 
@@ -235,24 +260,23 @@ static bool may_be_taken(const struct model_task *t, const struct model_cpu *c)
 }
 
 /* The queue and `to` are locked; the queue is let go. */
-static bool take(struct model_task *t, struct queue *q, struct model_cpu *to, struct model_cpu *held)
+static bool take(struct model_task *t, struct queue *q, struct model_cpu *to, struct model_cpu *held, u64 flags)
 {
 	unlink_task(t);
 	if (t->cpu == to - cpus && to == held) {
-		append(&to->local, t, false);
+		append_local(to, t, flags);
 		unlock(&q->lock);
 		return true;
 	}
 	t->moving = (s32)here_at();
 	unlock(&q->lock);
-	return move_to(t, to, held, 0);
+	return move_to(t, to, held, flags);
 }
 
 bool scx_bpf_dsq_move_to_local(u64 queue, u64 flags)
 {
 	struct queue *q = &queues[queue];
 	struct model_cpu *c = here();
-	(void)flags;
 	for (;;) {
 		struct model_task *t;
 		step();
@@ -265,7 +289,7 @@ bool scx_bpf_dsq_move_to_local(u64 queue, u64 flags)
 			unlock(&q->lock);
 			return false;
 		}
-		if (take(t, q, c, c)) {
+		if (take(t, q, c, c, flags)) {
 			c->dispatched = true;
 			return true;
 		}
@@ -301,14 +325,13 @@ bool scx_bpf_dsq_move(struct walk *walk, struct task_struct *p, u64 queue, u64 f
 {
 	struct queue *q = &queues[walk->queue];
 	struct model_cpu *to = &cpus[(u32)queue];
-	(void)flags;
 	lock(&q->lock);
 	if (p->model->queue != q || p->model->seen != walk->last_seen) {
 		unlock(&q->lock);
 		return false;
 	}
 	here()->dispatched = true;
-	return take(p->model, q, to, here());
+	return take(p->model, q, to, here()->in_balance ? here() : NULL, flags);
 }
 
 /* Into the queue that the program asked for. `c`, whose task it is, is locked: to another CPU it goes when that is let go. */
@@ -393,4 +416,24 @@ u32 scx_bpf_reenqueue_local(void)
 	for (n = 0; n < nr; n++)
 		enqueue(c, again[n], SCX_ENQ_REENQ);
 	return nr;
+}
+
+void reenqueue_immed(struct model_cpu *c)
+{
+	struct model_task *again[MODEL_TASKS], *t, *next;
+	u32 nr = 0, n;
+	lock(&c->lock);
+	c->reenqueues = false;
+	for (t = c->local.first; t; t = next) {
+		next = t->next;
+		if (!t->immed || (t == c->local.first && is_open(c)))
+			continue;
+		again[nr++] = t;
+	}
+	for (n = 0; n < nr; n++)
+		unlink_task(again[n]);
+	for (n = 0; n < nr; n++)
+		enqueue(c, again[n], SCX_ENQ_REENQ);
+	put_deferred(c);
+	unlock(&c->lock);
 }

@@ -10,6 +10,11 @@ void resched(struct model_cpu *c);
 /* What its last callback asked for. */
 void carry_out_kicks(struct model_cpu *c);
 
+/* What is to run on `c`, which is locked, at once or be queued anew: it is looked at if it cannot. */
+void look_at_immed(struct model_cpu *c);
+/* That is queued anew. */
+void reenqueue_immed(struct model_cpu *c);
+
 /* `ordered`: by virtual time, else last. */
 void append(struct queue *q, struct model_task *t, bool ordered);
 void unlink_task(struct model_task *t);

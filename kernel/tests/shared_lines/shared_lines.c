@@ -11,6 +11,7 @@ static unsigned accesses;
 #define lop_atomic_add(p, v) (accesses++, __sync_fetch_and_add(p, v))
 #define lop_atomic_cas(p, old, new) (accesses++, __sync_val_compare_and_swap(p, old, new))
 #include "lopsided.h"
+#include "quiet_env.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +25,10 @@ u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
 void lop_env_insert_local(struct lop_world *w, struct lop_task *t, u32 cpu, u64 slice_ns) {}
 void lop_env_insert(struct lop_world *w, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) {}
 bool lop_env_take(struct lop_world *w, u32 queue, u32 cpu, u64 until_ns) { return false; }
-bool lop_env_take_overdue(struct lop_world *w, u32 queue, u32 cpu, u64 before_ns) { return false; }
 u32 lop_env_queued(struct lop_world *w, u32 queue) { return 0; }
 u64 lop_env_first_ns(struct lop_world *w, u32 queue) { return LOP_NO_TIME; }
 void lop_env_kick(struct lop_world *w, u32 cpu) {}
-void lop_env_preempt(struct lop_world *w, u32 cpu) {}
 void lop_env_arm_timer(struct lop_world *w, u64 at_ns) {}
-void lop_env_set_changed(struct lop_world *w, u32 cpu, enum lop_set set) {}
-void lop_env_reserved_speed(struct lop_world *w, u32 cpu, u32 raised) {}
-s32 lop_env_temperature_mc(struct lop_world *w, u32 cpu) { return 0; }
 
 /* One memory domain and kind of core; `threads` of each core. */
 static void begin(u32 threads)
@@ -66,7 +62,7 @@ static void wake_run_sleep(struct lop_task *t)
 	if (!place.claimed)
 		exit(2);
 	lop_cpu_idle(&sched, &world, cpu, false, now_ns);
-	lop_running(&sched, t, now_ns);
+	lop_running(&sched, &world, t, now_ns);
 	now_ns += LOP_MS_NS;
 	lop_stopping(&sched, &world, t, NULL, cpu, LOP_MS_NS);
 	lop_block(&sched, &world, t, NULL, NULL, now_ns);

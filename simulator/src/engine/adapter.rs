@@ -333,11 +333,15 @@ impl World<'_> {
 
     pub(super) fn tell_scheduler_running(&mut self, id: u32, cpu: usize) {
         let vtime_ns = self.tasks[id as usize].policy.vtime_ns;
-        match &mut self.scheduler {
-            Scheduler::Policy(side) => unsafe {
-                side.handle.running(&mut *self.tasks[id as usize].policy, self.now_ns)
-            },
-            Scheduler::Fair(fair) => fair.started(vtime_ns),
+        let now_ns = self.now_ns;
+        match self.policy_call(id) {
+            Some(call) => unsafe { call.handle.running(self, call.task, now_ns) },
+            None => {
+                let Scheduler::Fair(fair) = &mut self.scheduler else {
+                    return;
+                };
+                fair.started(vtime_ns);
+            }
         }
         if let Some(call) = self.ranking_call(id) {
             let now_ns = self.now_ns;
@@ -387,7 +391,7 @@ impl World<'_> {
     /// It was taken out of its queue.
     pub(super) fn tell_scheduler_dequeued(&mut self, id: u32) {
         if let Some(call) = self.policy_call(id) {
-            unsafe { call.handle.dequeue(call.task) };
+            unsafe { call.handle.dequeue(self, call.task) };
         }
     }
     /// The creator of a thread said how much work it has.

@@ -78,8 +78,8 @@ extern "C" {
     pub(super) fn lop_native_dispatch_running(s: *mut Sched, world: *mut c_void, cpu: u32, t: *const Task) -> u32;
     pub(super) fn lop_native_goes_on(s: *mut Sched, world: *mut c_void, t: *const Task, cpu: u32) -> bool;
     pub(super) fn lop_native_came_too_late(s: *const Sched, t: *const Task, cpu: u32) -> bool;
-    pub(super) fn lop_native_dequeue(s: *mut Sched, t: *mut Task);
-    pub(super) fn lop_native_running(s: *mut Sched, t: *mut Task, now_ns: u64);
+    pub(super) fn lop_native_dequeue(s: *mut Sched, world: *mut c_void, t: *mut Task);
+    pub(super) fn lop_native_running(s: *mut Sched, world: *mut c_void, t: *mut Task, now_ns: u64);
     pub(super) fn lop_native_stopping(
         s: *mut Sched,
         world: *mut c_void,
@@ -96,7 +96,14 @@ extern "C" {
         group: *mut Group,
         now_ns: u64,
     );
-    pub(super) fn lop_native_forget(s: *mut Sched, t: *mut Task, app: *mut App, group: *mut Group, now_ns: u64);
+    pub(super) fn lop_native_forget(
+        s: *mut Sched,
+        world: *mut c_void,
+        t: *mut Task,
+        app: *mut App,
+        group: *mut Group,
+        now_ns: u64,
+    );
     pub(super) fn lop_native_spin(
         s: *mut Sched,
         world: *mut c_void,

@@ -315,7 +315,7 @@ impl Bench {
     /// A waiting task leaves its queue, to be woken anew.
     pub fn take_out(&mut self, id: usize) {
         self.world.drop_waiting(id);
-        unsafe { self.policy.dequeue(&mut self.tasks[id]) };
+        unsafe { self.policy.dequeue(&mut self.world, &mut self.tasks[id]) };
     }
     pub fn set_allowed(&mut self, id: usize, cpus: impl IntoIterator<Item = usize>) {
         let bits = CpuBits::of(cpus);
@@ -359,7 +359,7 @@ impl Bench {
         self.came_ns[cpu] = now_ns;
         let (task, app, _) = self.pointers(id);
         unsafe {
-            self.policy.running(task, now_ns);
+            self.policy.running(&mut self.world, task, now_ns);
             self.policy.started(&mut self.world, task, app, cpu as u32, now_ns);
         }
     }
@@ -446,7 +446,8 @@ impl Bench {
     }
     /// Virtual time is where this task's is.
     pub fn policy_clock_to(&mut self, id: usize) {
-        unsafe { self.policy.running(&mut self.tasks[id], self.world.now_ns) };
+        let now_ns = self.world.now_ns;
+        unsafe { self.policy.running(&mut self.world, &mut self.tasks[id], now_ns) };
     }
     /// As in the kernel: what ran is charged and goes on where nobody is further behind; else another one is picked while it is in no queue,
     /// and only then is it queued. Who ran.
@@ -526,7 +527,7 @@ impl Bench {
         self.follow_kicks();
         let waiting = self.world.drop_all_waiting();
         for &id in &waiting {
-            unsafe { self.policy.dequeue(&mut self.tasks[id]) };
+            unsafe { self.policy.dequeue(&mut self.world, &mut self.tasks[id]) };
         }
         for id in was.into_iter().chain(waiting) {
             self.wake(id);

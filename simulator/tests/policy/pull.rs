@@ -2,6 +2,7 @@
 
 use crate::bench::{config, flat, Bench, MS, US};
 use crate::phase::{asymmetric, MIGRATION};
+use crate::sets::wake_meanwhile;
 use lop_simulator::policy::{rules, Config, CpuPlace};
 
 /// Of four tasks, one in an application each, the first has the fast core. It goes; whoever waited longest for a turn takes it.
@@ -112,4 +113,23 @@ fn a_core_that_work_is_moved_to_is_high() {
     bench.pass(50 * MS);
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
     assert_eq!(bench.high(), [0], "the slow one has left after the hold time");
+}
+
+/// The fast core is no member when it falls idle and takes what runs on a slow one. While it joins, with the lock of the sets, another CPU wakes two tasks, for
+/// which one more is to join: the timer sees to that at once, as there is no room on the stack for it.
+#[test]
+fn growth_that_found_the_lock_taken_by_a_move_is_made_by_the_timer() {
+    let mut bench = asymmetric(4, 1, rules::TURNS);
+    let ids = bench.tasks(3);
+    bench.offline(0);
+    bench.wake(ids[0]);
+    bench.pass(20 * MS);
+    let now_ns = bench.now();
+    bench.policy.cpu_online(&mut bench.world, 0, now_ns);
+    bench.world.timer_at_ns = None;
+    wake_meanwhile(&mut bench, &ids[1..]);
+    bench.policy.cpu_idle(&mut bench.world, 0, true, now_ns);
+    assert!(bench.high().contains(&0), "it joined");
+    assert!(bench.size() < bench.target());
+    assert_eq!(bench.world.timer_at_ns, Some(now_ns));
 }

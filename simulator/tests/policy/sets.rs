@@ -250,19 +250,22 @@ fn a_member_beyond_the_target_is_held_since_it_joined() {
     assert_eq!(bench.size(), 1);
 }
 
-/// A second CPU wakes `task` while the lock is taken; it has its own view of the world.
-fn wake_meanwhile(bench: &mut Bench, id: usize) {
+/// A second CPU wakes tasks while the lock is taken; it has its own view of the world.
+pub fn wake_meanwhile(bench: &mut Bench, ids: &[usize]) {
     let policy = bench.policy;
-    let task: *mut Task = &mut bench.tasks[id];
+    let tasks: Vec<*mut Task> = ids.iter().map(|&id| &raw mut bench.tasks[id]).collect();
     let now_ns = bench.now();
     bench.world.meanwhile = Some(Box::new(move || {
         let mut world = World::default();
         world.now_ns = now_ns;
         world.allowed = vec![None; 64];
-        let (cpu, _) = unsafe { policy.wake(&mut world, task, std::ptr::null_mut(), std::ptr::null_mut(), 0, now_ns) };
-        assert!(cpu >= 0, "it is placed, be the lock taken or not");
-        // The bench does not see the queues of that other world.
-        unsafe { policy.dequeue(task) };
+        for task in tasks {
+            let (app, group) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let (cpu, _) = unsafe { policy.wake(&mut world, task, app, group, 0, now_ns) };
+            assert!(cpu >= 0, "it is placed, be the lock taken or not");
+            // The bench does not see the queues of that other world.
+            unsafe { policy.dequeue(&mut world, task) };
+        }
     }));
 }
 
@@ -270,7 +273,7 @@ fn wake_meanwhile(bench: &mut Bench, id: usize) {
 fn growth_that_found_the_lock_taken_by_growth_is_made_by_the_holder() {
     let mut bench = Bench::flat(8);
     let tasks = bench.tasks(2);
-    wake_meanwhile(&mut bench, tasks[1]);
+    wake_meanwhile(&mut bench, &[tasks[1]]);
     bench.wake(tasks[0]);
     assert_eq!((bench.target(), bench.size()), (3, 3));
 }
@@ -282,10 +285,32 @@ fn growth_that_found_the_lock_taken_by_a_shrink_is_made_by_the_holder() {
     let tasks = bench.tasks(3);
     bench.wake(tasks[0]);
     bench.block(tasks[0]);
-    wake_meanwhile(&mut bench, tasks[1]);
+    wake_meanwhile(&mut bench, &[tasks[1]]);
     bench.pass(LAST_HOLD);
     assert!(bench.world.meanwhile.is_none(), "the shrink took place");
     assert_eq!((bench.target(), bench.size()), (2, 2));
+}
+
+/// While a member leaves, a higher class takes the other one's CPU from its task, which looked for an idle member just before there was one less: the timer
+/// comes at once, so that somebody looks who has the CPUs.
+#[test]
+fn who_came_while_a_member_left_is_looked_for_at_once() {
+    let mut bench = without_spare(2);
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    bench.block(tasks[1]);
+    let (policy, now_ns) = (bench.policy, bench.now() + LAST_HOLD);
+    let task: *mut Task = &mut bench.tasks[tasks[0]];
+    bench.world.now_ns = now_ns;
+    bench.world.timer_at_ns = None;
+    bench.world.meanwhile = Some(Box::new(move || {
+        let mut world = World::default();
+        world.now_ns = now_ns;
+        world.allowed = vec![None; 64];
+        unsafe { policy.enqueue(&mut world, task, std::ptr::null(), 0) };
+    }));
+    bench.policy.timer(&mut bench.world, now_ns);
+    assert_eq!((bench.size(), bench.world.timer_at_ns), (1, Some(now_ns)));
 }
 
 #[test]
@@ -293,7 +318,7 @@ fn a_pinned_task_that_found_the_lock_taken_has_its_core_promoted_by_the_holder()
     let mut bench = Bench::flat(8);
     let pinned = bench.pinned([6]);
     let other = bench.task();
-    wake_meanwhile(&mut bench, pinned);
+    wake_meanwhile(&mut bench, &[pinned]);
     bench.wake(other);
     assert!(bench.high().contains(&6));
 }
@@ -305,7 +330,7 @@ fn growth_that_found_the_lock_taken_by_a_heat_swap_is_made_by_the_holder() {
     let task = bench.task();
     bench.world.temperature_mc.insert(0, 90_000);
     bench.pass(200 * LAST_HOLD);
-    wake_meanwhile(&mut bench, task);
+    wake_meanwhile(&mut bench, &[task]);
     let now_ns = bench.now();
     bench.policy.rotate_heat(&mut bench.world, now_ns);
     assert_eq!(bench.policy.swaps(), 1);

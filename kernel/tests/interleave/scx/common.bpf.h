@@ -43,7 +43,7 @@ enum { PF_IDLE = 2, PF_EXITING = 4, PF_KTHREAD = 0x200000 };
 enum { SCX_TASK_QUEUED = 1, SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT = 2 };
 #define SCX_ENQ_WAKEUP 1ULL
 #define SCX_ENQ_PREEMPT (1ULL << 32)
-#define SCX_ENQ_IMMED 0ULL /* as before Linux 7.1 */
+#define SCX_ENQ_IMMED (has_immed ? 1ULL << 42 : 0)
 #define SCX_ENQ_REENQ (1ULL << 40)
 #define SCX_ENQ_LAST (1ULL << 41)
 #define SCX_DSQ_LOCAL (1ULL << 63 | 2)
@@ -122,7 +122,7 @@ long push(const void *map, const u32 *value);
 void timer_start(u64 delay_ns);
 bool timer_is_set(void);
 extern int (*timer_callback)(void *map, int *key, struct bpf_timer *timer);
-extern bool has_ext_server;
+extern bool has_ext_server, has_immed;
 
 #define bpf_per_cpu_ptr(queues, cpu) rq_of(cpu)
 #define bpf_task_storage_get(map, p, value, flags) storage_of(map, p)

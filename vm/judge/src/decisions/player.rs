@@ -203,16 +203,16 @@ impl Player {
                     let put = world.put.take();
                     world.decisions.extend(put);
                 }
-                Kind::Dequeue => policy.dequeue(task),
+                Kind::Dequeue => policy.dequeue(world, task),
                 Kind::Started => {
                     (*task).speedup_permille = value;
-                    policy.running(task, at_ns);
+                    policy.running(world, task, at_ns);
                     policy.started(world, task, app, cpu_of(record)?, at_ns);
                 }
                 Kind::Stopped => policy.stopped(task, app, cpu_of(record)?, value != 0, at_ns),
                 Kind::Block => policy.block(world, task, app, no_group, at_ns),
                 Kind::Ended => policy.ended(task, app),
-                Kind::Forget => policy.forget(task, app, no_group, at_ns),
+                Kind::Forget => policy.forget(world, task, app, no_group, at_ns),
                 Kind::Length => {
                     let app = app.as_mut().context("a thread of no process declares a length")?;
                     policy::declare_length(&mut *task, app, value);

@@ -1,0 +1,21 @@
+//! C files of the tests, compiled natively.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The program `tests/NAME/NAME.c`, with `more` files below tests/. It may include the policy, and the kernel of interleave/.
+pub fn compiled(name: &str, flags: &[&str], more: &[&str]) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut cc = Command::new("cc");
+    cc.arg("-std=gnu11").args(flags);
+    for folder in ["../simulator/src", "../policy", "tests/native", "tests/interleave"] {
+        cc.arg("-I").arg(here.join(folder));
+    }
+    cc.arg(here.join(format!("tests/{name}/{name}.c")))
+        .args(more.iter().map(|file| here.join("tests").join(file)))
+        .arg("-o")
+        .arg(&program);
+    assert!(cc.status().expect("cc, which links Rust programs too").success());
+    program
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's program on a machine whose CPU 1 is isolated and whose CPU 0 goes and comes: main.bpf.c as it is, compiled natively with the kernel of
+ * ../interleave/. Exit code 1: what is not so.
+ */
+#include "scx/common.bpf.h"
+#include "../interleave/program.c"
+#define wake wake_of_model
+#include "kernel.h"
+#undef wake
+
+static const struct cred user = { { 1000 } };
+
+static void expect(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	printf("not so: %s\n", what);
+	exit(1);
+}
+
+/* May run on both CPUs. */
+static struct task_struct *new_task(u32 number)
+{
+	struct model_task *t = &tasks[number];
+	struct scx_init_task_args args = { .fork = true };
+	t->number = number;
+	t->moving = -1;
+	t->task.model = t;
+	t->task.pid = t->task.tgid = (s32)number + 1;
+	t->task.prio = t->task.static_prio = 120;
+	t->task.mask.bits[0] = 3;
+	t->task.nr_cpus_allowed = 2;
+	t->task.cpus_ptr = &t->task.mask;
+	t->task.cred = &user;
+	lopsided_init_task(&t->task, &args);
+	lopsided_enable(&t->task);
+	return &t->task;
+}
+
+int main(void)
+{
+	const struct scene scene = { .cpus = 2, .threads = 1, .tiers = 1, .domains = 1, .tasks = 2, .policy = 1, .isolated = 2, .hold_ns = 100000 };
+	struct task_struct *first, *second;
+	nr_cpus = scene.cpus;
+	set_scene(&scene);
+	begin_tasks();
+	lopsided_init();
+	first = new_task(0);
+	expect(!states[0].task.bound, "an isolated CPU does not count while another is online");
+	lopsided_cpu_offline(0);
+	second = new_task(1);
+	expect(states[1].task.bound, "who is new while no other is online is bound to the isolated one");
+	expect(lopsided_select_cpu(first, 0, SCX_ENQ_WAKEUP) == 1 && states[0].task.bound, "so is who wakes then");
+	lopsided_cpu_online(0);
+	expect(lopsided_select_cpu(second, 1, SCX_ENQ_WAKEUP) == 0 && !states[1].task.bound, "who wakes once it is back is bound no more");
+	return 0;
+}

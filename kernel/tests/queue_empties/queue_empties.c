@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Two CPUs, both members. The last task of their queue starts on CPU 0, which is about to clear the bit that says that somebody waits. Before it does another
+ * task comes, and finds no CPU idle; after it did CPU 1 falls idle, and sees nobody wait. Exit code 1: CPU 1 is not told, and why that shows.
+ */
+#include "types.h"
+static void before_cleared(void *at), after_cleared(void *at);
+#define LOP_ATOMICS_DEFINED
+#define lop_atomic_or(p, v) __sync_fetch_and_or(p, v)
+#define lop_atomic_and(p, v)                                         \
+	({                                                           \
+		__typeof__(*(p)) was;                                \
+		before_cleared(p);                                   \
+		was = __sync_fetch_and_and(p, v);                    \
+		after_cleared(p);                                    \
+		was;                                                 \
+	})
+#define lop_atomic_add(p, v) __sync_fetch_and_add(p, v)
+#define lop_atomic_cas(p, old, new) __sync_val_compare_and_swap(p, old, new)
+#include "lopsided.h"
+#include "quiet_env.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct lop_sched sched;
+static struct lop_world world, other_world;
+static struct lop_task tasks[3];
+static const u64 now_ns = 1000000000;
+static u64 timer_at_ns;
+static u32 kicked;
+static bool watched;
+
+u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
+void lop_env_insert_local(struct lop_world *w, struct lop_task *t, u32 cpu, u64 slice_ns) {}
+void lop_env_insert(struct lop_world *w, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) {}
+bool lop_env_take(struct lop_world *w, u32 queue, u32 cpu, u64 until_ns) { return false; }
+u32 lop_env_queued(struct lop_world *w, u32 queue) { return sched.queued[queue]; }
+u64 lop_env_first_ns(struct lop_world *w, u32 queue) { return LOP_NO_TIME; }
+void lop_env_kick(struct lop_world *w, u32 cpu) { kicked |= 1U << cpu; }
+void lop_env_arm_timer(struct lop_world *w, u64 at_ns) { timer_at_ns = at_ns; }
+
+static void expect(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	printf("not so: %s\n", what);
+	exit(1);
+}
+
+static void wake(struct lop_task *t)
+{
+	lop_put(&sched, &other_world, t, NULL, lop_wake(&sched, &other_world, t, NULL, NULL, 0, now_ns));
+}
+
+static bool is_watched(const void *at) { return watched && at == &sched.domain_waiting.word[0]; }
+
+static void before_cleared(void *at)
+{
+	if (!is_watched(at))
+		return;
+	wake(&tasks[2]);
+	expect(tasks[2].queue == (s32)lop_domain_queue(0, LOP_HIGH) && !kicked, "the other task waits, and finds no CPU idle");
+}
+
+static void after_cleared(void *at)
+{
+	if (!is_watched(at))
+		return;
+	watched = false;
+	expect(lop_dispatch(&sched, &other_world, 1, NULL) == LOP_NEXT_NONE, "CPU 1 finds nothing");
+	lop_cpu_idle(&sched, &other_world, 1, true, now_ns);
+	expect(!kicked, "CPU 1 sees nobody wait");
+}
+
+static void begin(void)
+{
+	u32 n;
+	sched.config.sizing = LOP_SIZE_ALL;
+	lop_set_times(&sched.config, 10 * LOP_MS_NS);
+	sched.topology.nr_tiers = sched.topology.nr_nodes = sched.topology.nr_memory_domains = 1;
+	for (n = 0; n < 2; n++) {
+		lop_cpus_add(&sched.topology.cpus, n);
+		lop_cpus_add(&sched.topology.tier_cpus[0], n);
+		lop_cpus_add(&sched.topology.node_cpus[0], n);
+		lop_cpus_add(&sched.topology.memory_cpus[0], n);
+		lop_cpus_add(&sched.topology.voltage_cpus[n], n);
+		sched.topology.voltage_domain[n] = sched.topology.next_sibling[n] = (u16)n;
+	}
+	sched.online = sched.topology.cpus;
+	lop_start(&sched, &world, now_ns);
+	for (n = 0; n < 3; n++) {
+		tasks[n].weight = LOP_WEIGHT_DEFAULT;
+		tasks[n].anchor = tasks[n].last_queue = tasks[n].queue = tasks[n].memory_domain = tasks[n].goes_to = LOP_NONE;
+		lop_set_allowed(&sched, &tasks[n], &sched.topology.cpus);
+	}
+}
+
+int main(void)
+{
+	begin();
+	wake(&tasks[0]);
+	timer_at_ns = kicked = 0;
+	watched = true;
+	lop_running(&sched, &world, &tasks[0], now_ns);
+	expect(!watched, "the queue was empty for a moment");
+	expect(lop_queue_waits(&sched, lop_domain_queue(0, LOP_HIGH)), "the queue has the other task");
+	expect(timer_at_ns == now_ns, "the timer is to look at once");
+	lop_timer(&sched, &world, now_ns);
+	expect(kicked == 1U << 1, "CPU 1 is told");
+	return 0;
+}
