@@ -75,6 +75,8 @@ fi
 for setting in ProtectControlGroups ProtectKernelTunables RestrictRealtime; do
   ! grep -q "^$setting=" "$unit" || finding "$setting= would keep the unit from parking CPUs"
 done
+# ProtectSystem=strict leaves nothing else of /run to write in.
+grep -qx 'RuntimeDirectory=lopsided scx/root' "$unit" || finding 'the unit may not serve its status, or its statistics'
 PREFIX=$elsewhere DESTDIR='' scripts/install.sh --remove
 left=$(files "$elsewhere")
 [ -z "$left" ] || finding "make uninstall leaves $left"

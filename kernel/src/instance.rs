@@ -27,6 +27,15 @@ impl RunDir {
         self.0.join("status.sock")
     }
 
+    /// Where the tools of sched_ext look for statistics; a run folder of one's own has its own.
+    #[must_use]
+    pub fn statistics(&self) -> PathBuf {
+        match *self == Self::default() {
+            true => PathBuf::from("/var/run/scx/root/stats"),
+            false => self.0.join("scx/root/stats"),
+        }
+    }
+
     /// What a daemon says where there is no journal.
     #[must_use]
     pub fn log(&self) -> PathBuf {

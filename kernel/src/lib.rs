@@ -12,6 +12,8 @@ pub mod requests;
 pub mod scheduler;
 pub mod service;
 pub mod signals;
+pub mod statistics;
+pub mod statistics_server;
 pub mod status;
 pub mod status_server;
 pub mod stop;

@@ -1,16 +1,18 @@
-//! The service around a scheduler: one instance, its status socket, its signals, and clean ends of all kinds.
+//! The service around a scheduler: one instance, its status socket, its statistics, its signals, and clean ends of all kinds.
 
 use crate::adapter::{Exit, KernelError, Observer, Run};
 use crate::instance::{self, already_running, Instance, RunDir};
 use crate::options::Options;
 use crate::requests::{requests, Inbox, Requests};
-use crate::status_server::StatusServer;
+use crate::statistics_server::StatisticsServer;
+use crate::status_server::{self, StatusServer};
 use crate::support::{self, Missing};
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// An instance that is about to run. Dropping it gives the socket and the lock back.
 pub struct Service {
+    dir: RunDir,
     requests: Requests,
     inbox: Inbox,
     _server: StatusServer,
@@ -50,6 +52,7 @@ impl Service {
         let instance = Instance::acquire(dir)?;
         let (requests, inbox) = requests().map_err(|error| KernelError::new(format!("eventfd: {error}")))?;
         Ok(Self {
+            dir: dir.clone(),
             _server: StatusServer::start(dir, requests.clone())?,
             requests,
             inbox,
@@ -70,11 +73,22 @@ impl Service {
     /// The scheduler's own; a panic in it becomes one.
     pub fn run(self, options: &Options, scheduler: &mut Run, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
         let mut observer = ForSystemd(observer);
+        // Its threads begin here, before the scheduler's thread rises above others: theirs would too.
+        let _statistics = serve_statistics(&self.dir, &mut observer);
         let run = || scheduler(options, &self.inbox, &mut observer);
         let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal_error(panic.as_ref())));
         tell_systemd(&[sd_notify::NotifyState::Stopping]);
         result
     }
+}
+
+/// `None`: they cannot be served, which is said and no reason not to schedule.
+fn serve_statistics(dir: &RunDir, observer: &mut dyn Observer) -> Option<StatisticsServer> {
+    let asked = dir.clone();
+    let status = move || status_server::fetch(&asked)?.ok_or_else(|| KernelError::new("Lopsided has ended"));
+    StatisticsServer::start(&dir.statistics(), status)
+        .map_err(|error| observer.note(&error.to_string()))
+        .ok()
 }
 
 fn internal_error(panic: &(dyn Any + Send)) -> KernelError {

@@ -31,6 +31,18 @@ pub fn print(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// As [`print`].
 pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    write(bytes).map(|_| ())
+}
+
+/// Prints all of `text`; false: nobody reads it any more, so that who has more and more to say can end.
+///
+/// # Errors
+/// As [`print`].
+pub fn is_read(text: &str) -> Result<bool, Failure> {
+    write(text.as_bytes())
+}
+
+fn write(bytes: &[u8]) -> Result<bool, Failure> {
     let failed =
         |reason: &dyn std::fmt::Display| Failure::new(FAILED, format!("cannot write to standard output: {reason}"));
     if CLOSED_AT_START.load(Relaxed) {
@@ -38,8 +50,9 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(failed(&error)),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(failed(&error)),
     }
 }
 

@@ -111,6 +111,69 @@ fn a_run_serves_its_status_and_ends_when_asked() {
     assert_eq!(status_server::fetch(&dir), Ok(None));
 }
 
+/// Over the socket of the tools of sched_ext, by their protocol.
+#[test]
+fn a_run_serves_its_statistics() {
+    use crate::statistics::Statistics;
+    use scx_stats::StatsClient;
+    let (root, options) = machine();
+    let dir = run_dir(&root);
+    let service = Service::open(&dir).unwrap();
+    let (requests, socket) = (service.requests(), dir.statistics());
+    let mut asking = None;
+    let mut observer = When(|| {
+        let (requests, socket) = (requests.clone(), socket.clone());
+        asking = Some(std::thread::spawn(move || {
+            let client = StatsClient::new().set_path(socket).connect(None);
+            let heard = client.and_then(|mut client| client.request::<Statistics>("stats", vec![]));
+            requests.stop();
+            heard
+        }));
+        Ok(())
+    });
+    service.run(&options, &mut obedient, &mut observer).unwrap();
+    assert_eq!(asking.unwrap().join().unwrap().unwrap(), Statistics::default());
+    assert!(!socket.exists());
+}
+
+/// Hears what is said, and ends the run when it is in charge.
+struct Listens(Vec<String>, Requests);
+
+impl Observer for Listens {
+    fn attached(&mut self, _: &Status) -> Result<(), KernelError> {
+        self.1.stop();
+        Ok(())
+    }
+
+    fn note(&mut self, line: &str) {
+        self.0.push(line.to_string());
+    }
+}
+
+#[test]
+fn without_statistics_it_runs_and_says_so() {
+    let (root, options) = machine();
+    let dir = run_dir(&root);
+    let socket = dir.statistics();
+    std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
+    let _others = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let service = Service::open(&dir).unwrap();
+    let mut observer = Listens(Vec::new(), service.requests());
+    assert!(
+        service
+            .run(&options, &mut obedient, &mut observer)
+            .unwrap()
+            .was_in_charge
+    );
+    assert_eq!(observer.0.len(), 1, "{:?}", observer.0);
+    assert!(
+        observer.0[0].contains("another scheduler serves there"),
+        "{:?}",
+        observer.0
+    );
+    assert!(socket.exists());
+}
+
 /// Restores when it goes, as speeds do.
 struct Restores<'a>(&'a std::cell::Cell<bool>);
 
@@ -134,7 +197,7 @@ fn a_panic_restores_and_gives_lock_and_socket_back() {
     assert_eq!(error.message, "internal error: a defect of ours");
     assert!(restored.get());
     assert_eq!(instance::running(&dir), Ok(None));
-    assert!(!dir.socket().exists());
+    assert!(!dir.socket().exists() && !dir.statistics().exists());
 }
 
 #[test]

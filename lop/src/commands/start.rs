@@ -1,5 +1,7 @@
 //! `lop start`: the policy for the whole machine, in the kernel or from user space, in the foreground or as a daemon.
 
+mod statistics;
+
 use super::enforce::{self, Enforce};
 use super::kernel::SchedulerArguments;
 use crate::failure::{Failure, BAD_INPUT, FAILED, INTERRUPTED};
@@ -11,7 +13,8 @@ use lop_kernel::daemon::{self, Log};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
 use lop_kernel::status::Status;
-use std::time::SystemTime;
+use statistics::{parse_interval, Printer};
+use std::time::{Duration, SystemTime};
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +24,8 @@ Examples:
   lop start --policy simple-sets:4 --no-speeds
   lop start --high-speed base
   lop start --enforce cgroup
+  lop start --stats 1
+  lop start --monitor 1
 
 It takes root's rights and a kernel with sched_ext (6.16 or later; 6.12 to 6.15
 untried). Without sched_ext it parks the CPUs that are not needed from user space
@@ -29,9 +34,32 @@ sets alone; it says so, with why and what is lost. However it ends, the kernel's
 scheduler is back. Speeds and parked CPUs are back too, except after 'kill -9' or
 a crash of lop itself: 'lop restore' or the next start puts them back then.
 
+--stats and --monitor, which needs no rights, print a line each interval: active
+tasks, the high CPUs they ask for, sizes of the sets; of the interval woken tasks
+that were placed on an idle CPU, queued, or may run on some CPUs only (pinned),
+and CPUs that came up into the high set, went down or swapped places. Tools of
+sched_ext read the same, as root, from /var/run/scx/root/stats.
+
 Exit code 3 when it was taken out of charge: by SysRq-S, or by the kernel's
 watchdog because a task had waited for too long. The service is not started
 again after that.";
+
+/// What says how to start means nothing where nothing is started.
+const OF_A_START: [&str; 13] = [
+    "daemon",
+    "enforce",
+    "stats",
+    "policy",
+    "spare",
+    "max_high",
+    "hold",
+    "reserve",
+    "intensity",
+    "partial",
+    "ignore_cpu_max",
+    "no_speeds",
+    "high_speed",
+];
 
 #[derive(Args)]
 pub struct Arguments {
@@ -44,11 +72,20 @@ pub struct Arguments {
     /// How the policy is enforced: kernel or cgroup [default: the first that works here]
     #[arg(long, value_name = "WAY")]
     enforce: Option<Enforce>,
+    /// Print a line of statistics so often while it runs
+    #[arg(long, value_name = "SECONDS", value_parser = parse_interval)]
+    stats: Option<Duration>,
+    /// Start nothing: print the same of the scheduler that runs, until it ends
+    #[arg(long, value_name = "SECONDS", value_parser = parse_interval, conflicts_with_all = OF_A_START)]
+    monitor: Option<Duration>,
     #[command(flatten)]
     scheduler: SchedulerArguments,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(interval) = arguments.monitor {
+        return statistics::monitor(&arguments.scheduler.place, interval);
+    }
     let options = arguments.scheduler.options()?;
     let dir = arguments.scheduler.place.run_dir();
     if arguments.enforce == Some(Enforce::Affinity) {
@@ -70,9 +107,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         (true, true) => {
             let to_failure = |error| Failure::new(FAILED, format!("cannot leave the terminal: {error}"));
             daemon::leave_terminal().map_err(to_failure)?;
-            serve(way, &options, &dir, Some(Log::open(&dir)?))
+            serve(way, &options, &dir, Some(Log::open(&dir)?), arguments.stats)
         }
-        (false, _) => serve(way, &options, &dir, None),
+        (false, _) => serve(way, &options, &dir, None, arguments.stats),
     }
 }
 
@@ -89,11 +126,20 @@ fn launch() -> Result<(), Failure> {
     }
 }
 
-fn serve(way: Enforce, options: &Options, dir: &RunDir, log: Option<Log>) -> Result<(), Failure> {
+fn serve(
+    way: Enforce,
+    options: &Options,
+    dir: &RunDir,
+    log: Option<Log>,
+    stats: Option<Duration>,
+) -> Result<(), Failure> {
     let service = enforce::open_service(options, dir)?;
     let requests = service.requests();
     let _signals = signals::on_ending(move |_| requests.stop())?;
-    let exit = service.run(options, &mut *enforce::scheduler(way, dir), &mut Announcer { way, log })?;
+    let printer = stats.map(|interval| Printer::new(dir, interval));
+    let mut announcer = Announcer { way, log, printer };
+    let exit = service.run(options, &mut *enforce::scheduler(way, dir), &mut announcer)?;
+    drop(announcer);
     if !exit.was_in_charge {
         return Err(Failure::new(INTERRUPTED, "interrupted; nothing was changed"));
     }
@@ -104,6 +150,7 @@ fn serve(way: Enforce, options: &Options, dir: &RunDir, log: Option<Log>) -> Res
 struct Announcer {
     way: Enforce,
     log: Option<Log>,
+    printer: Option<Printer>,
 }
 
 impl Observer for Announcer {
@@ -115,15 +162,17 @@ impl Observer for Announcer {
             Enforce::Kernel | Enforce::Affinity => "gives the kernel's scheduler back",
         };
         match &self.log {
-            None => print(&format!("running; Ctrl-C {gives}\n")),
+            None => print(&format!("running; Ctrl-C {gives}\n"))?,
             Some(log) => {
                 print(&format!(
                     "running as pid {}; 'lop stop' {gives}, '{}' shows its log\n",
                     status.pid, log.shown_by
                 ))?;
-                log.detach()
+                log.detach()?;
             }
         }
+        self.printer.iter().for_each(Printer::begin);
+        Ok(())
     }
 
     fn note(&mut self, line: &str) {

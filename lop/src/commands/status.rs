@@ -24,7 +24,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 const REDRAW: &str = "\x1b[H\x1b[J";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub enum Format {
     Text,
     Json,
 }
@@ -43,17 +43,21 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     loop {
-        let status = fetch(arguments)?;
-        terminal::print(&shown(arguments, &status)?)?;
-        if !arguments.watch {
+        let status = fetch(&arguments.place, arguments.format)?;
+        let is_read = terminal::is_read(&shown(arguments, &status)?)?;
+        if !(arguments.watch && is_read) {
             return Ok(());
         }
         std::thread::sleep(PERIOD);
     }
 }
 
-fn fetch(arguments: &Arguments) -> Result<Status, Failure> {
-    let dir = arguments.place.run_dir();
+/// Of the scheduler that runs.
+///
+/// # Errors
+/// None does, or it does not answer.
+pub fn fetch(place: &Place, format: Format) -> Result<Status, Failure> {
+    let dir = place.run_dir();
     if let Some(status) = status_server::fetch(&dir)? {
         return Ok(status);
     }
@@ -61,18 +65,19 @@ fn fetch(arguments: &Arguments) -> Result<Status, Failure> {
     if matches!(instance::running(&dir), Ok(Some(_))) {
         return Err(Failure::new(FAILED, "Lopsided is just starting: try again in a moment"));
     }
-    let other = support::attached(&arguments.place.root);
-    if arguments.format == Format::Json {
+    let other = support::attached(&place.root);
+    if format == Format::Json {
         terminal::print(&format!(
             "{}\n",
             serde_json::json!({"running": false, "scheduler": other})
         ))?;
     }
-    let who = other.map_or("the kernel's own scheduler".to_string(), |other| other);
-    Err(Failure::new(
-        FAILED,
-        format!("Lopsided is not running; {who} is in charge"),
-    ))
+    let (who, way_out) = match &other {
+        Some(other) => (other.as_str(), "'lop start' takes over once it has ended"),
+        None => ("the kernel's own scheduler", "'lop start' takes over"),
+    };
+    let message = format!("Lopsided is not running; {who} is in charge: {way_out}");
+    Err(Failure::new(FAILED, message))
 }
 
 fn shown(arguments: &Arguments, status: &Status) -> Result<String, Failure> {

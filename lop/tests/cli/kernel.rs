@@ -110,8 +110,17 @@ impl Machine {
 
     /// A status that is watched, a line of JSON for each.
     fn watch(&self) -> Child {
+        self.repeating(&["status", "--watch", "--format", "json"])
+    }
+
+    fn monitor(&self) -> Child {
+        self.repeating(&["start", "--monitor", "0.1"])
+    }
+
+    fn repeating(&self, arguments: &[&str]) -> Child {
         std::process::Command::new(assert_cmd::cargo::cargo_bin("lop"))
-            .args(["status", "--watch", "--format", "json", "--run-dir"])
+            .args(arguments)
+            .arg("--run-dir")
             .arg(self.path("run"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -286,7 +295,9 @@ fn an_old_kernel_no_rights_and_another_scheduler_are_told() {
     taken.write("sys/kernel/sched_ext/root/ops", "scx_lavd\n");
     taken.refused(&["start"], &["scx_lavd is attached: stop it first"]);
     taken.refused(&["run", "--", "touch", "ran"], &["scx_lavd is attached"]);
-    taken.refused(&["status"], &["not running; scx_lavd is in charge"]);
+    for command in [&["status"][..], &["start", "--monitor", "1"]] {
+        taken.refused(command, &["not running; scx_lavd is in charge", "once it has ended"]);
+    }
     assert!(!taken.path("ran").exists());
 }
 
@@ -294,7 +305,10 @@ fn an_old_kernel_no_rights_and_another_scheduler_are_told() {
 fn nothing_that_runs_is_said() {
     let machine = Machine::new();
     machine.refused(&["stop"], &["not running"]);
-    machine.refused(&["status"], &["not running; the kernel's own scheduler"]);
+    let way_out = ["not running; the kernel's own scheduler", "'lop start' takes over"];
+    machine.refused(&["status"], &way_out);
+    machine.refused(&["start", "--monitor", "1"], &way_out);
+    assert!(!machine.path("run").exists(), "nothing is started");
     let json = machine.answer(&["status", "--format", "json"]);
     assert_eq!(json.code, 1);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
@@ -458,6 +472,44 @@ fn a_watched_status_appends_in_a_pipe() {
     assert!(said.contains("not running") || is_too_late(&said), "{said}");
 }
 
+/// What is missing where an answer was too late, is told when the next line is due.
+#[test]
+fn a_monitor_prints_lines_until_its_scheduler_ends() {
+    let machine = Machine::new();
+    let mut instance = machine.instance();
+    let (mut monitor, lines) = loop {
+        let mut monitor = machine.monitor();
+        let said = BufReader::new(monitor.stdout.as_mut().unwrap()).lines().take(3);
+        let lines: Vec<String> = said.map(Result::unwrap).collect();
+        if lines.len() == 3 {
+            break (monitor, lines);
+        }
+        let said = String::from_utf8(monitor.wait_with_output().unwrap().stderr).unwrap();
+        assert!(is_too_late(&said), "{said}");
+    };
+    assert!(lines[0].starts_with("active target   high"), "{lines:?}");
+    for line in &lines[1..] {
+        assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["0"; 11], "it did nothing");
+    }
+    assert_eq!(machine.answer(&["stop"]).code, 0);
+    instance.wait().unwrap();
+    assert_eq!(monitor.wait().unwrap().code(), Some(0), "it ends with what it watches");
+}
+
+#[test]
+fn who_repeats_itself_ends_when_nobody_reads() {
+    let machine = Machine::new();
+    let mut instance = machine.instance();
+    for mut repeating in [machine.watch(), machine.monitor()] {
+        drop(repeating.stdout.take());
+        let output = repeating.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() || is_too_late(&said), "{said}");
+    }
+    assert_eq!(machine.answer(&["stop"]).code, 0);
+    instance.wait().unwrap();
+}
+
 #[test]
 fn speeds_of_a_killed_scheduler_are_put_back() {
     let machine = Machine::new();
@@ -496,6 +548,14 @@ fn wrong_options_end_with_2_and_a_way_out() {
         ),
         (&["start", "--intensity", "none.csv"], "none.csv: No such file"),
         (&["start", "--detached"], "--daemon"),
+        (&["start", "--stats", "0"], "expected seconds, from 0.1 to 86400"),
+        (&["start", "--stats", "1s"], "expected seconds"),
+        (&["start", "--monitor", "0"], "expected seconds"),
+        (&["start", "--monitor", "1", "--stats", "1"], "cannot be used with"),
+        (
+            &["start", "--monitor", "1", "--policy", "highlow"],
+            "cannot be used with",
+        ),
         (&["run"], "<CMD>"),
         (&["run", "--policy", "linux", "--", "true"], "'lop stop' gives it back"),
         (&["status", "--format", "xml"], "text, json"),
