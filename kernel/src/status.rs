@@ -29,7 +29,7 @@ pub struct Status {
     /// For people: how the policy is enforced, where that is not by the kernel's scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<String>,
-    /// For people: what is lost by that.
+    /// For people: what is lost by that, and in the kernel limits of CPU time (`cpu.max`), which `lop status` looks for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
     /// Only tasks of SCHED_EXT are scheduled.

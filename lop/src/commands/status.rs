@@ -58,7 +58,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// None does, or it does not answer.
 pub fn fetch(place: &Place, format: Format) -> Result<Status, Failure> {
     let dir = place.run_dir();
-    if let Some(status) = status_server::fetch(&dir)? {
+    if let Some(mut status) = status_server::fetch(&dir)? {
+        // Here, since walking all groups is for who asks to pay, and not for the scheduler.
+        if status.enforced.is_none() {
+            status.lost = support::limits(&place.root).map(|limited| limited.what);
+        }
         return Ok(status);
     }
     // Whose lock it may not look at, a person is told what the socket and the kernel say.

@@ -336,6 +336,15 @@ fn a_running_instance_is_shown_guarded_and_stopped() {
     assert_eq!(json["running"], true);
     assert_eq!(json["pid"], child.id());
 
+    // Somebody limits a group while the scheduler is in charge.
+    machine.write("sys/fs/cgroup/build/cpu.max", "50000 100000\n");
+    let page = machine.answer(&["status"]).stdout;
+    assert!(
+        page.contains("lost     group /build may use no more than a share"),
+        "{page}"
+    );
+    machine.write("sys/fs/cgroup/build/cpu.max", "max 100000\n");
+
     machine.refused(&["start"], &["running already", &pid, "lop stop"]);
     machine.refused(&["run", "--", "touch", "ran"], &["running already"]);
     machine.refused(&["restore"], &["is running", "lop stop"]);
