@@ -129,7 +129,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.placements.claimed = sum(super::program::interface::lop_count_LOP_COUNT_CLAIMED as usize);
     status.placements.queued = sum(super::program::interface::lop_count_LOP_COUNT_QUEUED as usize);
     status.placements.pinned = sum(super::program::interface::lop_count_LOP_COUNT_BOUND as usize);
-    fill_sets(status, sched, config, machine, speeds_act);
+    fill_sets(status, sched, machine, speeds_act);
 }
 
 /// Where something runs that others wait for, as CPUs tell one another.
@@ -141,7 +141,7 @@ fn awaited(sched: &types::lop_sched, machine: &LiveMachine) -> Vec<u32> {
     machine.cpus.iter().map(|about| about.number).filter(runs_one).collect()
 }
 
-fn fill_sets(status: &mut Status, sched: &types::lop_sched, config: &Config, machine: &LiveMachine, speeds_act: bool) {
+fn fill_sets(status: &mut Status, sched: &types::lop_sched, machine: &LiveMachine, speeds_act: bool) {
     let sets = &mut status.sets;
     *sets = crate::status::Sets::default();
     let mut surplus = sched.set[HIGH].size.saturating_sub(status.target);
@@ -157,7 +157,7 @@ fn fill_sets(status: &mut Status, sched: &types::lop_sched, config: &Config, mac
         if !has(&sched.online, cpu) {
             sets.offline.push(cpu);
         } else if has(&sched.set[HIGH].cpus, cpu) {
-            let reason = reason(sched, config, cpu, &mut surplus, &mut level);
+            let reason = reason(sched, cpu, &mut surplus, &mut level);
             sets.high.push(member(reason, Asked::Top));
         } else if has(&sched.set[GREEN].cpus, cpu) {
             sets.green.push(member(Reason::Busy, Asked::Green));
@@ -168,7 +168,7 @@ fn fill_sets(status: &mut Status, sched: &types::lop_sched, config: &Config, mac
 }
 
 /// Idle members beyond the target are held for a while, the others are spare.
-fn reason(sched: &types::lop_sched, config: &Config, cpu: u32, surplus: &mut u32, level: &mut u32) -> Reason {
+fn reason(sched: &types::lop_sched, cpu: u32, surplus: &mut u32, level: &mut u32) -> Reason {
     let anchored = sched.anchored[cpu as usize];
     if anchored > 0 {
         return Reason::Pinned { tasks: anchored };
@@ -188,13 +188,7 @@ fn reason(sched: &types::lop_sched, config: &Config, cpu: u32, surplus: &mut u32
     if at == 1 {
         return Reason::Recent;
     }
-    // As lop_hold_ns() in policy/sets.h.
-    let hold_ns = if at <= 1 + config.spare {
-        config.hold_ns.max(config.last_hold_ns)
-    } else {
-        config.hold_ns
-    };
-    let due_ns = sched.set[HIGH].below_since_ns[at as usize & 511] + hold_ns;
+    let due_ns = sched.set[HIGH].below_since_ns[at as usize & 511] + native::high_hold_ns(sched, at);
     Reason::Held {
         for_ms: due_ns.saturating_sub(now_ns()).div_ceil(1_000_000),
     }
