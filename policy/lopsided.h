@@ -629,7 +629,7 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 lop_rule void lop_anchor_at_busy(struct lop_sched *s, struct lop_task *t)
 {
 	s32 cpu = lop_cpus_first(&t->allowed, &s->set[LOP_HIGH].cpus, &s->taken);
-	if (cpu >= 0)
+	if (cpu >= 0 && lop_cpus_has(&s->online, lop_cpu_index((u32)cpu)))
 		lop_anchor(s, t, lop_cpu_index((u32)cpu));
 }
 
@@ -643,7 +643,7 @@ lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, stru
 	if (lop_for_reserved(s, t))
 		lop_give_up_reserved(s, world, now_ns); /* it waits where that CPU does not look */
 	lop_pin(s, world, t);
-	if (t->anchor == LOP_NONE)
+	if (t->restricted && t->anchor == LOP_NONE)
 		lop_anchor_at_busy(s, t);
 	if (!t->counted)
 		lop_weigh_anchor(s, t);

@@ -123,7 +123,7 @@ lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop
 	on->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_of(t, app) : 0;
 	on->unit_ns = app ? app->unit_ns : 0;
 	on->weight = t->user_weight;
-	on->movable = !t->restricted;
+	on->movable = !t->restricted && !lop_is_isolated(s, cpu); /* who may run everywhere leaves an isolated one by himself */
 	on->since_ns = lop_max(now_ns, 1);
 }
 

@@ -75,17 +75,14 @@ lop_part bool lop_promise(struct lop_sched *s lop_given, u32 from, u32 to)
 	return false;
 }
 
-/*
- * What runs on `from` is to go on at `to`; what runs there takes the place that becomes free, so that no core is empty meanwhile, unless that is isolated: who
- * leaves was bound there until now.
- */
+/* What runs on `from` is to go on at `to`; what runs there takes the place that becomes free, so that no core is empty meanwhile. */
 lop_part bool lop_send(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 from, u32 to, u64 now_ns)
 {
 	from = lop_cpu_index(from);
 	to = lop_cpu_index(to);
 	if (!lop_join_for_move(s, world, to, now_ns) || !lop_promise(s, from, to))
 		return false;
-	if (lop_may_leave(s, to) && !lop_is_isolated(s, from)) {
+	if (lop_may_leave(s, to)) {
 		lop_want(s, to, !lop_is_slowest(s, to), now_ns);
 		lop_promise(s, to, from);
 	}

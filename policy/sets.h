@@ -153,12 +153,13 @@ lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 	return level == 1 ? s->config.last_hold_ns : lop_max(s->config.last_hold_ns, s->config.hold_ns);
 }
 
-/* When the set's last member may go: the k-th is surplus since the target last fell below k. */
-lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set)
+/* When the k-th member may go, the last if it has so many: it is surplus since the target last fell below k. */
+lop_rule u64 lop_due_at_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 {
-	u32 level = (u32)lop_min(s->set[lop_set_index(set)].size, LOP_MAX_CPUS);
-	return s->set[lop_set_index(set)].below_since_ns[level] + lop_hold_ns(s, set, level);
+	return s->set[lop_set_index(set)].below_since_ns[lop_min(level, LOP_MAX_CPUS)] + lop_hold_ns(s, set, level);
 }
+
+lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set) { return lop_due_at_ns(s, set, s->set[lop_set_index(set)].size); }
 
 /*
  * A member went offline, or its memory domain is off or it is isolated, and no pinned task counts on it, or it is one too many for the power cap. An
@@ -282,9 +283,9 @@ lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_n
 lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world lop_given, s32 home_node, u64 now_ns)
 {
 	u64 high_ns, green_ns, at_ns;
-	u32 size = s->set[LOP_HIGH].size;
+	u64 demotions = s->demotions;
 	lop_resize(s, world, home_node, now_ns);
-	if (s->set[LOP_HIGH].size < size && !lop_cpus_empty(&s->domain_waiting))
+	if (s->demotions != demotions && !lop_cpus_empty(&s->domain_waiting))
 		lop_look_at(s, world, now_ns);
 	high_ns = lop_again_ns(s, LOP_HIGH, now_ns);
 	green_ns = lop_has_green(s) ? lop_again_ns(s, LOP_GREEN, now_ns) : 0;

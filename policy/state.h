@@ -259,8 +259,8 @@ struct lop_task {
 	bool restricted;                   /* may not run on every CPU of the machine, online or not, that is not isolated */
 	bool brief;                        /* the system's own work, short as a rule: see lop_visit() */
 	bool system;                       /* the system's own work, short or long: for the reserved CPU, where there is one */
-	bool bound;                        /* may run on isolated CPUs only */
-	struct lop_cpus allowed;           /* its affinity; isolated CPUs only if there are no others in it */
+	bool bound;                        /* may run on isolated CPUs only, of those that are online */
+	struct lop_cpus allowed;           /* its affinity; isolated CPUs, and then no others, only if none of these was online */
 	struct lop_hint hint;
 	u32 runs_on;                       /* 1 + the CPU that it runs on; 0: none */
 	bool seen;                         /* in lop_app.running */

@@ -25,7 +25,7 @@ void lop_loader_choose(struct lop_config *c, u32 policy, u32 nr_memory_domains, 
 }
 
 u32 lop_loader_target(const struct lop_sched *s, u32 set) { return lop_target(s, set); }
-u64 lop_loader_hold_ns(const struct lop_sched *s, u32 set, u32 level) { return lop_hold_ns(s, set, level); }
+u64 lop_loader_due_ns(const struct lop_sched *s, u32 set, u32 level) { return lop_due_at_ns(s, set, level); }
 
 /* Plans about threads that the loader looked at (plan.h); Rust mirrors struct lop_planned. */
 size_t lop_loader_planned_size(void) { return sizeof(struct lop_planned); }

@@ -18,7 +18,7 @@ pub struct Statistics {
     pub active: u32,
     #[stat(desc = "CPUs that the high set should have: now")]
     pub target: u32,
-    #[stat(desc = "CPUs of the high set that are kept idle: now")]
+    #[stat(desc = "CPUs of the high set that are to be idle beside the active tasks: now")]
     pub spare: u32,
     #[stat(desc = "CPUs of the high set: now")]
     pub high: u32,
@@ -32,9 +32,9 @@ pub struct Statistics {
     pub awaited: u32,
     #[stat(desc = "woken tasks that began at once on an idle CPU of the set: of the interval")]
     pub claimed: u64,
-    #[stat(desc = "woken tasks that waited in a queue: of the interval")]
+    #[stat(desc = "tasks put in a queue, woken with no CPU of the set idle or at the end of a slice: of the interval")]
     pub queued: u64,
-    #[stat(desc = "woken tasks that may run on some CPUs only: of the interval")]
+    #[stat(desc = "woken threads of the kernel that are bound to one CPU: of the interval")]
     pub pinned: u64,
     #[stat(desc = "CPUs that joined the high set: of the interval")]
     pub promotions: u64,

@@ -128,15 +128,15 @@ pub enum Asked {
     Nothing,
 }
 
-/// Where woken tasks went.
+/// Where tasks went that were to run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Placements {
-    /// Started at once on an idle member of the set.
+    /// Woken, and begun at once on an idle member of the set.
     pub claimed: u64,
-    /// Waited in a queue.
+    /// Put in a queue: woken with no member idle, or at the end of a slice.
     pub queued: u64,
-    /// May run on some CPUs only.
+    /// Threads of the kernel that are bound to one CPU, and began there.
     pub pinned: u64,
 }
 

@@ -61,7 +61,9 @@ pub fn limits(root: &Path) -> Option<Missing> {
         1 => " and one more".to_string(),
         others => format!(" and {others} more"),
     };
-    let name = first.strip_prefix(&top).unwrap_or(first).display();
+    // Whoever may make groups chooses their names: no terminal is to do what one says.
+    let name = first.strip_prefix(&top).unwrap_or(first).to_string_lossy();
+    let name = name.escape_debug();
     Some(Missing {
         what: format!(
             "group /{name}{others} may use no more than a share of CPU time (cpu.max), which no scheduler of sched_ext is held to"

@@ -12,22 +12,10 @@ static __always_inline bool is_stranded(const struct lop_task_state *t)
 	return !lop_cpus_meet(&t->task.allowed, &lopsided.online);
 }
 
-/* An online CPU that its affinity has, be it an isolated one that does not count for it; without any `cpu`, which is going. */
-static __always_inline s32 last_resort(struct task_struct *p, u32 cpu)
-{
-	struct lop_cpus *allowed = &hotplug_context.candidates;
-	s32 other;
-	read_mask(allowed, p->cpus_ptr);
-	lop_cpus_and(allowed, allowed, &lopsided.online);
-	other = lop_cpus_next(allowed, 0);
-	return other < 0 ? (s32)cpu : other;
-}
-
 /*
- * What waits in a queue while a CPU goes. A task that counted on it finds another member. One that may run nowhere else, as far as the policy knows, goes to a
- * CPU at once, and so does what waits at an isolated one, whose queue no other serves. If there is none it is given to the CPU that goes: the kernel asks no
- * scheduler on behalf of that one, but what it finds there it runs and so pushes away, to where it decides by its own rules. Left in the queue it would keep
- * the CPU from going.
+ * What waits in a queue while a CPU goes. A task that counted on it finds another member. One that may run nowhere else, as far as the policy knows, is given to
+ * the CPU: the kernel asks no scheduler on behalf of a CPU that is going, but what it finds there it runs and so pushes away, to where it decides by its own
+ * rules. Left in the queue it would keep the CPU from going. So is what waits at an isolated CPU, whose queue no other serves.
  */
 static __noinline void leave_cpu(u32 queue, u32 cpu)
 {
@@ -36,10 +24,10 @@ static __noinline void leave_cpu(u32 queue, u32 cpu)
 		struct lop_task_state *t = state_of(p);
 		unsigned long flags = 0;
 		bool locked;
-		if (!t || (t->task.anchor != (s32)cpu && !is_stranded(t)))
+		if (!t || (t->task.anchor != (s32)cpu && !(is_stranded(t) && lop_cpus_has(&t->task.allowed, cpu))))
 			continue;
 		if (is_stranded(t) || lop_is_isolated(&lopsided, cpu)) {
-			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | last_resort(p, cpu), 0);
+			scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | cpu, 0);
 			continue;
 		}
 		locked = log_begin_open(&flags);

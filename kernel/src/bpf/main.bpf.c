@@ -94,6 +94,16 @@ static __always_inline bool is_outdated(const struct lop_task_state *t)
 	return t->narrowed || (isolates && (t->task.bound || is_stranded(t)));
 }
 
+/* It runs on an isolated CPU because no other of its was online, and one is. */
+static __always_inline bool is_bound_no_more(const struct task_struct *p, const struct lop_task_state *t)
+{
+	struct lop_cpus *allowed = &contexts[lop_cpu_index(bpf_get_smp_processor_id())].candidates;
+	if (!isolates || !t->task.bound)
+		return false;
+	read_mask(allowed, p->cpus_ptr);
+	return lop_cpus_meet(allowed, &lopsided.open);
+}
+
 /* While a task may not migrate, its CPU is the only one it may use. */
 static __always_inline void follow_affinity(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
@@ -432,7 +442,8 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 		ask_speed(cpu, bpf_ktime_get_ns());
 	if (t)
 		follow_plan(p, t);
-	if (t && t->task.counted && lop_cpus_has(&lopsided.online, cpu) && !lop_may_go_on(&lopsided, &t->task, cpu))
+	if (t && t->task.counted && lop_cpus_has(&lopsided.online, cpu) &&
+	    (!lop_may_go_on(&lopsided, &t->task, cpu) || is_bound_no_more(p, t)))
 		scx_bpf_task_set_slice(p, 0);
 }
 

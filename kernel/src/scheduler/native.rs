@@ -68,9 +68,9 @@ pub fn high_target(sched: &lop_sched) -> u32 {
     unsafe { lop_loader_target(sched, HIGH as u32) }
 }
 
-/// For how long the `level`-th member of the high set stays beyond the target (policy/sets.h).
-pub fn high_hold_ns(sched: &lop_sched, level: u32) -> u64 {
-    unsafe { lop_loader_hold_ns(sched, HIGH as u32, level) }
+/// When the `level`-th member of the high set may leave, if it is beyond the target (policy/sets.h), on the clock of [`super::state::now_ns`].
+pub fn high_due_ns(sched: &lop_sched, level: u32) -> u64 {
+    unsafe { lop_loader_due_ns(sched, HIGH as u32, level) }
 }
 
 /// `LOP_MAX_PLANNED`: threads beyond it are not planned.
@@ -216,7 +216,7 @@ extern "C" {
     fn lop_loader_set_times(config: *mut lop_config, hold_ns: u64);
     fn lop_loader_choose(config: *mut lop_config, policy: u32, nr_memory_domains: u32, nr_tiers: u32, threads: u32);
     fn lop_loader_target(sched: *const lop_sched, set: u32) -> u32;
-    fn lop_loader_hold_ns(s: *const lop_sched, set: u32, level: u32) -> u64;
+    fn lop_loader_due_ns(s: *const lop_sched, set: u32, level: u32) -> u64;
 }
 
 #[cfg(test)]

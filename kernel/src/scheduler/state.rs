@@ -188,9 +188,10 @@ fn reason(sched: &types::lop_sched, cpu: u32, surplus: &mut u32, level: &mut u32
     if at == 1 {
         return Reason::Recent;
     }
-    let due_ns = sched.set[HIGH].below_since_ns[at as usize & 511] + native::high_hold_ns(sched, at);
     Reason::Held {
-        for_ms: due_ns.saturating_sub(now_ns()).div_ceil(1_000_000),
+        for_ms: native::high_due_ns(sched, at)
+            .saturating_sub(now_ns())
+            .div_ceil(1_000_000),
     }
 }
 

@@ -233,3 +233,11 @@ fn limited_groups_are_counted() {
     let found = limits(root.path()).unwrap();
     assert!(found.what.starts_with("group /a and 2 more"), "{found:?}");
 }
+
+/// A user with a delegated group made one of that name.
+#[test]
+fn the_name_of_a_group_is_not_for_the_terminal_to_obey() {
+    let root = tree(&[("sys/fs/cgroup/\u{1b}[2J\r/cpu.max", "1 100000\n")]);
+    let found = limits(root.path()).unwrap();
+    assert!(found.what.starts_with(r"group /\u{1b}[2J\r may use"), "{found:?}");
+}

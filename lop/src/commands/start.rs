@@ -35,9 +35,10 @@ scheduler is back. Speeds and parked CPUs are back too, except after 'kill -9' o
 a crash of lop itself: 'lop restore' or the next start puts them back then.
 
 --stats and --monitor, which needs no rights, print a line each interval: active
-tasks, the high CPUs they ask for, sizes of the sets; of the interval woken tasks
-that were placed on an idle CPU, queued, or may run on some CPUs only (pinned),
-and CPUs that came up into the high set, went down or swapped places. Tools of
+tasks, the high CPUs they ask for, sizes of the sets; of the interval tasks that
+woke and were placed on an idle CPU, tasks that were queued (none was idle, or a
+slice ended), woken threads of the kernel that are bound to one CPU (pinned), and
+CPUs that came up into the high set, went down or swapped places. Tools of
 sched_ext read the same, as root, from /var/run/scx/root/stats.
 
 Exit code 3 when it was taken out of charge: by SysRq-S, or by the kernel's

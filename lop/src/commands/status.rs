@@ -43,7 +43,11 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     loop {
-        let status = fetch(&arguments.place, arguments.format)?;
+        let mut status = fetch(&arguments.place, arguments.format)?;
+        // Here, since walking all groups is for who asks to pay, and not for the scheduler.
+        if status.enforced.is_none() {
+            status.lost = support::limits(&arguments.place.root).map(|limited| limited.what);
+        }
         let is_read = terminal::is_read(&shown(arguments, &status)?)?;
         if !(arguments.watch && is_read) {
             return Ok(());
@@ -58,11 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// None does, or it does not answer.
 pub fn fetch(place: &Place, format: Format) -> Result<Status, Failure> {
     let dir = place.run_dir();
-    if let Some(mut status) = status_server::fetch(&dir)? {
-        // Here, since walking all groups is for who asks to pay, and not for the scheduler.
-        if status.enforced.is_none() {
-            status.lost = support::limits(&place.root).map(|limited| limited.what);
-        }
+    if let Some(status) = status_server::fetch(&dir)? {
         return Ok(status);
     }
     // Whose lock it may not look at, a person is told what the socket and the kernel say.

@@ -10,7 +10,6 @@ use lop_kernel::status::Status;
 use lop_kernel::status_server;
 use std::ops::RangeInclusive;
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// No status is answered oftener than every 0.1 s.
@@ -92,18 +91,15 @@ fn line(number: usize, now: &Statistics) -> String {
     heading + &row(|(_, count)| count.to_string())
 }
 
-/// The thread that prints while this process schedules. It is there before the scheduler's thread rises above others, which all that it starts would too.
-pub struct Printer {
-    /// Once: it is attached. Closed: it has ended.
-    tell: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
+/// Tells the thread that prints while this process schedules: once that it is attached, and by being dropped that it has ended. Nobody waits for that thread:
+/// who reads what it prints may have stopped reading. It begins before the scheduler's thread rises above others, which all that it starts would too.
+pub struct Printer(Sender<()>);
 
 impl Printer {
     pub fn new(dir: &RunDir, interval: Duration) -> Self {
         let (tell, told) = channel();
         let dir = dir.clone();
-        let thread = std::thread::spawn(move || {
+        std::thread::spawn(move || {
             if told.recv().is_err() {
                 return;
             }
@@ -112,23 +108,13 @@ impl Printer {
                 terminal::note(failure.message());
             }
         });
-        Self {
-            tell: Some(tell),
-            thread: Some(thread),
-        }
+        Self(tell)
     }
 
     /// The scheduler is in charge.
     pub fn begin(&self) {
         // A thread that has ended has nothing to print.
-        let _ = self.tell.as_ref().map(|tell| tell.send(()));
-    }
-}
-
-impl Drop for Printer {
-    fn drop(&mut self) {
-        self.tell = None;
-        let _ = self.thread.take().map(JoinHandle::join);
+        let _ = self.0.send(());
     }
 }
 
@@ -163,11 +149,5 @@ mod tests {
         assert_eq!(line(1, &statistics), numbers);
         assert_eq!(line(0, &statistics), format!("{names}{numbers}"));
         assert_eq!(line(LINES, &statistics), line(0, &statistics));
-    }
-
-    /// A scheduler that is never attached is not asked.
-    #[test]
-    fn nothing_is_printed_before_the_scheduler_is_in_charge() {
-        drop(Printer::new(&RunDir::new("/nowhere"), Duration::from_secs(1)));
     }
 }
