@@ -2,19 +2,11 @@
 
 mod native;
 
-use std::process::Command;
-
 /// Of two CPUs that send one task, or tasks to one CPU, in the same moment, one wins. Before that was so, a fast CPU was promised to nobody, and so
 /// closed to all, after ten moves.
 #[test]
 fn no_cpu_stays_promised_and_no_task_is_lost() {
-    let program = native::compiled("at_once", &["-O2", "-pthread", "-Wall", "-Werror"], &[]);
-    for seed in 0..4 {
-        let run = Command::new(&program).arg(seed.to_string()).output().unwrap();
-        assert!(
-            run.status.success(),
-            "seed {seed}: {}",
-            String::from_utf8_lossy(&run.stdout)
-        );
+    for seed in ["0", "1", "2", "3"] {
+        native::ran("at_once", &["-O2", "-pthread", "-Wall", "-Werror"], &[], &[seed]);
     }
 }

@@ -2,13 +2,9 @@
 
 mod native;
 
-use std::process::Command;
-
 /// Two count the task among the active ones and take it out again, two claim an idle CPU and give it back. With SMT the sibling's are two more.
 #[test]
 fn a_task_that_wakes_and_sleeps_takes_four_atomic_operations() {
-    let program = native::compiled("shared_lines", &["-O1", "-Wall", "-Werror"], &[]);
-    let run = Command::new(&program).output().unwrap();
-    assert!(run.status.success(), "{:?}", run.status);
-    assert_eq!(String::from_utf8_lossy(&run.stdout), "flat 4\nsmt 6\n");
+    let printed = native::ran("shared_lines", &["-O1", "-Wall", "-Werror"], &[], &[]);
+    assert_eq!(printed, "flat 4\nsmt 6\n");
 }

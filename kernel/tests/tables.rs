@@ -2,13 +2,9 @@
 
 mod native;
 
-use std::process::Command;
-
 /// Nobody gains by it, nothing is looked for at each wakeup, and no place is lost.
 #[test]
 fn what_finds_no_room_costs_nobody_anything() {
     let kernel = ["interleave/steps.c", "interleave/queues.c", "interleave/kernel.c"];
-    let program = native::compiled("tables", &["-O1", "-w"], &kernel);
-    let run = Command::new(program).output().unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+    native::ran("tables", &["-O1", "-w"], &kernel, &[]);
 }

@@ -7,6 +7,7 @@
  */
 #include "types.h"
 #include "lopsided.h"
+#include "machine.h"
 #include "quiet_env.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -205,18 +206,13 @@ static void *cpu_runs(void *of)
 static void describe(u32 rules)
 {
 	struct lop_topology *top = &sched.topology;
-	for (u32 cpu = 0; cpu < NR_CPUS; cpu++) {
-		top->tier[cpu] = cpu > 0;
-		top->next_sibling[cpu] = (u16)cpu;
-		top->voltage_domain[cpu] = (u16)cpu;
-		lop_cpus_add(&top->tier_cpus[cpu > 0], cpu);
-		lop_cpus_add(&top->voltage_cpus[cpu], cpu);
-		lop_cpus_add(&top->memory_cpus[0], cpu);
-		lop_cpus_add(&top->node_cpus[0], cpu);
-		lop_cpus_add(&top->cpus, cpu);
+	describe_machine(top, NR_CPUS, 1);
+	for (u32 cpu = 1; cpu < NR_CPUS; cpu++) {
+		top->tier[cpu] = 1;
+		lop_cpus_take(&top->tier_cpus[0], cpu);
+		lop_cpus_add(&top->tier_cpus[1], cpu);
 	}
 	top->nr_tiers = 2;
-	top->nr_memory_domains = top->nr_nodes = top->nr_sockets = 1;
 	top->tier_permille[0] = 1000;
 	top->tier_permille[1] = 667;
 	sched.online = sched.idle = top->cpus;
@@ -237,14 +233,14 @@ int main(int argc, char **argv)
 	seed = (u32)atoi(argv[1]);
 	describe(rules_of[seed % (sizeof(rules_of) / sizeof(rules_of[0]))]);
 	for (int n = 0; n < NR_TASKS; n++) {
-		tasks[n] = (struct lop_task){ .weight = 1024, .nr_allowed = NR_CPUS, .anchor = LOP_NONE, .last_queue = LOP_NONE, .queue = LOP_NONE,
-					      .memory_domain = LOP_NONE, .goes_to = LOP_NONE, .set = LOP_HIGH, .allowed = sched.topology.cpus };
 		queue_of[n] = NOWHERE;
 		sleeps[n] = true;
 		pthread_mutex_init(&task_lock[n], NULL);
 	}
 	pthread_barrier_init(&together, NULL, NR_CPUS);
 	lop_start(&sched, &cpus[0].world, now());
+	for (int n = 0; n < NR_TASKS; n++)
+		begin_task(&sched, &tasks[n]);
 	for (u32 n = 0; n < NR_CPUS; n++) {
 		cpus[n].number = n;
 		cpus[n].seed = seed * 7919 + n;

@@ -1,10 +1,11 @@
 //! C files of the tests, compiled natively.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-/// The program `tests/NAME/NAME.c`, with `more` files below tests/. It may include the policy, and the kernel of interleave/.
-pub fn compiled(name: &str, flags: &[&str], more: &[&str]) -> PathBuf {
+/// What the program `tests/NAME/NAME.c` prints, with `more` files below tests/. It may include the policy, and the kernel of interleave/. Fails the test
+/// if the program does not end with 0.
+pub fn ran(name: &str, flags: &[&str], more: &[&str], arguments: &[&str]) -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut cc = Command::new("cc");
@@ -17,5 +18,8 @@ pub fn compiled(name: &str, flags: &[&str], more: &[&str]) -> PathBuf {
         .arg("-o")
         .arg(&program);
     assert!(cc.status().expect("cc, which links Rust programs too").success());
-    program
+    let run = Command::new(&program).args(arguments).output().unwrap();
+    let printed = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(run.status.success(), "{arguments:?}: {}: {printed}", run.status);
+    printed
 }

@@ -8,16 +8,9 @@
 #define wake wake_of_model
 #include "kernel.h"
 #undef wake
+#include "expect.h"
 
 static const struct cred user = { { 1000 } };
-
-static void expect(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	printf("not so: %s\n", what);
-	exit(1);
-}
 
 /* May run on both CPUs. */
 static struct task_struct *new_task(u32 number)
@@ -47,12 +40,12 @@ int main(void)
 	begin_tasks();
 	lopsided_init();
 	first = new_task(0);
-	expect(!states[0].task.bound, "an isolated CPU does not count while another is online");
+	expect("an isolated CPU does not count while another is online", !states[0].task.bound);
 	lopsided_cpu_offline(0);
 	second = new_task(1);
-	expect(states[1].task.bound, "who is new while no other is online is bound to the isolated one");
-	expect(lopsided_select_cpu(first, 0, SCX_ENQ_WAKEUP) == 1 && states[0].task.bound, "so is who wakes then");
+	expect("who is new while no other is online is bound to the isolated one", states[1].task.bound);
+	expect("so is who wakes then", lopsided_select_cpu(first, 0, SCX_ENQ_WAKEUP) == 1 && states[0].task.bound);
 	lopsided_cpu_online(0);
-	expect(lopsided_select_cpu(second, 1, SCX_ENQ_WAKEUP) == 0 && !states[1].task.bound, "who wakes once it is back is bound no more");
+	expect("who wakes once it is back is bound no more", lopsided_select_cpu(second, 1, SCX_ENQ_WAKEUP) == 0 && !states[1].task.bound);
 	return 0;
 }

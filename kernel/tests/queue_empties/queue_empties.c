@@ -18,9 +18,9 @@ static void before_cleared(void *at), after_cleared(void *at);
 #define lop_atomic_add(p, v) __sync_fetch_and_add(p, v)
 #define lop_atomic_cas(p, old, new) __sync_val_compare_and_swap(p, old, new)
 #include "lopsided.h"
+#include "expect.h"
+#include "machine.h"
 #include "quiet_env.h"
-#include <stdio.h>
-#include <stdlib.h>
 
 static struct lop_sched sched;
 static struct lop_world world, other_world;
@@ -39,14 +39,6 @@ u64 lop_env_first_ns(struct lop_world *w, u32 queue) { return LOP_NO_TIME; }
 void lop_env_kick(struct lop_world *w, u32 cpu) { kicked |= 1U << cpu; }
 void lop_env_arm_timer(struct lop_world *w, u64 at_ns) { timer_at_ns = at_ns; }
 
-static void expect(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	printf("not so: %s\n", what);
-	exit(1);
-}
-
 static void wake(struct lop_task *t)
 {
 	lop_put(&sched, &other_world, t, NULL, lop_wake(&sched, &other_world, t, NULL, NULL, 0, now_ns));
@@ -59,7 +51,7 @@ static void before_cleared(void *at)
 	if (!is_watched(at))
 		return;
 	wake(&tasks[2]);
-	expect(tasks[2].queue == (s32)lop_domain_queue(0, LOP_HIGH) && !kicked, "the other task waits, and finds no CPU idle");
+	expect("the other task waits, and finds no CPU idle", tasks[2].queue == (s32)lop_domain_queue(0, LOP_HIGH) && !kicked);
 }
 
 static void after_cleared(void *at)
@@ -67,9 +59,9 @@ static void after_cleared(void *at)
 	if (!is_watched(at))
 		return;
 	watched = false;
-	expect(lop_dispatch(&sched, &other_world, 1, NULL) == LOP_NEXT_NONE, "CPU 1 finds nothing");
+	expect("CPU 1 finds nothing", lop_dispatch(&sched, &other_world, 1, NULL) == LOP_NEXT_NONE);
 	lop_cpu_idle(&sched, &other_world, 1, true, now_ns);
-	expect(!kicked, "CPU 1 sees nobody wait");
+	expect("CPU 1 sees nobody wait", !kicked);
 }
 
 static void begin(void)
@@ -77,22 +69,11 @@ static void begin(void)
 	u32 n;
 	sched.config.sizing = LOP_SIZE_ALL;
 	lop_set_times(&sched.config, 10 * LOP_MS_NS);
-	sched.topology.nr_tiers = sched.topology.nr_nodes = sched.topology.nr_memory_domains = 1;
-	for (n = 0; n < 2; n++) {
-		lop_cpus_add(&sched.topology.cpus, n);
-		lop_cpus_add(&sched.topology.tier_cpus[0], n);
-		lop_cpus_add(&sched.topology.node_cpus[0], n);
-		lop_cpus_add(&sched.topology.memory_cpus[0], n);
-		lop_cpus_add(&sched.topology.voltage_cpus[n], n);
-		sched.topology.voltage_domain[n] = sched.topology.next_sibling[n] = (u16)n;
-	}
+	describe_machine(&sched.topology, 2, 1);
 	sched.online = sched.topology.cpus;
 	lop_start(&sched, &world, now_ns);
-	for (n = 0; n < 3; n++) {
-		tasks[n].weight = LOP_WEIGHT_DEFAULT;
-		tasks[n].anchor = tasks[n].last_queue = tasks[n].queue = tasks[n].memory_domain = tasks[n].goes_to = LOP_NONE;
-		lop_set_allowed(&sched, &tasks[n], &sched.topology.cpus);
-	}
+	for (n = 0; n < 3; n++)
+		begin_task(&sched, &tasks[n]);
 }
 
 int main(void)
@@ -102,10 +83,10 @@ int main(void)
 	timer_at_ns = kicked = 0;
 	watched = true;
 	lop_running(&sched, &world, &tasks[0], now_ns);
-	expect(!watched, "the queue was empty for a moment");
-	expect(lop_queue_waits(&sched, lop_domain_queue(0, LOP_HIGH)), "the queue has the other task");
-	expect(timer_at_ns == now_ns, "the timer is to look at once");
+	expect("the queue was empty for a moment", !watched);
+	expect("the queue has the other task", lop_queue_waits(&sched, lop_domain_queue(0, LOP_HIGH)));
+	expect("the timer is to look at once", timer_at_ns == now_ns);
 	lop_timer(&sched, &world, now_ns);
-	expect(kicked == 1U << 1, "CPU 1 is told");
+	expect("CPU 1 is told", kicked == 1U << 1);
 	return 0;
 }

@@ -11,6 +11,7 @@ static unsigned accesses;
 #define lop_atomic_add(p, v) (accesses++, __sync_fetch_and_add(p, v))
 #define lop_atomic_cas(p, old, new) (accesses++, __sync_val_compare_and_swap(p, old, new))
 #include "lopsided.h"
+#include "machine.h"
 #include "quiet_env.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,26 +31,15 @@ u64 lop_env_first_ns(struct lop_world *w, u32 queue) { return LOP_NO_TIME; }
 void lop_env_kick(struct lop_world *w, u32 cpu) {}
 void lop_env_arm_timer(struct lop_world *w, u64 at_ns) {}
 
-/* One memory domain and kind of core; `threads` of each core. */
 static void begin(u32 threads)
 {
-	u32 cpu;
 	memset(&sched, 0, sizeof(sched));
 	sched.config.spare = 1;
 	lop_set_times(&sched.config, 10 * LOP_MS_NS);
 	sched.config.slice_min_ns = LOP_MS_NS;
 	sched.config.slice_max_ns = 6 * LOP_MS_NS;
 	sched.config.period_ns = 20 * LOP_MS_NS;
-	sched.topology.nr_tiers = sched.topology.nr_nodes = sched.topology.nr_memory_domains = 1;
-	for (cpu = 0; cpu < NR_CPUS; cpu++) {
-		lop_cpus_add(&sched.topology.cpus, cpu);
-		lop_cpus_add(&sched.topology.tier_cpus[0], cpu);
-		lop_cpus_add(&sched.topology.node_cpus[0], cpu);
-		lop_cpus_add(&sched.topology.memory_cpus[0], cpu);
-		lop_cpus_add(&sched.topology.voltage_cpus[cpu], cpu);
-		sched.topology.voltage_domain[cpu] = cpu;
-		sched.topology.next_sibling[cpu] = cpu / threads * threads + (cpu + 1) % threads;
-	}
+	describe_machine(&sched.topology, NR_CPUS, threads);
 	sched.online = sched.idle = sched.topology.cpus;
 	lop_start(&sched, &world, now_ns);
 }
@@ -76,10 +66,7 @@ static unsigned accesses_in_a_cycle(void)
 {
 	static struct lop_task t;
 	u64 promotions;
-	memset(&t, 0, sizeof(t));
-	t.weight = LOP_WEIGHT_DEFAULT;
-	t.anchor = t.last_queue = t.queue = t.memory_domain = t.goes_to = LOP_NONE;
-	lop_set_allowed(&sched, &t, &sched.topology.cpus);
+	begin_task(&sched, &t);
 	wake_run_sleep(&t);
 	promotions = sched.promotions;
 	accesses = 0;

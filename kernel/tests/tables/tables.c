@@ -5,20 +5,13 @@ static u64 clock_of_test_ns = 1000000000;
 #define bpf_ktime_get_ns() (clock_of_test_ns)
 #include "../interleave/program.c"
 #undef bpf_ktime_get_ns
+#include "expect.h"
 
 enum { MOST_TASKS = 5000, MOST_GROUPS = 2048, PLACES = 4096 };
 static struct task_group groups[MOST_GROUPS];
 static unsigned nr_groups;
 static struct cgroup somewhere;
 static struct { struct task_struct p; struct lop_task_state t; } threads[MOST_TASKS];
-
-#define expect(what, holds) \
-	do { \
-		if (!(holds)) { \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, what); \
-			exit(1); \
-		} \
-	} while (0)
 
 static struct task_group *group_in(struct task_group *parent)
 {

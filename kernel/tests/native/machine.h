@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#pragma once
+/* Machines and tasks for tests of the policy alone. Behind lopsided.h. */
+
+/* Kinds of cores and caches as the caller says afterwards: one of each here; `threads` CPUs of each core, each core its own voltage domain. */
+static inline void describe_machine(struct lop_topology *top, u32 cpus, u32 threads)
+{
+	u32 cpu;
+	top->nr_tiers = top->nr_nodes = top->nr_memory_domains = top->nr_sockets = 1;
+	for (cpu = 0; cpu < cpus; cpu++) {
+		u32 core = cpu / threads * threads;
+		lop_cpus_add(&top->cpus, cpu);
+		lop_cpus_add(&top->tier_cpus[0], cpu);
+		lop_cpus_add(&top->node_cpus[0], cpu);
+		lop_cpus_add(&top->memory_cpus[0], cpu);
+		lop_cpus_add(&top->voltage_cpus[core], cpu);
+		top->voltage_domain[cpu] = (u16)core;
+		top->next_sibling[cpu] = (u16)(core + (cpu + 1) % threads);
+	}
+}
+
+/* Asleep, of default weight, may run on all CPUs. Once the CPUs are online. */
+static inline void begin_task(struct lop_sched *s, struct lop_task *t)
+{
+	const struct lop_task asleep = { .weight = LOP_WEIGHT_DEFAULT, .anchor = LOP_NONE, .last_queue = LOP_NONE, .queue = LOP_NONE,
+					 .memory_domain = LOP_NONE, .goes_to = LOP_NONE };
+	*t = asleep;
+	lop_set_allowed(s, t, &s->topology.cpus);
+}
