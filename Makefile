@@ -19,7 +19,7 @@ help:
 	@echo 'make lint   the quick part of make test: format, lint, rules of policy/'
 	@echo 'make fleet-test  the part of make test that is about fleet/: gather on many machines, in Go'
 	@echo 'make loads  small native programs of known structure, in target/loads'
-	@echo 'make bench  events per second (criterion) and peak memory'
+	@echo 'make bench  events per second (criterion), peak memory, what a wakeup takes that promotes a CPU'
 	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and others that are installed, measured in a virtual machine'
 	@echo 'make fuzz   fuzz the readers of TOML and JSON; SECONDS=60 in all'
 	@echo 'make try    a shell in a virtual machine whose kernel has sched_ext, with lop in it'

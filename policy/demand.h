@@ -78,7 +78,8 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 lop_rule void lop_target_fell(struct lop_members *m, u32 before, u32 after, u64 now_ns)
 {
 	u32 level;
-	lop_for(level, after + 1, before + 1) m->below_since_ns[lop_min(level, LOP_MAX_CPUS)] = now_ns;
+	if (after < before)
+		lop_for(level, after + 1, before + 1) m->below_since_ns[lop_min(level, LOP_MAX_CPUS)] = now_ns;
 }
 
 /* What lies in lop_app.demand. Green tasks are not in it: what an application declares is for the high set. */

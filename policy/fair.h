@@ -377,8 +377,6 @@ lop_part bool lop_take_stranded(struct lop_sched *s lop_given, struct lop_world 
 	s32 from = LOP_NONE;
 	bool taken = false;
 	int i, n;
-	if (!lop_any_stranded(s))
-		return false;
 	lop_for_words(i) stranded->word[i & (LOP_CPU_WORDS - 1)] = lop_stranded_word(s, i & (LOP_CPU_WORDS - 1));
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		from = lop_cpus_next(stranded, (u32)(from + 1));
@@ -458,7 +456,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 		return true;
 	if (set == LOP_LOW)
 		return lop_queue_take_until(s, world, own, cpu, until_ns);
-	if (lop_take_stranded(s, world, cpu))
+	if (lop_any_stranded(s) && lop_take_stranded(s, world, cpu))
 		return true;
 	*asks = (*asks + 1) % LOP_QUEUE_TURNS;
 	home = lop_home_queue(s, cpu, own, shared, *asks);

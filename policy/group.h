@@ -52,7 +52,7 @@ lop_rule void lop_group_mean_follows(struct lop_group *group, s32 weight, u64 no
 lop_part bool lop_group_add(struct lop_sched *s lop_given, struct lop_group *group lop_given, s32 weight, u64 now_ns)
 {
 	int n;
-	lop_for(n, 0, LOP_MAX_GROUP_DEPTH) {
+	lop_for_few(n, 0, LOP_MAX_GROUP_DEPTH) {
 		u64 before;
 		u32 was, is;
 		lop_group_mean_follows(group, weight, now_ns);

@@ -28,14 +28,20 @@ lop_part u32 lop_isolated_members(const struct lop_sched *s lop_given)
 
 lop_rule u32 lop_nr_bound(const struct lop_sched *s) { return lop_has_isolated(s) ? lop_isolated_members(s) : 0; }
 
-/* Drops from `cpus`, which are members, those on which the task may not be placed. False: that leaves none. */
-lop_part bool lop_keep_usable(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, struct lop_cpus *cpus lop_given)
+lop_part bool lop_keep_allowed(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, struct lop_cpus *cpus lop_given)
 {
 	if (t->restricted)
 		lop_cpus_and(cpus, cpus, &t->allowed);
-	else if (lop_has_isolated(s))
+	else
 		lop_cpus_and(cpus, cpus, &s->open);
-	return !lop_cpus_empty(cpus);
+	return true;
+}
+
+/* Drops from `cpus`, which are members, those on which the task may not be placed. */
+lop_rule void lop_keep_usable(const struct lop_sched *s, const struct lop_task *t, struct lop_cpus *cpus)
+{
+	if (t->restricted || lop_has_isolated(s))
+		lop_keep_allowed(s, t, cpus);
 }
 
 /* Any open CPU; if none is online one that the task may use once it is. */

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
+#include "demand.h"
 #include "rank.h"
 /* Which CPU joins a set, and which leaves it. */
+
+/* An adapter that reads no temperatures says so, and the verifier drops what is for hot cores. */
+#ifndef lop_has_sensors
+#define lop_has_sensors(s) true
+#endif
 
 /* Fastest kind of core among the candidates (0 is the fastest). */
 lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candidates)
@@ -38,18 +44,23 @@ lop_part bool lop_prefer_node(const struct lop_sched *s lop_given, struct lop_cp
 	return best >= 0;
 }
 
-/* argmin of at_ns[cpu] over the candidates; of equals the lowest number. */
-lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const struct lop_cpu_times *at_ns lop_given)
+/* argmin of at_ns[cpu] over the first `most` of the candidates; of equals the lowest number. */
+lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const struct lop_cpu_times *at_ns lop_given, u32 most)
 {
-	s32 cpu = LOP_NONE, best = LOP_NONE;
-	u64 best_ns = 0;
-	int n;
-	lop_for(n, 0, LOP_MAX_CPUS) {
+	s32 cpu, best = LOP_NONE;
+	u64 best_ns = 0, left = 0; /* of the word below `from` */
+	u32 from = 0, n;
+	lop_for(n, 0, most) {
 		u64 ns;
-		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));
+		cpu = left ? (s32)(from - 64 + lop_lowest_bit(left)) : lop_cpus_next(candidates, from);
 		if (cpu < 0)
 			break;
-		ns = at_ns->ns[lop_cpu_index(cpu)];
+		if (!left) {
+			from = ((u32)cpu | 63) + 1;
+			left = candidates->word[((u32)cpu / 64) & (LOP_CPU_WORDS - 1)];
+		}
+		left &= left - 1;
+		ns = at_ns->ns[lop_cpu_index((u32)cpu)];
 		if (best >= 0 && ns >= best_ns)
 			continue;
 		best = cpu;
@@ -58,12 +69,15 @@ lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const str
 	return best;
 }
 
+/* Longest out of a set, of so many: where hundreds of CPUs are, a wakeup that promotes one would do little else than compare them. */
+#define LOP_MOST_COMPARED 32
+
 /*
  * Which core joins, of those that are neither reserved nor isolated (but if `within` has no others): not in a memory domain that is off, and not the sibling of the reserved CPU, whose
  * slow clock it shares, if another exists; not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a
  * core and slows the other, so it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already has
  * a high member (the first pays for the domain's voltage, the next hardly anything); on the node that has fewest, or the asking
- * application's; longest out.
+ * application's; longest out, of the first 32 in number.
  * `within`: only of these (a task's affinity).
  */
 lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set,
@@ -71,13 +85,14 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 {
 	struct lop_cpus *candidates = &world->candidates;
 	lop_cpus_and(candidates, &s->online, within);
-	lop_cpus_prefer(candidates, &s->open);
+	if (lop_has_isolated(s))
+		lop_cpus_prefer(candidates, &s->open);
 	lop_cpus_drop(candidates, &s->set[LOP_HIGH].cpus);
 	if (lop_has_reserved(s))
 		lop_cpus_drop(candidates, &s->reserved);
 	if (set == LOP_GREEN)
 		lop_cpus_drop(candidates, &s->set[LOP_GREEN].cpus);
-	else
+	else if (lop_has_green(s))
 		lop_cpus_avoid(candidates, &s->set[LOP_GREEN].cpus);
 	if (lop_cpus_empty(candidates))
 		return LOP_NONE;
@@ -85,12 +100,14 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 		lop_cpus_avoid(candidates, &s->off);
 	if (lop_has_reserved(s))
 		lop_cpus_avoid(candidates, &s->beside_reserved);
-	lop_cpus_avoid(candidates, &s->hot);
+	if (lop_has_sensors(s))
+		lop_cpus_avoid(candidates, &s->hot);
 	lop_cpus_avoid(candidates, &s->beside_high);
-	lop_prefer_fast(s, candidates);
+	if (s->topology.nr_tiers > 1)
+		lop_prefer_fast(s, candidates);
 	lop_cpus_prefer(candidates, &s->warm);
 	lop_prefer_node(s, candidates, home_node);
-	return lop_earliest(candidates, &s->left_ns); /* longest out */
+	return lop_earliest(candidates, &s->left_ns, LOP_MOST_COMPARED); /* longest out */
 }
 
 /*
@@ -109,7 +126,7 @@ lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set 
 	u32 on_node = (u32)lop_min(s->node_high[top->node[c] & (LOP_MAX_NODES - 1)], 1023);
 	u32 tier = top->tier[c] & (LOP_MAX_TIERS - 1);
 	u32 beside_reserved = lop_has_reserved(s) && lop_cpus_has(&s->beside_reserved, c);
-	return beside_reserved << 17 | (u32)lop_cpus_has(&s->hot, c) << 16 | (u32)lop_cpus_has(&s->beside_high, c) << 15 | tier << 11 |
+	return beside_reserved << 17 | (u32)(lop_has_sensors(s) && lop_cpus_has(&s->hot, c)) << 16 | (u32)lop_cpus_has(&s->beside_high, c) << 15 | tier << 11 |
 	       alone << 10 | on_node;
 }
 

@@ -10,38 +10,51 @@
 /* A CPU that found nobody looks again after this. */
 #define LOP_OVERDUE_PERIOD_NS 500000000ULL
 
-/* The first of the queue that waits too long, if somebody or other has been waiting there for so long. */
-lop_rule bool lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
+/* What came of a look for who waits too long. Not looked: another CPU looks through that queue. */
+enum lop_found { LOP_FOUND_NOBODY, LOP_FOUND_SOMEBODY, LOP_NOT_LOOKED };
+
+/*
+ * The first of the queue that waits too long, if somebody or other has been waiting there for so long. Looking through a long queue locks it at each step, so one
+ * CPU at a time does it.
+ */
+lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
 {
+	struct lop_cpus *looked_through = &s->looked_through[queue >= LOP_MAX_CPUS];
 	u64 now_ns = lop_env_now_ns(world);
-	return lop_waited_ns(s, queue, now_ns) >= LOP_WAIT_MAX_NS &&
-	       lop_env_take_overdue(world, queue, cpu, now_ns - LOP_WAIT_MAX_NS);
+	bool taken;
+	if (lop_waited_ns(s, queue, now_ns) < LOP_WAIT_MAX_NS)
+		return LOP_FOUND_NOBODY;
+	if (lop_cpus_has(looked_through, lop_cpu_index(queue)) || !lop_cpus_claim(looked_through, lop_cpu_index(queue)))
+		return LOP_NOT_LOOKED;
+	taken = lop_env_take_overdue(world, queue, cpu, now_ns - LOP_WAIT_MAX_NS);
+	lop_cpus_take(looked_through, lop_cpu_index(queue));
+	return taken ? LOP_FOUND_SOMEBODY : LOP_FOUND_NOBODY;
 }
 
 /* By a plan of list.h tasks wait at one CPU, which something that goes before them may never leave. One such CPU at a time, another one each time. */
-lop_rule bool lop_find_overdue_on_list(struct lop_sched *s, struct lop_world *world, u32 cpu)
+lop_rule enum lop_found lop_find_overdue_on_list(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	u32 *turn = &s->overdue_list_turn[lop_cpu_index(cpu)];
 	s32 from = lop_cpus_next(&s->cpu_waiting, *turn % LOP_MAX_CPUS);
 	*turn = (u32)(from + 1);
-	return from >= 0 && !lop_is_reserved(s, (u32)from) && lop_take_overdue(s, world, lop_cpu_queue((u32)from), cpu);
+	return from < 0 || lop_is_reserved(s, (u32)from) ? LOP_FOUND_NOBODY : lop_take_overdue(s, world, lop_cpu_queue((u32)from), cpu);
 }
 
 /* Where this CPU looks first, and in one other domain, another one each time. A low CPU runs only what may run nowhere else. */
-lop_rule bool lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32 cpu)
+lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	enum lop_set set = lop_serves(s, cpu);
+	enum lop_found found = lop_take_overdue(s, world, lop_cpu_queue(cpu), cpu);
 	s32 away;
-	if (lop_take_overdue(s, world, lop_cpu_queue(cpu), cpu))
-		return true;
-	if (set == LOP_LOW)
-		return false;
-	if (lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu))
-		return true;
+	if (found != LOP_FOUND_NOBODY || set == LOP_LOW)
+		return found;
+	found = lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu);
+	if (found != LOP_FOUND_NOBODY)
+		return found;
 	away = lop_queue_in_turn(s, &s->overdue_turn[lop_cpu_index(cpu)], set);
-	if (away >= 0 && lop_take_overdue(s, world, (u32)away, cpu))
-		return true;
-	return lop_has_lists(s) && lop_find_overdue_on_list(s, world, cpu);
+	if (away >= 0)
+		found = lop_take_overdue(s, world, (u32)away, cpu);
+	return found == LOP_FOUND_NOBODY && lop_has_lists(s) ? lop_find_overdue_on_list(s, world, cpu) : found;
 }
 
 /*
@@ -51,17 +64,18 @@ lop_rule bool lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32
 lop_rule bool lop_turn_by_time(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	u64 now_ns = lop_env_now_ns(world);
+	enum lop_found found;
 	cpu = lop_cpu_index(cpu);
 	if (now_ns < s->overdue_look_ns.ns[cpu])
 		return false;
 	if (lop_cpus_take(&s->had_turn, cpu))
 		return false;
-	if (lop_find_overdue(s, world, cpu)) {
+	found = lop_find_overdue(s, world, cpu);
+	if (found == LOP_FOUND_SOMEBODY)
 		lop_cpus_add(&s->had_turn, cpu);
-		return true;
-	}
-	s->overdue_look_ns.ns[cpu] = now_ns + LOP_OVERDUE_PERIOD_NS;
-	return false;
+	else if (found == LOP_FOUND_NOBODY)
+		s->overdue_look_ns.ns[cpu] = now_ns + LOP_OVERDUE_PERIOD_NS;
+	return found == LOP_FOUND_SOMEBODY;
 }
 
 /* Who had its turn by time owes nothing any more; or the clock would leap to where its turn by weight had been. */

@@ -43,7 +43,7 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 {
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
-		return lop_earliest(candidates, &s->idle_since_ns);
+		return lop_earliest(candidates, &s->idle_since_ns, LOP_MAX_CPUS);
 	if (lop_has_reserved(s))
 		lop_cpus_avoid(candidates, &s->beside_reserved);
 	lop_cpus_avoid(candidates, &s->beside_busy);
@@ -55,11 +55,11 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 		lop_cpus_prefer(candidates, &top->memory_cpus[top->memory_domain[lop_cpu_index(last_cpu)] &
 							       (LOP_MAX_MEMORY_DOMAINS - 1)]);
 	if (lop_leaves_others_theirs(s, ran)) {
-		s32 longest_idle = lop_earliest(candidates, &s->idle_since_ns);
+		s32 longest_idle = lop_earliest(candidates, &s->idle_since_ns, LOP_MAX_CPUS);
 		if (longest_idle >= 0 && lop_at_speed(s, (u32)longest_idle, now_ns))
 			return longest_idle;
 	}
-	return lop_earliest(candidates, &s->joined_ns);
+	return lop_earliest(candidates, &s->joined_ns, LOP_MAX_CPUS);
 }
 
 /* Under a power cap no core joins for a plan: a domain without a member is closed while the set is full. */

@@ -275,6 +275,12 @@ lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_n
 	return lop_cpus_meet(&m->cpus, &s->idle) ? later_ns : 0;
 }
 
+/* The set is as it should be, without surplus: nobody has to look again. So it is while all CPUs are members, and where a wakeup uses up the surplus. */
+lop_rule bool lop_is_exact(const struct lop_sched *s, enum lop_set set)
+{
+	return s->set[lop_set_index(set)].size == lop_target(s, set) && lop_next_pinned(s, set) < 0 && lop_next_evicted(s, set) < 0 && !lop_has_isolated(s);
+}
+
 /*
  * Brings the sets to their sizes, and sees to it that somebody looks again: true if the timer was set. No surplus, no timer.
  * Who came while a member left may have counted on that one, and found that a higher class has the others: then it is looked for at once.
@@ -284,6 +290,8 @@ lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world 
 {
 	u64 high_ns, green_ns, at_ns;
 	u64 demotions = s->demotions;
+	if (lop_is_exact(s, LOP_HIGH) && (!lop_has_green(s) || lop_is_exact(s, LOP_GREEN)))
+		return false;
 	lop_resize(s, world, home_node, now_ns);
 	if (s->demotions != demotions && !lop_cpus_empty(&s->domain_waiting))
 		lop_look_at(s, world, now_ns);

@@ -202,6 +202,7 @@ struct lop_sched {
 	struct lop_cpu_times overdue_look_ns; /* when the CPU looks next whether somebody waits too long */
 	u32 overdue_turn[LOP_MAX_CPUS];    /* rotates over the queues of all domains, for that */
 	u32 overdue_list_turn[LOP_MAX_CPUS]; /* the same over the queues of single CPUs */
+	struct lop_cpus looked_through[2]; /* bitmaps over the queues of CPUs, and over the others, in which a CPU looks for who waits too long */
 	struct lop_cpus had_turn;          /* CPUs whose last turn was by time */
 	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
 	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, up to LOP_QUEUE_TURNS */

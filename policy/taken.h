@@ -23,7 +23,7 @@ lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_n
 lop_rule bool lop_is_short(const struct lop_sched *s)
 {
 	const struct lop_members *high = &s->set[LOP_HIGH];
-	return lop_active(s, LOP_HIGH) + lop_cpus_common(&high->cpus, &s->taken) <= high->size && high->size < s->nr_open + lop_nr_bound(s) &&
+	return high->size < s->nr_open + lop_nr_bound(s) && lop_active(s, LOP_HIGH) + lop_cpus_common(&high->cpus, &s->taken) <= high->size &&
 	       lop_cpus_first(&high->cpus, &s->idle, &s->topology.isolated) < 0;
 }
 

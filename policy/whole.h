@@ -82,7 +82,7 @@ lop_part bool lop_fill_core(struct lop_sched *s lop_given, struct lop_world *wor
 {
 	s32 to = LOP_NONE;
 	if (lop_idle_whole(s, &world->others, tier))
-		to = lop_earliest(&world->others, &s->idle_since_ns);
+		to = lop_earliest(&world->others, &s->idle_since_ns, LOP_MAX_CPUS);
 	return to >= 0 && lop_part_two(s, world, lop_cpu_index((u32)to), now_ns);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench.sh [NAME]: the engine's speed by criterion, then a table of events per second and of the sweep's time and memory.
-# NAME: only cases whose name contains it.
+# bench.sh [NAME]: the engine's speed by criterion, then tables of events per second, of the sweep's time and memory, and of what a wakeup takes that
+# promotes a CPU. NAME: of the engine, only cases whose name contains it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh rust cc time
@@ -8,3 +8,6 @@ cargo build --quiet --release --locked -p lop
 cargo bench --locked -p lop-simulator --bench engine -- "$@"
 echo
 scripts/peak-memory.sh --limit-mib 200 target/release/lop reproduce compile-parallelism --runs 20 --format json
+echo
+cc -std=gnu11 -O2 -Wall -Werror -Isimulator/src -Ipolicy -Ikernel/tests/native kernel/benches/promoting.c kernel/tests/native/quiet_env.c -o target/promoting
+target/promoting

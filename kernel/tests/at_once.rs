@@ -6,7 +6,6 @@ mod native;
 /// closed to all, after ten moves.
 #[test]
 fn no_cpu_stays_promised_and_no_task_is_lost() {
-    for seed in ["0", "1", "2", "3"] {
-        native::ran("at_once", &["-O2", "-pthread", "-Wall", "-Werror"], &[], &[seed]);
-    }
+    let flags = ["-O2", "-pthread", "-Wall", "-Werror"];
+    native::ran("at_once", &flags, &[], &[&["0"], &["1"], &["2"], &["3"]]);
 }

@@ -5,5 +5,5 @@ mod native;
 #[test]
 fn isolated_cpus_count_while_no_other_is_online() {
     let kernel = ["interleave/steps.c", "interleave/queues.c", "interleave/kernel.c"];
-    native::ran("offline", &["-O1", "-w"], &kernel, &[]);
+    native::ran("offline", &["-O1", "-w"], &kernel, &[&[]]);
 }

@@ -5,6 +5,6 @@ mod native;
 /// Two count the task among the active ones and take it out again, two claim an idle CPU and give it back. With SMT the sibling's are two more.
 #[test]
 fn a_task_that_wakes_and_sleeps_takes_four_atomic_operations() {
-    let printed = native::ran("shared_lines", &["-O1", "-Wall", "-Werror"], &[], &[]);
+    let printed = native::ran("shared_lines", &["-O1", "-Wall", "-Werror"], &[], &[&[]]);
     assert_eq!(printed, "flat 4\nsmt 6\n");
 }

@@ -6,5 +6,5 @@ mod native;
 #[test]
 fn what_finds_no_room_costs_nobody_anything() {
     let kernel = ["interleave/steps.c", "interleave/queues.c", "interleave/kernel.c"];
-    native::ran("tables", &["-O1", "-w"], &kernel, &[]);
+    native::ran("tables", &["-O1", "-w"], &kernel, &[&[]]);
 }

@@ -22,6 +22,8 @@ const volatile u32 nr_words = 8;
 #define lop_given __arg_nonnull
 /* What a task gains from speed is known as far as uclamp bounds it, which sends nobody to green cores. */
 #define lop_has_green(s) false
+/* No sensor is read. */
+#define lop_has_sensors(s) false
 /* Whether rules say who gets the fast cores (lop_config.rules). Where none do the verifier drops them. */
 const volatile bool ranks;
 #define lop_has_rank(s) (ranks)
@@ -252,10 +254,9 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	regroup(p, t);
 	note_user(p, t);
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
-	if (!place.claimed) {
-		t->place = place.cpu;
+	t->place = place.claimed ? LOP_NONE : place.cpu;
+	if (!place.claimed)
 		return place.cpu >= 0 ? place.cpu : prev_cpu;
-	}
 	put_on_claimed(c, p, t, place.cpu);
 	if (higher_classes_share)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, c->insert_slice_ns, SCX_ENQ_IMMED);
@@ -293,8 +294,10 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	t->displaced = false;
 	follow_affinity(c, p, t);
-	regroup(p, t);
-	note_user(p, t);
+	if (t->place == LOP_NONE) { /* else select_cpu has done so a moment ago */
+		regroup(p, t);
+		note_user(p, t);
+	}
 	if (!t->task.counted)
 		wake_and_put(c, p, t, brief);
 	else

@@ -2,7 +2,7 @@
 #pragma once
 /* Machines and tasks for tests of the policy alone. Behind lopsided.h. */
 
-/* Kinds of cores and caches as the caller says afterwards: one of each here; `threads` CPUs of each core, each core its own voltage domain. */
+/* One kind of core, one cache, one node. The caller changes that afterwards. Each core is its own voltage domain and has `threads` CPUs. */
 static inline void describe_machine(struct lop_topology *top, u32 cpus, u32 threads)
 {
 	u32 cpu;

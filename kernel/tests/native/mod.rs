@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What the program `tests/NAME/NAME.c` prints, with `more` files below tests/. It may include the policy, and the kernel of interleave/. Fails the test
-/// if the program does not end with 0.
-pub fn ran(name: &str, flags: &[&str], more: &[&str], arguments: &[&str]) -> String {
+/// Runs the program `tests/NAME/NAME.c`, with `more` files below tests/, once for each list of arguments; what it prints in all. It may include the policy,
+/// and the kernel of interleave/. Fails the test if the program does not end with 0.
+pub fn ran(name: &str, flags: &[&str], more: &[&str], runs: &[&[&str]]) -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut cc = Command::new("cc");
@@ -14,12 +14,16 @@ pub fn ran(name: &str, flags: &[&str], more: &[&str], arguments: &[&str]) -> Str
         cc.arg("-I").arg(here.join(folder));
     }
     cc.arg(here.join(format!("tests/{name}/{name}.c")))
+        .arg(here.join("tests/native/quiet_env.c"))
         .args(more.iter().map(|file| here.join("tests").join(file)))
         .arg("-o")
         .arg(&program);
     assert!(cc.status().expect("cc, which links Rust programs too").success());
-    let run = Command::new(&program).args(arguments).output().unwrap();
-    let printed = String::from_utf8_lossy(&run.stdout).into_owned();
-    assert!(run.status.success(), "{arguments:?}: {}: {printed}", run.status);
+    let mut printed = String::new();
+    for arguments in runs {
+        let run = Command::new(&program).args(*arguments).output().unwrap();
+        printed.push_str(&String::from_utf8_lossy(&run.stdout));
+        assert!(run.status.success(), "{arguments:?}: {}: {printed}", run.status);
+    }
     printed
 }

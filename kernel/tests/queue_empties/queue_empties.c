@@ -20,7 +20,6 @@ static void before_cleared(void *at), after_cleared(void *at);
 #include "lopsided.h"
 #include "expect.h"
 #include "machine.h"
-#include "quiet_env.h"
 
 static struct lop_sched sched;
 static struct lop_world world, other_world;
@@ -31,11 +30,7 @@ static u32 kicked;
 static bool watched;
 
 u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
-void lop_env_insert_local(struct lop_world *w, struct lop_task *t, u32 cpu, u64 slice_ns) {}
-void lop_env_insert(struct lop_world *w, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) {}
-bool lop_env_take(struct lop_world *w, u32 queue, u32 cpu, u64 until_ns) { return false; }
 u32 lop_env_queued(struct lop_world *w, u32 queue) { return sched.queued[queue]; }
-u64 lop_env_first_ns(struct lop_world *w, u32 queue) { return LOP_NO_TIME; }
 void lop_env_kick(struct lop_world *w, u32 cpu) { kicked |= 1U << cpu; }
 void lop_env_arm_timer(struct lop_world *w, u64 at_ns) { timer_at_ns = at_ns; }
 

@@ -12,7 +12,6 @@ static unsigned accesses;
 #define lop_atomic_cas(p, old, new) (accesses++, __sync_val_compare_and_swap(p, old, new))
 #include "lopsided.h"
 #include "machine.h"
-#include "quiet_env.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +22,6 @@ static struct lop_world world;
 static u64 now_ns = 1000000000;
 
 u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
-void lop_env_insert_local(struct lop_world *w, struct lop_task *t, u32 cpu, u64 slice_ns) {}
-void lop_env_insert(struct lop_world *w, struct lop_task *t, u32 queue, u64 slice_ns, u64 vtime_ns) {}
-bool lop_env_take(struct lop_world *w, u32 queue, u32 cpu, u64 until_ns) { return false; }
-u32 lop_env_queued(struct lop_world *w, u32 queue) { return 0; }
-u64 lop_env_first_ns(struct lop_world *w, u32 queue) { return LOP_NO_TIME; }
-void lop_env_kick(struct lop_world *w, u32 cpu) {}
-void lop_env_arm_timer(struct lop_world *w, u64 at_ns) {}
 
 static void begin(u32 threads)
 {

@@ -155,6 +155,23 @@ fn the_one_longest_out_of_the_set() {
     assert_eq!(joined, [&[4], left.as_slice()].concat());
 }
 
+/// Of a hundred the first 32 are compared, of two words of a set where the first has fewer.
+#[test]
+fn the_one_longest_out_of_the_first_in_number() {
+    let mut bench = Bench::new(100, Config { spare: 0, ..config() }, flat);
+    let out_since = |bench: &mut Bench, cpu: u32, ms: u64| {
+        bench.policy.cpu_offline(&mut bench.world, cpu, ms * MS);
+        bench.policy.cpu_online(&mut bench.world, cpu, ms * MS);
+    };
+    for cpu in 1..100 {
+        out_since(&mut bench, cpu, 100 - u64::from(cpu));
+    }
+    let joiner = |bench: &Bench, within| bench.policy.joiner(Set::High, &CpuBits::of(within), -1);
+    assert_eq!(joiner(&bench, 1..100), 32);
+    assert_eq!(joiner(&bench, 40..100), 71);
+    assert_eq!(joiner(&bench, 90..100), 99);
+}
+
 /// All of four CPUs are high and idle; which leaves first.
 fn leaver(place: impl Fn(usize) -> CpuPlace, hot: &[u32]) -> i32 {
     let mut bench = Bench::new(

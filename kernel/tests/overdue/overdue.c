@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* CPU 1 would look for who waits too long while CPU 0 looks through the queue that both serve. Exit code 1: what is not so. */
+#include "types.h"
+#include "lopsided.h"
+#include "expect.h"
+#include "machine.h"
+
+static struct lop_sched sched;
+static struct lop_world world, other_world;
+static struct lop_task tasks[3];
+static u64 now_ns = 1000000000;
+static u32 looks[2];
+static bool meanwhile;
+
+u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
+
+bool lop_env_take_overdue(struct lop_world *w, u32 queue, u32 cpu, u64 before_ns)
+{
+	looks[cpu]++;
+	if (meanwhile && cpu == 0)
+		lop_dispatch(&sched, &other_world, 1, NULL);
+	return false;
+}
+
+int main(void)
+{
+	u32 n;
+	sched.config.sizing = LOP_SIZE_ALL;
+	lop_set_times(&sched.config, 10 * LOP_MS_NS);
+	describe_machine(&sched.topology, 2, 1);
+	sched.online = sched.topology.cpus;
+	lop_start(&sched, &world, now_ns);
+	for (n = 0; n < 3; n++) {
+		begin_task(&sched, &tasks[n]);
+		lop_put(&sched, &world, &tasks[n], NULL, lop_wake(&sched, &world, &tasks[n], NULL, NULL, 0, now_ns));
+	}
+	now_ns += LOP_WAIT_MAX_NS;
+	meanwhile = true;
+	lop_dispatch(&sched, &world, 0, NULL);
+	expect("one looks", looks[0] == 1 && looks[1] == 0);
+	meanwhile = false;
+	lop_dispatch(&sched, &other_world, 1, NULL);
+	expect("the other does the next time", looks[0] == 1 && looks[1] == 1);
+	lop_dispatch(&sched, &world, 0, NULL);
+	lop_dispatch(&sched, &other_world, 1, NULL);
+	expect("and then neither for a while", looks[0] == 1 && looks[1] == 1);
+	now_ns += LOP_OVERDUE_PERIOD_NS;
+	lop_dispatch(&sched, &world, 0, NULL);
+	expect("a period later they look again", looks[0] == 2);
+	return 0;
+}
