@@ -1,7 +1,7 @@
 # bench-in-guest.sh: measures schedulers against each other in one boot, in rounds of all of them. Runs inside a guest behind
-# tests/lib.sh; vm/bench.sh sets schedulers, benchmarks, turns, loops, groups, and either rounds or counts. Leaves in /out: `times`, a line ROUND SCHEDULER
-# BENCHMARK VALUE UNIT for each run of `rounds`, less is better; `callbacks`, a line ROUND SCHEDULER PROGRAM CALLS NS SECONDS SWITCHES for
-# each BPF program that ran and each of `counts`.
+# tests/lib.sh; vm/bench.sh sets schedulers, benchmarks, turns, loops, groups, and either rounds or counted, a scheduler. Leaves in /out: `times`, a line
+# ROUND SCHEDULER BENCHMARK VALUE UNIT for each run of `rounds`, less is better; or `symbols` of the callbacks and `switches`, their number, for callbacks.c.
+# With counted=marks only its `marks`.
 
 # start_scheduler NAME: eevdf is the kernel's own; its loader is $loader.
 start_scheduler() {
@@ -12,7 +12,7 @@ start_scheduler() {
     *)
       "scx_$1" >"/tmp/$1.log" 2>&1 &
       loader=$!
-      wait_for 600 peer_attached_or_gone "$1"
+      wait_for peer_attached_or_gone "$1"
       scheduler_is "$1" || { tail -n 5 "/tmp/$1.log"; kill -KILL "$loader"; wait "$loader"; say_and_fail "scx_$1 does not attach"; } ;;
   esac
 }
@@ -50,8 +50,9 @@ measure() {
   measured "$@" hackbench-socket-processes s hackbench_s --process
   measured "$@" hackbench-socket-threads s hackbench_s --threads
   measured "$@" perf-pipe us/op pipe_us
-  if wanted wakeup-p50 || wanted wakeup-p99; then
+  if wanted wakeup-mean || wanted wakeup-p50 || wanted wakeup-p99; then
     woken=$(lop-load wakeups --seconds "$wakeup_seconds")
+    measured "$@" wakeup-mean us figure mean_us <<<"$woken"
     measured "$@" wakeup-p50 us figure p50_us <<<"$woken"
     measured "$@" wakeup-p99 us figure p99_us <<<"$woken"
   fi
@@ -87,32 +88,34 @@ leave_out() {
 
 switches() { sed -n 's/^ctxt //p' /proc/stat; }
 
-# count_callbacks ROUND SCHEDULER: counting costs time itself, so apart from the rounds that are timed.
+# For the rest of the guest's life.
+crowd() {
+  taskset -c 0,1 lop-load hogs "$crowd" --seconds 3600 >/dev/null &
+  taskset -pc 2-7 $$ >/dev/null
+  wait_for are_there lop-hog "$crowd"
+}
+
+# What is counted begins and ends where bpf_stats_handler is called.
 count_callbacks() {
-  local before begin_cs seconds switched
-  start_scheduler "$2" || { leave_out "$2"; return; }
-  bpf_stats on
-  bpf_stats /tmp/before
-  begin_cs=$(uptime_cs) before=$(switches)
+  local before
+  echo 1 >/proc/sys/net/core/bpf_jit_kallsyms
+  start_scheduler "$1" || { leave_out "$1"; return; }
+  sed -n 's/ [a-zA-Z] / /p' /proc/kallsyms | awk '/ bpf__sched_ext_ops_| bpf_trampoline_/ { print $1, $2 }' >/out/symbols
+  before=$(switches)
+  [ "$crowd" = 0 ] || crowd
+  echo 1 >/proc/sys/kernel/bpf_stats_enabled
   hackbench_s --pipe --process >/dev/null
   lop-load wakeups --seconds "$wakeup_seconds" >/dev/null
-  switched=$(($(switches) - before)) seconds=$(awk -v cs=$(($(uptime_cs) - begin_cs)) 'BEGIN { print cs / 100 }')
-  bpf_stats /tmp/after
-  bpf_stats off
-  lop-judge diff-stats /tmp/before /tmp/after | spent_lines "$@" "$seconds" "$switched" | tee -a /out/callbacks
-  end_scheduler "$2"
+  echo 0 >/proc/sys/kernel/bpf_stats_enabled
+  echo $(($(switches) - before)) >/out/switches
+  end_scheduler "$1"
 }
 
-spent_lines() {
-  awk -v of="$1 $2" -v seconds="$3" -v switches="$4" '
-    { gsub(/[",]/, "") }
-    $1 == "name:" { name = $2 }
-    $1 == "run_cnt:" { calls = $2 }
-    $1 == "run_time_ns:" && calls > 0 { print of, name, calls, $2, seconds, switches }'
-}
-
+echo 0 >/proc/sys/kernel/kptr_restrict
 for ((round = 0; round < rounds; round++)); do run_round $round; done
-for ((round = 0; round < counts; round++)); do
-  for scheduler in $(rotated $round); do [ "$scheduler" = eevdf ] || count_callbacks $round "$scheduler"; done
-done
+case $counted in
+  '') ;;
+  marks) sed -n 's/ [a-zA-Z] / /p' /proc/kallsyms | grep -E ' (__bpf_prog_(enter|exit)(_recur)?|bpf_stats_handler)$' >/out/marks ;;
+  *) count_callbacks "$counted" ;;
+esac
 [ "$sentences_failed" = 0 ]

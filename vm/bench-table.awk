@@ -6,11 +6,12 @@ FILENAME ~ /times$/ {
 }
 
 FILENAME ~ /callbacks$/ {
-	if (!($2 in seconds)) counted[++nr_counted] = $2 # in the order of the first round
-	if (!(($1, $2) in seen)) { seen[$1, $2] = 1; seconds[$2] += $6; switches[$2] += $7 }
-	if (!(($2, $3) in number)) { number[$2, $3] = ++programs[$2]; program[$2, programs[$2]] = $3 }
-	calls[$2, number[$2, $3]] += $4; ns[$2, number[$2, $3]] += $5
-	all_calls[$2] += $4; all_ns[$2] += $5
+	if (!($1 in switches)) { counted[++nr_counted] = $1; switches[$1] = $5 }
+	program[$1, ++programs[$1]] = $2
+	calls[$1, $2] = $3; instructions[$1, $2] = $4
+	all_calls[$1] += $3; all[$1] += $4
+	if (!($2 in seen)) { seen[$2] = 1; callback[++callbacks] = $2 }
+	of_all[$2] += $4
 }
 
 # Sorts value[b, s, 1..n].
@@ -59,21 +60,28 @@ function ratios(nr,   i, k, b) {
 	}
 }
 
-function callbacks_table(   i, k, s) {
-	print "\nBPF programs for the same work, on a clock that counts instructions (4 ns each, the waiting for other CPUs among them):"
+# The callbacks that take most of all schedulers go first.
+function callbacks_table(   i, j, k, s, held) {
+	print "\nInstructions of callbacks for the same work, with what the kernel does for them and the waiting for locks:"
 	for (i = 1; i <= nr_counted; i++) {
 		s = counted[i]
-		printf "%-16s %8.0f ns for each context switch, %8.0f ms in all, %8d calls\n", s, all_ns[s] / switches[s], all_ns[s] / 1e6, all_calls[s]
+		printf "%-16s %8.1f million, %8d calls, %8d for each of %d context switches, %.3f of %s\n", s, all[s] / 1e6, all_calls[s], all[s] / switches[s], switches[s], all[s] / switches[s] * switches[counted[1]] / all[counted[1]], counted[1]
 	}
-	for (i = 2; i <= nr_counted; i++) {
-		s = counted[i]
-		printf "%-16s takes %.3f of %s for each context switch\n", s, all_ns[s] / switches[s] * switches[counted[1]] / all_ns[counted[1]], counted[1]
+	for (i = 2; i <= callbacks; i++) {
+		held = callback[i]
+		for (j = i - 1; j > 0 && of_all[callback[j]] < of_all[held]; j--) callback[j + 1] = callback[j]
+		callback[j + 1] = held
 	}
-	for (i = 1; i <= nr_counted; i++) {
-		s = counted[i]
-		printf "\n%s\n", s
-		for (k = 1; k <= programs[s]; k++)
-			printf "  %-20s %10.0f ns a call %12.0f calls/s\n", program[s, k], ns[s, k] / calls[s, k], calls[s, k] / seconds[s]
+	printf "\n%-28s", "a call (calls)"
+	for (i = 1; i <= nr_counted; i++) printf " %18s", counted[i]
+	print ""
+	for (k = 1; k <= callbacks; k++) {
+		printf "%-28s", callback[k]
+		for (i = 1; i <= nr_counted; i++) {
+			s = counted[i]
+			printf " %18s", (s, callback[k]) in calls ? sprintf("%d (%d)", instructions[s, callback[k]] / calls[s, callback[k]], calls[s, callback[k]]) : "-"
+		}
+		print ""
 	}
 }
 
@@ -92,7 +100,8 @@ function write_json(nr,   i, k, n, s, b, sep) {
 	for (i = 1; i <= nr_counted; i++) {
 		s = counted[i]
 		for (k = 1; k <= programs[s]; k++) {
-			printf "%s{\"scheduler\":\"%s\",\"program\":\"%s\",\"calls\":%s,\"ns\":%s,\"seconds\":%s,\"switches\":%s}", sep, s, program[s, k], calls[s, k], ns[s, k], seconds[s], switches[s] >json
+			b = program[s, k]
+			printf "%s{\"scheduler\":\"%s\",\"callback\":\"%s\",\"calls\":%s,\"instructions\":%s,\"switches\":%s}", sep, s, b, calls[s, b], instructions[s, b], switches[s] >json
 			sep = ","
 		}
 	}

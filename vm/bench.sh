@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# bench.sh: lopsided against the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds; then what each
-# BPF program takes, in a guest on a clock that counts instructions, so that it does not depend on what else the host does. Prints tables
-# and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland; those on PATH are found without it.
+# bench.sh: lopsided against the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds; then the instructions that the
+# callbacks of each take for the same work, counted in a guest of its own (callbacks.c), so that they do not depend on what else the host does. Prints tables
+# and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland, scx_rusty; those on PATH are found without it.
 # SCHEDULERS: instead of "eevdf lopsided", which is highlow-spare; lopsided:POLICY is lopsided under another policy, as lopsided:phase.
 # GUEST: further options of vm/run, as "--max-mhz 3000,3000,3000,3000,2000,2000,2000,2000": on kinds of CPUs auto has all rules for them.
 # BENCHMARKS: of those of bench-in-guest.sh, as "hackbench-pipe-processes fork". TURNS (1): so often each in a round, while a scheduler is loaded.
-# ROUNDS (5), COUNTS (3; 0: none), LOOPS and HACKBENCH_GROUPS (200, 2), LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
+# ROUNDS (5; 0: none), LOOPS and HACKBENCH_GROUPS (200, 2). COUNTED (yes; no); there are 100 loops then. CROWD (0): so many busy threads may run on CPUs 0 and 1
+# only, and what is counted on the others. LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=target/vm-bench
-peers=(lavd cosmos bpfland)
+peers=(lavd cosmos bpfland rusty)
 
 build() {
   [ -z "${LOP_BENCH_BIN:-}" ] || { bin=$LOP_BENCH_BIN; return; }
@@ -36,9 +37,32 @@ in_guest() {
   shift
   # shellcheck disable=SC2086  # words
   LOP_BIN=$bin/lop vm/run --cpus 8 --memory-mb 3072 --timeout "${TIMEOUT:-7200}" --share "$out" "$@" ${GUEST:-} "${options[@]}" \
-    --bin "$bin/lop-load" --bin "$bin/lop-judge" --bin hackbench --bin perf -- "$variables schedulers='$schedulers' groups=${HACKBENCH_GROUPS:-2}
-      benchmarks='${BENCHMARKS:-}' turns=${TURNS:-1} pipe_loops=${PIPE_LOOPS:-2000} wakeup_seconds=${WAKEUP_SECONDS:-3} forks=${FORKS:-500}
+    --bin "$bin/lop-load" --bin "$bin/lop-judge" --bin hackbench --bin perf -- "rounds=0 counted='' loops=100 $variables schedulers='$schedulers' groups=${HACKBENCH_GROUPS:-2}
+      crowd=${CROWD:-0} benchmarks='${BENCHMARKS:-}' turns=${TURNS:-1} pipe_loops=${PIPE_LOOPS:-2000} wakeup_seconds=${WAKEUP_SECONDS:-3} forks=${FORKS:-500}
 $(cat vm/tests/lib.sh vm/bench-in-guest.sh)" >>"$out/log" || { tail -n 20 "$out/log" >&2; return 1; }
+  [ ! -e "$out/left-out" ] || { cat "$out/left-out" >>"$out/all-left-out" && rm "$out/left-out"; }
+}
+
+# QEMU takes plugins that ask for a version of its interface that it still has.
+plugin() {
+  local version=1
+  qemu-system-x86_64 --version | grep -q 'version [78]\.' || version=2
+  cc -shared -fPIC -O2 -Wall -Wextra -Werror "-DPLUGIN_VERSION=$version" vm/callbacks.c -o "$out/callbacks.so"
+}
+
+# A guest for each, since what one loads may lie where another's was.
+count_callbacks() {
+  local all=$schedulers scheduler
+  plugin
+  schedulers='' in_guest 'counted=marks' --instruction-ns 4
+  for scheduler in $all; do
+    [ "$scheduler" != eevdf ] || continue
+    rm -f "$out/switches"
+    schedulers=$scheduler in_guest "counted=$scheduler" --instruction-ns 4 --plugin "$PWD/$out/callbacks.so,marks=$PWD/$out/marks,out=$PWD/$out/counted"
+    [ -e "$out/switches" ] || continue
+    [ -s "$out/counted" ] || { echo "bench.sh: no callback of $scheduler was counted: $out/log" >&2; return 1; }
+    awk -v of="$scheduler" -f vm/bench-counted.awk "$out/symbols" "$out/switches" "$out/counted" >>"$out/callbacks"
+  done
 }
 
 scripts/need.sh rust cc bpf hackbench perf
@@ -48,8 +72,8 @@ build
 rm -rf "$out"
 mkdir -p "$out"
 touch "$out/times" "$out/callbacks"
-[ "${ROUNDS:-5}" = 0 ] || in_guest "rounds=${ROUNDS:-5} counts=0 loops=${LOOPS:-200}"
-[ "${COUNTS:-3}" = 0 ] || in_guest "rounds=0 counts=${COUNTS:-3} loops=$((${LOOPS:-200} / 2))" --instruction-ns 4
-[ ! -e "$out/left-out" ] || sort -u "$out/left-out"
+[ "${ROUNDS:-5}" = 0 ] || in_guest "rounds=${ROUNDS:-5} loops=${LOOPS:-200}"
+[ "${COUNTED:-yes}" = no ] || count_callbacks
+[ ! -e "$out/all-left-out" ] || sort -u "$out/all-left-out"
 awk -v schedulers="$schedulers" -v json="$out/results.json" -f vm/bench-table.awk "$out/times" "$out/callbacks"
 echo "$out/results.json"
