@@ -51,7 +51,7 @@ cat <<EOF
 # What the kernel side did
 
 Written by \`make soak\` on $(date -u +%Y-%m-%d), commit $commit. Guests are emulated: a figure compares what ran in one
-boot, and says nothing of how long anything takes on a real machine.
+boot, and says nothing of how long anything takes on a real machine. Beside other schedulers: [peers.md](peers.md).
 
 Judged: $(count ok) held, $(count FAILED) failed. Printed only, since it may come out otherwise by chance: $(count holds) sentences held, $(count 'does not hold') did not:
 

@@ -87,6 +87,11 @@ impl Locks {
             program.set_autoload(self.are_seen());
             program.set_autoattach(false);
         }
+        // Only these use it.
+        skel.maps
+            .futexes
+            .set_autocreate(self.are_seen())
+            .expect("the program is not loaded yet");
         if let Self::Seen(places, _) = self {
             let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
             rodata.sees_locks = true;

@@ -21,7 +21,10 @@ static struct lop_sched sched;
 static struct lop_world world;
 static u64 now_ns = 1000000000;
 
+static bool takes;
+
 u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
+bool lop_env_take(struct lop_world *w, u32 queue, u32 cpu, u64 until_ns) { return takes; }
 
 static void begin(u32 threads)
 {
@@ -36,13 +39,21 @@ static void begin(u32 threads)
 	lop_start(&sched, &world, now_ns);
 }
 
-/* As the program's callbacks do: select_cpu, running, stopping, and dispatch, which finds nothing. */
-static void wake_run_sleep(struct lop_task *t)
+/* As the program's callbacks do: select_cpu, running, stopping, and dispatch, which finds nothing. Before Linux 7.0 the task waits at the CPU that it claimed. */
+static void wake_run_sleep(struct lop_task *t, bool waits)
 {
 	struct lop_placement place = lop_wake(&sched, &world, t, NULL, NULL, 0, now_ns);
 	u32 cpu = (u32)place.cpu;
 	if (!place.claimed)
 		exit(2);
+	if (waits) {
+		lop_wait_at_claimed(&sched, &world, t, cpu);
+		lop_look_at(&sched, &world, now_ns + LOP_MS_NS);
+		takes = true;
+		if (lop_dispatch(&sched, &world, cpu, NULL) != LOP_NEXT_TAKEN)
+			exit(5);
+		takes = false;
+	}
 	lop_cpu_idle(&sched, &world, cpu, false, now_ns);
 	lop_running(&sched, &world, t, now_ns);
 	now_ns += LOP_MS_NS;
@@ -54,15 +65,15 @@ static void wake_run_sleep(struct lop_task *t)
 	now_ns += 24 * LOP_MS_NS;
 }
 
-static unsigned accesses_in_a_cycle(void)
+static unsigned accesses_in_a_cycle(bool waits)
 {
 	static struct lop_task t;
 	u64 promotions;
 	begin_task(&sched, &t);
-	wake_run_sleep(&t);
+	wake_run_sleep(&t, waits);
 	promotions = sched.promotions;
 	accesses = 0;
-	wake_run_sleep(&t);
+	wake_run_sleep(&t, waits);
 	if (sched.promotions != promotions || sched.demotions)
 		exit(4);
 	return accesses;
@@ -71,8 +82,10 @@ static unsigned accesses_in_a_cycle(void)
 int main(void)
 {
 	begin(1);
-	printf("flat %u\n", accesses_in_a_cycle());
+	printf("flat %u\n", accesses_in_a_cycle(false));
+	begin(1);
+	printf("flat, before 7.0 %u\n", accesses_in_a_cycle(true));
 	begin(2);
-	printf("smt %u\n", accesses_in_a_cycle());
+	printf("smt %u\n", accesses_in_a_cycle(false));
 	return 0;
 }
