@@ -7,6 +7,7 @@ group=/sys/fs/cgroup/lopsided
 
 # begin_agent OPTION...: as begin_lop, by cgroup.
 begin_agent() {
+  rm -f /tmp/lop.log # who starts it looks at once, and would find what the last one said
   lop start --enforce cgroup "$@" >/tmp/lop.log 2>&1 &
   loader=$!
   wait_for runs_or_gone && grep -q '^running' /tmp/lop.log && wait_for lop status && return
@@ -14,7 +15,7 @@ begin_agent() {
   return 1
 }
 
-runs_or_gone() { grep -q '^running' /tmp/lop.log || ! kill -0 "$loader"; }
+runs_or_gone() { grep -qs '^running' /tmp/lop.log || ! kill -0 "$loader"; }
 
 # parked: are two CPUs or more kept from everybody? The kernel says which it took, and which it left to the others. The third is often open: in
 # an emulated guest what the kernel itself does after a change of the partition lasts long enough to count as a task.
