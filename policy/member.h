@@ -13,6 +13,8 @@
 lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candidates)
 {
 	u32 tier;
+	if (s->topology.nr_tiers < 2)
+		return;
 	lop_for(tier, 0, s->topology.nr_tiers) {
 		const struct lop_cpus *same = &s->topology.tier_cpus[tier & (LOP_MAX_TIERS - 1)];
 		if (!lop_cpus_meet(candidates, same))
@@ -103,8 +105,7 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 	if (lop_has_sensors(s))
 		lop_cpus_avoid(candidates, &s->hot);
 	lop_cpus_avoid(candidates, &s->beside_high);
-	if (s->topology.nr_tiers > 1)
-		lop_prefer_fast(s, candidates);
+	lop_prefer_fast(s, candidates);
 	lop_cpus_prefer(candidates, &s->warm);
 	lop_prefer_node(s, candidates, home_node);
 	return lop_earliest(candidates, &s->left_ns, LOP_MOST_COMPARED); /* longest out */

@@ -47,8 +47,7 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 	if (lop_has_reserved(s))
 		lop_cpus_avoid(candidates, &s->beside_reserved);
 	lop_cpus_avoid(candidates, &s->beside_busy);
-	if (top->nr_tiers > 1)
-		lop_prefer_fast(s, candidates);
+	lop_prefer_fast(s, candidates);
 	if (lop_cpus_has(candidates, last_cpu) && lop_at_speed(s, last_cpu, now_ns))
 		return (s32)last_cpu;
 	if (top->nr_memory_domains > 1)

@@ -78,16 +78,6 @@ set_governor() {
   done
 }
 
-# bpf_stats on | off: counting of runs and time of BPF programs.  bpf_stats FILE: figures of every program as JSON into the file.
-# Two files are compared by `lop-judge diff-stats BEFORE AFTER`.
-bpf_stats() {
-  case $1 in
-    on) lop-judge bpf-stats --enable true ;;
-    off) lop-judge bpf-stats --enable false ;;
-    *) lop-judge bpf-stats >"$1" ;;
-  esac
-}
-
 # armed_bpf_timers: how many timers of BPF programs are armed now.
 armed_bpf_timers() {
   grep -c 'bpf_timer_cb' "${LOP_PROC:-/proc}/timer_list" || true

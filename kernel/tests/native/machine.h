@@ -19,6 +19,16 @@ static inline void describe_machine(struct lop_topology *top, u32 cpus, u32 thre
 	}
 }
 
+/* One of CPUs that are all in the high set, and busy. */
+static inline void start_all_high(struct lop_sched *s, struct lop_world *world, u32 cpus, u64 now_ns)
+{
+	s->config.sizing = LOP_SIZE_ALL;
+	lop_set_times(&s->config, 10 * LOP_MS_NS);
+	describe_machine(&s->topology, cpus, 1);
+	s->online = s->topology.cpus;
+	lop_start(s, world, now_ns);
+}
+
 /* Asleep, of default weight, may run on all CPUs. Once the CPUs are online. */
 static inline void begin_task(struct lop_sched *s, struct lop_task *t)
 {

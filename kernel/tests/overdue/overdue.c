@@ -25,11 +25,7 @@ bool lop_env_take_overdue(struct lop_world *w, u32 queue, u32 cpu, u64 before_ns
 int main(void)
 {
 	u32 n;
-	sched.config.sizing = LOP_SIZE_ALL;
-	lop_set_times(&sched.config, 10 * LOP_MS_NS);
-	describe_machine(&sched.topology, 2, 1);
-	sched.online = sched.topology.cpus;
-	lop_start(&sched, &world, now_ns);
+	start_all_high(&sched, &world, 2, now_ns);
 	for (n = 0; n < 3; n++) {
 		begin_task(&sched, &tasks[n]);
 		lop_put(&sched, &world, &tasks[n], NULL, lop_wake(&sched, &world, &tasks[n], NULL, NULL, 0, now_ns));

@@ -59,21 +59,12 @@ static void after_cleared(void *at)
 	expect("CPU 1 sees nobody wait", !kicked);
 }
 
-static void begin(void)
-{
-	u32 n;
-	sched.config.sizing = LOP_SIZE_ALL;
-	lop_set_times(&sched.config, 10 * LOP_MS_NS);
-	describe_machine(&sched.topology, 2, 1);
-	sched.online = sched.topology.cpus;
-	lop_start(&sched, &world, now_ns);
-	for (n = 0; n < 3; n++)
-		begin_task(&sched, &tasks[n]);
-}
-
 int main(void)
 {
-	begin();
+	u32 n;
+	start_all_high(&sched, &world, 2, now_ns);
+	for (n = 0; n < 3; n++)
+		begin_task(&sched, &tasks[n]);
 	wake(&tasks[0]);
 	timer_at_ns = kicked = 0;
 	watched = true;

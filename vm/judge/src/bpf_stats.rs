@@ -2,12 +2,12 @@
 
 use anyhow::{bail, Context, Result};
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
 /// One loaded program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Program {
     pub id: u32,
     /// As the kernel keeps it: at most 15 characters.

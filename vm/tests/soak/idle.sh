@@ -6,7 +6,7 @@ idle_s=10
 
 # count_idle NAME: what the machine did by itself and what BPF programs did, over the same time.
 count_idle() {
-  bpf_stats on || return
+  lop-judge bpf-stats --enable true || return
   lop-load idle-count --seconds $idle_s >"/tmp/$1.count" || return
   echo "$(runs "$1") runs of BPF programs, $(counted "$1" switches) switches, $(counted "$1" wakeups) wakeups, $(counted "$1" idle_exits) ways out of idle"
 }

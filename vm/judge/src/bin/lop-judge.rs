@@ -65,8 +65,6 @@ enum Action {
     },
     /// Plays a log of `lop start --log-decisions` against the native build of the policy: exit code 0 if all decisions were the same.
     Replay { log: PathBuf },
-    /// What programs did between two outputs of `bpf-stats`, as JSON.
-    DiffStats { before: PathBuf, after: PathBuf },
 }
 
 #[derive(Args)]
@@ -313,10 +311,6 @@ fn run(cli: Cli) -> Result<u8> {
         Action::Replay { log } => replay(&log),
         Action::BpfStats { enable: Some(on) } => bpf_stats::enable(on).map(|()| 0),
         Action::BpfStats { enable: None } => print_json(&bpf_stats::programs()?),
-        Action::DiffStats { before, after } => {
-            let (before, after): (Vec<_>, Vec<_>) = (read_json(&before)?, read_json(&after)?);
-            print_json(&bpf_stats::difference(&before, &after)?)
-        }
     }
 }
 
