@@ -69,7 +69,7 @@ lop_part u32 lop_weight_of_user(const struct lop_sched *s lop_given, const struc
 		if (!group)
 			break;
 		weight = lop_clamp(weight * lop_group_weight(group->load) / LOP_WEIGHT_DEFAULT, 1, LOP_WEIGHT_MOST);
-		group = group->parent == LOP_NONE ? 0 : lop_group_at(s, group->parent);
+		group = group->parent == LOP_NONE ? 0 : lop_env_group(s, group->parent);
 	}
 	return (u32)lop_clamp(weight, 1, LOP_WEIGHT_MOST);
 }

@@ -6,11 +6,6 @@
 lop_rule u32 lop_group_active(u64 load) { return (u32)load; }
 lop_rule u32 lop_group_weight(u64 load) { return (u32)(load >> 32); }
 
-/* An adapter that learns at its start how many there may be keeps them itself. */
-#ifndef lop_group_at
-#define lop_group_at(s, index) (&(s)->groups[(u32)(index) & (LOP_MAX_GROUPS - 1)])
-#endif
-
 /* 17 ms, and in units of 1024 ns that make products fit. */
 #define LOP_GROUP_MEAN_NS (1ULL << 24)
 #define LOP_GROUP_MEAN_UNITS_BITS 14
@@ -64,7 +59,7 @@ lop_part bool lop_group_add(struct lop_sched *s lop_given, struct lop_group *gro
 		weight = (s32)lop_group_weight(before);
 		if (!is)
 			weight = -weight;
-		group = lop_group_at(s, group->parent);
+		group = lop_env_group(s, group->parent);
 	}
 	return true;
 }
@@ -90,7 +85,7 @@ lop_rule void lop_group_set_weight(struct lop_sched *s, struct lop_group *group,
 	s64 more = (s64)weight - lop_group_weight(group->load);
 	u64 before = lop_atomic_add(&group->load, (u64)more << 32);
 	if (group->parent != LOP_NONE && lop_group_active(before))
-		lop_group_reweigh(s, lop_group_at(s, group->parent), (s32)more, now_ns);
+		lop_group_reweigh(s, lop_env_group(s, group->parent), (s32)more, now_ns);
 }
 
 /*
@@ -126,7 +121,7 @@ lop_part u32 lop_weight_until_1024(const struct lop_sched *s lop_given, const st
 		/* One that is being charged has just gone, or is alone and not counted. */
 		weight_1024 = (weight_1024 * weight << 10) / lop_max(lop_max(lop_group_shared_1024(group, until_ns, ran_ns), inside << 10), 1);
 		inside = weight;
-		group = group->parent == LOP_NONE ? 0 : lop_group_at(s, group->parent);
+		group = group->parent == LOP_NONE ? 0 : lop_env_group(s, group->parent);
 	}
 	return (u32)lop_clamp(weight_1024, 1, LOP_WEIGHT_MOST << 10);
 }

@@ -10,9 +10,6 @@
 #define LOP_MINUTE_NS 60000000000ULL
 #define LOP_MAX_TIERS 16
 #define LOP_MAX_MEMORY_DOMAINS 256
-#ifndef LOP_MAX_GROUPS
-#define LOP_MAX_GROUPS 1024
-#endif
 #define LOP_MAX_GROUP_DEPTH 8
 #define LOP_LENGTHS 16
 /* Users whose numbers are the same modulo this are one (budget.h). A power of two. */
@@ -171,7 +168,7 @@ struct lop_app {
 struct lop_group {
 	u64 load;                          /* sum of the weights of its active tasks and groups; above bit 32 its own weight, 1024 the default (weight.h) */
 	u64 mean_1024, mean_at_ns;         /* that sum x 1024 as a mean over time, when it last changed (group.h); 0: nothing was active yet */
-	s32 parent;                        /* index in lop_sched.groups; LOP_NONE: directly beside the tasks of no group */
+	s32 parent;                        /* its number, see lop_env_group(); LOP_NONE: directly beside the tasks of no group */
 };
 
 struct lop_sched {
@@ -225,7 +222,6 @@ struct lop_sched {
 	u32 bound_most;                    /* reserved for a barrier-bound load: it ends when more tasks than this are active */
 	u64 bound_ends_ns;                 /* and at this time, if no round ends before */
 	u64 bound_again_ns;                /* and there is none before this */
-	struct lop_group groups[LOP_MAX_GROUPS]; /* those that others lie in; a task names its own by pointer */
 	u64 promotions, demotions, swaps;
 	struct lop_on_cpu on[LOP_MAX_CPUS];
 	struct lop_cpus of_class[LOP_CLASS_ROOM]; /* CPUs by the class of what runs there or ran there last */

@@ -9,5 +9,5 @@ cargo bench --locked -p lop-simulator --bench engine -- "$@"
 echo
 scripts/peak-memory.sh --limit-mib 200 target/release/lop reproduce compile-parallelism --runs 20 --format json
 echo
-cc -std=gnu11 -O2 -Wall -Werror -Isimulator/src -Ipolicy -Ikernel/tests/native kernel/benches/promoting.c kernel/tests/native/quiet_env.c -o target/promoting
+cc -std=gnu11 -O2 -Wall -Werror -Ipolicy/src -Ipolicy -Ikernel/tests/native kernel/benches/promoting.c kernel/tests/native/quiet_env.c -o target/promoting
 target/promoting

@@ -1,18 +1,28 @@
-//! Sets of CPUs, as the policy has them (`struct lop_cpus`) and as people and the kernel write them.
+//! Sets of CPUs, as the policy has them and as people and the kernel write them.
 
+use lop_policy::CpuBits;
 use std::fmt;
 
-/// `LOP_MAX_CPUS`.
-pub const MAX_CPUS: usize = 512;
+pub use lop_policy::MAX_CPUS;
 
 /// A set of CPU numbers below [`MAX_CPUS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
-#[repr(C)]
 pub struct Cpus {
     word: [u64; MAX_CPUS / 64],
 }
 
+impl From<CpuBits> for Cpus {
+    fn from(bits: CpuBits) -> Self {
+        Self { word: bits.word }
+    }
+}
+
 impl Cpus {
+    /// As the policy has them.
+    #[must_use]
+    pub fn bits(&self) -> CpuBits {
+        CpuBits { word: self.word }
+    }
     pub fn insert(&mut self, cpu: u32) {
         self.word[cpu as usize / 64] |= 1 << (cpu % 64);
     }

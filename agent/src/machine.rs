@@ -2,7 +2,7 @@
 
 use crate::amp::Amp;
 use crate::cpus::{Cpus, MAX_CPUS};
-use crate::policy::{Config, CpuPlace};
+use crate::policy::{Asked, CpuPlace};
 use crate::rules::Rules;
 use lop_machine::live::{kinds_of, LiveCpu, LiveMachine};
 use std::collections::BTreeSet;
@@ -77,21 +77,21 @@ impl Layout {
     }
 
     /// The policy on this machine.
-    pub fn config(&self, sizes: &Sizes) -> Config {
+    pub fn config(&self, sizes: &Sizes) -> Asked {
         let fixed_size = match sizes.rules {
             Rules::SimpleSets(cores) => cores.min(self.cpus.len() as u32),
             _ => 0,
         };
-        Config {
+        Asked {
             policy: sizes.rules.named(),
             fixed_size,
-            spare: sizes.spare.map_or(-1, |spare| spare as i32),
+            spare: sizes.spare,
             nr_cpus: self.cpus.last().map_or(0, |(cpu, _)| cpu + 1),
             nr_memory_domains: self.nr_memory_domains,
             nr_tiers: self.nr_tiers,
             threads: self.threads,
             most_high: sizes.max_high.unwrap_or(0),
-            hold_ns: sizes.hold.map_or(0, |hold| hold.as_nanos() as u64),
+            hold_ns: sizes.hold.map(|hold| hold.as_nanos() as u64),
             transition_ns: self.transition_ns,
             migration_ns: MIGRATION_NS,
         }

@@ -77,7 +77,7 @@ impl Planner {
             let active_ns = std::mem::take(&mut kept.active_ns);
             let planned = &mut kept.planned;
             planned.demand_permille = (active_ns.saturating_mul(1000)).div_ceil(passed_ns).min(1000) as u32;
-            planned.declared = Some(declared(tid)).filter(|class| *class <= INTENSIVE).unwrap_or(0);
+            planned.intensity.declared = Some(declared(tid)).filter(|class| *class <= INTENSIVE).unwrap_or(0);
             if planned.demand_permille >= LEAST_DEMAND {
                 active.push(tid);
             }
@@ -100,7 +100,7 @@ impl Planner {
             let (Some((misses, instructions)), Some(kept)) = (source.read(*tid), self.known.get_mut(tid)) else {
                 continue;
             };
-            kept.planned.note_counters(misses, instructions, passed_ns);
+            kept.planned.intensity.note(misses, instructions, passed_ns);
         }
     }
 }

@@ -27,8 +27,8 @@ impl Rules {
     pub(crate) fn named(self) -> Named {
         match self {
             Self::SimpleSets(_) => Named::SimpleSets,
-            Self::HighLow => Named::HighLow,
-            Self::HighLowSpare => Named::HighLowSpare,
+            Self::HighLow => Named::Highlow,
+            Self::HighLowSpare => Named::HighlowSpare,
             Self::ReservedCore => Named::ReservedCore,
             Self::Phase => Named::Phase,
             Self::LongestFirst => Named::LongestFirst,

@@ -2,7 +2,7 @@
 //! where in it is what the policy wants; what the kernel is told of that is enforce.rs's business.
 
 use crate::cpus::Cpus;
-use crate::policy::{App, Config, CpuPlace, Facts, Listed, Planned, Policy, Task, LONGEST, MAX_LISTED, NONE};
+use crate::policy::{rules, App, Asked, CpuPlace, Facts, Listed, Planned, Policy, Task, MAX_LISTED, NONE};
 use std::collections::BTreeMap;
 
 /// Where a task is.
@@ -59,8 +59,8 @@ enum Leaving {
 }
 
 impl Shadow {
-    pub fn new(config: &Config, cpus: &[(u32, CpuPlace)], now_ns: u64) -> Self {
-        let mut policy = Policy::new(config, cpus);
+    pub fn new(asked: &Asked, cpus: &[(u32, CpuPlace)], now_ns: u64) -> Self {
+        let mut policy = Policy::new(asked, cpus);
         policy.start(now_ns);
         let mut domains: BTreeMap<u16, Cpus> = BTreeMap::new();
         for (cpu, place) in cpus {
@@ -90,7 +90,7 @@ impl Shadow {
     pub fn add(&mut self, id: u32, app: u32, allowed: &Cpus, length: u32) {
         let mut task = self.policy.task(id, allowed);
         let members = self.apps.entry(app).or_insert_with(|| Members {
-            app: App::new(),
+            app: App::new(0),
             tasks: 0,
         });
         members.tasks += 1;
@@ -340,7 +340,7 @@ impl Shadow {
 
     /// A thread of declared length was created or has ended: where those of its application wait, if they are more than CPUs.
     fn list(&mut self, app: u32, length: u32) {
-        if length == 0 || self.policy.rules() & LONGEST == 0 {
+        if length == 0 || self.policy.rules() & rules::LONGEST == 0 {
             return;
         }
         let reserved = self.policy.reserved();
@@ -420,7 +420,7 @@ impl Shadow {
         self.domains.get(&domain).copied()
     }
 
-    /// Plans where these tasks run, at most [`crate::policy::MAX_PLANNED`], and carries it out. What is known of each comes with it.
+    /// Plans where these tasks run, at most [`lop_policy::MAX_PLANNED`], and carries it out. What is known of each comes with it.
     pub fn plan(&mut self, ids: &[u32], threads: &mut [Planned]) {
         for (id, thread) in ids.iter().zip(&mut *threads) {
             let Some(entry) = self.tasks.get(id) else { continue };
@@ -467,7 +467,7 @@ impl Shadow {
     /// The CPU that the task has to leave for that.
     fn send_to_domain(&mut self, id: u32, thread: &Planned) -> Option<u32> {
         let entry = self.tasks.get_mut(&id)?;
-        self.policy.set_speedup(&mut entry.task, thread.speedup_permille);
+        entry.task.set_measured_speedup(thread.speedup_permille);
         let cpu = u32::try_from(thread.cpu).ok()?;
         let elsewhere = self.policy.set_domain(&mut entry.task, thread.wanted_domain, cpu);
         (elsewhere && thread.runs).then_some(cpu)

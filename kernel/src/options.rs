@@ -2,7 +2,7 @@
 
 use lop_machine::intensity::Intensities;
 use lop_machine::speed::HighSpeed;
-use serde::Serialize;
+pub use lop_policy::Reserve;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -52,29 +52,6 @@ pub const POLICY_NAMES: [&str; 11] = [
     "gather",
     "specialise",
 ];
-
-/// Whether a core is reserved for the system's own work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reserve {
-    Never,
-    /// From four cores on.
-    BySize,
-    /// If a CPU is left for everything else.
-    Asked,
-}
-
-impl FromStr for Reserve {
-    type Err = String;
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "never" => Ok(Self::Never),
-            "by-size" => Ok(Self::BySize),
-            "asked" => Ok(Self::Asked),
-            _ => Err("never, by-size or asked".to_string()),
-        }
-    }
-}
 
 /// Bounds of T_hold.
 pub const SHORTEST_HOLD: Duration = Duration::from_millis(10);

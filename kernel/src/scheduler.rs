@@ -2,13 +2,13 @@
 //! everything back.
 
 mod above;
+mod config;
 mod decisions;
 mod isolation;
 mod job_finder;
 mod libbpf_log;
 mod lists;
 mod locks;
-pub(crate) mod native;
 mod places;
 mod plan;
 mod program;
@@ -29,7 +29,7 @@ use lop_machine::live::{self, LiveMachine};
 pub use plan::check as check_choice;
 use plan::Planner;
 use program::interface::lop_look as Look;
-use program::{Config, Ended, Program, Record};
+use program::{Ended, Program, Record};
 use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
@@ -113,7 +113,7 @@ fn follow_once(
     }
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
-    let config = Config::of(&options, &machine);
+    let config = config::of(&options, &machine);
     let planner = Planner::of(&config, &options);
     let lister = Lister::of(&config);
     if planner.is_none() && options.intensity.is_some() {
@@ -138,7 +138,7 @@ fn follow_once(
     status.policy = policy.to_string();
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
-    status.rules = config.rules();
+    status.rules = config::rules_for_people(&program.config());
     status.lock_holders = program.lock_holders();
     let reservation = Reservation::begin(
         options.reserve(),

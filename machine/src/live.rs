@@ -117,6 +117,13 @@ impl LiveMachine {
         same.map(|c| c.number).collect()
     }
 
+    /// SMT siblings form a ring: the one after `cpu`; itself without SMT, or if there is no such CPU.
+    pub fn next_sibling(&self, cpu: u32) -> u32 {
+        let siblings = self.siblings(cpu);
+        let at = siblings.iter().position(|&sibling| sibling == cpu);
+        at.map_or(cpu, |at| siblings[(at + 1) % siblings.len()])
+    }
+
     /// CPUs that are kept from all tasks but those that are bound there, ascending.
     pub fn isolated(&self) -> BTreeSet<u32> {
         let isolated = self.cpus.iter().filter(|cpu| cpu.isolated);

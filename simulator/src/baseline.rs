@@ -2,10 +2,10 @@
 
 use crate::choice::Placement;
 use crate::homes::Homes;
-use crate::policy::CpuBits;
 use crate::random::Stream;
 use crate::waiting::WaitingTasks;
-use crate::weight::WEIGHT_DEFAULT;
+use lop_policy::CpuBits;
+use lop_policy::WEIGHT_DEFAULT;
 use std::collections::BTreeSet;
 
 /// The scheduler's tick (250 Hz), at which it looks whether a slice is over.

@@ -1,6 +1,6 @@
 //! Policies by the names people type.
 
-use crate::policy::{rules, Config, Named};
+use lop_policy::{rules, Config, Domains, Named, Reserve, Sizing};
 use std::fmt;
 use std::str::FromStr;
 
@@ -82,8 +82,8 @@ impl SetsVariant {
     pub(crate) fn named(self) -> Named {
         match self {
             Self::Simple { .. } => Named::SimpleSets,
-            Self::HighLow => Named::HighLow,
-            Self::HighLowSpare => Named::HighLowSpare,
+            Self::HighLow => Named::Highlow,
+            Self::HighLowSpare => Named::HighlowSpare,
             Self::Reserved(_) => Named::ReservedCore,
             Self::Phase => Named::Phase,
             Self::LongestFirst => Named::LongestFirst,
@@ -160,9 +160,9 @@ impl AutoRule {
             Self::Kinds => Self::Rank.leave_out(config, chosen),
             // The adapter's.
             Self::Speeds => {}
-            Self::Barriers => config.reserve = Reserve::Never as u32,
-            Self::Domains => config.domains = 0,
-            Self::Sets => config.sizing = ALL_CORES,
+            Self::Barriers => config.reserve = Reserve::Never,
+            Self::Domains => config.domains = Domains::AsCome,
+            Self::Sets => config.sizing = Sizing::All,
             Self::Spare => config.spare = 0,
             Self::Last => config.last_hold_ns = config.last_hold_ns.min(config.hold_ns),
             Self::Room => config.room_permille = 0,
@@ -217,9 +217,6 @@ impl fmt::Display for Without {
     }
 }
 
-/// `LOP_SIZE_ALL`.
-const ALL_CORES: u32 = 2;
-
 /// How fast the reserved core runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReservedSpeed {
@@ -256,16 +253,6 @@ impl fmt::Display for ReservedSpeed {
             Self::Share { part, of } => write!(f, "{part}/{of}"),
         }
     }
-}
-
-/// `enum lop_reserve`: whether a core is reserved for the operating system's own work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Reserve {
-    Never = 0,
-    /// From four cores on.
-    BySize = 1,
-    Asked = 2,
 }
 
 /// Parameters of the policy that a study may vary; `None`: the policy's own value.
@@ -433,18 +420,6 @@ impl fmt::Display for PolicyChoice {
             Self::Placed(Placing::Random) => f.write_str("random"),
             Self::Sets(SetsVariant::Reserved(ReservedSpeed::DEFAULT)) => f.write_str("reserved-core"),
             Self::Sets(SetsVariant::Reserved(speed)) => write!(f, "reserved-core@{speed}"),
-        }
-    }
-}
-
-impl FromStr for Reserve {
-    type Err = String;
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "never" => Ok(Self::Never),
-            "by-size" => Ok(Self::BySize),
-            "asked" => Ok(Self::Asked),
-            _ => Err(format!("'{name}', expected never, by-size or asked")),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A core for each task, for its life: the baselines `pack`, `scatter` and `random`.
 
 use crate::choice::Placing;
-use crate::policy::CpuBits;
 use crate::random::Stream;
 use lop_machine::Machine;
+use lop_policy::CpuBits;
 use std::collections::BTreeMap;
 
 #[derive(Debug)]

@@ -11,17 +11,15 @@ mod events;
 pub mod experiment;
 mod homes;
 pub mod outcome;
-pub mod policy;
 mod power;
 mod random;
 mod waiting;
-pub mod weight;
 pub mod workload;
 
 pub use cap::PowerCap;
 pub use choice::{
-    AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, Reserve, ReservedSpeed, SetsVariant,
-    Without, POLICY_NAMES,
+    AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant, Without,
+    POLICY_NAMES,
 };
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 

@@ -1,6 +1,6 @@
 //! Runnable tasks that wait, in order of virtual time; each CPU takes the first that may run on it.
 
-use crate::policy::{CpuBits, CPU_WORDS};
+use lop_policy::{CpuBits, CPU_WORDS};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 

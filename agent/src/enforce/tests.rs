@@ -1,5 +1,5 @@
 use super::*;
-use crate::policy::{Config, CpuPlace, Named};
+use crate::policy::{Asked, CpuPlace, Named};
 use lop_machine::counters::{Measured, Source};
 
 /// Threads by number: process, whether it runs, affinity, what it says.
@@ -95,16 +95,16 @@ fn planned_enforcer<const N: usize>(
     };
     let cpus: Vec<_> = (0..N).map(place).collect();
     let all: Cpus = (0..N as u32).collect();
-    let config = Config {
+    let config = Asked {
         policy,
         fixed_size: 2,
-        spare: -1,
+        spare: None,
         nr_cpus: N as u32,
         nr_memory_domains: u32::from(domains[N - 1]) + 1,
         nr_tiers: 1 + u32::from(permille.iter().any(|&speed| speed < 1000)),
         threads: 1,
         most_high: 0,
-        hold_ns: 0,
+        hold_ns: None,
         transition_ns: 0,
         migration_ns: 100_000,
     };
@@ -115,7 +115,7 @@ fn planned_enforcer<const N: usize>(
 #[test]
 fn threads_have_as_many_cpus_as_want_to_run() {
     let mut world = Fake::default();
-    let mut enforcer = enforcer(Named::HighLow, [1000; 4]);
+    let mut enforcer = enforcer(Named::Highlow, [1000; 4]);
     world.runs(10, true);
     world.runs(11, false);
     world.later(&mut enforcer, 1);
@@ -140,7 +140,7 @@ fn simple_sets_never_change_and_a_spare_is_one_more() {
     assert_eq!(world.of(10), "0-1");
     let mut world = Fake::default();
     world.runs(10, true);
-    enforcer(Named::HighLowSpare, [1000; 4]).step(&mut world).unwrap();
+    enforcer(Named::HighlowSpare, [1000; 4]).step(&mut world).unwrap();
     assert_eq!(world.of(10), "0-1");
 }
 
@@ -157,7 +157,7 @@ fn one_core_is_kept_from_applications() {
 #[test]
 fn what_a_thread_chose_for_itself_is_kept_and_what_it_inherited_is_not() {
     let mut world = Fake::default();
-    let mut enforcer = enforcer(Named::HighLow, [1000; 4]);
+    let mut enforcer = enforcer(Named::Highlow, [1000; 4]);
     world.runs(10, true);
     world.later(&mut enforcer, 1);
     let two = Cpus::parse("2-3").unwrap();
@@ -208,7 +208,7 @@ fn the_longest_thread_has_the_fast_cpu_and_others_the_rest() {
 #[test]
 fn after_a_second_of_nothing_no_cpu_is_kept_from_anybody() {
     let mut world = Fake::default();
-    let mut enforcer = enforcer(Named::HighLow, [1000; 4]);
+    let mut enforcer = enforcer(Named::Highlow, [1000; 4]);
     world.runs(10, true);
     world.later(&mut enforcer, 1);
     world.runs(10, false);
@@ -260,7 +260,7 @@ fn lengths_that_are_heard_late_count_from_then_on() {
 #[test]
 fn who_is_created_behind_the_last_look_is_freed_too() {
     let mut world = Fake::default();
-    let mut enforcer = enforcer(Named::HighLow, [1000; 4]);
+    let mut enforcer = enforcer(Named::Highlow, [1000; 4]);
     world.runs(10, true);
     world.later(&mut enforcer, 1);
     assert_eq!(world.of(10), "0");

@@ -1,19 +1,19 @@
 use super::*;
-use crate::policy::Named;
+use crate::policy::{Asked, Named};
 
 const MS: u64 = 1_000_000;
 
-fn config(policy: Named, nr_tiers: u32) -> Config {
-    Config {
+fn config(policy: Named, nr_tiers: u32) -> Asked {
+    Asked {
         policy,
         fixed_size: 0,
-        spare: -1,
+        spare: None,
         nr_cpus: 4,
         nr_memory_domains: 1,
         nr_tiers,
         threads: 1,
         most_high: 0,
-        hold_ns: 0,
+        hold_ns: None,
         transition_ns: 0,
         migration_ns: 100_000,
     }
@@ -52,7 +52,7 @@ fn at(shadow: &mut Shadow, ms: u64) {
 
 #[test]
 fn the_high_set_follows_what_runs_and_shrinks_after_the_hold_time() {
-    let mut shadow = machine(Named::HighLow, [1000; 4]);
+    let mut shadow = machine(Named::Highlow, [1000; 4]);
     add(&mut shadow, 10..13, 0);
     (10..13).for_each(|id| shadow.wake(id, 0));
     assert_eq!((shadow.active(), shadow.members().iter().count()), (3, 3));
@@ -73,7 +73,7 @@ fn the_high_set_follows_what_runs_and_shrinks_after_the_hold_time() {
 
 #[test]
 fn more_tasks_than_cpus_wait_and_have_turns() {
-    let mut shadow = machine(Named::HighLow, [1000; 4]);
+    let mut shadow = machine(Named::Highlow, [1000; 4]);
     add(&mut shadow, 0..6, 0);
     (0..6).for_each(|id| shadow.wake(id, 0));
     let waiting = |shadow: &Shadow| {
@@ -140,7 +140,7 @@ fn the_longest_gets_the_fast_cpu_and_lists_hold_for_more_threads_than_cpus() {
 
 #[test]
 fn a_pinned_task_promotes_its_cpu() {
-    let mut shadow = machine(Named::HighLow, [1000; 4]);
+    let mut shadow = machine(Named::Highlow, [1000; 4]);
     shadow.add(7, 1, &std::iter::once(3).collect(), 0);
     shadow.wake(7, 3);
     assert_eq!(shadow.place(7), Some(Place::Runs(3)));

@@ -24,7 +24,7 @@ struct {
 	__uint(value_size, sizeof(u32));
 } free_slots SEC(".maps");
 static __always_inline struct lop_group_slot *slot_at(s32 slot) { return place_in(slots, slot, last_group); }
-static __always_inline struct lop_group *group_in_slot(s32 slot) { return &slot_at(slot)->group; }
+static __always_inline struct lop_group *lop_env_group(const struct lop_sched *s, s32 slot) { return &slot_at(slot)->group; }
 
 /* After no slot was found, nobody looks for one for this long. */
 #define LOP_FULL_NS 100000000ULL
@@ -145,7 +145,7 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 		lop_atomic_add(&groups_left_out, 1);
 		return LOP_NONE;
 	}
-	group = lop_group_at(&lopsided, slot);
+	group = lop_env_group(&lopsided, slot);
 	group->load = (u64)weight << 32;
 	group->mean_1024 = 0;
 	group->parent = parent;
@@ -203,13 +203,13 @@ static __noinline s32 slot_for(u64 address, bool *found)
 
 static __always_inline struct lop_group *group_of(struct lop_task_state *t)
 {
-	return t->group == LOP_NONE ? 0 : lop_group_at(&lopsided, t->group);
+	return t->group == LOP_NONE ? 0 : lop_env_group(&lopsided, t->group);
 }
 
 /* The nice value of a session and cpu.idle of a cgroup change without a word. */
 static __always_inline void reweigh(const struct task_group *group, u64 key, s32 slot)
 {
-	struct lop_group *known = lop_group_at(&lopsided, slot);
+	struct lop_group *known = lop_env_group(&lopsided, slot);
 	u32 weight = weight_of_group(group);
 	if (slot_at(slot)->key == key && weight != lop_group_weight(known->load))
 		lop_group_set_weight(&lopsided, known, weight, bpf_ktime_get_ns());

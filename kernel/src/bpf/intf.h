@@ -10,9 +10,6 @@ typedef unsigned long long u64;
 typedef long long s64;
 #endif
 
-/* Of the policy's state no part: the program keeps groups where the loader makes room for as many as the machine may have. */
-#define LOP_MAX_GROUPS 1
-
 /* In the flags of a hint, beside those of enum lop_says, which are the policy's. */
 #define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that it creates belong to its application */
 

@@ -48,9 +48,6 @@ const volatile bool caps;
 const volatile bool isolates;
 #define lop_has_isolated(s) (isolates)
 #include "world.bpf.h"
-/* As many groups as the loader makes room for. */
-static __always_inline struct lop_group *group_in_slot(s32 slot);
-#define lop_group_at(s, slot) group_in_slot(slot)
 #include "../../../policy/lopsided.h"
 
 struct lop_sched lopsided;

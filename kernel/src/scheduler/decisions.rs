@@ -1,10 +1,11 @@
 //! The log of decisions: machine and configuration, then every call of the policy and every decision, in order, one
 //! JSON object each line. `lop-judge replay` plays it against the native build of the policy.
 
-use super::program::{Config, Record};
+use super::program::Record;
 use crate::adapter::KernelError;
 use crate::options::Options;
 use lop_machine::live::LiveMachine;
+use lop_policy::Config;
 use serde::Serialize;
 use serde_json::json;
 use std::fs::File;

@@ -1,11 +1,12 @@
 //! Lists of threads that declared their lengths, where an application has more of them than there are CPUs: looks at the threads when the program says
-//! that something changed, asks the policy (natively, `native.c`) where each waits, and gives the program its orders.
+//! that something changed, asks the policy (natively) where each waits, and gives the program its orders.
 
-use super::native::{Declared, ListRoom, NONE};
+use super::config;
+use super::places::app_of;
 use super::plan::{Order, PERIOD};
 use super::program::interface::lop_look as Look;
-use super::program::skeleton::types::{lop_app, lop_app_state, lop_sched};
-use super::program::Config;
+use super::program::skeleton::types::lop_app_state;
+use lop_policy::{App, Config, Listed, Planner, Sched, Task, MAX_CPUS, MAX_LISTED, NONE, WEIGHT_DEFAULT};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Decides for a policy that makes lists.
 #[derive(Default)]
 pub struct Lister {
-    room: ListRoom,
+    room: Planner,
     /// When to look next; `None`: when the program says so.
     next: Option<Instant>,
     looked: Option<Instant>,
@@ -29,7 +30,7 @@ pub struct Lister {
 impl Lister {
     /// `None`: this configuration has no lists.
     pub fn of(config: &Config) -> Option<Self> {
-        config.lists.then(Self::default)
+        config::lists(config).then(Self::default)
     }
 
     /// Time until the next look; `None`: there is nothing to look for.
@@ -61,7 +62,7 @@ impl Lister {
     }
 
     /// What follows from a look at all threads. `apps`: by their places.
-    pub fn follow(&mut self, looks: &[Look], sched: &lop_sched, apps: &[lop_app_state]) -> Vec<Order> {
+    pub fn follow(&mut self, looks: &[Look], sched: &Sched, apps: &[lop_app_state]) -> Vec<Order> {
         let mut by_app: BTreeMap<usize, Vec<&Look>> = BTreeMap::new();
         for look in looks {
             by_app.entry(look.app as usize).or_default().push(look);
@@ -70,7 +71,7 @@ impl Lister {
         let mut orders = Vec::new();
         for (number, of_app) in by_app {
             match number.checked_sub(1).and_then(|place| apps.get(place)) {
-                Some(about) => self.list(of_app, sched, &about.app, &mut orders),
+                Some(about) => self.list(of_app, sched, app_of(about), &mut orders),
                 None => orders.extend(of_app.into_iter().filter_map(|look| change(look, NONE))),
             }
         }
@@ -78,19 +79,40 @@ impl Lister {
         orders
     }
 
-    fn list(&mut self, of_app: Vec<&Look>, sched: &lop_sched, app: &lop_app, orders: &mut Vec<Order>) {
+    fn list(&mut self, of_app: Vec<&Look>, sched: &Sched, app: &App, orders: &mut Vec<Order>) {
         let (mut fit, others): (Vec<&Look>, Vec<&Look>) = of_app.into_iter().partition(|look| look.length > 0);
         fit.sort_by_key(|look| (look.began_ns, look.thread));
-        let mut threads: Vec<Declared> = fit.iter().map(|look| declared(look)).collect();
-        let listed = self.room.list(sched, app, &mut threads);
-        self.threads += listed;
-        self.applications += usize::from(listed > 0);
-        orders.extend(
-            fit.iter()
-                .zip(&threads)
-                .filter_map(|(look, thread)| change(look, thread.wanted)),
-        );
+        let wanted = self.wanted(&fit, sched, app);
+        self.threads += wanted.len() as u32;
+        self.applications += usize::from(!wanted.is_empty());
+        let wanted = wanted.into_iter().chain(std::iter::repeat(NONE));
+        orders.extend(fit.iter().zip(wanted).filter_map(|(look, cpu)| change(look, cpu)));
         orders.extend(others.into_iter().filter_map(|look| change(look, NONE)));
+    }
+
+    /// At which CPU each of the first threads waits, in the order of their creation (policy/list.h); none: they are not more than CPUs.
+    fn wanted(&mut self, threads: &[&Look], sched: &Sched, app: &App) -> Vec<i32> {
+        let cpus: Vec<u32> = (0..MAX_CPUS as u32).filter(|&cpu| sched.is_usable(cpu)).collect();
+        if cpus.is_empty() || threads.len() <= cpus.len() {
+            return Vec::new();
+        }
+        let core_of = |cpu: i32| cpus.iter().position(|&other| other as i32 == cpu);
+        let listed = |look: &&Look| {
+            let mut task = Task::new(0, WEIGHT_DEFAULT);
+            (task.hint.length, task.done_ns) = (look.length, look.done_ns);
+            Listed {
+                left: sched.listed_left(&task, app, 0),
+                core: core_of(place(look)).map_or(NONE, |core| core as i32),
+                wanted: NONE,
+            }
+        };
+        let mut listed: Vec<Listed> = threads.iter().take(MAX_LISTED).map(listed).collect();
+        let permille: Vec<u32> = cpus.iter().map(|&cpu| sched.work_ns(cpu, 1000) as u32).collect();
+        self.room.list(&mut listed, &permille, sched.least_gain(app));
+        listed
+            .iter()
+            .map(|thread| cpus[thread.wanted as usize] as i32)
+            .collect()
     }
 
     /// For people: who waits by lists now.
@@ -111,15 +133,6 @@ impl Lister {
                 self.orders
             ),
         }
-    }
-}
-
-fn declared(look: &Look) -> Declared {
-    Declared {
-        done_ns: look.done_ns,
-        length: look.length,
-        cpu: place(look),
-        wanted: NONE,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::program::skeleton::{types, BpfSkel, OpenBpfSkel};
 use anyhow::Result;
 use libbpf_rs::OpenMapMut;
+use lop_policy::App;
 use std::mem::size_of;
 use std::path::Path;
 
@@ -62,6 +63,14 @@ pub fn apps<'a>(skel: &'a BpfSkel<'_>) -> &'a [types::lop_app_state] {
     let first = &maps.data_apps_data.as_ref().expect("the program has applications").apps;
     // As long as `make` said.
     unsafe { std::slice::from_raw_parts(first.as_ptr(), last as usize + 1) }
+}
+
+const _: () = assert!(size_of::<types::lop_app>() == size_of::<App>());
+
+/// What the policy knows of an application.
+pub fn app_of(about: &types::lop_app_state) -> &App {
+    // The same headers as of the native build, compiled for the same sizes and alignments.
+    unsafe { &*std::ptr::from_ref(&about.app).cast() }
 }
 
 #[cfg(test)]

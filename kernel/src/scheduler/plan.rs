@@ -1,14 +1,13 @@
 //! Plans for memory domains and kinds of cores, once a second while there is something to plan by: looks at the threads, asks the policy
-//! (natively, `native.c`), and gives the program its orders.
+//! (natively), and gives the program its orders.
 
-use super::native::{self, Planned, Room, MAX_PLANNED, NONE};
+use super::config;
 use super::program::interface::lop_look as Look;
-use super::program::skeleton::types::lop_sched;
-use super::program::Config;
 use crate::adapter::KernelError;
 use crate::options::{Options, Policy};
 use lop_machine::counters::Measured;
 use lop_machine::live::LiveMachine;
+use lop_policy::{gains_more, Config, Planned, Sched, MAX_PLANNED, NONE};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -69,7 +68,7 @@ struct Kept {
 /// Decides for a policy that makes plans.
 pub struct Planner {
     gathers: bool,
-    room: Room,
+    room: lop_policy::Planner,
     measured: Measured,
     known: HashMap<u32, Kept>,
     /// When to look next; `None`: when the program says so.
@@ -111,13 +110,13 @@ impl Planner {
                 "lop hint --memory",
             )
         };
-        config.plans().then(|| Self::with(config.gathers(), measured()))
+        config::plans(config).then(|| Self::with(config::gathers(config), measured()))
     }
 
     fn with(gathers: bool, measured: Measured) -> Self {
         Self {
             gathers,
-            room: Room::default(),
+            room: lop_policy::Planner::default(),
             measured,
             known: HashMap::new(),
             next: None,
@@ -152,7 +151,7 @@ impl Planner {
     }
 
     /// What follows from a look at all threads; the orders are to be carried out in turn. Nothing to plan by: it rests until it is woken.
-    pub fn follow(&mut self, looks: &[Look], sched: &lop_sched, now_ns: u64) -> Vec<Order> {
+    pub fn follow(&mut self, looks: &[Look], sched: &Sched, now_ns: u64) -> Vec<Order> {
         self.next = Some(Instant::now() + PERIOD);
         let active = self.see(looks);
         if std::mem::take(&mut self.fresh) {
@@ -161,7 +160,7 @@ impl Planner {
         self.threads = active.len();
         self.declared = active
             .iter()
-            .filter(|thread| self.known[thread].planned.declared != 0)
+            .filter(|thread| self.known[thread].planned.intensity.declared != 0)
             .count();
         if self.declared == 0 && (!self.measures() || active.is_empty()) {
             return self.rest(sched);
@@ -201,7 +200,7 @@ impl Planner {
             (kept.active_ns, kept.lives) = (active_ns, true);
             let planned = &mut kept.planned;
             planned.demand_permille = (passed_ns.saturating_mul(1000)).div_ceil(PERIOD_NS).min(1000) as u32;
-            planned.declared = u8::try_from(look.memory)
+            planned.intensity.declared = u8::try_from(look.memory)
                 .ok()
                 .filter(|class| *class <= INTENSIVE)
                 .unwrap_or(0);
@@ -233,11 +232,11 @@ impl Planner {
             else {
                 continue;
             };
-            kept.planned.note_counters(misses, instructions, PERIOD_NS);
+            kept.planned.intensity.note(misses, instructions, PERIOD_NS);
         }
     }
 
-    fn plan(&mut self, active: &[u32], sched: &lop_sched, now_ns: u64) -> Vec<Order> {
+    fn plan(&mut self, active: &[u32], sched: &Sched, now_ns: u64) -> Vec<Order> {
         let mut threads: Vec<Planned> = active.iter().map(|thread| self.known[thread].planned).collect();
         self.moves += u64::from(self.room.plan(sched, &mut threads, now_ns));
         // On before work needs them; off when all have been told to leave.
@@ -251,7 +250,7 @@ impl Planner {
         orders
     }
 
-    fn tell_domain(&mut self, thread: u32, planned: Planned, sched: &lop_sched) -> Option<Order> {
+    fn tell_domain(&mut self, thread: u32, planned: Planned, sched: &Sched) -> Option<Order> {
         let kept = self.known.get_mut(&thread)?;
         kept.planned = planned;
         let wanted = planned.wanted_domain;
@@ -263,14 +262,14 @@ impl Planner {
     /// When it is known, is no longer, or has changed by more than 10 %: less moves nobody (rank.h).
     fn tell_speedup(&mut self, thread: u32, permille: u32) -> Option<Order> {
         let told = &mut self.known.get_mut(&thread)?.told_permille;
-        native::gains_differ(permille, *told).then(|| {
+        (gains_more(permille, *told) || gains_more(*told, permille)).then(|| {
             *told = permille;
             Order::Speedup { thread, permille }
         })
     }
 
     /// The program takes it that a thread which changes to a CPU is to run in its memory domain, if it is to run in any.
-    fn change_core(&mut self, thread: u32, planned: Planned, sched: &lop_sched) -> Option<Order> {
+    fn change_core(&mut self, thread: u32, planned: Planned, sched: &Sched) -> Option<Order> {
         let (kept, domain) = (self.known.get_mut(&thread)?, domain_of(planned.wanted_cpu, sched)?);
         if kept.told != NONE {
             kept.told = domain;
@@ -282,12 +281,12 @@ impl Planner {
     }
 
     /// Memory domains that the plan wants a thread in are switched on, or those that it wants none in off.
-    fn switch(&mut self, sched: &lop_sched, on: bool) -> Vec<Order> {
+    fn switch(&mut self, sched: &Sched, on: bool) -> Vec<Order> {
         if !self.gathers {
             return Vec::new();
         }
         let domains = 0..u32::from(sched.topology.nr_memory_domains);
-        let wrong = domains.filter(|&domain| self.room.wants(domain) == on && native::is_off(sched, domain) == on);
+        let wrong = domains.filter(|&domain| self.room.wants(domain) == on && sched.is_off(domain) == on);
         wrong
             .map(|domain| {
                 if on {
@@ -300,10 +299,10 @@ impl Planner {
     }
 
     /// Nothing holds any more that was planned.
-    fn rest(&mut self, sched: &lop_sched) -> Vec<Order> {
+    fn rest(&mut self, sched: &Sched) -> Vec<Order> {
         self.next = None;
         let domains = 0..u32::from(sched.topology.nr_memory_domains);
-        let off = domains.filter(|&domain| native::is_off(sched, domain));
+        let off = domains.filter(|&domain| sched.is_off(domain));
         let mut orders: Vec<Order> = off.map(|domain| Order::On { domain }).collect();
         for (&thread, kept) in &mut self.known {
             if std::mem::replace(&mut kept.told, NONE) != NONE {
@@ -331,7 +330,7 @@ impl Planner {
 }
 
 /// Memory domain of a CPU; `None`: of no CPU.
-fn domain_of(cpu: i32, sched: &lop_sched) -> Option<i32> {
+fn domain_of(cpu: i32, sched: &Sched) -> Option<i32> {
     let cpu = usize::try_from(cpu).ok()?;
     sched.topology.memory_domain.get(cpu).map(|&domain| i32::from(domain))
 }

@@ -5,18 +5,18 @@ use super::isolation::ISOLATED;
 use super::locks::Locks;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
-use super::{libbpf_log, native, places, state};
+use super::{config, libbpf_log, places, state};
 use crate::adapter::KernelError;
-use crate::options::{Options, Policy, Reserve};
+use crate::options::Options;
 use crate::status::Status;
 use crate::support;
 use anyhow::Context;
 use libbpf_rs::{Iter, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{Wish, LOW_PERF, RELEASED_PERF};
+use lop_policy::{rules, Config, Domains, Reserve, Sched};
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
-use serde::{Serialize, Serializer};
-use skeleton::types::{lop_domains, lop_sizing};
+use serde::Serialize;
 use skeleton::{BpfSkel, BpfSkelBuilder};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,7 +26,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 #[allow(clippy::all, clippy::pedantic)]
 pub(super) mod skeleton {
@@ -56,140 +55,10 @@ const LOOK: &str = "look";
 const LIST: &str = "list";
 /// Room for the records of a minute of hard work, while every decision is logged.
 const DECISION_BYTES: u32 = 1 << 26;
-/// What it costs a running task to go on elsewhere, caches included (ours).
-const MIGRATION_NS: u64 = 20_000;
-/// A reserved core has two speeds here, that of low CPUs and that of high ones.
-const RESERVE_RAISES: u32 = 1;
 /// After the governor's rate limit, for what lies between its clock and ours.
 const MARGIN_NS: u64 = 10_000;
 /// How often a speed is asked for again, beyond the requests that it takes.
 const REPEATS: u32 = 2;
-
-/// The policy's configuration (`struct lop_config`), without what only the simulator sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Config {
-    /// `None`: by demand.
-    pub fixed_size: Option<u32>,
-    pub spare: u32,
-    /// Power cap, in CPUs; 0: none.
-    pub most_high: u32,
-    pub transition_ns: u64,
-    pub hold_ns: u64,
-    pub last_hold_ns: u64,
-    pub slice_min_ns: u64,
-    pub slice_max_ns: u64,
-    pub period_ns: u64,
-    /// Bits of `enum lop_rules`.
-    pub rules: u32,
-    pub migration_ns: u64,
-    pub grace_ns: u64,
-    pub turn_ns: u64,
-    /// The high set is all CPUs that may be in it.
-    pub all_high: bool,
-    #[serde(serialize_with = "as_number")]
-    pub domains: lop_domains,
-    pub only_known: bool,
-    pub specialise: bool,
-    pub reserve: Reserve,
-    pub reserve_raises: u32,
-    pub reserve_window_ns: u64,
-    /// The loader says where threads of declared length wait, if they are more than CPUs.
-    pub lists: bool,
-}
-
-/// As `enum lop_domains` numbers them.
-fn as_number<S: Serializer>(domains: &lop_domains, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u32(domains.0)
-}
-
-impl Config {
-    pub fn of(options: &Options, machine: &LiveMachine) -> Self {
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let fixed_size = match options.policy {
-            Policy::SimpleSets(size) => Some(size),
-            _ => None,
-        };
-        let choice = native::choice(
-            options.policy,
-            machine.nr_memory_domains,
-            machine.nr_tiers,
-            machine.threads(),
-        );
-        let default_hold_ns = native::default_hold_ns(machine.transition_ns);
-        let times = native::times(options.hold.map_or(default_hold_ns, ns));
-        Self {
-            fixed_size,
-            spare: options.spare.unwrap_or(choice.spare),
-            most_high: options.max_high.unwrap_or(0),
-            transition_ns: machine.transition_ns,
-            hold_ns: times.hold_ns,
-            last_hold_ns: times.last_hold_ns,
-            slice_min_ns: times.slice_min_ns,
-            slice_max_ns: times.slice_max_ns,
-            period_ns: times.period_ns,
-            rules: choice.rules,
-            migration_ns: MIGRATION_NS,
-            grace_ns: times.grace_ns,
-            turn_ns: times.turn_ns,
-            all_high: choice.sizing == lop_sizing::LOP_SIZE_ALL,
-            domains: choice.domains,
-            // Flags that C wrote, and zero before.
-            only_known: unsafe { choice.only_known.assume_init() },
-            specialise: unsafe { choice.specialise.assume_init() },
-            reserve: options.reserve(),
-            reserve_raises: RESERVE_RAISES,
-            reserve_window_ns: times.reserve_window_ns,
-            lists: options.policy == Policy::LongestFirst,
-        }
-    }
-
-    /// Whether the loader plans where threads run.
-    pub fn plans(&self) -> bool {
-        self.specialise || self.domains != lop_domains::LOP_DOMAINS_AS_COME
-    }
-
-    /// For people: who gets the fast cores and whole ones, then by which plans threads move.
-    pub fn rules(&self) -> Vec<String> {
-        let named = |rules: &[(u32, &str)]| {
-            let in_force = rules.iter().filter(|(rule, _)| self.rules & rule != 0);
-            in_force.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
-        };
-        let ranks = named(&[
-            (native::PHASES, "sequential phases"),
-            (native::LONGEST, "most work left"),
-            (native::SPEEDUP, "most gain"),
-            (native::TURNS, "in turn"),
-        ]);
-        let domains = match self.domains {
-            lop_domains::LOP_DOMAINS_SPREAD => "intensive threads apart over memory domains",
-            lop_domains::LOP_DOMAINS_GATHER => "threads on as few memory domains as pays",
-            _ => "",
-        };
-        let kinds = match self.specialise {
-            true => "threads change kinds of cores by their gain",
-            false => "",
-        };
-        let fast = match ranks.is_empty() {
-            true => String::new(),
-            false => format!("fast cores: {ranks}"),
-        };
-        let whole = match self.rules & native::WHOLE {
-            0 => "",
-            _ => "a whole core before a share of one",
-        };
-        let rules = [fast.as_str(), whole, domains, kinds];
-        rules
-            .into_iter()
-            .filter(|rule| !rule.is_empty())
-            .map(str::to_string)
-            .collect()
-    }
-
-    /// Whether plans switch memory domains off.
-    pub fn gathers(&self) -> bool {
-        self.domains == lop_domains::LOP_DOMAINS_GATHER
-    }
-}
 
 /// A record at the front of these bytes; `None`: they are too few.
 fn read_front<T: RawRecord>(bytes: &[u8]) -> Option<T> {
@@ -360,7 +229,7 @@ impl Program {
         scx_utils::try_set_rlimit_infinity();
         // The object lives as long as the process: the skeleton borrows it, and few are ever made.
         let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-        let locks = Locks::look(config.rules & native::PHASES != 0);
+        let locks = Locks::look(config.rules & rules::PHASES != 0);
         let skel = open_and_load(options, machine, wishes, measures, &config, &locks, object)
             .map_err(|error| refused("the kernel does not take the scheduler's program", &error))?;
         let arrived = Rc::new(RefCell::new(Vec::new()));
@@ -484,9 +353,8 @@ impl Program {
     }
 
     /// The policy's state, which the program changes at any moment.
-    pub fn sched(&self) -> &skeleton::types::lop_sched {
-        let bss = self.skel.maps.bss_data.as_ref().expect("the program has variables");
-        &bss.lopsided
+    pub fn sched(&self) -> &Sched {
+        state::sched(&self.skel)
     }
 
     /// What is kept of applications, by their places; the program changes it at any moment.
@@ -586,17 +454,21 @@ fn open_and_load(
     set_flags(&mut skel, options);
     locks.prepare(&mut skel);
     // What a make declares is for the rules about applications.
-    skel.progs.lop_exec.set_autoload(config.rules & !native::WHOLE != 0);
-    skel.progs.lop_look.set_autoload(config.plans() || config.lists);
-    skel.progs.lop_order.set_autoload(config.plans() || config.lists);
+    skel.progs.lop_exec.set_autoload(config.rules & !rules::WHOLE != 0);
+    skel.progs
+        .lop_look
+        .set_autoload(config::plans(config) || config::lists(config));
+    skel.progs
+        .lop_order
+        .set_autoload(config::plans(config) || config::lists(config));
     places::make(&mut skel, &options.root, options.places, config.rules != 0)?;
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
     rodata.nr_words = options.cpu_words.unwrap_or(needed).max(needed);
     rodata.ranks = config.rules != 0;
-    rodata.plans_domains = config.domains != lop_domains::LOP_DOMAINS_AS_COME;
+    rodata.plans_domains = config.domains != Domains::AsCome;
     rodata.plans_kinds = config.specialise;
-    rodata.plans_lists = config.lists;
+    rodata.plans_lists = config::lists(config);
     rodata.measures = measures;
     rodata.reserves = config.reserve != Reserve::Never;
     rodata.caps = config.most_high != 0;
@@ -616,7 +488,7 @@ fn open_and_load(
         skel.maps.records.set_max_entries(DECISION_BYTES)?;
     }
     let bss = skel.maps.bss_data.as_mut().expect("the program has variables");
-    state::configure(&mut bss.lopsided, config, machine);
+    state::configure(state::as_policy(&mut bss.lopsided), config, machine);
     for &(cpu, high_perf) in &wishes.asked_by_kernel {
         rodata.high_perf[cpu] = high_perf;
         bss.asks_speed[cpu] = 1;
@@ -655,31 +527,6 @@ fn listen_to(skel: &BpfSkel<'static>, arrived: &Rc<RefCell<Vec<Record>>>) -> any
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn hold_and_last_hold_ms(hold_ms: Option<u64>, transition_us: u64) -> (u64, u64) {
-        let root = tempfile::tempdir().unwrap();
-        let cpus = root.path().join("sys/devices/system/cpu");
-        std::fs::create_dir_all(&cpus).unwrap();
-        std::fs::write(cpus.join("present"), "0-1\n").unwrap();
-        std::fs::write(cpus.join("online"), "0-1\n").unwrap();
-        let mut machine = lop_machine::live::read(root.path()).unwrap();
-        machine.transition_ns = transition_us * 1000;
-        let options = Options {
-            hold: hold_ms.map(Duration::from_millis),
-            ..Options::default()
-        };
-        let config = Config::of(&options, &machine);
-        (config.hold_ns / 1_000_000, config.last_hold_ns / 1_000_000)
-    }
-
-    /// 100 transitions of 500 us are 50 ms. What a person asks for goes before, and the last member stays at least as long.
-    #[test]
-    fn a_hold_that_was_asked_for_goes_before_the_default() {
-        assert_eq!(hold_and_last_hold_ms(None, 0), (10, 1000));
-        assert_eq!(hold_and_last_hold_ms(None, 500), (50, 1000));
-        assert_eq!(hold_and_last_hold_ms(Some(20), 500), (20, 1000));
-        assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
-    }
 
     #[test]
     fn only_sysrq_and_the_watchdog_take_it_out_of_charge() {

@@ -2,8 +2,8 @@
 
 use super::speeds::SpeedSetter;
 use crate::adapter::Observer;
-use crate::options::Reserve;
 use lop_machine::live::LiveMachine;
+use lop_policy::Reserve;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -10,7 +10,7 @@ pub fn ran(name: &str, flags: &[&str], more: &[&str], runs: &[&[&str]]) -> Strin
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut cc = Command::new("cc");
     cc.arg("-std=gnu11").args(flags);
-    for folder in ["../simulator/src", "../policy", "tests/native", "tests/interleave"] {
+    for folder in ["../policy/src", "../policy", "tests/native", "tests/interleave"] {
         cc.arg("-I").arg(here.join(folder));
     }
     cc.arg(here.join(format!("tests/{name}/{name}.c")))

@@ -15,4 +15,5 @@ QUIET void lop_env_preempt(struct lop_world *world, u32 cpu) {}
 QUIET void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set set) {}
 QUIET void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised) {}
 QUIET void lop_env_arm_timer(struct lop_world *world, u64 at_ns) {}
+QUIET struct lop_group *lop_env_group(const struct lop_sched *s, s32 number) { return 0; }
 QUIET s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu) { return 0; }

@@ -5,11 +5,11 @@ use super::world::{parallelism_of, PolicySide, Scheduler, World};
 use crate::choice::{PolicyParameters, ReservedSpeed, SetsVariant};
 use crate::events::{Alarm, Kind};
 use crate::outcome::{TraceEvent, TraceSet};
-use crate::policy::{self, Env, Set};
 use crate::waiting::WaitingTasks;
 use crate::workload::Workload;
 use crate::{PowerCap, SimulationError};
 use lop_machine::Machine;
+use lop_policy::{self as policy, Env, Set};
 
 /// Temperatures are brought up to date this often.
 pub(super) const HEAT_PERIOD_NS: u64 = 1_000_000_000;
@@ -45,7 +45,7 @@ pub(super) fn config(
             .thermal
             .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
         migration_ns: migration_ns(machine),
-        reserve: parameters.reserve.map_or(chosen.reserve, |reserve| reserve as u32),
+        reserve: parameters.reserve.unwrap_or(chosen.reserve),
         reserve_raises: reserved_khz(machine, variant).len() as u32 - 1,
         ..chosen
     }
@@ -97,7 +97,7 @@ fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
 }
 
 pub(super) fn describe_cpus(
-    handle: policy::PolicyHandle,
+    sched: &mut policy::Sched,
     machine: &Machine,
     variant: SetsVariant,
 ) -> Result<(), SimulationError> {
@@ -106,24 +106,22 @@ pub(super) fn describe_cpus(
     for (number, cpu) in machine.cpus.iter().enumerate() {
         of_core[usize::from(cpu.core)].push(number as u16);
     }
+    let top_speed = |kind: &lop_machine::Kind| kind.rate(kind.opps.len() - 1, 0.0);
+    let fastest = machine.kinds.iter().map(top_speed).fold(0.0, f64::max);
     for (number, cpu) in machine.cpus.iter().enumerate() {
+        let tier = if variant.knows_kinds() { cpu.kind } else { 0 };
         let siblings = &of_core[usize::from(cpu.core)];
         let at = siblings.iter().position(|&s| usize::from(s) == number).unwrap_or(0);
         let place = policy::CpuPlace {
-            tier: if variant.knows_kinds() { cpu.kind } else { 0 },
+            tier,
+            permille: (1000.0 * top_speed(&machine.kinds[usize::from(tier)]) / fastest).round() as u16,
             voltage_domain: cpu.voltage_domain,
             memory_domain: cpu.memory_domain,
             node: cpu.node,
             socket: cpu.socket,
             next_sibling: siblings[(at + 1) % siblings.len()],
         };
-        handle.add_cpu(number, place);
-    }
-    let top_speed = |kind: &lop_machine::Kind| kind.rate(kind.opps.len() - 1, 0.0);
-    let fastest = machine.kinds.iter().map(top_speed).fold(0.0, f64::max);
-    let told = if variant.knows_kinds() { machine.kinds.len() } else { 1 };
-    for (tier, kind) in machine.kinds.iter().enumerate().take(told) {
-        handle.set_tier_speed(tier, (1000.0 * top_speed(kind) / fastest).round() as u32);
+        sched.add_cpu(number, place);
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use super::task::State;
 use super::world::{Scheduler, World};
 use crate::choice::{PolicyChoice, SetsVariant};
 use crate::events::Kind;
-use crate::policy::plan::{Listed, Planner, MAX_LISTED};
-use crate::policy::NONE;
+use lop_policy::NONE;
+use lop_policy::{Listed, Planner, MAX_LISTED};
 
 pub(super) struct Listing {
     planner: Planner,

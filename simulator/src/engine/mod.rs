@@ -19,8 +19,9 @@ mod world;
 pub(crate) use rates::Rates;
 pub(crate) use world::World;
 
-use crate::{policy, PolicyChoice, PolicyParameters};
+use crate::{PolicyChoice, PolicyParameters};
 use lop_machine::Machine;
+use lop_policy as policy;
 
 /// Configuration of the policy core, for policies that it runs, and whether it knows which cores are faster and sets speeds: two of
 /// the same do the same.

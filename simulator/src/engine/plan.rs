@@ -5,16 +5,12 @@ use super::cpu::Leaving;
 use super::task::{State, Task};
 use super::world::{Scheduler, World};
 use crate::events::Kind;
-use crate::policy::plan::{is_planned, Domain, Planner, Power, Specialist, Thread, MAX_PLANNED};
-use crate::policy::{self, PolicyHandle};
 use lop_machine::Machine;
+use lop_policy::{self as policy, PolicyHandle};
+use lop_policy::{is_planned, Domain, Domains, Planner, Power, Specialist, Thread, MAX_PLANNED};
 
 /// How often counters are read and plans made.
 pub(super) const PERIOD_NS: u64 = 1_000_000_000;
-
-/// `LOP_DOMAINS_AS_COME` and `LOP_DOMAINS_GATHER`.
-const AS_COME: u32 = 0;
-const GATHER: u32 = 2;
 
 pub(super) struct Planning {
     config: policy::Config,
@@ -63,7 +59,7 @@ fn domains(machine: &Machine) -> Vec<Domain> {
 impl Planning {
     /// `None`: this configuration needs no plans.
     pub fn new(config: &policy::Config, machine: &Machine) -> Option<Self> {
-        (config.domains != AS_COME || config.specialise).then(|| Self {
+        (config.domains != Domains::AsCome || config.specialise).then(|| Self {
             config: *config,
             planner: Planner::default(),
             domains: domains(machine),
@@ -84,7 +80,7 @@ impl World<'_> {
         let Some(mut planning) = self.planning.take() else {
             return;
         };
-        if planning.config.domains != AS_COME {
+        if planning.config.domains != Domains::AsCome {
             self.plan_domains(&mut planning, &ids, handle);
         }
         if planning.config.specialise {
@@ -142,7 +138,7 @@ impl World<'_> {
             together: if shares { u32::from(task.app) + 1 } else { 0 },
             moved_ns: task.counters.moved_ns,
             demand_permille: (active_ns * 1000).div_ceil(PERIOD_NS).min(1000) as u32,
-            memory: intensity.class(),
+            memory: intensity.class() as u8,
             fixed: self.stays(task),
             ..Thread::new(intensity.planned_mpmi(), domain)
         }
@@ -150,11 +146,13 @@ impl World<'_> {
 
     fn plan_domains(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
         let now_ns = self.now_ns;
-        let active = active.iter().map(|&of| (of.0, self.thread(of)));
+        let class_of = |id: u32| self.tasks[id as usize].counters.intensity.class();
         let (ids, mut threads): (Vec<u32>, Vec<Thread>) = active
-            .filter(|(_, thread)| is_planned(&planning.config, thread.memory))
+            .iter()
+            .filter(|(id, _)| is_planned(&planning.config, class_of(*id)))
+            .map(|&of| (of.0, self.thread(of)))
             .unzip();
-        let gathers = planning.config.domains == GATHER;
+        let gathers = planning.config.domains == Domains::Gather;
         if gathers {
             planning
                 .planner

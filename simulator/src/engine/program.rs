@@ -4,10 +4,10 @@ use super::cpu::Leaving;
 use super::task::{Children, Counters, Owner, State, Task, WaitsFor};
 use super::world::{Scheduler, World, MAX_STEPS_AT_ONCE};
 use crate::events::Kind;
-use crate::policy;
 use crate::random::{child_key, Stream};
 use crate::workload::{Join, Step, Waiting};
 use crate::SimulationError;
+use lop_policy as policy;
 
 /// What a step leads to.
 enum Next {
@@ -160,7 +160,7 @@ impl World<'_> {
             .tasks
             .get(id as usize)
             .map_or(0, |old| old.generation.wrapping_add(1));
-        let mut of_policy = Box::new(policy::Task::new(id, crate::weight::weight_of_nice(about.nice)));
+        let mut of_policy = Box::new(policy::Task::new(id, lop_policy::weight_of_nice(about.nice)));
         of_policy.speedup_permille = self.speedup_permille[program as usize];
         of_policy.system = self.workload.apps[usize::from(about.app)].system;
         match &self.scheduler {

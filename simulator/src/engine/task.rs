@@ -1,7 +1,7 @@
 //! A task: its program, where it is in it, and what it waits for.
 
-use crate::policy;
 use crate::random::Stream;
+use lop_policy as policy;
 
 /// Who is told when a task exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub(super) struct Counters {
     /// Since they were read last.
     pub instructions: f64,
     pub misses: f64,
-    pub intensity: policy::plan::Intensity,
+    pub intensity: policy::Intensity,
     /// Runnable before `active_since_ns`, since it was read last.
     pub active_ns: u64,
     pub active_since_ns: Option<u64>,
@@ -130,9 +130,9 @@ pub(super) struct Counters {
 
 impl Counters {
     /// Of a task whose application declared this.
-    pub fn declared(memory_class: policy::plan::MemoryClass) -> Self {
+    pub fn declared(memory_class: policy::MemoryClass) -> Self {
         let mut counters = Self::default();
-        counters.intensity.declared = memory_class;
+        counters.intensity.declared = memory_class as u8;
         counters
     }
     /// `misses`: of each instruction.

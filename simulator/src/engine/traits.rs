@@ -2,8 +2,8 @@
 
 use super::plan::mw;
 use super::Rates;
-use crate::policy;
 use lop_machine::Machine;
+use lop_policy as policy;
 
 /// Operating points of a kind of core for work of this memory share.
 fn green_opps(kind: &lop_machine::Kind, memory_share: f64) -> Vec<policy::GreenOpp> {

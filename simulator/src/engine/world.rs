@@ -11,13 +11,13 @@ use crate::choice::{Governor, PolicyChoice, ReservedSpeed, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
 use crate::homes::Homes;
-use crate::policy;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
 use crate::waiting::WaitingTasks;
 use crate::workload::{Amount, Step, Waiting, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
+use lop_policy as policy;
 
 /// Steps that one task may take without time passing: more is a loop that does nothing.
 pub(super) const MAX_STEPS_AT_ONCE: u32 = 1_000_000;
@@ -608,7 +608,7 @@ fn group_weights(workload: &Workload) -> Vec<Option<u32>> {
         of_app
             .map(|p| p.cgroup_weight)
             .find(|&weight| weight != 100)
-            .map(crate::weight::weight_of_share)
+            .map(lop_policy::weight_of_share)
     };
     (0..workload.apps.len()).map(weight_of).collect()
 }
@@ -621,9 +621,9 @@ impl PolicySide {
         options: &RunOptions,
     ) -> Result<Self, SimulationError> {
         let config = super::adapter::config(machine, workload, variant, &options.policy);
-        let owner = policy::Policy::new(config);
+        let mut owner = policy::Policy::new(config);
+        super::adapter::describe_cpus(owner.sched(), machine, variant)?;
         let handle = owner.handle();
-        super::adapter::describe_cpus(handle, machine, variant)?;
         let apps = workload.apps.iter().map(|app| {
             let of_policy = policy::App::new(app.declared_parallelism.unwrap_or(0));
             Box::new(policy::App {

@@ -95,7 +95,13 @@ impl PolicyKey {
             }
             Self::HoldMs => parameters.hold_ns = Some(duration_ns(value, 1e6, "ms")?),
             Self::HeatPeriodS => parameters.heat_period_ns = Some(duration_ns(value, 1e9, "s")?),
-            Self::Reserve => parameters.reserve = Some(value.parse()?),
+            Self::Reserve => {
+                parameters.reserve = Some(
+                    value
+                        .parse()
+                        .map_err(|expected| format!("'{value}', expected {expected}"))?,
+                )
+            }
             Self::PowerCapW => parameters.power_cap_uw = Some(power_uw(value)?),
             Self::Green => {
                 parameters.green = value

@@ -6,8 +6,8 @@ use super::model::*;
 use super::pools::{self, PoolContext};
 use super::quantity::{amount, share, to_ns, waiting, whole};
 use super::schema::*;
-use crate::policy::plan::MemoryClass;
 use lop_machine::{InputError, MAX_CPUS};
+use lop_policy::MemoryClass;
 use std::collections::HashMap;
 use toml::Spanned;
 

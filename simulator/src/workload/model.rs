@@ -2,7 +2,7 @@
 //!
 //! Work is in ns at the highest speed of the reference core (machines say how fast they are beside it). All times are ns.
 
-use crate::policy::plan::MemoryClass;
+use lop_policy::MemoryClass;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, PartialEq)]

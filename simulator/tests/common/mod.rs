@@ -2,8 +2,8 @@
 #![allow(dead_code, unused_imports)] // each test program uses its own share
 
 use lop_machine::{Cost, Cpu, Cpufreq, Dram, IdleState, Kind, Machine, Opp};
+use lop_policy::MemoryClass;
 use lop_simulator::experiment::{self, Experiment, PolicyResult, RunControl, Study};
-use lop_simulator::policy::plan::MemoryClass;
 use lop_simulator::workload::{self, Amount, App, Program, Start, Step, Workload};
 use lop_simulator::{simulate, Outcome, PolicyChoice, RunOptions, SimulationError};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! What is read is what is built.
 
 use lop_machine::input::Override;
-use lop_simulator::policy::plan::MemoryClass;
+use lop_policy::MemoryClass;
 use lop_simulator::workload::*;
 
 fn spec(text: &str) -> Spec {

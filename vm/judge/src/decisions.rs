@@ -11,6 +11,7 @@ mod player;
 
 use anyhow::{bail, Context, Result};
 use lop_machine::live::LiveMachine;
+use lop_policy::Config;
 use player::Player;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,42 +44,6 @@ impl Line {
 struct Begin {
     machine: LiveMachine,
     config: Config,
-}
-
-/// `struct lop_config` as far as the kernel sets it.
-#[derive(Debug, Clone, Deserialize)]
-struct Config {
-    fixed_size: Option<u32>,
-    all_high: bool,
-    spare: u32,
-    /// 0: no power cap.
-    most_high: u32,
-    transition_ns: u64,
-    hold_ns: u64,
-    last_hold_ns: u64,
-    slice_min_ns: u64,
-    slice_max_ns: u64,
-    period_ns: u64,
-    rules: u32,
-    migration_ns: u64,
-    grace_ns: u64,
-    turn_ns: u64,
-    /// `enum lop_domains`.
-    domains: u32,
-    only_known: bool,
-    specialise: bool,
-    reserve: Reserve,
-    reserve_raises: u32,
-    reserve_window_ns: u64,
-}
-
-/// `enum lop_reserve`.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Reserve {
-    Never,
-    BySize,
-    Asked,
 }
 
 /// What the program says of the log itself when it ends.

@@ -12,8 +12,8 @@ impl Default for Look {
 }
 
 /// CPU 0 is twice as fast as the others.
-fn machine(cpus: u32) -> Box<lop_sched> {
-    let mut sched = Box::<lop_sched>::default();
+fn machine(cpus: u32) -> Box<Sched> {
+    let mut sched = Box::<Sched>::default();
     sched.config.migration_ns = 20_000;
     let top = &mut sched.topology;
     top.nr_tiers = 2;
@@ -56,7 +56,7 @@ fn to(thread: u32, cpu: i32) -> Order {
     Order::List { thread, cpu }
 }
 
-fn orders(looks: &[Look], sched: &lop_sched) -> Vec<Order> {
+fn orders(looks: &[Look], sched: &Sched) -> Vec<Order> {
     Lister::default().follow(looks, sched, &apps(0))
 }
 
@@ -111,7 +111,7 @@ fn cpus_that_run_no_applications_are_on_no_list() {
     assert_eq!(orders(&threads, &sched), []);
     sched.open.word[0] &= !0b10;
     assert_eq!(orders(&threads, &sched), []);
-    sched.reserving = MaybeUninit::new(true);
+    sched.reserving = true;
     (sched.reserved_cpu, sched.reserved.word[0]) = (0, 0b1);
     assert_eq!(orders(&threads, &sched), [to(1, 2), to(2, 3), to(3, 3)]);
 }

@@ -1,15 +1,14 @@
 use super::*;
-use crate::scheduler::program::skeleton::types::{lop_domains, lop_sched};
 use lop_machine::counters::Source;
-use std::mem::MaybeUninit;
+use lop_policy::Domains;
 
 const S: u64 = 1_000_000_000;
 
 /// Two memory domains, a node each: CPUs 0 and 1, 2 and 3. The latter are of a slower kind.
-fn machine(domains: lop_domains) -> Box<lop_sched> {
-    let mut sched = Box::<lop_sched>::default();
+fn machine(domains: Domains) -> Box<Sched> {
+    let mut sched = Box::<Sched>::default();
     sched.config.domains = domains;
-    sched.config.specialise = MaybeUninit::new(domains == lop_domains::LOP_DOMAINS_AS_COME);
+    sched.config.specialise = domains == Domains::AsCome;
     let top = &mut sched.topology;
     (top.nr_memory_domains, top.nr_nodes, top.nr_tiers) = (2, 2, 2);
     top.tier_permille[..2].copy_from_slice(&[1000, 500]);
@@ -47,7 +46,7 @@ fn by_class(gathers: bool) -> Planner {
 }
 
 /// Looks at threads (number, CPU, class) that run all the time, once to begin with and then once a second; the last orders.
-fn orders(planner: &mut Planner, sched: &lop_sched, threads: &[(u32, i32, u32)], seconds: u64) -> Vec<Order> {
+fn orders(planner: &mut Planner, sched: &Sched, threads: &[(u32, i32, u32)], seconds: u64) -> Vec<Order> {
     let mut last = Vec::new();
     for second in 0..=seconds {
         let looks: Vec<Look> = threads
@@ -62,7 +61,7 @@ fn orders(planner: &mut Planner, sched: &lop_sched, threads: &[(u32, i32, u32)],
 /// Both intensive threads in the first domain, both light ones in the second: one of each changes.
 #[test]
 fn spread_sends_intensive_threads_apart() {
-    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let sched = machine(Domains::Spread);
     let mut planner = by_class(false);
     let threads = [(7, 0, INTENSIVE), (8, 1, INTENSIVE), (9, 2, LIGHT), (10, 3, LIGHT)];
     assert_eq!(
@@ -90,7 +89,7 @@ fn spread_sends_intensive_threads_apart() {
 /// Two light threads, a domain each: one domain does, and the other goes off. When they have ended it is back on.
 #[test]
 fn gather_switches_a_domain_off_and_back_on() {
-    let mut sched = machine(lop_domains::LOP_DOMAINS_GATHER);
+    let mut sched = machine(Domains::Gather);
     let mut planner = by_class(true);
     let given = orders(&mut planner, &sched, &[(7, 0, LIGHT), (8, 2, LIGHT)], 1);
     let off = given.iter().find_map(|order| match order {
@@ -108,7 +107,7 @@ fn gather_switches_a_domain_off_and_back_on() {
 /// SF of an intensive thread (10 MPKI wait half of the time) is 1.5 where the fast kind is twice as fast, of a light one 2.
 #[test]
 fn specialise_exchanges_across_kinds() {
-    let sched = machine(lop_domains::LOP_DOMAINS_AS_COME);
+    let sched = machine(Domains::AsCome);
     let mut planner = by_class(false);
     let given = orders(
         &mut planner,
@@ -144,9 +143,9 @@ fn specialise_exchanges_across_kinds() {
 /// what moved rests, so the others change cores. Nobody is left with a domain other than that of the core it changed to. A thread of which nothing is known is left where it is.
 #[test]
 fn both_plans_are_made_and_nobody_moves_twice() {
-    let mut sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
-    sched.config.specialise = MaybeUninit::new(true);
-    sched.config.only_known = MaybeUninit::new(true);
+    let mut sched = machine(Domains::Spread);
+    sched.config.specialise = true;
+    sched.config.only_known = true;
     let mut planner = by_class(false);
     let threads = [
         (7, 2, LIGHT),
@@ -179,7 +178,7 @@ fn both_plans_are_made_and_nobody_moves_twice() {
 
 #[test]
 fn without_counters_and_classes_it_rests_and_takes_back_what_it_said() {
-    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let sched = machine(Domains::Spread);
     let mut planner = by_class(false);
     planner.wake();
     assert!(planner.is_due());
@@ -211,7 +210,7 @@ impl Source for Recorded {
 /// 20 MPKI twice beside 0.05 MPKI twice: by their counters they are told apart as by what is declared. One reading of a second is enough.
 #[test]
 fn counters_tell_threads_apart_where_nothing_is_declared() {
-    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let sched = machine(Domains::Spread);
     let readings = |misses| vec![(misses, 1_000_000_000); 3];
     let recorded = [(7, 20_000_000), (8, 20_000_000), (9, 50_000), (10, 50_000)];
     let recorded = recorded
@@ -236,8 +235,8 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
 /// What was declared of thread 8 is taken back while 7 is still planned: it has no domain any more. What hardly runs is not planned.
 #[test]
 fn who_is_planned_no_more_may_run_in_any_domain() {
-    let mut sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
-    sched.config.only_known = MaybeUninit::new(true);
+    let mut sched = machine(Domains::Spread);
+    sched.config.only_known = true;
     let mut planner = by_class(false);
     orders(&mut planner, &sched, &[(7, 0, INTENSIVE), (8, 1, INTENSIVE)], 1);
     assert_ne!(planner.known[&8].told, NONE);
@@ -260,7 +259,7 @@ fn who_is_planned_no_more_may_run_in_any_domain() {
 
 #[test]
 fn a_class_of_a_later_version_is_not_said() {
-    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let sched = machine(Domains::Spread);
     let mut planner = by_class(false);
     orders(&mut planner, &sched, &[(7, 0, INTENSIVE + 1), (8, 1, 300)], 1);
     assert!(planner.rests());
@@ -268,7 +267,7 @@ fn a_class_of_a_later_version_is_not_said() {
 
 #[test]
 fn a_number_that_another_thread_has_now_counts_anew() {
-    let sched = machine(lop_domains::LOP_DOMAINS_SPREAD);
+    let sched = machine(Domains::Spread);
     let mut planner = by_class(false);
     planner.follow(&[look(7, 0, LIGHT, 100)], &sched, 10 * S);
     planner.follow(&[look(7, 0, LIGHT, 0)], &sched, 11 * S);

@@ -1,15 +1,13 @@
 //! The native build of the policy, called as the log says.
 
-use super::{Config, Decision, Kind, Record, Reserve};
+use super::{Decision, Kind, Record};
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
-use lop_simulator::policy::{self, App, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
+use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
 use std::collections::{HashMap, VecDeque};
 
 /// Weights decide nothing that is compared.
 const ANY_WEIGHT: u32 = 100;
-/// `enum lop_domains` ends there.
-const DOMAINS_GATHER: u32 = 2;
 /// `enum lop_woken` of the program: what the policy has to know of a task that wakes.
 const WOKEN_BRIEF: u32 = 1;
 const WOKEN_SYSTEM: u32 = 2;
@@ -45,32 +43,39 @@ struct Told {
 
 impl Player {
     /// # Errors
-    /// The configuration is none that the policy has.
+    /// The machine is larger than the policy has room for.
     pub fn new(machine: &LiveMachine, config: &Config) -> Result<Self> {
-        let policy = Policy::new(native(config, machine.cpus.len())?);
+        let mut policy = Policy::new(*config);
+        let sched = policy.sched();
         for cpu in &machine.cpus {
-            let siblings = machine.siblings(cpu.number);
-            let at = siblings.iter().position(|&sibling| sibling == cpu.number).unwrap_or(0);
             let place = CpuPlace {
                 tier: cpu.tier,
                 voltage_domain: cpu.voltage_domain,
                 memory_domain: cpu.memory_domain,
                 node: cpu.node,
                 socket: cpu.socket,
-                next_sibling: siblings[(at + 1) % siblings.len()] as u16,
+                next_sibling: machine.next_sibling(cpu.number) as u16,
+                permille: cpu.permille(),
             };
-            policy.handle().add_cpu(cpu.number as usize, place);
-            if cpu.isolated {
-                policy.handle().isolate(cpu.number as usize);
+            let number = cpu.number as usize;
+            for (what, is, most) in [
+                ("CPU", number, policy::MAX_CPUS),
+                ("kind of core", cpu.tier.into(), policy::MAX_TIERS),
+                ("voltage domain", cpu.voltage_domain.into(), policy::MAX_CPUS),
+                ("memory domain", cpu.memory_domain.into(), policy::MAX_MEMORY_DOMAINS),
+                ("node", cpu.node.into(), policy::MAX_NODES),
+                ("socket", cpu.socket.into(), policy::MAX_NODES),
+            ] {
+                anyhow::ensure!(is < most, "{what} {is} is more than the policy has room for ({most})");
             }
-            policy
-                .handle()
-                .set_tier_speed(usize::from(cpu.tier), u32::from(cpu.permille()));
+            sched.describe_cpu(number, place);
+            if cpu.isolated {
+                sched.isolate(number);
+            }
+            if cpu.online {
+                sched.online.add(number);
+            }
         }
-        let online = machine.cpus.iter().filter(|cpu| cpu.online);
-        policy
-            .handle()
-            .begin_busy(&CpuBits::of(online.map(|cpu| cpu.number as usize)));
         Ok(Player {
             policy,
             world: Told {
@@ -205,7 +210,7 @@ impl Player {
                 }
                 Kind::Dequeue => policy.dequeue(world, task),
                 Kind::Started => {
-                    (*task).speedup_permille = value;
+                    (*task).policy().speedup_permille = value;
                     policy.running(world, task, at_ns);
                     policy.started(world, task, app, cpu_of(record)?, at_ns);
                 }
@@ -224,8 +229,8 @@ impl Player {
                     policy.declare(world, app, value, at_ns);
                 }
                 Kind::User => {
-                    (*task).user = u32::try_from(record.cpu).context("no user has a number below 0")?;
-                    (*task).user_weight = value;
+                    (*task).policy().user = u32::try_from(record.cpu).context("no user has a number below 0")?;
+                    (*task).policy().user_weight = value;
                 }
                 Kind::GoTo => policy.go_to(&mut *task, cpu_of(record)?),
                 Kind::Anchor => policy.anchor_anew(world, task, at_ns),
@@ -273,50 +278,6 @@ fn cpu_of(record: &Record) -> Result<u32> {
         .with_context(|| format!("CPU {} is none", record.cpu))
 }
 
-/// No set of green cores, no heat and no room beyond demand: the kernel's build has none of them.
-fn native(config: &Config, nr_cpus: usize) -> Result<policy::Config> {
-    anyhow::ensure!(
-        config.domains <= DOMAINS_GATHER,
-        "no plan for memory domains is number {}",
-        config.domains
-    );
-    Ok(policy::Config {
-        nr_cpus: nr_cpus as u32,
-        sizing: match (config.fixed_size, config.all_high) {
-            (Some(_), _) => 1,
-            (None, true) => 2,
-            (None, false) => 0,
-        },
-        fixed_size: config.fixed_size.unwrap_or(0),
-        spare: config.spare,
-        most_high: config.most_high,
-        green: false,
-        domains: config.domains,
-        room_permille: 0,
-        only_known: config.only_known,
-        specialise: config.specialise,
-        transition_ns: config.transition_ns,
-        hold_ns: config.hold_ns,
-        last_hold_ns: config.last_hold_ns,
-        slice_min_ns: config.slice_min_ns,
-        slice_max_ns: config.slice_max_ns,
-        period_ns: config.period_ns,
-        heat_period_ns: 0,
-        hot_mc: i32::MAX,
-        rules: config.rules,
-        migration_ns: config.migration_ns,
-        grace_ns: config.grace_ns,
-        turn_ns: config.turn_ns,
-        reserve: match config.reserve {
-            Reserve::Never => 0,
-            Reserve::BySize => 1,
-            Reserve::Asked => 2,
-        },
-        reserve_raises: config.reserve_raises,
-        reserve_window_ns: config.reserve_window_ns,
-    })
-}
-
 impl Env for Told {
     fn now_ns(&mut self) -> u64 {
         self.now_ns
@@ -353,7 +314,4 @@ impl Env for Told {
         self.decisions.push_back(Decision::Reserved { cpu, raised });
     }
     fn arm_timer(&mut self, _at_ns: u64) {}
-    fn temperature_mc(&mut self, _cpu: u32) -> i32 {
-        0
-    }
 }

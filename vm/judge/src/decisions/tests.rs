@@ -18,10 +18,11 @@ fn begin_with(tiers: &[u32], rules: u32) -> Value {
     json!({
         "machine": {"cpus": cpus, "nr_tiers": tiers.iter().max().unwrap() + 1, "nr_cores": cpus.len(), "nr_clock_domains": cpus.len(),
             "nr_voltage_domains": 1, "nr_memory_domains": 1, "nr_nodes": 1, "nr_sockets": 1, "transition_ns": 0, "notes": []},
-        "config": {"fixed_size": null, "spare": 1, "most_high": 0, "transition_ns": 0, "hold_ns": 10_000_000, "last_hold_ns": 1_000_000_000,
-            "slice_min_ns": 1_000_000, "slice_max_ns": 6_000_000, "period_ns": 20_000_000, "rules": rules, "migration_ns": 20_000,
-            "grace_ns": 10_000_000, "turn_ns": 20_000_000, "all_high": false, "domains": 0, "only_known": false, "specialise": false,
-            "reserve": "never", "reserve_raises": 1, "reserve_window_ns": 100_000_000}
+        "config": {"nr_cpus": cpus.len(), "sizing": "by-demand", "fixed_size": 0, "spare": 1, "most_high": 0, "green": false, "domains": "as-come",
+            "room_permille": 0, "only_known": false, "specialise": false, "transition_ns": 0, "hold_ns": 10_000_000, "last_hold_ns": 1_000_000_000,
+            "slice_min_ns": 1_000_000, "slice_max_ns": 6_000_000, "period_ns": 20_000_000, "heat_period_ns": 180_000_000_000u64,
+            "hot_mc": i32::MAX, "rules": rules, "migration_ns": 20_000, "grace_ns": 10_000_000, "turn_ns": 20_000_000, "reserve": "never",
+            "reserve_raises": 1, "reserve_window_ns": 100_000_000}
     })
 }
 
@@ -238,7 +239,7 @@ fn planned() -> Vec<Value> {
     for cpu in 0..4 {
         begin["machine"]["cpus"][cpu]["memory_domain"] = json!(cpu / 2);
     }
-    begin["config"]["domains"] = json!(2);
+    begin["config"]["domains"] = json!("gather");
     vec![
         begin,
         record("start", 1000, 0, 0, 0),
@@ -334,7 +335,7 @@ fn listed() -> Vec<Value> {
 /// much at the high one the CPU is an ordinary one.
 fn reserved() -> Vec<Value> {
     let mut begin = begin();
-    begin["config"]["all_high"] = json!(true);
+    begin["config"]["sizing"] = json!("all");
     begin["config"]["reserve"] = json!("asked");
     vec![
         begin,
@@ -395,7 +396,7 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
             lines[at]["kind"] = json!("domain-on")
         }),
         (planned, "start", 1000, |lines, _| {
-            lines[0]["config"]["domains"] = json!(0)
+            lines[0]["config"]["domains"] = json!("as-come")
         }),
         (exchanged, "go-to", 4000, remove),
         (exchanged, "go-to", 4000, |lines, at| lines[at]["cpu"] = json!(0)),
@@ -462,13 +463,24 @@ fn what_no_program_can_have_written_is_refused() {
         refused_at(&lines, at, expected);
     }
     for (field, value, expected) in [
-        ("domains", json!(3), "no plan for memory domains is number 3"),
+        ("domains", json!("apart"), "unknown variant `apart`"),
         ("reserve", json!("perhaps"), "unknown variant `perhaps`"),
         ("specialise", Value::Null, "invalid type"),
     ] {
         let mut lines = planned();
         lines[0]["config"][field] = value;
         refused_at(&lines, 0, expected);
+    }
+    for (field, value) in [
+        ("number", 512),
+        ("tier", 16),
+        ("memory_domain", 256),
+        ("node", 64),
+        ("socket", 64),
+    ] {
+        let mut lines = planned();
+        lines[0]["machine"]["cpus"][1][field] = json!(value);
+        refused_at(&lines, 0, "is more than the policy has room for");
     }
 }
 

@@ -1,0 +1,201 @@
+//! The policy's configuration for what a person asked of this machine, and what follows from it for the loader.
+
+use crate::options::{Options, Policy};
+use lop_machine::live::LiveMachine;
+use lop_policy::{default_hold_ns, rules, Config, Domains, Named, Traits};
+use std::time::Duration;
+
+/// What it costs a running task to go on elsewhere, caches included (ours).
+const MIGRATION_NS: u64 = 20_000;
+/// A reserved core has two speeds here, that of low CPUs and that of high ones.
+const RESERVE_RAISES: u32 = 1;
+
+fn named(policy: Policy) -> Named {
+    match policy {
+        Policy::SimpleSets(_) => Named::SimpleSets,
+        Policy::HighLow => Named::Highlow,
+        Policy::HighLowSpare => Named::HighlowSpare,
+        Policy::ReservedCore => Named::ReservedCore,
+        Policy::Phase => Named::Phase,
+        Policy::LongestFirst => Named::LongestFirst,
+        Policy::FairShare => Named::FairShare,
+        Policy::Specialise => Named::Specialise,
+        Policy::Spread => Named::Spread,
+        Policy::Gather => Named::Gather,
+        Policy::Auto => Named::Auto,
+    }
+}
+
+/// Rules that the program does not have are left out: green cores, heat, and room beyond demand. What anything draws here nobody has measured.
+pub fn of(options: &Options, machine: &LiveMachine) -> Config {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
+    let mut chosen = Config::of(named(options.policy), hold_ns);
+    if options.policy == Policy::Auto {
+        chosen = chosen.leave_out(&Traits {
+            nr_memory_domains: machine.nr_memory_domains.into(),
+            nr_tiers: machine.nr_tiers.into(),
+            threads: machine.threads().into(),
+            ..Traits::default()
+        });
+    }
+    let fixed_size = match options.policy {
+        Policy::SimpleSets(size) => size,
+        _ => 0,
+    };
+    Config {
+        nr_cpus: machine.cpus.len() as u32,
+        fixed_size,
+        spare: options.spare.unwrap_or(chosen.spare),
+        most_high: options.max_high.unwrap_or(0),
+        green: false,
+        room_permille: 0,
+        hot_mc: i32::MAX,
+        transition_ns: machine.transition_ns,
+        migration_ns: MIGRATION_NS,
+        reserve: options.reserve(),
+        reserve_raises: RESERVE_RAISES,
+        ..chosen
+    }
+}
+
+/// Whether the loader plans where threads run.
+pub fn plans(config: &Config) -> bool {
+    config.specialise || config.domains != Domains::AsCome
+}
+
+/// Whether the loader says where threads of declared length wait, if they are more than CPUs: where nothing else decides.
+pub fn lists(config: &Config) -> bool {
+    config.rules == rules::LONGEST
+}
+
+/// Whether plans switch memory domains off.
+pub fn gathers(config: &Config) -> bool {
+    config.domains == Domains::Gather
+}
+
+/// For people: who gets the fast cores and whole ones, then by which plans threads move.
+pub fn rules_for_people(config: &Config) -> Vec<String> {
+    let named = |rules: &[(u32, &str)]| {
+        let in_force = rules.iter().filter(|(rule, _)| config.rules & rule != 0);
+        in_force.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+    };
+    let ranks = named(&[
+        (rules::PHASES, "sequential phases"),
+        (rules::LONGEST, "most work left"),
+        (rules::SPEEDUP, "most gain"),
+        (rules::TURNS, "in turn"),
+    ]);
+    let domains = match config.domains {
+        Domains::Spread => "intensive threads apart over memory domains",
+        Domains::Gather => "threads on as few memory domains as pays",
+        Domains::AsCome => "",
+    };
+    let kinds = match config.specialise {
+        true => "threads change kinds of cores by their gain",
+        false => "",
+    };
+    let fast = match ranks.is_empty() {
+        true => String::new(),
+        false => format!("fast cores: {ranks}"),
+    };
+    let whole = match config.rules & rules::WHOLE {
+        0 => "",
+        _ => "a whole core before a share of one",
+    };
+    let rules = [fast.as_str(), whole, domains, kinds];
+    rules
+        .into_iter()
+        .filter(|rule| !rule.is_empty())
+        .map(str::to_string)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lop_policy::Sizing;
+    use rules::{LONGEST, PHASES, SPEEDUP, TURNS, WHOLE};
+
+    fn machine(nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> LiveMachine {
+        let root = tempfile::tempdir().unwrap();
+        let cpus = root.path().join("sys/devices/system/cpu");
+        std::fs::create_dir_all(&cpus).unwrap();
+        std::fs::write(cpus.join("present"), "0-1\n").unwrap();
+        std::fs::write(cpus.join("online"), "0-1\n").unwrap();
+        let mut machine = lop_machine::live::read(root.path()).unwrap();
+        (machine.nr_memory_domains, machine.nr_tiers) = (nr_memory_domains, nr_tiers);
+        machine.cpus[1].core = machine.cpus[0].core + u16::from(threads == 1);
+        machine
+    }
+
+    fn hold_and_last_hold_ms(hold_ms: Option<u64>, transition_us: u64) -> (u64, u64) {
+        let mut machine = machine(1, 1, 1);
+        machine.transition_ns = transition_us * 1000;
+        let options = Options {
+            hold: hold_ms.map(Duration::from_millis),
+            ..Options::default()
+        };
+        let config = of(&options, &machine);
+        (config.hold_ns / 1_000_000, config.last_hold_ns / 1_000_000)
+    }
+
+    /// 100 transitions of 500 us are 50 ms. What a person asks for goes before, and the last member stays at least as long.
+    #[test]
+    fn a_hold_that_was_asked_for_goes_before_the_default() {
+        assert_eq!(hold_and_last_hold_ms(None, 0), (10, 1000));
+        assert_eq!(hold_and_last_hold_ms(None, 500), (50, 1000));
+        assert_eq!(hold_and_last_hold_ms(Some(20), 500), (20, 1000));
+        assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
+    }
+
+    /// What each name stands for, and what auto leaves out where there is no choice (policy/config.h, policy/auto.h): without figures of what the
+    /// machine draws the spare stays, and no domain goes off.
+    #[test]
+    fn policies_stand_for_their_rules() {
+        use Domains::{AsCome, Gather, Spread};
+        let all = PHASES | LONGEST | SPEEDUP | TURNS;
+        for (policy, nr_domains, nr_tiers, threads, rules, domains, specialise, spare) in [
+            (Policy::SimpleSets(3), 2, 2, 1, 0, AsCome, false, 0),
+            (Policy::HighLow, 2, 2, 1, 0, AsCome, false, 0),
+            (Policy::HighLowSpare, 2, 2, 1, 0, AsCome, false, 1),
+            (Policy::ReservedCore, 2, 2, 1, 0, AsCome, false, 0),
+            (Policy::Phase, 2, 2, 1, PHASES | TURNS, AsCome, false, 0),
+            (Policy::LongestFirst, 2, 2, 1, LONGEST, AsCome, false, 0),
+            (Policy::FairShare, 2, 2, 1, TURNS, AsCome, false, 0),
+            (Policy::Specialise, 2, 2, 1, SPEEDUP, AsCome, true, 0),
+            (Policy::Spread, 2, 2, 1, 0, Spread, false, 0),
+            (Policy::Gather, 2, 2, 1, 0, Gather, false, 0),
+            (Policy::Auto, 1, 1, 1, 0, AsCome, false, 1),
+            (Policy::Auto, 2, 1, 1, 0, Spread, false, 1),
+            (Policy::Auto, 1, 2, 1, all, AsCome, true, 1),
+            (Policy::Auto, 2, 2, 1, all, Spread, true, 1),
+            (Policy::Auto, 1, 1, 2, WHOLE, AsCome, false, 1),
+            (Policy::Auto, 1, 2, 2, all | WHOLE, AsCome, true, 1),
+        ] {
+            let options = Options {
+                policy,
+                ..Options::default()
+            };
+            let found = of(&options, &machine(nr_domains, nr_tiers, threads));
+            assert_eq!(
+                (found.rules, found.domains, found.specialise, found.spare),
+                (rules, domains, specialise, spare),
+                "{policy} with {nr_domains} memory domains, {nr_tiers} kinds and {threads} threads of a core"
+            );
+            assert_eq!(found.only_known, policy == Policy::Auto, "{policy}");
+            assert_eq!(lists(&found), policy == Policy::LongestFirst, "{policy}");
+            let sizing = match policy {
+                Policy::SimpleSets(_) => Sizing::Fixed,
+                Policy::ReservedCore => Sizing::All,
+                _ => Sizing::ByDemand,
+            };
+            assert_eq!(found.sizing, sizing, "{policy}");
+            assert_eq!(
+                (found.green, found.room_permille),
+                (false, 0),
+                "{policy}: the program has no such rule"
+            );
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Compiles the policy natively, and writes its only description for Rust: the types of the headers and the functions that `CALLED` names.
+
+use bindgen::callbacks::{AttributeInfo, EnumVariantValue, ParseCallbacks, TypeKind};
+use std::path::{Path, PathBuf};
+
+/// Rules that Rust calls, without their `lop_`. They are inline, so each gets a function around it.
+const CALLED: &str = "
+    choose set_times default_hold_ns leave_out
+    start cpu_idle cpu_taken cpu_online cpu_offline timer rotate_heat
+    wake put enqueue wait_at_claimed dispatch goes_on anything_waits dequeue
+    running started stopping stopped block forget ended spin say claim_late must_go came_too_late is_short
+    set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
+    declare declare_length born median_length wished_speedup
+    active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable
+    ranks_before displaces class_on has_core_by_length green_opp
+    note_counters memory_class planned_mpmi speedup_of_mpmi is_planned
+    spread gather predicted_edp specialise plan_threads is_wanted gains_more
+    set_domain set_domain_on wants_domain rest_plans go_to
+    list_threads listed_left least_gain work_ns put_on_list
+";
+/// What the names of an enum's values begin with.
+const PREFIXES: [&str; 7] = [
+    "LOP_DOMAINS_",
+    "LOP_SIZE_",
+    "LOP_RESERVE_",
+    "LOP_MEMORY_",
+    "LOP_NEXT_",
+    "LOP_LOOK_",
+    "LOP_",
+];
+/// Types that are written down where decisions are logged.
+const LOGGED: [&str; 4] = ["lop_config", "lop_sizing", "lop_domains", "lop_reserve"];
+/// Enums whose values are numbers in Rust too: bits, or what is kept in less than an int.
+const FLAGS: [&str; 3] = ["rules", "says", "class"];
+
+/// HIGHLOW_SPARE is HighlowSpare.
+fn camel(name: &str) -> String {
+    let word = |word: &str| word[..1].to_uppercase() + &word[1..].to_lowercase();
+    name.split('_').filter(|part| !part.is_empty()).map(word).collect()
+}
+
+/// Values of enums in the case that Rust has for them. Types and functions keep their names in C, which the functions around rules use too.
+#[derive(Debug)]
+struct Names;
+
+impl ParseCallbacks for Names {
+    fn enum_variant_name(&self, of: Option<&str>, name: &str, _value: EnumVariantValue) -> Option<String> {
+        let short = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))?;
+        let of = of?.strip_prefix("enum lop_")?;
+        Some(if FLAGS.contains(&of) {
+            short.to_string()
+        } else {
+            camel(short)
+        })
+    }
+    fn add_attributes(&self, about: &AttributeInfo<'_>) -> Vec<String> {
+        let derive = "#[derive(serde::Serialize, serde::Deserialize)]";
+        let attributes: &[&str] = match (LOGGED.contains(&about.name), about.kind) {
+            (true, TypeKind::Enum) => &[derive, "#[serde(rename_all = \"kebab-case\")]"],
+            (true, _) => &[derive],
+            (false, _) => &[],
+        };
+        attributes.iter().map(ToString::to_string).collect()
+    }
+    /// Comments of headers are C's.
+    fn process_comment(&self, comment: &str) -> Option<String> {
+        Some(comment.replace(['[', ']', '<', '>'], " "))
+    }
+}
+
+fn main() {
+    println!("cargo:rerun-if-changed=.");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where"));
+    let called = CALLED.split_whitespace().collect::<Vec<_>>().join("|");
+    bindgen::builder()
+        .header("src/native.h")
+        .clang_args(["-I.", "-std=gnu11", "-fparse-all-comments"])
+        .use_core()
+        .allowlist_type("lop_.*")
+        .allowlist_var("LOP_.*")
+        .allowlist_function(format!("lop_({called})"))
+        .rustified_enum("lop_(set|sizing|domains|reserve|policy|memory_class|next|found)")
+        .constified_enum_module(format!("lop_({})", FLAGS.join("|")))
+        .wrap_static_fns(true)
+        .wrap_static_fns_path(out.join("called.c"))
+        .derive_default(true)
+        .no_default("lop_planned")
+        .derive_eq(true)
+        .parse_callbacks(Box::new(Names))
+        .generate()
+        .expect("the headers of policy/ are C that libclang reads")
+        .write_to_file(out.join("headers.rs"))
+        .expect("cargo's folder can be written");
+    compile(&out);
+}
+
+/// With the warnings of the BPF build.
+fn compile(out: &Path) {
+    cc::Build::new()
+        .file(out.join("called.c"))
+        .include(".")
+        .std("gnu11")
+        .opt_level(3)
+        .flag("-Wall")
+        .flag("-Wextra")
+        .flag("-Werror")
+        .compile("lopsided_policy");
+}

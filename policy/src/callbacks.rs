@@ -1,0 +1,115 @@
+//! What the rules ask (policy/env.h), answered by whoever calls them.
+
+use super::{ffi, group_at, Group, Sched, Set, Task};
+use std::mem::MaybeUninit;
+
+/// The world as `policy/env.h` describes it. Tasks by `Task::id`.
+pub trait Env {
+    fn now_ns(&mut self) -> u64;
+    fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64);
+    fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64);
+    /// Takes the first that may run on `cpu`, if its virtual time is not after `until_ns`; `u64::MAX`: whatever it is.
+    fn take(&mut self, queue: u32, cpu: u32, until_ns: u64) -> bool;
+    /// Takes the first that may run on `cpu` and was queued at `before_ns` or earlier.
+    fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool;
+    fn queued(&mut self, queue: u32) -> u32;
+    /// Virtual time of the first task that waits there; `u64::MAX` if none does.
+    fn first_ns(&mut self, queue: u32) -> u64;
+    fn kick(&mut self, cpu: u32);
+    /// A busy CPU asks what to run, as if the slice there were over.
+    fn preempt(&mut self, cpu: u32);
+    fn set_changed(&mut self, cpu: u32, set: Set);
+    /// `cpu` is on the reserved core: its speed, `raised` steps up. Of no interest to a world that never asks for one.
+    fn reserved_speed(&mut self, _cpu: u32, _raised: u32) {}
+    fn arm_timer(&mut self, at_ns: u64);
+    /// Thousandths of a degree Celsius. Of no interest to a world that never rotates by heat.
+    fn temperature_mc(&mut self, _cpu: u32) -> i32 {
+        0
+    }
+}
+
+/// `struct lop_world` with whom the rules ask behind it.
+#[repr(C)]
+pub(crate) struct Call<'a> {
+    scratch: MaybeUninit<ffi::lop_world>,
+    env: *mut (dyn Env + 'a),
+}
+
+impl<'a> Call<'a> {
+    pub fn new(env: &mut (dyn Env + 'a)) -> Self {
+        Self {
+            scratch: MaybeUninit::uninit(),
+            env,
+        }
+    }
+    /// Valid while `self` and what it was made of are.
+    pub fn world(&mut self) -> *mut ffi::lop_world {
+        std::ptr::from_mut(self).cast()
+    }
+}
+
+unsafe fn env<'a>(world: *mut ffi::lop_world) -> &'a mut dyn Env {
+    &mut *(*world.cast::<Call<'a>>()).env
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_now_ns(world: *mut ffi::lop_world) -> u64 {
+    env(world).now_ns()
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_insert_local(world: *mut ffi::lop_world, t: *mut Task, cpu: u32, slice_ns: u64) {
+    env(world).insert_local((*t).id, cpu, slice_ns)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_insert(
+    world: *mut ffi::lop_world,
+    t: *mut Task,
+    queue: u32,
+    slice_ns: u64,
+    vtime_ns: u64,
+) {
+    env(world).insert((*t).id, queue, slice_ns, vtime_ns)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_take(world: *mut ffi::lop_world, queue: u32, cpu: u32, until_ns: u64) -> bool {
+    env(world).take(queue, cpu, until_ns)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_take_overdue(world: *mut ffi::lop_world, queue: u32, cpu: u32, before_ns: u64) -> bool {
+    env(world).take_overdue(queue, cpu, before_ns)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_queued(world: *mut ffi::lop_world, queue: u32) -> u32 {
+    env(world).queued(queue)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_first_ns(world: *mut ffi::lop_world, queue: u32) -> u64 {
+    env(world).first_ns(queue)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_kick(world: *mut ffi::lop_world, cpu: u32) {
+    env(world).kick(cpu)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_preempt(world: *mut ffi::lop_world, cpu: u32) {
+    env(world).preempt(cpu)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_set_changed(world: *mut ffi::lop_world, cpu: u32, set: Set) {
+    env(world).set_changed(cpu, set)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_reserved_speed(world: *mut ffi::lop_world, cpu: u32, raised: u32) {
+    env(world).reserved_speed(cpu, raised)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_arm_timer(world: *mut ffi::lop_world, at_ns: u64) {
+    env(world).arm_timer(at_ns)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_temperature_mc(world: *mut ffi::lop_world, cpu: u32) -> i32 {
+    env(world).temperature_mc(cpu)
+}
+#[no_mangle]
+unsafe extern "C" fn lop_env_group(s: *mut Sched, number: i32) -> *mut Group {
+    group_at(s, number as usize)
+}

@@ -1,0 +1,223 @@
+//! The policy's state from outside: what it is filled with before it starts, and what it answers when asked.
+
+use super::ffi;
+use super::{App, CpuBits, Group, Rank, Reserve, Sched, Set, Task, MAX_CPUS};
+
+impl CpuBits {
+    pub fn of(cpus: impl IntoIterator<Item = usize>) -> Self {
+        let mut bits = Self::default();
+        for cpu in cpus {
+            bits.add(cpu);
+        }
+        bits
+    }
+    pub fn add(&mut self, cpu: usize) {
+        self.word[cpu / 64] |= 1 << (cpu % 64);
+    }
+    #[must_use]
+    pub fn has(&self, cpu: usize) -> bool {
+        self.word[cpu / 64] >> (cpu % 64) & 1 == 1
+    }
+    #[must_use]
+    pub fn cpus(&self) -> Vec<usize> {
+        (0..MAX_CPUS).filter(|&cpu| self.has(cpu)).collect()
+    }
+}
+
+impl std::str::FromStr for Reserve {
+    /// What was expected.
+    type Err = &'static str;
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "never" => Ok(Self::Never),
+            "by-size" => Ok(Self::BySize),
+            "asked" => Ok(Self::Asked),
+            _ => Err("never, by-size or asked"),
+        }
+    }
+}
+
+/// Where a CPU lies: numbers from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuPlace {
+    /// Kind of core, 0 the fastest.
+    pub tier: u16,
+    pub voltage_domain: u16,
+    pub memory_domain: u16,
+    pub node: u16,
+    pub socket: u16,
+    /// The SMT siblings of a core form a ring; itself without SMT.
+    pub next_sibling: u16,
+    /// Speed of its kind over that of the fastest, x 1000; 0: not known.
+    pub permille: u16,
+}
+
+impl Sched {
+    /// Before the start: the machine has this CPU. It is neither online nor idle yet.
+    pub fn describe_cpu(&mut self, cpu: usize, place: CpuPlace) {
+        let top = &mut self.topology;
+        top.tier[cpu] = place.tier;
+        top.voltage_domain[cpu] = place.voltage_domain;
+        top.memory_domain[cpu] = place.memory_domain;
+        top.node[cpu] = place.node;
+        top.socket[cpu] = place.socket;
+        top.next_sibling[cpu] = place.next_sibling;
+        top.tier_permille[usize::from(place.tier)] = place.permille;
+        top.nr_tiers = top.nr_tiers.max(place.tier + 1);
+        top.nr_memory_domains = top.nr_memory_domains.max(place.memory_domain + 1);
+        top.nr_nodes = top.nr_nodes.max(place.node + 1);
+        top.nr_sockets = top.nr_sockets.max(place.socket + 1);
+        top.tier_cpus[usize::from(place.tier)].add(cpu);
+        top.voltage_cpus[usize::from(place.voltage_domain)].add(cpu);
+        top.memory_cpus[usize::from(place.memory_domain)].add(cpu);
+        top.node_cpus[usize::from(place.node)].add(cpu);
+        top.cpus.add(cpu);
+    }
+    /// The same, of a machine whose CPUs are all online and idle when it starts.
+    pub fn add_cpu(&mut self, cpu: usize, place: CpuPlace) {
+        self.describe_cpu(cpu, place);
+        self.online.add(cpu);
+        self.idle.add(cpu);
+    }
+    /// Before the start: nobody uses this CPU but who is bound there.
+    pub fn isolate(&mut self, cpu: usize) {
+        self.topology.isolated.add(cpu);
+    }
+
+    #[must_use]
+    pub fn members(&self, set: Set) -> CpuBits {
+        self.set[set as usize].cpus
+    }
+    #[must_use]
+    pub fn size(&self, set: Set) -> u32 {
+        self.set[set as usize].size
+    }
+    /// Runnable tasks of the set that do not spin.
+    #[must_use]
+    pub fn active(&self, set: Set) -> u32 {
+        unsafe { ffi::lop_active(self, set) }
+    }
+    /// Size that the set should have (policy/demand.h).
+    #[must_use]
+    pub fn target(&self, set: Set) -> u32 {
+        unsafe { ffi::lop_target(self, set) }
+    }
+    /// When the `level`-th member may leave, from 1, if it is beyond the target (policy/sets.h), on the clock of the policy.
+    #[must_use]
+    pub fn due_at_ns(&self, set: Set, level: u32) -> u64 {
+        unsafe { ffi::lop_due_at_ns(self, set, level) }
+    }
+    /// The CPU that is reserved for the operating system's own work, if one is, and by how many steps its speed was raised.
+    #[must_use]
+    pub fn reserved(&self) -> (Option<u32>, u32) {
+        (self.reserving.then_some(self.reserved_cpu), self.reserve_raised)
+    }
+    /// The CPU runs at the reserved core's speed: the reserved one, or an SMT sibling of it.
+    #[must_use]
+    pub fn on_reserved_core(&self, cpu: u32) -> bool {
+        unsafe { ffi::lop_on_reserved_core(self, cpu) }
+    }
+    /// A memory domain is off.
+    #[must_use]
+    pub fn is_off(&self, domain: u32) -> bool {
+        let cpus = self.topology.memory_cpus[domain as usize].word.iter();
+        cpus.zip(self.off.word).any(|(cpus, off)| cpus & off != 0)
+    }
+    /// It runs applications.
+    #[must_use]
+    pub fn is_usable(&self, cpu: u32) -> bool {
+        unsafe { ffi::lop_is_usable(self, cpu) }
+    }
+    /// What waits could run on `cpu`.
+    #[must_use]
+    pub fn anything_waits(&self, cpu: u32) -> bool {
+        unsafe { ffi::lop_anything_waits(self, cpu) }
+    }
+    /// Whether a task that waits now waits for a member that something else took.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        unsafe { ffi::lop_is_short(self) }
+    }
+    /// Whether a task that starts on `cpu` is to leave it at once, because the CPU left its set while the task was on its way.
+    #[must_use]
+    pub fn came_too_late(&self, task: &Task, cpu: u32) -> bool {
+        unsafe { ffi::lop_came_too_late(self, &**task, cpu) }
+    }
+    /// Who runs on `cpu` has its core by length: no plan by SF moves it.
+    #[must_use]
+    pub fn has_core_by_length(&self, cpu: u32) -> bool {
+        unsafe { ffi::lop_has_core_by_length(self, cpu) }
+    }
+    /// `enum lop_class` of what runs on `cpu`; ordinary if nothing does.
+    #[must_use]
+    pub fn class_on(&self, cpu: u32) -> u32 {
+        unsafe { ffi::lop_class_on(self, cpu) }
+    }
+    /// What runs on `cpu` was sent elsewhere, or another task was given this CPU.
+    #[must_use]
+    pub fn must_go(&self, cpu: u32) -> bool {
+        unsafe { ffi::lop_must_go(self, cpu) }
+    }
+    #[must_use]
+    pub fn ranks_before(&self, a: &Rank, b: &Rank) -> bool {
+        unsafe { ffi::lop_ranks_before(self, a, b) }
+    }
+    /// Slice of a task that starts now (policy/fair.h).
+    #[must_use]
+    pub fn slice_ns(&self) -> u64 {
+        unsafe { ffi::lop_slice_ns(self) }
+    }
+    /// Applications with active tasks that declared no parallelism.
+    #[must_use]
+    pub fn undeclared(&self) -> u32 {
+        unsafe { ffi::lop_undeclared(self) }
+    }
+    /// Which CPU would join next (of `within`), `NONE`: none.
+    #[must_use]
+    pub fn joiner(&self, set: Set, within: &CpuBits, home_node: i32) -> i32 {
+        let mut scratch = ffi::lop_world::default();
+        unsafe { ffi::lop_joiner(self, &mut scratch, set, within, home_node) }
+    }
+    /// Which would leave.
+    #[must_use]
+    pub fn leaver(&self, set: Set) -> i32 {
+        let mut scratch = ffi::lop_world::default();
+        unsafe { ffi::lop_leaver(self, &mut scratch, set) }
+    }
+    /// Effective weight of a task in its group (policy/group.h).
+    #[must_use]
+    pub fn effective_weight(&self, task: &Task, group: Option<&Group>) -> f64 {
+        let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
+        f64::from(unsafe { ffi::lop_weight_1024(self, &**task, group) }) / 1024.0
+    }
+    /// What a ns of the task counts for between users (policy/budget.h).
+    #[must_use]
+    pub fn weight_of_user(&self, task: &Task, group: Option<&Group>) -> u32 {
+        let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
+        unsafe { ffi::lop_weight_of_user(self, &**task, group) }
+    }
+    /// The task changes to `cpu` when it is queued the next time, and to its memory domain, where the task has one by a plan.
+    pub fn go_to(&self, task: &mut Task, cpu: u32) {
+        unsafe { ffi::lop_go_to(self, &mut **task, cpu) }
+    }
+    /// Memory domain that the task is to run in by a plan that holds.
+    #[must_use]
+    pub fn domain_of(&self, task: &Task) -> Option<i32> {
+        unsafe { ffi::lop_wants_domain(self, &**task) }.then_some(task.memory_domain)
+    }
+    /// Work that a thread has left: ns on the fastest kind of core, or units of length while nobody knows what one takes.
+    #[must_use]
+    pub fn listed_left(&self, task: &Task, app: &App, now_ns: u64) -> u64 {
+        unsafe { ffi::lop_listed_left(self, &**task, app, now_ns) }
+    }
+    /// What a plan for the threads of this application must gain, in the same unit.
+    #[must_use]
+    pub fn least_gain(&self, app: &App) -> u64 {
+        unsafe { ffi::lop_least_gain(self, app) }
+    }
+    /// Work that a CPU does in that time, in ns on the fastest kind of core.
+    #[must_use]
+    pub fn work_ns(&self, cpu: u32, ran_ns: u64) -> u64 {
+        unsafe { ffi::lop_work_ns(self, cpu, ran_ns) }
+    }
+}

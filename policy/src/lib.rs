@@ -1,0 +1,353 @@
+//! The scheduler's rules (the headers of policy/), compiled natively, as Rust calls them.
+//!
+//! All types are those of the headers. Who runs the policy keeps a [`Policy`], answers what it asks as an [`Env`], and names
+//! each event to a [`PolicyHandle`].
+
+mod callbacks;
+mod described;
+mod plan;
+mod task;
+
+/// The headers, as bindgen describes them (build.rs).
+#[allow(non_camel_case_types, dead_code, clippy::all, clippy::pedantic)]
+mod ffi {
+    include!(concat!(env!("OUT_DIR"), "/headers.rs"));
+}
+
+pub use callbacks::Env;
+pub use described::CpuPlace;
+pub use ffi::{
+    lop_app as App, lop_class as class, lop_config as Config, lop_cpus as CpuBits, lop_domains as Domains,
+    lop_group as Group, lop_hint as Hint, lop_mean as Mean, lop_memory_class as MemoryClass, lop_next as Next,
+    lop_opp as GreenOpp, lop_policy as Named, lop_rank as Rank, lop_reserve as Reserve, lop_rounds as Rounds,
+    lop_rules as rules, lop_says as says, lop_sched as Sched, lop_set as Set, lop_sizing as Sizing,
+    lop_traits as Traits,
+};
+pub use plan::{
+    gains_more, is_planned, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner, Power, Specialist, Thread,
+};
+pub use task::{born, declare_length, displaces, median_length, weight_of_nice, weight_of_share, wished_speedup, Task};
+
+use callbacks::Call;
+use std::alloc::{alloc_zeroed, dealloc, Layout};
+use std::ptr::NonNull;
+
+pub const NONE: i32 = ffi::LOP_NONE;
+pub const MAX_CPUS: usize = ffi::LOP_MAX_CPUS as usize;
+pub const CPU_WORDS: usize = ffi::LOP_CPU_WORDS as usize;
+pub const MAX_TIERS: usize = ffi::LOP_MAX_TIERS as usize;
+pub const MAX_MEMORY_DOMAINS: usize = ffi::LOP_MAX_MEMORY_DOMAINS as usize;
+pub const MAX_NODES: usize = ffi::LOP_MAX_NODES as usize;
+pub const QUEUES: usize = ffi::LOP_QUEUES as usize;
+/// Threads beyond it are not planned, or not listed.
+pub const MAX_PLANNED: usize = ffi::LOP_MAX_PLANNED as usize;
+pub const MAX_LISTED: usize = ffi::LOP_MAX_LISTED as usize;
+/// What the groups have room for that others lie in ([`PolicyHandle::group`]).
+pub const MAX_GROUPS: usize = 1024;
+/// A task of nice 0, and a group with cpu.weight 100.
+pub const WEIGHT_DEFAULT: u32 = ffi::LOP_WEIGHT_DEFAULT;
+
+/// T_hold where nobody asks for another (policy/config.h).
+#[must_use]
+pub fn default_hold_ns(transition_ns: u64) -> u64 {
+    unsafe { ffi::lop_default_hold_ns(transition_ns) }
+}
+
+/// Index of the most energy-efficient OPP (policy/green.h).
+#[must_use]
+pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
+    unsafe { ffi::lop_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
+}
+
+impl Config {
+    /// The rules that a name stands for and the policy's times for this T_hold (policy/config.h), and nothing else.
+    #[must_use]
+    pub fn of(policy: Named, hold_ns: u64) -> Self {
+        let mut config = Self::default();
+        unsafe {
+            ffi::lop_choose(&mut config, policy);
+            ffi::lop_set_times(&mut config, hold_ns);
+        }
+        config
+    }
+    /// Of all rules, without those that such a machine has no use for (policy/auto.h).
+    #[must_use]
+    pub fn leave_out(mut self, machine: &Traits) -> Self {
+        unsafe { ffi::lop_leave_out(&mut self, machine) };
+        self
+    }
+}
+
+/// The policy's state, and behind it the groups that others lie in.
+#[repr(C)]
+struct State {
+    sched: Sched,
+    groups: [Group; MAX_GROUPS],
+}
+
+/// Owns the policy's state.
+pub struct Policy {
+    state: NonNull<State>,
+}
+
+// The state is plain memory that only its owner reaches.
+unsafe impl Send for Policy {}
+
+impl Policy {
+    /// Zeroed state with this configuration; CPUs are added before `start`.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let layout = Layout::new::<State>();
+        let raw = unsafe { alloc_zeroed(layout) }.cast::<State>();
+        let state = NonNull::new(raw).unwrap_or_else(|| std::alloc::handle_alloc_error(layout));
+        unsafe { (*state.as_ptr()).sched.config = config };
+        Self { state }
+    }
+    /// To be filled with the machine before [`PolicyHandle::start`].
+    pub fn sched(&mut self) -> &mut Sched {
+        unsafe { &mut (*self.state.as_ptr()).sched }
+    }
+    #[must_use]
+    pub fn handle(&self) -> PolicyHandle {
+        PolicyHandle(self.state.as_ptr().cast())
+    }
+}
+
+impl Drop for Policy {
+    fn drop(&mut self) {
+        unsafe { dealloc(self.state.as_ptr().cast(), Layout::new::<State>()) }
+    }
+}
+
+/// A way to call the policy while its owner lives, and to read its state (`Sched`) between two calls. Callers keep the owner alive, pass pointers to
+/// live tasks, and keep no reference to the state while they call.
+#[derive(Clone, Copy)]
+pub struct PolicyHandle(*mut Sched);
+
+impl std::ops::Deref for PolicyHandle {
+    type Target = Sched;
+    fn deref(&self) -> &Sched {
+        unsafe { &*self.0 }
+    }
+}
+
+impl PolicyHandle {
+    pub fn start(self, env: &mut dyn Env, now_ns: u64) {
+        unsafe { ffi::lop_start(self.0, Call::new(env).world(), now_ns) }
+    }
+    /// Counts, grows, places, and starts or queues. Returns the CPU and whether it was idle and is claimed.
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn wake(
+        self,
+        env: &mut dyn Env,
+        task: *mut Task,
+        app: *mut App,
+        group: *mut Group,
+        last_cpu: u32,
+        now_ns: u64,
+    ) -> (i32, bool) {
+        let mut call = Call::new(env);
+        let place = ffi::lop_wake(self.0, call.world(), task.cast(), app, group, last_cpu, now_ns);
+        ffi::lop_put(self.0, call.world(), task.cast(), group, place);
+        (place.cpu, place.claimed)
+    }
+    /// The first half of [`Self::wake`], for who queues the task by a call of its own.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn place(
+        self,
+        env: &mut dyn Env,
+        task: *mut Task,
+        app: *mut App,
+        last_cpu: u32,
+        now_ns: u64,
+    ) -> (i32, bool) {
+        let none = std::ptr::null_mut();
+        let mut call = Call::new(env);
+        let place = ffi::lop_wake(self.0, call.world(), task.cast(), app, none, last_cpu, now_ns);
+        (place.cpu, place.claimed)
+    }
+    /// # Safety
+    /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn enqueue(self, env: &mut dyn Env, task: *mut Task, group: *const Group, cpu: u32) {
+        ffi::lop_enqueue(self.0, Call::new(env).world(), task.cast(), group, cpu)
+    }
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn wait_at_claimed(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
+        ffi::lop_wait_at_claimed(self.0, Call::new(env).world(), task.cast(), cpu)
+    }
+    /// True: a task was taken for `cpu`. Who runs there was queued before.
+    pub fn dispatch(self, env: &mut dyn Env, cpu: u32) -> bool {
+        let nobody = std::ptr::null();
+        unsafe { ffi::lop_dispatch(self.0, Call::new(env).world(), cpu, nobody) == Next::Taken }
+    }
+    /// The same where `task` runs on `cpu` and its slice is over.
+    pub fn dispatch_running(self, env: &mut dyn Env, task: &Task, cpu: u32) -> Next {
+        unsafe { ffi::lop_dispatch(self.0, Call::new(env).world(), cpu, &**task) }
+    }
+    /// Whether a task whose slice is over goes on because nobody that waits is further behind.
+    pub fn goes_on(self, env: &mut dyn Env, task: &Task, cpu: u32) -> bool {
+        unsafe { ffi::lop_goes_on(self.0, Call::new(env).world(), &**task, cpu) }
+    }
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn running(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
+        ffi::lop_running(self.0, Call::new(env).world(), task.cast(), now_ns)
+    }
+    /// Takes a waiting task out of its queue, to be queued anew.
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn dequeue(self, env: &mut dyn Env, task: *mut Task) {
+        ffi::lop_dequeue(self.0, Call::new(env).world(), task.cast())
+    }
+    /// The task pays for `ran_ns` on `cpu`, until now.
+    /// # Safety
+    /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn stopping(self, env: &mut dyn Env, task: *mut Task, group: *const Group, cpu: u32, ran_ns: u64) {
+        ffi::lop_stopping(self.0, Call::new(env).world(), task.cast(), group, cpu, ran_ns)
+    }
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn block(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
+        ffi::lop_block(self.0, Call::new(env).world(), task.cast(), app, group, now_ns)
+    }
+    /// The task is not the policy's any more.
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn forget(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
+        ffi::lop_forget(self.0, Call::new(env).world(), task.cast(), app, group, now_ns)
+    }
+    /// # Safety
+    /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn spin(
+        self,
+        env: &mut dyn Env,
+        task: *mut Task,
+        app: *mut App,
+        group: *mut Group,
+        spinning: bool,
+        now_ns: u64,
+    ) {
+        ffi::lop_spin(
+            self.0,
+            Call::new(env).world(),
+            task.cast(),
+            app,
+            group,
+            spinning,
+            now_ns,
+        )
+    }
+    /// After `running`: the task is compared with what runs elsewhere from now on.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn started(self, env: &mut dyn Env, task: *mut Task, app: *mut App, cpu: u32, now_ns: u64) {
+        ffi::lop_started(self.0, Call::new(env).world(), task.cast(), app, cpu, now_ns)
+    }
+    /// Before the task is queued (`runnable`) or blocks.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn stopped(self, task: *mut Task, app: *mut App, cpu: u32, runnable: bool, now_ns: u64) {
+        ffi::lop_stopped(self.0, task.cast(), app, cpu, runnable, now_ns)
+    }
+    /// A thread has ended, before `block` or `forget`.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn ended(self, task: *mut Task, app: *mut App) {
+        ffi::lop_ended(self.0, task.cast(), app)
+    }
+    /// Flags of [`says`] without SPINNING.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn say(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
+        ffi::lop_say(self.0, Call::new(env).world(), task.cast(), app, flags, now_ns)
+    }
+    /// A waiting task is waited for itself since [`Self::say`]; true: it is to be taken from its queue and queued anew.
+    /// # Safety
+    /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn claim_late(self, env: &mut dyn Env, task: *mut Task, app: *mut App) -> bool {
+        ffi::lop_claim_late(self.0, Call::new(env).world(), task.cast(), app)
+    }
+    pub fn cpu_idle(self, env: &mut dyn Env, cpu: u32, idle: bool, now_ns: u64) {
+        unsafe { ffi::lop_cpu_idle(self.0, Call::new(env).world(), cpu, idle, now_ns) }
+    }
+    /// A higher class takes a CPU, or does not any more.
+    pub fn cpu_taken(self, env: &mut dyn Env, cpu: u32, taken: bool, now_ns: u64) {
+        unsafe { ffi::lop_cpu_taken(self.0, Call::new(env).world(), cpu, taken, now_ns) }
+    }
+    pub fn timer(self, env: &mut dyn Env, now_ns: u64) {
+        unsafe { ffi::lop_timer(self.0, Call::new(env).world(), now_ns) }
+    }
+    pub fn rotate_heat(self, env: &mut dyn Env, now_ns: u64) {
+        unsafe { ffi::lop_rotate_heat(self.0, Call::new(env).world(), now_ns) }
+    }
+    pub fn cpu_offline(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
+        unsafe { ffi::lop_cpu_offline(self.0, Call::new(env).world(), cpu, now_ns) }
+    }
+    pub fn cpu_online(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
+        unsafe { ffi::lop_cpu_online(self.0, Call::new(env).world(), cpu, now_ns) }
+    }
+    /// A waiting task of limited affinity counted on a CPU that went offline.
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn anchor_anew(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
+        ffi::lop_anchor_anew(self.0, Call::new(env).world(), task.cast(), now_ns)
+    }
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn set_allowed(self, task: *mut Task, allowed: &CpuBits) {
+        ffi::lop_set_allowed(self.0, task.cast(), allowed)
+    }
+    /// # Safety
+    /// The pointers are valid (`group` may be null) and nothing else uses what they point to meanwhile.
+    pub unsafe fn set_weight(self, task: *mut Task, group: *mut Group, weight: u32, now_ns: u64) {
+        ffi::lop_set_weight(self.0, task.cast(), group, weight, now_ns)
+    }
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn declare(self, env: &mut dyn Env, app: *mut App, parallelism: u32, now_ns: u64) -> bool {
+        ffi::lop_declare(self.0, Call::new(env).world(), app, parallelism, now_ns)
+    }
+    /// One of the groups that others lie in. Lives as long as the policy.
+    #[must_use]
+    pub fn group(self, number: usize) -> *mut Group {
+        group_at(self.0, number)
+    }
+    /// # Safety
+    /// The pointer is valid and nothing else uses what it points to meanwhile.
+    pub unsafe fn set_group_weight(self, group: *mut Group, weight: u32, now_ns: u64) {
+        ffi::lop_group_set_weight(self.0, group, weight, now_ns)
+    }
+    /// The task is to run in `domain`. True: it is elsewhere (`cpu`), and has to be queued anew.
+    pub fn set_domain(self, task: &mut Task, domain: i32, cpu: u32) -> bool {
+        unsafe { ffi::lop_set_domain(self.0, &mut **task, domain, cpu) }
+    }
+    pub fn set_domain_on(self, env: &mut dyn Env, domain: i32, on: bool, now_ns: u64) {
+        unsafe { ffi::lop_set_domain_on(self.0, Call::new(env).world(), domain, on, now_ns) }
+    }
+    /// No plan for memory domains holds any more; all tasks have been told.
+    pub fn rest_plans(self) {
+        unsafe { ffi::lop_rest_plans(self.0) }
+    }
+    /// The task waits at `cpu` from now on, `NONE`: where any does. True: it runs elsewhere, and has to be queued anew.
+    pub fn put_on_list(self, task: &mut Task, cpu: i32) -> bool {
+        unsafe { ffi::lop_put_on_list(self.0, &mut **task, cpu) }
+    }
+    /// Whether the policy takes this queue to have tasks.
+    #[must_use]
+    pub fn waits(self, queue: u32) -> bool {
+        unsafe { ffi::lop_queue_waits(self.0, queue) }
+    }
+    /// As if another CPU were changing memberships (`true`), until it lets go.
+    pub fn hold_lock(self, held: bool) {
+        unsafe { (*self.0).resizing = held.into() }
+    }
+}
+
+/// The group behind the state that others name by this number.
+fn group_at(sched: *mut Sched, number: usize) -> *mut Group {
+    // A state without groups behind it has none that lies in another.
+    unsafe { &raw mut (*sched.cast::<State>()).groups[number % MAX_GROUPS] }
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The policy as Rust calls it: each state from one thread, one call at a time. */
+#pragma once
+#include "types.h"
+
+/* Calls never overlap: plain accesses do. Each returns the old value. */
+#define LOP_ATOMICS_DEFINED
+#define lop_atomic_or(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) |= (v); old_; })
+#define lop_atomic_and(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) &= (v); old_; })
+#define lop_atomic_add(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) += (v); old_; })
+#define lop_atomic_cas(p, old, new) ({ __typeof__(*(p)) was_ = *(p); if (was_ == (old)) *(p) = (new); was_; })
+
+#include "auto.h"
+#include "lopsided.h"
+#include "plan.h"

@@ -1,0 +1,177 @@
+//! Plans: which thread in which memory domain (`spread.h`, `gather.h`), which on which kind of core (`specialise.h`), or at which CPU it waits
+//! (`list.h`). Pure: slices in, answers in the slices.
+
+use super::ffi;
+use super::{Config, MemoryClass, Sched, MAX_CPUS, MAX_LISTED, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
+
+pub use ffi::{
+    lop_domain as Domain, lop_intensity as Intensity, lop_listed as Listed, lop_planned as Planned,
+    lop_specialist as Specialist, lop_thread as Thread,
+};
+
+impl Intensity {
+    /// What counters showed in the last `passed_ns`.
+    pub fn note(&mut self, misses: u64, instructions: u64, passed_ns: u64) {
+        unsafe { ffi::lop_note_counters(self, misses, instructions, passed_ns) }
+    }
+    #[must_use]
+    pub fn class(&self) -> MemoryClass {
+        unsafe { ffi::lop_memory_class(self) }
+    }
+    /// Misses per million instructions to plan with.
+    #[must_use]
+    pub fn planned_mpmi(&self) -> u32 {
+        unsafe { ffi::lop_planned_mpmi(self) }
+    }
+}
+
+impl Thread {
+    /// Always runnable, free to move, never moved.
+    #[must_use]
+    pub fn new(mpmi: u32, domain: i32) -> Self {
+        let intensity = Intensity {
+            measured_ns: u64::MAX,
+            mpmi,
+            declared: MemoryClass::Unknown as u8,
+        };
+        Self {
+            mpmi,
+            demand_permille: 1000,
+            domain,
+            wanted: NONE,
+            kept: NONE,
+            memory: intensity.class() as u8,
+            ..Self::default()
+        }
+    }
+}
+
+/// Nothing is known of it, and it is nowhere.
+impl Default for Planned {
+    fn default() -> Self {
+        Self {
+            intensity: Intensity::default(),
+            moved_ns: 0,
+            speedup_permille: 0,
+            demand_permille: 0,
+            cpu: NONE,
+            wanted_domain: NONE,
+            wanted_cpu: NONE,
+            runs: false,
+            fixed: false,
+        }
+    }
+}
+
+impl Domain {
+    /// `node`: what is switched off with it.
+    #[must_use]
+    pub fn new(cores: u32, node: u32) -> Self {
+        Self {
+            cores,
+            node,
+            ..Self::default()
+        }
+    }
+}
+
+/// Of the machine whatever is off, of each node that is on, of each busy core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Power {
+    pub base_mw: u32,
+    pub node_mw: u32,
+    pub core_mw: u32,
+}
+
+/// Room in which plans are made: a stack has less.
+#[derive(Default)]
+pub struct Planner {
+    plan: Box<ffi::lop_plan>,
+    cast: Box<ffi::lop_cast>,
+    list: Box<ffi::lop_list>,
+}
+
+impl Planner {
+    fn fill(&mut self, threads: &[Thread], domains: &[Domain], power: Power, now_ns: u64) -> usize {
+        let (plan, nr_threads) = (&mut self.plan, threads.len().min(MAX_PLANNED));
+        let nr_domains = domains.len().min(MAX_MEMORY_DOMAINS);
+        plan.now_ns = now_ns;
+        plan.nr_threads = nr_threads as u32;
+        plan.nr_domains = nr_domains as u32;
+        (plan.base_mw, plan.node_mw, plan.core_mw) = (power.base_mw, power.node_mw, power.core_mw);
+        plan.thread[..nr_threads].copy_from_slice(&threads[..nr_threads]);
+        plan.domain[..nr_domains].copy_from_slice(&domains[..nr_domains]);
+        nr_threads
+    }
+    /// Fills `wanted` of each thread; returns how many move.
+    pub fn spread(&mut self, threads: &mut [Thread], domains: &[Domain], now_ns: u64) -> u32 {
+        let planned = self.fill(threads, domains, Power::default(), now_ns);
+        let moves = unsafe { ffi::lop_spread(&mut *self.plan) };
+        threads[..planned].copy_from_slice(&self.plan.thread[..planned]);
+        moves
+    }
+    /// The same by gather.h.
+    pub fn gather(&mut self, threads: &mut [Thread], domains: &[Domain], power: Power, now_ns: u64) -> u32 {
+        let planned = self.fill(threads, domains, power, now_ns);
+        let moves = unsafe { ffi::lop_gather(&mut *self.plan) };
+        threads[..planned].copy_from_slice(&self.plan.thread[..planned]);
+        moves
+    }
+    /// Of the threads where they are, in the units of gather.h.
+    pub fn predicted_edp(&mut self, threads: &[Thread], domains: &[Domain], power: Power) -> u64 {
+        self.fill(threads, domains, power, 0);
+        unsafe { ffi::lop_predicted_edp(&mut *self.plan, true) }
+    }
+    /// Fills `wanted` of each thread; returns how many change cores.
+    pub fn specialise(&mut self, threads: &mut [Specialist], now_ns: u64) -> u32 {
+        let planned = threads.len().min(MAX_PLANNED);
+        self.cast.now_ns = now_ns;
+        self.cast.nr_threads = planned as u32;
+        self.cast.thread[..planned].copy_from_slice(&threads[..planned]);
+        let moves = unsafe { ffi::lop_specialise(&mut *self.cast) };
+        threads[..planned].copy_from_slice(&self.cast.thread[..planned]);
+        moves
+    }
+    /// Fills `wanted` of each thread, at most [`MAX_LISTED`] in the order of their creation. `permille`: speed of each core, at least one, over that
+    /// of the fastest kind, x 1000. `least_gain`: what the last core must be done earlier for threads to change cores.
+    pub fn list(&mut self, threads: &mut [Listed], permille: &[u32], least_gain: u64) {
+        let (list, listed) = (&mut self.list, threads.len().min(MAX_LISTED));
+        list.nr_threads = listed as u32;
+        list.nr_cores = permille.len().min(MAX_CPUS) as u32;
+        list.least_gain = least_gain;
+        list.thread[..listed].copy_from_slice(&threads[..listed]);
+        for (core, &permille) in list.core.iter_mut().zip(permille) {
+            core.permille = permille;
+        }
+        unsafe { ffi::lop_list_threads(&mut **list) };
+        threads[..listed].copy_from_slice(&list.thread[..listed]);
+    }
+    /// Where each thread is to run (at most [`MAX_PLANNED`]), by the plans that the state is configured for (plan.h); returns how many move.
+    pub fn plan(&mut self, sched: &Sched, threads: &mut [Planned], now_ns: u64) -> u32 {
+        let planned = threads.len().min(MAX_PLANNED) as u32;
+        let (plan, cast) = (&mut *self.plan, &mut *self.cast);
+        unsafe { ffi::lop_plan_threads(plan, cast, sched, threads.as_mut_ptr(), planned, now_ns) }
+    }
+    /// Whether the last plan wants a thread in this memory domain.
+    pub fn wants(&mut self, domain: u32) -> bool {
+        unsafe { ffi::lop_is_wanted(&mut *self.plan, domain as i32) }
+    }
+}
+
+/// SF of a thread of this intensity on a core that is `ratio_permille` / 1000 times as fast.
+#[must_use]
+pub fn speedup_of_mpmi(mpmi: u32, ratio_permille: u32) -> u32 {
+    unsafe { ffi::lop_speedup_of_mpmi(mpmi, ratio_permille) }
+}
+
+/// One gain from speed, x 1000, is more than another, and not only by the noise of its measurement.
+#[must_use]
+pub fn gains_more(a_permille: u32, b_permille: u32) -> bool {
+    unsafe { ffi::lop_gains_more(a_permille, b_permille) }
+}
+
+/// A plan for memory domains is made for threads of this class.
+#[must_use]
+pub fn is_planned(config: &Config, class: MemoryClass) -> bool {
+    unsafe { ffi::lop_is_planned(config, class) }
+}

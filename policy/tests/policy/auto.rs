@@ -1,0 +1,222 @@
+//! All rules together: what a machine has no use for is left out, and where two rules meet the order of policy/auto.h decides.
+
+use crate::bench::{config, domains_of_two, flat, Bench, HOLD, LAST_HOLD, MS, S, US};
+use crate::phase::asymmetric;
+use lop_policy::{
+    declare_length, is_planned, rules, Config, CpuPlace, Domains, GreenOpp, MemoryClass, Named, Reserve, Sizing, Traits,
+};
+
+/// `LOP_ORDINARY` and `LOP_AWAITED`.
+const ORDINARY: u32 = 1;
+const AWAITED: u32 = 2;
+const ALL_RULES: u32 = rules::PHASES | rules::LONGEST | rules::SPEEDUP | rules::TURNS;
+
+/// A core that rises in 0.1 ms and costs 3 W of 450 W if it is kept high, and no speed that is worth its time.
+fn machine() -> Traits {
+    let top = GreenOpp {
+        busy_mw: 12_000,
+        idle_mw: 6_000,
+        rate_permille: 1000,
+    };
+    Traits {
+        nr_memory_domains: 1,
+        nr_tiers: 1,
+        threads: 1,
+        machine_mw: 450_000,
+        core_mw: 3_000,
+        domain_mw: 0,
+        rise_ns: 100 * US,
+        domain_rise_ns: 100 * US,
+        green: top,
+        top,
+    }
+}
+
+fn auto(machine: &Traits) -> Config {
+    Config::of(Named::Auto, HOLD).leave_out(machine)
+}
+
+#[test]
+fn domains_and_kinds_decide_about_plans_and_ranks() {
+    for (nr_memory_domains, nr_tiers, threads, domains, rules) in [
+        (1, 1, 1, Domains::AsCome, 0),
+        (1, 2, 1, Domains::AsCome, ALL_RULES),
+        (4, 1, 1, Domains::Gather, 0),
+        (4, 2, 1, Domains::Spread, ALL_RULES),
+        (1, 1, 2, Domains::AsCome, rules::WHOLE),
+        (1, 2, 2, Domains::AsCome, ALL_RULES | rules::WHOLE),
+    ] {
+        let config = auto(&Traits {
+            nr_memory_domains,
+            nr_tiers,
+            threads,
+            ..machine()
+        });
+        let has = (config.domains, config.rules, config.specialise);
+        assert_eq!(
+            has,
+            (domains, rules, nr_tiers > 1),
+            "{nr_memory_domains} domains, {nr_tiers} kinds, {threads} threads of a core"
+        );
+        let reserve = if nr_tiers == 1 { Reserve::ByLoad } else { Reserve::Never };
+        assert_eq!(
+            (config.sizing, config.reserve),
+            (Sizing::ByDemand, reserve),
+            "by demand; no reserved core among kinds"
+        );
+    }
+}
+
+/// 2 * 0.1 ms / 10 ms is 2 %. 3 W of 450 are 0.7 %; 6.2 W of 117 are 5.3 %; 9 W of 450 are 2 % and not below. Migrations may cost half of the share
+/// that a core draws, and 1 % in any case. The last core stays for 2 * 0.1 ms * 450 / 3 = 30 ms, 3.774 and 10 ms; with 26 W of its domain for
+/// 2 * 0.1 ms * 105 / 27 = 0.778 ms; with a domain of 180 W of 195 that is back after a second for 2.167 s; where it draws nothing for a second.
+#[test]
+fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
+    let with = |machine_mw, core_mw, domain_mw, domain_rise_ns| Traits {
+        machine_mw,
+        core_mw,
+        domain_mw,
+        domain_rise_ns,
+        ..machine()
+    };
+    for (traits, spare, last_hold_us, room_permille) in [
+        (with(450_000, 3_000, 0, 100 * US), 1, 30_000, 10),
+        (with(117_000, 6_200, 0, 100 * US), 0, 3_774, 26),
+        (with(450_000, 9_000, 0, 100 * US), 0, 10_000, 10),
+        (with(105_000, 1_000, 26_000, 100 * US), 0, 777, 10),
+        (with(195_000, 0, 180_000, S), 0, 2_166_666, 10),
+        (with(450_000, 0, 0, 100 * US), 1, LAST_HOLD / US, 10),
+    ] {
+        let config = auto(&traits);
+        let has = (config.spare, config.last_hold_ns / US, config.room_permille);
+        assert_eq!(has, (spare, last_hold_us, room_permille), "{traits:?}");
+    }
+}
+
+/// 0.18 W at 0.83 of the rate or 1 W at the top, with 0.5 W beside: 0.68 / 0.83^2 = 0.99 against 1.5. With 60 W beside 60.18 / 0.83^2 = 87
+/// against 61. Where cores differ in kind, slow ones take such work.
+#[test]
+fn green_cores_have_to_lower_the_edp_of_the_whole_machine() {
+    let opp = |busy_mw, rate_permille| GreenOpp {
+        busy_mw,
+        idle_mw: 0,
+        rate_permille,
+    };
+    for (beside_mw, nr_tiers, green) in [(500, 1, true), (60_000, 1, false), (500, 2, false)] {
+        let config = auto(&Traits {
+            nr_tiers,
+            machine_mw: beside_mw + 1000,
+            green: opp(180, 830),
+            top: opp(1000, 1000),
+            ..machine()
+        });
+        assert_eq!(config.green, green, "{beside_mw} mW beside, {nr_tiers} kinds");
+    }
+}
+
+#[test]
+fn threads_of_which_nothing_is_known_are_left_where_they_are() {
+    let (auto, gather) = (auto(&machine()), Config::of(Named::Gather, HOLD));
+    for (class, planned) in [
+        (MemoryClass::Unknown, false),
+        (MemoryClass::VeryLow, true),
+        (MemoryClass::Moderate, true),
+        (MemoryClass::Intensive, true),
+    ] {
+        assert_eq!(is_planned(&auto, class), planned, "{class:?}");
+        assert!(is_planned(&gather, class), "{class:?}");
+    }
+}
+
+/// Two memory domains of two CPUs, those of the second of a faster kind.
+fn fast_second(cpu: usize) -> CpuPlace {
+    CpuPlace {
+        memory_domain: (cpu / 2) as u16,
+        tier: u16::from(cpu < 2),
+        ..flat(cpu)
+    }
+}
+
+fn switch(bench: &mut Bench, domain: i32, on: bool) {
+    let now_ns = bench.now();
+    bench.policy.set_domain_on(&mut bench.world, domain, on, now_ns);
+    bench.follow_kicks();
+}
+
+/// 1 before 2: with one domain of two CPUs on, two tasks and a spare have two cores. The spare has one again with the other domain.
+#[test]
+fn domains_bound_the_set_and_its_spare() {
+    let gather = Config {
+        domains: Domains::Gather,
+        ..config()
+    };
+    let mut bench = Bench::new(4, gather, domains_of_two);
+    switch(&mut bench, 1, false);
+    let ids = bench.tasks(2);
+    bench.wake_all(&ids);
+    assert_eq!(bench.high(), [0, 1]);
+    switch(&mut bench, 1, true);
+    assert_eq!(bench.size(), 3);
+}
+
+/// 1 before 4: what others wait for stays on a slow core while the fast ones are in a domain that is off, be they idle.
+#[test]
+fn rank_moves_nobody_into_a_domain_that_is_off() {
+    let ranked = Config {
+        domains: Domains::Gather,
+        rules: ALL_RULES,
+        migration_ns: 10 * US,
+        turn_ns: 20 * MS,
+        grace_ns: 10 * MS,
+        spare: 0,
+        ..config()
+    };
+    for (on, expected) in [(false, 0..2), (true, 2..4)] {
+        let mut bench = Bench::new(4, ranked, fast_second);
+        switch(&mut bench, 1, on);
+        let app = bench.app(0);
+        let alone = bench.task_of(app);
+        bench.wake(alone);
+        bench.pass(100 * MS);
+        let cpu = bench.cpu_of(alone).expect("it runs");
+        assert!(expected.contains(&cpu), "domain on: {on}, CPU {cpu}");
+    }
+}
+
+/// 2 and 3: of four CPUs one is reserved; three tasks and a spare have the other three.
+#[test]
+fn the_reserved_core_is_never_the_spare() {
+    let reserved = Config {
+        reserve: Reserve::Asked,
+        ..config()
+    };
+    let mut bench = Bench::new(4, reserved, flat);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids);
+    assert_eq!(bench.size(), 3);
+    let cpu = bench.policy.reserved().0.expect("one is reserved");
+    assert!(!bench.high().contains(&(cpu as usize)));
+}
+
+/// 4 before 5: the only active thread of an application changes by SF with its like alone, one of two with ordinary ones. Who has its core by length
+/// with nobody.
+#[test]
+fn rank_goes_before_speedup() {
+    let mut bench = asymmetric(4, 1, rules::PHASES | rules::SPEEDUP);
+    let app = bench.app(0);
+    let ids = [bench.task_of(app), bench.task_of(app)];
+    bench.wake(ids[0]);
+    assert_eq!(bench.cpu_of(ids[0]), Some(0));
+    assert_eq!(bench.policy.class_on(0), AWAITED);
+    bench.wake(ids[1]);
+    assert_eq!(bench.policy.class_on(0), ORDINARY);
+    assert_eq!(bench.policy.class_on(2), ORDINARY, "nothing runs there");
+
+    let mut bench = asymmetric(4, 1, rules::LONGEST | rules::SPEEDUP);
+    let app = bench.app(0);
+    let (long, plain) = (bench.task_of(app), bench.task());
+    declare_length(&mut bench.tasks[long], &mut bench.apps[app], 7);
+    bench.wake_all(&[long, plain]);
+    let has_length = [long, plain].map(|id| bench.policy.has_core_by_length(bench.cpu_of(id).unwrap() as u32));
+    assert_eq!(has_length, [true, false]);
+}

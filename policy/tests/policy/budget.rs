@@ -1,0 +1,227 @@
+//! Users share the fast cores by weight, whatever their threads claim.
+
+use crate::bench::{Bench, MS};
+use crate::phase::asymmetric;
+use lop_policy::{rules, says, weight_of_nice, Group, WEIGHT_DEFAULT};
+
+const HONEST: u32 = 1000;
+const ATTACKER: u32 = 1001;
+const SCHED_IDLE: u32 = 3;
+const TURN_MS: u64 = 20;
+
+/// One fast CPU and slow ones, where equals take turns of 20 ms.
+fn bench(cpus: usize) -> Bench {
+    asymmetric(cpus, 1, rules::PHASES | rules::TURNS)
+}
+
+/// A thread that computes, and says so much of itself.
+fn thread_of(bench: &mut Bench, user: u32, weight: u32, says: u32) -> usize {
+    let id = bench.task();
+    bench.tasks[id].user = user;
+    bench.tasks[id].user_weight = weight;
+    bench.tasks[id].hint.flags = says;
+    bench.wake(id);
+    id
+}
+
+fn has_fast_core(bench: &Bench, user: u32) -> bool {
+    bench.running[0].is_some_and(|id| bench.tasks[id].user == user)
+}
+
+/// For how many ms of each of so many seconds the user has the fast core. Each ms something happens before.
+fn fast_ms(bench: &mut Bench, seconds: u64, user: u32, each_ms: &mut dyn FnMut(&mut Bench, u64)) -> Vec<u64> {
+    let mut ms_of_second = |bench: &mut Bench, second: u64| {
+        let has = (0..1000).filter(|ms| {
+            each_ms(bench, 1000 * second + ms);
+            bench.pass(MS);
+            has_fast_core(bench, user)
+        });
+        has.count() as u64
+    };
+    (0..seconds).map(|second| ms_of_second(bench, second)).collect()
+}
+
+fn nothing(_: &mut Bench, _: u64) {}
+
+/// Each second no more than the share, a turn at its end apart; over all of them all of it, a turn apart.
+fn assert_share(found_ms: &[u64], share_ms: u64, why: &str) {
+    assert!(
+        found_ms.iter().all(|&ms| ms <= share_ms + TURN_MS),
+        "{why}: {found_ms:?}"
+    );
+    let (sum, all) = (found_ms.iter().sum::<u64>(), share_ms * found_ms.len() as u64);
+    assert!(sum + 2 * TURN_MS >= all, "{why}: {found_ms:?}");
+}
+
+/// By hand: of equal weight each has 20 ms in turn. At nice 19 the attacker's 20 ms cost 20 * 1024 / 15 = 1365, for so long the other has the core.
+#[test]
+fn what_a_claim_takes_from_another_user_it_pays_by_weight() {
+    for (weight, comes_back_ms) in [(WEIGHT_DEFAULT, 40), (weight_of_nice(19), 1400)] {
+        let mut bench = bench(2);
+        let honest = thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
+        bench.pass(500 * MS);
+        let attacker = thread_of(&mut bench, ATTACKER, weight, says::SEQUENTIAL);
+        assert_eq!(bench.cpu_of(attacker), Some(0), "nobody has had less than the other");
+        bench.pass(TURN_MS * MS - 1);
+        assert_eq!(bench.cpu_of(attacker), Some(0));
+        bench.pass(1);
+        assert_eq!((bench.cpu_of(honest), bench.cpu_of(attacker)), (Some(0), Some(1)));
+        let left_ms = comes_back_ms - TURN_MS;
+        bench.pass(left_ms * MS - 1);
+        assert_eq!(bench.cpu_of(honest), Some(0), "{weight}");
+        bench.pass(1);
+        assert_eq!(bench.cpu_of(attacker), Some(0), "{weight}");
+    }
+}
+
+/// It claims to be awaited all the time, beside one that computes.
+#[test]
+fn over_each_second_a_claim_has_no_more_than_its_share_of_another_user() {
+    for (weight, share_ms) in [(WEIGHT_DEFAULT, 500), (weight_of_nice(19), 14), (SCHED_IDLE, 3)] {
+        let mut bench = bench(2);
+        thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
+        bench.pass(500 * MS);
+        thread_of(&mut bench, ATTACKER, weight, says::SEQUENTIAL);
+        let found_ms = fast_ms(&mut bench, 20, ATTACKER, &mut nothing);
+        assert_share(&found_ms, share_ms, &format!("weight {weight}"));
+    }
+}
+
+/// With nobody else there it has the core, and so it has beside threads of its own user, of which it goes before all.
+#[test]
+fn within_a_user_claims_hold_without_end() {
+    let mut bench = bench(3);
+    for _ in 0..2 {
+        thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, 0);
+    }
+    bench.pass(500 * MS);
+    let awaited = thread_of(&mut bench, ATTACKER, weight_of_nice(19), says::SEQUENTIAL);
+    for _ in 0..3000 {
+        assert_eq!(bench.cpu_of(awaited), Some(0));
+        bench.pass(MS);
+    }
+}
+
+/// Who is awaited, too, is not worse off than who is not, and takes turns by weight.
+#[test]
+fn of_two_awaited_threads_of_two_users_the_heavier_has_more() {
+    let mut bench = bench(2);
+    thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, says::SEQUENTIAL);
+    thread_of(&mut bench, ATTACKER, weight_of_nice(19), says::SEQUENTIAL);
+    let found_ms = fast_ms(&mut bench, 20, ATTACKER, &mut nothing);
+    assert_share(&found_ms, 14, "nice 19");
+}
+
+/// Ways to get more: to yield before the turn ends, which begins a new one; to sleep for a moment and wake on the core; to say something else for a
+/// moment; to have two threads that are awaited, one of which goes before the honest one, and any number of others.
+#[test]
+fn no_trick_gives_a_user_more_than_its_share() {
+    let yields = |bench: &mut Bench, ms: u64| {
+        if ms.is_multiple_of(10) && has_fast_core(bench, ATTACKER) {
+            bench.run_and_preempt(0, 0);
+        }
+    };
+    let sleeps = |bench: &mut Bench, ms: u64| {
+        if ms.is_multiple_of(10) && has_fast_core(bench, ATTACKER) {
+            let id = bench.running[0].unwrap();
+            bench.block(id);
+            bench.wake(id);
+        }
+    };
+    let retracts = |bench: &mut Bench, ms: u64| {
+        for id in 0..bench.tasks.len() {
+            if bench.tasks[id].user == ATTACKER {
+                bench.say(id, if ms.is_multiple_of(10) { 0 } else { says::SEQUENTIAL });
+            }
+        }
+    };
+    type Trick<'a> = &'a dyn Fn(&mut Bench, u64);
+    let tricks: [(&str, Trick); 4] = [
+        ("claims", &nothing),
+        ("yields", &yields),
+        ("sleeps", &sleeps),
+        ("retracts", &retracts),
+    ];
+    for (claims, others) in [(1, 0), (2, 0), (2, 2)] {
+        for (name, trick) in tricks {
+            let mut bench = bench(1 + 1 + claims + others);
+            thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
+            bench.pass(500 * MS);
+            for n in 0..claims + others {
+                let says = if n < claims { says::SEQUENTIAL } else { 0 };
+                thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, says);
+            }
+            let found_ms = fast_ms(&mut bench, 10, ATTACKER, &mut |bench, ms| trick(bench, ms));
+            let why = format!("{name}, {claims} claims, {others} others");
+            assert!(
+                found_ms.iter().all(|&ms| ms <= 500 + 2 * TURN_MS),
+                "{why}: {found_ms:?}"
+            );
+        }
+    }
+}
+
+/// Every other second it sleeps: in those in which it does not it has its share, and nothing is made up for.
+#[test]
+fn sleep_earns_nothing() {
+    let mut bench = bench(2);
+    thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
+    let attacker = thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, says::SEQUENTIAL);
+    let found_ms = fast_ms(&mut bench, 8, ATTACKER, &mut |bench, ms| match ms % 2000 {
+        999 => bench.block(attacker),
+        0 if ms > 0 => drop(bench.wake(attacker)),
+        _ => {}
+    });
+    let awake: Vec<u64> = found_ms.into_iter().step_by(2).collect();
+    assert!(awake.iter().all(|&ms| ms <= 500 + TURN_MS), "{awake:?}");
+}
+
+/// The honest one has had the core to itself for an hour: that took it from nobody.
+#[test]
+fn what_nobody_else_wanted_is_not_paid_for() {
+    let mut bench = bench(2);
+    thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
+    bench.pass(3600 * 1000 * MS);
+    thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, says::SEQUENTIAL);
+    assert_share(&fast_ms(&mut bench, 3, ATTACKER, &mut nothing), 500, "after an hour");
+}
+
+/// All CPUs are busy: what has used up its share waits as any other does, and takes no core from another user when it wakes.
+#[test]
+fn a_claim_that_is_used_up_takes_no_core_when_it_wakes() {
+    let mut bench = bench(2);
+    let honest: Vec<usize> = (0..2)
+        .map(|_| thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0))
+        .collect();
+    bench.pass(500 * MS);
+    let attacker = thread_of(&mut bench, ATTACKER, weight_of_nice(19), says::SEQUENTIAL);
+    assert_eq!(bench.cpu_of(attacker), Some(0));
+    bench.pass(10 * MS);
+    bench.block(attacker);
+    assert!(honest.iter().all(|&id| bench.cpu_of(id).is_some()));
+    bench.wake(attacker);
+    assert_eq!(bench.cpu_of(attacker), None, "it has had 10 * 1024 / 15 = 683 ms");
+}
+
+/// nice 0 in a cgroup with a cpu.weight of 10 (102) that lies in one of 50 (512): 1024 * 102 / 1024 * 512 / 1024 = 51.
+#[test]
+fn groups_count_by_their_weight() {
+    let mut bench = bench(1);
+    let task = bench.task();
+    let inner = bench.group(102);
+    assert_eq!(bench.policy.weight_of_user(&bench.tasks[task], None), 1024);
+    assert_eq!(
+        bench
+            .policy
+            .weight_of_user(&bench.tasks[task], Some(&bench.groups[inner])),
+        102
+    );
+    unsafe { *bench.policy.group(3) = Group::new(512) };
+    bench.groups[inner].parent = 3;
+    assert_eq!(
+        bench
+            .policy
+            .weight_of_user(&bench.tasks[task], Some(&bench.groups[inner])),
+        51
+    );
+}

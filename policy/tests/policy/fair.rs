@@ -1,0 +1,671 @@
+//! Fairness among tasks: weights, slices, bounded lag, and no queue left behind.
+
+use crate::bench::{config, domains_of_two, flat, Bench, MS, S, US};
+use lop_policy::{weight_of_nice, weight_of_share, Config, Group, Task, WEIGHT_DEFAULT};
+
+fn one_cpu() -> Bench {
+    Bench::new(1, Config { spare: 0, ..config() }, flat)
+}
+
+/// Run time by task after so many slices of 1 ms on CPU 0.
+fn share(bench: &mut Bench, slices: usize) -> Vec<usize> {
+    let mut ran = vec![0; bench.tasks.len()];
+    for _ in 0..slices {
+        bench.pass(MS);
+        ran[bench.run_and_preempt(0, MS)] += 1;
+    }
+    ran
+}
+
+/// 1024 * 1.25^-nice: 1024 / 9.313 = 110 at nice 10. cpu.weight 1: 10.24, 3: 30.72, 10: 102.4, rounded.
+#[test]
+fn weights_are_those_of_the_kernels_fair_class() {
+    for (nice, weight) in [
+        (0, 1024),
+        (-20, 88818),
+        (-1, 1280),
+        (1, 819),
+        (10, 110),
+        (17, 23),
+        (18, 18),
+        (19, 15),
+    ] {
+        assert_eq!(weight_of_nice(nice), weight, "nice {nice}");
+    }
+    for (share, weight) in [
+        (1, 10),
+        (3, 31),
+        (10, 102),
+        (100, WEIGHT_DEFAULT),
+        (300, 3072),
+        (10_000, 102_400),
+    ] {
+        assert_eq!(weight_of_share(share), weight, "cpu.weight {share}");
+    }
+}
+
+/// Group weight 100 with two default tasks: 100 * 100 / 200 = 50. Alone: 100. Weights 100 and 300 in a group of 200:
+/// 200 * 100 / 400 = 50 and 200 * 300 / 400 = 150. Not in whole numbers: 11 * 100 / 176 = 6.25. The least: 1 / 1024.
+#[test]
+fn tasks_share_the_weight_of_their_group() {
+    let bench = one_cpu();
+    let group = |weight, active_weight| Group {
+        load: Group::new(weight).load + active_weight,
+        ..Group::new(weight)
+    };
+    let rows = [
+        (100, None, 100.0),
+        (100, Some(group(100, 100)), 100.0),
+        (100, Some(group(100, 200)), 50.0),
+        (100, Some(group(200, 400)), 50.0),
+        (300, Some(group(200, 400)), 150.0),
+        (1, Some(group(1, 1024)), 1.0 / 1024.0),
+        (1, Some(group(1, 1_000_000)), 1.0 / 1024.0),
+        (100, Some(group(100, 0)), 100.0),
+        (11, Some(group(100, 176)), 6.25),
+    ];
+    for (weight, group, expected) in rows {
+        assert_eq!(
+            bench.policy.effective_weight(&Task::new(0, weight), group.as_ref()),
+            expected,
+            "{weight} in {group:?}"
+        );
+    }
+}
+
+/// Weights 3072 and 1024: of 400 slices 300 and 100, but for a slice at either end.
+#[test]
+fn run_time_follows_weight() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(2);
+    set_weight(&mut bench, tasks[0], 3072);
+    bench.wake_all(&tasks);
+    let ran = share(&mut bench, 400);
+    assert!(ran[0].abs_diff(300) <= 8, "{ran:?}");
+}
+
+/// A group of the default weight with three tasks beside one task: 50 % for the group.
+#[test]
+fn a_group_gets_its_weight_whatever_the_number_of_its_tasks() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(4);
+    let group = bench.group(WEIGHT_DEFAULT);
+    for &task in &tasks[..3] {
+        bench.group_of[task] = Some(group);
+    }
+    bench.wake_all(&tasks);
+    assert_eq!(bench.groups[group].active_weight(), 3 * WEIGHT_DEFAULT);
+    let ran = share(&mut bench, 600);
+    assert!(ran[3].abs_diff(300) <= 12, "{ran:?}");
+    bench.block_all(&tasks);
+    assert_eq!(bench.groups[group].active_weight(), 0);
+}
+
+/// Outer group of weight 200, in it two groups of weight 100 (two default tasks) and 300 (one): when all are active, 400 is
+/// active in the outer one, so the inner ones have 200 * 100 / 400 = 50 and 150, and each of the two tasks 25.
+#[test]
+fn groups_in_groups_share_what_the_outer_one_has() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(3);
+    let outer = bench.policy.group(7);
+    unsafe { *outer = Group::new(200) };
+    let inner = [bench.group(100), bench.group(300)];
+    for &group in &inner {
+        bench.groups[group].parent = 7;
+    }
+    for (&task, group) in tasks.iter().zip([inner[0], inner[0], inner[1]]) {
+        bench.group_of[task] = Some(group);
+    }
+    let active = || unsafe { (*outer).active_weight() };
+    let weight = |bench: &mut Bench, task: usize| {
+        let (_, _, group) = bench.pointers(task);
+        bench
+            .policy
+            .effective_weight(&bench.tasks[task], unsafe { group.as_ref() })
+    };
+    bench.wake(tasks[0]);
+    assert_eq!(
+        (active(), weight(&mut bench, tasks[0])),
+        (100, 200.0),
+        "alone it has all"
+    );
+    bench.wake(tasks[1]);
+    assert_eq!((active(), weight(&mut bench, tasks[0])), (100, 100.0));
+    bench.wake(tasks[2]);
+    assert_eq!(active(), 400);
+    assert_eq!(
+        [0, 1, 2].map(|n| weight(&mut bench, tasks[n])),
+        [25.0, 25.0, 150.0],
+        "three active"
+    );
+    let of_two: *mut Group = &mut bench.groups[inner[0]];
+    unsafe { bench.policy.set_group_weight(of_two, 300, S) };
+    assert_eq!(
+        (active(), weight(&mut bench, tasks[0]), weight(&mut bench, tasks[2])),
+        (600, 50.0, 100.0),
+        "a new weight of an active group"
+    );
+    bench.block_all(&tasks);
+    assert_eq!(active(), 0);
+}
+
+/// CPU 0 runs `ahead`, `waits` is queued there. Who is further behind in virtual time runs; of equals the one that waits.
+#[test]
+fn a_task_goes_on_while_nobody_that_waits_is_further_behind() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    let waits_ns = bench.tasks[tasks[1]].vtime_ns;
+    for (vtime_ns, goes_on) in [(waits_ns - 1, true), (waits_ns, false), (waits_ns + 1, false)] {
+        let mut task = bench.tasks[tasks[0]];
+        task.vtime_ns = vtime_ns;
+        assert_eq!(
+            bench.policy.goes_on(&mut bench.world, &task, 0),
+            goes_on,
+            "{vtime_ns} beside {waits_ns}"
+        );
+    }
+    bench.block(tasks[1]);
+    assert!(
+        bench.policy.goes_on(&mut bench.world, &bench.tasks[tasks[0]], 0),
+        "alone"
+    );
+}
+
+/// Two CPUs whose slices end at once: both see the task that is furthest behind, and the other one takes it. Who is next is ahead of the one that runs, which
+/// goes on.
+#[test]
+fn who_is_ahead_takes_no_place_because_another_cpu_was_first() {
+    let mut bench = Bench::flat(2);
+    let tasks = bench.tasks(3);
+    bench.wake_all(&tasks);
+    let light = bench.task();
+    bench.tasks[light].vtime_ns = bench.tasks[tasks[0]].vtime_ns + 9 * MS;
+    bench.wake(light);
+    bench.world.seen_is_gone = true;
+    bench.run_on(0, 6 * MS);
+    assert_eq!(bench.cpu_of(tasks[0]), Some(0));
+    assert_eq!(bench.cpu_of(light), None);
+    bench.world.seen_is_gone = false;
+    bench.run_on(0, 6 * MS);
+    assert_eq!(bench.cpu_of(light), Some(0), "now it is further behind");
+}
+
+/// Who is furthest behind may run on CPUs 1 and 2 only, and who is next is ahead of what runs on CPU 0.
+#[test]
+fn who_is_ahead_takes_no_place_beside_one_that_may_not_run_here() {
+    let mut bench = Bench::flat(3);
+    let tasks = bench.tasks(3);
+    bench.wake_all(&tasks);
+    let bound = bench.task();
+    bench.set_allowed(bound, [1, 2]);
+    bench.wake(bound);
+    let light = bench.task();
+    bench.tasks[light].vtime_ns = bench.tasks[tasks[0]].vtime_ns + 9 * MS;
+    bench.wake(light);
+    bench.run_on(0, 6 * MS);
+    assert_eq!(bench.cpu_of(tasks[0]), Some(0));
+    bench.run_on(0, 6 * MS);
+    assert_eq!(bench.cpu_of(light), Some(0), "now it is further behind");
+}
+
+#[test]
+fn a_new_weight_of_an_active_task_changes_its_groups_sum() {
+    let mut bench = one_cpu();
+    let task = bench.task();
+    let group = bench.group(100);
+    bench.group_of[task] = Some(group);
+    bench.wake(task);
+    let (pointer, _, of_group) = bench.pointers(task);
+    unsafe { bench.policy.set_weight(pointer, of_group, 250, S) };
+    assert_eq!(bench.groups[group].active_weight(), 250);
+    bench.block(task);
+    assert_eq!(bench.groups[group].active_weight(), 0);
+}
+
+/// period * |H| / active = 20 ms * 2 / active on 2 cores, between 1 and 5 ms: 1 task 20 -> 5; 10 tasks 4; 16 tasks 2.5; 80 tasks 0.5 -> 1.
+#[test]
+fn slices_shrink_with_the_load_down_to_the_minimum() {
+    for (active, slice_ns) in [(1, 5 * MS), (10, 4 * MS), (16, 2500 * US), (80, MS)] {
+        let mut bench = Bench::flat(2);
+        let tasks = bench.tasks(active);
+        bench.wake_all(&tasks);
+        assert_eq!(bench.policy.slice_ns(), slice_ns, "{active} active");
+    }
+}
+
+/// Bound to one of two CPUs, one of them runs and the last to come is one of n - 1 that wait: 20 ms / (n - 1), where 20 * 2 / n is more.
+#[test]
+fn where_tasks_are_bound_slices_shrink_with_their_queue() {
+    for (bound, slice_ns) in [(3, 5 * MS), (11, 2 * MS), (41, MS)] {
+        let mut bench = Bench::flat(2);
+        let tasks: Vec<usize> = (0..bound).map(|_| bench.pinned([0])).collect();
+        bench.wake_all(&tasks);
+        assert_eq!(bench.world.slice_ns, slice_ns, "{bound} bound to one CPU");
+    }
+}
+
+/// With a clock at 1000 ms and slices of 5 ms: at least 995 ms, at most 1000 + 5 + 5 * 1024 / 1024 = 1010 ms; weight 512: 1015.
+#[test]
+fn lag_is_bounded_on_both_sides_at_a_wakeup() {
+    let rows = [
+        (1, 1024, 995),
+        (997, 1024, 997),
+        (1010, 1024, 1010),
+        (5000, 1024, 1010),
+        (5000, 512, 1015),
+    ];
+    for (vtime_ms, weight, expected_ms) in rows {
+        let mut bench = one_cpu();
+        let ahead = bench.task();
+        bench.tasks[ahead].vtime_ns = 1000 * MS;
+        unsafe { bench.policy.running(&mut bench.world, &mut bench.tasks[ahead], 0) };
+        assert_eq!(bench.policy.clock_ns, 1000 * MS);
+        let task = bench.task();
+        bench.tasks[task].weight = weight;
+        bench.tasks[task].vtime_ns = vtime_ms * MS;
+        bench.wake(task);
+        assert_eq!(
+            bench.tasks[task].vtime_ns,
+            expected_ms * MS,
+            "{vtime_ms} ms, weight {weight}"
+        );
+    }
+}
+
+/// Time alone, then time beside one that waits, and what is charged for both: beyond a slice of 5 ms only what another waited.
+#[test]
+fn having_been_alone_costs_a_slice() {
+    for (alone_ms, beside_ms, charged_ms) in [
+        (2, 0, 2),
+        (10_000, 0, 5),
+        (10_000, 2, 7),
+        (2, 200, 202),
+        (0, 10_000, 10_000),
+    ] {
+        let mut bench = one_cpu();
+        let (long, late) = (bench.task(), bench.task());
+        bench.wake(long);
+        let before_ns = bench.tasks[long].vtime_ns;
+        bench.pass(alone_ms * MS);
+        if beside_ms > 0 {
+            bench.wake(late);
+            bench.pass(beside_ms * MS);
+        }
+        bench.run_and_preempt(0, (alone_ms + beside_ms) * MS);
+        let charged_ns = bench.tasks[long].vtime_ns - before_ns;
+        assert_eq!(
+            charged_ns,
+            charged_ms * MS,
+            "{alone_ms} ms alone, {beside_ms} ms beside another"
+        );
+    }
+}
+
+/// It ran 10 s alone; then another comes. It does not wait 10 s for having been alone.
+#[test]
+fn a_task_that_ran_alone_is_not_punished_for_it() {
+    let mut bench = one_cpu();
+    let (long, late) = (bench.task(), bench.task());
+    bench.wake(long);
+    bench.pass(10 * S);
+    bench.wake(late);
+    bench.run_and_preempt(0, 10 * S);
+    let mut waited = 0;
+    while bench.cpu_of(long).is_none() {
+        bench.pass(MS);
+        bench.run_and_preempt(0, MS);
+        waited += 1;
+        assert!(waited <= 15, "{waited} ms");
+    }
+}
+
+/// A script that starts one process after the other, each 1 ms, beside a long computation: half the time for each.
+#[test]
+fn a_stream_of_new_tasks_does_not_starve_an_old_one() {
+    let mut bench = one_cpu();
+    let long = bench.task();
+    bench.wake(long);
+    let mut ran = 0;
+    for _ in 0..400 {
+        let short = bench.task();
+        bench.wake(short);
+        while bench.cpu_of(short).is_none() {
+            bench.pass(MS);
+            bench.run_and_preempt(0, MS);
+            ran += 1;
+        }
+        bench.pass(MS);
+        bench.run_and_block(0, MS);
+    }
+    assert!(
+        (200..=800).contains(&ran),
+        "the long task ran {ran} ms beside 400 ms of short ones"
+    );
+}
+
+/// Three tasks that may run anywhere and one pinned, all on one CPU: a quarter each, though the shared queue is never empty.
+#[test]
+fn the_pinned_queue_gets_its_share_beside_the_shared_one() {
+    let mut bench = Bench::new(2, Config { spare: 0, ..config() }, flat);
+    bench.offline(1);
+    let tasks = [bench.task(), bench.task(), bench.task(), bench.pinned([0])];
+    bench.wake_all(&tasks);
+    let ran = share(&mut bench, 400);
+    assert!(ran.iter().all(|ran| ran.abs_diff(100) <= 10), "{ran:?}");
+}
+
+/// Two domains of two CPUs. At home one waits that may not run on CPU 0, and one that is ahead; who waits in the other domain is 1 ms behind what runs on
+/// CPU 0, and that is not enough to change domains for.
+#[test]
+fn another_domain_is_not_asked_within_a_slice() {
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains_of_two);
+    let tasks = bench.tasks(4);
+    bench.wake_all(&tasks);
+    let runs = bench.running[0].expect("four tasks on four CPUs");
+    let from_ns = bench.tasks[runs].vtime_ns;
+    for (cpu, vtime_ns, allowed) in [(0, 0, Some([1, 2])), (0, 4 * MS, None), (3, 2 * MS, None)] {
+        let id = bench.task();
+        bench.last_cpu[id] = cpu;
+        bench.tasks[id].vtime_ns = from_ns + vtime_ns;
+        if let Some(cpus) = allowed {
+            bench.set_allowed(id, cpus);
+        }
+        bench.wake(id);
+    }
+    bench.run_on(0, 3 * MS);
+    assert_eq!(bench.running[0], Some(runs));
+}
+
+/// Six tasks wait in domain 1, whose cores are gone; domain 0 never runs out of its own.
+#[test]
+fn work_in_a_domain_that_no_member_serves_is_run_by_others() {
+    let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains_of_two);
+    let tasks = bench.tasks(10);
+    for &task in &tasks[5..] {
+        bench.last_cpu[task] = 3;
+    }
+    bench.wake_all(&tasks);
+    let mut last_ran = [0; 10];
+    for round in 1..=200 {
+        // Only domain 0 asks for work.
+        for cpu in 0..2 {
+            bench.pass(MS);
+            last_ran[bench.run_and_preempt(cpu, MS)] = round;
+        }
+    }
+    let held = [2, 3].map(|cpu| bench.running[cpu].expect("it runs"));
+    for task in tasks.into_iter().filter(|task| !held.contains(task)) {
+        assert!(
+            last_ran[task] > 150,
+            "task {task} ran last in round {} of 200",
+            last_ran[task]
+        );
+    }
+}
+
+/// Three tasks bound to CPU 0 and one to CPU 1, after 3 s: it has run 3 s, and they 1 s each.
+fn two_cpus_apart() -> (Bench, Vec<usize>) {
+    let mut bench = Bench::flat(2);
+    let tasks: Vec<usize> = [0, 0, 0, 1].into_iter().map(|cpu| bench.pinned([cpu])).collect();
+    bench.wake_all(&tasks);
+    for _ in 0..3000 {
+        bench.pass(MS);
+        bench.run_and_preempt(0, MS);
+        bench.run_and_preempt(1, MS);
+    }
+    (bench, tasks)
+}
+
+/// Milliseconds of the next 200 that each of the four tasks runs on a CPU.
+fn next_200_ms(bench: &mut Bench, cpu: usize) -> [u32; 4] {
+    let mut ran = [0; 4];
+    for _ in 0..200 {
+        bench.pass(MS);
+        ran[bench.run_and_preempt(cpu, MS)] += 1;
+    }
+    ran
+}
+
+/// Three tasks bound to CPU 0 and three to CPU 1 have run 1 s each when two others, on CPUs of their own, have run 3 s. One that may run on
+/// CPUs 0 and 1 wakes: it has one of 7 parts of them from then on, 57 ms of 400, and does not wait for the 2 s. So has one that may run on another
+/// CPU too, which is offline.
+#[test]
+fn a_task_of_two_crowded_cpus_has_its_share_of_them() {
+    for allowed in [&[0, 1][..], &[0, 1, 4]] {
+        let ran = ran_beside_crowds(allowed);
+        assert!((45..=65).contains(&ran), "{ran} of 400 ms on {allowed:?}");
+    }
+}
+
+fn ran_beside_crowds(allowed: &[usize]) -> usize {
+    let mut bench = Bench::flat(5);
+    bench.offline(4);
+    let bound = [0, 0, 0, 1, 1, 1, 2, 3].map(|cpu| bench.pinned([cpu]));
+    bench.wake_all(&bound);
+    for _ in 0..3000 {
+        bench.pass(MS);
+        (0..4).for_each(|cpu| assert!(bench.run_and_preempt(cpu, MS) < 8));
+    }
+    let late = bench.pinned(allowed.iter().copied());
+    bench.wake(late);
+    let mut ran = 0;
+    for _ in 0..200 {
+        bench.pass(MS);
+        ran += (0..4).filter(|&cpu| bench.run_and_preempt(cpu, MS) == late).count();
+    }
+    ran
+}
+
+/// Sent to CPU 0, the one of CPU 1 does not wait for the 2 s that they are behind, but for a slice of each and what it may owe; sent to
+/// CPU 1, one of them does not keep it for 2 s.
+#[test]
+fn a_task_that_changes_queues_competes_from_there() {
+    for (who, from, to) in [(3_usize, 1, 0), (0, 0, 1)] {
+        let (mut bench, tasks) = two_cpus_apart();
+        while bench.cpu_of(tasks[who]) != Some(from) {
+            bench.pass(MS);
+            bench.run_and_preempt(from, MS);
+        }
+        bench.set_allowed(tasks[who], [to]);
+        bench.run_and_preempt(from, MS);
+        let ran = next_200_ms(&mut bench, to);
+        let there = if to == 0 { 4 } else { 2 };
+        assert!(ran[tasks[who]].abs_diff(200 / there) <= 20, "to CPU {to}: {ran:?}");
+    }
+}
+
+/// Left alone after that, while another CPU went ahead: who comes from there does not make up for it.
+#[test]
+fn who_runs_alone_is_owed_nothing() {
+    let (mut bench, tasks) = two_cpus_apart();
+    let mut others = 2;
+    while others > 0 {
+        bench.pass(MS);
+        if bench.running[0] == Some(tasks[0]) {
+            bench.run_and_preempt(0, MS);
+        } else {
+            bench.run_and_block(0, MS);
+            others -= 1;
+        }
+    }
+    for _ in 0..10 {
+        bench.pass(MS);
+        bench.run_and_preempt(0, MS);
+    }
+    bench.set_allowed(tasks[3], [0]);
+    bench.run_and_preempt(1, MS);
+    let ran = next_200_ms(&mut bench, 0);
+    assert!(ran[tasks[3]].abs_diff(100) <= 20, "{ran:?}");
+}
+
+fn set_weight(bench: &mut Bench, task: usize, weight: u32) {
+    let (policy, now_ns, task) = (bench.policy, bench.now(), &mut bench.tasks[task]);
+    unsafe { policy.set_weight(task, std::ptr::null_mut(), weight, now_ns) };
+}
+
+/// Nice 18 and 19 weigh 18 and 15: 45.5 % for the lighter. SCHED_IDLE beside nice 19: 3 of 18, a sixth.
+#[test]
+fn the_lightest_tasks_share_by_weight_too() {
+    for (weights, lighter) in [([18, 15], 15.0 / 33.0), ([15, 3], 3.0 / 18.0)] {
+        let mut bench = one_cpu();
+        let tasks = bench.tasks(2);
+        for (&task, weight) in tasks.iter().zip(weights) {
+            set_weight(&mut bench, task, weight);
+        }
+        bench.wake_all(&tasks);
+        let ran = share(&mut bench, 4000);
+        let found = ran[1] as f64 / 4000.0;
+        assert!((found - lighter).abs() < 0.02 * lighter, "{weights:?}: {ran:?}");
+    }
+}
+
+/// cpu.weight 10 with 40 threads beside one task: 102 of 1126 for them all together, 9.1 %, and alike.
+#[test]
+fn a_light_group_of_many_gets_its_weight() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(41);
+    let group = bench.group(weight_of_share(10));
+    for &task in &tasks[..40] {
+        bench.group_of[task] = Some(group);
+    }
+    bench.wake_all(&tasks);
+    let ran = share(&mut bench, 40_000);
+    let of_group = ran[..40].iter().sum::<usize>() as f64 / 40_000.0;
+    assert!((of_group / (102.0 / 1126.0) - 1.0).abs() < 0.05, "{of_group}: {ran:?}");
+}
+
+/// Tasks of nice 18 and 19 on CPU 0 and one of nice 0 on CPU 1, in one group.
+fn two_light_and_one_beside() -> (Bench, [usize; 3]) {
+    let mut bench = Bench::new(2, Config { spare: 0, ..config() }, flat);
+    let tasks = [bench.pinned([0]), bench.pinned([0]), bench.pinned([1])];
+    let group = bench.group(WEIGHT_DEFAULT);
+    for (&task, weight) in tasks.iter().zip([18, 15, WEIGHT_DEFAULT]) {
+        bench.group_of[task] = Some(group);
+        set_weight(&mut bench, task, weight);
+    }
+    bench.wake_all(&tasks[..2]);
+    (bench, tasks)
+}
+
+/// A slice of 8 ms on CPU 0, with that task awake for its last 0.2 ms. What it cost, over what it costs by weight.
+fn slice_with(bench: &mut Bench, beside: Option<usize>) -> (usize, f64) {
+    let id = bench.running[0].expect("runs");
+    let before_ns = bench.tasks[id].vtime_ns;
+    bench.pass(7800 * US);
+    if let Some(task) = beside {
+        bench.wake(task);
+    }
+    bench.pass(200 * US);
+    bench.run_on(0, 8 * MS);
+    if let Some(task) = beside {
+        bench.block(task);
+    }
+    let of_group = f64::from(bench.tasks[id].weight) / 33.0;
+    (
+        id,
+        (bench.tasks[id].vtime_ns - before_ns) as f64 * of_group / (8 * MS) as f64,
+    )
+}
+
+/// The mean of what is active is 33 + 1024 * 0.2 / 16.8 = 45.2 then: 1.37 slices, and not 1057 / 33 = 32.
+#[test]
+fn who_wakes_for_a_moment_does_not_make_a_slice_dear() {
+    let (mut bench, [_, _, beside]) = two_light_and_one_beside();
+    let cost = (0..20).map(|_| slice_with(&mut bench, None).1).last().unwrap();
+    assert!((cost - 1.0).abs() < 0.001, "{cost}");
+    let (_, cost) = slice_with(&mut bench, Some(beside));
+    assert!((1.3..1.45).contains(&cost), "{cost}");
+}
+
+/// A task of nice 0 becomes SCHED_IDLE: with its own 1024 of half of the 16.8 ms before the end of the slice in the mean it would pay for 30 slices.
+#[test]
+fn who_becomes_light_does_not_pay_for_what_it_was() {
+    let (mut bench, [heavier, ..]) = two_light_and_one_beside();
+    let group = bench.group_of[heavier].expect("in a group");
+    let weigh = |bench: &mut Bench, weight| {
+        let (policy, now_ns) = (bench.policy, bench.now());
+        let (task, _, group) = bench.pointers(heavier);
+        unsafe { policy.set_weight(task, group, weight, now_ns) };
+    };
+    assert_eq!(bench.running[0], Some(heavier));
+    weigh(&mut bench, WEIGHT_DEFAULT);
+    bench.pass(40 * MS);
+    let mean = |bench: &Bench| bench.groups[group].mean_1024 >> 10;
+    weigh(&mut bench, 3);
+    assert_eq!(mean(&bench), 18, "3 and 15");
+    let before_ns = bench.tasks[heavier].vtime_ns;
+    bench.pass(8 * MS);
+    bench.run_on(0, 8 * MS);
+    let cost = (bench.tasks[heavier].vtime_ns - before_ns) as f64 * (3.0 / 18.0) / (8 * MS) as f64;
+    assert!((cost - 1.0).abs() < 0.01, "{cost} slices");
+}
+
+/// Each 32nd slice ends so, and always one of the same task: by weight 18 of 33 all the same.
+#[test]
+fn shares_do_not_follow_who_is_awake_when_a_slice_ends() {
+    let (mut bench, [heavier, _, beside]) = two_light_and_one_beside();
+    let mut ran = 0;
+    let mut since = 0;
+    for _ in 0..3200 {
+        since += 1;
+        let wakes = since >= 32 && bench.running[0] == Some(heavier);
+        if wakes {
+            since = 0;
+        }
+        ran += usize::from(slice_with(&mut bench, wakes.then_some(beside)).0 == heavier);
+    }
+    let share = ran as f64 / 3200.0;
+    assert!((share - 18.0 / 33.0).abs() < 0.02, "{share}");
+}
+
+/// Eight tasks in bursts: what is active on the mean is what was while anything was.
+#[test]
+fn the_time_in_which_a_group_sleeps_does_not_make_its_slices_cheap() {
+    let mut bench = one_cpu();
+    let tasks = bench.tasks(8);
+    let group = bench.group(WEIGHT_DEFAULT);
+    for &task in &tasks {
+        bench.group_of[task] = Some(group);
+    }
+    for _ in 0..20 {
+        bench.wake_all(&tasks);
+        bench.pass(10 * MS);
+        bench.run_on(0, 10 * MS);
+        bench.block_all(&tasks);
+        bench.pass(100 * MS);
+    }
+    let mean = bench.groups[group].mean_1024 as f64 / 1024.0 / f64::from(8 * WEIGHT_DEFAULT);
+    assert!((mean - 1.0).abs() < 0.001, "{mean}");
+}
+
+/// Of 16 tasks one goes on alone, as behind a barrier, or as one that wakes an hour after the others did: its first slice may cost more, since the
+/// others were active a moment before it; the next ones cost what they take.
+#[test]
+fn who_goes_on_alone_does_not_pay_for_who_sleeps() {
+    for sleeps_ns in [0, 3600 * S] {
+        let mut bench = one_cpu();
+        let tasks = bench.tasks(16);
+        let group = bench.group(WEIGHT_DEFAULT);
+        for &task in &tasks {
+            bench.group_of[task] = Some(group);
+        }
+        bench.wake_all(&tasks);
+        bench.pass(20 * MS);
+        bench.block_all(&tasks[1..]);
+        if sleeps_ns > 0 {
+            bench.block(tasks[0]);
+            bench.pass(sleeps_ns);
+            bench.wake(tasks[0]);
+        }
+        assert_eq!(bench.cpu_of(tasks[0]), Some(0));
+        let slice = |bench: &mut Bench| {
+            let before_ns = bench.tasks[tasks[0]].vtime_ns;
+            bench.pass(4 * MS);
+            bench.run_on(0, 4 * MS);
+            bench.tasks[tasks[0]].vtime_ns - before_ns
+        };
+        let costs: Vec<u64> = (0..3).map(|_| slice(&mut bench)).collect();
+        assert_eq!(costs[1..], [4 * MS; 2], "{costs:?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! Gather: as few memory domains as pays, intensive threads kept apart.
+
+use crate::bench::S;
+use lop_policy::{Domain, MemoryClass, Planner, Power, Thread, NONE};
+
+const NOW: u64 = 100 * S;
+
+/// Two nodes of two domains of four cores; 180 W for a node that is on, 15 W for a busy core.
+const POWER: Power = Power {
+    base_mw: 0,
+    node_mw: 180_000,
+    core_mw: 15_000,
+};
+
+fn domains() -> Vec<Domain> {
+    (0..4).map(|domain| Domain::new(4, domain / 2)).collect()
+}
+
+/// Threads of these intensities (misses per million), in the order of domains 0, 1, 2, 3, 0, ...: scattered.
+fn scattered(of: &[u32]) -> Vec<Thread> {
+    of.iter().zip(0..).map(|(&mpmi, n)| Thread::new(mpmi, n % 4)).collect()
+}
+
+fn gathered(of: &[u32]) -> Vec<Thread> {
+    let mut threads = scattered(of);
+    Planner::default().gather(&mut threads, &domains(), POWER, NOW);
+    threads
+}
+
+fn used(threads: &[Thread]) -> Vec<i32> {
+    let mut used: Vec<i32> = threads.iter().map(|thread| thread.wanted).collect();
+    used.sort_unstable();
+    used.dedup();
+    used
+}
+
+/// In which domain each intensive thread is, in order.
+fn intensive(threads: &[Thread]) -> Vec<i32> {
+    let intensive = threads
+        .iter()
+        .filter(|thread| thread.memory == MemoryClass::Intensive as u8);
+    let mut places: Vec<i32> = intensive.map(|thread| thread.wanted).collect();
+    places.sort_unstable();
+    places
+}
+
+/// 30 MPKI wait 30 / 40 of the time: two of them take 1 + 0.75 * 0.75 = 1.5625 of their time alone. On one node T = 1.562 in whole
+/// thousandths, E = 180 W * 1.562 + 2 * 15 W * 1.562 = 328 W, EDP = 512 W; on two nodes E = EDP = 360 + 30 = 390 W.
+#[test]
+fn prediction_by_hand() {
+    let mut planner = Planner::default();
+    let mut predicted = |at: [i32; 2]| {
+        let threads = at.map(|domain| Thread::new(30_000, domain));
+        planner.predicted_edp(&threads, &domains(), POWER)
+    };
+    assert_eq!(predicted([0, 0]), 281_160 * 1562 / 1000 + 46_860 * 1562 / 1000 + 1);
+    assert_eq!(
+        predicted([0, 1]),
+        180_000 + 30_000,
+        "apart in one node: nothing is lost, and one node is on"
+    );
+    assert_eq!(predicted([1, 2]), 360_000 + 30_000);
+}
+
+/// Eight that hardly use memory fill two domains of one node, whichever they were on.
+#[test]
+fn threads_of_low_intensity_fill_as_few_domains_as_they_can() {
+    for count in 1..=8 {
+        let threads = gathered(&[40].repeat(count));
+        assert_eq!(used(&threads).len(), count.div_ceil(4), "{count} threads");
+        let nodes: Vec<i32> = used(&threads).iter().map(|domain| domain / 2).collect();
+        assert!(
+            nodes.windows(2).all(|pair| pair[0] == pair[1]),
+            "{count} threads: nodes {nodes:?}"
+        );
+    }
+}
+
+/// Two intensive ones have a domain of one node each, which costs nothing more; a third one pays for the other node, and a fifth has to
+/// share: all four are open, and none has two more than another.
+#[test]
+fn intensive_threads_are_kept_apart_as_long_as_it_pays() {
+    for (count, expected) in [(1, vec![0]), (2, vec![0, 1]), (3, vec![0, 1, 2]), (4, vec![0, 1, 2, 3])] {
+        let mut of = [30_000].repeat(count);
+        of.extend([40].repeat(8 - count));
+        let threads = gathered(&of);
+        let mut places = intensive(&threads);
+        places.dedup();
+        assert_eq!(places.len(), expected.len(), "{count} intensive ones: {places:?}");
+        let nodes = if count <= 2 { 1 } else { 2 };
+        let mut found: Vec<i32> = used(&threads).iter().map(|domain| domain / 2).collect();
+        found.dedup();
+        assert_eq!(found.len(), nodes, "{count} intensive ones");
+    }
+    let threads = gathered(&[30_000].repeat(6));
+    for domain in 0..4 {
+        let there = intensive(&threads).iter().filter(|&&place| place == domain).count();
+        assert!((1..=2).contains(&there), "domain {domain}: {there}");
+    }
+}
+
+/// One intensive thread, two of moderate intensity, two of very low: the moderate ones are together, away from the intensive one, and
+/// those of very low intensity anywhere.
+#[test]
+fn only_threads_of_very_low_intensity_sit_beside_an_intensive_one() {
+    let threads = gathered(&[30_000, 600, 600, 40, 40]);
+    assert_eq!(threads[1].wanted, threads[2].wanted);
+    assert_ne!(threads[0].wanted, threads[1].wanted);
+}
+
+/// Without a node to pay for, opening a domain costs nothing: they are apart.
+#[test]
+fn where_an_open_domain_costs_nothing_all_intensive_threads_are_apart() {
+    let mut threads = scattered(&[2_000, 2_000, 2_000, 2_000]);
+    threads.iter_mut().for_each(|thread| thread.domain = 0);
+    let free = Power { node_mw: 0, ..POWER };
+    Planner::default().gather(&mut threads, &domains(), free, NOW);
+    assert_eq!(intensive(&threads), [0, 1, 2, 3]);
+}
+
+/// What is not known counts as intensive.
+#[test]
+fn unknown_threads_are_kept_apart_until_they_are_known() {
+    let mut threads = scattered(&[10_000; 4]);
+    for (thread, domain) in threads.iter_mut().zip([0, 0, 1, 1]) {
+        (thread.memory, thread.domain) = (MemoryClass::Unknown as u8, domain);
+    }
+    Planner::default().gather(&mut threads, &domains(), Power { node_mw: 0, ..POWER }, NOW);
+    let mut places: Vec<i32> = threads.iter().map(|thread| thread.wanted).collect();
+    places.sort_unstable();
+    assert_eq!(places, [0, 1, 2, 3]);
+    // A class that was declared needs no measuring.
+    threads
+        .iter_mut()
+        .for_each(|thread| thread.memory = MemoryClass::VeryLow as u8);
+    threads.iter_mut().for_each(|thread| thread.mpmi = 50);
+    Planner::default().gather(&mut threads, &domains(), POWER, NOW + 3 * S);
+    assert_eq!(used(&threads).len(), 1);
+}
+
+/// A node with a thread that may not leave, or came less than two seconds ago, stays on; the others come to it.
+#[test]
+fn gathering_goes_where_somebody_has_to_stay() {
+    for fixed in [true, false] {
+        let mut threads = scattered(&[40; 4]);
+        threads[3].fixed = fixed;
+        threads[3].moved_ns = if fixed { 0 } else { NOW - S };
+        Planner::default().gather(&mut threads, &domains(), POWER, NOW);
+        assert_eq!(used(&threads), [3], "fixed: {fixed}");
+    }
+}
+
+/// Ten always runnable threads need ten cores; ten that run a tenth of the time need one.
+#[test]
+fn there_are_cores_for_all_the_demand() {
+    assert_eq!(used(&gathered(&[40; 10])).len(), 3);
+    let mut threads = scattered(&[40; 10]);
+    threads.iter_mut().for_each(|thread| thread.demand_permille = 100);
+    Planner::default().gather(&mut threads, &domains(), POWER, NOW);
+    assert_eq!(used(&threads).len(), 1);
+}
+
+/// On one node, 9 MPKI beside 0.4 in four domains: nothing to gain by 5 %, so nobody moves; new threads are placed all the same.
+#[test]
+fn nothing_moves_for_little() {
+    let mut threads = scattered(&[9_000, 400]);
+    threads[1].domain = 0;
+    threads.push(Thread::new(300, NONE));
+    let moves = Planner::default().gather(&mut threads, &domains(), POWER, NOW);
+    assert_eq!((moves, threads[0].wanted, threads[1].wanted), (0, 0, 0));
+    assert!(
+        (0..2).contains(&threads[2].wanted),
+        "on the node that is on: {}",
+        threads[2].wanted
+    );
+}

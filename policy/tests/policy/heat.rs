@@ -1,0 +1,96 @@
+//! Heat rotation: hot idle high cores change places with cool low ones.
+
+use crate::bench::{config, flat, Bench, MS, S};
+use lop_policy::CpuPlace;
+
+const MINUTE: u64 = 60 * S;
+
+/// Two sockets of four; one high member, core 0, idle.
+fn sockets() -> Bench {
+    Bench::new(8, config(), |cpu| CpuPlace {
+        socket: (cpu / 4) as u16,
+        ..flat(cpu)
+    })
+}
+
+fn rotate(bench: &mut Bench) -> u64 {
+    let now_ns = bench.now();
+    bench.policy.rotate_heat(&mut bench.world, now_ns);
+    bench.policy.swaps
+}
+
+#[test]
+fn the_hottest_high_core_swaps_with_the_coolest_low_one_once_a_period() {
+    let mut bench = sockets();
+    bench.pass(180 * S - bench.now());
+    bench
+        .world
+        .temperature_mc
+        .extend([(0, 60_000), (1, 50_000), (2, 45_000), (3, 55_000), (6, 20_000)]);
+    assert_eq!(rotate(&mut bench), 1);
+    assert_eq!(bench.high(), [2], "the coolest of its socket, not of the machine");
+    bench.world.temperature_mc.insert(2, 70_000);
+    bench.pass(180 * S - 1);
+    assert_eq!(rotate(&mut bench), 1);
+    bench.pass(1);
+    assert_eq!(rotate(&mut bench), 2);
+    assert_eq!(bench.high(), [1]);
+}
+
+/// 85 degrees with a limit of 80: at once, but not twice within a minute.
+#[test]
+fn a_hot_core_swaps_at_once_but_at_most_once_a_minute() {
+    let mut bench = sockets();
+    bench.pass(180 * S - bench.now());
+    bench.world.temperature_mc.extend([(0, 60_000)]);
+    assert_eq!(rotate(&mut bench), 1);
+    let now_high = bench.high()[0] as u32;
+    bench.world.temperature_mc.insert(now_high, 85_000);
+    bench.pass(MINUTE - 1);
+    assert_eq!(rotate(&mut bench), 1);
+    bench.pass(1);
+    assert_eq!(rotate(&mut bench), 2);
+}
+
+/// Both sockets have a hot, idle high core: one swap on each, in one call.
+#[test]
+fn each_socket_has_its_own_turn() {
+    let mut bench = sockets();
+    bench.pass(180 * S);
+    let tasks = [bench.pinned([0]), bench.pinned([4])];
+    bench.wake_all(&tasks);
+    bench.block_all(&tasks);
+    assert_eq!(bench.size(), 2 + u32::from(bench.high().len() == 3));
+    bench.world.temperature_mc.extend([(0, 90_000), (4, 90_000)]);
+    assert_eq!(rotate(&mut bench), 2);
+    assert!(!bench.high().contains(&0) && !bench.high().contains(&4));
+}
+
+#[test]
+fn busy_and_pinned_cores_stay_and_equal_temperatures_do_not_swap() {
+    let mut bench = sockets();
+    bench.pass(180 * S);
+    assert_eq!(rotate(&mut bench), 0, "all are at 40 degrees");
+    let task = bench.pinned([0]);
+    bench.wake(task);
+    bench.world.temperature_mc.insert(0, 90_000);
+    bench.pass(MS);
+    rotate(&mut bench);
+    assert!(bench.high().contains(&0));
+}
+
+/// 0 and 1 are of the fast kind, 2 and 3 of the slow one and the coolest: 0 swaps with 1.
+#[test]
+fn cores_swap_with_their_own_kind() {
+    let mut bench = Bench::new(4, config(), |cpu| CpuPlace {
+        tier: u16::from(cpu > 1),
+        ..flat(cpu)
+    });
+    bench.pass(180 * S);
+    bench
+        .world
+        .temperature_mc
+        .extend([(0, 90_000), (1, 60_000), (2, 30_000), (3, 30_000)]);
+    assert_eq!(rotate(&mut bench), 1);
+    assert_eq!(bench.high(), [1]);
+}

@@ -1,0 +1,73 @@
+//! How a thread uses memory: what counters show, smoothed, and the class that follows.
+
+use crate::bench::S;
+use lop_policy::{Intensity, MemoryClass};
+
+/// 20 misses per thousand instructions, then 10: 0.65 * 10 + 0.35 * 20 = 13.5.
+#[test]
+fn intensity_is_smoothed_from_the_second_measurement_on() {
+    let mut intensity = Intensity::default();
+    intensity.note(20_000, 1_000_000, S);
+    assert_eq!(intensity.mpmi, 20_000);
+    intensity.note(10_000, 1_000_000, S);
+    assert_eq!(intensity.mpmi, 13_500);
+    intensity.note(0, 0, S);
+    assert_eq!(intensity.mpmi, 13_500, "who did not run showed nothing");
+    assert_eq!(intensity.measured_ns, 2 * S);
+}
+
+/// More misses than instructions is no reading of a counter that works; large ones do not overflow.
+#[test]
+fn readings_stay_within_what_can_be() {
+    for (misses, instructions, mpmi) in [
+        (1, 3, 333_333),
+        (7, 1, 1_000_000),
+        (u64::MAX, u64::MAX, 1_000_000),
+        (u64::MAX / 4, u64::MAX, 250_000),
+        (1 << 40, 1 << 50, 977),
+    ] {
+        let mut intensity = Intensity::default();
+        intensity.note(misses, instructions, S);
+        assert_eq!(intensity.mpmi, mpmi, "{misses} of {instructions}");
+    }
+}
+
+/// Above 1 MPKI intensive, below 0.1 very low; unknown for the first second.
+#[test]
+fn the_class_follows_the_intensity_after_a_second() {
+    for (mpmi, class) in [
+        (0, MemoryClass::VeryLow),
+        (99, MemoryClass::VeryLow),
+        (100, MemoryClass::Moderate),
+        (1000, MemoryClass::Moderate),
+        (1001, MemoryClass::Intensive),
+    ] {
+        let mut intensity = Intensity::default();
+        intensity.note(mpmi, 1_000_000, S - 1);
+        assert_eq!(intensity.class(), MemoryClass::Unknown);
+        intensity.note(mpmi, 1_000_000, 1);
+        assert_eq!(intensity.class(), class, "{mpmi}");
+    }
+}
+
+/// A declaration is for where there are no counters, and goes before what they say.
+#[test]
+fn what_was_declared_goes_first() {
+    let mut intensity = Intensity {
+        declared: MemoryClass::VeryLow as u8,
+        ..Intensity::default()
+    };
+    assert_eq!(
+        (intensity.class(), intensity.planned_mpmi()),
+        (MemoryClass::VeryLow, 50)
+    );
+    intensity.note(30, 1_000_000, 2 * S);
+    assert_eq!(intensity.planned_mpmi(), 30, "counters agree, and are finer");
+    intensity.note(20_000, 1_000_000, 2 * S);
+    assert_eq!(
+        (intensity.class(), intensity.planned_mpmi()),
+        (MemoryClass::VeryLow, 50)
+    );
+    // Nothing known: all alike, as intensive ones.
+    assert_eq!(Intensity::default().planned_mpmi(), 10_000);
+}

@@ -1,0 +1,124 @@
+//! Longest job to a fast core first.
+
+use crate::bench::{Bench, MS};
+use crate::phase::{asymmetric, MIGRATION};
+use lop_policy::{born, declare_length, median_length, rules, App, Task};
+
+/// A thread of the application that declared its length, woken.
+fn thread(bench: &mut Bench, app: usize, length: u32) -> usize {
+    let id = bench.task_of(app);
+    declare_length(&mut bench.tasks[id], &mut bench.apps[app], length);
+    bench.wake(id);
+    id
+}
+
+/// In order of size the middle one, of two the lower.
+#[test]
+fn undeclared_threads_count_as_the_median() {
+    for (declared, median) in [
+        (&[][..], 0),
+        (&[240], 240),
+        (&[240, 360], 240),
+        (&[360, 360, 240, 300], 300),
+        (&[5, 5, 6, 6, 7, 7, 7, 7], 6),
+    ] {
+        let mut app = App::new(0);
+        for &length in declared {
+            declare_length(&mut Task::new(0, 100), &mut app, length);
+        }
+        assert_eq!(median_length(&app), median, "{declared:?}");
+    }
+}
+
+/// It is kept of the latest sixteen: sixteen of 7 replace what was declared before.
+#[test]
+fn the_median_is_that_of_the_latest_sixteen() {
+    let mut app = App::new(0);
+    for length in [1; 20].into_iter().chain([7; 16]) {
+        declare_length(&mut Task::new(0, 100), &mut app, length);
+    }
+    assert_eq!(median_length(&app), 7);
+}
+
+/// What a thread says of its next child counts for one child.
+#[test]
+fn the_creator_says_how_long_its_next_child_is() {
+    let mut app = App::new(0);
+    let (mut creator, mut first, mut second) = (Task::new(0, 100), Task::new(1, 100), Task::new(2, 100));
+    creator.hint.next_length = 360;
+    born(&mut first, &mut creator, &mut app);
+    born(&mut second, &mut creator, &mut app);
+    assert_eq!((first.hint.length, second.hint.length), (360, 0));
+}
+
+/// 2 fast and 2 slow cores, declared in the order 240, 360, 240, 360: those with 360 end up fast, whoever came first.
+#[test]
+fn the_longest_threads_get_the_fast_cores_in_whatever_order_they_come() {
+    let mut bench = asymmetric(4, 2, rules::LONGEST);
+    let app = bench.app(0);
+    let ids = [240, 360, 240, 360].map(|length| thread(&mut bench, app, length));
+    let fast = ids.map(|id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2));
+    assert_eq!(fast, [false, true, false, true]);
+    // Assigned once: nobody takes turns.
+    bench.pass(100 * MS);
+    assert_eq!(ids.map(|id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2)), fast);
+}
+
+/// Of equals those that were created first.
+#[test]
+fn ties_go_in_order_of_creation() {
+    let mut bench = asymmetric(4, 2, rules::LONGEST);
+    let app = bench.app(0);
+    let ids = [300; 4].map(|length| thread(&mut bench, app, length));
+    assert_eq!(
+        ids.map(|id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2)),
+        [true, true, false, false]
+    );
+}
+
+/// A unit is 1 ms at the fast core. After 10 ms the thread of 10 there ends. On slow cores, at half the speed, those of 40 and 20 have 35 and 15
+/// left: the fast core takes the longer one.
+#[test]
+fn a_fast_core_that_falls_idle_takes_what_has_most_left() {
+    let mut bench = asymmetric(3, 1, rules::LONGEST);
+    let app = bench.app(0);
+    let ids = [50, 20, 40].map(|length| thread(&mut bench, app, length));
+    assert_eq!(bench.cpu_of(ids[0]), Some(0));
+    bench.pass(50 * MS);
+    bench.end(ids[0]);
+    assert_eq!(bench.apps[app].unit_ns, MS);
+    // After 50 ms at half the speed 25 of 40 units are done, and all of 20 (its declaration was too short).
+    assert_eq!(bench.cpu_of(ids[2]), Some(0));
+    assert_eq!(bench.cpu_of(ids[1]), Some(1));
+}
+
+/// The same with a thread of 25.1 units: 0.1 ms is left, and ten migrations are 0.2 ms. It stays.
+#[test]
+fn what_is_nearly_done_stays_where_it_is() {
+    const { assert!(MIGRATION * 10 == 200_000) };
+    for (tenths, moves) in [(251, false), (253, true)] {
+        let mut bench = asymmetric(2, 1, rules::LONGEST);
+        let app = bench.app(0);
+        let ids = [500, tenths].map(|length| thread(&mut bench, app, length));
+        bench.pass(50 * MS);
+        bench.end(ids[0]);
+        assert_eq!(bench.apps[app].unit_ns, MS / 10);
+        assert_eq!(bench.cpu_of(ids[1]) == Some(0), moves, "{tenths}");
+    }
+}
+
+/// The same with a thread of 10 units, declared too short: it has run for 15 beyond that when the fast core falls idle, and goes there. So does one
+/// of 24.9, for which 0.1 ms is left, once it has run for 0.2 ms beyond its length.
+#[test]
+fn what_has_outrun_its_length_is_not_nearly_done() {
+    for (tenths, at_once) in [(100, true), (249, false)] {
+        let mut bench = asymmetric(2, 1, rules::LONGEST);
+        let app = bench.app(0);
+        let ids = [500, tenths].map(|length| thread(&mut bench, app, length));
+        bench.pass(50 * MS);
+        bench.end(ids[0]);
+        assert_eq!(bench.cpu_of(ids[1]) == Some(0), at_once, "{tenths}");
+        bench.pass(MS);
+        assert_eq!(bench.cpu_of(ids[1]), Some(0), "{tenths}");
+    }
+}

@@ -1,0 +1,35 @@
+//! The rules of policy/ one by one, called as an adapter calls them. Worked examples stand in comments, computed by hand.
+
+mod auto;
+mod barrier;
+mod bench;
+mod budget;
+mod cap;
+mod config;
+mod demand;
+mod domains;
+mod fair;
+mod gather;
+mod green;
+mod heat;
+mod hotplug;
+mod intensity;
+mod isolated;
+mod list;
+mod longest;
+mod members;
+mod overdue;
+mod phase;
+mod placement;
+mod pull;
+mod random;
+mod rank;
+mod reserved;
+mod room;
+mod sets;
+mod specialise;
+mod spread;
+mod taken;
+mod turn;
+mod whole;
+mod wish;

@@ -1,0 +1,245 @@
+//! Nobody is left behind: turns by time for those that weigh little, turns of queues, virtual time that comes round.
+
+use crate::bench::{config, flat, Bench, MS};
+use lop_policy::{weight_of_nice, Config, CpuPlace};
+
+const SCHED_IDLE: u32 = 3;
+const WAIT_MAX_MS: u64 = 10_000;
+
+fn bench_of(cpus: usize) -> Bench {
+    Bench::new(cpus, Config { spare: 0, ..config() }, flat)
+}
+
+/// One CPU to a memory domain.
+fn two_domains() -> Bench {
+    let place = |cpu: usize| CpuPlace {
+        memory_domain: cpu as u16,
+        ..flat(cpu)
+    };
+    Bench::new(2, Config { spare: 0, ..config() }, place)
+}
+
+fn set_weight(bench: &mut Bench, tasks: &[usize], weight: u32) {
+    for &task in tasks {
+        let (policy, now_ns, task) = (bench.policy, bench.now(), &mut bench.tasks[task]);
+        unsafe { policy.set_weight(task, std::ptr::null_mut(), weight, now_ns) };
+    }
+}
+
+/// By task: how long it ran, and the longest that it did not, its end of the story included. In ms.
+struct Story {
+    ran_ms: Vec<u64>,
+    longest_ms: Vec<u64>,
+}
+
+impl Story {
+    fn share(&self, task: usize) -> f64 {
+        self.ran_ms[task] as f64 / self.ran_ms.iter().sum::<u64>() as f64
+    }
+}
+
+/// What runs on these CPUs is asked every `tick_ms` whether it goes on, as in the kernel, for `all_ms`.
+fn story(bench: &mut Bench, cpus: &[usize], tick_ms: u64, all_ms: u64) -> Story {
+    let count = bench.tasks.len();
+    let (mut last_ms, mut now_ms) = (vec![0; count], 0);
+    let mut story = Story {
+        ran_ms: vec![0; count],
+        longest_ms: vec![0; count],
+    };
+    while now_ms < all_ms {
+        bench.pass(tick_ms * MS);
+        now_ms += tick_ms;
+        for &cpu in cpus {
+            let ran = bench.run_on(cpu, tick_ms * MS);
+            story.ran_ms[ran] += tick_ms;
+            story.longest_ms[ran] = story.longest_ms[ran].max(now_ms - last_ms[ran]);
+            last_ms[ran] = now_ms;
+        }
+    }
+    for (longest_ms, last_ms) in story.longest_ms.iter_mut().zip(last_ms) {
+        *longest_ms = (*longest_ms).max(now_ms - last_ms);
+    }
+    story
+}
+
+/// SCHED_IDLE beside tasks of nice -20 has 3 parts of 88,821 or less, 1 ms in half a minute: it runs every 10 s and a look's period, no oftener.
+#[test]
+fn who_weighs_little_has_a_turn_by_time() {
+    for heavy in [1, 8] {
+        let mut bench = bench_of(1);
+        let tasks = bench.tasks(heavy + 1);
+        set_weight(&mut bench, &tasks[..heavy], weight_of_nice(-20));
+        set_weight(&mut bench, &tasks[heavy..], SCHED_IDLE);
+        bench.wake_all(&tasks);
+        let story = story(&mut bench, &[0], 1, 60_000);
+        assert!(
+            story.longest_ms[heavy] <= WAIT_MAX_MS + 600,
+            "{heavy}: {:?}",
+            story.longest_ms
+        );
+        assert!((5..=6).contains(&story.ran_ms[heavy]), "{heavy}: {:?}", story.ran_ms);
+    }
+}
+
+/// After such a turn it owes nothing, and virtual time has not leapt by the 350 ms that the turn cost: a task of nice 0 that wakes up then
+/// waits for no more than what its credit of a slice and the others' leave, not for 350 ms times 87.
+#[test]
+fn a_turn_by_time_leaves_virtual_time_where_it_was() {
+    let mut bench = bench_of(1);
+    let tasks = bench.tasks(9);
+    set_weight(&mut bench, &tasks[..8], weight_of_nice(-20));
+    set_weight(&mut bench, &tasks[8..], SCHED_IDLE);
+    bench.wake_all(&tasks);
+    let before_ns = bench.policy.clock_ns;
+    assert!(story(&mut bench, &[0], 1, 31_000).ran_ms[8] >= 2);
+    let passed_ns = bench.policy.clock_ns - before_ns;
+    assert!(
+        passed_ns < 31_000 * MS * 1024 / (8 * 88_818) + 20 * MS,
+        "virtual time moved by {passed_ns} ns"
+    );
+    let woken = bench.task();
+    bench.wake(woken);
+    assert!(story(&mut bench, &[0], 1, 1000).ran_ms[woken] > 0);
+}
+
+/// Hundreds that weigh next to nothing, in a group of cpu.idle or each for itself: all of them run within half a minute, the patience of the
+/// kernel's watchdog, and who weighs something keeps
+/// about half.
+#[test]
+fn crowds_of_light_tasks_are_all_served() {
+    let rows = [
+        (8, weight_of_nice(0), 128, true, 4),
+        (8, weight_of_nice(0), 256, true, 1),
+        (8, weight_of_nice(-20), 256, true, 4),
+        (1, weight_of_nice(0), 100, true, 4),
+        (1, weight_of_nice(-20), 600, false, 4),
+        (1, weight_of_nice(-20), 1800, false, 4),
+    ];
+    for (cpus, heavy_weight, crowd, in_group, tick_ms) in rows {
+        let mut bench = bench_of(cpus);
+        let heavy = bench.tasks(cpus);
+        let light = bench.tasks(crowd);
+        set_weight(&mut bench, &heavy, heavy_weight);
+        set_weight(&mut bench, &light, if in_group { 1024 } else { SCHED_IDLE });
+        let group = bench.group(SCHED_IDLE);
+        for &task in &light {
+            bench.group_of[task] = in_group.then_some(group);
+        }
+        bench.wake_all(&heavy);
+        bench.wake_all(&light);
+        let all: Vec<usize> = (0..cpus).collect();
+        let story = story(&mut bench, &all, tick_ms, 90_000);
+        let longest_ms = story.longest_ms.iter().max();
+        let what = format!("{crowd} beside {cpus} of weight {heavy_weight}: longest {longest_ms:?} ms");
+        assert!(longest_ms < Some(&25_000), "{what}");
+        let of_heavy: f64 = heavy.iter().map(|&task| story.share(task)).sum();
+        assert!(of_heavy > 0.45, "{what}, {of_heavy} for the heavy");
+    }
+}
+
+/// It may use two of four CPUs, which ask after the others: a look by who may not run it does not use up its turn.
+#[test]
+fn a_light_task_of_limited_affinity_has_its_turn_too() {
+    let mut bench = bench_of(4);
+    let heavy = bench.tasks(8);
+    set_weight(&mut bench, &heavy, weight_of_nice(-20));
+    bench.wake_all(&heavy);
+    let light = bench.pinned([2, 3]);
+    set_weight(&mut bench, &[light], SCHED_IDLE);
+    bench.wake(light);
+    let story = story(&mut bench, &[0, 1, 2, 3], 1, 60_000);
+    assert!(story.longest_ms[light] <= WAIT_MAX_MS + 1000, "{:?}", story.longest_ms);
+}
+
+/// CPU 0 is a higher class's for good, so nobody asks for what waits in its domain. CPU 1 of the other domain finds it, though what runs there
+/// would go on each time.
+#[test]
+fn a_light_task_in_a_domain_that_nobody_serves_has_its_turn() {
+    for heavy_nice in [-20, 0] {
+        let mut bench = two_domains();
+        let heavy = bench.tasks(2);
+        set_weight(&mut bench, &heavy, weight_of_nice(heavy_nice));
+        bench.wake_all(&heavy);
+        let light = bench.task();
+        set_weight(&mut bench, &[light], SCHED_IDLE);
+        bench.last_cpu[light] = 0;
+        bench.wake(light);
+        let story = story(&mut bench, &[1], 1, 60_000);
+        assert!(
+            story.longest_ms[light] <= WAIT_MAX_MS + 1000,
+            "nice {heavy_nice}: {:?}",
+            story.longest_ms
+        );
+    }
+}
+
+/// The same with equal weights: two or more on CPU 1, one that waits in the other domain's queue. All alike.
+#[test]
+fn work_in_a_domain_that_nobody_serves_gets_its_share() {
+    for others in 1..=3 {
+        let mut bench = two_domains();
+        let taken = bench.task();
+        bench.wake(taken);
+        let here = bench.tasks(others);
+        for &task in &here {
+            bench.last_cpu[task] = 1;
+            bench.wake(task);
+        }
+        let waits = bench.task();
+        bench.last_cpu[waits] = 0;
+        bench.wake(waits);
+        let story = story(&mut bench, &[1], 5, 60_000);
+        let even = 1.0 / (others as f64 + 1.0);
+        assert!(
+            (story.share(waits) - even).abs() < 0.1 * even,
+            "{others} others: {:?}",
+            story.ran_ms
+        );
+    }
+}
+
+/// Two domains of one CPU each with unequal numbers of equal tasks: a CPU that looks whether its task goes on does not use up its turn for
+/// the other domain's queue.
+#[test]
+fn two_domains_share_alike() {
+    for (in_first, in_second, tick_ms) in [(4, 2, 5), (6, 2, 5), (5, 3, 3), (5, 3, 5)] {
+        let mut bench = two_domains();
+        let count = in_first + in_second;
+        let tasks = bench.tasks(count);
+        for (index, &task) in tasks.iter().enumerate() {
+            bench.last_cpu[task] = u32::from(index >= in_first);
+        }
+        let rest = (1..in_first).chain(in_first + 1..count);
+        for index in [0, in_first].into_iter().chain(rest) {
+            bench.wake(tasks[index]);
+        }
+        let story = story(&mut bench, &[0, 1], tick_ms, 60_000);
+        let even = 1.0 / count as f64;
+        for &task in &tasks {
+            assert!(
+                (story.share(task) - even).abs() < 0.1 * even,
+                "{in_first}+{in_second}: {:?}",
+                story.ran_ms
+            );
+        }
+    }
+}
+
+/// A light group alone drives virtual time round within days. Nothing is seen of that: three tasks that share a CPU share alike, and none waits
+/// longer than its turn takes.
+#[test]
+fn virtual_time_may_come_round_to_zero() {
+    let mut bench = bench_of(1);
+    let tasks = bench.tasks(3);
+    for &task in &tasks {
+        bench.tasks[task].vtime_ns = u64::MAX - 50 * MS;
+    }
+    bench.policy_clock_to(tasks[0]);
+    bench.wake_all(&tasks);
+    let story = story(&mut bench, &[0], 1, 3000);
+    assert!(bench.policy.clock_ns < 10_000 * MS, "it came round");
+    for &task in &tasks {
+        assert!(story.ran_ms[task].abs_diff(1000) <= 20, "{:?}", story.ran_ms);
+        assert!(story.longest_ms[task] <= 20, "{:?}", story.longest_ms);
+    }
+}

@@ -1,0 +1,135 @@
+//! A fast core is never idle while a slow one has work that may move.
+
+use crate::bench::{config, flat, Bench, MS, US};
+use crate::phase::{asymmetric, MIGRATION};
+use crate::sets::wake_meanwhile;
+use lop_policy::{rules, Config, CpuPlace};
+
+/// Of four tasks, one in an application each, the first has the fast core. It goes; whoever waited longest for a turn takes it.
+#[test]
+fn a_fast_core_that_falls_idle_takes_running_work_from_a_slow_one() {
+    let mut bench = asymmetric(4, 1, rules::TURNS);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids);
+    assert_eq!(bench.cpu_of(ids[0]), Some(0));
+    bench.pass(MS);
+    bench.block(ids[0]);
+    let on_fast: Vec<usize> = ids.iter().copied().filter(|&id| bench.cpu_of(id) == Some(0)).collect();
+    assert_eq!(on_fast.len(), 1);
+    assert_ne!(on_fast[0], ids[0]);
+}
+
+/// Who has just woken may be done before it has moved: it is left until it has run for ten migrations.
+#[test]
+fn work_is_moved_when_what_remains_is_worth_ten_migrations() {
+    let mut bench = asymmetric(3, 1, rules::TURNS);
+    let ids = bench.tasks(2);
+    bench.wake_all(&ids);
+    bench.block(ids[0]);
+    assert_eq!(bench.cpu_of(ids[1]), Some(1));
+    bench.pass(10 * MIGRATION - 1);
+    assert_eq!(bench.cpu_of(ids[1]), Some(1));
+    bench.pass(US);
+    assert_eq!(bench.cpu_of(ids[1]), Some(0));
+}
+
+/// CPUs 0 and 1 are the two halves of the fast core. With one of them busy the other is no better than a slow core of its own.
+#[test]
+fn the_other_half_of_a_busy_core_takes_nothing() {
+    let halves = |cpu: usize| CpuPlace {
+        tier: u16::from(cpu >= 2),
+        next_sibling: [1, 0, 2, 3][cpu],
+        ..flat(cpu)
+    };
+    let rules = Config {
+        rules: rules::TURNS,
+        migration_ns: MIGRATION,
+        turn_ns: 20 * MS,
+        ..config()
+    };
+    let mut bench = Bench::new(4, rules, halves);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids);
+    let places: Vec<_> = ids.iter().map(|&id| bench.cpu_of(id).unwrap()).collect();
+    assert_eq!(places.iter().filter(|&&cpu| cpu < 2).count(), 1, "{places:?}");
+    bench.block(ids[2]);
+    bench.pass(15 * MS);
+    let on_fast = ids
+        .iter()
+        .filter(|&&id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2))
+        .count();
+    assert_eq!(on_fast, 1, "the idle half stays idle");
+    let holder = ids
+        .iter()
+        .copied()
+        .find(|&id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2))
+        .unwrap();
+    bench.block(holder);
+    bench.pass(MS);
+    let other = ids.iter().copied().find(|&id| bench.cpu_of(id).is_some()).unwrap();
+    assert!(bench.cpu_of(other).unwrap() < 2, "all of the core is free");
+}
+
+/// Without rules for the fast cores nothing moves that runs.
+#[test]
+fn without_rules_running_work_stays() {
+    let mut bench = asymmetric(3, 1, 0);
+    let ids = bench.tasks(2);
+    bench.wake_all(&ids);
+    bench.pass(100 * MS);
+    bench.block(ids[0]);
+    bench.pass(100 * MS);
+    assert_eq!(bench.cpu_of(ids[1]), Some(1));
+    assert_eq!(bench.policy.moves, 0);
+}
+
+/// The one that was sent blocks before its CPU is asked: nobody else moves.
+#[test]
+fn a_move_that_comes_too_late_is_called_off() {
+    let mut bench = asymmetric(2, 1, rules::TURNS);
+    let ids = bench.tasks(2);
+    bench.wake_all(&ids);
+    // The timer sends the second to the fast core; before that is followed, it blocks by itself.
+    bench.world.now_ns += 20 * MS;
+    let now_ns = bench.now();
+    bench.policy.timer(&mut bench.world, now_ns);
+    assert_eq!(bench.policy.moves, 1);
+    bench.block(ids[1]);
+    bench.follow_kicks();
+    assert_eq!(bench.cpu_of(ids[0]), Some(0));
+    // The way is free for others afterwards.
+    bench.wake(ids[1]);
+    bench.pass(21 * MS);
+    assert_eq!(bench.cpu_of(ids[1]), Some(0));
+}
+
+/// The core that a task comes from joins no set by that, and the fast core is a member when it runs there.
+#[test]
+fn a_core_that_work_is_moved_to_is_high() {
+    let mut bench = asymmetric(3, 1, rules::TURNS);
+    let ids = bench.tasks(2);
+    bench.wake_all(&ids);
+    bench.block(ids[0]);
+    bench.pass(50 * MS);
+    assert_eq!(bench.cpu_of(ids[1]), Some(0));
+    assert_eq!(bench.high(), [0], "the slow one has left after the hold time");
+}
+
+/// The fast core is no member when it falls idle and takes what runs on a slow one. While it joins, with the lock of the sets, another CPU wakes two tasks, for
+/// which one more is to join: the timer sees to that at once, as there is no room on the stack for it.
+#[test]
+fn growth_that_found_the_lock_taken_by_a_move_is_made_by_the_timer() {
+    let mut bench = asymmetric(4, 1, rules::TURNS);
+    let ids = bench.tasks(3);
+    bench.offline(0);
+    bench.wake(ids[0]);
+    bench.pass(20 * MS);
+    let now_ns = bench.now();
+    bench.policy.cpu_online(&mut bench.world, 0, now_ns);
+    bench.world.timer_at_ns = None;
+    wake_meanwhile(&mut bench, &ids[1..]);
+    bench.policy.cpu_idle(&mut bench.world, 0, true, now_ns);
+    assert!(bench.high().contains(&0), "it joined");
+    assert!(bench.size() < bench.target());
+    assert_eq!(bench.world.timer_at_ns, Some(now_ns));
+}

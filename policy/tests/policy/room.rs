@@ -1,0 +1,175 @@
+//! Room for threads that take one another's cores, and whole cores kept while siblings share one.
+
+use crate::bench::{config, flat, Bench, HOLD, MS, S, US};
+use lop_policy::{Config, CpuPlace, Sizing};
+
+/// At 19 us a migration 1 % of 10 ms is five of them.
+fn roomy(room_permille: u32) -> Config {
+    Config {
+        spare: 0,
+        room_permille,
+        migration_ns: 19 * US,
+        ..config()
+    }
+}
+
+/// Of three tasks two are active at a time. Who wakes finds that the third has taken its core.
+fn take_turns(bench: &mut Bench, ids: &[usize], wakeups: usize) {
+    for turn in 0..wakeups {
+        bench.block(ids[(turn + 1) % 3]);
+        bench.wake(ids[turn % 3]);
+        bench.pass(100 * US);
+    }
+}
+
+fn three_on_two_cores(room_permille: u32) -> (Bench, Vec<usize>) {
+    let mut bench = Bench::new(4, roomy(room_permille), flat);
+    let ids = bench.tasks(3);
+    bench.wake_all(&ids[1..]);
+    (bench, ids)
+}
+
+/// The first wakeup of a task is no change of its core. The sixth change makes room for one more, in which all keep their cores; a second later it is
+/// taken back.
+#[test]
+fn a_set_that_is_tight_has_room_for_a_second() {
+    let (mut bench, ids) = three_on_two_cores(10);
+    take_turns(&mut bench, &ids, 6);
+    assert_eq!(bench.size(), 2, "five changes");
+    take_turns(&mut bench, &ids, 6);
+    assert_eq!(bench.size(), 3);
+    bench.pass(S - 10 * MS);
+    assert_eq!(bench.size(), 3);
+    bench.pass(2 * HOLD);
+    assert_eq!(bench.size(), 2);
+}
+
+#[test]
+fn without_the_rule_a_set_is_as_large_as_demand() {
+    let (mut bench, ids) = three_on_two_cores(0);
+    take_turns(&mut bench, &ids, 60);
+    assert_eq!(bench.size(), 2);
+}
+
+/// Two cores of two CPUs. Of three tasks two share a core; the third is done. Its core, whole and idle, is kept for what wakes next as long as the
+/// others share theirs.
+#[test]
+fn a_whole_core_is_kept_while_siblings_share_one() {
+    let siblings = |cpu: usize| CpuPlace {
+        next_sibling: (cpu ^ 1) as u16,
+        ..flat(cpu)
+    };
+    for (room_permille, size) in [(10, 3), (0, 2)] {
+        let mut bench = Bench::new(4, roomy(room_permille), siblings);
+        let ids = bench.tasks(3);
+        bench.wake_all(&ids);
+        let core_of = |bench: &Bench, id: usize| bench.cpu_of(id).expect("it runs") / 2;
+        let cores = [0, 1, 2].map(|n| core_of(&bench, ids[n]));
+        let alone = (0..3).find(|&n| cores.iter().filter(|&&core| core == cores[n]).count() == 1);
+        bench.block(ids[alone.expect("three on two cores")]);
+        bench.pass(2 * HOLD);
+        assert_eq!(bench.size(), size, "{room_permille} permille");
+    }
+}
+
+/// All CPUs are members, and 0 is for longest. Tasks ran on 0, 1 and 2 a moment ago, nobody on 3. Another one has taken 1 when the task comes back that
+/// ran there: it leaves 0 to who will come back there. A slow CPU 4 makes it a machine whose cores differ: so it is there as long as the four fast ones are
+/// enough, for the two and two that are bound to the slow one, not three; and not where they have SMT siblings.
+#[test]
+fn who_finds_his_cpu_taken_leaves_others_theirs() {
+    for (room_permille, machine, bound_to_slow, ran, expected) in [
+        (10, Machine::Alike, 0, true, 3),
+        (0, Machine::Alike, 0, true, 0),
+        (10, Machine::Alike, 0, false, 0),
+        (10, Machine::OneSlow, 0, true, 3),
+        (10, Machine::OneSlow, 2, true, 3),
+        (10, Machine::OneSlow, 3, true, 0),
+        (10, Machine::OneSlow, 0, false, 0),
+        (10, Machine::OneSlowAndSiblings, 0, true, 0),
+    ] {
+        let all_high = Config {
+            sizing: Sizing::All,
+            ..roomy(room_permille)
+        };
+        let mut bench = Bench::new(machine.cpus(), all_high, |cpu| machine.place(cpu));
+        let ids = bench.tasks(3);
+        bench.wake_all(&ids);
+        assert_eq!([0, 1, 2].map(|n| bench.cpu_of(ids[n])), [Some(0), Some(1), Some(2)]);
+        bench.pass(3 * MS);
+        for &id in &ids {
+            bench.pass(MS);
+            bench.block(id);
+        }
+        for _ in 0..bound_to_slow {
+            let bound = bench.pinned([4]);
+            bench.wake(bound);
+        }
+        let others = bench.tasks(2);
+        bench.last_cpu[others[0]] = 1;
+        bench.last_cpu[others[1]] = 1;
+        bench.wake(others[0]);
+        assert_eq!(bench.cpu_of(others[0]), Some(1));
+        let comes = if ran { ids[1] } else { others[1] };
+        bench.wake(comes);
+        let why = format!("{room_permille} permille, {machine:?}, {bound_to_slow} bound, ran: {ran}");
+        assert_eq!(bench.cpu_of(comes), Some(expected), "{why}");
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Machine {
+    Alike,
+    OneSlow,
+    /// CPUs 5 to 8 are the other halves of 0 to 3.
+    OneSlowAndSiblings,
+}
+
+impl Machine {
+    fn cpus(self) -> usize {
+        match self {
+            Self::Alike => 4,
+            Self::OneSlow => 5,
+            Self::OneSlowAndSiblings => 9,
+        }
+    }
+    fn place(self, cpu: usize) -> CpuPlace {
+        let next_sibling = match (self, cpu) {
+            (Self::OneSlowAndSiblings, 0..=3) => cpu + 5,
+            (Self::OneSlowAndSiblings, 5..) => cpu - 5,
+            _ => cpu,
+        };
+        CpuPlace {
+            tier: u16::from(cpu == 4),
+            next_sibling: next_sibling as u16,
+            ..flat(cpu)
+        }
+    }
+}
+
+/// One task runs on CPU 0, and another ran on the spare a moment ago. It comes back to CPU 0, finds it taken, and a CPU joins as the next spare, idle
+/// for longest and not yet at its speed: it goes to the spare that was there.
+#[test]
+fn who_leaves_others_theirs_does_not_go_to_a_rising_core() {
+    let mut bench = Bench::new(4, Config { spare: 1, ..roomy(10) }, flat);
+    let ids = bench.tasks(2);
+    bench.wake(ids[0]);
+    let before = bench.high();
+    assert_eq!(before.len(), 2);
+    bench.pass(5 * MS);
+    bench.wake(ids[1]);
+    let spare = bench.cpu_of(ids[1]).expect("it runs");
+    assert!(before.contains(&spare));
+    bench.pass(MS);
+    bench.block(ids[1]);
+    bench.pass(4 * HOLD);
+    let was_high = bench.high();
+    assert_eq!(was_high.len(), 2, "the CPU that joined for it has left");
+    bench.last_cpu[ids[1]] = 0;
+    bench.wake(ids[1]);
+    let at = bench.cpu_of(ids[1]).expect("it runs");
+    assert_eq!(bench.high().len(), 3, "the next spare");
+    assert!(
+        was_high.contains(&at),
+        "on CPU {at}, which has just joined {was_high:?}"
+    );
+}

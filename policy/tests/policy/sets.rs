@@ -1,0 +1,357 @@
+//! Growing before placing, shrinking after the hold time, and the one lock that nobody waits for.
+
+use crate::bench::{config, flat, Asked, Bench, World, HOLD, LAST_HOLD, MS};
+use lop_policy::{Config, CpuBits, Set, Sizing, Task};
+
+fn without_spare(cpus: usize) -> Bench {
+    Bench::new(cpus, Config { spare: 0, ..config() }, flat)
+}
+
+#[test]
+fn the_set_grows_before_the_task_is_placed() {
+    let mut bench = without_spare(4);
+    let task = bench.task();
+    bench.world.log.clear();
+    bench.wake(task);
+    let (changed, started) = (bench.world.log[0], bench.world.log[1]);
+    assert_eq!(changed, Asked::Changed { cpu: 0, set: Set::High });
+    assert_eq!(started, Asked::Started { task: 0, cpu: 0 });
+}
+
+#[test]
+fn more_tasks_than_cores_means_all_cores() {
+    let mut bench = Bench::flat(4);
+    let tasks = bench.tasks(9);
+    bench.wake_all(&tasks);
+    assert_eq!(bench.high(), [0, 1, 2, 3]);
+    assert_eq!(bench.policy.active(Set::High), 9);
+    assert!(bench.running.iter().all(Option::is_some));
+}
+
+/// Three members at 0 (active + spare), two again from then on: surplus for T_hold, not one nanosecond less.
+#[test]
+fn a_surplus_member_leaves_at_the_hold_time_and_not_before() {
+    let mut bench = Bench::flat(4);
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    bench.block(tasks[1]);
+    assert_eq!((bench.size(), bench.target()), (3, 2));
+    bench.pass(HOLD - 1);
+    assert_eq!(bench.size(), 3);
+    bench.pass(1);
+    assert_eq!(bench.size(), 2);
+}
+
+/// A task that wakes 40 times a second changes no set: what it and the spare need stays for a second.
+#[test]
+fn who_wakes_now_and_then_finds_the_spare_high() {
+    let mut bench = Bench::flat(8);
+    let task = bench.task();
+    bench.wake(task);
+    let promotions = bench.policy.promotions;
+    for _ in 0..40 {
+        bench.pass(MS);
+        bench.block(task);
+        bench.pass(24 * MS);
+        bench.wake(task);
+    }
+    assert_eq!((bench.policy.promotions, bench.policy.demotions), (promotions, 0));
+    bench.block(task);
+    bench.pass(LAST_HOLD - 1);
+    assert_eq!((bench.size(), bench.target()), (2, 1));
+    bench.pass(1);
+    assert_eq!(bench.size(), 1);
+}
+
+/// Where auto lets the last member go at once, as keeping it costs more than it saves, a spare still has T_hold.
+#[test]
+fn a_spare_is_held_no_shorter_than_other_members() {
+    let short = Config {
+        last_hold_ns: MS,
+        ..config()
+    };
+    let mut bench = Bench::new(4, short, flat);
+    let task = bench.task();
+    bench.wake(task);
+    bench.block(task);
+    bench.pass(HOLD - 1);
+    assert_eq!((bench.size(), bench.target()), (2, 1));
+    bench.pass(1);
+    assert_eq!(bench.size(), 1);
+}
+
+/// Two members, of which CPU 1 leaves a second later. A task that had been on its way there may not stay; on a member it may. Left alone are
+/// those of limited affinity, what is not counted, and what cannot leave a CPU that goes offline.
+#[test]
+fn what_comes_to_a_core_that_has_left_its_set_does_not_stay() {
+    let mut bench = Bench::flat(4);
+    let (task, other) = (bench.task(), bench.task());
+    let (pinned, limited) = (bench.pinned([1]), bench.pinned([1, 2]));
+    bench.wake(other);
+    for id in [task, pinned, limited] {
+        bench.tasks[id].counted = true;
+    }
+    assert!(!bench.policy.came_too_late(&bench.tasks[task], 1), "a member still");
+    bench.block(other);
+    bench.pass(LAST_HOLD);
+    assert_eq!(bench.high(), [0]);
+    for (id, cpu, late) in [
+        (task, 1, true),
+        (task, 3, true),
+        (task, 0, false),
+        (pinned, 1, false),
+        (limited, 1, false),
+        (other, 1, false), // not counted
+    ] {
+        assert_eq!(
+            bench.policy.came_too_late(&bench.tasks[id], cpu),
+            late,
+            "task {id} on CPU {cpu}"
+        );
+    }
+    bench.offline(3);
+    assert!(!bench.policy.came_too_late(&bench.tasks[task], 3), "offline");
+}
+
+/// Targets 4, 3, 2, 1 from 0, 3, 5 ms on: members leave at 10, 13, 15 ms, each for its own size.
+#[test]
+fn each_member_is_held_since_the_target_fell_below_it() {
+    let mut bench = without_spare(8);
+    let tasks = bench.tasks(4);
+    bench.wake_all(&tasks);
+    assert_eq!(bench.size(), 4);
+    bench.block(tasks[0]);
+    bench.pass(3 * MS);
+    bench.block(tasks[1]);
+    bench.pass(2 * MS);
+    bench.block(tasks[2]);
+    for (pass_ns, size) in [
+        (5 * MS - 1, 4),
+        (1, 3),
+        (3 * MS - 1, 3),
+        (1, 2),
+        (2 * MS - 1, 2),
+        (1, 1),
+        (100 * MS, 1),
+    ] {
+        bench.pass(pass_ns);
+        assert_eq!(bench.size(), size);
+    }
+}
+
+/// The target falls at 0, rises at 6 ms, falls again at 8 ms: the member leaves at 18 ms.
+#[test]
+fn a_rise_of_the_target_starts_the_hold_time_anew() {
+    let mut bench = without_spare(4);
+    let (other, task) = (bench.task(), bench.task());
+    bench.wake(other);
+    bench.wake(task);
+    bench.block(task);
+    bench.pass(6 * MS);
+    bench.wake(task);
+    bench.pass(2 * MS);
+    bench.block(task);
+    bench.pass(HOLD - 1);
+    assert_eq!(bench.size(), 2);
+    bench.pass(1);
+    assert_eq!(bench.size(), 1);
+}
+
+/// h_min: 1 while anything ran in the last second, else 0. (With a spare, one core is high for ever: min(N, 0 + 1).)
+#[test]
+fn without_a_spare_the_last_member_leaves_a_second_after_the_last_task() {
+    let mut bench = without_spare(4);
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    bench.block_all(&tasks);
+    bench.pass(HOLD);
+    assert_eq!((bench.size(), bench.target()), (1, 0));
+    bench.pass(LAST_HOLD - HOLD - 1);
+    assert_eq!(bench.size(), 1);
+    bench.pass(1);
+    assert_eq!(bench.size(), 0);
+    assert_eq!(bench.policy.timer_at_ns, 0, "an idle machine stays idle");
+}
+
+/// A task that spins is not active, but it runs. It spins for 3 s; the second begins when it stops.
+#[test]
+fn the_last_second_counts_from_when_anything_ran_be_it_spinning() {
+    let mut bench = without_spare(4);
+    let task = bench.task();
+    bench.wake(task);
+    bench.spin(task, true);
+    bench.pass(3 * LAST_HOLD);
+    assert_eq!(bench.size(), 1, "the member is busy");
+    bench.block(task);
+    bench.pass(LAST_HOLD - 1);
+    assert_eq!(bench.size(), 1);
+    bench.pass(1);
+    assert_eq!(bench.size(), 0);
+}
+
+#[test]
+fn a_busy_surplus_member_stays_until_it_falls_idle() {
+    let mut bench = without_spare(4);
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    bench.spin(tasks[1], true);
+    bench.pass(5 * HOLD);
+    assert_eq!((bench.size(), bench.target()), (2, 1));
+    bench.block(tasks[1]);
+    assert_eq!(bench.size(), 1, "its hold time was over long ago");
+}
+
+#[test]
+fn no_timer_is_armed_without_a_surplus() {
+    let mut bench = Bench::flat(4);
+    let tasks = bench.tasks(3);
+    bench.world.log.clear();
+    bench.wake_all(&tasks);
+    assert!(!bench.world.log.iter().any(|asked| matches!(asked, Asked::Armed(_))));
+    bench.block(tasks[0]);
+    let due_ns = bench.now() + HOLD;
+    assert_eq!(bench.world.timer_at_ns, Some(due_ns));
+    bench.pass(2 * HOLD);
+    assert_eq!((bench.world.timer_at_ns, bench.policy.timer_at_ns), (None, 0));
+}
+
+/// A timer that was asked for and never came (a lost interrupt, an adapter that restarts) must not silence all later ones.
+#[test]
+fn a_timer_that_never_came_is_armed_again() {
+    let mut bench = Bench::flat(4);
+    let task = bench.task();
+    bench.wake(task);
+    bench.block(task);
+    bench.world.timer_at_ns = None;
+    bench.world.now_ns += LAST_HOLD + 1;
+    bench.wake(task);
+    bench.block(task);
+    assert_eq!(bench.world.timer_at_ns, Some(bench.now() + LAST_HOLD));
+}
+
+/// A pinned task had core 3 promoted beyond the target of a fixed size; it ran 1 ms only. Held for T_hold all the same.
+#[test]
+fn a_member_beyond_the_target_is_held_since_it_joined() {
+    let fixed = Config {
+        sizing: Sizing::Fixed,
+        fixed_size: 1,
+        spare: 0,
+        ..config()
+    };
+    let mut bench = Bench::new(4, fixed, flat);
+    let pinned = bench.pinned([3]);
+    bench.wake(pinned);
+    assert_eq!(bench.high(), [0, 3]);
+    bench.pass(MS);
+    bench.block(pinned);
+    bench.pass(HOLD - MS - 1);
+    assert_eq!(bench.high(), [0, 3]);
+    bench.pass(1);
+    assert_eq!(bench.size(), 1);
+}
+
+/// A second CPU wakes tasks while the lock is taken; it has its own view of the world.
+pub fn wake_meanwhile(bench: &mut Bench, ids: &[usize]) {
+    let policy = bench.policy;
+    let tasks: Vec<*mut Task> = ids.iter().map(|&id| &raw mut bench.tasks[id]).collect();
+    let now_ns = bench.now();
+    bench.world.meanwhile = Some(Box::new(move || {
+        let mut world = World::default();
+        world.now_ns = now_ns;
+        world.allowed = vec![None; 64];
+        for task in tasks {
+            let (app, group) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let (cpu, _) = unsafe { policy.wake(&mut world, task, app, group, 0, now_ns) };
+            assert!(cpu >= 0, "it is placed, be the lock taken or not");
+            // The bench does not see the queues of that other world.
+            unsafe { policy.dequeue(&mut world, task) };
+        }
+    }));
+}
+
+#[test]
+fn growth_that_found_the_lock_taken_by_growth_is_made_by_the_holder() {
+    let mut bench = Bench::flat(8);
+    let tasks = bench.tasks(2);
+    wake_meanwhile(&mut bench, &[tasks[1]]);
+    bench.wake(tasks[0]);
+    assert_eq!((bench.target(), bench.size()), (3, 3));
+}
+
+/// While a member leaves, another CPU wakes two tasks' worth of demand: the holder grows the set again.
+#[test]
+fn growth_that_found_the_lock_taken_by_a_shrink_is_made_by_the_holder() {
+    let mut bench = Bench::flat(8);
+    let tasks = bench.tasks(3);
+    bench.wake(tasks[0]);
+    bench.block(tasks[0]);
+    wake_meanwhile(&mut bench, &[tasks[1]]);
+    bench.pass(LAST_HOLD);
+    assert!(bench.world.meanwhile.is_none(), "the shrink took place");
+    assert_eq!((bench.target(), bench.size()), (2, 2));
+}
+
+/// While a member leaves, a higher class takes the other one's CPU from its task, which looked for an idle member just before there was one less: the timer
+/// comes at once, so that somebody looks who has the CPUs.
+#[test]
+fn who_came_while_a_member_left_is_looked_for_at_once() {
+    let mut bench = without_spare(2);
+    let tasks = bench.tasks(2);
+    bench.wake_all(&tasks);
+    bench.block(tasks[1]);
+    let (policy, now_ns) = (bench.policy, bench.now() + LAST_HOLD);
+    let task: *mut Task = &mut bench.tasks[tasks[0]];
+    bench.world.now_ns = now_ns;
+    bench.world.timer_at_ns = None;
+    bench.world.meanwhile = Some(Box::new(move || {
+        let mut world = World::default();
+        world.now_ns = now_ns;
+        world.allowed = vec![None; 64];
+        unsafe { policy.enqueue(&mut world, task, std::ptr::null(), 0) };
+    }));
+    bench.policy.timer(&mut bench.world, now_ns);
+    assert_eq!((bench.size(), bench.world.timer_at_ns), (1, Some(now_ns)));
+}
+
+#[test]
+fn a_pinned_task_that_found_the_lock_taken_has_its_core_promoted_by_the_holder() {
+    let mut bench = Bench::flat(8);
+    let pinned = bench.pinned([6]);
+    let other = bench.task();
+    wake_meanwhile(&mut bench, &[pinned]);
+    bench.wake(other);
+    assert!(bench.high().contains(&6));
+}
+
+/// A heat swap holds the lock as well.
+#[test]
+fn growth_that_found_the_lock_taken_by_a_heat_swap_is_made_by_the_holder() {
+    let mut bench = Bench::flat(4);
+    let task = bench.task();
+    bench.world.temperature_mc.insert(0, 90_000);
+    bench.pass(200 * LAST_HOLD);
+    wake_meanwhile(&mut bench, &[task]);
+    let now_ns = bench.now();
+    bench.policy.rotate_heat(&mut bench.world, now_ns);
+    assert_eq!(bench.policy.swaps, 1);
+    assert_eq!((bench.target(), bench.size()), (2, 2));
+}
+
+/// With the lock taken for as long as it lasts (its holder will look again), nothing is lost: the task waits in a queue.
+#[test]
+fn a_task_that_no_member_can_be_found_for_waits_in_a_queue() {
+    let mut bench = without_spare(4);
+    let tasks = [bench.task(), bench.pinned([2]), bench.pinned([1, 3])];
+    bench.policy.hold_lock(true);
+    bench.wake_all(&tasks);
+    for task in tasks {
+        assert_eq!(bench.world.queues_of(task).len(), 1, "task {task}");
+    }
+    bench.policy.hold_lock(false);
+    let now_ns = bench.now();
+    bench.policy.timer(&mut bench.world, now_ns);
+    bench.follow_kicks();
+    assert_eq!(bench.cpu_of(tasks[1]), Some(2));
+    assert!(tasks.iter().all(|&task| bench.cpu_of(task).is_some()));
+    assert!(CpuBits::of(bench.high()).has(2));
+}

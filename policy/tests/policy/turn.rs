@@ -1,0 +1,53 @@
+//! Turns on fast cores.
+
+use crate::bench::MS;
+use crate::phase::asymmetric;
+use lop_policy::{rules, says};
+
+/// When the other has its first turn, in ms since it woke: it wakes on a slow CPU of half the speed, after `done_ms` of work that it did before, while
+/// the holder of the fast one, which did `holder_done_ms` before, has computed for `computes_ms`. Both say `flags`.
+fn first_turn_ms(holder_done_ms: u64, computes_ms: u64, done_ms: u64, flags: u32) -> Option<u64> {
+    let mut bench = asymmetric(2, 1, rules::PHASES | rules::TURNS);
+    let tasks = bench.tasks(2);
+    for (&task, done_ms) in tasks.iter().zip([holder_done_ms, done_ms]) {
+        bench.tasks[task].done_ns = done_ms * MS;
+        bench.tasks[task].hint.flags = flags;
+    }
+    bench.wake(tasks[0]);
+    bench.pass(computes_ms * MS);
+    bench.wake(tasks[1]);
+    assert_eq!([bench.cpu_of(tasks[0]), bench.cpu_of(tasks[1])], [Some(0), Some(1)]);
+    (1..=100).map(|turn| turn * 20).find(|_| {
+        bench.pass(20 * MS);
+        bench.cpu_of(tasks[1]) == Some(0)
+    })
+}
+
+/// After t ms the holder has done D + C + t and been awake for C + t, the other has done d + t / 2 and been awake for t. It waits for its turn while
+/// 3 d + t / 2 < D + C and t < C; turns end every 20 ms.
+#[test]
+fn who_is_young_and_new_at_it_waits_for_a_turn() {
+    for (holder_done_ms, computes_ms, done_ms, at_ms, why) in [
+        (0, 0, 0, 20, "they began together"),
+        (0, 300, 0, 300, "awake for half as long as the holder"),
+        (0, 300, 90, 60, "270 + 60 / 2 = 300: a third of the holder's work"),
+        (0, 300, 100, 20, "not young"),
+        (900, 300, 0, 300, "young as ever, and not new any more"),
+        (900, 10, 0, 20, "the holder slept, too"),
+        (
+            0,
+            9000,
+            0,
+            1000,
+            "not done within a second: it is no longer taken to be soon done",
+        ),
+    ] {
+        let found_ms = first_turn_ms(holder_done_ms, computes_ms, done_ms, 0);
+        assert_eq!(found_ms, Some(at_ms), "{why}");
+    }
+}
+
+#[test]
+fn sequential_phases_share_in_turn_however_new() {
+    assert_eq!(first_turn_ms(900, 300, 0, says::SEQUENTIAL), Some(20));
+}

@@ -1,0 +1,46 @@
+//! The kernel's own hint as a wish for speed.
+
+use lop_policy::wished_speedup;
+
+const UNKNOWN: u32 = 0;
+/// LOP_UNMEASURED_SPEEDUP
+const UNMEASURED: u32 = 1500;
+
+/// Who measures no gain, as the kernel's side, takes half of what there is: a wish for little is less than none, one for much is more.
+#[test]
+fn who_says_nothing_is_between_those_who_wish_for_little_and_for_much() {
+    for (min, max, wished) in [
+        (0, 1024, 1500),
+        (0, 100, 1097),
+        (0, 0, 1000),
+        (1024, 1024, 2000),
+        (768, 1024, 1750),
+        (0, 768, 1500),
+    ] {
+        assert_eq!(wished_speedup(UNMEASURED, min, max), wished, "{min} {max}");
+    }
+}
+
+/// wish(u) = 1 + u / 1024: 0 is 1.0, 512 is 1.5, 1024 is 2.0.
+#[test]
+fn a_wish_bounds_what_is_known_of_the_gain() {
+    for (speedup, min, max, wished, why) in [
+        (1100, 0, 1024, 1100, "nothing was wished"),
+        (1100, 1024, 1024, 2000, "fast work, whatever was measured"),
+        (2800, 1024, 1024, 2800, "no wish for speed slows"),
+        (1800, 0, 512, 1500, "not worth more"),
+        (1800, 0, 0, 1000, "hardly gains"),
+        (1800, 512, 0, 1500, "the least goes before the most"),
+        (UNKNOWN, 0, 1024, UNKNOWN, "nothing is known and nothing was wished"),
+        (UNKNOWN, 512, 1024, 1500, "only the wish is known"),
+        (UNKNOWN, 0, 256, 1250, "no more than that"),
+        (UNKNOWN, 512, 768, 1500, "the least is sure"),
+        (1100, 5000, 9000, 2000, "beyond full speed there is nothing"),
+    ] {
+        assert_eq!(
+            wished_speedup(speedup, min, max),
+            wished,
+            "{why}: {speedup} {min} {max}"
+        );
+    }
+}
