@@ -91,7 +91,25 @@ fn main() {
         .expect("the headers of policy/ are C that libclang reads")
         .write_to_file(out.join("headers.rs"))
         .expect("cargo's folder can be written");
+    std::fs::write(out.join("policies.rs"), policies()).expect("cargo's folder can be written");
     compile(&out);
+}
+
+/// The table of policies.def as one of Rust: value, name, what it is.
+fn policies() -> String {
+    let text = std::fs::read_to_string("policies.def").expect("policies.def lies here");
+    let entries = text.split("\nLOP_POLICY(").skip(1);
+    let row = |entry: &str| {
+        let words: Vec<&str> = entry.splitn(5, '"').collect();
+        let [_, name, constant, about, _] = words[..] else {
+            panic!("policies.def: expected LOP_POLICY(\"name\", CONSTANT, \"what it is\", rules), found LOP_POLICY({entry}");
+        };
+        let constant = camel(constant.trim_matches([',', ' ']));
+        format!("    (Named::{constant}, {name:?}, {about:?}),\n")
+    };
+    let rows: Vec<String> = entries.map(row).collect();
+    let (nr, rows) = (rows.len(), rows.concat());
+    format!("/// In the order of their values.\nconst POLICIES: [(Named, &str, &str); {nr}] = [\n{rows}];\n")
 }
 
 /// With the warnings of the BPF build.

@@ -31,62 +31,19 @@ lop_rule void lop_set_times(struct lop_config *c, u64 hold_ns)
 	c->reserve_window_ns = 100 * LOP_MS_NS;
 }
 
+/* The policies by name. */
 enum lop_policy {
-	LOP_SIMPLE_SETS,
-	LOP_HIGHLOW,
-	LOP_HIGHLOW_SPARE,
-	LOP_RESERVED_CORE,
-	LOP_PHASE,
-	LOP_LONGEST_FIRST,
-	LOP_FAIR_SHARE,
-	LOP_SPECIALISE,
-	LOP_SPREAD,
-	LOP_GATHER,
-	LOP_AUTO,
+#define LOP_POLICY(name, constant, about, ...) LOP_##constant,
+#include "policies.def"
+#undef LOP_POLICY
 };
 
-/*
- * The rules that a policy's name stands for. All have high/low sets by demand without a spare, and beside that:
- *     simple-sets      a set of fixed size, which is the adapter's to fill
- *     highlow-spare    a spare
- *     reserved-core    all cores high but one, which is reserved
- *     phase            sequential phases first, then all in turn
- *     longest-first    who has most work left
- *     fair-share       all in turn
- *     specialise       who gains most from speed: at once where a fast core falls idle (rank.h), beside that by exchanges (specialise.h)
- *     spread, gather   as they are called
- *     auto             all, in the order of auto.h, which leaves out what a machine has no use for; a reserved core for barrier-bound loads
- */
+/* The rules that a policy's name stands for, and nothing else. */
 lop_rule void lop_choose(struct lop_config *c, enum lop_policy policy)
 {
-	c->sizing = LOP_SIZE_BY_DEMAND;
-	c->spare = 0;
-	c->most_high = 0;
-	c->reserve = LOP_RESERVE_NEVER;
-	c->rules = 0;
-	c->domains = LOP_DOMAINS_AS_COME;
-	c->specialise = policy == LOP_SPECIALISE || policy == LOP_AUTO;
-	c->only_known = policy == LOP_AUTO;
-	c->room_permille = policy == LOP_AUTO ? 10 : 0;
 	switch (policy) {
-	case LOP_SIMPLE_SETS: c->sizing = LOP_SIZE_FIXED; break;
-	case LOP_HIGHLOW_SPARE: c->spare = 1; break;
-	case LOP_RESERVED_CORE:
-		c->sizing = LOP_SIZE_ALL;
-		c->reserve = LOP_RESERVE_ASKED;
-		break;
-	case LOP_PHASE: c->rules = LOP_PHASES | LOP_TURNS; break;
-	case LOP_LONGEST_FIRST: c->rules = LOP_LONGEST; break;
-	case LOP_FAIR_SHARE: c->rules = LOP_TURNS; break;
-	case LOP_SPECIALISE: c->rules = LOP_SPEEDUP; break;
-	case LOP_SPREAD: c->domains = LOP_DOMAINS_SPREAD; break;
-	case LOP_GATHER: c->domains = LOP_DOMAINS_GATHER; break;
-	case LOP_AUTO:
-		c->spare = 1;
-		c->reserve = LOP_RESERVE_BY_LOAD;
-		c->rules = LOP_PHASES | LOP_LONGEST | LOP_SPEEDUP | LOP_TURNS | LOP_WHOLE;
-		c->domains = LOP_DOMAINS_GATHER;
-		break;
-	case LOP_HIGHLOW: break;
+#define LOP_POLICY(name, constant, about, ...) case LOP_##constant: *c = (struct lop_config){ __VA_ARGS__ }; break;
+#include "policies.def"
+#undef LOP_POLICY
 	}
 }

@@ -9,12 +9,13 @@ use crate::machine::{Layout, Sizes};
 use crate::pace::Pace;
 use crate::plan::Planner;
 use crate::proc::{affinity_of, ProcTree};
-use crate::rules::Rules;
+use crate::rules::left_out;
 use crate::shadow::Shadow;
 use crate::world::World;
 use lop_machine::counters::Measured;
 use lop_machine::intensity::Intensities;
 use lop_machine::live;
+use lop_policy::PolicyName;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{pidfd_open, set_child_subreaper, Pid, PidfdFlags};
 use rustix::time::{clock_gettime, ClockId};
@@ -42,7 +43,7 @@ pub struct Options {
 
 impl Options {
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: PolicyName) -> Self {
         Self {
             sizes: Sizes::new(rules),
             intensity: None,
@@ -121,7 +122,7 @@ impl Affinity {
             "order and shares on a CPU are the kernel's",
             "speeds are left to their governor",
         ];
-        lost.extend(rules.left_out());
+        lost.extend(left_out(rules.policy));
         lost.join("; ")
     }
 

@@ -28,5 +28,5 @@ pub use follower::Follower;
 pub use hints::VARIABLE as HINT_VARIABLE;
 pub use machine::Sizes;
 pub use policy::Facts;
-pub use rules::Rules;
+pub use rules::{for_machine, reaction};
 pub use whole::{run_above_others, MemberIs, Step, Whole, WholeOptions};

@@ -3,8 +3,8 @@
 use crate::amp::Amp;
 use crate::cpus::{Cpus, MAX_CPUS};
 use crate::policy::{Asked, CpuPlace};
-use crate::rules::Rules;
 use lop_machine::live::{kinds_of, LiveCpu, LiveMachine};
+use lop_policy::PolicyName;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const MIGRATION_NS: u64 = 100_000;
 /// A policy, and what a person asked of the size of its high set.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
-    pub rules: Rules,
+    pub rules: PolicyName,
     /// High CPUs kept idle; `None`: the policy's own number.
     pub spare: Option<u32>,
     /// Power cap: so many CPUs are high at most.
@@ -25,7 +25,7 @@ pub struct Sizes {
 
 impl Sizes {
     #[must_use]
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: PolicyName) -> Self {
         Self {
             rules,
             spare: None,
@@ -78,13 +78,9 @@ impl Layout {
 
     /// The policy on this machine.
     pub fn config(&self, sizes: &Sizes) -> Asked {
-        let fixed_size = match sizes.rules {
-            Rules::SimpleSets(cores) => cores.min(self.cpus.len() as u32),
-            _ => 0,
-        };
         Asked {
-            policy: sizes.rules.named(),
-            fixed_size,
+            policy: sizes.rules.policy,
+            fixed_size: sizes.rules.cores.min(self.cpus.len() as u32),
             spare: sizes.spare,
             nr_cpus: self.cpus.last().map_or(0, |(cpu, _)| cpu + 1),
             nr_memory_domains: self.nr_memory_domains,

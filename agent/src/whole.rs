@@ -11,7 +11,7 @@ use crate::machine::{Layout, Sizes};
 use crate::pace::Pace;
 use crate::partition::{groups, journal, Groups, Lack, Partition};
 use crate::policy::Facts;
-use crate::rules::Rules;
+use crate::rules::for_machine;
 use crate::shadow::{Place, Shadow};
 use lop_machine::live;
 use lop_machine::speed::{Asker, HighSpeed, Speeds, Wish};
@@ -106,7 +106,7 @@ impl Whole {
         groups: &dyn Fn() -> Result<Box<dyn Groups>, Lack>,
     ) -> Result<Self, AgentError> {
         let setup = |error: &dyn std::fmt::Display| AgentError::Setup(error.to_string());
-        let rules = options.sizes.rules.for_machine().map_err(AgentError::Setup)?;
+        let rules = for_machine(options.sizes.rules).map_err(AgentError::Setup)?;
         // Before the machine is read: what changes meanwhile is seen at the first look.
         let hotplug = Hotplug::of(&options.root);
         let machine = live::read(&options.root).map_err(|error| setup(&error))?;
@@ -118,7 +118,7 @@ impl Whole {
         if let Some(usable) = partition.usable() {
             layout.cpus.retain(|(cpu, _)| usable.has(*cpu));
         }
-        let has_speeds = options.speeds && !matches!(rules, Rules::SimpleSets(_));
+        let has_speeds = options.speeds && rules.fixed_size().is_none();
         let open = || {
             let mut speeds = Speeds::open_for(Asker::UserSpace, &options.root, &options.speed_journal)?;
             speeds.set_high_speed(options.high_speed).map(|()| speeds)

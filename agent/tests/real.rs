@@ -1,7 +1,8 @@
 //! The process tree of a shell on this machine, bound for real. Needs two CPUs; with one there is nothing to choose.
 //! The shell asks until it has what it should have: how late a busy machine is, is not what is tested.
 
-use lop_agent::{Affinity, AgentError, Cpus, Options, Report, Rules};
+use lop_agent::{Affinity, AgentError, Cpus, Options, Report};
+use lop_policy::{Named, PolicyName};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
@@ -35,7 +36,7 @@ fn needs_two_cpus() -> Cpus {
     cpus
 }
 
-fn options(folder: &TempDir, rules: Rules) -> Options {
+fn options(folder: &TempDir, rules: PolicyName) -> Options {
     Options {
         run_dir: Some(folder.path().join("run")),
         tell: |sentence| panic!("{sentence}"),
@@ -51,7 +52,7 @@ fn shell(folder: &TempDir, script: &str) -> Command {
     command
 }
 
-fn run(rules: Rules, script: &str) -> Ran {
+fn run(rules: PolicyName, script: &str) -> Ran {
     needs_two_cpus();
     let folder = tempfile::tempdir().unwrap();
     let mut affinity = Affinity::new(options(&folder, rules)).unwrap();
@@ -73,7 +74,7 @@ fn count(folder: &TempDir, name: &str) -> usize {
 #[test]
 fn a_busy_thread_has_one_cpu_and_a_second_one_brings_another() {
     let ran = run(
-        Rules::HighLow,
+        Named::Highlow.into(),
         "await one 1; (while :; do :; done) & await two 2; kill $!; wait; exit 5",
     );
     assert_eq!(ran.code, Some(5));
@@ -84,7 +85,7 @@ fn a_busy_thread_has_one_cpu_and_a_second_one_brings_another() {
 #[test]
 fn a_spare_is_kept_for_what_comes_next() {
     let script = "n=0; while [ $n -lt 300000 ]; do n=$((n + 1)); done; await two 2";
-    let ran = run(Rules::HighLowSpare, script);
+    let ran = run(Named::HighlowSpare.into(), script);
     assert_eq!(count(&ran.folder, "two"), 2);
     assert!(ran.report.looks > 0, "{:?}", ran.report);
 }
@@ -94,7 +95,7 @@ fn a_spare_is_kept_for_what_comes_next() {
 fn a_background_process_is_followed_and_freed_at_the_end() {
     let script = "(sh -c '. ./await.sh; await orphan 1; while [ -e orphan ] && [ ! -e ended ]; do sleep 0.05; done; own; echo \"after $cpus\" > new; mv new after' &)
         while [ ! -e orphan ]; do sleep 0.05; done; exit 3";
-    let ran = run(Rules::HighLow, script);
+    let ran = run(Named::Highlow.into(), script);
     assert_eq!((ran.code, count(&ran.folder, "orphan")), (Some(3), 1));
     std::fs::write(ran.folder.path().join("ended"), "").unwrap();
     let end = Instant::now() + Duration::from_secs(600);
@@ -127,7 +128,7 @@ fn spread_gives_two_busy_processes_a_memory_domain_each() {
     }
     let mut affinity = Affinity::new(Options {
         root: root.path().to_path_buf(),
-        ..options(&folder, Rules::Spread)
+        ..options(&folder, Named::Spread.into())
     })
     .unwrap();
     assert!(affinity.plans_by().unwrap().contains("declared ("));
@@ -142,7 +143,7 @@ fn spread_gives_two_busy_processes_a_memory_domain_each() {
 /// A child that has ended and that its living parent never asks for is no reason to look again at once, and none to wait for it.
 #[test]
 fn children_that_nobody_asks_for_are_left_alone() {
-    let ran = run(Rules::HighLow, "true & sh -c 'exit 3' & exec sleep 1");
+    let ran = run(Named::Highlow.into(), "true & sh -c 'exit 3' & exec sleep 1");
     assert_eq!(ran.code, Some(0));
     let looks_at_most = ran.report.wall.as_millis() as u64 / 10 + 2;
     assert!((1..looks_at_most).contains(&ran.report.looks), "{:?}", ran.report);
@@ -165,7 +166,7 @@ fn where_children_are_not_named_the_command_is_not_run() {
     let (root, folder) = (fake_root(), tempfile::tempdir().unwrap());
     let mut affinity = Affinity::new(Options {
         root: root.path().to_path_buf(),
-        ..options(&folder, Rules::HighLow)
+        ..options(&folder, Named::Highlow.into())
     })
     .unwrap();
     let error = affinity.run(shell(&folder, "echo > ran")).unwrap_err();
@@ -197,7 +198,7 @@ fn a_command_that_cannot_be_followed_any_more_goes_on_and_that_is_said() {
     let mut affinity = Affinity::new(Options {
         root: root.path().to_path_buf(),
         tell: |sentence| TOLD.lock().unwrap().push_str(sentence),
-        ..options(&folder, Rules::HighLow)
+        ..options(&folder, Named::Highlow.into())
     })
     .unwrap();
     assert_eq!(

@@ -2,148 +2,47 @@
 
 use lop_machine::intensity::Intensities;
 use lop_machine::speed::HighSpeed;
-pub use lop_policy::Reserve;
+pub use lop_policy::{Named, PolicyName, Reserve};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Who belongs to the high set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// A fixed number of CPUs, at least one; their governor is left as it is.
-    SimpleSets(u32),
-    /// As many CPUs as there are active tasks.
-    HighLow,
-    /// The same and a spare.
-    HighLowSpare,
-    /// High sets without a spare, and sequential phases and lock holders get the fast cores; others share them in turn.
-    Phase,
-    /// The same, and the threads with most declared work get the fast cores.
-    LongestFirst,
-    /// The same, and all share the fast cores in turn.
-    FairShare,
-    /// All CPUs high but one, which runs the system's own work alone at a low speed.
-    ReservedCore,
-    /// High sets without a spare, and memory intensity is balanced over memory domains.
-    Spread,
-    /// High sets without a spare, on as few memory domains as pays.
-    Gather,
-    /// High sets without a spare, and threads that gain most from fast cores change with others that have them.
-    Specialise,
-    /// All of them but a reserved core, as far as this machine has use for them; with cores of one kind, without SMT, and one memory domain that is
-    /// [`Policy::HighLowSpare`].
-    Auto,
-}
-
-/// The names as a person types them, for help and for suggestions.
-pub const POLICY_NAMES: [&str; 11] = [
-    "auto",
-    "highlow-spare",
-    "highlow",
-    "simple-sets",
-    "phase",
-    "longest-first",
-    "fair-share",
-    "reserved-core",
-    "spread",
-    "gather",
-    "specialise",
-];
 
 /// Bounds of T_hold.
 pub const SHORTEST_HOLD: Duration = Duration::from_millis(10);
 pub const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
-impl Policy {
-    /// The policy that runs when this one is asked for: on a machine with one memory domain, one kind of cores and one thread of a core
-    /// [`Policy::Auto`] stands for another.
-    #[must_use]
-    pub fn resolved(self, nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> Self {
-        match (self, nr_memory_domains, nr_tiers, threads) {
-            (Self::Auto, 1, 1, 0 | 1) => Self::HighLowSpare,
-            _ => self,
-        }
-    }
-
-    /// Whether it is a name for plans of where threads run, by what was said of their use of memory or measured of it. [`Policy::Auto`] makes some where
-    /// the machine has use for them.
-    #[must_use]
-    pub fn plans(self) -> bool {
-        matches!(self, Self::Spread | Self::Gather | Self::Specialise)
-    }
-
-    /// Whether it hears what is said of threads (`lop hint`), once it is resolved.
-    #[must_use]
-    pub fn hears_hints(self) -> bool {
-        self.plans() || matches!(self, Self::Phase | Self::LongestFirst | Self::FairShare | Self::Auto)
+/// The policy that runs when this one is asked for: on a machine with one memory domain, one kind of cores and one thread of a core `auto` stands for
+/// `highlow-spare`.
+#[must_use]
+pub fn resolved(asked: PolicyName, nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> PolicyName {
+    match (asked.policy, nr_memory_domains, nr_tiers, threads) {
+        (Named::Auto, 1, 1, 0 | 1) => Named::HighlowSpare.into(),
+        _ => asked,
     }
 }
 
-impl FromStr for Policy {
-    type Err = String;
-
-    /// One of [`POLICY_NAMES`], `simple-sets` with `:CORES` behind it.
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "auto" => return Ok(Self::Auto),
-            "highlow" => return Ok(Self::HighLow),
-            "highlow-spare" => return Ok(Self::HighLowSpare),
-            "phase" => return Ok(Self::Phase),
-            "longest-first" => return Ok(Self::LongestFirst),
-            "fair-share" => return Ok(Self::FairShare),
-            "reserved-core" => return Ok(Self::ReservedCore),
-            "spread" => return Ok(Self::Spread),
-            "gather" => return Ok(Self::Gather),
-            "specialise" => return Ok(Self::Specialise),
-            "simple-sets" => {
-                return Err("policy 'simple-sets': say how many cores, as in simple-sets:4".to_string());
-            }
-            _ => {}
-        }
-        if name == "linux" || name.starts_with("linux:") {
-            return Err(format!(
-                "policy '{name}' is the kernel's own scheduler, which runs when Lopsided does not: 'lop stop' gives it back"
-            ));
-        }
-        match name.strip_prefix("simple-sets:") {
-            Some(cores) => positive(cores)
-                .map(Self::SimpleSets)
-                .ok_or_else(|| format!("policy '{name}': expected cores as a positive whole number, found '{cores}'")),
-            None => Err(format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "))),
-        }
-    }
+/// Whether it is a name for plans of where threads run, by what was said of their use of memory or measured of it. `auto` makes some where the machine
+/// has use for them.
+fn plans(policy: Named) -> bool {
+    matches!(policy, Named::Spread | Named::Gather | Named::Specialise)
 }
 
-fn positive(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|&number| number > 0)
-}
-
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SimpleSets(cores) => write!(f, "simple-sets:{cores}"),
-            Self::HighLow => f.write_str("highlow"),
-            Self::HighLowSpare => f.write_str("highlow-spare"),
-            Self::Phase => f.write_str("phase"),
-            Self::LongestFirst => f.write_str("longest-first"),
-            Self::FairShare => f.write_str("fair-share"),
-            Self::ReservedCore => f.write_str("reserved-core"),
-            Self::Spread => f.write_str("spread"),
-            Self::Gather => f.write_str("gather"),
-            Self::Specialise => f.write_str("specialise"),
-            Self::Auto => f.write_str("auto"),
-        }
-    }
+/// Whether it hears what is said of threads (`lop hint`), once it is resolved.
+#[must_use]
+pub fn hears_hints(policy: Named) -> bool {
+    plans(policy)
+        || matches!(
+            policy,
+            Named::Phase | Named::LongestFirst | Named::FairShare | Named::Auto
+        )
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
     pub root: PathBuf,
-    pub policy: Policy,
+    pub policy: PolicyName,
     /// High CPUs kept idle; `None`: the policy's own number.
     pub spare: Option<u32>,
     /// Power cap: CPUs that are high at most; `None`: no cap. Nobody here knows what a CPU draws.
@@ -184,7 +83,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             root: PathBuf::from("/"),
-            policy: Policy::Auto,
+            policy: Named::Auto.into(),
             spare: None,
             max_high: None,
             hold: None,
@@ -212,19 +111,20 @@ impl Options {
     /// # Errors
     /// A sentence that names the option, the reason and the way out.
     pub fn check(&self) -> Result<(), String> {
-        match (self.policy, self.spare) {
-            (Policy::SimpleSets(_), Some(_)) => {
+        let is_fixed = self.policy.fixed_size().is_some();
+        match (self.policy.policy, self.spare) {
+            (Named::SimpleSets, Some(_)) => {
                 return Err(format!(
                     "--spare: the set of {} never changes; take highlow-spare",
                     self.policy
                 ))
             }
-            (Policy::HighLow, Some(1..)) => {
+            (Named::Highlow, Some(1..)) => {
                 return Err("--spare: highlow keeps no spare; take highlow-spare".to_string())
             }
             _ => {}
         }
-        if matches!(self.policy, Policy::SimpleSets(_)) && self.hold.is_some() {
+        if is_fixed && self.hold.is_some() {
             return Err(format!(
                 "--hold: the set of {} never changes; take highlow or highlow-spare",
                 self.policy
@@ -233,15 +133,15 @@ impl Options {
         if self.max_high == Some(0) {
             return Err("--max-high: one CPU is high at least; take 1 or more".to_string());
         }
-        if matches!(self.policy, Policy::SimpleSets(_)) && self.max_high.is_some() {
+        if is_fixed && self.max_high.is_some() {
             return Err(format!(
                 "--max-high: the set of {} never changes; ask for fewer cores",
                 self.policy
             ));
         }
         if self.high_speed != HighSpeed::Max {
-            let left_alone = match self.policy {
-                Policy::SimpleSets(_) => Some(format!(
+            let left_alone = match self.policy.policy {
+                Named::SimpleSets => Some(format!(
                     "{} leaves speeds to their governor; take highlow or highlow-spare",
                     self.policy
                 )),
@@ -252,7 +152,7 @@ impl Options {
                 return Err(format!("--high-speed: {why}"));
             }
         }
-        if self.intensity.is_some() && !self.policy.plans() && self.policy != Policy::Auto {
+        if self.intensity.is_some() && !plans(self.policy.policy) && self.policy.policy != Named::Auto {
             return Err(format!(
                 "--intensity: {} plans nothing by it; take auto, spread, gather or specialise",
                 self.policy
@@ -264,7 +164,7 @@ impl Options {
                 "--partial: tasks that are not ours cannot be kept off a reserved core; leave one of both out".into(),
             );
         }
-        if reserves && matches!(self.policy, Policy::SimpleSets(_)) {
+        if reserves && is_fixed {
             return Err(format!(
                 "--reserve: {} leaves speeds to their governor; take reserved-core or highlow-spare",
                 self.policy
@@ -276,8 +176,8 @@ impl Options {
     /// Whether a core is reserved.
     #[must_use]
     pub fn reserve(&self) -> Reserve {
-        self.reserve.unwrap_or(match self.policy {
-            Policy::ReservedCore => Reserve::BySize,
+        self.reserve.unwrap_or(match self.policy.policy {
+            Named::ReservedCore => Reserve::BySize,
             _ => Reserve::Never,
         })
     }
@@ -288,9 +188,9 @@ impl Options {
     #[must_use]
     pub fn fitted(&self, cpus: u32) -> (Self, Option<String>) {
         let mut fitted = self.clone();
-        let asked = match (self.policy, self.spare) {
-            (Policy::SimpleSets(size), _) if size > cpus => {
-                fitted.policy = Policy::SimpleSets(cpus);
+        let asked = match (self.policy.fixed_size(), self.spare) {
+            (Some(size), _) if size > cpus => {
+                fitted.policy = PolicyName::simple_sets(cpus);
                 format!("simple-sets:{size}")
             }
             (_, Some(spare)) if spare > cpus => {
@@ -337,33 +237,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_are_read_as_they_are_printed() {
-        for name in POLICY_NAMES {
-            let name = name.replace("simple-sets", "simple-sets:4");
-            assert_eq!(name.parse::<Policy>().unwrap().to_string(), name);
+    fn auto_is_another_where_there_is_no_choice() {
+        let auto = |domains, tiers, threads| resolved(Named::Auto.into(), domains, tiers, threads).policy;
+        assert_eq!(auto(1, 1, 1), Named::HighlowSpare);
+        for (domains, tiers, threads) in [(1, 2, 1), (2, 1, 1), (1, 1, 2)] {
+            assert_eq!(auto(domains, tiers, threads), Named::Auto);
         }
-        assert_eq!(Policy::Auto.resolved(1, 1, 1), Policy::HighLowSpare);
-        assert_eq!(Policy::Auto.resolved(1, 2, 1), Policy::Auto);
-        assert_eq!(Policy::Auto.resolved(2, 1, 1), Policy::Auto);
-        assert_eq!(Policy::Auto.resolved(1, 1, 2), Policy::Auto);
-        assert_eq!(Policy::SimpleSets(3).resolved(1, 1, 1), Policy::SimpleSets(3));
-    }
-
-    #[test]
-    fn other_policies_are_refused_with_a_way_out() {
-        for (name, expected) in [
-            ("hihglow", "known: auto, highlow-spare"),
-            ("", "known: auto"),
-            ("linux", "'lop stop' gives it back"),
-            ("linux:schedutil", "'lop stop' gives it back"),
-            ("simple-sets", "as in simple-sets:4"),
-            ("simple-sets:0", "positive whole number, found '0'"),
-            ("simple-sets:-1", "positive whole number, found '-1'"),
-            ("simple-sets:many", "found 'many'"),
-        ] {
-            let message = name.parse::<Policy>().unwrap_err();
-            assert!(message.contains(expected), "{name}: {message}");
-        }
+        let simple = PolicyName::simple_sets(3);
+        assert_eq!(resolved(simple, 1, 1, 1), simple);
     }
 
     #[test]
@@ -386,23 +267,23 @@ mod tests {
 
     #[test]
     fn no_set_is_larger_than_the_machine() {
-        let with = |policy, spare| Options {
+        let with = |policy: PolicyName, spare| Options {
             policy,
             spare,
             ..Options::default()
         };
         for whole in [
-            with(Policy::Auto, None),
-            with(Policy::Auto, Some(8)),
-            with(Policy::SimpleSets(8), None),
+            with(Named::Auto.into(), None),
+            with(Named::Auto.into(), Some(8)),
+            with(PolicyName::simple_sets(8), None),
         ] {
             assert_eq!(whole.fitted(8), (whole.clone(), None));
         }
-        let (spare, note) = with(Policy::Auto, Some(9)).fitted(8);
-        assert_eq!(spare, with(Policy::Auto, Some(8)));
+        let (spare, note) = with(Named::Auto.into(), Some(9)).fitted(8);
+        assert_eq!(spare, with(Named::Auto.into(), Some(8)));
         assert_eq!(note.unwrap(), "--spare 9 is cut to 8: this machine has no more CPUs");
-        let (size, note) = with(Policy::SimpleSets(400), None).fitted(8);
-        assert_eq!(size, with(Policy::SimpleSets(8), None));
+        let (size, note) = with(PolicyName::simple_sets(400), None).fitted(8);
+        assert_eq!(size, with(PolicyName::simple_sets(8), None));
         assert_eq!(
             note.unwrap(),
             "simple-sets:400 is cut to 8: this machine has no more CPUs"
@@ -411,16 +292,16 @@ mod tests {
 
     #[test]
     fn a_core_is_reserved_as_the_policy_has_it_or_as_asked_for() {
-        let with = |policy, reserve| Options {
+        let with = |policy: PolicyName, reserve| Options {
             policy,
             reserve,
             ..Options::default()
         };
         for (options, reserve) in [
-            (with(Policy::Auto, None), Reserve::Never),
-            (with(Policy::ReservedCore, None), Reserve::BySize),
-            (with(Policy::ReservedCore, Some(Reserve::Asked)), Reserve::Asked),
-            (with(Policy::HighLowSpare, Some(Reserve::Asked)), Reserve::Asked),
+            (with(Named::Auto.into(), None), Reserve::Never),
+            (with(Named::ReservedCore.into(), None), Reserve::BySize),
+            (with(Named::ReservedCore.into(), Some(Reserve::Asked)), Reserve::Asked),
+            (with(Named::HighlowSpare.into(), Some(Reserve::Asked)), Reserve::Asked),
         ] {
             assert_eq!(options.reserve(), reserve);
             assert_eq!(options.check(), Ok(()));
@@ -431,48 +312,48 @@ mod tests {
             };
             assert_eq!(partial.check().is_err(), refused, "{partial:?}");
         }
-        assert!(with(Policy::SimpleSets(2), Some(Reserve::Asked)).check().is_err());
+        assert!(with(PolicyName::simple_sets(2), Some(Reserve::Asked)).check().is_err());
         assert_eq!("by-size".parse(), Ok(Reserve::BySize));
         assert!("yes".parse::<Reserve>().is_err());
     }
 
     #[test]
     fn options_that_contradict_the_policy_are_refused() {
-        let with = |policy, spare, hold_ms: Option<u64>| Options {
+        let with = |policy: PolicyName, spare, hold_ms: Option<u64>| Options {
             policy,
             spare,
             hold: hold_ms.map(Duration::from_millis),
             ..Options::default()
         };
-        let capped = |policy, cpus| Options {
+        let capped = |policy: PolicyName, cpus| Options {
             max_high: Some(cpus),
             ..with(policy, None, None)
         };
-        let recorded = |policy| Options {
+        let recorded = |policy: PolicyName| Options {
             intensity: Some(Arc::new(
                 Intensities::parse("f", "a-1,1,,cache-misses\na-1,9,,instructions").unwrap(),
             )),
             ..with(policy, None, None)
         };
         for (options, expected) in [
-            (recorded(Policy::Auto), None),
-            (recorded(Policy::Spread), None),
+            (recorded(Named::Auto.into()), None),
+            (recorded(Named::Spread.into()), None),
             (
-                recorded(Policy::HighLow),
+                recorded(Named::Highlow.into()),
                 Some("--intensity: highlow plans nothing by it; take auto"),
             ),
-            (with(Policy::Auto, None, None), None),
-            (with(Policy::Auto, Some(3), Some(50)), None),
-            (with(Policy::HighLowSpare, Some(0), None), None),
-            (with(Policy::HighLow, Some(0), Some(10)), None),
-            (with(Policy::HighLow, Some(1), None), Some("take highlow-spare")),
-            (with(Policy::SimpleSets(2), Some(1), None), Some("--spare: ")),
-            (with(Policy::SimpleSets(2), None, Some(50)), Some("--hold: ")),
-            (with(Policy::SimpleSets(2), None, None), None),
-            (capped(Policy::Auto, 1), None),
-            (capped(Policy::ReservedCore, 600), None),
-            (capped(Policy::Auto, 0), Some("one CPU is high at least")),
-            (capped(Policy::SimpleSets(2), 1), Some("ask for fewer cores")),
+            (with(Named::Auto.into(), None, None), None),
+            (with(Named::Auto.into(), Some(3), Some(50)), None),
+            (with(Named::HighlowSpare.into(), Some(0), None), None),
+            (with(Named::Highlow.into(), Some(0), Some(10)), None),
+            (with(Named::Highlow.into(), Some(1), None), Some("take highlow-spare")),
+            (with(PolicyName::simple_sets(2), Some(1), None), Some("--spare: ")),
+            (with(PolicyName::simple_sets(2), None, Some(50)), Some("--hold: ")),
+            (with(PolicyName::simple_sets(2), None, None), None),
+            (capped(Named::Auto.into(), 1), None),
+            (capped(Named::ReservedCore.into(), 600), None),
+            (capped(Named::Auto.into(), 0), Some("one CPU is high at least")),
+            (capped(PolicyName::simple_sets(2), 1), Some("ask for fewer cores")),
         ] {
             match (options.check(), expected) {
                 (Ok(()), None) => {}

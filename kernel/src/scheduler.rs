@@ -18,7 +18,7 @@ mod state;
 
 use crate::adapter::{Exit, KernelError, Observer, Restored};
 use crate::jobs;
-use crate::options::Options;
+use crate::options::{resolved, Options};
 use crate::requests::Inbox;
 use crate::status::{Counts, Status};
 use decisions::DecisionLog;
@@ -132,9 +132,12 @@ fn follow_once(
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
-    let policy = options
-        .policy
-        .resolved(machine.nr_memory_domains, machine.nr_tiers, machine.threads());
+    let policy = resolved(
+        options.policy,
+        machine.nr_memory_domains,
+        machine.nr_tiers,
+        machine.threads(),
+    );
     status.policy = policy.to_string();
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);

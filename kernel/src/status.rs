@@ -284,7 +284,7 @@ pub fn ranges(cpus: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Policy;
+    use crate::options::Named;
 
     #[test]
     fn cpus_are_written_as_ranges() {
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(status.age(UNIX_EPOCH), Duration::ZERO, "a clock that was set back");
 
         let plain = Options {
-            policy: Policy::HighLow,
+            policy: Named::Highlow.into(),
             ..Options::default()
         };
         assert_eq!(Status::begin(&plain).asked_policy, None);

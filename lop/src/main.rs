@@ -6,11 +6,13 @@ mod failure;
 mod interrupt;
 mod meter;
 mod output;
+mod policies;
 mod progress;
 mod replayed;
 mod signals;
 mod status_text;
 mod study;
+mod suggested;
 mod terminal;
 mod timeline;
 mod top;
@@ -52,7 +54,7 @@ enum Command {
     #[command(after_help = commands::doctor::EXAMPLES)]
     Doctor(commands::doctor::Arguments),
     /// Put the scheduler in charge of this machine
-    #[command(after_help = commands::start::EXAMPLES)]
+    #[command(after_help = policies::with_table(commands::start::EXAMPLES))]
     Start(commands::start::Arguments),
     /// Give the kernel's own scheduler back
     #[command(after_help = commands::stop::EXAMPLES)]
@@ -70,7 +72,7 @@ enum Command {
     #[command(after_help = commands::hint::EXAMPLES)]
     Hint(commands::hint::Arguments),
     /// Run a command with the scheduler in charge
-    #[command(after_help = commands::run::EXAMPLES)]
+    #[command(after_help = policies::with_table(commands::run::EXAMPLES))]
     Run(commands::run::Arguments),
     /// Make CPUs slow by hand, for a machine whose cores differ
     #[command(subcommand, after_help = commands::amp::EXAMPLES)]

@@ -5,6 +5,7 @@
 
 mod callbacks;
 mod described;
+mod names;
 mod plan;
 mod task;
 
@@ -23,6 +24,7 @@ pub use ffi::{
     lop_rules as rules, lop_says as says, lop_sched as Sched, lop_set as Set, lop_sizing as Sizing,
     lop_traits as Traits,
 };
+pub use names::PolicyName;
 pub use plan::{
     gains_more, is_planned, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner, Power, Specialist, Thread,
 };

@@ -38,27 +38,13 @@ pub enum Governor {
     Schedutil,
 }
 
-/// The variants of policies.md section 3, and those with rules that say who gets the fast cores, whose sets are those of `HighLow`.
+/// A policy of the core, with what the simulator lets a study vary of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetsVariant {
     /// A fixed set of `size` cores (`None`: as many as the workload has slots or declared), `ondemand` on all.
-    Simple {
-        size: Option<u32>,
-    },
-    HighLow,
-    HighLowSpare,
-    /// Sequential phases first, then all in turn (section 7).
-    Phase,
-    /// The thread that declared most work first (section 6).
-    LongestFirst,
-    /// All in turn, whatever they do: the comparison for `Phase`.
-    FairShare,
-    /// High/low without a spare, and tasks that gain most from fast cores change with others that have them.
-    Specialise,
-    /// High/low without a spare, and memory intensity is balanced over memory domains.
-    Spread,
-    /// High/low without a spare, on as few memory domains as pays.
-    Gather,
+    Simple { size: Option<u32> },
+    /// As it is named, beside the others of this enum.
+    Plain(Named),
     /// All rules together (section 10), or without some of them.
     Auto(Without),
     /// One core runs the operating system's own work at a speed of its own, all others run at the highest.
@@ -82,15 +68,8 @@ impl SetsVariant {
     pub(crate) fn named(self) -> Named {
         match self {
             Self::Simple { .. } => Named::SimpleSets,
-            Self::HighLow => Named::Highlow,
-            Self::HighLowSpare => Named::HighlowSpare,
             Self::Reserved(_) => Named::ReservedCore,
-            Self::Phase => Named::Phase,
-            Self::LongestFirst => Named::LongestFirst,
-            Self::FairShare => Named::FairShare,
-            Self::Specialise => Named::Specialise,
-            Self::Spread => Named::Spread,
-            Self::Gather => Named::Gather,
+            Self::Plain(policy) => policy,
             Self::Auto(_) => Named::Auto,
         }
     }
@@ -280,27 +259,22 @@ pub enum Placement {
     Random,
 }
 
-pub const POLICY_NAMES: [&str; 19] = [
-    "linux:performance",
-    "linux:powersave",
-    "linux:userspace",
-    "linux:ondemand",
-    "linux:schedutil",
-    "simple-sets",
-    "highlow",
-    "highlow-spare",
-    "reserved-core",
-    "phase",
-    "longest-first",
-    "fair-share",
-    "specialise",
-    "spread",
-    "gather",
-    "auto",
-    "pack",
-    "scatter",
-    "random",
-];
+/// All names: those of Linux' governors, of the policy core, and of baselines that place once and for all.
+#[must_use]
+pub fn policy_names() -> Vec<&'static str> {
+    let linux = [
+        "linux:performance",
+        "linux:powersave",
+        "linux:userspace",
+        "linux:ondemand",
+        "linux:schedutil",
+    ];
+    linux
+        .into_iter()
+        .chain(Named::names())
+        .chain(["pack", "scatter", "random"])
+        .collect()
+}
 
 impl FromStr for PolicyChoice {
     type Err = String;
@@ -308,7 +282,7 @@ impl FromStr for PolicyChoice {
     /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `reserved-core[@MHZ]`, `reserved-core@PART/OF` (of the highest
     /// frequency), `auto[:no-RULE[+RULE..]]` and the other names as they are. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
-        let unknown = || format!("unknown policy '{name}'; known: {}", POLICY_NAMES.join(", "));
+        let unknown = || format!("unknown policy '{name}'; known: {}", policy_names().join(", "));
         let number = |text: &str, what: &str| {
             text.parse::<u32>()
                 .ok()
@@ -321,21 +295,18 @@ impl FromStr for PolicyChoice {
             "linux:powersave" => return Ok(Self::Linux(Governor::Powersave)),
             "linux:ondemand" => return Ok(Self::Linux(Governor::Ondemand)),
             "linux:userspace" => return Ok(Self::Linux(Governor::Userspace { khz: None })),
-            "simple-sets" => return Ok(Self::Sets(SetsVariant::Simple { size: None })),
-            "highlow" => return Ok(Self::Sets(SetsVariant::HighLow)),
-            "highlow-spare" => return Ok(Self::Sets(SetsVariant::HighLowSpare)),
-            "reserved-core" => return Ok(Self::Sets(SetsVariant::Reserved(ReservedSpeed::DEFAULT))),
-            "phase" => return Ok(Self::Sets(SetsVariant::Phase)),
-            "longest-first" => return Ok(Self::Sets(SetsVariant::LongestFirst)),
-            "fair-share" => return Ok(Self::Sets(SetsVariant::FairShare)),
-            "specialise" => return Ok(Self::Sets(SetsVariant::Specialise)),
-            "spread" => return Ok(Self::Sets(SetsVariant::Spread)),
-            "gather" => return Ok(Self::Sets(SetsVariant::Gather)),
-            "auto" => return Ok(Self::Sets(SetsVariant::Auto(Without::NOTHING))),
             "pack" => return Ok(Self::Placed(Placing::Pack)),
             "scatter" => return Ok(Self::Placed(Placing::Scatter)),
             "random" => return Ok(Self::Placed(Placing::Random)),
             _ => {}
+        }
+        if let Some(policy) = Named::of(name) {
+            return Ok(Self::Sets(match policy {
+                Named::SimpleSets => SetsVariant::Simple { size: None },
+                Named::ReservedCore => SetsVariant::Reserved(ReservedSpeed::DEFAULT),
+                Named::Auto => SetsVariant::Auto(Without::NOTHING),
+                _ => SetsVariant::Plain(policy),
+            }));
         }
         if let Some(mhz) = name.strip_prefix("linux:userspace@") {
             return Ok(Self::Linux(Governor::Userspace {
@@ -405,14 +376,7 @@ impl fmt::Display for PolicyChoice {
             Self::Linux(Governor::Schedutil) => f.write_str("linux:schedutil"),
             Self::Sets(SetsVariant::Simple { size: None }) => f.write_str("simple-sets"),
             Self::Sets(SetsVariant::Simple { size: Some(n) }) => write!(f, "simple-sets:{n}"),
-            Self::Sets(SetsVariant::HighLow) => f.write_str("highlow"),
-            Self::Sets(SetsVariant::HighLowSpare) => f.write_str("highlow-spare"),
-            Self::Sets(SetsVariant::Phase) => f.write_str("phase"),
-            Self::Sets(SetsVariant::LongestFirst) => f.write_str("longest-first"),
-            Self::Sets(SetsVariant::FairShare) => f.write_str("fair-share"),
-            Self::Sets(SetsVariant::Specialise) => f.write_str("specialise"),
-            Self::Sets(SetsVariant::Spread) => f.write_str("spread"),
-            Self::Sets(SetsVariant::Gather) => f.write_str("gather"),
+            Self::Sets(SetsVariant::Plain(policy)) => f.write_str(policy.name()),
             Self::Sets(SetsVariant::Auto(Without::NOTHING)) => f.write_str("auto"),
             Self::Sets(SetsVariant::Auto(rules)) => write!(f, "auto:no-{rules}"),
             Self::Placed(Placing::Pack) => f.write_str("pack"),
@@ -441,7 +405,7 @@ mod tests {
 
     #[test]
     fn names_read_back_as_they_are_written() {
-        for name in POLICY_NAMES.into_iter().chain([
+        for name in policy_names().into_iter().chain([
             "linux:userspace@1400",
             "simple-sets:3",
             "reserved-core@1050",

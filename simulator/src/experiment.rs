@@ -221,7 +221,7 @@ pub fn policies<S: AsRef<str>>(names: &[S]) -> Result<Vec<PolicyChoice>, (usize,
     let mut chosen: Vec<PolicyChoice> = Vec::new();
     for (index, name) in names.iter().map(AsRef::as_ref).enumerate() {
         let named: Vec<&str> = if name == "all" {
-            crate::choice::POLICY_NAMES.to_vec()
+            crate::choice::policy_names()
         } else {
             vec![name]
         };
@@ -238,7 +238,7 @@ pub fn policies<S: AsRef<str>>(names: &[S]) -> Result<Vec<PolicyChoice>, (usize,
             0,
             format!(
                 "expected at least one policy; known: {}",
-                crate::choice::POLICY_NAMES.join(", ")
+                crate::choice::policy_names().join(", ")
             ),
         ));
     }
@@ -247,7 +247,7 @@ pub fn policies<S: AsRef<str>>(names: &[S]) -> Result<Vec<PolicyChoice>, (usize,
 
 /// Every known policy, the baseline first.
 pub fn all_policies() -> Vec<PolicyChoice> {
-    crate::choice::POLICY_NAMES
+    crate::choice::policy_names()
         .iter()
         .filter_map(|name| name.parse().ok())
         .collect()
@@ -257,7 +257,7 @@ fn unknown_policy(name: &str, message: String) -> String {
     if !message.starts_with("unknown policy") {
         return message;
     }
-    match suggest::nearest(name, &crate::choice::POLICY_NAMES) {
+    match suggest::nearest(name, &crate::choice::policy_names()) {
         Some(near) => format!("{message}; did you mean '{near}'?"),
         None => message,
     }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn all_stands_for_every_policy_with_the_baseline_first() {
         let all = policies(&["all"]).unwrap();
-        assert_eq!(all.len(), crate::choice::POLICY_NAMES.len());
+        assert_eq!(all.len(), crate::choice::policy_names().len());
         assert_eq!(all[0].to_string(), "linux:performance");
     }
 

@@ -18,8 +18,8 @@ pub mod workload;
 
 pub use cap::PowerCap;
 pub use choice::{
-    AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant, Without,
-    POLICY_NAMES,
+    policy_names, AutoRule, Governor, Placement, Placing, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant,
+    Without,
 };
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 

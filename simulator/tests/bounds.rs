@@ -196,7 +196,7 @@ fn bounds_hold(case: &Case) -> Result<(), TestCaseError> {
         bounds.system_energy_j <= best_j * (1.0 + 1e-9),
         "{bounds:?}, best energy {best_j}"
     );
-    for name in POLICIES {
+    for name in policy_names() {
         let outcome = run(&machine, &case.workload, name);
         prop_assert!(
             (outcome.bounds.time_s / bounds.time_s - 1.0).abs() < 1e-9,

@@ -278,7 +278,7 @@ fn no_figures_no_contention() {
     // And figures alone change nothing either.
     workload.memory_uses.clear();
     let figures = contended(2, 2);
-    for name in POLICIES {
+    for name in policy_names() {
         assert_eq!(
             run_traced(&machine, &workload, name),
             run_traced(&figures, &workload, name)

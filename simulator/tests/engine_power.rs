@@ -275,7 +275,7 @@ fn energies_and_shares_of_time_sum_up_under_every_policy() {
         machine.cpufreq.transition_ns = 100_000;
         machine.cost.context_switch_ns = 2_000;
         machine.kinds[0].idle_states.push(idle("C6", 50_000, MS, Some(0.2)));
-        for name in POLICIES {
+        for name in policy_names() {
             sums_hold(&machine, &run(&machine, &mixed_work(), name));
         }
     }

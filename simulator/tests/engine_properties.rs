@@ -193,7 +193,7 @@ proptest! {
         let (workload, work_ns, tasks, pieces) = build(&sketch);
         let machine = machine(cores);
         // A core is reserved where another is left.
-        for name in POLICIES.into_iter().filter(|&name| cores > 1 || name != "reserved-core") {
+        for name in policy_names().into_iter().filter(|&name| cores > 1 || name != "reserved-core") {
             let outcome = run(&machine, &workload, name);
             sane(&machine, &outcome, tasks, name)?;
             let done_ns = work_done_s(&machine, &outcome) * 1e9;
@@ -225,7 +225,7 @@ proptest! {
         machine.park = parks.then_some(lop_machine::Park { exit_ns: 100_000, power_uw: 30_000, domain_uw: None, domain_exit_ns: 100_000, });
         machine = if shared_clock { one_clock(machine) } else { machine };
         machine = if shared_voltage { one_voltage(machine) } else { machine };
-        for name in POLICIES {
+        for name in policy_names() {
             let outcome = run(&machine, &workload, name);
             sane(&machine, &outcome, tasks, name)?;
             prop_assert_eq!(&run(&machine, &workload, name), &outcome, "{} twice", name);
@@ -253,7 +253,7 @@ proptest! {
             }
         }
         let machine = contended(threads, lop_machine::Memory { latency_ns, bandwidth_mb_s });
-        for name in POLICIES {
+        for name in policy_names() {
             let outcome = run(&machine, &workload, name);
             sane(&machine, &outcome, tasks, name)?;
             prop_assert_eq!(&run(&machine, &workload, name), &outcome, "{} twice", name);
@@ -336,7 +336,7 @@ fn loops_lose_no_iteration_under_any_policy() {
             parties: 3,
             waiting: Waiting::Block,
         });
-        for name in POLICIES {
+        for name in policy_names() {
             let machine = machine(2);
             let done_ns = work_done_s(&machine, &run(&machine, &workload, name)) * 1e9;
             assert!(

@@ -144,7 +144,7 @@ fn tasks_run_only_where_they_may() {
         steps = [{ repeat = 30, steps = [{ run_ms = 2 }, { sleep_ms = 2 }] }]
         "#,
     );
-    for name in POLICIES {
+    for name in policy_names() {
         let outcome = run_traced(&machine(4), &workload, name);
         let mut starts = 0;
         for event in &outcome.trace {
@@ -181,7 +181,7 @@ fn pinned_work_waits_for_its_core() {
 #[test]
 fn a_cpu_that_is_not_there_is_reported_by_name() {
     let workload = toml("[task.t]\ncpus = [1, 4]\nsteps = [{ run_ms = 1 }]");
-    for name in POLICIES {
+    for name in policy_names() {
         let error = try_run(&machine(4), &workload, name).unwrap_err().to_string();
         assert!(
             error.contains("'t' is pinned to CPU 4") && error.contains("CPUs 0 to 3"),

@@ -67,7 +67,7 @@ fn other_policies_take_no_notice_of_what_is_the_systems() {
     let workload = steps_and_daemons();
     let mut plain = workload.clone();
     plain.apps.iter_mut().for_each(|app| app.system = false);
-    for name in POLICIES.into_iter().filter(|&name| name != "reserved-core") {
+    for name in policy_names().into_iter().filter(|&name| name != "reserved-core") {
         assert_eq!(
             run_traced(&machine(4), &workload, name),
             run_traced(&machine(4), &plain, name),

@@ -334,7 +334,7 @@ fn the_same_seed_gives_the_same_outcome_and_another_one_another() {
         };
         simulate(&machine, &spec.build(seed), &policy(name), &options).unwrap_or_else(|error| panic!("{error}"))
     };
-    for name in POLICIES {
+    for name in policy_names() {
         let first = run(1, name);
         let elsewhere = std::thread::scope(|scope| {
             let runs: Vec<_> = (0..2).map(|_| scope.spawn(|| run(1, name))).collect();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::partition::fake::{Fake, OFFLINE};
+use lop_policy::{Named, PolicyName};
 use std::fs;
 use tempfile::TempDir;
 
@@ -63,7 +64,7 @@ impl Bench {
         }
     }
 
-    fn of(rules: Rules) -> Self {
+    fn of(rules: PolicyName) -> Self {
         Self::new(&Sizes::new(rules))
     }
 
@@ -91,7 +92,7 @@ impl Bench {
 
 #[test]
 fn as_many_cpus_are_open_as_tasks_want_and_more_at_once_when_they_are_more() {
-    let mut bench = Bench::of(Rules::HighLow);
+    let mut bench = Bench::of(Named::Highlow.into());
     assert_eq!(
         bench.look(0, 0),
         "",
@@ -121,11 +122,11 @@ fn as_many_cpus_are_open_as_tasks_want_and_more_at_once_when_they_are_more() {
 #[test]
 fn a_spare_and_a_cap_are_the_policys() {
     let parked = |sizes: &Sizes, tasks| Cpus::parse(&Bench::new(sizes).look(0, tasks)).unwrap().iter().count();
-    assert_eq!(parked(&Sizes::new(Rules::HighLowSpare), 1), 2);
-    assert_eq!(parked(&Sizes::new(Rules::SimpleSets(3)), 1), 1);
+    assert_eq!(parked(&Sizes::new(Named::HighlowSpare.into()), 1), 2);
+    assert_eq!(parked(&Sizes::new(PolicyName::simple_sets(3)), 1), 1);
     let capped = Sizes {
         max_high: Some(2),
-        ..Sizes::new(Rules::HighLow)
+        ..Sizes::new(Named::Highlow.into())
     };
     assert_eq!(parked(&capped, 4), 2);
 }
@@ -133,7 +134,7 @@ fn a_spare_and_a_cap_are_the_policys() {
 /// Rebuilding the kernel's sets costs: parking waits for its share of time, opening never does.
 #[test]
 fn parking_is_put_off_and_opening_is_not() {
-    let mut bench = Bench::of(Rules::HighLow);
+    let mut bench = Bench::of(Named::Highlow.into());
     bench.look(0, 1);
     bench.hands.park_at = Duration::from_millis(5000);
     assert_eq!(bench.look(100, 4), "");
@@ -151,7 +152,7 @@ fn parking_is_put_off_and_opening_is_not() {
 /// The governor would leave an open CPU slow, and nobody in the kernel asks it for more.
 #[test]
 fn speeds_follow_the_sets_under_schedutil_too_and_come_back() {
-    let mut bench = Bench::of(Rules::HighLow);
+    let mut bench = Bench::of(Named::Highlow.into());
     bench.look(0, 1);
     assert_eq!(bench.khz(), ["1000000", "1000000"], "CPU 3 is parked");
     bench.look(100, 4);
@@ -162,7 +163,7 @@ fn speeds_follow_the_sets_under_schedutil_too_and_come_back() {
 
 #[test]
 fn members_say_why_they_are_in_the_set() {
-    let mut bench = Bench::of(Rules::HighLowSpare);
+    let mut bench = Bench::of(Named::HighlowSpare.into());
     bench.look(0, 1);
     let is = |bench: &Bench| bench.eyes.members().into_iter().map(|(_, is)| is).collect::<Vec<_>>();
     let two = is(&bench);
@@ -184,7 +185,7 @@ fn members_say_why_they_are_in_the_set() {
 #[test]
 fn policies_about_threads_are_not_for_the_whole_machine() {
     let options = WholeOptions {
-        sizes: Sizes::new(Rules::LongestFirst),
+        sizes: Sizes::new(Named::LongestFirst.into()),
         speeds: false,
         high_speed: HighSpeed::Max,
         root: PathBuf::from("/"),
@@ -226,7 +227,7 @@ impl Machine {
         Self {
             groups: Fake::new("cpuset", ""),
             options: WholeOptions {
-                sizes: Sizes::new(Rules::HighLow),
+                sizes: Sizes::new(Named::Highlow.into()),
                 speeds: true,
                 high_speed: HighSpeed::Max,
                 root: folder.path().to_path_buf(),

@@ -1,6 +1,6 @@
 //! The policy's configuration for what a person asked of this machine, and what follows from it for the loader.
 
-use crate::options::{Options, Policy};
+use crate::options::Options;
 use lop_machine::live::LiveMachine;
 use lop_policy::{default_hold_ns, rules, Config, Domains, Named, Traits};
 use std::time::Duration;
@@ -10,28 +10,12 @@ const MIGRATION_NS: u64 = 20_000;
 /// A reserved core has two speeds here, that of low CPUs and that of high ones.
 const RESERVE_RAISES: u32 = 1;
 
-fn named(policy: Policy) -> Named {
-    match policy {
-        Policy::SimpleSets(_) => Named::SimpleSets,
-        Policy::HighLow => Named::Highlow,
-        Policy::HighLowSpare => Named::HighlowSpare,
-        Policy::ReservedCore => Named::ReservedCore,
-        Policy::Phase => Named::Phase,
-        Policy::LongestFirst => Named::LongestFirst,
-        Policy::FairShare => Named::FairShare,
-        Policy::Specialise => Named::Specialise,
-        Policy::Spread => Named::Spread,
-        Policy::Gather => Named::Gather,
-        Policy::Auto => Named::Auto,
-    }
-}
-
 /// Rules that the program does not have are left out: green cores, heat, and room beyond demand. What anything draws here nobody has measured.
 pub fn of(options: &Options, machine: &LiveMachine) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
-    let mut chosen = Config::of(named(options.policy), hold_ns);
-    if options.policy == Policy::Auto {
+    let mut chosen = Config::of(options.policy.policy, hold_ns);
+    if options.policy.policy == Named::Auto {
         chosen = chosen.leave_out(&Traits {
             nr_memory_domains: machine.nr_memory_domains.into(),
             nr_tiers: machine.nr_tiers.into(),
@@ -39,13 +23,9 @@ pub fn of(options: &Options, machine: &LiveMachine) -> Config {
             ..Traits::default()
         });
     }
-    let fixed_size = match options.policy {
-        Policy::SimpleSets(size) => size,
-        _ => 0,
-    };
     Config {
         nr_cpus: machine.cpus.len() as u32,
-        fixed_size,
+        fixed_size: options.policy.cores,
         spare: options.spare.unwrap_or(chosen.spare),
         most_high: options.max_high.unwrap_or(0),
         green: false,
@@ -156,45 +136,45 @@ mod tests {
         use Domains::{AsCome, Gather, Spread};
         let all = PHASES | LONGEST | SPEEDUP | TURNS;
         for (policy, nr_domains, nr_tiers, threads, rules, domains, specialise, spare) in [
-            (Policy::SimpleSets(3), 2, 2, 1, 0, AsCome, false, 0),
-            (Policy::HighLow, 2, 2, 1, 0, AsCome, false, 0),
-            (Policy::HighLowSpare, 2, 2, 1, 0, AsCome, false, 1),
-            (Policy::ReservedCore, 2, 2, 1, 0, AsCome, false, 0),
-            (Policy::Phase, 2, 2, 1, PHASES | TURNS, AsCome, false, 0),
-            (Policy::LongestFirst, 2, 2, 1, LONGEST, AsCome, false, 0),
-            (Policy::FairShare, 2, 2, 1, TURNS, AsCome, false, 0),
-            (Policy::Specialise, 2, 2, 1, SPEEDUP, AsCome, true, 0),
-            (Policy::Spread, 2, 2, 1, 0, Spread, false, 0),
-            (Policy::Gather, 2, 2, 1, 0, Gather, false, 0),
-            (Policy::Auto, 1, 1, 1, 0, AsCome, false, 1),
-            (Policy::Auto, 2, 1, 1, 0, Spread, false, 1),
-            (Policy::Auto, 1, 2, 1, all, AsCome, true, 1),
-            (Policy::Auto, 2, 2, 1, all, Spread, true, 1),
-            (Policy::Auto, 1, 1, 2, WHOLE, AsCome, false, 1),
-            (Policy::Auto, 1, 2, 2, all | WHOLE, AsCome, true, 1),
+            (Named::SimpleSets, 2, 2, 1, 0, AsCome, false, 0),
+            (Named::Highlow, 2, 2, 1, 0, AsCome, false, 0),
+            (Named::HighlowSpare, 2, 2, 1, 0, AsCome, false, 1),
+            (Named::ReservedCore, 2, 2, 1, 0, AsCome, false, 0),
+            (Named::Phase, 2, 2, 1, PHASES | TURNS, AsCome, false, 0),
+            (Named::LongestFirst, 2, 2, 1, LONGEST, AsCome, false, 0),
+            (Named::FairShare, 2, 2, 1, TURNS, AsCome, false, 0),
+            (Named::Specialise, 2, 2, 1, SPEEDUP, AsCome, true, 0),
+            (Named::Spread, 2, 2, 1, 0, Spread, false, 0),
+            (Named::Gather, 2, 2, 1, 0, Gather, false, 0),
+            (Named::Auto, 1, 1, 1, 0, AsCome, false, 1),
+            (Named::Auto, 2, 1, 1, 0, Spread, false, 1),
+            (Named::Auto, 1, 2, 1, all, AsCome, true, 1),
+            (Named::Auto, 2, 2, 1, all, Spread, true, 1),
+            (Named::Auto, 1, 1, 2, WHOLE, AsCome, false, 1),
+            (Named::Auto, 1, 2, 2, all | WHOLE, AsCome, true, 1),
         ] {
             let options = Options {
-                policy,
+                policy: policy.into(),
                 ..Options::default()
             };
             let found = of(&options, &machine(nr_domains, nr_tiers, threads));
             assert_eq!(
                 (found.rules, found.domains, found.specialise, found.spare),
                 (rules, domains, specialise, spare),
-                "{policy} with {nr_domains} memory domains, {nr_tiers} kinds and {threads} threads of a core"
+                "{policy:?} with {nr_domains} memory domains, {nr_tiers} kinds and {threads} threads of a core"
             );
-            assert_eq!(found.only_known, policy == Policy::Auto, "{policy}");
-            assert_eq!(lists(&found), policy == Policy::LongestFirst, "{policy}");
+            assert_eq!(found.only_known, policy == Named::Auto, "{policy:?}");
+            assert_eq!(lists(&found), policy == Named::LongestFirst, "{policy:?}");
             let sizing = match policy {
-                Policy::SimpleSets(_) => Sizing::Fixed,
-                Policy::ReservedCore => Sizing::All,
+                Named::SimpleSets => Sizing::Fixed,
+                Named::ReservedCore => Sizing::All,
                 _ => Sizing::ByDemand,
             };
-            assert_eq!(found.sizing, sizing, "{policy}");
+            assert_eq!(found.sizing, sizing, "{policy:?}");
             assert_eq!(
                 (found.green, found.room_permille),
                 (false, 0),
-                "{policy}: the program has no such rule"
+                "{policy:?}: the program has no such rule"
             );
         }
     }

@@ -4,7 +4,7 @@
 use super::config;
 use super::program::interface::lop_look as Look;
 use crate::adapter::KernelError;
-use crate::options::{Options, Policy};
+use crate::options::{Named, Options, PolicyName};
 use lop_machine::counters::Measured;
 use lop_machine::live::LiveMachine;
 use lop_policy::{gains_more, Config, Planned, Sched, MAX_PLANNED, NONE};
@@ -85,10 +85,10 @@ pub struct Planner {
 ///
 /// # Errors
 /// It has one of them only.
-pub fn check(policy: Policy, machine: &LiveMachine) -> Result<(), KernelError> {
-    let (found, what) = match policy {
-        Policy::Spread | Policy::Gather => (machine.nr_memory_domains, "memory domain"),
-        Policy::Specialise => (machine.nr_tiers, "kind of core"),
+pub fn check(policy: PolicyName, machine: &LiveMachine) -> Result<(), KernelError> {
+    let (found, what) = match policy.policy {
+        Named::Spread | Named::Gather => (machine.nr_memory_domains, "memory domain"),
+        Named::Specialise => (machine.nr_tiers, "kind of core"),
         _ => return Ok(()),
     };
     match found {

@@ -2,7 +2,7 @@
 
 use super::program::{Record, SpeedWishes};
 use crate::adapter::{KernelError, Observer, Restored};
-use crate::options::{Options, Policy};
+use crate::options::{Named, Options};
 use lop_machine::speed::{restore_from_journal, Mechanism, SpeedError, Speeds, Wish};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -44,9 +44,9 @@ impl SpeedSetter {
     /// # Errors
     /// The speeds of this machine are somebody else's, or their journal is damaged or cannot be written.
     pub fn open(options: &Options, observer: &mut dyn Observer) -> Result<Self, KernelError> {
-        let why_not = match (options.speeds, options.policy) {
+        let why_not = match (options.speeds, options.policy.policy) {
             (false, _) => "left alone, as asked for (--no-speeds)",
-            (_, Policy::SimpleSets(_)) => "left to the governor, as simple-sets has it",
+            (_, Named::SimpleSets) => "left to the governor, as simple-sets has it",
             _ => "",
         };
         let speeds = match why_not {

@@ -1,7 +1,7 @@
 //! The policy for the whole machine from user space, by parking CPUs, as the service around the kernel's scheduler knows schedulers.
 
 use super::enforce;
-use lop_agent::{AgentError, MemberIs, Step, Whole, WholeOptions};
+use lop_agent::{for_machine, AgentError, MemberIs, Step, Whole, WholeOptions};
 use lop_kernel::adapter::{Exit, KernelError, Observer, Restored};
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::Options;
@@ -109,7 +109,7 @@ impl Life<'_> {
         status.lost = Some(self.whole.lost());
         status.speeds = speeds;
         status.machine = self.whole.notes().to_vec();
-        let enforced = enforce::rules(options).ok().and_then(|rules| rules.for_machine().ok());
+        let enforced = enforce::rules(options).ok().and_then(|rules| for_machine(rules).ok());
         if let Some(policy) = enforced.map(|rules| rules.to_string()) {
             let asked = options.policy.to_string();
             status.asked_policy = (asked != policy).then_some(asked);

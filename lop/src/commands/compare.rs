@@ -12,9 +12,11 @@ use super::amp;
 use super::enforce::Enforce;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::meter::{Found, MeterArguments};
+use crate::policies;
 use crate::progress;
 use crate::signals::cannot_handle;
 use crate::study::Format;
+use crate::suggested::Suggested;
 use crate::terminal;
 use clap::Args;
 use exports::{ExportArguments, Exports};
@@ -65,7 +67,7 @@ $XDG_STATE_HOME/lopsided or ~/.local/state/lopsided, has it: --show prints it.";
 #[derive(Args)]
 pub struct Arguments {
     /// Policies, separated by commas; linux is what this machine runs. Results are relative to the first
-    #[arg(long, value_name = "A,B,..", value_delimiter = ',', default_value = "linux")]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',', default_value = "linux", value_parser = Suggested::text(policies::compared), hide_possible_values = true)]
     policy: Vec<String>,
     /// Who puts policies in force: kernel, cgroup or affinity [default: the first that works here]
     #[arg(long, value_name = "WAY")]

@@ -3,7 +3,7 @@
 use super::cgroup;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::terminal;
-use lop_agent::{partition, Rules, Sizes};
+use lop_agent::{for_machine, partition, Sizes};
 use lop_kernel::adapter::{KernelError, Run};
 use lop_kernel::instance::{self, already_running, RunDir};
 use lop_kernel::options::Options;
@@ -12,6 +12,7 @@ use lop_kernel::service::{self, Service};
 use lop_kernel::support;
 use lop_machine::live;
 use lop_machine::speed::HighSpeed;
+use lop_policy::PolicyName;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -114,7 +115,7 @@ const FOR_THREADS: &str =
     "'lop run --enforce affinity' has it for a command; auto, highlow-spare, highlow and simple-sets:CORES are for the whole machine";
 
 fn is_about_threads(options: &Options) -> bool {
-    rules(options).is_ok_and(|rules| rules.for_machine().is_err())
+    rules(options).is_ok_and(|rules| for_machine(rules).is_err())
 }
 
 /// Of one way that was asked for, in its one line.
@@ -133,7 +134,7 @@ fn with_way_out(failure: Failure, way: Enforce, all: &[Options]) -> Failure {
 fn lack(way: Enforce, failure: &Failure, options: &Options) -> String {
     let lacks: Vec<String> = match way {
         Enforce::Kernel => support::lacks(options).into_iter().map(|lack| lack.what).collect(),
-        Enforce::Cgroup if rules(options).is_ok_and(|rules| rules.for_machine().is_ok()) => {
+        Enforce::Cgroup if rules(options).is_ok_and(|rules| for_machine(rules).is_ok()) => {
             partition::check(&options.root)
                 .err()
                 .map(|lack| lack.what)
@@ -175,7 +176,7 @@ fn possible(way: Enforce, options: &Options, dir: &RunDir) -> Result<(), Failure
         }
         Enforce::Cgroup => {
             let refuse = |sentence: String| Failure::new(FAILED, sentence);
-            rules(options)?.for_machine().map_err(refuse)?;
+            for_machine(rules(options)?).map_err(refuse)?;
             if options.intensity.is_some() {
                 return Err(refuse(
                     "--intensity is about threads, and parking CPUs is not".to_string(),
@@ -209,20 +210,16 @@ pub fn open_service(options: &Options, dir: &RunDir) -> Result<Service, KernelEr
     Ok(service)
 }
 
-/// The policy, if it can be enforced from user space with these options.
+/// The policy, if these options can be had from user space.
 ///
 /// # Errors
-/// It cannot: which option or what it needs.
-pub fn rules(options: &Options) -> Result<Rules, Failure> {
+/// An option needs the kernel.
+pub fn rules(options: &Options) -> Result<PolicyName, Failure> {
     if let Some(option) = needs_kernel(options) {
         let message = format!("{option}: only where the kernel enforces the policy");
         return Err(Failure::new(BAD_INPUT, message));
     }
-    options
-        .policy
-        .to_string()
-        .parse()
-        .map_err(|message: String| Failure::new(FAILED, message))
+    Ok(options.policy)
 }
 
 /// CPUs that the machine below `root` has, online or not.

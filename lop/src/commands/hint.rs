@@ -2,10 +2,11 @@
 
 use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT};
+use crate::policies;
 use crate::terminal;
 use clap::Args;
 use lop_kernel::hints::{may_speak_for, threads_of, Hint, Hints, Memory};
-use lop_kernel::options::Policy;
+use lop_kernel::options::{hears_hints, PolicyName};
 use lop_kernel::status_server::fetch;
 
 pub const EXAMPLES: &str = "\
@@ -110,15 +111,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let status = fetch(&arguments.place.run_dir()).ok().flatten();
     if let Some(status) = status.filter(|status| !hears(&status.policy)) {
         terminal::note(&format!(
-            "policy {} in charge hears no hints; those that do: auto where it has use for them, phase, longest-first, fair-share, and of memory spread, gather, specialise",
-            status.policy
+            "policy {} in charge hears no hints; those that do: {}",
+            status.policy,
+            policies::hearing()
         ));
     }
     Ok(())
 }
 
 fn hears(policy: &str) -> bool {
-    policy.parse().is_ok_and(Policy::hears_hints)
+    policy
+        .parse()
+        .is_ok_and(|chosen: PolicyName| hears_hints(chosen.policy))
 }
 
 fn text(hint: &Hint) -> String {

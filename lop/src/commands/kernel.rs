@@ -1,13 +1,15 @@
 //! What the commands around the kernel scheduler share: options, where the machine and the instance are, errors.
 
 use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED};
+use crate::suggested::Suggested;
 use clap::Args;
 use lop_agent::amp::{self, Amp};
 use lop_kernel::adapter::KernelError;
 use lop_kernel::instance::RunDir;
-use lop_kernel::options::{parse_duration, parse_hold, Options, Policy, Reserve, POLICY_NAMES};
+use lop_kernel::options::{parse_duration, parse_hold, Options, Reserve};
 use lop_machine::intensity::Intensities;
 use lop_machine::speed::{HighSpeed, SpeedError};
+use lop_policy::{Named, PolicyName};
 use lop_simulator::experiment::suggest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,11 +63,9 @@ impl Place {
 /// What `start` and `run` have in common.
 #[derive(Args)]
 pub struct SchedulerArguments {
-    /// Who is in the high set: highlow-spare, highlow, simple-sets:CORES; and who gets the fast cores where they differ in kind: phase,
-    /// longest-first, fair-share, specialise; which memory domain work runs in: spread, gather; reserved-core: all CPUs but one, which runs the
-    /// system's own work; auto: highlow-spare and, where the machine has several kinds of cores, memory domains or threads of a core, the rules for these together
-    #[arg(short, long, default_value = "auto", value_parser = parse_policy)]
-    policy: Policy,
+    /// What decides how many CPUs run at full speed, and who runs on which: see the list below
+    #[arg(short, long, default_value = "auto", value_parser = Suggested::new(Named::names, parse_policy), hide_possible_values = true)]
+    policy: PolicyName,
     /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare and auto]
     #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(0..512))]
     spare: Option<u32>,
@@ -155,10 +155,10 @@ fn read_intensity(path: &str) -> Result<Arc<Intensities>, String> {
 }
 
 /// As the policies of the simulator are read: a misspelt name gets the nearest one.
-fn parse_policy(name: &str) -> Result<Policy, String> {
+fn parse_policy(name: &str) -> Result<PolicyName, String> {
     name.parse()
         .map_err(|message: String| match message.starts_with("unknown") {
-            true => suggest::unknown("policy", name, &POLICY_NAMES),
+            true => suggest::unknown("policy", name, &Named::names()),
             false => message,
         })
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, BAD_INPUT};
 use crate::study::{self, StudyOptions};
+use crate::suggested::Suggested;
 use crate::terminal;
 use clap::Args;
 use lop_report::published::{self, Table};
@@ -22,7 +23,7 @@ An experiment file of your own runs with 'lop simulate FILE.toml'.";
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
     /// Experiments by id, or 'all', which also writes a report: lop-reproduce.html where --html names no other
-    #[arg(value_name = "ID", required_unless_present_any = ["list", "agreement"])]
+    #[arg(value_name = "ID", required_unless_present_any = ["list", "agreement"], value_parser = Suggested::text(ids), hide_possible_values = true)]
     ids: Vec<String>,
     /// List the experiments and do nothing
     #[arg(long)]
@@ -32,6 +33,10 @@ pub struct Arguments {
     agreement: bool,
     #[command(flatten)]
     study: StudyOptions,
+}
+
+fn ids() -> Vec<&'static str> {
+    experiment::builtin_names().into_iter().chain(["all"]).collect()
 }
 
 /// The report of all studies, where no other file is named.

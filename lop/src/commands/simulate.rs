@@ -3,9 +3,12 @@
 use super::amp;
 use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT};
+use crate::policies;
 use crate::replayed;
 use crate::study::{self, StudyOptions};
+use crate::suggested::Suggested;
 use clap::Args;
+use lop_policy::Named;
 use lop_simulator::experiment::{self, Experiment, Reference, Setting};
 use lop_simulator::workload;
 use std::path::{Path, PathBuf};
@@ -24,31 +27,43 @@ Examples:
   lop simulate --trace my-build.trace --machine i7-940 --policy linux,auto
   lop simulate --set machine.cpufreq.ondemand_period_ms=80
   lop simulate --set linux.placement=random
+";
 
-Policies: linux:performance, linux:powersave, linux:userspace[@MHZ],
-linux:ondemand, linux:schedutil (or linux), simple-sets[:CORES], highlow,
-highlow-spare, reserved-core[@MHZ] (or @3/4 of the highest), phase,
-longest-first, fair-share, specialise, spread, gather, auto, pack, scatter,
-random.
-Results are relative to the first. All energies are modelled.";
+/// Examples, then every policy.
+fn after_help() -> String {
+    let behind = |policy| match policy {
+        Named::SimpleSets => "[:CORES]",
+        Named::ReservedCore => "[@MHZ|@3/4]",
+        Named::Auto => "[:no-RULE[+RULE..]]",
+        _ => "",
+    };
+    let table = policies::table(behind);
+    format!(
+        "{EXAMPLES}
+Policies:
+{table}  To compare them with: linux:performance, linux:powersave, linux:userspace[@MHZ],
+  linux:ondemand, linux:schedutil (or linux); pack, scatter, random.
+Results are relative to the first. All energies are modelled."
+    )
+}
 
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub struct Arguments {
     /// Experiment file (see 'lop reproduce --list' for those built in); options below override what it says
     #[arg(value_name = "FILE.toml")]
     experiment: Option<String>,
     /// Machine: a name ('lop machine list'), a TOML file, or 'this' for the one it runs on [default: laptop-hybrid]
-    #[arg(short, long, value_name = "M")]
+    #[arg(short, long, value_name = "M", value_parser = Suggested::text(lop_machine::builtin_names), hide_possible_values = true)]
     machine: Option<String>,
     /// Workload: a name ('lop workload list'), a TOML file, an rt-app JSON file or a recording [default: recorded-build]
-    #[arg(short, long, value_name = "W")]
+    #[arg(short, long, value_name = "W", value_parser = Suggested::text(workload::builtin_names), hide_possible_values = true)]
     workload: Option<String>,
     /// Replay a recording of 'lop record' as the workload
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     trace: Option<PathBuf>,
     /// Policies to compare, separated by commas [default: all]
-    #[arg(short, long, value_name = "A,B,..", value_delimiter = ',')]
+    #[arg(short, long, value_name = "A,B,..", value_delimiter = ',', value_parser = Suggested::text(lop_simulator::policy_names), hide_possible_values = true)]
     policy: Vec<String>,
     /// Change a key: machine.KEY, workload.KEY, linux.placement, policy.{spare,hold_ms,green,heat_period_s,
     /// reserve,power_cap_w}; may be repeated

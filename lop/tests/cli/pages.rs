@@ -62,12 +62,15 @@ fn a_synopsis_shows_the_values_that_options_take() {
 }
 
 #[test]
-fn completions_know_commands_and_options() {
+fn completions_know_commands_options_and_names() {
     let folder = folder();
     good(folder.path(), &["generate", "out"]);
     for file in ["lop.bash", "_lop", "lop.fish"] {
         let text = std::fs::read_to_string(folder.path().join("out/completions").join(file)).unwrap();
-        for word in ["start", "restore", "daemon", "no-speeds", "watch"] {
+        // Commands, options, and names of a policy, a governor, a machine and a workload.
+        let words = ["start", "restore", "daemon", "no-speeds", "watch"];
+        let names = ["longest-first", "schedutil", "i7-940", "recorded-build"];
+        for word in words.into_iter().chain(names) {
             assert!(text.contains(word), "{file}: no {word}");
         }
         for hidden in ["fail-after", "run-dir", "generate"] {

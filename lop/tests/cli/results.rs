@@ -8,7 +8,7 @@ fn json_keeps_its_contract() {
         &["simulate", "-w", small(folder.path()), "--format", "json"],
     );
     let results = all["results"].as_array().unwrap();
-    assert_eq!(results.len(), lop_simulator::choice::POLICY_NAMES.len());
+    assert_eq!(results.len(), lop_simulator::policy_names().len());
     assert_eq!(results[0]["policy"], "linux:performance");
     for result in results {
         for key in ["time_s", "cpu_energy_j", "system_energy_j", "system_power_w", "edp_js"] {
@@ -60,7 +60,7 @@ fn policies_come_in_the_order_named_and_relative_to_the_first() {
 fn text_has_every_policy_and_its_units() {
     let folder = folder();
     let text = good(folder.path(), &["simulate", "-w", small(folder.path())]).stdout;
-    for part in lop_simulator::choice::POLICY_NAMES
+    for part in lop_simulator::policy_names()
         .iter()
         .chain(&["laptop-hybrid", "modelled"])
     {

@@ -6,8 +6,8 @@ use super::task::State;
 use super::world::{Scheduler, World};
 use crate::choice::{PolicyChoice, SetsVariant};
 use crate::events::Kind;
-use lop_policy::NONE;
 use lop_policy::{Listed, Planner, MAX_LISTED};
+use lop_policy::{Named, NONE};
 
 pub(super) struct Listing {
     planner: Planner,
@@ -18,7 +18,7 @@ pub(super) struct Listing {
 impl Listing {
     /// `None`: this policy has no lists.
     pub fn new(choice: &PolicyChoice, nr_apps: usize) -> Option<Self> {
-        (*choice == PolicyChoice::Sets(SetsVariant::LongestFirst)).then(|| Self {
+        (*choice == PolicyChoice::Sets(SetsVariant::Plain(Named::LongestFirst))).then(|| Self {
             planner: Planner::default(),
             due: vec![false; nr_apps],
         })

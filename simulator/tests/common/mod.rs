@@ -18,7 +18,7 @@ pub const POWERSAVE: &str = "linux:powersave";
 pub const ONDEMAND: &str = "linux:ondemand";
 pub const SCHEDUTIL: &str = "linux:schedutil";
 
-pub use lop_simulator::POLICY_NAMES as POLICIES;
+pub use lop_simulator::policy_names;
 
 pub fn opp(mhz: u64, mv: u32, idle_w: f64, busy_w: f64, domain_w: f64) -> Opp {
     let uw = |watts: f64| (watts * 1e6).round() as u64;

@@ -287,9 +287,9 @@ fn a_machine_without_a_choice_is_refused() {
     std::fs::write(cpus.join("online"), "0-1\n").unwrap();
     let machine = lop_machine::live::read(root.path()).unwrap();
     for (policy, what) in [
-        (Policy::Spread, "one memory domain"),
-        (Policy::Gather, "one memory domain"),
-        (Policy::Specialise, "one kind of core"),
+        (Named::Spread.into(), "one memory domain"),
+        (Named::Gather.into(), "one memory domain"),
+        (Named::Specialise.into(), "one kind of core"),
     ] {
         let refused = check(policy, &machine).unwrap_err().to_string();
         assert!(
@@ -297,5 +297,5 @@ fn a_machine_without_a_choice_is_refused() {
             "{refused}"
         );
     }
-    assert_eq!(check(Policy::HighLowSpare, &machine), Ok(()));
+    assert_eq!(check(Named::HighlowSpare.into(), &machine), Ok(()));
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::options::PolicyName;
 use crate::status::Status;
 use lop_machine::speed::HighSpeed;
 use std::path::PathBuf;
@@ -194,7 +195,7 @@ fn a_damaged_journal_is_named_with_a_way_out_that_works() {
 /// A run that was killed has raised a minimum; the next one sets no speeds.
 #[test]
 fn a_start_that_leaves_speeds_alone_puts_back_what_a_dead_one_changed() {
-    for (policy, speeds) in [(Policy::HighLowSpare, false), (Policy::SimpleSets(1), true)] {
+    for (policy, speeds) in [(Named::HighlowSpare.into(), false), (PolicyName::simple_sets(1), true)] {
         let machine = Machine::with("ondemand");
         let mut killed = machine.setter(false);
         killed.follow(&[joins_high(0)], &mut Notes::default());

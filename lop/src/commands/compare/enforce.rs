@@ -5,14 +5,16 @@ mod affinity;
 use crate::commands::enforce::{self, Enforce};
 use crate::commands::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::policies;
 use crate::terminal;
 use affinity::{reaction_s, ByAffinity};
 use lop_compare::enforcement::{Enforcement, EnforcementError, Nothing, LINUX};
 use lop_kernel::adapter::{Exit, KernelError, Observer};
 use lop_kernel::instance::RunDir;
-use lop_kernel::options::{Options, Policy, POLICY_NAMES};
+use lop_kernel::options::Options;
 use lop_kernel::requests::Requests;
 use lop_kernel::status::Status;
+use lop_policy::PolicyName;
 use lop_simulator::experiment::suggest;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +25,7 @@ use std::thread::JoinHandle;
 /// A policy that is none, or nobody here who could put it in force.
 pub fn choose(policies: &[String], asked: Option<Enforce>, place: &Place) -> Result<Box<dyn Enforcement>, Failure> {
     let enforced = policies.iter().filter(|policy| *policy != LINUX);
-    let enforced: Vec<Policy> = enforced.map(|policy| parsed(policy)).collect::<Result<_, _>>()?;
+    let enforced: Vec<PolicyName> = enforced.map(|policy| parsed(policy)).collect::<Result<_, _>>()?;
     let Some(first) = enforced.first() else {
         return Ok(Box::new(Nothing));
     };
@@ -59,7 +61,7 @@ fn said(why: String) -> String {
     }
 }
 
-fn parsed(policy: &str) -> Result<Policy, Failure> {
+fn parsed(policy: &str) -> Result<PolicyName, Failure> {
     if policy.starts_with("linux:") {
         let message =
             format!("--policy: '{policy}': on a real machine linux is what it runs; set its governor and name linux");
@@ -69,7 +71,7 @@ fn parsed(policy: &str) -> Result<Policy, Failure> {
         .parse()
         .map_err(|message: String| match message.starts_with("unknown") {
             true => {
-                let names: Vec<&str> = POLICY_NAMES.iter().copied().chain([LINUX]).collect();
+                let names: Vec<&str> = policies::compared();
                 Failure::new(
                     BAD_INPUT,
                     format!("--policy: {}", suggest::unknown("policy", policy, &names)),
@@ -80,8 +82,8 @@ fn parsed(policy: &str) -> Result<Policy, Failure> {
 }
 
 /// A row of the table has the name that was asked for: a set that is larger than the machine would be another one.
-fn fits(policy: Policy, place: &Place) -> Result<(), Failure> {
-    let Policy::SimpleSets(size) = policy else {
+fn fits(policy: PolicyName, place: &Place) -> Result<(), Failure> {
+    let Some(size) = policy.fixed_size() else {
         return Ok(());
     };
     match enforce::cpus_of(&place.root)? {
@@ -109,7 +111,7 @@ struct Attached {
 }
 
 impl WholeMachine {
-    fn options(&self, policy: Policy) -> Options {
+    fn options(&self, policy: PolicyName) -> Options {
         Options {
             root: self.root.clone(),
             policy,

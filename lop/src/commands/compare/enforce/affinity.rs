@@ -2,8 +2,9 @@
 
 use crate::commands::kernel::Place;
 use crate::terminal;
-use lop_agent::{AgentError, Follower, Options, Report, Rules};
+use lop_agent::{reaction, AgentError, Follower, Options, Report};
 use lop_compare::enforcement::{Enforcement, EnforcementError};
+use lop_policy::PolicyName;
 use std::path::PathBuf;
 
 pub struct ByAffinity {
@@ -27,7 +28,7 @@ impl ByAffinity {
 
 /// Of enforcement from user space.
 pub fn reaction_s(policy: &str) -> Option<f64> {
-    Some(policy.parse::<Rules>().ok()?.reaction().as_secs_f64())
+    Some(reaction(policy.parse::<PolicyName>().ok()?.policy).as_secs_f64())
 }
 
 fn refused(policy: &str, error: &dyn std::fmt::Display) -> EnforcementError {
@@ -52,7 +53,7 @@ impl Enforcement for ByAffinity {
     }
 
     fn begin(&mut self, policy: &str) -> Result<(), EnforcementError> {
-        let rules: Rules = policy.parse().map_err(|error: String| refused(policy, &error))?;
+        let rules: PolicyName = policy.parse().map_err(|error: String| refused(policy, &error))?;
         let options = Options {
             root: self.root.clone(),
             run_dir: self.run_dir.clone(),

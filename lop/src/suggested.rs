@@ -1,0 +1,37 @@
+//! Values with known names, which completions offer; others are read too (`simple-sets:4`, a path).
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command};
+use std::ffi::OsStr;
+
+/// Reads with `parse`, and offers `names`.
+#[derive(Clone, Copy)]
+pub struct Suggested<T> {
+    names: fn() -> Vec<&'static str>,
+    parse: fn(&str) -> Result<T, String>,
+}
+
+impl<T> Suggested<T> {
+    pub fn new(names: fn() -> Vec<&'static str>, parse: fn(&str) -> Result<T, String>) -> Self {
+        Self { names, parse }
+    }
+}
+
+impl Suggested<String> {
+    /// Any text.
+    pub fn text(names: fn() -> Vec<&'static str>) -> Self {
+        Self::new(names, |text| Ok(text.to_string()))
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Suggested<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        self.parse.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.names)().into_iter().map(PossibleValue::new)))
+    }
+}

@@ -1,0 +1,146 @@
+//! Policies by the names that people type: those of policies.def.
+
+use super::Named;
+use std::fmt;
+use std::str::FromStr;
+
+include!(concat!(env!("OUT_DIR"), "/policies.rs"));
+
+impl Named {
+    /// All of them, in the order of the table.
+    pub fn all() -> impl Iterator<Item = Self> {
+        POLICIES.iter().map(|(policy, ..)| *policy)
+    }
+    /// Their names.
+    #[must_use]
+    pub fn names() -> Vec<&'static str> {
+        Self::all().map(Self::name).collect()
+    }
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        POLICIES[self as usize].1
+    }
+    /// What it is, for people.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        POLICIES[self as usize].2
+    }
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::all().find(|policy| policy.name() == name)
+    }
+}
+
+/// A policy as a real machine runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PolicyName {
+    pub policy: Named,
+    /// Of simple-sets; of all others 0.
+    pub cores: u32,
+}
+
+impl PolicyName {
+    /// A fixed number of cores.
+    #[must_use]
+    pub const fn simple_sets(cores: u32) -> Self {
+        Self {
+            policy: Named::SimpleSets,
+            cores,
+        }
+    }
+    /// The size that somebody said, which is not for the policy to change.
+    #[must_use]
+    pub fn fixed_size(self) -> Option<u32> {
+        (self.policy == Named::SimpleSets).then_some(self.cores)
+    }
+}
+
+/// None but simple-sets needs more.
+impl From<Named> for PolicyName {
+    fn from(policy: Named) -> Self {
+        Self { policy, cores: 0 }
+    }
+}
+
+impl FromStr for PolicyName {
+    type Err = String;
+
+    /// A name, `simple-sets` with `:CORES` behind it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let simple = Named::SimpleSets.name();
+        if let Some(cores) = text.strip_prefix(simple).and_then(|rest| rest.strip_prefix(':')) {
+            let number = cores.parse().ok().filter(|&number| number > 0);
+            return number
+                .map(Self::simple_sets)
+                .ok_or_else(|| format!("policy '{text}': expected cores as a positive whole number, found '{cores}'"));
+        }
+        match Named::of(text) {
+            Some(Named::SimpleSets) => Err(format!(
+                "policy '{text}': say how many cores, as in {text}:4"
+            )),
+            Some(policy) => Ok(policy.into()),
+            None if text == "linux" || text.starts_with("linux:") => Err(format!(
+                "policy '{text}' is the kernel's own scheduler, which runs when Lopsided does not: 'lop stop' gives it back"
+            )),
+            None if ["pack", "scatter", "random"].contains(&text) => Err(format!(
+                "policy '{text}' is a baseline of the simulator: see 'lop simulate'"
+            )),
+            None => Err(format!("unknown policy '{text}'; known: {}", Named::names().join(", "))),
+        }
+    }
+}
+
+impl fmt::Display for PolicyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.policy.name())?;
+        self.fixed_size().map_or(Ok(()), |cores| write!(f, ":{cores}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_read_as_they_are_printed() {
+        for policy in Named::all() {
+            assert_eq!(Named::of(policy.name()), Some(policy));
+            let chosen = match policy {
+                Named::SimpleSets => PolicyName::simple_sets(4),
+                _ => policy.into(),
+            };
+            assert_eq!(chosen.to_string().parse(), Ok(chosen));
+        }
+        assert_eq!(PolicyName::simple_sets(4).to_string(), "simple-sets:4");
+    }
+
+    #[test]
+    fn the_readme_lists_them() {
+        for policy in Named::all() {
+            let row = format!("| `{}` | {} |\n", policy.name(), policy.about());
+            assert!(include_str!("../README.md").contains(&row), "{row}");
+        }
+    }
+
+    #[test]
+    fn others_are_refused_with_what_they_need() {
+        for (name, expected) in [
+            ("simple-sets", "simple-sets:4"),
+            ("simple-sets:0", "positive whole number, found '0'"),
+            ("simple-sets:", "found ''"),
+            ("simple-sets:4294967296", "found '4294967296'"),
+            ("simple-setsish", "unknown policy"),
+            ("linux", "lop stop"),
+            ("linux:ondemand", "lop stop"),
+            ("random", "lop simulate"),
+            ("highlow ", "known: simple-sets, highlow, highlow-spare"),
+            ("", "unknown policy ''"),
+        ] {
+            let message = name.parse::<PolicyName>().unwrap_err();
+            assert!(
+                message.contains(expected) && message.contains(name),
+                "{name}: {message}"
+            );
+        }
+    }
+}
