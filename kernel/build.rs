@@ -1,7 +1,16 @@
 //! Compiles the BPF program (policy/ and its adapter) and makes the skeleton that loads it. Which clang: .cargo/config.toml.
 
 fn main() {
-    println!("cargo:rerun-if-changed=../policy");
+    // Of policy/ what the program includes, by names without folders. Relative: flags are split at spaces.
+    let folders = std::fs::read_dir("../policy").expect("policy/ lies beside");
+    let names = folders.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let rooms = names.map(|name| format!("../policy/{name}"));
+    let rooms: Vec<String> = rooms.filter(|room| is_room(room)).collect();
+    rooms.iter().for_each(|room| println!("cargo:rerun-if-changed={room}"));
+    println!("cargo:rerun-if-changed=../policy/lopsided.h");
+    println!("cargo:rerun-if-changed=../policy/policies.def");
+    let includes: String = rooms.iter().map(|room| format!("-I{room} ")).collect();
+    std::env::set_var("BPF_EXTRA_CFLAGS_POST_INCL", format!("{includes}-I../policy"));
     scx_cargo::BpfBuilder::new()
         .and_then(|mut builder| {
             builder
@@ -10,4 +19,9 @@ fn main() {
                 .build()
         })
         .unwrap_or_else(|error| panic!("the BPF program does not build: {error:#}"));
+}
+
+/// A folder of headers; the others are the native build.
+fn is_room(folder: &str) -> bool {
+    std::path::Path::new(folder).is_dir() && !folder.ends_with("/src") && !folder.ends_with("/tests")
 }

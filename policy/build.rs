@@ -18,7 +18,7 @@ const CALLED: &str = "
     set_domain set_domain_on wants_domain rest_plans go_to
     list_threads listed_left least_gain work_ns put_on_list
 ";
-/// What the names of an enum's values begin with.
+/// Prefixes dropped from enum constants.
 const PREFIXES: [&str; 7] = [
     "LOP_DOMAINS_",
     "LOP_SIZE_",
@@ -28,9 +28,9 @@ const PREFIXES: [&str; 7] = [
     "LOP_LOOK_",
     "LOP_",
 ];
-/// Types that are written down where decisions are logged.
+/// Types serialised in decision logs.
 const LOGGED: [&str; 4] = ["lop_config", "lop_sizing", "lop_domains", "lop_reserve"];
-/// Enums whose values are numbers in Rust too: bits, or what is kept in less than an int.
+/// Enums kept as integers: bit flags, or stored in a u8.
 const FLAGS: [&str; 3] = ["rules", "says", "class"];
 
 /// HIGHLOW_SPARE is HighlowSpare.
@@ -62,19 +62,20 @@ impl ParseCallbacks for Names {
         };
         attributes.iter().map(ToString::to_string).collect()
     }
-    /// Comments of headers are C's.
+    /// Brackets in C comments would be read as rustdoc links.
     fn process_comment(&self, comment: &str) -> Option<String> {
         Some(comment.replace(['[', ']', '<', '>'], " "))
     }
 }
 
 fn main() {
-    println!("cargo:rerun-if-changed=.");
+    let rooms = rooms();
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where"));
     let called = CALLED.split_whitespace().collect::<Vec<_>>().join("|");
     bindgen::builder()
         .header("src/native.h")
-        .clang_args(["-I.", "-std=gnu11", "-fparse-all-comments"])
+        .clang_args(rooms.iter().map(|room| format!("-I{room}")))
+        .clang_args(["-std=gnu11", "-fparse-all-comments"])
         .use_core()
         .allowlist_type("lop_.*")
         .allowlist_var("LOP_.*")
@@ -92,7 +93,21 @@ fn main() {
         .write_to_file(out.join("headers.rs"))
         .expect("cargo's folder can be written");
     std::fs::write(out.join("policies.rs"), policies()).expect("cargo's folder can be written");
-    compile(&out);
+    compile(&out, &rooms);
+}
+
+/// Folders that have headers; what lies there is watched.
+fn rooms() -> Vec<String> {
+    let folders = std::fs::read_dir(".").expect("cargo runs this in policy/");
+    let folders = folders.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut rooms = vec![".".to_string()];
+    rooms.extend(folders.filter(|name| Path::new(name).is_dir() && name != "tests"));
+    println!("cargo:rerun-if-changed=lopsided.h");
+    println!("cargo:rerun-if-changed=policies.def");
+    rooms[1..]
+        .iter()
+        .for_each(|room| println!("cargo:rerun-if-changed={room}"));
+    rooms
 }
 
 /// The table of policies.def as one of Rust: value, name, what it is.
@@ -113,10 +128,10 @@ fn policies() -> String {
 }
 
 /// With the warnings of the BPF build.
-fn compile(out: &Path) {
+fn compile(out: &Path, rooms: &[String]) {
     cc::Build::new()
         .file(out.join("called.c"))
-        .include(".")
+        .includes(rooms)
         .std("gnu11")
         .opt_level(3)
         .flag("-Wall")

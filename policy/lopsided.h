@@ -11,8 +11,8 @@
 #include "place.h"
 #include "room.h"
 #include "specialise.h"
-#include "taken.h"
-#include "wish.h"
+#include "rt_pressure.h"
+#include "uclamp.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
 
 /* Where a wakeup ends: on a CPU that was idle and is now claimed for it, or in a queue. */

@@ -3,11 +3,11 @@
 # promotes a CPU. NAME: of the engine, only cases whose name contains it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/need.sh rust cc time
+scripts/need.sh rust cc bpf time
 cargo build --quiet --release --locked -p lop
 cargo bench --locked -p lop-simulator --bench engine -- "$@"
 echo
 scripts/peak-memory.sh --limit-mib 200 target/release/lop reproduce compile-parallelism --runs 20 --format json
 echo
-cc -std=gnu11 -O2 -Wall -Werror -Ipolicy/src -Ipolicy -Ikernel/tests/native kernel/benches/promoting.c kernel/tests/native/quiet_env.c -o target/promoting
+cc -std=gnu11 -O2 -Wall -Werror -Ipolicy $(printf -- "-I%s " policy/*/) -Ikernel/tests/native kernel/benches/promoting.c kernel/tests/native/quiet_env.c -o target/promoting
 target/promoting

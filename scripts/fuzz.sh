@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 case $seconds in '' | *[!0-9]*) echo "fuzz.sh: expected seconds, found '$seconds'" >&2; exit 2 ;; esac
-scripts/need.sh rust cc c++
+scripts/need.sh rust cc c++ bpf
 
 out=target/fuzz
 host=$(rustc -vV | sed -n 's/^host: //p')

@@ -8,7 +8,7 @@ here=kernel/tests/interleave
 out=${CARGO_TARGET_DIR:-target}/interleave
 mkdir -p "$out"
 # Only what the compiler calls before each access: what these calls do is in steps.c. Warnings of the program are those of its own build.
-cc -std=gnu11 -O1 -w -fsanitize=thread -I$here -c $here/program.c -o "$out/program.o"
+cc -std=gnu11 -O1 -w -fsanitize=thread -I$here -Ipolicy $(printf -- "-I%s " policy/*/) -c $here/program.c -o "$out/program.o"
 cc -std=gnu11 -O2 -Wall -Wextra -Werror -I$here $here/steps.c $here/queues.c $here/kernel.c $here/main.c "$out/program.o" -o "$out/interleave.$$"
 mv "$out/interleave.$$" "$out/interleave"
 exec "$out/interleave" "$@"

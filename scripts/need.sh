@@ -52,10 +52,10 @@ has_libclang() {
 
 reason() {
   case $1 in
-    cc) echo 'compiles policy/ for the simulator and the loader' ;;
+    cc) echo 'compiles policy/ natively' ;;
     c++) echo 'compiles the fuzzing engine' ;;
     clang) echo 'checks that policy/ compiles for BPF' ;;
-    bpf) echo 'builds the scheduler for the kernel' ;;
+    bpf) echo 'builds the scheduler for the kernel, and describes the headers of policy/ to Rust' ;;
     openmp | clang-openmp) echo 'builds the loads that use OpenMP' ;;
     sanitizers) echo 'checks the loads while they run' ;;
     dpkg-dev) echo 'finds out what the Debian package depends on' ;;

@@ -11,7 +11,13 @@ folder=$(realpath "${2:-policy}")
 out=target/policy-check
 mkdir -p "$out"
 shopt -s nullglob
-headers=("$folder"/*.h)
+# Headers and their rooms; src/ is the native build.
+rooms=("$folder" "$folder"/*/)
+headers=()
+for room in "${rooms[@]}"; do
+  [[ $room == */src/ ]] || headers+=("${room%/}"/*.h)
+done
+includes=("${rooms[@]/#/-I}")
 [ ${#headers[@]} -gt 0 ] || { echo "policy-check.sh: no headers in $folder" >&2; exit 1; }
 warnings=(-std=c11 -Wall -Wextra -Werror)
 # A C file that includes the headers named.
@@ -28,11 +34,11 @@ compile() {
   local header
   for header in "${headers[@]}"; do
     unit "$out/alone.c" "$header"
-    "$@" -fsyntax-only "$out/alone.c" || { echo "policy-check.sh: ${header##*/} does not compile alone" >&2; return 1; }
+    "$@" "${includes[@]}" -fsyntax-only "$out/alone.c" || { echo "policy-check.sh: ${header##*/} does not compile alone" >&2; return 1; }
   done
   unit "$out/all.c" "${headers[@]}"
   awk -f scripts/policy-wrappers.awk "${headers[@]}" >>"$out/all.c"
-  "$@" -fstack-usage -S "$out/all.c" -o "$out/all.s"
+  "$@" "${includes[@]}" -fstack-usage -S "$out/all.c" -o "$out/all.s"
   echo "policy: ${#headers[@]} headers, $(grep -c '^struct call_of' "$out/all.c") rules: $*"
 }
 

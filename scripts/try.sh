@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -t 0 ] || { echo 'try.sh: this opens a shell and needs a terminal; without one: vm/run -- SCRIPT' >&2; exit 1; }
-scripts/need.sh rust cc
+scripts/need.sh rust cc bpf
 if [ -z "${LOP_BIN:-}" ]; then
   cargo build --release --locked -p lop
 fi

@@ -1,7 +1,7 @@
 //! The policy core as the agent calls it, and what it is answered.
 
 use crate::cpus::Cpus;
-use lop_policy::{Domains, Env, PolicyHandle, Set, Traits, WEIGHT_DEFAULT};
+use lop_policy::{Env, PolicyHandle, Set, Traits, WEIGHT_DEFAULT};
 use std::collections::BTreeMap;
 
 pub(crate) use lop_policy::{rules, says, App, CpuPlace, Listed, Named, Planned, Task, MAX_LISTED, MAX_PLANNED, NONE};
@@ -333,12 +333,11 @@ impl Policy {
     }
     /// Whether it makes plans of where threads run: which memory domain, or which kind of core.
     pub fn plans(&self) -> bool {
-        let config = self.handle().config;
-        config.domains != Domains::AsCome || config.specialise
+        self.handle().config.plans()
     }
     /// Whether its plans switch memory domains off.
     pub fn gathers(&self) -> bool {
-        self.handle().config.domains == Domains::Gather
+        self.handle().config.gathers()
     }
     /// Fills in where each of the threads, at most [`MAX_PLANNED`], is to run.
     pub fn plan(&mut self, threads: &mut [Planned]) {

@@ -21,9 +21,9 @@ pub fn for_machine(chosen: PolicyName) -> Result<PolicyName, String> {
 /// Time that passes before it can act on what a command does: a look, or for those that only make plans as many of them as a thread has to be measured for.
 #[must_use]
 pub fn reaction(policy: Named) -> Duration {
-    match policy {
-        Named::Specialise | Named::Spread | Named::Gather => plan::PERIOD * 2,
-        _ => pace::REACTION,
+    match policy != Named::Auto && policy.config().plans() {
+        true => plan::PERIOD * 2,
+        false => pace::REACTION,
     }
 }
 

@@ -1,1 +1,1 @@
-../../policy/arrive.h
+../../policy/domains/arrive.h

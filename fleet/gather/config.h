@@ -1,1 +1,1 @@
-../../policy/config.h
+../../policy/core/config.h

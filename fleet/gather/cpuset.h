@@ -1,1 +1,1 @@
-../../policy/cpuset.h
+../../policy/core/cpuset.h

@@ -1,1 +1,1 @@
-../../policy/env.h
+../../policy/core/env.h

@@ -3,7 +3,7 @@
 // Package gather decides which machine and which memory domain an arriving application goes to: onto as few of both as possible, but a
 // memory-intensive application shares a domain only with those of very low intensity.
 //
-// The rule is policy/arrive.h of Lopsided, called through cgo; what is here counts and converts. The headers are links into policy/, as the go
+// The rule is policy/domains/arrive.h of Lopsided, called through cgo; what is here counts and converts. The headers are links into policy/, as the go
 // command notices changes in the folder of a package only.
 package gather
 

@@ -1,1 +1,1 @@
-../../policy/gather.h
+../../policy/domains/gather.h

@@ -1,1 +1,1 @@
-../../policy/intensity.h
+../../policy/domains/intensity.h

@@ -1,1 +1,1 @@
-../../policy/spread.h
+../../policy/domains/spread.h

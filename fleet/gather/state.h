@@ -1,1 +1,1 @@
-../../policy/state.h
+../../policy/core/state.h

@@ -22,22 +22,6 @@ pub fn resolved(asked: PolicyName, nr_memory_domains: u16, nr_tiers: u16, thread
     }
 }
 
-/// Whether it is a name for plans of where threads run, by what was said of their use of memory or measured of it. `auto` makes some where the machine
-/// has use for them.
-fn plans(policy: Named) -> bool {
-    matches!(policy, Named::Spread | Named::Gather | Named::Specialise)
-}
-
-/// Whether it hears what is said of threads (`lop hint`), once it is resolved.
-#[must_use]
-pub fn hears_hints(policy: Named) -> bool {
-    plans(policy)
-        || matches!(
-            policy,
-            Named::Phase | Named::LongestFirst | Named::FairShare | Named::Auto
-        )
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
@@ -152,7 +136,7 @@ impl Options {
                 return Err(format!("--high-speed: {why}"));
             }
         }
-        if self.intensity.is_some() && !plans(self.policy.policy) && self.policy.policy != Named::Auto {
+        if self.intensity.is_some() && !self.policy.policy.config().plans() {
             return Err(format!(
                 "--intensity: {} plans nothing by it; take auto, spread, gather or specialise",
                 self.policy

@@ -1,10 +1,9 @@
 //! Policies as help lists them: the table of policy/policies.def.
 
 use lop_compare::enforcement::LINUX;
-use lop_kernel::options::hears_hints;
 use lop_policy::Named;
 
-/// A line for each: its name with what may stand behind it (`behind`), and what it is.
+/// A line for each: its name with its optional suffix (`behind`), and what it is.
 pub fn table(behind: impl Fn(Named) -> &'static str) -> String {
     let named = |policy: Named| (format!("{}{}", policy.name(), behind(policy)), policy.about());
     let rows: Vec<(String, &str)> = Named::all().map(named).collect();
@@ -27,8 +26,10 @@ pub fn compared() -> Vec<&'static str> {
     std::iter::once(LINUX).chain(Named::names()).collect()
 }
 
-/// Those that use what `lop hint` says, by name.
+/// Those that use what `lop hint` says of threads.
 pub fn hearing() -> String {
-    let heard = Named::all().filter(|policy| hears_hints(*policy)).map(Named::name);
+    let heard = Named::all()
+        .filter(|policy| policy.config().hears_hints())
+        .map(Named::name);
     heard.collect::<Vec<_>>().join(", ")
 }

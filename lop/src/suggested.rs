@@ -1,4 +1,4 @@
-//! Values with known names, which completions offer; others are read too (`simple-sets:4`, a path).
+//! Values with known names, which completions offer; other values are accepted (`simple-sets:4`). Not where a file may stand: shells would offer no files.
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};

@@ -1,9 +1,9 @@
-//! What the rules ask (policy/env.h), answered by whoever calls them.
+//! What the rules ask (policy/core/env.h), answered by whoever calls them.
 
 use super::{ffi, group_at, Group, Sched, Set, Task};
 use std::mem::MaybeUninit;
 
-/// The world as `policy/env.h` describes it. Tasks by `Task::id`.
+/// The world as `policy/core/env.h` describes it. Tasks by `Task::id`.
 pub trait Env {
     fn now_ns(&mut self) -> u64;
     fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64);
@@ -28,7 +28,7 @@ pub trait Env {
     }
 }
 
-/// `struct lop_world` with whom the rules ask behind it.
+/// `struct lop_world`, followed by the Env that answers the rules.
 #[repr(C)]
 pub(crate) struct Call<'a> {
     scratch: MaybeUninit<ffi::lop_world>,
@@ -42,7 +42,7 @@ impl<'a> Call<'a> {
             env,
         }
     }
-    /// Valid while `self` and what it was made of are.
+    /// Valid as long as `self` and its Env.
     pub fn world(&mut self) -> *mut ffi::lop_world {
         std::ptr::from_mut(self).cast()
     }

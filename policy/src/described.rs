@@ -1,7 +1,7 @@
 //! The policy's state from outside: what it is filled with before it starts, and what it answers when asked.
 
 use super::ffi;
-use super::{App, CpuBits, Group, Rank, Reserve, Sched, Set, Task, MAX_CPUS};
+use super::{App, CpuBits, Rank, Reserve, Sched, Set, Task, MAX_CPUS};
 
 impl CpuBits {
     pub fn of(cpus: impl IntoIterator<Item = usize>) -> Self {
@@ -97,12 +97,12 @@ impl Sched {
     pub fn active(&self, set: Set) -> u32 {
         unsafe { ffi::lop_active(self, set) }
     }
-    /// Size that the set should have (policy/demand.h).
+    /// Size that the set should have (policy/sets/demand.h).
     #[must_use]
     pub fn target(&self, set: Set) -> u32 {
         unsafe { ffi::lop_target(self, set) }
     }
-    /// When the `level`-th member may leave, from 1, if it is beyond the target (policy/sets.h), on the clock of the policy.
+    /// When the `level`-th member may leave, from 1, if it is beyond the target (policy/sets/sets.h), on the clock of the policy.
     #[must_use]
     pub fn due_at_ns(&self, set: Set, level: u32) -> u64 {
         unsafe { ffi::lop_due_at_ns(self, set, level) }
@@ -123,7 +123,7 @@ impl Sched {
         let cpus = self.topology.memory_cpus[domain as usize].word.iter();
         cpus.zip(self.off.word).any(|(cpus, off)| cpus & off != 0)
     }
-    /// It runs applications.
+    /// Whether ordinary tasks may run there.
     #[must_use]
     pub fn is_usable(&self, cpu: u32) -> bool {
         unsafe { ffi::lop_is_usable(self, cpu) }
@@ -162,7 +162,7 @@ impl Sched {
     pub fn ranks_before(&self, a: &Rank, b: &Rank) -> bool {
         unsafe { ffi::lop_ranks_before(self, a, b) }
     }
-    /// Slice of a task that starts now (policy/fair.h).
+    /// Slice of a task that starts now (policy/queue/fair.h).
     #[must_use]
     pub fn slice_ns(&self) -> u64 {
         unsafe { ffi::lop_slice_ns(self) }
@@ -183,18 +183,6 @@ impl Sched {
     pub fn leaver(&self, set: Set) -> i32 {
         let mut scratch = ffi::lop_world::default();
         unsafe { ffi::lop_leaver(self, &mut scratch, set) }
-    }
-    /// Effective weight of a task in its group (policy/group.h).
-    #[must_use]
-    pub fn effective_weight(&self, task: &Task, group: Option<&Group>) -> f64 {
-        let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
-        f64::from(unsafe { ffi::lop_weight_1024(self, &**task, group) }) / 1024.0
-    }
-    /// What a ns of the task counts for between users (policy/budget.h).
-    #[must_use]
-    pub fn weight_of_user(&self, task: &Task, group: Option<&Group>) -> u32 {
-        let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
-        unsafe { ffi::lop_weight_of_user(self, &**task, group) }
     }
     /// The task changes to `cpu` when it is queued the next time, and to its memory domain, where the task has one by a plan.
     pub fn go_to(&self, task: &mut Task, cpu: u32) {

@@ -1,7 +1,6 @@
 //! The scheduler's rules (the headers of policy/), compiled natively, as Rust calls them.
 //!
-//! All types are those of the headers. Who runs the policy keeps a [`Policy`], answers what it asks as an [`Env`], and names
-//! each event to a [`PolicyHandle`].
+//! All types are those of the headers. An adapter owns a [`Policy`], implements [`Env`], and reports each event through a [`PolicyHandle`].
 
 mod callbacks;
 mod described;
@@ -44,25 +43,25 @@ pub const QUEUES: usize = ffi::LOP_QUEUES as usize;
 /// Threads beyond it are not planned, or not listed.
 pub const MAX_PLANNED: usize = ffi::LOP_MAX_PLANNED as usize;
 pub const MAX_LISTED: usize = ffi::LOP_MAX_LISTED as usize;
-/// What the groups have room for that others lie in ([`PolicyHandle::group`]).
+/// Most groups that can be parents of others ([`PolicyHandle::group`]).
 pub const MAX_GROUPS: usize = 1024;
 /// A task of nice 0, and a group with cpu.weight 100.
 pub const WEIGHT_DEFAULT: u32 = ffi::LOP_WEIGHT_DEFAULT;
 
-/// T_hold where nobody asks for another (policy/config.h).
+/// T_hold where nobody asks for another (policy/core/config.h).
 #[must_use]
 pub fn default_hold_ns(transition_ns: u64) -> u64 {
     unsafe { ffi::lop_default_hold_ns(transition_ns) }
 }
 
-/// Index of the most energy-efficient OPP (policy/green.h).
+/// Index of the most energy-efficient OPP (policy/sets/green.h).
 #[must_use]
 pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
     unsafe { ffi::lop_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
 }
 
 impl Config {
-    /// The rules that a name stands for and the policy's times for this T_hold (policy/config.h), and nothing else.
+    /// The rules that a name stands for and the policy's times for this T_hold (policy/core/config.h), and nothing else.
     #[must_use]
     pub fn of(policy: Named, hold_ns: u64) -> Self {
         let mut config = Self::default();
@@ -72,7 +71,27 @@ impl Config {
         }
         config
     }
-    /// Of all rules, without those that such a machine has no use for (policy/auto.h).
+    /// Whether somebody has to plan where threads run ([`Planner`]).
+    #[must_use]
+    pub fn plans(&self) -> bool {
+        self.specialise || self.domains != Domains::AsCome
+    }
+    /// Whether plans switch memory domains off.
+    #[must_use]
+    pub fn gathers(&self) -> bool {
+        self.domains == Domains::Gather
+    }
+    /// Whether somebody has to say where threads of declared length wait, if they are more than CPUs: where length alone ranks them.
+    #[must_use]
+    pub fn lists(&self) -> bool {
+        self.rules == rules::LONGEST
+    }
+    /// Whether it uses what threads say of themselves.
+    #[must_use]
+    pub fn hears_hints(&self) -> bool {
+        self.plans() || self.rules & !rules::WHOLE != 0
+    }
+    /// Of all rules, without those that such a machine has no use for (policy/core/auto.h).
     #[must_use]
     pub fn leave_out(mut self, machine: &Traits) -> Self {
         unsafe { ffi::lop_leave_out(&mut self, machine) };
@@ -154,7 +173,7 @@ impl PolicyHandle {
         ffi::lop_put(self.0, call.world(), task.cast(), group, place);
         (place.cpu, place.claimed)
     }
-    /// The first half of [`Self::wake`], for who queues the task by a call of its own.
+    /// The first half of [`Self::wake`], for callers that queue the task themselves.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn place(
@@ -317,6 +336,18 @@ impl PolicyHandle {
     pub fn group(self, number: usize) -> *mut Group {
         group_at(self.0, number)
     }
+    /// Effective weight of a task in its group (policy/queue/group.h).
+    #[must_use]
+    pub fn effective_weight(self, task: &Task, group: Option<&Group>) -> f64 {
+        let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
+        f64::from(unsafe { ffi::lop_weight_1024(self.0, &**task, group) }) / 1024.0
+    }
+    /// What a ns of the task counts for between users (policy/fast/budget.h).
+    #[must_use]
+    pub fn weight_of_user(self, task: &Task, group: Option<&Group>) -> u32 {
+        let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
+        unsafe { ffi::lop_weight_of_user(self.0, &**task, group) }
+    }
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn set_group_weight(self, group: *mut Group, weight: u32, now_ns: u64) {
@@ -350,6 +381,6 @@ impl PolicyHandle {
 
 /// The group behind the state that others name by this number.
 fn group_at(sched: *mut Sched, number: usize) -> *mut Group {
-    // A state without groups behind it has none that lies in another.
+    // Only a Policy's own state has groups with a parent.
     unsafe { &raw mut (*sched.cast::<State>()).groups[number % MAX_GROUPS] }
 }

@@ -1,6 +1,6 @@
 //! Policies by the names that people type: those of policies.def.
 
-use super::Named;
+use super::{Config, Named};
 use std::fmt;
 use std::str::FromStr;
 
@@ -25,6 +25,11 @@ impl Named {
     pub fn about(self) -> &'static str {
         POLICIES[self as usize].2
     }
+    /// Its rules, before a machine leaves some of them out; without a hold time.
+    #[must_use]
+    pub fn config(self) -> Config {
+        Config::of(self, 0)
+    }
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::all().find(|policy| policy.name() == name)
@@ -35,7 +40,7 @@ impl Named {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicyName {
     pub policy: Named,
-    /// Of simple-sets; of all others 0.
+    /// Of simple-sets, at least 1; of all others 0.
     pub cores: u32,
 }
 
@@ -48,17 +53,18 @@ impl PolicyName {
             cores,
         }
     }
-    /// The size that somebody said, which is not for the policy to change.
+    /// The fixed size, if it has one.
     #[must_use]
     pub fn fixed_size(self) -> Option<u32> {
         (self.policy == Named::SimpleSets).then_some(self.cores)
     }
 }
 
-/// None but simple-sets needs more.
+/// Only simple-sets needs a number: without one it has one core.
 impl From<Named> for PolicyName {
     fn from(policy: Named) -> Self {
-        Self { policy, cores: 0 }
+        let cores = u32::from(policy == Named::SimpleSets);
+        Self { policy, cores }
     }
 }
 
@@ -128,6 +134,8 @@ mod tests {
             ("simple-sets", "simple-sets:4"),
             ("simple-sets:0", "positive whole number, found '0'"),
             ("simple-sets:", "found ''"),
+            ("simple-sets:-1", "found '-1'"),
+            ("simple-sets:many", "found 'many'"),
             ("simple-sets:4294967296", "found '4294967296'"),
             ("simple-setsish", "unknown policy"),
             ("linux", "lop stop"),

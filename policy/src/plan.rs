@@ -14,9 +14,14 @@ impl Intensity {
     pub fn note(&mut self, misses: u64, instructions: u64, passed_ns: u64) {
         unsafe { ffi::lop_note_counters(self, misses, instructions, passed_ns) }
     }
+    /// `declared` beyond the last class counts as nothing declared.
     #[must_use]
     pub fn class(&self) -> MemoryClass {
-        unsafe { ffi::lop_memory_class(self) }
+        let mut known = *self;
+        if known.declared > MemoryClass::Intensive as u8 {
+            known.declared = MemoryClass::Unknown as u8;
+        }
+        unsafe { ffi::lop_memory_class(&known) }
     }
     /// Misses per million instructions to plan with.
     #[must_use]
@@ -46,7 +51,7 @@ impl Thread {
     }
 }
 
-/// Nothing is known of it, and it is nowhere.
+/// Unknown, and not placed yet.
 impl Default for Planned {
     fn default() -> Self {
         Self {
@@ -83,7 +88,7 @@ pub struct Power {
     pub core_mw: u32,
 }
 
-/// Room in which plans are made: a stack has less.
+/// Scratch memory for plans, too large for a stack.
 #[derive(Default)]
 pub struct Planner {
     plan: Box<ffi::lop_plan>,

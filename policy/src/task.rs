@@ -32,7 +32,7 @@ impl Task {
     pub fn policy(&mut self) -> &mut ffi::lop_task {
         &mut self.policy
     }
-    /// What it gains from speed, x 1000, as a plan saw it; 0: nobody knows (policy/wish.h).
+    /// What it gains from speed, x 1000, as a plan saw it; 0: nobody knows (policy/fast/uclamp.h).
     pub fn set_measured_speedup(&mut self, permille: u32) {
         self.speedup_permille = if permille == 0 {
             ffi::LOP_UNMEASURED_SPEEDUP
@@ -95,7 +95,7 @@ impl Group {
     }
 }
 
-/// Weight of a nice value, -20 to 19; beyond these, that of the nearest (policy/weight.h).
+/// Weight of a nice value, -20 to 19; beyond these, that of the nearest (policy/queue/weight.h).
 #[must_use]
 pub fn weight_of_nice(nice: i8) -> u32 {
     unsafe { ffi::lop_weight_of_nice(nice.into()) }
@@ -107,13 +107,13 @@ pub fn weight_of_share(cpu_weight: u32) -> u32 {
     unsafe { ffi::lop_weight_of_share(cpu_weight) }
 }
 
-/// The first takes a core from the second at once (policy/rank.h).
+/// The first takes a core from the second at once (policy/fast/rank.h).
 #[must_use]
 pub fn displaces(a: &Rank, b: &Rank) -> bool {
     unsafe { ffi::lop_displaces(a, b) }
 }
 
-/// Before the first wakeup: relative length of a thread (policy/longest.h).
+/// Before the first wakeup: relative length of a thread (policy/fast/longest.h).
 pub fn declare_length(task: &mut Task, app: &mut App, length: u32) {
     unsafe { ffi::lop_declare_length(&mut **task, app, length) }
 }

@@ -1,4 +1,4 @@
-//! A power cap in watts as a number of high cores: policy/cap.h knows cores only, and the machine's model what they draw.
+//! A power cap in watts as a number of high cores: policy/sets/cap.h knows cores only, and the machine's model what they draw.
 
 use crate::power::busy_uw;
 use crate::PolicyParameters;

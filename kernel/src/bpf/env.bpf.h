@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* The answers to policy/env.h. */
+/* The answers to policy/core/env.h. */
 
 struct lop_world contexts[LOP_MAX_CPUS];
 struct lop_world timer_context, hotplug_context;

@@ -127,7 +127,7 @@ struct lop_look {
 enum lop_order_kind {
 	LOP_ORDER_DOMAIN, /* `thread` runs in memory domain `place` from now on; LOP_NONE: in any */
 	LOP_ORDER_CPU,    /* `thread` changes to CPU `place` */
-	LOP_ORDER_SPEEDUP, /* `thread` gains `place` / 1000 from speed (wish.h); 0: nobody knows */
+	LOP_ORDER_SPEEDUP, /* `thread` gains `place` / 1000 from speed (uclamp.h); 0: nobody knows */
 	LOP_ORDER_ON,     /* memory domain `place` is on */
 	LOP_ORDER_OFF,
 	LOP_ORDER_REST,   /* no plan holds any more */

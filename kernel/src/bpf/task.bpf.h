@@ -8,7 +8,7 @@ struct lop_task_state {
 	s32 claimed;        /* idle CPU claimed for it that it has not come to; LOP_NONE */
 	s32 place;          /* where it was decided to wait, not queued yet; LOP_NONE */
 	u32 speedup_permille; /* as the loader measured it, or has it from a hint; 0: unknown */
-	s32 group;          /* index in lopsided.groups; LOP_NONE */
+	s32 group;          /* its slot, see lop_env_group(); LOP_NONE */
 	u64 group_key;      /* the task group that it was in when last looked at; 0: the root */
 	u32 app;            /* 1 + its place in `apps`; 0: none */
 	u32 said_parallelism; /* as last taken over from its hint */

@@ -39,21 +39,6 @@ pub fn of(options: &Options, machine: &LiveMachine) -> Config {
     }
 }
 
-/// Whether the loader plans where threads run.
-pub fn plans(config: &Config) -> bool {
-    config.specialise || config.domains != Domains::AsCome
-}
-
-/// Whether the loader says where threads of declared length wait, if they are more than CPUs: where nothing else decides.
-pub fn lists(config: &Config) -> bool {
-    config.rules == rules::LONGEST
-}
-
-/// Whether plans switch memory domains off.
-pub fn gathers(config: &Config) -> bool {
-    config.domains == Domains::Gather
-}
-
 /// For people: who gets the fast cores and whole ones, then by which plans threads move.
 pub fn rules_for_people(config: &Config) -> Vec<String> {
     let named = |rules: &[(u32, &str)]| {
@@ -129,7 +114,7 @@ mod tests {
         assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
     }
 
-    /// What each name stands for, and what auto leaves out where there is no choice (policy/config.h, policy/auto.h): without figures of what the
+    /// What each name stands for, and what auto leaves out where there is no choice (policy/core/config.h, policy/core/auto.h): without figures of what the
     /// machine draws the spare stays, and no domain goes off.
     #[test]
     fn policies_stand_for_their_rules() {
@@ -164,7 +149,7 @@ mod tests {
                 "{policy:?} with {nr_domains} memory domains, {nr_tiers} kinds and {threads} threads of a core"
             );
             assert_eq!(found.only_known, policy == Named::Auto, "{policy:?}");
-            assert_eq!(lists(&found), policy == Named::LongestFirst, "{policy:?}");
+            assert_eq!(found.lists(), policy == Named::LongestFirst, "{policy:?}");
             let sizing = match policy {
                 Named::SimpleSets => Sizing::Fixed,
                 Named::ReservedCore => Sizing::All,

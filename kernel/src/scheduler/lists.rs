@@ -1,7 +1,6 @@
 //! Lists of threads that declared their lengths, where an application has more of them than there are CPUs: looks at the threads when the program says
 //! that something changed, asks the policy (natively) where each waits, and gives the program its orders.
 
-use super::config;
 use super::places::app_of;
 use super::plan::{Order, PERIOD};
 use super::program::interface::lop_look as Look;
@@ -30,7 +29,7 @@ pub struct Lister {
 impl Lister {
     /// `None`: this configuration has no lists.
     pub fn of(config: &Config) -> Option<Self> {
-        config::lists(config).then(Self::default)
+        config.lists().then(Self::default)
     }
 
     /// Time until the next look; `None`: there is nothing to look for.
@@ -90,7 +89,7 @@ impl Lister {
         orders.extend(others.into_iter().filter_map(|look| change(look, NONE)));
     }
 
-    /// At which CPU each of the first threads waits, in the order of their creation (policy/list.h); none: they are not more than CPUs.
+    /// At which CPU each of the first threads waits, in the order of their creation (policy/fast/list.h); none: they are not more than CPUs.
     fn wanted(&mut self, threads: &[&Look], sched: &Sched, app: &App) -> Vec<i32> {
         let cpus: Vec<u32> = (0..MAX_CPUS as u32).filter(|&cpu| sched.is_usable(cpu)).collect();
         if cpus.is_empty() || threads.len() <= cpus.len() {

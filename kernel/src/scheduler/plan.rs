@@ -1,7 +1,6 @@
 //! Plans for memory domains and kinds of cores, once a second while there is something to plan by: looks at the threads, asks the policy
 //! (natively), and gives the program its orders.
 
-use super::config;
 use super::program::interface::lop_look as Look;
 use crate::adapter::KernelError;
 use crate::options::{Named, Options, PolicyName};
@@ -110,7 +109,7 @@ impl Planner {
                 "lop hint --memory",
             )
         };
-        config::plans(config).then(|| Self::with(config::gathers(config), measured()))
+        config.plans().then(|| Self::with(config.gathers(), measured()))
     }
 
     fn with(gathers: bool, measured: Measured) -> Self {

@@ -5,7 +5,7 @@ use super::isolation::ISOLATED;
 use super::locks::Locks;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
-use super::{config, libbpf_log, places, state};
+use super::{libbpf_log, places, state};
 use crate::adapter::KernelError;
 use crate::options::Options;
 use crate::status::Status;
@@ -455,12 +455,8 @@ fn open_and_load(
     locks.prepare(&mut skel);
     // What a make declares is for the rules about applications.
     skel.progs.lop_exec.set_autoload(config.rules & !rules::WHOLE != 0);
-    skel.progs
-        .lop_look
-        .set_autoload(config::plans(config) || config::lists(config));
-    skel.progs
-        .lop_order
-        .set_autoload(config::plans(config) || config::lists(config));
+    skel.progs.lop_look.set_autoload(config.plans() || config.lists());
+    skel.progs.lop_order.set_autoload(config.plans() || config.lists());
     places::make(&mut skel, &options.root, options.places, config.rules != 0)?;
     let rodata = skel.maps.rodata_data.as_mut().expect("the program has constants");
     let needed = machine.cpus.iter().map(|c| c.number).max().unwrap_or(0) / 64 + 1;
@@ -468,7 +464,7 @@ fn open_and_load(
     rodata.ranks = config.rules != 0;
     rodata.plans_domains = config.domains != Domains::AsCome;
     rodata.plans_kinds = config.specialise;
-    rodata.plans_lists = config::lists(config);
+    rodata.plans_lists = config.lists();
     rodata.measures = measures;
     rodata.reserves = config.reserve != Reserve::Never;
     rodata.caps = config.most_high != 0;

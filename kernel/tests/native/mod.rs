@@ -10,9 +10,14 @@ pub fn ran(name: &str, flags: &[&str], more: &[&str], runs: &[&[&str]]) -> Strin
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut cc = Command::new("cc");
     cc.arg("-std=gnu11").args(flags);
-    for folder in ["../policy/src", "../policy", "tests/native", "tests/interleave"] {
+    for folder in ["../policy", "tests/native", "tests/interleave"] {
         cc.arg("-I").arg(here.join(folder));
     }
+    let beside = std::fs::read_dir(here.join("../policy")).unwrap();
+    let folders = beside.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    folders.for_each(|room| {
+        cc.arg("-I").arg(room);
+    });
     cc.arg(here.join(format!("tests/{name}/{name}.c")))
         .arg(here.join("tests/native/quiet_env.c"))
         .args(more.iter().map(|file| here.join("tests").join(file)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Answers to policy/env.h that do nothing. Weak: a test overrides those that it needs. The time is the test's. */
+/* Answers to policy/core/env.h that do nothing. Weak: a test overrides those that it needs. The time is the test's. */
 #include "types.h"
 #include "cpuset.h"
 #define QUIET __attribute__((weak))

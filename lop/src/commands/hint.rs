@@ -6,7 +6,7 @@ use crate::policies;
 use crate::terminal;
 use clap::Args;
 use lop_kernel::hints::{may_speak_for, threads_of, Hint, Hints, Memory};
-use lop_kernel::options::{hears_hints, PolicyName};
+use lop_kernel::options::PolicyName;
 use lop_kernel::status_server::fetch;
 
 pub const EXAMPLES: &str = "\
@@ -122,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn hears(policy: &str) -> bool {
     policy
         .parse()
-        .is_ok_and(|chosen: PolicyName| hears_hints(chosen.policy))
+        .is_ok_and(|name: PolicyName| name.policy.config().hears_hints())
 }
 
 fn text(hint: &Hint) -> String {

@@ -63,7 +63,7 @@ impl Place {
 /// What `start` and `run` have in common.
 #[derive(Args)]
 pub struct SchedulerArguments {
-    /// What decides how many CPUs run at full speed, and who runs on which: see the list below
+    /// What decides how many CPUs run at full speed, and which threads run where: see the list below
     #[arg(short, long, default_value = "auto", value_parser = Suggested::new(Named::names, parse_policy), hide_possible_values = true)]
     policy: PolicyName,
     /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare and auto]

@@ -7,7 +7,6 @@ use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
 use crate::study::Format;
-use crate::suggested::Suggested;
 use crate::terminal;
 use clap::Subcommand;
 use lop_machine::live::{self, Folder, LiveError, LiveMachine, TextTree, Tree};
@@ -78,7 +77,6 @@ pub enum Command {
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
         /// A name ('lop machine list'), a TOML file, or 'this'
-        #[arg(value_parser = Suggested::text(lop_machine::builtin_names), hide_possible_values = true)]
         name: String,
         /// Print the TOML of a built-in machine instead, to start one of your own from
         #[arg(long, conflicts_with = "settings")]

@@ -54,10 +54,10 @@ pub struct Arguments {
     #[arg(value_name = "FILE.toml")]
     experiment: Option<String>,
     /// Machine: a name ('lop machine list'), a TOML file, or 'this' for the one it runs on [default: laptop-hybrid]
-    #[arg(short, long, value_name = "M", value_parser = Suggested::text(lop_machine::builtin_names), hide_possible_values = true)]
+    #[arg(short, long, value_name = "M")]
     machine: Option<String>,
     /// Workload: a name ('lop workload list'), a TOML file, an rt-app JSON file or a recording [default: recorded-build]
-    #[arg(short, long, value_name = "W", value_parser = Suggested::text(workload::builtin_names), hide_possible_values = true)]
+    #[arg(short, long, value_name = "W")]
     workload: Option<String>,
     /// Replay a recording of 'lop record' as the workload
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]

@@ -3,7 +3,6 @@
 use super::record::nearly_nothing;
 use crate::failure::{Failure, BAD_INPUT};
 use crate::output::OutputFile;
-use crate::suggested::Suggested;
 use crate::terminal;
 use clap::{Args, Subcommand};
 use lop_compare::{RecordOptions, Recording};
@@ -46,7 +45,6 @@ pub enum Command {
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
         /// A name ('lop workload list'), a TOML file, an rt-app JSON file or a recording
-        #[arg(value_parser = Suggested::text(workload::builtin_names), hide_possible_values = true)]
         name: String,
         /// Print the TOML of a built-in workload instead, to start one of your own from
         #[arg(long, conflicts_with = "settings")]

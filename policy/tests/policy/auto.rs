@@ -1,14 +1,14 @@
-//! All rules together: what a machine has no use for is left out, and where two rules meet the order of policy/auto.h decides.
+//! All rules together: what a machine has no use for is left out, and where two rules meet the order of policy/core/auto.h decides.
 
 use crate::bench::{config, domains_of_two, flat, Bench, HOLD, LAST_HOLD, MS, S, US};
 use crate::phase::asymmetric;
 use lop_policy::{
-    declare_length, is_planned, rules, Config, CpuPlace, Domains, GreenOpp, MemoryClass, Named, Reserve, Sizing, Traits,
+    class, declare_length, is_planned, rules, Config, CpuPlace, Domains, GreenOpp, MemoryClass, Named, Reserve, Sizing,
+    Traits,
 };
 
-/// `LOP_ORDINARY` and `LOP_AWAITED`.
-const ORDINARY: u32 = 1;
-const AWAITED: u32 = 2;
+const ORDINARY: u32 = class::ORDINARY;
+const AWAITED: u32 = class::AWAITED;
 const ALL_RULES: u32 = rules::PHASES | rules::LONGEST | rules::SPEEDUP | rules::TURNS;
 
 /// A core that rises in 0.1 ms and costs 3 W of 450 W if it is kept high, and no speed that is worth its time.

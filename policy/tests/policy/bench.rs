@@ -33,7 +33,7 @@ struct Waiting {
     since_ns: u64,
 }
 
-/// The answers to policy/env.h.
+/// The answers to policy/core/env.h.
 #[derive(Default)]
 pub struct World {
     pub now_ns: u64,

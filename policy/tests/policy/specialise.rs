@@ -2,12 +2,12 @@
 
 use crate::bench::{config, flat, Bench, HOLD, MS, S};
 use crate::phase::MIGRATION;
-use lop_policy::{speedup_of_mpmi, Config, CpuPlace, Domains, Named, Planner, Specialist, NONE};
+use lop_policy::{class, speedup_of_mpmi, Config, CpuPlace, Domains, Named, Planner, Specialist, NONE};
 
 const NOW: u64 = 100 * S;
 /// `LOP_ORDINARY` and `LOP_AWAITED`.
-const ORDINARY: u8 = 1;
-const AWAITED: u8 = 2;
+const ORDINARY: u8 = class::ORDINARY as u8;
+const AWAITED: u8 = class::AWAITED as u8;
 
 /// SF in hundredths and the kind of core that the thread runs on; CPUs are numbered as threads are.
 fn cast(of: &[(u32, u16)]) -> Vec<Specialist> {

@@ -1,4 +1,4 @@
-//! The simulator's side of policy/env.h, and the same questions put to either scheduler.
+//! The simulator's side of policy/core/env.h, and the same questions put to either scheduler.
 
 use super::cpu::Leaving;
 use super::world::{parallelism_of, PolicySide, Scheduler, World};
@@ -62,7 +62,7 @@ fn migration_ns(machine: &Machine) -> u64 {
     2 * cost.context_switch_ns + cost.migration_ns + elsewhere_ns
 }
 
-/// Frequencies of the reserved core, from its own to the highest of its kind, in kHz: the slowest kind, as policy/reserved.h has it.
+/// Frequencies of the reserved core, from its own to the highest of its kind, in kHz: the slowest kind, as policy/reserved/reserved.h has it.
 pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> {
     let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
     let khz: Vec<u64> = (machine.kinds[usize::from(slowest)].opps.iter().map(|opp| opp.khz)).collect();
@@ -78,14 +78,14 @@ pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> 
     khz.into_iter().filter(|&khz| khz >= own).collect()
 }
 
-/// Limits of policy/state.h that a machine must keep within.
+/// Limits of policy/core/state.h that a machine must keep within.
 fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
     let limits = [
         ("CPUs", machine.cpus.len(), policy::MAX_CPUS),
-        ("kinds of cores", machine.kinds.len(), 16),
-        ("memory domains", machine.nr_memory_domains, 256),
-        ("nodes", machine.nr_nodes, 64),
-        ("sockets", machine.nr_sockets, 64),
+        ("kinds of cores", machine.kinds.len(), policy::MAX_TIERS),
+        ("memory domains", machine.nr_memory_domains, policy::MAX_MEMORY_DOMAINS),
+        ("nodes", machine.nr_nodes, policy::MAX_NODES),
+        ("sockets", machine.nr_sockets, policy::MAX_NODES),
     ];
     match limits.iter().find(|(_, has, most)| has > most) {
         None => Ok(()),

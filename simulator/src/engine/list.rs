@@ -1,13 +1,11 @@
 //! When a thread of declared length is created or has ended: at which CPU such threads of its application wait, if they are more than CPUs. What
-//! the policy says (policy/list.h) is done as a kernel would: a task that runs elsewhere loses its CPU and is queued anew.
+//! the policy says (policy/fast/list.h) is done as a kernel would: a task that runs elsewhere loses its CPU and is queued anew.
 
 use super::cpu::Leaving;
 use super::task::State;
 use super::world::{Scheduler, World};
-use crate::choice::{PolicyChoice, SetsVariant};
 use crate::events::Kind;
-use lop_policy::{Listed, Planner, MAX_LISTED};
-use lop_policy::{Named, NONE};
+use lop_policy::{Config, Listed, Planner, MAX_LISTED, NONE};
 
 pub(super) struct Listing {
     planner: Planner,
@@ -17,8 +15,8 @@ pub(super) struct Listing {
 
 impl Listing {
     /// `None`: this policy has no lists.
-    pub fn new(choice: &PolicyChoice, nr_apps: usize) -> Option<Self> {
-        (*choice == PolicyChoice::Sets(SetsVariant::Plain(Named::LongestFirst))).then(|| Self {
+    pub fn new(config: &Config, nr_apps: usize) -> Option<Self> {
+        config.lists().then(|| Self {
             planner: Planner::default(),
             due: vec![false; nr_apps],
         })

@@ -59,7 +59,7 @@ fn domains(machine: &Machine) -> Vec<Domain> {
 impl Planning {
     /// `None`: this configuration needs no plans.
     pub fn new(config: &policy::Config, machine: &Machine) -> Option<Self> {
-        (config.domains != Domains::AsCome || config.specialise).then(|| Self {
+        config.plans().then(|| Self {
             config: *config,
             planner: Planner::default(),
             domains: domains(machine),
@@ -152,7 +152,7 @@ impl World<'_> {
             .filter(|(id, _)| is_planned(&planning.config, class_of(*id)))
             .map(|&of| (of.0, self.thread(of)))
             .unzip();
-        let gathers = planning.config.domains == Domains::Gather;
+        let gathers = planning.config.gathers();
         if gathers {
             planning
                 .planner

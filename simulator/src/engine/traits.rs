@@ -28,7 +28,7 @@ pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
     clocks.domains.iter().map(of_domain).collect()
 }
 
-/// SF up to which work counts as hardly gaining from speed (policy/demand.h).
+/// SF up to which work counts as hardly gaining from speed (policy/sets/demand.h).
 const HARDLY_GAINS: f64 = 1.2;
 
 /// Logical CPUs of the core that has most.

@@ -314,10 +314,12 @@ impl<'a> World<'a> {
                 Scheduler::Policy(PolicySide::new((machine, &rates), workload, *variant, options)?)
             }
         };
-        let planning = match &scheduler {
-            Scheduler::Policy(side) => Planning::new(&side.config, machine),
+        let config = match &scheduler {
+            Scheduler::Policy(side) => Some(side.config),
             Scheduler::Fair(_) => None,
         };
+        let planning = config.and_then(|config| Planning::new(&config, machine));
+        let listing = config.and_then(|config| Listing::new(&config, workload.apps.len()));
         let seed_key = child_key(0x6c_6f70, options.seed);
         let starts: Vec<StartState> = workload
             .starts
@@ -380,7 +382,7 @@ impl<'a> World<'a> {
             ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
             planning: planning.map(Box::new),
-            listing: Listing::new(choice, workload.apps.len()),
+            listing,
             rates,
         };
         world.speedup_permille = workload.programs.iter().map(|p| world.speedup_of(p)).collect();
@@ -601,7 +603,7 @@ pub(super) fn parallelism_of(workload: &Workload) -> u32 {
     }
 }
 
-/// By application: the weight of its cgroup (policy/weight.h), where a program of it names one.
+/// By application: the weight of its cgroup (policy/queue/weight.h), where a program of it names one.
 fn group_weights(workload: &Workload) -> Vec<Option<u32>> {
     let weight_of = |app: usize| {
         let of_app = workload.programs.iter().filter(|p| usize::from(p.app) == app);

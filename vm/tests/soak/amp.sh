@@ -18,7 +18,7 @@ longest_on() {
 }
 
 # Four threads, told by that command, on two CPUs of which 1 is half as fast. By the list the second longest has CPU 1 for itself and the others share
-# CPU 0 (policy/list.h has the same example): so much of their run time was where the list has it, from 0.1 s after the last was created to the first end.
+# CPU 0 (policy/fast/list.h has the same example): so much of their run time was where the list has it, from 0.1 s after the last was created to the first end.
 # In slices as they come it is 1/4 * 1/3 + 3/4 * 2/3 = 0.58.
 four() { lop-judge record --out /tmp/four.trace -- lop-load lengths 120,100,80,60 --tell "$1" >/dev/null; }
 as_listed() {

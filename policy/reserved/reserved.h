@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-#include "drain.h"
+#include "domain_power.h"
 #include "timer.h"
 /*
  * The reserved core: one CPU runs the operating system's own work and nothing else, at a speed of its own; applications run on all

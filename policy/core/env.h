@@ -59,7 +59,7 @@ LOP_ENV void lop_env_set_changed(struct lop_world *world, u32 cpu, enum lop_set 
 LOP_ENV void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised);
 /* Calls lop_timer() at `at_ns`; an earlier request is replaced. */
 LOP_ENV void lop_env_arm_timer(struct lop_world *world, u64 at_ns);
-/* The group that others name as their parent by this number. The adapter keeps groups, as many as it has room for. */
+/* The parent group with this number. The adapter stores the groups. */
 LOP_ENV struct lop_group *lop_env_group(const struct lop_sched *s, s32 number);
 /* Temperature of the CPU's core in thousandths of a degree Celsius. */
 LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 #include "specialise.h"
-#include "wish.h"
+#include "uclamp.h"
 /*
  * From what an adapter saw of threads to the plans that a configuration makes (spread.h, gather.h, specialise.h): for adapters of real machines, where
  * nobody knows the watts. What a plan needs to know of CPUs it reads from the policy's own state.
@@ -9,7 +9,7 @@
 struct lop_planned {
 	struct lop_intensity intensity;
 	u64 moved_ns;        /* when a plan moved it last; 0: never */
-	u32 speedup_permille; /* the answer: on the scale of wish.h; 0: unknown */
+	u32 speedup_permille; /* the answer: on the scale of uclamp.h; 0: unknown */
 	u32 demand_permille; /* share of the last second in which it ran or waited to run */
 	s32 cpu;             /* it ran there last */
 	s32 wanted_domain;   /* the answer: memory domain that it is to run in; LOP_NONE: it stays */

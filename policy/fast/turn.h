@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-#include "whole.h"
+#include "smt_spread.h"
 /* Equals share the fast cores in turn: who had none for longest goes next. */
 
 /* When a turn on a fast core ends: after turn_ns, or with the grace time of a sequential phase that is over. */

@@ -1,6 +1,7 @@
 //! Members that a higher class takes.
 
 use crate::bench::{Bench, HOLD};
+use lop_policy::{CpuBits, Sched, Set, Sizing};
 
 /// Real-time work takes one of two members: the set has three until that ends, and two again after the hold time.
 #[test]
@@ -25,6 +26,25 @@ fn a_member_that_is_taken_is_made_up_for_while_it_lasts() {
     assert_eq!((bench.target(), bench.size()), (2, 3));
     bench.pass(1);
     assert_eq!(bench.size(), 2);
+}
+
+/// CPUs 1, 2 and 65 are high; 2, 3 and 65 run something that goes before our tasks. Two of them have to be made up for: 4 active + 1 spare + 2
+/// taken = 7. A fixed size stays, and is no larger than the machine.
+#[test]
+fn a_fixed_size_is_not_made_up_for() {
+    let mut sched = Box::<Sched>::default();
+    sched.nr_open = 128;
+    sched.config.spare = 1;
+    let high = &mut sched.set[Set::High as usize];
+    high.demand = 4 << 32 | 4;
+    high.cpus = CpuBits::of([1, 2, 65]);
+    sched.taken = CpuBits::of([2, 3, 65]);
+    assert_eq!(sched.target(Set::High), 7);
+    sched.config.sizing = Sizing::Fixed;
+    for (fixed_size, target) in [(3, 3), (200, 128)] {
+        sched.config.fixed_size = fixed_size;
+        assert_eq!(sched.target(Set::High), target);
+    }
 }
 
 /// What takes a low core costs our tasks nothing.

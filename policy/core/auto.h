@@ -4,7 +4,7 @@
 #include "green.h"
 /*
  * All together. Where two rules meet, who comes first decides; each rule is in the file that is named:
- *     1. domains on      bound everything: no core of a domain that is off is in a set, and nobody is moved there (gather.h, drain.h)
+ *     1. domains on      bound everything: no core of a domain that is off is in a set, and nobody is moved there (gather.h, domain_power.h)
  *     2. set control     alone decides how many cores are high, and every speed (demand.h, sets.h, green.h)
  *     3. reserved core   a low one, so never the spare; only where it is asked for (reserved.h) or the load is barrier-bound (barrier.h)
  *     4. rank            who gets the fast cores: awaited, most work left, SF, turn (rank.h)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "cap.h"
-#include "drain.h"
+#include "domain_power.h"
 #include "group.h"
 #include "reserved.h"
 /* How many members a set should have: demand counting, spare, declared parallelism. */

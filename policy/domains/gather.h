@@ -294,7 +294,7 @@ lop_rule bool lop_is_worth_gathering(struct lop_plan *p, u64 planned)
 
 /*
  * Gather: domains are opened, beyond those that the demand needs, only while predicted EDP falls. Intensive threads that have to share
- * domains are spread over those that are open. Returns how many threads move. A domain that no thread is to be in can be switched off: see drain.h.
+ * domains are spread over those that are open. Returns how many threads move. A domain that no thread is to be in can be switched off: see domain_power.h.
  */
 lop_rule u32 lop_gather(struct lop_plan *p)
 {

@@ -29,7 +29,7 @@ enum lop_rules {
 	LOP_LONGEST = 2, /* then who has most work left, as declared */
 	LOP_SPEEDUP = 4, /* then who gains most from speed, before turn */
 	LOP_TURNS = 8,   /* equals share them in turn */
-	LOP_WHOLE = 16,  /* on a machine with SMT a whole core goes before a share of one (whole.h) */
+	LOP_WHOLE = 16,  /* on a machine with SMT a whole core goes before a share of one (smt_spread.h) */
 };
 /* Which memory domain a task runs in: as it comes, by spread.h, or by gather.h, which switches domains off. */
 enum lop_domains { LOP_DOMAINS_AS_COME, LOP_DOMAINS_SPREAD, LOP_DOMAINS_GATHER };
