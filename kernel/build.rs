@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Compiles the BPF program (policy/ and its adapter) and makes the skeleton that loads it. Which clang: .cargo/config.toml.
 
 fn main() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lists the machines and fits of `data/` for embedding, so that an installed `lop` needs no data directory.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Compiles the policy natively, and writes its only description for Rust: the types of the headers and the functions that `CALLED` names.
 
 use bindgen::callbacks::{AttributeInfo, EnumVariantValue, ParseCallbacks, TypeKind};

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # agent-check.sh [ROUNDS]: what enforcement by affinity costs and how late it is: the time from a second thread that wants to run until the first has
 # a second CPU (highlow), and the share of one CPU that lop itself took with eight busy processes and with none, and that of lop top. LOP_BIN: the program.
 set -euo pipefail

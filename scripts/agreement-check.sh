@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # agreement-check.sh [--all]: docs/agreement.md is what `lop reproduce --agreement` prints, byte by byte. Without --all, only its sections about
 # studies that are quick; with it, another seed and one thread change no verdict either.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # amp-check.sh [ROUNDS [LOAD...]]: makes CPU 1 half as fast (lop amp), runs loads on CPUs 0 and 1 under policies enforced by affinity, under the
 # kernel's own scheduler and with threads on CPUs by chance, and prints measured times beside the closed form. LOAD: registration, matmul,
 # half-sequential, spinner; all without one. For root; ends with the CPUs as they were. LOP_BIN: the program.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # bench.sh [NAME]: the engine's speed by criterion, then tables of events per second, of the sweep's time and memory, and of what a wakeup takes that
 # promotes a CPU. NAME: of the engine, only cases whose name contains it.
 set -euo pipefail

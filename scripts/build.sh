@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # build.sh: the release build of lop, its BPF program included.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # built.sh: prints the folder with debug builds of lop, lop-load and lop-judge. Builds what changed, unless LOP_BUILT names a folder.
 # All that `make test` runs is built by this one command: another choice of packages has other features, and builds most of it again.
 set -euo pipefail

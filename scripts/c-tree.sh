@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # c-tree.sh FOLDER [FILES]: writes a small C program with a Makefile, of 24 files with 20 functions and more, so that jobs differ in length.
 set -euo pipefail
 folder=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # compare-aa.sh [REPETITIONS [ROUNDS [WORK]]]: what `lop compare` is worth on this machine. 100 comparisons of a command with itself (A/A): how many 95 %
 # intervals of the time's ratio cover 1; and 100 with one of 10 % more work (A/B): how many lie above 1. Of 10 rounds each. LOP names the binary; the
 # command is a shell that counts, about 20 ms. Fails if fewer than 83 of A/A cover 1: of 100 that each do in 94 % of cases, that happens in 3 of 100,000

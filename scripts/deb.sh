@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # deb.sh: builds the Debian package and prints its path. cargo-deb packs what install.sh installs.
 # LOP: another binary than the release build.
 set -euo pipefail

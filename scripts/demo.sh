@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # demo.sh: from a clean clone to the study: builds, simulates, prints the tables, writes the HTML and says where.
 set -euo pipefail
 cd "$(dirname "$0")/.."

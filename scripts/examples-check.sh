@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # Every file of data/ is read by the command it is made for, by path as a person would name it.
 set -euo pipefail
 cd "$(dirname "$0")/.."

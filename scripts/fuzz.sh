@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # fuzz.sh [SECONDS]: fuzzes every reader of text that somebody wrote, guided by coverage, for SECONDS (60) in all.
 #
 # The engine is libFuzzer. cargo-fuzz wants a nightly compiler for its sanitizers only; the coverage instrumentation itself is

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # go.sh: prints the go command that builds fleet/: the one on PATH, or if that is older than fleet/go.mod asks, one that it fetches once as a module,
 # from the module proxy (GOPROXY) into the module cache, checked against the checksum database.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # What this project asks of every file: at most 700 lines of code, no note of things left undone, no link into nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # install.sh [--remove]: puts lop, its man pages, completions, unit file and licence below $DESTDIR$PREFIX (/usr/local), or
 # takes them away again. Builds nothing that is built already, so that `make build` and `sudo make install` works without
 # Rust for root. LOP: another binary than the release build.

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # interleave.sh FIRST LAST STEPS: the program for the kernel, natively on simulated CPUs, from seed FIRST to seed LAST, so many steps of each.
 # Fails at the first seed that shows a fault, and says which. kernel/tests/interleave/ says how.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -eq 3 ] || { sed -n '2,3s/^# //p' "$0" >&2; exit 2; }
+[ $# -eq 3 ] || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
 here=kernel/tests/interleave
 out=${CARGO_TARGET_DIR:-target}/interleave
 mkdir -p "$out"

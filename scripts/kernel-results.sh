@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # kernel-results.sh COMMIT: prints what the last `vm/tests/run.sh --soak` judged and what it found, as Markdown; soak.sh keeps it in
 # docs/kernel-results.md. COMMIT: what was built for it.
 set -euo pipefail
@@ -14,7 +15,7 @@ kernel_of() {
 }
 
 # What its first lines say that it shows.
-shows() { awk 'NR == 1 { sub(/^# [a-z-]*\.sh: /, "") } /^# [a-z]*: / { exit } { sub(/^# /, ""); printf "%s%s", (NR > 1 ? " " : ""), $0 } END { print "" }' "vm/tests/soak/$1.sh"; }
+shows() { awk '/^# SPDX-/ { next } !shown { sub(/^# [a-z-]*\.sh: /, "") } /^# [a-z]*: / { exit } { sub(/^# /, ""); printf "%s%s", (shown++ ? " " : ""), $0 } END { print "" }' "vm/tests/soak/$1.sh"; }
 
 # Rows: a sentence, what became of it, its figures. A bar in them is no border.
 rows() {

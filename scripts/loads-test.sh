@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # loads-test.sh: builds the programs of loads/ with gcc, with clang, and with the sanitizers of addresses, undefined behaviour and
 # threads, and runs the tests of loads/check on each.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # loads.sh [--cc COMPILER] [--sanitize KINDS] [--out FOLDER]: builds the programs of loads/, what changed of them, and prints the
 # folder they are in: target/loads. KINDS are those of the compiler's -fsanitize=.
 set -euo pipefail

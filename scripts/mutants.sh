@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # mutants.sh [NAME...]: does the gate see what it should? Makes each fault of mutants.tsv, or those named, in a copy of the last commit (and of what
 # is not committed yet, as far as git knows the files), and runs the cheapest check of the gate that has to be red then. Ends with a table; fails if
 # a check stayed green. target/mutants keeps the copy, what was built, and the logs. MUTANTS_WITHOUT=guest: no guests.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
 # Tools: rust, cc, c++, clang, bpf (all that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
 # go (any since 1.19, which fetches what go.sh asks), make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # package-check.sh [--deb]: what `make install` brings is complete and well-formed; with --deb, that the Debian package brings the same, for
 # which the tool that packs it is compiled. Installs into scratch folders only, and takes the debug build, which is there when tests run.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # peak-memory.sh [--limit-mib N] COMMAND...: runs it without its output, prints elapsed time and peak resident memory, and
 # fails if the command fails or needs more than N MiB.
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Reads clang's stack usage file and the BPF assembly of the same unit, and fails where functions recurse, where something
 # outside policy/ is called that is no lop_ function, where a call is indirect, or where a chain of calls needs more stack
 # than `limit` bytes. The kernel rounds each frame up to 32 bytes (check_max_stack_depth in its verifier).

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # Shows that policy-check.sh finds what it is there to find: each small header below breaks one rule and must be refused
 # for that reason, and the last one breaks none and must pass.
 set -euo pipefail

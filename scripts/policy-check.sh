@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # policy-check.sh rules|gcc|clang|bpf [FOLDER]: what keeps policy/ (or FOLDER) fit for the kernel, before there is a kernel side.
 #   rules  every loop goes through lop_for, nothing is included from outside policy/, no goto, no function pointer
 #   gcc    each header alone, then all together, natively with -Wall -Wextra -Werror

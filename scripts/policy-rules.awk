@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Reads the headers of policy/ and reports what the BPF side could not take or what policy/ must not know.
 # Prints each finding as file:line: reason, and fails if there is one.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
 /* The types that policy/ takes from whoever includes it: in the kernel they come from vmlinux.h. */
 #pragma once
 typedef unsigned char u8;

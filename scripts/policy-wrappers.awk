@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Prints, for each rule of the headers read, a function that calls it: rules are always inlined, and what nothing calls would
 # vanish unchecked. Arguments and result go through a struct: BPF passes five at most and returns no struct, inlined rules may.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
 # Records `make -j2` of a Debian source package as a workload.
 #
 #   scripts/record-build.sh [PACKAGE [OUTPUT]]      (nginx, data/workloads/recorded-build.toml)

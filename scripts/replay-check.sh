@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # replay-check.sh [RUNS]: records `make -j2` of a small C tree on this machine, replays it on a model of this machine, and holds the
 # simulated time against the measured one: within 10 % in the median of RUNS (5). Exit code 3: it is not, or others
 # disturbed every run.

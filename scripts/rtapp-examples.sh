@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
 # Prints a directory with rt-app's own example files. They are GPL and not ours, so they are fetched, not kept here: from the
 # installed package where there is one, else from Debian's binary package by apt's own client (nothing is installed).
 # Cached under ${XDG_CACHE_HOME:-$HOME/.cache}/lopsided/rt-app.

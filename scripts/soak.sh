@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # soak.sh [STAGE...]: what make test leaves out, or some stages of it, since it judges shares, delays or percentiles, loads the machine for long, or
 # takes long to build.
 # A check here states samples, bound and the chance of a false alarm, or prints and does not judge. Takes hours; goes on after a failed stage.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Sourced by lint.sh, test.sh and soak.sh: runs named stages, goes on after a failed one, and sums up at the end. The caller's arguments name the
 # stages that are to run; without any, all.
 # shellcheck shell=bash
@@ -90,6 +91,7 @@ stages_of_lint() {
     skip 'clippy' 'this toolchain has no clippy: rustup component add clippy'
   fi
   stage 'house rules' scripts/house-rules.sh
+  stage 'licences' scripts/licences.sh
   stage 'policy rules' scripts/policy-check.sh rules
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # test.sh [STAGE...]: the gate, or some stages of it. Every check here is true or false by logic: an exact result, the order of events, a count
 # on a clock that counts instructions, settings restored byte by byte, a replay that agrees. What judges a share, a delay or a percentile is in
 # soak.sh. Ends with the time of each stage and the count of tests that ran.

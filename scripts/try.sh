@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # try.sh: a shell in a guest whose kernel has sched_ext, with lop in it; the kernel of this machine stays as it is.
 # It takes the options of vm/run: scripts/try.sh --cpus 8.
 set -euo pipefail

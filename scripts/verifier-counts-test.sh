@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # Shows that verifier-counts.sh finds what it is there to find: counts that grew, programs and kernels that are new or missing. On
 # made-up logs and a made-up file of what is kept.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # verifier-counts.sh [--write]: compares the instructions that the verifier looked at, as the guest tests printed them, with
 # kernel/verifier.tsv. Fails where a program needs more than a tenth more, where one was printed that is not kept, and where one
 # that is kept for a kernel was not printed by it. Which kernels there are depends on the mirror: one that printed nothing is named.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # accel.sh: prints kvm where a guest really boots under KVM within 5 minutes, tcg elsewhere. The answer is kept in the cache, for this
 # host kernel and this QEMU. /dev/kvm alone says little: inside other virtual machines it may be there and run no stock guest.
 set -euo pipefail

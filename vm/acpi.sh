@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # acpi.sh MHZ,MHZ,...: writes to standard output the ACPI table that gives each CPU of the guest (the first MHZ is CPU 0)
 # operating points for acpi-cpufreq: the maximum, three quarters and half of it. A clock domain per CPU.
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # From `symbols`, `switches` and what callbacks.c counted: a line SCHEDULER CALLBACK CALLS INSTRUCTIONS SWITCHES for each callback. `of`: the scheduler.
 
 FILENAME ~ /symbols$/ { symbol[++symbols] = $2; at[symbols] = $1 }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # bench-in-guest.sh: measures schedulers against each other in one boot, in rounds of all of them. Runs inside a guest behind
 # tests/lib.sh; vm/bench.sh sets schedulers, benchmarks, turns, loops, groups, and either rounds or counted, a scheduler. Leaves in /out: `times`, a line
 # ROUND SCHEDULER BENCHMARK VALUE UNIT for each run of `rounds`, less is better; or `symbols` of the callbacks and `switches`, their number, for callbacks.c.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Tables of vm/bench.sh from its `times` and `callbacks`, and the same as JSON in the file `json`. `schedulers`: their order.
 
 FILENAME ~ /times$/ {

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # bench.sh: lopsided against the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds; then the instructions that the
 # callbacks of each take for the same work, counted in a guest of its own (callbacks.c), so that they do not depend on what else the host does. Prints tables
 # and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland, scx_rusty; those on PATH are found without it.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # initramfs.sh base KERNEL-FOLDER: prints the cached base archive for that kernel, made when it is not there.
 # initramfs.sh extra FOLDER BINARY...: writes to standard output an archive of FOLDER's content and, in /usr/local/bin, of
 # the binaries with the libraries they name. Archives may be concatenated: the kernel unpacks one after the other.

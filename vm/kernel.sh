@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # kernel.sh [VERSION|PATH]: prints the folder of a kernel: vmlinuz, config (where it can be had), modules/ and release.
 # Without argument: the default of kernels.tsv. VERSION may be shortened (6.18: the newest of them). --list prints the table.
 # Fetches Debian's package with apt's own client from the mirror that this machine is set up with, into a private apt

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Runs a command whose threads a policy binds to CPUs. Takes no rights but those over one's own threads.
 
 use crate::amp::Amp;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! CPUs that were slowed by hand (`lop amp`): which, by how much, and how. Limits of frequency stand in a journal of their own; shares of time are
 //! taken by a process that holds a lock, and end with it, however it ends.
 

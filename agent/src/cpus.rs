@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Sets of CPUs, as the policy has them and as people and the kernel write them.
 
 use lop_policy::CpuBits;

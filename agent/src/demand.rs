@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How many tasks of the machine want to run: one number of /proc/loadavg, the cheapest that the kernel gives, and no task by name.
 
 use std::fs::File;

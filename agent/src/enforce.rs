@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Turns what was seen of threads into events of the policy, and the policy's choice into affinities.
 
 use crate::cpus::Cpus;

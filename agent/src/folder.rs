@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The folder of one run: a lock that its holder's death frees, the sets that threads were given, and the hints of the command's threads.
 //! After `kill -9` it tells `lop restore` whom to give back what.
 

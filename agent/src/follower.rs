@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The same enforcement for a command that somebody else starts and waits for: a thread of its own follows it.
 
 use crate::affinity::{Affinity, AgentError, Ends, Options, Report};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Records that threads of the command write of themselves (loads/hint.h): files in the folder that LOP_HINT_DIR names, one for each process,
 //! read once a look. Anybody of the command may write there, so nothing beyond flags and a length is taken from them, and they are read, not
 //! mapped: a file that is cut short under a mapping would kill its reader.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Whether CPUs came or went.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Enforcement of a policy from user space, where the kernel has no sched_ext: the same policy core (policy/), told what polling sees, and
 //! carried out by affinities of a command's threads, or for the whole machine by a partition of the CPUs that nobody is to run on.
 

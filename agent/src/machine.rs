@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The machine as the policy has to see it: what sysfs says, and what `lop amp` made of it.
 
 use crate::amp::Amp;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How often to look: as often as its share of a CPU allows, less often while nothing happens.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! CPUs that everybody is kept off: an empty cgroup whose CPUs are an isolated partition (cgroup v2, controller cpuset, Linux 6.1).
 //!
 //! The kernel takes the CPUs of such a partition from all other cgroups, moves what runs there, and gives them back when the partition or its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Plans for memory domains and kinds of cores, once a second: measures the threads that ran, and has the policy say where each is to run.
 
 use crate::policy::{Planned, MAX_PLANNED};

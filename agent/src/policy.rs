@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The policy core as the agent calls it, and what it is answered.
 
 use crate::cpus::Cpus;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Threads of a command and of all that it creates, read from /proc.
 //!
 //! A look reads one small file for each thread, kept open. It says too how many threads the process has, so folders are listed only where

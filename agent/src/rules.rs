@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Policies as they can be enforced from user space.
 
 use crate::{pace, plan};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A shadow of the machine in which the policy's decisions are carried out at once: CPUs that each run one task, and queues. Who runs
 //! where in it is what the policy wants; what the kernel is told of that is enforce.rs's business.
 

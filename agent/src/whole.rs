@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A scheduler of the whole machine from user space: how many tasks want to run decides which CPUs are high, and the others are parked.
 //!
 //! Nobody tells which task is which, so the shadow gets as many nameless ones as want to run.

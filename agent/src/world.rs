@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the agent sees of threads and does to them: the real one is proc.rs, tests bring their own.
 
 use crate::cpus::Cpus;

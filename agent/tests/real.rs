@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The process tree of a shell on this machine, bound for real. Needs two CPUs; with one there is nothing to choose.
 //! The shell asks until it has what it should have: how late a busy machine is, is not what is tested.
 

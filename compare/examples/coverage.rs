@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often 95 % intervals cover the truth: Student's and BCa, of the mean, of the median and of a paired ratio, with times of lognormal noise.
 //! Prints the table of docs/compare.md.
 

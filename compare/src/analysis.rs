@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From runs to rows: means with intervals, paired ratios, and what one should know before believing them. Pure.
 
 use crate::journal::{Idle, Measured, Run};

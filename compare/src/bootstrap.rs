@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Confidence intervals by resampling, for which no distribution is assumed. Pure.
 
 use crate::statistics::Interval;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a policy is put in force for a run. Who can do that (the kernel's scheduler, affinity from user space) is no concern of
 //! this crate: it is handed one.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A meter while runs are measured: read in time, or not there.
 
 use lop_machine::meter::{Meter, MeterError, Source};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ctrl-C and its like as something that can be waited for.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, on disk after every run: one JSON object a line, so that whatever ends the program leaves all lines before.
 
 use crate::plan::{baselines, Combination};

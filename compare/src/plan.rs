@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is compared: every combination of policy, command and parameters, and the order of the rounds.
 
 use fastrand::Rng;

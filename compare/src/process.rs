@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running one command to its end: its time, CPU time, memory and exit, while the meter is read in time.
 
 use crate::gauge::{mean_w, Gauge};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The recorder: the process tree of a real command, as a workload for the simulator.
 //!
 //! [`record`] runs a command under ptrace, unprivileged, and notes for every process and thread its start, its end, its CPU

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The measuring itself: setup, warmup, idle power, rounds in random order, and putting back whatever happens.
 
 use crate::enforcement::{Enforcement, EnforcementError, LINUX};

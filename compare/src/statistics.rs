@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Statistics of repeated runs: means with confidence intervals, paired ratios, outliers. Pure.
 
 use crate::bootstrap::bca;

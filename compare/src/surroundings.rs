@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What else the machine does while commands are measured: load of others, temperature, governors.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The recorder of scheduling: who ran when and where, through the kernel's performance events; no program is stopped for it.
 //!
 //! [`of_command`] records a command and all that it starts, with no privilege; [`of_machine`] all that runs, which the kernel

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The recorder on real commands.
 
 use lop_compare::record::{Event, Process};

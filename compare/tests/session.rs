@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole comparisons of real commands, with a meter and an enforcement made up for the test.
 
 use lop_compare::analysis::analyse;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any text as an experiment: refused with the file's name, or one with something to run. Nothing that it names is opened.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

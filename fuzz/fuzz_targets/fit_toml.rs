@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any text as measured watts to fit: refused with the file's name, or a fit that can be printed.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

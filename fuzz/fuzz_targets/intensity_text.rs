@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any text as a recording of intensity: refused with the file's name, or one whose programs miss the cache less often than they compute.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

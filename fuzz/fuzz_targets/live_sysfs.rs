@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any text as the files of a live machine: refused with a name, or a machine whose numbers are below their counts.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

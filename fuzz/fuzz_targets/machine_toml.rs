@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any text as a machine: refused with the file's name, or a machine that can be drawn.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any text as what a meter's command prints: refused with what was expected, or a number that can be counted with.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

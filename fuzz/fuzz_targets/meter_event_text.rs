@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any lines as the files of an energy event (configuration, scale, unit): refused with what was found, or a scale that is one.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

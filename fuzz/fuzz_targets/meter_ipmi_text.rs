@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any text as what an IPMI tool prints: refused, or watts that flow.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

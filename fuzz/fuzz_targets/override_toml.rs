@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A first line KEY=VALUE as `--set`, the rest as the file that it changes: refused, or TOML still.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any bytes as a recording: refused with the file's name, or one that is written as it was read and makes a workload that can be read.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

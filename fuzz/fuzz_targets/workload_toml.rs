@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Any text as a workload: refused with the file's name, or one that can be built for a seed.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the service knows of a scheduler: a function that attaches, sleeps until it is asked something, and detaches.
 
 use crate::options::Options;

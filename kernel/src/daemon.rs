@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Going into the background: the same program again in a session of its own, which its starter waits for until it is
 //! attached. Until then the new process speaks through its starter; from then on to the journal, or to a file where there is
 //! none. No fork of a running program is needed for that, so threads are no worry.

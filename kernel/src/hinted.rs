@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How many threads have which hints: all threads of the machine are asked for, since the kernel keeps what is said with each.
 
 use crate::adapter::KernelError;

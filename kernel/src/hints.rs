@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is said of a thread to the scheduler: one record for each, in a map of the program that forgets a thread when it ends.
 
 use crate::adapter::KernelError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One instance on a machine: a lock that its holder's death frees, with the holder's process id beside it.
 
 use crate::adapter::KernelError;

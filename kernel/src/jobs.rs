@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How many jobs a `make` runs at once, read from how it was called. Its children share them through its job server, so that number is
 //! the parallelism of the whole build.
 

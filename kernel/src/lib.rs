@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The policy in the running kernel: what it needs, how it is asked to start, what it says while it runs, and the service
 //! around it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a person may ask of the scheduler when it starts.
 
 use lop_machine::intensity::Intensities;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How the threads of the service reach the scheduler's thread, which sleeps in the kernel: a request wakes it through an
 //! eventfd. Nothing is polled, so a scheduler without requests sleeps on.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler itself: loads the BPF program, follows it, sets the speeds that the kernel's governor does not, and gives
 //! everything back.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The service around a scheduler: one instance, its status socket, its statistics, its signals, and clean ends of all kinds.
 
 use crate::adapter::{Exit, KernelError, Observer, Run};

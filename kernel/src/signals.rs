@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Signals as calls on a thread of their own.
 
 use signal_hook::iterator::{Handle, Signals};

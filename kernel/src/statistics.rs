@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a scheduler did in an interval, with the names and descriptions by which the tools of sched_ext read it.
 
 use crate::status::Status;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Statistics by the protocol of `scx_stats`, for the tools of sched_ext.
 //!
 //! Its server starts a thread for each client and reads lines of any length, and nothing bounds either: so only root may connect. What it asks

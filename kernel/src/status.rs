@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a running scheduler says about itself, as it goes over the status socket.
 
 use crate::hinted::Hinted;

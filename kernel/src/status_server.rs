@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The status socket: whoever connects gets one status as JSON and is closed.
 //!
 //! One thread serves all. It reads nothing and never waits for a client: what does not fit the socket's buffer at once

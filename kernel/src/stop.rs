@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Ending the instance that runs, whoever started it.
 
 use crate::adapter::KernelError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Whether this machine can run the scheduler, and what would mend it if not.
 
 use crate::options::Options;

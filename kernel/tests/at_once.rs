@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The policy's rules, called by several CPUs at once: `at_once/at_once.c`, compiled with the atomics that the kernel's program has.
 
 mod native;

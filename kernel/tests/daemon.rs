@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Going into the background with a scheduler that leaves the kernel alone. `launch` starts the program that calls it again, so
 //! this has its own `main`: with arguments it is the daemon, without it is the test.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The program for the kernel on simulated CPUs that run at once, in interleavings drawn from seeds: `interleave/`. Green or red by the seed alone.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The program for the kernel as it was compiled.
 
 use object::{Object, ObjectSection, SectionKind};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Affinity while CPUs that are not isolated go and come: `offline/offline.c`, the program compiled natively.
 
 mod native;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Two CPUs look at once for who waits too long: `overdue/overdue.c`.
 
 mod native;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The last task leaves a queue while another comes and a CPU falls idle: `queue_empties/queue_empties.c`.
 
 mod native;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Atomic operations on what all CPUs share: `shared_lines/shared_lines.c`, the policy's rules with atomics that are counted.
 
 mod native;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! More groups and processes than the kernel's program has room for: `tables/tables.c`, the program compiled natively.
 
 mod native;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The subcommands, one module each: its arguments, and what it does with them.
 
 pub mod amp;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! From the simulator's results to what reports show.
 
 use lop_report::{Beside, Bounds, Cell, Class, Interval, PointValue, Price, Relative, Report, RunResult};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Why the program ends, and with which code.
 
 use clap::error::ErrorKind;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Ctrl-C: stop, leave no half file, exit with 130.
 
 use crate::failure::{Failure, FAILED, INTERRUPTED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop`: the command line. Parses, calls the rooms, prints.
 
 mod commands;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Where energy is read, as the command line names it.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Files that a command is asked to write: judged before any work is done, written whole at its end.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};

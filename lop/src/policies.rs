@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Policies as help lists them: the table of policy/policies.def.
 
 use lop_compare::enforcement::LINUX;

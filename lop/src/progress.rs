@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A progress bar where somebody watches.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

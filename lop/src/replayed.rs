@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a report says of a recording that is replayed.
 
 use crate::failure::Failure;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Signals that ask this program to end, while it has something to put back.
 
 use crate::failure::{Failure, FAILED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The status for people: fits 80 columns, with 8 CPUs and with 128.
 
 use lop_kernel::status::{ranges, Asked, Member, Reason, Status};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What `lop simulate` and `lop reproduce` share: running experiments, and giving back tables, JSON and files.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};

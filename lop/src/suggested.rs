@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Values with known names, which completions offer; other values are accepted (`simple-sets:4`). Not where a file may stand: shells would offer no files.
 
 use clap::builder::{PossibleValue, TypedValueParser};

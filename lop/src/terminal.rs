@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Standard output.
 
 use crate::failure::{Failure, FAILED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! From the events of a recorded run to the timeline that reports draw.
 
 use lop_report::{CpuSetName, RunSpan, SetChange, SpeedChange, Timeline, Wakeup};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What `lop top` shows: sampled once an interval, drawn as text that fits the terminal.
 
 pub mod sample;

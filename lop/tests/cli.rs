@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a person at the command line may rely on: help, exit codes, errors, formats, files.
 
 #[path = "cli/affinity.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machines and fits of `data/machines`, embedded at build time.
 
 include!(concat!(env!("OUT_DIR"), "/builtin.rs"));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How busy each CPU was: the kernel's account in `/proc/stat` (proc(5)).
 
 use crate::live::{LiveError, Tree};

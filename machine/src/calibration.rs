@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast this machine is beside the reference core, by a loop whose cycles there are known.
 
 use rustix::time::{clock_gettime, ClockId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cores held below their highest operating point, as `scaling_max_freq` does it: symmetric hardware made asymmetric. Cores of
 //! one kind that are held at different points become kinds of their own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! This machine as a machine file: cores, domains, operating points and idle states as sysfs tells them, watts as on another machine, as no
 //! kernel does. What is not told is assumed, and each assumption is a note of the file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Range checks on values that somebody wrote, with errors that name file, line, key and what was expected.
 
 use crate::InputError;

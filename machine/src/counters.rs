@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a plan measures of threads: misses of the last-level cache and instructions, by the CPU's counters, or as a recording has them.
 
 use crate::intensity::Intensities;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a machine can do for Lopsided, what it lacks, what that costs, and the command that would mend it.
 //!
 //! Nothing is changed: of speeds only whether their files take them is seen, unless somebody else tried them ([`Report::add_trial`]).

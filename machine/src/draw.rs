@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine as text for people: header, drawing of sockets and domains, operating points, idle states, power.
 
 mod domains;

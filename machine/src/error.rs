@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One shape for everything that is wrong with what somebody wrote: file, line, key, what was expected.
 
 use std::fmt;

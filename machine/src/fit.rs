@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Power parameters from measurements: linear least squares over rows of (state, watts).
 //!
 //! The model is linear in its parameters: watts = sum over parameters of coefficient * parameter. Rows are met as well

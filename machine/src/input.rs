@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading TOML that somebody wrote: bounded in size, overridable by key, every error with file, line and key.
 
 use crate::InputError;

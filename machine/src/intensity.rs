@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How programs use memory, recorded where a CPU counts it: cache misses and instructions, as `perf stat` printed them.
 //!
 //! A line is what `perf stat -a --per-thread -x, -e cache-misses,instructions` prints of one event of one thread, with or without `-I`:

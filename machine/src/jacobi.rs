@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Singular value decomposition of small dense matrices by one-sided Jacobi rotations.
 //!
 //! Rotations of pairs of columns make all columns of A V orthogonal; their lengths are the singular values, and V is

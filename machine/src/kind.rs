@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kinds of cores: operating points and idle states of a machine file.
 
 use crate::check::Source;

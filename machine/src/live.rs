@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the CPUs of a running Linux machine lie, read from sysfs: kinds of cores, SMT siblings, clock, voltage and memory
 //! domains, nodes, sockets. What sysfs does not say is assumed, and each assumption is a note.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures the power of this machine: a known load on 1, 2, 4 and so on to all cores of a kind, at each operating point that can be set, the rest idle at
 //! its lowest; and a quiet stretch at each. What that gives is fitted to the model of [`crate::steady_power_w`] by least squares:
 //!

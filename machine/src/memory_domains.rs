@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory domains of a machine file: which cores share a last-level cache, and how large that is.
 
 use crate::check::Source;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Energy meters: what tells how much energy this machine used. Each names itself, and one that cannot be read says why: no meter
 //! ever answers zero because it could not be read.
 //!

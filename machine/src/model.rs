@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as everything else sees it: resolved, validated, units in names.
 
 /// Most CPUs that a machine may have; the policy's CPU sets are bitmaps of this size.

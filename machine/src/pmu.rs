@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Devices that count hardware events: one for all CPUs or, where CPUs differ in kind, one for each kind.
 
 use crate::live::parse_cpu_list;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Power of a machine in a steady state: the formula by which the watts of machine files were fitted.
 //!
 //! P = base + DRAM idle + sum over voltage domains of domain_w(OPP of highest voltage in it)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a machine file to a [`Machine`]: checks every value before anything is built from it.
 
 use crate::builtin::{builtin_names, builtin_text};

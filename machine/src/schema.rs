@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine file as it stands in TOML: every key with its unit in its name, every value with its place in the text.
 //!
 //! Whole numbers are read as `i64` and decimals as `f64`, so that a number out of range meets the range check (which

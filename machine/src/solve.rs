@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Least squares under linear constraints, by the null-space method.
 //!
 //! Minimise |W^(1/2) (A x - b)|^2 subject to C x = d. With x0 = C⁺ d and N a basis of the null space of C, every

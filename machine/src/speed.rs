@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Setting speeds from user space, and putting everything back.
 //!
 //! What is changed lies below `/sys/devices/system/cpu`: frequencies, limits and energy preferences of cpufreq policies, and what

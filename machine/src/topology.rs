@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers CPUs and domains: which core each CPU belongs to, and what that core shares with others.
 
 use crate::schema::Scope;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every built-in machine loads, and is what its source says it is.
 
 use lop_machine::{builtin_fit_names, builtin_names, builtin_text, draw, load, read, Machine, MAX_CPUS};

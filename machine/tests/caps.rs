@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cores held below their highest operating point (`max_mhz`).
 
 use lop_machine::input::Override;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The drawing of a small machine, as a whole.
 
 use lop_machine::{draw, read};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is wrong with a machine file is said with line and key, and what was expected instead.
 
 use lop_machine::input::Override;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The watts in the machine files are those that the fit files yield, and give the measured powers back.
 
 use lop_machine::{

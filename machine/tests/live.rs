@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading a live machine: trees of real machines and what their domains are, worked out by hand; errors; damage.
 
 #[path = "live/assumed.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Readers end with a value or an error on whatever is done to a good file; a machine that is accepted can be drawn.
 
 use lop_machine::input::Override;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! What the rules ask (policy/core/env.h), answered by whoever calls them.
 
 use super::{ffi, group_at, Group, Sched, Set, Task};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The policy's state from outside: what it is filled with before it starts, and what it answers when asked.
 
 use super::ffi;

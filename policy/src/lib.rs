@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The scheduler's rules (the headers of policy/), compiled natively, as Rust calls them.
 //!
 //! All types are those of the headers. An adapter owns a [`Policy`], implements [`Env`], and reports each event through a [`PolicyHandle`].

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Policies by the names that people type: those of policies.def.
 
 use super::{Config, Named};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Plans: which thread in which memory domain (`spread.h`, `gather.h`), which on which kind of core (`specialise.h`), or at which CPU it waits
 //! (`list.h`). Pure: slices in, answers in the slices.
 

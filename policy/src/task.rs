@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Tasks, applications, groups: how each begins, and what its owner says of it.
 
 use super::{ffi, App, Group, Rank, Set, NONE};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes a page from made-up figures: `cargo run -p lop-report --example gallery -- gallery.html [trace.json]`. For looking at
 //! the page while changing it; nothing in it was measured or simulated.
 

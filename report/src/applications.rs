@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times of applications over several runs: mean, best and worst of each, beside each other by policy.
 
 use crate::grid::{Column, Grid};

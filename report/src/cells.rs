@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Studies that judge one policy beside all others: a row for each cell in place of a table for each point.
 
 use crate::grid::{Column, Grid};

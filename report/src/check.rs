@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers that JSON cannot hold and timelines that contradict themselves are found here, before anything is written.
 
 use crate::error::ReportError;

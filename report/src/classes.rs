@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Classes of applications beside each other by policy: what it costs them that half of the cores are slow.
 
 use crate::grid::{Column, Grid};

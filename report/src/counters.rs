@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counters beside each other, one column a policy: the detail behind `-v`.
 
 use crate::grid::{Column, Grid};

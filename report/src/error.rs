@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What makes a report impossible to write down.
 
 use std::fmt;

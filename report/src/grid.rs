@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results as rows and columns of text, before anyone decides whether that becomes a terminal table or an HTML one.
 
 use crate::model::{Interval, Report, RunResult};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports as JSON, for programs.
 
 use crate::check::check_report;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables, JSON, HTML with SVG plots, Perfetto traces. Knows results, timelines and what was published, not how they came about.
 
 mod applications;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is reported: results, and the timeline of one run.
 
 use crate::published::ComparedTable;

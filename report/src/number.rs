@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers as people read them: one unit and one number of decimals for a whole column or axis.
 
 /// From how much on a unit takes a prefix.

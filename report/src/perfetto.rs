@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timelines in Chrome's JSON trace format, which ui.perfetto.dev opens: a process per timeline, a thread per CPU.
 
 use crate::check::check_timeline;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is swept in a report: its points, its dimensions, and which of them makes the best axis.
 
 use crate::model::{PointValue, Report, RunResult};

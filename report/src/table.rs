@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables for a terminal.
 
 use crate::applications::applications_text;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files are written whole or not at all.
 
 use lop_report::write_file;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page: self-contained, nothing in a name becomes markup, the data in it is the data that came in.
 
 mod common;

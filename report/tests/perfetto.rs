@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The trace as ui.perfetto.dev reads it.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The script of the page, where there is a `node` to run it; elsewhere these tests only check what they would have run.
 
 mod common;

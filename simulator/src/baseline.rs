@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The world outside the policy: a fair scheduler that puts a woken task on the core that has been idle longest.
 
 use crate::choice::Placement;

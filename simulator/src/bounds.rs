@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lower bounds on time and energy that no schedule can beat on a machine and workload. The argument is in docs/model.md.
 
 use crate::engine::{Rates, World};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A power cap in watts as a number of high cores: policy/sets/cap.h knows cores only, and the machine's model what they draw.
 
 use crate::power::busy_uw;

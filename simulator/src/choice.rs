@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Policies by the names people type.
 
 use lop_policy::{rules, Config, Domains, Named, Reserve, Sizing};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clock domains: what speed they run at, what is asked of them, and transitions that take time.
 
 use lop_machine::Machine;

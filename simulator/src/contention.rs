@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contention in a memory domain: tasks share its cache and its bandwidth.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The event queue: by time, then in the order they were made.
 //!
 //! What a CPU, core or timer looks forward to changes often, and there is one such thing for each at most: these alarms lie

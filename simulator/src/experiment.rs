@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Experiments: one machine, one workload, some policies and what is swept; read from TOML or put together by hand, run on
 //! all cores of the machine at hand with the same bytes as result whatever their number.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A core for each task, for its life: the baselines `pack`, `scatter` and `random`.
 
 use crate::choice::Placing;

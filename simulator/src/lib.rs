@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated cores, workloads, frequency governors and power around the policy core.
 
 mod baseline;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Modelled power and energy, exact in integers: microwatt times nanosecond is femtojoule.
 //!
 //! ```text

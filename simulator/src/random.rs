@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws that depend on who draws, not on the schedule: every task has its own stream, so all policies see the same work.
 
 use crate::workload::Amount;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runnable tasks that wait, in order of virtual time; each CPU takes the first that may run on it.
 
 use lop_policy::{CpuBits, CPU_WORDS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines some of whose cores are held at a lower operating point, and the workloads that are studied on them: times by hand.
 
 mod common;

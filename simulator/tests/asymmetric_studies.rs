@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The built-in experiments on asymmetric settings of the 16-core Opteron, against times by hand.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lower bounds against the best of all schedules on cases small enough to try all.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory domains: what spread and gather do for applications that contend, and specialise for cores that differ.
 
 mod common;

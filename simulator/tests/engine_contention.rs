@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contention for memory domains: what neighbours cost, by hand and by order.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Polling governors step by step, against schedules computed by hand.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Energy in closed form, and the sums that every result has to keep.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random small workloads under every policy: no work is lost or made up, no task forgotten, no bound broken.
 
 mod common;

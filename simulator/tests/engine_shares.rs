@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who gets how much of which CPU: nice values, cgroup weights, affinity.
 
 mod common;

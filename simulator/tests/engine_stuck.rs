@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Workloads that cannot go on, that never come to an end, and that are cut by the clock.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks that wait for one another: each time follows by hand.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time in closed form: speed and memory share, sharing of cores, costs, idle exits, SMT, clocks and transitions.
 
 mod common;

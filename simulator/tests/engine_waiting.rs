@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting by blocking, by spinning, and by spinning and then blocking: time, wasted time and energy by hand.
 
 mod common;

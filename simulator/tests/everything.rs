@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The study `everything`: auto beside each policy and baseline. What holds in every cell of the kind that a sentence is about.
 
 use lop_simulator::experiment::{self, Cell, RunControl, NEARLY_AS_FAST};

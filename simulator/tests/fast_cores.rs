@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who gets the fast cores: sequential phases, the longest thread, all in turn. Times by hand.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A core reserved for the operating system's own work, in the simulated world: who runs where, at which speed, what it costs. By hand.
 
 mod common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! rt-app's own examples load. They are not ours to keep: LOP_RTAPP_EXAMPLES names a directory with them, and
 //! scripts/rtapp-examples.sh fetches them from the Debian package and prints it.
 

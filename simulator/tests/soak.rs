@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times of this machine, printed and not judged: `make soak` runs these, `cargo test` does not.
 
 use lop_simulator::workload::read;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the built-in machines, workloads and experiments have to show.
 
 mod common;

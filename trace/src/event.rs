@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a recording holds.
 
 use serde::{Deserialize, Serialize};

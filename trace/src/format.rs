@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The file: a line that names format and version, a line of JSON ([`Header`]), and events of some bytes each.
 //!
 //! Numbers of events are LEB128: seven bits a byte, the lowest first, the eighth bit set where more follow. An event is a byte

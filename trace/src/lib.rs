@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings of scheduling: who ran when and where, who was preempted or blocked, who forked, exited and woke whom.
 //!
 //! A [`Trace`] is what `lop record` writes ([`write`], [`read`]; docs/recording.md describes the file). [`lives`] puts its events

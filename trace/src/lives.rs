@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From events to lives: when each task ran, was ready, was blocked, and what it did on the way.
 
 use crate::event::{Trace, What};

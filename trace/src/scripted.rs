@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hand-written recordings for tests: one event a line, in us.
 
 use crate::event::{Event, Header, Host, Trace, What};

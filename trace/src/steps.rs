@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lives into steps: what each task does on any machine, with what it waited for where that is known or can be told.
 //!
 //! - **A child.** A task that was blocked while a child of it ended, and ran within [`LATENCY_NS`] after that end, waited for that

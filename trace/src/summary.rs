@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was recorded, and what no replay can know.
 
 use crate::event::Trace;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recording as a workload file of the simulator.
 //!
 //! One task of the file is one task of the recording, forked by its parent. Work is time on the machine that was recorded times its speed, or

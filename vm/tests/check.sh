@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Sourced by the tests of the guest itself: counts checks and prints a line for each.
 # shellcheck shell=bash
 ran=0 failed=0

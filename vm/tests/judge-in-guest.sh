@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # judge-in-guest.sh: do recorder and checks tell top speed from low on a real kernel? Runs inside a guest with cpufreq and 2 CPUs or more,
 # behind lib.sh; speeds are set by hand, so the right verdicts are known. See judge-test.sh.
 failed=0

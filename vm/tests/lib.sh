@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Helpers of scripts that run inside the guest: source it. Needs lop-judge on PATH for figures of BPF programs.
 # Nothing here decides what a scheduler should do; it waits, reads and compares.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # run-test.sh [--all]: does vm/run what it says? Boots six guests; with --all also those that take long. Fetches the kernel where it is not yet
 # in the cache. Prints a line per check and how many ran; needs no root.
 set -uo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
 # run.sh [GROUP... | --soak]: shows on the real kernel what is claimed of the scheduler. Boots a guest for each group and sums up. Without
 # argument: the groups of gate/, where each check is true or false by logic. --soak: those of soak/, which judge shares, delays and percentiles,
 # load the machine for long, or boot the oldest kernel. As many guests at a time as there are CPUs here, or LOP_VM_JOBS.

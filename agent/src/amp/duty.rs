@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Slowing a CPU by taking a share of its time: a real-time thread bound to it spins for the rest of each short period. It costs power instead
 //! of saving it, since the CPU is busy all the time; what others see is a CPU of that share of its speed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 use crate::policy::{Asked, CpuPlace, Named};
 use lop_machine::counters::{Measured, Source};

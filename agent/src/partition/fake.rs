@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A cgroup filesystem that answers as the kernel's does.
 
 use super::*;

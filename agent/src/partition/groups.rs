@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The few things that are asked of the cgroup filesystem, so that tests can answer as a kernel does.
 
 use super::Lack;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Parking and giving back.
 
 use super::fake::Fake;

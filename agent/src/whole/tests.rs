@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Four CPUs, and a kernel that says how many tasks want to run.
 
 use super::*;

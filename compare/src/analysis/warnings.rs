@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What makes figures doubtful, said in sentences.
 
 use super::{good, Row};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system calls of the tracer: waiting for stops, letting go, and reading what a stop is about.
 
 use super::RecordError;

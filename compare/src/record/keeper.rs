@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ends a recording from outside: the tracer sleeps in `waitid` and cannot look at clocks and flags.
 
 use super::RecordOptions;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Starting the command: filtered, and held back until it is traced.
 
 use super::RecordError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The books of a recording: what each task did between its stops. Knows nothing of ptrace.
 
 use super::proc_files::Usage;

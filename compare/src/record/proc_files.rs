@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading `/proc`. The parsers are total: text that is not as expected gives `None`, never a panic.
 
 use super::CpuClock;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From what a task did to the steps that replay it; `to_workload` says by which rules.
 
 mod tree;

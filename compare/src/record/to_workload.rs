@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recording as a workload file.
 //!
 //! Every process and thread becomes a task that is forked by its parent and runs the CPU time recorded, cut where it forked and

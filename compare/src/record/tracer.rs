@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Following the tree: waits for stops, tells the ledger, lets go.
 
 use super::calls::{self, Resume, WaitCall};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers in the kernel's records, which have the byte order of this machine.
 
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why there is no recording.
 
 use crate::process::code_of_refusal;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's rings of records, one for each CPU and kind of event, and their records as events.
 
 use super::bytes::{u32_at, u64_at};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tracepoint `sched:sched_waking`: whom the task on a CPU wakes.
 
 use super::bytes;

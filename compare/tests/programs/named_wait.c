@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Three children; waits for the second by name (wait4), for the third by name (waitid), then for any. */
 #include <stdlib.h>
 #include <sys/wait.h>

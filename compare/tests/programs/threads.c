@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Three threads that each wait until the first one waits for them, and then use 30 ms of CPU time; with an argument, a thread executes it instead. */
 #include <pthread.h>
 #include <stdatomic.h>

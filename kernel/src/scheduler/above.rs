@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The loader's own thread, beside the policy that it loads.
 
 use crate::adapter::Observer;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The policy's configuration for what a person asked of this machine, and what follows from it for the loader.
 
 use crate::options::Options;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The log of decisions: machine and configuration, then every call of the policy and every decision, in order, one
 //! JSON object each line. `lop-judge replay` plays it against the native build of the policy.
 

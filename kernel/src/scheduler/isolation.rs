@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Isolated CPUs come and go with partitions of cpuset: the scheduler begins anew when they are others than at its start.
 
 use super::program::Record;

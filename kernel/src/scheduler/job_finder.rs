@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Declares the jobs of each `make` from an ordinary thread. How often somebody starts a program of that name is up to him, and so is how long
 //! reading its command line takes: the scheduler's own thread, which runs above all others, only passes on the numbers of processes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What libbpf and the verifier say while a program is loaded: kept for the error, shown with -v.
 
 use libbpf_rs::PrintLevel;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Lists of threads that declared their lengths, where an application has more of them than there are CPUs: looks at the threads when the program says
 //! that something changed, asks the policy (natively) where each waits, and gives the program its orders.
 

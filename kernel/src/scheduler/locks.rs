@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Holders of locks, of programs that say nothing: seen where the kernel lets threads wait for a futex and wakes them (`lock.bpf.h`).
 
 use super::program::skeleton::{BpfSkel, OpenBpfSkel};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Room for groups of tasks and for applications: as much as the machine is large, since the program's arrays cannot grow while it runs.
 
 use super::program::skeleton::{types, BpfSkel, OpenBpfSkel};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Plans for memory domains and kinds of cores, once a second while there is something to plan by: looks at the threads, asks the policy
 //! (natively), and gives the program its orders.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
 
 use super::above::Attached;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The reserved core as the loader sees it: whose work is the system's own, where interrupts go, and what is said of it.
 
 use super::speeds::SpeedSetter;

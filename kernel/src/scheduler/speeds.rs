@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Speeds as far as user space sets them: which governors are asked by the program, which files follow its sets.
 
 use super::program::{Record, SpeedWishes};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The policy's state in the program's memory: filled before it starts, read for the status.
 
 use super::places;

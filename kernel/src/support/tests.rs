@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 use flate2::write::GzEncoder;
 use std::io::Write;

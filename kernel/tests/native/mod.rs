@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! C files of the tests, compiled natively.
 
 use std::path::Path;

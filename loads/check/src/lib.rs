@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Runs the loads for their tests and reads what they print.
 
 use serde_json::Value;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What holds for every load: shape of the report, help, refusals, a check that can fail.
 
 use lop_loads_check::{end, run, short};

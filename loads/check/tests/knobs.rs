@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The table of knobs in loads/README.md: it names every option of every load, and each load takes the values that stand there.
 
 use lop_loads_check::{end, short};

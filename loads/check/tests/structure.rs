@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What each load is made of.
 
 use lop_loads_check::{counts, run};

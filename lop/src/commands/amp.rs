@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop amp`: an asymmetric machine, made by hand.
 
 use super::kernel::Place;

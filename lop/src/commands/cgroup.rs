@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The policy for the whole machine from user space, by parking CPUs, as the service around the kernel's scheduler knows schedulers.
 
 use super::enforce;

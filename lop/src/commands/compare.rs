@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop compare`: commands, measured for real under several policies, or a workload simulated under them; the same table of both.
 
 mod convert;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop doctor`: what this machine can do, what it lacks, and what would mend that.
 
 use super::amp;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Which way a policy is enforced: in the kernel, by parking CPUs (cgroup), or by affinities of a command's threads.
 
 use super::cgroup;

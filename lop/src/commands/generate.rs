@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop generate`: man pages and shell completions from the definition of the command line, for packages.
 
 use crate::failure::{Failure, FAILED};

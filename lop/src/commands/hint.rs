@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop hint`: says something of a thread to the scheduler that is in charge, or shows what was said.
 
 use super::kernel::Place;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What the commands around the kernel scheduler share: options, where the machine and the instance are, errors.
 
 use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop machine`: the machines that are known, the one this runs on, and fitting the power of new ones.
 
 mod measure;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What a journal gave back and what it could not, in the same words whoever asks.
 
 use crate::failure::{Failure, FAILED};

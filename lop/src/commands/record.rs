@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop record`: the scheduling of a command or of the machine, as a file that 'lop simulate --trace' replays.
 
 use super::amp;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop reproduce`: published experiments, by id.
 
 use crate::failure::{Failure, BAD_INPUT};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop restore`: puts speeds, affinities, parked CPUs and limits of frequency back after a run was killed in a way that left it no time for it.
 
 use super::put_back::{all_is_back, told};

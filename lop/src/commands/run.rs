@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop run`: the policy in charge for the life of one command, in the kernel or from user space.
 
 mod affinity;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop simulate`: a workload on a simulated machine under some policies, or an experiment file.
 
 use super::amp;

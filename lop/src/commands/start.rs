@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop start`: the policy for the whole machine, in the kernel or from user space, in the foreground or as a daemon.
 
 mod statistics;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop status`: what the scheduler does now.
 
 use super::kernel::Place;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop stop`: ends the instance that runs, whoever started it.
 
 use super::kernel::Place;

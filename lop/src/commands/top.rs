@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop top`: a live view in a terminal.
 
 use super::kernel::Place;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop workload`: the workloads that are known, and recording new ones.
 
 use super::record::nearly_nothing;

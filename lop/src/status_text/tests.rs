@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 use lop_kernel::options::Options;
 use lop_kernel::status::{LeftOut, Placements, Sets};

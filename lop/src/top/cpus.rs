@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The CPUs by memory domain, each as wide as there is room for: with number, set, speed and load; by number, set and load; or as one bar.
 
 use super::sample::{Cpu, Set};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The last values of a figure, as a row of bars.
 
 use std::collections::VecDeque;

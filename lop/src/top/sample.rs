@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What is read each time: the kernel's account of the CPUs, their speeds, and the scheduler's status where one runs.
 
 use crate::failure::{Failure, FAILED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One screen: who is in charge, active tasks and set sizes over time, power, CPUs, rules in force.
 
 use super::cpus;

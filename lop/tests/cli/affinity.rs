@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop run` on this machine by affinities, whatever its kernel can do.
 
 use super::*;

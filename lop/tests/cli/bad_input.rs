@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 
 /// Runs `lop simulate` with a workload of this text and expects it to be refused.

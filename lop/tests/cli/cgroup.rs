@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop start --enforce cgroup` on machines that lack something (fake trees), and what a killed one left. What the kernel does is shown in the guest.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop compare`: real commands of a few milliseconds, and simulated ones.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop compare` with policies that are put in force from user space. Needs two CPUs: of one there is nothing to take.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop doctor` on trees that look like machines, and on this one.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The commands around the kernel scheduler, without one: on machines that lack something (fake trees), and with an instance that
 //! serves and ends as the real one does but leaves the kernel alone.
 

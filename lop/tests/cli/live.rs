@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop machine live` on trees of other machines and on this one.
 
 use super::*;

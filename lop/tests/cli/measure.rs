@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop machine measure` on a machine of one CPU (a fake tree), whose load runs on a CPU of this one. What is measured is this machine's affair.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Man pages and completions, against the help that people see.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Recording what really runs on this machine, and replaying it.
 
 use super::{answer, good, json, lop};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop top`, in a pipe and on a terminal of its own.
 
 use super::*;

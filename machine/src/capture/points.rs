@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operating points and idle states of a kind of cores.
 
 use crate::live::{LiveMachine, Tree};

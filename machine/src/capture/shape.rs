@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How cores lie, in the words of a machine file: the same in each socket, and domains that are a core, a kind, a socket or the machine.
 
 use crate::live::{LiveCpu, LiveError, LiveMachine};

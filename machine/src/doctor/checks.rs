@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is looked at, one function each.
 
 use super::{Finding, State};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hardware counters of the CPUs: cycles, instructions, misses of the last-level cache.
 
 use super::{Finding, State};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a mend that takes another boot is on the distributions that people have: a command to copy.
 
 use super::checks::text;

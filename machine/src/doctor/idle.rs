@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Idle states: which there are, and whether the kernel's command line takes some away.
 
 use super::checks::{boot_words, text, CPUS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Services that place work or set speeds too, each by its own idea.
 
 use super::{Finding, State};

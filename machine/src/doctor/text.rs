@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The report for people, 80 columns wide but for commands to copy.
 
 use super::{Finding, Report, State};

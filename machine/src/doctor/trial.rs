@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a trial of the speeds means for people: whether requests act, and if not, why and the way out as far as they are known.
 
 use super::checks::{boot_words, text, NO_SPEEDS, UNTRIED};

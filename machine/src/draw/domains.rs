@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The live machine as a small drawing: a line for each memory domain, a bracket for each core.
 
 use super::counted;

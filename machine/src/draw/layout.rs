@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The drawing: a box for each socket, in it a box for each memory domain, in that the cores.
 //!
 //! Up to [`MAX_DRAWN_CORES`] cores are drawn one by one; beyond that a memory domain is one line for each kind of core.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The live machine as a table, a row for each CPU, and what was assumed.
 
 use super::{counted, wrapped};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables of a drawing: operating points, idle states, what holds for the whole machine, power.
 
 use super::wrapped;

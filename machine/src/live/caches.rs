@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory domains: the CPUs that share a last-level cache.
 //!
 //! The last-level cache of a CPU is its highest unified one in `cache/index*`; so two chiplets with caches of 96 and 32 MiB are two

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clock domains, highest frequencies, time of a transition: what cpufreq says.
 
 use super::partition::{Numbering, Partition};

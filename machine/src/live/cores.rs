@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SMT siblings and sockets.
 
 use super::partition::{number_by_key, Numbering, Partition};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Linux's list format: `0-3,8,10-11`.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use std::fmt;
 
 /// Why a machine could not be read. `Display` prints `file: message`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs that are kept from all tasks but those that are bound there: `isolcpus=` of the kernel's command line, and isolated partitions of
 //! cpuset (cgroup v2). Not those of `nohz_full=` alone: the kernel stops their tick and keeps its own work away, but any task may run there.
 

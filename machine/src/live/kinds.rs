@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kinds of cores ("tiers"), and how fast they are.
 //!
 //! A measure of speed is looked for, in this order: `cpu_capacity` (ARM; x86 where the kernel balances by capacity),

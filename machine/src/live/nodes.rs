@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NUMA nodes.
 
 use super::partition::{number_by_key, Numbering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbering of domains: dense from 0, in the order of their first CPU. CPUs are given by their index among the present ones.
 
 use crate::MAX_CPUS;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which CPUs there are.
 
 use super::partition::{Numbering, Partition};

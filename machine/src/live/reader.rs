@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads values of a tree, collects notes, phrases errors.
 
 use super::{cpulist, LiveError, Tree};

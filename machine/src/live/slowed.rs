@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs that were slowed by hand are kinds of their own.
 
 use super::{LiveMachine, MAX_TIERS};

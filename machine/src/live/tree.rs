@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the files come from: a folder, or one text that lists them.
 
 use crate::InputError;

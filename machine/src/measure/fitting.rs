@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From rows of watts to the power model, by least squares.
 
 use super::{Plan, Row, Setting};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The load: a loop of integer multiplications whose time on the reference core is known, one thread on each CPU.
 
 use crate::calibration::{steps, work_s, MULTIPLIER};

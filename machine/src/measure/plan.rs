@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured, and what it becomes: a machine file.
 
 use super::fitting::Fitted;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measuring a machine whose watts are known: what comes out is what it draws.
 
 use super::load::Load;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was measured, as a table.
 
 use super::{Fitted, Plan, Row};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a laptop's batteries give (`/sys/class/power_supply`), while they are what the machine runs on.
 //!
 //! Power is sampled where a battery tells it (`power_now`, or `current_now` x `voltage_now`); else its content is (`energy_now`, or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which meters there are, and opening one.
 
 use super::sampler::{pause, OpenMeter};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A command of the user's, for a wall meter: run by `sh -c` for each reading, it prints one line of a number and a unit.
 //!
 //! `W`, `mW`, `kW`: the power that flows now; it is asked a second after each answer. `J`, `kJ`, `Wh`, `kWh`: a sum of energy since any moment,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sensors of boards and processors in `/sys/class/hwmon`: energy (`energyN_input`) where a chip counts it, else power
 //! (`powerN_average`, `powerN_input`), sampled.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters that tell power: sampled, and summed by the trapezoid rule, E += (P0 + P1) / 2 * dt.
 
 use super::rising::{late, STILL_AFTER};

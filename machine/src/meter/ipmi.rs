@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The power reading of a server's management controller (IPMI DCMI), asked of `ipmitool` or FreeIPMI's `ipmi-dcmi`, and sampled.
 
 use super::integral::Integral;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Not measured: a machine's model (its TOML) applied to what each CPU was measured to do.
 //!
 //! The formula is that of `power.rs`, with shares of time in place of states ([`power_w`]). What the model leaves out is left out here too:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NVIDIA's GPUs, by the library of their driver: the energy that each counts, else its power, sampled.
 //!
 //! It tells nothing of the processor, so it is never chosen for somebody: who wants it names it.

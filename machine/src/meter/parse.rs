@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is parsed of other people's words: the kernel's files of energy events, a command's line, what IPMI tools print. All strict: what is
 //! not understood is an error that says what was expected, never a zero.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Energy counters of processors through the kernel's events: `power/energy-pkg/` and `power/energy-ram/`, one of each for each package.
 //!
 //! `energy-psys` holds both, `energy-cores` and `energy-gpu` are parts of the package: none of these is added.

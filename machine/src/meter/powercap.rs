@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Energy counters of processors and their memory in `/sys/class/powercap` (Intel's RAPL, and AMD's under the same name).
 //!
 //! Counted are the zones `package-*` and, inside these, `dram`. A platform's zone (`psys`) holds both, `core` and `uncore` are parts of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What each CPU did between two moments: busy or idle, at which frequencies, in which idle states.
 //!
 //! Busy and idle are of `/proc/stat`, in ticks. Frequencies are of `time_in_state` where the kernel keeps it, else the one that

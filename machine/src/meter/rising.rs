@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters that count: registers that only rise, or wrap at a known range, summed from the moment of opening.
 //!
 //! Opening waits for the first update, so that what a counter had not told yet is not taken for energy of the measured time, and a counter

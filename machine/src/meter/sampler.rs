@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A meter in use by somebody who has other things to do: a thread reads it as often as it has to be.
 
 use super::{Meter, MeterError, Source};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 mod chosen;
 mod counters;
 pub mod fake;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All that meters ask of the machine: files, hardware events, programs and time; in tests a fake answers.
 
 use super::nvml::Loaded;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes to files, in an order in which the lower limit never passes the upper one.
 
 use super::files::Files;

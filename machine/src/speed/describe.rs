@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Speeds in words, for people.
 
 use super::domain::{ClockDomain, Controlled, Knob, Mechanism};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What controls the speed of which CPUs: reads the cpufreq policies and chooses a mechanism for each.
 
 use super::change::is_frequency;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What can go wrong with speeds, each with the thing, the reason and the way out.
 
 use super::high::HighSpeed;

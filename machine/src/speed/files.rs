@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The few things that are asked of sysfs, so that tests can answer as a kernel does (rounding, refusing).
 
 use std::fs::{self, OpenOptions};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast high CPUs are: their highest speed, or one below it that a person chose.
 
 use super::domain::{Controlled, Mechanism, CPU_FOLDER};

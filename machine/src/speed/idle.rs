@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What keeps a CPU from its deepest idle state: lifted while it is low.
 
 use super::domain::{Knob, CPU_FOLDER};

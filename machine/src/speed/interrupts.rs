@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interrupts, as far as the machine lets them be steered: all to one CPU, and back.
 
 use super::files::{number_after, Files};

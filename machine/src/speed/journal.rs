@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The journal of what was changed: a file of JSON lines, written whole and renamed into place before a change.
 //!
 //! Line 1 is the header with the count of entries, so that a file that lost its end is noticed; each further line is an entry.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Upper limits that hold until they are put back, for a machine whose CPUs are to differ in speed.
 
 use super::domain::{online_cpus, CPU_FOLDER};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Putting back what a journal holds, in this process or after the death of another.
 
 use super::change::{crosses, in_order, is_held_down, Change};

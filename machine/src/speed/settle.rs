@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits of frequency take effect a moment after they were written: a worker of the kernel takes them in, and until then they are shown as
 //! they were.
 

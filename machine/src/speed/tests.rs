@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Speeds on folders that look like sysfs, behind a kernel that rounds and refuses as the real one does.
 
 mod apply;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether requests for speeds act at all: tried on one CPU of each kind, by what it computes at its lowest and at its highest speed.
 
 use super::change::is_frequency;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is taken where sysfs says nothing or says it another way, and that a note tells.
 
 use super::*;

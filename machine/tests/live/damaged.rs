@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whatever is done to a good tree, reading it ends with a machine that holds together or an error that names a file.
 
 use super::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is refused: the error names the file, what was found, what was expected.
 
 use super::*;

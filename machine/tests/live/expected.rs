@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Domains of the machines in this folder. `0*4` is four times 0, `6-15` counts up.
 
 use super::*;

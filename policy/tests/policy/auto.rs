@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! All rules together: what a machine has no use for is left out, and where two rules meet the order of policy/core/auto.h decides.
 
 use crate::bench::{config, domains_of_two, flat, Bench, HOLD, LAST_HOLD, MS, S, US};

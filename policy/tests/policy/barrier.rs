@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! A core reserved for as long as the load is barrier-bound.
 
 use crate::bench::{config, flat, siblings, Bench, MS, S};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! A small world around the policy: queues, a clock, CPUs that run or are idle, and a log of what the policy asked for.
 
 use lop_policy::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Users share the fast cores by weight, whatever their threads claim.
 
 use crate::bench::{Bench, MS};

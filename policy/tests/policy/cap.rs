@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The power cap: how many cores are high at most.
 
 use crate::bench::{config, domains_of_two, flat, Asked, Bench, HOLD, MS};

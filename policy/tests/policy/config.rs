@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The policy's own times, where nobody asks for others.
 
 use crate::bench::{MS, S, US};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! How many members the high set should have.
 
 use crate::bench::{config, flat, Bench, HOLD, LAST_HOLD};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! What a plan of memory domains changes about where tasks run, and domains that are off.
 
 use crate::bench::{config, domains_of_two, Bench, HOLD, MS, S};

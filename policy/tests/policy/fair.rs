@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Fairness among tasks: weights, slices, bounded lag, and no queue left behind.
 
 use crate::bench::{config, domains_of_two, flat, Bench, MS, S, US};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Gather: as few memory domains as pays, intensive threads kept apart.
 
 use crate::bench::S;

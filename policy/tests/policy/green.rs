@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The green set: cores at the most energy-efficient speed, for work that hardly gains from more.
 
 use crate::bench::{config, flat, Bench, HOLD, MS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Heat rotation: hot idle high cores change places with cool low ones.
 
 use crate::bench::{config, flat, Bench, MS, S};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Cores that come and go.
 
 use crate::bench::{config, flat, Asked, Bench, HOLD, MS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! How a thread uses memory: what counters show, smoothed, and the class that follows.
 
 use crate::bench::S;

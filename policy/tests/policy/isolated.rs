@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! CPUs that nobody uses but who is bound there.
 
 use crate::bench::{config, domains_of_two, flat, siblings, Asked, Bench, HOLD, MS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! List scheduling: the next longest thread to the core that would finish it first.
 
 use crate::bench::{config, flat, Bench, MS};

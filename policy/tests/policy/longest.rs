@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Longest job to a fast core first.
 
 use crate::bench::{Bench, MS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Which core joins and which leaves, one criterion at a time against the next.
 
 use crate::bench::{config, flat, Bench, HOLD, MS};

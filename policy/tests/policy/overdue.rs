@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Nobody is left behind: turns by time for those that weigh little, turns of queues, virtual time that comes round.
 
 use crate::bench::{config, flat, Bench, MS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Sequential phases first.
 
 use crate::bench::{config, flat, Bench, MS, US};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Where a task that becomes runnable goes.
 
 use crate::bench::{config, domains_of_two, flat, Bench, HOLD, MS, TRANSITION};

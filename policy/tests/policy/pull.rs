@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! A fast core is never idle while a slow one has work that may move.
 
 use crate::bench::{config, flat, Bench, MS, US};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Whatever happens, in whatever order: nothing is lost, nothing is counted wrong, everybody runs.
 
 use crate::bench::{config, Bench, HOLD, LAST_HOLD, MS};

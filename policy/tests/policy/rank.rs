@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Who goes before whom.
 
 use crate::bench::{config, Bench};

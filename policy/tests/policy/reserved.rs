@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! A core reserved for the operating system's own work.
 
 use crate::bench::{config, flat, siblings, Asked, Bench, HOLD, LAST_HOLD, MS, US};

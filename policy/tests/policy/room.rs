@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Room for threads that take one another's cores, and whole cores kept while siblings share one.
 
 use crate::bench::{config, flat, Bench, HOLD, MS, S, US};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Growing before placing, shrinking after the hold time, and the one lock that nobody waits for.
 
 use crate::bench::{config, flat, Asked, Bench, World, HOLD, LAST_HOLD, MS};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! On a machine with SMT a whole core goes before a share of one.
 
 use crate::bench::{config, flat, Bench, MS, US};

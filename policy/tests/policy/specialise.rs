@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Specialise: fast cores to the threads that gain most from them.
 
 use crate::bench::{config, flat, Bench, HOLD, MS, S};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Spread: which thread is to run in which memory domain so that no domain has more misses to serve than it must.
 
 use crate::bench::S;

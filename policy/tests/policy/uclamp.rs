@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The kernel's own hint as a wish for speed.
 
 use lop_policy::wished_speedup;

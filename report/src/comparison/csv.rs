@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison as CSV (RFC 4180, lines end with \n): hyperfine's columns first, in s, then ours, parameters last.
 
 use super::{Compared, Comparison, Estimate, Spread};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison as a page that needs nothing but itself.
 
 use super::{

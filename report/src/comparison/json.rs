@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison for programs: what hyperfine exports, and more.
 
 use super::{Compared, Comparison, Estimate, Method, Spread, UsedMeter};

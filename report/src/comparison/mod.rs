@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparisons: commands that were run several times under several policies. Text, JSON, CSV, Markdown, AsciiDoc, Org mode, HTML.
 
 mod asciidoc;

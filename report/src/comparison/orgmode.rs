@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison as a table of Emacs' Org mode.
 
 use super::{document, headings, Comparison};

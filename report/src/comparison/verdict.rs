@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a comparison comes to, in a sentence.
 
 use super::{named, others, Comparison, Estimate};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The x axis of a sweep: numbers, evenly or by their logarithm, or categories side by side.
 
 use crate::model::PointValue;

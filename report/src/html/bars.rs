@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bars of one measure, a policy each, with the lower bound marked.
 
 use super::escape::escape;

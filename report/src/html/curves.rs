@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Curves over a sweep: one line a policy, whiskers where the confidence is known, the lower bound dashed.
 
 use super::axis::XAxis;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names come from files: nothing that they contain may become markup.
 
 /// Text for element content and for attributes in double quotes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is plotted: a number of each result, its confidence, its bound, its unit.
 
 use crate::model::{Report, RunResult};

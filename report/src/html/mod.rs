@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One HTML page that needs nothing but itself: inline styles, inline SVG, a script without a framework.
 
 mod axis;

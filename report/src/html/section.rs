@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One report on the page: what was run, tables, bars, curves, counters.
 
 use super::bars::bars;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A study that judges one policy beside all others: a row for each machine, a dot for each cell.
 
 use super::escape::escape;

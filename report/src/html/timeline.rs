@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One timeline on the page: markup around the canvas, and the data that its script draws.
 
 use super::escape::{escape, fill, island};

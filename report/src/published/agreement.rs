@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! docs/agreement.md: every published figure, what comes out here, and how often a prediction is near.
 
 use super::grid::published_grid;

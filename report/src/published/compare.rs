@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A published figure beside the one that follows from a study's results.
 
 use super::{Change, Expected, Figure, Measure, Over, Pick, Point, Selection, Table, Unit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published figures beside ours as rows, with notes.
 
 use super::{Compared, ComparedTable, Expected, Ours, Unit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where published numbers are drawn: beside the result that they are about.
 
 use super::compare::lies_at;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures that sources published, beside what a study computes: what was published, what comes out, how far apart they are, and what kind of
 //! agreement that is.
 

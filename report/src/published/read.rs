@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! data/published.toml: TOML to [`Table`].
 
 use super::{Change, Expected, Figure, Kind, Measure, Over, Pick, Point, Selection, Table, Unit};

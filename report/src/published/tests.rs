@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading, comparing and printing, by hand.
 
 use super::*;

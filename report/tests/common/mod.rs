@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A small report and a small timeline whose numbers can be checked by hand.
 #![allow(dead_code)] // each test file uses its part
 

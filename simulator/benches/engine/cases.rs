@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured: machine, workload and policy, each read the way that `lop simulate` reads it.
 
 use lop_machine::input::Override;

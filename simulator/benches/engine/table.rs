@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What criterion measured, as a table: medians of this run.
 
 use crate::cases::Case;

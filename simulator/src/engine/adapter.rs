@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulator's side of policy/core/env.h, and the same questions put to either scheduler.
 
 use super::cpu::Leaving;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks that contend for a memory domain: when one comes, goes or changes, all of them go on at other rates.
 
 use super::rates::{work_per_ns, Rates};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs: a task comes, makes progress, goes; cores fall idle and wake.
 
 use super::governor::utilisation_after;

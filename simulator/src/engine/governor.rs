@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! cpufreq governors: fixed ones, `ondemand` on its common clock, `schedutil` with its decaying averages.
 
 use super::world::World;

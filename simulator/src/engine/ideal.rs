@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ideal world, carried along with the real one: when each task could be where it is if every core were the fastest,
 //! no task ever waited for a core and no lock were ever taken. Only what holds in every schedule is propagated, so the
 //! latest ideal exit is a lower bound on the time of any schedule (docs/model.md has the argument).

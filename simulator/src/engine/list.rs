@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! When a thread of declared length is created or has ended: at which CPU such threads of its application wait, if they are more than CPUs. What
 //! the policy says (policy/fast/list.h) is done as a kernel would: a task that runs elsewhere loses its CPU and is queued anew.
 

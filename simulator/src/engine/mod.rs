@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The discrete-event engine: simulated CPUs run tasks of a workload under a scheduler, in integer nanoseconds.
 
 mod adapter;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Once a second: counters are read as hardware would give them, and the policy says which thread is to run in which memory domain, or on
 //! which kind of core. What it says is then done as a kernel would: the task loses its CPU and is queued anew.
 

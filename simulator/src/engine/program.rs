@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks come into being, go through their programs, synchronise, exit.
 
 use super::cpu::Leaving;

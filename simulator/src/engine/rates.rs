@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How fast work goes: by class of work (memory share or use), kind of core, operating point and busy SMT siblings.
 
 use crate::contention::{least_bytes, Cost, Demand, Solver};

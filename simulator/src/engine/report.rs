@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns a finished world into an outcome.
 
 use super::task::State;

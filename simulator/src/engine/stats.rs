@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run counts while it goes.
 
 use crate::outcome::{Percentiles, TraceEvent};

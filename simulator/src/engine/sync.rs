@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of barriers, mutexes, conditions, parallel loops and pools.
 
 use crate::workload::{ParallelLoop, Pool, Schedule};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A task: its program, where it is in it, and what it waits for.
 
 use crate::random::Stream;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the policy is told of a machine's watts and speeds: which rules `auto` has use for, and the green speed.
 
 use super::plan::mw;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated world: construction, the event loop, the end.
 
 use super::list::Listing;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The experiments that ship with the program.
 
 use super::{folder_of, is_path, read, suggest, Experiment, Origin};

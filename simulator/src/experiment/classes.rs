@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Classes of applications, by what it costs them when half of the cores are slow.
 //!
 //! A run with seed i loses, of what it would lose with all cores slow, the share

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Studies that judge one policy beside all others, cell by cell: who has the lowest energy-delay product, and which rule of the judged policy
 //! or which rules together it is that cost what it is behind, and what it does otherwise than who has the lowest.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several runs of one policy at one point: means, confidence intervals, counters.
 
 use crate::{Bounds, Outcome};

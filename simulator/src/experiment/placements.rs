@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every way to give each task a core for its life, in place of draws: what `random` stands for, exactly.
 //!
 //! Cores of a memory domain are alike, memory domains of one size are alike, and so are tasks that do the same. Of placements that differ in

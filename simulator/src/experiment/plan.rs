@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an experiment to its sweep points, with everything opened.
 
 use super::resolve::Opened;

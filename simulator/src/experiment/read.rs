@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Experiment files: TOML to [`Experiment`].
 
 use super::{Axis, Change, Experiment, Origin, PointValue, Reference, Setting, SettingKey, Sweep, SweepValue};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Opening the machine and the workload of a sweep point, with faults blamed on whoever asked: the reference that names
 //! nothing, the setting that changes what does not exist.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running an experiment on all cores: same bytes whatever their number.
 
 use super::judge::{Cell, Judged, COUNTED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::super::{load_builtin, Experiment};
 use super::*;
 use crate::Counters;

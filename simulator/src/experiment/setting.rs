@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One changed key of machine, workload, policy or baseline, and where somebody asked for it.
 
 use super::suggest;

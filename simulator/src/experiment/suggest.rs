@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The nearest known name to one that is not known.
 
 /// The candidate that reads most like `name`; `None` when nothing comes near.

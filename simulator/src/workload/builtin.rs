@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The workloads of data/workloads, built in, so that they are there wherever the program is installed.
 
 /// Name and text, in the order in which they are listed.

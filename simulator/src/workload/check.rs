@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What no single key can tell: cycles, locks, barriers nobody can fill, work without end, sizes that would explode.
 
 use super::count::{count, pass_ns, Counts, Endless};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From the TOML schema to a draft: names to indices, units to ns, steps flat.
 
 use super::draft::*;

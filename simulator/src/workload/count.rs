@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How many tasks of each program a workload can have, and how much work, without running it.
 
 use super::check::topological;

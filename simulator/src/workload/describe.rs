@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workload in a few aligned lines, for people.
 
 use super::count::{count, work_ns, Endless};

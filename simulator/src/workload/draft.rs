@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A workload on its way from a file to the engine: resolved to indices, with the place of everything that may be wrong.
 
 use super::model::*;

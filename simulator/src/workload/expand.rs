@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pools into items and programs, for a seed.
 
 use super::model::*;

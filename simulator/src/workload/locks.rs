@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locking rules of one task: what is locked is unlocked, once, by the task that locked it.
 
 use super::draft::{Draft, Source};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How applications use memory: those of data/applications.toml and those that a workload file describes itself.
 
 use super::draft::Source;

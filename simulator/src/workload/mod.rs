@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the machine has to do: programs of steps, how they start, and what they synchronise on.
 //!
 //! A workload is a TOML file in the schema of [`schema`] or an rt-app JSON file ([`rtapp`]). Both are read into a [`Spec`],

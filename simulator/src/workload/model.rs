@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The workload as the engine runs it: resolved to indices and validated, nothing left to look up.
 //!
 //! Work is in ns at the highest speed of the reference core (machines say how fast they are beside it). All times are ns.

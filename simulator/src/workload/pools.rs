@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pools: what a file says about one, checked and ready to be expanded for a seed.
 
 use super::draft::{Draft, Place, Source, MAX_TASKS};

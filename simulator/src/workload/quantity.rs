@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers as people write them, checked and turned into ns.
 
 use super::model::{Amount, Waiting};

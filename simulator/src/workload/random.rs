@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Draws that come out the same on every machine: a pinned generator and mathematics in software.
 
 use rand_pcg::rand_core::Rng;

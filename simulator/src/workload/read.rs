@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From a name, a file or a text to a [`Spec`], and from that to the workload of a seed.
 
 use super::draft::{Draft, Pin, Source};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The TOML schema of a workload as serde reads it: names unresolved, numbers unchecked, every value with its place.
 //!
 //! Maps keep the order of the file, so that programs and starts are numbered as they were written.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small machines and workloads for the tests of the engine: round figures, no costs, so that results follow by hand.
 #![allow(dead_code, unused_imports)] // each test program uses its own share
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is read is what is built.
 
 use lop_machine::input::Override;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whatever is wrong ends with file, line, key and what was expected.
 
 use lop_machine::input::Override;

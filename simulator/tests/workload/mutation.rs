@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! No input makes the readers panic: seeds are the files that are known to be good, mutated.
 
 use lop_machine::InputError;

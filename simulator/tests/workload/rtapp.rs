@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! rt-app's JSON: what each key becomes, and what is refused.
 
 use lop_machine::input::Override;

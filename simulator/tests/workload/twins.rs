@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of knobs in loads/README.md: what it says to set in the twin of each native load is there to be set, and changes the workload.
 
 use lop_machine::input::Override;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Counters of the loaded BPF programs, from the kernel itself.
 
 use anyhow::{bail, Context, Result};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What was promised, compared with what a trace shows. Each check gives figures and a verdict; one that finds nothing
 //! to judge does not hold.
 

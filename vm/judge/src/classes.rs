@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Which tasks a scheduler has to place, and which it has to leave alone.
 
 use crate::trace::{Pid, TaskInfo, Trace, What};

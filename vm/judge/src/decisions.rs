@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The log of decisions that `lop start --log-decisions` writes, played against the native build of the policy: same calls, same
 //! decisions?
 //!

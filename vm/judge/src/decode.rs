@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Records of tracepoints, from the bytes of a ring buffer to events.
 
 use crate::format::Format;

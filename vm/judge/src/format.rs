@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The format files of tracefs: where in a record each field lies.
 
 use anyhow::{anyhow, bail, Context, Result};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Judging a scheduler from the kernel's own tracepoints, and the loads to judge it under.
 //!
 //! Everything between a trace and a verdict is pure and works on copied traces on any machine: [`trace`] is the file,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Work for a scheduler: each load has arguments, runs, and tells its own times as plain data for JSON.
 
 pub mod affinity_churn;

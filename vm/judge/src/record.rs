@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Recording: a tracefs instance of its own, raw ring buffers read after the command has ended, so that reading wakes
 //! nobody while it runs. Lost events are an error.
 

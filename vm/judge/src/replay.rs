@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Who ran, waited and blocked when: a trace read from its first event to its last.
 //!
 //! What a task did before its first event follows from that event: switched out, it had been running since the start;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Pages of the kernel's trace ring buffer, as `trace_pipe_raw` gives them.
 //!
 //! A page is a header (time of its first record, bytes in use) and records. A record begins with 32 bits: 5 of kind or

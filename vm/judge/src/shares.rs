@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Compares what two schedulers gave the same tasks: two outputs of `lop-load shares`.
 
 use crate::checks::Verdict;

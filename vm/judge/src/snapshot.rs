@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What sysfs and /proc say when a recording starts and ends: speeds asked for, tasks and where they may run.
 
 use crate::trace::{Cpu, CpuSpeed, Pid, TaskInfo};

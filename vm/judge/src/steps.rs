@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Values that change at instants: step functions of time, and the intervals in which they are something.
 
 /// A value over time: from each instant on, until the next. Times in ns, growing.

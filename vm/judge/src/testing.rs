@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Short words for handmade traces.
 
 use crate::classes::{Allowed, Classifier};

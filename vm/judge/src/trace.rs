@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! A recorded trace: one JSON line of what was known at the start and end, then one line per event, in order of time.
 //!
 //! ```text

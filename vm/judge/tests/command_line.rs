@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The judge as a script sees it: exit codes and output for traces that keep and that break each promise.
 
 use assert_cmd::Command;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Random schedules of a tiny machine, whose figures it counts itself, step by step: the judge must find the same from the events.
 
 use lop_vm_judge::checks::{bursts, delay, low, residency, Speeds};

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # agent.sh: enforcement from user space, with sched_ext not in use. By cgroup: who is not needed is parked (an isolated partition), speeds follow, and
 # all is as before after SIGTERM and after SIGKILL and `lop restore`. By affinity: the threads of a command. How soon and for how much of the time is
 # soak's (reaction.sh).

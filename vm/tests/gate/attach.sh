@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # attach.sh: coming and going of the scheduler: start, status, every ordinary way to end, refusals, `lop run`, --daemon, --partial.
 # guest: --cpus 4 --cpufreq --timeout 1200
 # Behind lib.sh. An attachment costs the guest more than all else here, so one serves as many sentences as it can.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # compare.sh: lop compare with the kernel's enforcement: its policy is in charge of its own runs and of no others, the energy is that of the model, and
 # however it ends, the kernel's scheduler and the speeds are back and what was measured is kept.
 # guest: --cpus 4 --cpufreq --timeout 1200

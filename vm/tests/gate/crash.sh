@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # crash.sh: the loader is killed, or the program in the kernel fails: the kernel's own scheduler and the speeds come back.
 # guest: --cpus 4 --cpufreq --timeout 1200
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # decisions-rules.sh: what decisions.sh shows of the sets, of every rule: under auto with a reserved core on a machine with two kinds of cores and
 # two memory domains, and under longest-first, whose lists auto does not use. Which records come depends on how the kernel interleaves its tasks, so
 # only those are asked for that every run has; soak's groups decisions-kinds and decisions-plans ask for the others.

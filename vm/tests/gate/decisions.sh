@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # decisions.sh: same code, same decisions: the calls that the program in the kernel got, given to the native build of the policy, change
 # the same sets and place tasks alike, step by step.
 # guest: --cpus 4 --instruction-ns 8 --turn-us 4000 --timeout 1200

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # hints.sh: what is said to the scheduler: kept as it was said, forgotten with its thread, refused to other users, taken while a thread runs; what is
 # read from the command line of make; threads that declare their lengths while CPUs go and come.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 1200 --bin setpriv --bin make

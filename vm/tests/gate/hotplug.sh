@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # hotplug.sh: CPUs of either set go offline and come back under load.
 # guest: --cpus 8 --cpufreq --timeout 1200
 

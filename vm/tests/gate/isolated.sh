@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # isolated.sh: CPUs of an isolated partition: nobody runs there but who is bound there, all others keep their ranks, and the scheduler follows when the
 # partition changes. CPU 0 is the one fast CPU; CPU 1 is without tick (nohz_full), and a CPU like any other.
 # guest: --cpus 8 --max-mhz 3000,2000,2000,2000,2000,2000,2000,2000 --boot nohz_full=1 --instruction-ns 8 --turn-us 4000 --timeout 1200

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # limits.sh: a machine made asymmetric by hand: limits of frequency hold while Lopsided sets speeds, CPUs that differ are of different kinds for the
 # rules, and all is as before afterwards, as it is after lop doctor --try. Which thread runs where then is soak's (amp.sh).
 # guest: --cpus 2 --cpufreq --timeout 1200

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # load.sh: the verifier of the newest kernel takes the program for 512 CPUs, without rules, and with all of them logged, where the stack is deepest,
 # without isolated CPUs and with one.
 # What it read is said by program; scripts/verifier-counts.sh, in soak, compares that with kernel/verifier.tsv.

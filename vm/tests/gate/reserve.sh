@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # reserve.sh: a core for the system's own work: its speed, the interrupts, its end when it does not suffice, and that all is put back. Who ran
 # where, and when it was given up, is soak's (reserved.sh).
 # guest: --cpus 4 --cpufreq --instruction-ns 8 --turn-us 4000 --timeout 1200

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # amp.sh: CPUs whose time is taken are a kind of their own: the longest thread avoids them, and more threads of declared length than CPUs run where
 # list scheduling has them, and not so if nothing was declared.
 # guest: --cpus 2 --cpufreq --instruction-ns 8 --timeout 2400

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # attach-times.sh: how long an attachment takes, other ends than those of the gate, ten failures of the program, a peer of ours, and what a task gets beside
 # the kernel's own scheduler.
 # guest: --cpus 8 --cpufreq --timeout 5400

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # cycles.sh: the scheduler comes and goes 50 times under load: nothing is lost, nothing is left behind.
 # guest: --cpus 8 --timeout 5400
 cycles=50

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # decisions-plans.sh: what decisions.sh shows of the sets, of the policies that plan where threads run, of a reserved core, and of auto with one. What a
 # policy adds to the records of every run is up to chance, and so is whether an order has an effect; it is said only. That the replay minds each of
 # them is a test of vm/judge.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # domains.sh: in which memory domain programs of a declared class run over time, under spread, under gather, and where they are bound; and under
 # spread programs whose intensity was recorded where a CPU counts it.
 # Judged from the kernel's tracepoints. Two domains, each with a node of its own: CPUs 0 and 1, 2 and 3.

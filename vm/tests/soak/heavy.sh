@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # heavy.sh: more than CPUs can bear: 2,000 runnable tasks, 10,000 forks, a kernel thread that never sleeps. Nobody is lost, and delays are
 # what they are under EEVDF.
 # guest: --cpus 8 --memory-mb 3072 --instruction-ns 8 --timeout 5400

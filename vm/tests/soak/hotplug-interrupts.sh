@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # hotplug-interrupts.sh: a CPU that was offline interrupts itself again. Where the program asked for such an interrupt while the CPU went, none ever
 # comes there (kernel/src/bpf/dying.bpf.h): before it left off, a CPU was silent after 27 and after 75 times offline.
 # guest: --cpus 4 --instruction-ns 8 --turn-us 4000 --timeout 2400

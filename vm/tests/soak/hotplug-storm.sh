@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # hotplug-storm.sh: CPUs go and come as fast as they can while tasks fork, wake and change their affinities, and the loader sets speeds.
 # guest: --cpus 8 --cpufreq --timeout 5400
 

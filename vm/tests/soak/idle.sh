@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # idle.sh: an idle machine stays idle: programs run no oftener than wakeups and switches ask for, fewer times than under a peer, no timer.
 # guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 5400
 # peers: scx_cosmos scx_bpfland scx_lavd

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # kernel-7-3.sh: Linux 7.3, newer than the one of the other groups: comes, places, and leaves.
 # guest: --kernel 7.3.4 --cpus 8 --instruction-ns 8 --timeout 5400
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # kinds.sh: two kinds of CPUs: the fast kind is taken first; auto says its rules; under specialise programs that compute change places with programs that
 # wait for memory, by what was declared of them.
 # guest: --cpus 8 --max-mhz 1400,1400,1400,1400,2100,2100,2100,2100 --instruction-ns 4 --timeout 5400

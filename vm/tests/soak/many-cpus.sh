@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # many-cpus.sh: 64 CPUs in two sockets.
 # guest: --cpus 64 --sockets 2 --timeout 5400
 

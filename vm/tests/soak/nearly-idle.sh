@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # nearly-idle.sh: interrupts and context switches of a thread that wakes 40 times a second, and of two that wake each other, beside those under the kernel's
 # own scheduler.
 # guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 3600 --bin /usr/bin/perf

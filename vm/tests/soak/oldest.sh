@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # oldest.sh: the oldest kernel with sched_ext that can be had: comes, places, survives a CPU that goes with tasks bound to it, and leaves. Kernels
 # before 7 ask no scheduler on behalf of a CPU that is going: what waits for it in a queue would keep it from going.
 # Nor do they give a task of ours anything of a CPU that a SCHED_FIFO task never leaves: one that it displaced has to go elsewhere at once.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # phases.sh: whom a whole program waits for has the fast core, judged from the kernel's tracepoints; without the rule it has not.
 # guest: --cpus 4 --max-mhz 3000,2000,2000,2000 --instruction-ns 8 --timeout 5400 --bin uclampset --bin chrt
 # loads: one-and-many half-sequential global-sum matmul chase

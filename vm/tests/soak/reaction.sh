@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # reaction.sh: how soon enforcement by cgroup reacts, how much of the burst time is at top speed, and what the loader costs, beside the kernel's way.
 # guest: --cpus 4 --cpufreq --instruction-ns 4 --timeout 2400
 # Behind lib.sh.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # rules.sh: under the policies with rules for the fast cores all busy threads get on, and the longest have the fast cores.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 5400
 # Behind lib.sh.

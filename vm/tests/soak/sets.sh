@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # sets.sh: bursts of work find CPUs at top speed, the set shrinks in time, low CPUs stay free, speeds under each governor. All is judged from the
 # kernel's tracepoints and from cpufreq's own statistics.
 # guest: --cpus 8 --cpufreq --instruction-ns 4 --timeout 5400

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # shares.sh: what busy tasks get beside each other, compared with the kernel's own fair scheduler in the same boot: apart by at most 5 % of
 # what it gives, or by 2 points of all CPU time where that is more (0.2 points for SCHED_IDLE). Of tasks that
 # share several CPUs the kernel's gives what is due by weight within some points, other ones each time: there it is how far apart from what lies between

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # smt.sh: on cores of two CPUs a whole core that falls idle takes one of two tasks that share another; refuted of two that are bound to theirs.
 # guest: --cpus 4 --smt --instruction-ns 8 --timeout 5400
 # Behind lib.sh. CPUs 0 and 1 are a core, 2 and 3 the other.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # tables.sh: 1,500 cgroups and 5,000 processes have room, and have it again when they are gone; a user who makes more groups than there is room for gets no
 # more by that, and processes without room come and go. Judged are counts, and a share that was an eighth of what is due.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --memory-mb 3072 --timeout 5400

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a recording says about who waited for whom.
 
 use crate::record::{Event, Process, Segment};

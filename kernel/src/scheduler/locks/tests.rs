@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 
 /// BTF of a kernel that has these functions: names, and the names of their arguments, which are all integers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! From what was measured to what reports show.
 
 use lop_compare::analysis::{Analysis, Row};

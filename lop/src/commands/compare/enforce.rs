@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Who puts the policies of a comparison in force.
 
 mod affinity;

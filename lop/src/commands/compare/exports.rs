@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Files that a comparison is written to.
 
 use crate::failure::Failure;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Where journals lie, and when they go.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The arguments that say what is run and how often, after hyperfine's.
 
 use crate::failure::{Failure, BAD_INPUT};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How results are shown: the order of rows and the unit of times, after hyperfine's options, and the method of intervals.
 
 use clap::{Args, ValueEnum};

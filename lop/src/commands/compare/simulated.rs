@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The same table from the simulator: a seed is a round.
 
 use crate::commands::simulate;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop machine measure`: known loads on this machine, fitted to the power model.
 
 use super::{tree, unreadable};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `lop run` without a kernel that takes schedulers: the command's threads are bound to CPUs.
 
 use super::target::Target;

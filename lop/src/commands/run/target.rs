@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Whom the signals are for that `lop run` gets.
 
 use lop_kernel::signals::{SIGINT, SIGQUIT};

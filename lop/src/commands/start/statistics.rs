@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! `--stats` and `--monitor`: a line of statistics for each interval.
 
 use crate::commands::kernel::Place;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! NVIDIA's management library (NVML), loaded at run time: the few functions that tell energy (docs.nvidia.com/deploy/nvml-api).
 
 use libloading::Library;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which meter is taken, and the thread that keeps it up.
 
 use super::fake::{prints, Fake};

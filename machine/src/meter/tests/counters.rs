@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters that count: powercap and perf.
 
 use super::fake::Fake;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine whose files, events and programs follow its own clock, which goes on while somebody waits and no other way.
 
 use crate::live::Tree;

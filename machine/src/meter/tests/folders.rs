@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same on folders that look like a machine, with real files and programs.
 
 use crate::meter::{find, find_with, open, MeterKind, Setup};

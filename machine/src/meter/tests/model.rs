@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The modelled meter: its formula against that of steady states, and what it reads.
 
 use super::fake::Fake;

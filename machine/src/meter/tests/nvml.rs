@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GPUs, behind functions that answer as NVIDIA's library does.
 
 use super::fake::Fake;

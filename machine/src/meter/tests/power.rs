@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Meters that tell power, and gauges: hwmon, battery, ipmi, command.
 
 use super::fake::{prints, Fake};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::fake::{acpi, active, policy_file, Fake, CPU};
 use crate::speed::{Mechanism, SpeedError, Wish};
 use std::io::ErrorKind;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A fake kernel: plain files, and the rules by which cpufreq takes or refuses what is written to them.
 
 use crate::speed::files::{Files, Tree};

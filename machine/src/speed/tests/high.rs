@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! High CPUs slower than they could be: at their base frequency, or where work costs the least energy.
 
 use super::fake::{acpi, active, kill, policy_file, Fake, Policy, CPU};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::fake::{acpi, kill, Fake};
 use crate::speed::interrupts::Steered;
 use crate::speed::restore_from_journal;

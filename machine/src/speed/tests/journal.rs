@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::fake::{acpi, kill, policy_file, Fake, CPU};
 use crate::speed::{restore_from_journal, Journal, SpeedError, Speeds, Wish};
 use std::fs;

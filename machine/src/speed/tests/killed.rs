@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A process that is killed for real: the test runs this very program again as the victim.
 
 use super::fake::{acpi, Fake};

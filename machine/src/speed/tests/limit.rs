@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits on a kernel whose worker takes them in a moment after they were written.
 
 use super::fake::{acpi, policy_file, Fake};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What changes while speeds are set: governors, and CPUs that go offline and come back.
 
 use super::fake::{acpi, active, policy_file, Fake, CPU};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::fake::{acpi, active, policy_file, Fake, Policy, CPU};
 use crate::speed::files::{format_cpus, parse_cpus};
 use crate::speed::{Mechanism, Speeds, Wish};

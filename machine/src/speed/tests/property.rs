@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::fake::{acpi, active, kill, Fake, Policy};
 use crate::speed::{restore::take_over, Speeds, Wish};
 use proptest::prelude::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::fake::{acpi, active, kill, policy_file, Fake, BOOT_ID, CPU};
 use crate::speed::{restore_from_journal, SpeedError, Speeds, Wish};
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Speeds that are tried, on machines where requests act, act in part or together only, or not at all.
 
 use super::fake::{acpi, active, kill, policy_file, Fake, Policy};

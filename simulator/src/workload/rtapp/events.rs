@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events of a phase, each into steps.
 
 use super::json::{Member, Value};

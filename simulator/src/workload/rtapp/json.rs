@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! JSON as rt-app's files are written: comments, trailing commas, keys that occur twice and keys without a value (which rt-app's
 //! workgen repairs), in order and with places. The tokens come from jsonc-parser; its tree knows no key without a value.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The oldest form of a task: `exec` us of work each `period`, parts of it inside the resources of `lock_order`.
 //!
 //! A job goes through `lock_order`: a mutex is held for its `duration` of work, `run` is work, `wait`, `signal`, `broadcast` and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! rt-app's JSON: tasks of phases of events (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt).
 //!
 //! What rt-app with its workgen accepts is accepted. How it is simulated, where that is not plain:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Typed access to the members of an object, with errors that name line and key.
 
 use super::super::draft::Source;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Records a command's scheduling from the kernel's tracepoints, and judges recordings.
 
 use anyhow::{bail, Context, Result};

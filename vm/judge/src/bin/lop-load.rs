@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Makes work for a scheduler, and prints its own times as JSON.
 
 use anyhow::{anyhow, Result};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Does work run on CPUs that were asked for top speed at that moment?
 
 use super::{ms, share, Speeds, Verdict};

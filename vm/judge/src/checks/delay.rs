@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! How long do woken tasks wait for a CPU?
 
 use super::{ms, percentile, Verdict};

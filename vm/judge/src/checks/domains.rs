@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! In which memory domain does each thread run, and beside whom?
 
 use super::{ms, share, Speeds, Verdict};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Do the tasks that should have the fast CPUs run there?
 
 use super::{ms, share, Verdict};

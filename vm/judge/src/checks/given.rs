@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Is a fast CPU given on when what runs there says that it only waits?
 
 use super::fast::FastCpus;

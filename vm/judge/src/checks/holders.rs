@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Does who holds a lock that others wait for come to a fast CPU in time?
 
 use super::fast::FastCpus;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Is there a task that may run and does not, for too long?
 
 use super::{ms, Verdict, LISTED};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Does ordinary work keep off low CPUs?
 
 use super::{ms, share, Speeds, Verdict, LISTED};

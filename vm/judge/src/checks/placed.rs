@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Does a woken task run on the CPU whose queue it was woken to?
 
 use super::{share, Verdict};

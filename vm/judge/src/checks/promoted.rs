@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Does a task that is pinned to a low CPU promote it?
 
 use super::{ms, percentile, share, Speeds, Verdict};

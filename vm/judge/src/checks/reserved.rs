@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Does one CPU run the system's own work alone, and all of that?
 
 use super::{ms, share, Verdict};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Where did the time go: speeds and work of each CPU.
 
 use super::{ms, share, Verdict};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Does a program's sequential phase come to a fast CPU in time?
 
 use super::fast::FastCpus;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Do threads run whenever they can?
 
 use super::{ms, share, Verdict};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Does the number of CPUs at top speed follow falling demand in time?
 //!
 //! active(t) is the number of ordinary tasks that run or wait at t, see [`crate::replay`]; target(t) is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Speeds of CPUs against their top one.
 
 use crate::replay::Replay;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! The native build of the policy, called as the log says.
 
 use super::{Decision, Kind, Record};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Affinities that change at random under load, and a check that they are kept.
 //!
 //! The one thread that changes affinities writes, for each worker, which mask holds: before a change the slot says "in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Bursts of work after random idle times.
 
 use super::busy::{name_thread, wall_ns, BusyClock};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Being busy for a stretch of time, and the clocks to tell it by.
 
 use anyhow::{Context, Result};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Short-lived child processes by plain fork, from a process that has one thread.
 
 use super::busy::{name_thread, BusyClock};

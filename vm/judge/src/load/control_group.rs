@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Control groups (version 2) of one run, with weights; gone when the run is over.
 
 use anyhow::{bail, Context, Result};

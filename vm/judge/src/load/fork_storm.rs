@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What make does: short-lived processes, at most N at once, in phases of different parallelism.
 
 use super::busy::{wall_ns, BusyClock};

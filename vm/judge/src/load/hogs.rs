@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Many busy threads at once, each of which watches that it gets on.
 
 use super::busy::{name_thread, wall_ns, work};

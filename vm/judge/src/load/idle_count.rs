@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! What an idle machine does by itself: its wakeups and switches, counted by the kernel's tracepoints.
 
 use crate::bpf_stats::{self, Spent};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Threads of different lengths, each of which is told to the scheduler before the thread is created.
 
 use super::busy::{name_thread, wall_ns, work};

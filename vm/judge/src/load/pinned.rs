@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! One task that may run on one CPU only, and sleeps and computes in turn.
 
 use super::bursts::MsRange;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Busy processes of different kinds side by side: what share of the CPU time each gets.
 //!
 //! Each task is a process of its own that runs this program again, makes itself what was asked, says so, waits for the

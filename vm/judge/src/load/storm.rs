@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Many forks, as fast as they go.
 
 use super::busy::{wall_ns, BusyClock};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Description of a task: `nice=5,cpus=0+2-3,policy=batch,cgroup=a:100,session,threads=2,name=x`.
 
 use super::pinned;

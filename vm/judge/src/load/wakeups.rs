@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Message threads that wake workers, over and over: how long until a woken worker runs, by its own clock.
 //!
 //! A worker's slot says how things stand: it waits, works, has been told to stop, or was woken at a time. The message

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 //! Each run's command with the affinities that a policy wants, from user space.
 
 use crate::commands::kernel::Place;
