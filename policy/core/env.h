@@ -122,6 +122,14 @@ LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 #define lop_atomic_cas(p, old, new) __sync_val_compare_and_swap(p, old, new)
 #endif
 
+/*
+ * What holds here between two calls, and between two steps of one where calls never overlap. The native build stops where it does not, and says where; for
+ * BPF it is a comment, as another CPU may be between two steps.
+ */
+#ifndef lop_assert
+#define lop_assert(holds) ((void)sizeof((holds) ? 1 : 0))
+#endif
+
 /* 1 if a < b, else 0, for numbers below 2^63: without a branch, which the BPF verifier would follow both ways in each turn of a loop. */
 lop_rule u64 lop_less(u64 a, u64 b)
 {

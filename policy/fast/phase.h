@@ -27,6 +27,7 @@ lop_rule void lop_lose_sight(struct lop_task *t, struct lop_app *app, u32 cpu)
 	if (!app || !t->seen)
 		return;
 	t->seen = false;
+	lop_assert(app->running >> 32 > 0 && (u32)app->running >= cpu);
 	lop_atomic_add(&app->running, -(1ULL << 32 | cpu));
 }
 

@@ -121,7 +121,9 @@ lop_part s32 lop_busy_member(const struct lop_sched *s lop_given, struct lop_wor
 /* One task less counts on the CPU. Another may have anchored there while the wish was taken back: it is made again. */
 lop_rule void lop_count_on_less(struct lop_sched *s, u32 cpu)
 {
-	if (lop_atomic_add(&s->anchored[cpu], -1) != 1)
+	u32 before = lop_atomic_add(&s->anchored[cpu], -1);
+	lop_assert(before > 0);
+	if (before != 1)
 		return;
 	lop_cpus_take(&s->set[LOP_HIGH].pinned, cpu);
 	lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu);

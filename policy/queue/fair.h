@@ -182,6 +182,7 @@ lop_rule void lop_queue_insert_at(struct lop_sched *s, struct lop_world *world, 
 {
 	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
 	bool first = !lop_queue_waits(s, queue);
+	lop_assert(t->queue == LOP_NONE && queue < LOP_QUEUES);
 	t->queued_at_ns = lop_env_now_ns(world);
 	if (first)
 		s->waits_since_ns[lop_queue_index(queue)] = t->queued_at_ns;
@@ -225,11 +226,14 @@ lop_rule void lop_note_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
 /* Not any more. The bit is cleared before the last look, as in lop_queue_empty(). */
 lop_rule void lop_end_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
+	u32 before;
 	cpu = lop_cpu_index(cpu);
 	if (!t->goes_first)
 		return;
 	t->goes_first = false;
-	if (lop_atomic_add(&s->nr_given[cpu], -1) != 1)
+	before = lop_atomic_add(&s->nr_given[cpu], -1);
+	lop_assert(before > 0);
+	if (before != 1)
 		return;
 	lop_cpus_take(&s->given, cpu);
 	if (s->nr_given[cpu])
@@ -245,12 +249,14 @@ lop_rule bool lop_is_given(const struct lop_sched *s, struct lop_world *world, u
 /* The task runs, blocks, or is taken out to be queued anew. */
 lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_world *world, struct lop_task *t)
 {
-	u32 queue = (u32)t->queue;
+	u32 queue = (u32)t->queue, before;
 	if (t->queue == LOP_NONE)
 		return;
 	t->queue = LOP_NONE;
 	lop_end_given(s, t, queue);
-	if (lop_atomic_add(&s->queued[lop_queue_index(queue)], -1) == 1)
+	before = lop_atomic_add(&s->queued[lop_queue_index(queue)], -1);
+	lop_assert(before > 0);
+	if (before == 1)
 		lop_queue_empty(s, world, queue);
 }
 

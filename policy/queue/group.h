@@ -53,6 +53,7 @@ lop_part bool lop_group_add(struct lop_sched *s lop_given, struct lop_group *gro
 		lop_group_mean_follows(group, weight, now_ns);
 		before = lop_atomic_add(&group->load, (u64)(s64)weight);
 		was = lop_group_active(before);
+		lop_assert(weight >= 0 || was >= (u32)-weight);
 		is = was + (u32)weight;
 		if (group->parent == LOP_NONE || (was != 0) == (is != 0))
 			break;

@@ -112,6 +112,7 @@ lop_rule u64 lop_app_enter(struct lop_sched *s, struct lop_app *app)
 lop_rule u64 lop_app_leave(struct lop_sched *s, struct lop_app *app)
 {
 	u64 before = app ? lop_atomic_add(&app->demand, -1ULL) : 1;
+	lop_assert(lop_app_active(before) > 0);
 	return lop_app_active(before) != 1 ? 0 : lop_count_app(s, lop_app_declared(before), -1);
 }
 
@@ -137,6 +138,7 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 		return;
 	t->counted = false;
 	before = lop_target(s, set);
+	lop_assert((u32)s->set[lop_set_index(t->set)].demand > 0);
 	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, -1ULL + (t->set == LOP_HIGH ? lop_app_leave(s, app) : 0));
 	if (group)
 		lop_group_add(s, group, -(s32)t->weight, now_ns);

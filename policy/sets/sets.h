@@ -46,6 +46,7 @@ lop_part bool lop_note_high(struct lop_sched *s lop_given, u32 cpu, bool high)
 	int i;
 	cpu = lop_cpu_index(cpu);
 	domain = lop_cpu_index(top->voltage_domain[cpu]);
+	lop_assert(high || (s->voltage_high[domain] > 0 && s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] > 0));
 	s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] += high ? 1 : -1U;
 	s->voltage_high[domain] += high ? 1 : -1U;
 	if (s->voltage_high[domain] == (high ? 1 : 0)) {
@@ -85,6 +86,7 @@ lop_part bool lop_leave(struct lop_sched *s lop_given, struct lop_world *world l
 	cpu = lop_cpu_index(cpu);
 	if (!lop_cpus_take(&s->set[lop_set_index(set)].cpus, cpu))
 		return false;
+	lop_assert(s->resizing && s->set[lop_set_index(set)].size > 0);
 	s->set[lop_set_index(set)].size--;
 	s->left_ns.ns[cpu] = now_ns;
 	if (set == LOP_HIGH)
@@ -110,6 +112,7 @@ lop_part bool lop_join(struct lop_sched *s lop_given, struct lop_world *world lo
 	cpu = lop_cpu_index(cpu);
 	if (lop_cpus_has(&m->cpus, cpu))
 		return false;
+	lop_assert(s->resizing && lop_cpus_has(&s->topology.cpus, cpu));
 	if (set == LOP_HIGH)
 		lop_leave_green_for_high(s, cpu);
 	lop_cpus_add(&m->cpus, cpu);

@@ -2,6 +2,7 @@
 //! What the rules ask (policy/core/env.h), answered by whoever calls them.
 
 use super::{ffi, group_at, Group, Sched, Set, Task};
+use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 
 /// The world as `policy/core/env.h` describes it. Tasks by `Task::id`.
@@ -109,6 +110,13 @@ unsafe extern "C" fn lop_env_arm_timer(world: *mut ffi::lop_world, at_ns: u64) {
 #[no_mangle]
 unsafe extern "C" fn lop_env_temperature_mc(world: *mut ffi::lop_world, cpu: u32) -> i32 {
     env(world).temperature_mc(cpu)
+}
+/// What `lop_assert` says natively: a state that contradicts itself decides nothing more.
+#[no_mangle]
+unsafe extern "C" fn lop_broken(what: *const c_char, file: *const c_char, line: u32) {
+    let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy();
+    eprintln!("lop: policy/{}:{line}: not so: {}", text(file), text(what));
+    std::process::abort();
 }
 #[no_mangle]
 unsafe extern "C" fn lop_env_group(s: *mut Sched, number: i32) -> *mut Group {

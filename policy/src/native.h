@@ -10,6 +10,10 @@
 #define lop_atomic_add(p, v) ({ __typeof__(*(p)) old_ = *(p); *(p) += (v); old_; })
 #define lop_atomic_cas(p, old, new) ({ __typeof__(*(p)) was_ = *(p); if (was_ == (old)) *(p) = (new); was_; })
 
+/* Calls never overlap, so what is asserted holds. */
+void lop_broken(const char *what, const char *file, u32 line);
+#define lop_assert(holds) ((holds) ? (void)0 : lop_broken(#holds, __FILE__, __LINE__))
+
 #include "auto.h"
 #include "lopsided.h"
 #include "plan.h"

@@ -210,7 +210,7 @@ pub fn siblings(cpu: usize) -> CpuPlace {
 
 /// The policy and CPUs that do as it says.
 pub struct Bench {
-    _owner: Policy,
+    pub owner: Policy,
     pub policy: PolicyHandle,
     pub world: World,
     pub tasks: Vec<Task>,
@@ -242,7 +242,7 @@ impl Bench {
         isolated.iter().for_each(|&cpu| owner.sched().isolate(cpu));
         let policy = owner.handle();
         let mut bench = Self {
-            _owner: owner,
+            owner,
             policy,
             world: World {
                 now_ns: S,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The rules of policy/ one by one, called as an adapter calls them. Worked examples stand in comments, computed by hand.
 
+mod asserted;
 mod auto;
 mod barrier;
 mod bench;
