@@ -2,7 +2,7 @@
 //! The policy core as the agent calls it, and what it is answered.
 
 use crate::cpus::Cpus;
-use lop_policy::{Env, PolicyHandle, Set, Traits, WEIGHT_DEFAULT};
+use lop_policy::{Env, PolicyHandle, Set, WEIGHT_DEFAULT};
 use std::collections::BTreeMap;
 
 pub(crate) use lop_policy::{rules, says, App, CpuPlace, Listed, Named, Planned, Task, MAX_LISTED, MAX_PLANNED, NONE};
@@ -27,19 +27,11 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// What anything here draws nobody has measured, and the reserved core's speed stays its governor's.
+    /// The reserved core's speed stays its governor's.
     fn config(&self) -> lop_policy::Config {
-        let machine = Traits {
-            nr_memory_domains: self.nr_memory_domains,
-            nr_tiers: self.nr_tiers,
-            threads: self.threads,
-            ..Traits::default()
-        };
         let hold_ns = self.hold_ns.unwrap_or(lop_policy::default_hold_ns(self.transition_ns));
-        let mut config = lop_policy::Config::of(self.policy, hold_ns);
-        if self.policy == Named::Auto {
-            config = config.leave_out(&machine);
-        }
+        let (domains, tiers, threads) = (self.nr_memory_domains, self.nr_tiers, self.threads);
+        let mut config = lop_policy::Config::on_unmeasured(self.policy, hold_ns, domains, tiers, threads);
         if self.policy == Named::ReservedCore {
             config.reserve = lop_policy::Reserve::BySize;
         }

@@ -72,6 +72,27 @@ impl Config {
         }
         config
     }
+    /// The same on a machine with so many memory domains, kinds of cores and threads of a core, of which nobody has measured what anything draws:
+    /// `auto` is without the rules that it has no use for.
+    #[must_use]
+    pub fn on_unmeasured(
+        policy: Named,
+        hold_ns: u64,
+        nr_memory_domains: impl Into<u32>,
+        nr_tiers: impl Into<u32>,
+        threads: impl Into<u32>,
+    ) -> Self {
+        let config = Self::of(policy, hold_ns);
+        if policy != Named::Auto {
+            return config;
+        }
+        config.leave_out(&Traits {
+            nr_memory_domains: nr_memory_domains.into(),
+            nr_tiers: nr_tiers.into(),
+            threads: threads.into(),
+            ..Traits::default()
+        })
+    }
     /// Whether somebody has to plan where threads run ([`Planner`]).
     #[must_use]
     pub fn plans(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use crate::options::Options;
 use lop_machine::live::LiveMachine;
-use lop_policy::{default_hold_ns, rules, Config, Domains, Named, Traits};
+use lop_policy::{default_hold_ns, rules, Config, Domains};
 use std::time::Duration;
 
 /// What it costs a running task to go on elsewhere, caches included (ours).
@@ -11,19 +11,17 @@ const MIGRATION_NS: u64 = 20_000;
 /// A reserved core has two speeds here, that of low CPUs and that of high ones.
 const RESERVE_RAISES: u32 = 1;
 
-/// Rules that the program does not have are left out: green cores, heat, and room beyond demand. What anything draws here nobody has measured.
+/// Rules that the program does not have are left out: green cores, heat, and room beyond demand.
 pub fn of(options: &Options, machine: &LiveMachine) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
-    let mut chosen = Config::of(options.policy.policy, hold_ns);
-    if options.policy.policy == Named::Auto {
-        chosen = chosen.leave_out(&Traits {
-            nr_memory_domains: machine.nr_memory_domains.into(),
-            nr_tiers: machine.nr_tiers.into(),
-            threads: machine.threads().into(),
-            ..Traits::default()
-        });
-    }
+    let chosen = Config::on_unmeasured(
+        options.policy.policy,
+        hold_ns,
+        machine.nr_memory_domains,
+        machine.nr_tiers,
+        machine.threads(),
+    );
     Config {
         nr_cpus: machine.cpus.len() as u32,
         fixed_size: options.policy.cores,
@@ -80,7 +78,7 @@ pub fn rules_for_people(config: &Config) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lop_policy::Sizing;
+    use lop_policy::{Named, Sizing};
     use rules::{LONGEST, PHASES, SPEEDUP, TURNS, WHOLE};
 
     fn machine(nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> LiveMachine {

@@ -7,8 +7,9 @@ use super::task::{State, Task};
 use super::world::{Scheduler, World};
 use crate::events::Kind;
 use lop_machine::Machine;
-use lop_policy::{self as policy, PolicyHandle};
-use lop_policy::{is_planned, Domain, Domains, Planner, Power, Specialist, Thread, MAX_PLANNED};
+use lop_policy::{
+    self as policy, is_planned, Domain, Domains, Planner, PolicyHandle, Power, Specialist, Thread, MAX_PLANNED,
+};
 
 /// How often counters are read and plans made.
 pub(super) const PERIOD_NS: u64 = 1_000_000_000;
