@@ -64,9 +64,9 @@ lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_
 /* The system's own work goes to the reserved CPU, or waits for it. */
 lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop_task *t)
 {
-	struct lop_placement place = { (s32)s->reserved_cpu, lop_cpus_take(&s->idle, s->reserved_cpu) };
+	struct lop_placement place = { (s32)s->reserved.cpu, lop_cpus_take(&s->idle, s->reserved.cpu) };
 	if (place.claimed)
-		t->last_queue = (s32)lop_cpu_queue(s->reserved_cpu);
+		t->last_queue = (s32)lop_cpu_queue(s->reserved.cpu);
 	return place;
 }
 
@@ -83,7 +83,7 @@ lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct
 	lop_rank_of(s, t, app, &rank);
 	rank.by_plan = lop_waits_on_list(s, t);
 	cpu = lop_weakest_faster(s, world, &rank, LOP_MAX_TIERS);
-	if (cpu < 0 || !lop_cpus_claim(&s->awaited, lop_cpu_index((u32)cpu)))
+	if (cpu < 0 || !lop_cpus_claim(&s->fast.claimed, lop_cpu_index((u32)cpu)))
 		return LOP_NONE;
 	lop_want(s, (u32)cpu, !lop_is_slowest(s, (u32)cpu), lop_env_now_ns(world));
 	t->given = lop_cpu_index((u32)cpu) + 1;
@@ -183,11 +183,11 @@ lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 /* It waits at the reserved CPU, which is told if it is idle. */
 lop_rule void lop_enqueue_reserved(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
 {
-	u32 queue = lop_cpu_queue(s->reserved_cpu);
+	u32 queue = lop_cpu_queue(s->reserved.cpu);
 	lop_come_to(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
-	if (lop_cpus_has(&s->idle, s->reserved_cpu))
-		lop_env_kick(world, s->reserved_cpu);
+	if (lop_cpus_has(&s->idle, s->reserved.cpu))
+		lop_env_kick(world, s->reserved.cpu);
 }
 
 /*
@@ -245,8 +245,8 @@ enum lop_next { LOP_NEXT_NONE, LOP_NEXT_TAKEN, LOP_NEXT_SAME };
 /* Virtual time is the start tag of the task that was put to run last, or goes on. */
 lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 {
-	if (lop_before(s->clock_ns, t->vtime_ns))
-		s->clock_ns = t->vtime_ns;
+	if (lop_before(s->queues.clock_ns, t->vtime_ns))
+		s->queues.clock_ns = t->vtime_ns;
 }
 
 /* On a low core a task goes on only if it may run nowhere else, or is for the reserved CPU, which this is; on an isolated one only if it is bound there. */
@@ -317,8 +317,8 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, now_ns);
 	lop_note_shared(s, t, cpu);
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
-	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->clock_ns) && !lop_any_work(s, cpu))
-		t->vtime_ns = s->clock_ns - s->config.slice_max_ns;
+	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->queues.clock_ns) && !lop_any_work(s, cpu))
+		t->vtime_ns = s->queues.clock_ns - s->config.slice_max_ns;
 }
 
 /*
@@ -360,7 +360,7 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	lop_see(t, app, cpu);
 	lop_show(s, t, app, cpu, now_ns);
 	/* Something was given to this CPU while it changed hands. Two such would take it from one another. */
-	if (t->last_queue != (s32)lop_cpu_queue(cpu) && lop_cpus_has(&s->given, cpu))
+	if (t->last_queue != (s32)lop_cpu_queue(cpu) && lop_cpus_has(&s->queues.given, cpu))
 		lop_env_preempt(world, cpu);
 	else if (!lop_rise(s, world, cpu, now_ns) && !lop_make_room(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
 		lop_fill_core(s, world, lop_tier_of(s, cpu), now_ns);
@@ -374,7 +374,7 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
  */
 lop_rule void lop_stopped(struct lop_sched *s, struct lop_task *t, struct lop_app *app, u32 cpu, bool runnable, u64 now_ns)
 {
-	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u32 to;
 	cpu = lop_cpu_index(cpu);
 	if (!lop_has_rank(s))
@@ -445,7 +445,7 @@ lop_rule void lop_say(struct lop_sched *s, struct lop_world *world, struct lop_t
  */
 lop_rule bool lop_claim_late(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
 {
-	bool is_next = t->queue >= 0 && (u32)t->queue < LOP_MAX_CPUS && lop_cpus_has(&s->given, lop_cpu_index((u32)t->queue));
+	bool is_next = t->queue >= 0 && (u32)t->queue < LOP_MAX_CPUS && lop_cpus_has(&s->queues.given, lop_cpu_index((u32)t->queue));
 	return t->queue != LOP_NONE && !is_next && lop_says_awaited(s, t, app) && lop_claim_busy(s, world, t, app) >= 0;
 }
 
@@ -485,7 +485,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 		s->idle_since_ns.ns[cpu] = now_ns;
 	} else {
 		lop_cpus_take_if(&s->idle, cpu); /* a waker has, as a rule */
-		lop_cpus_take_if(&s->looked, cpu);
+		lop_cpus_take_if(&s->queues.looked, cpu);
 	}
 	lop_note_busy(s, world, cpu);
 	if (lop_is_reserved(s, cpu))
@@ -546,12 +546,12 @@ lop_rule void lop_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu)
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	lop_atomic_and(&s->timer_at_ns, 0); /* see lop_look_at() */
-	if (s->look)
+	if (s->queues.look)
 		lop_look_now(s, world);
-	if (lop_has_rank(s) && s->rank_at_ns)
+	if (lop_has_rank(s) && s->fast.look_at_ns)
 		lop_rank_now(s, world, now_ns);
 	if (lop_has_reserved(s) && lop_watch_reserved(s, world, now_ns)) {
-		s->reserve_failed = true;
+		s->reserved.failed = true;
 		lop_give_up_reserved(s, world, now_ns);
 	}
 	lop_look_for_rounds(s, world, now_ns);
@@ -613,7 +613,7 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 	if (lop_cpus_take(&s->open, cpu))
 		lop_atomic_add(&s->nr_open, -1);
 	lop_cpus_take(&s->idle, cpu);
-	lop_cpus_take(&s->hot, cpu);
+	lop_cpus_take(&s->heat.hot, cpu);
 	lop_note_taken(s, cpu, false, now_ns);
 	lop_note_busy(s, world, cpu);
 	if (lop_has_rank(s))
@@ -661,11 +661,11 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 		lop_cpus_add(&s->open, cpu);
 		lop_atomic_add(&s->nr_open, 1);
 	}
-	s->left_ns.ns[cpu] = now_ns;
+	s->membership.left_ns.ns[cpu] = now_ns;
 	lop_note_busy(s, world, cpu);
 	lop_env_set_changed(world, cpu, LOP_LOW);
 	if (lop_on_reserved_core(s, cpu))
-		lop_env_reserved_speed(world, cpu, s->reserve_raised);
+		lop_env_reserved_speed(world, cpu, s->reserved.raised);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 

@@ -293,8 +293,8 @@ impl Policy {
             target: policy.target(Set::High),
             spare: policy.config.spare,
             hold_ns: policy.config.hold_ns,
-            promotions: policy.promotions,
-            demotions: policy.demotions,
+            promotions: policy.membership.promotions,
+            demotions: policy.membership.demotions,
         }
     }
     /// When the `level`-th member, counted from 1, leaves if it stays surplus.

@@ -95,10 +95,10 @@ static u64 promoting_ns(u32 cpus, bool nearly_full)
 	begin(cpus);
 	for (n = 0; n < first; n++)
 		wake(n);
-	promotions = sched.promotions;
+	promotions = sched.membership.promotions;
 	for (n = first; n < first + WAKES; n++)
 		took_ns += wake(n) - clock_takes;
-	if (sched.promotions != promotions + WAKES)
+	if (sched.membership.promotions != promotions + WAKES)
 		exit(3);
 	return took_ns / WAKES;
 }

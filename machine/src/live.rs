@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Most nodes, and most sockets, that the policy keeps apart (`LOP_MAX_NODES` of policy/core/state.h).
+/// Most nodes, and most sockets, that the policy keeps apart (`LOP_MAX_NODES` of policy/core/topology.h).
 pub const MAX_NODES: usize = 64;
 /// `LOP_MAX_TIERS`
 pub const MAX_TIERS: usize = 16;

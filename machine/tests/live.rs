@@ -135,7 +135,7 @@ fn limits_are_those_of_the_policy() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy").join(name);
         std::fs::read_to_string(path).unwrap()
     };
-    let text = header("core/state.h") + &header("core/env.h");
+    let text = header("core/topology.h") + &header("core/env.h");
     for (name, limit) in [
         ("LOP_MAX_NODES", live::MAX_NODES),
         ("LOP_MAX_TIERS", live::MAX_TIERS),

@@ -17,6 +17,6 @@ lop_rule bool lop_timer_by(struct lop_sched *s, struct lop_world *world, u64 at_
 lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_ns)
 {
 	/* Both sides write with an atomic operation before they read: either the timer sees this, or it is seen to be gone. */
-	lop_atomic_or(&s->look, 1);
+	lop_atomic_or(&s->queues.look, 1);
 	lop_timer_by(s, world, at_ns, lop_env_now_ns(world));
 }

@@ -15,7 +15,7 @@
 
 lop_rule u32 lop_user_index(u32 user) { return user & (LOP_USERS - 1); }
 
-lop_rule u64 lop_had_ns(const struct lop_sched *s, u32 user) { return lop_later(s->had_ns[lop_user_index(user)], s->had_least_ns); }
+lop_rule u64 lop_had_ns(const struct lop_sched *s, u32 user) { return lop_later(s->budget.had_ns[lop_user_index(user)], s->budget.least_ns); }
 
 /* What the user of `b` has had more than that of `a`; below 0: less. Who only spins is owed nothing, and owes nothing. */
 lop_part s64 lop_had_less_ns(const struct lop_sched *s lop_given, const struct lop_rank *a lop_given, const struct lop_rank *b lop_given)
@@ -37,14 +37,14 @@ lop_rule s64 lop_owed_ns(const struct lop_sched *s, const struct lop_rank *a, co
 /* What runs on `cpu` pays for what it has not paid yet. */
 lop_rule void lop_pay_for_core(struct lop_sched *s, u32 cpu, u64 now_ns)
 {
-	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	u64 *had_ns = &s->had_ns[lop_user_index(on->rank.user)];
+	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
+	u64 *had_ns = &s->budget.had_ns[lop_user_index(on->rank.user)];
 	u64 from_ns = lop_max(on->wanted_ns, on->since_ns);
 	u64 ran_ns = lop_min(now_ns - lop_min(from_ns, now_ns), LOP_PAYS_TURNS * s->config.turn_ns);
 	if (!on->wanted_ns || !on->since_ns)
 		return;
 	on->wanted_ns = now_ns;
-	*had_ns = lop_later(*had_ns, s->had_least_ns);
+	*had_ns = lop_later(*had_ns, s->budget.least_ns);
 	lop_atomic_add(had_ns, ran_ns * LOP_WEIGHT_DEFAULT / lop_max(on->weight, 1));
 }
 
@@ -52,7 +52,7 @@ lop_rule void lop_pay_for_core(struct lop_sched *s, u32 cpu, u64 now_ns)
 lop_part bool lop_want(struct lop_sched *s lop_given, u32 cpu, bool wanted, u64 now_ns)
 {
 	lop_pay_for_core(s, cpu, now_ns);
-	s->on[lop_cpu_index(cpu)].wanted_ns = wanted ? lop_max(now_ns, 1) : 0;
+	s->fast.on[lop_cpu_index(cpu)].wanted_ns = wanted ? lop_max(now_ns, 1) : 0;
 	return wanted;
 }
 

@@ -140,7 +140,7 @@ lop_rule void lop_list_threads(struct lop_list *l)
 lop_rule u64 lop_done_by_now(const struct lop_sched *s, const struct lop_task *t, u64 now_ns)
 {
 	u32 cpu = lop_cpu_index(t->runs_on - 1);
-	u64 since_ns = s->on[cpu].since_ns;
+	u64 since_ns = s->fast.on[cpu].since_ns;
 	return t->runs_on && since_ns ? t->done_ns + lop_work_ns(s, cpu, now_ns - lop_min(since_ns, now_ns)) : t->done_ns;
 }
 
@@ -169,6 +169,6 @@ lop_rule bool lop_put_on_list(struct lop_sched *s, struct lop_task *t, s32 cpu)
 {
 	t->listed = (u32)(cpu + 1);
 	if (t->runs_on)
-		s->on[lop_cpu_index(t->runs_on - 1)].rank.by_plan = t->listed == t->runs_on;
+		s->fast.on[lop_cpu_index(t->runs_on - 1)].rank.by_plan = t->listed == t->runs_on;
 	return cpu != LOP_NONE && t->runs_on && t->runs_on != t->listed;
 }

@@ -79,8 +79,8 @@ lop_part bool lop_learn_unit(struct lop_sched *s lop_given, struct lop_app *app 
 		return false;
 	app->unit_ns = done_ns / length;
 	lop_for(cpu, 0, LOP_MAX_CPUS) {
-		if (app->number && s->on[lop_cpu_index(cpu)].rank.app == app->number)
-			s->on[lop_cpu_index(cpu)].unit_ns = app->unit_ns;
+		if (app->number && s->fast.on[lop_cpu_index(cpu)].rank.app == app->number)
+			s->fast.on[lop_cpu_index(cpu)].unit_ns = app->unit_ns;
 	}
 	return true;
 }
@@ -97,7 +97,7 @@ lop_rule u64 lop_left_of(u64 all_ns, u64 done_ns) { return done_ns < all_ns ? al
 /* Work that what runs on `cpu` has done since it began, in ns on the fastest kind of core. */
 lop_rule u64 lop_done_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	return on->done_ns + lop_work_ns(s, cpu, now_ns - lop_min(on->since_ns, now_ns));
 }
 
@@ -108,7 +108,7 @@ lop_rule u64 lop_done_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)
  */
 lop_rule u64 lop_left_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u64 all_ns = on->length * on->unit_ns;
 	if (!all_ns)
 		return now_ns - lop_min(on->woke_ns, now_ns);

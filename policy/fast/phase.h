@@ -90,15 +90,15 @@ lop_part bool lop_rank_of(const struct lop_sched *s lop_given, const struct lop_
 lop_rule void lop_number(struct lop_sched *s, struct lop_app *app)
 {
 	if (app && !app->number)
-		lop_atomic_cas(&app->number, 0, lop_atomic_add(&s->nr_apps, 1) + 1);
+		lop_atomic_cas(&app->number, 0, lop_atomic_add(&s->fast.nr_apps, 1) + 1);
 }
 
 /* What runs on `cpu` is of that class, lop_class_of(): it says something else of itself than before, or has just come. */
 lop_rule void lop_classify_as(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u32 class)
 {
-	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	on->rank.class = class;
-	if (!lop_cpus_has(&s->of_class[class & (LOP_CLASS_ROOM - 1)], cpu))
+	if (!lop_cpus_has(&s->fast.of_class[class & (LOP_CLASS_ROOM - 1)], cpu))
 		lop_set_class(s, cpu, class);
 	on->said = lop_says_awaited(s, t, app);
 	on->grace_ends_ns = 0;
@@ -114,7 +114,7 @@ lop_rule void lop_classify(struct lop_sched *s, const struct lop_task *t, struct
 /* Writes down what starts on `cpu`. */
 lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
-	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	lop_number(s, app);
 	lop_rank_of(s, t, app, &on->rank);
 	on->rank.by_plan = t->listed == lop_cpu_index(cpu) + 1;
@@ -131,7 +131,7 @@ lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop
 /* A sequential phase runs on `cpu`: it goes before others there, and goes to a fast core at once if this is none. */
 lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 cpu, u64 now_ns)
 {
-	struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	if (!on->since_ns || on->rank.class == LOP_ONLY_SPINS)
 		return;
 	on->grace_ends_ns = 0;
@@ -147,7 +147,7 @@ lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop
 lop_rule void lop_end_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u64 now_ns)
 {
 	u32 cpu = lop_cpu_index(app->boosted - 1);
-	struct lop_on_cpu *on = &s->on[cpu];
+	struct lop_on_cpu *on = &s->fast.on[cpu];
 	if (!app->boosted)
 		return;
 	app->boosted = 0;

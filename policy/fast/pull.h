@@ -14,16 +14,16 @@
 /* The timer looks at the fast cores at this time, or before. */
 lop_rule void lop_rank_at(struct lop_sched *s, struct lop_world *world, u64 at_ns, u64 now_ns)
 {
-	if (!s->rank_at_ns || at_ns < s->rank_at_ns)
-		s->rank_at_ns = at_ns;
-	lop_timer_by(s, world, s->rank_at_ns, now_ns);
+	if (!s->fast.look_at_ns || at_ns < s->fast.look_at_ns)
+		s->fast.look_at_ns = at_ns;
+	lop_timer_by(s, world, s->fast.look_at_ns, now_ns);
 }
 
 /* When it pays to move what has just woken, which nobody knows more of. */
 lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1); }
 
 /* The timer looks by then anyway. One that should have come and did not does not. */
-lop_rule bool lop_ranks_by(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->rank_at_ns >= now_ns && s->rank_at_ns <= at_ns; }
+lop_rule bool lop_ranks_by(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->fast.look_at_ns >= now_ns && s->fast.look_at_ns <= at_ns; }
 
 /*
  * A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the one left idle leaves in its time. The timer looks
@@ -36,10 +36,10 @@ lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u3
 		return true;
 	if (lop_is_full(s) || !lop_lock(s))
 		return false;
-	asked = s->asked;
+	asked = s->membership.asked;
 	lop_join(s, world, cpu, LOP_HIGH, now_ns);
 	lop_unlock(s);
-	lop_timer_by(s, world, s->asked == asked ? now_ns + s->config.hold_ns : now_ns, now_ns);
+	lop_timer_by(s, world, s->membership.asked == asked ? now_ns + s->config.hold_ns : now_ns, now_ns);
 	return true;
 }
 
@@ -48,12 +48,12 @@ lop_rule void lop_drop_given(struct lop_sched *s, struct lop_task *t)
 {
 	if (!lop_has_rank(s) || !t->given)
 		return;
-	lop_cpus_take(&s->awaited, lop_cpu_index(t->given - 1));
+	lop_cpus_take(&s->fast.claimed, lop_cpu_index(t->given - 1));
 	t->given = 0;
 }
 
 /* What ran or runs on `cpu` goes nowhere any more, but where it is told to be: 1 + the CPU that it was on its way to, 0: to none. */
-lop_rule u32 lop_end_promise(struct lop_sched *s, u32 cpu) { return lop_atomic_and(&s->goes_to[lop_cpu_index(cpu)], 0); }
+lop_rule u32 lop_end_promise(struct lop_sched *s, u32 cpu) { return lop_atomic_and(&s->fast.migrates_to[lop_cpu_index(cpu)], 0); }
 
 /*
  * What runs on `from` is on its way to `to`. False: another is, or it goes elsewhere, or stopped meanwhile. CPUs decide at once, and each of two
@@ -66,12 +66,12 @@ lop_part bool lop_promise(struct lop_sched *s lop_given, u32 from, u32 to)
 {
 	from = lop_cpu_index(from);
 	to = lop_cpu_index(to);
-	if (!lop_cpus_claim(&s->awaited, to))
+	if (!lop_cpus_claim(&s->fast.claimed, to))
 		return false;
-	if (!lop_atomic_cas(&s->goes_to[from], 0, to + 1) &&
-	    (s->on[from].since_ns || lop_atomic_cas(&s->goes_to[from], to + 1, 0) != to + 1))
+	if (!lop_atomic_cas(&s->fast.migrates_to[from], 0, to + 1) &&
+	    (s->fast.on[from].since_ns || lop_atomic_cas(&s->fast.migrates_to[from], to + 1, 0) != to + 1))
 		return true;
-	lop_cpus_take(&s->awaited, to);
+	lop_cpus_take(&s->fast.claimed, to);
 	return false;
 }
 
@@ -86,7 +86,7 @@ lop_part bool lop_send(struct lop_sched *s lop_given, struct lop_world *world lo
 		lop_want(s, to, !lop_is_slowest(s, to), now_ns);
 		lop_promise(s, to, from);
 	}
-	s->moves++;
+	s->fast.moves++;
 	lop_env_preempt(world, from);
 	return true;
 }
@@ -100,7 +100,7 @@ lop_rule void lop_wait_at(struct lop_sched *s, struct lop_world *world, struct l
 	u64 place_ns = t->vtime_ns;
 	cpu = lop_cpu_index(cpu);
 	if (lop_queue_waits(s, lop_cpu_queue(cpu)))
-		place_ns = lop_earlier(place_ns, s->front_ns[lop_cpu_queue(cpu)] - 1);
+		place_ns = lop_earlier(place_ns, s->queues.front_ns[lop_cpu_queue(cpu)] - 1);
 	lop_note_given(s, t, cpu);
 	lop_queue_insert_at(s, world, t, lop_cpu_queue(cpu), place_ns);
 }
@@ -124,8 +124,8 @@ lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct l
 {
 	u32 cpu = lop_cpu_index(t->given - 1);
 	t->given = 0;
-	lop_cpus_take(&s->awaited, cpu);
-	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)) || lop_cpus_has(&s->given, cpu))
+	lop_cpus_take(&s->fast.claimed, cpu);
+	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)) || lop_cpus_has(&s->queues.given, cpu))
 		return false;
 	lop_come_to(s, t, group, lop_cpu_queue(cpu));
 	lop_wait_at(s, world, t, cpu);
@@ -139,28 +139,28 @@ lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct l
 /* The task that was sent from `cpu` to `to` blocked on the way: who was to make room for it stays, unless that one goes to a faster core. */
 lop_rule void lop_call_off(struct lop_sched *s, u32 cpu, u32 to)
 {
-	lop_cpus_take(&s->awaited, to);
-	if (lop_tier_of(s, cpu) >= lop_tier_of(s, to) && lop_atomic_cas(&s->goes_to[lop_cpu_index(to)], cpu + 1, 0) == cpu + 1)
-		lop_cpus_take(&s->awaited, cpu);
+	lop_cpus_take(&s->fast.claimed, to);
+	if (lop_tier_of(s, cpu) >= lop_tier_of(s, to) && lop_atomic_cas(&s->fast.migrates_to[lop_cpu_index(to)], cpu + 1, 0) == cpu + 1)
+		lop_cpus_take(&s->fast.claimed, cpu);
 }
 
 /* The CPU goes offline: nobody is compared with what ran there, and who was on the way there stays. */
 lop_rule void lop_forget_cpu(struct lop_sched *s, u32 cpu)
 {
 	u32 to;
-	s->on[lop_cpu_index(cpu)].since_ns = 0;
+	s->fast.on[lop_cpu_index(cpu)].since_ns = 0;
 	to = lop_end_promise(s, cpu);
 	if (to)
 		lop_call_off(s, cpu, lop_cpu_index(to - 1));
-	lop_cpus_take(&s->awaited, cpu);
-	lop_cpus_take(&s->given, cpu);
+	lop_cpus_take(&s->fast.claimed, cpu);
+	lop_cpus_take(&s->queues.given, cpu);
 }
 
 /* What runs on `cpu` was sent elsewhere. */
-lop_rule bool lop_is_sent(const struct lop_sched *s, u32 cpu) { return lop_has_rank(s) && s->goes_to[lop_cpu_index(cpu)]; }
+lop_rule bool lop_is_sent(const struct lop_sched *s, u32 cpu) { return lop_has_rank(s) && s->fast.migrates_to[lop_cpu_index(cpu)]; }
 
 /* What runs on `cpu` has to make room: it was sent elsewhere, or another task was given this CPU. */
-lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu) { return lop_is_sent(s, cpu) || lop_cpus_has(&s->given, cpu); }
+lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu) { return lop_is_sent(s, cpu) || lop_cpus_has(&s->queues.given, cpu); }
 
 /*
  * Moving pays:  left >= 10 * migration
@@ -168,7 +168,7 @@ lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu) { return lop_is_se
  */
 lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	if (on->rank.class == LOP_AWAITED || (on->rank.length && !on->done_ns && on->since_ns >= now_ns))
 		return true;
 	return lop_left_ns(s, cpu, now_ns) >= LOP_WORTH_MIGRATIONS * s->config.migration_ns;
@@ -188,8 +188,8 @@ lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, struct lop_wo
 			break;
 		if (lop_tier_of(s, (u32)cpu) <= tier || !lop_may_leave(s, (u32)cpu) || !lop_is_worth_moving(s, (u32)cpu, now_ns))
 			continue;
-		rank = &s->on[lop_cpu_index(cpu)].rank;
-		if (first >= 0 && !lop_ranks_before(s, rank, &s->on[lop_cpu_index((u32)first)].rank))
+		rank = &s->fast.on[lop_cpu_index(cpu)].rank;
+		if (first >= 0 && !lop_ranks_before(s, rank, &s->fast.on[lop_cpu_index((u32)first)].rank))
 			continue;
 		first = cpu;
 	}
@@ -216,7 +216,7 @@ lop_rule bool lop_any_slower(const struct lop_sched *s, struct lop_world *world,
 /* Nothing runs on `cpu`, or what only spins, and its core would be all its own. */
 lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	if (lop_is_promised(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_off(s, cpu))
 		return false;
 	return on->since_ns ? on->rank.class == LOP_ONLY_SPINS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
@@ -238,7 +238,7 @@ lop_part bool lop_pull(struct lop_sched *s lop_given, struct lop_world *world lo
 	if (lop_any_slower(s, world, tier))
 		lop_rank_at(s, world, worth_ns, now_ns);
 	else
-		s->on[lop_cpu_index(cpu)].wanted_ns = 0;
+		s->fast.on[lop_cpu_index(cpu)].wanted_ns = 0;
 	return false;
 }
 
@@ -261,7 +261,7 @@ lop_rule void lop_pull_all(struct lop_sched *s, struct lop_world *world, u64 now
  */
 lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
-	const struct lop_rank *rank = &s->on[lop_cpu_index(cpu)].rank;
+	const struct lop_rank *rank = &s->fast.on[lop_cpu_index(cpu)].rank;
 	u64 worth_ns = lop_worth_ns(s, now_ns);
 	u32 tier = lop_tier_of(s, cpu);
 	s32 to;
@@ -284,7 +284,7 @@ lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lo
  */
 lop_part bool lop_make_room(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u32 least = on->length ? on->rank.class : on->rank.class + 1;
 	const struct lop_rank *claim;
 	s32 from;
@@ -293,6 +293,6 @@ lop_part bool lop_make_room(struct lop_sched *s lop_given, struct lop_world *wor
 	from = lop_first_slower(s, world, lop_tier_of(s, cpu), (u32)lop_max(least, LOP_ORDINARY), now_ns);
 	if (from < 0)
 		return false;
-	claim = &s->on[lop_cpu_index((u32)from)].rank;
+	claim = &s->fast.on[lop_cpu_index((u32)from)].rank;
 	return lop_displaces_below(s, claim) > on->rank.class && lop_takes_core(s, claim, cpu) && lop_send(s, world, (u32)from, cpu, now_ns);
 }

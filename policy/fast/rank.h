@@ -72,14 +72,14 @@ lop_rule u64 lop_work_ns(const struct lop_sched *s, u32 cpu, u64 ran_ns)
 /* Something that may move runs there, and stays for now. What runs on the reserved CPU belongs there. */
 lop_rule bool lop_may_leave(const struct lop_sched *s, u32 cpu)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
-	return on->since_ns && on->movable && !s->goes_to[lop_cpu_index(cpu)] && !lop_is_reserved(s, cpu);
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
+	return on->since_ns && on->movable && !s->fast.migrates_to[lop_cpu_index(cpu)] && !lop_is_reserved(s, cpu);
 }
 
 /* A task is on its way to `cpu`, or waits there for what runs to leave. */
 lop_rule bool lop_is_promised(const struct lop_sched *s, u32 cpu)
 {
-	return lop_cpus_has(&s->awaited, cpu) || lop_cpus_has(&s->given, cpu);
+	return lop_cpus_has(&s->fast.claimed, cpu) || lop_cpus_has(&s->queues.given, cpu);
 }
 
 /* Its memory domain is off: what still runs there leaves, and nobody is moved there. */
@@ -88,14 +88,14 @@ lop_rule bool lop_is_off(const struct lop_sched *s, u32 cpu) { return lop_has_do
 /* Who runs on `cpu` has its core by length, which goes before SF: no plan by SF moves it (specialise.h). */
 lop_rule bool lop_has_core_by_length(const struct lop_sched *s, u32 cpu)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	return lop_has_rank(s) && on->since_ns && on->rank.length;
 }
 
 /* The class of what runs on `cpu`, which goes before SF as well: plans by SF are made for each class. */
 lop_rule u32 lop_class_on(const struct lop_sched *s, u32 cpu)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	return lop_has_rank(s) && on->since_ns ? on->rank.class : LOP_ORDINARY;
 }
 
@@ -114,7 +114,7 @@ lop_rule u32 lop_displaces_below(const struct lop_sched *s, const struct lop_ran
 /* `claim`, which may displace what is of that class, takes `cpu` from who runs there at once, unless that one's user has had less. */
 lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *claim, u32 cpu)
 {
-	const struct lop_rank *there = &s->on[lop_cpu_index(cpu)].rank;
+	const struct lop_rank *there = &s->fast.on[lop_cpu_index(cpu)].rank;
 	return lop_displaces(claim, there) && lop_owed_ns(s, there, claim) <= 0 && !(lop_is_by_plan(s, there) && claim->class == there->class);
 }
 
@@ -126,14 +126,14 @@ lop_part bool lop_set_class(struct lop_sched *s lop_given, u32 cpu, u32 class)
 {
 	u32 n;
 	cpu = lop_cpu_index(cpu);
-	s->on[cpu].rank.class = class;
+	s->fast.on[cpu].rank.class = class;
 	lop_for_few(n, 0, LOP_CLASSES) {
-		if (lop_cpus_has(&s->of_class[n], cpu) == (n == class))
+		if (lop_cpus_has(&s->fast.of_class[n], cpu) == (n == class))
 			continue;
 		if (n == class)
-			lop_cpus_add(&s->of_class[n], cpu);
+			lop_cpus_add(&s->fast.of_class[n], cpu);
 		else
-			lop_cpus_take(&s->of_class[n], cpu);
+			lop_cpus_take(&s->fast.of_class[n], cpu);
 	}
 	return true;
 }
@@ -149,7 +149,7 @@ lop_part bool lop_busy_of(const struct lop_sched *s lop_given, struct lop_cpus *
 	lop_for_words(i) {
 		u32 w = i & (LOP_CPU_WORDS - 1);
 		u64 cpus = 0;
-		lop_for_few(n, 0, LOP_CLASSES) cpus |= s->of_class[n].word[w] & (lop_less(n, least) - 1) & (lop_less(most, n) - 1);
+		lop_for_few(n, 0, LOP_CLASSES) cpus |= s->fast.of_class[n].word[w] & (lop_less(n, least) - 1) & (lop_less(most, n) - 1);
 		out->word[w] = cpus & s->online.word[w] & ~s->idle.word[w];
 	}
 	return !lop_cpus_empty(out);
@@ -167,7 +167,7 @@ lop_part bool lop_is_weaker(const struct lop_sched *s lop_given, u32 cpu, u32 ot
 {
 	if (lop_is_halved(s, cpu) != lop_is_halved(s, other))
 		return lop_is_halved(s, other);
-	return lop_ranks_before(s, &s->on[lop_cpu_index(other)].rank, &s->on[lop_cpu_index(cpu)].rank);
+	return lop_ranks_before(s, &s->fast.on[lop_cpu_index(other)].rank, &s->fast.on[lop_cpu_index(cpu)].rank);
 }
 
 /*
@@ -199,12 +199,12 @@ lop_part bool lop_idle_whole(const struct lop_sched *s lop_given, struct lop_cpu
 {
 	lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[tier & (LOP_MAX_TIERS - 1)]);
 	lop_cpus_and(idle, idle, &s->open);
-	lop_cpus_drop(idle, &s->awaited);
+	lop_cpus_drop(idle, &s->fast.claimed);
 	if (lop_has_domains(s))
 		lop_cpus_drop(idle, &s->off);
 	if (lop_has_reserved(s))
-		lop_cpus_drop(idle, &s->reserved);
-	lop_cpus_drop(idle, &s->given);
+		lop_cpus_drop(idle, &s->reserved.cpus);
+	lop_cpus_drop(idle, &s->queues.given);
 	lop_cpus_drop(idle, &s->beside_busy);
 	lop_cpus_prefer(idle, &s->set[LOP_HIGH].cpus);
 	return !lop_cpus_empty(idle);

@@ -6,7 +6,7 @@
 /* When a turn on a fast core ends: after turn_ns, or with the grace time of a sequential phase that is over. */
 lop_rule u64 lop_turn_ends_ns(const struct lop_sched *s, u32 cpu)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	return on->grace_ends_ns ? on->grace_ends_ns : on->since_ns + s->config.turn_ns;
 }
 
@@ -24,7 +24,7 @@ lop_rule u64 lop_turn_ends_ns(const struct lop_sched *s, u32 cpu)
 lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder, u64 now_ns)
 {
 	u64 left_ns = lop_left_ns(s, next, now_ns);
-	return s->on[lop_cpu_index(next)].rank.class == LOP_ORDINARY && !s->on[lop_cpu_index(holder)].grace_ends_ns &&
+	return s->fast.on[lop_cpu_index(next)].rank.class == LOP_ORDINARY && !s->fast.on[lop_cpu_index(holder)].grace_ends_ns &&
 	       3 * lop_done_ns(s, next, now_ns) < lop_done_ns(s, holder, now_ns) && left_ns < LOP_SOON_NS &&
 	       2 * left_ns < lop_left_ns(s, holder, now_ns);
 }
@@ -37,12 +37,12 @@ lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder,
 lop_part bool lop_pass_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
 {
 	s32 next = lop_first_slower(s, world, lop_tier_of(s, cpu), LOP_ORDINARY, now_ns);
-	struct lop_rank holder = s->on[lop_cpu_index(cpu)].rank;
+	struct lop_rank holder = s->fast.on[lop_cpu_index(cpu)].rank;
 	const struct lop_rank *comes;
 	lop_want(s, cpu, next >= 0, now_ns);
 	if (next < 0)
 		return false;
-	comes = &s->on[lop_cpu_index((u32)next)].rank;
+	comes = &s->fast.on[lop_cpu_index((u32)next)].rank;
 	if (lop_owed_ns(s, comes, &holder) <= (s64)s->config.turn_ns &&
 	    (now_ns < lop_turn_ends_ns(s, cpu) || lop_is_new_beside(s, lop_cpu_index((u32)next), cpu, now_ns)))
 		return false;
@@ -58,7 +58,7 @@ lop_part bool lop_pass_on(struct lop_sched *s lop_given, struct lop_world *world
  */
 lop_part u64 lop_least_had_ns(const struct lop_sched *s lop_given, u32 cpu, u64 least_ns, u64 now_ns)
 {
-	const struct lop_on_cpu *on = &s->on[lop_cpu_index(cpu)];
+	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u64 had_ns = lop_had_ns(s, on->rank.user);
 	if (!on->since_ns || !on->movable || on->rank.class == LOP_ONLY_SPINS || !lop_is_worth_moving(s, cpu, now_ns))
 		return least_ns;
@@ -91,7 +91,7 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 		moves += lop_pass_on(s, world, lop_cpu_index((u32)cpu), now_ns);
 	}
 	if (least_ns != LOP_NO_TIME && moves < LOP_MOVES_AT_ONCE)
-		s->had_least_ns = lop_later(s->had_least_ns, least_ns);
+		s->budget.least_ns = lop_later(s->budget.least_ns, least_ns);
 	if (shared && lop_any_slower(s, world, 0))
 		lop_rank_at(s, world, next_ns, now_ns);
 }
@@ -99,8 +99,8 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 /* The timer: whoever may have a fast core by now gets it. */
 lop_part bool lop_rank_now(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
 {
-	u64 at_ns = s->rank_at_ns;
-	s->rank_at_ns = 0;
+	u64 at_ns = s->fast.look_at_ns;
+	s->fast.look_at_ns = 0;
 	if (now_ns < at_ns) {
 		lop_rank_at(s, world, at_ns, now_ns);
 		return false;

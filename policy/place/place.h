@@ -6,7 +6,7 @@
 /* A member that joined less than a transition ago does not run at its speed yet; the spare is there to bridge that. */
 lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
-	return now_ns - s->joined_ns.ns[lop_cpu_index(cpu)] >= s->config.transition_ns;
+	return now_ns - s->membership.joined_ns.ns[lop_cpu_index(cpu)] >= s->config.transition_ns;
 }
 
 /* Every active task has a core of the fastest kind, whole: where cores differ in kind rank moves nobody then. */
@@ -45,7 +45,7 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		return lop_earliest(candidates, &s->idle_since_ns, LOP_MAX_CPUS);
 	if (lop_has_reserved(s))
-		lop_cpus_avoid(candidates, &s->beside_reserved);
+		lop_cpus_avoid(candidates, &s->reserved.beside);
 	lop_cpus_avoid(candidates, &s->beside_busy);
 	lop_prefer_fast(s, candidates);
 	if (lop_cpus_has(candidates, last_cpu) && lop_at_speed(s, last_cpu, now_ns))
@@ -58,7 +58,7 @@ lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus 
 		if (longest_idle >= 0 && lop_at_speed(s, (u32)longest_idle, now_ns))
 			return longest_idle;
 	}
-	return lop_earliest(candidates, &s->joined_ns, LOP_MAX_CPUS);
+	return lop_earliest(candidates, &s->membership.joined_ns, LOP_MAX_CPUS);
 }
 
 /* Under a power cap no core joins for a plan: a domain without a member is closed while the set is full. */
@@ -121,13 +121,13 @@ lop_part s32 lop_busy_member(const struct lop_sched *s lop_given, struct lop_wor
 /* One task less counts on the CPU. Another may have anchored there while the wish was taken back: it is made again. */
 lop_rule void lop_count_on_less(struct lop_sched *s, u32 cpu)
 {
-	u32 before = lop_atomic_add(&s->anchored[cpu], -1);
+	u32 before = lop_atomic_add(&s->membership.anchored[cpu], -1);
 	lop_assert(before > 0);
 	if (before != 1)
 		return;
 	lop_cpus_take(&s->set[LOP_HIGH].pinned, cpu);
 	lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu);
-	if (s->anchored[cpu])
+	if (s->membership.anchored[cpu])
 		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
 }
 
@@ -149,7 +149,7 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 	bool counts = t->anchor != (s32)cpu;
 	if (counts) {
 		lop_weigh_anchor(s, t);
-		lop_atomic_add(&s->anchored[lop_cpu_index(cpu)], 1);
+		lop_atomic_add(&s->membership.anchored[lop_cpu_index(cpu)], 1);
 	}
 	lop_cpus_add(&s->set[high ? LOP_HIGH : LOP_GREEN].pinned, cpu);
 	if (counts && lop_atomic_cas(&t->anchor, LOP_NONE, (s32)cpu) != LOP_NONE)
@@ -204,7 +204,7 @@ lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *worl
 		return cpu;
 	lop_cpus_and(&world->candidates, &s->online, allowed);
 	if (lop_has_reserved(s))
-		lop_cpus_drop(&world->candidates, &s->reserved);
+		lop_cpus_drop(&world->candidates, &s->reserved.cpus);
 	return lop_cpus_has(&world->candidates, last_cpu) ? (s32)last_cpu : lop_cpus_next(&world->candidates, 0);
 }
 

@@ -19,7 +19,7 @@ lop_part bool lop_shares_core(const struct lop_sched *s lop_given, u32 cpu)
 		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
 		if (sibling == cpu)
 			break;
-		shares |= lop_cpus_has(&s->online, sibling) && !lop_cpus_has(&s->idle, sibling) && !s->goes_to[sibling];
+		shares |= lop_cpus_has(&s->online, sibling) && !lop_cpus_has(&s->idle, sibling) && !s->fast.migrates_to[sibling];
 	}
 	return shares;
 }
@@ -35,7 +35,7 @@ lop_part bool lop_may_part(const struct lop_sched *s lop_given, u32 cpu, u32 to)
 	to = lop_cpu_index(to);
 	if (lop_tier_of(s, cpu) != lop_tier_of(s, to) || (s->planned && top->memory_domain[cpu] != top->memory_domain[to]))
 		return false;
-	return lop_may_leave(s, cpu) && s->on[cpu].rank.class != LOP_ONLY_SPINS && lop_shares_core(s, cpu);
+	return lop_may_leave(s, cpu) && s->fast.on[cpu].rank.class != LOP_ONLY_SPINS && lop_shares_core(s, cpu);
 }
 
 /* Of those that could have all of the core of `to`, and are worth moving at `at_ns`, the first in rank. LOP_NONE: there is none. */
@@ -49,7 +49,7 @@ lop_part s32 lop_first_sharing(const struct lop_sched *s lop_given, u32 to, u64 
 			break;
 		if (!lop_may_part(s, (u32)cpu, to) || !lop_is_worth_moving(s, (u32)cpu, at_ns))
 			continue;
-		if (first >= 0 && !lop_ranks_before(s, &s->on[lop_cpu_index((u32)cpu)].rank, &s->on[lop_cpu_index((u32)first)].rank))
+		if (first >= 0 && !lop_ranks_before(s, &s->fast.on[lop_cpu_index((u32)cpu)].rank, &s->fast.on[lop_cpu_index((u32)first)].rank))
 			continue;
 		first = cpu;
 	}

@@ -53,8 +53,8 @@ lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const str
 lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
 {
 	if (!t->vtime_ns)
-		t->vtime_ns = s->clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight_1024(s, t, group));
-	lop_bound(s, t, group, s->clock_ns, s->config.slice_max_ns);
+		t->vtime_ns = s->queues.clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight_1024(s, t, group));
+	lop_bound(s, t, group, s->queues.clock_ns, s->config.slice_max_ns);
 }
 
 lop_rule u32 lop_cpu_queue(u32 cpu) { return lop_cpu_index(cpu); }
@@ -87,7 +87,7 @@ lop_rule u32 lop_queue_index(u32 queue) { return queue & (LOP_QUEUES - 1); }
  */
 lop_rule u64 lop_slice_in_ns(const struct lop_sched *s, u32 queue)
 {
-	u64 waiting = (u64)s->queued[lop_queue_index(queue)] + 1;
+	u64 waiting = (u64)s->queues.queued[lop_queue_index(queue)] + 1;
 	if (queue >= LOP_MAX_CPUS)
 		return lop_slice_ns(s);
 	return lop_min(lop_slice_ns(s), lop_max(s->config.period_ns / waiting, s->config.slice_min_ns));
@@ -96,7 +96,7 @@ lop_rule u64 lop_slice_in_ns(const struct lop_sched *s, u32 queue)
 /* The bitmap that tells whether a queue has tasks, and the bit in it: 512 CPUs, then 512 domain queues. */
 lop_rule struct lop_cpus *lop_waiting(struct lop_sched *s, u32 queue)
 {
-	return queue < LOP_MAX_CPUS ? &s->cpu_waiting : &s->domain_waiting;
+	return queue < LOP_MAX_CPUS ? &s->queues.cpu_waiting : &s->queues.domain_waiting;
 }
 
 lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
@@ -121,11 +121,11 @@ lop_part u64 lop_crowded_front_ns(const struct lop_sched *s lop_given, const str
 		queue = lop_cpu_queue((u32)cpu);
 		if (!lop_cpus_has(&s->online, queue))
 			continue;
-		if (!lop_cpus_has(&s->cpu_waiting, queue)) {
+		if (!lop_cpus_has(&s->queues.cpu_waiting, queue)) {
 			front_ns = LOP_NO_TIME;
 			break;
 		}
-		front_ns = front_ns == LOP_NO_TIME ? s->front_ns[queue] : lop_later(front_ns, s->front_ns[queue]);
+		front_ns = front_ns == LOP_NO_TIME ? s->queues.front_ns[queue] : lop_later(front_ns, s->queues.front_ns[queue]);
 	}
 	return front_ns;
 }
@@ -133,7 +133,7 @@ lop_part u64 lop_crowded_front_ns(const struct lop_sched *s lop_given, const str
 /* Where those are with whom a task that comes to a queue competes; where nobody waits the clock of all stands for them. */
 lop_rule u64 lop_front_for_ns(struct lop_sched *s, const struct lop_task *t, u32 queue)
 {
-	u64 front_ns = lop_queue_waits(s, queue) ? s->front_ns[lop_queue_index(queue)] : s->clock_ns;
+	u64 front_ns = lop_queue_waits(s, queue) ? s->queues.front_ns[lop_queue_index(queue)] : s->queues.clock_ns;
 	u64 crowded_ns = t->restricted && queue >= LOP_MAX_CPUS ? lop_crowded_front_ns(s, t) : LOP_NO_TIME;
 	return crowded_ns == LOP_NO_TIME ? front_ns : lop_earlier(front_ns, crowded_ns);
 }
@@ -153,7 +153,7 @@ lop_rule void lop_come_to(struct lop_sched *s, struct lop_task *t, const struct 
 /* How long some task or other has been waiting in a queue without a break; 0: none waits. */
 lop_rule u64 lop_waited_ns(struct lop_sched *s, u32 queue, u64 now_ns)
 {
-	u64 since_ns = s->waits_since_ns[lop_queue_index(queue)];
+	u64 since_ns = s->queues.waits_since_ns[lop_queue_index(queue)];
 	return lop_queue_waits(s, queue) && now_ns > since_ns ? now_ns - since_ns : 0;
 }
 
@@ -180,17 +180,17 @@ lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns
  */
 lop_rule void lop_queue_insert_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue, u64 vtime_ns)
 {
-	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
+	u64 *front_ns = &s->queues.front_ns[lop_queue_index(queue)];
 	bool first = !lop_queue_waits(s, queue);
 	lop_assert(t->queue == LOP_NONE && queue < LOP_QUEUES);
 	t->queued_at_ns = lop_env_now_ns(world);
 	if (first)
-		s->waits_since_ns[lop_queue_index(queue)] = t->queued_at_ns;
+		s->queues.waits_since_ns[lop_queue_index(queue)] = t->queued_at_ns;
 	if (first || lop_before(vtime_ns, *front_ns))
 		*front_ns = vtime_ns;
 	t->queue = t->last_queue = (s32)queue;
 	lop_env_insert(world, t, queue, lop_slice_in_ns(s, queue), vtime_ns);
-	lop_atomic_add(&s->queued[lop_queue_index(queue)], 1);
+	lop_atomic_add(&s->queues.queued[lop_queue_index(queue)], 1);
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
@@ -208,7 +208,7 @@ lop_part bool lop_queue_empty(struct lop_sched *s lop_given, struct lop_world *w
 {
 	queue = lop_queue_index(queue);
 	lop_cpus_take(lop_waiting(s, queue), lop_cpu_index(queue));
-	if (!s->queued[queue])
+	if (!s->queues.queued[queue])
 		return true;
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
 	lop_look_at(s, world, lop_env_now_ns(world));
@@ -219,8 +219,8 @@ lop_part bool lop_queue_empty(struct lop_sched *s lop_given, struct lop_world *w
 lop_rule void lop_note_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
 	t->goes_first = true;
-	lop_atomic_add(&s->nr_given[cpu], 1);
-	lop_cpus_add(&s->given, cpu);
+	lop_atomic_add(&s->queues.nr_given[cpu], 1);
+	lop_cpus_add(&s->queues.given, cpu);
 }
 
 /* Not any more. The bit is cleared before the last look, as in lop_queue_empty(). */
@@ -231,19 +231,19 @@ lop_rule void lop_end_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
 	if (!t->goes_first)
 		return;
 	t->goes_first = false;
-	before = lop_atomic_add(&s->nr_given[cpu], -1);
+	before = lop_atomic_add(&s->queues.nr_given[cpu], -1);
 	lop_assert(before > 0);
 	if (before != 1)
 		return;
-	lop_cpus_take(&s->given, cpu);
-	if (s->nr_given[cpu])
-		lop_cpus_add(&s->given, cpu);
+	lop_cpus_take(&s->queues.given, cpu);
+	if (s->queues.nr_given[cpu])
+		lop_cpus_add(&s->queues.given, cpu);
 }
 
 /* A rule gave something to this CPU, and it is there, not only on its way. */
 lop_rule bool lop_is_given(const struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
-	return lop_cpus_has(&s->given, cpu) && lop_env_queued(world, lop_cpu_queue(cpu));
+	return lop_cpus_has(&s->queues.given, cpu) && lop_env_queued(world, lop_cpu_queue(cpu));
 }
 
 /* The task runs, blocks, or is taken out to be queued anew. */
@@ -254,7 +254,7 @@ lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_world *world, stru
 		return;
 	t->queue = LOP_NONE;
 	lop_end_given(s, t, queue);
-	before = lop_atomic_add(&s->queued[lop_queue_index(queue)], -1);
+	before = lop_atomic_add(&s->queues.queued[lop_queue_index(queue)], -1);
 	lop_assert(before > 0);
 	if (before == 1)
 		lop_queue_empty(s, world, queue);
@@ -266,7 +266,7 @@ lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_world *world, stru
  */
 lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 {
-	u64 *front_ns = &s->front_ns[lop_queue_index(queue)];
+	u64 *front_ns = &s->queues.front_ns[lop_queue_index(queue)];
 	*front_ns = lop_later(*front_ns, vtime_ns);
 }
 
@@ -274,7 +274,7 @@ lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 lop_rule bool lop_queue_take_until(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu, u64 until_ns)
 {
 	bool taken = lop_queue_waits(s, queue) && lop_env_take(world, queue, cpu, until_ns);
-	if (!taken && lop_queue_waits(s, queue) && !s->queued[lop_queue_index(queue)])
+	if (!taken && lop_queue_waits(s, queue) && !s->queues.queued[lop_queue_index(queue)])
 		lop_queue_empty(s, world, queue);
 	return taken;
 }
@@ -290,7 +290,7 @@ lop_rule bool lop_goes_first(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
 	if (!lop_queue_waits(s, a))
 		return false;
 	return !lop_queue_waits(s, b) ||
-	       lop_before(s->front_ns[lop_queue_index(a)] + margin_ns, s->front_ns[lop_queue_index(b)]);
+	       lop_before(s->queues.front_ns[lop_queue_index(a)] + margin_ns, s->queues.front_ns[lop_queue_index(b)]);
 }
 
 /* The first of the domain queues that a set serves: green cores run green work only, high ones help where it waits. */
@@ -317,9 +317,9 @@ lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 turn, enum lop_set se
 	s32 found;
 	if (lop_one_shared_queue(s))
 		return LOP_NONE;
-	found = lop_cpus_next(&s->domain_waiting, (u32)lop_max(turn % LOP_MAX_CPUS, from));
+	found = lop_cpus_next(&s->queues.domain_waiting, (u32)lop_max(turn % LOP_MAX_CPUS, from));
 	if (found < 0)
-		found = lop_cpus_next(&s->domain_waiting, from);
+		found = lop_cpus_next(&s->queues.domain_waiting, from);
 	return found < 0 ? LOP_NONE : LOP_MAX_CPUS + found;
 }
 
@@ -336,8 +336,8 @@ lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 *turn, enum lop_set set)
 lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 {
 	enum lop_set set = lop_serves(s, cpu);
-	return lop_cpus_has(&s->cpu_waiting, cpu) ||
-	       (set != LOP_LOW && (lop_cpus_next(&s->domain_waiting, lop_first_served(set)) >= 0 || lop_any_stranded(s)));
+	return lop_cpus_has(&s->queues.cpu_waiting, cpu) ||
+	       (set != LOP_LOW && (lop_cpus_next(&s->queues.domain_waiting, lop_first_served(set)) >= 0 || lop_any_stranded(s)));
 }
 
 /*
@@ -348,17 +348,17 @@ lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
  */
 lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared)
 {
-	u64 front_ns = lop_later(s->front_ns[lop_queue_index(shared)], s->shared_ns.ns[lop_cpu_index(cpu)]);
+	u64 front_ns = lop_later(s->queues.front_ns[lop_queue_index(shared)], s->queues.shared_ns.ns[lop_cpu_index(cpu)]);
 	if (!lop_queue_waits(s, shared))
 		return false;
-	return !lop_queue_waits(s, own) || lop_before(front_ns, s->front_ns[lop_queue_index(own)]);
+	return !lop_queue_waits(s, own) || lop_before(front_ns, s->queues.front_ns[lop_queue_index(own)]);
 }
 
 /* The start tag of a task that stops: it has not paid yet. */
 lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	if (t->last_queue == (s32)lop_shared_queue(s, cpu, LOP_HIGH))
-		s->shared_ns.ns[lop_cpu_index(cpu)] = t->vtime_ns;
+		s->queues.shared_ns.ns[lop_cpu_index(cpu)] = t->vtime_ns;
 }
 
 /* Of the queue of this CPU alone and that of its domain the one further behind; in its turn the other. */
@@ -398,7 +398,7 @@ lop_part bool lop_take_stranded(struct lop_sched *s lop_given, struct lop_world 
 /* What a rule gave to this CPU waits in its own queue, or is on its way there. */
 lop_rule bool lop_take_given(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
-	return lop_cpus_has(&s->given, cpu) && lop_queue_take(s, world, lop_cpu_queue(cpu), cpu);
+	return lop_cpus_has(&s->queues.given, cpu) && lop_queue_take(s, world, lop_cpu_queue(cpu), cpu);
 }
 
 /* From any domain, in turn. */
@@ -407,7 +407,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 	bool taken = false;
 	int n;
 	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
-		s32 away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
+		s32 away = lop_queue_in_turn(s, &s->queues.turn[lop_cpu_index(cpu)], set);
 		if (away < 0 || n >= s->topology.nr_memory_domains * 2)
 			break;
 		taken = lop_may_take_away(s, world, (u32)away) && lop_queue_take_until(s, world, (u32)away, cpu, until_ns);
@@ -427,7 +427,7 @@ lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *w
 	s32 from = LOP_NONE;
 	u32 n;
 	lop_for(n, 0, LOP_MAX_CPUS) {
-		from = lop_cpus_next(&s->cpu_waiting, (u32)(from + 1));
+		from = lop_cpus_next(&s->queues.cpu_waiting, (u32)(from + 1));
 		if (from < 0)
 			break;
 		if (lop_is_promised(s, (u32)from) || lop_is_reserved(s, (u32)from))
@@ -455,7 +455,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, set);
 	u64 away_until_ns = until_ns == LOP_NO_TIME ? LOP_NO_TIME : until_ns - s->config.slice_max_ns;
-	u32 *asks = &s->asks[lop_cpu_index(cpu)];
+	u32 *asks = &s->queues.asks[lop_cpu_index(cpu)];
 	u32 home;
 	s32 away;
 	if (lop_take_given(s, world, cpu))
@@ -466,7 +466,7 @@ lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *wor
 		return true;
 	*asks = (*asks + 1) % LOP_QUEUE_TURNS;
 	home = lop_home_queue(s, cpu, own, shared, *asks);
-	away = lop_queue_in_turn(s, &s->turn[lop_cpu_index(cpu)], set);
+	away = lop_queue_in_turn(s, &s->queues.turn[lop_cpu_index(cpu)], set);
 	if (lop_away_first(s, world, away, home, *asks) &&
 	    lop_queue_take_until(s, world, (u32)away, cpu, *asks == LOP_QUEUE_TURNS / 2 ? LOP_NO_TIME : away_until_ns))
 		return true;
@@ -499,7 +499,7 @@ lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world
 	s32 away;
 	if (lop_is_apart(s, cpu))
 		return !lop_first_is_behind(s, world, own, t, 0);
-	away = lop_queue_from(s, s->turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
+	away = lop_queue_from(s, s->queues.turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;
 	return away < 0 || (u32)away == shared || !lop_may_take_away(s, world, (u32)away) ||
@@ -509,7 +509,7 @@ lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world
 /* Counted in the queue and not in it: on their way there, or from there to a CPU. */
 lop_rule bool lop_in_motion(const struct lop_sched *s, struct lop_world *world, u32 queue)
 {
-	u32 counted = s->queued[lop_queue_index(queue)];
+	u32 counted = s->queues.queued[lop_queue_index(queue)];
 	return counted && counted > lop_env_queued(world, queue);
 }
 
@@ -524,7 +524,7 @@ lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_w
 	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
 		if (arrives)
 			break;
-		queue = lop_cpus_next(&s->domain_waiting, (u32)(queue + 1));
+		queue = lop_cpus_next(&s->queues.domain_waiting, (u32)(queue + 1));
 		if (queue < 0)
 			break;
 		arrives = lop_in_motion(s, world, LOP_MAX_CPUS + (u32)queue);
@@ -538,8 +538,8 @@ lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_w
  */
 lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
-	if (!lop_cpus_has(&s->looked, cpu)) {
-		lop_cpus_add(&s->looked, cpu);
+	if (!lop_cpus_has(&s->queues.looked, cpu)) {
+		lop_cpus_add(&s->queues.looked, cpu);
 		lop_env_kick(world, cpu);
 		return;
 	}
@@ -551,10 +551,10 @@ lop_part bool lop_look_now(struct lop_sched *s lop_given, struct lop_world *worl
 {
 	s32 cpu = LOP_NONE;
 	int i, n;
-	lop_atomic_and(&s->look, 0);
+	lop_atomic_and(&s->queues.look, 0);
 	lop_for_words(i) {
 		u32 w = i & (LOP_CPU_WORDS - 1);
-		world->candidates.word[w] = (s->set[LOP_HIGH].cpus.word[w] | s->cpu_waiting.word[w]) & s->idle.word[w];
+		world->candidates.word[w] = (s->set[LOP_HIGH].cpus.word[w] | s->queues.cpu_waiting.word[w]) & s->idle.word[w];
 	}
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->candidates, (u32)(cpu + 1));

@@ -19,7 +19,7 @@ enum lop_found { LOP_FOUND_NOBODY, LOP_FOUND_SOMEBODY, LOP_NOT_LOOKED };
  */
 lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
 {
-	struct lop_cpus *looked_through = &s->looked_through[queue >= LOP_MAX_CPUS];
+	struct lop_cpus *looked_through = &s->overdue.looked_through[queue >= LOP_MAX_CPUS];
 	u64 now_ns = lop_env_now_ns(world);
 	bool taken;
 	if (lop_waited_ns(s, queue, now_ns) < LOP_WAIT_MAX_NS)
@@ -34,8 +34,8 @@ lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *
 /* By a plan of list.h tasks wait at one CPU, which something that goes before them may never leave. One such CPU at a time, another one each time. */
 lop_rule enum lop_found lop_find_overdue_on_list(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
-	u32 *turn = &s->overdue_list_turn[lop_cpu_index(cpu)];
-	s32 from = lop_cpus_next(&s->cpu_waiting, *turn % LOP_MAX_CPUS);
+	u32 *turn = &s->overdue.list_turn[lop_cpu_index(cpu)];
+	s32 from = lop_cpus_next(&s->queues.cpu_waiting, *turn % LOP_MAX_CPUS);
 	*turn = (u32)(from + 1);
 	return from < 0 || lop_is_reserved(s, (u32)from) ? LOP_FOUND_NOBODY : lop_take_overdue(s, world, lop_cpu_queue((u32)from), cpu);
 }
@@ -51,7 +51,7 @@ lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *
 	found = lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu);
 	if (found != LOP_FOUND_NOBODY)
 		return found;
-	away = lop_queue_in_turn(s, &s->overdue_turn[lop_cpu_index(cpu)], set);
+	away = lop_queue_in_turn(s, &s->overdue.turn[lop_cpu_index(cpu)], set);
 	if (away >= 0)
 		found = lop_take_overdue(s, world, (u32)away, cpu);
 	return found == LOP_FOUND_NOBODY && lop_has_lists(s) ? lop_find_overdue_on_list(s, world, cpu) : found;
@@ -66,15 +66,15 @@ lop_rule bool lop_turn_by_time(struct lop_sched *s, struct lop_world *world, u32
 	u64 now_ns = lop_env_now_ns(world);
 	enum lop_found found;
 	cpu = lop_cpu_index(cpu);
-	if (now_ns < s->overdue_look_ns.ns[cpu])
+	if (now_ns < s->overdue.look_ns.ns[cpu])
 		return false;
-	if (lop_cpus_take(&s->had_turn, cpu))
+	if (lop_cpus_take(&s->overdue.had_turn, cpu))
 		return false;
 	found = lop_find_overdue(s, world, cpu);
 	if (found == LOP_FOUND_SOMEBODY)
-		lop_cpus_add(&s->had_turn, cpu);
+		lop_cpus_add(&s->overdue.had_turn, cpu);
 	else if (found == LOP_FOUND_NOBODY)
-		s->overdue_look_ns.ns[cpu] = now_ns + LOP_OVERDUE_PERIOD_NS;
+		s->overdue.look_ns.ns[cpu] = now_ns + LOP_OVERDUE_PERIOD_NS;
 	return found == LOP_FOUND_SOMEBODY;
 }
 
@@ -82,5 +82,5 @@ lop_rule bool lop_turn_by_time(struct lop_sched *s, struct lop_world *world, u32
 lop_rule void lop_forgive_overdue(const struct lop_sched *s, struct lop_task *t, u64 now_ns)
 {
 	if (t->queue != LOP_NONE && now_ns - t->queued_at_ns >= LOP_WAIT_MAX_NS)
-		t->vtime_ns = lop_earlier(t->vtime_ns, s->clock_ns);
+		t->vtime_ns = lop_earlier(t->vtime_ns, s->queues.clock_ns);
 }

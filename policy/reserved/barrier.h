@@ -97,7 +97,7 @@ lop_part bool lop_is_barrier_bound(const struct lop_sched *s lop_given, const st
 /* The reservation for a barrier-bound load ends, and there is none for a second: others may want the core as often as they wake. */
 lop_rule void lop_end_barriers(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
-	s->bound_again_ns = now_ns + LOP_ROUNDS_END_NS;
+	s->barrier.again_ns = now_ns + LOP_ROUNDS_END_NS;
 	lop_give_up_reserved(s, world, now_ns);
 }
 
@@ -111,7 +111,7 @@ lop_part bool lop_reserve_idle(struct lop_sched *s lop_given, struct lop_world *
 	lop_cpus_avoid(candidates, &s->set[LOP_HIGH].cpus);
 	chosen = lop_reserve_choice(s, candidates);
 	cpu = lop_cpu_index((u32)chosen);
-	if (chosen < 0 || s->anchored[cpu] || (lop_has_rank(s) && lop_is_promised(s, cpu)) || !lop_lock(s))
+	if (chosen < 0 || s->membership.anchored[cpu] || (lop_has_rank(s) && lop_is_promised(s, cpu)) || !lop_lock(s))
 		return false;
 	if (lop_cpus_take(&s->idle, cpu)) {
 		lop_leave(s, world, cpu, lop_set_of(s, cpu), now_ns);
@@ -134,13 +134,13 @@ lop_rule void lop_round_over(struct lop_sched *s, struct lop_world *world, const
 	bool bound = lop_is_barrier_bound(s, r);
 	if (!bound && lop_has_reserved(s) && r->threads > lop_nr_left(s))
 		lop_end_barriers(s, world, now_ns);
-	if (!bound || s->reserve_failed)
+	if (!bound || s->reserved.failed)
 		return;
-	if (!lop_has_reserved(s) && (now_ns < s->bound_again_ns || others + r->threads > most || !lop_reserve_idle(s, world, now_ns)))
+	if (!lop_has_reserved(s) && (now_ns < s->barrier.again_ns || others + r->threads > most || !lop_reserve_idle(s, world, now_ns)))
 		return;
-	s->bound_most = most;
-	s->bound_ends_ns = now_ns + LOP_ROUNDS_END_NS;
-	lop_timer_by(s, world, s->bound_ends_ns, now_ns);
+	s->barrier.most = most;
+	s->barrier.ends_ns = now_ns + LOP_ROUNDS_END_NS;
+	lop_timer_by(s, world, s->barrier.ends_ns, now_ns);
 }
 
 /*
@@ -151,7 +151,7 @@ lop_rule void lop_rounds_change(struct lop_sched *s, struct lop_world *world, st
 {
 	if (!lop_sees_barriers(s))
 		return;
-	if (lop_has_reserved(s) && lop_active(s, LOP_HIGH) > s->bound_most)
+	if (lop_has_reserved(s) && lop_active(s, LOP_HIGH) > s->barrier.most)
 		lop_end_barriers(s, world, now_ns);
 	if (app && lop_follow_round(&app->rounds, lop_app_active(app->demand), now_ns))
 		lop_round_over(s, world, app, now_ns);
@@ -162,8 +162,8 @@ lop_rule void lop_look_for_rounds(struct lop_sched *s, struct lop_world *world, 
 {
 	if (!lop_sees_barriers(s) || !lop_has_reserved(s))
 		return;
-	if (now_ns >= s->bound_ends_ns)
+	if (now_ns >= s->barrier.ends_ns)
 		lop_end_barriers(s, world, now_ns);
 	else
-		lop_timer_by(s, world, s->bound_ends_ns, now_ns);
+		lop_timer_by(s, world, s->barrier.ends_ns, now_ns);
 }

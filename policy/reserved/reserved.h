@@ -12,7 +12,7 @@
 #define lop_can_reserve true
 #endif
 
-lop_rule bool lop_has_reserved(const struct lop_sched *s) { return lop_can_reserve && s->reserving; }
+lop_rule bool lop_has_reserved(const struct lop_sched *s) { return lop_can_reserve && s->reserved.exists; }
 
 /* Cores with an open CPU: of siblings the first in number that is open counts. */
 lop_part u32 lop_open_cores(const struct lop_sched *s lop_given)
@@ -74,9 +74,9 @@ lop_part bool lop_uses_reserved(const struct lop_sched *s lop_given, const struc
 {
 	if (!t->restricted)
 		return t->system;
-	if (!lop_cpus_has(&t->allowed, s->reserved_cpu))
+	if (!lop_cpus_has(&t->allowed, s->reserved.cpu))
 		return false;
-	return t->system || lop_cpus_first(&t->allowed, &s->online, &s->reserved) < 0;
+	return t->system || lop_cpus_first(&t->allowed, &s->online, &s->reserved.cpus) < 0;
 }
 
 lop_rule bool lop_for_reserved(const struct lop_sched *s, const struct lop_task *t)
@@ -84,33 +84,33 @@ lop_rule bool lop_for_reserved(const struct lop_sched *s, const struct lop_task 
 	return lop_has_reserved(s) && lop_uses_reserved(s, t);
 }
 
-lop_rule bool lop_is_reserved(const struct lop_sched *s, u32 cpu) { return lop_has_reserved(s) && cpu == s->reserved_cpu; }
+lop_rule bool lop_is_reserved(const struct lop_sched *s, u32 cpu) { return lop_has_reserved(s) && cpu == s->reserved.cpu; }
 
 /* The same without the reserved CPU: those that ordinary work may have. */
 lop_rule u32 lop_nr_ordinary(const struct lop_sched *s)
 {
 	u32 nr = lop_nr_on(s);
-	bool one_less = lop_has_reserved(s) && !(lop_has_domains(s) && lop_cpus_has(&s->off, s->reserved_cpu));
+	bool one_less = lop_has_reserved(s) && !(lop_has_domains(s) && lop_cpus_has(&s->off, s->reserved.cpu));
 	return nr - (u32)lop_min(one_less ? 1 : 0, nr);
 }
 
 /* It runs at the reserved core's speed, since it is its CPU or shares its clock as an SMT sibling. */
 lop_rule bool lop_on_reserved_core(const struct lop_sched *s, u32 cpu)
 {
-	return lop_has_reserved(s) && (cpu == s->reserved_cpu || lop_cpus_has(&s->beside_reserved, cpu));
+	return lop_has_reserved(s) && (cpu == s->reserved.cpu || lop_cpus_has(&s->reserved.beside, cpu));
 }
 
 /* The adapter hears of the speed of each CPU there. */
 lop_part bool lop_tell_reserved_speed(const struct lop_sched *s lop_given, struct lop_world *world lop_given)
 {
-	u32 cpu = s->reserved_cpu;
+	u32 cpu = s->reserved.cpu;
 	int n;
 	lop_for(n, 0, LOP_MAX_SMT) {
 		cpu = lop_cpu_index(cpu);
 		if (lop_cpus_has(&s->online, cpu))
-			lop_env_reserved_speed(world, cpu, s->reserve_raised);
+			lop_env_reserved_speed(world, cpu, s->reserved.raised);
 		cpu = s->topology.next_sibling[cpu];
-		if (cpu == s->reserved_cpu)
+		if (cpu == s->reserved.cpu)
 			break;
 	}
 	return true;
@@ -119,17 +119,17 @@ lop_part bool lop_tell_reserved_speed(const struct lop_sched *s lop_given, struc
 /* A CPU that is in no set and runs nothing is reserved. */
 lop_rule void lop_reserve_cpu(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
-	u32 sibling = s->reserved_cpu = lop_cpu_index(cpu);
+	u32 sibling = s->reserved.cpu = lop_cpu_index(cpu);
 	int n;
-	lop_cpus_add(&s->reserved, sibling);
+	lop_cpus_add(&s->reserved.cpus, sibling);
 	lop_for(n, 0, LOP_MAX_SMT) {
 		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
-		if (sibling == s->reserved_cpu)
+		if (sibling == s->reserved.cpu)
 			break;
-		lop_cpus_add(&s->beside_reserved, sibling);
+		lop_cpus_add(&s->reserved.beside, sibling);
 	}
-	s->reserve_since_ns = s->reserve_rests_since_ns = now_ns;
-	s->reserving = true;
+	s->reserved.since_ns = s->reserved.rests_since_ns = now_ns;
+	s->reserved.exists = true;
 	lop_tell_reserved_speed(s, world);
 }
 
@@ -151,8 +151,8 @@ lop_rule u64 lop_reserve_rest_ns(const struct lop_config *c) { return c->reserve
 /* How long the reserved CPU has been idle since its window began. */
 lop_rule u64 lop_reserve_rested_ns(const struct lop_sched *s, u64 now_ns)
 {
-	u64 since_ns = lop_max(s->reserve_rests_since_ns, s->reserve_since_ns);
-	return s->reserve_rested_ns + (!s->reserve_works && now_ns > since_ns ? now_ns - since_ns : 0);
+	u64 since_ns = lop_max(s->reserved.rests_since_ns, s->reserved.since_ns);
+	return s->reserved.rested_ns + (!s->reserved.works && now_ns > since_ns ? now_ns - since_ns : 0);
 }
 
 /*
@@ -164,34 +164,34 @@ lop_rule u64 lop_reserve_rested_ns(const struct lop_sched *s, u64 now_ns)
  */
 lop_rule bool lop_reserve_saturated(const struct lop_sched *s, u64 now_ns)
 {
-	return now_ns - s->reserve_since_ns >= s->config.reserve_window_ns &&
+	return now_ns - s->reserved.since_ns >= s->config.reserve_window_ns &&
 	       lop_reserve_rested_ns(s, now_ns) < lop_reserve_rest_ns(&s->config);
 }
 
 lop_rule void lop_reserve_window(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
-	s->reserve_since_ns = now_ns;
-	s->reserve_rested_ns = 0;
-	if (s->reserve_works)
+	s->reserved.since_ns = now_ns;
+	s->reserved.rested_ns = 0;
+	if (s->reserved.works)
 		lop_timer_by(s, world, now_ns + s->config.reserve_window_ns, now_ns);
 }
 
 /* The reserved CPU falls idle or is put to work. */
 lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bool rests, u64 now_ns)
 {
-	if (rests != s->reserve_works || !s->config.reserve_window_ns)
+	if (rests != s->reserved.works || !s->config.reserve_window_ns)
 		return;
 	if (rests) {
-		s->reserve_rests_since_ns = now_ns;
-		s->reserve_works = false;
+		s->reserved.rests_since_ns = now_ns;
+		s->reserved.works = false;
 		return;
 	}
-	s->reserve_rested_ns = lop_reserve_rested_ns(s, now_ns);
-	s->reserve_works = true;
-	if (s->reserve_rested_ns >= lop_reserve_rest_ns(&s->config))
+	s->reserved.rested_ns = lop_reserve_rested_ns(s, now_ns);
+	s->reserved.works = true;
+	if (s->reserved.rested_ns >= lop_reserve_rest_ns(&s->config))
 		lop_reserve_window(s, world, now_ns);
 	else
-		lop_timer_by(s, world, lop_max(s->reserve_since_ns + s->config.reserve_window_ns, now_ns), now_ns);
+		lop_timer_by(s, world, lop_max(s->reserved.since_ns + s->config.reserve_window_ns, now_ns), now_ns);
 }
 
 /*
@@ -201,13 +201,13 @@ lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bo
 lop_part bool lop_watch_reserved(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
 {
 	if (!lop_reserve_saturated(s, now_ns)) {
-		if (s->reserve_works)
-			lop_timer_by(s, world, lop_max(s->reserve_since_ns + s->config.reserve_window_ns, now_ns), now_ns);
+		if (s->reserved.works)
+			lop_timer_by(s, world, lop_max(s->reserved.since_ns + s->config.reserve_window_ns, now_ns), now_ns);
 		return false;
 	}
-	if (s->reserve_raised >= s->config.reserve_raises)
+	if (s->reserved.raised >= s->config.reserve_raises)
 		return true;
-	s->reserve_raised++;
+	s->reserved.raised++;
 	lop_reserve_window(s, world, now_ns);
 	lop_tell_reserved_speed(s, world);
 	return false;

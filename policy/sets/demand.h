@@ -63,10 +63,10 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 		return most;
 	if (s->config.sizing == LOP_SIZE_FIXED)
 		want = s->config.fixed_size;
-	else if (s->declared_sum && !lop_undeclared(s))
-		want = s->declared_sum;
+	else if (s->membership.declared_sum && !lop_undeclared(s))
+		want = s->membership.declared_sum;
 	else
-		want = lop_active(s, LOP_HIGH) + s->config.spare + (lop_makes_room(s) ? s->room + lop_shared_cores(s) : 0);
+		want = lop_active(s, LOP_HIGH) + s->config.spare + (lop_makes_room(s) ? s->room.members + lop_shared_cores(s) : 0);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))
@@ -94,7 +94,7 @@ lop_rule u64 lop_count_app(struct lop_sched *s, u32 declared, s32 by)
 {
 	if (!declared)
 		return LOP_ONE_UNDECLARED * (u64)(s64)by;
-	lop_atomic_add(&s->declared_sum, declared * (u32)by);
+	lop_atomic_add(&s->membership.declared_sum, declared * (u32)by);
 	return 0;
 }
 

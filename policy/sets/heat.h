@@ -12,9 +12,9 @@ lop_rule void lop_note_heat(struct lop_sched *s, struct lop_world *world)
 		if (cpu < 0)
 			break;
 		if (lop_env_temperature_mc(world, (u32)cpu) > s->config.hot_mc)
-			lop_cpus_add(&s->hot, (u32)cpu);
+			lop_cpus_add(&s->heat.hot, (u32)cpu);
 		else
-			lop_cpus_take(&s->hot, (u32)cpu);
+			lop_cpus_take(&s->heat.hot, (u32)cpu);
 	}
 }
 
@@ -52,7 +52,7 @@ lop_part bool lop_swap_cores(struct lop_sched *s lop_given, struct lop_world *wo
 	lop_cpus_drop(low, &s->set[LOP_HIGH].cpus);
 	lop_cpus_drop(low, &s->set[LOP_GREEN].cpus);
 	if (lop_has_reserved(s))
-		lop_cpus_drop(low, &s->reserved);
+		lop_cpus_drop(low, &s->reserved.cpus);
 	lop_cpus_drop(idle_high, &s->set[LOP_HIGH].pinned);
 	hottest = lop_extreme(s, world, idle_high, socket, true);
 	if (hottest < 0)
@@ -66,7 +66,7 @@ lop_part bool lop_swap_cores(struct lop_sched *s lop_given, struct lop_world *wo
 	lop_join(s, world, lop_cpu_index((u32)coolest), LOP_HIGH, now_ns);
 	lop_leave(s, world, lop_cpu_index((u32)hottest), LOP_HIGH, now_ns);
 	lop_cpus_add(&s->idle, lop_cpu_index((u32)hottest));
-	s->swaps++;
+	s->heat.swaps++;
 	return true;
 }
 
@@ -91,10 +91,10 @@ lop_rule void lop_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 
 	u32 socket;
 	lop_note_heat(s, world);
 	lop_for(socket, 0, s->topology.nr_sockets) {
-		u64 *swapped_ns = &s->swapped_ns[socket & (LOP_MAX_NODES - 1)];
+		u64 *swapped_ns = &s->heat.swapped_ns[socket & (LOP_MAX_NODES - 1)];
 		u64 wait_ns;
 		bool hot;
-		lop_cpus_and(hot_high, &s->set[LOP_HIGH].cpus, &s->hot);
+		lop_cpus_and(hot_high, &s->set[LOP_HIGH].cpus, &s->heat.hot);
 		hot = lop_extreme(s, world, hot_high, socket, true) >= 0;
 		wait_ns = hot ? LOP_MINUTE_NS : lop_max(s->config.heat_period_ns, LOP_MINUTE_NS);
 		if (now_ns - *swapped_ns < wait_ns)

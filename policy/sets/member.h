@@ -33,7 +33,7 @@ lop_part bool lop_prefer_node(const struct lop_sched *s lop_given, struct lop_cp
 		return false;
 	if (best < 0) {
 		lop_for(node, 0, s->topology.nr_nodes) {
-			u32 high = s->node_high[node & (LOP_MAX_NODES - 1)];
+			u32 high = s->membership.node_high[node & (LOP_MAX_NODES - 1)];
 			if (high >= best_high ||
 			    !lop_cpus_meet(candidates, &s->topology.node_cpus[node & (LOP_MAX_NODES - 1)]))
 				continue;
@@ -91,7 +91,7 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 		lop_cpus_prefer(candidates, &s->open);
 	lop_cpus_drop(candidates, &s->set[LOP_HIGH].cpus);
 	if (lop_has_reserved(s))
-		lop_cpus_drop(candidates, &s->reserved);
+		lop_cpus_drop(candidates, &s->reserved.cpus);
 	if (set == LOP_GREEN)
 		lop_cpus_drop(candidates, &s->set[LOP_GREEN].cpus);
 	else if (lop_has_green(s))
@@ -101,14 +101,14 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
 	if (lop_has_domains(s))
 		lop_cpus_avoid(candidates, &s->off);
 	if (lop_has_reserved(s))
-		lop_cpus_avoid(candidates, &s->beside_reserved);
+		lop_cpus_avoid(candidates, &s->reserved.beside);
 	if (lop_has_sensors(s))
-		lop_cpus_avoid(candidates, &s->hot);
-	lop_cpus_avoid(candidates, &s->beside_high);
+		lop_cpus_avoid(candidates, &s->heat.hot);
+	lop_cpus_avoid(candidates, &s->membership.beside_high);
 	lop_prefer_fast(s, candidates);
-	lop_cpus_prefer(candidates, &s->warm);
+	lop_cpus_prefer(candidates, &s->membership.warm);
 	lop_prefer_node(s, candidates, home_node);
-	return lop_earliest(candidates, &s->left_ns, LOP_MOST_COMPARED); /* longest out */
+	return lop_earliest(candidates, &s->membership.left_ns, LOP_MOST_COMPARED); /* longest out */
 }
 
 /*
@@ -123,11 +123,11 @@ lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set 
 {
 	const struct lop_topology *top = &s->topology;
 	u32 c = lop_cpu_index(cpu);
-	u32 alone = s->voltage_high[lop_cpu_index(top->voltage_domain[c])] == (set == LOP_HIGH ? 1 : 0);
-	u32 on_node = (u32)lop_min(s->node_high[top->node[c] & (LOP_MAX_NODES - 1)], 1023);
+	u32 alone = s->membership.voltage_high[lop_cpu_index(top->voltage_domain[c])] == (set == LOP_HIGH ? 1 : 0);
+	u32 on_node = (u32)lop_min(s->membership.node_high[top->node[c] & (LOP_MAX_NODES - 1)], 1023);
 	u32 tier = top->tier[c] & (LOP_MAX_TIERS - 1);
-	u32 beside_reserved = lop_has_reserved(s) && lop_cpus_has(&s->beside_reserved, c);
-	return beside_reserved << 17 | (u32)(lop_has_sensors(s) && lop_cpus_has(&s->hot, c)) << 16 | (u32)lop_cpus_has(&s->beside_high, c) << 15 | tier << 11 |
+	u32 beside_reserved = lop_has_reserved(s) && lop_cpus_has(&s->reserved.beside, c);
+	return beside_reserved << 17 | (u32)(lop_has_sensors(s) && lop_cpus_has(&s->heat.hot, c)) << 16 | (u32)lop_cpus_has(&s->membership.beside_high, c) << 15 | tier << 11 |
 	       alone << 10 | on_node;
 }
 
@@ -145,11 +145,11 @@ lop_part s32 lop_leaver(const struct lop_sched *s lop_given, struct lop_world *w
 		if (cpu < 0)
 			break;
 		c = lop_cpu_index((u32)cpu);
-		if (s->anchored[c] || (lop_has_rank(s) && lop_is_promised(s, c)))
+		if (s->membership.anchored[c] || (lop_has_rank(s) && lop_is_promised(s, c)))
 			continue;
 		rank = lop_leaving_rank(s, set, c);
 		if (best >= 0 && (rank < best_rank ||
-				  (rank == best_rank && s->joined_ns.ns[c] <= s->joined_ns.ns[lop_cpu_index(best)])))
+				  (rank == best_rank && s->membership.joined_ns.ns[c] <= s->membership.joined_ns.ns[lop_cpu_index(best)])))
 			continue;
 		best = cpu;
 		best_rank = rank;

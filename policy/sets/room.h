@@ -17,17 +17,17 @@ lop_rule bool lop_is_tight(const struct lop_config *c, u32 moves) { return moves
 /* A task that ran before has been placed on another core than its last. A set that is tight has one more member, for a second at least. */
 lop_part bool lop_note_changed_core(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
 {
-	if (now_ns - s->room_since_ns >= s->config.hold_ns) {
-		s->room_since_ns = now_ns;
-		s->room_moves = 0;
+	if (now_ns - s->room.since_ns >= s->config.hold_ns) {
+		s->room.since_ns = now_ns;
+		s->room.moves = 0;
 	}
-	lop_atomic_add(&s->room_moves, 1);
-	if (!lop_is_tight(&s->config, s->room_moves) || s->set[LOP_HIGH].size >= lop_most_members(s))
+	lop_atomic_add(&s->room.moves, 1);
+	if (!lop_is_tight(&s->config, s->room.moves) || s->set[LOP_HIGH].size >= lop_most_members(s))
 		return false;
-	s->room_moves = 0;
-	lop_atomic_add(&s->room, 1);
-	s->room_ends_ns = now_ns + LOP_ROOM_NS;
-	lop_timer_by(s, world, s->room_ends_ns, now_ns);
+	s->room.moves = 0;
+	lop_atomic_add(&s->room.members, 1);
+	s->room.ends_ns = now_ns + LOP_ROOM_NS;
+	lop_timer_by(s, world, s->room.ends_ns, now_ns);
 	return true;
 }
 
@@ -35,15 +35,15 @@ lop_part bool lop_note_changed_core(struct lop_sched *s lop_given, struct lop_wo
 lop_rule void lop_end_room(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	u32 before = lop_target(s, LOP_HIGH);
-	if (!s->room)
+	if (!s->room.members)
 		return;
-	if (now_ns < s->room_ends_ns) {
-		lop_timer_by(s, world, s->room_ends_ns, now_ns);
+	if (now_ns < s->room.ends_ns) {
+		lop_timer_by(s, world, s->room.ends_ns, now_ns);
 		return;
 	}
-	lop_atomic_add(&s->room, -1);
-	s->room_ends_ns = now_ns + LOP_ROOM_NS;
-	if (s->room)
-		lop_timer_by(s, world, s->room_ends_ns, now_ns);
+	lop_atomic_add(&s->room.members, -1);
+	s->room.ends_ns = now_ns + LOP_ROOM_NS;
+	if (s->room.members)
+		lop_timer_by(s, world, s->room.ends_ns, now_ns);
 	lop_target_fell(&s->set[LOP_HIGH], before, lop_target(s, LOP_HIGH), now_ns);
 }

@@ -30,7 +30,7 @@ lop_rule bool lop_is_short(const struct lop_sched *s)
 /* Work waits that any member may run, and a higher class has some of them. */
 lop_rule bool lop_waits_while_taken(const struct lop_sched *s)
 {
-	return (!lop_cpus_empty(&s->taken) && !lop_cpus_empty(&s->domain_waiting)) || lop_any_stranded(s);
+	return (!lop_cpus_empty(&s->taken) && !lop_cpus_empty(&s->queues.domain_waiting)) || lop_any_stranded(s);
 }
 
 /* Who holds the lock of the sets is about to promote somebody, who may be taken: the adapter looks again after a slice. */
@@ -43,11 +43,11 @@ lop_rule bool lop_is_growing(const struct lop_sched *s) { return s->set[LOP_HIGH
 lop_rule void lop_suspects(const struct lop_sched *s, struct lop_cpus *out)
 {
 	const struct lop_cpus *high = &s->set[LOP_HIGH].cpus;
-	bool waits = !lop_cpus_empty(&s->domain_waiting) || lop_any_stranded(s);
+	bool waits = !lop_cpus_empty(&s->queues.domain_waiting) || lop_any_stranded(s);
 	u64 members = lop_all_if(waits && (lop_is_short(s) || lop_cpus_meet(high, &s->idle)));
 	int i;
 	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);
-		out->word[n] = ((high->word[n] & s->open.word[n] & members) | s->given.word[n]) & ~s->taken.word[n];
+		out->word[n] = ((high->word[n] & s->open.word[n] & members) | s->queues.given.word[n]) & ~s->taken.word[n];
 	}
 }

@@ -46,24 +46,24 @@ lop_part bool lop_note_high(struct lop_sched *s lop_given, u32 cpu, bool high)
 	int i;
 	cpu = lop_cpu_index(cpu);
 	domain = lop_cpu_index(top->voltage_domain[cpu]);
-	lop_assert(high || (s->voltage_high[domain] > 0 && s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] > 0));
-	s->node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] += high ? 1 : -1U;
-	s->voltage_high[domain] += high ? 1 : -1U;
-	if (s->voltage_high[domain] == (high ? 1 : 0)) {
+	lop_assert(high || (s->membership.voltage_high[domain] > 0 && s->membership.node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] > 0));
+	s->membership.node_high[top->node[cpu] & (LOP_MAX_NODES - 1)] += high ? 1 : -1U;
+	s->membership.voltage_high[domain] += high ? 1 : -1U;
+	if (s->membership.voltage_high[domain] == (high ? 1 : 0)) {
 		lop_for_words(i) {
-			u64 *warm = &s->warm.word[i & (LOP_CPU_WORDS - 1)];
+			u64 *warm = &s->membership.warm.word[i & (LOP_CPU_WORDS - 1)];
 			u64 cpus = top->voltage_cpus[domain].word[i & (LOP_CPU_WORDS - 1)];
 			*warm = high ? *warm | cpus : *warm & ~cpus;
 		}
 	}
-	lop_note_siblings(s, cpu, &s->set[LOP_HIGH].cpus, &s->beside_high);
+	lop_note_siblings(s, cpu, &s->set[LOP_HIGH].cpus, &s->membership.beside_high);
 	return high;
 }
 
 /* CPUs at which work waits that they do not come for: a rule gave it to one that a higher class has, or that one went offline. */
 lop_rule u64 lop_stranded_word(const struct lop_sched *s, u32 n)
 {
-	return (s->given.word[n] & s->taken.word[n]) | (s->cpu_waiting.word[n] & ~s->online.word[n]);
+	return (s->queues.given.word[n] & s->taken.word[n]) | (s->queues.cpu_waiting.word[n] & ~s->online.word[n]);
 }
 
 lop_rule bool lop_any_stranded(const struct lop_sched *s)
@@ -77,7 +77,7 @@ lop_rule bool lop_any_stranded(const struct lop_sched *s)
 /* Whether anything waits that a member or `cpu` might run: a task whose slice is over goes on if not. */
 lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 {
-	return lop_cpus_has(&s->cpu_waiting, cpu) || !lop_cpus_empty(&s->domain_waiting) || lop_any_stranded(s);
+	return lop_cpus_has(&s->queues.cpu_waiting, cpu) || !lop_cpus_empty(&s->queues.domain_waiting) || lop_any_stranded(s);
 }
 
 /* Only with the lock. */
@@ -86,12 +86,12 @@ lop_part bool lop_leave(struct lop_sched *s lop_given, struct lop_world *world l
 	cpu = lop_cpu_index(cpu);
 	if (!lop_cpus_take(&s->set[lop_set_index(set)].cpus, cpu))
 		return false;
-	lop_assert(s->resizing && s->set[lop_set_index(set)].size > 0);
+	lop_assert(s->membership.lock && s->set[lop_set_index(set)].size > 0);
 	s->set[lop_set_index(set)].size--;
-	s->left_ns.ns[cpu] = now_ns;
+	s->membership.left_ns.ns[cpu] = now_ns;
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, false);
-	s->demotions++;
+	s->membership.demotions++;
 	lop_env_set_changed(world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
 	return true;
 }
@@ -112,16 +112,16 @@ lop_part bool lop_join(struct lop_sched *s lop_given, struct lop_world *world lo
 	cpu = lop_cpu_index(cpu);
 	if (lop_cpus_has(&m->cpus, cpu))
 		return false;
-	lop_assert(s->resizing && lop_cpus_has(&s->topology.cpus, cpu));
+	lop_assert(s->membership.lock && lop_cpus_has(&s->topology.cpus, cpu));
 	if (set == LOP_HIGH)
 		lop_leave_green_for_high(s, cpu);
 	lop_cpus_add(&m->cpus, cpu);
 	m->size++;
 	m->below_since_ns[lop_min(m->size, LOP_MAX_CPUS)] = now_ns;
-	s->joined_ns.ns[cpu] = now_ns;
+	s->membership.joined_ns.ns[cpu] = now_ns;
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, true);
-	s->promotions++;
+	s->membership.promotions++;
 	lop_env_set_changed(world, cpu, set);
 	if (lop_anything_waits(s, cpu))
 		lop_env_kick(world, cpu);
@@ -134,13 +134,13 @@ lop_part bool lop_join(struct lop_sched *s lop_given, struct lop_world *world lo
  */
 lop_rule bool lop_lock(struct lop_sched *s)
 {
-	if (!lop_atomic_cas(&s->resizing, 0, 1))
+	if (!lop_atomic_cas(&s->membership.lock, 0, 1))
 		return true;
-	lop_atomic_add(&s->asked, 1);
-	return !lop_atomic_cas(&s->resizing, 0, 1);
+	lop_atomic_add(&s->membership.asked, 1);
+	return !lop_atomic_cas(&s->membership.lock, 0, 1);
 }
 
-lop_rule void lop_unlock(struct lop_sched *s) { lop_atomic_cas(&s->resizing, 1, 0); }
+lop_rule void lop_unlock(struct lop_sched *s) { lop_atomic_cas(&s->membership.lock, 1, 0); }
 
 /*
  * T_hold of the k-th member. The first has its own: h_min is 1 while anything ran in the last second, or as auto has it. The spare beside it stays as long, so
@@ -252,12 +252,12 @@ lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_
 		u32 asked;
 		if (!lop_lock(s))
 			break;
-		asked = s->asked;
+		asked = s->membership.asked;
 		changed |= lop_change_one(s, world, LOP_HIGH, home_node, now_ns);
 		if (lop_has_green(s))
 			changed |= lop_change_one(s, world, LOP_GREEN, home_node, now_ns);
 		lop_unlock(s);
-		if ((!changed && s->asked == asked) || lop_all_settled(s, now_ns))
+		if ((!changed && s->membership.asked == asked) || lop_all_settled(s, now_ns))
 			break;
 	}
 }
@@ -292,11 +292,11 @@ lop_rule bool lop_is_exact(const struct lop_sched *s, enum lop_set set)
 lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world lop_given, s32 home_node, u64 now_ns)
 {
 	u64 high_ns, green_ns, at_ns;
-	u64 demotions = s->demotions;
+	u64 demotions = s->membership.demotions;
 	if (lop_is_exact(s, LOP_HIGH) && (!lop_has_green(s) || lop_is_exact(s, LOP_GREEN)))
 		return false;
 	lop_resize(s, world, home_node, now_ns);
-	if (s->demotions != demotions && !lop_cpus_empty(&s->domain_waiting))
+	if (s->membership.demotions != demotions && !lop_cpus_empty(&s->queues.domain_waiting))
 		lop_look_at(s, world, now_ns);
 	high_ns = lop_again_ns(s, LOP_HIGH, now_ns);
 	green_ns = lop_has_green(s) ? lop_again_ns(s, LOP_GREEN, now_ns) : 0;
@@ -310,20 +310,20 @@ lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world 
  */
 lop_part bool lop_give_up_reserved(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
 {
-	u32 cpu = s->reserved_cpu;
+	u32 cpu = s->reserved.cpu;
 	int n;
-	s->reserving = false;
-	lop_cpus_drop(&s->reserved, &s->topology.cpus);
-	lop_cpus_drop(&s->beside_reserved, &s->topology.cpus);
+	s->reserved.exists = false;
+	lop_cpus_drop(&s->reserved.cpus, &s->topology.cpus);
+	lop_cpus_drop(&s->reserved.beside, &s->topology.cpus);
 	lop_settle(s, world, LOP_NONE, now_ns);
 	lop_for(n, 0, LOP_MAX_SMT) {
 		enum lop_set set;
 		cpu = lop_cpu_index(cpu);
 		set = lop_set_of(s, cpu);
-		if (lop_cpus_has(&s->online, cpu) && (cpu != s->reserved_cpu || set == LOP_LOW))
+		if (lop_cpus_has(&s->online, cpu) && (cpu != s->reserved.cpu || set == LOP_LOW))
 			lop_env_set_changed(world, cpu, set);
 		cpu = s->topology.next_sibling[cpu];
-		if (cpu == s->reserved_cpu)
+		if (cpu == s->reserved.cpu)
 			break;
 	}
 	return true;

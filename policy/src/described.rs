@@ -111,7 +111,7 @@ impl Sched {
     /// The CPU that is reserved for the operating system's own work, if one is, and by how many steps its speed was raised.
     #[must_use]
     pub fn reserved(&self) -> (Option<u32>, u32) {
-        (self.reserving.then_some(self.reserved_cpu), self.reserve_raised)
+        (self.reserved.exists.then_some(self.reserved.cpu), self.reserved.raised)
     }
     /// The CPU runs at the reserved core's speed: the reserved one, or an SMT sibling of it.
     #[must_use]

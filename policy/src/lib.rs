@@ -397,7 +397,7 @@ impl PolicyHandle {
     }
     /// As if another CPU were changing memberships (`true`), until it lets go.
     pub fn hold_lock(self, held: bool) {
-        unsafe { (*self.0).resizing = held.into() }
+        unsafe { (*self.0).membership.lock = held.into() }
     }
 }
 

@@ -139,8 +139,8 @@ static __noinline void find_member(struct lop_world *c, const struct lop_task *t
  */
 static __always_inline void higher_class_came(struct lop_world *c, s32 cpu)
 {
-	bool given = lop_cpus_has(&lopsided.given, lop_cpu_index((u32)cpu));
-	if (!given && lop_cpus_empty(&lopsided.domain_waiting))
+	bool given = lop_cpus_has(&lopsided.queues.given, lop_cpu_index((u32)cpu));
+	if (!given && lop_cpus_empty(&lopsided.queues.domain_waiting))
 		return;
 	if (given || (lop_set_of(&lopsided, lop_cpu_index((u32)cpu)) != LOP_LOW && lop_is_short(&lopsided)))
 		found_taken(c, cpu);
@@ -152,7 +152,7 @@ static __always_inline void look_around(struct lop_world *c)
 {
 	if (look_for_taken(c) || lop_waits_while_taken(&lopsided))
 		find_member(c, 0);
-	if (!lop_cpus_empty(&lopsided.given))
+	if (!lop_cpus_empty(&lopsided.queues.given))
 		look_in_a_slice(c);
 }
 
@@ -160,7 +160,7 @@ static __always_inline void look_around(struct lop_world *c)
 static __noinline void look_around_open(struct lop_world *c)
 {
 	unsigned long flags = 0;
-	if (lop_cpus_empty(&lopsided.domain_waiting) && lop_cpus_empty(&lopsided.given) && !lop_any_stranded(&lopsided))
+	if (lop_cpus_empty(&lopsided.queues.domain_waiting) && lop_cpus_empty(&lopsided.queues.given) && !lop_any_stranded(&lopsided))
 		return;
 	if (tell_decisions)
 		bpf_local_irq_save(&flags);

@@ -50,7 +50,7 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 	resting[lop_cpu_index((u32)cpu)] = false;
 	leave_cpu(lop_cpu_queue((u32)cpu), (u32)cpu);
 	bpf_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
-		queue = lop_cpus_next(&lopsided.domain_waiting, (u32)(queue + 1));
+		queue = lop_cpus_next(&lopsided.queues.domain_waiting, (u32)(queue + 1));
 		if (queue < 0)
 			break;
 		leave_cpu(LOP_MAX_CPUS + (u32)queue, (u32)cpu);

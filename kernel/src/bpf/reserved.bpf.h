@@ -44,5 +44,5 @@ static __always_inline void tell_given_up(struct lop_world *c)
 	if (!told_reserved || lop_has_reserved(&lopsided))
 		return;
 	told_reserved = false;
-	tell_loader(LOP_RECORD_GIVEN_UP, c->now_ns, 0, (s32)lopsided.reserved_cpu, 0);
+	tell_loader(LOP_RECORD_GIVEN_UP, c->now_ns, 0, (s32)lopsided.reserved.cpu, 0);
 }

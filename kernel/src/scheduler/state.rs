@@ -81,9 +81,9 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.spare = config.spare;
     status.max_high = (config.most_high != 0).then_some(config.most_high);
     status.hold_ms = config.hold_ns / 1_000_000;
-    status.promotions = sched.promotions;
-    status.demotions = sched.demotions;
-    status.swaps = sched.swaps;
+    status.promotions = sched.membership.promotions;
+    status.demotions = sched.membership.demotions;
+    status.swaps = sched.heat.swaps;
     status.awaited = awaited(sched, machine);
     status.hinted = bss.hints_are_said;
     status.left_out.room = places::room(skel);
@@ -98,7 +98,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
 /// Where something runs that others wait for, as CPUs tell one another.
 fn awaited(sched: &Sched, machine: &LiveMachine) -> Vec<u32> {
     let runs_one = |cpu: &u32| {
-        let on = &sched.on[*cpu as usize];
+        let on = &sched.fast.on[*cpu as usize];
         on.since_ns > 0 && u32::from(on.rank.class) == class::AWAITED
     };
     machine.cpus.iter().map(|about| about.number).filter(runs_one).collect()
@@ -133,7 +133,7 @@ fn fill_sets(status: &mut Status, sched: &Sched, machine: &LiveMachine, speeds_a
 /// Idle members beyond the target are held for a while, the others are spare.
 fn reason(sched: &Sched, cpu: u32, surplus: &mut u32, level: &mut u32) -> Reason {
     let at = cpu as usize;
-    let anchored = sched.anchored[at];
+    let anchored = sched.membership.anchored[at];
     if anchored > 0 {
         return Reason::Pinned { tasks: anchored };
     }

@@ -183,7 +183,7 @@ static void *cpu_runs(void *of)
 	while (now() < since_ns + 2 * patience_ns && !(__sync_fetch_and_add(&over_cpus, 0) == NR_CPUS && !__sync_fetch_and_add(&awake, 0))) {
 		u32 what = chance(c, 16);
 		bool was_over = over;
-		over = over || __atomic_load_n(&sched.moves, __ATOMIC_RELAXED) >= GOAL || now() >= since_ns + patience_ns;
+		over = over || __atomic_load_n(&sched.fast.moves, __ATOMIC_RELAXED) >= GOAL || now() >= since_ns + patience_ns;
 		__sync_fetch_and_add(&over_cpus, over && !was_over);
 		if (!over && chance(c, 4) == 0)
 			wake_one(c);
@@ -247,13 +247,13 @@ int main(int argc, char **argv)
 	for (u32 n = 0; n < NR_CPUS; n++)
 		pthread_join(threads[n], NULL);
 	for (u32 n = 0; n < NR_CPUS; n++)
-		sent |= sched.goes_to[n];
+		sent |= sched.fast.migrates_to[n];
 	for (u32 n = 0; n < NR_TASKS; n++)
 		asleep += sleeps[n];
-	printf("moves %llu, promised %llx, given %llx, sent %x, asleep %u of %d\n", (unsigned long long)sched.moves,
-	       (unsigned long long)sched.awaited.word[0], (unsigned long long)sched.given.word[0], sent, asleep, NR_TASKS);
+	printf("moves %llu, promised %llx, given %llx, sent %x, asleep %u of %d\n", (unsigned long long)sched.fast.moves,
+	       (unsigned long long)sched.fast.claimed.word[0], (unsigned long long)sched.queues.given.word[0], sent, asleep, NR_TASKS);
 	printf("of %d CPUs claimed %u, taken %u\n", ROUNDS * LOP_MAX_CPUS, claims, takes);
 	if (claims != ROUNDS * LOP_MAX_CPUS || takes != claims)
 		return 1;
-	return sched.awaited.word[0] || sched.given.word[0] || sent || asleep != NR_TASKS || sched.moves < GOAL;
+	return sched.fast.claimed.word[0] || sched.queues.given.word[0] || sent || asleep != NR_TASKS || sched.fast.moves < GOAL;
 }

@@ -188,7 +188,7 @@ bool counts_on_taken(unsigned number)
 	return anchor != LOP_NONE && (lop_cpus_has(&lopsided.taken, (u32)anchor) || runs_higher_class(anchor));
 }
 
-bool will_look(void) { return lopsided.look && timer_is_set(); }
+bool will_look(void) { return lopsided.queues.look && timer_is_set(); }
 
 /* Tasks that count as waiting in the queue, of those that nobody runs. */
 static u32 waiting_in(u32 queue)
@@ -206,7 +206,7 @@ static bool is_promised_to(unsigned cpu)
 		if (states[n].task.given == cpu + 1)
 			return true;
 	for (n = 0; n < lopsided.config.nr_cpus; n++)
-		if (lopsided.goes_to[n] == cpu + 1)
+		if (lopsided.fast.migrates_to[n] == cpu + 1)
 			return true;
 	return false;
 }
@@ -216,27 +216,27 @@ static const char *find_fault_of_cpu(unsigned cpu)
 	u32 anchored = 0, given, n;
 	for (n = 0; n < nr_known; n++)
 		anchored += states[n].task.anchor == (s32)cpu;
-	if (lopsided.anchored[cpu] != anchored)
+	if (lopsided.membership.anchored[cpu] != anchored)
 		return "as many tasks do not count on it as it says";
 	if (anchored && !lop_cpus_has(&lopsided.set[LOP_HIGH].pinned, cpu))
 		return "a task counts on it, and it is not pinned";
 	if (!anchored && lop_is_isolated(&lopsided, cpu) && counts_as_idle(cpu) &&
 	    lop_cpus_has(&lopsided.set[LOP_HIGH].cpus, cpu) && !timer_is_set())
 		return "it is isolated, and high for nobody";
-	if (lop_cpus_has(&lopsided.awaited, cpu) && !is_promised_to(cpu))
+	if (lop_cpus_has(&lopsided.fast.claimed, cpu) && !is_promised_to(cpu))
 		return "it is promised to nobody in particular";
 	for (n = 0, given = 0; n < nr_known; n++)
 		given += states[n].task.goes_first && states[n].task.queue == (s32)cpu;
-	if (lopsided.nr_given[cpu] != given || (!comes_and_goes && lop_cpus_has(&lopsided.given, cpu) != !!given))
+	if (lopsided.queues.nr_given[cpu] != given || (!comes_and_goes && lop_cpus_has(&lopsided.queues.given, cpu) != !!given))
 		return "as many tasks were not given to it as it says";
 	return NULL;
 }
 
 static const char *find_fault_of_queue(u32 queue)
 {
-	if (lopsided.queued[queue] != waiting_in(queue))
+	if (lopsided.queues.queued[queue] != waiting_in(queue))
 		return "as many do not wait in its queue as it says";
-	if (lop_queue_waits(&lopsided, queue) != (lopsided.queued[queue] != 0))
+	if (lop_queue_waits(&lopsided, queue) != (lopsided.queues.queued[queue] != 0))
 		return "its queue does not say whether somebody waits";
 	return NULL;
 }
@@ -266,7 +266,7 @@ const char *find_fault(unsigned *cpu)
 	}
 	if (!fault && lop_active(&lopsided, LOP_HIGH) != active)
 		fault = "tasks are active that are not counted, or the reverse";
-	if (!fault && lopsided.resizing)
+	if (!fault && lopsided.membership.lock)
 		fault = "the lock of the sets was not let go";
 	if (!fault && could_change() && !timer_is_set())
 		fault = "the sets do not have the sizes that they should, and nobody will look";
@@ -279,8 +279,8 @@ void print_program(void)
 	       (unsigned long long)lopsided.set[LOP_HIGH].cpus.word[0], lopsided.set[LOP_HIGH].size, lop_target(&lopsided, LOP_HIGH),
 	       lop_active(&lopsided, LOP_HIGH), (unsigned long long)lopsided.idle.word[0], (unsigned long long)unsure.word[0],
 	       (unsigned long long)lopsided.taken.word[0], (unsigned long long)lopsided.set[LOP_HIGH].pinned.word[0],
-	       (unsigned long long)lopsided.cpu_waiting.word[0], (unsigned long long)lopsided.domain_waiting.word[0],
-	       (unsigned long long)lopsided.awaited.word[0], (unsigned long long)lopsided.given.word[0],
+	       (unsigned long long)lopsided.queues.cpu_waiting.word[0], (unsigned long long)lopsided.queues.domain_waiting.word[0],
+	       (unsigned long long)lopsided.fast.claimed.word[0], (unsigned long long)lopsided.queues.given.word[0],
 	       lopsided.timer_at_ns ? (long long)(lopsided.timer_at_ns - bpf_ktime_get_ns()) : -1LL);
 }
 

@@ -30,7 +30,7 @@ static u32 kicked;
 static bool watched;
 
 u64 lop_env_now_ns(struct lop_world *w) { return now_ns; }
-u32 lop_env_queued(struct lop_world *w, u32 queue) { return sched.queued[queue]; }
+u32 lop_env_queued(struct lop_world *w, u32 queue) { return sched.queues.queued[queue]; }
 void lop_env_kick(struct lop_world *w, u32 cpu) { kicked |= 1U << cpu; }
 void lop_env_arm_timer(struct lop_world *w, u64 at_ns) { timer_at_ns = at_ns; }
 
@@ -39,7 +39,7 @@ static void wake(struct lop_task *t)
 	lop_put(&sched, &other_world, t, NULL, lop_wake(&sched, &other_world, t, NULL, NULL, 0, now_ns));
 }
 
-static bool is_watched(const void *at) { return watched && at == &sched.domain_waiting.word[0]; }
+static bool is_watched(const void *at) { return watched && at == &sched.queues.domain_waiting.word[0]; }
 
 static void before_cleared(void *at)
 {

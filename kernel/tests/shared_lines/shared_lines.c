@@ -71,10 +71,10 @@ static unsigned accesses_in_a_cycle(bool waits)
 	u64 promotions;
 	begin_task(&sched, &t);
 	wake_run_sleep(&t, waits);
-	promotions = sched.promotions;
+	promotions = sched.membership.promotions;
 	accesses = 0;
 	wake_run_sleep(&t, waits);
-	if (sched.promotions != promotions || sched.demotions)
+	if (sched.membership.promotions != promotions || sched.membership.demotions)
 		exit(4);
 	return accesses;
 }

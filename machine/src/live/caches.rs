@@ -64,7 +64,7 @@ pub fn read(
     let domains = partition.numbered();
     if usize::from(domains.count) > MAX_MEMORY_DOMAINS {
         let what = format!("found {} memory domains (last-level caches)", domains.count);
-        let way_out = "raise LOP_MAX_MEMORY_DOMAINS in policy/core/state.h and build anew";
+        let way_out = "raise LOP_MAX_MEMORY_DOMAINS in policy/core/topology.h and build anew";
         return Err(reader.too_many(
             &cpu_file(present.numbers[0], "cache"),
             &what,

@@ -68,7 +68,7 @@ pub fn sockets(reader: &mut Reader, present: &Present, stand_in: &[usize]) -> Re
             &file,
             &what,
             MAX_NODES,
-            "give a virtual machine sockets of several cores, else raise LOP_MAX_NODES in policy/core/state.h and build anew",
+            "give a virtual machine sockets of several cores, else raise LOP_MAX_NODES in policy/core/topology.h and build anew",
         ));
     }
     Ok(sockets)

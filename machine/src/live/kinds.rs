@@ -75,7 +75,7 @@ pub fn read(
     let (tier, fastest) = tiers(&figures);
     if fastest.len() > MAX_TIERS {
         let what = format!("found {} kinds of cores", fastest.len());
-        let way_out = "raise LOP_MAX_TIERS in policy/core/state.h and build anew";
+        let way_out = "raise LOP_MAX_TIERS in policy/core/topology.h and build anew";
         return Err(reader.too_many(&cpu_file(present.numbers[0], "cpu_capacity"), &what, MAX_TIERS, way_out));
     }
     let stated = complete(present, &stated).filter(|stated| telling.is_none() || telling.as_ref() == Some(stated));

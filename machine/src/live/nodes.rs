@@ -27,7 +27,7 @@ pub fn read(reader: &mut Reader, present: &Present, stand_in: &[usize]) -> Resul
     if usize::from(nodes.count) > MAX_NODES {
         let what = format!("found {} nodes with CPUs", nodes.count);
         let way_out =
-            "boot with numa=off on the kernel's command line, or raise LOP_MAX_NODES in policy/core/state.h and build anew";
+            "boot with numa=off on the kernel's command line, or raise LOP_MAX_NODES in policy/core/topology.h and build anew";
         return Err(reader.too_many(ONLINE, &what, MAX_NODES, way_out));
     }
     Ok(nodes)

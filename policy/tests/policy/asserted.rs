@@ -13,7 +13,7 @@ fn a_state_that_contradicts_itself_stops_and_says_where() {
         let mut bench = Bench::flat(4);
         let task = bench.pinned([2]);
         bench.wake(task);
-        bench.owner.sched().anchored[2] = 0;
+        bench.owner.sched().membership.anchored[2] = 0;
         return bench.block(task);
     }
     let this = "asserted::a_state_that_contradicts_itself_stops_and_says_where";

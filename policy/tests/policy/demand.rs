@@ -86,7 +86,7 @@ fn an_application_counts_once_for_all_its_tasks() {
     bench.block(tasks[1]);
     assert_eq!(bench.target(), 1);
     let inside = bench.policy;
-    assert_eq!((inside.undeclared(), inside.declared_sum), (0, 0));
+    assert_eq!((inside.undeclared(), inside.membership.declared_sum), (0, 0));
 }
 
 /// Two applications that declared 1 each: one core each.
@@ -128,7 +128,7 @@ fn declaring_while_active_grows_at_once_and_taking_back_restores_the_spare() {
     assert_eq!(bench.target(), 2);
     bench.block(task);
     let inside = bench.policy;
-    assert_eq!((inside.undeclared(), inside.declared_sum), (0, 0));
+    assert_eq!((inside.undeclared(), inside.membership.declared_sum), (0, 0));
 }
 
 /// The task goes on and nothing else happens: only the timer can shrink the set.

@@ -17,7 +17,7 @@ fn sockets() -> Bench {
 fn rotate(bench: &mut Bench) -> u64 {
     let now_ns = bench.now();
     bench.policy.rotate_heat(&mut bench.world, now_ns);
-    bench.policy.swaps
+    bench.policy.heat.swaps
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn a_fast_one_takes_nobody() {
     let tasks = bench.tasks(7);
     bench.wake_all(&tasks);
     bench.pass(500 * MS);
-    assert!(bench.policy.moves > 0);
+    assert!(bench.policy.fast.moves > 0);
     assert_eq!(bench.running[0], None);
     assert!(!promoted(&bench).contains(&0));
 }
@@ -170,7 +170,7 @@ fn a_whole_core_of_them_takes_nobody() {
     bench.wake_all(&tasks);
     bench.pass(500 * MS);
     assert_eq!((bench.running[2], bench.running[3]), (None, None));
-    assert_eq!((promoted(&bench), bench.policy.moves), (vec![0, 4, 1, 5], 0));
+    assert_eq!((promoted(&bench), bench.policy.fast.moves), (vec![0, 4, 1, 5], 0));
 }
 
 /// The slowest kind, of these a core without siblings, of these the lowest number: that would be 0.

@@ -13,7 +13,7 @@ fn second(place: impl Fn(usize) -> CpuPlace, hot: &[u32]) -> i32 {
     }
     let now_ns = bench.now();
     bench.policy.rotate_heat(&mut bench.world, now_ns);
-    assert_eq!(bench.policy.swaps, 0, "core 0 is the coolest");
+    assert_eq!(bench.policy.heat.swaps, 0, "core 0 is the coolest");
     bench.joiner()
 }
 

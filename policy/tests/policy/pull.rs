@@ -81,7 +81,7 @@ fn without_rules_running_work_stays() {
     bench.block(ids[0]);
     bench.pass(100 * MS);
     assert_eq!(bench.cpu_of(ids[1]), Some(1));
-    assert_eq!(bench.policy.moves, 0);
+    assert_eq!(bench.policy.fast.moves, 0);
 }
 
 /// The one that was sent blocks before its CPU is asked: nobody else moves.
@@ -94,7 +94,7 @@ fn a_move_that_comes_too_late_is_called_off() {
     bench.world.now_ns += 20 * MS;
     let now_ns = bench.now();
     bench.policy.timer(&mut bench.world, now_ns);
-    assert_eq!(bench.policy.moves, 1);
+    assert_eq!(bench.policy.fast.moves, 1);
     bench.block(ids[1]);
     bench.follow_kicks();
     assert_eq!(bench.cpu_of(ids[0]), Some(0));

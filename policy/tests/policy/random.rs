@@ -342,15 +342,15 @@ impl Story {
         let high = bench.high();
         for domain in 0..2 {
             let members = high.iter().filter(|&&cpu| cpu / 4 == domain).count() as u32;
-            assert_eq!(bench.policy.voltage_high[domain], members);
-            assert_eq!(bench.policy.node_high[domain], members);
+            assert_eq!(bench.policy.membership.voltage_high[domain], members);
+            assert_eq!(bench.policy.membership.node_high[domain], members);
             for cpu in domain * 4..domain * 4 + 4 {
-                assert_eq!(inside.warm.has(cpu), members > 0);
+                assert_eq!(inside.membership.warm.has(cpu), members > 0);
             }
         }
         for cpu in 0..CPUS {
             assert_eq!(
-                inside.beside_high.has(cpu),
+                inside.membership.beside_high.has(cpu),
                 high.contains(&(cpu ^ 1)),
                 "beside high: {cpu}"
             );
@@ -376,7 +376,7 @@ impl Story {
             (self.bench.target(), 0)
         );
         assert_eq!((self.bench.world.timer_at_ns, inside.timer_at_ns), (None, 0));
-        assert_eq!((inside.undeclared(), inside.declared_sum), (0, 0));
+        assert_eq!((inside.undeclared(), inside.membership.declared_sum), (0, 0));
         assert_eq!(
             (
                 inside.set[Set::High as usize].pinned.cpus(),
@@ -385,7 +385,10 @@ impl Story {
             (vec![], vec![])
         );
         assert_eq!(self.bench.groups[0].active_weight(), 0);
-        assert_eq!((inside.awaited.cpus(), inside.given.cpus()), (vec![], vec![]));
+        assert_eq!(
+            (inside.fast.claimed.cpus(), inside.queues.given.cpus()),
+            (vec![], vec![])
+        );
     }
 }
 

@@ -49,14 +49,17 @@ fn who_wakes_now_and_then_finds_the_spare_high() {
     let mut bench = Bench::flat(8);
     let task = bench.task();
     bench.wake(task);
-    let promotions = bench.policy.promotions;
+    let promotions = bench.policy.membership.promotions;
     for _ in 0..40 {
         bench.pass(MS);
         bench.block(task);
         bench.pass(24 * MS);
         bench.wake(task);
     }
-    assert_eq!((bench.policy.promotions, bench.policy.demotions), (promotions, 0));
+    assert_eq!(
+        (bench.policy.membership.promotions, bench.policy.membership.demotions),
+        (promotions, 0)
+    );
     bench.block(task);
     bench.pass(LAST_HOLD - 1);
     assert_eq!((bench.size(), bench.target()), (2, 1));
@@ -334,7 +337,7 @@ fn growth_that_found_the_lock_taken_by_a_heat_swap_is_made_by_the_holder() {
     wake_meanwhile(&mut bench, &[task]);
     let now_ns = bench.now();
     bench.policy.rotate_heat(&mut bench.world, now_ns);
-    assert_eq!(bench.policy.swaps, 1);
+    assert_eq!(bench.policy.heat.swaps, 1);
     assert_eq!((bench.target(), bench.size()), (2, 2));
 }
 

@@ -48,7 +48,7 @@ fn of_two_that_share_a_core_one_goes_to_a_whole_one_that_falls_idle() {
         let mut found: Vec<usize> = left.iter().filter_map(|&id| core_of(&bench, id)).collect();
         found.sort_unstable();
         assert_eq!(found, cores, "rules {rules}");
-        assert_eq!(bench.policy.moves, u64::from(rules != 0));
+        assert_eq!(bench.policy.fast.moves, u64::from(rules != 0));
     }
 }
 
@@ -61,7 +61,7 @@ fn half_a_core_takes_nobody() {
     bench.pass(MS);
     bench.block(ids[3]);
     bench.pass(100 * MS);
-    assert_eq!(bench.policy.moves, 0);
+    assert_eq!(bench.policy.fast.moves, 0);
 }
 
 /// Ten migrations of 20 us: who woke 50 us ago goes 150 us later.
@@ -93,7 +93,7 @@ fn two_idle_cores_do_not_take_both() {
         .collect();
     bench.block_all(&gone);
     bench.pass(100 * MS);
-    assert_eq!(bench.policy.moves, 1);
+    assert_eq!(bench.policy.fast.moves, 1);
     let left = ids.iter().filter(|&&id| core_of(&bench, id) == Some(0)).count();
     assert_eq!(left, 1);
 }
@@ -112,7 +112,7 @@ fn neither_the_kind_nor_the_planned_domain_changes() {
     let mut slow = bench(4, rules::WHOLE, slow_second);
     second_core_falls_idle(&mut slow, 4, MS);
     slow.pass(100 * MS);
-    assert_eq!(slow.policy.moves, 0, "slow");
+    assert_eq!(slow.policy.fast.moves, 0, "slow");
     for (planned, moves) in [(NONE, 1), (0, 0)] {
         let mut domains = bench(4, rules::WHOLE, domain_each);
         let left = second_core_falls_idle(&mut domains, 4, 100 * US);
@@ -121,6 +121,6 @@ fn neither_the_kind_nor_the_planned_domain_changes() {
             domains.policy.set_domain(&mut domains.tasks[id], planned, cpu);
         }
         domains.pass(100 * MS);
-        assert_eq!(domains.policy.moves, moves, "planned for {planned}");
+        assert_eq!(domains.policy.fast.moves, moves, "planned for {planned}");
     }
 }

@@ -209,6 +209,10 @@ fn a_fast_cpu_that_falls_idle_takes_who_gains_most_from_slow_ones() {
         bench.pass(MS);
         let there = (0..speedups.len()).find(|&task| bench.cpu_of(task) == Some(falls_idle));
         assert_eq!(there, comes, "{tiers:?} {speedups:?}, CPU {falls_idle}");
-        assert_eq!(bench.policy.moves, u64::from(comes.is_some()), "{tiers:?} {speedups:?}");
+        assert_eq!(
+            bench.policy.fast.moves,
+            u64::from(comes.is_some()),
+            "{tiers:?} {speedups:?}"
+        );
     }
 }

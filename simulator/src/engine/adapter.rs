@@ -79,7 +79,7 @@ pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> 
     khz.into_iter().filter(|&khz| khz >= own).collect()
 }
 
-/// Limits of policy/core/state.h that a machine must keep within.
+/// Limits of policy/core/topology.h that a machine must keep within.
 fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
     let limits = [
         ("CPUs", machine.cpus.len(), policy::MAX_CPUS),

@@ -75,7 +75,11 @@ impl World<'_> {
     fn counters(&mut self, end_ns: u64) -> Counters {
         let residencies = self.power.residencies(self.machine, end_ns);
         let (promotions, demotions, heat_swaps) = match &self.scheduler {
-            Scheduler::Policy(side) => (side.handle.promotions, side.handle.demotions, side.handle.swaps),
+            Scheduler::Policy(side) => (
+                side.handle.membership.promotions,
+                side.handle.membership.demotions,
+                side.handle.heat.swaps,
+            ),
             Scheduler::Fair(_) => (0, 0, 0),
         };
         let reserved = match &self.scheduler {

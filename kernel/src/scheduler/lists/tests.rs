@@ -112,8 +112,8 @@ fn cpus_that_run_no_applications_are_on_no_list() {
     assert_eq!(orders(&threads, &sched), []);
     sched.open.word[0] &= !0b10;
     assert_eq!(orders(&threads, &sched), []);
-    sched.reserving = true;
-    (sched.reserved_cpu, sched.reserved.word[0]) = (0, 0b1);
+    sched.reserved.exists = true;
+    (sched.reserved.cpu, sched.reserved.cpus.word[0]) = (0, 0b1);
     assert_eq!(orders(&threads, &sched), [to(1, 2), to(2, 3), to(3, 3)]);
 }
 

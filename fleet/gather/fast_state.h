@@ -1,0 +1,1 @@
+../../policy/fast/fast_state.h

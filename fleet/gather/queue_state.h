@@ -1,0 +1,1 @@
+../../policy/queue/queue_state.h

@@ -1,0 +1,1 @@
+../../policy/reserved/reserved_state.h

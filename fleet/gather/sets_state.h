@@ -1,0 +1,1 @@
+../../policy/sets/sets_state.h

@@ -1,0 +1,1 @@
+../../policy/core/topology.h

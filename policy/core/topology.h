@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+#include "cpuset.h"
+#define LOP_MAX_NODES 64
+#define LOP_MAX_SMT 8
+#define LOP_MAX_TIERS 16
+#define LOP_MAX_MEMORY_DOMAINS 256
+
+/* Where each CPU lies. Filled by the adapter before lop_start(). */
+struct lop_topology {
+	struct lop_cpus cpus;              /* all of the machine, online or not */
+	struct lop_cpus isolated;          /* of these, those that nobody uses but who is bound there: see isolated.h */
+	u16 nr_nodes, nr_tiers, nr_memory_domains, nr_sockets;
+	u16 tier[LOP_MAX_CPUS];            /* kind of core, 0 the fastest */
+	u16 voltage_domain[LOP_MAX_CPUS];
+	u16 memory_domain[LOP_MAX_CPUS];
+	u16 node[LOP_MAX_CPUS];
+	u16 socket[LOP_MAX_CPUS];
+	u16 next_sibling[LOP_MAX_CPUS];    /* ring of the SMT siblings of a core; itself without SMT */
+	struct lop_cpus tier_cpus[LOP_MAX_TIERS];
+	struct lop_cpus voltage_cpus[LOP_MAX_CPUS];
+	struct lop_cpus memory_cpus[LOP_MAX_MEMORY_DOMAINS];
+	struct lop_cpus node_cpus[LOP_MAX_NODES];
+	u16 tier_permille[LOP_MAX_TIERS];  /* speed of a kind of core over that of the fastest, x 1000; 0: not known, taken as 1000 */
+};
+
+/* A time for each CPU. */
+struct lop_cpu_times { u64 ns[LOP_MAX_CPUS]; };
