@@ -9,14 +9,14 @@ const CALLED: &str = "
     choose set_times default_hold_ns leave_out
     start cpu_idle cpu_taken cpu_online cpu_offline timer rotate_heat
     wake put enqueue wait_at_claimed dispatch goes_on anything_waits dequeue
-    running started stopping stopped block forget ended spin say claim_late must_go came_too_late is_short
+    running started stopping stopped block forget ended spin set_hints claim_late must_go came_too_late is_short
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
     declare declare_length born median_length wished_speedup
     active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable
     ranks_before displaces class_on has_core_by_length green_opp
     note_counters memory_class planned_mpmi speedup_of_mpmi is_planned
     spread gather predicted_edp specialise plan_threads is_wanted gains_more
-    set_domain set_domain_on wants_domain rest_plans go_to
+    set_domain set_domain_on wants_domain end_plans go_to
     list_threads listed_left least_gain work_ns put_on_list
 ";
 /// Prefixes dropped from enum constants.

@@ -52,7 +52,7 @@ lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u
  * The system's own work (threads of the kernel) is short as a rule: it takes an idle member and is no demand, so that the sets
  * do not change for it. With no member idle it is a task like any other; so it is if it is not short, which the adapter sees.
  */
-lop_rule s32 lop_visit(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_group *group, u32 last_cpu,
+lop_rule s32 lop_place_kthread(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_group *group, u32 last_cpu,
 		       u64 now_ns)
 {
 	if (!t->brief || t->counted || lop_for_reserved(s, t))
@@ -97,7 +97,7 @@ lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct
 lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
 {
-	struct lop_placement place = { lop_visit(s, world, t, group, last_cpu, now_ns), true };
+	struct lop_placement place = { lop_place_kthread(s, world, t, group, last_cpu, now_ns), true };
 	bool ran = t->woke_ns;
 	t->last_queue = LOP_NONE;
 	t->woke_ns = now_ns;
@@ -120,7 +120,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 		t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)place.cpu));
 	else
 		place.cpu = lop_claim_busy(s, world, t, app);
-	if (lop_makes_room(s) && ran && place.claimed && place.cpu != (s32)last_cpu)
+	if (lop_uses_room(s) && ran && place.claimed && place.cpu != (s32)last_cpu)
 		lop_note_changed_core(s, world, now_ns);
 	if (place.cpu < 0)
 		place.cpu = lop_waiting_place(s, world, t, last_cpu);
@@ -147,7 +147,7 @@ lop_rule u32 lop_first_of_domain(const struct lop_sched *s, s32 domain)
  * A task that changes its memory domain starts on an idle CPU there, which becomes a member if it is none. False: all of them are busy, and it
  * waits in their queue.
  */
-lop_part bool lop_start_in_domain(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_task *t lop_given,
+lop_subprog bool lop_start_in_domain(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull,
 				  const struct lop_group *group)
 {
 	const struct lop_cpus *there = lop_domain_cpus(s, t->memory_domain);
@@ -163,7 +163,7 @@ lop_part bool lop_start_in_domain(struct lop_sched *s lop_given, struct lop_worl
 	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), true, now_ns);
 	if (cpu < 0)
 		return false;
-	lop_come_to(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));
+	lop_clamp_vtime(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));
 	t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)cpu));
 	lop_env_insert_local(world, t, lop_cpu_index((u32)cpu), lop_slice_ns(s));
 	return true;
@@ -172,11 +172,11 @@ lop_part bool lop_start_in_domain(struct lop_sched *s lop_given, struct lop_worl
 /* The queue of a task that changes to another CPU, once; else the one it belongs in. */
 lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
-	s32 goes_to = t->goes_to;
-	t->goes_to = LOP_NONE;
-	if (lop_has_specialists(s) && goes_to != LOP_NONE && !lop_is_reserved(s, (u32)goes_to) &&
-	    lop_cpus_has(&s->online, lop_cpu_index((u32)goes_to)))
-		return lop_cpu_queue((u32)goes_to);
+	s32 changes_to = t->changes_to;
+	t->changes_to = LOP_NONE;
+	if (lop_has_specialists(s) && changes_to != LOP_NONE && !lop_is_reserved(s, (u32)changes_to) &&
+	    lop_cpus_has(&s->online, lop_cpu_index((u32)changes_to)))
+		return lop_cpu_queue((u32)changes_to);
 	return lop_waits_on_list(s, t) ? lop_cpu_queue(t->listed - 1) : lop_queue_at(s, t, cpu);
 }
 
@@ -184,7 +184,7 @@ lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 lop_rule void lop_enqueue_reserved(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
 {
 	u32 queue = lop_cpu_queue(s->reserved.cpu);
-	lop_come_to(s, t, group, queue);
+	lop_clamp_vtime(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
 	if (lop_cpus_has(&s->idle, s->reserved.cpu))
 		lop_env_kick(world, s->reserved.cpu);
@@ -209,14 +209,14 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 		cpu = lop_open_cpu(s, t); /* it ran there until now, or its affinity was another */
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
-	if (t->goes_to == LOP_NONE && lop_changes_domain(s, t, cpu)) {
+	if (t->changes_to == LOP_NONE && lop_changes_domain(s, t, cpu)) {
 		if (lop_start_in_domain(s, world, t, group))
 			return;
 		cpu = lop_first_of_domain(s, t->memory_domain);
 	}
 	set = lop_usable_set(s, t);
 	queue = lop_next_queue(s, t, cpu);
-	lop_come_to(s, t, group, queue);
+	lop_clamp_vtime(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
 	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
 	lop_keep_usable(s, t, &world->candidates);
@@ -273,8 +273,8 @@ lop_rule bool lop_came_too_late(const struct lop_sched *s, const struct lop_task
  */
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
-	bool makes_room = lop_is_sent(s, cpu) || lop_is_given(s, world, cpu);
-	bool stays = running && running->counted && !makes_room && lop_may_go_on(s, running, cpu);
+	bool gives_way = lop_is_sent(s, cpu) || lop_is_given(s, world, cpu);
+	bool stays = running && running->counted && !gives_way && lop_may_go_on(s, running, cpu);
 	if (lop_turn_by_time(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu, stays ? running->vtime_ns : LOP_NO_TIME))
@@ -296,7 +296,7 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct l
 	lop_forgive_overdue(s, t, now_ns);
 	lop_clock_follows(s, t);
 	if (lop_wants_domain(s, t))
-		lop_weigh_anchor(s, t);
+		lop_unanchor(s, t);
 	if (t->queue == LOP_NONE)
 		return;
 	lop_queue_advance(s, (u32)t->queue, t->vtime_ns);
@@ -330,7 +330,7 @@ lop_rule void lop_forget(struct lop_sched *s, struct lop_world *world, struct lo
 {
 	lop_queue_leave(s, world, t);
 	lop_count_inactive(s, t, app, group, now_ns);
-	lop_weigh_anchor(s, t);
+	lop_unanchor(s, t);
 	t->hint.flags &= ~(u32)LOP_SPINNING;
 	lop_drop_given(s, t);
 }
@@ -357,15 +357,15 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	t->runs_on = cpu + 1;
 	t->holds_since_ns = now_ns;
 	lop_drop_given(s, t);
-	lop_see(t, app, cpu);
-	lop_show(s, t, app, cpu, now_ns);
+	lop_count_running(t, app, cpu);
+	lop_record_running(s, t, app, cpu, now_ns);
 	/* Something was given to this CPU while it changed hands. Two such would take it from one another. */
 	if (t->last_queue != (s32)lop_cpu_queue(cpu) && lop_cpus_has(&s->queues.given, cpu))
 		lop_env_preempt(world, cpu);
-	else if (!lop_rise(s, world, cpu, now_ns) && !lop_make_room(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
+	else if (!lop_upmigrate(s, world, cpu, now_ns) && !lop_give_way(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
 		lop_fill_core(s, world, lop_tier_of(s, cpu), now_ns);
 	if (lop_rules_by(s, LOP_TURNS) && s->topology.nr_tiers > 1)
-		lop_rank_at(s, world, now_ns + s->config.turn_ns, now_ns);
+		lop_rank_timer_by(s, world, now_ns + s->config.turn_ns, now_ns);
 }
 
 /*
@@ -380,16 +380,16 @@ lop_rule void lop_stopped(struct lop_sched *s, struct lop_task *t, struct lop_ap
 	if (!lop_has_rank(s))
 		return;
 	t->runs_on = 0;
-	lop_lose_sight(t, app, cpu);
+	lop_uncount_running(t, app, cpu);
 	if (on->since_ns)
 		t->done_ns += lop_work_ns(s, cpu, now_ns - lop_min(on->since_ns, now_ns));
 	if (!lop_is_slowest(s, cpu))
-		t->turn_ns = now_ns;
+		t->last_turn_ns = now_ns;
 	if (app && app->boosted == cpu + 1)
 		app->boosted = 0;
 	lop_pay_for_core(s, cpu, now_ns);
 	on->since_ns = 0;
-	to = lop_end_promise(s, cpu);
+	to = lop_end_migration_claim(s, cpu);
 	if (to && runnable)
 		t->given = to;
 	else if (to)
@@ -406,16 +406,16 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 	u32 cpu = lop_cpu_index(t->runs_on - 1);
 	t->hint.flags = spinning ? t->hint.flags | LOP_SPINNING : t->hint.flags & ~(u32)LOP_SPINNING;
 	if (spinning) {
-		lop_lose_sight(t, app, cpu);
+		lop_uncount_running(t, app, cpu);
 		lop_count_inactive(s, t, app, group, now_ns);
 	} else {
 		lop_count_active(s, t, app, group, now_ns);
 		if (t->runs_on)
-			lop_see(t, app, cpu);
+			lop_count_running(t, app, cpu);
 	}
 	if (lop_has_rank(s) && t->runs_on) {
 		lop_classify(s, t, app, cpu);
-		lop_rise(s, world, cpu, now_ns);
+		lop_upmigrate(s, world, cpu, now_ns);
 	}
 	lop_phase_changes(s, world, app, now_ns);
 	lop_rounds_change(s, world, app, now_ns);
@@ -425,7 +425,7 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 }
 
 /* A task says that others wait for it, or takes that back: flags of enum lop_says, without LOP_SPINNING, which is lop_spin()'s. */
-lop_rule void lop_say(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 flags, u64 now_ns)
+lop_rule void lop_set_hints(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 flags, u64 now_ns)
 {
 	u32 holds = flags & LOP_LOCK_HOLDER, held = t->hint.flags & LOP_LOCK_HOLDER;
 	if (holds && !held)
@@ -436,11 +436,11 @@ lop_rule void lop_say(struct lop_sched *s, struct lop_world *world, struct lop_t
 	if (!lop_has_rank(s) || !t->runs_on)
 		return;
 	lop_classify(s, t, app, lop_cpu_index(t->runs_on - 1));
-	lop_rise(s, world, lop_cpu_index(t->runs_on - 1), now_ns);
+	lop_upmigrate(s, world, lop_cpu_index(t->runs_on - 1), now_ns);
 }
 
 /*
- * A task that waits for a CPU is told by lop_say() that others wait for it: a lock is handed to it, or it lost its CPU while it held one. It takes the
+ * A task that waits for a CPU is told by lop_set_hints() that others wait for it: a lock is handed to it, or it lost its CPU while it held one. It takes the
  * CPU of the one lowest in rank, as it would if it woke now. True: the adapter takes it from its queue (lop_dequeue) and queues it anew.
  */
 lop_rule bool lop_claim_late(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
@@ -500,7 +500,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	if (lop_any_work(s, cpu))
 		lop_env_kick(world, cpu);
 	else if (lop_has_rank(s) && !lop_pull(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
-		lop_part_two(s, world, cpu, now_ns);
+		lop_separate_pair(s, world, cpu, now_ns);
 }
 
 /* A higher class takes a CPU, or our tasks run there again. Not told of every such moment: see lop_is_short(). */
@@ -529,7 +529,7 @@ lop_rule void lop_set_domain_on(struct lop_sched *s, struct lop_world *world, s3
 }
 
 /* No plan for memory domains holds any more; all tasks have been told. */
-lop_rule void lop_rest_plans(struct lop_sched *s) { s->planned = false; }
+lop_rule void lop_end_plans(struct lop_sched *s) { s->planned = false; }
 
 /*
  * Specialise: the task changes to `cpu` when it is queued the next time, which the adapter brings about at once, as in lop_set_domain(). If it has
@@ -537,7 +537,7 @@ lop_rule void lop_rest_plans(struct lop_sched *s) { s->planned = false; }
  */
 lop_rule void lop_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
-	t->goes_to = (s32)lop_cpu_index(cpu);
+	t->changes_to = (s32)lop_cpu_index(cpu);
 	if (t->memory_domain != LOP_NONE)
 		t->memory_domain = s->topology.memory_domain[lop_cpu_index(cpu)];
 }
@@ -555,7 +555,7 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		lop_give_up_reserved(s, world, now_ns);
 	}
 	lop_look_for_rounds(s, world, now_ns);
-	if (lop_makes_room(s))
+	if (lop_uses_room(s))
 		lop_end_room(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
@@ -577,7 +577,7 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 	else
 		lop_cpus_prefer(&t->allowed, &s->topology.isolated);
 	if (t->anchor != LOP_NONE && !lop_cpus_has(&t->allowed, lop_cpu_index((u32)t->anchor)))
-		lop_weigh_anchor(s, t);
+		lop_unanchor(s, t);
 	t->restricted = false;
 	lop_for_words(i) {
 		u64 all = s->topology.cpus.word[i & (LOP_CPU_WORDS - 1)];
@@ -588,7 +588,7 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 	t->nr_allowed = nr;
 	t->bound = lop_has_isolated(s) && lop_cpus_meet(&t->allowed, &s->topology.isolated);
 	if (!t->restricted)
-		lop_weigh_anchor(s, t);
+		lop_unanchor(s, t);
 }
 
 /* Its nice value changed; `weight` as in weight.h. */
@@ -639,14 +639,14 @@ lop_rule void lop_anchor_at_busy(struct lop_sched *s, struct lop_task *t)
  */
 lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
-	lop_weigh_anchor(s, t);
+	lop_unanchor(s, t);
 	if (lop_for_reserved(s, t))
 		lop_give_up_reserved(s, world, now_ns); /* it waits where that CPU does not look */
 	lop_pin(s, world, t);
 	if (t->restricted && t->anchor == LOP_NONE)
 		lop_anchor_at_busy(s, t);
 	if (!t->counted)
-		lop_weigh_anchor(s, t);
+		lop_unanchor(s, t);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 

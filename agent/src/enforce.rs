@@ -132,7 +132,7 @@ impl Enforcer {
             self.shadow.wake(thread.tid, thread.cpu);
         }
         (known.said.flags, known.said.memory) = (said.flags, said.memory);
-        self.shadow.says(thread.tid, said.flags);
+        self.shadow.set_hints(thread.tid, said.flags);
     }
 
     /// A thread that was created since: what it inherited from one that the agent bound is not its own choice.

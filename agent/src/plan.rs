@@ -62,7 +62,7 @@ impl Planner {
         let active = self.active(passed_ns, declared);
         self.measure(&active, passed_ns);
         if active.is_empty() {
-            return shadow.rest_plans();
+            return shadow.end_plans();
         }
         let mut threads: Vec<Planned> = active.iter().map(|tid| self.known[tid].planned).collect();
         shadow.plan(&active, &mut threads);

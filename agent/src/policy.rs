@@ -267,7 +267,7 @@ impl Policy {
         self.handle().anything_waits(cpu)
     }
     /// What a thread says of itself: flags of `enum lop_says`.
-    pub fn says(&mut self, task: &mut Task, app: &mut App, flags: u32) {
+    pub fn set_hints(&mut self, task: &mut Task, app: &mut App, flags: u32) {
         let (policy, now_ns, changed) = (self.handle(), self.answers.now_ns, task.hint.flags ^ flags);
         unsafe {
             if changed & says::SPINNING != 0 {
@@ -275,7 +275,7 @@ impl Policy {
                 policy.spin(&mut self.answers, task, app, NO_GROUP, spins, now_ns);
             }
             if changed & (says::SEQUENTIAL | says::LOCK_HOLDER) != 0 {
-                policy.say(&mut self.answers, task, app, flags & !says::SPINNING, now_ns);
+                policy.set_hints(&mut self.answers, task, app, flags & !says::SPINNING, now_ns);
             }
         }
     }
@@ -357,7 +357,7 @@ impl Policy {
         self.handle().go_to(task, cpu);
     }
     /// No plan for memory domains holds any more; all tasks have been told.
-    pub fn rest_plans(&mut self) {
-        self.handle().rest_plans();
+    pub fn end_plans(&mut self) {
+        self.handle().end_plans();
     }
 }

@@ -202,7 +202,7 @@ impl Shadow {
     }
 
     /// What it says of itself: `enum lop_says`.
-    pub fn says(&mut self, id: u32, flags: u32) {
+    pub fn set_hints(&mut self, id: u32, flags: u32) {
         let Some(entry) = self.tasks.get_mut(&id) else { return };
         let Some(members) = self.apps.get_mut(&entry.app) else {
             return;
@@ -211,7 +211,7 @@ impl Shadow {
             return;
         }
         entry.flags = flags;
-        self.policy.says(&mut entry.task, &mut members.app, flags);
+        self.policy.set_hints(&mut entry.task, &mut members.app, flags);
         self.follow();
     }
 
@@ -444,11 +444,11 @@ impl Shadow {
     }
 
     /// Nothing holds any more that was planned.
-    pub fn rest_plans(&mut self) {
+    pub fn end_plans(&mut self) {
         for entry in self.tasks.values_mut() {
             self.policy.set_domain(&mut entry.task, NONE, entry.last_cpu);
         }
-        self.policy.rest_plans();
+        self.policy.end_plans();
         self.domains
             .keys()
             .for_each(|&domain| self.policy.set_domain_on(domain, true));

@@ -11,7 +11,7 @@ static u32 nr_words;
 #define lop_has_rank(s) false
 #define lop_has_domains(s) false
 #define lop_has_isolated(s) false
-#define lop_makes_room(s) false
+#define lop_uses_room(s) false
 #define lop_can_reserve false
 #define lop_may_cap false
 #include "lopsided.h"

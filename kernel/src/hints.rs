@@ -15,7 +15,7 @@ use std::str::FromStr;
 /// `lop_hints` in kernel/src/bpf/hint.bpf.h.
 const MAP: &str = "lop_hints";
 /// The program there that makes a thread heard while it runs.
-const HEED: &str = "lop_heed";
+const HINT_APPLY: &str = "lop_hint_apply";
 /// Since Linux 6.9, which is older than sched_ext: a descriptor of a thread, not of its process.
 const PIDFD_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
 const VERSION: u32 = 1;
@@ -166,7 +166,7 @@ impl Record {
 /// The hints of the scheduler that is in charge.
 pub struct Hints {
     map: MapHandle,
-    heed: OwnedFd,
+    apply_program: OwnedFd,
 }
 
 impl Hints {
@@ -190,14 +190,14 @@ impl Hints {
                 false => KernelError::new("hints are root's to give").mend("sudo lop hint ..."),
             });
         };
-        let heed = ProgInfoIter::default()
-            .filter(|program| program.name == HEED)
+        let program = ProgInfoIter::default()
+            .filter(|program| program.name == HINT_APPLY)
             .last()
             .map_or(0, |program| program.id);
         let unreached = |error| KernelError::new(format!("the hints of the scheduler cannot be reached: {error}"));
         Ok(Self {
             map: MapHandle::from_map_id(id).map_err(unreached)?,
-            heed: Program::fd_from_id(heed).map_err(unreached)?,
+            apply_program: Program::fd_from_id(program).map_err(unreached)?,
         })
     }
 
@@ -220,17 +220,17 @@ impl Hints {
     ///
     /// # Errors
     /// There is no such thread.
-    pub fn say(&self, thread: u32, hint: &Hint) -> Result<(), KernelError> {
+    pub fn set(&self, thread: u32, hint: &Hint) -> Result<(), KernelError> {
         let file = open_thread(thread)?;
         self.map
             .update(&key(&file), &hint.record().bytes(), MapFlags::ANY)
             .map_err(|error| said_in_vain(thread, &error))?;
-        self.heed(thread).map_err(|error| said_in_vain(thread, &error))
+        self.apply(thread).map_err(|error| said_in_vain(thread, &error))
     }
 
     /// The scheduler looks at what was said of the thread: at once if it runs, else when it does.
-    fn heed(&self, thread: u32) -> std::io::Result<()> {
-        // `struct lop_heed_args`.
+    fn apply(&self, thread: u32) -> std::io::Result<()> {
+        // `struct lop_hint_args`.
         let arguments = thread.to_ne_bytes();
         let mut options = libbpf_sys::bpf_test_run_opts {
             sz: std::mem::size_of::<libbpf_sys::bpf_test_run_opts>() as _,
@@ -239,7 +239,7 @@ impl Hints {
             ..Default::default()
         };
         // SAFETY: the call reads `arguments` and writes numbers to `options`; both outlive it.
-        let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.heed.as_raw_fd(), &mut options) };
+        let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.apply_program.as_raw_fd(), &mut options) };
         match (failed, options.retval as i32) {
             (0, 0) => Ok(()),
             (0, refused) => Err(std::io::Error::from_raw_os_error(-refused)),

@@ -155,7 +155,7 @@ fn say(hints: &Hints, process: u32, jobs: u32) -> Result<(), KernelError> {
         with_children: true,
         ..said
     };
-    hints.say(process, &hint)
+    hints.set(process, &hint)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub struct Status {
     /// Where it did: how many threads have which hints. `None`: that cannot be read, or nothing was said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<Hinted>,
-    /// For people: whether holders of locks are seen of programs that say nothing, or why not. `None`: no rule heeds them.
+    /// For people: whether holders of locks are seen of programs that say nothing, or why not. `None`: no rule uses them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_holders: Option<String>,
     pub sets: Sets,

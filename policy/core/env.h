@@ -71,9 +71,9 @@ LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
  * any argument, and then each call is checked at once: so it masks its indices, takes at most five arguments, its pointers
  * are given (never null), and it returns a number.
  */
-#ifndef lop_part
-#define lop_part static __attribute__((noinline, unused))
-#define lop_given
+#ifndef lop_subprog
+#define lop_subprog static __attribute__((noinline, unused))
+#define lop_nonnull
 #endif
 
 /* A bounded loop that the BPF verifier walks once, not once per turn. */

@@ -21,23 +21,23 @@ struct lop_task {
 	s32 last_queue;                    /* where it waited last since it woke; LOP_NONE: nowhere yet */
 	s32 queue;                         /* it waits there, or is on its way from there to a CPU; LOP_NONE */
 	s32 memory_domain;                 /* that it is to run in, by a plan of spread.h or gather.h; LOP_NONE: any */
-	s32 goes_to;                       /* CPU that it changes to when it is queued the next time; LOP_NONE */
+	s32 changes_to;                    /* CPU that it changes to when it is queued the next time; LOP_NONE */
 	u8 set;                            /* LOP_HIGH, LOP_GREEN, or LOP_LOW for the reserved CPU; chosen when it becomes active */
 	bool counted;                      /* in `active` */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not, that is not isolated */
-	bool brief;                        /* the system's own work, short as a rule: see lop_visit() */
+	bool brief;                        /* the system's own work, short as a rule: see lop_place_kthread() */
 	bool system;                       /* the system's own work, short or long: for the reserved CPU, where there is one */
 	bool bound;                        /* may run on isolated CPUs only, of those that are online */
 	struct lop_cpus allowed;           /* its affinity; isolated CPUs, and then no others, only if none of these was online */
 	struct lop_hint hint;
 	u32 runs_on;                       /* 1 + the CPU that it runs on; 0: none */
-	bool seen;                         /* in lop_app.running */
+	bool running;                       /* in lop_app.running */
 	bool goes_first;                   /* it waits in the queue of one CPU alone by a rule, and before what runs there */
 	u32 given;                         /* 1 + the CPU in whose queue it is put next; 0: placed as any other */
 	u32 listed;                        /* 1 + the CPU in whose queue it waits by a plan of list.h; 0: in none */
 	u64 woke_ns;
 	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
-	u64 turn_ns;                       /* when it last left a fast core */
+	u64 last_turn_ns;                  /* when it last left a fast core */
 	u64 holds_since_ns;                /* when it last said that it holds what others wait for, or got a CPU since; 0: it waits for one */
 	u32 user;                          /* who pays for it: lop_belong() */
 	u32 user_weight;

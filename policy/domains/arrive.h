@@ -54,7 +54,7 @@ lop_rule bool lop_may_be_beside(const struct lop_thread *t, u8 memory)
 }
 
 /* Nobody's predicted time exceeds that alone by more than 5 % where `nr` are already and `t` comes. */
-lop_part bool lop_all_in_time(const struct lop_thread *there lop_given, u32 nr, const struct lop_thread *t lop_given, u64 presses_permille)
+lop_subprog bool lop_all_in_time(const struct lop_thread *there lop_nonnull, u32 nr, const struct lop_thread *t lop_nonnull, u64 presses_permille)
 {
 	bool in_time = lop_stretch_permille(t, presses_permille) <= 1000 + LOP_GATHER_GAIN_PERMILLE;
 	u32 n;

@@ -32,12 +32,12 @@ lop_rule u32 lop_stretch_permille(const struct lop_thread *t, u64 domain_presses
 	return (u32)lop_min(1000 + lop_waits_permille(t->mpmi) * others / 1000, 100000);
 }
 
-/* What a prediction needs to know of each domain: what its threads press, in the field of its sum, and how many there are. */
-lop_part u32 lop_sum_presses(struct lop_plan *p lop_given, bool present)
+/* What a prediction needs to know of each domain: what its threads press, and how many there are. */
+lop_subprog u32 lop_sum_presses(struct lop_plan *p lop_nonnull, bool present)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
-		lop_domain_at(p, (s32)n)->sum_mpmi = 0;
+		lop_domain_at(p, (s32)n)->presses_permille = 0;
 		lop_domain_at(p, (s32)n)->threads = 0;
 	}
 	lop_for(n, 0, LOP_MAX_PLANNED) {
@@ -45,14 +45,14 @@ lop_part u32 lop_sum_presses(struct lop_plan *p lop_given, bool present)
 		struct lop_domain *d = lop_domain_at(p, lop_place_of(t, present));
 		if (n >= p->nr_threads)
 			break;
-		d->sum_mpmi += lop_presses_permille(t);
+		d->presses_permille += lop_presses_permille(t);
 		d->threads++;
 	}
 	return n;
 }
 
 /* Nodes with a thread, counted at the first of their domains that has one. Domains of a node are neighbours. */
-lop_part u32 lop_nodes_on(struct lop_plan *p lop_given)
+lop_subprog u32 lop_nodes_on(struct lop_plan *p lop_nonnull)
 {
 	u32 nodes = 0, n;
 	s32 counted = LOP_NONE;
@@ -74,14 +74,14 @@ lop_part u32 lop_nodes_on(struct lop_plan *p lop_given)
  *     E   = (base + nodes on * node) * T + core * sum of demand * time
  *     EDP = E * T
  */
-lop_part u64 lop_predicted_edp(struct lop_plan *p lop_given, bool present)
+lop_subprog u64 lop_predicted_edp(struct lop_plan *p lop_nonnull, bool present)
 {
 	u64 slowest = 1000, busy = 0, energy;
 	u32 n;
 	lop_sum_presses(p, present);
 	lop_for(n, 0, LOP_MAX_PLANNED) {
 		struct lop_thread *t = lop_thread_at(p, n);
-		u32 stretch = lop_stretch_permille(t, lop_domain_at(p, lop_place_of(t, present))->sum_mpmi);
+		u32 stretch = lop_stretch_permille(t, lop_domain_at(p, lop_place_of(t, present))->presses_permille);
 		if (n >= p->nr_threads)
 			break;
 		slowest = lop_max(slowest, stretch);
@@ -92,7 +92,7 @@ lop_part u64 lop_predicted_edp(struct lop_plan *p lop_given, bool present)
 }
 
 /* The open domain with room that has most threads; if none has room, the calmest. */
-lop_part s32 lop_fullest(struct lop_plan *p lop_given)
+lop_subprog s32 lop_fullest(struct lop_plan *p lop_nonnull)
 {
 	s32 best = LOP_NONE;
 	u32 n;
@@ -100,7 +100,7 @@ lop_part s32 lop_fullest(struct lop_plan *p lop_given)
 		struct lop_domain *d = lop_domain_at(p, (s32)n);
 		if (n >= p->nr_domains)
 			break;
-		if (!lop_has_room(p, d) || (best >= 0 && d->threads <= lop_domain_at(p, best)->threads))
+		if (!lop_domain_has_room(p, d) || (best >= 0 && d->threads <= lop_domain_at(p, best)->threads))
 			continue;
 		best = (s32)n;
 	}
@@ -125,7 +125,7 @@ lop_rule s32 lop_gathering_place(struct lop_plan *p, const struct lop_thread *t)
 }
 
 /* Intensive threads first, then moderate ones, then those of very low intensity, which is the order by intensity where no class was declared. */
-lop_part u32 lop_give_gathered(struct lop_plan *p lop_given, u8 memory)
+lop_subprog u32 lop_give_gathered(struct lop_plan *p lop_nonnull, u8 memory)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
@@ -142,7 +142,7 @@ lop_part u32 lop_give_gathered(struct lop_plan *p lop_given, u8 memory)
 /* Domains must be open where threads are that stay; then as many more as all the demand needs, one core for each thread's worth. */
 lop_rule bool lop_needs_more_cores(const struct lop_plan *p) { return (u64)p->open_cores * 1000 < p->demand_permille; }
 
-lop_part u32 lop_open_for_those_that_rest(struct lop_plan *p lop_given)
+lop_subprog u32 lop_open_where_threads_stay(struct lop_plan *p lop_nonnull)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) lop_domain_at(p, (s32)n)->open = false;
@@ -150,13 +150,13 @@ lop_part u32 lop_open_for_those_that_rest(struct lop_plan *p lop_given)
 		struct lop_thread *t = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
-		if (lop_rests(p, t))
+		if (lop_stays_put(p, t))
 			lop_domain_at(p, t->domain)->open = true;
 	}
 	return n;
 }
 
-lop_part u32 lop_threads_there(struct lop_plan *p lop_given, u32 node)
+lop_subprog u32 lop_threads_there(struct lop_plan *p lop_nonnull, u32 node)
 {
 	u32 there = 0, n;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
@@ -168,7 +168,7 @@ lop_part u32 lop_threads_there(struct lop_plan *p lop_given, u32 node)
 	return there;
 }
 
-lop_part bool lop_node_is_open(struct lop_plan *p lop_given, u32 node)
+lop_subprog bool lop_node_is_open(struct lop_plan *p lop_nonnull, u32 node)
 {
 	bool open = false;
 	u32 n;
@@ -182,7 +182,7 @@ lop_part bool lop_node_is_open(struct lop_plan *p lop_given, u32 node)
 }
 
 /* Which domain is opened next: one of a node that is open, of the others one of the node where most threads are; of equals the first. LOP_NONE: all are. */
-lop_part s32 lop_next_to_open(struct lop_plan *p lop_given)
+lop_subprog s32 lop_next_to_open(struct lop_plan *p lop_nonnull)
 {
 	s32 best = LOP_NONE;
 	u32 best_rank = 0, n;
@@ -203,7 +203,7 @@ lop_part s32 lop_next_to_open(struct lop_plan *p lop_given)
 }
 
 /* Who was given to a domain that is the best so far keeps it in mind, or takes it. */
-lop_part u32 lop_keep(struct lop_plan *p lop_given, bool take)
+lop_subprog u32 lop_keep(struct lop_plan *p lop_nonnull, bool take)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
@@ -219,7 +219,7 @@ lop_part u32 lop_keep(struct lop_plan *p lop_given, bool take)
 }
 
 /* All threads on the domains that are open now; the predicted EDP of that. */
-lop_part u64 lop_gather_on_open(struct lop_plan *p lop_given)
+lop_subprog u64 lop_gather_on_open(struct lop_plan *p lop_nonnull)
 {
 	lop_begin_plan(p);
 	lop_give_gathered(p, LOP_MEMORY_INTENSIVE);
@@ -240,7 +240,7 @@ lop_rule bool lop_open_next(struct lop_plan *p)
 lop_rule void lop_open_fewest(struct lop_plan *p)
 {
 	u32 n;
-	lop_open_for_those_that_rest(p);
+	lop_open_where_threads_stay(p);
 	lop_begin_plan(p);
 	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
 		if (p->open_cores && !lop_needs_more_cores(p))
@@ -275,7 +275,7 @@ lop_rule u64 lop_gather_best(struct lop_plan *p)
 }
 
 /* Domains with a thread, as things are or as planned. */
-lop_part u32 lop_domains_used(struct lop_plan *p lop_given, bool present)
+lop_subprog u32 lop_domains_used(struct lop_plan *p lop_nonnull, bool present)
 {
 	u32 used = 0, n;
 	lop_sum_presses(p, present);
@@ -307,7 +307,7 @@ lop_rule u32 lop_gather(struct lop_plan *p)
 }
 
 /* Whether a plan wants a thread in this domain. */
-lop_part bool lop_is_wanted(struct lop_plan *p lop_given, s32 domain)
+lop_subprog bool lop_is_wanted(struct lop_plan *p lop_nonnull, s32 domain)
 {
 	bool wanted = false;
 	u32 n;

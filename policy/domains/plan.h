@@ -27,7 +27,7 @@ enum { LOP_CORE_MW = 10000, LOP_NODE_MW = 10000, LOP_BASE_MW = 40000 };
 lop_rule bool lop_is_usable(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->open, cpu) && !lop_is_reserved(s, cpu); }
 
 /* SMT siblings share what a core can do: the lowest that is usable counts. */
-lop_part bool lop_counts_as_core(const struct lop_sched *s lop_given, u32 cpu)
+lop_subprog bool lop_counts_as_core(const struct lop_sched *s lop_nonnull, u32 cpu)
 {
 	u32 sibling = s->topology.next_sibling[lop_cpu_index(cpu)], n;
 	bool lowest = true;
@@ -42,7 +42,7 @@ lop_part bool lop_counts_as_core(const struct lop_sched *s lop_given, u32 cpu)
 	return lowest;
 }
 
-lop_part u32 lop_describe_domains(struct lop_plan *p lop_given, const struct lop_sched *s lop_given)
+lop_subprog u32 lop_describe_domains(struct lop_plan *p lop_nonnull, const struct lop_sched *s lop_nonnull)
 {
 	u32 n;
 	p->nr_domains = s->topology.nr_memory_domains;
@@ -61,7 +61,7 @@ lop_part u32 lop_describe_domains(struct lop_plan *p lop_given, const struct lop
 }
 
 /* Fills `wanted_domain` by gather.h or spread.h; returns how many move. */
-lop_part u32 lop_plan_domains(struct lop_plan *p lop_given, const struct lop_sched *s lop_given, struct lop_planned *threads lop_given, u32 nr, u64 now_ns)
+lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lop_sched *s lop_nonnull, struct lop_planned *threads lop_nonnull, u32 nr, u64 now_ns)
 {
 	u32 planned = 0, moves, n;
 	lop_describe_domains(p, s);
@@ -98,7 +98,7 @@ lop_part u32 lop_plan_domains(struct lop_plan *p lop_given, const struct lop_sch
 }
 
 /* Fills `wanted_cpu` by specialise.h. SF follows from intensity and the speeds of the fastest and the slowest kind; of a thread whose class nobody knows it is not known. */
-lop_part u32 lop_plan_kinds(struct lop_cast *c lop_given, const struct lop_sched *s lop_given, struct lop_planned *threads lop_given, u32 nr, u64 now_ns)
+lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_sched *s lop_nonnull, struct lop_planned *threads lop_nonnull, u32 nr, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	u32 slowest_permille = top->tier_permille[(top->nr_tiers - 1) & (LOP_MAX_TIERS - 1)];

@@ -24,7 +24,8 @@ struct lop_thread {
 
 /* A memory domain, and what the plan in the making gives it. */
 struct lop_domain {
-	u64 sum_mpmi;
+	u64 sum_mpmi;        /* lop_brings_mpmi() of its threads */
+	u64 presses_permille; /* lop_presses_permille() of its threads, for gather.h */
 	u32 cores;           /* online */
 	u32 node;            /* what is switched off with it: see gather.h */
 	u32 threads;
@@ -68,13 +69,13 @@ lop_rule bool lop_counts_as_intensive(const struct lop_thread *t)
 }
 
 /* It stays where it is, whatever would be better: it may not leave, or was moved less than two seconds ago. */
-lop_rule bool lop_rests(const struct lop_plan *p, const struct lop_thread *t)
+lop_rule bool lop_stays_put(const struct lop_plan *p, const struct lop_thread *t)
 {
 	return t->domain != LOP_NONE && (t->fixed || (t->moved_ns && p->now_ns - t->moved_ns < LOP_MOVE_REST_NS));
 }
 
 /* How many threads go before this one: they bring more, or as much and were named before. */
-lop_part u32 lop_rank(struct lop_plan *p lop_given, u32 n)
+lop_subprog u32 lop_thread_rank(struct lop_plan *p lop_nonnull, u32 n)
 {
 	u64 brings = lop_brings_mpmi(lop_thread_at(p, n));
 	u32 rank = 0, m;
@@ -96,7 +97,7 @@ lop_rule void lop_sort_threads(struct lop_plan *p)
 	lop_for(n, 0, LOP_MAX_PLANNED) {
 		if (n >= p->nr_threads)
 			break;
-		p->order[lop_rank(p, n) & (LOP_MAX_PLANNED - 1)] = (u16)n;
+		p->order[lop_thread_rank(p, n) & (LOP_MAX_PLANNED - 1)] = (u16)n;
 		p->demand_permille += lop_thread_at(p, n)->demand_permille;
 	}
 }
@@ -112,7 +113,7 @@ lop_rule void lop_give(struct lop_plan *p, struct lop_thread *t, s32 domain)
 }
 
 /* An empty plan for the open domains, in which the threads that stay are where they are. */
-lop_part u32 lop_begin_plan(struct lop_plan *p lop_given)
+lop_subprog u32 lop_begin_plan(struct lop_plan *p lop_nonnull)
 {
 	u32 n;
 	p->open_cores = 0;
@@ -129,7 +130,7 @@ lop_part u32 lop_begin_plan(struct lop_plan *p lop_given)
 		if (n >= p->nr_threads)
 			break;
 		t->wanted = LOP_NONE;
-		if (lop_rests(p, t))
+		if (lop_stays_put(p, t))
 			lop_give(p, t, t->domain);
 	}
 	return p->open_cores;
@@ -139,7 +140,7 @@ lop_part u32 lop_begin_plan(struct lop_plan *p lop_given)
  * Room for one more: a core that has no thread yet. With more threads than cores, demand below the domain's share of it:
  *     demand(d) / cores(d) < demand / cores
  */
-lop_rule bool lop_has_room(const struct lop_plan *p, const struct lop_domain *d)
+lop_rule bool lop_domain_has_room(const struct lop_plan *p, const struct lop_domain *d)
 {
 	if (!d->open)
 		return false;
@@ -158,7 +159,7 @@ lop_rule bool lop_is_calmer(const struct lop_domain *a, const struct lop_domain 
  * The open domain with the smallest sum that has room; if none has any, the smallest of all open ones. `quiet`: among those without an
  * intensive thread, and LOP_NONE if none of them has room.
  */
-lop_part s32 lop_calmest(struct lop_plan *p lop_given, bool quiet)
+lop_subprog s32 lop_calmest(struct lop_plan *p lop_nonnull, bool quiet)
 {
 	s32 best = LOP_NONE;
 	bool best_room = false;
@@ -168,7 +169,7 @@ lop_part s32 lop_calmest(struct lop_plan *p lop_given, bool quiet)
 		bool room;
 		if (n >= p->nr_domains)
 			break;
-		room = lop_has_room(p, d);
+		room = lop_domain_has_room(p, d);
 		if (!d->open || !d->cores || (quiet && (!room || d->intensive)))
 			continue;
 		if (best >= 0 && (room != best_room ? !room : !lop_is_calmer(d, lop_domain_at(p, best))))
@@ -180,7 +181,7 @@ lop_part s32 lop_calmest(struct lop_plan *p lop_given, bool quiet)
 }
 
 /* A domain with room where a thread already is that shares data with this one; LOP_NONE: there is none. */
-lop_part s32 lop_beside_its_own(struct lop_plan *p lop_given, const struct lop_thread *t lop_given)
+lop_subprog s32 lop_beside_its_own(struct lop_plan *p lop_nonnull, const struct lop_thread *t lop_nonnull)
 {
 	s32 domain = LOP_NONE;
 	u32 n;
@@ -190,7 +191,7 @@ lop_part s32 lop_beside_its_own(struct lop_plan *p lop_given, const struct lop_t
 		struct lop_thread *other = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
-		if (other->together == t->together && other->wanted != LOP_NONE && lop_has_room(p, lop_domain_at(p, other->wanted)))
+		if (other->together == t->together && other->wanted != LOP_NONE && lop_domain_has_room(p, lop_domain_at(p, other->wanted)))
 			domain = other->wanted;
 	}
 	return domain;
@@ -217,7 +218,7 @@ lop_rule void lop_give_calmest(struct lop_plan *p)
 }
 
 /* Threads that need not move if the two domains exchange what they were given, less those that need to then. One that must stay outweighs all others. */
-lop_part s32 lop_saved_by_exchange(struct lop_plan *p lop_given, s32 a, s32 b)
+lop_subprog s32 lop_saved_by_exchange(struct lop_plan *p lop_nonnull, s32 a, s32 b)
 {
 	s32 saved = 0;
 	u32 n;
@@ -228,14 +229,14 @@ lop_part s32 lop_saved_by_exchange(struct lop_plan *p lop_given, s32 a, s32 b)
 			break;
 		if (t->wanted != a && t->wanted != b)
 			continue;
-		counts = lop_rests(p, t) ? LOP_MAX_PLANNED : 1;
+		counts = lop_stays_put(p, t) ? LOP_MAX_PLANNED : 1;
 		if (t->domain == a || t->domain == b)
 			saved += t->domain == t->wanted ? -counts : counts;
 	}
 	return saved;
 }
 
-lop_part u32 lop_exchange(struct lop_plan *p lop_given, s32 a, s32 b)
+lop_subprog u32 lop_exchange(struct lop_plan *p lop_nonnull, s32 a, s32 b)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
@@ -248,7 +249,7 @@ lop_part u32 lop_exchange(struct lop_plan *p lop_given, s32 a, s32 b)
 }
 
 /* Exchanges `a` with every later domain of its size for which that saves moves; whether it did. */
-lop_part bool lop_relabel_one(struct lop_plan *p lop_given, s32 a)
+lop_subprog bool lop_relabel_one(struct lop_plan *p lop_nonnull, s32 a)
 {
 	bool changed = false;
 	u32 b;
@@ -289,7 +290,7 @@ lop_rule void lop_relabel(struct lop_plan *p)
 lop_rule s32 lop_place_of(const struct lop_thread *t, bool present) { return present && t->domain != LOP_NONE ? t->domain : t->wanted; }
 
 /* The largest sum of a domain, as things are or as planned. */
-lop_part u64 lop_largest_sum_mpmi(struct lop_plan *p lop_given, bool present)
+lop_subprog u64 lop_largest_sum_mpmi(struct lop_plan *p lop_nonnull, bool present)
 {
 	u64 largest = 0;
 	u32 n;
@@ -306,7 +307,7 @@ lop_part u64 lop_largest_sum_mpmi(struct lop_plan *p lop_given, bool present)
 }
 
 /* As things are, a domain has more threads than cores, though there are cores for all. */
-lop_part bool lop_is_crowded(struct lop_plan *p lop_given)
+lop_subprog bool lop_is_crowded(struct lop_plan *p lop_nonnull)
 {
 	bool crowded = false;
 	u32 n;
@@ -321,7 +322,7 @@ lop_part bool lop_is_crowded(struct lop_plan *p lop_given)
 }
 
 /* Who is anywhere stays there, where the plan is not worth its moves. */
-lop_part u32 lop_stay(struct lop_plan *p lop_given)
+lop_subprog u32 lop_stay(struct lop_plan *p lop_nonnull)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
@@ -334,7 +335,7 @@ lop_part u32 lop_stay(struct lop_plan *p lop_given)
 }
 
 /* The plan is carried out: who moves has moved now. Returns how many do. */
-lop_part u32 lop_note_moves(struct lop_plan *p lop_given)
+lop_subprog u32 lop_note_moves(struct lop_plan *p lop_nonnull)
 {
 	u32 moves = 0, n;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
@@ -349,7 +350,7 @@ lop_part u32 lop_note_moves(struct lop_plan *p lop_given)
 	return moves;
 }
 
-lop_part u32 lop_open_all(struct lop_plan *p lop_given)
+lop_subprog u32 lop_open_all(struct lop_plan *p lop_nonnull)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) lop_domain_at(p, (s32)n)->open = n < p->nr_domains && lop_domain_at(p, (s32)n)->cores;

@@ -18,7 +18,7 @@ lop_rule u32 lop_user_index(u32 user) { return user & (LOP_USERS - 1); }
 lop_rule u64 lop_had_ns(const struct lop_sched *s, u32 user) { return lop_later(s->budget.had_ns[lop_user_index(user)], s->budget.least_ns); }
 
 /* What the user of `b` has had more than that of `a`; below 0: less. Who only spins is owed nothing, and owes nothing. */
-lop_part s64 lop_had_less_ns(const struct lop_sched *s lop_given, const struct lop_rank *a lop_given, const struct lop_rank *b lop_given)
+lop_subprog s64 lop_had_less_ns(const struct lop_sched *s lop_nonnull, const struct lop_rank *a lop_nonnull, const struct lop_rank *b lop_nonnull)
 {
 	if (a->class == LOP_ONLY_SPINS || b->class == LOP_ONLY_SPINS)
 		return 0;
@@ -49,7 +49,7 @@ lop_rule void lop_pay_for_core(struct lop_sched *s, u32 cpu, u64 now_ns)
 }
 
 /* Somebody is kept from the fast core `cpu` from now on, or nobody is. It stays so whoever comes there: a moment of sleep changes nothing. */
-lop_part bool lop_want(struct lop_sched *s lop_given, u32 cpu, bool wanted, u64 now_ns)
+lop_subprog bool lop_want(struct lop_sched *s lop_nonnull, u32 cpu, bool wanted, u64 now_ns)
 {
 	lop_pay_for_core(s, cpu, now_ns);
 	s->fast.on[lop_cpu_index(cpu)].wanted_ns = wanted ? lop_max(now_ns, 1) : 0;
@@ -61,7 +61,7 @@ lop_part bool lop_want(struct lop_sched *s lop_given, u32 cpu, bool wanted, u64 
  *     w = weight(task) * prod over its groups of weight(g) / 1024
  * Worked example: nice 0 in a cgroup with a cpu.weight of 10 that lies in one of 50: 1024 * 0.1 * 0.5 = 51.
  */
-lop_part u32 lop_weight_of_user(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_group *group)
+lop_subprog u32 lop_weight_of_user(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull, const struct lop_group *group)
 {
 	u64 weight = t->weight;
 	int n;

@@ -11,7 +11,7 @@
 enum lop_class { LOP_ONLY_SPINS, LOP_ORDINARY, LOP_AWAITED, LOP_CLASSES };
 #define LOP_CLASS_ROOM 4 /* a power of two: verifiers before Linux 6.18 follow a mask, and no remainder */
 struct lop_rank {
-	u64 turn_ns;                       /* when it last had a fast core; 0: never */
+	u64 last_turn_ns;                  /* when it last had a fast core; 0: never */
 	u8 class;                          /* of enum lop_class; small, as ranks lie on the stack, which is short in BPF */
 	bool by_plan;                      /* it runs where a plan of list.h says, or is about to wait there */
 	u16 user;                          /* lop_user_index() */

@@ -32,7 +32,7 @@ lop_rule struct lop_list_core *lop_list_core_at(struct lop_list *l, u32 n) { ret
 lop_rule u64 lop_finish(const struct lop_list_core *c, u64 left) { return (c->planned + left) * 1000 / lop_max(c->permille, 1); }
 
 /* Of the threads that have no core by the plan the one with most left, of equals the one created first. LOP_NONE: all have one. */
-lop_part s32 lop_next_longest(struct lop_list *l lop_given)
+lop_subprog s32 lop_next_longest(struct lop_list *l lop_nonnull)
 {
 	s32 longest = LOP_NONE;
 	u64 most = 0;
@@ -50,7 +50,7 @@ lop_part s32 lop_next_longest(struct lop_list *l lop_given)
 }
 
 /* The core that would finish it first; of equals the one where it is, else the first in number. */
-lop_part s32 lop_first_to_finish(struct lop_list *l lop_given, u32 thread)
+lop_subprog s32 lop_first_to_finish(struct lop_list *l lop_nonnull, u32 thread)
 {
 	const struct lop_listed *t = lop_listed_at(l, thread);
 	s32 first = LOP_NONE;
@@ -69,7 +69,7 @@ lop_part s32 lop_first_to_finish(struct lop_list *l lop_given, u32 thread)
 }
 
 /* When the last core is done with what the plan gives it. */
-lop_part u64 lop_last_finish(struct lop_list *l lop_given)
+lop_subprog u64 lop_last_finish(struct lop_list *l lop_nonnull)
 {
 	u64 last = 0;
 	u32 n;
@@ -88,7 +88,7 @@ lop_rule void lop_list_to(struct lop_list *l, u32 thread, s32 core)
 }
 
 /* All threads stay where they are. False: one of them is nowhere yet. */
-lop_part bool lop_list_stays(struct lop_list *l lop_given)
+lop_subprog bool lop_list_stays(struct lop_list *l lop_nonnull)
 {
 	bool all = true;
 	u32 n;
@@ -106,7 +106,7 @@ lop_part bool lop_list_stays(struct lop_list *l lop_given)
 }
 
 /* The next longest to the core that would finish it first, until all have one. */
-lop_part bool lop_list_anew(struct lop_list *l lop_given)
+lop_subprog bool lop_list_anew(struct lop_list *l lop_nonnull)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_CPUS) lop_list_core_at(l, n)->planned = 0;

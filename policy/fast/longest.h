@@ -23,7 +23,7 @@ lop_rule void lop_born(struct lop_task *t, struct lop_task *creator, struct lop_
 }
 
 /* Of the first `nr` lengths so many come before position `at` in order of size, ties in order of declaration. */
-lop_part u64 lop_lengths_below(const struct lop_app *app lop_given, u32 nr, u32 at)
+lop_subprog u64 lop_lengths_below(const struct lop_app *app lop_nonnull, u32 nr, u32 at)
 {
 	u64 length = app->lengths[at % LOP_LENGTHS], below = 0;
 	u32 n;
@@ -39,7 +39,7 @@ lop_part u64 lop_lengths_below(const struct lop_app *app lop_given, u32 nr, u32 
  * Median of the lengths that the application's latest threads declared, of two the lower; 0: none declared any.
  * Worked example: 360, 360, 240, 300 declared: the second in order of size, 300.
  */
-lop_part u32 lop_median_length(const struct lop_app *app lop_given)
+lop_subprog u32 lop_median_length(const struct lop_app *app lop_nonnull)
 {
 	u32 nr = (u32)lop_min(app->nr_lengths, LOP_LENGTHS), n;
 	u64 median = 0, middle = (nr - 1) / 2;
@@ -72,7 +72,7 @@ lop_rule u32 lop_length_left(const struct lop_task *t, const struct lop_app *app
  * A thread that declared its length has ended, after `done_ns` of work:  unit = done / length
  * Whoever of its application runs is known better from now on.
  */
-lop_part bool lop_learn_unit(struct lop_sched *s lop_given, struct lop_app *app lop_given, u64 done_ns, u32 length)
+lop_subprog bool lop_learn_unit(struct lop_sched *s lop_nonnull, struct lop_app *app lop_nonnull, u64 done_ns, u32 length)
 {
 	u32 cpu;
 	if (!length || done_ns < length)

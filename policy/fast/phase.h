@@ -14,19 +14,19 @@ lop_rule s32 lop_only_cpu(const struct lop_app *app)
 }
 
 /* An active thread runs on `cpu` now, or does not any more. One atomic operation changes both halves. */
-lop_rule void lop_see(struct lop_task *t, struct lop_app *app, u32 cpu)
+lop_rule void lop_count_running(struct lop_task *t, struct lop_app *app, u32 cpu)
 {
-	if (!app || t->seen || !t->counted)
+	if (!app || t->running || !t->counted)
 		return;
-	t->seen = true;
+	t->running = true;
 	lop_atomic_add(&app->running, 1ULL << 32 | cpu);
 }
 
-lop_rule void lop_lose_sight(struct lop_task *t, struct lop_app *app, u32 cpu)
+lop_rule void lop_uncount_running(struct lop_task *t, struct lop_app *app, u32 cpu)
 {
-	if (!app || !t->seen)
+	if (!app || !t->running)
 		return;
-	t->seen = false;
+	t->running = false;
 	lop_assert(app->running >> 32 > 0 && (u32)app->running >= cpu);
 	lop_atomic_add(&app->running, -(1ULL << 32 | cpu));
 }
@@ -38,7 +38,7 @@ lop_rule void lop_lose_sight(struct lop_task *t, struct lop_app *app, u32 cpu)
  * Worked example: migrations of 20 us and slow cores of half the speed: phases of 80 us pay, of 79 us they do not.
  */
 #define LOP_FIRST_PHASES 4
-lop_rule bool lop_pay(const struct lop_sched *s, const struct lop_mean *phases)
+lop_rule bool lop_phase_pays(const struct lop_sched *s, const struct lop_mean *phases)
 {
 	u64 slow_permille = lop_min(s->topology.tier_permille[(s->topology.nr_tiers - 1) & (LOP_MAX_TIERS - 1)], 1000);
 	return phases->count < LOP_FIRST_PHASES || phases->ns * (1000 - slow_permille) >= 2000 * s->config.migration_ns;
@@ -53,7 +53,7 @@ lop_rule void lop_note_phase(struct lop_mean *phases, u64 length_ns)
 
 lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app *app)
 {
-	return lop_rules_by(s, LOP_PHASES) && app && lop_app_active(app->demand) == 1 && lop_pay(s, &app->phases);
+	return lop_rules_by(s, LOP_PHASES) && app && lop_app_active(app->demand) == 1 && lop_phase_pays(s, &app->phases);
 }
 
 /* It says that it is waited for, alone or as the holder of a lock that is held long enough. */
@@ -61,7 +61,7 @@ lop_rule bool lop_says_awaited(const struct lop_sched *s, const struct lop_task 
 {
 	if (!lop_rules_by(s, LOP_PHASES))
 		return false;
-	return (t->hint.flags & LOP_SEQUENTIAL) || ((t->hint.flags & LOP_LOCK_HOLDER) && (!app || lop_pay(s, &app->holds)));
+	return (t->hint.flags & LOP_SEQUENTIAL) || ((t->hint.flags & LOP_LOCK_HOLDER) && (!app || lop_phase_pays(s, &app->holds)));
 }
 
 /* What it says outranks what is seen of it. */
@@ -73,14 +73,14 @@ lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop
 }
 
 /* What a task brings when fast cores are given. */
-lop_part bool lop_rank_of(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_app *app,
-			  struct lop_rank *out lop_given)
+lop_subprog bool lop_rank_of(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull, const struct lop_app *app,
+			  struct lop_rank *out lop_nonnull)
 {
 	out->class = lop_class_of(s, t, app);
 	out->user = (u16)lop_user_index(t->user);
 	out->app = app ? app->number : 0;
 	out->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_left(t, app, lop_length_of(t, app)) : 0;
-	out->turn_ns = t->turn_ns;
+	out->last_turn_ns = t->last_turn_ns;
 	out->speedup_permille = t->speedup_permille;
 	out->by_plan = false;
 	return true;
@@ -112,7 +112,7 @@ lop_rule void lop_classify(struct lop_sched *s, const struct lop_task *t, struct
 }
 
 /* Writes down what starts on `cpu`. */
-lop_rule void lop_show(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
+lop_rule void lop_record_running(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
 	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	lop_number(s, app);
@@ -137,7 +137,7 @@ lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop
 	on->grace_ends_ns = 0;
 	app->boosted = cpu + 1;
 	lop_set_class(s, cpu, LOP_AWAITED);
-	lop_rise(s, world, cpu, now_ns);
+	lop_upmigrate(s, world, cpu, now_ns);
 }
 
 /*
@@ -154,12 +154,12 @@ lop_rule void lop_end_boost(struct lop_sched *s, struct lop_world *world, struct
 	if (on->said)
 		return;
 	on->grace_ends_ns = now_ns + s->config.grace_ns;
-	lop_rank_at(s, world, on->grace_ends_ns, now_ns);
+	lop_rank_timer_by(s, world, on->grace_ends_ns, now_ns);
 	lop_set_class(s, cpu, LOP_ORDINARY);
 }
 
 /* The number of active threads of an application changed. */
-lop_part bool lop_follow_phase(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_app *app lop_given, u64 now_ns)
+lop_subprog bool lop_follow_phase(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_app *app lop_nonnull, u64 now_ns)
 {
 	u32 active = lop_app_active(app->demand);
 	s32 cpu;

@@ -12,7 +12,7 @@
 #define LOP_MOVES_AT_ONCE 8
 
 /* The timer looks at the fast cores at this time, or before. */
-lop_rule void lop_rank_at(struct lop_sched *s, struct lop_world *world, u64 at_ns, u64 now_ns)
+lop_rule void lop_rank_timer_by(struct lop_sched *s, struct lop_world *world, u64 at_ns, u64 now_ns)
 {
 	if (!s->fast.look_at_ns || at_ns < s->fast.look_at_ns)
 		s->fast.look_at_ns = at_ns;
@@ -53,7 +53,7 @@ lop_rule void lop_drop_given(struct lop_sched *s, struct lop_task *t)
 }
 
 /* What ran or runs on `cpu` goes nowhere any more, but where it is told to be: 1 + the CPU that it was on its way to, 0: to none. */
-lop_rule u32 lop_end_promise(struct lop_sched *s, u32 cpu) { return lop_atomic_and(&s->fast.migrates_to[lop_cpu_index(cpu)], 0); }
+lop_rule u32 lop_end_migration_claim(struct lop_sched *s, u32 cpu) { return lop_atomic_and(&s->fast.migrates_to[lop_cpu_index(cpu)], 0); }
 
 /*
  * What runs on `from` is on its way to `to`. False: another is, or it goes elsewhere, or stopped meanwhile. CPUs decide at once, and each of two
@@ -62,7 +62,7 @@ lop_rule u32 lop_end_promise(struct lop_sched *s, u32 cpu) { return lop_atomic_a
  *     who stops:     runs no more, looks where it was told to go
  * What is taken back is this promise, and not one that another made after who stopped had taken this one.
  */
-lop_part bool lop_promise(struct lop_sched *s lop_given, u32 from, u32 to)
+lop_subprog bool lop_claim_migration(struct lop_sched *s lop_nonnull, u32 from, u32 to)
 {
 	from = lop_cpu_index(from);
 	to = lop_cpu_index(to);
@@ -76,15 +76,15 @@ lop_part bool lop_promise(struct lop_sched *s lop_given, u32 from, u32 to)
 }
 
 /* What runs on `from` is to go on at `to`; what runs there takes the place that becomes free, so that no core is empty meanwhile. */
-lop_part bool lop_send(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 from, u32 to, u64 now_ns)
+lop_subprog bool lop_send(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 from, u32 to, u64 now_ns)
 {
 	from = lop_cpu_index(from);
 	to = lop_cpu_index(to);
-	if (!lop_join_for_move(s, world, to, now_ns) || !lop_promise(s, from, to))
+	if (!lop_join_for_move(s, world, to, now_ns) || !lop_claim_migration(s, from, to))
 		return false;
 	if (lop_may_leave(s, to)) {
 		lop_want(s, to, !lop_is_slowest(s, to), now_ns);
-		lop_promise(s, to, from);
+		lop_claim_migration(s, to, from);
 	}
 	s->fast.moves++;
 	lop_env_preempt(world, from);
@@ -127,7 +127,7 @@ lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct l
 	lop_cpus_take(&s->fast.claimed, cpu);
 	if (!lop_cpus_has(&s->online, cpu) || (t->restricted && !lop_cpus_has(&t->allowed, cpu)) || lop_cpus_has(&s->queues.given, cpu))
 		return false;
-	lop_come_to(s, t, group, lop_cpu_queue(cpu));
+	lop_clamp_vtime(s, t, group, lop_cpu_queue(cpu));
 	lop_wait_at(s, world, t, cpu);
 	if (lop_cpus_has(&s->idle, cpu))
 		lop_env_kick(world, cpu);
@@ -149,7 +149,7 @@ lop_rule void lop_forget_cpu(struct lop_sched *s, u32 cpu)
 {
 	u32 to;
 	s->fast.on[lop_cpu_index(cpu)].since_ns = 0;
-	to = lop_end_promise(s, cpu);
+	to = lop_end_migration_claim(s, cpu);
 	if (to)
 		lop_call_off(s, cpu, lop_cpu_index(to - 1));
 	lop_cpus_take(&s->fast.claimed, cpu);
@@ -175,7 +175,7 @@ lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns
 }
 
 /* Of what runs on slower kinds than `tier`, may move, is worth it and of class `least` or above, the first in rank. LOP_NONE: there is none. */
-lop_part s32 lop_first_slower(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 tier, u32 least, u64 now_ns)
+lop_subprog s32 lop_first_slower(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 tier, u32 least, u64 now_ns)
 {
 	const struct lop_rank *rank;
 	s32 cpu = LOP_NONE, first = LOP_NONE;
@@ -217,13 +217,13 @@ lop_rule bool lop_any_slower(const struct lop_sched *s, struct lop_world *world,
 lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
-	if (lop_is_promised(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_off(s, cpu))
+	if (lop_is_claimed(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_off(s, cpu))
 		return false;
 	return on->since_ns ? on->rank.class == LOP_ONLY_SPINS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
 }
 
 /* A vacant CPU takes the first in rank from a slower kind. If none is worth it yet, the timer looks again; if there is none, nobody wants it. */
-lop_part bool lop_pull(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
+lop_subprog bool lop_pull(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
 	u64 worth_ns = lop_worth_ns(s, now_ns);
 	u32 tier = lop_tier_of(s, cpu);
@@ -236,7 +236,7 @@ lop_part bool lop_pull(struct lop_sched *s lop_given, struct lop_world *world lo
 	if (lop_ranks_by(s, worth_ns, now_ns))
 		return false;
 	if (lop_any_slower(s, world, tier))
-		lop_rank_at(s, world, worth_ns, now_ns);
+		lop_rank_timer_by(s, world, worth_ns, now_ns);
 	else
 		s->fast.on[lop_cpu_index(cpu)].wanted_ns = 0;
 	return false;
@@ -259,7 +259,7 @@ lop_rule void lop_pull_all(struct lop_sched *s, struct lop_world *world, u64 now
 /*
  * What runs on `cpu` goes to a faster core if one is idle and moving pays, or takes one from a task that it displaces. True: it was sent.
  */
-lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
+lop_subprog bool lop_upmigrate(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
 	const struct lop_rank *rank = &s->fast.on[lop_cpu_index(cpu)].rank;
 	u64 worth_ns = lop_worth_ns(s, now_ns);
@@ -269,7 +269,7 @@ lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lo
 		return false;
 	if (!lop_is_worth_moving(s, cpu, now_ns)) {
 		if (!lop_ranks_by(s, worth_ns, now_ns) && lop_idle_faster(s, world, tier) >= 0)
-			lop_rank_at(s, world, worth_ns, now_ns);
+			lop_rank_timer_by(s, world, worth_ns, now_ns);
 		return false;
 	}
 	to = lop_idle_faster(s, world, tier);
@@ -282,13 +282,13 @@ lop_part bool lop_rise(struct lop_sched *s lop_given, struct lop_world *world lo
  * What starts on `cpu` makes room for what it would be displaced by, and which runs on a slower kind: that one started there while this CPU
  * changed hands, when it had nobody to displace. True: it was sent.
  */
-lop_part bool lop_make_room(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
+lop_subprog bool lop_give_way(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u32 least = on->length ? on->rank.class : on->rank.class + 1;
 	const struct lop_rank *claim;
 	s32 from;
-	if (least > LOP_AWAITED || lop_is_slowest(s, cpu) || lop_is_promised(s, cpu) || !lop_may_leave(s, cpu))
+	if (least > LOP_AWAITED || lop_is_slowest(s, cpu) || lop_is_claimed(s, cpu) || !lop_may_leave(s, cpu))
 		return false;
 	from = lop_first_slower(s, world, lop_tier_of(s, cpu), (u32)lop_max(least, LOP_ORDINARY), now_ns);
 	if (from < 0)

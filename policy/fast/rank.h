@@ -45,8 +45,8 @@ lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank 
 	if (lop_rules_by(s, LOP_SPEEDUP) && (lop_gains_more(a->speedup_permille, b->speedup_permille) ||
 					     lop_gains_more(b->speedup_permille, a->speedup_permille)))
 		return lop_gains_more(a->speedup_permille, b->speedup_permille);
-	if (a->turn_ns != b->turn_ns)
-		return a->turn_ns < b->turn_ns;
+	if (a->last_turn_ns != b->last_turn_ns)
+		return a->last_turn_ns < b->last_turn_ns;
 	return a->speedup_permille > b->speedup_permille;
 }
 
@@ -77,7 +77,7 @@ lop_rule bool lop_may_leave(const struct lop_sched *s, u32 cpu)
 }
 
 /* A task is on its way to `cpu`, or waits there for what runs to leave. */
-lop_rule bool lop_is_promised(const struct lop_sched *s, u32 cpu)
+lop_rule bool lop_is_claimed(const struct lop_sched *s, u32 cpu)
 {
 	return lop_cpus_has(&s->fast.claimed, cpu) || lop_cpus_has(&s->queues.given, cpu);
 }
@@ -122,7 +122,7 @@ lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *c
  * What runs on `cpu` is of that class from now on. Of two that say so at once the sets may keep the other's word until something starts there:
  * a look at each CPU is made in vain, or left out once.
  */
-lop_part bool lop_set_class(struct lop_sched *s lop_given, u32 cpu, u32 class)
+lop_subprog bool lop_set_class(struct lop_sched *s lop_nonnull, u32 cpu, u32 class)
 {
 	u32 n;
 	cpu = lop_cpu_index(cpu);
@@ -142,7 +142,7 @@ lop_part bool lop_set_class(struct lop_sched *s lop_given, u32 cpu, u32 class)
  * out = busy CPUs that run what is of a class from `least` to `most`; false: there are none. As a rule there are not, and then nobody looks at each
  * CPU: a look costs as much as all the rest that is done when a task starts.
  */
-lop_part bool lop_busy_of(const struct lop_sched *s lop_given, struct lop_cpus *out lop_given, u32 least, u32 most)
+lop_subprog bool lop_busy_of(const struct lop_sched *s lop_nonnull, struct lop_cpus *out lop_nonnull, u32 least, u32 most)
 {
 	u32 n;
 	int i;
@@ -163,7 +163,7 @@ lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank 
 }
 
 /* What runs on `cpu` loses it before what runs on `other` does: who shares its core keeps it, then the lowest in rank goes. */
-lop_part bool lop_is_weaker(const struct lop_sched *s lop_given, u32 cpu, u32 other)
+lop_subprog bool lop_is_weaker(const struct lop_sched *s lop_nonnull, u32 cpu, u32 other)
 {
 	if (lop_is_halved(s, cpu) != lop_is_halved(s, other))
 		return lop_is_halved(s, other);
@@ -174,7 +174,7 @@ lop_part bool lop_is_weaker(const struct lop_sched *s lop_given, u32 cpu, u32 ot
  * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several one that has its core to itself, then the one of
  * lowest rank, of equals the fastest. LOP_NONE: there is none.
  */
-lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_rank *claim lop_given,
+lop_subprog s32 lop_weakest_faster(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_rank *claim lop_nonnull,
 				u32 tier)
 {
 	s32 cpu = LOP_NONE, weakest = LOP_NONE;
@@ -185,7 +185,7 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, struct lop_
 		cpu = lop_cpus_next(&world->others, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_promised(s, (u32)cpu) ||
+		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_claimed(s, (u32)cpu) ||
 		    lop_is_off(s, (u32)cpu))
 			continue;
 		if (lop_takes_core(s, claim, (u32)cpu) && (weakest < 0 || lop_is_weaker(s, (u32)cpu, (u32)weakest)))
@@ -195,7 +195,7 @@ lop_part s32 lop_weakest_faster(const struct lop_sched *s lop_given, struct lop_
 }
 
 /* Idle CPUs of the kind `tier` with their core to themselves that nobody is on the way to; of those members of the high set, if there are any. */
-lop_part bool lop_idle_whole(const struct lop_sched *s lop_given, struct lop_cpus *idle lop_given, u32 tier)
+lop_subprog bool lop_idle_whole(const struct lop_sched *s lop_nonnull, struct lop_cpus *idle lop_nonnull, u32 tier)
 {
 	lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[tier & (LOP_MAX_TIERS - 1)]);
 	lop_cpus_and(idle, idle, &s->open);
@@ -211,7 +211,7 @@ lop_part bool lop_idle_whole(const struct lop_sched *s lop_given, struct lop_cpu
 }
 
 /* Such a CPU of the fastest kind that has one, faster than `tier`. LOP_NONE: there is none. */
-lop_part s32 lop_idle_faster(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 tier)
+lop_subprog s32 lop_idle_faster(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 tier)
 {
 	bool found = false;
 	u32 n;

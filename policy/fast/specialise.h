@@ -49,7 +49,7 @@ lop_rule bool lop_can_change(const struct lop_cast *c, const struct lop_speciali
 }
 
 /* Of a class who gains most of all that could be faster (`fast` false: on another than the fastest kind), or least of those on the fastest kind. */
-lop_part s32 lop_extreme_gain(struct lop_cast *c lop_given, u32 class, bool fast)
+lop_subprog s32 lop_extreme_gain(struct lop_cast *c lop_nonnull, u32 class, bool fast)
 {
 	s32 best = LOP_NONE;
 	u32 best_permille = 0, n;
@@ -68,7 +68,7 @@ lop_part s32 lop_extreme_gain(struct lop_cast *c lop_given, u32 class, bool fast
 }
 
 /* One exchange: the thread that gains most of those on slow cores with the one that gains least of those on fast ones. False: none is worth it. */
-lop_part bool lop_exchange_one(struct lop_cast *c lop_given, u32 class)
+lop_subprog bool lop_exchange_one(struct lop_cast *c lop_nonnull, u32 class)
 {
 	s32 up = lop_extreme_gain(c, class, false), down = lop_extreme_gain(c, class, true);
 	struct lop_specialist *rises = lop_specialist_at(c, (u32)up), *sinks = lop_specialist_at(c, (u32)down);
@@ -81,7 +81,7 @@ lop_part bool lop_exchange_one(struct lop_cast *c lop_given, u32 class)
 }
 
 /* Exchanges within a class, until no gap of more than 10 % is left. Returns how many threads change cores. */
-lop_part u32 lop_specialise_class(struct lop_cast *c lop_given, u32 class)
+lop_subprog u32 lop_specialise_class(struct lop_cast *c lop_nonnull, u32 class)
 {
 	u32 n, moves = 0;
 	lop_for(n, 0, LOP_MAX_PLANNED / 2) {

@@ -34,7 +34,7 @@ lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder,
  * beside it. Who is where a plan of list.h says has no turns. Whose user is owed a turn by the other's waits for neither: who yields begins a new turn,
  * and could go on with that for ever.
  */
-lop_part bool lop_pass_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 now_ns)
+lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
 	s32 next = lop_first_slower(s, world, lop_tier_of(s, cpu), LOP_ORDINARY, now_ns);
 	struct lop_rank holder = s->fast.on[lop_cpu_index(cpu)].rank;
@@ -48,7 +48,7 @@ lop_part bool lop_pass_on(struct lop_sched *s lop_given, struct lop_world *world
 		return false;
 	if (comes->class == holder.class && (lop_is_by_plan(s, comes) || lop_is_by_plan(s, &holder)))
 		return false;
-	holder.turn_ns = now_ns;
+	holder.last_turn_ns = now_ns;
 	return lop_ranks_before(s, comes, &holder) && lop_send(s, world, (u32)next, cpu, now_ns);
 }
 
@@ -56,7 +56,7 @@ lop_part bool lop_pass_on(struct lop_sched *s lop_given, struct lop_world *world
  * What the user has had who has had least of those that want a fast core or have one: of two the lesser, LOP_NO_TIME: nobody so far. Who may not
  * move, or is about to sleep again, does not count.
  */
-lop_part u64 lop_least_had_ns(const struct lop_sched *s lop_given, u32 cpu, u64 least_ns, u64 now_ns)
+lop_subprog u64 lop_least_had_ns(const struct lop_sched *s lop_nonnull, u32 cpu, u64 least_ns, u64 now_ns)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u64 had_ns = lop_had_ns(s, on->rank.user);
@@ -82,7 +82,7 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 			break;
 		least_ns = lop_least_had_ns(s, (u32)cpu, least_ns, now_ns);
 		if (lop_is_slowest(s, (u32)cpu) || lop_is_halved(s, (u32)cpu) || !lop_may_leave(s, (u32)cpu) ||
-		    lop_is_promised(s, (u32)cpu))
+		    lop_is_claimed(s, (u32)cpu))
 			continue;
 		shared = true;
 		ends_ns = lop_turn_ends_ns(s, (u32)cpu);
@@ -93,16 +93,16 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 	if (least_ns != LOP_NO_TIME && moves < LOP_MOVES_AT_ONCE)
 		s->budget.least_ns = lop_later(s->budget.least_ns, least_ns);
 	if (shared && lop_any_slower(s, world, 0))
-		lop_rank_at(s, world, next_ns, now_ns);
+		lop_rank_timer_by(s, world, next_ns, now_ns);
 }
 
 /* The timer: whoever may have a fast core by now gets it. */
-lop_part bool lop_rank_now(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+lop_subprog bool lop_rank_now(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	u64 at_ns = s->fast.look_at_ns;
 	s->fast.look_at_ns = 0;
 	if (now_ns < at_ns) {
-		lop_rank_at(s, world, at_ns, now_ns);
+		lop_rank_timer_by(s, world, at_ns, now_ns);
 		return false;
 	}
 	lop_pull_all(s, world, now_ns);

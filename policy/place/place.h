@@ -30,7 +30,7 @@ lop_rule bool lop_all_run_fast(const struct lop_sched *s)
  */
 lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool ran)
 {
-	return lop_makes_room(s) && ran && (s->topology.nr_tiers == 1 || lop_all_run_fast(s));
+	return lop_uses_room(s) && ran && (s->topology.nr_tiers == 1 || lop_all_run_fast(s));
 }
 
 /*
@@ -39,7 +39,7 @@ lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool ran)
  * as lop_leaves_others_theirs() says. `ran`: it has run before.
  * In a set of fixed size (simple sets) the one that has been idle longest: work is confined, fairness among cores is left.
  */
-lop_part s32 lop_best_idle(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, u32 last_cpu, bool ran, u64 now_ns)
+lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_cpus *candidates lop_nonnull, u32 last_cpu, bool ran, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
 	if (s->config.sizing == LOP_SIZE_FIXED)
@@ -104,8 +104,8 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
  * A member to queue at when none is idle: the last CPU if it is one, else a member of its memory domain, else any.
  * `allowed`: only of these.
  */
-lop_part s32 lop_busy_member(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set,
-			     const struct lop_cpus *allowed lop_given, u32 last_cpu)
+lop_subprog s32 lop_busy_member(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, enum lop_set set,
+			     const struct lop_cpus *allowed lop_nonnull, u32 last_cpu)
 {
 	const struct lop_topology *top = &s->topology;
 	struct lop_cpus *members = &world->candidates;
@@ -132,7 +132,7 @@ lop_rule void lop_count_on_less(struct lop_sched *s, u32 cpu)
 }
 
 /* Gives up the CPU it counted on. Once, though the task may block while that CPU goes offline (lop_anchor_anew()). */
-lop_rule void lop_weigh_anchor(struct lop_sched *s, struct lop_task *t)
+lop_rule void lop_unanchor(struct lop_sched *s, struct lop_task *t)
 {
 	s32 cpu = t->anchor;
 	if (cpu != LOP_NONE && lop_atomic_cas(&t->anchor, cpu, LOP_NONE) == cpu)
@@ -148,7 +148,7 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 	bool high = t->set != LOP_GREEN || lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu);
 	bool counts = t->anchor != (s32)cpu;
 	if (counts) {
-		lop_weigh_anchor(s, t);
+		lop_unanchor(s, t);
 		lop_atomic_add(&s->membership.anchored[lop_cpu_index(cpu)], 1);
 	}
 	lop_cpus_add(&s->set[high ? LOP_HIGH : LOP_GREEN].pinned, cpu);
@@ -161,7 +161,7 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
  * may use stays one; if there is none, it asks for an idle core (a task pinned to a low core promotes that core), and
  * for a busy one if it may use no member at all. The same for the memory domain that a task is to run in.
  */
-lop_part bool lop_pin(struct lop_sched *s lop_given, struct lop_world *world lop_given, struct lop_task *t lop_given)
+lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull)
 {
 	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
 	const struct lop_cpus *allowed = lop_wants_domain(s, t) ? lop_domain_cpus(s, t->memory_domain) : &t->allowed;
@@ -219,7 +219,7 @@ lop_rule bool lop_anchor_somewhere(struct lop_sched *s, struct lop_world *world,
 {
 	s32 cpu;
 	if (!lop_is_anchored(s, t))
-		lop_weigh_anchor(s, t);
+		lop_unanchor(s, t);
 	lop_pin(s, world, t);
 	if (t->anchor != LOP_NONE)
 		return true;

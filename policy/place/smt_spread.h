@@ -9,7 +9,7 @@
  */
 
 /* Something that stays runs or waits to run on a sibling of `cpu`. */
-lop_part bool lop_shares_core(const struct lop_sched *s lop_given, u32 cpu)
+lop_subprog bool lop_shares_core(const struct lop_sched *s lop_nonnull, u32 cpu)
 {
 	u32 sibling = cpu;
 	bool shares = false;
@@ -25,10 +25,10 @@ lop_part bool lop_shares_core(const struct lop_sched *s lop_given, u32 cpu)
 }
 
 /*
- * What runs on `cpu` has but a share of a core, and could have all of the core of `to`: one of the same kind (lop_rise() is for faster ones), and of
+ * What runs on `cpu` has but a share of a core, and could have all of the core of `to`: one of the same kind (lop_upmigrate() is for faster ones), and of
  * the same memory domain while plans say who runs where (spread.h, gather.h).
  */
-lop_part bool lop_may_part(const struct lop_sched *s lop_given, u32 cpu, u32 to)
+lop_subprog bool lop_may_separate(const struct lop_sched *s lop_nonnull, u32 cpu, u32 to)
 {
 	const struct lop_topology *top = &s->topology;
 	cpu = lop_cpu_index(cpu);
@@ -39,7 +39,7 @@ lop_part bool lop_may_part(const struct lop_sched *s lop_given, u32 cpu, u32 to)
 }
 
 /* Of those that could have all of the core of `to`, and are worth moving at `at_ns`, the first in rank. LOP_NONE: there is none. */
-lop_part s32 lop_first_sharing(const struct lop_sched *s lop_given, u32 to, u64 at_ns)
+lop_subprog s32 lop_first_sharing(const struct lop_sched *s lop_nonnull, u32 to, u64 at_ns)
 {
 	s32 cpu = LOP_NONE, first = LOP_NONE;
 	int n;
@@ -47,7 +47,7 @@ lop_part s32 lop_first_sharing(const struct lop_sched *s lop_given, u32 to, u64 
 		cpu = lop_cpus_next(&s->beside_busy, (u32)(cpu + 1));
 		if (cpu < 0)
 			break;
-		if (!lop_may_part(s, (u32)cpu, to) || !lop_is_worth_moving(s, (u32)cpu, at_ns))
+		if (!lop_may_separate(s, (u32)cpu, to) || !lop_is_worth_moving(s, (u32)cpu, at_ns))
 			continue;
 		if (first >= 0 && !lop_ranks_before(s, &s->fast.on[lop_cpu_index((u32)cpu)].rank, &s->fast.on[lop_cpu_index((u32)first)].rank))
 			continue;
@@ -60,7 +60,7 @@ lop_part s32 lop_first_sharing(const struct lop_sched *s lop_given, u32 to, u64 
  * `to`, whose core is idle, takes one of two that share another. If none is worth it yet, or the sets change at this moment, the timer looks again.
  * True: it was sent.
  */
-lop_part bool lop_part_two(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 to, u64 now_ns)
+lop_subprog bool lop_separate_pair(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 to, u64 now_ns)
 {
 	u64 later_ns = lop_worth_ns(s, now_ns);
 	s32 from;
@@ -70,7 +70,7 @@ lop_part bool lop_part_two(struct lop_sched *s lop_given, struct lop_world *worl
 	if (from >= 0 && lop_send(s, world, (u32)from, to, now_ns))
 		return true;
 	if (from >= 0 || lop_first_sharing(s, to, later_ns) >= 0)
-		lop_rank_at(s, world, later_ns, now_ns);
+		lop_rank_timer_by(s, world, later_ns, now_ns);
 	return false;
 }
 
@@ -78,12 +78,12 @@ lop_part bool lop_part_two(struct lop_sched *s lop_given, struct lop_world *worl
  * Somebody may share a core of the kind `tier`: the whole core of that kind that has been idle for longest takes him. One at a time, as both siblings
  * of a core count as idle until somebody is there; who arrives looks for the next.
  */
-lop_part bool lop_fill_core(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 tier, u64 now_ns)
+lop_subprog bool lop_fill_core(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 tier, u64 now_ns)
 {
 	s32 to = LOP_NONE;
 	if (lop_idle_whole(s, &world->others, tier))
 		to = lop_earliest(&world->others, &s->idle_since_ns, LOP_MAX_CPUS);
-	return to >= 0 && lop_part_two(s, world, lop_cpu_index((u32)to), now_ns);
+	return to >= 0 && lop_separate_pair(s, world, lop_cpu_index((u32)to), now_ns);
 }
 
 /* The same for each kind. */

@@ -108,7 +108,7 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
  * A task that may run on several CPUs but not on all, where tasks that are bound to them wait at each: it competes with these. Crowded for
  * long, they may be far behind all others. The most advanced of their fronts, or LOP_NO_TIME where a CPU of it has no such queue.
  */
-lop_part u64 lop_crowded_front_ns(const struct lop_sched *s lop_given, const struct lop_task *t lop_given)
+lop_subprog u64 lop_crowded_front_ns(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
 	u64 front_ns = LOP_NO_TIME;
 	s32 cpu = LOP_NONE;
@@ -144,7 +144,7 @@ lop_rule u64 lop_front_for_ns(struct lop_sched *s, const struct lop_task *t, u32
  * others, and without bound the one that comes would wait, or they, for all the time that these have come apart.
  *     front - slice <= vtime <= front + slice + slice * 1024 / w
  */
-lop_rule void lop_come_to(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
+lop_rule void lop_clamp_vtime(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
 {
 	if (t->last_queue != (s32)queue)
 		lop_bound(s, t, group, lop_front_for_ns(s, t, queue), lop_slice_in_ns(s, queue));
@@ -204,7 +204,7 @@ lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, str
  * Nothing is counted in the queue any more. The bit is cleared before the last look, so no task is lost. A CPU that fell idle while it was cleared saw
  * nobody wait, and who came too early to see that CPU: then idle members look again at once. False: a task came.
  */
-lop_part bool lop_queue_empty(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 queue)
+lop_subprog bool lop_queue_empty(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 queue)
 {
 	queue = lop_queue_index(queue);
 	lop_cpus_take(lop_waiting(s, queue), lop_cpu_index(queue));
@@ -377,7 +377,7 @@ lop_rule bool lop_away_first(struct lop_sched *s, struct lop_world *world, s32 a
 }
 
 /* Takes work that waits at a CPU which does not come for it, if `cpu` may run it by now. */
-lop_part bool lop_take_stranded(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
+lop_subprog bool lop_take_stranded(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
 {
 	struct lop_cpus *stranded = &world->others;
 	s32 from = LOP_NONE;
@@ -421,7 +421,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
  * With nothing else to do, what waits at another CPU by a plan of list.h. What a rule gave to that one it is on its way to, and what waits at the
  * reserved one is the system's own.
  */
-lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
+lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
 {
 	bool taken = false;
 	s32 from = LOP_NONE;
@@ -430,7 +430,7 @@ lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *w
 		from = lop_cpus_next(&s->queues.cpu_waiting, (u32)(from + 1));
 		if (from < 0)
 			break;
-		if (lop_is_promised(s, (u32)from) || lop_is_reserved(s, (u32)from))
+		if (lop_is_claimed(s, (u32)from) || lop_is_reserved(s, (u32)from))
 			continue;
 		taken = lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
 		if (taken)
@@ -449,7 +449,7 @@ lop_part bool lop_take_listed(struct lop_sched *s lop_given, struct lop_world *w
  * Worked example: two CPUs whose ticks come at once, three tasks of nice 0 and one of nice 5, each CPU's slice over. Both see the same task of nice 0 wait; one
  * takes it, and the other one goes on with its own. Else it would take that of nice 5, each time, which so had a quarter in place of a tenth.
  */
-lop_part bool lop_pick_next(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, u64 until_ns)
+lop_subprog bool lop_pick_next(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 until_ns)
 {
 	enum lop_set set = lop_serves(s, cpu);
 	u32 own = lop_cpu_queue(cpu);
@@ -492,7 +492,7 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
  * Other domains' queues count when they are more than a slice further behind, as in lop_away_first(); the turn is left to lop_pick_next().
  * The reserved CPU and isolated ones look into their own queue only.
  */
-lop_part bool lop_goes_on(struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_task *t lop_given, u32 cpu)
+lop_subprog bool lop_goes_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_task *t lop_nonnull, u32 cpu)
 {
 	u32 own = lop_cpu_queue(cpu);
 	u32 shared = lop_shared_queue(s, cpu, lop_set_of(s, cpu));
@@ -514,7 +514,7 @@ lop_rule bool lop_in_motion(const struct lop_sched *s, struct lop_world *world, 
 }
 
 /* Whether work that this CPU serves is on its way: it was counted when the CPU looked, and was not there yet. */
-lop_part bool lop_work_arrives(const struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu)
+lop_subprog bool lop_work_arrives(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
 {
 	s32 queue = (s32)lop_first_served(lop_serves(s, cpu)) - 1;
 	bool arrives = lop_in_motion(s, world, lop_cpu_queue(cpu));
@@ -547,7 +547,7 @@ lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 c
 }
 
 /* Idle members are told if work waits for them, and so is any CPU with work in its own queue: it may have left its set while that was on its way. */
-lop_part bool lop_look_now(struct lop_sched *s lop_given, struct lop_world *world lop_given)
+lop_subprog bool lop_look_now(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull)
 {
 	s32 cpu = LOP_NONE;
 	int i, n;

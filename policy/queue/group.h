@@ -44,7 +44,7 @@ lop_rule void lop_group_mean_follows(struct lop_group *group, s32 weight, u64 no
  * `weight` comes to what is active in the group, or goes (negative). A group that becomes active so comes to its parent with
  * its own weight, and one that ceases to be goes from it.
  */
-lop_part bool lop_group_add(struct lop_sched *s lop_given, struct lop_group *group lop_given, s32 weight, u64 now_ns)
+lop_subprog bool lop_group_add(struct lop_sched *s lop_nonnull, struct lop_group *group lop_nonnull, s32 weight, u64 now_ns)
 {
 	int n;
 	lop_for_few(n, 0, LOP_MAX_GROUP_DEPTH) {
@@ -110,7 +110,7 @@ lop_rule u64 lop_group_shared_1024(const struct lop_group *group, u64 until_ns, 
  * active one of weight 3072, in a group of weight 2048: 512 * 2048 / 4096 = 256 each. Whole numbers would not do: 40 default tasks in
  * a group of weight 102 (cpu.weight 10) are 2.55 each.
  */
-lop_part u32 lop_weight_until_1024(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, const struct lop_group *group, u64 until_ns, u64 ran_ns)
+lop_subprog u32 lop_weight_until_1024(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull, const struct lop_group *group, u64 until_ns, u64 ran_ns)
 {
 	u64 weight_1024 = (u64)t->weight << 10, inside = t->weight;
 	int n;

@@ -87,7 +87,7 @@ lop_rule u32 lop_threads_of_core(const struct lop_sched *s, u32 cpu)
 /* CPUs that a reservation leaves at full speed. */
 lop_rule u32 lop_nr_left(const struct lop_sched *s) { return s->nr_open - (u32)lop_min(lop_threads_of_core(s, 0), s->nr_open); }
 
-lop_part bool lop_is_barrier_bound(const struct lop_sched *s lop_given, const struct lop_rounds *r lop_given)
+lop_subprog bool lop_is_barrier_bound(const struct lop_sched *s lop_nonnull, const struct lop_rounds *r lop_nonnull)
 {
 	u32 threads = lop_threads_of_core(s, 0);
 	return s->nr_open / threads >= LOP_BARRIER_CORES && lop_in_rounds(r, s->nr_open / threads) &&
@@ -102,7 +102,7 @@ lop_rule void lop_end_barriers(struct lop_sched *s, struct lop_world *world, u64
 }
 
 /* One that is idle is reserved, best one in no set: what runs need not move. Who asked for the lock meanwhile is heard by lop_settle(), which follows. */
-lop_part bool lop_reserve_idle(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+lop_subprog bool lop_reserve_idle(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	struct lop_cpus *candidates = &world->candidates;
 	s32 chosen;
@@ -111,7 +111,7 @@ lop_part bool lop_reserve_idle(struct lop_sched *s lop_given, struct lop_world *
 	lop_cpus_avoid(candidates, &s->set[LOP_HIGH].cpus);
 	chosen = lop_reserve_choice(s, candidates);
 	cpu = lop_cpu_index((u32)chosen);
-	if (chosen < 0 || s->membership.anchored[cpu] || (lop_has_rank(s) && lop_is_promised(s, cpu)) || !lop_lock(s))
+	if (chosen < 0 || s->membership.anchored[cpu] || (lop_has_rank(s) && lop_is_claimed(s, cpu)) || !lop_lock(s))
 		return false;
 	if (lop_cpus_take(&s->idle, cpu)) {
 		lop_leave(s, world, cpu, lop_set_of(s, cpu), now_ns);

@@ -15,7 +15,7 @@
 lop_rule bool lop_has_reserved(const struct lop_sched *s) { return lop_can_reserve && s->reserved.exists; }
 
 /* Cores with an open CPU: of siblings the first in number that is open counts. */
-lop_part u32 lop_open_cores(const struct lop_sched *s lop_given)
+lop_subprog u32 lop_open_cores(const struct lop_sched *s lop_nonnull)
 {
 	s32 cpu = LOP_NONE;
 	u32 cores = 0;
@@ -48,7 +48,7 @@ lop_rule bool lop_reserve_wanted(enum lop_reserve reserve, u32 nr_cpus, u32 nr_c
  * Which CPU of these is reserved: one of the slowest kind; of these one without an SMT sibling, which would share its clock; of these the
  * lowest number, where most machines take their interrupts.
  */
-lop_part s32 lop_reserve_choice(const struct lop_sched *s lop_given, const struct lop_cpus *within lop_given)
+lop_subprog s32 lop_reserve_choice(const struct lop_sched *s lop_nonnull, const struct lop_cpus *within lop_nonnull)
 {
 	const struct lop_topology *top = &s->topology;
 	s32 cpu = LOP_NONE, best = LOP_NONE;
@@ -70,7 +70,7 @@ lop_part s32 lop_reserve_choice(const struct lop_sched *s lop_given, const struc
 }
 
 /* Whether a task runs on the reserved CPU: the system's own work that may, and whatever may run nowhere else. */
-lop_part bool lop_uses_reserved(const struct lop_sched *s lop_given, const struct lop_task *t lop_given)
+lop_subprog bool lop_uses_reserved(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
 	if (!t->restricted)
 		return t->system;
@@ -101,7 +101,7 @@ lop_rule bool lop_on_reserved_core(const struct lop_sched *s, u32 cpu)
 }
 
 /* The adapter hears of the speed of each CPU there. */
-lop_part bool lop_tell_reserved_speed(const struct lop_sched *s lop_given, struct lop_world *world lop_given)
+lop_subprog bool lop_tell_reserved_speed(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull)
 {
 	u32 cpu = s->reserved.cpu;
 	int n;
@@ -198,7 +198,7 @@ lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bo
  * The timer has come. A saturated core is raised by a step; at full speed it does not suffice, and the reservation is to be given up
  * (true). Neither is taken back: what the system needed once it may need again.
  */
-lop_part bool lop_watch_reserved(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+lop_subprog bool lop_watch_reserved(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	if (!lop_reserve_saturated(s, now_ns)) {
 		if (s->reserved.works)

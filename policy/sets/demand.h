@@ -19,8 +19,8 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 #endif
 
 /* An adapter that never makes room (room.h) says so, and the verifier drops its rules. */
-#ifndef lop_makes_room
-#define lop_makes_room(s) ((s)->config.room_permille != 0)
+#ifndef lop_uses_room
+#define lop_uses_room(s) ((s)->config.room_permille != 0)
 #endif
 
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
@@ -66,7 +66,7 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 	else if (s->membership.declared_sum && !lop_undeclared(s))
 		want = s->membership.declared_sum;
 	else
-		want = lop_active(s, LOP_HIGH) + s->config.spare + (lop_makes_room(s) ? s->room.members + lop_shared_cores(s) : 0);
+		want = lop_active(s, LOP_HIGH) + s->config.spare + (lop_uses_room(s) ? s->room.members + lop_shared_cores(s) : 0);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))

@@ -19,7 +19,7 @@ lop_rule void lop_note_heat(struct lop_sched *s, struct lop_world *world)
 }
 
 /* The CPU of `among` on `socket` with the highest (`hottest`) or lowest temperature. */
-lop_part s32 lop_extreme(const struct lop_sched *s lop_given, struct lop_world *world lop_given, const struct lop_cpus *among lop_given, u32 socket, bool hottest)
+lop_subprog s32 lop_extreme(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_cpus *among lop_nonnull, u32 socket, bool hottest)
 {
 	s32 cpu = LOP_NONE, best = LOP_NONE, best_mc = 0;
 	int n;
@@ -43,7 +43,7 @@ lop_part s32 lop_extreme(const struct lop_sched *s lop_given, struct lop_world *
  * One swap at most on a socket, with the lock; only if it cools: the low core must be the cooler one, and of the same
  * kind. The high core is claimed first: a waker that took it meanwhile keeps it.
  */
-lop_part bool lop_swap_cores(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 socket, u64 now_ns)
+lop_subprog bool lop_swap_cores(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 socket, u64 now_ns)
 {
 	struct lop_cpus *idle_high = &world->usable, *low = &world->others;
 	s32 hottest, coolest;

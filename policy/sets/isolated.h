@@ -21,14 +21,14 @@ lop_rule bool lop_is_isolated(const struct lop_sched *s, u32 cpu)
 }
 
 /* Isolated members, on each of which a task counts: their part of the set's size, as these tasks are of the active ones. */
-lop_part u32 lop_isolated_members(const struct lop_sched *s lop_given)
+lop_subprog u32 lop_isolated_members(const struct lop_sched *s lop_nonnull)
 {
 	return lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->topology.isolated);
 }
 
 lop_rule u32 lop_nr_bound(const struct lop_sched *s) { return lop_has_isolated(s) ? lop_isolated_members(s) : 0; }
 
-lop_part bool lop_keep_allowed(const struct lop_sched *s lop_given, const struct lop_task *t lop_given, struct lop_cpus *cpus lop_given)
+lop_subprog bool lop_keep_allowed(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull, struct lop_cpus *cpus lop_nonnull)
 {
 	if (t->restricted)
 		lop_cpus_and(cpus, cpus, &t->allowed);

@@ -25,7 +25,7 @@ lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candid
 }
 
 /* The node that the asking application lives on; for tasks that share no memory the one with fewest high members. */
-lop_part bool lop_prefer_node(const struct lop_sched *s lop_given, struct lop_cpus *candidates lop_given, s32 home_node)
+lop_subprog bool lop_prefer_node(const struct lop_sched *s lop_nonnull, struct lop_cpus *candidates lop_nonnull, s32 home_node)
 {
 	s32 best = home_node;
 	u32 node, best_high = ~0U;
@@ -47,7 +47,7 @@ lop_part bool lop_prefer_node(const struct lop_sched *s lop_given, struct lop_cp
 }
 
 /* argmin of at_ns[cpu] over the first `most` of the candidates; of equals the lowest number. */
-lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const struct lop_cpu_times *at_ns lop_given, u32 most)
+lop_subprog s32 lop_earliest(const struct lop_cpus *candidates lop_nonnull, const struct lop_cpu_times *at_ns lop_nonnull, u32 most)
 {
 	s32 cpu, best = LOP_NONE;
 	u64 best_ns = 0, left = 0; /* of the word below `from` */
@@ -82,8 +82,8 @@ lop_part s32 lop_earliest(const struct lop_cpus *candidates lop_given, const str
  * application's; longest out, of the first 32 in number.
  * `within`: only of these (a task's affinity).
  */
-lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set,
-			const struct lop_cpus *within lop_given, s32 home_node)
+lop_subprog s32 lop_joiner(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, enum lop_set set,
+			const struct lop_cpus *within lop_nonnull, s32 home_node)
 {
 	struct lop_cpus *candidates = &world->candidates;
 	lop_cpus_and(candidates, &s->online, within);
@@ -119,7 +119,7 @@ lop_part s32 lop_joiner(const struct lop_sched *s lop_given, struct lop_world *w
  *
  * and of equals who joined last, which is compared apart.
  */
-lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set set, u32 cpu)
+lop_subprog u32 lop_leaving_rank(const struct lop_sched *s lop_nonnull, enum lop_set set, u32 cpu)
 {
 	const struct lop_topology *top = &s->topology;
 	u32 c = lop_cpu_index(cpu);
@@ -132,7 +132,7 @@ lop_part u32 lop_leaving_rank(const struct lop_sched *s lop_given, enum lop_set 
 }
 
 /* Which core leaves: an idle one that no task is anchored to or on its way to. */
-lop_part s32 lop_leaver(const struct lop_sched *s lop_given, struct lop_world *world lop_given, enum lop_set set)
+lop_subprog s32 lop_leaver(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, enum lop_set set)
 {
 	struct lop_cpus *candidates = &world->candidates;
 	s32 cpu = LOP_NONE, best = LOP_NONE;
@@ -145,7 +145,7 @@ lop_part s32 lop_leaver(const struct lop_sched *s lop_given, struct lop_world *w
 		if (cpu < 0)
 			break;
 		c = lop_cpu_index((u32)cpu);
-		if (s->membership.anchored[c] || (lop_has_rank(s) && lop_is_promised(s, c)))
+		if (s->membership.anchored[c] || (lop_has_rank(s) && lop_is_claimed(s, c)))
 			continue;
 		rank = lop_leaving_rank(s, set, c);
 		if (best >= 0 && (rank < best_rank ||

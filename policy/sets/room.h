@@ -15,7 +15,7 @@
 lop_rule bool lop_is_tight(const struct lop_config *c, u32 moves) { return moves * c->migration_ns * 1000 > c->hold_ns * c->room_permille; }
 
 /* A task that ran before has been placed on another core than its last. A set that is tight has one more member, for a second at least. */
-lop_part bool lop_note_changed_core(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+lop_subprog bool lop_note_changed_core(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	if (now_ns - s->room.since_ns >= s->config.hold_ns) {
 		s->room.since_ns = now_ns;

@@ -39,7 +39,7 @@ lop_rule void lop_note_siblings(const struct lop_sched *s, u32 cpu, const struct
 }
 
 /* A CPU became high (or ceased to be): keeps warm, beside_high and the counts true. */
-lop_part bool lop_note_high(struct lop_sched *s lop_given, u32 cpu, bool high)
+lop_subprog bool lop_note_high(struct lop_sched *s lop_nonnull, u32 cpu, bool high)
 {
 	const struct lop_topology *top = &s->topology;
 	u32 domain;
@@ -81,7 +81,7 @@ lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 }
 
 /* Only with the lock. */
-lop_part bool lop_leave(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, enum lop_set set, u64 now_ns)
+lop_subprog bool lop_leave(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, enum lop_set set, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
 	if (!lop_cpus_take(&s->set[lop_set_index(set)].cpus, cpu))
@@ -106,7 +106,7 @@ lop_rule void lop_leave_green_for_high(struct lop_sched *s, u32 cpu)
 }
 
 /* Only with the lock. A member beyond the target is so from now on at the earliest. */
-lop_part bool lop_join(struct lop_sched *s lop_given, struct lop_world *world lop_given, u32 cpu, enum lop_set set, u64 now_ns)
+lop_subprog bool lop_join(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, enum lop_set set, u64 now_ns)
 {
 	struct lop_members *m = &s->set[lop_set_index(set)];
 	cpu = lop_cpu_index(cpu);
@@ -186,7 +186,7 @@ lop_rule s32 lop_next_pinned(const struct lop_sched *s, enum lop_set set)
 }
 
 /* Whether the set is not as it should be, as far as can be told without the lock. */
-lop_part bool lop_unsettled(const struct lop_sched *s lop_given, enum lop_set set, u64 now_ns)
+lop_subprog bool lop_unsettled(const struct lop_sched *s lop_nonnull, enum lop_set set, u64 now_ns)
 {
 	u32 size = s->set[lop_set_index(set)].size, target = lop_target(s, set);
 	return size < target || (size > target && now_ns >= lop_due_ns(s, set)) || lop_next_pinned(s, set) >= 0 ||
@@ -289,7 +289,7 @@ lop_rule bool lop_is_exact(const struct lop_sched *s, enum lop_set set)
  * Who came while a member left may have counted on that one, and found that a higher class has the others: then it is looked for at once.
  * `home_node`: of the application that asks, LOP_NONE.
  */
-lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world lop_given, s32 home_node, u64 now_ns)
+lop_subprog bool lop_settle(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, s32 home_node, u64 now_ns)
 {
 	u64 high_ns, green_ns, at_ns;
 	u64 demotions = s->membership.demotions;
@@ -308,7 +308,7 @@ lop_part bool lop_settle(struct lop_sched *s lop_given, struct lop_world *world 
  * The reservation ends. From now on the CPU is in the low set like any other, or joins the high one at once; what waits in its queue it
  * still takes, and whatever its tasks do next they are ordinary. Its siblings have a speed of their own again, that of their sets.
  */
-lop_part bool lop_give_up_reserved(struct lop_sched *s lop_given, struct lop_world *world lop_given, u64 now_ns)
+lop_subprog bool lop_give_up_reserved(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	u32 cpu = s->reserved.cpu;
 	int n;

@@ -304,10 +304,10 @@ impl PolicyHandle {
     /// Flags of [`says`] without SPINNING.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
-    pub unsafe fn say(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
-        ffi::lop_say(self.0, Call::new(env).world(), task.cast(), app, flags, now_ns)
+    pub unsafe fn set_hints(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
+        ffi::lop_set_hints(self.0, Call::new(env).world(), task.cast(), app, flags, now_ns)
     }
-    /// A waiting task is waited for itself since [`Self::say`]; true: it is to be taken from its queue and queued anew.
+    /// A waiting task is waited for itself since [`Self::set_hints`]; true: it is to be taken from its queue and queued anew.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn claim_late(self, env: &mut dyn Env, task: *mut Task, app: *mut App) -> bool {
@@ -383,8 +383,8 @@ impl PolicyHandle {
         unsafe { ffi::lop_set_domain_on(self.0, Call::new(env).world(), domain, on, now_ns) }
     }
     /// No plan for memory domains holds any more; all tasks have been told.
-    pub fn rest_plans(self) {
-        unsafe { ffi::lop_rest_plans(self.0) }
+    pub fn end_plans(self) {
+        unsafe { ffi::lop_end_plans(self.0) }
     }
     /// The task waits at `cpu` from now on, `NONE`: where any does. True: it runs elsewhere, and has to be queued anew.
     pub fn put_on_list(self, task: &mut Task, cpu: i32) -> bool {

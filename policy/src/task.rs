@@ -23,7 +23,7 @@ impl Task {
             last_queue: NONE,
             queue: NONE,
             memory_domain: NONE,
-            goes_to: NONE,
+            changes_to: NONE,
             set: Set::High as u8,
             ..Default::default()
         };

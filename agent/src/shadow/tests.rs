@@ -112,7 +112,7 @@ fn a_spinner_that_says_so_gives_the_fast_cpu_to_who_works() {
     (0..3).for_each(|id| shadow.wake(id, 0));
     at(&mut shadow, 30);
     let works = (0..3).find(|&id| shadow.place(id) != Some(Place::Runs(2))).unwrap();
-    (0..3).filter(|&id| id != works).for_each(|id| shadow.says(id, 1));
+    (0..3).filter(|&id| id != works).for_each(|id| shadow.set_hints(id, 1));
     assert_eq!(shadow.place(works), Some(Place::Runs(2)));
     assert_eq!(shadow.active(), 1, "who spins is not active");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "said.bpf.h"
+#include "hints.bpf.h"
 /*
  * An application is a process, or one and all that it creates, if that was said of it. What the policy keeps of it has a place here as long as
  * one of its threads lives: a thread may outlast the first one, and what is kept with that. Each thread keeps the number of the place: who

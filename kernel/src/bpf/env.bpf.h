@@ -122,7 +122,7 @@ static __always_inline bool waits_since(struct task_struct *p, u64 before_ns)
 }
 
 /* The first that may run on `cpu`, waits since `before_ns` or longer and is not ahead of `until_ns`; LOP_NO_TIME: no matter. */
-lop_part bool take_first(struct lop_world *world lop_given, u32 queue, u32 cpu, u64 before_ns, u64 until_ns)
+lop_subprog bool take_first(struct lop_world *world lop_nonnull, u32 queue, u32 cpu, u64 before_ns, u64 until_ns)
 {
 	struct task_struct *p;
 	bool taken = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* What is said of threads from outside (said.bpf.h) is told to the policy. */
+/* What is said of threads from outside (hints.bpf.h) is told to the policy. */
 
 /* Lengths compare inside one application. */
 static __always_inline void declare_length(struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 length, u64 now_ns,
@@ -35,7 +35,7 @@ static __always_inline void take_over(struct lop_world *c, struct task_struct *p
 	u32 flags = flags_of(t, said), changed = flags ^ t->task.hint.flags;
 	u32 parallelism = said->parallelism;
 	declare_length(p, t, app, said->length, c->now_ns, false);
-	say(c, p, t, flags);
+	set_hints(c, p, t, flags);
 	if (changed & LOP_SPINNING) {
 		tell(LOP_RECORD_SPIN, c->now_ns, (u64)p, 0, flags & LOP_SPINNING);
 		lop_spin(&lopsided, c, &t->task, app, group_of(t), flags & LOP_SPINNING, c->now_ns);
@@ -61,7 +61,7 @@ static __always_inline void unsay(struct lop_world *c, struct task_struct *p, st
 		t->said_parallelism = 0;
 }
 
-/* When a thread starts to run, and when it has to give account: its slice is over, or lop_heed() wants it to. */
+/* When a thread starts to run, and when it has to give account: its slice is over, or lop_hint_apply() wants it to. */
 static __always_inline void listen(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	const struct lop_hint_record *said = hint_of(p);
@@ -71,7 +71,7 @@ static __always_inline void listen(struct lop_world *c, struct task_struct *p, s
 	locked = log_begin();
 	if (in_vain) {
 		t->holds = false;
-		say(c, p, t, flags_of(t, said));
+		set_hints(c, p, t, flags_of(t, said));
 	}
 	if (said)
 		take_over(c, p, t, said);
@@ -82,12 +82,12 @@ extern struct task_struct *bpf_task_from_vpid(s32 vpid) __ksym;
 
 /* Run by user space after it said something of a thread: one that runs is asked at once, any other when it starts to run. */
 SEC("syscall")
-int lop_heed(struct lop_heed_args *args)
+int lop_hint_apply(struct lop_hint_args *args)
 {
 	struct task_struct *p = bpf_task_from_vpid(args->thread);
 	if (!p)
 		return -ESRCH;
-	hints_are_said = true;
+	any_hint_set = true;
 	if (scx_bpf_task_running(p))
 		kick(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);
 	bpf_task_release(p);

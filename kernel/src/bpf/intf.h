@@ -43,7 +43,7 @@ enum lop_record_kind {
 	LOP_RECORD_ENDED,
 	LOP_RECORD_FORGET,    /* lop_forget() */
 	LOP_RECORD_LENGTH,    /* lop_declare_length() of `value` */
-	LOP_RECORD_SAY,       /* lop_say() of the flags `value` */
+	LOP_RECORD_SAY,       /* lop_set_hints() of the flags `value` */
 	LOP_RECORD_SPIN,      /* lop_spin(), `value`: spinning */
 	LOP_RECORD_DECLARE,   /* lop_declare() of `value` for the process of `task` */
 	LOP_RECORD_IDLE,      /* lop_cpu_idle() of `cpu`, `value`: idle */
@@ -57,7 +57,7 @@ enum lop_record_kind {
 	LOP_RECORD_GO_TO,     /* lop_go_to() of `task` and `cpu` */
 	LOP_RECORD_DOMAIN_ON, /* lop_set_domain_on() of the memory domain `value` */
 	LOP_RECORD_DOMAIN_OFF,
-	LOP_RECORD_REST,      /* lop_rest_plans() */
+	LOP_RECORD_REST,      /* lop_end_plans() */
 	LOP_RECORD_LISTED,    /* lop_put_on_list() of `task` and `cpu`, LOP_NONE: at none */
 };
 
@@ -99,8 +99,8 @@ struct lop_hint_record {
 	u32 room[10];
 };
 
-/* What user space passes to lop_heed(). */
-struct lop_heed_args {
+/* What user space passes to lop_hint_apply(). */
+struct lop_hint_args {
 	s32 thread;       /* its number where the caller runs */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-#include "said.bpf.h"
+#include "hints.bpf.h"
 /*
  * Who holds a lock that others wait for, of programs that say nothing: seen where threads wait for a futex and wake one another.
  *
@@ -57,14 +57,14 @@ static __always_inline u32 flags_of(const struct lop_task_state *t, const struct
 	return (said ? said->flags : 0) | (t->holds ? LOP_LOCK_HOLDER : 0);
 }
 
-lop_part bool policy_hears(struct lop_world *c lop_given, struct lop_task_state *t lop_given, u32 flags)
+lop_subprog bool policy_hears(struct lop_world *c lop_nonnull, struct lop_task_state *t lop_nonnull, u32 flags)
 {
-	lop_say(&lopsided, c, &t->task, app_of(t), flags, c->now_ns);
+	lop_set_hints(&lopsided, c, &t->task, app_of(t), flags, c->now_ns);
 	return true;
 }
 
 /* Only what is not said anyway changes something. */
-static __always_inline void say(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 flags)
+static __always_inline void set_hints(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 flags)
 {
 	if (!((flags ^ t->task.hint.flags) & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)))
 		return;
@@ -107,7 +107,7 @@ static __always_inline void hand_over(struct lop_world *c, struct task_struct *p
 	if (!t->holds)
 		return;
 	locked = log_begin();
-	say(c, p, t, flags_of(t, hint_of(p)));
+	set_hints(c, p, t, flags_of(t, hint_of(p)));
 	log_end(locked);
 }
 
@@ -134,7 +134,7 @@ static __always_inline void let_go(struct task_struct *p, struct lop_task_state 
 	bpf_local_irq_save(&flags);
 	c = begin_here();
 	locked = log_begin();
-	say(c, p, t, flags_of(t, hint_of(p)));
+	set_hints(c, p, t, flags_of(t, hint_of(p)));
 	log_end(locked);
 	bpf_local_irq_restore(&flags);
 }

@@ -18,8 +18,8 @@ const volatile u32 nr_words = 8;
 #define lop_for_words(i) _Pragma("clang loop unroll(full)") for ((i) = 0; (i) < LOP_CPU_WORDS && (u32)(i) < nr_words; (i)++)
 #define LOP_ENV static
 /* Parts are checked once for each program, not at each call. Weak: a compiler that sees into them drops arguments. */
-#define lop_part __weak __attribute__((noinline))
-#define lop_given __arg_nonnull
+#define lop_subprog __weak __attribute__((noinline))
+#define lop_nonnull __arg_nonnull
 /* What a task gains from speed is known as far as uclamp bounds it, which sends nobody to green cores. */
 #define lop_has_green(s) false
 /* No sensor is read. */
@@ -37,7 +37,7 @@ const volatile bool plans_lists;
 #define lop_has_lists(s) (plans_lists)
 /* Nobody looks for loads that are barrier-bound, nor for cores that are changed too often. */
 #define lop_sees_barriers(s) false
-#define lop_makes_room(s) false
+#define lop_uses_room(s) false
 /* Whether a core may be reserved for the system's own work. */
 const volatile bool reserves;
 #define lop_can_reserve (reserves)
@@ -526,7 +526,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->task.last_queue = LOP_NONE;
 	t->task.queue = LOP_NONE;
 	t->task.memory_domain = LOP_NONE;
-	t->task.goes_to = LOP_NONE;
+	t->task.changes_to = LOP_NONE;
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;
 	t->group = LOP_NONE;

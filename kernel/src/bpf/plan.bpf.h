@@ -144,7 +144,7 @@ static __always_inline void rest_plans(void)
 	unsigned long flags = 0;
 	bool locked = log_begin_open(&flags);
 	tell(LOP_RECORD_REST, bpf_ktime_get_ns(), 0, 0, 0);
-	lop_rest_plans(&lopsided);
+	lop_end_plans(&lopsided);
 	log_end_open(locked, &flags);
 }
 

@@ -55,7 +55,7 @@ static __noinline struct lop_task_state *new_state_of(struct task_struct *p)
 }
 
 /*
- * Threads of the kernel do what is short, as a rule, and are no demand (lop_visit()); those of one CPU run there at once, since
+ * Threads of the kernel do what is short, as a rule, and are no demand (lop_place_kthread()); those of one CPU run there at once, since
  * others wait for them. One that used up its slice is a task like any other until it sleeps.
  */
 static __always_inline bool is_brief(const struct task_struct *p, const struct lop_task_state *t, u64 enq_flags)

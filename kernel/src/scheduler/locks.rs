@@ -49,7 +49,7 @@ fn place(btf: &Btf<'_>, function: &str, argument: &str) -> Result<u32, String> {
 /// Whether holders are seen, and if not why.
 #[derive(Debug)]
 pub enum Locks {
-    /// No rule would heed them.
+    /// No rule would use them.
     NotWanted,
     /// The functions can be followed; not empty: they are, for as long as this lives.
     Seen(Places, Vec<Link>),
@@ -57,7 +57,7 @@ pub enum Locks {
 }
 
 impl Locks {
-    /// What this kernel has, where a rule heeds holders (`wanted`).
+    /// What this kernel has, where a rule uses holders (`wanted`).
     pub fn look(wanted: bool) -> Self {
         if !wanted {
             return Self::NotWanted;
@@ -133,7 +133,7 @@ impl Locks {
         }
     }
 
-    /// For people; `None` where no rule heeds holders.
+    /// For people; `None` where no rule uses them.
     pub fn describe(&self) -> Option<String> {
         match self {
             Self::NotWanted => None,
@@ -145,7 +145,7 @@ impl Locks {
 impl fmt::Display for Locks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotWanted => f.write_str("not seen: no rule heeds them"),
+            Self::NotWanted => f.write_str("not seen: no rule uses them"),
             Self::Seen(..) => f.write_str("seen by futex"),
             Self::NotSeen(why) => write!(f, "not seen: {why}"),
         }

@@ -268,7 +268,7 @@ impl Program {
         Ok(())
     }
 
-    /// Whether holders of locks are seen, or why not; `None` where no rule heeds them.
+    /// Whether holders of locks are seen, or why not; `None` where no rule uses them.
     pub fn lock_holders(&self) -> Option<String> {
         self.locks.describe()
     }

@@ -85,7 +85,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.demotions = sched.membership.demotions;
     status.swaps = sched.heat.swaps;
     status.awaited = awaited(sched, machine);
-    status.hinted = bss.hints_are_said;
+    status.hinted = bss.any_hint_set;
     status.left_out.room = places::room(skel);
     status.left_out.groups = bss.groups_left_out;
     status.left_out.applications = bss.apps_left_out;

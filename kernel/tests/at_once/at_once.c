@@ -192,7 +192,7 @@ static void *cpu_runs(void *of)
 		else if (over || what < 6 || lop_must_go(&sched, c->number))
 			stop(c, over || what < 3);
 		else if (what < 8)
-			lop_say(&sched, &c->world, &tasks[c->runs], &app, what == 6 ? LOP_LOCK_HOLDER : 0, now());
+			lop_set_hints(&sched, &c->world, &tasks[c->runs], &app, what == 6 ? LOP_LOCK_HOLDER : 0, now());
 		else if (what == 8)
 			lop_timer(&sched, &c->world, now());
 	}

@@ -107,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     for thread in threads {
-        hints.say(thread, &hint)?;
+        hints.set(thread, &hint)?;
     }
     let status = fetch(&arguments.place.run_dir()).ok().flatten();
     if let Some(status) = status.filter(|status| !hears(&status.policy)) {

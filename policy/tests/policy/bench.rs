@@ -488,10 +488,10 @@ impl Bench {
         self.follow_kicks();
     }
     /// The task says that others wait for it: flags of `policy::says`.
-    pub fn say(&mut self, id: usize, flags: u32) {
+    pub fn set_hints(&mut self, id: usize, flags: u32) {
         let (task, app, _) = self.pointers(id);
         let now_ns = self.now();
-        unsafe { self.policy.say(&mut self.world, task, app, flags, now_ns) };
+        unsafe { self.policy.set_hints(&mut self.world, task, app, flags, now_ns) };
         if unsafe { self.policy.claim_late(&mut self.world, task, app) } {
             let cpu = self.tasks[id].given - 1;
             self.take_out(id);

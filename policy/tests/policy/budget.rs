@@ -132,7 +132,7 @@ fn no_trick_gives_a_user_more_than_its_share() {
     let retracts = |bench: &mut Bench, ms: u64| {
         for id in 0..bench.tasks.len() {
             if bench.tasks[id].user == ATTACKER {
-                bench.say(id, if ms.is_multiple_of(10) { 0 } else { says::SEQUENTIAL });
+                bench.set_hints(id, if ms.is_multiple_of(10) { 0 } else { says::SEQUENTIAL });
             }
         }
     };

@@ -163,7 +163,7 @@ fn nobody_rises_to_a_core_that_may_not_join() {
         assert!(!bench.high().contains(&0), "cap {cap}");
         bench.run_and_preempt(1, MS);
         let task = bench.cpu_of(restricted);
-        bench.say(restricted, 2);
+        bench.set_hints(restricted, 2);
         bench.pass(MS);
         assert_eq!(
             bench.cpu_of(restricted) != task || task == Some(0),

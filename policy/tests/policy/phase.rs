@@ -185,11 +185,11 @@ fn a_thread_that_says_so_is_sequential() {
     let ids = parallel(&mut bench, 3);
     for flag in [says::SEQUENTIAL, says::LOCK_HOLDER] {
         let slow = ids.iter().copied().find(|&id| bench.cpu_of(id) == Some(2)).unwrap();
-        bench.say(slow, flag);
+        bench.set_hints(slow, flag);
         assert_eq!(bench.cpu_of(slow), Some(0));
         bench.pass(100 * MS);
         assert_eq!(bench.cpu_of(slow), Some(0), "for as long as it says so");
-        bench.say(slow, 0);
+        bench.set_hints(slow, 0);
         bench.pass(21 * MS);
         assert_ne!(bench.cpu_of(slow), Some(0), "then in turn with the others");
     }
@@ -204,14 +204,14 @@ fn who_holds_a_lock_for_less_than_moving_gains_stays() {
         let ids = parallel(&mut bench, 3);
         let slow = ids.iter().copied().find(|&id| bench.cpu_of(id) == Some(2)).unwrap();
         for time in 0..5 {
-            bench.say(slow, says::LOCK_HOLDER);
+            bench.set_hints(slow, says::LOCK_HOLDER);
             assert_eq!(
                 bench.cpu_of(slow) == Some(0),
                 time < 4 || pays,
                 "{held_ns} ns, time {time}"
             );
             bench.pass(held_ns);
-            bench.say(slow, 0);
+            bench.set_hints(slow, 0);
             // Back to a slow core.
             while bench.cpu_of(slow) == Some(0) {
                 bench.pass(20 * MS);
@@ -228,11 +228,11 @@ fn a_lock_holder_that_waits_for_a_cpu_takes_one() {
     let waiting: Vec<usize> = ids.iter().copied().filter(|&id| bench.cpu_of(id).is_none()).collect();
     assert_eq!(waiting.len(), 2);
     for &holder in &waiting {
-        bench.say(holder, says::LOCK_HOLDER);
+        bench.set_hints(holder, says::LOCK_HOLDER);
         assert!(bench.cpu_of(holder).is_some(), "task {holder}");
     }
     let third = ids.iter().copied().find(|&id| bench.cpu_of(id).is_none()).unwrap();
-    bench.say(third, says::LOCK_HOLDER);
+    bench.set_hints(third, says::LOCK_HOLDER);
     assert_eq!(bench.cpu_of(third), None);
 }
 
@@ -241,17 +241,17 @@ fn a_lock_holder_that_waits_for_a_cpu_takes_one() {
 fn a_hold_is_as_long_as_its_thread_runs() {
     let mut bench = bench(2);
     let ids = threads(&mut bench, 2);
-    ids.iter().for_each(|&id| bench.say(id, says::SEQUENTIAL));
+    ids.iter().for_each(|&id| bench.set_hints(id, says::SEQUENTIAL));
     let app = bench.app(0);
     let holder = bench.task_of(app);
     bench.wake(holder);
-    bench.say(holder, says::LOCK_HOLDER);
+    bench.set_hints(holder, says::LOCK_HOLDER);
     bench.pass(5 * MS);
     assert_eq!(bench.cpu_of(holder), None);
     bench.block(ids[0]);
     assert!(bench.cpu_of(holder).is_some());
     bench.pass(10 * US);
-    bench.say(holder, 0);
+    bench.set_hints(holder, 0);
     assert_eq!((bench.apps[app].holds.count, bench.apps[app].holds.ns), (1, 10 * US));
 }
 

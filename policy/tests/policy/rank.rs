@@ -19,11 +19,11 @@ fn rank(class: u8) -> Rank {
 #[test]
 fn class_goes_before_length_and_length_before_turn_and_turn_before_speedup() {
     let bench = Bench::flat(1);
-    let of_app = |length, turn_ns, speedup_permille| Rank {
+    let of_app = |length, last_turn_ns, speedup_permille| Rank {
         class: ORDINARY,
         app: 7,
         length,
-        turn_ns,
+        last_turn_ns,
         speedup_permille,
         ..Rank::default()
     };
@@ -57,9 +57,9 @@ fn where_speedup_rules_it_goes_before_turn_by_more_than_ten_percent() {
         ..config()
     };
     let bench = Bench::new(1, by_speedup, crate::bench::flat);
-    let with = |speedup_permille, turn_ns| Rank {
+    let with = |speedup_permille, last_turn_ns| Rank {
         speedup_permille,
-        turn_ns,
+        last_turn_ns,
         ..rank(ORDINARY)
     };
     assert!(bench.policy.ranks_before(&with(2000, 9), &with(1800, 1)));
@@ -69,10 +69,10 @@ fn where_speedup_rules_it_goes_before_turn_by_more_than_ten_percent() {
 /// At once goes only what does not change with time.
 #[test]
 fn a_core_is_taken_at_once_by_class_and_by_length_only() {
-    let of_app = |app, length, turn_ns| Rank {
+    let of_app = |app, length, last_turn_ns| Rank {
         app,
         length,
-        turn_ns,
+        last_turn_ns,
         ..rank(ORDINARY)
     };
     assert!(displaces(&rank(AWAITED), &of_app(1, 360, 0)));

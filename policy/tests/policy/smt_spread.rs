@@ -98,7 +98,7 @@ fn two_idle_cores_do_not_take_both() {
     assert_eq!(left, 1);
 }
 
-/// A whole core of a slower kind is lop_rise()'s business, the other way round; so is a memory domain that of a plan.
+/// A whole core of a slower kind is lop_upmigrate()'s business, the other way round; so is a memory domain that of a plan.
 #[test]
 fn neither_the_kind_nor_the_planned_domain_changes() {
     let slow_second = |cpu: usize| CpuPlace {

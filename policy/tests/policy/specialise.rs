@@ -130,7 +130,7 @@ fn two_tasks_exchange_their_cpus() {
         bench.run_and_preempt(1 - first, MS);
         assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(1), Some(0)]);
         // Once: at the end of the next slice it is as ever.
-        assert_eq!(bench.tasks[0].goes_to, NONE);
+        assert_eq!(bench.tasks[0].changes_to, NONE);
     }
 }
 

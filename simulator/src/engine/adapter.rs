@@ -381,7 +381,7 @@ impl World<'_> {
         let now_ns = self.now_ns;
         let flags = if waited_for { policy::says::LOCK_HOLDER } else { 0 };
         if let Some(call) = self.ranking_call(id) {
-            unsafe { call.handle.say(self, call.task, call.app, flags, now_ns) };
+            unsafe { call.handle.set_hints(self, call.task, call.app, flags, now_ns) };
             if waited_for && unsafe { call.handle.claim_late(self, call.task, call.app) } {
                 self.queue_waiting_anew(id);
             }

@@ -108,7 +108,7 @@ impl Player {
             Kind::Timer => self.policy.handle().timer(&mut self.world, record.at_ns),
             Kind::Idle | Kind::Taken | Kind::Online | Kind::Offline => self.call_for_cpu(record)?,
             Kind::DomainOn | Kind::DomainOff => self.switch_domain(record)?,
-            Kind::Rest => self.policy.handle().rest_plans(),
+            Kind::Rest => self.policy.handle().end_plans(),
             Kind::Domain => self.set_domain(record)?,
             Kind::Listed => self.put_on_list(record)?,
             _ => self.call_for_task(record)?,
@@ -223,7 +223,7 @@ impl Player {
                     let app = app.as_mut().context("a thread of no process declares a length")?;
                     policy::declare_length(&mut *task, app, value);
                 }
-                Kind::Say => policy.say(world, task, app, value, at_ns),
+                Kind::Say => policy.set_hints(world, task, app, value, at_ns),
                 Kind::Spin => policy.spin(world, task, app, no_group, value != 0, at_ns),
                 Kind::Declare => {
                     let app = app.as_mut().context("no process declares its parallelism")?;

@@ -10,11 +10,11 @@ struct {
 } lop_hints SEC(".maps");
 
 /* Somebody said something: before that nobody looks. */
-bool hints_are_said;
+bool any_hint_set;
 
 /* What was said of a thread; null: nothing, or its record was never filled in. Later versions only use its room. */
 static __always_inline struct lop_hint_record *hint_of(struct task_struct *p)
 {
-	struct lop_hint_record *said = (ranks || plans) && hints_are_said ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
+	struct lop_hint_record *said = (ranks || plans) && any_hint_set ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;
 	return said && said->version ? said : 0;
 }
