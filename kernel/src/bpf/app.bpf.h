@@ -2,15 +2,15 @@
 #pragma once
 #include "hints.bpf.h"
 /*
- * An application is a process, or one and all that it creates, if that was said of it. What the policy keeps of it has a place here as long as
- * one of its threads lives: a thread may outlast the first one, and what is kept with that. Each thread keeps the number of the place: who
- * looks needs no search.
+ * An application is one process, or a process and all that it creates if a hint says so (LOP_HINT_WITH_CHILDREN). Its
+ * state has a place in `apps` as long as one of its threads lives. It cannot live in the task storage of the first
+ * thread, which other threads may outlast. Each thread keeps the number of its place, so a look-up needs no search.
  */
 struct lop_app_state {
 	struct lop_app app;
 	u32 threads;        /* 0: the place is free */
-	u32 declared;       /* those of them that declared a length */
-	u32 keeper;         /* thread of which it was said that processes which this application creates are of it; 0: none */
+	u32 declared;       /* threads among them that declared a length */
+	u32 keeper;         /* pid of the thread whose hint adds created processes to this application; 0: none */
 };
 
 struct lop_app_state apps[LOP_PLACES] SEC(".data.apps");
@@ -19,9 +19,9 @@ struct {
 	__uint(max_entries, LOP_PLACES);
 	__uint(value_size, sizeof(u32));
 } free_apps SEC(".maps");
-/* Applications that found no place. */
+/* Threads that found no free place for a new application. */
 u64 apps_left_out;
-/* Of processes that were there before. */
+/* Place of each process that existed before the program was loaded. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -35,7 +35,7 @@ static __always_inline struct lop_app_state *app_at(u32 place) { return place_in
 /* The application that a thread belongs to; null: none. */
 static __always_inline struct lop_app *app_of(const struct lop_task_state *t) { return ranks && t->app ? &app_at(t->app - 1)->app : 0; }
 
-/* That was said of this thread, and holds no more. */
+/* The hint of this thread no longer adds created processes to its application. */
 static __always_inline void keep_no_children(const struct task_struct *p, const struct lop_task_state *t)
 {
 	struct lop_app_state *about = app_at(t->app - 1);
@@ -43,7 +43,7 @@ static __always_inline void keep_no_children(const struct task_struct *p, const 
 		about->keeper = 0;
 }
 
-/* Processes that this thread creates belong to its application. */
+/* Updates `keeper` from the thread's hint. True: processes that the thread creates belong to its application. */
 static __always_inline bool keeps_children(struct task_struct *p, const struct lop_task_state *t)
 {
 	const struct lop_hint_record *said = hint_of(p);
@@ -57,7 +57,7 @@ static __always_inline bool keeps_children(struct task_struct *p, const struct l
 	return about->keeper;
 }
 
-/* A free place, with one thread in it; LOP_NONE: there is none. */
+/* Takes a free place and counts one thread in it. LOP_NONE: none is free. */
 static __noinline s32 take_app(void)
 {
 	struct lop_app none = { .home_node = LOP_NONE };
@@ -73,7 +73,11 @@ static __noinline s32 take_app(void)
 	return (s32)place;
 }
 
-/* One thread more of an application; false: it had none any more, and its place is free or another's. */
+/*
+ * Adds a thread to the application at `place`. The atomic increment returns the count before: 0 means that the last
+ * thread has left, so the place is free or belongs to another application. Then the increment is undone and the result
+ * is false.
+ */
 static __always_inline bool join_app(struct lop_task_state *t, u32 place)
 {
 	if (!lop_atomic_add(&app_at(place)->threads, 1)) {
@@ -84,7 +88,10 @@ static __always_inline bool join_app(struct lop_task_state *t, u32 place)
 	return true;
 }
 
-/* A task that was there before: where its process is, if one of its threads has been met already. */
+/*
+ * For a task that existed before: joins the application of its process if one of that process's threads was seen
+ * already, else takes a new place.
+ */
 static __always_inline void find_app(const struct task_struct *p, struct lop_task_state *t)
 {
 	s32 process = p->tgid, place;
@@ -98,8 +105,9 @@ static __always_inline void find_app(const struct task_struct *p, struct lop_tas
 }
 
 /*
- * A new task is of its creator's application if it is a thread of the same process, or if that one keeps its children; else it is the first of its
- * own. Without room it belongs to none; nor do threads of the kernel, and nobody asks without rules.
+ * A new task joins its creator's application if both are threads of one process, or if the creator's hint adds its
+ * children. Otherwise it starts an application. A task for which there is no place belongs to none. Kernel threads
+ * belong to none. Without rules for fast cores (`ranks`) applications are not tracked.
  */
 static __always_inline void enter_app(const struct task_struct *p, struct lop_task_state *t, bool created)
 {
@@ -117,7 +125,7 @@ static __always_inline void enter_app(const struct task_struct *p, struct lop_ta
 	}
 }
 
-/* One less; the last one frees the place. */
+/* Removes a thread from its application. The last one frees the place. */
 static __always_inline void leave_app(struct lop_task_state *t)
 {
 	u32 place = t->app - 1;

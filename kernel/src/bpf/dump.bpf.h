@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* What stands in the kernel's dump when the program fails. */
+/* Lines that the program adds to the sched_ext exit dump. */
 
 void BPF_STRUCT_OPS(lopsided_dump, struct scx_dump_ctx *dctx)
 {

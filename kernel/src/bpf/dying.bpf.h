@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 /*
- * A CPU that goes offline. From when it has left the kernel's mask it gets no interrupt any more, not even from itself. What it was to do in such an interrupt
- * (kicks, timers, waking the loader) the kernel does once more before the CPU stops. What is asked for meanwhile stays pending when the CPU is back, and as an
- * interrupt seems to be on its way then, none is sent ever after: nobody is kicked from there, and a scheduler that is ended from there never ends (seen on
- * Linux 7.2). Threads are woken there at that time. So the program asks for nothing then and leaves it to the next callback on another CPU. One comes at once:
- * all CPUs have stopped for this, and look for work when it is over.
+ * A CPU that goes offline must not ask for interrupts to itself.
+ *
+ * Once it has left the online mask a CPU gets no interrupts, not even its own. Kicks, the timer and ring buffer wakeups
+ * all need one (irq_work). The kernel runs what is pending once more before the CPU stops. A request made after that
+ * stays pending when the CPU is back. The kernel then takes an interrupt to be on its way and never sends another one,
+ * so nothing is ever kicked from this CPU again, and a scheduler whose end starts there never ends (seen on Linux 7.2).
+ * Tasks do wake up on such a CPU, so callbacks run there.
+ *
+ * Protocol: on a dying CPU the program only records the request (left_kicks, lopsided.timer_at_ns, a submitted record)
+ * and then sets left_over. The next callback on another CPU clears left_over and then carries out what is recorded
+ * (do_what_is_left()). Such a callback comes at once: all CPUs stop while one goes offline, and look for work
+ * afterwards.
  */
 struct lop_cpus left_kicks;
 u32 left_over;
@@ -23,7 +30,10 @@ static __always_inline bool is_dying(void)
 	return has_left;
 }
 
-/* After what is left has been noted. */
+/*
+ * Call this after the request is recorded: do_what_is_left() clears left_over atomically and reads the requests
+ * afterwards. In the other order it could clear the flag, miss the request, and nothing would look again.
+ */
 static __always_inline void leave_it(void) { lop_atomic_or(&left_over, 1); }
 
 static __noinline void kick(s32 cpu, u64 flags)

@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* The answers to policy/core/env.h. */
+/* Implements policy/core/env.h. */
 
 struct lop_world contexts[LOP_MAX_CPUS];
 struct lop_world timer_context, hotplug_context;
 
-/* CPUs whose speed the in-kernel governor asks this program for; what each should ask for, did ask for and when. */
+/*
+ * By CPU: whether the in-kernel governor takes the program's cpuperf requests; the performance wanted, the performance
+ * last requested, and when.
+ */
 u8 asks_speed[LOP_MAX_CPUS];
 u32 wanted_perf[LOP_MAX_CPUS], asked_perf[LOP_MAX_CPUS];
 u64 asked_at_ns[LOP_MAX_CPUS];
 /*
- * A wish is repeated so often, after so long: the governor drops what comes too soon after its last change, and where the CPU
- * does not count its clock it goes up by a quarter of the present speed at each request.
+ * Each request is made asks_in_all times, repeat_ns apart, for two reasons. The governor drops a request that comes too
+ * soon after its last change. Where the CPU does not count its clock cycles, the governor raises the speed by only a
+ * quarter of the present speed per request.
  */
 u32 asks_left[LOP_MAX_CPUS];
 const volatile u32 asks_in_all = 3;
 const volatile u64 repeat_ns;
-/* The latter: a CPU passes here again at once, busy or idle, until only what may be dropped is left. */
+/*
+ * The second reason applies: the CPU kicks itself to ask again at once, busy or idle, until only the LOP_SPARE_ASKS
+ * requests remain that the governor may drop.
+ */
 const volatile bool asks_in_steps;
 #define LOP_SPARE_ASKS 2
-/* Performance of low CPUs on the kernel's scale, and of each CPU while it is high in 1024ths of its own capacity, which is what that scale ends at there. */
+/*
+ * low_perf: performance of low CPUs on the kernel's cpuperf scale. high_perf: performance of each CPU while it is high,
+ * in 1024ths of its own capacity, which is the top of that scale on that CPU.
+ */
 const volatile u32 low_perf, high_perf[LOP_MAX_CPUS];
 
 struct lop_timer_map_value { struct bpf_timer timer; };
@@ -31,8 +41,11 @@ struct {
 } timers SEC(".maps");
 
 /*
- * The policy has noted the time before. Two CPUs may note one each and set the timer in the other order, so each looks again after it did: who is the last
- * to set it has seen the last that was noted.
+ * Invariant: the timer is armed for lopsided.timer_at_ns.
+ * Protocol: the policy writes timer_at_ns before it calls this. This arms the timer, then reads timer_at_ns again and
+ * arms once more if it has changed, up to LOP_TIMER_TRIES times in all.
+ * Two CPUs may write their times in one order and arm the timer in the other. The CPU that arms it last has then read
+ * the time that was written last. Without the second read, the timer could stay armed for an overwritten time.
  */
 #define LOP_TIMER_TRIES 8
 static __noinline void start_timer(u64 at_ns)
@@ -54,7 +67,10 @@ static __noinline void start_timer(u64 at_ns)
 	}
 }
 
-/* What a CPU left over when it went. */
+/*
+ * Carries out what a dying CPU recorded (dying.bpf.h). The atomic that clears left_over comes before the requests are
+ * read, so a request recorded later sets the flag again.
+ */
 static __noinline void do_what_is_left(void)
 {
 	s32 cpu = LOP_NONE;
@@ -104,7 +120,7 @@ static __always_inline void lop_env_insert(struct lop_world *world, struct lop_t
 	world->insert_vtime_ns = vtime_ns;
 }
 
-/* Where lop_enqueue() put the task. */
+/* Records where lop_enqueue() put the task. */
 static __always_inline void tell_put(const struct lop_world *c, const struct task_struct *p)
 {
 	if (c->insertion == LOP_INSERT_LOCAL)
@@ -113,7 +129,10 @@ static __always_inline void tell_put(const struct lop_world *c, const struct tas
 		tell(LOP_RECORD_QUEUED, c->now_ns, (u64)p, 0, c->insert_at);
 }
 
-/* So many are looked at. Counted in memory that the verifier does not follow: else it would walk each turn anew. */
+/*
+ * Most tasks examined in one walk over a DSQ. The count lives in memory that the verifier does not track
+ * (world->looks): otherwise it would verify each iteration separately.
+ */
 #define LOP_MOST_LOOKS 4096
 static __always_inline bool waits_since(struct task_struct *p, u64 before_ns)
 {
@@ -121,7 +140,10 @@ static __always_inline bool waits_since(struct task_struct *p, u64 before_ns)
 	return before_ns == LOP_NO_TIME || (t && t->task.queued_at_ns <= before_ns);
 }
 
-/* The first that may run on `cpu`, waits since `before_ns` or longer and is not ahead of `until_ns`; LOP_NO_TIME: no matter. */
+/*
+ * Moves to `cpu` the first task of `queue` that may run there, has waited since `before_ns` or longer and whose vtime
+ * is not after `until_ns`. LOP_NO_TIME: no such condition. False: there is none.
+ */
 lop_subprog bool take_first(struct lop_world *world lop_nonnull, u32 queue, u32 cpu, u64 before_ns, u64 until_ns)
 {
 	struct task_struct *p;
@@ -175,12 +197,13 @@ static __always_inline void lop_env_preempt(struct lop_world *world, u32 cpu)
 	kick((s32)cpu, SCX_KICK_PREEMPT);
 }
 
-/* A CPU was idle when its speed changed: the timer asks for it. */
+/* want_speed() has run since the timer last asked for the idle CPUs (ask_for_sleepers()). */
 u32 sleepers_ask;
 
 /*
- * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue it holds: so each CPU asks for itself, the
- * next time it passes here. One that sleeps is not woken for it: it asks when something starts there.
+ * A governor takes a request only from a CPU of its own domain, and a callback may name only the CPU whose runqueue is
+ * locked. So each CPU asks for itself in its next callback. An idle CPU is not woken for that: it asks when a task
+ * starts there, and the timer asks for it meanwhile (ask_for_sleepers()).
  */
 static __always_inline void want_speed(u32 cpu, enum lop_set set)
 {
@@ -188,7 +211,10 @@ static __always_inline void want_speed(u32 cpu, enum lop_set set)
 	if (!asks_speed[cpu] || set == LOP_OFFLINE)
 		return;
 	wanted_perf[cpu] = set == LOP_LOW ? low_perf : scx_bpf_cpuperf_cap((s32)cpu) * high_perf[cpu] >> 10;
-	/* After what is wanted, and never overwritten by the CPU that asks at this moment. */
+	/*
+	 * Written after wanted_perf, so that the asks are for the new speed. The CPU may count asks_left down at this
+	 * moment; both are atomic, so its subtraction cannot overwrite this value.
+	 */
 	__sync_lock_test_and_set(&asks_left[cpu], asks_in_all);
 	sleepers_ask = true;
 }
@@ -200,7 +226,7 @@ static __always_inline void set_speed(struct lop_world *c, u32 cpu, enum lop_set
 		tell_loader(LOP_RECORD_SPEED, c->now_ns, 0, (s32)cpu, set);
 }
 
-/* With the CPU's runqueue locked. */
+/* Caller holds the runqueue lock of `cpu`. */
 static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
@@ -217,8 +243,9 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 }
 
 /*
- * From the timer, which holds no runqueue: CPUs that sleep. One that was demoted would keep the clock of those that share it high. The governor may drop what
- * comes from a CPU of another domain, so they ask once more for themselves.
+ * Called by the timer, which holds no runqueue lock. A demoted CPU that sleeps would keep the clock of its domain high,
+ * so the timer asks for idle CPUs. The governor may drop a request that comes from a CPU of another domain, so they ask
+ * once more for themselves.
  */
 static __noinline void ask_for_sleepers(void)
 {
@@ -243,7 +270,7 @@ static __always_inline void lop_env_set_changed(struct lop_world *world, u32 cpu
 	tell(LOP_RECORD_SET, world->now_ns, 0, cpu, set);
 }
 
-/* A reserved core has two speeds here, that of low CPUs and that of high ones. */
+/* The kernel side gives a reserved core two speeds: that of low CPUs and that of high ones. */
 static __always_inline void lop_env_reserved_speed(struct lop_world *world, u32 cpu, u32 raised)
 {
 	set_speed(world, cpu, raised ? LOP_HIGH : LOP_LOW);
@@ -258,5 +285,5 @@ static __always_inline void lop_env_arm_timer(struct lop_world *world, u64 at_ns
 		start_timer(at_ns);
 }
 
-/* Nobody asks: cores do not change places for heat here, since no sensor is read. */
+/* Never called: no sensor is read here, so the policy swaps no cores for heat. */
 static __always_inline s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu) { return 0; }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 /*
- * Groups as the fair class has them: cgroups with the cpu controller, and the sessions of autogroup. Both are task groups of
- * the kernel, and each that is known has a slot. A slot lives while tasks or groups refer to it: a task that sleeps
- * may have left its group and not have been looked at since, and the group be gone.
+ * Task groups as the fair class has them: cgroups with the cpu controller, and autogroup sessions. Each known task
+ * group has a slot. A slot lives while tasks or child slots refer to it. A sleeping task may have left its group
+ * without being looked at since, and the group may be gone, so a slot may outlive its group.
  */
 #define LOP_DEAD_SLOT (1U << 31)
 struct lop_group_slot {
@@ -13,9 +13,9 @@ struct lop_group_slot {
 };
 struct lop_group_slot slots[LOP_PLACES] SEC(".data.groups");
 
-/* No task group's name: looked for again the next time. */
+/* No group has this key: regroup() looks for a slot again, after LOP_FULL_NS. */
 #define LOP_UNKNOWN_GROUP (~0ULL)
-/* Groups that lie in one another are followed to the outermost, as the fair class follows them. */
+/* Ancestors are followed to the outermost group, as the fair class follows them. */
 #define LOP_DEEPEST_GROUP (1 << 20)
 
 struct {
@@ -26,10 +26,10 @@ struct {
 static __always_inline struct lop_group_slot *slot_at(s32 slot) { return place_in(slots, slot, last_group); }
 static __always_inline struct lop_group *lop_env_group(const struct lop_sched *s, s32 slot) { return &slot_at(slot)->group; }
 
-/* After no slot was found, nobody looks for one for this long. */
+/* After no slot was free, none is looked for during this time. */
 #define LOP_FULL_NS 100000000ULL
 u64 full_until_ns;
-/* How often none was found: tasks of such a group count in the nearest one around it that has a slot. */
+/* How often no slot was free. Tasks of such a group count in the nearest ancestor that has a slot. */
 u64 groups_left_out;
 
 struct {
@@ -45,13 +45,13 @@ static __always_inline struct task_group *group_at(u64 address)
 	return bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_group));
 }
 
-/* Kernels without sessions of their own lack these. */
+/* Kernels without autogroup lack these. */
 struct autogroup___lop { unsigned long id; } __attribute__((preserve_access_index));
 struct task_group___lop { struct autogroup___lop *autogroup; } __attribute__((preserve_access_index));
 
 /*
- * What names a task group as long as the machine runs (its address serves another one when it is gone): the serial number of its
- * cgroup, or that of its session. 0: the root group.
+ * A key that names a task group for as long as the machine runs: the serial number of its cgroup, or the id of its
+ * session. The address is the last resort, since the kernel reuses it. 0: the root group.
  */
 static __always_inline u64 key_of_group(const struct task_group *group)
 {
@@ -65,7 +65,7 @@ static __always_inline u64 key_of_group(const struct task_group *group)
 	return (u64)group;
 }
 
-/* Shares as the kernel keeps them, in 1024ths of a weight: 1024 << 10 for a cpu.weight of 100; 3 << 10 for cpu.idle. */
+/* The kernel keeps shares in 1024ths of a weight: 1024 << 10 for a cpu.weight of 100, 3 << 10 for cpu.idle. */
 static __always_inline u32 weight_of_group(const struct task_group *group)
 {
 	u64 shares = group->shares;
@@ -73,8 +73,12 @@ static __always_inline u32 weight_of_group(const struct task_group *group)
 }
 
 /*
- * One more reference, unless the slot is being given up or has become another group's. From none to one is fine: who let go
- * of the last one gives the slot up only if it still finds none.
+ * Takes a reference, unless the slot is being freed or belongs to another group by now.
+ * Invariant: while refs is above 0 and below LOP_DEAD_SLOT, the slot keeps its key.
+ * Protocol: this increments refs, then checks the value before for LOP_DEAD_SLOT, then the key. release_slot() drops
+ * the last reference, then sets LOP_DEAD_SLOT with a compare-and-swap that expects 0. So going from 0 to 1 is safe:
+ * either the compare-and-swap fails and the slot stays, or the increment sees LOP_DEAD_SLOT and is undone. Without the
+ * compare-and-swap the slot could be freed under its new holder.
  */
 static __always_inline bool hold_slot(s32 slot, u64 key)
 {
@@ -86,7 +90,7 @@ static __always_inline bool hold_slot(s32 slot, u64 key)
 	return false;
 }
 
-/* A slot that nobody refers to, marked dead until it is ready. */
+/* A slot without references. It stays marked dead until new_slot() has filled it in. */
 static __always_inline s32 take_slot(void)
 {
 	s32 slot;
@@ -103,7 +107,7 @@ static __always_inline void free_slot(s32 slot)
 	bpf_map_push_elem(&free_slots, &slot, 0);
 }
 
-/* Lets go of a slot; the last one gives it up, and with it the reference to its parent, and so on. */
+/* Drops a reference. The last one frees the slot, then drops its reference to its parent, and so on upwards. */
 static __noinline void release_slot(s32 slot)
 {
 	int n;
@@ -124,14 +128,18 @@ static __noinline void release_slot(s32 slot)
 	}
 }
 
-/* The slot of a group that is known, with one more reference; LOP_NONE. */
+/* The slot of a known group, with a reference for the caller. LOP_NONE: it has none. */
 static __always_inline s32 known_slot(u64 key)
 {
 	s32 *slot = bpf_map_lookup_elem(&slot_of_group, &key);
 	return slot && hold_slot(*slot, key) ? *slot : LOP_NONE;
 }
 
-/* A new slot below `parent`, whose reference it takes over. LOP_NONE: no room, or another CPU was quicker and is about to be. */
+/*
+ * A new slot below `parent`, with a reference for the caller. It takes over the caller's reference to `parent`.
+ * LOP_NONE: no slot is free, or another CPU has just entered one for this group; the caller keeps its reference to
+ * `parent`.
+ */
 static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 {
 	u64 now_ns = bpf_ktime_get_ns();
@@ -159,9 +167,10 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 }
 
 /*
- * The slot of a task group with a reference, made with those of its ancestors if need be. Without room for it (`found` is false then), or where it lies
- * deeper than slots do, it is that of its nearest ancestor with a slot: whoever makes more groups than there is room for gets no more for it than those
- * weigh that he made them in. The root group has none.
+ * The slot of a task group, with a reference for the caller. Creates it and those of its ancestors as needed. If no
+ * slot is free (then `found` is false), or the group lies deeper than slots do, this is the slot of the nearest
+ * ancestor that has one. So whoever creates more groups than there are slots gains nothing: the extra groups share the
+ * weight of the group that they were created in. The root group has no slot.
  */
 static __noinline s32 slot_for(u64 address, bool *found)
 {
@@ -172,7 +181,7 @@ static __noinline s32 slot_for(u64 address, bool *found)
 	*found = true;
 	if (slot != LOP_NONE)
 		return slot;
-	/* Of a longer one the outermost stay in the chain. */
+	/* The chain keeps the last LOP_MAX_GROUP_DEPTH groups seen: of a deeper hierarchy the outermost. */
 	bpf_for(n, 0, LOP_DEEPEST_GROUP) {
 		struct task_group *parent = group->parent;
 		if (!parent)
@@ -206,7 +215,10 @@ static __always_inline struct lop_group *group_of(struct lop_task_state *t)
 	return t->group == LOP_NONE ? 0 : lop_env_group(&lopsided, t->group);
 }
 
-/* The nice value of a session and cpu.idle of a cgroup change without a word. */
+/*
+ * The kernel reports neither a changed nice value of a session nor a changed cpu.idle of a cgroup, so the weight is
+ * compared here.
+ */
 static __always_inline void reweigh(const struct task_group *group, u64 key, s32 slot)
 {
 	struct lop_group *known = lop_env_group(&lopsided, slot);
@@ -215,7 +227,7 @@ static __always_inline void reweigh(const struct task_group *group, u64 key, s32
 		lop_group_set_weight(&lopsided, known, weight, bpf_ktime_get_ns());
 }
 
-/* The task may have come to another group since it was looked at last, or the group have another weight. */
+/* Since the last look the task may have moved to another group, or its group's weight may have changed. */
 static __always_inline void regroup(struct task_struct *p, struct lop_task_state *t)
 {
 	struct task_group *group = p->sched_task_group;
@@ -241,7 +253,8 @@ static __always_inline void regroup(struct task_struct *p, struct lop_task_state
 }
 
 /*
- * Who pays for its time on fast cores: the user who started it, whoever it acts for. Where all cores are of one kind nobody pays, and nobody looks.
+ * Time on fast cores is charged to the user who started the task, whoever it works for. On machines with cores of one
+ * kind it is not charged, and the user is not looked up.
  */
 static __always_inline void note_user(const struct task_struct *p, struct lop_task_state *t)
 {

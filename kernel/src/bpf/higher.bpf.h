@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* CPUs that a higher class of tasks has: real-time ones, with --partial also those of the kernel's own scheduler. */
+/* CPUs taken by a higher scheduling class: real-time tasks, with --partial also those of the fair class. */
 
 #define MAX_RT_PRIO 100
 #define SCHED_EXT 7
 
 /*
- * Before Linux 7 a CPU that a higher class never leaves gives our tasks nothing, and nobody tells when such a task comes to an idle CPU. What was
- * just sent there would wait for ever: so on these kernels a task that has claimed a CPU waits in the queue of that one, where others find it.
+ * Before Linux 7 (no ext_server) a CPU that a higher class never leaves gives sched_ext tasks no time, and the kernel
+ * does not report a higher-class task that comes to an idle CPU. A task just sent to that CPU's local DSQ would wait
+ * forever. So on these kernels a task that claimed a CPU waits in the DSQ of that CPU, from which other CPUs can take
+ * it.
  */
 struct rq___lop {
 	struct sched_dl_entity ext_server;
@@ -22,15 +24,15 @@ static __always_inline void cpu_taken(struct lop_world *c, u32 cpu, bool taken)
 	log_end(locked);
 }
 
-/* Whether a higher class has anything to run on a CPU that is not its own tasks' alone. */
+/* Whether a higher class has tasks queued or running on this runqueue. The caller excludes --partial. */
 static __always_inline bool higher_class_waits(const struct rq *rq)
 {
 	return BPF_CORE_READ(rq, nr_running) > BPF_CORE_READ(rq, scx.nr_running);
 }
 
 /*
- * Whether `cpu` runs something that goes before our tasks at this moment, or is about to. A guess: it may be over when this returns.
- * With --partial the number of tasks says nothing: the kernel's own scheduler keeps some that sleep.
+ * Whether `cpu` runs a task that goes before ours at this moment, or is about to. It is a guess: it may be over when
+ * this returns. With --partial the number of queued tasks says nothing, since the fair class counts some that sleep.
  */
 static __always_inline bool runs_higher_class(s32 cpu)
 {
@@ -46,8 +48,9 @@ static __always_inline bool runs_higher_class(s32 cpu)
 }
 
 /*
- * A kernel on which a higher class does not share asks for work also where one will run: what is taken would wait there, and for nobody else to see.
- * It is the one moment at which such a kernel tells that an idle CPU is taken.
+ * A kernel without ext_server calls dispatch even where a higher-class task is about to run. A task moved to the local
+ * DSQ then would wait there, where no other CPU can take it. This call is also the only one by which such a kernel
+ * reveals that an idle CPU is taken.
  */
 static __always_inline bool is_for_higher_class(s32 cpu)
 {
@@ -58,14 +61,17 @@ static __always_inline bool is_for_higher_class(s32 cpu)
 	return rq && higher_class_waits(rq);
 }
 
-/* Until one of ours runs there, or it finds out that it is idle. */
+/* The CPU counts as taken until a task of ours runs there, or it finds itself idle. */
 static __always_inline void found_taken(struct lop_world *c, s32 cpu)
 {
 	cpu_taken(c, lop_cpu_index((u32)cpu), true);
 	find_out(cpu);
 }
 
-/* Tells an idle member of work that waits; `t`: one that this task may use. One that a higher class has come to is not idle. */
+/*
+ * Kicks an idle member, since work waits. `t`: a task that the member must be able to run; null: any. An idle CPU to
+ * which a higher class has come is marked busy instead.
+ */
 static __noinline bool tell_idle_member(struct lop_world *c, const struct lop_task *t)
 {
 	s32 cpu = LOP_NONE;
@@ -91,13 +97,19 @@ static __noinline bool tell_idle_member(struct lop_world *c, const struct lop_ta
 	return told;
 }
 
-/* A CPU that is told of work may be taken at that moment, and nobody tells. */
+/*
+ * A kicked CPU may be taken by a higher class at that moment, and the kernel does not report that: the timer looks
+ * again after a slice.
+ */
 static __always_inline void look_in_a_slice(struct lop_world *c)
 {
 	lop_look_at(&lopsided, c, c->now_ns + lopsided.config.slice_max_ns);
 }
 
-/* Looks which CPUs are taken that something waits for, so that others join; whether any is. */
+/*
+ * Marks CPUs as taken that work waits for and that a higher class runs on, so that others join the set. True: there was
+ * one.
+ */
 static __noinline bool look_for_taken(struct lop_world *c)
 {
 	s32 cpu = LOP_NONE;
@@ -117,8 +129,9 @@ static __noinline bool look_for_taken(struct lop_world *c)
 }
 
 /*
- * Work waits for a member. If none is free although there should be one, those that a higher class has are made up for; who joins may be
- * taken as well, so it goes on until one is free or no more join.
+ * Work waits for a member. If no member is free although the set should have a free one, members taken by a higher
+ * class are found and made up for. A CPU that joins may be taken as well, so this goes on until one is free or no more
+ * join.
  */
 static __noinline void find_member(struct lop_world *c, const struct lop_task *t)
 {
@@ -134,8 +147,8 @@ static __noinline void find_member(struct lop_world *c, const struct lop_task *t
 }
 
 /*
- * A higher class has come to a CPU. Most such moments are short, the loader's own among them: it counts as taken only if something waits for this CPU by a
- * rule, or if no other is free for what waits.
+ * A higher class has come to `cpu`. Most such moments are short, the loader's own among them. So the CPU counts as
+ * taken only if a task was given to this CPU by a rule, or if no other is free for what waits.
  */
 static __always_inline void higher_class_came(struct lop_world *c, s32 cpu)
 {
@@ -147,7 +160,10 @@ static __always_inline void higher_class_came(struct lop_world *c, s32 cpu)
 	find_member(c, 0);
 }
 
-/* What waits may have been told of to a CPU that a higher class came to at that moment. As long as something is on its way, it is looked at once in a slice. */
+/*
+ * A CPU kicked for work that waits may have been taken by a higher class at that moment. While a task is on its way to
+ * a CPU that it was given to, this looks again after each slice.
+ */
 static __always_inline void look_around(struct lop_world *c)
 {
 	if (look_for_taken(c) || lop_waits_while_taken(&lopsided))
@@ -156,7 +172,7 @@ static __always_inline void look_around(struct lop_world *c)
 		look_in_a_slice(c);
 }
 
-/* The same where interrupts are on. */
+/* As look_around(), for callers with interrupts on. */
 static __noinline void look_around_open(struct lop_world *c)
 {
 	unsigned long flags = 0;

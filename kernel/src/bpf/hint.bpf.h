@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* What is said of threads from outside (hints.bpf.h) is told to the policy. */
+/* Passes hints (hints.bpf.h) to the policy. */
 
-/* Lengths compare inside one application. */
+/* Lengths are compared within one application only. */
 static __always_inline void declare_length(struct task_struct *p, struct lop_task_state *t, struct lop_app *app, u32 length, u64 now_ns,
 					   bool is_new)
 {
@@ -14,7 +14,7 @@ static __always_inline void declare_length(struct task_struct *p, struct lop_tas
 	count_declared(t, change, is_new);
 }
 
-/* What was said of the next child of the one that forks. It counts for one child: for the next it has to be said anew. */
+/* Applies the length that the forking thread declared for its next child. It counts for one child only. */
 static __always_inline void inherit(struct task_struct *p, struct lop_task_state *t)
 {
 	struct lop_hint_record *said = hint_of(bpf_get_current_task_btf());
@@ -28,7 +28,7 @@ static __always_inline void inherit(struct task_struct *p, struct lop_task_state
 	log_end_open(locked, &flags);
 }
 
-/* Tells the policy what changed of what is said of a thread. */
+/* Tells the policy what has changed in the hint of a thread. */
 static __always_inline void take_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, const struct lop_hint_record *said)
 {
 	struct lop_app *app = app_of(t);
@@ -47,7 +47,7 @@ static __always_inline void take_over(struct lop_world *c, struct task_struct *p
 	}
 }
 
-/* What a thread said of its application goes with it. */
+/* What a thread said about its application ends with the thread. */
 static __always_inline void unsay(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	struct lop_app *app = app_of(t);
@@ -61,7 +61,10 @@ static __always_inline void unsay(struct lop_world *c, struct task_struct *p, st
 		t->said_parallelism = 0;
 }
 
-/* When a thread starts to run, and when it has to give account: its slice is over, or lop_hint_apply() wants it to. */
+/*
+ * Reads the hint of a thread when it starts to run and when it is charged in dispatch: at the end of its slice, or when
+ * lop_hint_apply() preempts it.
+ */
 static __always_inline void listen(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	const struct lop_hint_record *said = hint_of(p);
@@ -80,7 +83,10 @@ static __always_inline void listen(struct lop_world *c, struct task_struct *p, s
 
 extern struct task_struct *bpf_task_from_vpid(s32 vpid) __ksym;
 
-/* Run by user space after it said something of a thread: one that runs is asked at once, any other when it starts to run. */
+/*
+ * User space runs this after it has written a hint. A running thread is preempted, so that its hint is read at once.
+ * Any other thread's hint is read when it starts to run.
+ */
 SEC("syscall")
 int lop_hint_apply(struct lop_hint_args *args)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* What is said of threads from outside (`lop hint`), written by user space. The kernel forgets it with the thread. */
+/* Hints about threads (`lop hint`), written by user space. Task storage: the kernel frees a hint with its thread. */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -9,10 +9,10 @@ struct {
 	__type(value, struct lop_hint_record);
 } lop_hints SEC(".maps");
 
-/* Somebody said something: before that nobody looks. */
+/* Set by the first hint; until then the map is not read. */
 bool any_hint_set;
 
-/* What was said of a thread; null: nothing, or its record was never filled in. Later versions only use its room. */
+/* The hint of a thread. Null: none, or a record that was never filled in. Later versions only use `room`. */
 static __always_inline struct lop_hint_record *hint_of(struct task_struct *p)
 {
 	struct lop_hint_record *said = (ranks || plans) && any_hint_set ? bpf_task_storage_get(&lop_hints, p, 0, 0) : 0;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* CPUs that go offline and come online. */
+/* CPU hotplug. */
 
-/* What the speeds of a CPU can be set by is only known of CPUs that are online. */
+/* How the speed of a CPU can be set is known only for CPUs that were online at the start. */
 const volatile bool sets_speeds;
 struct lop_cpus known_cpus;
 
-/* Nowhere that is online may it run, as far as it is known by now. */
+/* No CPU that the task may use, as far as the policy knows its affinity, is online. */
 static __always_inline bool is_stranded(const struct lop_task_state *t)
 {
 	return !lop_cpus_meet(&t->task.allowed, &lopsided.online);
 }
 
 /*
- * What waits in a queue while a CPU goes. A task that counted on it finds another member. One that may run nowhere else, as far as the policy knows, is given to
- * the CPU: the kernel asks no scheduler on behalf of a CPU that is going, but what it finds there it runs and so pushes away, to where it decides by its own
- * rules. Left in the queue it would keep the CPU from going. So is what waits at an isolated CPU, whose queue no other serves.
+ * Empties a DSQ of tasks that wait for a CPU that goes offline. A task anchored to this CPU gets another member as its
+ * anchor. A task that may run on no other CPU, as far as the policy knows, is moved to this CPU's local DSQ: the kernel
+ * does not call dispatch for a CPU that is going offline, but it does run tasks in the local DSQ, and then pushes them
+ * away to a CPU of its own choice. Left in the DSQ, the task would keep the CPU from going offline. The same goes for a
+ * task that waits at an isolated CPU, whose DSQ no other CPU serves.
  */
 static __noinline void leave_cpu(u32 queue, u32 cpu)
 {
@@ -60,7 +62,10 @@ void BPF_STRUCT_OPS(lopsided_cpu_offline, s32 cpu)
 	list_anew();
 }
 
-/* A CPU whose place in the machine, or how its speed is set, was not known at the start: the loader reads the machine again. */
+/*
+ * If the CPU's place in the topology, or how its speed is set, was unknown at the start, the scheduler restarts and the
+ * loader reads the machine again.
+ */
 void BPF_STRUCT_OPS(lopsided_cpu_online, s32 cpu)
 {
 	struct lop_world *c = begin(&hotplug_context);

@@ -3,14 +3,15 @@
 /* Which CPUs are idle, as far as callbacks that run anyway can tell. */
 
 /*
- * A CPU that found nothing to run is idle until something of ours runs there. Callbacks that run anyway tell of both: one for
- * each way into idle and out of it (update_idle) would add two runs to every short piece of work.
+ * A CPU that finds nothing to run in dispatch is idle until a task of ours runs there. The callbacks dispatch and
+ * running show both. ops.update_idle would add two calls to every short piece of work, one on the way into idle and one
+ * out. Each entry is written by its own CPU, and at hotplug.
  */
 u8 resting[LOP_MAX_CPUS];
-/* CPUs of which it is not known whether they are idle: at the start all, later one whose claim was not used. */
+/* CPUs of which it is unknown whether they are idle: all at the start, later a CPU whose claim was not used. */
 struct lop_cpus unsure;
 
-/* A CPU that is idle, or will be, finds out by itself. */
+/* Makes a CPU that is idle, or soon will be, report that in its next dispatch. */
 static __always_inline void find_out(s32 cpu)
 {
 	lop_cpus_add(&unsure, lop_cpu_index((u32)cpu));
@@ -25,7 +26,7 @@ static __always_inline void tell_idle(struct lop_world *c, s32 cpu, bool idle)
 	log_end(locked);
 }
 
-/* Nothing to run here. */
+/* Dispatch found nothing to run. */
 static __always_inline void rests(struct lop_world *c, s32 cpu)
 {
 	u8 *rests_already = &resting[lop_cpu_index((u32)cpu)];

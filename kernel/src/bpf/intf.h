@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the BPF program and the loader share beside the program's variables: the records that go through the ring buffer. */
+/*
+ * What the BPF program and the loader share besides the program's variables: the records in the ring buffer, hints,
+ * orders and counters.
+ */
 #pragma once
 #ifndef __VMLINUX_H__
 typedef unsigned char u8;
@@ -10,34 +13,38 @@ typedef unsigned long long u64;
 typedef long long s64;
 #endif
 
-/* In the flags of a hint, beside those of enum lop_says, which are the policy's. */
-#define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that it creates belong to its application */
+/* A bit of a hint's flags besides those of enum lop_says, which the policy reads. */
+#define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that the thread creates belong to its application */
 
 enum lop_record_kind {
-	LOP_RECORD_SPEED,     /* `cpu` is to run at the speed of the set `value`, which the loader sets */
+	LOP_RECORD_SPEED,     /* asks the loader to set `cpu` to the speed of the set `value` */
 	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
 	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
-	LOP_RECORD_LIST,      /* threads that declared their lengths are to be listed anew */
-	LOP_RECORD_MAKE,      /* process `value` is now a make */
-	LOP_RECORD_ISOLATED,  /* the CPUs that are isolated may be others than before */
+	LOP_RECORD_LIST,      /* the loader is to make the lists of threads with declared lengths again */
+	LOP_RECORD_MAKE,      /* process `value` has become a make */
+	LOP_RECORD_ISOLATED,  /* the set of isolated CPUs may have changed */
 	LOP_RECORD_EXIT,      /* the program has ended */
-	/* The rest only while decisions are logged: what the policy decided, behind the call that made it do so. */
-	LOP_RECORD_SET,       /* `cpu` now belongs to the set `value` */
-	LOP_RECORD_PLACED,    /* lop_wake() chose `cpu` for `task`, `value`: claimed; lop_enqueue() started it there, claimed */
+	/* Only while decisions are logged. First decisions of the policy, each after the call that led to it. */
+	LOP_RECORD_SET,       /* `cpu` belongs to the set `value` now */
+	LOP_RECORD_PLACED,    /* lop_wake() chose `cpu`, `value`: claimed; or lop_enqueue() starts `task` there, claimed */
 	LOP_RECORD_QUEUED,    /* lop_enqueue() put `task` in the queue `value` */
-	LOP_RECORD_PREEMPT,   /* what runs on `cpu` makes room */
-	LOP_RECORD_RESERVED,  /* `cpu` is on the reserved core: its speed, `value` steps up */
-	LOP_RECORD_LEAVES,    /* lop_set_domain(), lop_put_on_list(): `task` is elsewhere and has to leave */
-	/* And calls of the policy, in the order in which they were made. */
+	LOP_RECORD_PREEMPT,   /* preempts what runs on `cpu` */
+	LOP_RECORD_RESERVED,  /* `cpu` is on the reserved core, whose speed is raised by `value` steps */
+	LOP_RECORD_LEAVES,    /* after lop_set_domain() or lop_put_on_list(): `task` is elsewhere and has to leave */
+	/* Then calls of the policy, in the order in which they were made. */
 	LOP_RECORD_START,
-	LOP_RECORD_TASK,      /* `task` (an address, as nothing else names it for its whole life) may use the CPUs in `words`, `value`: its application, 0: none */
-	LOP_RECORD_ALLOWED,   /* its allowed CPUs are now `words` */
-	LOP_RECORD_USER,      /* lop_belong() of `task` to the user `cpu`, by the weight `value` */
-	LOP_RECORD_GONE,      /* `task` exists no more */
-	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: what it is, of enum lop_woken */
-	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu`, `value`: that is claimed, lop_wait_at_claimed() */
+	/*
+	 * Task `task` (its address, the only name for its whole life) may use the CPUs in `words`. `value`: 1 + the
+	 * place of its application; 0: it has none.
+	 */
+	LOP_RECORD_TASK,
+	LOP_RECORD_ALLOWED,   /* the affinity of `task` is now `words` */
+	LOP_RECORD_USER,      /* lop_belong() of `task` to the user `cpu`, with the weight `value` */
+	LOP_RECORD_GONE,      /* `task` no longer exists */
+	LOP_RECORD_WAKE,      /* lop_wake(), last on `cpu`, `value`: bits of enum lop_woken */
+	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu`; if `value`, lop_wait_at_claimed(), `cpu` is claimed */
 	LOP_RECORD_DEQUEUE,
-	LOP_RECORD_STARTED,   /* `task` runs on `cpu` and gains `value` from speed, x 1000: lop_running(), lop_started() */
+	LOP_RECORD_STARTED,   /* lop_running(), lop_started() on `cpu`, `value`: gain from speed x 1000 */
 	LOP_RECORD_STOPPED,   /* lop_stopped() on `cpu`, `value`: runnable */
 	LOP_RECORD_BLOCK,
 	LOP_RECORD_ENDED,
@@ -52,16 +59,16 @@ enum lop_record_kind {
 	LOP_RECORD_OFFLINE,
 	LOP_RECORD_ANCHOR,    /* lop_anchor_anew() of `task` */
 	LOP_RECORD_TAKEN,     /* lop_cpu_taken() of `cpu`, `value`: taken */
-	/* Of these, the orders of the loader (enum lop_order_kind). */
-	LOP_RECORD_DOMAIN,    /* lop_set_domain() of `task`, which is at `cpu`, `value`: the memory domain, (u32)LOP_NONE: any */
+	/* Orders of the loader (enum lop_order_kind), which are calls of the policy too. */
+	LOP_RECORD_DOMAIN,    /* lop_set_domain() of `task`, now at `cpu`, `value`: memory domain, (u32)LOP_NONE: any */
 	LOP_RECORD_GO_TO,     /* lop_go_to() of `task` and `cpu` */
 	LOP_RECORD_DOMAIN_ON, /* lop_set_domain_on() of the memory domain `value` */
 	LOP_RECORD_DOMAIN_OFF,
 	LOP_RECORD_REST,      /* lop_end_plans() */
-	LOP_RECORD_LISTED,    /* lop_put_on_list() of `task` and `cpu`, LOP_NONE: at none */
+	LOP_RECORD_LISTED,    /* lop_put_on_list() of `task` at `cpu`; LOP_NONE: on no list */
 };
 
-/* What the policy has to know of a task that wakes: bits. */
+/* Bits: what the policy has to know about a waking task. */
 enum lop_woken {
 	LOP_WOKEN_BRIEF = 1,  /* lop_task.brief */
 	LOP_WOKEN_SYSTEM = 2, /* lop_task.system */
@@ -78,60 +85,62 @@ struct lop_record {
 	u32 unused;
 };
 
-/* The records that name a set of CPUs: LOP_RECORD_TASK and LOP_RECORD_ALLOWED. */
+/* For records with a set of CPUs: LOP_RECORD_TASK and LOP_RECORD_ALLOWED. */
 struct lop_record_of_cpus {
 	struct lop_record record;
 	u64 words[LOP_RECORD_WORDS];
 };
 
 /*
- * What is said of a thread from outside, in the map lop_hints. 0: not said. Later versions only use `room`, so a reader that knows version 1
- * understands them.
+ * A hint about a thread, in the map lop_hints. A field that is 0 says nothing. Later versions only add fields in
+ * `room`, so a reader of version 1 understands every later record.
  */
 #define LOP_HINT_VERSION 1
 struct lop_hint_record {
-	u32 version;      /* 0: nobody said anything */
-	u32 flags;        /* of enum lop_says */
+	u32 version;      /* 0: never filled in */
+	u32 flags;        /* enum lop_says, LOP_HINT_WITH_CHILDREN */
 	u32 length;       /* of its work, in units that only its application knows */
-	u32 next_length;  /* the same of the next thread that it creates */
-	u32 parallelism;  /* threads of its process that want to run at once */
+	u32 next_length;  /* the same for the next thread that it creates */
+	u32 parallelism;  /* number of threads of its process that want to run at the same time */
 	u32 memory;       /* enum lop_memory_class: 1 light, 2 moderate, 3 intensive */
 	u32 room[10];
 };
 
-/* What user space passes to lop_hint_apply(). */
+/* Argument of lop_hint_apply(). */
 struct lop_hint_args {
-	s32 thread;       /* its number where the caller runs */
+	s32 thread;       /* thread id in the caller's pid namespace */
 };
 
-/* A thread as the loader sees it when it looks. The first times since the thread began. */
+/* What the loader reads about a thread (lop_look()). The first two times count from the start of the thread. */
 struct lop_look {
 	u64 ran_ns;
 	u64 waited_ns;    /* for a CPU */
-	u64 began_ns;     /* when it was created. From here on for lists alone, where there are any */
+	/* When the thread was created. From here to `listed`: for lists only, filled in where the loader makes any. */
+	u64 began_ns;
 	u64 done_ns;      /* work done so far, ns on the fastest kind of core */
-	u32 app;          /* 1 + the place of its application; 0: it has none */
-	u32 length;       /* declared; 0: none, or no list has room for it, as it may not run everywhere or is about to end */
-	u32 listed;       /* 1 + the CPU where it waits by a list; 0: by none */
+	u32 app;          /* 1 + the place of its application; 0: none */
+	/* Declared length. 0: none, or no list may take the thread: its affinity is restricted or it is exiting. */
+	u32 length;
+	u32 listed;       /* 1 + the CPU where a list makes it wait; 0: none does */
 	u32 unused;
 	/* For all plans. */
 	u32 thread;
-	s32 cpu;          /* it ran there last */
+	s32 cpu;          /* where it runs or ran last */
 	u32 memory;       /* as in its hint */
-	u8 runs;          /* at this moment */
-	u8 fixed;         /* no plan moves it */
+	u8 runs;          /* running now */
+	u8 fixed;         /* no plan may move it */
 	u16 unused_too;
 };
 
-/* What the loader tells the program to do. */
+/* Orders of the loader to the program. */
 enum lop_order_kind {
 	LOP_ORDER_DOMAIN, /* `thread` runs in memory domain `place` from now on; LOP_NONE: in any */
 	LOP_ORDER_CPU,    /* `thread` changes to CPU `place` */
-	LOP_ORDER_SPEEDUP, /* `thread` gains `place` / 1000 from speed (uclamp.h); 0: nobody knows */
+	LOP_ORDER_SPEEDUP, /* `thread` gains `place` / 1000 from speed (uclamp.h); 0: unknown */
 	LOP_ORDER_ON,     /* memory domain `place` is on */
 	LOP_ORDER_OFF,
-	LOP_ORDER_REST,   /* no plan holds any more */
-	LOP_ORDER_LIST,   /* `thread` waits at CPU `place`; LOP_NONE: where any does */
+	LOP_ORDER_REST,   /* no plan holds any longer */
+	LOP_ORDER_LIST,   /* `thread` waits at CPU `place`; LOP_NONE: on no list */
 };
 struct lop_order {
 	u32 kind;
@@ -139,13 +148,13 @@ struct lop_order {
 	s32 place;
 };
 
-/* What the adapter did, by CPU; the loader adds up. */
+/* What the adapter did, counted by CPU; the loader adds up. */
 enum lop_count {
 	LOP_COUNT_CLAIMED,    /* placed on an idle member */
-	LOP_COUNT_QUEUED,     /* waits in a queue */
-	LOP_COUNT_BOUND,      /* may run on one CPU only and went straight there */
-	LOP_COUNT_WENT_ON,    /* slice over, nobody further behind */
-	LOP_COUNT_GIVEN_BACK, /* a claimed CPU that its task did not come to */
+	LOP_COUNT_QUEUED,     /* put in a queue */
+	LOP_COUNT_BOUND,      /* may run on one CPU only and went straight to its local DSQ */
+	LOP_COUNT_WENT_ON,    /* went on after its slice, since no task further behind waited */
+	LOP_COUNT_GIVEN_BACK, /* a claimed CPU on which its task did not run */
 	LOP_COUNT_DISPLACED,  /* a higher class took the CPU */
 	LOP_COUNTS,
 };

@@ -2,15 +2,16 @@
 #pragma once
 #include "hints.bpf.h"
 /*
- * Who holds a lock that others wait for, of programs that say nothing: seen where threads wait for a futex and wake one another.
+ * Finds the holders of contended locks, in programs that give no hints, from futex_wait() and futex_wake().
  *
- * A lock is handed over by waking one of those that wait. Who is woken holds it next; if others wait on, it is said of it that it is a lock's
- * holder, before it is placed. It holds the lock until it wakes the next one there, or waits itself. One that is woken and never wakes the next
- * was waiting for something else, a condition or work: so a futex is taken for a lock's from the first time that somebody who was woken
- * there wakes one there. Locks that processes share are seen as far as one process waits for them.
+ * A lock is handed over by waking one of its waiters, and the woken thread holds it next. If others still wait there,
+ * the policy gets LOP_LOCK_HOLDER for the woken thread before it is placed. The thread holds the lock until it wakes
+ * the next waiter there, or waits itself. A thread that is woken and never wakes the next one waited for something
+ * else, a condition or work. So a futex counts as a lock once a thread that was woken there has woken one there. Locks
+ * shared by processes are tracked in each process separately, by the waiters of that process.
  */
 
-/* The loader found where the kernel's functions have these arguments. */
+/* Set if the loader has found the positions of these arguments in the kernel's functions. */
 const volatile bool sees_locks;
 const volatile u32 wait_address_at, wake_address_at, wake_count_at;
 
@@ -20,12 +21,12 @@ struct lop_futex_key {
 	u32 unused;
 };
 struct lop_futex {
-	u64 since_ns;       /* tells it from an earlier one of the same key, which the map forgot */
-	u32 waiting;        /* threads that sleep, or are about to */
+	u64 since_ns;       /* tells it from an earlier entry with the same key, which the map evicted */
+	u32 waiting;        /* threads that sleep here or are about to */
 	bool is_lock;
 };
 
-/* What nobody used for longest is forgotten: processes need not take leave. */
+/* LRU: evicts the futex that was used least recently, since processes do not report when they are done with one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -51,7 +52,7 @@ static __always_inline struct lop_futex *new_futex_of(const struct task_struct *
 	return bpf_map_lookup_elem(&futexes, &key);
 }
 
-/* The flags of a thread: what was said of it, and what is seen. */
+/* The flags of a thread: those of its hint, and LOP_LOCK_HOLDER if it is seen to hold a lock. */
 static __always_inline u32 flags_of(const struct lop_task_state *t, const struct lop_hint_record *said)
 {
 	return (said ? said->flags : 0) | (t->holds ? LOP_LOCK_HOLDER : 0);
@@ -63,7 +64,7 @@ lop_subprog bool policy_hears(struct lop_world *c lop_nonnull, struct lop_task_s
 	return true;
 }
 
-/* Only what is not said anyway changes something. */
+/* Calls the policy only if one of these two flags has changed. LOP_SPINNING goes to lop_spin(). */
 static __always_inline void set_hints(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 flags)
 {
 	if (!((flags ^ t->task.hint.flags) & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)))
@@ -72,7 +73,7 @@ static __always_inline void set_hints(struct lop_world *c, struct task_struct *p
 	policy_hears(c, t, flags);
 }
 
-/* It waits no more at that futex; null: it is forgotten. */
+/* The thread no longer waits at its futex. Null: the map has evicted it. */
 static __always_inline struct lop_futex *count_out(const struct task_struct *p, struct lop_task_state *t)
 {
 	struct lop_futex *futex = futex_of(p, t->waits_at);
@@ -82,14 +83,20 @@ static __always_inline struct lop_futex *count_out(const struct task_struct *p, 
 	return futex;
 }
 
-/* Seen at its end, or later: the kernel leaves a program out where it would interrupt itself. */
+/*
+ * Called at the end of a wait, before the next wait and at exit: the kernel skips a BPF program that would recurse on
+ * its CPU, so the end of a wait may be missed.
+ */
 static __always_inline void waits_no_more(const struct task_struct *p, struct lop_task_state *t)
 {
 	if (sees_locks && t->waits_at)
 		count_out(p, t);
 }
 
-/* A thread is woken, and not placed yet. If by one who wakes there one of those that wait, it holds the lock next. */
+/*
+ * A thread was woken and is not placed yet. If its waker is in futex_wake() on the futex where it waits, the thread
+ * holds the lock next.
+ */
 static __always_inline void hand_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
@@ -111,7 +118,10 @@ static __always_inline void hand_over(struct lop_world *c, struct task_struct *p
 	log_end(locked);
 }
 
-/* What it waited for came another way: its holder gave up, or those that wait did. */
+/*
+ * No thread waits any longer for the lock that this one is seen to hold (the waiters gave up), or the map has evicted
+ * its futex.
+ */
 static __always_inline bool holds_in_vain(const struct task_struct *p, const struct lop_task_state *t)
 {
 	const struct lop_futex *futex;
@@ -121,7 +131,10 @@ static __always_inline bool holds_in_vain(const struct task_struct *p, const str
 	return !futex || !futex->waiting;
 }
 
-/* The thread that runs here holds it no longer. Interrupts off: the handle is this CPU's. */
+/*
+ * The thread that runs here no longer holds the lock. Interrupts are disabled, since the policy's handle belongs to
+ * this CPU.
+ */
 static __always_inline void let_go(struct task_struct *p, struct lop_task_state *t)
 {
 	struct lop_world *c;
@@ -139,7 +152,7 @@ static __always_inline void let_go(struct task_struct *p, struct lop_task_state 
 	bpf_local_irq_restore(&flags);
 }
 
-/* Of a function that is followed here; its order is that of this kernel. */
+/* Argument of a traced kernel function. Its position depends on the kernel. */
 static __always_inline u64 argument(void *ctx, u32 at)
 {
 	u64 value = 0;

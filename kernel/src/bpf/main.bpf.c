@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The adapter between the kernel's sched_ext and policy/. It decides nothing: each callback names the event to the policy and
- * carries out what the policy asked for.
+ * The adapter between sched_ext and policy/. It decides nothing: each callback reports the event to the policy and
+ * carries out what the policy asks for.
  */
 #include <scx/common.bpf.h>
 #include "intf.h"
@@ -10,38 +10,38 @@ char _license[] SEC("license") = "GPL";
 UEI_DEFINE(uei);
 
 /*
- * Words that a CPU number of this machine can lie in; known when the program is loaded, so that the verifier drops the rest.
- * The bitmap of domains that wait fits too: there are no more domains than CPUs, and no queues of the green set, which start
- * at the 256th, while lop_has_green() is false.
+ * Words of a CPU set that this machine needs. Known at load, so the verifier drops the rest. The bitmap of memory
+ * domains with waiting tasks fits too: there are no more domains than CPUs, and the queues of the green set, which
+ * start at bit 256, are unused while lop_has_green() is false.
  */
 const volatile u32 nr_words = 8;
 #define lop_for_words(i) _Pragma("clang loop unroll(full)") for ((i) = 0; (i) < LOP_CPU_WORDS && (u32)(i) < nr_words; (i)++)
 #define LOP_ENV static
-/* Parts are checked once for each program, not at each call. Weak: a compiler that sees into them drops arguments. */
+/* Global subprograms: verified once each, not per call. Weak, since a compiler that sees into one drops arguments. */
 #define lop_subprog __weak __attribute__((noinline))
 #define lop_nonnull __arg_nonnull
-/* What a task gains from speed is known as far as uclamp bounds it, which sends nobody to green cores. */
+/* The gain of a task from speed is known only within uclamp's bounds, which send no task to green cores. */
 #define lop_has_green(s) false
 /* No sensor is read. */
 #define lop_has_sensors(s) false
-/* Whether rules say who gets the fast cores (lop_config.rules). Where none do the verifier drops them. */
+/* Whether rules decide which tasks get the fast cores (lop_config.rules). If not, the verifier drops them. */
 const volatile bool ranks;
 #define lop_has_rank(s) (ranks)
-/* Whether the loader plans in which memory domain tasks run; which cores they change to. */
+/* Whether the loader plans the memory domains of tasks; their changes of cores. */
 const volatile bool plans_domains, plans_kinds;
 #define plans (plans_domains || plans_kinds)
 #define lop_has_domains(s) (plans_domains)
 #define lop_has_specialists(s) (plans_kinds)
-/* Whether the loader says where threads wait that declared their lengths. */
+/* Whether the loader decides where threads with declared lengths wait. */
 const volatile bool plans_lists;
 #define lop_has_lists(s) (plans_lists)
-/* Nobody looks for loads that are barrier-bound, nor for cores that are changed too often. */
+/* The kernel side looks neither for barrier-bound loads nor for tasks that change cores too often. */
 #define lop_sees_barriers(s) false
 #define lop_uses_room(s) false
 /* Whether a core may be reserved for the system's own work. */
 const volatile bool reserves;
 #define lop_can_reserve (reserves)
-/* Whether somebody said how many CPUs are high at most. */
+/* Whether a cap limits the number of high CPUs. */
 const volatile bool caps;
 #define lop_may_cap (caps)
 /* Whether there are isolated CPUs. */
@@ -51,10 +51,10 @@ const volatile bool isolates;
 #include "../../../policy/lopsided.h"
 
 struct lop_sched lopsided;
-/* Run this long, then fail, or fail at the start: for tests of the ways out. */
+/* For tests of the ways out: fail after this time, or at the start. */
 const volatile u64 fail_after_ns;
 const volatile bool fail_at_start;
-/* Only tasks of SCHED_EXT are ours. */
+/* Only tasks of SCHED_EXT are scheduled here (--partial). */
 const volatile bool partial;
 u64 started_at_ns;
 
@@ -79,7 +79,7 @@ u64 started_at_ns;
 
 static __always_inline void count(struct lop_world *c, enum lop_count what) { c->count[what]++; }
 
-/* A claimed CPU that its task does not come to. */
+/* Gives up a claimed CPU on which its task does not run. */
 static __always_inline void give_back(struct lop_world *c, struct lop_task_state *t)
 {
 	find_out(t->claimed);
@@ -87,13 +87,16 @@ static __always_inline void give_back(struct lop_world *c, struct lop_task_state
 	count(c, LOP_COUNT_GIVEN_BACK);
 }
 
-/* Its affinity is read anew where the policy's may be another by now: it could not migrate, or CPUs that are not isolated came or went. */
+/*
+ * Whether the affinity known to the policy may be outdated: the task could not migrate, or CPUs that are not isolated
+ * went offline or came back.
+ */
 static __always_inline bool is_outdated(const struct lop_task_state *t)
 {
 	return t->narrowed || (isolates && (t->task.bound || is_stranded(t)));
 }
 
-/* It runs on an isolated CPU because no other of its was online, and one is. */
+/* The task is bound to isolated CPUs because no other CPU of its affinity was online, and now one is. */
 static __always_inline bool is_bound_no_more(const struct task_struct *p, const struct lop_task_state *t)
 {
 	struct lop_cpus *allowed = &contexts[lop_cpu_index(bpf_get_smp_processor_id())].candidates;
@@ -103,7 +106,7 @@ static __always_inline bool is_bound_no_more(const struct task_struct *p, const 
 	return lop_cpus_meet(allowed, &lopsided.open);
 }
 
-/* While a task may not migrate, its CPU is the only one it may use. */
+/* While migration is disabled, the task's CPU is its only allowed one. */
 static __always_inline void follow_affinity(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	bool narrow = is_migration_disabled(p) && p->nr_cpus_allowed > 1;
@@ -137,7 +140,7 @@ static __always_inline void queue(struct lop_world *c, struct task_struct *p, st
 	count(c, LOP_COUNT_QUEUED);
 }
 
-/* One that waits, to be queued anew. */
+/* Takes a waiting task out of its queue, to be queued again. */
 static __always_inline void dequeue(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	bool locked;
@@ -149,7 +152,7 @@ static __always_inline void dequeue(struct lop_world *c, struct task_struct *p, 
 	log_end(locked);
 }
 
-/* It was taken from where it was put before it ran there. */
+/* The task left the DSQ it was put in before it ran there. */
 static __always_inline void back_from_place(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	if (t->claimed != LOP_NONE)
@@ -157,7 +160,7 @@ static __always_inline void back_from_place(struct lop_world *c, struct task_str
 	dequeue(c, p, t);
 }
 
-/* Counted, sets grown, placed. */
+/* Counts the task as active, grows the sets, and places it. */
 static __always_inline struct lop_placement wake_once(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 last,
 						      bool brief)
 {
@@ -175,8 +178,8 @@ static __always_inline struct lop_placement wake_once(struct lop_world *c, struc
 }
 
 /*
- * Nothing tells of a higher class that came to an idle CPU. Such moments are short: the CPU is left alone until it finds out that it
- * is idle, and the task goes to another member or waits.
+ * The kernel does not report a higher-class task that comes to an idle CPU. Such moments are short: the CPU is left
+ * alone until it finds itself idle again, and the task goes to another member or waits.
  */
 static __noinline s32 wake_elsewhere(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, u32 last, s32 in_use)
 {
@@ -192,7 +195,7 @@ static __noinline s32 wake_elsewhere(struct lop_world *c, struct task_struct *p,
 	return LOP_NONE;
 }
 
-/* The same, and what is claimed is free. */
+/* As wake_once(), and a CPU that it claims runs no higher-class task. */
 static __always_inline struct lop_placement wake(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 last_cpu,
 						 bool brief)
 {
@@ -209,7 +212,7 @@ static __always_inline struct lop_placement wake(struct lop_world *c, struct tas
 	return place;
 }
 
-/* The task is to run on the CPU that it has claimed. */
+/* Puts the task on the CPU that was claimed for it. */
 static __always_inline void put_on_claimed(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 cpu)
 {
 	bool locked;
@@ -228,8 +231,9 @@ static __always_inline void put_on_claimed(struct lop_world *c, struct task_stru
 }
 
 /*
- * Does what the policy asked for with this task. It is put on a CPU only where it has claimed that: from Linux 7.1 on (IMMED, 0 before) it comes back to be
- * queued should it not run there at once, because a higher class or a thread that is bound there was quicker.
+ * Carries out the insertion that the policy asked for. A task goes to a CPU's local DSQ only if it has claimed that
+ * CPU. If a higher-class task or a bound thread gets there first, the task comes back to enqueue from Linux 7.1 on
+ * (SCX_ENQ_IMMED, 0 on older kernels).
  */
 static __always_inline void insert(struct lop_world *c, struct task_struct *p, u64 enq_flags)
 {
@@ -262,7 +266,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	return place.cpu;
 }
 
-/* A wakeup that came without select_cpu. */
+/* A wakeup without select_cpu. */
 static __always_inline void wake_and_put(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, bool brief)
 {
 	struct lop_placement place = wake(c, p, t, scx_bpf_task_cpu(p), brief);
@@ -291,7 +295,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	t->displaced = false;
 	follow_affinity(c, p, t);
-	if (t->place == LOP_NONE) { /* else select_cpu has done so a moment ago */
+	if (t->place == LOP_NONE) { /* else select_cpu has just done so */
 		regroup(p, t);
 		note_user(p, t);
 	}
@@ -320,7 +324,7 @@ static __always_inline void charge(struct lop_world *c, struct lop_task_state *t
 	lop_stopping(&lopsided, c, &t->task, group_of(t), lop_cpu_index((u32)cpu), ran_ns);
 }
 
-/* What ran last and could go on. */
+/* The task that ran last, if it can go on. */
 static __always_inline struct lop_task_state *still_runnable(struct task_struct *prev)
 {
 	struct lop_task_state *t;
@@ -352,14 +356,14 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (next != LOP_NEXT_NONE)
 		return;
-	/* It does not go on here and is about to be queued anew: then the CPU looks again. */
+	/* `prev` does not go on here and is about to be enqueued again, so this CPU looks for work again. */
 	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
 		find_out(cpu);
 	else
 		rests(c, cpu);
 }
 
-/* Its rank is compared with others', and again if something was said of it since it last ran. */
+/* From now on its rank is compared with that of others. If a hint changed since it last ran, it is compared again. */
 static __always_inline void started(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 cpu)
 {
 	bool locked = log_begin();
@@ -411,9 +415,9 @@ static __always_inline void block(struct lop_world *c, struct task_struct *p, st
 }
 
 /*
- * It is over with its slice, or preempted; or it blocks; or it is taken out because something about it changes and comes back by
- * enqueue. Only who runs can block, so nothing else has to tell (quiescent). One that is about to block when something about it
- * changes counts as blocked, and as woken when it comes back.
+ * The task used up its slice or is preempted; or it blocks; or the kernel takes it out to change something about it and
+ * enqueues it again. Only a running task can block, so ops.quiescent is not needed. A task that is about to block when
+ * it is changed counts as blocked, and as woken when it is enqueued again.
  */
 void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 {
@@ -427,7 +431,10 @@ void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 		stopped(c, p, t, !sleeps);
 	if (sleeps && t->task.counted)
 		block(c, p, t);
-	/* A higher class takes the CPU. Without a slice the task does not stay there but is queued anew, and goes to the spare. */
+	/*
+	 * A higher class takes the CPU. Without a slice the task is enqueued again, and can go to the spare; with one
+	 * it would stay on this CPU.
+	 */
 	if (runnable && p->scx.slice) {
 		t->displaced = true;
 		scx_bpf_task_set_slice(p, 0);
@@ -447,7 +454,10 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 		scx_bpf_task_set_slice(p, 0);
 }
 
-/* A higher class has taken the CPU: what was claimed for and waits there goes elsewhere, to the spare. */
+/*
+ * A higher class has taken the CPU. Tasks in its local DSQ, which claimed it, are enqueued again and can go to the
+ * spare.
+ */
 void BPF_STRUCT_OPS(lopsided_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
 	struct lop_world *c = begin_here();
@@ -463,7 +473,10 @@ void BPF_STRUCT_OPS(lopsided_set_weight, struct task_struct *p, u32 weight)
 		lop_set_weight(&lopsided, &t->task, group_of(t), weight_of_task(p), bpf_ktime_get_ns());
 }
 
-/* The kernel keeps the parent of its threads off isolated CPUs. Nobody but root can change its affinity. */
+/*
+ * kthreadd, which the kernel keeps off isolated CPUs. Only root can change its affinity, so a change means that the
+ * isolated CPUs may have changed.
+ */
 #define LOP_KTHREADD 2
 
 void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cpumask *mask)
@@ -483,7 +496,7 @@ void BPF_STRUCT_OPS(lopsided_set_cpumask, struct task_struct *p, const struct cp
 	list_with(t);
 }
 
-/* Who looks finds a new task from now on. */
+/* From now on the loader's look at the threads finds a new task. */
 void BPF_STRUCT_OPS(lopsided_enable, struct task_struct *p)
 {
 	struct lop_task_state *t = state_of(p);
@@ -502,7 +515,7 @@ static __always_inline void forget(struct lop_world *c, struct task_struct *p, s
 	log_end(locked);
 }
 
-/* The task leaves for another class, or the scheduler is leaving. */
+/* The task leaves for another class, or the scheduler is being unloaded. */
 void BPF_STRUCT_OPS(lopsided_disable, struct task_struct *p)
 {
 	struct lop_world *c = begin_here();
@@ -553,7 +566,7 @@ static __always_inline void ended(struct lop_world *c, struct task_struct *p, st
 		count_declared(t, -1, false);
 }
 
-/* No order of the loader is logged of it from now on. */
+/* From now on no order of the loader is logged for this task. */
 static __always_inline void is_gone(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	bool locked = log_begin();
@@ -578,7 +591,7 @@ void BPF_STRUCT_OPS(lopsided_exit_task, struct task_struct *p, struct scx_exit_t
 	is_gone(c, p, t);
 }
 
-/* A cgroup has another cpu.weight. */
+/* The cpu.weight of a cgroup has changed. */
 void BPF_STRUCT_OPS(lopsided_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
 	struct task_group *group = group_at((u64)cgrp->subsys[cpu_cgrp_id]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Programs that say on their command line how many jobs they run at once: the loader reads it (jobs.rs). */
+/* Programs that take the number of parallel jobs on their command line, which the loader reads (jobs.rs). */
 
 #define is_called(name, wanted) (!bpf_strncmp(name, sizeof(name), wanted))
 

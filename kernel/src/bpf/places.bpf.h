@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 /*
- * Places of groups and of applications: arrays that the loader makes longer than they are here, as long as the machine is large, before the program is
- * loaded. To take a place, or to find that there is none, costs the same however many are in use: the free ones lie on a stack.
+ * Places for groups and applications: arrays that the loader lengthens according to the size of the machine before it
+ * loads the program. Free places lie on a stack map, so taking one, or finding that none is free, costs the same
+ * however many are in use.
  */
 #ifndef LOP_PLACES
 #define LOP_PLACES 1
 #endif
-/* The last of them; one less than a power of two, so that it masks numbers. */
+/* Index of the last place: a power of two less one, so that it also masks indices. */
 const volatile u32 last_group, last_app;
 
-/* The compiler knows a shorter array. */
+/*
+ * Computes the address without array indexing: the compiler knows a shorter array. lop_opaque() keeps it from using
+ * that.
+ */
 #define place_in(array, number, last)                                            \
 	({                                                                       \
 		u64 lop_offset = (u64)((u32)(number) & (last)) * sizeof((array)[0]); \
@@ -18,7 +22,7 @@ const volatile u32 last_group, last_app;
 		(__typeof__(&(array)[0]))((char *)(array) + lop_offset);         \
 	})
 
-/* At the start, the first of them on top. */
+/* Pushes all places at the start, so that the first one ends on top. */
 #define free_all_places(stack, last)                          \
 	({                                                    \
 		u32 lop_n;                                    \

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 /*
- * Plans of the loader: which memory domain a thread runs in, which core it changes to. It looks at the threads once a second (lop_look) while
- * there is something to plan by, and carries out what it decided (lop_order). A thread that has to leave does so at its next tick. The same way it makes
- * lists, when it is told to (list.bpf.h).
+ * Plans of the loader: in which memory domain a thread runs, to which CPU it changes. While there is something to plan
+ * by, the loader reads the threads once a second (lop_look) and sends its decisions (lop_order). A thread that has to
+ * leave its CPU does so at its next tick. Lists are made the same way, when the loader is told to (list.bpf.h).
  */
 
-/* The loader measures intensities, so any thread is worth a look; else only threads whose memory class was declared are. */
+/*
+ * Set if the loader measures memory intensity. Then any thread is worth a look, else only one with a declared memory
+ * class.
+ */
 const volatile bool measures;
-/* The loader looks. It ends that when no such thread ran for a second, and then it is the ticks that see one. */
+/* 1: the loader is looking. It stops when no such thread has run for a second; then ticks report the next one. */
 u32 looking;
-/* Handle for orders. The loader gives one at a time. */
+/* The policy's handle for orders. The loader sends one at a time. */
 struct lop_world order_context;
 
-/* No plan is about threads of the kernel, which are no demand as a rule, nor about what runs above the policy or beside it. */
+/* Plans leave out kernel threads, which as a rule are no demand, and tasks of other scheduling classes. */
 static __always_inline bool is_planned(const struct task_struct *p)
 {
 	return !(p->flags & PF_KTHREAD) && p->prio >= MAX_RT_PRIO && (!partial || p->policy == SCHED_EXT);
@@ -30,7 +33,7 @@ static __always_inline bool is_worth_a_look(struct task_struct *p)
 	return said && said->memory;
 }
 
-/* At the tick of a thread that runs. */
+/* At each tick of a running thread. */
 static __always_inline void follow_plan(struct task_struct *p, struct lop_task_state *t)
 {
 	if (!plans && !plans_lists)
@@ -41,10 +44,13 @@ static __always_inline void follow_plan(struct task_struct *p, struct lop_task_s
 		tell_loader(LOP_RECORD_LOOK, bpf_ktime_get_ns(), 0, 0, 0);
 }
 
-/* The loader's own threads are no load: where it is the only thing that nothing is known of, a plan would be about its planning. */
+/*
+ * The loader's own threads are no load. If they were the only threads of unknown intensity, a plan would be about the
+ * planning.
+ */
 static __always_inline bool looks_itself(const struct task_struct *p) { return p->tgid == (s32)(bpf_get_current_pid_tgid() >> 32); }
 
-/* For lists. False: none is about this thread. */
+/* Fills in the part for lists. False: no list is about this thread. */
 static __always_inline bool look_for_lists(const struct task_struct *p, const struct lop_task_state *t, struct lop_look *look)
 {
 	bool fits = t->app && !t->task.restricted && !(p->flags & PF_EXITING);
@@ -56,7 +62,7 @@ static __always_inline bool look_for_lists(const struct task_struct *p, const st
 	return look->length || look->listed;
 }
 
-/* Writes what the loader has to know of a thread. */
+/* Writes what the loader has to know about a thread. */
 SEC("iter/task")
 int lop_look(struct bpf_iter__task *about)
 {
@@ -109,7 +115,7 @@ static __always_inline void send_to_cpu(struct task_struct *p, struct lop_task_s
 	log_end_open(locked, &flags);
 }
 
-/* At a CPU, or where any does. */
+/* The thread waits at `cpu` by a list; LOP_NONE: on no list. */
 static __always_inline void put_on_list(struct task_struct *p, struct lop_task_state *t, s32 cpu)
 {
 	u64 now_ns = bpf_ktime_get_ns();
@@ -170,7 +176,7 @@ int lop_order(struct lop_order *order)
 	if (t && kind == LOP_ORDER_DOMAIN)
 		send_to_domain(p, t, place);
 	else if (t && kind == LOP_ORDER_SPEEDUP)
-		t->speedup_permille = (u32)place; /* counts from its next start on */
+		t->speedup_permille = (u32)place; /* counts from its next start */
 	else if (t && kind == LOP_ORDER_LIST && plans_lists)
 		put_on_list(p, t, place < 0 ? LOP_NONE : (s32)lop_cpu_index((u32)place));
 	else if (t)

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Records for the loader: speeds, where it sets them by itself; on demand each call that decides, and what it decided, under every policy. */
+/*
+ * Records for the loader in a ring buffer: speeds, where the loader sets them; on demand every call of the policy and
+ * every decision, under each policy.
+ */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
 } records SEC(".maps");
 
-/* The loader wants to hear of speeds; of every decision. */
+/* Set if the loader wants records of speeds; of every decision. */
 const volatile bool tell_speeds, tell_decisions;
-/* Records that found no room. */
+/* Records lost because the ring buffer was full. */
 u64 lost_records;
 
-/* Written where the loader reads it: on the stack there is no room for it beside the policy's own. Null: no room. */
+/*
+ * Reserves a record in the ring buffer. On the stack it would not fit beside what the policy uses. Null: the ring
+ * buffer is full.
+ */
 static __always_inline void *room_for_record(u64 size)
 {
 	void *record = bpf_ringbuf_reserve(&records, size, 0);
@@ -29,7 +35,10 @@ static __always_inline void submit(void *record)
 		leave_it();
 }
 
-/* That earlier records came without waking the loader keeps later ones from it. */
+/*
+ * The kernel wakes the reader only if it has read all earlier records. A record submitted without a wakeup therefore
+ * keeps later ones from waking it too. A forced wakeup ends that; an empty record carries it.
+ */
 static __always_inline void wake_loader(void)
 {
 	void *nothing = bpf_ringbuf_reserve(&records, sizeof(u64), 0);
@@ -78,8 +87,9 @@ static __noinline void tell_cpus(u32 kind, u64 at_ns, u64 task, u32 value, const
 }
 
 /*
- * While decisions are logged, calls of the policy follow one another: the log is then the one order in which they were made,
- * and can be played again. Spins, bounded, with nothing else held by who is inside but its own runqueue.
+ * While decisions are logged, log_lock serialises the calls of the policy. Then the log has them in the one order in
+ * which they were made, and can be replayed. The lock spins at most LOP_LOG_SPINS times; a call that gives up is made
+ * without the lock and counted in unordered_calls. Its holder holds no other lock than its own runqueue's.
  */
 #define LOP_LOG_SPINS (1 << 23)
 u32 log_lock;
@@ -104,7 +114,10 @@ static __always_inline void log_end(bool locked)
 		lop_atomic_cas(&log_lock, 1, 0);
 }
 
-/* The same where interrupts are on: one that came in between would spin for what its own CPU holds. */
+/*
+ * For callers with interrupts on. They are disabled while the lock is held: an interrupt on this CPU would otherwise
+ * spin for a lock that its own CPU holds.
+ */
 static __always_inline bool log_begin_open(unsigned long *flags)
 {
 	if (!tell_decisions)

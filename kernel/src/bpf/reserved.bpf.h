@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Who runs on the reserved core, and its end. */
+/* Which tasks run on the reserved core, and how the loader hears that it is given up. */
 
 /*
- * Cgroups directly below the root whose tasks are the system's own work, by number (init.scope and system.slice of systemd, as far as they
- * are there). 0: none.
+ * Ids of cgroups directly below the root whose tasks are the system's own work: systemd's init.scope and system.slice,
+ * where they exist. 0: none.
  */
 #define LOP_SYSTEM_CGROUPS 2
 const volatile u64 system_cgroups[LOP_SYSTEM_CGROUPS];
-/* The loader knows of a reserved core. */
+/* The loader knows that a core is reserved. */
 bool told_reserved;
 
-/* The cgroup directly below the root that the task is in or below of; 0: it is in the root. */
+/*
+ * Id of the ancestor directly below the root of the task's cgroup, or of that cgroup itself. 0: the task is in the
+ * root.
+ */
 static __always_inline u64 first_cgroup(struct task_struct *p)
 {
 	struct cgroup *own = BPF_CORE_READ(p, cgroups, dfl_cgrp), *first;
@@ -21,7 +24,7 @@ static __always_inline u64 first_cgroup(struct task_struct *p)
 	return BPF_CORE_READ(first, kn, id);
 }
 
-/* Threads of the kernel, which rules about affinity keep where they belong, and the system's processes. */
+/* Kernel threads, which affinity rules keep where they belong, and the processes of the system's cgroups. */
 static __always_inline bool is_system(struct task_struct *p)
 {
 	u64 cgroup;
@@ -31,14 +34,14 @@ static __always_inline bool is_system(struct task_struct *p)
 	return cgroup && (cgroup == system_cgroups[0] || cgroup == system_cgroups[1]);
 }
 
-/* Told when it wakes: what it belongs to may have changed since. */
+/* Checked at each wakeup, since the task's cgroup may have changed. */
 static __always_inline void note_system(struct task_struct *p, struct lop_task *t)
 {
 	if (reserves && !t->counted)
 		t->system = is_system(p);
 }
 
-/* The reservation was given up: the loader says so, and lets interrupts go where they went before. */
+/* The reservation was given up: the loader reports that and restores the interrupt affinities. */
 static __always_inline void tell_given_up(struct lop_world *c)
 {
 	if (!told_reserved || lop_has_reserved(&lopsided))

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* What the adapter keeps of a task. */
+/* Per-task state of the adapter, in task storage. */
 
 struct lop_task_state {
 	struct lop_task task;
-	u64 started_ns;     /* charged up to here while it runs */
-	s32 claimed;        /* idle CPU claimed for it that it has not come to; LOP_NONE */
-	s32 place;          /* where it was decided to wait, not queued yet; LOP_NONE */
-	u32 speedup_permille; /* as the loader measured it, or has it from a hint; 0: unknown */
+	u64 started_ns;     /* its run time is charged up to here */
+	s32 claimed;        /* idle CPU claimed for it on which it has not run yet; LOP_NONE */
+	s32 place;          /* CPU at which it is to wait, while it is not queued yet; LOP_NONE */
+	u32 speedup_permille; /* measured by the loader or taken from a hint; 0: unknown */
 	s32 group;          /* its slot, see lop_env_group(); LOP_NONE */
-	u64 group_key;      /* the task group that it was in when last looked at; 0: the root */
-	u32 app;            /* 1 + its place in `apps`; 0: none */
-	u32 said_parallelism; /* as last taken over from its hint */
-	u64 waits_at;       /* address of the futex that it sleeps for, or is about to; 0: none. So below */
-	u64 waits_since_ns; /* which futex that was */
-	u64 wakes_at;       /* it wakes one of those that wait there at this moment */
-	u64 woken_at;       /* it was woken there, and since then woke nobody there and waited for nothing */
-	bool holds;         /* seen as the holder of a lock that others wait for */
-	bool narrowed;      /* allowed is one CPU while it may not migrate */
-	bool leaves;        /* it runs, or waits, where a plan does not want it any more, and is queued anew at its next tick */
-	bool gone;          /* the log of decisions says that it is: a process that nobody waits for can still be found by its number */
-	bool displaced;     /* a higher class took its CPU, with something left of its slice */
+	u64 group_key;      /* its task group at the last look, see key_of_group(); 0: the root */
+	u32 app;            /* 1 + the place of its application in `apps`; 0: none */
+	u32 said_parallelism; /* parallelism last taken from its hint */
+	u64 waits_at;       /* address of the futex that it waits for, or is about to; 0: none */
+	u64 waits_since_ns; /* since_ns of that futex */
+	u64 wakes_at;       /* futex on which it is in futex_wake() for one waiter; 0: none */
+	u64 woken_at;       /* futex where it was woken, until it wakes a thread there or waits; 0: none */
+	bool holds;         /* seen to hold a lock for which others wait */
+	bool narrowed;      /* its `allowed` is one CPU while its migration is disabled */
+	bool leaves;        /* a plan wants it elsewhere: it is queued again at its next tick */
+	bool gone;          /* logged as ended: lop_order() can still find a zombie by its pid */
+	bool displaced;     /* a higher class took its CPU before its slice was used up */
 };
 
 struct {
@@ -36,8 +36,8 @@ static __always_inline struct lop_task_state *state_of(struct task_struct *p)
 }
 
 /*
- * Storage for a task that is new. The kernel's allocator takes no lock that is held at this moment and says no instead, and a
- * fork would fail for it: tried again, while the task may be preempted, for as long as a lock may well be held.
+ * Storage for a new task. The kernel's allocator tries its lock and fails if that is held, and a failure here would
+ * fail a fork. So this tries again, in a preemptible context, for as long as a lock may reasonably be held.
  */
 #define LOP_STORAGE_TRIES 10000
 #define LOP_STORAGE_PATIENCE_NS (50 * 1000 * 1000ull)
@@ -55,8 +55,9 @@ static __noinline struct lop_task_state *new_state_of(struct task_struct *p)
 }
 
 /*
- * Threads of the kernel do what is short, as a rule, and are no demand (lop_place_kthread()); those of one CPU run there at once, since
- * others wait for them. One that used up its slice is a task like any other until it sleeps.
+ * Kernel threads usually run for a short time and are no demand (lop_place_kthread()). A thread bound to one CPU starts
+ * there at once, since others wait for it. A kernel thread that used up its slice is a task like any other until it
+ * sleeps.
  */
 static __always_inline bool is_brief(const struct task_struct *p, const struct lop_task_state *t, u64 enq_flags)
 {
@@ -64,33 +65,33 @@ static __always_inline bool is_brief(const struct task_struct *p, const struct l
 	return (p->flags & PF_KTHREAD) && !used_up;
 }
 
-/* What the log of decisions says of one that wakes. */
+/* The bits of LOP_RECORD_WAKE. */
 static __always_inline u32 what_wakes(const struct lop_task *t)
 {
 	return (t->brief ? LOP_WOKEN_BRIEF : 0) | (t->system ? LOP_WOKEN_SYSTEM : 0);
 }
 
-/* Nice 0 as the kernel keeps priorities. */
+/* static_prio of nice 0. */
 #define LOP_STATIC_PRIO_NICE_0 120
 #define LOP_SCHED_IDLE 5
 
-/* What the kernel tells of it is in whole hundredths of nice 0. */
+/* Not from scx.weight, which the kernel rounds to hundredths of the weight of nice 0. */
 static __always_inline u32 weight_of_task(const struct task_struct *p)
 {
 	return p->policy == LOP_SCHED_IDLE ? LOP_WEIGHT_IDLE : lop_weight_of_nice(p->static_prio - LOP_STATIC_PRIO_NICE_0);
 }
 
-/* As far as they are read, of kernels that have uclamp: the types here are of one without. */
+/* The fields that are read here, of kernels with uclamp: vmlinux.h comes from a kernel without. */
 struct uclamp_se___read {
 	unsigned int value : 11;
-	unsigned int active : 1; /* the value counts now */
+	unsigned int active : 1; /* `value` applies now */
 } __attribute__((preserve_access_index));
 struct task_struct___clamped {
-	struct uclamp_se___read uclamp_req[2]; /* least and most, as the task asked */
-	struct uclamp_se___read uclamp[2];     /* and as far as its cgroup and the system let it, while it is queued or runs */
+	struct uclamp_se___read uclamp_req[2]; /* min and max as the task asked */
+	struct uclamp_se___read uclamp[2];     /* as limited by its cgroup and the system, while queued or running */
 } __attribute__((preserve_access_index));
 
-/* What it gains from speed, x 1000: as the loader knows it, within what its owner says by uclamp. */
+/* Speedup x 1000: what the loader knows, clamped to the task's uclamp values. */
 static __always_inline u32 wished_speedup(const struct task_struct *p, const struct lop_task_state *t)
 {
 	u32 known = t->speedup_permille ? t->speedup_permille : LOP_UNMEASURED_SPEEDUP;
@@ -98,7 +99,7 @@ static __always_inline u32 wished_speedup(const struct task_struct *p, const str
 	u32 min, max;
 	if (!bpf_core_field_exists(about->uclamp_req))
 		return known;
-	/* From the task on: of a pointer to the field the offset of the field would be added twice. */
+	/* The reads start from the task: with a pointer to the field, CO-RE would add the field's offset twice. */
 	if (BPF_CORE_READ_BITFIELD(about, uclamp[1].active)) {
 		min = BPF_CORE_READ_BITFIELD(about, uclamp[0].value);
 		max = BPF_CORE_READ_BITFIELD(about, uclamp[1].value);
@@ -111,7 +112,7 @@ static __always_inline u32 wished_speedup(const struct task_struct *p, const str
 
 static __always_inline bool is_bound(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
 
-/* The policy has heard of it: it is active, or visits. */
+/* The policy knows the task: it is counted as active, or is not a kernel thread bound to one CPU. */
 static __always_inline bool is_known(const struct task_struct *p, const struct lop_task_state *t)
 {
 	return t->task.counted || !is_bound(p);
