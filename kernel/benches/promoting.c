@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a wakeup takes that makes another CPU a member, on machines of 8 to 512 CPUs: ns, and that over the smallest machine's, medians of rounds that
- * alternate. Of words of CPUs only those are walked that the machine has, as in the kernel's program. Arguments: none.
+ * Time of a wakeup that makes another CPU a member of the high set, on machines of 8 to 512 CPUs: ns, and the ratio to
+ * the smallest machine. Medians of rounds that alternate between the sizes. Only the words of CPU sets that the machine
+ * has are walked, as in the BPF program. Arguments: none.
  */
 #include "types.h"
 static u32 nr_words;
@@ -23,7 +24,7 @@ static u32 nr_words;
 
 enum { ROUNDS = 201, WAKES = 6, SIZES = 4 };
 static const u32 sizes[SIZES] = { 8, 64, 256, 512 };
-/* Tasks woken before the measurement: none; one for each CPU but seven. */
+/* Tasks woken before the measurement: none, or one for each CPU except seven. */
 static const char *const kinds[] = { "idle machine", "all but seven" };
 static struct lop_sched sched;
 static struct lop_world world;
@@ -39,7 +40,7 @@ static u64 clock_ns(void)
 	return (u64)at.tv_sec * 1000000000 + (u64)at.tv_nsec;
 }
 
-/* Cores of two CPUs, caches of sixteen. */
+/* Cores have two CPUs, caches sixteen. */
 static void begin(u32 cpus)
 {
 	struct lop_topology *top = &sched.topology;
@@ -63,7 +64,7 @@ static void begin(u32 cpus)
 		begin_task(&sched, &tasks[cpu]);
 }
 
-/* ns that lop_wake() took, with reading the clock. */
+/* ns that lop_wake() took, including one reading of the clock. */
 static u64 wake(u32 task)
 {
 	u64 before_ns = clock_ns();
@@ -77,7 +78,7 @@ static u64 wake(u32 task)
 	return took_ns;
 }
 
-/* The part of each measurement that is the clock's own. */
+/* Time of one clock reading, which is part of each measurement. */
 static u64 clock_takes_ns(void)
 {
 	u64 begin_ns = clock_ns();
@@ -87,7 +88,10 @@ static u64 clock_takes_ns(void)
 	return (clock_ns() - begin_ns) / 1001;
 }
 
-/* Of WAKES wakeups that promote one CPU each; the last CPU is left, or there would be none to promote. */
+/*
+ * Mean of WAKES wakeups that promote one CPU each. With `nearly_full` all CPUs but one have a task afterwards: one more
+ * wakeup would find no CPU to promote.
+ */
 static u64 promoting_ns(u32 cpus, bool nearly_full)
 {
 	u32 first = nearly_full ? cpus - 1 - WAKES : 0, n;

@@ -26,7 +26,7 @@ void timer_start(u64 delay_ns)
 
 bool timer_is_set(void) { return timer_at_ns != NEVER; }
 
-/* The CPU that a task belongs to, locked. */
+/* Locks the CPU that a task belongs to. */
 static struct model_cpu *lock_cpu_of(struct model_task *t)
 {
 	for (;;) {
@@ -128,7 +128,7 @@ static void put_to_sleep(struct model_cpu *c, struct model_task *t)
 	wake_fibre(t->woken_by);
 }
 
-/* A task that runs on `c`, which is locked, and may not stay there. */
+/* `c` is locked. Has its stopper push away a running task that may not stay there. */
 static void have_pushed(struct model_cpu *c, struct model_task *t)
 {
 	c->movers[c->nr_movers++] = t;
@@ -140,7 +140,7 @@ static void have_pushed(struct model_cpu *c, struct model_task *t)
 	resched(c);
 }
 
-/* Something to run for our class. True: `prev` goes on. */
+/* Looks for a task of our class. True: `prev` goes on. */
 static bool balance(struct model_cpu *c, struct model_task *prev)
 {
 	bool goes_on = false;
@@ -166,7 +166,7 @@ static bool balance(struct model_cpu *c, struct model_task *prev)
 
 static bool goes_on_higher(const struct model_task *prev) { return prev && prev->higher && prev->doing == RUNNABLE; }
 
-/* Kernels without ext_server look for our tasks also where one of a higher class is about to run. Null: none. */
+/* Kernels without ext_server call dispatch even where a higher-class task is about to run. Null: nothing to run. */
 static struct model_task *pick(struct model_cpu *c, struct model_task *prev)
 {
 	bool goes_on = false, above = goes_on_higher(prev) || (c->higher.first && prev && prev->higher);
@@ -257,7 +257,7 @@ static void tick(struct model_cpu *c)
 	unlock(&c->lock);
 }
 
-/* A task that waits on `c`, which is locked, goes to another CPU. */
+/* `c` is locked. Moves a task that waits there to another CPU. */
 static void push_away(struct model_cpu *c, struct model_task *t)
 {
 	struct model_cpu *to = &cpus[first_usable(t)];
@@ -324,7 +324,7 @@ void set_mask(struct model_task *t, u64 mask)
 
 static u64 earlier(u64 a, u64 b) { return a < b ? a : b; }
 
-/* All CPUs had stopped for one that went. */
+/* All CPUs have stopped while one went offline. */
 static void look_for_work_everywhere(void)
 {
 	unsigned n;
@@ -333,7 +333,7 @@ static void look_for_work_everywhere(void)
 			resched(&cpus[n]);
 }
 
-/* One CPU at a time goes, when it is idle: first it takes no more tasks, then it is off, then it is back. */
+/* One CPU at a time goes offline, when it is idle: first it takes no more tasks, then it is off, then it comes back. */
 static void go(struct model_cpu *c)
 {
 	unsigned cpu = (unsigned)(c - cpus);

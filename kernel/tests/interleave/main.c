@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's program on up to 64 CPUs at once, in the interleavings of some seeds: interleave FIRST LAST STEPS. Tasks run, sleep, wake one another and are
- * bound to CPUs, and a higher class takes CPUs from them. Every now and then nobody does anything new; then, when all is at rest, no CPU may be idle beside a
- * task that may run there, none be lost, and what the policy counts be true. Exit code 1: it was not, and what.
+ * Runs the BPF program on up to 64 CPUs in interleavings drawn from seeds: interleave FIRST LAST STEPS. Tasks run,
+ * sleep, wake one another and change their affinity, and a higher class takes CPUs from them. From time to time tasks
+ * start nothing new. When all is then at rest, no CPU may be idle while a task that may run there waits, no task may be
+ * lost, and the policy's counts must be true. Exit code 1: one of these failed; prints which.
  */
 #include "kernel.h"
 #include "program.h"
@@ -10,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As in enum lop_policy. */
+/* Values of enum lop_policy. */
 enum policy { HIGHLOW = 1, PHASE = 4, LONGEST_FIRST, SPECIALISE = 7, AUTO = 10 };
 
 static struct scene scene;
@@ -30,7 +31,7 @@ static u64 some_mask(void)
 	return what > 2 && mask ? mask : all_cpus();
 }
 
-/* One of them is there while the other is not. */
+/* At least one of the two is online, since CPUs go offline one at a time. */
 static u64 two_cpus(void)
 {
 	u64 first = draw(nr_cpus);
@@ -49,7 +50,7 @@ static u64 next_wakeup_ns(unsigned cpu)
 	return next_ns;
 }
 
-/* Soon as a rule, else later. */
+/* Usually soon, sometimes ten times as late. */
 static u64 soon_ns(void) { return clock_ns() + 1 + draw(once_in(4) ? 10 * pace_ns : pace_ns); }
 
 static void wake_task(struct model_task *t)
@@ -79,7 +80,7 @@ static void fall_asleep(unsigned cpu, struct model_task *t)
 	cpus[cpu].resched = true;
 }
 
-/* Threads of the kernel that are bound stay so. */
+/* Bound kernel threads stay bound. */
 static void change_mask(struct model_task *t)
 {
 	if (!(t->task.flags & PF_KTHREAD) || t->task.nr_cpus_allowed > 1)
@@ -110,7 +111,7 @@ static void act(unsigned cpu, struct model_task *t)
 		t->task.scx.slice = 0, cpus[cpu].resched = true;
 }
 
-/* Two users, in turn. */
+/* Tasks belong to these in turn. */
 static const struct cred users[2] = { { { 1000 } }, { { 1001 } } };
 
 static bool goes_now(void) { return !quiet; }
@@ -159,7 +160,7 @@ static void init_task(unsigned number)
 	lopsided_enable(&t->task);
 }
 
-/* A small machine with two kinds of cores, on which all happens at once and tasks change their CPUs. */
+/* A small machine with two kinds of cores, where everything happens at a fast pace and tasks change their affinity. */
 static void choose_hasty_scene(void)
 {
 	nr_cpus = scene.cpus = 2 + (unsigned)draw(7);
@@ -228,8 +229,9 @@ static void describe(u64 seed)
 }
 
 /*
- * The kernel has it for a CPU that a higher class took before it ran there: from Linux 7.0 on it has a share of that CPU, before that nobody can do anything
- * about it; from 7.1 on what was woken there comes back. Or it may not run everywhere, and counts on such a CPU.
+ * The task is in the local DSQ of a CPU that a higher class took before it ran. From Linux 7.0 on it gets a share of
+ * that CPU, and before that nothing can help it. From 7.1 on a task that was woken there is enqueued again. Or the
+ * task's affinity is restricted and its anchor is such a CPU.
  */
 static bool is_on_taken_cpu(const struct model_task *t)
 {
@@ -238,7 +240,10 @@ static bool is_on_taken_cpu(const struct model_task *t)
 	return (is_there && !(has_immed && was_placed(t->number))) || counts_on_taken(t->number);
 }
 
-/* An idle CPU that it may use, and that looks for such work: an isolated one for nothing but what waits there and may run nowhere else. */
+/*
+ * Whether the idle `cpu` should run the task: it may use the CPU, and an isolated CPU serves only tasks that wait there
+ * and may run nowhere else.
+ */
 static bool should_run(const struct model_task *t, unsigned cpu)
 {
 	u64 usable = 0;
@@ -248,7 +253,7 @@ static bool should_run(const struct model_task *t, unsigned cpu)
 	return usable >> cpu & 1 && !(scene.isolated >> cpu & 1 && usable != 1ULL << cpu);
 }
 
-/* At rest. */
+/* Called at rest. */
 static void judge(void)
 {
 	unsigned cpu, n;
@@ -324,7 +329,7 @@ static void run_seed(u64 seed, u64 most)
 	exit(0);
 }
 
-/* Each in a process of its own: the program has one state. */
+/* Each seed runs in a process of its own, since the program has one global state. */
 int main(int argc, char **argv)
 {
 	u64 seed, last, most;

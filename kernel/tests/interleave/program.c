@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The program for the kernel, compiled natively: main.bpf.c as it is. What the loader writes before it is loaded is no constant here. Each atomic tells
- * whether its result is used (steps.c).
+ * Compiles main.bpf.c natively, as it is. Constants that the loader sets before loading are variables here. Each atomic
+ * reports whether its result is used (steps.c).
  */
 #include "scx/common.bpf.h"
 #include "program.h"
@@ -19,7 +19,7 @@ __attribute__((pure)) uint64_t result_used(uint64_t result);
 
 static struct lop_task_state states[MODEL_TASKS];
 static u32 nr_known;
-static bool comes_and_goes; /* CPUs do, and nothing is given to one that went */
+static bool comes_and_goes; /* CPUs go offline and come back; nothing is given to one that is offline */
 static struct lop_timer_map_value timer_value;
 
 void *storage_of(const void *map, struct task_struct *p)
@@ -28,7 +28,7 @@ void *storage_of(const void *map, struct task_struct *p)
 	return map == &task_states && number < nr_known ? &states[number] : NULL;
 }
 
-/* Free places of applications and of groups. */
+/* Stack maps: free places of applications and of groups. */
 static struct stack { const void *map; u32 depth, values[LOP_PLACES]; } stacks[2];
 static u64 pops;
 
@@ -60,7 +60,7 @@ long push(const void *map, const u32 *value)
 	return 0;
 }
 
-/* Which place a group or a process has. */
+/* Hash maps: the place of each group or process. */
 static struct entry { const void *map; u64 key; u32 value; } entries[2 * LOP_PLACES];
 
 static struct entry *entry_of(const void *map, u64 key)
@@ -108,7 +108,7 @@ void drop(const void *map, const void *key, size_t size)
 		*entry = (struct entry){};
 }
 
-/* Times as a program that runs for a few milliseconds in all needs them. */
+/* Times for a program that runs for only a few milliseconds. */
 static void set_times(struct lop_config *c, u64 hold_ns)
 {
 	lop_set_times(c, hold_ns);
@@ -190,7 +190,7 @@ bool counts_on_taken(unsigned number)
 
 bool will_look(void) { return lopsided.queues.look && timer_is_set(); }
 
-/* Tasks that count as waiting in the queue, of those that nobody runs. */
+/* Counts the tasks whose state says that they wait in the queue. */
 static u32 waiting_in(u32 queue)
 {
 	u32 waiting = 0, n;
@@ -241,7 +241,7 @@ static const char *find_fault_of_queue(u32 queue)
 	return NULL;
 }
 
-/* The high set has another size than it should, and could have that: members that are busy cannot leave. */
+/* The high set does not have the size that it should and could have. Busy members cannot leave. */
 static bool could_change(void)
 {
 	u32 size = lopsided.set[LOP_HIGH].size, target = lop_target(&lopsided, LOP_HIGH);

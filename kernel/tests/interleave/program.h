@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
 #include "scx/common.bpf.h"
-/* The program's callbacks, and what the checks ask of it. */
+/* The program's callbacks, and what the checks ask about its state. */
 s32 lopsided_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 void lopsided_enqueue(struct task_struct *p, u64 enq_flags);
 void lopsided_dispatch(s32 cpu, struct task_struct *prev);
@@ -18,29 +18,33 @@ s32 lopsided_init(void);
 
 /* A machine and a policy. */
 struct scene {
-	unsigned cpus, threads, tiers, domains; /* threads: of a core. Kinds of cores and memory domains take turns in equal parts */
+	/* threads: per core. Each kind has an equal block of cores, memory domains alternate from core to core. */
+	unsigned cpus, threads, tiers, domains;
 	unsigned tasks;                         /* of our class */
 	unsigned policy;                        /* enum lop_policy */
 	bool spare, hotplug;
-	u64 isolated;                           /* CPUs; not all */
+	u64 isolated;                           /* mask of CPUs; not all */
 	u64 hold_ns, migration_ns;
 };
 void set_scene(const struct scene *scene);
 
-/* What runs there goes to an idle CPU that joins for it, if rules say who has which core: sooner than they would say so. */
+/*
+ * Moves the task that runs on `cpu` to an idle CPU that joins for it, if there are rules about rank: sooner than they
+ * would.
+ */
 void move_from(unsigned cpu);
-/* While nothing happens: is it as it should be? Null: yes; else what is not. */
+/* Checks the program's state at rest. Null: it is right; else what is wrong. */
 const char *find_fault(unsigned *cpu);
 bool counts_as_idle(unsigned cpu);
-/* It was woken on a CPU that was idle, and has not run there. */
+/* A wakeup claimed an idle CPU for the task, and it has not run there. */
 bool was_placed(unsigned number);
-/* A task of limited affinity has a CPU that it counts on, and a higher class has that: seen or not, it is not sent elsewhere for it. */
+/* The task is anchored to a CPU that a higher class has, noticed or not. It is not moved elsewhere for that. */
 bool counts_on_taken(unsigned number);
-/* The timer will look for work that nobody came for. */
+/* The timer is set to look for work that no CPU came for. */
 bool will_look(void);
-/* How the sets stand, for people. */
+/* Prints the state of the sets. */
 void print_program(void);
 void print_task(unsigned number);
 
-/* Of a task of the model; MODEL_TASKS or more: it is none of ours. */
+/* Number of a task of the model; MODEL_TASKS or more: not of our class. */
 u32 task_number(const struct task_struct *p);

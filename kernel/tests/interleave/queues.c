@@ -30,7 +30,7 @@ void fails(const char *why, ...)
 	exit(1);
 }
 
-/* What the program asks for */
+/* Kfuncs and helpers that the program calls */
 
 u64 bpf_ktime_get_ns(void) { return clock_ns(); }
 u32 bpf_get_smp_processor_id(void) { return here_at(); }
@@ -40,7 +40,7 @@ s32 scx_bpf_task_cpu(const struct task_struct *p) { return p->model->cpu; }
 bool scx_bpf_task_running(const struct task_struct *p) { return cpus[p->model->cpu].rq.curr == p; }
 void scx_bpf_task_set_slice(struct task_struct *p, u64 slice_ns) { p->scx.slice = slice_ns; }
 
-/* The timer, which no CPU is, too. */
+/* Includes the entry of the timer, which is no CPU. */
 const struct cpumask *scx_bpf_get_online_cpumask(void)
 {
 	static struct cpumask online;
@@ -71,10 +71,13 @@ bool interrupts_itself(void)
 	return !here()->deaf;
 }
 
-/* It goes through the scheduler before it is idle. */
+/* It will pass through the scheduler before it is idle. */
 static bool looks_anyway(const struct model_cpu *c) { return !is_idle(c) && !c->in_balance; }
 
-/* Done by an interrupt to itself, as soon as these are on again. One to an idle CPU is left out if that is seen not to be idle. */
+/*
+ * Kicks are carried out by an interrupt that the CPU sends to itself, once interrupts are on again. A SCX_KICK_IDLE is
+ * dropped if the target is seen to be busy.
+ */
 void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 {
 	struct model_cpu *target = &cpus[cpu];
@@ -148,7 +151,10 @@ void unlink_task(struct model_task *t)
 
 static bool is_local(const struct queue *q) { return q < queues || q >= queues + MOST_QUEUES; }
 
-/* A CPU on which the first that lies there is about to run: it is idle, or looks for work, and no higher class has anything to run. */
+/*
+ * The first task in this CPU's local DSQ is about to run: the CPU is idle or looks for work, and no higher-class task
+ * is runnable.
+ */
 static bool is_open(const struct model_cpu *c)
 {
 	bool above = c->higher.first || (!is_idle(c) && c->rq.curr->model->higher);
@@ -169,7 +175,7 @@ static void append_local(struct model_cpu *c, struct model_task *t, u64 flags)
 	look_at_immed(c);
 }
 
-/* A task is put in the queue of a CPU, which is locked. */
+/* `c` is locked. Puts a task in its local DSQ. */
 static void put_local(struct model_cpu *c, struct model_task *t, u64 flags)
 {
 	bool preempts = (flags & SCX_ENQ_PREEMPT) && runs_ours(c) && c->rq.curr != &t->task;
@@ -219,8 +225,8 @@ void count_out(struct model_cpu *c, struct model_task *t)
 }
 
 /*
- * A task that is marked as taken by this CPU (`moving`) goes to the queue of `to`. The lock of `held` (null: none) is let go meanwhile. False: something about
- * the task was changed in between, and that has it now.
+ * Moves a task that this CPU has marked as taken (`moving`) to the local DSQ of `to`. Unlocks `held` (null: none)
+ * meanwhile. False: the task was changed in between, and whoever changed it owns it now.
  */
 static bool move_to(struct model_task *t, struct model_cpu *to, struct model_cpu *held, u64 flags)
 {
@@ -259,7 +265,7 @@ static bool may_be_taken(const struct model_task *t, const struct model_cpu *c)
 	return t->cpu == c - cpus || may_use(t, (unsigned)(c - cpus));
 }
 
-/* The queue and `to` are locked; the queue is let go. */
+/* The queue and `to` are locked. Unlocks the queue. */
 static bool take(struct model_task *t, struct queue *q, struct model_cpu *to, struct model_cpu *held, u64 flags)
 {
 	unlink_task(t);
@@ -302,7 +308,7 @@ struct walk walk_begin(u64 queue, u64 flags)
 	return (struct walk){ .queue = queue, .seen = stays };
 }
 
-/* What came after the begin is not seen. */
+/* Tasks queued after the walk began are not seen. */
 struct task_struct *walk_next(struct walk *walk)
 {
 	struct queue *q = &queues[walk->queue];
@@ -334,7 +340,10 @@ bool scx_bpf_dsq_move(struct walk *walk, struct task_struct *p, u64 queue, u64 f
 	return take(p->model, q, to, here()->in_balance ? here() : NULL, flags);
 }
 
-/* Into the queue that the program asked for. `c`, whose task it is, is locked: to another CPU it goes when that is let go. */
+/*
+ * Puts the task in the DSQ that the program asked for. Its CPU `c` is locked. A task for another CPU is deferred until
+ * `c` is unlocked.
+ */
 static void put_where_asked(struct model_cpu *c, struct model_task *t)
 {
 	u64 wants = t->wants;

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Where tasks wait, and how CPUs tell one another to look. */
+/* Queues of waiting tasks, and the ways in which CPUs make one another look for work. */
 #include "kernel.h"
 
 bool is_idle(const struct model_cpu *c);
 bool runs_ours(const struct model_cpu *c);
-/* It goes through the scheduler, at once if it is idle. */
+/* Makes `c` pass through the scheduler, at once if it is idle. */
 void resched(struct model_cpu *c);
-/* What its last callback asked for. */
+/* Carries out the kicks that its last callback asked for. */
 void carry_out_kicks(struct model_cpu *c);
 
-/* What is to run on `c`, which is locked, at once or be queued anew: it is looked at if it cannot. */
+/* `c` is locked. Finds IMMED tasks in its local DSQ that cannot run at once: these are enqueued again later. */
 void look_at_immed(struct model_cpu *c);
-/* That is queued anew. */
+/* Enqueues those tasks again. */
 void reenqueue_immed(struct model_cpu *c);
 
-/* `ordered`: by virtual time, else last. */
+/* `ordered`: by virtual time, else at the end. */
 void append(struct queue *q, struct model_task *t, bool ordered);
 void unlink_task(struct model_task *t);
 void count_in(struct model_cpu *c, struct model_task *t);
 void count_out(struct model_cpu *c, struct model_task *t);
 
-/* A task is runnable on `c`, which is locked, and is not put anywhere yet: the program says where. */
+/* `c` is locked. A task has become runnable there and is in no queue: the program says where it goes. */
 void enqueue(struct model_cpu *c, struct model_task *t, u64 flags);
-/* A task that waits on `c`, which is locked, is taken from wherever it lies. */
+/* `c` is locked. Takes a task that waits there out of whatever queue it is in. */
 void dequeue(struct model_cpu *c, struct model_task *t);
-/* What was put on other CPUs while `c` was locked goes there; `c` is let go meanwhile. */
+/* Moves tasks that were put on other CPUs while `c` was locked. Unlocks `c` meanwhile. */
 void put_deferred(struct model_cpu *c);

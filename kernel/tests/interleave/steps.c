@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The entry points that a compiler calls with -fsanitize=thread, and the fibres between which they switch; the sanitizer's own library is not linked.
+ * The entry points that a compiler calls with -fsanitize=thread, and the fibres that they switch between. The
+ * sanitizer's own library is not linked.
  *
- * Weak order: a store, and an atomic whose result nobody uses, which is relaxed in what the kernel makes of BPF on arm64, waits in a buffer of its CPU. Memory is as
- * the CPU that runs sees it: what waits in its buffer is applied when it goes on, and taken back when another does.
+ * Weak order: a store waits in a buffer of its CPU, and so does an atomic whose result is not used, since the kernel
+ * makes it relaxed when it compiles BPF on arm64. Memory always shows the view of the running CPU: its buffer is
+ * applied when it is switched in and undone when it is switched out.
  */
 #define _GNU_SOURCE
 #include "steps.h"
@@ -15,7 +17,7 @@
 enum { MOST_REGIONS = 8, MOST_LATE = 6, STACK_BYTES = 256 * 1024, STEP_NS = 1 };
 enum operation { STORE, OR, AND, ADD };
 
-/* Not seen by others yet. */
+/* A store or atomic that other CPUs do not see yet. */
 struct late {
 	unsigned char *at;
 	unsigned size;
@@ -31,7 +33,7 @@ struct fibre {
 	struct lock *waits_for;
 	struct late late[MOST_LATE];
 	unsigned nr_late;
-	unsigned char *writes; /* the program is about to write there */
+	unsigned char *writes; /* the program is about to write here */
 	unsigned writes_size;
 	uint64_t writes_before;
 };
@@ -42,7 +44,7 @@ static struct fibre fibres[MOST_FIBRES];
 static ucontext_t outside;
 static uint64_t state, steps, now_ns, most_steps, rests_at_ns;
 static bool is_weak, rests;
-static unsigned last_atomic_late; /* 1 + index in the buffer, of the atomic that was called last */
+static unsigned last_atomic_late; /* 1 + index in the buffer of the last atomic called; 0: it is not in the buffer */
 
 static uint64_t next_random(void)
 {
@@ -99,7 +101,7 @@ static uint64_t applied(const struct late *late, uint64_t value)
 	}
 }
 
-/* Memory as this CPU sees it, and as the others do. */
+/* Switch memory to this CPU's view, and back to that of the others. */
 static void show_late(struct fibre *f)
 {
 	for (unsigned n = 0; n < f->nr_late; n++) {
@@ -120,7 +122,10 @@ static bool overlap(const struct late *a, const struct late *b)
 	return a->at < b->at + b->size && b->at < a->at + a->size;
 }
 
-/* One of them is seen by all, one that no earlier one at the same place waits before. The view is hidden. */
+/*
+ * Makes one entry visible to all CPUs: entry `n`, or the first earlier one that overlaps it. Called with the view
+ * hidden.
+ */
 static void make_seen(struct fibre *f, unsigned n)
 {
 	for (unsigned earlier = 0; earlier < n; earlier++)
@@ -148,7 +153,7 @@ static void be_late(struct fibre *f, void *at, unsigned size, enum operation ope
 	f->late[f->nr_late++] = (struct late){ .at = at, .size = size, .operation = operation, .operand = operand, .before = before };
 }
 
-/* What the program said that it was about to write it has written by now. */
+/* The write that the program announced has happened by now. */
 static void note_written(struct fibre *f)
 {
 	unsigned char *at = f->writes;
@@ -193,7 +198,7 @@ static bool may_run(unsigned number)
 
 static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* When time alone lets it go on. */
+/* When it may run by the passing of time alone. */
 static uint64_t when_it_may(const struct fibre *f)
 {
 	if (now_ns < f->stalled_until_ns)
@@ -201,7 +206,10 @@ static uint64_t when_it_may(const struct fibre *f)
 	return f->waits_for ? NEVER : f->wakes_ns;
 }
 
-/* One that may run, from a random one on; if all sleep, time passes. MOST_FIBRES: until now. */
+/*
+ * A fibre that may run, searched from a random one on. If all sleep, time advances. MOST_FIBRES: time has reached the
+ * end of the rest.
+ */
 static unsigned choose(void)
 {
 	for (;;) {
@@ -356,7 +364,7 @@ static void before_write(void *at, unsigned size)
 	fibres[now_runs].writes_before = value_at(at, size);
 }
 
-/* Copies of more than a word are seen at once, after all that came before. */
+/* A copy of more than a word is seen at once, after everything before it. */
 static void before_long_write(void *at)
 {
 	before_read(at);
@@ -364,7 +372,7 @@ static void before_long_write(void *at)
 		full_barrier();
 }
 
-/* What takes a lock of the program is stalled more often than others: the more of them come meanwhile. */
+/* A fibre that may have just taken a lock of the program stalls more often, so that more of the others meet the lock. */
 static void may_hold_lock(void)
 {
 	if (now_runs != MOST_FIBRES && once_in(4))
@@ -391,8 +399,9 @@ static uint64_t atomic(void *at, unsigned size, enum operation operation, uint64
 }
 
 /*
- * The result of an atomic is used: then it is of the form that fetches, which orders. Where it is not used the compiler drops this call, which for all it knows
- * does nothing, as one for BPF takes the other form.
+ * The result of an atomic is used, so the compiler for BPF emits the form that fetches, which orders. Where the result
+ * is not used, the native compiler drops this call, since the function is declared pure; a compiler for BPF emits the
+ * other form there.
  */
 uint64_t result_used(uint64_t result)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Machines and tasks for tests of the policy alone. Behind lopsided.h. */
+/* Machines and tasks for tests of the policy alone. Include lopsided.h first. */
 
-/* One kind of core, one cache, one node. The caller changes that afterwards. Each core is its own voltage domain and has `threads` CPUs. */
+/*
+ * One kind of core, one cache, one node; the caller may change these afterwards. Each core is its own voltage domain
+ * and has `threads` CPUs.
+ */
 static inline void describe_machine(struct lop_topology *top, u32 cpus, u32 threads)
 {
 	u32 cpu;
@@ -19,7 +22,7 @@ static inline void describe_machine(struct lop_topology *top, u32 cpus, u32 thre
 	}
 }
 
-/* One of CPUs that are all in the high set, and busy. */
+/* A machine on which all CPUs are in the high set and busy. */
 static inline void start_all_high(struct lop_sched *s, struct lop_world *world, u32 cpus, u64 now_ns)
 {
 	s->config.sizing = LOP_SIZE_ALL;
@@ -29,7 +32,7 @@ static inline void start_all_high(struct lop_sched *s, struct lop_world *world, 
 	lop_start(s, world, now_ns);
 }
 
-/* Asleep, of default weight, may run on all CPUs. Once the CPUs are online. */
+/* Asleep, of default weight, allowed on all CPUs. Call it once the CPUs are online. */
 static inline void begin_task(struct lop_sched *s, struct lop_task *t)
 {
 	const struct lop_task asleep = { .weight = LOP_WEIGHT_DEFAULT, .anchor = LOP_NONE, .last_queue = LOP_NONE, .queue = LOP_NONE,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Answers to policy/core/env.h that do nothing. Weak: a test overrides those that it needs. The time is the test's. */
+/*
+ * Implementations of policy/core/env.h that do nothing. They are weak, so a test overrides those that it needs.
+ * lop_env_now_ns() is left to the test.
+ */
 #include "types.h"
 #include "cpuset.h"
 #define QUIET __attribute__((weak))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's program on a machine whose CPU 1 is isolated and whose CPU 0 goes and comes: main.bpf.c as it is, compiled natively with the kernel of
- * ../interleave/. Exit code 1: what is not so.
+ * The BPF program on a machine whose CPU 1 is isolated and whose CPU 0 goes offline and comes back: main.bpf.c as it
+ * is, compiled natively with the modelled kernel of ../interleave/. Exit code 1: a check failed; prints which.
  */
 #include "scx/common.bpf.h"
 #include "../interleave/program.c"
@@ -12,7 +12,7 @@
 
 static const struct cred user = { { 1000 } };
 
-/* May run on both CPUs. */
+/* A task that may run on both CPUs. */
 static struct task_struct *new_task(u32 number)
 {
 	struct model_task *t = &tasks[number];

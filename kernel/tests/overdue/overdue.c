@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CPU 1 would look for who waits too long while CPU 0 looks through the queue that both serve. Exit code 1: what is not so. */
+/*
+ * CPU 1 is due to search for overdue tasks while CPU 0 searches the queue that both serve. Exit code 1: a check failed;
+ * prints which.
+ */
 #include "types.h"
 #include "lopsided.h"
 #include "expect.h"

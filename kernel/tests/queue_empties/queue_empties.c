@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two CPUs, both members. The last task of their queue starts on CPU 0, which is about to clear the bit that says that somebody waits. Before it does another
- * task comes, and finds no CPU idle; after it did CPU 1 falls idle, and sees nobody wait. Exit code 1: CPU 1 is not told, and why that shows.
+ * Two CPUs, both members of the high set. The last task of their queue starts on CPU 0, which is about to clear the bit
+ * that says that tasks wait. Before the clear another task comes and finds no CPU idle. After the clear CPU 1 falls
+ * idle and sees no task waiting. Exit code 1: CPU 1 is not kicked for the task; prints the check that failed.
  */
 #include "types.h"
 static void before_cleared(void *at), after_cleared(void *at);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Groups and applications of the kernel's program where they are more than it has room for: main.bpf.c as it is, compiled natively with the kernel of ../interleave/. */
+/*
+ * More groups and applications than the BPF program has places for: main.bpf.c as it is, compiled natively with the
+ * modelled kernel of ../interleave/.
+ */
 #include "scx/common.bpf.h"
 static u64 clock_of_test_ns = 1000000000;
 #define bpf_ktime_get_ns() (clock_of_test_ns)
@@ -23,7 +26,7 @@ static struct task_group *group_in(struct task_group *parent)
 	return group;
 }
 
-/* Comes to a group, awake, and is looked at as at each wakeup. */
+/* An awake task enters a group and is looked at, as at each wakeup. */
 static void enter(unsigned n, struct task_group *group)
 {
 	threads[n].t.group = LOP_NONE;
@@ -43,7 +46,9 @@ static void leave(unsigned n)
 	t->group = LOP_NONE;
 }
 
-/* What each of the first `n` threads gets, in parts of all that one of the root group would. */
+/*
+ * What the first `n` threads get together, in units in which a nice 0 task of the root group gets LOP_WEIGHT_DEFAULT.
+ */
 static u64 share_of(unsigned n)
 {
 	u64 sum = 0, k;
@@ -66,7 +71,10 @@ static void begin_with(u32 places)
 	free_all_places(&free_apps, last_app);
 }
 
-/* Whoever makes more groups than there is room for gets no more for it than the group weighs in which he made them, and has his own once there is room. */
+/*
+ * A user who creates more groups than there are slots gets no more than the group that they lie in weighs. Once there
+ * is room again, each gets a slot of its own.
+ */
 static void groups_without_room(void)
 {
 	struct task_group *root, *user;
@@ -92,7 +100,7 @@ static void groups_without_room(void)
 	expect("all slots are free when all have left", stack_of(&free_slots)->depth == 4);
 }
 
-/* Deeper than slots lie. */
+/* Groups deeper than slots go. */
 static void groups_too_deep(void)
 {
 	struct task_group *group;
@@ -123,7 +131,7 @@ static unsigned threads_counted(void)
 	return sum;
 }
 
-/* Each fork costs one look, whether there is room or not, and no place is lost. */
+/* Each fork takes one look for a place, with room or without, and no place is lost. */
 static void processes_without_room(void)
 {
 	unsigned n, turn;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* What the BPF program takes from the kernel and its BPF headers, for a native build: types with the fields that it reads, and the functions of kernel.c. */
+/*
+ * What the BPF program takes from the kernel and its BPF headers, for a native build: types with the fields that it
+ * reads, and the functions of kernel.c, queues.c and program.c.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,7 +105,7 @@ struct seq_file;
 struct bpf_iter_meta { struct seq_file *seq; };
 struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
 
-/* A walk over a queue. */
+/* A walk over a DSQ (bpf_for_each(scx_dsq)). */
 struct walk { u64 queue, seen, last_vtime, last_seen; bool begun; };
 struct walk walk_begin(u64 queue, u64 flags);
 struct task_struct *walk_next(struct walk *walk);
@@ -150,7 +153,7 @@ extern bool has_ext_server, has_immed;
 #define bpf_rdonly_cast(p, type) ((void *)(p))
 #define bpf_core_type_id_kernel(type) 0
 #define bpf_core_type_size(type) sizeof(type)
-/* Of all that kernels may lack, the model has or lacks this alone. */
+/* ext_server is the only field that the modelled kernel has or lacks. It has no other optional field. */
 #define bpf_core_field_exists(field) (__builtin_strstr(#field, "ext_server") && has_ext_server)
 #define bpf_cpumask_test_cpu(cpu, set) ((set)->bits[(cpu) / 64] >> (cpu) % 64 & 1)
 #define is_migration_disabled(p) ((p)->migration_disabled)
