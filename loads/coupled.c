@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "wait.h"
 /*
- * Fork-join with many barriers, of which a share b does not gain from threads, as if memory's bandwidth were used up:
+ * Fork-join with many barriers. A share b of the work does not gain from threads, as if memory bandwidth were used up:
  *     T(n threads) = T1 * ((1 - b) / n + b)
  *
- * In each interval every thread computes its part of (1 - b) T1, then its part of b T1 while no other does; then all meet. That
- * holds the formula on any machine and does the same work each time, which real traffic to memory would not.
+ * In each interval every thread computes its part of (1 - b) T1, then its part of b T1 under a lock; then all meet. So
+ * the formula holds on any machine and the work is the same each time. Real memory traffic would give neither.
  */
 
 static struct {
@@ -35,7 +35,7 @@ static const struct load load = {
 };
 
 struct intervals {
-	uint64_t own_instructions, bandwidth_instructions; /* of one thread in one interval */
+	uint64_t own_instructions, bandwidth_instructions; /* of one thread per interval */
 	load_lock memory;
 	struct load_barrier barrier;
 };

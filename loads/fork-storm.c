@@ -6,12 +6,13 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 /*
- * What make -jN does: N slots over many short jobs. A job is a shell that waits for a compiler driver, which waits for a compiler
- * and then for an assembler; make itself computes a little before it starts each job; a serial end follows the last one.
- * Processes are forked and run no other program.
+ * The processes of make -jN: many short jobs in N slots. A job is a shell that waits for a compiler driver, which waits
+ * for a compiler and then for an assembler. make itself computes a little before it starts each job. A serial tail
+ * follows the last job. Processes are forked and do not exec.
  *
- * All work together is jobs * mean: a share for make, a share for the end, the rest in jobs of lognormal length with coefficient of
- * variation c: exp(sigma z), sigma^2 = ln(1 + c^2), z the normal quantile of one random point in each of `jobs` equal strata.
+ * All work together is jobs * mean: a share for make, a share for the tail, the rest in jobs of lognormal length with
+ * coefficient of variation c: exp(sigma z), sigma^2 = ln(1 + c^2), z the normal quantile of one random point in each of
+ * `jobs` equal strata.
  */
 
 enum { SINGLE, MAKE };
@@ -54,7 +55,7 @@ struct job {
 	uint64_t instructions;        /* of all stages */
 	uint64_t started_ns, ended_ns;
 	uint64_t cpu_ns;              /* of all its processes */
-	uint64_t value[STAGES];       /* what each stage computed; written by its process */
+	uint64_t value[STAGES];       /* result of each stage; written by its process */
 };
 
 struct slot {
@@ -63,20 +64,20 @@ struct slot {
 };
 
 struct build {
-	struct job *jobs;   /* shared with all processes; the last one of jobs + 1 is the serial end */
-	struct slot *slots; /* of make alone */
+	struct job *jobs;   /* shared with all processes; jobs + 1 entries, the last is the serial tail */
+	struct slot *slots; /* used by make only */
 	uint64_t running, most_running, failed;
-	uint64_t helper_instructions, helper_value; /* of make, before each job */
+	uint64_t helper_instructions, helper_value; /* work of make before each job */
 };
 
-/* In (0, 1), by the upper half of the next state. */
+/* In (0, 1), from the upper half of the next state. */
 static double random_unit(uint64_t *state)
 {
 	*state = load_compute(*state, LOAD_INSTRUCTIONS_PER_TURN);
 	return ((double)(*state >> 32) + 0.5) / 4294967296.0;
 }
 
-/* z with the normal distribution's P(Z < z) = erfc(-z / sqrt 2) / 2 = p, by halving an interval. */
+/* z with P(Z < z) = erfc(-z / sqrt 2) / 2 = p for the normal distribution, by bisection. */
 static double normal_quantile(double p)
 {
 	double low = -40, high = 40;
@@ -92,7 +93,7 @@ static double normal_quantile(double p)
 	return low;
 }
 
-/* Fills `weights` with lengths in random order, and returns their sum. */
+/* Fills `weights` with lengths in random order and returns their sum. */
 static double draw(double *weights)
 {
 	uint64_t random = load_first(asked.seed), n = asked.jobs;
@@ -156,7 +157,7 @@ static uint64_t stage_first(uint64_t index, enum stage stage)
 
 static void run_stage(struct build *build, uint64_t index, enum stage stage);
 
-/* A process for the stage; who started it waits for it. */
+/* Forks a process for the stage and waits for it. */
 static void run_child(struct build *build, uint64_t index, enum stage stage)
 {
 	int pid = load_fork(stage_names[stage]);
@@ -203,7 +204,7 @@ static void start(struct build *build, uint64_t index)
 		build->most_running = build->running;
 }
 
-/* Waits until one of the jobs has ended. Its usage is that of all processes it waited for. */
+/* Waits until one of the jobs has ended. Its usage includes all processes that it waited for. */
 static void reap(struct build *build)
 {
 	struct rusage usage;
@@ -257,7 +258,7 @@ static bool stage_is_right(const struct build *build, uint64_t index, enum stage
 	return found == load_expected(stage_first(index, stage), stage_instructions(build, index, stage), 1);
 }
 
-/* Each stage of each job was computed, and what make does itself. */
+/* Whether each stage of each job was computed, and the work of make itself. */
 static bool computed(const struct build *build)
 {
 	bool right = build->failed == 0 &&

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "wait.h"
 /*
- * Each thread, each round: compute (1 - a) L instructions; take the lock; compute a L, add to the sum; release. With
- * --barrier-every k instead: compute L for itself, and meet the others every k rounds; partial sums are added by the last one.
+ * In each round a thread computes (1 - a) L instructions, takes the lock, computes a L, adds to the sum and releases
+ * the lock. With --barrier-every k it computes L for itself instead and meets the others every k rounds, where each
+ * thread adds its partial sum.
  *
  * Thread t adds t * rounds + i in its round i, so the sum is that of 0 .. N - 1 with N = threads * rounds.
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "wait.h"
 /*
- * Pairs of phases: in the sequential one the first thread computes while the others wait for it, in the parallel one all compute.
- * With share s, pair length L and n threads on equal cores, a pair takes as long as  s L + (1 - s) L / n  instructions.
+ * Pairs of phases: in the sequential one the first thread computes while the others wait for it, in the parallel one
+ * all compute. With share s, pair length L and n threads on equal cores, a pair takes as long as s L + (1 - s) L / n
+ * instructions.
  *
- * The others wait once per pair: they say that they arrived, and wait for the next parallel phase to open. The first thread waits
- * for the last to arrive. Its SEQUENTIAL flag is up whenever it computes alone.
+ * The other threads wait once per pair: they report their arrival, then wait until the next parallel phase opens. The
+ * first thread waits until the last of them has arrived. Its SEQUENTIAL flag is set while it computes alone.
  */
 
 static struct {
@@ -34,14 +35,14 @@ static const struct load load = {
 };
 
 struct pair {
-	uint64_t begun_ns, opened_ns, ended_ns; /* sequential phase, parallel phase, its end */
-	uint64_t spinners;                      /* threads whose SPINNING flag was up when the sequential phase ended */
+	uint64_t begun_ns, opened_ns, ended_ns; /* starts of the sequential and the parallel phase, end */
+	uint64_t spinners;                      /* threads whose SPINNING flag was set when the sequential phase ended */
 };
 
 struct phases {
 	uint64_t sequential_instructions, parallel_instructions;
 	_Atomic uint32_t opened, closed; /* parallel phases so far */
-	_Atomic uint32_t arrived;        /* at the end of the one that is open, of all threads but the first */
+	_Atomic uint32_t arrived;        /* threads, except the first, that have reached the end of the open phase */
 	struct pair *pairs;
 };
 

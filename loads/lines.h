@@ -2,12 +2,13 @@
 #pragma once
 #include "load.h"
 /*
- * What chase and stream share: a buffer per thread, of which each line of 64 bytes is met once per lap, and an intensity.
+ * What chase and stream share: a buffer per thread, of which each lap touches every line of 64 bytes once, and an
+ * intensity.
  *
- * Intensity is by construction: lines met per thousand instructions. That is the misses of the last-level cache (MPKI) where the
- * buffers of all threads are much larger than it, and as far as prefetched lines are counted as misses. Calling
- * load_compute() and going on to the next line takes `overhead_instructions` (counted in what gcc 12 makes for x86-64; other
- * compilers differ by a few), all further ones are whole turns.
+ * The intensity is set by construction: lines touched per thousand instructions. It equals the misses of the last-level
+ * cache (MPKI) if the buffers of all threads together are much larger than that cache, and as far as prefetched lines
+ * count as misses. Calling load_compute() and going on to the next line takes `overhead_instructions`, counted in the
+ * code that gcc 12 generates for x86-64; other compilers differ by a few. All other instructions are whole turns.
  */
 
 struct line {
@@ -26,13 +27,13 @@ struct lines_asked {
 	LOAD_OPTION_REAL("intensity-mpki", &(ASKED)->intensity_mpki, 0.01, 50, "lines per thousand instructions, met from memory")
 
 struct buffers {
-	uint64_t lines;                /* of each thread */
+	uint64_t lines;                /* per thread */
 	uint64_t compute_instructions; /* between two lines */
-	uint64_t zero;                 /* 0, which the compiler does not know */
+	uint64_t zero;                 /* always 0, which the compiler does not know */
 	struct line *of_thread[LOAD_MOST_THREADS];
 };
 
 void lines_begin(struct buffers *buffers, const struct lines_asked *asked);
 
-/* Reports two phases and all threads; each must have `expected` as its detail. Returns what load_end() does. */
+/* Reports two phases and all threads. The detail of each thread must be `expected`. Returns the value of load_end(). */
 int lines_end(const struct load_team *team, const struct lines_asked *asked, const struct load_phase *phases, uint64_t expected);

@@ -6,13 +6,13 @@
 #include <stdint.h>
 #include "hint.h"
 /*
- * What all loads share: options, work of a known length, threads that note their times, JSON.
+ * What all loads share: options, work of a known length, threads that record their times, JSON.
  *
- * A load calls load_begin() first, does its work, prints between load_report() and load_end(), and returns what load_end()
- * returns: 0, or 1 if its own check of the result failed. Exit code 2 is a wrong option.
+ * A load calls load_begin() first, does its work, prints between load_report() and load_end(), and returns the value of
+ * load_end(): 0, or 1 if its own check of the result failed. Exit code 2: a wrong option.
  */
 
-/* The largest whole number that every reader of JSON keeps exactly. */
+/* The largest whole number that every JSON reader keeps exactly. */
 #define LOAD_MOST 9007199254740991.0
 #define LOAD_MOST_THREADS 4096
 
@@ -54,10 +54,10 @@ struct load {
 
 #define LOAD_NR(ARRAY) (sizeof(ARRAY) / sizeof((ARRAY)[0]))
 
-/* Reads the options; ends the program where there is nothing to do (--help) or something to say. Times count from here. */
+/* Reads the options. Ends the program after --help, or with a message if an option is wrong. Times count from here. */
 void load_begin(const struct load *load, int argc, char **argv);
 
-/* Ends the program with code 2 and a sentence: option, value, way out. For what only the load itself can know. */
+/* Ends the program with code 2 and a message: option, value, way out. For checks that only the load can make. */
 _Noreturn void load_refuse(const char *option, const char *value, const char *way_out);
 
 /* Ends the program with code 1 and "NAME: cannot WHAT: reason; way out". */
@@ -65,38 +65,38 @@ _Noreturn void load_fail(const char *what, int error, const char *way_out);
 
 /* --- clock --- */
 
-uint64_t load_now_ns(void);        /* CLOCK_MONOTONIC, as traces of the kernel have it with its monotonic clock */
+uint64_t load_now_ns(void);        /* CLOCK_MONOTONIC, the clock of kernel traces that use their monotonic clock */
 uint64_t load_thread_cpu_ns(void); /* of the calling thread */
-uint64_t load_started_ns(void);    /* when load_begin() was done */
+uint64_t load_started_ns(void);    /* the time when load_begin() returned */
 
 /* --- work of a known length --- */
 
 /*
- * One turn is x = M x + A modulo 2^64 in four instructions that each wait for the one before, x86-64 and AArch64 alike: multiply,
- * add, count down, jump back. So a turn takes as many cycles anywhere in the load, needs no memory and no vector unit, and
- * its result after any number of turns is known in advance.
+ * One turn is x = M x + A modulo 2^64 in four instructions, on x86-64 and AArch64 alike: multiply, add, decrement,
+ * branch. Each turn waits for the result of the one before. So a turn takes the same number of cycles anywhere in the
+ * load and needs no memory and no vector unit, and its result after any number of turns is known in advance.
  */
 #define LOAD_INSTRUCTIONS_PER_TURN 4
 
 /* x after instructions / 4 turns. */
 uint64_t load_compute(uint64_t x, uint64_t instructions);
 
-/* The same, by squaring the step instead of repeating it: what load_compute() called `times` times in a row must give. */
+/* The result of `times` calls of load_compute() in a row, computed by squaring the step instead of repeating it. */
 uint64_t load_expected(uint64_t x, uint64_t instructions, uint64_t times);
 
-/* The whole turns in `instructions`, in instructions: where work is split, parts of whole turns add up to the whole. */
+/* Rounds down to whole turns, in instructions: when work is split, the parts add up to the whole. */
 static inline uint64_t load_whole_turns(double instructions)
 {
 	return (uint64_t)(instructions / LOAD_INSTRUCTIONS_PER_TURN) * LOAD_INSTRUCTIONS_PER_TURN;
 }
 
-/* Where the computation of thread or job `index` starts. */
+/* Start value of the computation of thread or job `index`. */
 static inline uint64_t load_first(uint64_t index)
 {
 	return index + 1;
 }
 
-/* A part of a whole in `parts` that differ by at most 1, the larger ones first. */
+/* Splits a whole into `parts` that differ by at most 1, the larger ones first; returns part `index`. */
 static inline uint64_t load_part(uint64_t whole, uint64_t parts, uint64_t index)
 {
 	return whole / parts + (index < whole % parts ? 1 : 0);
@@ -109,40 +109,43 @@ struct load_thread {
 	const struct load_team *team;
 	struct lop_hint_record *hint;
 	uint64_t started_ns, ended_ns, cpu_ns;
-	uint64_t value;                      /* state of its computation, load_first(index) to begin with */
-	uint64_t waits, sleeps, flags_raised; /* times it had to wait, slept for that, raised SPINNING */
-	uint64_t flags_left;                 /* flags still up at its end, of which there should be none */
-	uint64_t detail;                     /* whatever the load counts for each thread */
+	uint64_t value;                      /* state of its computation, starts as load_first(index) */
+	uint64_t waits, sleeps, flags_raised; /* times it waited, slept for that, set SPINNING */
+	uint64_t flags_left;                 /* flags still set at its end; must be 0 */
+	uint64_t detail;                     /* a count that each load defines */
 	pthread_t handle;
 };
 
 struct load_team {
 	uint64_t size;
 	struct load_thread *threads;
-	struct lop_hint_record *hints; /* of each thread; starts on a page */
+	struct lop_hint_record *hints; /* one per thread; starts on a page */
 	void (*work)(struct load_thread *);
-	void *shared;                  /* whatever the threads work on */
+	void *shared;                  /* for data of the load */
 };
 
-/* Zeroed memory that starts on a page and is shared with processes that are forked later. Ends the program if there is none. */
+/* Zeroed memory that starts on a page and is shared with processes forked later. Ends the program if there is none. */
 void *load_shared_memory(size_t bytes);
 
-/* A team stays where it is, since its threads point to it; what they note is seen by processes forked later, and theirs here. */
+/*
+ * The team must not move, since its threads point to it. Processes forked later see what the threads record, and the
+ * parent sees what these processes record.
+ */
 void load_team_begin(struct load_team *team, uint64_t size, void (*work)(struct load_thread *), void *shared);
 
-/* Before load_run(): relative length of the work of thread `index`, in whatever unit is the same for the team. */
+/* Call before load_run(): relative length of the work of thread `index`, in any unit that is the same for the team. */
 void load_declare_length(struct load_team *team, uint64_t index, uint64_t length);
 
-/* Starts all threads, one after another, and waits for all. */
+/* Starts all threads one after another, and waits for all of them. */
 void load_run(struct load_team *team);
 
-/* Runs the work of one thread in the calling one. */
+/* Runs the work of one thread in the calling thread. */
 void load_run_here(struct load_thread *thread);
 
-/* Processes that die with the one that started them. In the child: 0. Ends the program if there can be none. */
+/* Forks a process that dies with its parent. Returns 0 in the child. Ends the program if it cannot fork. */
 int load_fork(const char *name);
 
-/* Waits for a child; true if it ended with code 0. */
+/* Waits for a child. True: it ended with code 0. */
 bool load_wait_for(int pid);
 
 /* --- report --- */
@@ -159,13 +162,13 @@ void json_count(const char *name, uint64_t value);
 void json_real(const char *name, double value);
 void json_ms(const char *name, uint64_t ns);
 void json_text(const char *name, const char *value);
-void json_bits(const char *name, uint64_t value); /* 64 bits as text, since numbers of JSON have 53 */
+void json_bits(const char *name, uint64_t value); /* 64 bits as text, since JSON readers keep 53 */
 void json_flag(const char *name, bool value);
 
-/* Name, parameters, times of the whole: the work ended at `ended_ns`. */
+/* Prints name, parameters and times of the whole run. The work ended at `ended_ns`. */
 void load_report(uint64_t ended_ns);
 
-/* started_ms, ended_ms (both from the start of the load) and cpu_ms of each thread; `more` may be NULL. */
+/* started_ms, ended_ms (both from the start of the load) and cpu_ms of each thread. `more` may be NULL. */
 void load_report_threads(const struct load_team *team, void (*more)(const struct load_thread *));
 
 /* For `more`: waits, sleeps, flags_raised, flags_left. */
@@ -173,23 +176,23 @@ void load_report_waits(const struct load_thread *thread);
 
 void load_report_phases(const struct load_phase *phases, size_t count);
 
-/* Begins the next phase where the last one ends. */
+/* Ends one phase and begins the next at the same time. */
 static inline void load_phase_next(struct load_phase *last, struct load_phase *next)
 {
 	last->ended_ns = next->started_ns = load_now_ns();
 }
 
-/* started_ms and ended_ms of what is being printed. */
+/* started_ms and ended_ms of the object that is being printed. */
 void load_report_times(uint64_t started_ns, uint64_t ended_ns);
 
-/* A result on its way to being checked: the same, or another one if --spoil asks to see the check fail. */
+/* Passes a result to its check: unchanged, or changed if --spoil asks to see the check fail. */
 uint64_t load_spoil(uint64_t result);
 
 /* True if each thread computed `instructions`, `times` times. */
 bool load_team_computed(const struct load_team *team, uint64_t instructions, uint64_t times);
 
-/* What all threads computed, in one number that does not depend on their order. */
+/* Combines what all threads computed into one number that does not depend on their order. */
 uint64_t load_team_checksum(const struct load_team *team);
 
-/* Prints the end, and says on standard error if the result is wrong or could not be printed. */
+/* Ends the JSON object. Reports on standard error if the result is wrong or could not be printed. */
 int load_end(bool correct);

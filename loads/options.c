@@ -38,7 +38,7 @@ static const struct load_option *option_named(const char *name, size_t length)
 	return NULL;
 }
 
-/* What may be given, as the end of "give ..."; of text the load itself says that. */
+/* The allowed values, as the end of "give ...". For text options the load itself describes them. */
 static void describe(const struct load_option *option, char *out, size_t size)
 {
 	size_t used = 0;
@@ -72,7 +72,7 @@ static _Noreturn void refuse_value(const struct load_option *option, const char 
 	load_refuse(option->name, *value ? value : "(nothing)", way_out);
 }
 
-/* Decimal digits, point and exponent only: 1000000 and 1e6 alike. */
+/* Accepts decimal digits, sign, point and exponent only: 1000000 and 1e6 alike. */
 static double number(const struct load_option *option, const char *value)
 {
 	char *end;
@@ -159,7 +159,7 @@ static _Noreturn void refuse_argument(const char *argument, const char *reason)
 	exit(2);
 }
 
-/* One option and its value, as one argument (--name=value) or two; returns how many it took. */
+/* Reads one option and its value, given as one argument (--name=value) or two. Returns the number of arguments read. */
 static int read_option(int left, char **argv)
 {
 	const char *argument = argv[0];

@@ -2,8 +2,9 @@
 #include "load.h"
 #include <omp.h>
 /*
- * One OpenMP loop over a large array, each element squared, `repeats` times over. Squares are added to a second array, so that an
- * element that was left out or done twice is seen: result[i] must be repeats * source[i]^2.
+ * One OpenMP loop over a large array that squares each element, `repeats` times. The squares are added to a second
+ * array, so that the check sees an element that was left out or computed twice: result[i] must be repeats *
+ * source[i]^2.
  */
 
 enum { STATIC, DYNAMIC, GUIDED };
@@ -50,7 +51,7 @@ static void square_all(struct load_thread *thread)
 	}
 }
 
-/* Elements that were not squared as often as asked. */
+/* Elements that were not squared as often as requested. */
 static uint64_t wrong_elements(const struct arrays *arrays)
 {
 	uint64_t wrong = load_spoil(0);

@@ -2,7 +2,7 @@
 #include "load.h"
 #include <stdio.h>
 #include <stdlib.h>
-/* A parallel loop of equal iterations that was split over the threads when the program was compiled; fork, compute, join. */
+/* A parallel loop of equal iterations that was split over the threads at compile time: fork, compute, join. */
 
 static struct {
 	uint64_t iteration_instructions;

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Deeper than any report. */
+/* Deeper than any report nests. */
 #define DEPTH 16
 
 static char closers[DEPTH];
 static int depth;
-static bool follows; /* something stands before, at this depth */
+static bool follows; /* a value precedes at this depth */
 
 static void quoted(const char *text, char dash)
 {
@@ -27,7 +27,7 @@ static void quoted(const char *text, char dash)
 	putchar('"');
 }
 
-/* Comma and name; names that are options have _ for -. */
+/* Prints comma and name. Names of options get _ for -. */
 static void next(const char *name)
 {
 	if (follows)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "lines.h"
 /*
- * A stream: each thread writes to all lines of its buffer in order, lap after lap, and computes between two lines. Addresses are
- * known in advance, so many misses are under way at a time, and prefetching hides most of their time until bandwidth is used up.
+ * A stream. Each thread writes to all lines of its buffer in order, lap after lap, and computes between two lines. The
+ * addresses are known in advance, so many misses are in flight at a time, and prefetching hides most of their latency
+ * until the bandwidth is used up.
  *
- * Each line counts the laps, so all counts together are lines * laps.
+ * Each line counts its laps, so the sum of all counts is lines * laps.
  */
 
 static struct lines_asked asked = { .threads = 1, .buffer_mib = 64, .laps = 16, .intensity_mpki = 20, .overhead_instructions = 15 };

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Of full period modulo 2^64: A odd, M - 1 a multiple of 4. */
+/* Full period modulo 2^64: A is odd, M - 1 is a multiple of 4. */
 #define MULTIPLIER 0x5851f42d4c957f2dULL
 #define ADDEND 0x14057b7ef767814fULL
 
@@ -35,7 +35,10 @@ uint64_t load_thread_cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* In assembly, so that no compiler merges, unrolls or adds instructions. Elsewhere in C: about four of them. */
+/*
+ * Assembly, so that the compiler cannot merge, unroll or add instructions. Other architectures use C: about four
+ * instructions.
+ */
 uint64_t load_compute(uint64_t x, uint64_t instructions)
 {
 	uint64_t turns = instructions / LOAD_INSTRUCTIONS_PER_TURN;
@@ -81,7 +84,10 @@ void *load_shared_memory(size_t bytes)
 	return memory;
 }
 
-/* Where somebody asks for hints in files, the records are one; who cannot make it is heard by nobody, and works as well. */
+/*
+ * If LOP_HINT_DIR asks for hints in files, the records are in one. If the file cannot be made, no reader gets the
+ * hints, and the load works as well without.
+ */
 static void *hint_memory(size_t bytes)
 {
 	const char *folder = getenv("LOP_HINT_DIR");
