@@ -321,7 +321,7 @@ static void run_seed(u64 seed, u64 most)
 		quiet_until_ns = clock_ns() + 1000000;
 		if (!run_steps(5000000, quiet_until_ns)) {
 			print_all();
-			fails("no rest");
+			fails("the CPUs do not come to rest");
 		}
 		judge();
 	}

@@ -217,27 +217,27 @@ static const char *find_fault_of_cpu(unsigned cpu)
 	for (n = 0; n < nr_known; n++)
 		anchored += states[n].task.anchor == (s32)cpu;
 	if (lopsided.membership.anchored[cpu] != anchored)
-		return "as many tasks do not count on it as it says";
+		return "its count of anchored tasks is wrong";
 	if (anchored && !lop_cpus_has(&lopsided.set[LOP_HIGH].pinned, cpu))
-		return "a task counts on it, and it is not pinned";
+		return "a task is anchored to it, and it is not pinned";
 	if (!anchored && lop_is_isolated(&lopsided, cpu) && counts_as_idle(cpu) &&
 	    lop_cpus_has(&lopsided.set[LOP_HIGH].cpus, cpu) && !timer_is_set())
-		return "it is isolated, and high for nobody";
+		return "it is isolated, and high although no task is bound to it";
 	if (lop_cpus_has(&lopsided.fast.claimed, cpu) && !is_promised_to(cpu))
-		return "it is promised to nobody in particular";
+		return "it is claimed, and no task is to get it";
 	for (n = 0, given = 0; n < nr_known; n++)
 		given += states[n].task.goes_first && states[n].task.queue == (s32)cpu;
 	if (lopsided.queues.nr_given[cpu] != given || (!comes_and_goes && lop_cpus_has(&lopsided.queues.given, cpu) != !!given))
-		return "as many tasks were not given to it as it says";
+		return "its count of tasks given to it is wrong";
 	return NULL;
 }
 
 static const char *find_fault_of_queue(u32 queue)
 {
 	if (lopsided.queues.queued[queue] != waiting_in(queue))
-		return "as many do not wait in its queue as it says";
+		return "the count of tasks in its queue is wrong";
 	if (lop_queue_waits(&lopsided, queue) != (lopsided.queues.queued[queue] != 0))
-		return "its queue does not say whether somebody waits";
+		return "the bit that says whether its queue has tasks is wrong";
 	return NULL;
 }
 
@@ -265,11 +265,11 @@ const char *find_fault(unsigned *cpu)
 			break;
 	}
 	if (!fault && lop_active(&lopsided, LOP_HIGH) != active)
-		fault = "tasks are active that are not counted, or the reverse";
+		fault = "the count of active tasks is wrong";
 	if (!fault && lopsided.membership.lock)
-		fault = "the lock of the sets was not let go";
+		fault = "the lock of the sets is still held";
 	if (!fault && could_change() && !timer_is_set())
-		fault = "the sets do not have the sizes that they should, and nobody will look";
+		fault = "a set has the wrong size, and no timer is set to correct it";
 	return fault;
 }
 

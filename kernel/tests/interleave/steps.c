@@ -224,7 +224,7 @@ static unsigned choose(void)
 			next_ns = earlier(next_ns, when_it_may(&fibres[number]));
 		}
 		if (next_ns == NEVER && rests_at_ns == NEVER) {
-			printf("step %llu: nothing will ever happen\n", (unsigned long long)steps);
+			printf("step %llu: deadlock, no fibre will ever run\n", (unsigned long long)steps);
 			for (unsigned n = 0; n < nr_fibres; n++)
 				printf("fibre %u sleeps%s, held by %u\n", n, fibres[n].waits_for ? " for a lock" : "", fibres[n].waits_for ? fibres[n].waits_for->held_by - 1 : 0);
 			exit(1);

@@ -40,12 +40,12 @@ int main(void)
 	begin_tasks();
 	lopsided_init();
 	first = new_task(0);
-	expect("an isolated CPU does not count while another is online", !states[0].task.bound);
+	expect("a task is not bound to the isolated CPU while another is online", !states[0].task.bound);
 	lopsided_cpu_offline(0);
 	second = new_task(1);
-	expect("who is new while no other is online is bound to the isolated one", states[1].task.bound);
-	expect("so is who wakes then", lopsided_select_cpu(first, 0, SCX_ENQ_WAKEUP) == 1 && states[0].task.bound);
+	expect("a task created while no other CPU is online is bound to the isolated one", states[1].task.bound);
+	expect("so is a task that wakes then", lopsided_select_cpu(first, 0, SCX_ENQ_WAKEUP) == 1 && states[0].task.bound);
 	lopsided_cpu_online(0);
-	expect("who wakes once it is back is bound no more", lopsided_select_cpu(second, 1, SCX_ENQ_WAKEUP) == 0 && !states[1].task.bound);
+	expect("a task that wakes once the other CPU is back is no longer bound", lopsided_select_cpu(second, 1, SCX_ENQ_WAKEUP) == 0 && !states[1].task.bound);
 	return 0;
 }

@@ -36,15 +36,15 @@ int main(void)
 	now_ns += LOP_WAIT_MAX_NS;
 	meanwhile = true;
 	lop_dispatch(&sched, &world, 0, NULL);
-	expect("one looks", looks[0] == 1 && looks[1] == 0);
+	expect("one CPU searches", looks[0] == 1 && looks[1] == 0);
 	meanwhile = false;
 	lop_dispatch(&sched, &other_world, 1, NULL);
-	expect("the other does the next time", looks[0] == 1 && looks[1] == 1);
+	expect("the other CPU searches next time", looks[0] == 1 && looks[1] == 1);
 	lop_dispatch(&sched, &world, 0, NULL);
 	lop_dispatch(&sched, &other_world, 1, NULL);
-	expect("and then neither for a while", looks[0] == 1 && looks[1] == 1);
+	expect("then neither searches for a while", looks[0] == 1 && looks[1] == 1);
 	now_ns += LOP_OVERDUE_PERIOD_NS;
 	lop_dispatch(&sched, &world, 0, NULL);
-	expect("a period later they look again", looks[0] == 2);
+	expect("a period later a CPU searches again", looks[0] == 2);
 	return 0;
 }

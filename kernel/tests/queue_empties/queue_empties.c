@@ -57,7 +57,7 @@ static void after_cleared(void *at)
 	watched = false;
 	expect("CPU 1 finds nothing", lop_dispatch(&sched, &other_world, 1, NULL) == LOP_NEXT_NONE);
 	lop_cpu_idle(&sched, &other_world, 1, true, now_ns);
-	expect("CPU 1 sees nobody wait", !kicked);
+	expect("CPU 1 sees no task waiting", !kicked);
 }
 
 int main(void)
@@ -72,8 +72,8 @@ int main(void)
 	lop_running(&sched, &world, &tasks[0], now_ns);
 	expect("the queue was empty for a moment", !watched);
 	expect("the queue has the other task", lop_queue_waits(&sched, lop_domain_queue(0, LOP_HIGH)));
-	expect("the timer is to look at once", timer_at_ns == now_ns);
+	expect("the timer is armed to look at once", timer_at_ns == now_ns);
 	lop_timer(&sched, &world, now_ns);
-	expect("CPU 1 is told", kicked == 1U << 1);
+	expect("CPU 1 is kicked", kicked == 1U << 1);
 	return 0;
 }

@@ -84,8 +84,8 @@ static void groups_without_room(void)
 	user = group_in(root);
 	for (n = 0; n < 100; n++)
 		enter(n, group_in(user));
-	expect("a user with 100 groups, 97 of them without a slot, weighs what his own does", share_of(100) == LOP_WEIGHT_DEFAULT);
-	expect("that there is no room is found once", groups_left_out == 1);
+	expect("a user with 100 groups, 97 of them without a slot, weighs as much as the user's own group", share_of(100) == LOP_WEIGHT_DEFAULT);
+	expect("the lack of slots is counted once", groups_left_out == 1);
 	for (pops = 0, n = 0; n < 10000; n++)
 		regroup(&threads[3 + n % 97].p, &threads[3 + n % 97].t);
 	expect("their wakeups do not look for a slot", pops == 0);
@@ -94,7 +94,7 @@ static void groups_without_room(void)
 	clock_of_test_ns += LOP_FULL_NS;
 	for (n = 3; n < 100; n++)
 		regroup(&threads[n].p, &threads[n].t);
-	expect("freed slots are given on", threads[3].t.group != threads[6].t.group && threads[6].t.group == threads[99].t.group);
+	expect("freed slots go to the first groups that lack one", threads[3].t.group != threads[6].t.group && threads[6].t.group == threads[99].t.group);
 	for (n = 3; n < 100; n++)
 		leave(n);
 	expect("all slots are free when all have left", stack_of(&free_slots)->depth == 4);
@@ -113,11 +113,11 @@ static void groups_too_deep(void)
 		group = group_in(group);
 	enter(0, group);
 	enter(1, group);
-	expect("40 groups around two tasks do not take them out of the first one", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
+	expect("two tasks below 40 groups still share the weight of the outermost group below the root", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
 	for (pops = 0, n = 0; n < 10000; n++)
 		regroup(&threads[n % 2].p, &threads[n % 2].t);
 	expect("their wakeups do not look for a slot", pops == 0);
-	expect("none takes the weight of another", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
+	expect("the shares stay the same", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
 	leave(0);
 	leave(1);
 	expect("all slots are free when all have left", stack_of(&free_slots)->depth == PLACES);
@@ -139,9 +139,9 @@ static void processes_without_room(void)
 	for (turn = 0; turn < 3; turn++) {
 		for (pops = 0, n = 0; n < MOST_TASKS; n++)
 			enter_app(&threads[n].p, &threads[n].t, true);
-		expect("a fork is one look for a place", pops == MOST_TASKS);
-		expect("those without room are counted", apps_left_out == (turn + 1) * (MOST_TASKS - PLACES));
-		expect("and are of no application", threads_counted() == PLACES && !threads[MOST_TASKS - 1].t.app);
+		expect("a fork looks for a place once", pops == MOST_TASKS);
+		expect("applications without a place are counted", apps_left_out == (turn + 1) * (MOST_TASKS - PLACES));
+		expect("tasks without a place belong to no application", threads_counted() == PLACES && !threads[MOST_TASKS - 1].t.app);
 		for (n = 0; n < MOST_TASKS; n++)
 			leave_app(&threads[n].t);
 		expect("all places are free when all have ended", !threads_counted() && stack_of(&free_apps)->depth == PLACES);
