@@ -136,7 +136,7 @@ static bool is_chain(uint64_t index)
 	return asked.chain == MAKE && index < asked.jobs;
 }
 
-/* What the other stages leave is the compiler's; a job that is no chain has one stage. */
+/* The compiler gets what the other stages leave. A job without a chain has one stage, the shell. */
 static uint64_t stage_instructions(const struct build *build, uint64_t index, enum stage stage)
 {
 	uint64_t all = build->jobs[index].instructions, others = 0;

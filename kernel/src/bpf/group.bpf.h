@@ -169,7 +169,7 @@ static __noinline s32 new_slot(u64 key, u32 weight, s32 parent)
 /*
  * The slot of a task group, with a reference for the caller. Creates it and those of its ancestors as needed. If no
  * slot is free (then `found` is false), or the group lies deeper than slots do, this is the slot of the nearest
- * ancestor that has one. So whoever creates more groups than there are slots gains nothing: the extra groups share the
+ * ancestor that has one. So creating more groups than there are slots gains nothing: the extra groups share the
  * weight of the group that they were created in. The root group has no slot.
  */
 static __noinline s32 slot_for(u64 address, bool *found)

@@ -31,7 +31,7 @@ enum lop_record_kind {
 	LOP_RECORD_PREEMPT,   /* preempts what runs on `cpu` */
 	LOP_RECORD_RESERVED,  /* `cpu` is on the reserved core, whose speed is raised by `value` steps */
 	LOP_RECORD_LEAVES,    /* after lop_set_domain() or lop_put_on_list(): `task` is elsewhere and has to leave */
-	/* Then calls of the policy, in the order in which they were made. */
+	/* Then calls of the policy, in the order in which they were made. `value` with an adjective is a flag. */
 	LOP_RECORD_START,
 	/*
 	 * Task `task` (its address, the only name for its whole life) may use the CPUs in `words`. `value`: 1 + the
