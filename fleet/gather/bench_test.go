@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// One arrival on machines of two domains of 32 cores, three quarters of which have applications.
+// One arrival on machines of two domains of 32 cores, of which three quarters have applications.
 func BenchmarkPlace(b *testing.B) {
 	for _, size := range []int{1, 10, 100, 1000, 10000} {
 		b.Run(fmt.Sprintf("machines=%d", size), func(b *testing.B) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gather decides which machine and which memory domain an arriving application goes to: onto as few of both as possible, but a
-// memory-intensive application shares a domain only with those of very low intensity.
+// Package gather decides which machine and which memory domain an arriving application goes to. It uses as few of both
+// as possible, but puts a memory-intensive application only beside those of very low intensity.
 //
-// The rule is policy/domains/arrive.h of Lopsided, called through cgo; what is here counts and converts. The headers are links into policy/, as the go
-// command notices changes in the folder of a package only.
+// The rule is policy/domains/arrive.h of Lopsided, called through cgo; this package counts and converts. The headers
+// are links into policy/, since the go command notices changes only in the folder of a package.
 package gather
 
 // #cgo CFLAGS: -std=c11 -O2
@@ -18,10 +18,10 @@ import (
 	"unsafe"
 )
 
-// Class says how much others feel of an application's use of the memory that a domain shares.
+// Class says how much other applications feel of an application's use of the memory that a domain shares.
 type Class uint8
 
-// A class that is not known counts as intensive.
+// An unknown class counts as intensive.
 const (
 	Unknown   Class = C.LOP_MEMORY_UNKNOWN
 	VeryLow   Class = C.LOP_MEMORY_VERY_LOW  // below 0.1 misses of the last-level cache per 1,000 instructions
@@ -38,11 +38,11 @@ func (c Class) String() string {
 
 var classNames = [...]string{Unknown: "unknown", VeryLow: "very low", Moderate: "moderate", Intensive: "intensive"}
 
-// Intensity is what is known of an application's use of memory. The zero value: nothing.
+// Intensity is what is known of an application's use of memory. The zero value means that nothing is known.
 type Intensity struct {
 	MPMI     uint32        // misses of the last-level cache per million instructions
-	Measured time.Duration // for how long counters were read; they count from one second on
-	Declared Class         // goes before what was measured
+	Measured time.Duration // for how long counters were read; readings count from one second on
+	Declared Class         // goes before the measurement
 }
 
 func (i Intensity) c() C.struct_lop_intensity {
@@ -53,13 +53,13 @@ func (i Intensity) c() C.struct_lop_intensity {
 	}
 }
 
-// Class is what the intensity counts as.
+// Class is the class that the intensity stands for.
 func (i Intensity) Class() Class {
 	c := i.c()
 	return Class(C.lop_memory_class(&c))
 }
 
-// Application is what arrives. It runs in one memory domain.
+// Application is one that arrives. It runs in one memory domain.
 type Application struct {
 	MilliCPU  uint32 // what it asks for, 1000 for each core
 	Intensity Intensity
@@ -76,14 +76,16 @@ func (a Application) thread() C.struct_lop_thread {
 	}
 }
 
-// Machine is the memory domains of a machine, and the applications in them. Several goroutines may ask it at a time; one may change it.
+// Machine is a machine's memory domains and the applications in them. Several goroutines may query it at the same time,
+// while none changes it.
 type Machine struct {
 	off     bool
 	domains []C.struct_lop_domain_load
-	there   []C.struct_lop_thread // those in the first domain, then those in the second, and so on
+	there   []C.struct_lop_thread // applications of the first domain, then of the second, and so on
 }
 
-// NewMachine makes an empty machine that is on. For each of its memory domains: what applications may ask for there, 1000 for each core.
+// NewMachine makes an empty machine that is on. For each memory domain milliCPU says what applications may ask for
+// there in all, 1000 for each core.
 func NewMachine(milliCPU ...uint32) *Machine {
 	m := &Machine{domains: make([]C.struct_lop_domain_load, len(milliCPU))}
 	for n, capacity := range milliCPU {
@@ -93,16 +95,16 @@ func NewMachine(milliCPU ...uint32) *Machine {
 	return m
 }
 
-// SetOff says that the machine is off, or on again. One that is off has no applications.
+// SetOff notes that the machine is off or on. A machine that is off has no applications.
 func (m *Machine) SetOff(off bool) {
 	m.off = off
 	m.noteState()
 }
 
-// Empty says whether no application is there.
+// Empty says whether the machine has no application.
 func (m *Machine) Empty() bool { return len(m.there) == 0 }
 
-// Domains is how many memory domains the machine has.
+// Domains is the number of memory domains of the machine.
 func (m *Machine) Domains() int { return len(m.domains) }
 
 // Add puts an application into a domain, whether it fits there or not.
@@ -114,7 +116,7 @@ func (m *Machine) Add(domain int, a Application) {
 	m.noteState()
 }
 
-// Remove takes an application like this one out of a domain. False: there is none.
+// Remove takes an application equal to this one out of a domain. It returns false if there is none.
 func (m *Machine) Remove(domain int, a Application) bool {
 	first, end := m.span(domain)
 	found := slices.Index(m.there[first:end], a.thread())
@@ -131,7 +133,7 @@ func (m *Machine) Remove(domain int, a Application) bool {
 	return true
 }
 
-// span is where the applications of a domain are in there.
+// span is the part of there that holds the applications of a domain.
 func (m *Machine) span(domain int) (first, end int) {
 	for _, d := range m.domains[:domain] {
 		first += int(d.applications)
@@ -152,20 +154,21 @@ func (m *Machine) noteState() {
 	}
 }
 
-// Fit is how well an application fits into a memory domain. The zero value: not at all.
+// Fit is how well an application fits into a memory domain. The zero value means not at all.
 type Fit struct{ c C.struct_lop_fit }
 
-// Fits says whether there is room.
+// Fits says whether the domain has room.
 func (f Fit) Fits() bool { return bool(f.c.room) }
 
-// Apart says whether intensive applications stay apart there from all but those of very low intensity, and nobody is predicted to take more than
-// 5 % longer than alone.
+// Apart says whether intensive applications stay apart there from all but those of very low intensity, and no
+// application is predicted to take more than 5 % longer than alone.
 func (f Fit) Apart() bool { return bool(f.c.apart) }
 
 // Better says whether the application fits better here than there. Fits of different applications do not compare.
 func (f Fit) Better(there Fit) bool { return bool(C.lop_fits_better(&f.c, &there.c)) }
 
-// Place finds the domain of the machine that the application fits into best, of equals the first; there is none if the fit says so.
+// Place finds the domain of the machine that the application fits into best, of equals the first. If it fits into none,
+// the fit says so and the domain is negative.
 func (m *Machine) Place(a Application) (domain int, fit Fit) {
 	t := a.thread()
 	domain = m.better(&fit.c, &t)
@@ -177,7 +180,8 @@ func (m *Machine) better(best *C.struct_lop_fit, t *C.struct_lop_thread) int {
 	return int(C.better_domain(best, unsafe.SliceData(m.domains), C.u32(len(m.domains)), unsafe.SliceData(m.there), t))
 }
 
-// Place finds the machine and its domain that the application fits into best, of equals the first. Not ok: no domain has room for it.
+// Place finds the machine and the domain that the application fits into best, of equals the first. It is not ok if no
+// domain has room.
 func Place(machines []*Machine, a Application) (machine, domain int, ok bool) {
 	var best C.struct_lop_fit
 	t := a.thread()

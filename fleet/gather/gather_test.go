@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// application reads "30" (one core, 30 misses per 1,000 instructions), "3x0.05" (three cores) or "?" (one core, not known).
+// application reads "30" (one core, 30 misses per 1,000 instructions), "3x0.05" (three cores) or "?" (one core,
+// unknown).
 func application(t testing.TB, text string) Application {
 	a := Application{MilliCPU: 1000}
 	if cores, rest, found := strings.Cut(text, "x"); found {
@@ -31,7 +32,8 @@ func application(t testing.TB, text string) Application {
 	return a
 }
 
-// machine reads "16: 30 0.05 | 0.5 |": three domains of 16 cores (without a number 4) and what is there. "off: |": two of 4, off.
+// machine reads "16: 30 0.05 | 0.5 |": three domains of 16 cores (4 if no number is given) and their applications.
+// "off: |" is two domains of 4 cores, off.
 func machine(t testing.TB, text string) *Machine {
 	cores, off := 4, false
 	if before, rest, found := strings.Cut(text, ":"); found {
@@ -91,12 +93,13 @@ func TestPlace(t *testing.T) {
 		{"more intensive ones than domains: where the others press least", []string{"30 | 5 | 10"}, "30", "0.1"},
 		{"the same for a moderate one", []string{"30 | 30 0.05", "5 0.05"}, "0.5", "1.0"},
 
-		// 0.09 presses 8 permille on 30, which waits 750 permille of its time: 6 permille for each, eight are 48 and nine 54.
+		// 0.09 presses 8 permille on 30, which waits 750 permille of its time: 6 permille for each, 48 for eight and 54
+		// for nine.
 		{"eight very low ones slow an intensive one by less than 5 %", []string{"16: 30 " + eight("0.09")[5:] + "|"}, "0.09", "0.0"},
 		{"nine by more", []string{"16: 30 " + eight("0.09") + "|"}, "0.09", "0.1"},
 		{"an intensive one beside eight very low ones", []string{"16: " + eight("0.09") + "|"}, "30", "0.0"},
 		{"not beside nine", []string{"16: 0.09 " + eight("0.09") + "|"}, "30", "0.1"},
-		// 0.9 waits and presses 82 permille: seven others slow it by 82 * 574 / 1000 = 47, eight by 82 * 656 / 1000 = 53.
+		// 0.9 waits and presses 82 permille: seven others cost it 82 * 574 / 1000 = 47, eight 82 * 656 / 1000 = 53.
 		{"eight moderate ones get on", []string{"16: " + eight("0.9")[4:] + "|"}, "0.9", "0.0"},
 		{"nine do not", []string{"16: " + eight("0.9") + "|"}, "0.9", "0.1"},
 		{"but do if there is nowhere else", []string{"16: " + eight("0.9"), "16: " + eight("0.9") + "0.9"}, "0.9", "0.0"},

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// model is a fleet as lists, and what is asked of a place in words of its own.
+// model is a fleet as lists. It checks a place by definitions of its own, not by the rule's.
 type model struct {
 	machines []*Machine
 	off      []bool
@@ -44,7 +44,7 @@ func drawApplication(r *rand.Rand) Application {
 	return a
 }
 
-// step switches a machine, ends an application, or has one arrive; where that went.
+// step switches a machine, ends an application, or has one arrive and returns where it went.
 func (f *model) step(r *rand.Rand) (a Application, went place, arrived, ok bool) {
 	n := r.IntN(len(f.machines))
 	switch r.IntN(6) {
@@ -96,7 +96,7 @@ func (f *model) hasRoom(p place, a Application) bool {
 	return asked <= f.capacity[p.machine][p.domain]
 }
 
-// state: 0 in use, 1 on and empty, 2 off.
+// state is 0 for a machine in use, 1 for one on and empty, 2 for one off.
 func (f *model) state(machine int) int {
 	switch {
 	case f.off[machine]:
@@ -114,7 +114,7 @@ func (a Application) mpki() float64 {
 	return float64(a.Intensity.MPMI) / 1000
 }
 
-// mixes: one that comes puts an intensive one beside one that is not of very low intensity.
+// mixes says whether the arrival puts an intensive application beside one that is not of very low intensity.
 func mixes(there []Application, comes Application) bool {
 	return slices.ContainsFunc(there, func(other Application) bool {
 		calmer, fiercer := min(other.mpki(), comes.mpki()), max(other.mpki(), comes.mpki())
@@ -122,7 +122,7 @@ func mixes(there []Application, comes Application) bool {
 	})
 }
 
-// slowest is the longest predicted time over that alone.
+// slowest is the longest predicted time relative to the time alone.
 func slowest(there []Application) float64 {
 	waits := func(a Application) float64 { return a.mpki() / (a.mpki() + 10) }
 	presses := func(a Application) float64 { return waits(a) * float64(a.MilliCPU) / 1000 }
@@ -139,7 +139,8 @@ func slowest(there []Application) float64 {
 	return worst
 }
 
-// roundedDown is by how much less the rule may find, which counts what each presses, what each waits and their product in whole permille.
+// roundedDown is how much less the rule may find: it counts what each presses, what each waits and their product in
+// whole permille.
 func roundedDown(there []Application) float64 {
 	down := 0.002
 	for _, a := range there {
@@ -148,7 +149,7 @@ func roundedDown(there []Application) float64 {
 	return down
 }
 
-// check says what is wrong with where an application went.
+// check says what is wrong with the place that an application went to, or nothing.
 func (f *model) check(a Application, went place, ok bool) string {
 	var room, empty []place
 	for _, p := range f.places() {
@@ -191,7 +192,8 @@ func (f *model) check(a Application, went place, ok bool) string {
 	return ""
 }
 
-// What is asked of every place, over arrivals, ends and machines that are switched. The same is drawn each time.
+// Checks every place over arrivals, ends and machines that are switched on and off. The seeds are fixed, so each run
+// draws the same.
 func TestEveryPlace(t *testing.T) {
 	var arrivals, opened, shared, none int
 	for seed := range uint64(2000) {
@@ -223,7 +225,7 @@ func TestEveryPlace(t *testing.T) {
 	}
 }
 
-// The best place does not depend on the order in which machines are looked at, nor on what was there and left.
+// The best place depends neither on the order of the machines nor on applications that have left.
 func TestBestPlaceByAnyWay(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 23))
@@ -252,7 +254,7 @@ func TestBestPlaceByAnyWay(t *testing.T) {
 	}
 }
 
-// anew makes a machine with what is there now.
+// anew makes a machine with the applications that are there now.
 func (f *model) anew(machine int) *Machine {
 	m := NewMachine(f.capacity[machine]...)
 	for d, there := range f.there[machine] {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types that policy/ takes from whoever includes it, its rule for arrivals, and the same over the domains of a machine. */
+/* The types that policy/ takes from the file that includes it, its rule for arrivals, and that rule for one machine. */
 #pragma once
 #include <stdbool.h>
 typedef unsigned char u8;
@@ -11,8 +11,8 @@ typedef long long s64;
 #include "arrive.h"
 
 /*
- * Which of a machine's domains is a better place for `t` than the best so far, which it then becomes; LOP_NONE: none of them. `there`: those that are
- * in the first domain, then those in the second, and so on.
+ * The domain of a machine that is a better place for `t` than the best so far, which it then becomes; LOP_NONE: none is.
+ * `there`: the applications of the first domain, then of the second, and so on.
  */
 static inline s32 better_domain(struct lop_fit *best, const struct lop_domain_load *domains, u32 nr, const struct lop_thread *there,
 				const struct lop_thread *t)

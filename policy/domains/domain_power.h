@@ -2,11 +2,13 @@
 #pragma once
 #include "isolated.h"
 /*
- * Memory domains that are off: their CPUs are in no set, but for those that a pinned task counts on. Who closes one has moved its threads
- * before; what is left there runs until the next tick.
+ * A memory domain that is off has no CPU in a set, except those that a pinned task counts on.
+ * The caller moves the threads of a domain before it switches the domain off; a thread left there runs until the next
+ * tick.
+ * Tested in: domains, auto. Studied in: power-domains, everything.
  */
 
-/* An adapter that never plans memory domains says so, and the verifier drops their rules. */
+/* An adapter that never plans memory domains defines this as false, so the verifier drops their rules. */
 #ifndef lop_has_domains
 #define lop_has_domains(s) ((s)->config.domains != LOP_DOMAINS_AS_COME)
 #endif
@@ -16,7 +18,7 @@ lop_rule const struct lop_cpus *lop_domain_cpus(const struct lop_sched *s, s32 d
 	return &s->topology.memory_cpus[(u32)domain & (LOP_MAX_MEMORY_DOMAINS - 1)];
 }
 
-/* CPUs that may be in a set: open, in domains that are on; and isolated ones that are, for who is bound there. */
+/* CPUs that may be in a set: open ones in domains that are on, and isolated ones that a task is bound to. */
 lop_rule u32 lop_nr_on(const struct lop_sched *s)
 {
 	u32 off = lop_has_domains(s) ? lop_cpus_common(&s->open, &s->off) : 0;
@@ -36,7 +38,7 @@ lop_rule void lop_switch_domain(struct lop_sched *s, s32 domain, bool on)
 	}
 }
 
-/* A domain that is off, the first; LOP_NONE: all are on. */
+/* The first domain that is off; LOP_NONE: all are on. */
 lop_rule s32 lop_domain_off(const struct lop_sched *s)
 {
 	s32 cpu = lop_cpus_first(&s->off, &s->open, &s->set[LOP_HIGH].cpus);

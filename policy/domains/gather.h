@@ -2,18 +2,28 @@
 #pragma once
 #include "spread.h"
 /*
- * Power distributed intensity: as few memory domains as possible, with memory-intensive threads kept apart from all but those of very low
- * intensity. Domains of one node are switched off together: the first open domain of a node pays for it, the next ones nothing.
+ * Threads run in as few memory domains as it pays to use, intensive ones apart from all but very low ones.
+ * This is power distributed intensity. Domains of one node are switched off together: the first open domain of a node
+ * pays for it, the next ones cost nothing.
+ * Tested in: gather. Studied in: power-domains, everything.
  */
 
-/* MPKI at which a thread waits for misses half of its time (ours: 0.4 ns of computing for an instruction, 40 ns that a miss holds it up). */
+/*
+ * MPKI at which a thread waits for misses half of its time (our choice: 0.4 ns of computing for an instruction, 40 ns
+ * that a miss holds it up).
+ */
 #define LOP_HALF_WAIT_MPMI 10000ULL
-/* A plan is carried out if predicted EDP falls by more than 5 % (ours): threads measured anew beside others do not move for it. */
+/*
+ * A plan is carried out if predicted EDP falls by more than 5 % (our choice): new measurements of threads beside others
+ * move none of them.
+ */
 #define LOP_GATHER_GAIN_PERMILLE 50
-/* One more domain is opened if predicted EDP falls by more than 1 % (ours): below that the fewer are as good. */
+/*
+ * One more domain is opened if predicted EDP falls by more than 1 % (our choice): below that fewer domains are as good.
+ */
 #define LOP_OPEN_GAIN_PERMILLE 10
 
-/* Share of its time that a thread waits for misses by itself: mpki / (mpki + 10). Times demand: what others feel of it. */
+/* Share of its time that a thread alone waits for misses: mpki / (mpki + 10). Times demand: what others feel of it. */
 lop_rule u32 lop_waits_permille(u32 mpmi) { return (u32)(mpmi * 1000ULL / (mpmi + LOP_HALF_WAIT_MPMI)); }
 
 lop_rule u32 lop_presses_permille(const struct lop_thread *t)
@@ -22,7 +32,8 @@ lop_rule u32 lop_presses_permille(const struct lop_thread *t)
 }
 
 /*
- * Predicted time of a thread beside others over its time alone (ours): while it waits it also waits for those whose misses are served first.
+ * Predicted time of a thread beside others over its time alone (our choice): while it waits it also waits for those
+ * whose misses are served first.
  *     T = 1 + waits * sum of what the others press
  * Worked example: two threads of 30 MPKI wait 0.75 of their time each, and take 1.56 times as long side by side.
  */
@@ -32,7 +43,7 @@ lop_rule u32 lop_stretch_permille(const struct lop_thread *t, u64 domain_presses
 	return (u32)lop_min(1000 + lop_waits_permille(t->mpmi) * others / 1000, 100000);
 }
 
-/* What a prediction needs to know of each domain: what its threads press, and how many there are. */
+/* Sums for each domain what a prediction needs: what its threads press, and how many there are. */
 lop_subprog u32 lop_sum_presses(struct lop_plan *p lop_nonnull, bool present)
 {
 	u32 n;
@@ -51,7 +62,9 @@ lop_subprog u32 lop_sum_presses(struct lop_plan *p lop_nonnull, bool present)
 	return n;
 }
 
-/* Nodes with a thread, counted at the first of their domains that has one. Domains of a node are neighbours. */
+/*
+ * Nodes with a thread, counted at the first of their domains that has one. The domains of a node have adjacent numbers.
+ */
 lop_subprog u32 lop_nodes_on(struct lop_plan *p lop_nonnull)
 {
 	u32 nodes = 0, n;
@@ -69,7 +82,7 @@ lop_subprog u32 lop_nodes_on(struct lop_plan *p lop_nonnull)
 }
 
 /*
- * Predicted energy-delay product of work that ends when its slowest thread does, in mW per unit of work squared:
+ * Predicted energy-delay product of work that ends with its slowest thread, in mW per unit of work squared:
  *     T   = max of the threads' times
  *     E   = (base + nodes on * node) * T + core * sum of demand * time
  *     EDP = E * T
@@ -108,8 +121,9 @@ lop_subprog s32 lop_fullest(struct lop_plan *p lop_nonnull)
 }
 
 /*
- * Where gathering puts a thread: beside those that it shares data with; an intensive one in the calmest domain, away from other intensive ones while there are domains for
- * them; a moderate one in a domain without an intensive one, if one has room; one of very low intensity where most are.
+ * Where gathering puts a thread: beside those that it shares data with; an intensive one in the calmest domain, away
+ * from other intensive ones while there are domains for them; a moderate one in a domain without an intensive one, if
+ * one has room; one of very low intensity where most threads are.
  */
 lop_rule s32 lop_gathering_place(struct lop_plan *p, const struct lop_thread *t)
 {
@@ -124,7 +138,10 @@ lop_rule s32 lop_gathering_place(struct lop_plan *p, const struct lop_thread *t)
 	return quiet >= 0 ? quiet : lop_calmest(p, false);
 }
 
-/* Intensive threads first, then moderate ones, then those of very low intensity, which is the order by intensity where no class was declared. */
+/*
+ * Called for intensive threads first, then moderate ones, then those of very low intensity, which is the order by
+ * intensity where no class was declared.
+ */
 lop_subprog u32 lop_give_gathered(struct lop_plan *p lop_nonnull, u8 memory)
 {
 	u32 n;
@@ -139,7 +156,9 @@ lop_subprog u32 lop_give_gathered(struct lop_plan *p lop_nonnull, u8 memory)
 	return n;
 }
 
-/* Domains must be open where threads are that stay; then as many more as all the demand needs, one core for each thread's worth. */
+/*
+ * The domains of threads that stay are open, and as many more as all the demand needs: one core for each 1000 permille.
+ */
 lop_rule bool lop_needs_more_cores(const struct lop_plan *p) { return (u64)p->open_cores * 1000 < p->demand_permille; }
 
 lop_subprog u32 lop_open_where_threads_stay(struct lop_plan *p lop_nonnull)
@@ -181,7 +200,10 @@ lop_subprog bool lop_node_is_open(struct lop_plan *p lop_nonnull, u32 node)
 	return open;
 }
 
-/* Which domain is opened next: one of a node that is open, of the others one of the node where most threads are; of equals the first. LOP_NONE: all are. */
+/*
+ * The domain to open next: one of an open node, otherwise one of the node where most threads are; of equals the first.
+ * LOP_NONE: all are open.
+ */
 lop_subprog s32 lop_next_to_open(struct lop_plan *p lop_nonnull)
 {
 	s32 best = LOP_NONE;
@@ -202,7 +224,7 @@ lop_subprog s32 lop_next_to_open(struct lop_plan *p lop_nonnull)
 	return best;
 }
 
-/* Who was given to a domain that is the best so far keeps it in mind, or takes it. */
+/* Saves the plan as the best so far, or restores that one (`take`). */
 lop_subprog u32 lop_keep(struct lop_plan *p lop_nonnull, bool take)
 {
 	u32 n;
@@ -218,7 +240,7 @@ lop_subprog u32 lop_keep(struct lop_plan *p lop_nonnull, bool take)
 	return n;
 }
 
-/* All threads on the domains that are open now; the predicted EDP of that. */
+/* Plans all threads on the domains that are open now; returns the predicted EDP. */
 lop_subprog u64 lop_gather_on_open(struct lop_plan *p lop_nonnull)
 {
 	lop_begin_plan(p);
@@ -236,7 +258,7 @@ lop_rule bool lop_open_next(struct lop_plan *p)
 	return next >= 0;
 }
 
-/* The fewest domains that all the demand fits in. */
+/* Opens the fewest domains that all the demand fits in. */
 lop_rule void lop_open_fewest(struct lop_plan *p)
 {
 	u32 n;
@@ -251,10 +273,13 @@ lop_rule void lop_open_fewest(struct lop_plan *p)
 	}
 }
 
-/* Predicted EDP `edp` is below `than` by more than a gain. */
+/* `edp` is below `than` by more than a gain. */
 lop_rule bool lop_is_below(u64 edp, u64 than, u64 gain_permille) { return edp < than / 1000 * (1000 - gain_permille); }
 
-/* From the fewest domains up, the number of them with the least predicted EDP; of nearly equals the fewer. The threads are as planned; returns its EDP. */
+/*
+ * Tries every number of open domains, from the fewest up, and ends with the plan of least predicted EDP, of nearly
+ * equal ones that of fewest domains. Returns its EDP.
+ */
 lop_rule u64 lop_gather_best(struct lop_plan *p)
 {
 	u64 best = ~0ULL;
@@ -274,7 +299,7 @@ lop_rule u64 lop_gather_best(struct lop_plan *p)
 	return best;
 }
 
-/* Domains with a thread, as things are or as planned. */
+/* Domains with a thread, at present or as planned. */
 lop_subprog u32 lop_domains_used(struct lop_plan *p lop_nonnull, bool present)
 {
 	u32 used = 0, n;
@@ -283,7 +308,10 @@ lop_subprog u32 lop_domains_used(struct lop_plan *p lop_nonnull, bool present)
 	return used;
 }
 
-/* Worth its moves: predicted EDP falls by more than 5 %, or fewer domains do as well, or threads share cores while others have none. */
+/*
+ * The plan is worth its moves: predicted EDP falls by more than 5 %, or fewer domains do as well, or threads share
+ * cores while other cores have none.
+ */
 lop_rule bool lop_is_worth_gathering(struct lop_plan *p, u64 planned)
 {
 	u64 now = lop_predicted_edp(p, true);
@@ -293,8 +321,9 @@ lop_rule bool lop_is_worth_gathering(struct lop_plan *p, u64 planned)
 }
 
 /*
- * Gather: domains are opened, beyond those that the demand needs, only while predicted EDP falls. Intensive threads that have to share
- * domains are spread over those that are open. Returns how many threads move. A domain that no thread is to be in can be switched off: see domain_power.h.
+ * Gather: domains beyond those that the demand needs are opened only if predicted EDP falls. Intensive threads that
+ * have to share domains are spread over those that are open. Returns how many threads move. A domain that the plan
+ * gives no thread can be switched off: see domain_power.h.
  */
 lop_rule u32 lop_gather(struct lop_plan *p)
 {
@@ -306,7 +335,7 @@ lop_rule u32 lop_gather(struct lop_plan *p)
 	return lop_note_moves(p);
 }
 
-/* Whether a plan wants a thread in this domain. */
+/* Whether a plan puts a thread into this domain. */
 lop_subprog bool lop_is_wanted(struct lop_plan *p lop_nonnull, s32 domain)
 {
 	bool wanted = false;

@@ -2,20 +2,22 @@
 #pragma once
 #include "state.h"
 /*
- * How a thread uses the memory that its domain shares. Intensity is misses of the last-level cache per thousand instructions (MPKI); in
- * whole numbers it is kept as misses per million, so 1 MPKI is 1000 mpmi.
+ * A thread's memory class is what it declared, or follows from the cache misses that were measured.
+ * Intensity is misses of the last-level cache per thousand instructions (MPKI). It is kept in whole numbers, as misses
+ * per million: 1 MPKI is 1000 mpmi.
+ * Tested in: intensity. Studied in: memory-domains, power-domains, everything.
  */
 #define LOP_INTENSIVE_MPMI 1000ULL /* memory-intensive: above 1 MPKI */
 #define LOP_VERY_LOW_MPMI 100ULL   /* very low: below 0.1 MPKI */
 #define LOP_KNOWN_AFTER_NS 1000000000ULL
 
-/* The order of the names is that of how much others feel of it. */
+/* In the order of how much other threads feel of it. */
 enum lop_memory_class { LOP_MEMORY_UNKNOWN, LOP_MEMORY_VERY_LOW, LOP_MEMORY_MODERATE, LOP_MEMORY_INTENSIVE };
 
 struct lop_intensity {
 	u64 measured_ns;  /* for how long counters have been read */
-	u32 mpmi;         /* smoothed; 0 while nothing has been measured */
-	u8 declared;      /* enum lop_memory_class that the application declared; LOP_MEMORY_UNKNOWN: nothing */
+	u32 mpmi;         /* smoothed; 0: nothing measured yet */
+	u8 declared;      /* enum lop_memory_class that the application declared; LOP_MEMORY_UNKNOWN: none */
 };
 
 /* Misses per million instructions: misses * 10^6 / instructions, rounded. */
@@ -23,7 +25,7 @@ lop_rule u32 lop_measured_mpmi(u64 misses, u64 instructions)
 {
 	if (misses >= instructions)
 		return instructions ? 1000000 : 0;
-	if (misses >> 40) { /* their ratio is as exact without the last 20 bits, and does not overflow */
+	if (misses >> 40) { /* without their last 20 bits the ratio is as exact and does not overflow */
 		misses >>= 20;
 		instructions >>= 20;
 	}
@@ -36,7 +38,10 @@ lop_rule u32 lop_measured_mpmi(u64 misses, u64 instructions)
  */
 lop_rule u32 lop_smoothed_mpmi(u32 old_mpmi, u32 new_mpmi) { return (u32)((65ULL * new_mpmi + 35ULL * old_mpmi + 50) / 100); }
 
-/* What counters showed in the last `passed_ns`, once a second. The first measurement stands for itself; a thread that did not run shows nothing. */
+/*
+ * Adds what counters showed in the last `passed_ns`, once a second. The first measurement stands for itself; a thread
+ * that did not run adds nothing.
+ */
 lop_rule void lop_note_counters(struct lop_intensity *i, u64 misses, u64 instructions, u64 passed_ns)
 {
 	u32 mpmi = lop_measured_mpmi(misses, instructions);
@@ -53,7 +58,7 @@ lop_rule enum lop_memory_class lop_class_of_mpmi(u32 mpmi)
 	return mpmi < LOP_VERY_LOW_MPMI ? LOP_MEMORY_VERY_LOW : LOP_MEMORY_MODERATE;
 }
 
-/* What was declared goes before what was measured, and that counts once it has been measured for a second. */
+/* A declared class goes before a measured one, which counts once counters have been read for a second. */
 lop_rule enum lop_memory_class lop_memory_class(const struct lop_intensity *i)
 {
 	if (i->declared != LOP_MEMORY_UNKNOWN)
@@ -61,7 +66,10 @@ lop_rule enum lop_memory_class lop_memory_class(const struct lop_intensity *i)
 	return i->measured_ns < LOP_KNOWN_AFTER_NS ? LOP_MEMORY_UNKNOWN : lop_class_of_mpmi(i->mpmi);
 }
 
-/* Stands for a class of which no figure is known (ours): unknown as intensive, so that without counters and declarations all are alike. */
+/*
+ * Stands for a class without a measured figure (our choice). Unknown counts as intensive, so that without counters and
+ * declarations all threads are alike.
+ */
 lop_rule u32 lop_class_mpmi(enum lop_memory_class class)
 {
 	switch (class) {
@@ -71,7 +79,10 @@ lop_rule u32 lop_class_mpmi(enum lop_memory_class class)
 	}
 }
 
-/* Intensity to plan with: as measured, unless it was not or what was declared says otherwise. */
+/*
+ * Intensity to plan with: the measured one, or that of the declared class if none was measured or the two classes
+ * differ.
+ */
 lop_rule u32 lop_planned_mpmi(const struct lop_intensity *i)
 {
 	enum lop_memory_class declared = (enum lop_memory_class)i->declared;

@@ -3,30 +3,32 @@
 #include "specialise.h"
 #include "uclamp.h"
 /*
- * From what an adapter saw of threads to the plans that a configuration makes (spread.h, gather.h, specialise.h): for adapters of real machines, where
- * nobody knows the watts. What a plan needs to know of CPUs it reads from the policy's own state.
+ * The plans of a configuration (spread, gather, specialise) are made from what an adapter saw of threads.
+ * For adapters of real machines, where power is not known. What a plan needs to know of CPUs it reads from the policy's
+ * own state.
+ * Tested in: kernel/src/scheduler/plan. Studied in: none.
  */
 struct lop_planned {
 	struct lop_intensity intensity;
 	u64 moved_ns;        /* when a plan moved it last; 0: never */
-	u32 speedup_permille; /* the answer: on the scale of uclamp.h; 0: unknown */
+	u32 speedup_permille; /* result: on the scale of uclamp.h; 0: unknown */
 	u32 demand_permille; /* share of the last second in which it ran or waited to run */
-	s32 cpu;             /* it ran there last */
-	s32 wanted_domain;   /* the answer: memory domain that it is to run in; LOP_NONE: it stays */
-	s32 wanted_cpu;      /* and CPU that it changes to; LOP_NONE: it stays */
+	s32 cpu;             /* CPU that it ran on last */
+	s32 wanted_domain;   /* result: memory domain that it is to run in; LOP_NONE: it stays */
+	s32 wanted_cpu;      /* result: CPU that it changes to; LOP_NONE: it stays */
 	bool runs;
-	bool fixed;          /* may not run everywhere */
+	bool fixed;          /* may not run on every CPU */
 };
 
 /*
- * Watts that nobody has measured here (ours): a busy core draws as much as a node beyond its cores does while it is on, and the rest of the
- * machine as much as four. Only their ratios count.
+ * Power where none was measured (our choice): a busy core draws as much as a node beyond its cores does while it is on,
+ * and the rest of the machine as much as four. Only the ratios count.
  */
 enum { LOP_CORE_MW = 10000, LOP_NODE_MW = 10000, LOP_BASE_MW = 40000 };
 
 lop_rule bool lop_is_usable(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->open, cpu) && !lop_is_reserved(s, cpu); }
 
-/* SMT siblings share what a core can do: the lowest that is usable counts. */
+/* SMT siblings share what a core can do, so only the lowest usable one counts. */
 lop_subprog bool lop_counts_as_core(const struct lop_sched *s lop_nonnull, u32 cpu)
 {
 	u32 sibling = s->topology.next_sibling[lop_cpu_index(cpu)], n;
@@ -60,7 +62,7 @@ lop_subprog u32 lop_describe_domains(struct lop_plan *p lop_nonnull, const struc
 	return p->nr_domains;
 }
 
-/* Fills `wanted_domain` by gather.h or spread.h; returns how many move. */
+/* Fills in `wanted_domain` by gather.h or spread.h; returns how many threads move. */
 lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lop_sched *s lop_nonnull, struct lop_planned *threads lop_nonnull, u32 nr, u64 now_ns)
 {
 	u32 planned = 0, moves, n;
@@ -97,7 +99,10 @@ lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lo
 	return moves;
 }
 
-/* Fills `wanted_cpu` by specialise.h. SF follows from intensity and the speeds of the fastest and the slowest kind; of a thread whose class nobody knows it is not known. */
+/*
+ * Fills in `wanted_cpu` by specialise.h; returns how many threads move. SF follows from intensity and the speeds of the
+ * fastest and the slowest kind; for a thread of unknown class it is unknown.
+ */
 lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_sched *s lop_nonnull, struct lop_planned *threads lop_nonnull, u32 nr, u64 now_ns)
 {
 	const struct lop_topology *top = &s->topology;
@@ -132,8 +137,8 @@ lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_
 }
 
 /*
- * Where each of the `nr` threads (at most LOP_MAX_PLANNED) is to run, by the plans of the configuration; returns how many move.
- * `p` was zeroed once.
+ * Fills in where each of the `nr` threads (at most LOP_MAX_PLANNED) is to run, by the plans of the configuration;
+ * returns how many move. `p` was zeroed once.
  */
 lop_rule u32 lop_plan_threads(struct lop_plan *p, struct lop_cast *c, const struct lop_sched *s, struct lop_planned *threads, u32 nr, u64 now_ns)
 {

@@ -3,11 +3,13 @@
 #include "config.h"
 #include "intensity.h"
 /*
- * Distributed intensity: once a second threads are given to memory domains so that no domain has more misses to serve than it must.
- * A plan is pure: threads with their intensities and where they are go in, where they are to be comes out.
+ * Once a second threads are given to memory domains so that no domain has more misses to serve than it must.
+ * This is distributed intensity. A plan is pure: threads with their intensities and places go in, the places where they
+ * are to be come out.
+ * Tested in: spread. Studied in: memory-domains, everything.
  */
 #define LOP_MAX_PLANNED 512
-#define LOP_MOVE_REST_NS (2000 * LOP_MS_NS) /* no thread moves twice within it */
+#define LOP_MOVE_REST_NS (2000 * LOP_MS_NS) /* no thread moves twice within this time */
 #define LOP_RELABEL_PASSES 4
 
 struct lop_thread {
@@ -15,19 +17,19 @@ struct lop_thread {
 	u32 mpmi;            /* intensity, lop_planned_mpmi() */
 	u32 demand_permille; /* share of the last second in which it ran or waited to run */
 	s32 domain;          /* memory domain that it is in; LOP_NONE: it has not run yet */
-	s32 wanted;          /* the answer: memory domain that it is to be in */
-	u32 together;        /* threads of the same number share data and are kept in one domain, by declaration; 0: none */
-	s32 kept;            /* the answer of the best plan so far, see gather.h */
+	s32 wanted;          /* result: memory domain that it is to be in */
+	u32 together;        /* threads of one number share data, by declaration, and stay in one domain; 0: none */
+	s32 kept;            /* result of the best plan so far, see gather.h */
 	u8 memory;           /* enum lop_memory_class */
-	bool fixed;          /* may not run in every domain: it is counted where it is */
+	bool fixed;          /* may not run in every domain: it counts where it is */
 };
 
-/* A memory domain, and what the plan in the making gives it. */
+/* A memory domain, and what the plan gives it so far. */
 struct lop_domain {
 	u64 sum_mpmi;        /* lop_brings_mpmi() of its threads */
 	u64 presses_permille; /* lop_presses_permille() of its threads, for gather.h */
 	u32 cores;           /* online */
-	u32 node;            /* what is switched off with it: see gather.h */
+	u32 node;            /* its domains are switched off together: see gather.h */
 	u32 threads;
 	u32 intensive;       /* of these the intensive ones, unknown ones included */
 	u32 demand_permille;
@@ -38,15 +40,15 @@ struct lop_plan {
 	u64 now_ns;
 	u32 nr_threads, nr_domains;
 	u32 open_cores, demand_permille;   /* of open domains, of all threads */
-	u32 base_mw, node_mw, core_mw;     /* for gather.h: of the machine whatever is off, of each node that is on, of each busy core */
+	u32 base_mw, node_mw, core_mw;     /* for gather.h: machine with all nodes off, each node on, each busy core */
 	struct lop_thread thread[LOP_MAX_PLANNED];
-	u16 order[LOP_MAX_PLANNED];        /* threads by what they bring, highest first */
+	u16 order[LOP_MAX_PLANNED];        /* threads by lop_brings_mpmi(), highest first */
 	struct lop_domain domain[LOP_MAX_MEMORY_DOMAINS];
 };
 
 /*
- * Whether a plan is made for a thread. Those of which nothing is known, neither by counters nor by declaration, are all alike: to move one for
- * another brings nothing. Where only_known, they stay as they come.
+ * Whether a plan is made for a thread. Threads of unknown class, without counters and declaration, are all alike:
+ * exchanging them gains nothing. If only_known is set, they stay where they are.
  */
 lop_rule bool lop_is_planned(const struct lop_config *c, enum lop_memory_class memory)
 {
@@ -60,7 +62,7 @@ lop_rule struct lop_thread *lop_thread_by_rank(struct lop_plan *p, u32 rank)
 	return lop_thread_at(p, p->order[rank & (LOP_MAX_PLANNED - 1)]);
 }
 
-/* What a thread brings to the sum of its domain: intensity * demand. */
+/* What a thread adds to the sum of its domain: intensity * demand. */
 lop_rule u64 lop_brings_mpmi(const struct lop_thread *t) { return (u64)t->mpmi * t->demand_permille / 1000; }
 
 lop_rule bool lop_counts_as_intensive(const struct lop_thread *t)
@@ -68,13 +70,13 @@ lop_rule bool lop_counts_as_intensive(const struct lop_thread *t)
 	return t->memory == LOP_MEMORY_INTENSIVE || t->memory == LOP_MEMORY_UNKNOWN;
 }
 
-/* It stays where it is, whatever would be better: it may not leave, or was moved less than two seconds ago. */
+/* The thread stays where it is, whatever would be better: it may not leave, or was moved less than two seconds ago. */
 lop_rule bool lop_stays_put(const struct lop_plan *p, const struct lop_thread *t)
 {
 	return t->domain != LOP_NONE && (t->fixed || (t->moved_ns && p->now_ns - t->moved_ns < LOP_MOVE_REST_NS));
 }
 
-/* How many threads go before this one: they bring more, or as much and were named before. */
+/* How many threads go before this one: those that bring more, or as much with a lower number. */
 lop_subprog u32 lop_thread_rank(struct lop_plan *p lop_nonnull, u32 n)
 {
 	u64 brings = lop_brings_mpmi(lop_thread_at(p, n));
@@ -89,7 +91,7 @@ lop_subprog u32 lop_thread_rank(struct lop_plan *p lop_nonnull, u32 n)
 	return rank;
 }
 
-/* Sorts the threads by what they bring, highest first, and adds up their demand. */
+/* Sorts the threads by what they bring, highest first, and sums up their demand. */
 lop_rule void lop_sort_threads(struct lop_plan *p)
 {
 	u32 n;
@@ -112,7 +114,7 @@ lop_rule void lop_give(struct lop_plan *p, struct lop_thread *t, s32 domain)
 	d->intensive += lop_counts_as_intensive(t);
 }
 
-/* An empty plan for the open domains, in which the threads that stay are where they are. */
+/* Begins a plan for the open domains that holds only the threads that stay, where they are. */
 lop_subprog u32 lop_begin_plan(struct lop_plan *p lop_nonnull)
 {
 	u32 n;
@@ -137,7 +139,8 @@ lop_subprog u32 lop_begin_plan(struct lop_plan *p lop_nonnull)
 }
 
 /*
- * Room for one more: a core that has no thread yet. With more threads than cores, demand below the domain's share of it:
+ * Room for one more thread: a core that has none yet. With more threads than cores, demand below the domain's share of
+ * it:
  *     demand(d) / cores(d) < demand / cores
  */
 lop_rule bool lop_domain_has_room(const struct lop_plan *p, const struct lop_domain *d)
@@ -149,15 +152,15 @@ lop_rule bool lop_domain_has_room(const struct lop_plan *p, const struct lop_dom
 	return (u64)d->demand_permille * p->open_cores < (u64)p->demand_permille * d->cores;
 }
 
-/* `a` has a smaller sum than `b`, or of equals fewer threads. */
+/* `a` has a smaller sum than `b`, or the same sum and fewer threads. */
 lop_rule bool lop_is_calmer(const struct lop_domain *a, const struct lop_domain *b)
 {
 	return a->sum_mpmi < b->sum_mpmi || (a->sum_mpmi == b->sum_mpmi && a->threads < b->threads);
 }
 
 /*
- * The open domain with the smallest sum that has room; if none has any, the smallest of all open ones. `quiet`: among those without an
- * intensive thread, and LOP_NONE if none of them has room.
+ * The open domain with the smallest sum that has room; if none has room, the one with the smallest sum. `quiet`: only
+ * domains with room and without an intensive thread; LOP_NONE if there is none.
  */
 lop_subprog s32 lop_calmest(struct lop_plan *p lop_nonnull, bool quiet)
 {
@@ -180,7 +183,7 @@ lop_subprog s32 lop_calmest(struct lop_plan *p lop_nonnull, bool quiet)
 	return best;
 }
 
-/* A domain with room where a thread already is that shares data with this one; LOP_NONE: there is none. */
+/* A domain with room that was given a thread that shares data with this one; LOP_NONE: there is none. */
 lop_subprog s32 lop_beside_its_own(struct lop_plan *p lop_nonnull, const struct lop_thread *t lop_nonnull)
 {
 	s32 domain = LOP_NONE;
@@ -197,14 +200,14 @@ lop_subprog s32 lop_beside_its_own(struct lop_plan *p lop_nonnull, const struct 
 	return domain;
 }
 
-/* Beside threads that it shares data with, if it can; else the calmest domain. */
+/* Beside threads that it shares data with, if they have room; else the calmest domain. */
 lop_rule s32 lop_spreading_place(struct lop_plan *p, const struct lop_thread *t)
 {
 	s32 own = lop_beside_its_own(p, t);
 	return own >= 0 ? own : lop_calmest(p, false);
 }
 
-/* Threads by intensity, highest first, each to the calmest domain. */
+/* Gives each thread, by intensity from the highest, to the calmest domain. */
 lop_rule void lop_give_calmest(struct lop_plan *p)
 {
 	u32 n;
@@ -217,7 +220,10 @@ lop_rule void lop_give_calmest(struct lop_plan *p)
 	}
 }
 
-/* Threads that need not move if the two domains exchange what they were given, less those that need to then. One that must stay outweighs all others. */
+/*
+ * Moves that are saved if the two domains exchange what they were given, less those that it adds. A thread that must
+ * stay outweighs all others.
+ */
 lop_subprog s32 lop_saved_by_exchange(struct lop_plan *p lop_nonnull, s32 a, s32 b)
 {
 	s32 saved = 0;
@@ -248,7 +254,7 @@ lop_subprog u32 lop_exchange(struct lop_plan *p lop_nonnull, s32 a, s32 b)
 	return n;
 }
 
-/* Exchanges `a` with every later domain of its size for which that saves moves; whether it did. */
+/* Exchanges `a` with every later domain of its size for which that saves moves. Returns whether it did. */
 lop_subprog bool lop_relabel_one(struct lop_plan *p lop_nonnull, s32 a)
 {
 	bool changed = false;
@@ -268,8 +274,8 @@ lop_subprog bool lop_relabel_one(struct lop_plan *p lop_nonnull, s32 a)
 }
 
 /*
- * Which domain is called which is free as long as they are of one size: so that the fewest threads move. Exchanges of two names until
- * none saves a move; with two domains that is the fewest there can be, with more of them a ring of three might save another.
+ * Equal-sized domains are interchangeable, so they are exchanged in pairs until no exchange saves a move. With two
+ * domains that gives the fewest moves; with more of them a rotation of three might save another.
  */
 lop_rule void lop_relabel(struct lop_plan *p)
 {
@@ -286,10 +292,10 @@ lop_rule void lop_relabel(struct lop_plan *p)
 	}
 }
 
-/* Where the thread is, if it is anywhere and this is about the present; else where it is to be. */
+/* Where the thread is at present, if it is anywhere; else, or as planned, where it is to be. */
 lop_rule s32 lop_place_of(const struct lop_thread *t, bool present) { return present && t->domain != LOP_NONE ? t->domain : t->wanted; }
 
-/* The largest sum of a domain, as things are or as planned. */
+/* The largest sum of a domain, at present or as planned. */
 lop_subprog u64 lop_largest_sum_mpmi(struct lop_plan *p lop_nonnull, bool present)
 {
 	u64 largest = 0;
@@ -306,7 +312,7 @@ lop_subprog u64 lop_largest_sum_mpmi(struct lop_plan *p lop_nonnull, bool presen
 	return largest;
 }
 
-/* As things are, a domain has more threads than cores, though there are cores for all. */
+/* At present a domain has more threads than cores, though there are cores for all. */
 lop_subprog bool lop_is_crowded(struct lop_plan *p lop_nonnull)
 {
 	bool crowded = false;
@@ -321,7 +327,7 @@ lop_subprog bool lop_is_crowded(struct lop_plan *p lop_nonnull)
 	return crowded && p->nr_threads <= p->open_cores;
 }
 
-/* Who is anywhere stays there, where the plan is not worth its moves. */
+/* The plan is not worth its moves: each thread that is anywhere stays there. */
 lop_subprog u32 lop_stay(struct lop_plan *p lop_nonnull)
 {
 	u32 n;
@@ -334,7 +340,7 @@ lop_subprog u32 lop_stay(struct lop_plan *p lop_nonnull)
 	return 0;
 }
 
-/* The plan is carried out: who moves has moved now. Returns how many do. */
+/* The plan is carried out: notes the time for the threads that move. Returns how many do. */
 lop_subprog u32 lop_note_moves(struct lop_plan *p lop_nonnull)
 {
 	u32 moves = 0, n;
@@ -358,10 +364,11 @@ lop_subprog u32 lop_open_all(struct lop_plan *p lop_nonnull)
 }
 
 /*
- * Spread: by intensity, highest first, each to the domain with the smallest sum so far that has a free core; then names are changed so that the
- * fewest threads move. They move only if the largest sum of a domain falls by more than 10 %, or threads share cores while others have none.
- * Returns how many do.
- * Worked example: 20, 12, 0.2, 0.05 twice each on 2 domains of 4, both 20s and both 12s in the first: its sum of 64 falls to 32.25.
+ * Spread: threads by intensity, highest first, go each to the domain with the smallest sum so far that has a free core.
+ * Then equal-sized domains are exchanged so that the fewest threads move. They move only if the largest sum of a domain
+ * falls by more than 10 %, or threads share cores while other cores have none. Returns how many move.
+ * Worked example: 20, 12, 0.2, 0.05 twice each on 2 domains of 4, both 20s and both 12s in the first: its sum of 64
+ * falls to 32.25.
  */
 lop_rule u32 lop_spread(struct lop_plan *p)
 {

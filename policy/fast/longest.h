@@ -2,11 +2,13 @@
 #pragma once
 #include "rank.h"
 /*
- * Longest job to a fast core first: threads say before they are created how much work they have, in units of their application.
- * What a unit takes is learned from the first thread that ends.
+ * Of an application's threads, those with most declared work left get the fast cores.
+ * A thread's length is declared before the thread is created, in units of its application. The time of a unit is
+ * learned from the threads that end.
+ * Tested in: longest. Studied in: longest-job, registration, everything.
  */
 
-/* A thread of the application declared its length: before it is woken for the first time. */
+/* A thread of the application declared its length. Called before the thread is woken for the first time. */
 lop_rule void lop_declare_length(struct lop_task *t, struct lop_app *app, u32 length)
 {
 	t->hint.length = length;
@@ -15,14 +17,14 @@ lop_rule void lop_declare_length(struct lop_task *t, struct lop_app *app, u32 le
 	app->lengths[lop_atomic_add(&app->nr_lengths, 1) % LOP_LENGTHS] = length;
 }
 
-/* What the creator said of its next child, read at the fork; it counts for one child. */
+/* A thread is created with the length that its creator declared for the next child; it counts for this child only. */
 lop_rule void lop_born(struct lop_task *t, struct lop_task *creator, struct lop_app *app)
 {
 	lop_declare_length(t, app, creator->hint.next_length);
 	creator->hint.next_length = 0;
 }
 
-/* Of the first `nr` lengths so many come before position `at` in order of size, ties in order of declaration. */
+/* How many of the first `nr` lengths come before position `at` in order of size, ties in order of declaration. */
 lop_subprog u64 lop_lengths_below(const struct lop_app *app lop_nonnull, u32 nr, u32 at)
 {
 	u64 length = app->lengths[at % LOP_LENGTHS], below = 0;
@@ -36,7 +38,7 @@ lop_subprog u64 lop_lengths_below(const struct lop_app *app lop_nonnull, u32 nr,
 }
 
 /*
- * Median of the lengths that the application's latest threads declared, of two the lower; 0: none declared any.
+ * Lower median of the lengths that the application's latest threads declared; 0: none declared any.
  * Worked example: 360, 360, 240, 300 declared: the second in order of size, 300.
  */
 lop_subprog u32 lop_median_length(const struct lop_app *app lop_nonnull)
@@ -59,7 +61,7 @@ lop_rule u32 lop_length_of(const struct lop_task *t, const struct lop_app *app)
 	return t->hint.length ? t->hint.length : app && app->nr_lengths ? lop_median_length(app) : 0;
 }
 
-/* left = length - done / unit, in units; all of it while nobody knows what a unit takes. `length`: lop_length_of(). */
+/* left = length - done / unit, in units; all of it while the time of a unit is unknown. `length`: lop_length_of(). */
 lop_rule u32 lop_length_left(const struct lop_task *t, const struct lop_app *app, u64 length)
 {
 	u64 done = 0;
@@ -70,7 +72,7 @@ lop_rule u32 lop_length_left(const struct lop_task *t, const struct lop_app *app
 
 /*
  * A thread that declared its length has ended, after `done_ns` of work:  unit = done / length
- * Whoever of its application runs is known better from now on.
+ * Threads of its application that run now get the new unit at once.
  */
 lop_subprog bool lop_learn_unit(struct lop_sched *s lop_nonnull, struct lop_app *app lop_nonnull, u64 done_ns, u32 length)
 {
@@ -86,15 +88,17 @@ lop_subprog bool lop_learn_unit(struct lop_sched *s lop_nonnull, struct lop_app 
 }
 
 /*
- * Who has done all that its length stands for and still runs was declared too short, or its core is slower for it than for others: it is expected
- * to go on for as long as it has run beyond that. None left would keep it on a slow core beside an idle fast one, however long it runs.
+ * A thread that has done all the work of its length and still runs was declared too short, or its core is slower for it
+ * than for others. It is expected to go on for as long as it has run beyond its length. With nothing left it would stay
+ * on a slow core beside an idle fast one, however long it runs.
  *     left = all - done        or        done - all
- * In rank, which compares who is to have a core, it stays at the end of its application: lop_length_left() is 0.
- * Worked example: 480 rows of 1.7 ms are 816 ms. After 1680 ms on a core of half the speed 840 are done by the clock, so 24 ms are left.
+ * In rank, which compares claims to a core, such a thread comes last in its application: lop_length_left() is 0.
+ * Worked example: 480 rows of 1.7 ms are 816 ms. After 1680 ms on a core of half the speed 840 ms are done by the
+ * clock, so 24 ms are left.
  */
 lop_rule u64 lop_left_of(u64 all_ns, u64 done_ns) { return done_ns < all_ns ? all_ns - done_ns : done_ns - all_ns; }
 
-/* Work that what runs on `cpu` has done since it began, in ns on the fastest kind of core. */
+/* Work that the task on `cpu` has done since it began, in ns on the fastest kind of core. */
 lop_rule u64 lop_done_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
@@ -102,8 +106,9 @@ lop_rule u64 lop_done_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)
 }
 
 /*
- * Work that what runs on `cpu` has left, in ns on the fastest kind of core. By its length where that tells; else it is expected to go on for as
- * long as it has run since it woke, which is right on average for lengths spread over many orders of magnitude.
+ * Work that the task on `cpu` has left, in ns on the fastest kind of core. Where its length does not tell, it is
+ * expected to go on for as long as it has run since it woke, which is right on average for lengths spread over many
+ * orders of magnitude.
  *     left = length * unit - done           or        now - woke
  */
 lop_rule u64 lop_left_ns(const struct lop_sched *s, u32 cpu, u64 now_ns)

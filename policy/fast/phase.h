@@ -2,18 +2,20 @@
 #pragma once
 #include "turn.h"
 /*
- * Sequential phases first: while an application has one active thread, all of it waits for that thread, which runs on a fast core.
- *     r = active threads of the application; what spins and says so is not active (demand.h)
+ * The only active thread of an application runs on a fast core, since the whole application waits for it.
+ * That is a sequential phase, r = 1:
+ *     r = active threads of the application; a thread that says that it spins is not active (demand.h)
+ * Tested in: phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, hybrid-laptop, everything.
  */
 
-/* Where the only active thread of an application runs; LOP_NONE: several run, or it waits for a CPU itself. */
+/* CPU on which the only active thread of an application runs; LOP_NONE: several run, or that thread waits for a CPU. */
 lop_rule s32 lop_only_cpu(const struct lop_app *app)
 {
 	u64 running = app->running;
 	return running >> 32 == 1 ? (s32)lop_cpu_index((u32)running) : LOP_NONE;
 }
 
-/* An active thread runs on `cpu` now, or does not any more. One atomic operation changes both halves. */
+/* An active thread starts or stops running on `cpu`. One atomic operation changes both halves. */
 lop_rule void lop_count_running(struct lop_task *t, struct lop_app *app, u32 cpu)
 {
 	if (!app || t->running || !t->counted)
@@ -32,10 +34,12 @@ lop_rule void lop_uncount_running(struct lop_task *t, struct lop_app *app, u32 c
 }
 
 /*
- * Phases are worth a fast core if what they gain there is at least what it costs: the phase's thread changes its core, and who makes room for it.
- *     mean * (1 - slow / fast) >= 2 migrations        speeds of the slowest and the fastest kind; slow = 0 while nobody knows them
- * The first few say little: a program begins with the moment in which its first thread creates the others.
- * Worked example: migrations of 20 us and slow cores of half the speed: phases of 80 us pay, of 79 us they do not.
+ * Phases are worth a fast core if they gain there at least what the change costs: the phase's thread migrates, and so
+ * does the task that makes room for it.
+ *     mean * (1 - slow / fast) >= 2 migrations       speeds of the slowest and the fastest kind; slow = 0 while unknown
+ * The first few count as worth it whatever their length: a program begins with the moment in which its first thread
+ * creates the others.
+ * Worked example: with migrations of 20 us and slow cores of half the speed, phases of 80 us pay, of 79 us they do not.
  */
 #define LOP_FIRST_PHASES 4
 lop_rule bool lop_phase_pays(const struct lop_sched *s, const struct lop_mean *phases)
@@ -44,7 +48,7 @@ lop_rule bool lop_phase_pays(const struct lop_sched *s, const struct lop_mean *p
 	return phases->count < LOP_FIRST_PHASES || phases->ns * (1000 - slow_permille) >= 2000 * s->config.migration_ns;
 }
 
-/* A phase is over:  mean = (3 mean + new) / 4, of the first the length itself. */
+/* A phase is over:  mean = (3 mean + new) / 4, and the length itself for the first one. */
 lop_rule void lop_note_phase(struct lop_mean *phases, u64 length_ns)
 {
 	phases->ns = phases->count ? (3 * phases->ns + length_ns) / 4 : length_ns;
@@ -56,7 +60,7 @@ lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app 
 	return lop_rules_by(s, LOP_PHASES) && app && lop_app_active(app->demand) == 1 && lop_phase_pays(s, &app->phases);
 }
 
-/* It says that it is waited for, alone or as the holder of a lock that is held long enough. */
+/* The task says that others wait for it: it is alone, or it holds a lock that is held long enough. */
 lop_rule bool lop_says_awaited(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
 {
 	if (!lop_rules_by(s, LOP_PHASES))
@@ -64,7 +68,7 @@ lop_rule bool lop_says_awaited(const struct lop_sched *s, const struct lop_task 
 	return (t->hint.flags & LOP_SEQUENTIAL) || ((t->hint.flags & LOP_LOCK_HOLDER) && (!app || lop_phase_pays(s, &app->holds)));
 }
 
-/* What it says outranks what is seen of it. */
+/* A hint of the task outranks what is observed of it. */
 lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
 {
 	if (t->hint.flags & LOP_SPINNING)
@@ -72,7 +76,7 @@ lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop
 	return lop_says_awaited(s, t, app) || lop_is_sequential(s, app) ? LOP_AWAITED : LOP_ORDINARY;
 }
 
-/* What a task brings when fast cores are given. */
+/* What decides whether the task gets a fast core. */
 lop_subprog bool lop_rank_of(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull, const struct lop_app *app,
 			  struct lop_rank *out lop_nonnull)
 {
@@ -86,14 +90,14 @@ lop_subprog bool lop_rank_of(const struct lop_sched *s lop_nonnull, const struct
 	return true;
 }
 
-/* An application is numbered when it is first seen. */
+/* An application gets its number when it is first seen. */
 lop_rule void lop_number(struct lop_sched *s, struct lop_app *app)
 {
 	if (app && !app->number)
 		lop_atomic_cas(&app->number, 0, lop_atomic_add(&s->fast.nr_apps, 1) + 1);
 }
 
-/* What runs on `cpu` is of that class, lop_class_of(): it says something else of itself than before, or has just come. */
+/* The task on `cpu` is of that class, lop_class_of(): its hint changed, or it has just started. */
 lop_rule void lop_classify_as(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u32 class)
 {
 	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
@@ -111,7 +115,7 @@ lop_rule void lop_classify(struct lop_sched *s, const struct lop_task *t, struct
 	lop_classify_as(s, t, app, cpu, lop_class_of(s, t, app));
 }
 
-/* Writes down what starts on `cpu`. */
+/* Records the task that starts on `cpu`. */
 lop_rule void lop_record_running(struct lop_sched *s, const struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
 	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
@@ -124,11 +128,13 @@ lop_rule void lop_record_running(struct lop_sched *s, const struct lop_task *t, 
 	on->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_of(t, app) : 0;
 	on->unit_ns = app ? app->unit_ns : 0;
 	on->weight = t->user_weight;
-	on->movable = !t->restricted && !lop_is_isolated(s, cpu); /* who may run everywhere leaves an isolated one by himself */
+	on->movable = !t->restricted && !lop_is_isolated(s, cpu); /* an unbound task leaves it when it stops */
 	on->since_ns = lop_max(now_ns, 1);
 }
 
-/* A sequential phase runs on `cpu`: it goes before others there, and goes to a fast core at once if this is none. */
+/*
+ * A sequential phase runs on `cpu`: it ranks before other tasks, and migrates to a fast core at once if this is none.
+ */
 lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u32 cpu, u64 now_ns)
 {
 	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
@@ -141,8 +147,8 @@ lop_rule void lop_boost(struct lop_sched *s, struct lop_world *world, struct lop
 }
 
 /*
- * r grows past 1: the thread is one of several again. It keeps its core for the grace time, in case that it is alone again soon, but not against
- * what is awaited now.
+ * r grows past 1: the thread is one of several again. It keeps its core for the grace time, in case it is soon alone
+ * again, but not against a task that is awaited now.
  */
 lop_rule void lop_end_boost(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u64 now_ns)
 {

@@ -3,15 +3,17 @@
 #include "fair.h"
 #include "longest.h"
 /*
- * A fast core is never idle while a slow one has work that may move: what waits is found by the core that falls idle (fair.h); what runs
- * is sent here. A running task moves in two steps: its CPU is told to give it up (lop_send), and when it is queued anew it goes to the queue of
- * the other CPU alone, before what runs there (lop_deliver).
+ * A fast core is never idle while a slow one runs a task that is worth moving.
+ * Waiting tasks are found by the core that falls idle (fair.h); running ones are moved here, in two steps. The task's
+ * CPU is told to preempt it (lop_send). When it is queued again, it goes to the queue that only the other CPU serves,
+ * ahead of the task running there (lop_deliver).
+ * Tested in: pull, phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, longest-job, registration, hybrid-laptop, everything.
  */
 #define LOP_WORTH_MIGRATIONS 10
-/* Moves at one look: the others are as good a moment later. */
+/* Moves in one pass: the others are as good a moment later. */
 #define LOP_MOVES_AT_ONCE 8
 
-/* The timer looks at the fast cores at this time, or before. */
+/* The timer checks the fast cores at this time, or before. */
 lop_rule void lop_rank_timer_by(struct lop_sched *s, struct lop_world *world, u64 at_ns, u64 now_ns)
 {
 	if (!s->fast.look_at_ns || at_ns < s->fast.look_at_ns)
@@ -19,15 +21,16 @@ lop_rule void lop_rank_timer_by(struct lop_sched *s, struct lop_world *world, u6
 	lop_timer_by(s, world, s->fast.look_at_ns, now_ns);
 }
 
-/* When it pays to move what has just woken, which nobody knows more of. */
+/* When it pays to move a task that has just woken and of which nothing more is known. */
 lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1); }
 
-/* The timer looks by then anyway. One that should have come and did not does not. */
+/* The timer checks by then anyway. A timer that is overdue does not count. */
 lop_rule bool lop_ranks_by(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->fast.look_at_ns >= now_ns && s->fast.look_at_ns <= at_ns; }
 
 /*
- * A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the one left idle leaves in its time. The timer looks
- * then, or at once if others found the lock taken: here there is no room on the stack to see to what they asked for.
+ * A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the member left
+ * idle leaves after its hold time. The timer checks then. It checks at once if other CPUs found the lock taken, since
+ * the stack here has no room to serve their requests.
  */
 lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
@@ -43,7 +46,7 @@ lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u3
 	return true;
 }
 
-/* The task does not go to the CPU that it was given: it blocks, or is placed anew. */
+/* The task does not go to the CPU that it was given: it blocks, or is placed again. */
 lop_rule void lop_drop_given(struct lop_sched *s, struct lop_task *t)
 {
 	if (!lop_has_rank(s) || !t->given)
@@ -52,15 +55,15 @@ lop_rule void lop_drop_given(struct lop_sched *s, struct lop_task *t)
 	t->given = 0;
 }
 
-/* What ran or runs on `cpu` goes nowhere any more, but where it is told to be: 1 + the CPU that it was on its way to, 0: to none. */
+/* Ends the migration of the task that runs or ran on `cpu`. Returns 1 + the CPU that it was on its way to, 0: none. */
 lop_rule u32 lop_end_migration_claim(struct lop_sched *s, u32 cpu) { return lop_atomic_and(&s->fast.migrates_to[lop_cpu_index(cpu)], 0); }
 
 /*
- * What runs on `from` is on its way to `to`. False: another is, or it goes elsewhere, or stopped meanwhile. CPUs decide at once, and each of two
- * that decide about the same has to see one of the other's steps:
- *     who promises:  claims `to`, tells `from`, looks whether it still runs
- *     who stops:     runs no more, looks where it was told to go
- * What is taken back is this promise, and not one that another made after who stopped had taken this one.
+ * The task on `from` is on its way to `to`. False: another task is, or it goes elsewhere, or it stopped meanwhile. CPUs
+ * decide concurrently, and each of two that decide about the same task has to see one of the other's steps:
+ *     CPU that claims:       claims `to`, sets migrates_to of `from`, checks whether the task still runs
+ *     CPU where it stops:    notes that the task does not run, reads migrates_to
+ * If the task has stopped, only this claim is taken back, not one that another CPU made after this one had been read.
  */
 lop_subprog bool lop_claim_migration(struct lop_sched *s lop_nonnull, u32 from, u32 to)
 {
@@ -75,7 +78,10 @@ lop_subprog bool lop_claim_migration(struct lop_sched *s lop_nonnull, u32 from, 
 	return false;
 }
 
-/* What runs on `from` is to go on at `to`; what runs there takes the place that becomes free, so that no core is empty meanwhile. */
+/*
+ * Sends the task on `from` to `to`. The task on `to` takes the CPU that becomes free, so that no core is empty
+ * meanwhile.
+ */
 lop_subprog bool lop_send(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 from, u32 to, u64 now_ns)
 {
 	from = lop_cpu_index(from);
@@ -92,7 +98,8 @@ lop_subprog bool lop_send(struct lop_sched *s lop_nonnull, struct lop_world *wor
 }
 
 /*
- * It waits in the queue of `cpu` alone, before all that wait and what runs there. Should a higher class have that CPU others take it (lop_take_stranded).
+ * The task waits in the queue of `cpu` alone, ahead of the tasks that wait there and of the one that runs. If a higher
+ * scheduling class takes that CPU, other CPUs take the task (lop_take_stranded).
  *     place = min(vtime, front of the queue - 1)      where others wait
  */
 lop_rule void lop_wait_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
@@ -106,8 +113,8 @@ lop_rule void lop_wait_at(struct lop_sched *s, struct lop_world *world, struct l
 }
 
 /*
- * A task has claimed `cpu`, and its kernel would leave it there for as long as a higher class likes: it waits in the queue of that CPU. What it is owed is
- * counted where it would wait if no CPU were idle.
+ * A task has claimed `cpu`, and its kernel would leave it there for as long as a higher scheduling class runs: it waits
+ * in the queue of that CPU instead. Its lag is counted in the queue where it would wait if no CPU were idle.
  */
 lop_rule void lop_wait_at_claimed(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
 {
@@ -117,8 +124,8 @@ lop_rule void lop_wait_at_claimed(struct lop_sched *s, struct lop_world *world, 
 }
 
 /*
- * A task was given a CPU: it waits in the queue of that one alone, which is told, idle or busy. False: that CPU cannot be had any more,
- * or another was given to it before.
+ * A task was given a CPU: it waits in the queue of that CPU alone, which is kicked if idle and preempted if busy.
+ * False: that CPU can no longer be used, or was given to another task before.
  */
 lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
 {
@@ -136,7 +143,10 @@ lop_rule bool lop_deliver(struct lop_sched *s, struct lop_world *world, struct l
 	return true;
 }
 
-/* The task that was sent from `cpu` to `to` blocked on the way: who was to make room for it stays, unless that one goes to a faster core. */
+/*
+ * The task sent from `cpu` to `to` blocked on the way. The task that was to make room for it stays, unless that one
+ * goes to a faster core.
+ */
 lop_rule void lop_call_off(struct lop_sched *s, u32 cpu, u32 to)
 {
 	lop_cpus_take(&s->fast.claimed, to);
@@ -144,7 +154,7 @@ lop_rule void lop_call_off(struct lop_sched *s, u32 cpu, u32 to)
 		lop_cpus_take(&s->fast.claimed, cpu);
 }
 
-/* The CPU goes offline: nobody is compared with what ran there, and who was on the way there stays. */
+/* The CPU goes offline: no task is compared with the one that ran there, and a task on its way there stays. */
 lop_rule void lop_forget_cpu(struct lop_sched *s, u32 cpu)
 {
 	u32 to;
@@ -156,15 +166,16 @@ lop_rule void lop_forget_cpu(struct lop_sched *s, u32 cpu)
 	lop_cpus_take(&s->queues.given, cpu);
 }
 
-/* What runs on `cpu` was sent elsewhere. */
+/* The task on `cpu` was sent elsewhere. */
 lop_rule bool lop_is_sent(const struct lop_sched *s, u32 cpu) { return lop_has_rank(s) && s->fast.migrates_to[lop_cpu_index(cpu)]; }
 
-/* What runs on `cpu` has to make room: it was sent elsewhere, or another task was given this CPU. */
+/* The task on `cpu` has to make room: it was sent elsewhere, or another task was given this CPU. */
 lop_rule bool lop_must_go(const struct lop_sched *s, u32 cpu) { return lop_is_sent(s, cpu) || lop_cpus_has(&s->queues.given, cpu); }
 
 /*
- * Moving pays:  left >= 10 * migration
- * What others wait for moves at once, and so does a thread of known length that has not begun.
+ * Moving pays:
+ *     left >= 10 * migration
+ * An awaited task moves at once, and so does a thread of known length that has not begun.
  */
 lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
@@ -174,7 +185,10 @@ lop_rule bool lop_is_worth_moving(const struct lop_sched *s, u32 cpu, u64 now_ns
 	return lop_left_ns(s, cpu, now_ns) >= LOP_WORTH_MIGRATIONS * s->config.migration_ns;
 }
 
-/* Of what runs on slower kinds than `tier`, may move, is worth it and of class `least` or above, the first in rank. LOP_NONE: there is none. */
+/*
+ * First in rank of the tasks on kinds slower than `tier` that may move, are worth moving and are of class `least` or
+ * above. LOP_NONE: there is none.
+ */
 lop_subprog s32 lop_first_slower(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 tier, u32 least, u64 now_ns)
 {
 	const struct lop_rank *rank;
@@ -196,7 +210,7 @@ lop_subprog s32 lop_first_slower(const struct lop_sched *s lop_nonnull, struct l
 	return first;
 }
 
-/* Something runs on a slower kind than `tier`, worth moving by now or not. */
+/* A task that may move runs on a slower kind than `tier`, whether or not it is worth moving yet. */
 lop_rule bool lop_any_slower(const struct lop_sched *s, struct lop_world *world, u32 tier)
 {
 	s32 cpu = LOP_NONE;
@@ -213,7 +227,7 @@ lop_rule bool lop_any_slower(const struct lop_sched *s, struct lop_world *world,
 	return any;
 }
 
-/* Nothing runs on `cpu`, or what only spins, and its core would be all its own. */
+/* `cpu` is idle or its task only spins, and a task that came there would have the whole core. */
 lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
@@ -222,7 +236,10 @@ lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 	return on->since_ns ? on->rank.class == LOP_ONLY_SPINS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
 }
 
-/* A vacant CPU takes the first in rank from a slower kind. If none is worth it yet, the timer looks again; if there is none, nobody wants it. */
+/*
+ * A vacant CPU takes the first task in rank from a slower kind. If none is worth moving yet, the timer checks again. If
+ * there is none, no task wants the CPU.
+ */
 lop_subprog bool lop_pull(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
 	u64 worth_ns = lop_worth_ns(s, now_ns);
@@ -242,7 +259,7 @@ lop_subprog bool lop_pull(struct lop_sched *s lop_nonnull, struct lop_world *wor
 	return false;
 }
 
-/* All vacant CPUs, the first of them in number first. */
+/* All vacant CPUs, in order of their numbers. */
 lop_rule void lop_pull_all(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s32 cpu = LOP_NONE;
@@ -257,7 +274,8 @@ lop_rule void lop_pull_all(struct lop_sched *s, struct lop_world *world, u64 now
 }
 
 /*
- * What runs on `cpu` goes to a faster core if one is idle and moving pays, or takes one from a task that it displaces. True: it was sent.
+ * The task on `cpu`, if moving pays, goes to an idle faster core, or takes one from a task that it displaces. True: it
+ * was sent.
  */
 lop_subprog bool lop_upmigrate(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
@@ -279,8 +297,8 @@ lop_subprog bool lop_upmigrate(struct lop_sched *s lop_nonnull, struct lop_world
 }
 
 /*
- * What starts on `cpu` makes room for what it would be displaced by, and which runs on a slower kind: that one started there while this CPU
- * changed hands, when it had nobody to displace. True: it was sent.
+ * The task that starts on `cpu` makes room for a task on a slower kind that displaces it. That task started there while
+ * this CPU changed hands, when it had no task to displace. True: it was sent.
  */
 lop_subprog bool lop_give_way(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {

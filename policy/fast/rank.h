@@ -2,21 +2,25 @@
 #pragma once
 #include "budget.h"
 #include "reserved.h"
-/* Who gets the fast cores. Cores are fast or slow beside each other by their kind (lop_topology.tier, 0 the fastest). */
+/*
+ * User, class, work left, speedup and time since the last turn rank the tasks that compete for fast cores.
+ * Cores are fast or slow relative to one another by their kind (lop_topology.tier, 0 the fastest).
+ * Tested in: rank, auto. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, longest-job, registration, hybrid-laptop, everything.
+ */
 
-/* An adapter that never has such rules says so, and the verifier drops them. */
+/* An adapter that never has such rules defines this as false, so the verifier drops them. */
 #ifndef lop_has_rank
 #define lop_has_rank(s) ((s)->config.rules != 0)
 #endif
 
 lop_rule bool lop_rules_by(const struct lop_sched *s, enum lop_rules rule) { return lop_has_rank(s) && (s->config.rules & rule); }
 
-/* An adapter that never makes plans of list.h says so, and the verifier drops what carries them out. */
+/* An adapter that never makes plans of list.h defines this as false, so the verifier drops the code for them. */
 #ifndef lop_has_lists
 #define lop_has_lists(s) lop_rules_by(s, LOP_LONGEST)
 #endif
 
-/* SF of one task above that of another by more than 10 %, so that a measurement's noise moves nobody. */
+/* The SF of one task exceeds that of another by more than 10 %, so that measurement noise moves no task. */
 lop_rule bool lop_gains_more(u32 a_permille, u32 b_permille) { return (u64)a_permille * 10 > (u64)b_permille * 11; }
 
 /* Threads of one application of which one has more work left. Units of different applications do not compare. */
@@ -26,12 +30,13 @@ lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank
 }
 
 /*
- * `a` goes before `b`:
- *     0. of two users who has had less of the fast cores (budget.h), and of one
- *     1. awaited (lock holder, sequential phase) before ordinary, that before what only spins
- *     2. of one application who has more work left
- *     3. where speed-up rules: the higher SF, by more than 10 %
- *     4. whose last turn on a fast core is longer ago, so that all get one (turn.h: but for who is new); of those who had none the higher SF
+ * `a` goes before `b`, by the first of these in which they differ:
+ *     0. the user that has had less of the fast cores (budget.h)
+ *     1. class: awaited (lock holder, sequential phase), then ordinary, then tasks that only spin
+ *     2. within one application the thread with more work left
+ *     3. where speedup rules: the higher SF, by more than 10 %
+ *     4. no turn on a fast core yet, then the turn longest ago, so that all get one (turn.h: except new tasks)
+ *     5. the higher SF
  */
 lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank *a, const struct lop_rank *b)
 {
@@ -50,7 +55,10 @@ lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank 
 	return a->speedup_permille > b->speedup_permille;
 }
 
-/* `a` takes the core from `b` at once, by class or by length; what lop_ranks_before() has beside these waits for a turn. */
+/*
+ * `a` takes the core from `b` at once, by class or by length. By any other criterion of lop_ranks_before() it waits for
+ * a turn.
+ */
 lop_rule bool lop_displaces(const struct lop_rank *a, const struct lop_rank *b)
 {
 	if (a->class != b->class)
@@ -69,40 +77,43 @@ lop_rule u64 lop_work_ns(const struct lop_sched *s, u32 cpu, u64 ran_ns)
 	return permille ? ran_ns * permille / 1000 : ran_ns;
 }
 
-/* Something that may move runs there, and stays for now. What runs on the reserved CPU belongs there. */
+/* A task that may move runs on `cpu` and is not on its way elsewhere. A task on the reserved CPU stays there. */
 lop_rule bool lop_may_leave(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	return on->since_ns && on->movable && !s->fast.migrates_to[lop_cpu_index(cpu)] && !lop_is_reserved(s, cpu);
 }
 
-/* A task is on its way to `cpu`, or waits there for what runs to leave. */
+/* A task is on its way to `cpu`, or waits there for the running task to leave. */
 lop_rule bool lop_is_claimed(const struct lop_sched *s, u32 cpu)
 {
 	return lop_cpus_has(&s->fast.claimed, cpu) || lop_cpus_has(&s->queues.given, cpu);
 }
 
-/* Its memory domain is off: what still runs there leaves, and nobody is moved there. */
+/* The memory domain of `cpu` is off: tasks that still run there leave, and none is moved there. */
 lop_rule bool lop_is_off(const struct lop_sched *s, u32 cpu) { return lop_has_domains(s) && lop_cpus_has(&s->off, lop_cpu_index(cpu)); }
 
-/* Who runs on `cpu` has its core by length, which goes before SF: no plan by SF moves it (specialise.h). */
+/* The task on `cpu` has its core by length, which goes before SF: no plan by SF moves it (specialise.h). */
 lop_rule bool lop_has_core_by_length(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	return lop_has_rank(s) && on->since_ns && on->rank.length;
 }
 
-/* The class of what runs on `cpu`, which goes before SF as well: plans by SF are made for each class. */
+/* Class of the task on `cpu`. It goes before SF as well: plans by SF are made within each class. */
 lop_rule u32 lop_class_on(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	return lop_has_rank(s) && on->since_ns ? on->rank.class : LOP_ORDINARY;
 }
 
-/* An SMT sibling of `cpu` is busy: what comes here gets half of a core, and takes it from the other. That is no fast core to move to. */
+/*
+ * An SMT sibling of `cpu` is busy: a task that comes here gets half of a core and takes it from the sibling's task.
+ * Such a CPU is no fast core to move to.
+ */
 lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpus_has(&s->beside_busy, cpu); }
 
-/* It is where a plan of list.h says: it takes no core for its length, and loses none to a longer one. */
+/* The task is where a plan of list.h put it: it takes no core for its length, and loses none to a longer thread. */
 lop_rule bool lop_is_by_plan(const struct lop_sched *s, const struct lop_rank *rank) { return lop_has_lists(s) && rank->by_plan; }
 
 /* The lowest class that `claim` does not displace. */
@@ -111,7 +122,10 @@ lop_rule u32 lop_displaces_below(const struct lop_sched *s, const struct lop_ran
 	return claim->class + (claim->length && !lop_is_by_plan(s, claim));
 }
 
-/* `claim`, which may displace what is of that class, takes `cpu` from who runs there at once, unless that one's user has had less. */
+/*
+ * `claim` takes `cpu` at once from the task that runs there, by class or length. The running task keeps it if its user
+ * has had less, or if it is of the same class and where a plan of list.h put it.
+ */
 lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *claim, u32 cpu)
 {
 	const struct lop_rank *there = &s->fast.on[lop_cpu_index(cpu)].rank;
@@ -119,8 +133,8 @@ lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *c
 }
 
 /*
- * What runs on `cpu` is of that class from now on. Of two that say so at once the sets may keep the other's word until something starts there:
- * a look at each CPU is made in vain, or left out once.
+ * The task on `cpu` is of that class from now on. If two CPUs set it at once, the sets may keep the other class until
+ * the next task starts there: one scan over the CPUs finds nothing, or is left out.
  */
 lop_subprog bool lop_set_class(struct lop_sched *s lop_nonnull, u32 cpu, u32 class)
 {
@@ -139,8 +153,8 @@ lop_subprog bool lop_set_class(struct lop_sched *s lop_nonnull, u32 cpu, u32 cla
 }
 
 /*
- * out = busy CPUs that run what is of a class from `least` to `most`; false: there are none. As a rule there are not, and then nobody looks at each
- * CPU: a look costs as much as all the rest that is done when a task starts.
+ * out = busy CPUs whose task is of a class from `least` to `most`; false: there are none. Usually there are none, and
+ * the scan over the CPUs is left out: it costs as much as all else that is done when a task starts.
  */
 lop_subprog bool lop_busy_of(const struct lop_sched *s lop_nonnull, struct lop_cpus *out lop_nonnull, u32 least, u32 most)
 {
@@ -155,14 +169,20 @@ lop_subprog bool lop_busy_of(const struct lop_sched *s lop_nonnull, struct lop_c
 	return !lop_cpus_empty(out);
 }
 
-/* out = CPUs that run what `claim` may displace: what is of a lower class, and of its own if it may for its length. False: there are none. */
+/*
+ * out = CPUs whose task `claim` may displace: one of a lower class, or of its own class if it may for its length.
+ * False: there are none.
+ */
 lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank *claim, struct lop_cpus *out)
 {
 	u32 below = lop_displaces_below(s, claim);
 	return below && lop_busy_of(s, out, LOP_ONLY_SPINS, below - 1);
 }
 
-/* What runs on `cpu` loses it before what runs on `other` does: who shares its core keeps it, then the lowest in rank goes. */
+/*
+ * The task on `cpu` loses its CPU before the one on `other` does: a task that shares its core keeps it, then the lower
+ * in rank goes.
+ */
 lop_subprog bool lop_is_weaker(const struct lop_sched *s lop_nonnull, u32 cpu, u32 other)
 {
 	if (lop_is_halved(s, cpu) != lop_is_halved(s, other))
@@ -171,8 +191,8 @@ lop_subprog bool lop_is_weaker(const struct lop_sched *s lop_nonnull, u32 cpu, u
 }
 
 /*
- * Of the CPUs of faster kinds than `tier` the one whose task `claim` displaces; of several one that has its core to itself, then the one of
- * lowest rank, of equals the fastest. LOP_NONE: there is none.
+ * CPU of a kind faster than `tier` whose task `claim` displaces: if there are several, one that has its core to itself,
+ * then the one of lowest rank, then the lowest number. LOP_NONE: there is none.
  */
 lop_subprog s32 lop_weakest_faster(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_rank *claim lop_nonnull,
 				u32 tier)
@@ -194,7 +214,10 @@ lop_subprog s32 lop_weakest_faster(const struct lop_sched *s lop_nonnull, struct
 	return weakest;
 }
 
-/* Idle CPUs of the kind `tier` with their core to themselves that nobody is on the way to; of those members of the high set, if there are any. */
+/*
+ * Idle CPUs of the kind `tier` that have their core to themselves and no task on its way there; of these only members
+ * of the high set, if there are any.
+ */
 lop_subprog bool lop_idle_whole(const struct lop_sched *s lop_nonnull, struct lop_cpus *idle lop_nonnull, u32 tier)
 {
 	lop_cpus_and(idle, &s->idle, &s->topology.tier_cpus[tier & (LOP_MAX_TIERS - 1)]);

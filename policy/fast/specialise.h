@@ -3,23 +3,25 @@
 #include "gather.h"
 #include "rank.h"
 /*
- * Specialise: on a machine whose cores differ, fast cores go to the threads that gain most from them. Once a second, as spread.h; as pure. A fast core
- * that falls idle between two plans takes a thread from a slow one by rank (pull.h): exchanges alone would leave it empty.
+ * On cores that differ, threads that gain most from speed exchange cores with those that gain least.
+ * A plan is made once a second. It is pure, like spread.h. A fast core that falls idle between two plans takes a thread
+ * from a slow one by rank (pull.h), since exchanges alone would leave it empty.
+ * Tested in: specialise. Studied in: everything.
  */
 
-/* An adapter that never makes such exchanges says so, and the verifier drops what carries them out. */
+/* An adapter that never makes such exchanges defines this as false, so the verifier drops the code for them. */
 #ifndef lop_has_specialists
 #define lop_has_specialists(s) ((s)->config.specialise)
 #endif
 
 struct lop_specialist {
-	u64 moved_ns;          /* when it changed cores for this rule last; 0: never */
+	u64 moved_ns;          /* when a plan moved it last; 0: never */
 	u32 speedup_permille;  /* SF between slow and fast cores x 1000; 0: unknown, it stays */
-	s32 cpu;               /* it runs there; LOP_NONE: it waits, and finds its place when it is its turn */
-	s32 wanted;            /* the answer: CPU that it changes to; LOP_NONE: it stays */
-	u16 tier;              /* of that CPU, 0 the fastest */
-	bool fixed;            /* may not run everywhere, or has its core by length */
-	u8 class;              /* enum lop_class: it changes with its like only */
+	s32 cpu;               /* CPU that it runs on; LOP_NONE: it waits, and is placed when its turn comes */
+	s32 wanted;            /* result: CPU that it changes to; LOP_NONE: it stays */
+	u16 tier;              /* kind of that CPU, 0 the fastest */
+	bool fixed;            /* may not run on every CPU, or has its core by length */
+	u8 class;              /* enum lop_class: it changes only with threads of its class */
 };
 
 struct lop_cast {
@@ -31,9 +33,10 @@ struct lop_cast {
 lop_rule struct lop_specialist *lop_specialist_at(struct lop_cast *c, u32 n) { return &c->thread[n & (LOP_MAX_PLANNED - 1)]; }
 
 /*
- * SF from intensity: only the time beside waiting for misses gets shorter on a faster core. `ratio`: how much faster, x 1000.
+ * SF from intensity: a faster core shortens only the time that is not spent waiting for misses. `ratio`: how much
+ * faster, x 1000.
  *     SF = ratio - waits * (ratio - 1)
- * Worked example: 30 MPKI wait 0.75 of the time; on a core of twice the speed SF = 2 - 0.75 = 1.25.
+ * Worked example: a thread of 30 MPKI waits 0.75 of its time; on a core of twice the speed SF = 2 - 0.75 = 1.25.
  */
 lop_rule u32 lop_speedup_of_mpmi(u32 mpmi, u32 ratio_permille)
 {
@@ -41,14 +44,20 @@ lop_rule u32 lop_speedup_of_mpmi(u32 mpmi, u32 ratio_permille)
 	return ratio_permille - (u32)((u64)lop_waits_permille(mpmi) * above / 1000);
 }
 
-/* It can change cores: it runs, may run anywhere, its SF is known, it is not in an exchange already and was in none for two seconds. */
+/*
+ * The thread can change cores: it runs, is not fixed, its SF is known, and it is in no exchange yet and was in none for
+ * two seconds.
+ */
 lop_rule bool lop_can_change(const struct lop_cast *c, const struct lop_specialist *t)
 {
 	return t->cpu != LOP_NONE && !t->fixed && t->speedup_permille && t->wanted == LOP_NONE &&
 	       !(t->moved_ns && c->now_ns - t->moved_ns < LOP_MOVE_REST_NS);
 }
 
-/* Of a class who gains most of all that could be faster (`fast` false: on another than the fastest kind), or least of those on the fastest kind. */
+/*
+ * Of a class the thread that gains least on the fastest kind (`fast`), or most on any other kind. LOP_NONE: there is
+ * none.
+ */
 lop_subprog s32 lop_extreme_gain(struct lop_cast *c lop_nonnull, u32 class, bool fast)
 {
 	s32 best = LOP_NONE;
@@ -67,7 +76,10 @@ lop_subprog s32 lop_extreme_gain(struct lop_cast *c lop_nonnull, u32 class, bool
 	return best;
 }
 
-/* One exchange: the thread that gains most of those on slow cores with the one that gains least of those on fast ones. False: none is worth it. */
+/*
+ * Exchanges the thread that gains most on slow cores with the one that gains least on fast ones. False: no exchange is
+ * worth it.
+ */
 lop_subprog bool lop_exchange_one(struct lop_cast *c lop_nonnull, u32 class)
 {
 	s32 up = lop_extreme_gain(c, class, false), down = lop_extreme_gain(c, class, true);
@@ -80,7 +92,7 @@ lop_subprog bool lop_exchange_one(struct lop_cast *c lop_nonnull, u32 class)
 	return true;
 }
 
-/* Exchanges within a class, until no gap of more than 10 % is left. Returns how many threads change cores. */
+/* Exchanges within a class until no gap of more than 10 % is left. Returns how many threads change cores. */
 lop_subprog u32 lop_specialise_class(struct lop_cast *c lop_nonnull, u32 class)
 {
 	u32 n, moves = 0;
@@ -93,9 +105,11 @@ lop_subprog u32 lop_specialise_class(struct lop_cast *c lop_nonnull, u32 class)
 }
 
 /*
- * Specialise: exchanges across kinds, among equals by class, which goes before SF (rank.h). Returns how many threads change cores.
- * Worked example: SF 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not with 1.9. If that of 1.2 is all
- * that its application waits for, it stays, and 2.0 does not change with 1.9 either; if those on slow cores are such too, it is as at first.
+ * Exchanges threads across kinds, within each class only, since class goes before SF (rank.h). Returns how many threads
+ * change cores.
+ * Worked example: SF 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not
+ * change with 1.9. If 1.2 is awaited it stays, and 2.0 does not change with 1.9 either. If those on slow cores are
+ * awaited too, 2.0 changes with 1.2.
  */
 lop_rule u32 lop_specialise(struct lop_cast *c)
 {

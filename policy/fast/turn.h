@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "smt_spread.h"
-/* Equals share the fast cores in turn: who had none for longest goes next. */
+/*
+ * Tasks of equal rank share the fast cores in turn: the one whose last turn is longest ago goes next.
+ * Tested in: turn, phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, hybrid-laptop, everything.
+ */
 
-/* When a turn on a fast core ends: after turn_ns, or with the grace time of a sequential phase that is over. */
+/* When a turn on a fast core ends: after turn_ns, or with the grace time if the task's sequential phase is over. */
 lop_rule u64 lop_turn_ends_ns(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	return on->grace_ends_ns ? on->grace_ends_ns : on->since_ns + s->config.turn_ns;
 }
 
-/* Who is expected to be done within that is soon done wherever he is; who is not shares in turn. */
+/* A task expected to end within this time ends soon on any core; all others take turns. */
 #define LOP_SOON_NS 1000000000ULL
 
 /*
- * What runs on `next` is both young and new at it beside what runs on `holder` (ours). Processes of a build last from a millisecond to minutes: who has
- * done much has as a rule much left, and who has just come is soon done wherever he is: for a second, then he takes turns. Threads of one program are
- * neither: they began together, or wake together. What is awaited shares in turn, however new, and after a grace time the core is given back.
- *     3 * done(next) < done(holder)   and   2 * left(next) < left(holder)   and   left(next) < 1 s        lop_done_ns(), lop_left_ns()
- * Worked example: a compiler that has computed for 300 ms since it woke keeps its core from one of 90 ms that woke 140 ms ago, and neither from one of
- * 100 ms nor from one that woke 150 ms ago.
+ * The task on `next` is both young and new beside the task on `holder` (our choice). Processes of a build last from a
+ * millisecond to minutes: one that has done much usually has much left, and one that has just started ends soon on any
+ * core. A new task stays where it is for up to a second; then it takes turns. Threads of one program are neither young
+ * nor new: they start together or wake together. An awaited task takes turns however new it is, and a task in its grace
+ * time gives the core back.
+ *     3 * done(next) < done(holder)   and   2 * left(next) < left(holder)   and   left(next) < 1 s
+ *     done: lop_done_ns(), left: lop_left_ns()
+ * Worked example: a compiler that has computed for 300 ms since it woke keeps its core from one of 90 ms that woke 140
+ * ms ago, but not from one of 100 ms nor from one that woke 150 ms ago.
  */
 lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder, u64 now_ns)
 {
@@ -30,9 +36,10 @@ lop_rule bool lop_is_new_beside(const struct lop_sched *s, u32 next, u32 holder,
 }
 
 /*
- * The turn on a fast CPU is over: it goes to the first in rank on a slower kind, unless what runs there still goes before that, or who comes next is new
- * beside it. Who is where a plan of list.h says has no turns. Whose user is owed a turn by the other's waits for neither: who yields begins a new turn,
- * and could go on with that for ever.
+ * At the end of its turn a fast CPU goes to the first task in rank on a slower kind, unless the holder still ranks
+ * before that task, or that task is new beside the holder. A task where a plan of list.h put it takes no turns within
+ * its class. A task whose user is owed more than a turn waits for neither: a holder that yields begins a new turn, and
+ * could do so for ever.
  */
 lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 now_ns)
 {
@@ -53,8 +60,9 @@ lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *
 }
 
 /*
- * What the user has had who has had least of those that want a fast core or have one: of two the lesser, LOP_NO_TIME: nobody so far. Who may not
- * move, or is about to sleep again, does not count.
+ * The lesser of `least_ns` (LOP_NO_TIME: none so far) and what the user of the task on `cpu` has had: taken over all
+ * CPUs, the least that any user that wants or has a fast core has had. A task that may not move, or is about to sleep
+ * again, does not count.
  */
 lop_subprog u64 lop_least_had_ns(const struct lop_sched *s lop_nonnull, u32 cpu, u64 least_ns, u64 now_ns)
 {
@@ -66,7 +74,8 @@ lop_subprog u64 lop_least_had_ns(const struct lop_sched *s lop_nonnull, u32 cpu,
 }
 
 /*
- * Passes on what is due, and sets the timer for what comes next. Nothing on slow cores: no timer; who comes there sets it.
+ * Ends the turns that are due, and sets the timer for the next. While slow cores run nothing that could move there is
+ * no timer; a task that starts there sets it.
  */
 lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
@@ -96,7 +105,7 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 		lop_rank_timer_by(s, world, next_ns, now_ns);
 }
 
-/* The timer: whoever may have a fast core by now gets it. */
+/* The timer: tasks that may have a fast core by now get it. */
 lop_subprog bool lop_rank_now(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	u64 at_ns = s->fast.look_at_ns;

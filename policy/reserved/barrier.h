@@ -3,21 +3,27 @@
 #include "phase.h"
 #include "sets.h"
 /*
- * Barrier-bound loads: threads that meet again and again, at a barrier or at a lock that serves them one by one before it. A core is reserved while
- * one runs, where that takes nothing from it (ours): who waits for a CPU is done before the last of the others is.
- *     round: an application's active threads become more than one, all of them, and one or none again
+ * A core is reserved while a barrier-bound load runs, where that takes nothing from the load.
+ * Threads of such a load meet again and again, at a barrier or at a lock that serves them one by one before it. One
+ * core fewer takes nothing from them (our choice) if the thread that waits for a CPU is done before the last of the
+ * others is.
+ *     round: the active threads of an application become more than one, all of them, and one or none again
+ * Tested in: barrier. Studied in: everything.
  */
 #define LOP_ROUND_MOST_NS 100000000ULL
 #define LOP_ROUNDS_END_NS 1000000000ULL
 #define LOP_FIRST_ROUNDS 4
 #define LOP_BARRIER_CORES 8
 
-/* An adapter that never reserves by load says so, and the verifier drops its rules. */
+/* An adapter that never reserves by load defines this as false, so the verifier drops these rules. */
 #ifndef lop_sees_barriers
 #define lop_sees_barriers(s) ((s)->config.reserve == LOP_RESERVE_BY_LOAD)
 #endif
 
-/* Of one thread or none: a round that had begun is over. Rounds of another number of threads than the last one begin to count anew. */
+/*
+ * One thread or none is active: a round that had begun is over. If it had another number of threads than the last one,
+ * the means start again.
+ */
 lop_rule bool lop_end_round(struct lop_rounds *r, u64 now_ns)
 {
 	u64 lasted_ns = now_ns - lop_min(r->began_ns, now_ns);
@@ -32,7 +38,7 @@ lop_rule bool lop_end_round(struct lop_rounds *r, u64 now_ns)
 	return true;
 }
 
-/* The number of active threads of an application is `active` now. True: a round is over. */
+/* The number of active threads of an application becomes `active`. True: a round is over. */
 lop_rule bool lop_follow_round(struct lop_rounds *r, u32 active, u64 now_ns)
 {
 	if (active <= 1)
@@ -50,8 +56,10 @@ lop_rule bool lop_follow_round(struct lop_rounds *r, u32 active, u64 now_ns)
 }
 
 /*
- * Its rounds, of which four at least were of as many threads, last less than 100 ms on average, and half of the cores are theirs.
- * Worked example: of 8 cores 4 threads, in rounds of 99 ms, are; 3 are not, nor is a round of 100 ms, nor are three rounds.
+ * The application's rounds, the last four or more of them with the same number of threads, last less than 100 ms on
+ * average, and it has a thread for at least half of the cores.
+ * Worked example: on 8 cores, 4 threads in rounds of 99 ms qualify. 3 threads do not, nor do rounds of 100 ms, nor do
+ * three rounds.
  */
 lop_rule bool lop_in_rounds(const struct lop_rounds *r, u32 nr_cores)
 {
@@ -59,18 +67,20 @@ lop_rule bool lop_in_rounds(const struct lop_rounds *r, u32 nr_cores)
 }
 
 /*
- * A core less takes nothing from them: as many CPUs are left as there are threads, of cores that share no clock with the reserved CPU; or one fewer,
- * and whoever waits for one can do, once the first of them blocks, what that one did:
- *     threads <= left,  or  threads = left + 1 and 2 * full <= length      full: all of them were active, length: of the round
- * Worked example: 8 threads divide 1.05 ms each, then 0.26 ms one after the other. The first is done after 1.3 of 3.1 ms, so 7 CPUs do. Of 8 that are
- * done after 0.9 to 1.1 ms, one would begin when the round should be over.
+ * One core fewer takes nothing from the threads: as many CPUs are left as there are threads, on cores that share no
+ * clock with the reserved CPU. Or one CPU fewer is left, and the thread that waits for a CPU can do, once the first of
+ * the others blocks, what that one did:
+ *     threads <= left,  or  threads = left + 1 and 2 * full <= length        full: all of them were active
+ * Worked example: 8 threads compute 1.05 ms each side by side, then 0.26 ms one after the other. The first is done
+ * after 1.3 of 3.1 ms, so 7 CPUs suffice. Of 8 threads that are done after 0.9 to 1.1 ms, one would begin when the
+ * round should be over.
  */
 lop_rule bool lop_leaves_enough(const struct lop_rounds *r, u32 nr_left, bool smt)
 {
 	return r->threads <= nr_left || (!smt && r->threads == nr_left + 1 && 2 * r->full.ns <= r->length.ns);
 }
 
-/* CPUs of a core. Cores of one kind are alike, see auto.h. */
+/* CPUs of a core. All cores are alike here: on several kinds no core is reserved by load (auto.h). */
 lop_rule u32 lop_threads_of_core(const struct lop_sched *s, u32 cpu)
 {
 	u32 sibling = cpu, threads = 1;
@@ -94,14 +104,20 @@ lop_subprog bool lop_is_barrier_bound(const struct lop_sched *s lop_nonnull, con
 	       lop_leaves_enough(r, lop_nr_left(s), threads > 1);
 }
 
-/* The reservation for a barrier-bound load ends, and there is none for a second: others may want the core as often as they wake. */
+/*
+ * Ends the reservation for a barrier-bound load, and allows no other for a second: tasks may want the core as often as
+ * they wake.
+ */
 lop_rule void lop_end_barriers(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s->barrier.again_ns = now_ns + LOP_ROUNDS_END_NS;
 	lop_give_up_reserved(s, world, now_ns);
 }
 
-/* One that is idle is reserved, best one in no set: what runs need not move. Who asked for the lock meanwhile is heard by lop_settle(), which follows. */
+/*
+ * Reserves an idle CPU, preferably one in no set, so that no running task has to move. Requests that found the lock
+ * taken meanwhile are served by lop_settle(), which follows.
+ */
 lop_subprog bool lop_reserve_idle(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	struct lop_cpus *candidates = &world->candidates;
@@ -123,8 +139,9 @@ lop_subprog bool lop_reserve_idle(struct lop_sched *s lop_nonnull, struct lop_wo
 }
 
 /*
- * A round is over. A core is reserved for an application that is barrier-bound, beside which nothing else runs that would want it; it stays so until
- * no round has ended for a second. Of an application that it would take something from by now, it is given up at once.
+ * A round is over. A core is reserved for an application that is barrier-bound if nothing runs beside it that would
+ * want the core, and stays reserved until no round has ended for a second. If the reservation takes something from the
+ * application by now, it ends at once.
  */
 lop_rule void lop_round_over(struct lop_sched *s, struct lop_world *world, const struct lop_app *app, u64 now_ns)
 {
@@ -144,8 +161,8 @@ lop_rule void lop_round_over(struct lop_sched *s, struct lop_world *world, const
 }
 
 /*
- * The number of active threads of an application changed. More tasks are active than the reservation leaves CPUs for, or than the barrier-bound
- * application has threads: it ends.
+ * The number of active threads of an application changed. The reservation ends when more tasks are active than it
+ * leaves CPUs for, and more than the barrier-bound application has threads.
  */
 lop_rule void lop_rounds_change(struct lop_sched *s, struct lop_world *world, struct lop_app *app, u64 now_ns)
 {
@@ -157,7 +174,7 @@ lop_rule void lop_rounds_change(struct lop_sched *s, struct lop_world *world, st
 		lop_round_over(s, world, app, now_ns);
 }
 
-/* The timer: no round has ended for a second. */
+/* The timer: ends the reservation if no round has ended for a second. */
 lop_rule void lop_look_for_rounds(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	if (!lop_sees_barriers(s) || !lop_has_reserved(s))

@@ -3,18 +3,20 @@
 #include "domain_power.h"
 #include "timer.h"
 /*
- * The reserved core: one CPU runs the operating system's own work and nothing else, at a speed of its own; applications run on all
- * others. It is in the low set, so it is never the spare, and no member of another set.
+ * One CPU runs the operating system's own work and nothing else; applications run on all others.
+ * The reserved CPU has a speed of its own. It is in the low set, so it is never the spare, and no member of another
+ * set.
+ * Tested in: reserved, random. Studied in: reserved-core, everything.
  */
 
-/* An adapter that never reserves a core says so, and the verifier drops its rules. */
+/* An adapter that never reserves a core defines this as false, so the verifier drops the rules. */
 #ifndef lop_can_reserve
 #define lop_can_reserve true
 #endif
 
 lop_rule bool lop_has_reserved(const struct lop_sched *s) { return lop_can_reserve && s->reserved.exists; }
 
-/* Cores with an open CPU: of siblings the first in number that is open counts. */
+/* Cores with an open CPU: of SMT siblings only the lowest open one counts. */
 lop_subprog u32 lop_open_cores(const struct lop_sched *s lop_nonnull)
 {
 	s32 cpu = LOP_NONE;
@@ -36,7 +38,7 @@ lop_subprog u32 lop_open_cores(const struct lop_sched *s lop_nonnull)
 	return cores;
 }
 
-/* Whether a core is reserved: by default from four cores on; where it was asked for, if a CPU is left for everything else. */
+/* Whether a core is reserved: by size from four cores on; if asked for, where a CPU is left for everything else. */
 lop_rule bool lop_reserve_wanted(enum lop_reserve reserve, u32 nr_cpus, u32 nr_cores)
 {
 	if (reserve == LOP_RESERVE_BY_SIZE)
@@ -45,8 +47,8 @@ lop_rule bool lop_reserve_wanted(enum lop_reserve reserve, u32 nr_cpus, u32 nr_c
 }
 
 /*
- * Which CPU of these is reserved: one of the slowest kind; of these one without an SMT sibling, which would share its clock; of these the
- * lowest number, where most machines take their interrupts.
+ * The CPU of `within` to reserve: one of the slowest kind; of these one without an SMT sibling, which would share its
+ * clock; of these the lowest number, where most machines take their interrupts. LOP_NONE: `within` is empty.
  */
 lop_subprog s32 lop_reserve_choice(const struct lop_sched *s lop_nonnull, const struct lop_cpus *within lop_nonnull)
 {
@@ -69,7 +71,7 @@ lop_subprog s32 lop_reserve_choice(const struct lop_sched *s lop_nonnull, const 
 	return best;
 }
 
-/* Whether a task runs on the reserved CPU: the system's own work that may, and whatever may run nowhere else. */
+/* Whether a task runs on the reserved CPU: the system's own work if it may, and any task that may run nowhere else. */
 lop_subprog bool lop_uses_reserved(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
 	if (!t->restricted)
@@ -86,7 +88,7 @@ lop_rule bool lop_for_reserved(const struct lop_sched *s, const struct lop_task 
 
 lop_rule bool lop_is_reserved(const struct lop_sched *s, u32 cpu) { return lop_has_reserved(s) && cpu == s->reserved.cpu; }
 
-/* The same without the reserved CPU: those that ordinary work may have. */
+/* lop_nr_on() without the reserved CPU: CPUs that ordinary work may have. */
 lop_rule u32 lop_nr_ordinary(const struct lop_sched *s)
 {
 	u32 nr = lop_nr_on(s);
@@ -94,13 +96,13 @@ lop_rule u32 lop_nr_ordinary(const struct lop_sched *s)
 	return nr - (u32)lop_min(one_less ? 1 : 0, nr);
 }
 
-/* It runs at the reserved core's speed, since it is its CPU or shares its clock as an SMT sibling. */
+/* `cpu` runs at the reserved core's speed: it is the reserved CPU, or shares its clock as an SMT sibling. */
 lop_rule bool lop_on_reserved_core(const struct lop_sched *s, u32 cpu)
 {
 	return lop_has_reserved(s) && (cpu == s->reserved.cpu || lop_cpus_has(&s->reserved.beside, cpu));
 }
 
-/* The adapter hears of the speed of each CPU there. */
+/* Tells the adapter the speed of each CPU of the reserved core. */
 lop_subprog bool lop_tell_reserved_speed(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull)
 {
 	u32 cpu = s->reserved.cpu;
@@ -116,7 +118,7 @@ lop_subprog bool lop_tell_reserved_speed(const struct lop_sched *s lop_nonnull, 
 	return true;
 }
 
-/* A CPU that is in no set and runs nothing is reserved. */
+/* Reserves a CPU that is in no set and runs nothing. */
 lop_rule void lop_reserve_cpu(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	u32 sibling = s->reserved.cpu = lop_cpu_index(cpu);
@@ -133,7 +135,7 @@ lop_rule void lop_reserve_cpu(struct lop_sched *s, struct lop_world *world, u32 
 	lop_tell_reserved_speed(s, world);
 }
 
-/* Once, before any set has members. */
+/* Called once, before any set has members. */
 lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	s32 cpu;
@@ -145,7 +147,7 @@ lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_
 		lop_reserve_cpu(s, world, (u32)cpu, now_ns);
 }
 
-/* Idle time that leaves a window at 90 % busy. */
+/* Idle time in a window that is 90 % busy. */
 lop_rule u64 lop_reserve_rest_ns(const struct lop_config *c) { return c->reserve_window_ns / 10; }
 
 /* How long the reserved CPU has been idle since its window began. */
@@ -156,11 +158,11 @@ lop_rule u64 lop_reserve_rested_ns(const struct lop_sched *s, u64 now_ns)
 }
 
 /*
- * The reserved CPU is more than 90 % busy for 100 ms. Idle for 10 ms in all, it is not, and the next work begins a new window: no
- * timer runs for a core that has little to do.
+ * The reserved CPU is more than 90 % busy for 100 ms. Once it has been idle for 10 ms in all it is not, and the next
+ * work begins a new window: no timer runs for a core that has little to do.
  *     saturated: 100 ms have passed since the window began, and rested < 10 ms
- * Worked example: work from 0 to 89 ms, idle until 98, work again: at 100 ms it has rested for 9 ms. Idle until 99 ms it would have
- * rested for 10, and the window that begins then ends at 199 ms.
+ * Worked example: work from 0 to 89 ms, idle until 98, work again: at 100 ms it has rested for 9 ms. Idle until 99 ms
+ * it would have rested for 10, and the window that begins then ends at 199 ms.
  */
 lop_rule bool lop_reserve_saturated(const struct lop_sched *s, u64 now_ns)
 {
@@ -176,7 +178,7 @@ lop_rule void lop_reserve_window(struct lop_sched *s, struct lop_world *world, u
 		lop_timer_by(s, world, now_ns + s->config.reserve_window_ns, now_ns);
 }
 
-/* The reserved CPU falls idle or is put to work. */
+/* The reserved CPU becomes idle (`rests`) or busy. */
 lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bool rests, u64 now_ns)
 {
 	if (rests != s->reserved.works || !s->config.reserve_window_ns)
@@ -195,8 +197,8 @@ lop_rule void lop_reserve_rests(struct lop_sched *s, struct lop_world *world, bo
 }
 
 /*
- * The timer has come. A saturated core is raised by a step; at full speed it does not suffice, and the reservation is to be given up
- * (true). Neither is taken back: what the system needed once it may need again.
+ * The timer has expired. The speed of a saturated core is raised by a step; at full speed the core does not suffice,
+ * and the reservation is to be given up (true). Neither is undone: what the system needed once it may need again.
  */
 lop_subprog bool lop_watch_reserved(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! What rules assert of the state (`lop_assert`).
+//! What the rules assert about the state (`lop_assert`).
 
 use crate::bench::Bench;
 use std::process::Command;
 
 const BROKEN: &str = "LOP_BREAKS_THE_STATE";
 
-/// A pinned task counts on its CPU until it blocks. If nobody is counted there when it does, the process ends and says where: in a process of its own.
+/// A pinned task counts on its CPU until it blocks. If the count there is already zero when it blocks, the process ends
+/// and names the assertion. The fault therefore runs in a process of its own.
 #[test]
 fn a_state_that_contradicts_itself_stops_and_says_where() {
     if std::env::var_os(BROKEN).is_some() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! A core reserved for as long as the load is barrier-bound.
+//! A core is reserved for as long as the load is barrier-bound.
 
 use crate::bench::{config, flat, siblings, Bench, MS, S};
 use lop_policy::{Config, CpuPlace, Reserve};
@@ -18,7 +18,8 @@ fn threads(bench: &mut Bench, count: usize) -> Vec<usize> {
     (0..count).map(|_| bench.task_of(app)).collect()
 }
 
-/// All wake; the first blocks after `first_ns`, the others but one at equal distances up to `last_ns`, that one 1 us later.
+/// All threads wake. The first blocks after `first_ns`, the others but the last at equal distances up to `last_ns`, and
+/// the last 1 us later.
 fn round(bench: &mut Bench, threads: &[usize], first_ns: u64, last_ns: u64) {
     bench.wake_all(threads);
     let between = (threads.len() as u64).saturating_sub(2).max(1);
@@ -38,19 +39,19 @@ fn rounds(bench: &mut Bench, threads: &[usize], count: usize, first_ns: u64, las
     (0..count).for_each(|_| round(bench, threads, first_ns, last_ns));
 }
 
-/// CPUs, threads, first and last that blocks in ms, rounds: whether a core is reserved.
+/// CPUs, threads, when the first and the last thread block (in ms), rounds: whether a core is reserved.
 #[test]
 fn four_short_rounds_of_half_the_cores_to_which_enough_is_left() {
     for (cpus, count, first_ms, last_ms, nr_rounds, expected) in [
         (8, 7, 1, 1, 4, true),
-        (8, 7, 1, 1, 3, false),  // four at least
+        (8, 7, 1, 1, 3, false),  // at least four
         (8, 4, 1, 1, 4, true),   // half of the cores
-        (8, 3, 1, 1, 4, false),  // and fewer
-        (8, 4, 99, 99, 4, true), // 100 ms and no more
+        (8, 3, 1, 1, 4, false),  // fewer
+        (8, 4, 99, 99, 4, true), // at most 100 ms
         (8, 4, 101, 101, 4, false),
-        (7, 6, 1, 1, 9, false), // eight cores at least
-        (8, 8, 1, 3, 4, true),  // who waits for a CPU begins after 1 ms and is done after 2
-        (8, 8, 2, 3, 9, false), // after 2, and would be after 4
+        (7, 6, 1, 1, 9, false), // at least eight cores
+        (8, 8, 1, 3, 4, true),  // the thread that waits for a CPU begins after 1 ms and is done after 2
+        (8, 8, 2, 3, 9, false), // it begins after 2 and would be done after 4
         (8, 8, 1, 1, 9, false), // a barrier that all reach together
         (8, 9, 1, 3, 9, false), // two would wait
         (16, 16, 1, 3, 4, true),
@@ -74,7 +75,8 @@ fn a_sibling_of_the_reserved_cpu_does_not_count_as_left() {
     }
 }
 
-/// Seven of eight that take turns at a lock: never one alone, so no round ends. And pieces of work that each wake one thread.
+/// Seven threads that take turns at a lock: more than one is always active, so no round ends. Then a pool whose pieces
+/// of work each wake a few threads.
 #[test]
 fn convoys_and_pools_have_no_rounds() {
     let mut convoy = bench(8, flat);
@@ -91,14 +93,15 @@ fn convoys_and_pools_have_no_rounds() {
     let mut pool = bench(8, flat);
     let ids = threads(&mut pool, 8);
     for piece in 0..200 {
-        // One to three at a time: another number in each round.
+        // Two to four at a time: another number in each round.
         let at_once = 2 + piece % 3;
         rounds(&mut pool, &ids[..at_once], 1, MS, MS);
     }
     assert_eq!(pool.reserved(), None);
 }
 
-/// One that computes beside seven that wait for it for 80 ms, and then all do for 10 ms: eight on eight cores, all active for all of the round.
+/// One thread computes for 80 ms while the other seven wait for it, then all compute for 10 ms: eight threads on eight
+/// cores, all of them active until the round ends.
 #[test]
 fn sequential_phases_between_rounds_are_no_time_to_wait_in() {
     let mut bench = bench(8, flat);
@@ -119,7 +122,7 @@ fn it_ends_a_second_after_the_last_round_and_comes_back_with_rounds() {
     let ids = threads(&mut bench, 7);
     rounds(&mut bench, &ids, 4, MS, MS);
     assert!(bench.reserved().is_some());
-    // The round was over with the last but one, 1 us ago.
+    // The round was over when the last but one blocked, 1 us ago.
     bench.pass(S - 1001);
     assert!(bench.reserved().is_some());
     bench.pass(1);
@@ -129,7 +132,8 @@ fn it_ends_a_second_after_the_last_round_and_comes_back_with_rounds() {
     assert!(bench.reserved().is_some());
 }
 
-/// An eighth task beside seven threads wants the core, and has it; then there is no reservation for a second, whatever the seven do.
+/// An eighth task beside seven threads wants the core, and has it. Then no core is reserved for a second, whatever the
+/// seven do.
 #[test]
 fn it_ends_when_more_is_active_than_cpus_are_left() {
     let mut bench = bench(8, flat);
@@ -147,7 +151,7 @@ fn it_ends_when_more_is_active_than_cpus_are_left() {
     assert_eq!(bench.reserved(), None);
     rounds(&mut bench, &ids, 1000, MS, MS);
     assert!(bench.reserved().is_some());
-    // Beside another one that computes on, eight threads would want all.
+    // Beside another task that computes on, eight CPUs would be wanted.
     bench.pass(2 * S);
     bench.wake(other);
     rounds(&mut bench, &ids, 10, MS, MS);
@@ -165,7 +169,7 @@ fn it_ends_when_rounds_leave_no_time_to_wait_any_more() {
     assert_eq!(bench.reserved(), None);
 }
 
-/// What runs stays where it is: the core that is reserved is in no set, as long as there is such a one.
+/// The reserved core is one that is in no set, as long as there is one, so that no running task moves.
 #[test]
 fn a_core_that_nobody_uses_is_reserved() {
     let mut bench = bench(8, flat);

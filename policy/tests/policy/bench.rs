@@ -40,7 +40,7 @@ pub struct World {
     pub now_ns: u64,
     queues: BTreeMap<u32, Vec<Waiting>>,
     inserted: u64,
-    /// By task: `None` for all CPUs.
+    /// By task; `None`: all CPUs.
     pub allowed: Vec<Option<CpuBits>>,
     pub log: Vec<Asked>,
     pub timer_at_ns: Option<u64>,
@@ -50,9 +50,9 @@ pub struct World {
     taken: Option<u32>,
     kicked: Vec<u32>,
     preempted: VecDeque<u32>,
-    /// What another CPU does while this one is in the middle of a change of membership (the lock is taken).
+    /// What another CPU does while this one changes the membership and holds the lock.
     pub meanwhile: Option<Box<dyn FnOnce()>>,
-    /// Who is seen first in a queue is taken by another CPU before this one can.
+    /// Another CPU takes the first task of a queue after this CPU has seen it.
     pub seen_is_gone: bool,
 }
 
@@ -78,7 +78,7 @@ impl Env for World {
             task,
             since_ns,
         });
-        // Virtual times may come round to 0.
+        // Virtual times may wrap around to 0.
         waiting.sort_by_key(|w| (w.vtime_ns.wrapping_sub(vtime_ns) as i64, w.order));
     }
     fn take(&mut self, queue: u32, cpu: u32, until_ns: u64) -> bool {
@@ -143,7 +143,7 @@ impl Env for World {
 }
 
 impl World {
-    /// In which queues a task waits.
+    /// Queues that a task waits in.
     pub fn queues_of(&self, task: usize) -> Vec<u32> {
         let holds = |(_, waiting): &(&u32, &Vec<Waiting>)| waiting.iter().any(|w| w.task as usize == task);
         self.queues.iter().filter(holds).map(|(&queue, _)| queue).collect()
@@ -183,7 +183,7 @@ pub fn config() -> Config {
     }
 }
 
-/// CPUs without anything in common but memory, node and socket.
+/// CPUs that share only memory, node and socket.
 pub fn flat(cpu: usize) -> CpuPlace {
     CpuPlace {
         voltage_domain: cpu as u16,
@@ -208,7 +208,7 @@ pub fn siblings(cpu: usize) -> CpuPlace {
     }
 }
 
-/// The policy and CPUs that do as it says.
+/// The policy, and CPUs that carry out its decisions.
 pub struct Bench {
     pub owner: Policy,
     pub policy: PolicyHandle,
@@ -222,7 +222,7 @@ pub struct Bench {
     pub last_cpu: Vec<u32>,
     /// By CPU.
     pub running: Vec<Option<usize>>,
-    /// When what runs there came.
+    /// When the task running there started.
     pub came_ns: Vec<u64>,
     pub online: Vec<bool>,
 }
@@ -232,7 +232,7 @@ impl Bench {
     pub fn new(cpus: usize, config: Config, place: impl Fn(usize) -> CpuPlace) -> Self {
         Self::isolating(&[], cpus, config, place)
     }
-    /// The same; nobody uses CPUs `isolated` but who is bound there.
+    /// The same, with CPUs that are isolated: only tasks that are bound there use them.
     pub fn isolating(isolated: &[usize], cpus: usize, config: Config, place: impl Fn(usize) -> CpuPlace) -> Self {
         let mut owner = Policy::new(Config {
             nr_cpus: cpus as u32,
@@ -268,11 +268,11 @@ impl Bench {
     pub fn now(&self) -> u64 {
         self.world.now_ns
     }
-    /// The CPU that runs the system's own work alone.
+    /// The CPU that runs only the system's own work.
     pub fn reserved(&self) -> Option<u32> {
         self.policy.reserved().0
     }
-    /// Time passes; timers that come due are called.
+    /// Time passes; timers that are due expire.
     pub fn pass(&mut self, ns: u64) {
         let end_ns = self.world.now_ns + ns;
         while let Some(at_ns) = self.world.timer_at_ns.filter(|&at_ns| at_ns <= end_ns) {
@@ -315,7 +315,7 @@ impl Bench {
         self.groups.push(Group::new(weight));
         self.groups.len() - 1
     }
-    /// A waiting task leaves its queue, to be woken anew.
+    /// A waiting task leaves its queue, to be woken again.
     pub fn take_out(&mut self, id: usize) {
         self.world.drop_waiting(id);
         unsafe { self.policy.dequeue(&mut self.world, &mut self.tasks[id]) };
@@ -377,13 +377,13 @@ impl Bench {
         }
         while let Some(cpu) = self.world.preempted.pop_front() {
             if self.running[cpu as usize].is_some() && self.policy.must_go(cpu) {
-                // Slices end in tests only when they say so, and tasks pay only for those.
+                // In tests a slice ends only where a test ends it, and tasks pay only for those slices.
                 self.stop(cpu as usize, 0, false);
             }
             self.follow_kicks();
         }
     }
-    /// What the policy gives a CPU that asks.
+    /// The task that the policy gives to a CPU that asks for one.
     pub fn dispatch(&mut self, cpu: usize) -> Option<usize> {
         let found = self.policy.dispatch(&mut self.world, cpu as u32);
         let taken = self.world.taken.take().map(|id| id as usize);
@@ -393,13 +393,13 @@ impl Bench {
     pub fn cpu_of(&self, id: usize) -> Option<usize> {
         self.running.iter().position(|&running| running == Some(id))
     }
-    /// The task on `cpu` has run so long; it stops. What comes next starts, or the CPU falls idle.
+    /// The task on `cpu` stops after `ran_ns`. The next task starts, or the CPU falls idle.
     fn stop(&mut self, cpu: usize, ran_ns: u64, blocks: bool) -> usize {
         let id = self.leave(cpu, ran_ns, blocks);
         self.next(cpu);
         id
     }
-    /// The first half of it: nothing runs there until `next`.
+    /// The first half of `stop`: no task runs there until `next`.
     pub fn leave(&mut self, cpu: usize, ran_ns: u64, blocks: bool) -> usize {
         let id = self.running[cpu].take().expect("a task that runs");
         let (task, app, group) = self.pointers(id);
@@ -443,17 +443,18 @@ impl Bench {
             self.block(id);
         }
     }
-    /// The task on `cpu` blocks after it ran so long.
+    /// The task on `cpu` blocks after `ran_ns`.
     pub fn run_and_block(&mut self, cpu: usize, ran_ns: u64) -> usize {
         self.stop(cpu, ran_ns, true)
     }
-    /// Virtual time is where this task's is.
+    /// Moves the policy's virtual time up to that of this task.
     pub fn policy_clock_to(&mut self, id: usize) {
         let now_ns = self.world.now_ns;
         unsafe { self.policy.running(&mut self.world, &mut self.tasks[id], now_ns) };
     }
-    /// As in the kernel: what ran is charged and goes on where nobody is further behind; else another one is picked while it is in no queue,
-    /// and only then is it queued. Who ran.
+    /// As in the kernel: the running task is charged, and goes on if no waiting task is further behind. Otherwise
+    /// another one is picked while the running task is in no queue, and only then is that one queued. Returns the task
+    /// that ran.
     pub fn run_on(&mut self, cpu: usize, ran_ns: u64) -> usize {
         let id = self.running[cpu].expect("runs");
         let (task, _, group) = self.pointers(id);
@@ -477,7 +478,7 @@ impl Bench {
         }
         id
     }
-    /// Its slice is over.
+    /// The slice of the task on `cpu` is over after `ran_ns`.
     pub fn run_and_preempt(&mut self, cpu: usize, ran_ns: u64) -> usize {
         self.stop(cpu, ran_ns, false)
     }
@@ -487,7 +488,7 @@ impl Bench {
         unsafe { self.policy.spin(&mut self.world, task, app, group, spinning, now_ns) };
         self.follow_kicks();
     }
-    /// The task says that others wait for it: flags of `policy::says`.
+    /// Sets the hints of a task: flags of `policy::says`.
     pub fn set_hints(&mut self, id: usize, flags: u32) {
         let (task, app, _) = self.pointers(id);
         let now_ns = self.now();
@@ -521,7 +522,7 @@ impl Bench {
         assert!(unsafe { self.policy.declare(&mut self.world, app, parallelism, now_ns) });
         self.follow_kicks();
     }
-    /// The CPU goes; what it ran and what waits is placed anew, as an adapter has to.
+    /// The CPU goes offline. The tasks that ran or waited are placed again, as an adapter has to do.
     pub fn offline(&mut self, cpu: usize) {
         let now_ns = self.now();
         self.online[cpu] = false;

@@ -10,12 +10,12 @@ const ATTACKER: u32 = 1001;
 const SCHED_IDLE: u32 = 3;
 const TURN_MS: u64 = 20;
 
-/// One fast CPU and slow ones, where equals take turns of 20 ms.
+/// One fast CPU and slow ones; tasks of equal rank take turns of 20 ms.
 fn bench(cpus: usize) -> Bench {
     asymmetric(cpus, 1, rules::PHASES | rules::TURNS)
 }
 
-/// A thread that computes, and says so much of itself.
+/// A thread that computes, with the hints `says`.
 fn thread_of(bench: &mut Bench, user: u32, weight: u32, says: u32) -> usize {
     let id = bench.task();
     bench.tasks[id].user = user;
@@ -29,7 +29,7 @@ fn has_fast_core(bench: &Bench, user: u32) -> bool {
     bench.running[0].is_some_and(|id| bench.tasks[id].user == user)
 }
 
-/// For how many ms of each of so many seconds the user has the fast core. Each ms something happens before.
+/// For how many ms of each second the user has the fast core. `each_ms` runs before each ms.
 fn fast_ms(bench: &mut Bench, seconds: u64, user: u32, each_ms: &mut dyn FnMut(&mut Bench, u64)) -> Vec<u64> {
     let mut ms_of_second = |bench: &mut Bench, second: u64| {
         let has = (0..1000).filter(|ms| {
@@ -44,7 +44,7 @@ fn fast_ms(bench: &mut Bench, seconds: u64, user: u32, each_ms: &mut dyn FnMut(&
 
 fn nothing(_: &mut Bench, _: u64) {}
 
-/// Each second no more than the share, a turn at its end apart; over all of them all of it, a turn apart.
+/// In no second more than the share plus one turn; in all seconds together no less than the share minus two turns.
 fn assert_share(found_ms: &[u64], share_ms: u64, why: &str) {
     assert!(
         found_ms.iter().all(|&ms| ms <= share_ms + TURN_MS),
@@ -54,7 +54,8 @@ fn assert_share(found_ms: &[u64], share_ms: u64, why: &str) {
     assert!(sum + 2 * TURN_MS >= all, "{why}: {found_ms:?}");
 }
 
-/// By hand: of equal weight each has 20 ms in turn. At nice 19 the attacker's 20 ms cost 20 * 1024 / 15 = 1365, for so long the other has the core.
+/// By hand: at equal weight each has 20 ms in turn. At nice 19 the attacker's 20 ms cost 20 * 1024 / 15 = 1365 ms, for
+/// which the other has the core.
 #[test]
 fn what_a_claim_takes_from_another_user_it_pays_by_weight() {
     for (weight, comes_back_ms) in [(WEIGHT_DEFAULT, 40), (weight_of_nice(19), 1400)] {
@@ -75,7 +76,7 @@ fn what_a_claim_takes_from_another_user_it_pays_by_weight() {
     }
 }
 
-/// It claims to be awaited all the time, beside one that computes.
+/// One thread claims to be awaited all the time, beside one that computes.
 #[test]
 fn over_each_second_a_claim_has_no_more_than_its_share_of_another_user() {
     for (weight, share_ms) in [(WEIGHT_DEFAULT, 500), (weight_of_nice(19), 14), (SCHED_IDLE, 3)] {
@@ -88,7 +89,7 @@ fn over_each_second_a_claim_has_no_more_than_its_share_of_another_user() {
     }
 }
 
-/// With nobody else there it has the core, and so it has beside threads of its own user, of which it goes before all.
+/// With no other user there, the awaited thread has the core for good, as it goes before all other threads of its user.
 #[test]
 fn within_a_user_claims_hold_without_end() {
     let mut bench = bench(3);
@@ -103,7 +104,7 @@ fn within_a_user_claims_hold_without_end() {
     }
 }
 
-/// Who is awaited, too, is not worse off than who is not, and takes turns by weight.
+/// An awaited thread of another user changes nothing for the honest one: two awaited threads take turns by weight.
 #[test]
 fn of_two_awaited_threads_of_two_users_the_heavier_has_more() {
     let mut bench = bench(2);
@@ -113,8 +114,9 @@ fn of_two_awaited_threads_of_two_users_the_heavier_has_more() {
     assert_share(&found_ms, 14, "nice 19");
 }
 
-/// Ways to get more: to yield before the turn ends, which begins a new one; to sleep for a moment and wake on the core; to say something else for a
-/// moment; to have two threads that are awaited, one of which goes before the honest one, and any number of others.
+/// Ways to get more: to yield before the turn ends, which begins a new one; to sleep for a moment and wake on the core;
+/// to drop the hint for a moment; to have two awaited threads, one of which goes before the honest thread, and any
+/// number of other threads.
 #[test]
 fn no_trick_gives_a_user_more_than_its_share() {
     let yields = |bench: &mut Bench, ms: u64| {
@@ -162,7 +164,8 @@ fn no_trick_gives_a_user_more_than_its_share() {
     }
 }
 
-/// Every other second it sleeps: in those in which it does not it has its share, and nothing is made up for.
+/// The thread sleeps in every other second. In the seconds between it has its share, and gets nothing for those that it
+/// slept.
 #[test]
 fn sleep_earns_nothing() {
     let mut bench = bench(2);
@@ -177,7 +180,7 @@ fn sleep_earns_nothing() {
     assert!(awake.iter().all(|&ms| ms <= 500 + TURN_MS), "{awake:?}");
 }
 
-/// The honest one has had the core to itself for an hour: that took it from nobody.
+/// The honest thread has had the core for an hour, in which no other task wanted it.
 #[test]
 fn what_nobody_else_wanted_is_not_paid_for() {
     let mut bench = bench(2);
@@ -187,7 +190,8 @@ fn what_nobody_else_wanted_is_not_paid_for() {
     assert_share(&fast_ms(&mut bench, 3, ATTACKER, &mut nothing), 500, "after an hour");
 }
 
-/// All CPUs are busy: what has used up its share waits as any other does, and takes no core from another user when it wakes.
+/// All CPUs are busy: a thread that has used up its share waits like any other, and takes no core from another user
+/// when it wakes.
 #[test]
 fn a_claim_that_is_used_up_takes_no_core_when_it_wakes() {
     let mut bench = bench(2);

@@ -28,7 +28,7 @@ fn switch(bench: &mut Bench, domain: i32, on: bool) {
     bench.follow_kicks();
 }
 
-/// Its domain has no member: a core of it is promoted for the task.
+/// No core of the task's domain is a member: one is promoted for the task.
 #[test]
 fn a_task_wakes_in_its_memory_domain() {
     let mut bench = bench(4, Domains::Spread);
@@ -41,7 +41,7 @@ fn a_task_wakes_in_its_memory_domain() {
     assert_eq!(bench.size(), 1, "the member that it did not need has left");
 }
 
-/// A preference: with its domain busy it does not wait beside an idle member.
+/// A domain is a preference: if it is busy, the task does not wait beside an idle member elsewhere.
 #[test]
 fn with_its_domain_busy_a_task_takes_an_idle_member_elsewhere() {
     let mut bench = bench(4, Domains::Spread);
@@ -56,7 +56,7 @@ fn with_its_domain_busy_a_task_takes_an_idle_member_elsewhere() {
     assert_eq!(cpus[1..], [Some(2), Some(3)]);
 }
 
-/// All four CPUs are busy. Tasks of CPUs 0 and 2 exchange their domains, in whichever order they stop.
+/// All four CPUs are busy. The tasks of CPUs 0 and 2 exchange domains, in whichever order they stop.
 #[test]
 fn two_tasks_exchange_their_domains() {
     for order in [[0, 2], [2, 0]] {
@@ -76,7 +76,8 @@ fn two_tasks_exchange_their_domains() {
     }
 }
 
-/// Three tasks want domain 1, which has two CPUs: the third waits for 20 ms, in which everybody should get a slice, then an idle member elsewhere takes it.
+/// Three tasks want domain 1, which has two CPUs. The third waits for 20 ms, in which each should get a slice; then an
+/// idle member elsewhere takes it.
 #[test]
 fn nobody_waits_for_a_domain_longer_than_the_period() {
     let mut bench = bench(4, Domains::Spread);
@@ -95,7 +96,7 @@ fn nobody_waits_for_a_domain_longer_than_the_period() {
     assert!(bench.cpu_of(tasks[2]).is_some_and(|cpu| cpu < 2));
 }
 
-/// A task that may not run everywhere has no domain but those CPUs.
+/// A plan does not apply to a task that may not run everywhere.
 #[test]
 fn affinity_goes_before_a_plan() {
     let mut bench = bench(4, Domains::Spread);
@@ -105,7 +106,8 @@ fn affinity_goes_before_a_plan() {
     assert!([0, 1].contains(&cpu));
 }
 
-/// Domain 1 is off: its members leave at once, new work goes elsewhere, and the target counts the CPUs that are on.
+/// Domain 1 is off: its members leave at once, new work goes elsewhere, and the target counts only the CPUs that are
+/// on.
 #[test]
 fn a_domain_that_is_off_has_no_members() {
     let mut bench = bench(4, Domains::Gather);
@@ -121,7 +123,7 @@ fn a_domain_that_is_off_has_no_members() {
     assert!(bench.policy.off.cpus().is_empty());
 }
 
-/// Two CPUs are on and busy: a third task opens the other domain before it is placed.
+/// Two CPUs are on and busy: a third task switches the other domain on before it is placed.
 #[test]
 fn a_domain_is_back_on_before_work_needs_it() {
     let mut bench = bench(4, Domains::Gather);
@@ -134,7 +136,7 @@ fn a_domain_is_back_on_before_work_needs_it() {
     assert!(bench.policy.off.cpus().is_empty());
 }
 
-/// A pinned task has its core in a domain that is off; the other core there stays out.
+/// A pinned task has its core in a domain that is off; the other core there joins no set.
 #[test]
 fn a_pinned_task_keeps_its_core_in_a_domain_that_is_off() {
     let mut bench = bench(4, Domains::Gather);
@@ -147,7 +149,7 @@ fn a_pinned_task_keeps_its_core_in_a_domain_that_is_off() {
     assert!(!bench.high().contains(&3));
 }
 
-/// Without a plan nothing of this applies: the same decisions, with a domain written down or not.
+/// Without plans domains do not matter: tasks go where they would without one, though a domain is set for them.
 #[test]
 fn other_policies_do_not_look_at_domains() {
     let mut bench = bench(4, Domains::AsCome);
@@ -161,7 +163,8 @@ fn other_policies_do_not_look_at_domains() {
     assert_ne!(bench.tasks[0].memory_domain, NONE);
 }
 
-/// CPU 0 is reserved, and its domain is off: the two of the other domain are all that ordinary work has, so the third task brings it back.
+/// CPU 0 is reserved, and its domain is off. Ordinary work has only the two CPUs of the other domain, so the third task
+/// switches it on again.
 #[test]
 fn a_reserved_cpu_in_a_domain_that_is_off_is_not_missed_twice() {
     let config = Config {

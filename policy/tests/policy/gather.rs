@@ -17,7 +17,7 @@ fn domains() -> Vec<Domain> {
     (0..4).map(|domain| Domain::new(4, domain / 2)).collect()
 }
 
-/// Threads of these intensities (misses per million), in the order of domains 0, 1, 2, 3, 0, ...: scattered.
+/// Threads of these intensities (misses per million), scattered over domains 0, 1, 2, 3, 0, ...
 fn scattered(of: &[u32]) -> Vec<Thread> {
     of.iter().zip(0..).map(|(&mpmi, n)| Thread::new(mpmi, n % 4)).collect()
 }
@@ -35,7 +35,7 @@ fn used(threads: &[Thread]) -> Vec<i32> {
     used
 }
 
-/// In which domain each intensive thread is, in order.
+/// Domains of the intensive threads, sorted.
 fn intensive(threads: &[Thread]) -> Vec<i32> {
     let intensive = threads
         .iter()
@@ -45,8 +45,9 @@ fn intensive(threads: &[Thread]) -> Vec<i32> {
     places
 }
 
-/// 30 MPKI wait 30 / 40 of the time: two of them take 1 + 0.75 * 0.75 = 1.5625 of their time alone. On one node T = 1.562 in whole
-/// thousandths, E = 180 W * 1.562 + 2 * 15 W * 1.562 = 328 W, EDP = 512 W; on two nodes E = EDP = 360 + 30 = 390 W.
+/// A thread of 30 MPKI waits 30 / 40 of its time: two of them take 1 + 0.75 * 0.75 = 1.5625 of their time alone. On one
+/// node T = 1.562 in whole thousandths, E = 180 W * 1.562 + 2 * 15 W * 1.562 = 328 W, EDP = 512 W; on two nodes E = EDP
+/// = 360 + 30 = 390 W.
 #[test]
 fn prediction_by_hand() {
     let mut planner = Planner::default();
@@ -63,7 +64,7 @@ fn prediction_by_hand() {
     assert_eq!(predicted([1, 2]), 360_000 + 30_000);
 }
 
-/// Eight that hardly use memory fill two domains of one node, whichever they were on.
+/// Eight threads that hardly use memory fill two domains of one node, wherever they were.
 #[test]
 fn threads_of_low_intensity_fill_as_few_domains_as_they_can() {
     for count in 1..=8 {
@@ -77,8 +78,8 @@ fn threads_of_low_intensity_fill_as_few_domains_as_they_can() {
     }
 }
 
-/// Two intensive ones have a domain of one node each, which costs nothing more; a third one pays for the other node, and a fifth has to
-/// share: all four are open, and none has two more than another.
+/// Two intensive threads have a domain of one node each, which costs nothing more. A third one pays for the other node.
+/// With six all four domains are open, and each has one or two.
 #[test]
 fn intensive_threads_are_kept_apart_as_long_as_it_pays() {
     for (count, expected) in [(1, vec![0]), (2, vec![0, 1]), (3, vec![0, 1, 2]), (4, vec![0, 1, 2, 3])] {
@@ -100,8 +101,8 @@ fn intensive_threads_are_kept_apart_as_long_as_it_pays() {
     }
 }
 
-/// One intensive thread, two of moderate intensity, two of very low: the moderate ones are together, away from the intensive one, and
-/// those of very low intensity anywhere.
+/// One intensive thread, two of moderate intensity, two of very low: the moderate ones are together, away from the
+/// intensive one. Those of very low intensity may be anywhere.
 #[test]
 fn only_threads_of_very_low_intensity_sit_beside_an_intensive_one() {
     let threads = gathered(&[30_000, 600, 600, 40, 40]);
@@ -109,7 +110,7 @@ fn only_threads_of_very_low_intensity_sit_beside_an_intensive_one() {
     assert_ne!(threads[0].wanted, threads[1].wanted);
 }
 
-/// Without a node to pay for, opening a domain costs nothing: they are apart.
+/// Without a node to pay for, opening a domain costs nothing: the threads are apart.
 #[test]
 fn where_an_open_domain_costs_nothing_all_intensive_threads_are_apart() {
     let mut threads = scattered(&[2_000, 2_000, 2_000, 2_000]);
@@ -119,7 +120,7 @@ fn where_an_open_domain_costs_nothing_all_intensive_threads_are_apart() {
     assert_eq!(intensive(&threads), [0, 1, 2, 3]);
 }
 
-/// What is not known counts as intensive.
+/// Threads of unknown class count as intensive.
 #[test]
 fn unknown_threads_are_kept_apart_until_they_are_known() {
     let mut threads = scattered(&[10_000; 4]);
@@ -130,7 +131,7 @@ fn unknown_threads_are_kept_apart_until_they_are_known() {
     let mut places: Vec<i32> = threads.iter().map(|thread| thread.wanted).collect();
     places.sort_unstable();
     assert_eq!(places, [0, 1, 2, 3]);
-    // A class that was declared needs no measuring.
+    // A declared class needs no measurement.
     threads
         .iter_mut()
         .for_each(|thread| thread.memory = MemoryClass::VeryLow as u8);
@@ -139,7 +140,7 @@ fn unknown_threads_are_kept_apart_until_they_are_known() {
     assert_eq!(used(&threads).len(), 1);
 }
 
-/// A node with a thread that may not leave, or came less than two seconds ago, stays on; the others come to it.
+/// A node stays on if one of its threads may not leave, or came less than two seconds ago; the others come to it.
 #[test]
 fn gathering_goes_where_somebody_has_to_stay() {
     for fixed in [true, false] {
@@ -151,7 +152,7 @@ fn gathering_goes_where_somebody_has_to_stay() {
     }
 }
 
-/// Ten always runnable threads need ten cores; ten that run a tenth of the time need one.
+/// Ten threads that are always runnable need ten cores; ten that run a tenth of the time need one.
 #[test]
 fn there_are_cores_for_all_the_demand() {
     assert_eq!(used(&gathered(&[40; 10])).len(), 3);
@@ -161,7 +162,8 @@ fn there_are_cores_for_all_the_demand() {
     assert_eq!(used(&threads).len(), 1);
 }
 
-/// On one node, 9 MPKI beside 0.4 in four domains: nothing to gain by 5 %, so nobody moves; new threads are placed all the same.
+/// On one node, 9 MPKI beside 0.4 in four domains: an exchange gains less than 5 %, so no thread moves; a new thread is
+/// placed all the same.
 #[test]
 fn nothing_moves_for_little() {
     let mut threads = scattered(&[9_000, 400]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! How a thread uses memory: what counters show, smoothed, and the class that follows.
+//! How a thread uses memory: smoothed counter readings, and the class that follows from them.
 
 use crate::bench::S;
 use lop_policy::{Intensity, MemoryClass};
@@ -17,7 +17,7 @@ fn intensity_is_smoothed_from_the_second_measurement_on() {
     assert_eq!(intensity.measured_ns, 2 * S);
 }
 
-/// More misses than instructions is no reading of a counter that works; large ones do not overflow.
+/// A counter that shows more misses than instructions does not work; large readings do not overflow.
 #[test]
 fn readings_stay_within_what_can_be() {
     for (misses, instructions, mpmi) in [
@@ -51,7 +51,7 @@ fn the_class_follows_the_intensity_after_a_second() {
     }
 }
 
-/// A declaration is for where there are no counters, and goes before what they say.
+/// A declaration is for machines without counters, and goes before what counters say.
 #[test]
 fn what_was_declared_goes_first() {
     let mut intensity = Intensity {
@@ -69,6 +69,6 @@ fn what_was_declared_goes_first() {
         (intensity.class(), intensity.planned_mpmi()),
         (MemoryClass::VeryLow, 50)
     );
-    // Nothing known: all alike, as intensive ones.
+    // Nothing is known of any thread: all are alike, as intensive ones.
     assert_eq!(Intensity::default().planned_mpmi(), 10_000);
 }

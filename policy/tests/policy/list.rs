@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! List scheduling: the next longest thread to the core that would finish it first.
+//! List scheduling: the next longest thread goes to the core that would finish it first.
 
 use crate::bench::{config, flat, Bench, MS};
 use crate::phase::asymmetric;
 use lop_policy::{declare_length, rules, Config, Listed, Planner, Reserve, NONE};
 
-/// Cores of the threads by the plan; `at`: where they are now.
+/// Cores of the threads by the plan. `threads`: work left, and the core where each is now.
 fn planned(permille: &[u32], threads: &[(u64, i32)], least_gain: u64) -> Vec<i32> {
     let listed = |&(left, core): &(u64, i32)| Listed {
         left,
@@ -21,7 +21,7 @@ fn new(left: &[u64]) -> Vec<(u64, i32)> {
     left.iter().map(|&left| (left, NONE)).collect()
 }
 
-/// When the last core is done, each thread on the core named.
+/// When the last core finishes, with each thread on the core named.
 fn last_finish(permille: &[u32], left: &[u64], cores: &[i32]) -> f64 {
     let of_core = |core: usize| {
         let mine = left.iter().zip(cores).filter(|(_, &of)| of == core as i32);
@@ -30,7 +30,7 @@ fn last_finish(permille: &[u32], left: &[u64], cores: &[i32]) -> f64 {
     (0..permille.len()).map(of_core).fold(0.0, f64::max)
 }
 
-/// The best of all ways to give threads to cores.
+/// The earliest finish over all ways to give threads to cores.
 fn brute_force(permille: &[u32], left: &[u64]) -> f64 {
     let cores = permille.len();
     let ways = cores.pow(left.len() as u32);
@@ -41,8 +41,9 @@ fn brute_force(permille: &[u32], left: &[u64]) -> f64 {
     (0..ways).map(of_way).fold(f64::INFINITY, f64::min)
 }
 
-/// Speeds 1 and 1/2: 6 to the fast core, 5 to the slow one (10 before 11), 4 to the fast one (10 before 18), 3 too (13 before 16). The best way has
-/// the 6 alone on the slow core and is done at 12. On equal cores 6 and 3, 5 and 4.
+/// Speeds 1 and 1/2: 6 goes to the fast core, 5 to the slow one (10 before 11), 4 to the fast one (10 before 18), and
+/// so does 3 (13 before 16). The optimum is 12, with the 6 alone on the slow core. On equal cores 6 goes with 3, and 5
+/// with 4.
 #[test]
 fn the_next_longest_goes_to_the_core_that_would_finish_it_first() {
     let left = [3, 5, 6, 4];
@@ -51,7 +52,7 @@ fn the_next_longest_goes_to_the_core_that_would_finish_it_first() {
     assert_eq!(last_finish(&[1000, 500], &left, &cores), 13.0);
     assert_eq!(brute_force(&[1000, 500], &left), 12.0);
     assert_eq!(planned(&[1000, 1000], &new(&left), 0), [0, 1, 0, 1]);
-    // A core that is too slow for any of them gets none.
+    // A core that is too slow for any thread gets none.
     assert_eq!(planned(&[1000, 10], &new(&left), 0), [0; 4]);
 }
 
@@ -62,7 +63,8 @@ fn equals_stay_where_they_are() {
     assert_eq!(planned(&[1000, 1000], &[(5, 1), (5, 0), (5, NONE)], 0), [1, 0, 0]);
 }
 
-/// 8 and 4 on one core and 2 on the other are done at 12; listed anew 8, and 4 and 2, at 8. That is worth 4, and not 5; with a new thread nobody asks.
+/// 8 and 4 on one core and 2 on the other finish at 12; replanned, 8 on one and 4 and 2 on the other finish at 8. That
+/// gains 4, so a limit of 4 allows it and one of 5 does not. With a new thread the gain does not matter.
 #[test]
 fn threads_change_cores_only_if_that_gains_enough() {
     let threads = [(8, 0), (4, 0), (2, 1)];
@@ -73,8 +75,8 @@ fn threads_change_cores_only_if_that_gains_enough() {
     assert_eq!(planned(&[1000, 1000], &fresh, 5), [0, 1, 1]);
 }
 
-/// Never later than 2 m / (m + 1) times the best of all ways (Gonzalez, Ibarra, Sahni: Bounds for LPT schedules on uniform processors, 1977), and on
-/// average within 5 % of it: 400 cases of 1 to 7 threads on 1 to 3 cores.
+/// Never later than 2 m / (m + 1) times the optimum (Gonzalez, Ibarra, Sahni: Bounds for LPT schedules on uniform
+/// processors, 1977), and on average within 5 % of it: 400 cases of 1 to 7 threads on 1 to 3 cores.
 #[test]
 fn it_is_near_the_best_of_all_ways() {
     let mut state = 1u64;
@@ -121,8 +123,9 @@ fn listed<const N: usize>(bench: &mut Bench, app: usize, lengths: [u32; N], cpus
     ids
 }
 
-/// A fast and a slow core, threads of 30, 20 and 10. The third waits; put on the list of the fast core it is queued there when the slow one, which took
-/// it for a turn, has something else to do, and a core with nothing to do takes it all the same.
+/// A fast and a slow core, threads of 30, 20 and 10. The third waits and is put on the list of the fast core. When the
+/// slow core, which took it for a turn, has another task to run, it is queued at the fast core. A core with nothing to
+/// run takes it all the same.
 #[test]
 fn a_listed_thread_waits_at_its_core_and_is_taken_by_one_that_is_idle() {
     let mut bench = asymmetric(2, 1, rules::LONGEST);
@@ -139,15 +142,15 @@ fn a_listed_thread_waits_at_its_core_and_is_taken_by_one_that_is_idle() {
     bench.run_and_preempt(1, 6 * MS);
     assert_eq!(bench.cpu_of(ids[1]), Some(1));
     assert_eq!(bench.tasks[ids[2]].queue, 0, "queue of CPU 0");
-    // Its core is busy, and the other one has nothing else once the thread of 20 has ended.
+    // Its core is busy, and the other one has no other task once the thread of 20 has ended.
     bench.end(ids[1]);
     assert_eq!(bench.cpu_of(ids[2]), Some(1));
     assert_eq!(bench.cpu_of(ids[0]), Some(0));
     assert!(put_on_list(&mut bench, ids[2], 0), "it runs elsewhere");
 }
 
-/// Threads of 40, 30, 10 and 10, and the one that created them and declared nothing, which counts as 10. The list has the 30 on the slow core: there it
-/// stays, though the fast one runs now and then what has less left.
+/// Threads of 40, 30, 10 and 10, and their creator, which declared nothing and counts as 10. The list has the 30 on the
+/// slow core. It stays there, though the fast core at times runs a thread with less left.
 #[test]
 fn a_listed_thread_takes_no_core_for_its_length() {
     let mut bench = asymmetric(2, 1, rules::LONGEST);
@@ -165,8 +168,8 @@ fn a_listed_thread_takes_no_core_for_its_length() {
     assert!(turns > 0);
 }
 
-/// The fast core falls idle for a moment and takes over what runs on the slow one. The list has it there all the same, and when the others are back
-/// it has its turns there.
+/// The fast core falls idle for a moment and takes the thread of the slow one. The list still has that thread on the
+/// slow core, and it has its turns there when the other one is back.
 #[test]
 fn a_listed_thread_that_was_pulled_returns() {
     let mut bench = asymmetric(2, 1, rules::LONGEST);
@@ -182,7 +185,8 @@ fn a_listed_thread_that_was_pulled_returns() {
     assert_eq!([bench.cpu_of(ids[0]), bench.cpu_of(ids[1])], [Some(0), Some(1)]);
 }
 
-/// Nobody is on a list any more: the longer thread, which runs on the slow core as before, takes the fast one when who has less left begins anew there.
+/// No thread is on a list any more: the longer thread, which still runs on the slow core, takes the fast one when the
+/// thread with less left starts there again.
 #[test]
 fn who_is_on_no_list_any_more_takes_a_core_for_its_length() {
     let mut bench = asymmetric(2, 1, rules::LONGEST);
@@ -202,7 +206,7 @@ fn who_is_on_no_list_any_more_takes_a_core_for_its_length() {
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
 }
 
-/// By lists each has its core; a turn on the fast one that is over changes nothing.
+/// Each thread has its core by the list; the end of a turn on the fast one changes nothing.
 #[test]
 fn a_listed_thread_has_no_turns() {
     let mut bench = asymmetric(2, 1, rules::LONGEST | rules::TURNS);
@@ -216,7 +220,8 @@ fn a_listed_thread_has_no_turns() {
     assert_eq!(ids.map(|id| bench.cpu_of(id)), [Some(0), Some(1)]);
 }
 
-/// The same, but CPU 0 is a higher class's for good and asks for nothing, while CPU 1 always has the thread of 20 to run.
+/// The same, but a higher scheduling class has CPU 0 for good, so it never asks for a task, while CPU 1 always has the
+/// thread of 20 to run.
 #[test]
 fn who_waits_at_a_cpu_that_never_asks_has_a_turn_by_time() {
     let mut bench = asymmetric(2, 1, rules::LONGEST);
@@ -235,7 +240,7 @@ fn who_waits_at_a_cpu_that_never_asks_has_a_turn_by_time() {
     assert!(waited_ms.is_some_and(|ms| ms > 9_900), "{waited_ms:?}");
 }
 
-/// What waits at the reserved core is the system's own, and no core with nothing to do takes it.
+/// A task that waits at the reserved core is the system's own, and no idle core takes it.
 #[test]
 fn the_reserved_cores_work_stays_there() {
     let asked = Config {
@@ -260,7 +265,8 @@ fn the_reserved_cores_work_stays_there() {
     assert_eq!(bench.cpu_of(system[1]), None);
 }
 
-/// The list says CPU 0, which goes offline, or may not be used any more: there is its turn on CPU 1 all the same, and again.
+/// The list says CPU 0, which goes offline or is no longer allowed. The thread still has its turns on CPU 1, again and
+/// again.
 #[test]
 fn a_list_holds_nobody_at_a_core_that_it_cannot_use() {
     for goes in [true, false] {
@@ -284,7 +290,8 @@ fn a_list_holds_nobody_at_a_core_that_it_cannot_use() {
     }
 }
 
-/// 10 units of 1 ms, of which 2 ms are done. Beside another CPU it may be seen between two steps of its start: it runs there, and since when is not known.
+/// 10 units of 1 ms, of which 2 ms are done. Another CPU may see the thread between two steps of its start: it runs
+/// there, but since when is not known yet.
 #[test]
 fn a_thread_that_is_just_starting_has_done_what_it_had_done() {
     let mut bench = asymmetric(2, 1, rules::LONGEST);

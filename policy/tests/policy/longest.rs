@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Longest job to a fast core first.
+//! The threads with most declared work left get the fast cores.
 
 use crate::bench::{Bench, MS};
 use crate::phase::{asymmetric, MIGRATION};
@@ -13,7 +13,7 @@ fn thread(bench: &mut Bench, app: usize, length: u32) -> usize {
     id
 }
 
-/// In order of size the middle one, of two the lower.
+/// The middle one in order of size, of two the lower.
 #[test]
 fn undeclared_threads_count_as_the_median() {
     for (declared, median) in [
@@ -31,7 +31,7 @@ fn undeclared_threads_count_as_the_median() {
     }
 }
 
-/// It is kept of the latest sixteen: sixteen of 7 replace what was declared before.
+/// The median is that of the latest sixteen: sixteen of 7 replace what was declared before.
 #[test]
 fn the_median_is_that_of_the_latest_sixteen() {
     let mut app = App::new(0);
@@ -41,7 +41,7 @@ fn the_median_is_that_of_the_latest_sixteen() {
     assert_eq!(median_length(&app), 7);
 }
 
-/// What a thread says of its next child counts for one child.
+/// The length that a thread declares for its next child counts for one child.
 #[test]
 fn the_creator_says_how_long_its_next_child_is() {
     let mut app = App::new(0);
@@ -52,7 +52,8 @@ fn the_creator_says_how_long_its_next_child_is() {
     assert_eq!((first.hint.length, second.hint.length), (360, 0));
 }
 
-/// 2 fast and 2 slow cores, declared in the order 240, 360, 240, 360: those with 360 end up fast, whoever came first.
+/// 2 fast and 2 slow cores, lengths declared in the order 240, 360, 240, 360: those of 360 end up on fast cores, in
+/// whatever order the threads came.
 #[test]
 fn the_longest_threads_get_the_fast_cores_in_whatever_order_they_come() {
     let mut bench = asymmetric(4, 2, rules::LONGEST);
@@ -60,7 +61,7 @@ fn the_longest_threads_get_the_fast_cores_in_whatever_order_they_come() {
     let ids = [240, 360, 240, 360].map(|length| thread(&mut bench, app, length));
     let fast = ids.map(|id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2));
     assert_eq!(fast, [false, true, false, true]);
-    // Assigned once: nobody takes turns.
+    // Assigned once: they take no turns.
     bench.pass(100 * MS);
     assert_eq!(ids.map(|id| bench.cpu_of(id).is_some_and(|cpu| cpu < 2)), fast);
 }
@@ -77,8 +78,8 @@ fn ties_go_in_order_of_creation() {
     );
 }
 
-/// A unit is 1 ms at the fast core. After 10 ms the thread of 10 there ends. On slow cores, at half the speed, those of 40 and 20 have 35 and 15
-/// left: the fast core takes the longer one.
+/// A unit is 1 ms on the fast core, where the thread of 50 ends after 50 ms. The fast core then takes the thread of 40
+/// from a slow one.
 #[test]
 fn a_fast_core_that_falls_idle_takes_what_has_most_left() {
     let mut bench = asymmetric(3, 1, rules::LONGEST);
@@ -88,12 +89,14 @@ fn a_fast_core_that_falls_idle_takes_what_has_most_left() {
     bench.pass(50 * MS);
     bench.end(ids[0]);
     assert_eq!(bench.apps[app].unit_ns, MS);
-    // After 50 ms at half the speed 25 of 40 units are done, and all of 20 (its declaration was too short).
+    // After 50 ms at half the speed 25 units are done: 15 of 40 are left, and none of 20 (its length was declared too
+    // short).
     assert_eq!(bench.cpu_of(ids[2]), Some(0));
     assert_eq!(bench.cpu_of(ids[1]), Some(1));
 }
 
-/// The same with a thread of 25.1 units: 0.1 ms is left, and ten migrations are 0.2 ms. It stays.
+/// The same with a thread of 25.1 ms, in units of 0.1 ms: 0.1 ms is left, and ten migrations take 0.2 ms. It stays. One
+/// of 25.3 ms moves.
 #[test]
 fn what_is_nearly_done_stays_where_it_is() {
     const { assert!(MIGRATION * 10 == 200_000) };
@@ -108,8 +111,8 @@ fn what_is_nearly_done_stays_where_it_is() {
     }
 }
 
-/// The same with a thread of 10 units, declared too short: it has run for 15 beyond that when the fast core falls idle, and goes there. So does one
-/// of 24.9, for which 0.1 ms is left, once it has run for 0.2 ms beyond its length.
+/// The same with a thread of 10 ms, declared too short: it has run for 15 ms beyond its length when the fast core falls
+/// idle, and goes there. So does one of 24.9 ms, once it has run for 0.2 ms beyond its length.
 #[test]
 fn what_has_outrun_its_length_is_not_nearly_done() {
     for (tenths, at_once) in [(100, true), (249, false)] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! The rules of policy/ one by one, called as an adapter calls them. Worked examples stand in comments, computed by hand.
+//! The rules of policy/ one by one, called as an adapter calls them. Worked examples are computed by hand and stand in
+//! comments.
 
 mod asserted;
 mod auto;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Sequential phases first.
+//! The only active thread of an application runs on a fast core.
 
 use crate::bench::{config, flat, Bench, MS, US};
 use lop_policy::{rules, says, Config, CpuPlace};
@@ -28,7 +28,7 @@ fn bench(cpus: usize) -> Bench {
     asymmetric(cpus, 1, rules::PHASES | rules::TURNS)
 }
 
-/// Threads of an application, all woken.
+/// Threads of one application, all woken.
 fn threads(bench: &mut Bench, count: usize) -> Vec<usize> {
     let app = bench.app(0);
     let ids: Vec<usize> = (0..count).map(|_| bench.task_of(app)).collect();
@@ -36,14 +36,14 @@ fn threads(bench: &mut Bench, count: usize) -> Vec<usize> {
     ids
 }
 
-/// The same, and the grace time of the first of them, which was alone for a moment, is over.
+/// The same after the grace time of the first thread, which was alone for a moment.
 fn parallel(bench: &mut Bench, count: usize) -> Vec<usize> {
     let ids = threads(bench, count);
     bench.pass(10 * MS);
     ids
 }
 
-/// r falls to 1: the thread that is left goes to the fast core, though it has been there for no time at all.
+/// r falls to 1: the remaining thread goes to the fast core, though it has only just begun to run.
 #[test]
 fn a_sequential_phase_that_begins_on_a_slow_core_moves_at_once() {
     let mut bench = bench(3);
@@ -53,7 +53,8 @@ fn a_sequential_phase_that_begins_on_a_slow_core_moves_at_once() {
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
 }
 
-/// The fast core is busy with one of three threads: the single-threaded application takes it, and they change places.
+/// The fast core is busy with one of three threads. The single-threaded application takes it, and the two tasks
+/// exchange CPUs.
 #[test]
 fn a_sequential_phase_displaces_a_thread_of_a_parallel_one() {
     let mut bench = bench(4);
@@ -67,7 +68,8 @@ fn a_sequential_phase_displaces_a_thread_of_a_parallel_one() {
     assert_eq!(bench.cpu_of(one[0]), Some(0), "it does not share with parallel phases");
 }
 
-/// It starts on the slow core while the fast one changes hands and nobody is there to be displaced: who comes there makes room.
+/// The thread starts on the slow core while the fast one changes hands and has no task to displace. The task that comes
+/// to the fast core makes room.
 #[test]
 fn a_fast_core_that_changed_hands_goes_to_who_looked_for_it_meanwhile() {
     let mut bench = bench(2);
@@ -79,7 +81,7 @@ fn a_fast_core_that_changed_hands_goes_to_who_looked_for_it_meanwhile() {
     assert_eq!(bench.cpu_of(one[0]), Some(0));
 }
 
-/// With every core busy it does not queue behind them either.
+/// With every core busy the thread does not queue behind the others.
 #[test]
 fn a_sequential_phase_that_finds_no_idle_core_takes_the_fast_one() {
     let mut bench = bench(3);
@@ -106,7 +108,7 @@ fn the_core_is_given_back_after_the_grace_time() {
     assert_ne!(bench.cpu_of(ids[1]), None, "on the slow core");
 }
 
-/// The grace time is against who would have the next turn, not against who is waited for.
+/// The grace time holds against the task that would have the next turn, not against an awaited one.
 #[test]
 fn the_grace_time_does_not_keep_a_sequential_phase_waiting() {
     let mut bench = bench(4);
@@ -116,7 +118,7 @@ fn the_grace_time_does_not_keep_a_sequential_phase_waiting() {
     assert_eq!(bench.cpu_of(one[0]), Some(0));
 }
 
-/// Alone again within the grace time: nothing changes.
+/// The thread is alone again within the grace time: nothing changes.
 #[test]
 fn alone_again_within_the_grace_time_it_keeps_the_core() {
     let mut bench = bench(3);
@@ -130,7 +132,7 @@ fn alone_again_within_the_grace_time_it_keeps_the_core() {
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
 }
 
-/// Three single-threaded applications: those that had no turn go first, of these the one that gains most.
+/// Three single-threaded applications: those without a turn go first, and of these the one that gains most.
 #[test]
 fn more_sequential_phases_than_fast_cores_share_them_in_turn() {
     let mut bench = bench(4);
@@ -151,7 +153,8 @@ fn more_sequential_phases_than_fast_cores_share_them_in_turn() {
     assert_eq!(holders, [0, 2, 1, 0, 2, 1]);
 }
 
-/// Five sequential phases of 1 us where a migration costs 20: the next one is not moved. One of 1 ms lifts the mean to 250 us.
+/// After five sequential phases of 1 us, where a migration costs 20 us, the next phase is not moved. One of 1 ms lifts
+/// the mean to 250 us.
 #[test]
 fn phases_shorter_than_a_migration_are_left_where_they_are() {
     let mut bench = bench(3);
@@ -165,7 +168,7 @@ fn phases_shorter_than_a_migration_are_left_where_they_are() {
     }
     let app = bench.app_of[ids[0]].unwrap();
     assert_eq!((bench.apps[app].phases.count, bench.apps[app].phases.ns), (5, US));
-    // Its core goes to somebody else meanwhile; on a slow one it stays.
+    // Its core goes to another task meanwhile, so it stays on a slow one.
     bench.block(ids[0]);
     bench.pass(MS);
     assert_eq!(bench.cpu_of(other[0]).min(bench.cpu_of(other[1])), Some(0));
@@ -178,7 +181,7 @@ fn phases_shorter_than_a_migration_are_left_where_they_are() {
     assert_eq!(bench.cpu_of(ids[0]), Some(0));
 }
 
-/// What it says outranks what was measured.
+/// A hint outranks what was measured.
 #[test]
 fn a_thread_that_says_so_is_sequential() {
     let mut bench = bench(3);
@@ -195,8 +198,8 @@ fn a_thread_that_says_so_is_sequential() {
     }
 }
 
-/// Migrations of 20 us, slow cores of half the speed: who held a lock for 79 us each time stays where it is from the fifth time on; after 80 us it
-/// goes on moving.
+/// Migrations of 20 us, slow cores of half the speed: a thread that held a lock for 79 us each time stays where it is
+/// from the fifth time on; with 80 us it goes on moving.
 #[test]
 fn who_holds_a_lock_for_less_than_moving_gains_stays() {
     for (held_ns, pays) in [(79 * US, false), (80 * US, true)] {
@@ -212,7 +215,7 @@ fn who_holds_a_lock_for_less_than_moving_gains_stays() {
             );
             bench.pass(held_ns);
             bench.set_hints(slow, 0);
-            // Back to a slow core.
+            // Wait until it is back on a slow core.
             while bench.cpu_of(slow) == Some(0) {
                 bench.pass(20 * MS);
             }
@@ -220,7 +223,8 @@ fn who_holds_a_lock_for_less_than_moving_gains_stays() {
     }
 }
 
-/// Three threads on two CPUs: the one that waits is handed a lock, and has a CPU at once. So has the next; a third stays, as both go before it.
+/// Four threads on two CPUs: a waiting thread that is handed a lock has a CPU at once. So has the second one. A third
+/// stays in its queue, as both rank before it.
 #[test]
 fn a_lock_holder_that_waits_for_a_cpu_takes_one() {
     let mut bench = bench(2);
@@ -236,7 +240,7 @@ fn a_lock_holder_that_waits_for_a_cpu_takes_one() {
     assert_eq!(bench.cpu_of(third), None);
 }
 
-/// Waiting for a CPU is no part of a hold: 5 ms of that and then 10 us with the lock are 10 us.
+/// Waiting for a CPU is no part of a hold: 5 ms of waiting and then 10 us with the lock are a hold of 10 us.
 #[test]
 fn a_hold_is_as_long_as_its_thread_runs() {
     let mut bench = bench(2);
@@ -255,7 +259,8 @@ fn a_hold_is_as_long_as_its_thread_runs() {
     assert_eq!((bench.apps[app].holds.count, bench.apps[app].holds.ns), (1, 10 * US));
 }
 
-/// r = 2 while both are active. When the one on the fast core raises its flag, the other is alone, and they change places.
+/// r = 2 while both are active. When the thread on the fast core raises its flag, the other one is alone, and they
+/// exchange CPUs.
 #[test]
 fn a_spinner_that_says_so_gives_the_fast_core_on_at_once() {
     let mut bench = bench(2);
@@ -272,7 +277,7 @@ fn a_spinner_that_says_so_gives_the_fast_core_on_at_once() {
     assert_eq!(bench.apps[0].active(), 2);
 }
 
-/// With all cores busy, one of them with a spinner, a task that wakes does not wait.
+/// All cores are busy, one of them with a spinner: of the tasks that wake, one does not have to wait.
 #[test]
 fn a_spinner_makes_room_for_a_task_that_wakes() {
     let mut bench = bench(3);
@@ -297,7 +302,7 @@ fn a_thread_that_may_not_run_everywhere_stays() {
     assert_eq!(bench.cpu_of(pinned), Some(1));
 }
 
-/// The fast core goes offline: whoever ran there goes on elsewhere, and nobody is sent there.
+/// The fast core goes offline: the task there goes on elsewhere, and no task is sent there.
 #[test]
 fn nobody_is_sent_to_a_core_that_is_offline() {
     let mut bench = bench(3);
@@ -312,8 +317,8 @@ fn nobody_is_sent_to_a_core_that_is_offline() {
     assert_eq!(bench.cpu_of(ids[1]), Some(0), "back again, it is idle and faster");
 }
 
-/// Two applications of two threads each on a fast and three slow cores: without a rule for turns whoever has the fast core keeps it, with one it
-/// goes round.
+/// Two applications of two threads each on one fast and three slow cores. Without a rule for turns the thread on the
+/// fast core keeps it; with one the core goes round.
 #[test]
 fn equals_take_turns_only_where_a_rule_says_so() {
     for (rules, goes_round) in [

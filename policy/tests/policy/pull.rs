@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! A fast core is never idle while a slow one has work that may move.
+//! A fast core is never idle while a slow one runs a task that is worth moving.
 
 use crate::bench::{config, flat, Bench, MS, US};
 use crate::phase::{asymmetric, MIGRATION};
 use crate::sets::wake_meanwhile;
 use lop_policy::{rules, Config, CpuPlace};
 
-/// Of four tasks, one in an application each, the first has the fast core. It goes; whoever waited longest for a turn takes it.
+/// Of four tasks, one in an application each, the first has the fast core. When it blocks, the task that waited longest
+/// for a turn takes the core.
 #[test]
 fn a_fast_core_that_falls_idle_takes_running_work_from_a_slow_one() {
     let mut bench = asymmetric(4, 1, rules::TURNS);
@@ -20,7 +21,7 @@ fn a_fast_core_that_falls_idle_takes_running_work_from_a_slow_one() {
     assert_ne!(on_fast[0], ids[0]);
 }
 
-/// Who has just woken may be done before it has moved: it is left until it has run for ten migrations.
+/// A task that has just woken may be done before it has moved: it is left until it has run for ten migrations.
 #[test]
 fn work_is_moved_when_what_remains_is_worth_ten_migrations() {
     let mut bench = asymmetric(3, 1, rules::TURNS);
@@ -34,7 +35,7 @@ fn work_is_moved_when_what_remains_is_worth_ten_migrations() {
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
 }
 
-/// CPUs 0 and 1 are the two halves of the fast core. With one of them busy the other is no better than a slow core of its own.
+/// CPUs 0 and 1 are SMT siblings on the fast core. With one of them busy the other is no better than a whole slow core.
 #[test]
 fn the_other_half_of_a_busy_core_takes_nothing() {
     let halves = |cpu: usize| CpuPlace {
@@ -71,7 +72,7 @@ fn the_other_half_of_a_busy_core_takes_nothing() {
     assert!(bench.cpu_of(other).unwrap() < 2, "all of the core is free");
 }
 
-/// Without rules for the fast cores nothing moves that runs.
+/// Without rules for the fast cores no running task moves.
 #[test]
 fn without_rules_running_work_stays() {
     let mut bench = asymmetric(3, 1, 0);
@@ -84,13 +85,13 @@ fn without_rules_running_work_stays() {
     assert_eq!(bench.policy.fast.moves, 0);
 }
 
-/// The one that was sent blocks before its CPU is asked: nobody else moves.
+/// The task that was sent blocks before its CPU is preempted: no other task moves.
 #[test]
 fn a_move_that_comes_too_late_is_called_off() {
     let mut bench = asymmetric(2, 1, rules::TURNS);
     let ids = bench.tasks(2);
     bench.wake_all(&ids);
-    // The timer sends the second to the fast core; before that is followed, it blocks by itself.
+    // The timer sends the second task to the fast core; before the preemption takes place, the task blocks.
     bench.world.now_ns += 20 * MS;
     let now_ns = bench.now();
     bench.policy.timer(&mut bench.world, now_ns);
@@ -98,13 +99,14 @@ fn a_move_that_comes_too_late_is_called_off() {
     bench.block(ids[1]);
     bench.follow_kicks();
     assert_eq!(bench.cpu_of(ids[0]), Some(0));
-    // The way is free for others afterwards.
+    // The claim is gone afterwards: another move succeeds.
     bench.wake(ids[1]);
     bench.pass(21 * MS);
     assert_eq!(bench.cpu_of(ids[1]), Some(0));
 }
 
-/// The core that a task comes from joins no set by that, and the fast core is a member when it runs there.
+/// The core that a task comes from joins no set because of the move, and the fast core is a member when the task runs
+/// there.
 #[test]
 fn a_core_that_work_is_moved_to_is_high() {
     let mut bench = asymmetric(3, 1, rules::TURNS);
@@ -116,8 +118,9 @@ fn a_core_that_work_is_moved_to_is_high() {
     assert_eq!(bench.high(), [0], "the slow one has left after the hold time");
 }
 
-/// The fast core is no member when it falls idle and takes what runs on a slow one. While it joins, with the lock of the sets, another CPU wakes two tasks, for
-/// which one more is to join: the timer sees to that at once, as there is no room on the stack for it.
+/// The fast core is no member when it falls idle and takes a task from a slow one. While it joins and holds the lock of
+/// the sets, another CPU wakes two tasks, for which one more core has to join. The timer makes it join at once, as
+/// there is no room on the stack for that.
 #[test]
 fn growth_that_found_the_lock_taken_by_a_move_is_made_by_the_timer() {
     let mut bench = asymmetric(4, 1, rules::TURNS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Whatever happens, in whatever order: nothing is lost, nothing is counted wrong, everybody runs.
+//! Whatever happens, in whatever order: no task is lost, no count is wrong, every task runs.
 
 use crate::bench::{config, Bench, HOLD, LAST_HOLD, MS};
 use lop_policy::{Config, CpuPlace, Reserve, Set};
@@ -17,7 +17,7 @@ enum Event {
     Offline(usize),
     Online(usize),
     Affinity(usize, u8),
-    /// To the isolated CPUs, if there are any.
+    /// Binds a task to the isolated CPUs, if there are any.
     Bind(usize),
     Declare(usize, u32),
     Spin(usize),
@@ -46,7 +46,7 @@ fn isolated() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![Just(vec![]), Just(vec![3]), Just(vec![3, 6])]
 }
 
-/// Two nodes of two SMT cores each; a voltage domain per two cores.
+/// Two nodes of two SMT cores each; one voltage domain per node.
 fn place(cpu: usize) -> CpuPlace {
     CpuPlace {
         tier: u16::from(cpu >= 6),
@@ -65,11 +65,12 @@ struct Story {
     spinning: BTreeSet<usize>,
     /// Power cap; 0: none.
     most_high: u32,
-    /// Some rule says who gets the fast cores.
+    /// A rule decides which tasks get the fast cores.
     ranks: bool,
-    /// They stay online.
+    /// Isolated CPUs; they stay online.
     isolated: Vec<usize>,
-    /// Came to the reserved CPU or an isolated one when they might run nowhere else, and stay there until they are placed anew.
+    /// Tasks that came to the reserved CPU or an isolated one when they could run nowhere else. They stay there until
+    /// they are placed again.
     stale: BTreeSet<usize>,
 }
 
@@ -219,7 +220,7 @@ impl Story {
         }
     }
 
-    /// What an application knows of where its active tasks run.
+    /// What an application records of where its active tasks run.
     fn check_running(&self) {
         let bench = &self.bench;
         for (number, app) in bench.apps.iter().enumerate() {
@@ -273,7 +274,7 @@ impl Story {
         }
     }
 
-    /// Only members that pinned tasks count on are beyond the cap, once the sets have been settled.
+    /// Once the sets have settled, only members that pinned tasks count on are beyond the cap.
     fn check_cap(&self) {
         let reserved = u32::from(self.bench.policy.reserved().0.is_some());
         let most = self.most_high.saturating_sub(reserved).max(1) as usize;
@@ -282,7 +283,8 @@ impl Story {
         assert!(fits, "{high:?} with a cap of {}", self.most_high);
     }
 
-    /// The reserved CPU is no member; beside the system's own work it runs and keeps only what may run nowhere else.
+    /// The reserved CPU is no member. Beside the system's own work it runs and keeps only tasks that may run nowhere
+    /// else.
     fn check_reserved(&self) {
         let bench = &self.bench;
         let Some(cpu) = bench.policy.reserved().0 else {
@@ -299,7 +301,8 @@ impl Story {
         }
     }
 
-    /// Isolated CPUs are high while somebody counts on them, are not reserved, and run and keep only who may run nowhere else.
+    /// Isolated CPUs are high only while a task counts on them, are not reserved, and run and keep only tasks that may
+    /// run nowhere else.
     fn check_isolated(&self) {
         let bench = &self.bench;
         let pinned = bench.policy.set[Set::High as usize].pinned;
@@ -318,7 +321,7 @@ impl Story {
         }
     }
 
-    /// What runs on the reserved CPU or waits in its queue.
+    /// Tasks on the reserved CPU or in its queue.
     fn at_reserved(&self) -> Vec<usize> {
         let cpu = self.bench.policy.reserved().0.map(|cpu| cpu as usize);
         self.at(cpu.as_slice())
@@ -362,7 +365,7 @@ impl Story {
         }
     }
 
-    /// Nothing runs any more: the sets go down to their targets, and no timer is left.
+    /// All tasks block: the sets shrink to their targets, and no timer is left.
     fn come_to_rest(&mut self) {
         for task in std::mem::take(&mut self.runnable) {
             self.bench.block(task);
@@ -413,8 +416,9 @@ proptest! {
         story.come_to_rest();
     }
 
-    /// After any beginning, all CPUs go on in slices of 1 ms: within a bound every runnable task has run. A task may have to
-    /// wait for each of the others to use its credit and its debt (15 slices at most), and the turns of five queues, one in LOP_QUEUE_TURNS (61).
+    /// After any beginning, all CPUs go on in slices of 1 ms, and within a bound every runnable task has run. A task
+    /// may have to wait until each of the others has used its credit and its debt (15 slices at most), and for the
+    /// turns of five queues, one in LOP_QUEUE_TURNS (61).
     #[test]
     fn every_runnable_task_runs_within_a_bound(
         green in any::<bool>(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Who goes before whom.
+//! Which task goes before which.
 
 use crate::bench::{config, Bench};
 use lop_policy::{displaces, rules, Config, Rank};
@@ -15,7 +15,7 @@ fn rank(class: u8) -> Rank {
     }
 }
 
-/// Each line is one reason, smaller ones against it: class, then work left, then the turn, then SF.
+/// Each line is one criterion, with the lesser ones against it: class, then work left, then the turn, then SF.
 #[test]
 fn class_goes_before_length_and_length_before_turn_and_turn_before_speedup() {
     let bench = Bench::flat(1);
@@ -49,7 +49,7 @@ fn class_goes_before_length_and_length_before_turn_and_turn_before_speedup() {
     assert!(!bench.policy.ranks_before(&rank(ORDINARY), &rank(ORDINARY)), "equals");
 }
 
-/// SF 2.0 against 1.8 is 11 % more, against 1.9 only 5 %: there the turn decides.
+/// SF 2.0 is 11 % above 1.8, but only 5 % above 1.9: there the turn decides.
 #[test]
 fn where_speedup_rules_it_goes_before_turn_by_more_than_ten_percent() {
     let by_speedup = Config {
@@ -66,7 +66,7 @@ fn where_speedup_rules_it_goes_before_turn_by_more_than_ten_percent() {
     assert!(bench.policy.ranks_before(&with(1900, 1), &with(2000, 9)));
 }
 
-/// At once goes only what does not change with time.
+/// A task takes a core at once only by what does not change with time.
 #[test]
 fn a_core_is_taken_at_once_by_class_and_by_length_only() {
     let of_app = |app, length, last_turn_ns| Rank {

@@ -53,7 +53,7 @@ fn wanted_by_default_from_four_cores_on_and_if_asked_for_from_two_cpus() {
     }
 }
 
-/// Tier 0 is the fastest kind. Of the slowest one without a sibling, and of these the first.
+/// Tier 0 is the fastest kind. Of the slowest kind a CPU without a sibling, and of these the first.
 #[test]
 fn the_slowest_kind_then_no_sibling_then_the_lowest_number() {
     type Place = fn(usize) -> CpuPlace;
@@ -90,7 +90,8 @@ fn the_slowest_kind_then_no_sibling_then_the_lowest_number() {
     }
 }
 
-/// Four tasks on four CPUs of which one is reserved: three run, one waits, and daemons have the reserved CPU for themselves.
+/// Four tasks on four CPUs of which one is reserved: three run, one waits, and daemons have the reserved CPU for
+/// themselves.
 #[test]
 fn applications_run_on_all_others_and_the_system_on_the_reserved_one() {
     for config in [asked(), all_high()] {
@@ -110,7 +111,7 @@ fn applications_run_on_all_others_and_the_system_on_the_reserved_one() {
         assert_eq!(bench.wake(daemons[1]), (0, false));
         assert_eq!(bench.world.queues_of(daemons[1]), [0], "the queue of that CPU alone");
         assert_eq!((bench.policy.active(Set::High), bench.policy.active(Set::Low)), (4, 2));
-        // An application that waits does not come to the reserved CPU, a daemon that waits to no other.
+        // A waiting application task does not come to the reserved CPU, nor a waiting daemon to another one.
         bench.run_and_block(1, MS);
         assert_eq!(bench.running[1], Some(tasks[3]));
         bench.run_and_block(0, MS);
@@ -120,8 +121,8 @@ fn applications_run_on_all_others_and_the_system_on_the_reserved_one() {
     }
 }
 
-/// Application tasks that wait further behind are nothing to the reserved CPU: its task goes on, and pays for a slice only, as nobody
-/// waits there. With another daemon behind it, it does not.
+/// Application tasks that wait further behind do not matter to the reserved CPU: its task goes on, and pays for one
+/// slice only, as no task waits there. With another daemon waiting behind it, it stops.
 #[test]
 fn who_waits_elsewhere_does_not_end_a_slice_on_the_reserved_cpu() {
     let mut bench = Bench::new(2, all_high(), flat);
@@ -140,7 +141,7 @@ fn who_waits_elsewhere_does_not_end_a_slice_on_the_reserved_cpu() {
     assert!(!bench.policy.goes_on(&mut bench.world, &running, 0));
 }
 
-/// The reserved CPU is low for ordinary work and no other's.
+/// The reserved CPU counts as low for ordinary work, but not for a daemon.
 #[test]
 fn who_comes_to_the_reserved_cpu_stays_if_it_is_for_him() {
     let mut bench = Bench::new(4, asked(), flat);
@@ -168,7 +169,8 @@ fn without_a_reserved_core_nothing_is_different_for_daemons() {
     assert_eq!((bench.policy.active(Set::High), bench.high()), (1, vec![0]));
 }
 
-/// One that the kernel takes to be short would visit a member: here it goes to the reserved CPU too, and waits there.
+/// A thread that the kernel takes to be short would run on a member: here it goes to the reserved CPU too, and waits
+/// there.
 #[test]
 fn short_work_of_the_system_visits_no_member() {
     let mut bench = Bench::new(4, all_high(), flat);
@@ -180,7 +182,7 @@ fn short_work_of_the_system_visits_no_member() {
     assert_eq!(bench.wake(threads[1]), (0, false));
 }
 
-/// `allowed`, system: where it starts, or where it waits.
+/// `allowed`, whether it is the system's own, and the CPU where it starts.
 #[test]
 fn affinity_goes_before_the_reservation() {
     for (allowed, of_system, cpu) in [
@@ -188,21 +190,21 @@ fn affinity_goes_before_the_reservation() {
         (vec![0], true, 0),
         (vec![2], true, 2), // a thread of another CPU
         (vec![2, 3], true, 2),
-        (vec![0, 2], true, 0),  // it may, so it must
-        (vec![0, 3], false, 3), // it need not, so it must not
+        (vec![0, 2], true, 0),  // allowed there, so it goes there
+        (vec![0, 3], false, 3), // not the system's own, so it does not
     ] {
         let mut bench = Bench::new(4, all_high(), flat);
         let task = bench.pinned(allowed.clone());
         bench.tasks[task].system = of_system;
         assert_eq!(bench.wake(task), (cpu, true), "{allowed:?}, system {of_system}");
         assert_eq!(bench.high(), [1, 2, 3], "the reserved CPU is no member");
-        // Its slice ends beside nobody: it goes on there.
+        // No other task waits when its slice ends: it goes on there.
         bench.run_and_preempt(cpu as usize, MS);
         assert_eq!(bench.running[cpu as usize], Some(task));
     }
 }
 
-/// CPU 3 is all else that a bound task may use; when that goes offline, the reserved one is all that is left, and it runs there.
+/// Beside the reserved CPU a bound task may use only CPU 3. When that goes offline, the task runs on the reserved CPU.
 #[test]
 fn who_may_run_nowhere_else_any_more_runs_on_the_reserved_cpu() {
     let mut bench = Bench::new(4, all_high(), flat);
@@ -216,7 +218,8 @@ fn who_may_run_nowhere_else_any_more_runs_on_the_reserved_cpu() {
     assert_eq!(bench.wake(task), (3, true));
 }
 
-/// Siblings {0, 1}, {2, 3}, {4, 5}; 0 is reserved. The whole cores first, then the siblings of busy CPUs, then that of the reserved one.
+/// Siblings {0, 1}, {2, 3}, {4, 5}; 0 is reserved. The whole cores join first, then the siblings of busy CPUs, then the
+/// sibling of the reserved one.
 #[test]
 fn the_sibling_of_the_reserved_cpu_joins_last_and_leaves_first() {
     let mut bench = Bench::new(6, asked(), siblings);
@@ -228,7 +231,8 @@ fn the_sibling_of_the_reserved_cpu_joins_last_and_leaves_first() {
     assert_eq!(bench.policy.leaver(Set::High), 1);
 }
 
-/// The same where all are members from the beginning: the choice is among idle ones, and not even the CPU that it ran on last counts.
+/// The same where all are members from the start: the choice is among idle ones, and even the CPU that the task ran on
+/// last does not count.
 #[test]
 fn the_sibling_of_the_reserved_cpu_is_the_last_to_be_given_work() {
     let mut bench = Bench::new(6, all_high(), siblings);
@@ -239,7 +243,7 @@ fn the_sibling_of_the_reserved_cpu_is_the_last_to_be_given_work() {
     assert_eq!(order[4], 1);
 }
 
-/// What the adapter hears of a CPU: its set, and of one on the reserved core its speed.
+/// What the adapter is told of a CPU: its set, and, on the reserved core, its speed.
 #[test]
 fn the_reserved_core_has_a_speed_of_its_own_siblings_included() {
     let bench = Bench::new(4, all_high(), siblings);
@@ -260,7 +264,7 @@ fn the_reserved_core_has_a_speed_of_its_own_siblings_included() {
     );
 }
 
-/// Works for `work_ns`, rests for `rest_ns`, and so on until `until_ns` have passed.
+/// The task works for `work_ns` and rests for `rest_ns`, again and again, until `until_ns` have passed.
 fn busy(bench: &mut Bench, task: usize, work_ns: u64, rest_ns: u64, until_ns: u64) {
     let end_ns = bench.now() + until_ns;
     while bench.now() < end_ns {
@@ -275,7 +279,8 @@ fn busy(bench: &mut Bench, task: usize, work_ns: u64, rest_ns: u64, until_ns: u6
     }
 }
 
-/// Busy share over a second, and what came of it; two steps of speed, so the third time it is given up.
+/// Work and rest over a second, and the steps by which the speed was raised. There are two steps, so the third time the
+/// reservation is given up (`None`).
 #[test]
 fn more_than_ninety_percent_for_a_hundred_milliseconds_raise_it() {
     for (work_us, rest_us, expected) in [
@@ -313,7 +318,8 @@ fn a_window_ends_early_when_it_has_rested_for_a_tenth() {
     }
 }
 
-/// Always busy: a step each 100 ms, told for the CPU and its sibling; then all of the core is ordinary, at the speed of its sets.
+/// Always busy: a step every 100 ms, told for the CPU and its sibling; then the whole core is ordinary, at the speed of
+/// its sets.
 #[test]
 fn it_is_raised_step_by_step_and_then_given_up() {
     let mut bench = Bench::new(8, all_high(), siblings);
@@ -340,7 +346,7 @@ fn it_is_raised_step_by_step_and_then_given_up() {
         .log
         .iter()
         .any(|asked| matches!(asked, Asked::Raised { .. })));
-    // It stays so, and the daemon is a task like any other.
+    // The reservation stays given up, and the daemon is a task like any other.
     bench.run_and_block(0, MS);
     bench.pass(10 * LAST_HOLD);
     let others = bench.tasks(8);
@@ -348,7 +354,8 @@ fn it_is_raised_step_by_step_and_then_given_up() {
     assert!((0..8).all(|cpu| bench.running[cpu].is_some()));
 }
 
-/// By demand: what was active for the reserved CPU when it was given up is demand like any other, and what waited there runs.
+/// Sets by demand: tasks that were active for the reserved CPU when it was given up are demand like any other, and
+/// those that waited there run.
 #[test]
 fn what_waited_for_the_reserved_cpu_is_demand_once_it_is_given_up() {
     let mut bench = Bench::new(4, asked(), flat);
@@ -373,7 +380,7 @@ fn what_waited_for_the_reserved_cpu_is_demand_once_it_is_given_up() {
     assert_eq!((bench.policy.active(Set::Low), bench.target()), (0, 0));
 }
 
-/// An hour of a daemon that does little: no step up, and no timer goes on once it rests.
+/// An hour of a daemon that does little: the speed is not raised, and no timer is left once the daemon rests.
 #[test]
 fn no_timer_runs_while_the_reserved_core_rests() {
     let mut bench = Bench::new(4, all_high(), flat);
@@ -384,7 +391,7 @@ fn no_timer_runs_while_the_reserved_core_rests() {
     assert_eq!(bench.world.timer_at_ns, None);
 }
 
-/// The reserved CPU goes offline, or is the last one: no reservation any more.
+/// The reserved CPU goes offline, or is the last one: the reservation ends.
 #[test]
 fn it_is_given_up_when_it_goes_offline_and_when_no_other_is_left() {
     let mut bench = Bench::new(3, all_high(), flat);
@@ -403,7 +410,7 @@ fn it_is_given_up_when_it_goes_offline_and_when_no_other_is_left() {
     assert_eq!(bench.cpu_of(task), Some(0));
 }
 
-/// The spare is a member beside, never the reserved CPU; with all other CPUs at work there is none.
+/// The spare is another member, never the reserved CPU; with all other CPUs at work there is none.
 #[test]
 fn the_reserved_cpu_is_never_the_spare() {
     let mut bench = Bench::new(4, Config { spare: 1, ..asked() }, flat);
@@ -434,7 +441,8 @@ fn heat_does_not_bring_the_reserved_cpu_into_the_set() {
     assert_eq!(bench.high(), [1, 3]);
 }
 
-/// One fast core, two slow ones, of which the first is reserved. The daemon there stays, though the fast core is idle and rules move what runs.
+/// One fast core and two slow ones, of which the first is reserved. The daemon there stays, though the fast core is
+/// idle and rules move running tasks.
 #[test]
 fn rules_about_fast_cores_leave_the_reserved_cpu_alone() {
     let one_fast = |cpu| CpuPlace {
@@ -454,7 +462,7 @@ fn rules_about_fast_cores_leave_the_reserved_cpu_alone() {
     assert_eq!(bench.wake(daemon), (1, true));
     bench.pass(50 * MS);
     assert_eq!(bench.cpu_of(daemon), Some(1));
-    // Three tasks share the other two CPUs; none is sent to the reserved one when the daemon is gone.
+    // Three tasks share the other two CPUs; none is sent to the reserved one when the daemon has blocked.
     let tasks = bench.tasks(3);
     for &task in &tasks {
         bench.wake(task);

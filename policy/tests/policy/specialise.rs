@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Specialise: fast cores to the threads that gain most from them.
+//! Specialise: the threads that gain most from speed get the fast cores.
 
 use crate::bench::{config, flat, Bench, HOLD, MS, S};
 use crate::phase::MIGRATION;
@@ -10,7 +10,7 @@ const NOW: u64 = 100 * S;
 const ORDINARY: u8 = class::ORDINARY as u8;
 const AWAITED: u8 = class::AWAITED as u8;
 
-/// SF in hundredths and the kind of core that the thread runs on; CPUs are numbered as threads are.
+/// SF in hundredths and the kind of core that each thread runs on; thread n is on CPU n.
 fn cast(of: &[(u32, u16)]) -> Vec<Specialist> {
     let specialist = |(&(speedup, tier), cpu): (&(u32, u16), i32)| Specialist {
         moved_ns: 0,
@@ -28,7 +28,7 @@ fn wanted(threads: &[Specialist]) -> Vec<i32> {
     threads.iter().map(|thread| thread.wanted).collect()
 }
 
-/// 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not with 1.9.
+/// SF 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not change with 1.9.
 #[test]
 fn those_that_gain_most_change_with_those_that_gain_least() {
     let mut threads = cast(&[(120, 0), (190, 0), (125, 1), (200, 1)]);
@@ -38,7 +38,7 @@ fn those_that_gain_most_change_with_those_that_gain_least() {
     assert_eq!(moved, [NOW, 0, 0, NOW]);
 }
 
-/// The same, but 1.2 is all that its application waits for: it stays. If those on slow cores are that, too, they change with it.
+/// The same, but 1.2 is awaited: it stays. If those on slow cores are awaited too, 2.0 changes with it.
 #[test]
 fn only_equals_by_class_change() {
     let of = [(120, 0), (190, 0), (125, 1), (200, 1)];
@@ -55,7 +55,7 @@ fn only_equals_by_class_change() {
     }
 }
 
-/// 1.54 is just not 10 % above 1.4; 1.55 is.
+/// 1.54 is just not more than 10 % above 1.4; 1.55 is.
 #[test]
 fn a_gap_of_ten_percent_is_not_enough() {
     for (speedup, moves) in [(154, 0), (155, 2)] {
@@ -79,7 +79,7 @@ fn who_may_not_is_not_changed() {
     }
 }
 
-/// Among slow kinds there is nothing to exchange, and all that are worth it are made at once.
+/// Threads on slow kinds do not exchange among themselves, and all exchanges that are worth it are made in one plan.
 #[test]
 fn every_exchange_across_kinds_is_made() {
     let mut threads = cast(&[(110, 0), (120, 0), (190, 1), (200, 2), (105, 1)]);
@@ -87,7 +87,8 @@ fn every_exchange_across_kinds_is_made() {
     assert_eq!(wanted(&threads), [3, 2, 1, 0, NONE]);
 }
 
-/// On a core of twice the speed: nothing missed 2.0, at 10 MPKI half of the time is waiting: 1.5, at 30 MPKI three quarters: 1.25.
+/// On a core of twice the speed: 2.0 without misses; at 10 MPKI half of the time is waiting: 1.5; at 30 MPKI three
+/// quarters: 1.25.
 #[test]
 fn the_speedup_factor_follows_from_intensity() {
     for (mpmi, speedup_permille) in [(0, 2000), (10_000, 1500), (30_000, 1250)] {
@@ -101,8 +102,8 @@ fn go_to(bench: &mut Bench, task: usize, cpu: u32) {
     bench.policy.go_to(unsafe { &mut *task }, cpu);
 }
 
-/// CPU 0 is fast, CPU 1 slow, in one memory domain. Two tasks exchange them: whichever stops first waits for the other's CPU, and does not
-/// get its own again.
+/// CPU 0 is fast, CPU 1 slow, in one memory domain. Two tasks exchange them: the one that stops first waits for the
+/// other's CPU, and does not get its own again.
 #[test]
 fn two_tasks_exchange_their_cpus() {
     let fast_and_slow = |cpu: usize| CpuPlace {
@@ -129,13 +130,13 @@ fn two_tasks_exchange_their_cpus() {
         assert_eq!(bench.running[first], None, "it waits for the task that is to come");
         bench.run_and_preempt(1 - first, MS);
         assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(1), Some(0)]);
-        // Once: at the end of the next slice it is as ever.
+        // Only once: after that its slices end like any others.
         assert_eq!(bench.tasks[0].changes_to, NONE);
     }
 }
 
-/// CPU 0 is fast, CPU 1 slow, each in a memory domain of its own, and both tasks are to run in theirs. An exchange of cores is one of domains: nobody
-/// goes back.
+/// CPU 0 is fast, CPU 1 slow, each in a memory domain of its own, and both tasks are planned to stay in theirs. An
+/// exchange of cores exchanges the domains too: no task goes back.
 #[test]
 fn an_exchange_of_cores_is_one_of_planned_domains() {
     let apart = |cpu: usize| CpuPlace {
@@ -167,7 +168,8 @@ fn an_exchange_of_cores_is_one_of_planned_domains() {
     assert_eq!([bench.tasks[0].memory_domain, bench.tasks[1].memory_domain], [1, 0]);
 }
 
-/// Under the policy `specialise` with migrations of 20 us: CPUs of the kinds `tiers`, and a task of each SF (in hundredths) on each, in their order.
+/// Under the policy `specialise`, with migrations of 20 us: CPU n of the kind `tiers[n]`, with a task of SF
+/// `speedups[n]` (in hundredths).
 fn specialising(tiers: &[u16], speedups: &[u32]) -> Bench {
     let rules = Config {
         migration_ns: MIGRATION,
@@ -191,8 +193,9 @@ fn specialising(tiers: &[u16], speedups: &[u32]) -> Bench {
     bench
 }
 
-/// The fast CPU 0 falls idle when what runs on slow ones has done so for ten migrations: who gains most comes, of 1.2, 1.9 and 1.5 the second. Those
-/// on a CPU of its own kind stay, whatever they gain, and so do all where a slow CPU falls idle, or all are of one kind.
+/// The fast CPU 0 falls idle when tasks on slow ones have run for ten migrations: of SF 1.2, 1.9 and 1.5 the task of
+/// 1.9 comes. A task on a CPU of its own kind stays, whatever it gains. All tasks stay where a slow CPU falls idle, or
+/// where all CPUs are of one kind.
 #[test]
 fn a_fast_cpu_that_falls_idle_takes_who_gains_most_from_slow_ones() {
     for (tiers, speedups, falls_idle, comes) in [

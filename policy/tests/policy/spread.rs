@@ -10,7 +10,7 @@ fn domains(count: usize) -> Vec<Domain> {
     vec![Domain::new(4, 0); count]
 }
 
-/// Intensities in misses per million, and where each thread is.
+/// Intensities in misses per million, and the domain of each thread.
 fn threads(of: &[(u32, i32)]) -> Vec<Thread> {
     of.iter().map(|&(mpmi, domain)| Thread::new(mpmi, domain)).collect()
 }
@@ -27,7 +27,8 @@ fn sums(threads: &[Thread], domains: usize) -> Vec<u32> {
     (0..domains).map(sum).collect()
 }
 
-/// 20, 20, 12, 12 in one domain: its 64 falls to 32 in each, with two of the four moving for two that come back.
+/// 20, 20, 12, 12 in one domain: its 64 falls to 32.25 in each. Two of the four move away, and two others come in
+/// return.
 #[test]
 fn each_goes_to_the_domain_with_the_smallest_sum() {
     let mut all = threads(&[
@@ -48,7 +49,8 @@ fn each_goes_to_the_domain_with_the_smallest_sum() {
         .all(|thread| (thread.moved_ns == NOW) == (thread.wanted != thread.domain)));
 }
 
-/// By turns 30, 20, 10, 8 give {30, 8} and {20, 10}. Which of them is domain 0 follows from where most of them are.
+/// From the highest down, 30, 20, 10, 8 give {30, 8} and {20, 10}. Which pair is in domain 0 follows from where most of
+/// its threads are.
 #[test]
 fn names_are_those_that_need_the_fewest_moves() {
     for (at, expected, moves) in [
@@ -77,7 +79,7 @@ fn nothing_moves_for_less_than_ten_percent() {
     assert_eq!(sums(&all, 2), [10_000, 10_000]);
 }
 
-/// The lighter one of two is the one to move, unless it has moved just now: then the other one does.
+/// Of two threads the lighter one moves, unless it has moved within two seconds: then the other one does.
 #[test]
 fn no_thread_moves_twice_within_two_seconds() {
     for (ago_ns, expected) in [(2 * S, [0, 1]), (2 * S - 1, [1, 0]), (1, [1, 0])] {
@@ -89,13 +91,13 @@ fn no_thread_moves_twice_within_two_seconds() {
             .iter()
             .all(|thread| (thread.moved_ns == NOW) == (thread.wanted == 1)));
     }
-    // Both have just come: nothing that is left to move helps.
+    // Both have just moved: neither may move again yet.
     let mut all = threads(&[(20_001, 0), (20_000, 0)]);
     (all[0].moved_ns, all[1].moved_ns) = (NOW - S, NOW - S);
     assert_eq!(Planner::default().spread(&mut all, &domains(2), NOW), 0);
 }
 
-/// One that may not run everywhere is counted where it is, and others make room for it.
+/// A thread that may not run everywhere counts where it is, and others make room for it.
 #[test]
 fn a_thread_of_limited_affinity_stays() {
     let mut all = threads(&[(10_000, 1), (30_000, 1)]);
@@ -104,8 +106,8 @@ fn a_thread_of_limited_affinity_stays() {
     assert_eq!(wanted(&all), [0, 1]);
 }
 
-/// Twelve threads on eight cores: what counts is intensity times demand. The heavy one runs a tenth of the time, so it brings 4 MPKI, and
-/// each domain has 5.55 cores' worth of demand.
+/// Twelve threads on eight cores: intensity counts times demand. The thread of 40 MPKI runs a tenth of the time, so it
+/// brings 4 MPKI. The demand of each domain is 5.55 cores.
 #[test]
 fn with_more_threads_than_cores_demand_counts() {
     let mut all = threads(&[(40_000, 0)]);
@@ -126,7 +128,8 @@ fn with_more_threads_than_cores_demand_counts() {
     assert!(demand(0) <= 5_550 + 1_000 && demand(1) <= 5_550 + 1_000);
 }
 
-/// Three threads that share data stay together while there is room, at the price of a larger sum: 30 and 18 in place of 20 and 28.
+/// Three threads that share data stay together while there is room, at the price of a larger sum: 30 and 18 instead of
+/// 20 and 28.
 #[test]
 fn threads_that_share_data_are_kept_together() {
     let of = [(10_000, 0), (10_000, 0), (10_000, 0), (9_000, 0), (9_000, 1), (100, 1)];
@@ -138,7 +141,7 @@ fn threads_that_share_data_are_kept_together() {
         let apart = all[..3].iter().any(|thread| thread.wanted != all[0].wanted);
         assert_eq!(apart, together == 0);
     }
-    // Six of them do not fit into four cores: the others are together elsewhere.
+    // Six of them do not fit into four cores: the rest are together elsewhere.
     let mut all = threads(&[(10_000, 0); 6]);
     all.iter_mut().for_each(|thread| thread.together = 7);
     Planner::default().spread(&mut all, &domains(2), NOW);
@@ -146,8 +149,8 @@ fn threads_that_share_data_are_kept_together() {
     assert!([2, 4].contains(&there), "{:?}", wanted(&all));
 }
 
-/// Never more threads than cores in a domain, while there are cores for all, however uneven their intensities, and be the largest sum
-/// what it was.
+/// With cores for all, no domain gets more threads than cores, however uneven their intensities and whatever the
+/// largest sum was.
 #[test]
 fn a_domain_takes_no_more_threads_than_it_has_cores() {
     let mut all = threads(&[
@@ -166,7 +169,7 @@ fn a_domain_takes_no_more_threads_than_it_has_cores() {
     }
 }
 
-/// A thread that has not run yet is given a domain; it moves from nowhere, so that is no move.
+/// A thread that has not run yet is given a domain; as it comes from none, that is no move.
 #[test]
 fn new_threads_are_given_a_domain() {
     let mut all = threads(&[(10_000, 0), (10_000, NONE)]);
@@ -175,7 +178,7 @@ fn new_threads_are_given_a_domain() {
     assert_eq!(all[1].moved_ns, 0);
 }
 
-/// As many as can be planned, on as many domains as there can be.
+/// As many threads as can be planned, on as many domains as there can be.
 #[test]
 fn it_is_bounded_and_complete() {
     let of: Vec<(u32, i32)> = (0..MAX_PLANNED as u32)

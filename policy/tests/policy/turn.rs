@@ -5,8 +5,9 @@ use crate::bench::MS;
 use crate::phase::asymmetric;
 use lop_policy::{rules, says};
 
-/// When the other has its first turn, in ms since it woke: it wakes on a slow CPU of half the speed, after `done_ms` of work that it did before, while
-/// the holder of the fast one, which did `holder_done_ms` before, has computed for `computes_ms`. Both say `flags`.
+/// When the second task has its first turn, in ms since it woke. It wakes on a slow CPU of half the speed with
+/// `done_ms` of earlier work. The holder of the fast CPU has `holder_done_ms` of earlier work and has computed for
+/// `computes_ms` since. Both have the hints `flags`.
 fn first_turn_ms(holder_done_ms: u64, computes_ms: u64, done_ms: u64, flags: u32) -> Option<u64> {
     let mut bench = asymmetric(2, 1, rules::PHASES | rules::TURNS);
     let tasks = bench.tasks(2);
@@ -24,8 +25,8 @@ fn first_turn_ms(holder_done_ms: u64, computes_ms: u64, done_ms: u64, flags: u32
     })
 }
 
-/// After t ms the holder has done D + C + t and been awake for C + t, the other has done d + t / 2 and been awake for t. It waits for its turn while
-/// 3 d + t / 2 < D + C and t < C; turns end every 20 ms.
+/// After t ms the holder has done D + C + t and been awake for C + t; the other has done d + t / 2 and been awake for
+/// t. It waits for its turn while 3 d + t / 2 < D + C and t < C; turns end every 20 ms.
 #[test]
 fn who_is_young_and_new_at_it_waits_for_a_turn() {
     for (holder_done_ms, computes_ms, done_ms, at_ms, why) in [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! The kernel's own hint as a wish for speed.
+//! The kernel's uclamp hint as a wish for speed.
 
 use lop_policy::wished_speedup;
 
@@ -7,7 +7,8 @@ const UNKNOWN: u32 = 0;
 /// LOP_UNMEASURED_SPEEDUP
 const UNMEASURED: u32 = 1500;
 
-/// Who measures no gain, as the kernel's side, takes half of what there is: a wish for little is less than none, one for much is more.
+/// An adapter that measures no gain, like the kernel side, assumes half of the possible gain: a wish for little ranks
+/// below no wish, and a wish for much above it.
 #[test]
 fn who_says_nothing_is_between_those_who_wish_for_little_and_for_much() {
     for (min, max, wished) in [
