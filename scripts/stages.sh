@@ -93,6 +93,7 @@ stages_of_lint() {
   stage 'house rules' scripts/house-rules.sh
   stage 'licences' scripts/licences.sh
   stage 'policy rules' scripts/policy-check.sh rules
+  stage 'policy index' scripts/policy-index.sh --check
 }
 
 # Tests that cargo really ran, by its own "test result" lines: prints "PASSED FAILED".
