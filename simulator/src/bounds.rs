@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lower bounds on time and energy that no schedule can beat on a machine and workload. The argument is in docs/model.md.
 
-use crate::engine::{Rates, World};
+use crate::engine::Rates;
 use crate::outcome::Bounds;
 use crate::power::{busy_uw, threads_per_core};
 use lop_machine::{Kind, Machine};
@@ -64,18 +64,29 @@ fn least_waiting(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     })
 }
 
+/// What the bounds of a finished run follow from.
+pub(crate) struct Finished<'a> {
+    pub rates: &'a Rates,
+    /// Work done by class, at the reference core's top speed, in ns.
+    pub work_by_class: &'a [f64],
+    /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
+    pub path_ns: f64,
+    /// When the duration ended the run, if it did.
+    pub cut_short_ns: Option<u64>,
+}
+
 /// Time in ns that the memory domains together need at least for what the work moves, at all of their bandwidth.
-fn moving_ns(machine: &Machine, world: &World<'_>) -> f64 {
+fn moving_ns(machine: &Machine, run: &Finished<'_>) -> f64 {
     let Some(mb_s) = machine.memory.and_then(|memory| memory.bandwidth_mb_s) else {
         return 0.0;
     };
     let bytes_per_work = |class: u16| {
         least_of_kinds(machine, |k, kind| {
-            let alone = world.rates().alone(class, k);
+            let alone = run.rates.alone(class, k);
             alone.map_or(0.0, |alone| alone.least_bytes / (alone.instruction_ns * kind.speed))
         })
     };
-    let moved = world.work_by_class().iter().enumerate();
+    let moved = run.work_by_class.iter().enumerate();
     let bytes: f64 = moved.map(|(class, work)| work * bytes_per_work(class as u16)).sum();
     bytes / (mb_s / 1e3 * machine.nr_memory_domains as f64)
 }
@@ -103,22 +114,23 @@ fn total_speed(machine: &Machine, rates: &Rates, classes: &[u16]) -> f64 {
 }
 
 /// Bounds for a finished run.
-pub(crate) fn of(machine: &Machine, world: &World<'_>) -> Bounds {
-    let rates = world.rates();
-    let work: f64 = world.work_by_class().iter().sum();
-    let done = world.work_by_class().iter().zip(0..).filter(|(&work, _)| work > 0.0);
+pub(crate) fn of(machine: &Machine, run: &Finished<'_>) -> Bounds {
+    let rates = run.rates;
+    let work: f64 = run.work_by_class.iter().sum();
+    let done = run.work_by_class.iter().zip(0..).filter(|(&work, _)| work > 0.0);
     let classes: Vec<u16> = done.map(|(_, class)| class).collect();
-    let time_ns = if world.ended_by_clock() {
-        world.end_ns() as f64
-    } else {
-        let work_ns = match classes.is_empty() {
-            true => 0.0,
-            false => work / total_speed(machine, rates, &classes),
-        };
-        world.path_bound_ns().max(work_ns).max(moving_ns(machine, world))
+    let time_ns = match run.cut_short_ns {
+        Some(end_ns) => end_ns as f64,
+        None => {
+            let work_ns = match classes.is_empty() {
+                true => 0.0,
+                false => work / total_speed(machine, rates, &classes),
+            };
+            run.path_ns.max(work_ns).max(moving_ns(machine, run))
+        }
     };
     let mut energy_fj = machine_floor_uw(machine) as f64 * time_ns;
-    for (class, &work) in world.work_by_class().iter().enumerate().filter(|(_, &work)| work > 0.0) {
+    for (class, &work) in run.work_by_class.iter().enumerate().filter(|(_, &work)| work > 0.0) {
         energy_fj += work * cheapest_per_work(machine, rates, class as u16);
         energy_fj += work * least_waiting(machine, rates, class as u16) * machine.dram.stall_uw as f64;
     }

@@ -16,12 +16,18 @@ pub enum Kind {
     /// All polling governors sample.
     Sample,
     Kick,
-    /// A busy CPU is to look whether what runs there goes on.
-    Preempt,
     /// A start comes due (index into `Workload::starts`).
     Start,
     /// Temperatures are brought up to date.
     Heat,
+    /// What the scheduler itself asked for.
+    Scheduler(Turn),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// A busy CPU is to look whether what runs there goes on.
+    Preempt,
     /// Counters are read, and the policy plans where threads run.
     Plan,
     /// Threads of declared length are put on lists (index of the application).
@@ -37,11 +43,11 @@ pub enum Alarm {
     Tick,
     /// An idle core sinks into its next idle state.
     Deepen,
-    /// The policy looks at its sets again.
-    PolicyTimer,
+    /// The scheduler's timer: the policy looks at its sets again.
+    Scheduler,
 }
 
-const ALARMS: [Alarm; 4] = [Alarm::Cpu, Alarm::Tick, Alarm::Deepen, Alarm::PolicyTimer];
+const ALARMS: [Alarm; 4] = [Alarm::Cpu, Alarm::Tick, Alarm::Deepen, Alarm::Scheduler];
 
 /// What comes due, and for which index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

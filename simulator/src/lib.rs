@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Simulated cores, workloads, frequency governors and power around the policy core.
 
-mod baseline;
 mod bounds;
 mod cap;
 pub mod choice;
@@ -49,8 +48,5 @@ pub fn simulate(
     policy: &PolicyChoice,
     options: &RunOptions,
 ) -> Result<Outcome, SimulationError> {
-    let mut world = engine::World::new(machine, workload, policy, options)?;
-    world.run()?;
-    let bounds = bounds::of(machine, &world);
-    Ok(world.outcome(bounds))
+    engine::simulate(machine, workload, policy, options)
 }

@@ -2,6 +2,7 @@
 //! Tasks that contend for a memory domain: when one comes, goes or changes, all of them go on at other rates.
 
 use super::rates::{work_per_ns, Rates};
+use super::scheduler::Scheduler;
 use super::world::World;
 use crate::contention::{Cost, Demand, Solver};
 use crate::workload::Workload;
@@ -127,7 +128,7 @@ fn pace(running: Running, cost: Cost, (number, kind): (usize, &Kind), rates: &Ra
     }
 }
 
-impl World<'_> {
+impl<S: Scheduler> World<'_, S> {
     /// What runs on `cpu` may be something else now, or run at another speed. If so, the others that contend in its memory
     /// domain get as far as they got at their old rates, and go on at new ones.
     pub(super) fn contend(&mut self, cpu: usize) {

@@ -2,15 +2,16 @@
 //! CPUs: a task comes, makes progress, goes; cores fall idle and wake.
 
 use super::governor::utilisation_after;
+use super::scheduler::Scheduler;
 use super::task::{State, Task};
-use super::world::{Scheduler, World};
+use super::world::World;
 use crate::events::Alarm;
 use crate::outcome::TraceEvent;
 use crate::power::CoreState;
 
 /// Why a task leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leaving {
+pub(crate) enum Leaving {
     /// Its slice is over, or it yields: still runnable.
     Preempted,
     /// It waits or sleeps.
@@ -24,8 +25,8 @@ fn whole_ns(ns: f64) -> u64 {
     below.saturating_add(u64::from((below as f64) < ns))
 }
 
-impl World<'_> {
-    fn core_of(&self, cpu: usize) -> usize {
+impl<S: Scheduler> World<'_, S> {
+    pub(super) fn core_of(&self, cpu: usize) -> usize {
         usize::from(self.machine.cpus[cpu].core)
     }
 
@@ -65,7 +66,7 @@ impl World<'_> {
         self.stats.stall_ns += work * state.memory_share / speed;
         if let Some(pace) = self.contention.pace(cpu) {
             self.stats.lost_contention_ns += ran as f64 * pace.lost_share;
-            if self.planning.is_some() {
+            if self.scheduler.reads_counters() {
                 task.counters.count(ran as f64 * pace.instructions_per_ns, pace.misses);
             }
         }
@@ -88,7 +89,7 @@ impl World<'_> {
             None => self.rates.relative(class, state.kind, state.opp),
         };
         let lost_ns = ran as f64 * (1.0 - relative);
-        if self.governing.fixed() || self.on_reserved_core(cpu) {
+        if self.governing.fixed() || self.scheduler.on_reserved_core(cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;
@@ -169,7 +170,7 @@ impl World<'_> {
                 task.granted = false;
                 task.waits_for = None;
                 if std::mem::take(&mut task.flag_raised) {
-                    self.tell_scheduler_spinning(id, false);
+                    S::spins(self, id, false);
                 }
             }
             if let Some(leaving) = self.advance(id) {
@@ -189,7 +190,7 @@ impl World<'_> {
         let task = &mut self.tasks[id as usize];
         task.flag_raised = true;
         task.spin_left_ns = u64::MAX;
-        self.tell_scheduler_spinning(id, true);
+        S::spins(self, id, true);
         self.reschedule(cpu);
     }
 
@@ -201,7 +202,7 @@ impl World<'_> {
     }
 
     fn slice_over(&mut self, cpu: usize) {
-        if self.anything_waits(cpu) {
+        if self.scheduler.anything_waits(cpu) {
             self.leave(cpu, Leaving::Preempted);
             return;
         }
@@ -226,7 +227,7 @@ impl World<'_> {
     }
 
     /// Something waits now: all running tasks get an end to their slices.
-    pub(super) fn watch_all(&mut self) {
+    fn watch_all(&mut self) {
         let mut unwatched = std::mem::take(&mut self.unwatched);
         for cpu in unwatched.drain(..).map(|cpu| cpu as usize) {
             let state = &mut self.cpus[cpu];
@@ -247,7 +248,45 @@ impl World<'_> {
         let ran = self.now_ns - state.charged_ns;
         state.charged_ns = self.now_ns;
         if let Some(id) = state.task {
-            self.charge(id, cpu, ran);
+            S::charge(self, id, cpu, ran);
+        }
+    }
+
+    /// One more task waits for a CPU.
+    pub(super) fn one_more_waits(&mut self) {
+        self.waiting += 1;
+        if !self.unwatched.is_empty() {
+            self.watch_all();
+        }
+    }
+
+    /// A runnable task is placed: on an idle CPU, or among those that wait.
+    pub(super) fn place(&mut self, id: u32) {
+        let position = self.trace.position();
+        let cpu = S::wake(self, id);
+        let wakeup = TraceEvent::Wakeup {
+            at_ns: self.now_ns,
+            task: self.tasks[id as usize].serial,
+            cpu: cpu as u16,
+        };
+        self.trace.add_before(position, wakeup);
+    }
+
+    /// The task blocks, sleeps or exits.
+    fn inactive(&mut self, id: u32) {
+        let now_ns = self.now_ns;
+        self.tasks[id as usize].counters.active(false, now_ns);
+        S::block(self, id);
+    }
+
+    /// An idle CPU was told to look for work.
+    pub(super) fn kicked(&mut self, cpu: usize) {
+        if self.cpus[cpu].task.is_some() {
+            return;
+        }
+        if let Some(id) = S::dispatch(self, cpu) {
+            self.waiting -= 1;
+            self.start_on_idle(cpu, id, self.scheduler.slice_ns());
         }
     }
 
@@ -265,21 +304,20 @@ impl World<'_> {
         self.tasks[id as usize].on_cpu = None;
         self.tasks[id as usize].last_cpu = cpu as u32;
         self.cpus[cpu].task = None;
-        self.tell_scheduler_stopped(id, cpu, why);
+        S::stopped(self, id, cpu, why);
         match why {
-            Leaving::Preempted => self.requeue(id, cpu as u32),
+            Leaving::Preempted => S::enqueue(self, id, cpu as u32),
             Leaving::Blocked => self.inactive(id),
             Leaving::Exited => {
                 self.inactive(id);
-                self.leave_home(id);
+                self.scheduler.exited(id);
                 self.reap(id);
             }
         }
-        match self.next_for(cpu) {
+        match S::dispatch(self, cpu) {
             Some(next) => {
                 self.waiting -= 1;
-                let slice_ns = self.slice_ns();
-                self.switch_to(cpu, next, slice_ns, 0);
+                self.switch_to(cpu, next, self.scheduler.slice_ns(), 0);
                 if next != id {
                     self.stats.context_switches += 1;
                 }
@@ -304,7 +342,7 @@ impl World<'_> {
         self.cpus[cpu].busy_since_ns = Some(self.now_ns);
         self.cpus[cpu].settled_ns = self.now_ns;
         self.core_state_is(core_index, CoreState::Busy(self.cores[core_index].busy));
-        self.tell_scheduler_busy(cpu);
+        S::cpu_busy(self, cpu);
         self.siblings_changed(cpu, true);
         self.stats.context_switches += 1;
         self.switch_to(cpu, id, slice_ns, exit_ns);
@@ -346,7 +384,7 @@ impl World<'_> {
             cpu: cpu as u16,
             exit_ns,
         });
-        self.tell_scheduler_running(id, cpu);
+        S::running(self, id, cpu);
         self.watch_slice(cpu);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);
@@ -377,7 +415,7 @@ impl World<'_> {
             self.core_state_is(core_index, CoreState::Idle(0));
         }
         self.governor_sees_idle(cpu);
-        self.tell_scheduler_idle(cpu);
+        S::cpu_idle(self, cpu, busy > 0);
         self.sink_if_core_idle(cpu);
     }
 
@@ -387,7 +425,7 @@ impl World<'_> {
         if self.cores[core_index].busy > 0 {
             return;
         }
-        if self.machine.park.is_some() && self.core_is_low(core_index) {
+        if self.machine.park.is_some() && self.scheduler.is_low(&self.cores[core_index].cpus) {
             self.core_state_is(core_index, CoreState::Parked);
             return;
         }
@@ -455,9 +493,7 @@ impl World<'_> {
                     .cpus
                     .iter()
                     .any(|&c| c != sibling && self.is_busy(c));
-            if let Scheduler::Fair(fair) = &mut self.scheduler {
-                fair.sibling_changed(sibling as u32, beside_busy);
-            }
+            self.scheduler.sibling_changed(sibling, beside_busy);
         }
     }
     /// Busy CPUs of a CPU's core that use what the core does: its own, and the siblings that do not stall.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cpufreq governors: fixed ones, `ondemand` on its common clock, `schedutil` with its decaying averages.
 
+use super::fair::TICK_NS;
+use super::scheduler::Scheduler;
 use super::world::World;
-use crate::baseline::TICK_NS;
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use crate::events::{Alarm, EventQueue, Kind};
@@ -131,7 +132,7 @@ fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
     khz.iter().position(|&f| f as f64 >= needed).unwrap_or(now)
 }
 
-impl World<'_> {
+impl<S: Scheduler> World<'_, S> {
     /// Every governor samples, all on the same clock edge.
     pub(super) fn sample(&mut self) {
         self.busy.restart(self.now_ns);

@@ -3,6 +3,7 @@
 //! no task ever waited for a core and no lock were ever taken. Only what holds in every schedule is propagated, so the
 //! latest ideal exit is a lower bound on the time of any schedule (docs/model.md has the argument).
 
+use super::scheduler::Scheduler;
 use super::task::Children;
 use super::world::World;
 use crate::workload::{Join, Schedule, Workload};
@@ -40,7 +41,7 @@ impl Ideal {
     }
 }
 
-impl World<'_> {
+impl<S: Scheduler> World<'_, S> {
     /// The task has got `remaining` work to do.
     pub(super) fn ideal_work(&mut self, id: u32) {
         let task = &self.tasks[id as usize];
@@ -92,7 +93,7 @@ impl World<'_> {
     }
 
     /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
-    pub fn path_bound_ns(&self) -> f64 {
+    pub(super) fn path_bound_ns(&self) -> f64 {
         let loops_are_sure = self.loops_are_sure();
         let path = if loops_are_sure && self.barriers_are_sure() {
             self.ideal.latest_exit_ns
@@ -112,8 +113,5 @@ impl World<'_> {
             .map(|(ns, slots)| ns / slots)
             .fold(0.0, f64::max);
         path.max(lock).max(pool)
-    }
-    pub fn ended_by_clock(&self) -> bool {
-        self.cut_short
     }
 }

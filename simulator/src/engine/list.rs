@@ -3,9 +3,10 @@
 //! the policy says (policy/fast/list.h) is done as a kernel would: a task that runs elsewhere loses its CPU and is queued anew.
 
 use super::cpu::Leaving;
+use super::policy::Policy;
 use super::task::State;
-use super::world::{Scheduler, World};
-use crate::events::Kind;
+use super::world::World;
+use crate::events::{Kind, Turn};
 use lop_policy::{Config, Listed, Planner, MAX_LISTED, NONE};
 
 pub(super) struct Listing {
@@ -24,31 +25,35 @@ impl Listing {
     }
 }
 
-impl World<'_> {
+impl World<'_, Policy> {
     /// A thread of this application that declared its length is created, or has ended.
     pub(super) fn list_soon(&mut self, app: u16) {
-        let Some(listing) = &mut self.listing else { return };
+        let Some(listing) = &mut self.scheduler.listing else {
+            return;
+        };
         if !std::mem::replace(&mut listing.due[usize::from(app)], true) {
-            self.events.push(self.now_ns, Kind::List, u32::from(app));
+            self.events
+                .push(self.now_ns, Kind::Scheduler(Turn::List), u32::from(app));
         }
     }
 
     pub(super) fn list(&mut self, app: u16) {
-        let Some(mut listing) = self.listing.take() else { return };
+        let Some(mut listing) = self.scheduler.listing.take() else {
+            return;
+        };
         listing.due[usize::from(app)] = false;
-        for cpu in self.put_on_lists(&mut listing.planner, app) {
-            self.settle(cpu);
-            self.leave(cpu, Leaving::Preempted);
+        let elsewhere = self.put_on_lists(&mut listing.planner, app);
+        for &cpu in &elsewhere {
+            self.settle(cpu as usize);
+            self.leave(cpu as usize, Leaving::Preempted);
         }
-        self.listing = Some(listing);
+        self.scheduler.listing = Some(listing);
     }
 
     /// Returns the CPUs that are to be taken from what runs there.
-    fn put_on_lists(&mut self, planner: &mut Planner, app: u16) -> Vec<usize> {
-        let Scheduler::Policy(side) = &self.scheduler else {
-            return vec![];
-        };
-        let (handle, of_app, now_ns) = (side.handle, &side.apps[usize::from(app)], self.now_ns);
+    fn put_on_lists(&mut self, planner: &mut Planner, app: u16) -> Vec<u32> {
+        let (handle, now_ns) = (self.scheduler.handle, self.now_ns);
+        let of_app = &self.scheduler.apps[usize::from(app)];
         let reserved = handle.reserved().0;
         let cpus: Vec<u32> = (0..self.cpus.len() as u32)
             .filter(|&cpu| Some(cpu) != reserved)
@@ -84,7 +89,7 @@ impl World<'_> {
         for (id, cpu) in ids.into_iter().zip(wanted.chain(std::iter::repeat(NONE))) {
             let task = &mut self.tasks[id as usize];
             if handle.put_on_list(&mut task.policy, cpu) {
-                elsewhere.extend(task.on_cpu.map(|cpu| cpu as usize));
+                elsewhere.extend(task.on_cpu);
             }
         }
         elsewhere

@@ -2,10 +2,10 @@
 //! Once a second: counters are read as hardware would give them, and the policy says which thread is to run in which memory domain, or on
 //! which kind of core. What it says is then done as a kernel would: the task loses its CPU and is queued anew.
 
-use super::cpu::Leaving;
+use super::policy::Policy;
 use super::task::{State, Task};
-use super::world::{Scheduler, World};
-use crate::events::Kind;
+use super::world::World;
+use crate::events::{Kind, Turn};
 use lop_machine::Machine;
 use lop_policy::{self as policy, PolicyHandle};
 use lop_policy::{is_planned, Domain, Domains, Planner, Power, Specialist, Thread, MAX_PLANNED};
@@ -69,16 +69,14 @@ impl Planning {
     }
 }
 
-impl World<'_> {
+impl World<'_, Policy> {
     pub(super) fn plan(&mut self) {
-        self.events.push(self.now_ns + PERIOD_NS, Kind::Plan, 0);
+        self.events
+            .push(self.now_ns + PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
         (0..self.cpus.len()).for_each(|cpu| self.settle(cpu));
         let ids = self.read_counters();
-        let Scheduler::Policy(side) = &self.scheduler else {
-            return;
-        };
-        let handle = side.handle;
-        let Some(mut planning) = self.planning.take() else {
+        let handle = self.scheduler.handle;
+        let Some(mut planning) = self.scheduler.planning.take() else {
             return;
         };
         if planning.config.domains != Domains::AsCome {
@@ -87,7 +85,7 @@ impl World<'_> {
         if planning.config.specialise {
             self.plan_kinds(&mut planning, &ids, handle);
         }
-        self.planning = Some(planning);
+        self.scheduler.planning = Some(planning);
     }
 
     /// Intensities are brought up to date. Returns tasks that were runnable in the last period, with the time for which they were; those of
@@ -123,7 +121,7 @@ impl World<'_> {
 
     /// No plan moves it: it may not run everywhere, or it is for the reserved CPU.
     fn stays(&self, task: &Task) -> bool {
-        let reserved = matches!(&self.scheduler, Scheduler::Policy(side) if side.handle.reserved().0.is_some());
+        let reserved = self.scheduler.handle.reserved().0.is_some();
         task.policy.restricted || (task.policy.system && reserved)
     }
 
@@ -214,29 +212,5 @@ impl World<'_> {
             }
         }
         self.queue_anew(&moved);
-    }
-
-    /// The tasks that run on these CPUs lose them.
-    fn queue_anew(&mut self, cpus: &[u32]) {
-        for &cpu in cpus {
-            self.leave(cpu as usize, Leaving::Preempted);
-        }
-    }
-
-    /// A task that waits for a CPU leaves its queue for another one.
-    pub(super) fn queue_waiting_anew(&mut self, id: u32) {
-        let policy = &self.tasks[id as usize].policy;
-        let (queue, cpu) = (policy.queue as u32, policy.given - 1);
-        let Scheduler::Policy(side) = &mut self.scheduler else {
-            return;
-        };
-        let left = side.queue_mut(queue).take_first_of(cpu as usize, |task| task == id);
-        // One that is on its way to a CPU gives the other one up when it starts.
-        if left.is_none() {
-            return;
-        }
-        self.waiting -= 1;
-        self.tell_scheduler_dequeued(id);
-        self.requeue(id, cpu);
     }
 }

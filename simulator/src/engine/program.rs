@@ -2,13 +2,13 @@
 //! Tasks come into being, go through their programs, synchronise, exit.
 
 use super::cpu::Leaving;
+use super::scheduler::Scheduler;
 use super::task::{Children, Counters, Owner, State, Task, WaitsFor};
-use super::world::{Scheduler, World, MAX_STEPS_AT_ONCE};
+use super::world::{World, MAX_STEPS_AT_ONCE};
 use crate::events::Kind;
 use crate::random::{child_key, Stream};
 use crate::workload::{Join, Step, Waiting};
 use crate::SimulationError;
-use lop_policy as policy;
 
 /// What a step leads to.
 enum Next {
@@ -21,7 +21,7 @@ enum Next {
     Leave(Leaving),
 }
 
-impl World<'_> {
+impl<S: Scheduler> World<'_, S> {
     /// Takes steps of the task on a CPU until one takes time. `None`: it stays on the CPU.
     pub(super) fn advance(&mut self, id: u32) -> Option<Leaving> {
         for _ in 0..MAX_STEPS_AT_ONCE {
@@ -161,16 +161,6 @@ impl World<'_> {
             .tasks
             .get(id as usize)
             .map_or(0, |old| old.generation.wrapping_add(1));
-        let mut of_policy = Box::new(policy::Task::new(id, lop_policy::weight_of_nice(about.nice)));
-        of_policy.speedup_permille = self.speedup_permille[program as usize];
-        of_policy.system = self.workload.apps[usize::from(about.app)].system;
-        match &self.scheduler {
-            Scheduler::Policy(side) => {
-                let allowed = self.allowed[program as usize].unwrap_or(self.all_cpus);
-                unsafe { side.handle.set_allowed(&mut *of_policy, &allowed) };
-            }
-            Scheduler::Fair(_) => {}
-        }
         let serial = self.stats.tasks as u32;
         self.stats.tasks += 1;
         self.stats.app_began_ns[usize::from(about.app)].get_or_insert(self.now_ns);
@@ -178,7 +168,7 @@ impl World<'_> {
             self.trace.task_names.push(about.name.clone());
         }
         let task = Task {
-            policy: of_policy,
+            policy: Box::new(lop_policy::Task::new(id, lop_policy::weight_of_nice(about.nice))),
             program,
             app: about.app,
             generation,
@@ -222,7 +212,7 @@ impl World<'_> {
             None => self.tasks.push(task),
         }
         self.live += 1;
-        self.tell_scheduler_length(id, about.length);
+        S::created(self, id);
         self.make_runnable(id);
     }
 
@@ -345,7 +335,7 @@ impl World<'_> {
         let waited_for = task.held.iter().any(|&m| !self.mutexes[m as usize].queue.is_empty());
         if waited_for != task.waited_for {
             self.tasks[id as usize].waited_for = waited_for;
-            self.tell_scheduler_waited_for(id, waited_for);
+            S::waited_for(self, id, waited_for);
         }
     }
 

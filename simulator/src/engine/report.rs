@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Turns a finished world into an outcome.
 
+use super::scheduler::{Scheduler, SchedulerCounts};
 use super::task::State;
-use super::world::{Scheduler, World};
+use super::world::World;
+use crate::bounds::{self, Finished};
 use crate::outcome::{Bounds, Counters, Outcome};
 use crate::power::Residencies;
 use crate::workload::App;
@@ -15,8 +17,9 @@ fn joules(uw: u64, ns: u64) -> f64 {
     (u128::from(uw) * u128::from(ns)) as f64 / FJ_PER_J
 }
 
-impl World<'_> {
-    pub fn outcome(mut self, bounds: Bounds) -> Outcome {
+impl<S: Scheduler> World<'_, S> {
+    pub fn outcome(mut self) -> Outcome {
+        let bounds = self.bounds();
         let end_ns = self.now_ns;
         for cpu in 0..self.cpus.len() {
             self.settle(cpu);
@@ -47,6 +50,16 @@ impl World<'_> {
         }
     }
 
+    fn bounds(&self) -> Bounds {
+        let finished = Finished {
+            rates: &self.rates,
+            work_by_class: &self.stats.work_by_class,
+            path_ns: self.path_bound_ns(),
+            cut_short_ns: self.cut_short.then_some(self.now_ns),
+        };
+        bounds::of(self.machine, &finished)
+    }
+
     /// By name; nothing where there is but one application.
     fn app_times_s(&self) -> BTreeMap<String, f64> {
         let stats = &self.stats;
@@ -74,14 +87,12 @@ impl World<'_> {
 
     fn counters(&mut self, end_ns: u64) -> Counters {
         let residencies = self.power.residencies(self.machine, end_ns);
-        let (promotions, demotions, heat_swaps) = match &self.scheduler {
-            Scheduler::Policy(side) => (side.handle.promotions, side.handle.demotions, side.handle.swaps),
-            Scheduler::Fair(_) => (0, 0, 0),
-        };
-        let reserved = match &self.scheduler {
-            Scheduler::Policy(side) if side.has_reserved => Some(side.handle.reserved()),
-            _ => None,
-        };
+        let SchedulerCounts {
+            promotions,
+            demotions,
+            heat_swaps,
+            reserved,
+        } = self.scheduler.counts();
         let app_time_s = self.app_times_s();
         self.wait_for_answers(end_ns);
         let s = &self.stats;
@@ -90,8 +101,8 @@ impl World<'_> {
             mean_app_time_s: (!app_time_s.is_empty())
                 .then(|| app_time_s.values().sum::<f64>() / app_time_s.len() as f64),
             app_time_s,
-            reserved_core_raises: reserved.map(|(_, raised)| raised),
-            reserved_core_given_up: reserved.map(|(cpu, _)| u32::from(cpu.is_none())),
+            reserved_core_raises: reserved.map(|(raised, _)| raised),
+            reserved_core_given_up: reserved.map(|(_, given_up)| u32::from(given_up)),
             tasks: s.tasks,
             promotions,
             demotions,
@@ -121,16 +132,5 @@ impl World<'_> {
             hottest_core_c: (s.hottest_c > f64::MIN).then_some(s.hottest_c),
             ..Counters::default()
         }
-    }
-
-    /// Work done by class, at the reference core's top speed, in ns.
-    pub fn work_by_class(&self) -> &[f64] {
-        &self.stats.work_by_class
-    }
-    pub fn rates(&self) -> &super::Rates {
-        &self.rates
-    }
-    pub fn end_ns(&self) -> u64 {
-        self.now_ns
     }
 }

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated world: construction, the event loop, the end.
 
-use super::list::Listing;
-use super::plan::Planning;
+use super::scheduler::Scheduler;
 use super::stats::{Stats, Trace};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
 use super::task::{State, Task, WaitsFor};
 use super::{contend::Contention, governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
-use crate::baseline::{FairScheduler, GroupShare};
-use crate::choice::{Governor, PolicyChoice, ReservedSpeed, SetsVariant};
+use crate::choice::PolicyChoice;
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
-use crate::homes::Homes;
 use crate::power::{CoreState, PowerModel};
 use crate::random::{child_key, Stream};
-use crate::waiting::WaitingTasks;
 use crate::workload::{Amount, Step, Waiting, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
-use lop_policy as policy;
+use lop_policy::CpuBits;
 
 /// Steps that one task may take without time passing: more is a loop that does nothing.
 pub(super) const MAX_STEPS_AT_ONCE: u32 = 1_000_000;
+
+/// Temperatures are brought up to date this often.
+const HEAT_PERIOD_NS: u64 = 1_000_000_000;
 
 /// Events at one instant: more is tasks that only yield to one another.
 const MAX_EVENTS_AT_ONCE: u32 = 20_000_000;
@@ -78,42 +77,7 @@ pub(super) struct CoreStatus {
     pub energy_at_heat_fj: u128,
 }
 
-/// Who places tasks.
-pub(super) enum Scheduler {
-    Fair(FairScheduler),
-    Policy(PolicySide),
-}
-
-pub(super) struct PolicySide {
-    /// Owns what `handle` points to.
-    _owner: policy::Policy,
-    pub handle: policy::PolicyHandle,
-    /// By the policy's queue numbers.
-    pub queues: Vec<WaitingTasks>,
-    /// Slice that the policy named last for a queued task.
-    pub queue_slice_ns: u64,
-    /// In memory of their own, as the policy writes to them while the world is borrowed.
-    #[allow(clippy::vec_box)]
-    pub apps: Vec<Box<policy::App>>,
-    /// By application; only where a program of it has a cgroup weight of its own.
-    pub groups: Vec<Option<Box<policy::Group>>>,
-    /// The policy sets the speeds (else a governor does).
-    pub sets_speeds: bool,
-    pub config: policy::Config,
-    /// Set by the policy's last call: a task to start on a CPU it claimed, a task taken for the CPU that asked.
-    pub start_here: Option<(u32, u32, u64)>,
-    pub taken: Option<u32>,
-    /// Frequency index for green cores, by clock domain.
-    pub green_index: Vec<usize>,
-    /// A core was reserved, for a while at least.
-    pub has_reserved: bool,
-    /// Frequencies of the reserved core, from its own upwards, in kHz.
-    pub reserved_khz: Vec<u64>,
-    /// Before time 0: speeds are as if set long ago.
-    pub starting: bool,
-}
-
-pub(crate) struct World<'a> {
+pub(crate) struct World<'a, S> {
     pub(super) machine: &'a Machine,
     pub(super) workload: &'a Workload,
     pub(super) now_ns: u64,
@@ -133,7 +97,7 @@ pub(crate) struct World<'a> {
     /// Temperatures are accounted up to here.
     pub(super) heat_at_ns: u64,
     pub(super) governing: Governing,
-    pub(super) scheduler: Scheduler,
+    pub(super) scheduler: S,
     pub(super) tasks: Vec<Task>,
     pub(super) free: Vec<u32>,
     /// Running CPUs whose slice nobody watches.
@@ -156,11 +120,8 @@ pub(crate) struct World<'a> {
     pub(super) progressing: u64,
     /// Starts that will still bring tasks by themselves.
     pub(super) pending_starts: u64,
-    pub(super) all_cpus: policy::CpuBits,
     /// By program: CPUs it may run on, where not all.
-    pub(super) allowed: Vec<Option<policy::CpuBits>>,
-    /// By program: speed-up factor in thousandths, from the class of its first work.
-    pub(super) speedup_permille: Vec<u32>,
+    pub(super) allowed: Vec<Option<CpuBits>>,
     pub(super) stats: Stats,
     pub(super) trace: Trace,
     pub(super) last_exit_ns: u64,
@@ -168,9 +129,6 @@ pub(crate) struct World<'a> {
     pub(super) cut_short: bool,
     pub(super) failure: Option<SimulationError>,
     pub(super) ideal: Ideal,
-    /// Only where the policy plans which thread runs in which memory domain or on which kind of core.
-    pub(super) planning: Option<Box<Planning>>,
-    pub(super) listing: Option<Listing>,
 }
 
 fn cpu_states(machine: &Machine) -> Vec<CpuState> {
@@ -211,7 +169,7 @@ fn can_stall(workload: &Workload) -> bool {
 }
 
 /// Programs must find the CPUs that they are pinned to.
-fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<policy::CpuBits>>, SimulationError> {
+fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<CpuBits>>, SimulationError> {
     let nr_cpus = machine.cpus.len();
     let of_program = |program: &crate::workload::Program| match &program.cpus {
         None => Ok(None),
@@ -224,103 +182,21 @@ fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<pol
                     nr_cpus - 1
                 )));
             }
-            Ok((cpus.len() < nr_cpus).then(|| policy::CpuBits::of(cpus.iter().map(|&cpu| usize::from(cpu)))))
+            Ok((cpus.len() < nr_cpus).then(|| CpuBits::of(cpus.iter().map(|&cpu| usize::from(cpu)))))
         }
     };
     workload.programs.iter().map(of_program).collect()
 }
 
-/// What a policy's name asks for must be there to be had: a result under a name is of what the name says.
-fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), SimulationError> {
-    let message = match choice {
-        PolicyChoice::Sets(SetsVariant::Simple { size: Some(size) }) if *size as usize > machine.cpus.len() => {
-            format!(
-                "{choice}: machine '{}' has {} CPUs; expected at most that many",
-                machine.name,
-                machine.cpus.len()
-            )
-        }
-        PolicyChoice::Sets(SetsVariant::Reserved(_)) if machine.cpus.len() < 2 => {
-            format!(
-                "{choice}: machine '{}' has one CPU; expected two at least",
-                machine.name
-            )
-        }
-        PolicyChoice::Sets(SetsVariant::Reserved(ReservedSpeed::Khz(khz))) => {
-            let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
-            return check_frequency(
-                machine,
-                choice,
-                *khz,
-                &machine.kinds[usize::from(slowest)..=usize::from(slowest)],
-            );
-        }
-        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
-            return check_frequency(machine, choice, *khz, &machine.kinds);
-        }
-        _ => return Ok(()),
-    };
-    Err(SimulationError::Mismatch(message))
-}
-
-/// A frequency that a policy's name asks for is one of those that these kinds of cores have.
-fn check_frequency(
-    machine: &Machine,
-    choice: &PolicyChoice,
-    khz: u64,
-    kinds: &[lop_machine::Kind],
-) -> Result<(), SimulationError> {
-    let mut all: Vec<u64> = kinds
-        .iter()
-        .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
-        .collect();
-    all.sort_unstable();
-    all.dedup();
-    if all.iter().any(|known| known / 1000 == khz / 1000) {
-        return Ok(());
-    }
-    let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
-    Err(SimulationError::Mismatch(format!(
-        "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
-        machine.name,
-        known.join(", ")
-    )))
-}
-
-impl<'a> World<'a> {
+impl<'a, S: Scheduler> World<'a, S> {
     pub fn new(
         machine: &'a Machine,
         workload: &'a Workload,
         choice: &PolicyChoice,
         options: &RunOptions,
+        rates: Rates,
+        scheduler: S,
     ) -> Result<Self, SimulationError> {
-        check_choice(machine, choice)?;
-        let rates = Rates::new(machine, workload);
-        let scheduler = match choice {
-            PolicyChoice::Linux(_) | PolicyChoice::Placed(_) => {
-                let groups = group_weights(workload).into_iter().map(|weight| {
-                    weight.map(|weight| GroupShare {
-                        weight,
-                        active_weight: 0,
-                    })
-                });
-                let nr_cpus = machine.cpus.len();
-                let mut fair = FairScheduler::new(nr_cpus, options.placement, options.seed, groups.collect());
-                if let PolicyChoice::Placed(placing) = choice {
-                    fair.homes = Some(Homes::new(machine, *placing, options.seed));
-                }
-                Scheduler::Fair(fair)
-            }
-            PolicyChoice::Sets(variant) => {
-                Scheduler::Policy(PolicySide::new((machine, &rates), workload, *variant, options)?)
-            }
-        };
-        let config = match &scheduler {
-            Scheduler::Policy(side) => Some(side.config),
-            Scheduler::Fair(_) => None,
-        };
-        let planning = config.and_then(|config| Planning::new(&config, machine));
-        let listing = config.and_then(|config| Listing::new(&config, workload.apps.len()));
         let seed_key = child_key(0x6c_6f70, options.seed);
         let starts: Vec<StartState> = workload
             .starts
@@ -372,9 +248,7 @@ impl<'a> World<'a> {
             live: 0,
             progressing: 0,
             pending_starts: 0,
-            all_cpus: policy::CpuBits::of(0..machine.cpus.len()),
             allowed: allowed_cpus(machine, workload)?,
-            speedup_permille: Vec::new(),
             stats: Stats::new(workload.memory_shares.len(), workload.apps.len()),
             trace: Trace::new(options.trace_limit),
             last_exit_ns: 0,
@@ -382,35 +256,16 @@ impl<'a> World<'a> {
             failure: None,
             ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
-            planning: planning.map(Box::new),
-            listing,
             rates,
         };
-        world.speedup_permille = workload.programs.iter().map(|p| world.speedup_of(p)).collect();
         world.set_first_speeds();
         Ok(world)
-    }
-
-    /// SF = T(f_low) / T(f_high) of a program's first work on the fastest kind of core, in thousandths; 0 if it has none.
-    fn speedup_of(&self, program: &crate::workload::Program) -> u32 {
-        let class = program.steps.iter().find_map(|step| match *step {
-            crate::workload::Step::Run { class, .. } => Some(class),
-            crate::workload::Step::Loop(l) => Some(self.workload.loops[l as usize].class),
-            _ => None,
-        });
-        class.map_or(0, |class| (1000.0 / self.rates.relative(class, 0, 0)).round() as u32)
     }
 
     /// Speeds and sets as they are before anything runs.
     fn set_first_speeds(&mut self) {
         self.governing.set_initial(&mut self.clocks);
-        if let Scheduler::Policy(side) = &self.scheduler {
-            let handle = side.handle;
-            handle.start(self, 0);
-            if let Scheduler::Policy(side) = &mut self.scheduler {
-                side.starting = false;
-            }
-        }
+        S::set_up(self);
         for domain in 0..self.clocks.domains.len() {
             self.domain_speed_is_new(domain);
         }
@@ -423,11 +278,9 @@ impl<'a> World<'a> {
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.governing.begin(&mut self.events);
         if self.machine.thermal.is_some() {
-            self.events.push(super::adapter::HEAT_PERIOD_NS, Kind::Heat, 0);
+            self.events.push(HEAT_PERIOD_NS, Kind::Heat, 0);
         }
-        if self.planning.is_some() {
-            self.events.push(super::plan::PERIOD_NS, Kind::Plan, 0);
-        }
+        S::begin(self);
         for start in 0..self.starts.len() {
             if self.starts[start].missing == 0 {
                 self.schedule_start(start as u32);
@@ -473,7 +326,7 @@ impl<'a> World<'a> {
             Due::Alarm(Alarm::Cpu, cpu) => self.cpu_event(cpu as usize),
             Due::Alarm(Alarm::Tick, cpu) => self.tick(cpu as usize),
             Due::Alarm(Alarm::Deepen, core) => self.deepen(core as usize),
-            Due::Alarm(Alarm::PolicyTimer, _) => self.policy_timer(),
+            Due::Alarm(Alarm::Scheduler, _) => S::timer(self),
             Due::Event(Kind::TaskWake, id) => {
                 if self.tasks[id as usize].state == State::Sleeping {
                     self.progressing -= 1;
@@ -483,12 +336,37 @@ impl<'a> World<'a> {
             Due::Event(Kind::Transition, domain) => self.transition_ends(domain as usize),
             Due::Event(Kind::Sample, _) => self.sample(),
             Due::Event(Kind::Kick, cpu) => self.kicked(cpu as usize),
-            Due::Event(Kind::Preempt, cpu) => self.preempted(cpu as usize),
             Due::Event(Kind::Start, start) => self.start_comes_due(start),
             Due::Event(Kind::Heat, _) => self.heat(),
-            Due::Event(Kind::Plan, _) => self.plan(),
-            Due::Event(Kind::List, app) => self.list(app as u16),
+            Due::Event(Kind::Scheduler(turn), index) => S::turn(self, turn, index),
         }
+    }
+
+    /// dT/dt = (ambient + c_per_w P - T) / tau with the mean power since the last time.
+    pub(super) fn temperatures_follow(&mut self) {
+        let Some(thermal) = self.machine.thermal else { return };
+        let passed_ns = self.now_ns - self.heat_at_ns;
+        if passed_ns == 0 {
+            return;
+        }
+        self.heat_at_ns = self.now_ns;
+        let kept = libm::exp(-(passed_ns as f64) / 1e9 / thermal.time_constant_s);
+        for core in 0..self.cores.len() {
+            let energy_fj = self.power.core_fj(core, self.now_ns);
+            let watts = (energy_fj - self.cores[core].energy_at_heat_fj) as f64 / 1e6 / passed_ns as f64;
+            let about = &mut self.cores[core];
+            let target_c = thermal.ambient_c + thermal.c_per_w * watts;
+            about.temperature_c = target_c + (about.temperature_c - target_c) * kept;
+            about.energy_at_heat_fj = energy_fj;
+            self.stats.hottest_c = self.stats.hottest_c.max(about.temperature_c);
+        }
+    }
+
+    /// Temperatures, then the scheduler's turn.
+    fn heat(&mut self) {
+        self.temperatures_follow();
+        S::heated(self);
+        self.events.push(self.now_ns + HEAT_PERIOD_NS, Kind::Heat, 0);
     }
 
     /// When a start begins, drawn from its own stream.
@@ -582,76 +460,5 @@ impl<'a> World<'a> {
             Some(WaitsFor::Pool(p)) => format!("pool '{}'", w.pools[p as usize].name),
             None => "a CPU that it may run on".to_string(),
         }
-    }
-}
-
-/// Cores that work under `simple-sets` is confined to when no number is given: the workload's slots, else what its
-/// applications declared, else the tasks it starts; all cores where these fork others, as nobody knows how many.
-pub(super) fn parallelism_of(workload: &Workload) -> u32 {
-    let slots = workload.pools.iter().map(|pool| pool.slots).max().unwrap_or(0);
-    let declared: u32 = workload.apps.iter().filter_map(|app| app.declared_parallelism).sum();
-    let started: u64 = workload.starts.iter().map(|start| u64::from(start.count)).sum();
-    let forks = workload
-        .programs
-        .iter()
-        .flat_map(|p| &p.steps)
-        .any(|s| matches!(s, Step::Fork { .. }));
-    match (slots, declared) {
-        (0, 0) if forks => u32::MAX,
-        (0, 0) => started.clamp(1, u64::from(u32::MAX)) as u32,
-        (0, declared) => declared,
-        (slots, _) => slots,
-    }
-}
-
-/// By application: the weight of its cgroup (policy/queue/weight.h), where a program of it names one.
-fn group_weights(workload: &Workload) -> Vec<Option<u32>> {
-    let weight_of = |app: usize| {
-        let of_app = workload.programs.iter().filter(|p| usize::from(p.app) == app);
-        of_app
-            .map(|p| p.cgroup_weight)
-            .find(|&weight| weight != 100)
-            .map(lop_policy::weight_of_share)
-    };
-    (0..workload.apps.len()).map(weight_of).collect()
-}
-
-impl PolicySide {
-    fn new(
-        (machine, rates): (&Machine, &Rates),
-        workload: &Workload,
-        variant: SetsVariant,
-        options: &RunOptions,
-    ) -> Result<Self, SimulationError> {
-        let config = super::adapter::config(machine, workload, variant, &options.policy);
-        let mut owner = policy::Policy::new(config);
-        super::adapter::describe_cpus(owner.sched(), machine, variant)?;
-        let handle = owner.handle();
-        let apps = workload.apps.iter().map(|app| {
-            let of_policy = policy::App::new(app.declared_parallelism.unwrap_or(0));
-            Box::new(policy::App {
-                shares_memory: app.shares_memory,
-                ..of_policy
-            })
-        });
-        let groups = group_weights(workload)
-            .into_iter()
-            .map(|weight| weight.map(|weight| Box::new(policy::Group::new(weight))));
-        Ok(Self {
-            apps: apps.collect(),
-            groups: groups.collect(),
-            _owner: owner,
-            handle,
-            queues: (0..policy::QUEUES).map(|_| WaitingTasks::default()).collect(),
-            queue_slice_ns: 0,
-            sets_speeds: variant.sets_speeds(),
-            config,
-            start_here: None,
-            taken: None,
-            green_index: super::traits::green_indices(machine, rates),
-            has_reserved: false,
-            reserved_khz: super::adapter::reserved_khz(machine, variant),
-            starting: true,
-        })
     }
 }
