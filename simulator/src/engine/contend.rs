@@ -157,7 +157,7 @@ impl<S: Scheduler> World<'_, S> {
     /// A task contends while it works; one that waits on the CPU finds all it looks at in its own cache.
     fn contending_on(&self, cpu: usize) -> Option<Running> {
         let state = &self.cpus[cpu];
-        let task = &self.tasks[state.task? as usize];
+        let task = &self.work.tasks[state.task? as usize];
         self.rates.alone(task.class, state.kind)?;
         (!task.spinning).then(|| Running {
             class: task.class,

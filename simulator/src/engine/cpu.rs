@@ -42,7 +42,7 @@ impl<S: Scheduler> World<'_, S> {
         let overhead = passed.min(state.overhead_ns);
         state.overhead_ns -= overhead;
         let ran = passed - overhead;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         if self.governing.is_schedutil() {
             let opps = &self.machine.kinds[state.kind].opps;
             let (khz, top_khz) = (opps[state.opp].khz as f64, opps[state.top_opp].khz as f64);
@@ -111,7 +111,7 @@ impl<S: Scheduler> World<'_, S> {
         let Some(id) = self.cpus[cpu].task else { return };
         let using_core = self.using_core(cpu);
         let kind = self.cores[self.core_of(cpu)].kind;
-        let task = &self.tasks[id as usize];
+        let task = &self.work.tasks[id as usize];
         let state = &mut self.cpus[cpu];
         (state.rate, state.memory_share) = match self.contention.pace(cpu) {
             Some(pace) => (pace.rate, pace.memory_share),
@@ -155,7 +155,7 @@ impl<S: Scheduler> World<'_, S> {
         self.settle(cpu);
         let Some(id) = self.cpus[cpu].task else { return };
         if self.now_ns >= self.cpus[cpu].step_ends_ns {
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.work.tasks[id as usize];
             task.remaining = 0.0;
             if task.spinning && !task.granted && task.notifies {
                 self.raise_flag(cpu, id);
@@ -187,7 +187,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// The task goes on spinning, and says so.
     fn raise_flag(&mut self, cpu: usize, id: u32) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         task.flag_raised = true;
         task.spin_left_ns = u64::MAX;
         S::spins(self, id, true);
@@ -195,7 +195,7 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     fn stop_spinning_and_block(&mut self, cpu: usize, id: u32) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         task.spinning = false;
         task.state = State::Blocked;
         self.leave(cpu, Leaving::Blocked);
@@ -266,7 +266,7 @@ impl<S: Scheduler> World<'_, S> {
         let cpu = S::wake(self, id);
         let wakeup = TraceEvent::Wakeup {
             at_ns: self.now_ns,
-            task: self.tasks[id as usize].serial,
+            task: self.work.tasks[id as usize].serial,
             cpu: cpu as u16,
         };
         self.trace.add_before(position, wakeup);
@@ -275,7 +275,7 @@ impl<S: Scheduler> World<'_, S> {
     /// The task blocks, sleeps or exits.
     fn inactive(&mut self, id: u32) {
         let now_ns = self.now_ns;
-        self.tasks[id as usize].counters.active(false, now_ns);
+        self.work.tasks[id as usize].counters.active(false, now_ns);
         S::block(self, id);
     }
 
@@ -294,15 +294,15 @@ impl<S: Scheduler> World<'_, S> {
     pub(super) fn leave(&mut self, cpu: usize, why: Leaving) {
         let Some(id) = self.cpus[cpu].task else { return };
         self.pay(cpu);
-        let serial = self.tasks[id as usize].serial;
+        let serial = self.work.tasks[id as usize].serial;
         let at_ns = self.now_ns;
         self.trace.add(at_ns, || TraceEvent::Stop {
             at_ns,
             task: serial,
             cpu: cpu as u16,
         });
-        self.tasks[id as usize].on_cpu = None;
-        self.tasks[id as usize].last_cpu = cpu as u32;
+        self.work.tasks[id as usize].on_cpu = None;
+        self.work.tasks[id as usize].last_cpu = cpu as u32;
         self.cpus[cpu].task = None;
         S::stopped(self, id, cpu, why);
         match why {
@@ -352,7 +352,7 @@ impl<S: Scheduler> World<'_, S> {
     fn switch_to(&mut self, cpu: usize, id: u32, slice_ns: u64, exit_ns: u64) {
         let cost = self.machine.cost;
         let memory_domain = |c: usize| self.machine.cpus[c].memory_domain;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         let mut overhead_ns = exit_ns + cost.context_switch_ns;
         if task.has_run && task.last_cpu as usize != cpu {
             self.stats.migrations += 1;
@@ -502,7 +502,7 @@ impl<S: Scheduler> World<'_, S> {
         if !self.stalls || core.cpus.len() == 1 {
             return core.busy;
         }
-        let stalls = |c: usize| (self.cpus[c].task).is_some_and(|id| self.tasks[id as usize].stalled);
+        let stalls = |c: usize| (self.cpus[c].task).is_some_and(|id| self.work.tasks[id as usize].stalled);
         core.busy - core.cpus.iter().filter(|&&c| c != cpu && stalls(c)).count()
     }
 

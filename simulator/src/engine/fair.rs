@@ -143,14 +143,14 @@ impl Fair {
 impl World<'_, Fair> {
     /// Brings the virtual time of a task up to the clock. Returns the CPUs that it may run on, `None` for all.
     fn renew(&mut self, id: u32) -> Option<CpuBits> {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         let (fair, policy) = (&mut self.scheduler, &mut task.policy);
         policy.vtime_ns = fair.bound_lag(task.app, policy.weight, policy.vtime_ns);
         fair.cpus_of(id, self.allowed[task.program as usize].as_ref())
     }
 
     fn queue(&mut self, id: u32, allowed: Option<&CpuBits>) {
-        let vtime_ns = self.tasks[id as usize].policy.vtime_ns;
+        let vtime_ns = self.work.tasks[id as usize].policy.vtime_ns;
         self.scheduler.waiting.insert(id, vtime_ns, allowed);
         self.one_more_waits();
     }
@@ -158,7 +158,7 @@ impl World<'_, Fair> {
 
 impl Scheduler for Fair {
     fn wake(world: &mut World<'_, Self>, id: u32) -> u32 {
-        let task = &world.tasks[id as usize];
+        let task = &world.work.tasks[id as usize];
         let last_cpu = task.last_cpu;
         world.scheduler.enter(task.app, task.policy.weight);
         let allowed = world.renew(id);
@@ -189,14 +189,14 @@ impl Scheduler for Fair {
 
     fn running(world: &mut World<'_, Self>, id: u32, _cpu: usize) {
         let clock_ns = &mut world.scheduler.clock_ns;
-        *clock_ns = (*clock_ns).max(world.tasks[id as usize].policy.vtime_ns);
+        *clock_ns = (*clock_ns).max(world.work.tasks[id as usize].policy.vtime_ns);
     }
     fn charge(world: &mut World<'_, Self>, id: u32, _cpu: usize, ran_ns: u64) {
-        let task = &mut world.tasks[id as usize];
+        let task = &mut world.work.tasks[id as usize];
         task.policy.vtime_ns += world.scheduler.cost_ns(task.app, task.policy.weight, ran_ns);
     }
     fn block(world: &mut World<'_, Self>, id: u32) {
-        let task = &world.tasks[id as usize];
+        let task = &world.work.tasks[id as usize];
         world.scheduler.leave(task.app, task.policy.weight);
     }
     /// Its core is free for another task, where tasks have cores of their own.

@@ -225,7 +225,7 @@ impl<S: Scheduler> World<'_, S> {
         if !self.governing.is_schedutil() {
             return;
         }
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         let away_ns = self.now_ns.saturating_sub(task.utilisation_at_ns);
         task.utilisation = utilisation_after(task.utilisation, away_ns, 0.0);
         task.utilisation_at_ns = self.now_ns;
@@ -256,7 +256,7 @@ impl<S: Scheduler> World<'_, S> {
         }
         let kind = &self.machine.kinds[usize::from(self.machine.cpus[cpu].kind)];
         let top_khz = kind.opps[kind.opps.len() - 1].khz as f64;
-        let utilisation = self.tasks[id as usize].utilisation.max(self.cpus[cpu].utilisation);
+        let utilisation = self.work.tasks[id as usize].utilisation.max(self.cpus[cpu].utilisation);
         let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
         let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
         self.governing.updated_ns[domain] = Some(self.now_ns);

@@ -3,9 +3,9 @@
 //! no task ever waited for a core and no lock were ever taken. Only what holds in every schedule is propagated, so the
 //! latest ideal exit is a lower bound on the time of any schedule (docs/model.md has the argument).
 
-use super::scheduler::Scheduler;
 use super::task::Children;
-use super::world::World;
+use super::work::Work;
+use super::Rates;
 use crate::workload::{Join, Schedule, Workload};
 
 #[derive(Debug)]
@@ -41,11 +41,11 @@ impl Ideal {
     }
 }
 
-impl<S: Scheduler> World<'_, S> {
+impl Work<'_> {
     /// The task has got `remaining` work to do.
-    pub(super) fn ideal_work(&mut self, id: u32) {
+    pub fn ideal_work(&mut self, id: u32, rates: &Rates) {
         let task = &self.tasks[id as usize];
-        let needed_ns = task.remaining / self.rates.fastest(task.class);
+        let needed_ns = task.remaining / rates.fastest(task.class);
         if let super::task::Owner::Item { pool, .. } = task.owner {
             self.ideal.pool_ns[pool as usize] += needed_ns;
         }
@@ -53,7 +53,7 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     /// Time that passes for the task in every schedule, whatever it holds meanwhile.
-    pub(super) fn ideal_passes(&mut self, id: u32, ns: f64) {
+    pub fn ideal_passes(&mut self, id: u32, ns: f64) {
         let task = &mut self.tasks[id as usize];
         task.ideal_ns += ns;
         for &m in &task.held {
@@ -62,16 +62,16 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     /// Of a parallel loop every schedule gives a task only what a static one gives the least; others may take the rest.
-    pub(super) fn ideal_chunk(&mut self, id: u32, l: u32) {
+    pub fn ideal_chunk(&mut self, id: u32, l: u32, rates: &Rates) {
         let about = &self.workload.loops[l as usize];
         if about.schedule == Schedule::Static {
             let least = (about.iterations / u64::from(about.parties.max(1))) as f64 * about.work_ns as f64;
-            self.ideal_passes(id, least / self.rates.fastest(about.class));
+            self.ideal_passes(id, least / rates.fastest(about.class));
         }
     }
 
     /// All parties of a barrier go on when the last has come.
-    pub(super) fn ideal_meet(&mut self, last: u32, others: &[u32]) {
+    pub fn ideal_meet(&mut self, last: u32, others: &[u32]) {
         let all = || others.iter().copied().chain([last]);
         let latest = all().map(|id| self.tasks[id as usize].ideal_ns).fold(0.0, f64::max);
         for id in all() {
@@ -93,7 +93,7 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
-    pub(super) fn path_bound_ns(&self) -> f64 {
+    pub fn path_bound_ns(&self) -> f64 {
         let loops_are_sure = self.loops_are_sure();
         let path = if loops_are_sure && self.barriers_are_sure() {
             self.ideal.latest_exit_ns

@@ -59,18 +59,18 @@ impl World<'_, Policy> {
             .filter(|&cpu| Some(cpu) != reserved)
             .collect();
         let may_wait = |id: &u32| {
-            let task = &self.tasks[*id as usize];
+            let task = &self.work.tasks[*id as usize];
             task.app == app && task.state != State::Exited && task.policy.hint.length > 0 && !task.policy.restricted
         };
-        let mut ids: Vec<u32> = (0..self.tasks.len() as u32).filter(may_wait).collect();
-        ids.sort_by_key(|&id| self.tasks[id as usize].serial);
+        let mut ids: Vec<u32> = (0..self.work.tasks.len() as u32).filter(may_wait).collect();
+        ids.sort_by_key(|&id| self.work.tasks[id as usize].serial);
         let several = if ids.len() > cpus.len() {
             ids.len().min(MAX_LISTED)
         } else {
             0
         };
         let listed = |&id: &u32| {
-            let task = &self.tasks[id as usize];
+            let task = &self.work.tasks[id as usize];
             let cpu = task.on_cpu.or(task.policy.listed.checked_sub(1));
             Listed {
                 left: handle.listed_left(&task.policy, of_app, now_ns),
@@ -87,7 +87,7 @@ impl World<'_, Policy> {
         let wanted = threads.iter().map(|thread| cpus[thread.wanted as usize] as i32);
         let mut elsewhere = vec![];
         for (id, cpu) in ids.into_iter().zip(wanted.chain(std::iter::repeat(NONE))) {
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.work.tasks[id as usize];
             if handle.put_on_list(&mut task.policy, cpu) {
                 elsewhere.extend(task.on_cpu);
             }

@@ -15,8 +15,10 @@ mod rates;
 mod report;
 mod scheduler;
 mod stats;
+mod stuck;
 mod sync;
 mod task;
+mod work;
 mod world;
 
 pub(crate) use rates::Rates;

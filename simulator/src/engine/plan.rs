@@ -93,7 +93,7 @@ impl World<'_, Policy> {
     fn read_counters(&mut self) -> Vec<(u32, u64)> {
         let now_ns = self.now_ns;
         let mut active = Vec::new();
-        for (id, task) in self.tasks.iter_mut().enumerate() {
+        for (id, task) in self.work.tasks.iter_mut().enumerate() {
             if task.state == State::Exited {
                 continue;
             }
@@ -126,7 +126,7 @@ impl World<'_, Policy> {
     }
 
     fn thread(&self, (id, active_ns): (u32, u64)) -> Thread {
-        let task = &self.tasks[id as usize];
+        let task = &self.work.tasks[id as usize];
         let intensity = &task.counters.intensity;
         let domain = match task.has_run {
             true => self.domain_of(task.on_cpu.unwrap_or(task.last_cpu)),
@@ -145,7 +145,7 @@ impl World<'_, Policy> {
 
     fn plan_domains(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
         let now_ns = self.now_ns;
-        let class_of = |id: u32| self.tasks[id as usize].counters.intensity.class();
+        let class_of = |id: u32| self.work.tasks[id as usize].counters.intensity.class();
         let (ids, mut threads): (Vec<u32>, Vec<Thread>) = active
             .iter()
             .filter(|(id, _)| is_planned(&planning.config, class_of(*id)))
@@ -167,7 +167,7 @@ impl World<'_, Policy> {
         }
         let mut moved = Vec::new();
         for (&id, thread) in ids.iter().zip(&threads) {
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.work.tasks[id as usize];
             task.counters.moved_ns = thread.moved_ns;
             let cpu = task.on_cpu.unwrap_or(task.last_cpu);
             if handle.set_domain(&mut task.policy, thread.wanted, cpu) {
@@ -189,7 +189,7 @@ impl World<'_, Policy> {
 
     fn plan_kinds(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
         let specialist = |&(id, _): &(u32, u64)| {
-            let task = &self.tasks[id as usize];
+            let task = &self.work.tasks[id as usize];
             Specialist {
                 moved_ns: task.counters.moved_ns,
                 speedup_permille: self.speedup_of_kinds(task.class),
@@ -204,7 +204,7 @@ impl World<'_, Policy> {
         planning.planner.specialise(&mut threads, self.now_ns);
         let mut moved = Vec::new();
         for (&(id, _), thread) in active.iter().zip(&threads) {
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.work.tasks[id as usize];
             task.counters.moved_ns = thread.moved_ns;
             if thread.wanted != policy::NONE {
                 handle.go_to(&mut task.policy, thread.wanted as u32);

@@ -122,7 +122,7 @@ struct Call {
 
 impl World<'_, Policy> {
     fn call(&mut self, id: u32) -> Call {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         let app = usize::from(task.app);
         let group = self.scheduler.groups[app].as_deref_mut();
         Call {
@@ -147,7 +147,7 @@ impl World<'_, Policy> {
 
     /// A task that waits for a CPU leaves its queue for another one.
     fn queue_waiting_anew(&mut self, id: u32) {
-        let policy = &self.tasks[id as usize].policy;
+        let policy = &self.work.tasks[id as usize].policy;
         let (queue, cpu) = (policy.queue as u32, policy.given - 1);
         let queue = self.scheduler.queue_mut(queue);
         // One that is on its way to a CPU gives the other one up when it starts.
@@ -161,7 +161,7 @@ impl World<'_, Policy> {
     }
 
     fn list_if_declared(&mut self, id: u32) {
-        let task = &self.tasks[id as usize];
+        let task = &self.work.tasks[id as usize];
         if task.policy.hint.length > 0 {
             self.list_soon(task.app);
         }
@@ -224,12 +224,12 @@ impl Scheduler for Policy {
     }
 
     fn created(world: &mut World<'_, Self>, id: u32) {
-        let program = world.tasks[id as usize].program as usize;
+        let program = world.work.tasks[id as usize].program as usize;
         let about = &world.workload.programs[program];
         let allowed = world.allowed[program].unwrap_or(world.scheduler.all_cpus);
         let call = world.call(id);
         unsafe { call.handle.set_allowed(call.task, &allowed) };
-        let policy = &mut world.tasks[id as usize].policy;
+        let policy = &mut world.work.tasks[id as usize].policy;
         policy.speedup_permille = world.scheduler.speedup_permille[program];
         policy.system = world.workload.apps[usize::from(about.app)].system;
         // Whoever creates a thread may declare how much work it has.
@@ -240,11 +240,11 @@ impl Scheduler for Policy {
         }
     }
     fn wake(world: &mut World<'_, Self>, id: u32) -> u32 {
-        let last_cpu = world.tasks[id as usize].last_cpu;
+        let last_cpu = world.work.tasks[id as usize].last_cpu;
         let call = world.call(id);
         let (cpu, _) = unsafe { (call.handle).wake(world, call.task, call.app, call.group, last_cpu, call.now_ns) };
         if cpu < 0 {
-            let name = world.task_name(&world.tasks[id as usize]);
+            let name = world.work.task_name(&world.work.tasks[id as usize]);
             world.failure = Some(SimulationError::Mismatch(format!(
                 "{name}: no CPU that it may run on is online"
             )));
@@ -364,7 +364,7 @@ impl Env for World<'_, Policy> {
         self.scheduler.start_here = Some((cpu, task, slice_ns));
     }
     fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64) {
-        let policy = &self.tasks[task as usize].policy;
+        let policy = &self.work.tasks[task as usize].policy;
         let allowed = policy.restricted.then_some(&policy.allowed);
         self.scheduler.queue_slice_ns = slice_ns;
         self.scheduler.queue_mut(queue).insert(task, vtime_ns, allowed);
@@ -375,7 +375,7 @@ impl Env for World<'_, Policy> {
         self.scheduler.taken.is_some()
     }
     fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool {
-        let tasks = &self.tasks;
+        let tasks = &self.work.tasks;
         let is_overdue = |task: u32| tasks[task as usize].policy.queued_at_ns <= before_ns;
         let queue = self.scheduler.queue_mut(queue);
         self.scheduler.taken = queue.take_first_of(cpu as usize, is_overdue);

@@ -54,7 +54,7 @@ impl<S: Scheduler> World<'_, S> {
         let finished = Finished {
             rates: &self.rates,
             work_by_class: &self.stats.work_by_class,
-            path_ns: self.path_bound_ns(),
+            path_ns: self.work.path_bound_ns(),
             cut_short_ns: self.cut_short.then_some(self.now_ns),
         };
         bounds::of(self.machine, &finished)
@@ -77,6 +77,7 @@ impl<S: Scheduler> World<'_, S> {
     /// A job that is not done by the end counts as if it were done then.
     fn wait_for_answers(&mut self, end_ns: u64) {
         let clocked = self
+            .work
             .tasks
             .iter()
             .filter(|task| task.clocked && task.state != State::Exited);

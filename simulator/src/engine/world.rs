@@ -3,15 +3,14 @@
 
 use super::scheduler::Scheduler;
 use super::stats::{Stats, Trace};
-use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
-use super::task::{State, Task, WaitsFor};
-use super::{contend::Contention, governor::BusyTime, governor::Governing, ideal::Ideal, Rates};
+use super::task::State;
+use super::work::Work;
+use super::{contend::Contention, governor::BusyTime, governor::Governing, Rates};
 use crate::choice::PolicyChoice;
 use crate::clocks::Clocks;
 use crate::events::{Alarm, Due, EventQueue, Kind};
 use crate::power::{CoreState, PowerModel};
-use crate::random::{child_key, Stream};
-use crate::workload::{Amount, Step, Waiting, Workload};
+use crate::workload::Workload;
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
 use lop_policy::CpuBits;
@@ -98,37 +97,19 @@ pub(crate) struct World<'a, S> {
     pub(super) heat_at_ns: u64,
     pub(super) governing: Governing,
     pub(super) scheduler: S,
-    pub(super) tasks: Vec<Task>,
-    pub(super) free: Vec<u32>,
+    pub(super) work: Work<'a>,
     /// Running CPUs whose slice nobody watches.
     pub(super) unwatched: Vec<u32>,
     pub(super) waiting: usize,
-    pub(super) barriers: Vec<BarrierState>,
-    pub(super) mutexes: Vec<MutexState>,
     /// Tasks of this workload may stall.
     pub(super) stalls: bool,
-    pub(super) conditions: Vec<ConditionState>,
-    pub(super) loops: Vec<LoopState>,
-    pub(super) pools: Vec<PoolState>,
-    pub(super) starts: Vec<StartState>,
-    /// Starts that follow each start.
-    pub(super) followers: Vec<Vec<u32>>,
-    pub(super) start_streams: Vec<Stream>,
-    pub(super) seed_key: u64,
-    pub(super) live: u64,
-    /// Tasks that go on by themselves: runnable and not spinning, or sleeping.
-    pub(super) progressing: u64,
-    /// Starts that will still bring tasks by themselves.
-    pub(super) pending_starts: u64,
     /// By program: CPUs it may run on, where not all.
     pub(super) allowed: Vec<Option<CpuBits>>,
     pub(super) stats: Stats,
     pub(super) trace: Trace,
-    pub(super) last_exit_ns: u64,
     /// The duration ended the run before the last task.
     pub(super) cut_short: bool,
     pub(super) failure: Option<SimulationError>,
-    pub(super) ideal: Ideal,
 }
 
 fn cpu_states(machine: &Machine) -> Vec<CpuState> {
@@ -161,13 +142,6 @@ fn core_statuses(machine: &Machine) -> Vec<CoreStatus> {
     cores
 }
 
-fn can_stall(workload: &Workload) -> bool {
-    let mutexes = workload.mutexes.iter().map(|mutex| mutex.waiting);
-    let barriers = workload.barriers.iter().map(|barrier| barrier.waiting);
-    let conditions = workload.conditions.iter().map(|condition| condition.waiting);
-    (mutexes.chain(barriers).chain(conditions)).any(|waiting| waiting == Waiting::Stall)
-}
-
 /// Programs must find the CPUs that they are pinned to.
 fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<CpuBits>>, SimulationError> {
     let nr_cpus = machine.cpus.len();
@@ -197,22 +171,7 @@ impl<'a, S: Scheduler> World<'a, S> {
         rates: Rates,
         scheduler: S,
     ) -> Result<Self, SimulationError> {
-        let seed_key = child_key(0x6c_6f70, options.seed);
-        let starts: Vec<StartState> = workload
-            .starts
-            .iter()
-            .map(|s| StartState {
-                missing: s.after.len() as u32,
-                open: true,
-                ..StartState::default()
-            })
-            .collect();
-        let mut followers = vec![Vec::new(); starts.len()];
-        for (index, start) in workload.starts.iter().enumerate() {
-            for &before in &start.after {
-                followers[before as usize].push(index as u32);
-            }
-        }
+        let work = Work::new(workload, options.seed);
         let mut world = Self {
             machine,
             workload,
@@ -229,32 +188,15 @@ impl<'a, S: Scheduler> World<'a, S> {
             heat_at_ns: 0,
             governing: Governing::new(choice, machine),
             scheduler,
-            tasks: Vec::new(),
-            free: Vec::new(),
             unwatched: Vec::new(),
             waiting: 0,
-            barriers: workload.barriers.iter().map(|_| BarrierState::default()).collect(),
-            mutexes: workload.mutexes.iter().map(|_| MutexState::default()).collect(),
-            stalls: can_stall(workload),
-            conditions: workload.conditions.iter().map(|_| ConditionState::default()).collect(),
-            loops: vec![LoopState::default(); workload.loops.len()],
-            pools: workload.pools.iter().map(|_| PoolState::default()).collect(),
-            start_streams: (0..starts.len())
-                .map(|s| Stream::new(child_key(seed_key ^ 1, s as u64)))
-                .collect(),
-            starts,
-            followers,
-            seed_key,
-            live: 0,
-            progressing: 0,
-            pending_starts: 0,
+            stalls: work.can_stall(),
+            work,
             allowed: allowed_cpus(machine, workload)?,
             stats: Stats::new(workload.memory_shares.len(), workload.apps.len()),
             trace: Trace::new(options.trace_limit),
-            last_exit_ns: 0,
             cut_short: false,
             failure: None,
-            ideal: Ideal::new(workload),
             contention: Contention::new(machine, workload),
             rates,
         };
@@ -281,19 +223,19 @@ impl<'a, S: Scheduler> World<'a, S> {
             self.events.push(HEAT_PERIOD_NS, Kind::Heat, 0);
         }
         S::begin(self);
-        for start in 0..self.starts.len() {
-            if self.starts[start].missing == 0 {
+        for start in 0..self.work.starts.len() {
+            if self.work.starts[start].missing == 0 {
                 self.schedule_start(start as u32);
             }
         }
         let end_ns = self.workload.duration_ns.unwrap_or(u64::MAX);
         let mut at_once = 0u32;
-        while self.live > 0 || self.pending_starts > 0 {
-            if self.live > 0 && self.progressing == 0 && self.pending_starts == 0 && !self.spinner_will_block() {
-                return Err(self.deadlock());
+        while !self.work.is_over() {
+            if self.work.is_stuck() {
+                return Err(self.work.deadlock(self.now_ns));
             }
             let Some((at_ns, due)) = self.events.pop() else {
-                return Err(self.deadlock());
+                return Err(self.work.deadlock(self.now_ns));
             };
             if at_ns > end_ns {
                 break;
@@ -308,8 +250,8 @@ impl<'a, S: Scheduler> World<'a, S> {
                 return Err(failure);
             }
         }
-        self.cut_short = self.live > 0 || self.pending_starts > 0;
-        self.now_ns = if self.cut_short { end_ns } else { self.last_exit_ns };
+        self.cut_short = !self.work.is_over();
+        self.now_ns = if self.cut_short { end_ns } else { self.work.last_exit_ns };
         Ok(())
     }
 
@@ -328,8 +270,8 @@ impl<'a, S: Scheduler> World<'a, S> {
             Due::Alarm(Alarm::Deepen, core) => self.deepen(core as usize),
             Due::Alarm(Alarm::Scheduler, _) => S::timer(self),
             Due::Event(Kind::TaskWake, id) => {
-                if self.tasks[id as usize].state == State::Sleeping {
-                    self.progressing -= 1;
+                if self.work.tasks[id as usize].state == State::Sleeping {
+                    self.work.progressing -= 1;
                     self.make_runnable(id);
                 }
             }
@@ -367,98 +309,5 @@ impl<'a, S: Scheduler> World<'a, S> {
         self.temperatures_follow();
         S::heated(self);
         self.events.push(self.now_ns + HEAT_PERIOD_NS, Kind::Heat, 0);
-    }
-
-    /// When a start begins, drawn from its own stream.
-    pub(super) fn schedule_start(&mut self, start: u32) {
-        let at: Amount = self.workload.starts[start as usize].at;
-        let delay = self.start_streams[start as usize].draw(&at);
-        self.starts[start as usize].ideal_due_ns += delay as f64;
-        self.pending_starts += 1;
-        self.events.push(self.now_ns.saturating_add(delay), Kind::Start, start);
-    }
-
-    /// A task that spins for a limited time will block, which is progress of a kind.
-    fn spinner_will_block(&self) -> bool {
-        self.tasks
-            .iter()
-            .any(|t| t.state == State::Runnable && (t.granted || t.spin_left_ns != u64::MAX))
-    }
-
-    /// Who waits for whom.
-    pub(super) fn deadlock(&self) -> SimulationError {
-        let stuck = self
-            .tasks
-            .iter()
-            .filter(|t| t.state != State::Exited && t.waits_for.is_some());
-        let waits = stuck.map(|task| {
-            let name = self.task_name(task);
-            let how = if task.spinning { "spins on" } else { "waits for" };
-            format!("{name} {how} {}", self.explain(task))
-        });
-        SimulationError::Deadlock {
-            at_ns: self.now_ns,
-            waits: waits.take(20).collect(),
-        }
-    }
-
-    pub(super) fn task_name(&self, task: &Task) -> String {
-        format!("{}#{}", self.workload.programs[task.program as usize].name, task.serial)
-    }
-
-    /// Tasks whose programs have such a step and that do not wait for the same: whom the waiting ones wait for.
-    fn others(&self, has: impl Fn(&Step) -> bool, waits_for: Option<WaitsFor>) -> String {
-        let could = |task: &&Task| {
-            let steps = &self.workload.programs[task.program as usize].steps;
-            task.waits_for != waits_for && steps.iter().any(&has)
-        };
-        let named = self.tasks.iter().filter(could).take(5).map(|task| {
-            let ended = if task.state == State::Exited {
-                " (has ended)"
-            } else {
-                ""
-            };
-            format!("{}{ended}", self.task_name(task))
-        });
-        match named.collect::<Vec<_>>() {
-            none if none.is_empty() => ", and no other task could".to_string(),
-            some => format!(", of {}", some.join(", ")),
-        }
-    }
-
-    fn explain(&self, task: &Task) -> String {
-        let holder = |id: u32| self.task_name(&self.tasks[id as usize]);
-        let w = self.workload;
-        match task.waits_for {
-            Some(WaitsFor::Mutex(m)) => {
-                let name = &w.mutexes[m as usize].name;
-                match self.mutexes[m as usize].owner {
-                    Some(owner) => format!("mutex '{name}' held by {}", holder(owner)),
-                    None => format!("mutex '{name}'"),
-                }
-            }
-            Some(WaitsFor::Barrier(b)) => {
-                let about = &w.barriers[b as usize];
-                let came = self.barriers[b as usize].waiting.len();
-                let absent = self.others(|step| *step == Step::Barrier(b), task.waits_for);
-                format!(
-                    "barrier '{}' where {came} of {} have come{absent}",
-                    about.name, about.parties
-                )
-            }
-            Some(WaitsFor::Condition(c)) => {
-                let absent = self.others(|s| *s == Step::Signal(c) || *s == Step::Broadcast(c), task.waits_for);
-                format!("a signal on condition '{}'{absent}", w.conditions[c as usize].name)
-            }
-            Some(WaitsFor::AllChildren | WaitsFor::AnyChild) => {
-                format!(
-                    "its children ({} live)",
-                    task.children.iter().map(|c| c.live).sum::<u32>()
-                )
-            }
-            Some(WaitsFor::Program(p)) => format!("its children of '{}'", w.programs[p as usize].name),
-            Some(WaitsFor::Pool(p)) => format!("pool '{}'", w.pools[p as usize].name),
-            None => "a CPU that it may run on".to_string(),
-        }
     }
 }
