@@ -7,7 +7,6 @@ pub mod choice;
 mod clocks;
 mod contention;
 mod engine;
-mod events;
 pub mod experiment;
 mod homes;
 pub mod outcome;

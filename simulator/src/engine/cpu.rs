@@ -4,8 +4,8 @@
 use super::governor::utilisation_after;
 use super::scheduler::Scheduler;
 use super::task::{State, Task};
+use super::time::Alarm;
 use super::world::World;
-use crate::events::Alarm;
 use crate::outcome::TraceEvent;
 use crate::power::CoreState;
 
@@ -33,8 +33,8 @@ impl<S: Scheduler> World<'_, S> {
     /// Accounts the running task's progress up to now.
     pub(super) fn settle(&mut self, cpu: usize) {
         let state = &mut self.cpus[cpu];
-        let passed = self.now_ns - state.settled_ns;
-        state.settled_ns = self.now_ns;
+        let passed = self.time.now_ns - state.settled_ns;
+        state.settled_ns = self.time.now_ns;
         let Some(id) = state.task else { return };
         if passed == 0 {
             return;
@@ -49,7 +49,7 @@ impl<S: Scheduler> World<'_, S> {
             task.utilisation = utilisation_after(task.utilisation, passed, khz / top_khz);
             task.utilisation_at_ns += passed;
             state.utilisation = utilisation_after(state.utilisation, passed, khz / top_khz);
-            state.utilisation_at_ns = self.now_ns;
+            state.utilisation_at_ns = self.time.now_ns;
         }
         if task.spinning {
             self.stats.spin_ns += ran;
@@ -127,12 +127,13 @@ impl<S: Scheduler> World<'_, S> {
                 spin_left_ns,
                 ..
             } => self
+                .time
                 .now_ns
                 .saturating_add(state.overhead_ns)
                 .saturating_add(*spin_left_ns),
-            Task { spinning: true, .. } => self.now_ns + state.overhead_ns,
+            Task { spinning: true, .. } => self.time.now_ns + state.overhead_ns,
             _ => {
-                let begins_ns = self.now_ns + state.overhead_ns;
+                let begins_ns = self.time.now_ns + state.overhead_ns;
                 match state.slice_ends_ns {
                     // The slice ends first, and whatever comes then asks again: no need to know when the step ends.
                     Some(end_ns) if task.remaining > state.rate * (end_ns.saturating_sub(begins_ns) + 2) as f64 => {
@@ -144,9 +145,9 @@ impl<S: Scheduler> World<'_, S> {
         };
         let at_ns = state.step_ends_ns.min(state.slice_ends_ns.unwrap_or(u64::MAX));
         if at_ns != u64::MAX {
-            self.events.set(at_ns, Alarm::Cpu, cpu);
+            self.time.set(at_ns, Alarm::Cpu, cpu);
         } else {
-            self.events.cancel(Alarm::Cpu, cpu);
+            self.time.cancel(Alarm::Cpu, cpu);
         }
     }
 
@@ -154,7 +155,7 @@ impl<S: Scheduler> World<'_, S> {
     pub(super) fn cpu_event(&mut self, cpu: usize) {
         self.settle(cpu);
         let Some(id) = self.cpus[cpu].task else { return };
-        if self.now_ns >= self.cpus[cpu].step_ends_ns {
+        if self.time.now_ns >= self.cpus[cpu].step_ends_ns {
             let task = &mut self.work.tasks[id as usize];
             task.remaining = 0.0;
             if task.spinning && !task.granted && task.notifies {
@@ -178,7 +179,7 @@ impl<S: Scheduler> World<'_, S> {
                 return;
             }
         }
-        if self.cpus[cpu].slice_ends_ns.is_some_and(|end| self.now_ns >= end) {
+        if self.cpus[cpu].slice_ends_ns.is_some_and(|end| self.time.now_ns >= end) {
             self.slice_over(cpu);
         } else {
             self.reschedule(cpu);
@@ -208,7 +209,7 @@ impl<S: Scheduler> World<'_, S> {
         }
         self.pay(cpu);
         let state = &mut self.cpus[cpu];
-        state.slice_began_ns = self.now_ns;
+        state.slice_began_ns = self.time.now_ns;
         self.watch_slice(cpu);
         self.reschedule(cpu);
     }
@@ -217,7 +218,7 @@ impl<S: Scheduler> World<'_, S> {
     fn watch_slice(&mut self, cpu: usize) {
         let state = &mut self.cpus[cpu];
         if self.waiting > 0 {
-            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.now_ns));
+            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.time.now_ns));
         } else {
             state.slice_ends_ns = None;
             if !std::mem::replace(&mut state.unwatched, true) {
@@ -235,7 +236,7 @@ impl<S: Scheduler> World<'_, S> {
             if state.task.is_none() || state.slice_ends_ns.is_some() {
                 continue;
             }
-            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.now_ns));
+            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.time.now_ns));
             self.settle(cpu);
             self.reschedule(cpu);
         }
@@ -245,8 +246,8 @@ impl<S: Scheduler> World<'_, S> {
     /// The running task pays for what it ran since it last paid.
     fn pay(&mut self, cpu: usize) {
         let state = &mut self.cpus[cpu];
-        let ran = self.now_ns - state.charged_ns;
-        state.charged_ns = self.now_ns;
+        let ran = self.time.now_ns - state.charged_ns;
+        state.charged_ns = self.time.now_ns;
         if let Some(id) = state.task {
             S::charge(self, id, cpu, ran);
         }
@@ -265,7 +266,7 @@ impl<S: Scheduler> World<'_, S> {
         let position = self.trace.position();
         let cpu = S::wake(self, id);
         let wakeup = TraceEvent::Wakeup {
-            at_ns: self.now_ns,
+            at_ns: self.time.now_ns,
             task: self.work.tasks[id as usize].serial,
             cpu: cpu as u16,
         };
@@ -274,7 +275,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// The task blocks, sleeps or exits.
     fn inactive(&mut self, id: u32) {
-        let now_ns = self.now_ns;
+        let now_ns = self.time.now_ns;
         self.work.tasks[id as usize].counters.active(false, now_ns);
         S::block(self, id);
     }
@@ -295,7 +296,7 @@ impl<S: Scheduler> World<'_, S> {
         let Some(id) = self.cpus[cpu].task else { return };
         self.pay(cpu);
         let serial = self.work.tasks[id as usize].serial;
-        let at_ns = self.now_ns;
+        let at_ns = self.time.now_ns;
         self.trace.add(at_ns, || TraceEvent::Stop {
             at_ns,
             task: serial,
@@ -336,11 +337,11 @@ impl<S: Scheduler> World<'_, S> {
             CoreState::Busy(_) => 0,
         };
         let core = &mut self.cores[core_index];
-        let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.now_ns));
+        let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.time.now_ns));
         core.busy += 1;
         self.busy_changes(cpu, 1);
-        self.cpus[cpu].busy_since_ns = Some(self.now_ns);
-        self.cpus[cpu].settled_ns = self.now_ns;
+        self.cpus[cpu].busy_since_ns = Some(self.time.now_ns);
+        self.cpus[cpu].settled_ns = self.time.now_ns;
         self.core_state_is(core_index, CoreState::Busy(self.cores[core_index].busy));
         S::cpu_busy(self, cpu);
         self.siblings_changed(cpu, true);
@@ -364,20 +365,20 @@ impl<S: Scheduler> World<'_, S> {
         task.on_cpu = Some(cpu as u32);
         task.has_run = true;
         if let Some(woken_ns) = task.woken_at_ns.take() {
-            self.stats.latencies.add(self.now_ns + exit_ns - woken_ns);
+            self.stats.latencies.add(self.time.now_ns + exit_ns - woken_ns);
         }
         let serial = task.serial;
         let load_was_elsewhere = self.load_is_elsewhere(cpu);
         let state = &mut self.cpus[cpu];
         state.task = Some(id);
         state.overhead_ns = overhead_ns;
-        state.settled_ns = self.now_ns;
-        state.charged_ns = self.now_ns;
-        state.slice_began_ns = self.now_ns;
+        state.settled_ns = self.time.now_ns;
+        state.charged_ns = self.time.now_ns;
+        state.slice_began_ns = self.time.now_ns;
         state.slice_ns = slice_ns;
         state.load_was_elsewhere = load_was_elsewhere;
         state.measured = false;
-        let at_ns = self.now_ns;
+        let at_ns = self.time.now_ns;
         self.trace.add(at_ns, || TraceEvent::Start {
             at_ns,
             task: serial,
@@ -398,9 +399,9 @@ impl<S: Scheduler> World<'_, S> {
         let state = &mut self.cpus[cpu];
         state.slice_ends_ns = None;
         if let Some(since_ns) = state.busy_since_ns.take() {
-            state.busy_ns += self.now_ns - since_ns;
+            state.busy_ns += self.time.now_ns - since_ns;
         }
-        self.events.cancel(Alarm::Cpu, cpu);
+        self.time.cancel(Alarm::Cpu, cpu);
         if self.contention.possible() {
             self.contend(cpu);
         }
@@ -433,7 +434,7 @@ impl<S: Scheduler> World<'_, S> {
             let states = &self.machine.kinds[self.cores[core_index].kind].idle_states;
             if let Some(next) = states.get(now + 1) {
                 let wait_ns = next.residency_ns.saturating_sub(states[now].residency_ns);
-                self.events.set(self.now_ns + wait_ns, Alarm::Deepen, core_index);
+                self.time.set(self.time.now_ns + wait_ns, Alarm::Deepen, core_index);
             }
         }
     }
@@ -451,15 +452,15 @@ impl<S: Scheduler> World<'_, S> {
         let cpu = self.cores[core_index].cpus[0];
         let ready_ns = &mut self.domain_ready_ns[usize::from(self.machine.cpus[cpu].voltage_domain)];
         if self.power.is_off(core_index) {
-            *ready_ns = self.now_ns + park.domain_exit_ns;
+            *ready_ns = self.time.now_ns + park.domain_exit_ns;
         }
-        park.exit_ns.max(ready_ns.saturating_sub(self.now_ns))
+        park.exit_ns.max(ready_ns.saturating_sub(self.time.now_ns))
     }
 
     /// A parked core is wanted: it is ready after its exit time.
     pub(super) fn unpark(&mut self, core_index: usize) {
         if self.cores[core_index].state == CoreState::Parked {
-            self.cores[core_index].ready_ns = self.now_ns + self.unparking_ns(core_index);
+            self.cores[core_index].ready_ns = self.time.now_ns + self.unparking_ns(core_index);
             self.core_state_is(core_index, CoreState::Idle(0));
             self.sink_if_core_idle(self.cores[core_index].cpus[0]);
         }
@@ -468,9 +469,9 @@ impl<S: Scheduler> World<'_, S> {
     pub(super) fn core_state_is(&mut self, core_index: usize, state: CoreState) {
         let core = &mut self.cores[core_index];
         core.state = state;
-        self.events.cancel(Alarm::Deepen, core_index);
+        self.time.cancel(Alarm::Deepen, core_index);
         let opp = self.cpus[core.cpus[0]].opp;
-        self.power.set_core(core_index, opp, state, self.now_ns);
+        self.power.set_core(core_index, opp, state, self.time.now_ns);
     }
 
     /// Progress of running siblings is settled at the old rate and goes on at the new one.
@@ -524,7 +525,7 @@ impl<S: Scheduler> World<'_, S> {
     /// Busy time of a CPU until now.
     pub(super) fn busy_ns(&self, cpu: usize) -> u64 {
         let state = &self.cpus[cpu];
-        state.busy_ns + state.busy_since_ns.map_or(0, |since| self.now_ns - since)
+        state.busy_ns + state.busy_since_ns.map_or(0, |since| self.time.now_ns - since)
     }
 }
 

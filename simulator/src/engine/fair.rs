@@ -214,7 +214,7 @@ impl Scheduler for Fair {
         }
     }
     fn cpu_idle(world: &mut World<'_, Self>, cpu: usize, beside_busy: bool) {
-        world.scheduler.idle_since_ns[cpu] = Some(world.now_ns);
+        world.scheduler.idle_since_ns[cpu] = Some(world.time.now_ns);
         world.scheduler.sibling_changed(cpu, beside_busy);
     }
     fn sibling_changed(&mut self, cpu: usize, beside_busy: bool) {

@@ -3,10 +3,10 @@
 
 use super::fair::TICK_NS;
 use super::scheduler::Scheduler;
+use super::time::{Alarm, Kind, Time};
 use super::world::World;
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
-use crate::events::{Alarm, EventQueue, Kind};
 use lop_machine::Machine;
 
 /// `ondemand`'s up_threshold; ten points below it a lower speed is chosen.
@@ -96,9 +96,9 @@ impl Governing {
             clocks.set_initial(domain, index);
         }
     }
-    pub fn begin(&self, events: &mut EventQueue) {
+    pub fn begin(&self, time: &mut Time) {
         if self.governor == Some(Governor::Ondemand) {
-            events.push(self.period_ns, Kind::Sample, 0);
+            time.at(self.period_ns, Kind::Sample, 0);
         }
     }
 }
@@ -135,11 +135,11 @@ fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
 impl<S: Scheduler> World<'_, S> {
     /// Every governor samples, all on the same clock edge.
     pub(super) fn sample(&mut self) {
-        self.busy.restart(self.now_ns);
+        self.busy.restart(self.time.now_ns);
         let period_ns = self.governing.period_ns;
         for domain in 0..self.clocks.domains.len() {
             // An idle domain has nothing to measure, however many CPUs it has.
-            let used = self.busy_of_domain[domain].restart(self.now_ns);
+            let used = self.busy_of_domain[domain].restart(self.time.now_ns);
             let busiest_ns = if used { self.sample_cpus(domain) } else { 0 };
             let about = &self.clocks.domains[domain];
             let load = 100.0 * busiest_ns as f64 / period_ns as f64;
@@ -148,7 +148,7 @@ impl<S: Scheduler> World<'_, S> {
                 self.begin_transition(domain);
             }
         }
-        self.events.push(self.now_ns + period_ns, Kind::Sample, 0);
+        self.time.after(period_ns, Kind::Sample, 0);
     }
 
     /// Busy time of the domain's busiest CPU since the last sample.
@@ -169,8 +169,8 @@ impl<S: Scheduler> World<'_, S> {
 
     pub(super) fn begin_transition(&mut self, domain: usize) {
         if self.clocks.begin(domain) {
-            let at_ns = self.now_ns + self.machine.cpufreq.transition_ns;
-            self.events.push(at_ns, Kind::Transition, domain as u32);
+            let at_ns = self.time.now_ns + self.machine.cpufreq.transition_ns;
+            self.time.at(at_ns, Kind::Transition, domain as u32);
         }
     }
 
@@ -186,8 +186,8 @@ impl<S: Scheduler> World<'_, S> {
 
     /// Keeps the integrals of busy CPUs over the governor's period.
     pub(super) fn busy_changes(&mut self, cpu: usize, by: i64) {
-        self.busy.change(by, self.now_ns);
-        self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, self.now_ns);
+        self.busy.change(by, self.time.now_ns);
+        self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, self.time.now_ns);
     }
 
     /// In the governor's period so far, the other clock domains had more work than that of `cpu`.
@@ -195,8 +195,8 @@ impl<S: Scheduler> World<'_, S> {
         if !self.governing.measures() || self.clocks.domains.len() == 1 {
             return false;
         }
-        let here_ns = self.busy_of_domain[self.clocks.domain_index(cpu)].sum_ns(self.now_ns);
-        2 * here_ns < self.busy.sum_ns(self.now_ns)
+        let here_ns = self.busy_of_domain[self.clocks.domain_index(cpu)].sum_ns(self.time.now_ns);
+        2 * here_ns < self.busy.sum_ns(self.time.now_ns)
     }
 
     /// A domain runs at another speed: its CPUs' rates and their cores' power follow.
@@ -209,8 +209,8 @@ impl<S: Scheduler> World<'_, S> {
             self.cpus[cpu].opp = self.clocks.domains[domain].opp(usize::from(place.kind));
             let core = usize::from(place.core);
             self.power
-                .set_core(core, self.cpus[cpu].opp, self.cores[core].state, self.now_ns);
-            let at_ns = self.now_ns;
+                .set_core(core, self.cpus[cpu].opp, self.cores[core].state, self.time.now_ns);
+            let at_ns = self.time.now_ns;
             self.trace.add(at_ns, || crate::TraceEvent::Speed {
                 at_ns,
                 cpu: cpu as u16,
@@ -226,15 +226,15 @@ impl<S: Scheduler> World<'_, S> {
             return;
         }
         let task = &mut self.work.tasks[id as usize];
-        let away_ns = self.now_ns.saturating_sub(task.utilisation_at_ns);
+        let away_ns = self.time.now_ns.saturating_sub(task.utilisation_at_ns);
         task.utilisation = utilisation_after(task.utilisation, away_ns, 0.0);
-        task.utilisation_at_ns = self.now_ns;
+        task.utilisation_at_ns = self.time.now_ns;
         let about = &mut self.cpus[cpu];
-        let idle_ns = self.now_ns - about.utilisation_at_ns;
+        let idle_ns = self.time.now_ns - about.utilisation_at_ns;
         about.utilisation = utilisation_after(about.utilisation, idle_ns, 0.0);
-        about.utilisation_at_ns = self.now_ns;
+        about.utilisation_at_ns = self.time.now_ns;
         self.update_schedutil(cpu);
-        self.events.set(self.now_ns + TICK_NS, Alarm::Tick, cpu);
+        self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
     pub(super) fn tick(&mut self, cpu: usize) {
@@ -242,7 +242,7 @@ impl<S: Scheduler> World<'_, S> {
         self.cpus[cpu].measured = true;
         self.update_schedutil(cpu);
         self.reschedule(cpu);
-        self.events.set(self.now_ns + TICK_NS, Alarm::Tick, cpu);
+        self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
     /// f = 1.25 f_max u / 1024, at most once in the rate limit; u is the CPU's, or the running task's if that is more (it
@@ -251,7 +251,7 @@ impl<S: Scheduler> World<'_, S> {
         let Some(id) = self.cpus[cpu].task else { return };
         let domain = self.clocks.domain_index(cpu);
         let limit_ns = self.governing.rate_limit_ns;
-        if self.governing.updated_ns[domain].is_some_and(|last| self.now_ns - last < limit_ns) {
+        if self.governing.updated_ns[domain].is_some_and(|last| self.time.now_ns - last < limit_ns) {
             return;
         }
         let kind = &self.machine.kinds[usize::from(self.machine.cpus[cpu].kind)];
@@ -259,7 +259,7 @@ impl<S: Scheduler> World<'_, S> {
         let utilisation = self.work.tasks[id as usize].utilisation.max(self.cpus[cpu].utilisation);
         let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
         let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
-        self.governing.updated_ns[domain] = Some(self.now_ns);
+        self.governing.updated_ns[domain] = Some(self.time.now_ns);
         if let Some(domain) = self.clocks.ask(cpu, index) {
             self.begin_transition(domain);
         }
@@ -270,7 +270,7 @@ impl<S: Scheduler> World<'_, S> {
         if !self.governing.is_schedutil() {
             return;
         }
-        self.events.cancel(Alarm::Tick, cpu);
+        self.time.cancel(Alarm::Tick, cpu);
         if self.clocks.of_cpu(cpu).cpus.len() > 1 {
             if let Some(domain) = self.clocks.ask(cpu, 0) {
                 self.begin_transition(domain);

@@ -5,8 +5,8 @@
 use super::cpu::Leaving;
 use super::policy::Policy;
 use super::task::State;
+use super::time::{Kind, Turn};
 use super::world::World;
-use crate::events::{Kind, Turn};
 use lop_policy::{Config, Listed, Planner, MAX_LISTED, NONE};
 
 pub(super) struct Listing {
@@ -32,8 +32,7 @@ impl World<'_, Policy> {
             return;
         };
         if !std::mem::replace(&mut listing.due[usize::from(app)], true) {
-            self.events
-                .push(self.now_ns, Kind::Scheduler(Turn::List), u32::from(app));
+            self.time.after(0, Kind::Scheduler(Turn::List), u32::from(app));
         }
     }
 
@@ -52,7 +51,7 @@ impl World<'_, Policy> {
 
     /// Returns the CPUs that are to be taken from what runs there.
     fn put_on_lists(&mut self, planner: &mut Planner, app: u16) -> Vec<u32> {
-        let (handle, now_ns) = (self.scheduler.handle, self.now_ns);
+        let (handle, now_ns) = (self.scheduler.handle, self.time.now_ns);
         let of_app = &self.scheduler.apps[usize::from(app)];
         let reserved = handle.reserved().0;
         let cpus: Vec<u32> = (0..self.cpus.len() as u32)

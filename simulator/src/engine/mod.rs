@@ -18,6 +18,7 @@ mod stats;
 mod stuck;
 mod sync;
 mod task;
+mod time;
 mod work;
 mod world;
 

@@ -4,8 +4,8 @@
 
 use super::policy::Policy;
 use super::task::{State, Task};
+use super::time::{Kind, Turn};
 use super::world::World;
-use crate::events::{Kind, Turn};
 use lop_machine::Machine;
 use lop_policy::{self as policy, PolicyHandle};
 use lop_policy::{is_planned, Domain, Domains, Planner, Power, Specialist, Thread, MAX_PLANNED};
@@ -71,8 +71,7 @@ impl Planning {
 
 impl World<'_, Policy> {
     pub(super) fn plan(&mut self) {
-        self.events
-            .push(self.now_ns + PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
+        self.time.after(PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
         (0..self.cpus.len()).for_each(|cpu| self.settle(cpu));
         let ids = self.read_counters();
         let handle = self.scheduler.handle;
@@ -91,7 +90,7 @@ impl World<'_, Policy> {
     /// Intensities are brought up to date. Returns tasks that were runnable in the last period, with the time for which they were; those of
     /// most demand, if there are too many to plan.
     fn read_counters(&mut self) -> Vec<(u32, u64)> {
-        let now_ns = self.now_ns;
+        let now_ns = self.time.now_ns;
         let mut active = Vec::new();
         for (id, task) in self.work.tasks.iter_mut().enumerate() {
             if task.state == State::Exited {
@@ -144,7 +143,7 @@ impl World<'_, Policy> {
     }
 
     fn plan_domains(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
-        let now_ns = self.now_ns;
+        let now_ns = self.time.now_ns;
         let class_of = |id: u32| self.work.tasks[id as usize].counters.intensity.class();
         let (ids, mut threads): (Vec<u32>, Vec<Thread>) = active
             .iter()
@@ -201,7 +200,7 @@ impl World<'_, Policy> {
             }
         };
         let mut threads: Vec<Specialist> = active.iter().map(specialist).collect();
-        planning.planner.specialise(&mut threads, self.now_ns);
+        planning.planner.specialise(&mut threads, self.time.now_ns);
         let mut moved = Vec::new();
         for (&(id, _), thread) in active.iter().zip(&threads) {
             let task = &mut self.work.tasks[id as usize];

@@ -7,10 +7,10 @@ use super::cpu::Leaving;
 use super::list::Listing;
 use super::plan::{self, Planning};
 use super::scheduler::{group_weights, Scheduler, SchedulerCounts};
+use super::time::{Alarm, Kind, Turn};
 use super::world::World;
 use super::Rates;
 use crate::choice::SetsVariant;
-use crate::events::{Alarm, Kind, Turn};
 use crate::outcome::{TraceEvent, TraceSet};
 use crate::waiting::WaitingTasks;
 use crate::workload::{Program, Step, Workload};
@@ -130,7 +130,7 @@ impl World<'_, Policy> {
             handle: self.scheduler.handle,
             task: &mut *task.policy,
             app: &mut *self.scheduler.apps[app],
-            now_ns: self.now_ns,
+            now_ns: self.time.now_ns,
         }
     }
     /// A call that only a policy that moves running tasks needs; `None` under any other.
@@ -219,7 +219,7 @@ impl Scheduler for Policy {
     }
     fn begin(world: &mut World<'_, Self>) {
         if world.scheduler.planning.is_some() {
-            world.events.push(plan::PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
+            world.time.at(plan::PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
         }
     }
 
@@ -309,11 +309,11 @@ impl Scheduler for Policy {
     }
 
     fn cpu_busy(world: &mut World<'_, Self>, cpu: usize) {
-        let (handle, now_ns) = (world.scheduler.handle, world.now_ns);
+        let (handle, now_ns) = (world.scheduler.handle, world.time.now_ns);
         handle.cpu_idle(world, cpu as u32, false, now_ns);
     }
     fn cpu_idle(world: &mut World<'_, Self>, cpu: usize, _beside_busy: bool) {
-        let (handle, now_ns) = (world.scheduler.handle, world.now_ns);
+        let (handle, now_ns) = (world.scheduler.handle, world.time.now_ns);
         handle.cpu_idle(world, cpu as u32, true, now_ns);
     }
 
@@ -331,7 +331,7 @@ impl Scheduler for Policy {
     }
 
     fn timer(world: &mut World<'_, Self>) {
-        let (handle, now_ns) = (world.scheduler.handle, world.now_ns);
+        let (handle, now_ns) = (world.scheduler.handle, world.time.now_ns);
         handle.timer(world, now_ns);
     }
     fn turn(world: &mut World<'_, Self>, turn: Turn, index: u32) {
@@ -342,7 +342,7 @@ impl Scheduler for Policy {
         }
     }
     fn heated(world: &mut World<'_, Self>) {
-        let (handle, now_ns) = (world.scheduler.handle, world.now_ns);
+        let (handle, now_ns) = (world.scheduler.handle, world.time.now_ns);
         handle.rotate_heat(world, now_ns);
     }
     fn counts(&self) -> SchedulerCounts {
@@ -358,7 +358,7 @@ impl Scheduler for Policy {
 
 impl Env for World<'_, Policy> {
     fn now_ns(&mut self) -> u64 {
-        self.now_ns
+        self.time.now_ns
     }
     fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64) {
         self.scheduler.start_here = Some((cpu, task, slice_ns));
@@ -388,13 +388,13 @@ impl Env for World<'_, Policy> {
         self.scheduler.queue_mut(queue).first_ns().unwrap_or(u64::MAX)
     }
     fn kick(&mut self, cpu: u32) {
-        self.events.push(self.now_ns, Kind::Kick, cpu);
+        self.time.after(0, Kind::Kick, cpu);
     }
     fn preempt(&mut self, cpu: u32) {
-        self.events.push(self.now_ns, Kind::Scheduler(Turn::Preempt), cpu);
+        self.time.after(0, Kind::Scheduler(Turn::Preempt), cpu);
     }
     fn set_changed(&mut self, cpu: u32, set: Set) {
-        let at_ns = self.now_ns;
+        let at_ns = self.time.now_ns;
         let traced = match set {
             Set::High => TraceSet::High,
             Set::Low => TraceSet::Low,
@@ -422,7 +422,7 @@ impl Env for World<'_, Policy> {
         self.ask_speed(cpu as usize, index);
     }
     fn arm_timer(&mut self, at_ns: u64) {
-        self.events.set(at_ns, Alarm::Scheduler, 0);
+        self.time.set(at_ns, Alarm::Scheduler, 0);
     }
     fn temperature_mc(&mut self, cpu: u32) -> i32 {
         let core = self.core_of(cpu as usize);

@@ -4,8 +4,8 @@
 use super::cpu::Leaving;
 use super::scheduler::Scheduler;
 use super::task::{Children, Counters, Owner, State, Task, WaitsFor};
+use super::time::Kind;
 use super::world::{World, MAX_STEPS_AT_ONCE};
-use crate::events::Kind;
 use crate::random::{child_key, Stream};
 use crate::workload::{Join, Step, Waiting};
 use crate::SimulationError;
@@ -56,7 +56,7 @@ impl<S: Scheduler> World<'_, S> {
             Step::Sleep(amount) => {
                 let length_ns = task.stream.draw(&amount);
                 self.work.ideal_passes(id, length_ns as f64);
-                let at_ns = self.now_ns.saturating_add(length_ns);
+                let at_ns = self.time.now_ns.saturating_add(length_ns);
                 self.next_job(id, at_ns);
                 self.sleep_until(id, at_ns)
             }
@@ -111,14 +111,14 @@ impl<S: Scheduler> World<'_, S> {
     fn next_job(&mut self, id: u32, at_ns: u64) {
         let task = &mut self.work.tasks[id as usize];
         task.clocked = true;
-        self.stats.responses.add(self.now_ns - task.job_began_ns);
+        self.stats.responses.add(self.time.now_ns - task.job_began_ns);
         task.job_began_ns = at_ns;
     }
 
     fn sleep_until(&mut self, id: u32, at_ns: u64) -> Next {
         let task = &mut self.work.tasks[id as usize];
         task.state = State::Sleeping;
-        self.events.push(at_ns, Kind::TaskWake, id);
+        self.time.at(at_ns, Kind::TaskWake, id);
         Next::Leave(Leaving::Blocked)
     }
 
@@ -132,7 +132,7 @@ impl<S: Scheduler> World<'_, S> {
         let at_ns = task.created_at_ns.saturating_add(task.timers[timer]);
         task.ideal_ns = task.ideal_ns.max(task.ideal_created_ns + task.timers[timer] as f64);
         self.next_job(id, at_ns);
-        if at_ns <= self.now_ns {
+        if at_ns <= self.time.now_ns {
             return Next::On;
         }
         self.sleep_until(id, at_ns)
@@ -153,7 +153,7 @@ impl<S: Scheduler> World<'_, S> {
         let about = &self.workload.programs[program as usize];
         let serial = self.stats.tasks as u32;
         self.stats.tasks += 1;
-        self.stats.app_began_ns[usize::from(about.app)].get_or_insert(self.now_ns);
+        self.stats.app_began_ns[usize::from(about.app)].get_or_insert(self.time.now_ns);
         if self.trace.wanted() {
             self.trace.task_names.push(about.name.clone());
         }
@@ -184,8 +184,8 @@ impl<S: Scheduler> World<'_, S> {
             key,
             stream: Stream::new(key),
             woken_at_ns: None,
-            created_at_ns: self.now_ns,
-            job_began_ns: self.now_ns,
+            created_at_ns: self.time.now_ns,
+            job_began_ns: self.time.now_ns,
             clocked: matches!(owner, Owner::Start(start) if self.workload.starts[start as usize].arrivals.is_some()),
             timers: Vec::new(),
             in_loop: None,
@@ -194,7 +194,7 @@ impl<S: Scheduler> World<'_, S> {
             held: Vec::new(),
             waited_for: false,
             utilisation: super::governor::FIRST_UTILISATION,
-            utilisation_at_ns: self.now_ns,
+            utilisation_at_ns: self.time.now_ns,
             counters: Counters::declared(self.workload.apps[usize::from(about.app)].memory_class),
         };
         self.work.add(id, task);
@@ -204,7 +204,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// A new, sleeping or blocked task becomes runnable.
     pub(super) fn make_runnable(&mut self, id: u32) {
-        let now_ns = self.now_ns;
+        let now_ns = self.time.now_ns;
         let task = &mut self.work.tasks[id as usize];
         task.state = State::Runnable;
         task.waits_for = None;
@@ -274,7 +274,7 @@ impl<S: Scheduler> World<'_, S> {
         }
         let next = self.wait(id, WaitsFor::Mutex(m), self.workload.mutexes[m as usize].waiting);
         if self.work.locks_itself_out(id) {
-            self.failure = Some(self.work.deadlock(self.now_ns));
+            self.failure = Some(self.work.deadlock(self.time.now_ns));
         }
         next
     }
@@ -395,7 +395,7 @@ impl<S: Scheduler> World<'_, S> {
         let task = &mut self.work.tasks[id as usize];
         task.state = State::Exited;
         if task.clocked {
-            self.stats.responses.add(self.now_ns - task.job_began_ns);
+            self.stats.responses.add(self.time.now_ns - task.job_began_ns);
         }
         self.work.progressing -= 1;
         Next::Leave(Leaving::Exited)
@@ -403,10 +403,10 @@ impl<S: Scheduler> World<'_, S> {
 
     /// After an exited task has left its CPU: whoever waits for it is told.
     pub(super) fn reap(&mut self, id: u32) {
-        self.work.remove(id, self.now_ns);
+        self.work.remove(id, self.time.now_ns);
         let task = &self.work.tasks[id as usize];
         let (owner, program, cpu) = (task.owner, task.program, task.last_cpu);
-        self.stats.app_ended_ns[usize::from(task.app)] = Some(self.now_ns);
+        self.stats.app_ended_ns[usize::from(task.app)] = Some(self.time.now_ns);
         let ideal_ns = task.ideal_ns;
         match owner {
             Owner::Start(start) => {
@@ -430,16 +430,14 @@ impl<S: Scheduler> World<'_, S> {
 
     pub(super) fn schedule_start(&mut self, start: u32) {
         let delay_ns = self.work.draw_start(start);
-        self.events
-            .push(self.now_ns.saturating_add(delay_ns), Kind::Start, start);
+        self.time.after(delay_ns, Kind::Start, start);
     }
 
     /// A start comes due: its tasks begin, and the next arrival is drawn.
     pub(super) fn start_comes_due(&mut self, start: u32) {
         let arrival = self.work.arrive(start);
         if let Some(delay_ns) = arrival.next_in_ns {
-            self.events
-                .push(self.now_ns.saturating_add(delay_ns), Kind::Start, start);
+            self.time.after(delay_ns, Kind::Start, start);
         }
         let about = &self.workload.starts[start as usize];
         for number in 0..about.count {

@@ -20,7 +20,7 @@ fn joules(uw: u64, ns: u64) -> f64 {
 impl<S: Scheduler> World<'_, S> {
     pub fn outcome(mut self) -> Outcome {
         let bounds = self.bounds();
-        let end_ns = self.now_ns;
+        let end_ns = self.time.now_ns;
         for cpu in 0..self.cpus.len() {
             self.settle(cpu);
         }
@@ -43,7 +43,7 @@ impl<S: Scheduler> World<'_, S> {
             system_energy_j: cpu_energy_j + base_energy_j + dram_energy_j,
             bounds,
             counters,
-            events: self.handled,
+            events: self.time.handled,
             trace: self.trace.events,
             trace_truncated_at_ns: self.trace.truncated_at_ns,
             task_names: self.trace.task_names,
@@ -55,7 +55,7 @@ impl<S: Scheduler> World<'_, S> {
             rates: &self.rates,
             work_by_class: &self.stats.work_by_class,
             path_ns: self.work.path_bound_ns(),
-            cut_short_ns: self.cut_short.then_some(self.now_ns),
+            cut_short_ns: self.cut_short.then_some(self.time.now_ns),
         };
         bounds::of(self.machine, &finished)
     }

@@ -5,8 +5,8 @@
 //! (`lop_policy::Env`) while it decides.
 
 use super::cpu::Leaving;
+use super::time::Turn;
 use super::world::World;
-use crate::events::Turn;
 use crate::workload::Workload;
 
 pub(crate) trait Scheduler: Sized {

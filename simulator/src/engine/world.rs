@@ -4,11 +4,11 @@
 use super::scheduler::Scheduler;
 use super::stats::{Stats, Trace};
 use super::task::State;
+use super::time::{Alarm, Due, Kind, Time};
 use super::work::Work;
 use super::{contend::Contention, governor::BusyTime, governor::Governing, Rates};
 use crate::choice::PolicyChoice;
 use crate::clocks::Clocks;
-use crate::events::{Alarm, Due, EventQueue, Kind};
 use crate::power::{CoreState, PowerModel};
 use crate::workload::Workload;
 use crate::{RunOptions, SimulationError};
@@ -20,9 +20,6 @@ pub(super) const MAX_STEPS_AT_ONCE: u32 = 1_000_000;
 
 /// Temperatures are brought up to date this often.
 const HEAT_PERIOD_NS: u64 = 1_000_000_000;
-
-/// Events at one instant: more is tasks that only yield to one another.
-const MAX_EVENTS_AT_ONCE: u32 = 20_000_000;
 
 #[derive(Debug, Default, Clone)]
 pub(super) struct CpuState {
@@ -79,9 +76,7 @@ pub(super) struct CoreStatus {
 pub(crate) struct World<'a, S> {
     pub(super) machine: &'a Machine,
     pub(super) workload: &'a Workload,
-    pub(super) now_ns: u64,
-    pub(super) events: EventQueue,
-    pub(super) handled: u64,
+    pub(super) time: Time,
     pub(super) rates: Rates,
     pub(super) contention: Contention,
     pub(super) cpus: Vec<CpuState>,
@@ -175,9 +170,7 @@ impl<'a, S: Scheduler> World<'a, S> {
         let mut world = Self {
             machine,
             workload,
-            now_ns: 0,
-            events: EventQueue::new(machine.cpus.len()),
-            handled: 0,
+            time: Time::new(machine.cpus.len()),
             cpus: cpu_states(machine),
             cores: core_statuses(machine),
             domain_ready_ns: vec![0; machine.nr_voltage_domains],
@@ -218,9 +211,9 @@ impl<'a, S: Scheduler> World<'a, S> {
 
     /// Runs to the end: the last exit, or the workload's duration.
     pub fn run(&mut self) -> Result<(), SimulationError> {
-        self.governing.begin(&mut self.events);
+        self.governing.begin(&mut self.time);
         if self.machine.thermal.is_some() {
-            self.events.push(HEAT_PERIOD_NS, Kind::Heat, 0);
+            self.time.at(HEAT_PERIOD_NS, Kind::Heat, 0);
         }
         S::begin(self);
         for start in 0..self.work.starts.len() {
@@ -229,41 +222,37 @@ impl<'a, S: Scheduler> World<'a, S> {
             }
         }
         let end_ns = self.workload.duration_ns.unwrap_or(u64::MAX);
-        let mut at_once = 0u32;
         while !self.work.is_over() {
             if self.work.is_stuck() {
-                return Err(self.work.deadlock(self.now_ns));
+                return Err(self.work.deadlock(self.time.now_ns));
             }
-            let Some((at_ns, due)) = self.events.pop() else {
-                return Err(self.work.deadlock(self.now_ns));
+            let Some((at_ns, due)) = self.time.pop() else {
+                return Err(self.work.deadlock(self.time.now_ns));
             };
             if at_ns > end_ns {
                 break;
             }
-            at_once = if at_ns == self.now_ns { at_once + 1 } else { 0 };
-            if at_once > MAX_EVENTS_AT_ONCE {
+            if !self.time.advance(at_ns) {
                 return Err(self.standstill());
             }
-            self.now_ns = at_ns;
             self.handle(due);
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
         }
         self.cut_short = !self.work.is_over();
-        self.now_ns = if self.cut_short { end_ns } else { self.work.last_exit_ns };
+        self.time.now_ns = if self.cut_short { end_ns } else { self.work.last_exit_ns };
         Ok(())
     }
 
     fn standstill(&self) -> SimulationError {
         SimulationError::Mismatch(format!(
             "time stands still at {:.6} s: tasks keep yielding without work; expected work or sleep in their loops",
-            self.now_ns as f64 / 1e9
+            self.time.now_ns as f64 / 1e9
         ))
     }
 
     fn handle(&mut self, due: Due) {
-        self.handled += 1;
         match due {
             Due::Alarm(Alarm::Cpu, cpu) => self.cpu_event(cpu as usize),
             Due::Alarm(Alarm::Tick, cpu) => self.tick(cpu as usize),
@@ -287,14 +276,14 @@ impl<'a, S: Scheduler> World<'a, S> {
     /// dT/dt = (ambient + c_per_w P - T) / tau with the mean power since the last time.
     pub(super) fn temperatures_follow(&mut self) {
         let Some(thermal) = self.machine.thermal else { return };
-        let passed_ns = self.now_ns - self.heat_at_ns;
+        let passed_ns = self.time.now_ns - self.heat_at_ns;
         if passed_ns == 0 {
             return;
         }
-        self.heat_at_ns = self.now_ns;
+        self.heat_at_ns = self.time.now_ns;
         let kept = libm::exp(-(passed_ns as f64) / 1e9 / thermal.time_constant_s);
         for core in 0..self.cores.len() {
-            let energy_fj = self.power.core_fj(core, self.now_ns);
+            let energy_fj = self.power.core_fj(core, self.time.now_ns);
             let watts = (energy_fj - self.cores[core].energy_at_heat_fj) as f64 / 1e6 / passed_ns as f64;
             let about = &mut self.cores[core];
             let target_c = thermal.ambient_c + thermal.c_per_w * watts;
@@ -308,6 +297,6 @@ impl<'a, S: Scheduler> World<'a, S> {
     fn heat(&mut self) {
         self.temperatures_follow();
         S::heated(self);
-        self.events.push(self.now_ns + HEAT_PERIOD_NS, Kind::Heat, 0);
+        self.time.after(HEAT_PERIOD_NS, Kind::Heat, 0);
     }
 }

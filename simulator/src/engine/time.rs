@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The event queue: by time, then in the order they were made.
+//! Simulated time: now, and the events to come, by time, then in the order in which they were made.
 //!
-//! What a CPU, core or timer looks forward to changes often, and there is one such thing for each at most: these alarms lie
-//! in a heap that knows where each of them is, so that a new one replaces the old. All other events come due once made.
+//! A CPU, core or timer waits for one thing at most, and often for another one instead. These are alarms: they lie in a heap that knows
+//! where each of them is, so that a new one replaces the old. All other events come due once made.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// A sleeping task's time is over.
     TaskWake,
     /// A frequency transition ends.
@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub(crate) enum Turn {
     /// A busy CPU is to look whether what runs there goes on.
     Preempt,
     /// Counters are read, and the policy plans where threads run.
@@ -36,7 +36,7 @@ pub enum Turn {
 
 /// Of which each index has one at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alarm {
+pub(crate) enum Alarm {
     /// The running task's step ends, its slice ends, or it stops spinning.
     Cpu,
     /// A busy CPU's scheduler tick, for `schedutil`.
@@ -51,7 +51,7 @@ const ALARMS: [Alarm; 4] = [Alarm::Cpu, Alarm::Tick, Alarm::Deepen, Alarm::Sched
 
 /// What comes due, and for which index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
+pub(crate) enum Due {
     Event(Kind, u32),
     Alarm(Alarm, u32),
 }
@@ -90,8 +90,15 @@ impl PartialEq for Event {
 }
 impl Eq for Event {}
 
+/// Events at one instant: more is tasks that only yield to one another.
+const MAX_EVENTS_AT_ONCE: u32 = 20_000_000;
+
 #[derive(Debug)]
-pub struct EventQueue {
+pub(crate) struct Time {
+    pub now_ns: u64,
+    /// Events that came due, in all and at this instant.
+    pub handled: u64,
+    at_once: u32,
     events: BinaryHeap<Event>,
     alarms: AlarmHeap,
     /// Alarms of a kind: this many numbers lie between those of one kind and the next.
@@ -99,17 +106,23 @@ pub struct EventQueue {
     made: u64,
 }
 
-impl EventQueue {
+impl Time {
     /// Alarms have indices below `nr_indices`.
     pub fn new(nr_indices: usize) -> Self {
         Self {
+            now_ns: 0,
+            handled: 0,
+            at_once: 0,
             events: BinaryHeap::new(),
             alarms: AlarmHeap::new(ALARMS.len() * nr_indices),
             stride: nr_indices,
             made: 0,
         }
     }
-    pub fn push(&mut self, at_ns: u64, kind: Kind, index: u32) {
+    pub fn after(&mut self, delay_ns: u64, kind: Kind, index: u32) {
+        self.at(self.now_ns.saturating_add(delay_ns), kind, index);
+    }
+    pub fn at(&mut self, at_ns: u64, kind: Kind, index: u32) {
         self.made += 1;
         self.events.push(Event {
             key: key(at_ns, self.made),
@@ -125,6 +138,13 @@ impl EventQueue {
     }
     pub fn cancel(&mut self, alarm: Alarm, index: usize) {
         self.alarms.cancel(alarm as usize * self.stride + index);
+    }
+    /// Goes on to an event. Returns whether time goes on, too, at least now and then.
+    pub fn advance(&mut self, at_ns: u64) -> bool {
+        self.handled += 1;
+        self.at_once = if at_ns == self.now_ns { self.at_once + 1 } else { 0 };
+        self.now_ns = at_ns;
+        self.at_once <= MAX_EVENTS_AT_ONCE
     }
     fn due(&self, number: usize) -> Due {
         let mut kind = 0;
@@ -286,56 +306,56 @@ mod tests {
 
     #[test]
     fn by_time_then_in_order_of_making() {
-        let mut queue = EventQueue::new(2);
-        queue.push(5, Kind::Kick, 0);
-        queue.set(5, Alarm::Cpu, 1);
-        queue.push(3, Kind::Heat, 0);
-        queue.set(9, Alarm::Tick, 0);
-        queue.set(4, Alarm::Tick, 0);
-        assert_eq!(queue.pop(), Some((3, Due::Event(Kind::Heat, 0))));
-        assert_eq!(queue.pop(), Some((4, Due::Alarm(Alarm::Tick, 0))));
-        assert_eq!(queue.pop(), Some((5, Due::Event(Kind::Kick, 0))));
-        assert_eq!(queue.pop(), Some((5, Due::Alarm(Alarm::Cpu, 1))));
-        assert_eq!(queue.pop(), None);
+        let mut time = Time::new(2);
+        time.at(5, Kind::Kick, 0);
+        time.set(5, Alarm::Cpu, 1);
+        time.at(3, Kind::Heat, 0);
+        time.set(9, Alarm::Tick, 0);
+        time.set(4, Alarm::Tick, 0);
+        assert_eq!(time.pop(), Some((3, Due::Event(Kind::Heat, 0))));
+        assert_eq!(time.pop(), Some((4, Due::Alarm(Alarm::Tick, 0))));
+        assert_eq!(time.pop(), Some((5, Due::Event(Kind::Kick, 0))));
+        assert_eq!(time.pop(), Some((5, Due::Alarm(Alarm::Cpu, 1))));
+        assert_eq!(time.pop(), None);
     }
 
     #[test]
     fn an_alarm_that_came_due_can_be_set_again_or_cancelled() {
-        let mut queue = EventQueue::new(1);
-        queue.set(1, Alarm::Cpu, 0);
-        assert_eq!(queue.pop(), Some((1, Due::Alarm(Alarm::Cpu, 0))));
-        queue.set(2, Alarm::Cpu, 0);
-        assert_eq!(queue.pop(), Some((2, Due::Alarm(Alarm::Cpu, 0))));
-        queue.cancel(Alarm::Cpu, 0);
-        assert_eq!(queue.pop(), None);
-        queue.set(3, Alarm::Cpu, 0);
-        assert_eq!(queue.pop(), Some((3, Due::Alarm(Alarm::Cpu, 0))));
-        assert_eq!(queue.pop(), None);
+        let mut time = Time::new(1);
+        time.set(1, Alarm::Cpu, 0);
+        assert_eq!(time.pop(), Some((1, Due::Alarm(Alarm::Cpu, 0))));
+        time.set(2, Alarm::Cpu, 0);
+        assert_eq!(time.pop(), Some((2, Due::Alarm(Alarm::Cpu, 0))));
+        time.cancel(Alarm::Cpu, 0);
+        assert_eq!(time.pop(), None);
+        time.set(3, Alarm::Cpu, 0);
+        assert_eq!(time.pop(), Some((3, Due::Alarm(Alarm::Cpu, 0))));
+        assert_eq!(time.pop(), None);
     }
 
     /// Against a list that is searched from end to end.
     #[test]
     fn alarms_come_as_from_a_plain_list() {
         let mut random = Stream::new(3);
-        let mut queue = EventQueue::new(40);
+        let mut time = Time::new(40);
         let mut list: Vec<Option<(u64, u64)>> = vec![None; 40];
         let mut now_ns = 0;
         for order in 0..20_000 {
             let index = random.below(40) as usize;
             match random.below(4) {
                 0 => {
-                    queue.cancel(Alarm::Cpu, index);
+                    time.cancel(Alarm::Cpu, index);
                     list[index] = None;
                 }
                 1 => {
                     let expected = (0..40).filter(|&i| list[i].is_some()).min_by_key(|&i| list[i]);
                     let due = expected.and_then(|i| list[i].take().map(|(at_ns, _)| (at_ns, i as u32)));
                     now_ns = due.map_or(now_ns, |(at_ns, _)| at_ns);
-                    assert_eq!(queue.pop(), due.map(|(at_ns, i)| (at_ns, Due::Alarm(Alarm::Cpu, i))));
+                    assert_eq!(time.pop(), due.map(|(at_ns, i)| (at_ns, Due::Alarm(Alarm::Cpu, i))));
                 }
                 _ => {
                     let at_ns = now_ns + random.below(50);
-                    queue.set(at_ns, Alarm::Cpu, index);
+                    time.set(at_ns, Alarm::Cpu, index);
                     list[index] = Some((at_ns, order));
                 }
             }
