@@ -156,18 +156,18 @@ impl<S: Scheduler> World<'_, S> {
 
     /// A task contends while it works; one that waits on the CPU finds all it looks at in its own cache.
     fn contending_on(&self, cpu: usize) -> Option<Running> {
-        let state = &self.cpus[cpu];
+        let state = &self.cores.cpus[cpu];
         let task = &self.work.tasks[state.task? as usize];
         self.rates.alone(task.class, state.kind)?;
         (!task.spinning).then(|| Running {
             class: task.class,
             opp: state.opp,
-            busy_on_core: self.using_core(cpu),
+            busy_on_core: self.cores.using_core(cpu, &self.work.tasks),
         })
     }
 
     fn contender(&self, cpu: usize, running: Running) -> Contender {
-        let state = &self.cpus[cpu];
+        let state = &self.cores.cpus[cpu];
         let khz = self.machine.kinds[state.kind].opps[running.opp].khz;
         let core_share = self.rates.core_share(state.kind, running.busy_on_core);
         Contender {

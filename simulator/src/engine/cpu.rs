@@ -26,13 +26,9 @@ fn whole_ns(ns: f64) -> u64 {
 }
 
 impl<S: Scheduler> World<'_, S> {
-    pub(super) fn core_of(&self, cpu: usize) -> usize {
-        usize::from(self.machine.cpus[cpu].core)
-    }
-
     /// Accounts the running task's progress up to now.
     pub(super) fn settle(&mut self, cpu: usize) {
-        let state = &mut self.cpus[cpu];
+        let state = &mut self.cores.cpus[cpu];
         let passed = self.time.now_ns - state.settled_ns;
         state.settled_ns = self.time.now_ns;
         let Some(id) = state.task else { return };
@@ -83,7 +79,7 @@ impl<S: Scheduler> World<'_, S> {
     /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere. What somebody chose is
     /// neither: a fixed speed, that of a reserved core.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
-        let state = &self.cpus[cpu];
+        let state = &self.cores.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
             Some(pace) => pace.relative,
             None => self.rates.relative(class, state.kind, state.opp),
@@ -108,15 +104,14 @@ impl<S: Scheduler> World<'_, S> {
 
     /// The rate of what runs on `cpu`, and the event of what comes next there.
     pub(super) fn plan_step(&mut self, cpu: usize) {
-        let Some(id) = self.cpus[cpu].task else { return };
-        let using_core = self.using_core(cpu);
-        let kind = self.cores[self.core_of(cpu)].kind;
+        let Some(id) = self.cores.cpus[cpu].task else { return };
+        let using_core = self.cores.using_core(cpu, &self.work.tasks);
         let task = &self.work.tasks[id as usize];
-        let state = &mut self.cpus[cpu];
+        let state = &mut self.cores.cpus[cpu];
         (state.rate, state.memory_share) = match self.contention.pace(cpu) {
             Some(pace) => (pace.rate, pace.memory_share),
             None => (
-                self.rates.rate(task.class, kind, state.opp, using_core),
+                self.rates.rate(task.class, state.kind, state.opp, using_core),
                 self.rates.memory_shares[usize::from(task.class)],
             ),
         };
@@ -154,8 +149,8 @@ impl<S: Scheduler> World<'_, S> {
     /// What came due on a CPU: the end of a step, of spinning, of a slice.
     pub(super) fn cpu_event(&mut self, cpu: usize) {
         self.settle(cpu);
-        let Some(id) = self.cpus[cpu].task else { return };
-        if self.time.now_ns >= self.cpus[cpu].step_ends_ns {
+        let Some(id) = self.cores.cpus[cpu].task else { return };
+        if self.time.now_ns >= self.cores.cpus[cpu].step_ends_ns {
             let task = &mut self.work.tasks[id as usize];
             task.remaining = 0.0;
             if task.spinning && !task.granted && task.notifies {
@@ -179,7 +174,10 @@ impl<S: Scheduler> World<'_, S> {
                 return;
             }
         }
-        if self.cpus[cpu].slice_ends_ns.is_some_and(|end| self.time.now_ns >= end) {
+        if self.cores.cpus[cpu]
+            .slice_ends_ns
+            .is_some_and(|end| self.time.now_ns >= end)
+        {
             self.slice_over(cpu);
         } else {
             self.reschedule(cpu);
@@ -208,44 +206,27 @@ impl<S: Scheduler> World<'_, S> {
             return;
         }
         self.pay(cpu);
-        let state = &mut self.cpus[cpu];
+        let state = &mut self.cores.cpus[cpu];
         state.slice_began_ns = self.time.now_ns;
-        self.watch_slice(cpu);
+        self.cores.watch_slice(cpu, self.time.now_ns);
         self.reschedule(cpu);
-    }
-
-    /// A slice only needs an end while something waits; else the CPU goes to those that `watch_all` will look after.
-    fn watch_slice(&mut self, cpu: usize) {
-        let state = &mut self.cpus[cpu];
-        if self.waiting > 0 {
-            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.time.now_ns));
-        } else {
-            state.slice_ends_ns = None;
-            if !std::mem::replace(&mut state.unwatched, true) {
-                self.unwatched.push(cpu as u32);
-            }
-        }
     }
 
     /// Something waits now: all running tasks get an end to their slices.
     fn watch_all(&mut self) {
-        let mut unwatched = std::mem::take(&mut self.unwatched);
+        let mut unwatched = std::mem::take(&mut self.cores.unwatched);
         for cpu in unwatched.drain(..).map(|cpu| cpu as usize) {
-            let state = &mut self.cpus[cpu];
-            state.unwatched = false;
-            if state.task.is_none() || state.slice_ends_ns.is_some() {
-                continue;
+            if self.cores.end_unwatched(cpu, self.time.now_ns) {
+                self.settle(cpu);
+                self.reschedule(cpu);
             }
-            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.time.now_ns));
-            self.settle(cpu);
-            self.reschedule(cpu);
         }
-        self.unwatched = unwatched;
+        self.cores.unwatched = unwatched;
     }
 
     /// The running task pays for what it ran since it last paid.
     fn pay(&mut self, cpu: usize) {
-        let state = &mut self.cpus[cpu];
+        let state = &mut self.cores.cpus[cpu];
         let ran = self.time.now_ns - state.charged_ns;
         state.charged_ns = self.time.now_ns;
         if let Some(id) = state.task {
@@ -255,8 +236,8 @@ impl<S: Scheduler> World<'_, S> {
 
     /// One more task waits for a CPU.
     pub(super) fn one_more_waits(&mut self) {
-        self.waiting += 1;
-        if !self.unwatched.is_empty() {
+        self.cores.waiting += 1;
+        if !self.cores.unwatched.is_empty() {
             self.watch_all();
         }
     }
@@ -282,18 +263,18 @@ impl<S: Scheduler> World<'_, S> {
 
     /// An idle CPU was told to look for work.
     pub(super) fn kicked(&mut self, cpu: usize) {
-        if self.cpus[cpu].task.is_some() {
+        if self.cores.cpus[cpu].task.is_some() {
             return;
         }
         if let Some(id) = S::dispatch(self, cpu) {
-            self.waiting -= 1;
+            self.cores.waiting -= 1;
             self.start_on_idle(cpu, id, self.scheduler.slice_ns());
         }
     }
 
     /// The task goes, another comes, or the CPU falls idle.
     pub(super) fn leave(&mut self, cpu: usize, why: Leaving) {
-        let Some(id) = self.cpus[cpu].task else { return };
+        let Some(id) = self.cores.cpus[cpu].task else { return };
         self.pay(cpu);
         let serial = self.work.tasks[id as usize].serial;
         let at_ns = self.time.now_ns;
@@ -304,7 +285,7 @@ impl<S: Scheduler> World<'_, S> {
         });
         self.work.tasks[id as usize].on_cpu = None;
         self.work.tasks[id as usize].last_cpu = cpu as u32;
-        self.cpus[cpu].task = None;
+        self.cores.cpus[cpu].task = None;
         S::stopped(self, id, cpu, why);
         match why {
             Leaving::Preempted => S::enqueue(self, id, cpu as u32),
@@ -317,7 +298,7 @@ impl<S: Scheduler> World<'_, S> {
         }
         match S::dispatch(self, cpu) {
             Some(next) => {
-                self.waiting -= 1;
+                self.cores.waiting -= 1;
                 self.switch_to(cpu, next, self.scheduler.slice_ns(), 0);
                 if next != id {
                     self.stats.context_switches += 1;
@@ -329,22 +310,13 @@ impl<S: Scheduler> World<'_, S> {
 
     /// A task comes to an idle CPU.
     pub(super) fn start_on_idle(&mut self, cpu: usize, id: u32, slice_ns: u64) {
-        let core_index = self.core_of(cpu);
-        let kind = self.cores[core_index].kind;
-        let exit_ns = match self.cores[core_index].state {
-            CoreState::Idle(n) => self.machine.kinds[kind].idle_states[n].exit_ns,
-            CoreState::Parked => self.unparking_ns(core_index),
-            CoreState::Busy(_) => 0,
-        };
-        let core = &mut self.cores[core_index];
-        let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.time.now_ns));
-        core.busy += 1;
+        let (core, now_ns) = (self.cores.cpus[cpu].core, self.time.now_ns);
+        let exit_ns = self.power.exit_ns(core, now_ns);
+        let busy = self.cores.fill(cpu, now_ns);
         self.busy_changes(cpu, 1);
-        self.cpus[cpu].busy_since_ns = Some(self.time.now_ns);
-        self.cpus[cpu].settled_ns = self.time.now_ns;
-        self.core_state_is(core_index, CoreState::Busy(self.cores[core_index].busy));
+        self.power.set_state(core, CoreState::Busy(busy), &mut self.time);
         S::cpu_busy(self, cpu);
-        self.siblings_changed(cpu, true);
+        self.siblings_changed(cpu);
         self.stats.context_switches += 1;
         self.switch_to(cpu, id, slice_ns, exit_ns);
     }
@@ -369,7 +341,7 @@ impl<S: Scheduler> World<'_, S> {
         }
         let serial = task.serial;
         let load_was_elsewhere = self.load_is_elsewhere(cpu);
-        let state = &mut self.cpus[cpu];
+        let state = &mut self.cores.cpus[cpu];
         state.task = Some(id);
         state.overhead_ns = overhead_ns;
         state.settled_ns = self.time.now_ns;
@@ -386,146 +358,71 @@ impl<S: Scheduler> World<'_, S> {
             exit_ns,
         });
         S::running(self, id, cpu);
-        self.watch_slice(cpu);
+        self.cores.watch_slice(cpu, self.time.now_ns);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);
-        if self.stalls {
+        if self.cores.stalls {
             self.siblings_go_on(cpu);
         }
     }
 
     fn fall_idle(&mut self, cpu: usize) {
-        let core_index = self.core_of(cpu);
-        let state = &mut self.cpus[cpu];
-        state.slice_ends_ns = None;
-        if let Some(since_ns) = state.busy_since_ns.take() {
-            state.busy_ns += self.time.now_ns - since_ns;
-        }
         self.time.cancel(Alarm::Cpu, cpu);
         if self.contention.possible() {
             self.contend(cpu);
         }
         self.busy_changes(cpu, -1);
-        let core = &mut self.cores[core_index];
-        core.busy -= 1;
-        let busy = core.busy;
+        let core = self.cores.cpus[cpu].core;
+        let busy = self.cores.clear(cpu, self.time.now_ns);
         if busy > 0 {
-            self.core_state_is(core_index, CoreState::Busy(busy));
-            self.siblings_changed(cpu, false);
+            self.power.set_state(core, CoreState::Busy(busy), &mut self.time);
+            self.siblings_changed(cpu);
         } else {
-            self.core_state_is(core_index, CoreState::Idle(0));
+            self.power.set_state(core, CoreState::Idle(0), &mut self.time);
         }
         self.governor_sees_idle(cpu);
         S::cpu_idle(self, cpu, busy > 0);
-        self.sink_if_core_idle(cpu);
+        self.sink_if_idle(core);
     }
 
-    /// An idle core of the low set parks, where the machine can; any other sinks through its idle states in time.
-    pub(super) fn sink_if_core_idle(&mut self, cpu: usize) {
-        let core_index = self.core_of(cpu);
-        if self.cores[core_index].busy > 0 {
-            return;
-        }
-        if self.machine.park.is_some() && self.scheduler.is_low(&self.cores[core_index].cpus) {
-            self.core_state_is(core_index, CoreState::Parked);
-            return;
-        }
-        if let CoreState::Idle(now) = self.cores[core_index].state {
-            let states = &self.machine.kinds[self.cores[core_index].kind].idle_states;
-            if let Some(next) = states.get(now + 1) {
-                let wait_ns = next.residency_ns.saturating_sub(states[now].residency_ns);
-                self.time.set(self.time.now_ns + wait_ns, Alarm::Deepen, core_index);
-            }
+    pub(super) fn sink_if_idle(&mut self, core: usize) {
+        let about = &self.cores.cores[core];
+        if about.busy == 0 {
+            let parks = self.machine.park.is_some() && self.scheduler.is_low(&about.cpus);
+            self.power.sink(core, parks, &mut self.time);
         }
     }
 
     pub(super) fn deepen(&mut self, core: usize) {
-        if let CoreState::Idle(n) = self.cores[core].state {
-            self.core_state_is(core, CoreState::Idle(n + 1));
-            self.sink_if_core_idle(self.cores[core].cpus[0]);
+        if self.power.deepen(core, &mut self.time) {
+            self.sink_if_idle(core);
         }
-    }
-
-    /// How long a parked core takes to run; where its voltage domain is switched off, that is on its way to be on from now.
-    fn unparking_ns(&mut self, core_index: usize) -> u64 {
-        let Some(park) = self.machine.park else { return 0 };
-        let cpu = self.cores[core_index].cpus[0];
-        let ready_ns = &mut self.domain_ready_ns[usize::from(self.machine.cpus[cpu].voltage_domain)];
-        if self.power.is_off(core_index) {
-            *ready_ns = self.time.now_ns + park.domain_exit_ns;
-        }
-        park.exit_ns.max(ready_ns.saturating_sub(self.time.now_ns))
     }
 
     /// A parked core is wanted: it is ready after its exit time.
-    pub(super) fn unpark(&mut self, core_index: usize) {
-        if self.cores[core_index].state == CoreState::Parked {
-            self.cores[core_index].ready_ns = self.time.now_ns + self.unparking_ns(core_index);
-            self.core_state_is(core_index, CoreState::Idle(0));
-            self.sink_if_core_idle(self.cores[core_index].cpus[0]);
+    pub(super) fn unpark(&mut self, core: usize) {
+        if self.power.unpark(core, &mut self.time) {
+            self.sink_if_idle(core);
         }
     }
 
-    pub(super) fn core_state_is(&mut self, core_index: usize, state: CoreState) {
-        let core = &mut self.cores[core_index];
-        core.state = state;
-        self.time.cancel(Alarm::Deepen, core_index);
-        let opp = self.cpus[core.cpus[0]].opp;
-        self.power.set_core(core_index, opp, state, self.time.now_ns);
-    }
-
-    /// Progress of running siblings is settled at the old rate and goes on at the new one.
-    fn siblings_changed(&mut self, cpu: usize, busier: bool) {
-        let core_index = self.core_of(cpu);
-        if self.cores[core_index].cpus.len() == 1 {
-            return;
+    /// A sibling became busy or idle.
+    fn siblings_changed(&mut self, cpu: usize) {
+        self.siblings_go_on(cpu);
+        for &sibling in self.cores.of(cpu).cpus.iter().filter(|&&sibling| sibling != cpu) {
+            (self.scheduler).sibling_changed(sibling, self.cores.beside_busy(sibling));
         }
-        for at in 0..self.cores[core_index].cpus.len() {
-            let sibling = self.cores[core_index].cpus[at];
-            if sibling == cpu {
-                continue;
-            }
-            if self.cpus[sibling].task.is_some() {
-                self.settle(sibling);
-                self.reschedule(sibling);
-            }
-            let beside_busy = busier
-                || self.cores[core_index]
-                    .cpus
-                    .iter()
-                    .any(|&c| c != sibling && self.is_busy(c));
-            self.scheduler.sibling_changed(sibling, beside_busy);
-        }
-    }
-    /// Busy CPUs of a CPU's core that use what the core does: its own, and the siblings that do not stall.
-    pub(super) fn using_core(&self, cpu: usize) -> usize {
-        let core = &self.cores[self.core_of(cpu)];
-        if !self.stalls || core.cpus.len() == 1 {
-            return core.busy;
-        }
-        let stalls = |c: usize| (self.cpus[c].task).is_some_and(|id| self.work.tasks[id as usize].stalled);
-        core.busy - core.cpus.iter().filter(|&&c| c != cpu && stalls(c)).count()
     }
 
     /// What runs on `cpu` uses its core from now on, or does not: its siblings get as far as they got at their old rates.
     pub(super) fn siblings_go_on(&mut self, cpu: usize) {
-        let core_index = self.core_of(cpu);
-        for at in 0..self.cores[core_index].cpus.len() {
-            let sibling = self.cores[core_index].cpus[at];
-            if sibling != cpu && self.cpus[sibling].task.is_some() {
+        for at in 0..self.cores.of(cpu).cpus.len() {
+            let sibling = self.cores.of(cpu).cpus[at];
+            if sibling != cpu && self.cores.cpus[sibling].task.is_some() {
                 self.settle(sibling);
                 self.reschedule(sibling);
             }
         }
-    }
-
-    pub(super) fn is_busy(&self, cpu: usize) -> bool {
-        self.cpus[cpu].busy_since_ns.is_some()
-    }
-    /// Busy time of a CPU until now.
-    pub(super) fn busy_ns(&self, cpu: usize) -> u64 {
-        let state = &self.cpus[cpu];
-        state.busy_ns + state.busy_since_ns.map_or(0, |since| self.time.now_ns - since)
     }
 }
 

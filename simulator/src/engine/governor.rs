@@ -156,13 +156,13 @@ impl<S: Scheduler> World<'_, S> {
         let mut busiest_ns = 0;
         for at in 0..self.clocks.domains[domain].cpus.len() {
             let cpu = self.clocks.domains[domain].cpus[at];
-            let busy_ns = self.busy_ns(cpu);
-            if self.cpus[cpu].task.is_some() {
+            let busy_ns = self.cores.busy_ns(cpu, self.time.now_ns);
+            if self.cores.cpus[cpu].task.is_some() {
                 self.settle(cpu);
-                self.cpus[cpu].measured = true;
+                self.cores.cpus[cpu].measured = true;
             }
-            busiest_ns = busiest_ns.max(busy_ns - self.cpus[cpu].sampled_busy_ns);
-            self.cpus[cpu].sampled_busy_ns = busy_ns;
+            busiest_ns = busiest_ns.max(busy_ns - self.cores.cpus[cpu].sampled_busy_ns);
+            self.cores.cpus[cpu].sampled_busy_ns = busy_ns;
         }
         busiest_ns
     }
@@ -206,10 +206,8 @@ impl<S: Scheduler> World<'_, S> {
         for at in 0..self.clocks.domains[domain].cpus.len() {
             let cpu = self.clocks.domains[domain].cpus[at];
             let place = self.machine.cpus[cpu];
-            self.cpus[cpu].opp = self.clocks.domains[domain].opp(usize::from(place.kind));
-            let core = usize::from(place.core);
-            self.power
-                .set_core(core, self.cpus[cpu].opp, self.cores[core].state, self.time.now_ns);
+            self.cores.cpus[cpu].opp = self.clocks.domains[domain].opp(usize::from(place.kind));
+            (self.power).set_opp(usize::from(place.core), self.cores.cpus[cpu].opp, self.time.now_ns);
             let at_ns = self.time.now_ns;
             self.trace.add(at_ns, || crate::TraceEvent::Speed {
                 at_ns,
@@ -229,7 +227,7 @@ impl<S: Scheduler> World<'_, S> {
         let away_ns = self.time.now_ns.saturating_sub(task.utilisation_at_ns);
         task.utilisation = utilisation_after(task.utilisation, away_ns, 0.0);
         task.utilisation_at_ns = self.time.now_ns;
-        let about = &mut self.cpus[cpu];
+        let about = &mut self.cores.cpus[cpu];
         let idle_ns = self.time.now_ns - about.utilisation_at_ns;
         about.utilisation = utilisation_after(about.utilisation, idle_ns, 0.0);
         about.utilisation_at_ns = self.time.now_ns;
@@ -239,7 +237,7 @@ impl<S: Scheduler> World<'_, S> {
 
     pub(super) fn tick(&mut self, cpu: usize) {
         self.settle(cpu);
-        self.cpus[cpu].measured = true;
+        self.cores.cpus[cpu].measured = true;
         self.update_schedutil(cpu);
         self.reschedule(cpu);
         self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
@@ -248,7 +246,7 @@ impl<S: Scheduler> World<'_, S> {
     /// f = 1.25 f_max u / 1024, at most once in the rate limit; u is the CPU's, or the running task's if that is more (it
     /// brings its own from where it ran before). A task's alone would be half on a core that two tasks keep busy.
     fn update_schedutil(&mut self, cpu: usize) {
-        let Some(id) = self.cpus[cpu].task else { return };
+        let Some(id) = self.cores.cpus[cpu].task else { return };
         let domain = self.clocks.domain_index(cpu);
         let limit_ns = self.governing.rate_limit_ns;
         if self.governing.updated_ns[domain].is_some_and(|last| self.time.now_ns - last < limit_ns) {
@@ -256,7 +254,9 @@ impl<S: Scheduler> World<'_, S> {
         }
         let kind = &self.machine.kinds[usize::from(self.machine.cpus[cpu].kind)];
         let top_khz = kind.opps[kind.opps.len() - 1].khz as f64;
-        let utilisation = self.work.tasks[id as usize].utilisation.max(self.cpus[cpu].utilisation);
+        let utilisation = self.work.tasks[id as usize]
+            .utilisation
+            .max(self.cores.cpus[cpu].utilisation);
         let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
         let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
         self.governing.updated_ns[domain] = Some(self.time.now_ns);

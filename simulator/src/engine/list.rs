@@ -54,7 +54,7 @@ impl World<'_, Policy> {
         let (handle, now_ns) = (self.scheduler.handle, self.time.now_ns);
         let of_app = &self.scheduler.apps[usize::from(app)];
         let reserved = handle.reserved().0;
-        let cpus: Vec<u32> = (0..self.cpus.len() as u32)
+        let cpus: Vec<u32> = (0..self.cores.cpus.len() as u32)
             .filter(|&cpu| Some(cpu) != reserved)
             .collect();
         let may_wait = |id: &u32| {

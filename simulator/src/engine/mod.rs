@@ -3,6 +3,7 @@
 
 mod configure;
 mod contend;
+mod cores;
 mod cpu;
 mod fair;
 mod governor;
@@ -10,6 +11,7 @@ mod ideal;
 mod list;
 mod plan;
 mod policy;
+mod power;
 mod program;
 mod rates;
 mod report;

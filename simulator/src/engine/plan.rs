@@ -72,7 +72,7 @@ impl Planning {
 impl World<'_, Policy> {
     pub(super) fn plan(&mut self) {
         self.time.after(PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
-        (0..self.cpus.len()).for_each(|cpu| self.settle(cpu));
+        (0..self.cores.cpus.len()).for_each(|cpu| self.settle(cpu));
         let ids = self.read_counters();
         let handle = self.scheduler.handle;
         let Some(mut planning) = self.scheduler.planning.take() else {

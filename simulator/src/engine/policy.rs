@@ -154,7 +154,7 @@ impl World<'_, Policy> {
         if queue.take_first_of(cpu as usize, |task| task == id).is_none() {
             return;
         }
-        self.waiting -= 1;
+        self.cores.waiting -= 1;
         let call = self.call(id);
         unsafe { call.handle.dequeue(self, call.task) };
         Policy::enqueue(self, id, cpu);
@@ -176,7 +176,7 @@ impl World<'_, Policy> {
 
     /// A CPU was told to look whether what runs there goes on. It may have gone by itself since.
     fn preempted(&mut self, cpu: usize) {
-        if self.cpus[cpu].task.is_none() {
+        if self.cores.cpus[cpu].task.is_none() {
             self.kicked(cpu);
         } else if self.scheduler.handle.must_go(cpu as u32) {
             self.settle(cpu);
@@ -408,10 +408,11 @@ impl Env for World<'_, Policy> {
         });
         self.stats.high_set_now(self.scheduler.handle.size(Set::High), at_ns);
         self.set_speed_of_set(cpu as usize, set);
+        let core = self.cores.cpus[cpu as usize].core;
         if set == Set::Low {
-            self.sink_if_core_idle(cpu as usize);
+            self.sink_if_idle(core);
         } else {
-            self.unpark(self.core_of(cpu as usize));
+            self.unpark(core);
         }
     }
     fn reserved_speed(&mut self, cpu: u32, raised: u32) {
@@ -425,7 +426,7 @@ impl Env for World<'_, Policy> {
         self.time.set(at_ns, Alarm::Scheduler, 0);
     }
     fn temperature_mc(&mut self, cpu: u32) -> i32 {
-        let core = self.core_of(cpu as usize);
-        (self.cores[core].temperature_c * 1000.0) as i32
+        let core = self.cores.cpus[cpu as usize].core;
+        (self.power.temperature_c(core) * 1000.0) as i32
     }
 }

@@ -442,7 +442,7 @@ impl<S: Scheduler> World<'_, S> {
         let about = &self.workload.starts[start as usize];
         for number in 0..about.count {
             let (cpu, key) = (
-                number % self.cpus.len() as u32,
+                number % self.cores.cpus.len() as u32,
                 child_key(arrival.key, u64::from(number)),
             );
             self.spawn(about.program, Owner::Start(start), key, cpu, arrival.ideal_ns);

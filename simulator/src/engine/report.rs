@@ -21,12 +21,12 @@ impl<S: Scheduler> World<'_, S> {
     pub fn outcome(mut self) -> Outcome {
         let bounds = self.bounds();
         let end_ns = self.time.now_ns;
-        for cpu in 0..self.cpus.len() {
+        for cpu in 0..self.cores.cpus.len() {
             self.settle(cpu);
         }
-        self.temperatures_follow();
+        self.power.temperatures_follow(end_ns);
         self.stats.high_set_now(self.stats.high_now, end_ns);
-        let (cores_fj, domains_fj) = self.power.energies_fj(end_ns);
+        let (cores_fj, domains_fj) = self.power.model.energies_fj(end_ns);
         let cpu_fj: u128 = cores_fj.iter().chain(&domains_fj).sum();
         let base_energy_j = joules(self.machine.base_uw, end_ns);
         let stall_j = self.machine.dram.stall_uw as f64 * self.stats.stall_ns / FJ_PER_J;
@@ -87,7 +87,7 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     fn counters(&mut self, end_ns: u64) -> Counters {
-        let residencies = self.power.residencies(self.machine, end_ns);
+        let residencies = self.power.model.residencies(self.machine, end_ns);
         let SchedulerCounts {
             promotions,
             demotions,
@@ -130,7 +130,7 @@ impl<S: Scheduler> World<'_, S> {
             lost_fixed_speed_s: s.lost_by_choice_ns / 1e9,
             lost_contention_s: s.lost_contention_ns / 1e9,
             spin_s: s.spin_ns as f64 / 1e9,
-            hottest_core_c: (s.hottest_c > f64::MIN).then_some(s.hottest_c),
+            hottest_core_c: self.power.hottest_c,
             ..Counters::default()
         }
     }

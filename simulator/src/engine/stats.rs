@@ -72,7 +72,6 @@ pub(super) struct Stats {
     pub high_now: u32,
     pub high_since_ns: u64,
     pub high_max: u32,
-    pub hottest_c: f64,
     /// Work done by class, for the energy bound of runs that end by the clock.
     pub work_by_class: Vec<f64>,
     /// By application: first task, last exit.
@@ -101,7 +100,6 @@ impl Stats {
             high_now: 0,
             high_since_ns: 0,
             high_max: 0,
-            hottest_c: f64::MIN,
             work_by_class: vec![0.0; nr_classes.max(1)],
             app_began_ns: vec![None; nr_apps],
             app_ended_ns: vec![None; nr_apps],

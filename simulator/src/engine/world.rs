@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated world: construction, the event loop, the end.
 
+use super::cores::Cores;
+use super::power::Power;
 use super::scheduler::Scheduler;
 use super::stats::{Stats, Trace};
 use super::task::State;
@@ -9,7 +11,6 @@ use super::work::Work;
 use super::{contend::Contention, governor::BusyTime, governor::Governing, Rates};
 use crate::choice::PolicyChoice;
 use crate::clocks::Clocks;
-use crate::power::{CoreState, PowerModel};
 use crate::workload::Workload;
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
@@ -21,83 +22,21 @@ pub(super) const MAX_STEPS_AT_ONCE: u32 = 1_000_000;
 /// Temperatures are brought up to date this often.
 const HEAT_PERIOD_NS: u64 = 1_000_000_000;
 
-#[derive(Debug, Default, Clone)]
-pub(super) struct CpuState {
-    pub kind: usize,
-    /// Its kind's highest OPP.
-    pub top_opp: usize,
-    pub task: Option<u32>,
-    /// Progress is accounted up to here.
-    pub settled_ns: u64,
-    /// When the task came here, or its slice was renewed.
-    pub slice_began_ns: u64,
-    pub slice_ns: u64,
-    /// `None`: nothing waits, no need to look.
-    pub slice_ends_ns: Option<u64>,
-    /// Switching, migrating, waking up: busy without progress.
-    pub overhead_ns: u64,
-    /// Work per ns of the running task.
-    pub rate: f64,
-    /// Time that it waits for memory, over what its work takes at its core's top speed.
-    pub memory_share: f64,
-    /// When the running step ends.
-    pub step_ends_ns: u64,
-    /// Start of what the task has not paid for yet.
-    pub charged_ns: u64,
-    /// Busy time before `busy_since_ns`, for governors.
-    pub busy_ns: u64,
-    pub busy_since_ns: Option<u64>,
-    /// Busy time at the governor's last sample.
-    pub sampled_busy_ns: u64,
-    /// When the task started here, the other clock domains had had more work in the governor's period than this one.
-    pub load_was_elsewhere: bool,
-    /// The governor has looked since then.
-    pub measured: bool,
-    /// In the list of those whose slice nobody watches.
-    pub unwatched: bool,
-    pub opp: usize,
-    /// Decaying average that `schedutil` looks at, up to `utilisation_at_ns`.
-    pub utilisation: f64,
-    pub utilisation_at_ns: u64,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct CoreStatus {
-    pub cpus: Vec<usize>,
-    pub kind: usize,
-    pub busy: usize,
-    pub state: CoreState,
-    /// Unparking ends here.
-    pub ready_ns: u64,
-    pub temperature_c: f64,
-    pub energy_at_heat_fj: u128,
-}
-
 pub(crate) struct World<'a, S> {
     pub(super) machine: &'a Machine,
     pub(super) workload: &'a Workload,
     pub(super) time: Time,
     pub(super) rates: Rates,
     pub(super) contention: Contention,
-    pub(super) cpus: Vec<CpuState>,
-    pub(super) cores: Vec<CoreStatus>,
-    /// By voltage domain: when it is on again, if it was switched off.
-    pub(super) domain_ready_ns: Vec<u64>,
+    pub(super) cores: Cores,
     pub(super) clocks: Clocks,
     /// Of all CPUs, and by clock domain.
     pub(super) busy: BusyTime,
     pub(super) busy_of_domain: Vec<BusyTime>,
-    pub(super) power: PowerModel,
-    /// Temperatures are accounted up to here.
-    pub(super) heat_at_ns: u64,
+    pub(super) power: Power<'a>,
     pub(super) governing: Governing,
     pub(super) scheduler: S,
     pub(super) work: Work<'a>,
-    /// Running CPUs whose slice nobody watches.
-    pub(super) unwatched: Vec<u32>,
-    pub(super) waiting: usize,
-    /// Tasks of this workload may stall.
-    pub(super) stalls: bool,
     /// By program: CPUs it may run on, where not all.
     pub(super) allowed: Vec<Option<CpuBits>>,
     pub(super) stats: Stats,
@@ -105,36 +44,6 @@ pub(crate) struct World<'a, S> {
     /// The duration ended the run before the last task.
     pub(super) cut_short: bool,
     pub(super) failure: Option<SimulationError>,
-}
-
-fn cpu_states(machine: &Machine) -> Vec<CpuState> {
-    let state = |cpu: &lop_machine::Cpu| CpuState {
-        kind: usize::from(cpu.kind),
-        top_opp: machine.kinds[usize::from(cpu.kind)].opps.len() - 1,
-        ..CpuState::default()
-    };
-    machine.cpus.iter().map(state).collect()
-}
-
-fn core_statuses(machine: &Machine) -> Vec<CoreStatus> {
-    let ambient = machine.thermal.map_or(0.0, |thermal| thermal.ambient_c);
-    let mut cores: Vec<CoreStatus> = (0..machine.nr_cores)
-        .map(|_| CoreStatus {
-            cpus: vec![],
-            kind: 0,
-            busy: 0,
-            state: CoreState::Idle(0),
-            ready_ns: 0,
-            temperature_c: ambient,
-            energy_at_heat_fj: 0,
-        })
-        .collect();
-    for (number, cpu) in machine.cpus.iter().enumerate() {
-        let core = &mut cores[usize::from(cpu.core)];
-        core.cpus.push(number);
-        core.kind = usize::from(cpu.kind);
-    }
-    cores
 }
 
 /// Programs must find the CPUs that they are pinned to.
@@ -171,19 +80,13 @@ impl<'a, S: Scheduler> World<'a, S> {
             machine,
             workload,
             time: Time::new(machine.cpus.len()),
-            cpus: cpu_states(machine),
-            cores: core_statuses(machine),
-            domain_ready_ns: vec![0; machine.nr_voltage_domains],
+            cores: Cores::new(machine, work.can_stall()),
             clocks: Clocks::new(machine),
             busy: BusyTime::default(),
             busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
-            power: PowerModel::new(machine),
-            heat_at_ns: 0,
+            power: Power::new(machine),
             governing: Governing::new(choice, machine),
             scheduler,
-            unwatched: Vec::new(),
-            waiting: 0,
-            stalls: work.can_stall(),
             work,
             allowed: allowed_cpus(machine, workload)?,
             stats: Stats::new(workload.memory_shares.len(), workload.apps.len()),
@@ -204,8 +107,8 @@ impl<'a, S: Scheduler> World<'a, S> {
         for domain in 0..self.clocks.domains.len() {
             self.domain_speed_is_new(domain);
         }
-        for cpu in 0..self.cpus.len() {
-            self.sink_if_core_idle(cpu);
+        for core in 0..self.cores.cores.len() {
+            self.sink_if_idle(core);
         }
     }
 
@@ -273,29 +176,9 @@ impl<'a, S: Scheduler> World<'a, S> {
         }
     }
 
-    /// dT/dt = (ambient + c_per_w P - T) / tau with the mean power since the last time.
-    pub(super) fn temperatures_follow(&mut self) {
-        let Some(thermal) = self.machine.thermal else { return };
-        let passed_ns = self.time.now_ns - self.heat_at_ns;
-        if passed_ns == 0 {
-            return;
-        }
-        self.heat_at_ns = self.time.now_ns;
-        let kept = libm::exp(-(passed_ns as f64) / 1e9 / thermal.time_constant_s);
-        for core in 0..self.cores.len() {
-            let energy_fj = self.power.core_fj(core, self.time.now_ns);
-            let watts = (energy_fj - self.cores[core].energy_at_heat_fj) as f64 / 1e6 / passed_ns as f64;
-            let about = &mut self.cores[core];
-            let target_c = thermal.ambient_c + thermal.c_per_w * watts;
-            about.temperature_c = target_c + (about.temperature_c - target_c) * kept;
-            about.energy_at_heat_fj = energy_fj;
-            self.stats.hottest_c = self.stats.hottest_c.max(about.temperature_c);
-        }
-    }
-
     /// Temperatures, then the scheduler's turn.
     fn heat(&mut self) {
-        self.temperatures_follow();
+        self.power.temperatures_follow(self.time.now_ns);
         S::heated(self);
         self.time.after(HEAT_PERIOD_NS, Kind::Heat, 0);
     }
