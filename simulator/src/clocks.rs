@@ -108,6 +108,12 @@ impl Clocks {
         self.asks[cpu] = index;
         self.want(d, self.domains[d].highest_asked())
     }
+    /// The same before anything runs.
+    pub fn ask_at_once(&mut self, cpu: usize, index: usize) {
+        if let Some(domain) = self.ask(cpu, index) {
+            self.set_initial(domain, self.domains[domain].wanted);
+        }
+    }
     /// A governor sets a domain. Returns the domain if its wish changed.
     pub fn want(&mut self, domain: usize, index: usize) -> Option<usize> {
         let about = &mut self.domains[domain];

@@ -39,7 +39,7 @@ impl<S: Scheduler> World<'_, S> {
         state.overhead_ns -= overhead;
         let ran = passed - overhead;
         let task = &mut self.work.tasks[id as usize];
-        if self.governing.is_schedutil() {
+        if self.speeds.is_schedutil() {
             let opps = &self.machine.kinds[state.kind].opps;
             let (khz, top_khz) = (opps[state.opp].khz as f64, opps[state.top_opp].khz as f64);
             task.utilisation = utilisation_after(task.utilisation, passed, khz / top_khz);
@@ -85,9 +85,9 @@ impl<S: Scheduler> World<'_, S> {
             None => self.rates.relative(class, state.kind, state.opp),
         };
         let lost_ns = ran as f64 * (1.0 - relative);
-        if self.governing.fixed() || self.scheduler.on_reserved_core(cpu) {
+        if self.speeds.fixed() || self.scheduler.on_reserved_core(cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
-        } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
+        } else if !self.speeds.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;
         } else {
             self.stats.lost_mismeasured_ns += lost_ns;
@@ -313,7 +313,7 @@ impl<S: Scheduler> World<'_, S> {
         let (core, now_ns) = (self.cores.cpus[cpu].core, self.time.now_ns);
         let exit_ns = self.power.exit_ns(core, now_ns);
         let busy = self.cores.fill(cpu, now_ns);
-        self.busy_changes(cpu, 1);
+        self.speeds.busy_changes(cpu, 1, now_ns);
         self.power.set_state(core, CoreState::Busy(busy), &mut self.time);
         S::cpu_busy(self, cpu);
         self.siblings_changed(cpu);
@@ -340,7 +340,7 @@ impl<S: Scheduler> World<'_, S> {
             self.stats.latencies.add(self.time.now_ns + exit_ns - woken_ns);
         }
         let serial = task.serial;
-        let load_was_elsewhere = self.load_is_elsewhere(cpu);
+        let load_was_elsewhere = self.speeds.load_is_elsewhere(cpu, self.time.now_ns);
         let state = &mut self.cores.cpus[cpu];
         state.task = Some(id);
         state.overhead_ns = overhead_ns;
@@ -371,7 +371,7 @@ impl<S: Scheduler> World<'_, S> {
         if self.contention.possible() {
             self.contend(cpu);
         }
-        self.busy_changes(cpu, -1);
+        self.speeds.busy_changes(cpu, -1, self.time.now_ns);
         let core = self.cores.cpus[cpu].core;
         let busy = self.cores.clear(cpu, self.time.now_ns);
         if busy > 0 {

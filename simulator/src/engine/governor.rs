@@ -45,17 +45,23 @@ impl BusyTime {
     }
 }
 
+/// Speeds of the clock domains, and who sets them.
 #[derive(Debug)]
-pub(super) struct Governing {
+pub(super) struct Speeds {
+    pub clocks: Clocks,
     /// `None`: the policy sets the speeds.
     governor: Option<Governor>,
     period_ns: u64,
     rate_limit_ns: u64,
+    transition_ns: u64,
     /// By clock domain: last update by `schedutil`.
     updated_ns: Vec<Option<u64>>,
+    /// Of all CPUs, and by clock domain.
+    busy: BusyTime,
+    busy_of_domain: Vec<BusyTime>,
 }
 
-impl Governing {
+impl Speeds {
     pub fn new(choice: &PolicyChoice, machine: &Machine) -> Self {
         let governor = match choice {
             PolicyChoice::Linux(governor) => Some(*governor),
@@ -65,10 +71,14 @@ impl Governing {
             PolicyChoice::Placed(_) => Some(Governor::Performance),
         };
         Self {
+            clocks: Clocks::new(machine),
             governor,
             period_ns: machine.cpufreq.ondemand_period_ns.max(1),
             rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
+            transition_ns: machine.cpufreq.transition_ns,
             updated_ns: vec![None; machine.nr_clock_domains],
+            busy: BusyTime::default(),
+            busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
         }
     }
     /// Speeds that somebody chose once and for all.
@@ -85,21 +95,70 @@ impl Governing {
     pub fn is_schedutil(&self) -> bool {
         self.governor == Some(Governor::Schedutil)
     }
-    pub fn set_initial(&self, clocks: &mut Clocks) {
-        for domain in 0..clocks.domains.len() {
-            let about = &clocks.domains[domain];
+    pub fn set_initial(&mut self) {
+        for domain in 0..self.clocks.domains.len() {
+            let about = &self.clocks.domains[domain];
             let index = match self.governor {
                 Some(Governor::Performance) => about.top(),
                 Some(Governor::Userspace { khz: Some(khz) }) => nearest(&about.khz, khz),
                 _ => 0,
             };
-            clocks.set_initial(domain, index);
+            self.clocks.set_initial(domain, index);
         }
     }
     pub fn begin(&self, time: &mut Time) {
         if self.governor == Some(Governor::Ondemand) {
             time.at(self.period_ns, Kind::Sample, 0);
         }
+    }
+
+    pub fn begin_transition(&mut self, domain: usize, time: &mut Time) {
+        if self.clocks.begin(domain) {
+            time.after(self.transition_ns, Kind::Transition, domain as u32);
+        }
+    }
+    /// A CPU asks for a frequency index of its clock domain; with one clock for several CPUs the highest wish holds.
+    pub fn ask(&mut self, cpu: usize, index: usize, time: &mut Time) {
+        if let Some(domain) = self.clocks.ask(cpu, index) {
+            self.begin_transition(domain, time);
+        }
+    }
+
+    /// Keeps the integrals of busy CPUs over the governor's period.
+    pub fn busy_changes(&mut self, cpu: usize, by: i64, now_ns: u64) {
+        self.busy.change(by, now_ns);
+        self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, now_ns);
+    }
+    /// In the governor's period so far, the other clock domains had more work than that of `cpu`.
+    pub fn load_is_elsewhere(&self, cpu: usize, now_ns: u64) -> bool {
+        if !self.measures() || self.clocks.domains.len() == 1 {
+            return false;
+        }
+        let here_ns = self.busy_of_domain[self.clocks.domain_index(cpu)].sum_ns(now_ns);
+        2 * here_ns < self.busy.sum_ns(now_ns)
+    }
+
+    /// `ondemand` sets a domain by the busy time of its busiest CPU in the last period.
+    fn set_by_load(&mut self, domain: usize, busiest_ns: u64, time: &mut Time) {
+        let about = &self.clocks.domains[domain];
+        let load = 100.0 * busiest_ns as f64 / self.period_ns as f64;
+        let index = ondemand(&about.khz, about.now, load);
+        if self.clocks.want(domain, index).is_some() {
+            self.begin_transition(domain, time);
+        }
+    }
+    /// Whether `schedutil` may set the clock domain of a CPU again: once in the rate limit.
+    fn may_update(&self, cpu: usize, now_ns: u64) -> bool {
+        let updated_ns = self.updated_ns[self.clocks.domain_index(cpu)];
+        updated_ns.is_none_or(|last| now_ns - last >= self.rate_limit_ns)
+    }
+    /// `schedutil`'s rule: f = 1.25 f_max u / 1024.
+    fn set_by_utilisation(&mut self, cpu: usize, utilisation: f64, top_khz: f64, time: &mut Time) {
+        let domain = self.clocks.domain_index(cpu);
+        let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
+        let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
+        self.updated_ns[domain] = Some(time.now_ns);
+        self.ask(cpu, index, time);
     }
 }
 
@@ -135,27 +194,22 @@ fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
 impl<S: Scheduler> World<'_, S> {
     /// Every governor samples, all on the same clock edge.
     pub(super) fn sample(&mut self) {
-        self.busy.restart(self.time.now_ns);
-        let period_ns = self.governing.period_ns;
-        for domain in 0..self.clocks.domains.len() {
+        let now_ns = self.time.now_ns;
+        self.speeds.busy.restart(now_ns);
+        for domain in 0..self.speeds.clocks.domains.len() {
             // An idle domain has nothing to measure, however many CPUs it has.
-            let used = self.busy_of_domain[domain].restart(self.time.now_ns);
+            let used = self.speeds.busy_of_domain[domain].restart(now_ns);
             let busiest_ns = if used { self.sample_cpus(domain) } else { 0 };
-            let about = &self.clocks.domains[domain];
-            let load = 100.0 * busiest_ns as f64 / period_ns as f64;
-            let index = ondemand(&about.khz, about.now, load);
-            if self.clocks.want(domain, index).is_some() {
-                self.begin_transition(domain);
-            }
+            self.speeds.set_by_load(domain, busiest_ns, &mut self.time);
         }
-        self.time.after(period_ns, Kind::Sample, 0);
+        self.time.after(self.speeds.period_ns, Kind::Sample, 0);
     }
 
     /// Busy time of the domain's busiest CPU since the last sample.
     fn sample_cpus(&mut self, domain: usize) -> u64 {
         let mut busiest_ns = 0;
-        for at in 0..self.clocks.domains[domain].cpus.len() {
-            let cpu = self.clocks.domains[domain].cpus[at];
+        for at in 0..self.speeds.clocks.domains[domain].cpus.len() {
+            let cpu = self.speeds.clocks.domains[domain].cpus[at];
             let busy_ns = self.cores.busy_ns(cpu, self.time.now_ns);
             if self.cores.cpus[cpu].task.is_some() {
                 self.settle(cpu);
@@ -167,46 +221,24 @@ impl<S: Scheduler> World<'_, S> {
         busiest_ns
     }
 
-    pub(super) fn begin_transition(&mut self, domain: usize) {
-        if self.clocks.begin(domain) {
-            let at_ns = self.time.now_ns + self.machine.cpufreq.transition_ns;
-            self.time.at(at_ns, Kind::Transition, domain as u32);
-        }
-    }
-
     pub(super) fn transition_ends(&mut self, domain: usize) {
-        for at in 0..self.clocks.domains[domain].cpus.len() {
-            let cpu = self.clocks.domains[domain].cpus[at];
+        for at in 0..self.speeds.clocks.domains[domain].cpus.len() {
+            let cpu = self.speeds.clocks.domains[domain].cpus[at];
             self.settle(cpu);
         }
-        self.clocks.arrive(domain);
+        self.speeds.clocks.arrive(domain);
         self.domain_speed_is_new(domain);
-        self.begin_transition(domain);
-    }
-
-    /// Keeps the integrals of busy CPUs over the governor's period.
-    pub(super) fn busy_changes(&mut self, cpu: usize, by: i64) {
-        self.busy.change(by, self.time.now_ns);
-        self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, self.time.now_ns);
-    }
-
-    /// In the governor's period so far, the other clock domains had more work than that of `cpu`.
-    pub(super) fn load_is_elsewhere(&self, cpu: usize) -> bool {
-        if !self.governing.measures() || self.clocks.domains.len() == 1 {
-            return false;
-        }
-        let here_ns = self.busy_of_domain[self.clocks.domain_index(cpu)].sum_ns(self.time.now_ns);
-        2 * here_ns < self.busy.sum_ns(self.time.now_ns)
+        self.speeds.begin_transition(domain, &mut self.time);
     }
 
     /// A domain runs at another speed: its CPUs' rates and their cores' power follow.
     pub(super) fn domain_speed_is_new(&mut self, domain: usize) {
-        let now = self.clocks.domains[domain].now;
-        let khz = self.clocks.domains[domain].khz[now];
-        for at in 0..self.clocks.domains[domain].cpus.len() {
-            let cpu = self.clocks.domains[domain].cpus[at];
+        let now = self.speeds.clocks.domains[domain].now;
+        let khz = self.speeds.clocks.domains[domain].khz[now];
+        for at in 0..self.speeds.clocks.domains[domain].cpus.len() {
+            let cpu = self.speeds.clocks.domains[domain].cpus[at];
             let place = self.machine.cpus[cpu];
-            self.cores.cpus[cpu].opp = self.clocks.domains[domain].opp(usize::from(place.kind));
+            self.cores.cpus[cpu].opp = self.speeds.clocks.domains[domain].opp(usize::from(place.kind));
             (self.power).set_opp(usize::from(place.core), self.cores.cpus[cpu].opp, self.time.now_ns);
             let at_ns = self.time.now_ns;
             self.trace.add(at_ns, || crate::TraceEvent::Speed {
@@ -220,7 +252,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// `schedutil` hears of a task that comes to a CPU.
     pub(super) fn governor_sees_start(&mut self, cpu: usize, id: u32) {
-        if !self.governing.is_schedutil() {
+        if !self.speeds.is_schedutil() {
             return;
         }
         let task = &mut self.work.tasks[id as usize];
@@ -243,38 +275,27 @@ impl<S: Scheduler> World<'_, S> {
         self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
-    /// f = 1.25 f_max u / 1024, at most once in the rate limit; u is the CPU's, or the running task's if that is more (it
-    /// brings its own from where it ran before). A task's alone would be half on a core that two tasks keep busy.
+    /// u is the CPU's, or the running task's if that is more: it brings its own from where it ran before. A task's alone would be half on
+    /// a core that two tasks keep busy.
     fn update_schedutil(&mut self, cpu: usize) {
-        let Some(id) = self.cores.cpus[cpu].task else { return };
-        let domain = self.clocks.domain_index(cpu);
-        let limit_ns = self.governing.rate_limit_ns;
-        if self.governing.updated_ns[domain].is_some_and(|last| self.time.now_ns - last < limit_ns) {
+        let state = &self.cores.cpus[cpu];
+        let Some(id) = state.task else { return };
+        if !self.speeds.may_update(cpu, self.time.now_ns) {
             return;
         }
-        let kind = &self.machine.kinds[usize::from(self.machine.cpus[cpu].kind)];
-        let top_khz = kind.opps[kind.opps.len() - 1].khz as f64;
-        let utilisation = self.work.tasks[id as usize]
-            .utilisation
-            .max(self.cores.cpus[cpu].utilisation);
-        let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
-        let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
-        self.governing.updated_ns[domain] = Some(self.time.now_ns);
-        if let Some(domain) = self.clocks.ask(cpu, index) {
-            self.begin_transition(domain);
-        }
+        let utilisation = self.work.tasks[id as usize].utilisation.max(state.utilisation);
+        let top_khz = self.machine.kinds[state.kind].opps[state.top_opp].khz as f64;
+        (self.speeds).set_by_utilisation(cpu, utilisation, top_khz, &mut self.time);
     }
 
     /// An idle CPU of a shared domain asks for nothing; one of its own keeps its speed, as nobody looks.
     pub(super) fn governor_sees_idle(&mut self, cpu: usize) {
-        if !self.governing.is_schedutil() {
+        if !self.speeds.is_schedutil() {
             return;
         }
         self.time.cancel(Alarm::Tick, cpu);
-        if self.clocks.of_cpu(cpu).cpus.len() > 1 {
-            if let Some(domain) = self.clocks.ask(cpu, 0) {
-                self.begin_transition(domain);
-            }
+        if self.speeds.clocks.of_cpu(cpu).cpus.len() > 1 {
+            self.speeds.ask(cpu, 0, &mut self.time);
         }
     }
 }

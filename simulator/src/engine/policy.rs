@@ -189,25 +189,21 @@ impl World<'_, Policy> {
             return;
         }
         let index = match set {
-            Set::High => self.clocks.of_cpu(cpu).top(),
-            Set::Green => self.scheduler.green_index[self.clocks.domain_index(cpu)],
+            Set::High => self.speeds.clocks.of_cpu(cpu).top(),
+            Set::Green => self.scheduler.green_index[self.speeds.clocks.domain_index(cpu)],
             Set::Low | Set::Offline => 0,
         };
         self.ask_speed(cpu, index);
     }
 
-    /// The policy asks for a frequency index of the CPU's clock domain; with one clock for several CPUs the highest wish holds.
     fn ask_speed(&mut self, cpu: usize, index: usize) {
         if !self.scheduler.sets_speeds {
             return;
         }
-        if let Some(domain) = self.clocks.ask(cpu, index) {
-            if self.scheduler.starting {
-                let wanted = self.clocks.domains[domain].wanted;
-                self.clocks.set_initial(domain, wanted);
-            } else {
-                self.begin_transition(domain);
-            }
+        if self.scheduler.starting {
+            self.speeds.clocks.ask_at_once(cpu, index);
+        } else {
+            self.speeds.ask(cpu, index, &mut self.time);
         }
     }
 }
@@ -419,7 +415,7 @@ impl Env for World<'_, Policy> {
         self.scheduler.has_reserved = true;
         let speeds = &self.scheduler.reserved_khz;
         let khz = speeds[(raised as usize).min(speeds.len() - 1)];
-        let index = self.clocks.of_cpu(cpu as usize).at_least(khz);
+        let index = self.speeds.clocks.of_cpu(cpu as usize).at_least(khz);
         self.ask_speed(cpu as usize, index);
     }
     fn arm_timer(&mut self, at_ns: u64) {

@@ -111,7 +111,7 @@ impl<S: Scheduler> World<'_, S> {
             migrations: s.migrations,
             context_switches: s.context_switches,
             wakeups: s.wakeups,
-            frequency_transitions: self.clocks.transitions,
+            frequency_transitions: self.speeds.clocks.transitions,
             high_set_max: s.high_max,
             high_set_mean: if end_ns > 0 {
                 s.high_size_ns as f64 / end_ns as f64

@@ -8,9 +8,8 @@ use super::stats::{Stats, Trace};
 use super::task::State;
 use super::time::{Alarm, Due, Kind, Time};
 use super::work::Work;
-use super::{contend::Contention, governor::BusyTime, governor::Governing, Rates};
+use super::{contend::Contention, governor::Speeds, Rates};
 use crate::choice::PolicyChoice;
-use crate::clocks::Clocks;
 use crate::workload::Workload;
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
@@ -29,12 +28,8 @@ pub(crate) struct World<'a, S> {
     pub(super) rates: Rates,
     pub(super) contention: Contention,
     pub(super) cores: Cores,
-    pub(super) clocks: Clocks,
-    /// Of all CPUs, and by clock domain.
-    pub(super) busy: BusyTime,
-    pub(super) busy_of_domain: Vec<BusyTime>,
+    pub(super) speeds: Speeds,
     pub(super) power: Power<'a>,
-    pub(super) governing: Governing,
     pub(super) scheduler: S,
     pub(super) work: Work<'a>,
     /// By program: CPUs it may run on, where not all.
@@ -81,11 +76,8 @@ impl<'a, S: Scheduler> World<'a, S> {
             workload,
             time: Time::new(machine.cpus.len()),
             cores: Cores::new(machine, work.can_stall()),
-            clocks: Clocks::new(machine),
-            busy: BusyTime::default(),
-            busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
+            speeds: Speeds::new(choice, machine),
             power: Power::new(machine),
-            governing: Governing::new(choice, machine),
             scheduler,
             work,
             allowed: allowed_cpus(machine, workload)?,
@@ -102,9 +94,9 @@ impl<'a, S: Scheduler> World<'a, S> {
 
     /// Speeds and sets as they are before anything runs.
     fn set_first_speeds(&mut self) {
-        self.governing.set_initial(&mut self.clocks);
+        self.speeds.set_initial();
         S::set_up(self);
-        for domain in 0..self.clocks.domains.len() {
+        for domain in 0..self.speeds.clocks.domains.len() {
             self.domain_speed_is_new(domain);
         }
         for core in 0..self.cores.cores.len() {
@@ -114,7 +106,7 @@ impl<'a, S: Scheduler> World<'a, S> {
 
     /// Runs to the end: the last exit, or the workload's duration.
     pub fn run(&mut self) -> Result<(), SimulationError> {
-        self.governing.begin(&mut self.time);
+        self.speeds.begin(&mut self.time);
         if self.machine.thermal.is_some() {
             self.time.at(HEAT_PERIOD_NS, Kind::Heat, 0);
         }
