@@ -6,17 +6,17 @@ use crate::outcome::Bounds;
 use crate::power::{busy_uw, threads_per_core};
 use lop_machine::{Kind, Machine};
 
-/// Least power of a core of this kind that does nothing, in uW.
+/// Least power of an idle core of this kind, in uW.
 fn floor_uw(machine: &Machine, kind: &Kind) -> u64 {
     let idle = kind.opps.iter().map(|opp| opp.idle_uw);
     let deep = kind.idle_states.iter().filter_map(|state| state.power_uw);
     let parked = machine.park.iter().map(|park| park.power_uw);
-    // The first idle state may have a power of its own, which then stands for the OPP's.
+    // The first idle state may have its own power, which then replaces the OPP's.
     let clocked = kind.idle_states.iter().any(|state| state.power_uw.is_none());
     idle.filter(|_| clocked).chain(deep).chain(parked).min().unwrap_or(0)
 }
 
-/// Least power of the machine that does nothing, in uW: base, DRAM, every voltage domain and core at its least.
+/// Least power of the idle machine, in uW: base, DRAM, and every voltage domain and core at its minimum.
 fn machine_floor_uw(machine: &Machine) -> u64 {
     let mut seen_core = vec![false; machine.nr_cores];
     let mut domain_uw = vec![u64::MAX; machine.nr_voltage_domains];
@@ -50,13 +50,13 @@ fn cheapest_per_work(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     cheapest
 }
 
-/// Of what `of_kind` says of each kind of core, by its number, the least.
+/// Minimum of `of_kind` over kinds of cores.
 fn least_of_kinds(machine: &Machine, of_kind: impl Fn(usize, &Kind) -> f64) -> f64 {
     let kinds = machine.kinds.iter().enumerate();
     kinds.map(|(k, kind)| of_kind(k, kind)).fold(f64::INFINITY, f64::min)
 }
 
-/// Least time that a ns of work of this class waits for memory, wherever and beside whomever it is done: m / speed, at any OPP.
+/// Least time for which a ns of work of this class waits for memory, on any core, beside any others: m / speed, at any OPP.
 fn least_waiting(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     least_of_kinds(machine, |k, kind| match rates.alone(class, k) {
         Some(alone) => alone.least_share / kind.speed,
@@ -64,18 +64,18 @@ fn least_waiting(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     })
 }
 
-/// What the bounds of a finished run follow from.
+/// What the bounds of a finished run are computed from.
 pub(crate) struct Finished<'a> {
     pub rates: &'a Rates,
     /// Work done by class, at the reference core's top speed, in ns.
     pub work_by_class: &'a [f64],
-    /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
+    /// Maximum of critical path, longest chain through one lock, and pool work over slots, in ns.
     pub path_ns: f64,
-    /// When the duration ended the run, if it did.
+    /// When the workload's duration ended the run, if it did.
     pub cut_short_ns: Option<u64>,
 }
 
-/// Time in ns that the memory domains together need at least for what the work moves, at all of their bandwidth.
+/// Least time in ns in which all memory domains together, at full bandwidth, can move the bytes of the work.
 fn moving_ns(machine: &Machine, run: &Finished<'_>) -> f64 {
     let Some(mb_s) = machine.memory.and_then(|memory| memory.bandwidth_mb_s) else {
         return 0.0;
@@ -91,15 +91,15 @@ fn moving_ns(machine: &Machine, run: &Finished<'_>) -> f64 {
     bytes / (mb_s / 1e3 * machine.nr_memory_domains as f64)
 }
 
-/// Most work per ns of a core of this kind at its highest operating point, by that of `classes` that goes fastest. Siblings that
-/// contend may do more than `smt_speedup` says: it halves the traffic of each, too, which shortens the queue that each is by itself.
+/// Most work per ns of a core of this kind at its highest operating point, over `classes` and numbers of busy siblings. Siblings that contend may do more
+/// work than `smt_speedup` says: each runs slower, so it makes less traffic and its misses take less time.
 fn core_speed(rates: &Rates, classes: &[u16], number: usize, kind: &Kind, threads: usize) -> f64 {
     let of_class =
         |&class: &u16| (1..=threads).map(move |n| n as f64 * rates.rate(class, number, kind.opps.len() - 1, n));
     classes.iter().flat_map(of_class).fold(0.0, f64::max)
 }
 
-/// Work per ns of the whole machine at top speed, as much as it could be with work of these classes.
+/// Upper bound of the machine's work per ns, with work of these classes.
 fn total_speed(machine: &Machine, rates: &Rates, classes: &[u16]) -> f64 {
     let mut threads = vec![0usize; machine.nr_cores];
     for cpu in &machine.cpus {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the policy is told of a machine: its configuration, its CPUs, and from watts and speeds which rules `auto` has use for.
+//! What the policy is told about a machine: its configuration, its CPUs, and the watts and speeds by which `auto` chooses its rules.
 
 use super::plan::mw;
 use super::Rates;
@@ -10,7 +10,8 @@ use crate::{PowerCap, SimulationError};
 use lop_machine::{Kind, Machine};
 use lop_policy::{Config, CpuPlace, GreenOpp, Sched, Traits};
 
-/// What a policy's name asks for must be there to be had: a result under a name is of what the name says.
+/// # Errors
+/// The machine does not have what the policy's name asks for: so many CPUs, a core to reserve, a frequency.
 pub(super) fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), SimulationError> {
     let message = match choice {
         PolicyChoice::Sets(SetsVariant::Simple { size: Some(size) }) if *size as usize > machine.cpus.len() => {
@@ -43,7 +44,8 @@ pub(super) fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(
     Err(SimulationError::Mismatch(message))
 }
 
-/// A frequency that a policy's name asks for is one of those that these kinds of cores have.
+/// # Errors
+/// None of these kinds of cores has the frequency.
 fn check_frequency(machine: &Machine, choice: &PolicyChoice, khz: u64, kinds: &[Kind]) -> Result<(), SimulationError> {
     let mut all: Vec<u64> = kinds
         .iter()
@@ -99,8 +101,8 @@ pub(super) fn config(
     }
 }
 
-/// Cores that work under `simple-sets` is confined to when no number is given: the workload's slots, else what its
-/// applications declared, else the tasks it starts; all cores where these fork others, as nobody knows how many.
+/// Number of cores for `simple-sets` when none is given: the workload's slots, else what its applications declared, else the tasks that it
+/// starts. All cores if these fork others, as their number is not known.
 fn parallelism_of(workload: &Workload) -> u32 {
     let slots = workload.pools.iter().map(|pool| pool.slots).max().unwrap_or(0);
     let declared: u32 = workload.apps.iter().filter_map(|app| app.declared_parallelism).sum();
@@ -118,7 +120,7 @@ fn parallelism_of(workload: &Workload) -> u32 {
     }
 }
 
-/// What a running task loses that goes on at another CPU: two switches and the migration, to another memory domain if there are several.
+/// What it costs to move a running task to another CPU: two context switches and the migration, to another memory domain if there are several.
 fn migration_ns(machine: &Machine) -> u64 {
     let cost = machine.cost;
     let elsewhere_ns = if machine.nr_memory_domains > 1 {
@@ -129,7 +131,8 @@ fn migration_ns(machine: &Machine) -> u64 {
     2 * cost.context_switch_ns + cost.migration_ns + elsewhere_ns
 }
 
-/// Frequencies of the reserved core, from its own to the highest of its kind, in kHz: the slowest kind, as policy/reserved/reserved.h has it.
+/// Frequencies that the reserved core may run at, in kHz: from its own one to the highest of its kind, which is the slowest kind
+/// (policy/reserved/reserved.h).
 pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> {
     let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
     let khz: Vec<u64> = (machine.kinds[usize::from(slowest)].opps.iter().map(|opp| opp.khz)).collect();
@@ -145,7 +148,8 @@ pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> 
     khz.into_iter().filter(|&khz| khz >= own).collect()
 }
 
-/// Limits of policy/core/state.h that a machine must keep within.
+/// # Errors
+/// The machine exceeds a limit of policy/core/state.h.
 fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
     let limits = [
         ("CPUs", machine.cpus.len(), lop_policy::MAX_CPUS),
@@ -193,7 +197,7 @@ pub(super) fn describe_cpus(sched: &mut Sched, machine: &Machine, variant: SetsV
     Ok(())
 }
 
-/// Operating points of a kind of core for work of this memory share.
+/// A kind's operating points, with the rate of work of this memory share.
 fn green_opps(kind: &Kind, memory_share: f64) -> Vec<GreenOpp> {
     let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
     let opp = |o: usize| GreenOpp {
@@ -216,10 +220,10 @@ pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
     clocks.domains.iter().map(of_domain).collect()
 }
 
-/// SF up to which work counts as hardly gaining from speed (policy/sets/demand.h).
+/// Work up to this SF hardly gains from speed (policy/sets/demand.h).
 const HARDLY_GAINS: f64 = 1.2;
 
-/// Logical CPUs of the core that has most.
+/// Most SMT threads of any core.
 fn most_threads(machine: &Machine) -> u32 {
     let mut threads = vec![0; machine.nr_cores];
     for cpu in &machine.cpus {
@@ -228,8 +232,8 @@ fn most_threads(machine: &Machine) -> u32 {
     threads.into_iter().max().unwrap_or(1)
 }
 
-/// What of a machine decides which rules `auto` has use for. Watts of the first kind of core; a low one is parked where the machine can. Speeds are
-/// those of work that just counts as hardly gaining: SF = (1 - m) * f_top / f_low + m.
+/// What `auto` chooses its rules by. Watts are those of the first kind of core; a low core is parked if the machine can park. Speeds are those of
+/// work at the limit of hardly gaining from speed: SF = (1 - m) * f_top / f_low + m.
 pub(super) fn traits(machine: &Machine, rise_ns: u64) -> Traits {
     let kind = &machine.kinds[0];
     let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs and cores: what runs where, since when, and until when.
+//! CPUs and cores: which task runs on which CPU, since when, and until when.
 
 use super::task::Task;
 use lop_machine::Machine;
@@ -11,44 +11,44 @@ pub(super) struct CpuState {
     /// Its kind's highest OPP.
     pub top_opp: usize,
     pub task: Option<u32>,
-    /// Progress is accounted up to here.
+    /// Progress is accounted for up to this time.
     pub settled_ns: u64,
-    /// When the task came here, or its slice was renewed.
+    /// When the task started here, or its slice was renewed.
     pub slice_began_ns: u64,
     pub slice_ns: u64,
-    /// `None`: nothing waits, no need to look.
+    /// `None`: no task waits, so the slice need not end.
     pub slice_ends_ns: Option<u64>,
-    /// Switching, migrating, waking up: busy without progress.
+    /// Time left for context switch, migration and wakeup: busy without progress.
     pub overhead_ns: u64,
     /// Work per ns of the running task.
     pub rate: f64,
-    /// Time that it waits for memory, over what its work takes at its core's top speed.
+    /// Time for which it waits for memory, over the time of its work at the core's top speed.
     pub memory_share: f64,
     /// When the running step ends.
     pub step_ends_ns: u64,
-    /// Start of what the task has not paid for yet.
+    /// Run time before this is charged to the task.
     pub charged_ns: u64,
     /// Busy time before `busy_since_ns`, for governors.
     pub busy_ns: u64,
     pub busy_since_ns: Option<u64>,
     /// Busy time at the governor's last sample.
     pub sampled_busy_ns: u64,
-    /// When the task started here, the other clock domains had had more work in the governor's period than this one.
+    /// When the task started here, the other clock domains together had had more work in the governor's period than this one.
     pub load_was_elsewhere: bool,
-    /// The governor has looked since then.
+    /// The governor has sampled since then.
     pub measured: bool,
-    /// In the list of those whose slice nobody watches.
+    /// Listed in `Cores::unwatched`.
     pub unwatched: bool,
     pub opp: usize,
-    /// Decaying average that `schedutil` looks at, up to `utilisation_at_ns`.
+    /// Decaying average for `schedutil`, up to `utilisation_at_ns`.
     pub utilisation: f64,
     pub utilisation_at_ns: u64,
 }
 
-/// A core has one busy CPU or more while tasks run there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Core {
     pub cpus: Vec<usize>,
+    /// CPUs that are busy.
     pub busy: usize,
 }
 
@@ -58,9 +58,9 @@ pub(super) struct Cores {
     pub cores: Vec<Core>,
     /// Tasks that wait for a CPU.
     pub waiting: usize,
-    /// CPUs that run a task whose slice has no end, as nothing waits.
+    /// CPUs whose running task got a slice without an end, as no task waited.
     pub unwatched: Vec<u32>,
-    /// Tasks may stall: spin without use of their core.
+    /// Some tasks of the workload may stall, which leaves the core to their siblings.
     pub stalls: bool,
 }
 
@@ -97,7 +97,7 @@ impl Cores {
         let state = &self.cpus[cpu];
         state.busy_ns + state.busy_since_ns.map_or(0, |since| now_ns - since)
     }
-    /// A CPU becomes busy. Returns how many of its core's are.
+    /// A CPU becomes busy. Returns the number of busy CPUs on its core.
     pub fn fill(&mut self, cpu: usize, now_ns: u64) -> usize {
         let state = &mut self.cpus[cpu];
         state.busy_since_ns = Some(now_ns);
@@ -106,7 +106,7 @@ impl Cores {
         core.busy += 1;
         core.busy
     }
-    /// A CPU falls idle. Returns how many of its core's are still busy.
+    /// A CPU falls idle. Returns the number of busy CPUs left on its core.
     pub fn clear(&mut self, cpu: usize, now_ns: u64) -> usize {
         let state = &mut self.cpus[cpu];
         state.slice_ends_ns = None;
@@ -117,7 +117,7 @@ impl Cores {
         core.busy -= 1;
         core.busy
     }
-    /// Another CPU of the core of `cpu` is busy.
+    /// Whether another CPU of the core is busy.
     pub fn beside_busy(&self, cpu: usize) -> bool {
         self.of(cpu)
             .cpus
@@ -125,7 +125,7 @@ impl Cores {
             .any(|&other| other != cpu && self.is_busy(other))
     }
 
-    /// Busy CPUs of a CPU's core that use what the core does: its own, and the siblings that do not stall.
+    /// CPUs that share the throughput of a CPU's core: this one, and its busy siblings that do not stall.
     pub fn using_core(&self, cpu: usize, tasks: &[Task]) -> usize {
         let core = self.of(cpu);
         if !self.stalls || core.cpus.len() == 1 {
@@ -135,7 +135,7 @@ impl Cores {
         core.busy - core.cpus.iter().filter(|&&c| c != cpu && stalls(c)).count()
     }
 
-    /// A slice only needs an end while something waits; else `end_unwatched` will end it.
+    /// A slice needs an end only while a task waits. Otherwise the CPU is listed for `end_unwatched`.
     pub fn watch_slice(&mut self, cpu: usize, now_ns: u64) {
         if self.waiting > 0 {
             self.limit_slice(cpu, now_ns);
@@ -151,7 +151,7 @@ impl Cores {
         let state = &mut self.cpus[cpu];
         state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(now_ns));
     }
-    /// Something waits now: the slice of a task that nobody watched ends in time. Returns whether a task runs there.
+    /// A task waits now, so a listed CPU's slice gets an end. Returns whether it had none.
     pub fn end_unwatched(&mut self, cpu: usize, now_ns: u64) -> bool {
         let state = &mut self.cpus[cpu];
         state.unwatched = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs: a task comes, makes progress, goes; cores fall idle and wake.
+//! What happens on a CPU: a task starts, makes progress and leaves; cores fall idle and wake up.
 
 use super::governor::utilisation_after;
 use super::scheduler::Scheduler;
@@ -12,21 +12,21 @@ use crate::power::CoreState;
 /// Why a task leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leaving {
-    /// Its slice is over, or it yields: still runnable.
+    /// Still runnable: its slice is over, it yields, or it has to move.
     Preempted,
     /// It waits or sleeps.
     Blocked,
     Exited,
 }
 
-/// Rounded up; what does not fit is as long as can be. A conversion and back is quicker than a call of `ceil`.
+/// Rounds up, and saturates. Converting to an integer and back is quicker than a call of `ceil`.
 fn whole_ns(ns: f64) -> u64 {
     let below = ns as u64;
     below.saturating_add(u64::from((below as f64) < ns))
 }
 
 impl<S: Scheduler> World<'_, S> {
-    /// Accounts the running task's progress up to now.
+    /// Accounts for the running task's progress up to now.
     pub(super) fn settle(&mut self, cpu: usize) {
         let state = &mut self.cores.cpus[cpu];
         let passed = self.time.now_ns - state.settled_ns;
@@ -74,10 +74,9 @@ impl<S: Scheduler> World<'_, S> {
         self.count_lost(cpu, class, ran);
     }
 
-    /// Run time lost to not running at the highest OPP. Problem A: from a start to the governor's next look, on a core whose
-    /// clock domain had less work in the running period than the rest of the machine: the load was there, but elsewhere.
-    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere. What somebody chose is
-    /// neither: a fixed speed, that of a reserved core.
+    /// Counts the run time lost below the highest OPP. Problem A: from a start until the governor's next sample, on a core whose clock domain had had
+    /// less work in the governor's period than the others together: the load was elsewhere. It does not occur with a single clock domain. Problem B: the
+    /// rest, under a governor that measures load. Speeds that were chosen count as neither: a fixed one, that of a reserved core.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cores.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
@@ -94,7 +93,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// After a change of speed, sibling or step on `cpu`: rates, there and where others feel it, and the events of what comes next.
+    /// After a change of speed, sibling or step on `cpu`: updates the rates, here and on CPUs that it contends with, and the next alarms.
     pub(super) fn reschedule(&mut self, cpu: usize) {
         if self.contention.possible() {
             self.contend(cpu);
@@ -102,7 +101,7 @@ impl<S: Scheduler> World<'_, S> {
         self.plan_step(cpu);
     }
 
-    /// The rate of what runs on `cpu`, and the event of what comes next there.
+    /// Updates the rate of the running task, and arms the alarm for the end of its step or slice.
     pub(super) fn plan_step(&mut self, cpu: usize) {
         let Some(id) = self.cores.cpus[cpu].task else { return };
         let using_core = self.cores.using_core(cpu, &self.work.tasks);
@@ -130,7 +129,7 @@ impl<S: Scheduler> World<'_, S> {
             _ => {
                 let begins_ns = self.time.now_ns + state.overhead_ns;
                 match state.slice_ends_ns {
-                    // The slice ends first, and whatever comes then asks again: no need to know when the step ends.
+                    // The slice ends first, and the step's end is computed anew after it.
                     Some(end_ns) if task.remaining > state.rate * (end_ns.saturating_sub(begins_ns) + 2) as f64 => {
                         u64::MAX
                     }
@@ -146,7 +145,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// What came due on a CPU: the end of a step, of spinning, of a slice.
+    /// The CPU's alarm: a step, spinning or a slice ends.
     pub(super) fn cpu_event(&mut self, cpu: usize) {
         self.settle(cpu);
         let Some(id) = self.cores.cpus[cpu].task else { return };
@@ -184,7 +183,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// The task goes on spinning, and says so.
+    /// The task spins on with its SPINNING flag raised.
     fn raise_flag(&mut self, cpu: usize, id: u32) {
         let task = &mut self.work.tasks[id as usize];
         task.flag_raised = true;
@@ -212,7 +211,7 @@ impl<S: Scheduler> World<'_, S> {
         self.reschedule(cpu);
     }
 
-    /// Something waits now: all running tasks get an end to their slices.
+    /// A task waits now, so slices without an end get one.
     fn watch_all(&mut self) {
         let mut unwatched = std::mem::take(&mut self.cores.unwatched);
         for cpu in unwatched.drain(..).map(|cpu| cpu as usize) {
@@ -224,7 +223,7 @@ impl<S: Scheduler> World<'_, S> {
         self.cores.unwatched = unwatched;
     }
 
-    /// The running task pays for what it ran since it last paid.
+    /// Charges the running task for its run time since the last charge.
     fn pay(&mut self, cpu: usize) {
         let state = &mut self.cores.cpus[cpu];
         let ran = self.time.now_ns - state.charged_ns;
@@ -242,7 +241,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// A runnable task is placed: on an idle CPU, or among those that wait.
+    /// Places a task that became runnable: on an idle CPU, or in a queue.
     pub(super) fn place(&mut self, id: u32) {
         let position = self.trace.position();
         let cpu = S::wake(self, id);
@@ -272,7 +271,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// The task goes, another comes, or the CPU falls idle.
+    /// The task leaves. The CPU runs the next one, or falls idle.
     pub(super) fn leave(&mut self, cpu: usize, why: Leaving) {
         let Some(id) = self.cores.cpus[cpu].task else { return };
         self.pay(cpu);
@@ -308,7 +307,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// A task comes to an idle CPU.
+    /// Starts a task on an idle CPU.
     pub(super) fn start_on_idle(&mut self, cpu: usize, id: u32, slice_ns: u64) {
         let (core, now_ns) = (self.cores.cpus[cpu].core, self.time.now_ns);
         let exit_ns = self.power.exit_ns(core, now_ns);
@@ -321,7 +320,7 @@ impl<S: Scheduler> World<'_, S> {
         self.switch_to(cpu, id, slice_ns, exit_ns);
     }
 
-    /// The task is on the CPU from now on; `exit_ns`: how long the core takes to wake up.
+    /// The CPU runs the task from now on. `exit_ns`: how long its core takes to wake up.
     fn switch_to(&mut self, cpu: usize, id: u32, slice_ns: u64, exit_ns: u64) {
         let cost = self.machine.cost;
         let memory_domain = |c: usize| self.machine.cpus[c].memory_domain;
@@ -399,14 +398,14 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// A parked core is wanted: it is ready after its exit time.
+    /// Wakes a parked core up.
     pub(super) fn unpark(&mut self, core: usize) {
         if self.power.unpark(core, &mut self.time) {
             self.sink_if_idle(core);
         }
     }
 
-    /// A sibling became busy or idle.
+    /// `cpu` became busy or idle, which its siblings and the scheduler have to know.
     fn siblings_changed(&mut self, cpu: usize) {
         self.siblings_go_on(cpu);
         for &sibling in self.cores.of(cpu).cpus.iter().filter(|&&sibling| sibling != cpu) {
@@ -414,7 +413,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// What runs on `cpu` uses its core from now on, or does not: its siblings get as far as they got at their old rates.
+    /// `cpu` began or ceased to use its core: settles its siblings at their old rates, and goes on at new ones.
     pub(super) fn siblings_go_on(&mut self, cpu: usize) {
         for at in 0..self.cores.of(cpu).cpus.len() {
             let sibling = self.cores.of(cpu).cpus[at];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's scheduler as a baseline: fair, and a woken task goes to the core that has been idle longest.
+//! The kernel's scheduler as a baseline: fair queueing, and by default a woken task goes to the CPU that has been idle longest.
 
 use super::scheduler::{group_weights, Scheduler};
 use super::world::World;
@@ -12,10 +12,10 @@ use crate::RunOptions;
 use lop_policy::{CpuBits, WEIGHT_DEFAULT};
 use std::collections::BTreeSet;
 
-/// The scheduler's tick (250 Hz), at which it looks whether a slice is over.
+/// The scheduler's tick, 250 Hz.
 pub(super) const TICK_NS: u64 = 4_000_000;
 
-/// Linux's base slice, 0.7 ms times 1 + log2(CPUs), CPUs counted up to 8; it ends at the next tick.
+/// Linux's base slice, 0.7 ms * (1 + log2(min(CPUs, 8))), rounded up to a tick.
 fn base_slice_ns(nr_cpus: usize) -> u64 {
     (700_000 * u64::from(1 + nr_cpus.clamp(1, 8).ilog2())).next_multiple_of(TICK_NS)
 }
@@ -35,7 +35,7 @@ impl GroupShare {
     }
 }
 
-/// Start-time fair queueing over all CPUs, beside a governor that knows nothing of it.
+/// Start-time fair queueing with one queue for all CPUs.
 #[derive(Debug)]
 pub(crate) struct Fair {
     waiting: WaitingTasks,
@@ -48,12 +48,12 @@ pub(crate) struct Fair {
     clock_ns: u64,
     slice_ns: u64,
     homes: Option<Homes>,
-    /// By application; `None` where its tasks stand for themselves.
+    /// By application; `None`: its tasks count by their own weights.
     groups: Vec<Option<GroupShare>>,
 }
 
 impl Fair {
-    /// `homes`: where each task stays for life, if it does.
+    /// `homes`: the core to which each task is bound for life, if it is.
     pub fn new(nr_cpus: usize, workload: &Workload, options: &RunOptions, homes: Option<Homes>) -> Self {
         let share = |weight| GroupShare {
             weight,
@@ -73,7 +73,7 @@ impl Fair {
         }
     }
 
-    /// CPUs that a task may run on, of those `allowed`: its home, where tasks have one. `None`: all.
+    /// CPUs that a task may run on: its home, where tasks have one, else those `allowed`. `None`: all.
     fn cpus_of(&mut self, task: u32, allowed: Option<&CpuBits>) -> Option<CpuBits> {
         match &mut self.homes {
             Some(homes) => Some(homes.of(task, allowed)),
@@ -98,7 +98,7 @@ impl Fair {
         ran_ns.saturating_mul(u64::from(WEIGHT_DEFAULT)) / of_group.unwrap_or(u64::from(weight.max(1)))
     }
 
-    /// The idle CPU that a woken task goes to; whole idle cores before idle siblings of busy ones.
+    /// The idle CPU for a woken task: one on an idle core, else the idle sibling of a busy CPU.
     fn pick_idle(&mut self, allowed: Option<&CpuBits>) -> Option<u32> {
         self.pick_from(true, allowed).or_else(|| self.pick_from(false, allowed))
     }
@@ -129,8 +129,8 @@ impl Fair {
         into.insert((since_ns, cpu));
     }
 
-    /// Bounded lag: a sleeper is paid at most one slice, and a task that ran alone for long, while nobody waited, is at most
-    /// a slice and the cost of one ahead.
+    /// Bounded lag: a task that slept is at most one slice behind the clock. One that ran while no other waited is at most a slice and its own
+    /// cost of a slice ahead.
     fn bound_lag(&self, app: u16, weight: u32, vtime_ns: u64) -> u64 {
         let most_ns = self.slice_ns + self.cost_ns(app, weight, self.slice_ns);
         vtime_ns.clamp(
@@ -141,7 +141,7 @@ impl Fair {
 }
 
 impl World<'_, Fair> {
-    /// Brings the virtual time of a task up to the clock. Returns the CPUs that it may run on, `None` for all.
+    /// Bounds the lag of a task before it is placed. Returns the CPUs that it may run on, `None` for all.
     fn renew(&mut self, id: u32) -> Option<CpuBits> {
         let task = &mut self.work.tasks[id as usize];
         let (fair, policy) = (&mut self.scheduler, &mut task.policy);
@@ -199,7 +199,7 @@ impl Scheduler for Fair {
         let task = &world.work.tasks[id as usize];
         world.scheduler.leave(task.app, task.policy.weight);
     }
-    /// Its core is free for another task, where tasks have cores of their own.
+    /// Its home, if it had one, is free for another task.
     fn exited(&mut self, id: u32) {
         if let Some(homes) = &mut self.homes {
             homes.leave(id);

@@ -9,14 +9,14 @@ use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use lop_machine::Machine;
 
-/// `ondemand`'s up_threshold; ten points below it a lower speed is chosen.
+/// `ondemand`'s up_threshold. It lowers the speed when load is ten points below it.
 const UP_THRESHOLD: f64 = 80.0;
 const DOWN_THRESHOLD: f64 = UP_THRESHOLD - 10.0;
 /// Half-life of the kernel's per-entity load tracking.
 const HALF_LIFE_NS: f64 = 32e6;
-/// `schedutil` asks for this much more than what is used.
+/// `schedutil` requests this multiple of the utilisation.
 const HEADROOM: f64 = 1.25;
-/// A new task on an idle CPU starts at half of what the CPU has to spare.
+/// The kernel starts a new task at half of its CPU's spare capacity: here half of an idle CPU.
 pub(super) const FIRST_UTILISATION: f64 = 512.0;
 
 /// Busy CPUs, and the integral of their number over time since the governor's last sample.
@@ -36,7 +36,7 @@ impl BusyTime {
     fn sum_ns(&self, now_ns: u64) -> u64 {
         self.sum_ns + self.cpus * (now_ns - self.counted_ns)
     }
-    /// A new period begins: true if anything was busy in the last one, or is.
+    /// A new period begins. Returns whether any CPU was busy in the last one, or is now.
     fn restart(&mut self, now_ns: u64) -> bool {
         let used = self.cpus > 0 || self.sum_ns > 0;
         self.sum_ns = 0;
@@ -45,7 +45,7 @@ impl BusyTime {
     }
 }
 
-/// Speeds of the clock domains, and who sets them.
+/// Speeds of the clock domains, and the governor that sets them.
 #[derive(Debug)]
 pub(super) struct Speeds {
     pub clocks: Clocks,
@@ -81,14 +81,14 @@ impl Speeds {
             busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
         }
     }
-    /// Speeds that somebody chose once and for all.
+    /// The governor never changes a speed.
     pub fn fixed(&self) -> bool {
         matches!(
             self.governor,
             Some(Governor::Performance | Governor::Powersave | Governor::Userspace { .. })
         )
     }
-    /// A governor looks at load now and then.
+    /// A governor sets speeds by measured load.
     pub fn measures(&self) -> bool {
         self.governor.is_some() && !self.fixed()
     }
@@ -117,7 +117,7 @@ impl Speeds {
             time.after(self.transition_ns, Kind::Transition, domain as u32);
         }
     }
-    /// A CPU asks for a frequency index of its clock domain; with one clock for several CPUs the highest wish holds.
+    /// A CPU requests a frequency index. A clock domain runs at the highest request of its CPUs.
     pub fn ask(&mut self, cpu: usize, index: usize, time: &mut Time) {
         if let Some(domain) = self.clocks.ask(cpu, index) {
             self.begin_transition(domain, time);
@@ -129,7 +129,7 @@ impl Speeds {
         self.busy.change(by, now_ns);
         self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, now_ns);
     }
-    /// In the governor's period so far, the other clock domains had more work than that of `cpu`.
+    /// In the governor's period so far, the other clock domains together had more work than the one of `cpu`.
     pub fn load_is_elsewhere(&self, cpu: usize, now_ns: u64) -> bool {
         if !self.measures() || self.clocks.domains.len() == 1 {
             return false;
@@ -147,7 +147,7 @@ impl Speeds {
             self.begin_transition(domain, time);
         }
     }
-    /// Whether `schedutil` may set the clock domain of a CPU again: once in the rate limit.
+    /// Whether the rate limit of `schedutil` allows an update of the CPU's clock domain.
     fn may_update(&self, cpu: usize, now_ns: u64) -> bool {
         let updated_ns = self.updated_ns[self.clocks.domain_index(cpu)];
         updated_ns.is_none_or(|last| now_ns - last >= self.rate_limit_ns)
@@ -192,7 +192,7 @@ fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
 }
 
 impl<S: Scheduler> World<'_, S> {
-    /// Every governor samples, all on the same clock edge.
+    /// The governors of all clock domains sample, at the same time.
     pub(super) fn sample(&mut self) {
         let now_ns = self.time.now_ns;
         self.speeds.busy.restart(now_ns);
@@ -231,7 +231,7 @@ impl<S: Scheduler> World<'_, S> {
         self.speeds.begin_transition(domain, &mut self.time);
     }
 
-    /// A domain runs at another speed: its CPUs' rates and their cores' power follow.
+    /// A domain's speed changed: updates the rates of its CPUs and the power of their cores.
     pub(super) fn domain_speed_is_new(&mut self, domain: usize) {
         let now = self.speeds.clocks.domains[domain].now;
         let khz = self.speeds.clocks.domains[domain].khz[now];
@@ -250,7 +250,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// `schedutil` hears of a task that comes to a CPU.
+    /// `schedutil` updates when a task starts on a CPU.
     pub(super) fn governor_sees_start(&mut self, cpu: usize, id: u32) {
         if !self.speeds.is_schedutil() {
             return;
@@ -275,8 +275,8 @@ impl<S: Scheduler> World<'_, S> {
         self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
-    /// u is the CPU's, or the running task's if that is more: it brings its own from where it ran before. A task's alone would be half on
-    /// a core that two tasks keep busy.
+    /// u is the larger of the CPU's and the running task's: a task brings its own from the CPU where it ran before. The task's alone would be one half
+    /// on a CPU that two tasks keep busy.
     fn update_schedutil(&mut self, cpu: usize) {
         let state = &self.cores.cpus[cpu];
         let Some(id) = state.task else { return };
@@ -288,7 +288,7 @@ impl<S: Scheduler> World<'_, S> {
         (self.speeds).set_by_utilisation(cpu, utilisation, top_khz, &mut self.time);
     }
 
-    /// An idle CPU of a shared domain asks for nothing; one of its own keeps its speed, as nobody looks.
+    /// An idle CPU drops its request if others share its clock domain. A domain of its own keeps its speed, as no update follows.
     pub(super) fn governor_sees_idle(&mut self, cpu: usize) {
         if !self.speeds.is_schedutil() {
             return;

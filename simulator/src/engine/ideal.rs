@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ideal world, carried along with the real one: when each task could be where it is if every core were the fastest,
-//! no task ever waited for a core and no lock were ever taken. Only what holds in every schedule is propagated, so the
-//! latest ideal exit is a lower bound on the time of any schedule (docs/model.md has the argument).
+//! An ideal world beside the real one: how early each task could be where it is if every core were the fastest, no task ever waited
+//! for a core, and no lock were ever contended. Only what holds in every schedule is carried on, so the latest ideal exit is a lower
+//! bound on the time of any schedule (docs/model.md has the argument).
 
 use super::task::Children;
 use super::work::Work;
@@ -11,13 +11,14 @@ use crate::workload::{Join, Schedule, Workload};
 #[derive(Debug)]
 pub(crate) struct Ideal {
     latest_exit_ns: f64,
-    /// By mutex: time that holding it takes in all, at top speed.
+    /// By mutex: total time for which it is held, at top speed.
     held_ns: Vec<f64>,
-    /// By pool: work of its items, in all, at top speed.
+    /// By pool: total time of its items' work, at top speed.
     pool_ns: Vec<f64>,
 }
 
-/// Earliest time after a join: once every child of those waited for has exited. Of `Any`, only when it was the last.
+/// Earliest time after a join: every child that it waited for has exited. Of `Any` only the last one
+/// counts, as before that the schedule decides which child it finds.
 pub(super) fn after_join(children: &[Children], join: Join) -> f64 {
     let latest = |of: &mut dyn Iterator<Item = &Children>| of.map(|c| c.ideal_exit_ns).fold(0.0, f64::max);
     match join {
@@ -42,7 +43,7 @@ impl Ideal {
 }
 
 impl Work<'_> {
-    /// The task has got `remaining` work to do.
+    /// The task begins its `remaining` work.
     pub fn ideal_work(&mut self, id: u32, rates: &Rates) {
         let task = &self.tasks[id as usize];
         let needed_ns = task.remaining / rates.fastest(task.class);
@@ -52,7 +53,7 @@ impl Work<'_> {
         self.ideal_passes(id, needed_ns);
     }
 
-    /// Time that passes for the task in every schedule, whatever it holds meanwhile.
+    /// The task takes at least this long in every schedule, and holds its mutexes meanwhile.
     pub fn ideal_passes(&mut self, id: u32, ns: f64) {
         let task = &mut self.tasks[id as usize];
         task.ideal_ns += ns;
@@ -61,7 +62,8 @@ impl Work<'_> {
         }
     }
 
-    /// Of a parallel loop every schedule gives a task only what a static one gives the least; others may take the rest.
+    /// Only a static loop guarantees a task a share of the iterations, of which the smallest counts. With other schedules the other tasks may
+    /// take all of them.
     pub fn ideal_chunk(&mut self, id: u32, l: u32, rates: &Rates) {
         let about = &self.workload.loops[l as usize];
         if about.schedule == Schedule::Static {
@@ -70,7 +72,7 @@ impl Work<'_> {
         }
     }
 
-    /// All parties of a barrier go on when the last has come.
+    /// All parties of a barrier go on when the last one arrives.
     pub fn ideal_meet(&mut self, last: u32, others: &[u32]) {
         let all = || others.iter().copied().chain([last]);
         let latest = all().map(|id| self.tasks[id as usize].ideal_ns).fold(0.0, f64::max);
@@ -79,7 +81,7 @@ impl Work<'_> {
         }
     }
 
-    /// Who meets whom at a barrier depends on the schedule if more tasks use it than it has parties.
+    /// If more tasks use a barrier than it has parties, the schedule decides which of them meet.
     fn barriers_are_sure(&self) -> bool {
         let sure = |(about, state): (&crate::workload::Barrier, &super::sync::BarrierState)| {
             state.users.len() <= about.parties as usize
@@ -87,12 +89,12 @@ impl Work<'_> {
         self.workload.barriers.iter().zip(&self.barriers).all(sure)
     }
 
-    /// Who does a part of a loop depends on the schedule if more tasks meet there than it has parties.
+    /// If more tasks come to a loop than it has parties, the schedule decides which of them get a share.
     fn loops_are_sure(&self) -> bool {
         self.loops.iter().all(|state| !state.overfull)
     }
 
-    /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
+    /// Maximum of critical path, longest chain through one lock, and pool work over slots, in ns.
     pub fn path_bound_ns(&self) -> f64 {
         let loops_are_sure = self.loops_are_sure();
         let path = if loops_are_sure && self.barriers_are_sure() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When a thread of declared length is created or has ended: at which CPU such threads of its application wait, if they are more than CPUs. What
-//! the policy says (policy/fast/list.h) is done as a kernel would: a task that runs elsewhere loses its CPU and is queued anew.
+//! Threads of declared length, when they are more than CPUs: each time one is created or ends, the policy chooses the CPU that each of them waits for
+//! (policy/fast/list.h). A task that runs on another CPU loses it and is queued anew, as in a kernel.
 
 use super::cpu::Leaving;
 use super::policy::Policy;
@@ -11,7 +11,7 @@ use lop_policy::{Config, Listed, Planner, MAX_LISTED, NONE};
 
 pub(super) struct Listing {
     planner: Planner,
-    /// By application: it is looked at once what happens now has happened.
+    /// By application: a `Turn::List` event is pending.
     due: Vec<bool>,
 }
 
@@ -26,7 +26,7 @@ impl Listing {
 }
 
 impl World<'_, Policy> {
-    /// A thread of this application that declared its length is created, or has ended.
+    /// A thread of declared length of this application is created, or has ended: lists are made anew once all events of this instant have happened.
     pub(super) fn list_soon(&mut self, app: u16) {
         let Some(listing) = &mut self.scheduler.listing else {
             return;
@@ -49,7 +49,7 @@ impl World<'_, Policy> {
         self.scheduler.listing = Some(listing);
     }
 
-    /// Returns the CPUs that are to be taken from what runs there.
+    /// Returns the CPUs whose tasks have to move.
     fn put_on_lists(&mut self, planner: &mut Planner, app: u16) -> Vec<u32> {
         let (handle, now_ns) = (self.scheduler.handle, self.time.now_ns);
         let of_app = &self.scheduler.apps[usize::from(app)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! lop-policy as the scheduler of a simulated machine: each event is reported to it, and `lop_policy::Env` (policy/core/env.h) is what it
-//! asks and tells in return.
+//! lop-policy as the scheduler of a simulated machine. [`Scheduler`] reports events to the policy, [`Env`] (policy/core/env.h) is what the policy calls
+//! in return.
 
 use super::configure::{config, describe_cpus, green_indices, reserved_khz};
 use super::cpu::Leaving;
@@ -23,38 +23,38 @@ pub(crate) struct Policy {
     _owner: lop_policy::Policy,
     pub(super) handle: PolicyHandle,
     pub(super) config: Config,
-    /// By the policy's queue numbers.
+    /// By queue number.
     queues: Vec<WaitingTasks>,
-    /// Slice that the policy named last for a queued task.
+    /// Slice of the task that was queued last.
     queue_slice_ns: u64,
     /// Boxed, as the policy writes to them while the world is borrowed.
     #[allow(clippy::vec_box)]
     pub(super) apps: Vec<Box<App>>,
-    /// By application; only where a program of it has a cgroup weight of its own.
+    /// By application; `None`: none of its programs has a cgroup weight of its own.
     groups: Vec<Option<Box<Group>>>,
-    /// By program: speed-up factor in thousandths, from the class of its first work.
+    /// By program, see `speedup_permille()`.
     speedup_permille: Vec<u32>,
     all_cpus: CpuBits,
-    /// The policy sets the speeds (else a governor does).
+    /// The policy sets the speeds; otherwise a governor does.
     sets_speeds: bool,
     /// Frequency index for green cores, by clock domain.
     green_index: Vec<usize>,
-    /// A core was reserved, for a while at least.
+    /// A core was reserved at some time.
     has_reserved: bool,
-    /// Frequencies of the reserved core, from its own upwards, in kHz.
+    /// Frequencies of the reserved core in kHz, from its own one upwards.
     reserved_khz: Vec<u64>,
-    /// Before time 0: speeds are as if set long ago.
+    /// Before time 0, when speeds take effect at once.
     starting: bool,
-    /// From the policy's last call: a CPU that it claimed, the task to start there, and its slice.
+    /// Set during a call to the policy: a CPU that it claimed, the task to start there, and the slice.
     start_here: Option<(u32, u32, u64)>,
-    /// From the policy's last call: a task that it took from a queue for the CPU that asked.
+    /// Set during a call to the policy: the task that it took from a queue for the CPU that asked.
     taken: Option<u32>,
-    /// Only where the policy plans which thread runs in which memory domain or on which kind of core.
+    /// Only if the policy plans where threads run.
     pub(super) planning: Option<Box<Planning>>,
     pub(super) listing: Option<Listing>,
 }
 
-/// SF = T(f_low) / T(f_high) of a program's first work on the fastest kind of core, in thousandths; 0 if it has none.
+/// SF = T(f_low) / T(f_high) of a program's first work on the fastest kind of core, in thousandths; 0: it has no work.
 fn speedup_permille(program: &Program, workload: &Workload, rates: &Rates) -> u32 {
     let class = program.steps.iter().find_map(|step| match *step {
         Step::Run { class, .. } => Some(class),
@@ -110,8 +110,8 @@ impl Policy {
     }
 }
 
-/// What a call to the policy about a task needs. The boxes behind the pointers are not reached through the world while the policy runs, and
-/// live as long as the task and the scheduler do.
+/// Arguments of a call to the policy about a task. The pointers lead into boxes, which live as long as the task and the scheduler, and which no
+/// callback reaches through the world for writing.
 struct Call {
     handle: PolicyHandle,
     task: *mut lop_policy::Task,
@@ -133,24 +133,24 @@ impl World<'_, Policy> {
             now_ns: self.time.now_ns,
         }
     }
-    /// A call that only a policy that moves running tasks needs; `None` under any other.
+    /// For calls that only rules about running tasks need; `None`: the policy has none of them.
     fn ranking_call(&mut self, id: u32) -> Option<Call> {
         (self.scheduler.config.rules != 0).then(|| self.call(id))
     }
 
-    /// The policy claimed an idle CPU for a task.
+    /// Starts the task for which the policy claimed an idle CPU, if it did.
     fn start_where_claimed(&mut self) {
         if let Some((cpu, task, slice_ns)) = self.scheduler.start_here.take() {
             self.start_on_idle(cpu as usize, task, slice_ns);
         }
     }
 
-    /// A task that waits for a CPU leaves its queue for another one.
+    /// Moves a waiting task to another queue.
     fn queue_waiting_anew(&mut self, id: u32) {
         let policy = &self.work.tasks[id as usize].policy;
         let (queue, cpu) = (policy.queue as u32, policy.given - 1);
         let queue = self.scheduler.queue_mut(queue);
-        // One that is on its way to a CPU gives the other one up when it starts.
+        // A task that is no longer queued is about to start elsewhere, and gives its claim up then.
         if queue.take_first_of(cpu as usize, |task| task == id).is_none() {
             return;
         }
@@ -174,7 +174,7 @@ impl World<'_, Policy> {
         }
     }
 
-    /// A CPU was told to look whether what runs there goes on. It may have gone by itself since.
+    /// Preempts the running task if the policy still wants it. The task may have left since.
     fn preempted(&mut self, cpu: usize) {
         if self.cores.cpus[cpu].task.is_none() {
             self.kicked(cpu);
@@ -228,7 +228,7 @@ impl Scheduler for Policy {
         let policy = &mut world.work.tasks[id as usize].policy;
         policy.speedup_permille = world.scheduler.speedup_permille[program];
         policy.system = world.workload.apps[usize::from(about.app)].system;
-        // Whoever creates a thread may declare how much work it has.
+        // As a program declares it when it creates a thread.
         if about.length > 0 {
             let app = &mut world.scheduler.apps[usize::from(about.app)];
             lop_policy::declare_length(policy, app, about.length);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What cores draw and how warm that makes them: idle states, parking, voltage domains that are switched off, temperatures.
+//! Power states of cores and voltage domains: idle states, parking, switched-off domains; and core temperatures.
 
 use super::time::{Alarm, Time};
 use crate::power::{CoreState, PowerModel};
@@ -9,11 +9,11 @@ pub(super) struct Power<'a> {
     machine: &'a Machine,
     pub model: PowerModel,
     cores: Vec<Core>,
-    /// By voltage domain: when it is on again, if it was switched off.
+    /// By voltage domain: when it is on again after it was last switched off.
     domain_ready_ns: Vec<u64>,
-    /// Temperatures are accounted up to here.
+    /// When temperatures were last updated.
     heat_at_ns: u64,
-    /// Highest temperature of a core so far; `None`: the machine has no thermal model.
+    /// Highest temperature of any core so far; `None`: the machine has no thermal model, or nothing was computed yet.
     pub hottest_c: Option<f64>,
 }
 
@@ -22,7 +22,7 @@ struct Core {
     voltage_domain: usize,
     opp: usize,
     state: CoreState,
-    /// Unparking ends here.
+    /// A core that was unparked can run tasks from this time on.
     ready_ns: u64,
     temperature_c: f64,
     energy_at_heat_fj: u128,
@@ -64,7 +64,7 @@ impl<'a> Power<'a> {
         self.model.set_core(core, about.opp, state, time.now_ns);
     }
 
-    /// How long the core takes until it can run a task.
+    /// How long the core takes to wake up from its present state.
     pub fn exit_ns(&mut self, core: usize, now_ns: u64) -> u64 {
         let about = &self.cores[core];
         let exit_ns = match about.state {
@@ -75,7 +75,7 @@ impl<'a> Power<'a> {
         exit_ns.max(self.cores[core].ready_ns.saturating_sub(now_ns))
     }
 
-    /// How long a parked core takes to run. If its voltage domain is switched off, that is switched on now.
+    /// The same for a parked core. Its voltage domain, if switched off, begins to switch on.
     fn unparking_ns(&mut self, core: usize, now_ns: u64) -> u64 {
         let Some(park) = self.machine.park else { return 0 };
         let ready_ns = &mut self.domain_ready_ns[self.cores[core].voltage_domain];
@@ -85,7 +85,7 @@ impl<'a> Power<'a> {
         park.exit_ns.max(ready_ns.saturating_sub(now_ns))
     }
 
-    /// An idle core parks at once, or sinks through its idle states in time.
+    /// Parks an idle core, or arms the alarm for its next deeper idle state.
     pub fn sink(&mut self, core: usize, parks: bool, time: &mut Time) {
         if parks {
             self.set_state(core, CoreState::Parked, time);
@@ -100,7 +100,7 @@ impl<'a> Power<'a> {
             }
         }
     }
-    /// Returns whether the core went one idle state deeper.
+    /// Returns whether the core is idle and went one state deeper.
     pub fn deepen(&mut self, core: usize, time: &mut Time) -> bool {
         let CoreState::Idle(n) = self.cores[core].state else {
             return false;
@@ -108,7 +108,7 @@ impl<'a> Power<'a> {
         self.set_state(core, CoreState::Idle(n + 1), time);
         true
     }
-    /// A core that is parked gets ready; returns whether it was.
+    /// Wakes a parked core up. Returns whether it was parked.
     pub fn unpark(&mut self, core: usize, time: &mut Time) -> bool {
         let parked = self.cores[core].state == CoreState::Parked;
         if parked {
@@ -121,7 +121,7 @@ impl<'a> Power<'a> {
     pub fn temperature_c(&self, core: usize) -> f64 {
         self.cores[core].temperature_c
     }
-    /// dT/dt = (ambient + c_per_w P - T) / tau with the mean power since the last time.
+    /// dT/dt = (ambient + c_per_w P - T) / tau, P being the mean power since the last update.
     pub fn temperatures_follow(&mut self, now_ns: u64) {
         let Some(thermal) = self.machine.thermal else { return };
         let passed_ns = now_ns - self.heat_at_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tasks come into being, go through their programs, synchronise, exit.
+//! Tasks are created, go through the steps of their programs, synchronise and exit.
 
 use super::cpu::Leaving;
 use super::scheduler::Scheduler;
@@ -12,9 +12,9 @@ use crate::SimulationError;
 
 /// What a step leads to.
 enum Next {
-    /// The next step, at once.
+    /// To the next step, at once.
     On,
-    /// Work to do on the CPU.
+    /// The task works on the CPU.
     Work,
     /// The task waits on the CPU.
     Spin,
@@ -22,7 +22,7 @@ enum Next {
 }
 
 impl<S: Scheduler> World<'_, S> {
-    /// Takes steps of the task on a CPU until one takes time. `None`: it stays on the CPU.
+    /// Takes steps of a running task until one takes time. `None`: the task stays on the CPU.
     pub(super) fn advance(&mut self, id: u32) -> Option<Leaving> {
         for _ in 0..MAX_STEPS_AT_ONCE {
             match self.step(id) {
@@ -107,7 +107,8 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// The task waits for the clock: its next job begins at `at_ns`, which may have passed. Response: from the beginning of the last one to now.
+    /// The task waits for the clock, so its job is done: the response time is counted from the job's beginning. The next job begins at `at_ns`, which may
+    /// have passed already.
     fn next_job(&mut self, id: u32, at_ns: u64) {
         let task = &mut self.work.tasks[id as usize];
         task.clocked = true;
@@ -147,7 +148,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// A new task, runnable at once.
+    /// Creates a task, runnable at once.
     pub(super) fn spawn(&mut self, program: u32, owner: Owner, key: u64, near_cpu: u32, ideal_ns: f64) {
         let (id, generation) = self.work.new_slot();
         let about = &self.workload.programs[program as usize];
@@ -202,7 +203,7 @@ impl<S: Scheduler> World<'_, S> {
         self.make_runnable(id);
     }
 
-    /// A new, sleeping or blocked task becomes runnable.
+    /// A task that is new, sleeping or blocked becomes runnable.
     pub(super) fn make_runnable(&mut self, id: u32) {
         let now_ns = self.time.now_ns;
         let task = &mut self.work.tasks[id as usize];
@@ -215,7 +216,7 @@ impl<S: Scheduler> World<'_, S> {
         self.place(id);
     }
 
-    /// What the task waits for has come.
+    /// Ends the task's wait.
     fn grant(&mut self, id: u32) {
         let task = &mut self.work.tasks[id as usize];
         if !task.spinning {
@@ -235,7 +236,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// The task waits: off the CPU, or spinning on it.
+    /// The task waits, off the CPU or spinning on it.
     fn wait(&mut self, id: u32, what: WaitsFor, how: Waiting) -> Next {
         self.work.progressing -= 1;
         let task = &mut self.work.tasks[id as usize];
@@ -279,7 +280,7 @@ impl<S: Scheduler> World<'_, S> {
         next
     }
 
-    /// Hands the mutex to the one that has waited longest.
+    /// Hands the mutex to the task that has waited longest.
     fn unlock(&mut self, id: u32, m: u32) {
         self.work.tasks[id as usize].held.retain(|&held| held != m);
         let mutex = &mut self.work.mutexes[m as usize];
@@ -344,7 +345,7 @@ impl<S: Scheduler> World<'_, S> {
         }
     }
 
-    /// A task woken by a condition goes on once it holds its mutex again.
+    /// A task that a condition woke goes on once it holds its mutex again.
     fn regain(&mut self, id: u32, mutex: Option<u32>) {
         let Some(m) = mutex else { return self.grant(id) };
         let state = &mut self.work.mutexes[m as usize];
@@ -401,7 +402,7 @@ impl<S: Scheduler> World<'_, S> {
         Next::Leave(Leaving::Exited)
     }
 
-    /// After an exited task has left its CPU: whoever waits for it is told.
+    /// An exited task has left its CPU: frees it, and ends the waits for it.
     pub(super) fn reap(&mut self, id: u32) {
         self.work.remove(id, self.time.now_ns);
         let task = &self.work.tasks[id as usize];
@@ -433,7 +434,7 @@ impl<S: Scheduler> World<'_, S> {
         self.time.after(delay_ns, Kind::Start, start);
     }
 
-    /// A start comes due: its tasks begin, and the next arrival is drawn.
+    /// A start comes due: schedules its next arrival, and creates its tasks.
     pub(super) fn start_comes_due(&mut self, start: u32) {
         let arrival = self.work.arrive(start);
         if let Some(delay_ns) = arrival.next_in_ns {
@@ -470,13 +471,13 @@ impl<S: Scheduler> World<'_, S> {
             self.work.tasks[id as usize].ideal_ns,
         );
         let cpu = self.work.tasks[id as usize].last_cpu;
-        // It waits before its items start: they may go where it was.
+        // The task waits before its items start, so they may run on its CPU.
         let next = self.wait(id, WaitsFor::Pool(pool), Waiting::Block);
         self.fill_slots(pool, cpu);
         next
     }
 
-    /// Ready items start while slots are free.
+    /// Starts ready items while slots are free.
     fn fill_slots(&mut self, pool: u32, cpu: u32) {
         loop {
             let state = &mut self.work.pools[pool as usize];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns a finished world into an outcome.
+//! The outcome of a finished run.
 
 use super::scheduler::{Scheduler, SchedulerCounts};
 use super::task::State;
@@ -60,7 +60,7 @@ impl<S: Scheduler> World<'_, S> {
         bounds::of(self.machine, &finished)
     }
 
-    /// By name; nothing where there is but one application.
+    /// By name; empty if there is only one application.
     fn app_times_s(&self) -> BTreeMap<String, f64> {
         let stats = &self.stats;
         let spans = stats.app_began_ns.iter().zip(&stats.app_ended_ns);
@@ -74,7 +74,7 @@ impl<S: Scheduler> World<'_, S> {
         times
     }
 
-    /// A job that is not done by the end counts as if it were done then.
+    /// Counts jobs that are not done by the end as if they were done then.
     fn wait_for_answers(&mut self, end_ns: u64) {
         let clocked = self
             .work

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who waits for whom when nothing can go on any more.
+//! Deadlocks: whether the workload is stuck, and who waits for whom.
 
 use super::task::{State, Task, WaitsFor};
 use super::work::Work;
@@ -7,19 +7,19 @@ use crate::workload::Step;
 use crate::SimulationError;
 
 impl Work<'_> {
-    /// Nobody goes on by itself, and nobody will come who could change that.
+    /// No task makes progress, and no start will bring one that does.
     pub fn is_stuck(&self) -> bool {
         self.live > 0 && self.progressing == 0 && self.pending_starts == 0 && !self.spinner_will_block()
     }
 
-    /// A task that spins for a limited time will block, which is progress of a kind.
+    /// A task whose wait was granted goes on, and one that spins for a limited time will block.
     fn spinner_will_block(&self) -> bool {
         self.tasks
             .iter()
             .any(|t| t.state == State::Runnable && (t.granted || t.spin_left_ns != u64::MAX))
     }
 
-    /// Who waits for whom.
+    /// Who waits for whom, one line for each task.
     pub fn deadlock(&self, at_ns: u64) -> SimulationError {
         let stuck = self
             .tasks
@@ -40,7 +40,7 @@ impl Work<'_> {
         format!("{}#{}", self.workload.programs[task.program as usize].name, task.serial)
     }
 
-    /// Tasks whose programs have such a step and that do not wait for the same: whom the waiting ones wait for.
+    /// Tasks that could end the wait: their programs have such a step, and they do not wait for the same thing.
     fn others(&self, has: impl Fn(&Step) -> bool, waits_for: Option<WaitsFor>) -> String {
         let could = |task: &&Task| {
             let steps = &self.workload.programs[task.program as usize].steps;

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Simulated time: now, and the events to come, by time, then in the order in which they were made.
+//! Simulated time: now, and the events to come, ordered by time, then by creation.
 //!
-//! A CPU, core or timer waits for one thing at most, and often for another one instead. These are alarms: they lie in a heap that knows
-//! where each of them is, so that a new one replaces the old. All other events come due once made.
+//! A CPU, core or timer has at most one alarm of a kind, which is often set anew. Alarms lie in a heap that knows where each of them is, so that a
+//! new one replaces the old. All other events happen once created.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A sleeping task's time is over.
+    /// A task's sleep ends.
     TaskWake,
     /// A frequency transition ends.
     Transition,
-    /// All polling governors sample.
+    /// The `ondemand` governors sample.
     Sample,
     Kick,
     /// A start comes due (index into `Workload::starts`).
     Start,
-    /// Temperatures are brought up to date.
+    /// Temperatures are updated.
     Heat,
-    /// What the scheduler itself asked for.
+    /// The scheduler's own events.
     Scheduler(Turn),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// A busy CPU is to look whether what runs there goes on.
+    /// A busy CPU checks whether its task has to leave.
     Preempt,
-    /// Counters are read, and the policy plans where threads run.
+    /// The policy reads counters and plans where threads run.
     Plan,
     /// Threads of declared length are put on lists (index of the application).
     List,
 }
 
-/// Of which each index has one at most.
+/// At most one of each for an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alarm {
     /// The running task's step ends, its slice ends, or it stops spinning.
     Cpu,
     /// A busy CPU's scheduler tick, for `schedutil`.
     Tick,
-    /// An idle core sinks into its next idle state.
+    /// An idle core goes to its next deeper idle state.
     Deepen,
-    /// The scheduler's timer: the policy looks at its sets again.
+    /// The scheduler's timer, at which the policy reviews its sets.
     Scheduler,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Due {
     Alarm(Alarm, u32),
 }
 
-/// Time, then order of making, in one number, as it is compared all the time.
+/// Time above, order of creation below, so that one comparison orders events.
 fn key(at_ns: u64, order: u64) -> u128 {
     u128::from(at_ns) << 64 | u128::from(order)
 }
@@ -72,7 +72,7 @@ struct Event {
     index: u32,
 }
 
-// The earliest first, as `BinaryHeap` gives the greatest.
+// Reversed, as `BinaryHeap` pops the greatest and the earliest is wanted.
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key.cmp(&self.key)
@@ -90,24 +90,24 @@ impl PartialEq for Event {
 }
 impl Eq for Event {}
 
-/// Events at one instant: more is tasks that only yield to one another.
+/// Most events at one instant. More of them come from tasks that only yield to one another.
 const MAX_EVENTS_AT_ONCE: u32 = 20_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Time {
     pub now_ns: u64,
-    /// Events that came due, in all and at this instant.
+    /// Events so far, in all and at this instant.
     pub handled: u64,
     at_once: u32,
     events: BinaryHeap<Event>,
     alarms: AlarmHeap,
-    /// Alarms of a kind: this many numbers lie between those of one kind and the next.
+    /// The alarm of kind k with index i has number k * stride + i.
     stride: usize,
     made: u64,
 }
 
 impl Time {
-    /// Alarms have indices below `nr_indices`.
+    /// Indices of alarms are below `nr_indices`.
     pub fn new(nr_indices: usize) -> Self {
         Self {
             now_ns: 0,
@@ -130,7 +130,7 @@ impl Time {
             index,
         });
     }
-    /// Replaces what was set before.
+    /// Replaces the earlier alarm.
     pub fn set(&mut self, at_ns: u64, alarm: Alarm, index: usize) {
         self.made += 1;
         let number = alarm as usize * self.stride + index;
@@ -139,7 +139,7 @@ impl Time {
     pub fn cancel(&mut self, alarm: Alarm, index: usize) {
         self.alarms.cancel(alarm as usize * self.stride + index);
     }
-    /// Goes on to an event. Returns whether time goes on, too, at least now and then.
+    /// Goes on to the time of an event. Returns false if too many events happened at one instant.
     pub fn advance(&mut self, at_ns: u64) -> bool {
         self.handled += 1;
         self.at_once = if at_ns == self.now_ns { self.at_once + 1 } else { 0 };
@@ -155,7 +155,7 @@ impl Time {
         }
         Due::Alarm(ALARMS[kind], index as u32)
     }
-    /// What comes due next, and when.
+    /// Takes the next event or alarm, with its time.
     pub fn pop(&mut self) -> Option<(u64, Due)> {
         self.alarms.drop_fired();
         match (self.alarms.first(), self.events.peek()) {
@@ -174,7 +174,7 @@ impl Time {
 /// Bits of an alarm's number.
 const NUMBER_BITS: u32 = 12;
 
-/// An alarm that is set: time, order of making, number, in one number that is compared as a whole.
+/// An alarm that is set: time, order of creation and alarm number in one integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending(u128);
 
@@ -188,7 +188,7 @@ impl Pending {
     fn number(self) -> usize {
         self.0 as usize & ((1 << NUMBER_BITS) - 1)
     }
-    /// Comparable with those of events.
+    /// Comparable with the keys of events.
     fn key(self) -> u128 {
         key(self.at_ns(), self.0 as u64 >> NUMBER_BITS)
     }
@@ -196,7 +196,7 @@ impl Pending {
 
 /// Place of an alarm that is not set.
 const NOWHERE: u32 = u32::MAX;
-/// Children of an entry: a flat heap moves entries less often.
+/// Children of a heap entry. More than two make the heap flatter, so that entries move less often.
 const WIDTH: usize = 4;
 
 /// A heap of alarms by number, each at most once.
@@ -205,7 +205,7 @@ struct AlarmHeap {
     heap: Vec<Pending>,
     /// By number: where it is in the heap.
     place: Vec<u32>,
-    /// The first one came due but is still there: mostly the same alarm is set again, which then costs one move, not two.
+    /// The first alarm came due but is still in the heap: mostly it is set again at once, which then costs one move instead of two.
     fired: bool,
 }
 
@@ -250,7 +250,7 @@ impl AlarmHeap {
             self.fired = false;
         }
     }
-    /// What is at `place` makes way for `entry`.
+    /// Puts `entry` where the one at `place` was, and restores the order of the heap.
     fn replace(&mut self, place: usize, entry: Pending) {
         if place == 0 {
             self.fired = false;
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(time.pop(), None);
     }
 
-    /// Against a list that is searched from end to end.
+    /// Compared with a plain list that is searched in full.
     #[test]
     fn alarms_come_as_from_a_plain_list() {
         let mut random = Stream::new(3);

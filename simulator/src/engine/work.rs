@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The workload as far as it has got: its tasks, and what they share and wait for.
+//! The state of the workload: its tasks, and the objects on which they synchronise.
 
 use super::ideal::{after_join, Ideal};
 use super::sync::{BarrierState, ConditionState, LoopState, MutexState, PoolState, StartState};
@@ -18,14 +18,14 @@ pub(super) struct Work<'a> {
     pub loops: Vec<LoopState>,
     pub pools: Vec<PoolState>,
     pub starts: Vec<StartState>,
-    /// Starts that follow each start.
+    /// By start: the starts that wait for it.
     followers: Vec<Vec<u32>>,
     start_streams: Vec<Stream>,
     seed_key: u64,
     pub live: u64,
-    /// Tasks that go on by themselves: runnable and not spinning, or sleeping.
+    /// Tasks that need no other task to go on: runnable and not spinning, or sleeping.
     pub progressing: u64,
-    /// Starts that will still bring tasks by themselves.
+    /// Starts whose next tasks are scheduled.
     pub pending_starts: u64,
     pub last_exit_ns: u64,
     pub ideal: Ideal,
@@ -81,7 +81,7 @@ impl<'a> Work<'a> {
         (mutexes.chain(barriers).chain(conditions)).any(|waiting| waiting == Waiting::Stall)
     }
 
-    /// The slot that the next task goes to, and the generation of tasks that it begins there.
+    /// The slot of the next task, and its generation there.
     pub fn new_slot(&mut self) -> (u32, u32) {
         match self.free.pop() {
             Some(id) => (id, self.tasks[id as usize].generation.wrapping_add(1)),
@@ -95,7 +95,7 @@ impl<'a> Work<'a> {
         }
         self.live += 1;
     }
-    /// An exited task has left its CPU.
+    /// Frees the slot of a task that exited and left its CPU.
     pub fn remove(&mut self, id: u32, now_ns: u64) {
         self.live -= 1;
         self.last_exit_ns = now_ns;
@@ -103,7 +103,7 @@ impl<'a> Work<'a> {
         self.ideal.exited(self.tasks[id as usize].ideal_ns);
     }
 
-    /// Owner and key of a parent's next child.
+    /// Counts a new child of the parent. Returns the child's owner and key.
     pub fn bear(&mut self, parent: u32, program: u32) -> (Owner, u64) {
         let task = &mut self.tasks[parent as usize];
         let key = child_key(task.key, task.born);
@@ -116,7 +116,7 @@ impl<'a> Work<'a> {
         (owner, key)
     }
 
-    /// Whether the holders of mutexes wait for one another in a circle that comes back to this task.
+    /// Whether the holders of mutexes wait for one another in a cycle that includes this task.
     pub fn locks_itself_out(&self, id: u32) -> bool {
         let mut task = id;
         for _ in 0..=self.mutexes.len() {
@@ -134,7 +134,7 @@ impl<'a> Work<'a> {
         false
     }
 
-    /// Whether others wait for what the task holds, as a kernel sees it at its futexes; `None`: it is as it was.
+    /// Whether others wait for a mutex that the task holds, as a kernel sees it from futexes; `None`: unchanged.
     pub fn holder_changes(&mut self, id: u32) -> Option<bool> {
         let task = &mut self.tasks[id as usize];
         let waited_for = task.held.iter().any(|&m| !self.mutexes[m as usize].queue.is_empty());
@@ -142,7 +142,7 @@ impl<'a> Work<'a> {
         changed.then_some(waited_for)
     }
 
-    /// Takes note of exited children if the join is satisfied; without any child to wait for it is.
+    /// If the join is satisfied, marks the exited children as waited for. A join without children is satisfied.
     pub fn take_joined(&mut self, id: u32, join: Join) -> bool {
         let task = &mut self.tasks[id as usize];
         let children = &mut task.children;
@@ -193,7 +193,7 @@ impl<'a> Work<'a> {
         self.take_joined(parent, join)
     }
 
-    /// Time until a start begins, drawn from its own stream.
+    /// Draws the time until a start begins, from the start's own stream.
     pub fn draw_start(&mut self, start: u32) -> u64 {
         let at = self.workload.starts[start as usize].at;
         self.draw_due(start, &at)
@@ -204,7 +204,7 @@ impl<'a> Work<'a> {
         self.pending_starts += 1;
         delay_ns
     }
-    /// A start comes due.
+    /// A start comes due. Draws its next arrival, if there is one.
     pub fn arrive(&mut self, start: u32) -> Arrival {
         self.pending_starts -= 1;
         let about = &self.workload.starts[start as usize];
@@ -226,7 +226,7 @@ impl<'a> Work<'a> {
         state.live -= 1;
         state.ideal_exit_ns = state.ideal_exit_ns.max(ideal_ns);
     }
-    /// Starts that may begin now, as they only waited for this one.
+    /// If a start is done, the starts that waited for it and now for no other.
     pub fn followers(&mut self, start: u32) -> Vec<u32> {
         let state = &self.starts[start as usize];
         if state.live > 0 || state.open {
@@ -251,10 +251,11 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Of a start's tasks that begin now.
+/// The tasks of a start that begin together.
 pub(super) struct Arrival {
+    /// Key from which those of the tasks derive.
     pub key: u64,
     pub ideal_ns: f64,
-    /// When the start's next tasks come, if any do.
+    /// Time until the next arrival, if there is one.
     pub next_in_ns: Option<u64>,
 }

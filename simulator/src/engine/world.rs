@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The simulated world: construction, the event loop, the end.
+//! The simulated world: its parts, and the event loop.
 
 use super::cores::Cores;
 use super::power::Power;
@@ -15,10 +15,10 @@ use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
 use lop_policy::CpuBits;
 
-/// Steps that one task may take without time passing: more is a loop that does nothing.
+/// Most steps of one task at one instant. A task that takes more is in a loop that does nothing.
 pub(super) const MAX_STEPS_AT_ONCE: u32 = 1_000_000;
 
-/// Temperatures are brought up to date this often.
+/// How often temperatures are updated.
 const HEAT_PERIOD_NS: u64 = 1_000_000_000;
 
 pub(crate) struct World<'a, S> {
@@ -32,16 +32,17 @@ pub(crate) struct World<'a, S> {
     pub(super) power: Power<'a>,
     pub(super) scheduler: S,
     pub(super) work: Work<'a>,
-    /// By program: CPUs it may run on, where not all.
+    /// By program: CPUs that it may run on; `None`: all.
     pub(super) allowed: Vec<Option<CpuBits>>,
     pub(super) stats: Stats,
     pub(super) trace: Trace,
-    /// The duration ended the run before the last task.
+    /// The workload's duration ended the run before the last task exited.
     pub(super) cut_short: bool,
     pub(super) failure: Option<SimulationError>,
 }
 
-/// Programs must find the CPUs that they are pinned to.
+/// # Errors
+/// A program is pinned to a CPU that the machine does not have.
 fn allowed_cpus(machine: &Machine, workload: &Workload) -> Result<Vec<Option<CpuBits>>, SimulationError> {
     let nr_cpus = machine.cpus.len();
     let of_program = |program: &crate::workload::Program| match &program.cpus {
@@ -92,7 +93,7 @@ impl<'a, S: Scheduler> World<'a, S> {
         Ok(world)
     }
 
-    /// Speeds and sets as they are before anything runs.
+    /// Sets speeds, sets of CPUs and idle states before anything runs.
     fn set_first_speeds(&mut self) {
         self.speeds.set_initial();
         S::set_up(self);
@@ -104,7 +105,7 @@ impl<'a, S: Scheduler> World<'a, S> {
         }
     }
 
-    /// Runs to the end: the last exit, or the workload's duration.
+    /// Runs until the last task exits or the workload's duration is over.
     pub fn run(&mut self) -> Result<(), SimulationError> {
         self.speeds.begin(&mut self.time);
         if self.machine.thermal.is_some() {
@@ -168,7 +169,7 @@ impl<'a, S: Scheduler> World<'a, S> {
         }
     }
 
-    /// Temperatures, then the scheduler's turn.
+    /// Updates temperatures, then tells the scheduler.
     fn heat(&mut self) {
         self.power.temperatures_follow(self.time.now_ns);
         S::heated(self);
