@@ -2,7 +2,6 @@
 //! Threads of declared length, when they are more than CPUs: each time one is created or ends, the policy chooses the CPU that each of them waits for
 //! (policy/fast/list.h). A task that runs on another CPU loses it and is queued anew, as in a kernel.
 
-use super::cpu::Leaving;
 use super::policy::Policy;
 use super::task::State;
 use super::time::{Kind, Turn};
@@ -42,10 +41,7 @@ impl World<'_, Policy> {
         };
         listing.due[usize::from(app)] = false;
         let elsewhere = self.put_on_lists(&mut listing.planner, app);
-        for &cpu in &elsewhere {
-            self.settle(cpu as usize);
-            self.leave(cpu as usize, Leaving::Preempted);
-        }
+        self.queue_anew(&elsewhere);
         self.scheduler.listing = Some(listing);
     }
 

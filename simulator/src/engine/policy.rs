@@ -169,8 +169,9 @@ impl World<'_, Policy> {
 
     /// The tasks that run on these CPUs lose them.
     pub(super) fn queue_anew(&mut self, cpus: &[u32]) {
-        for &cpu in cpus {
-            self.leave(cpu as usize, Leaving::Preempted);
+        for cpu in cpus.iter().map(|&cpu| cpu as usize) {
+            self.settle(cpu);
+            self.leave(cpu, Leaving::Preempted);
         }
     }
 
@@ -179,8 +180,7 @@ impl World<'_, Policy> {
         if self.cores.cpus[cpu].task.is_none() {
             self.kicked(cpu);
         } else if self.scheduler.handle.must_go(cpu as u32) {
-            self.settle(cpu);
-            self.leave(cpu, Leaving::Preempted);
+            self.queue_anew(&[cpu as u32]);
         }
     }
 
@@ -223,11 +223,10 @@ impl Scheduler for Policy {
         let program = world.work.tasks[id as usize].program as usize;
         let about = &world.workload.programs[program];
         let allowed = world.allowed[program].unwrap_or(world.scheduler.all_cpus);
-        let call = world.call(id);
-        unsafe { call.handle.set_allowed(call.task, &allowed) };
         let policy = &mut world.work.tasks[id as usize].policy;
         policy.speedup_permille = world.scheduler.speedup_permille[program];
         policy.system = world.workload.apps[usize::from(about.app)].system;
+        unsafe { world.scheduler.handle.set_allowed(&mut **policy, &allowed) };
         // As a program declares it when it creates a thread.
         if about.length > 0 {
             let app = &mut world.scheduler.apps[usize::from(about.app)];
