@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lower bounds on time and energy that no schedule can beat on a machine and workload. The argument is in docs/model.md.
 
-use crate::engine::{Rates, World};
+use crate::engine::Rates;
 use crate::outcome::Bounds;
 use crate::power::{busy_uw, threads_per_core};
 use lop_machine::{Kind, Machine};
 
-/// Least power of a core of this kind that does nothing, in uW.
+/// Least power of an idle core of this kind, in uW.
 fn floor_uw(machine: &Machine, kind: &Kind) -> u64 {
     let idle = kind.opps.iter().map(|opp| opp.idle_uw);
     let deep = kind.idle_states.iter().filter_map(|state| state.power_uw);
     let parked = machine.park.iter().map(|park| park.power_uw);
-    // The first idle state may have a power of its own, which then stands for the OPP's.
+    // The first idle state may have its own power, which then replaces the OPP's.
     let clocked = kind.idle_states.iter().any(|state| state.power_uw.is_none());
     idle.filter(|_| clocked).chain(deep).chain(parked).min().unwrap_or(0)
 }
 
-/// Least power of the machine that does nothing, in uW: base, DRAM, every voltage domain and core at its least.
+/// Least power of the idle machine, in uW: base, DRAM, and every voltage domain and core at its minimum.
 fn machine_floor_uw(machine: &Machine) -> u64 {
     let mut seen_core = vec![false; machine.nr_cores];
     let mut domain_uw = vec![u64::MAX; machine.nr_voltage_domains];
@@ -50,13 +50,13 @@ fn cheapest_per_work(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     cheapest
 }
 
-/// Of what `of_kind` says of each kind of core, by its number, the least.
+/// Minimum of `of_kind` over kinds of cores.
 fn least_of_kinds(machine: &Machine, of_kind: impl Fn(usize, &Kind) -> f64) -> f64 {
     let kinds = machine.kinds.iter().enumerate();
     kinds.map(|(k, kind)| of_kind(k, kind)).fold(f64::INFINITY, f64::min)
 }
 
-/// Least time that a ns of work of this class waits for memory, wherever and beside whomever it is done: m / speed, at any OPP.
+/// Least time for which a ns of work of this class waits for memory, on any core, beside any others: m / speed, at any OPP.
 fn least_waiting(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     least_of_kinds(machine, |k, kind| match rates.alone(class, k) {
         Some(alone) => alone.least_share / kind.speed,
@@ -64,31 +64,42 @@ fn least_waiting(machine: &Machine, rates: &Rates, class: u16) -> f64 {
     })
 }
 
-/// Time in ns that the memory domains together need at least for what the work moves, at all of their bandwidth.
-fn moving_ns(machine: &Machine, world: &World<'_>) -> f64 {
+/// What the bounds of a finished run are computed from.
+pub(crate) struct Finished<'a> {
+    pub rates: &'a Rates,
+    /// Work done by class, at the reference core's top speed, in ns.
+    pub work_by_class: &'a [f64],
+    /// Maximum of critical path, longest chain through one lock, and pool work over slots, in ns.
+    pub path_ns: f64,
+    /// When the workload's duration ended the run, if it did.
+    pub cut_short_ns: Option<u64>,
+}
+
+/// Least time in ns in which all memory domains together, at full bandwidth, can move the bytes of the work.
+fn moving_ns(machine: &Machine, run: &Finished<'_>) -> f64 {
     let Some(mb_s) = machine.memory.and_then(|memory| memory.bandwidth_mb_s) else {
         return 0.0;
     };
     let bytes_per_work = |class: u16| {
         least_of_kinds(machine, |k, kind| {
-            let alone = world.rates().alone(class, k);
+            let alone = run.rates.alone(class, k);
             alone.map_or(0.0, |alone| alone.least_bytes / (alone.instruction_ns * kind.speed))
         })
     };
-    let moved = world.work_by_class().iter().enumerate();
+    let moved = run.work_by_class.iter().enumerate();
     let bytes: f64 = moved.map(|(class, work)| work * bytes_per_work(class as u16)).sum();
     bytes / (mb_s / 1e3 * machine.nr_memory_domains as f64)
 }
 
-/// Most work per ns of a core of this kind at its highest operating point, by that of `classes` that goes fastest. Siblings that
-/// contend may do more than `smt_speedup` says: it halves the traffic of each, too, which shortens the queue that each is by itself.
+/// Most work per ns of a core of this kind at its highest operating point, over `classes` and numbers of busy siblings. Siblings that contend may do more
+/// work than `smt_speedup` says: each runs slower, so it makes less traffic and its misses take less time.
 fn core_speed(rates: &Rates, classes: &[u16], number: usize, kind: &Kind, threads: usize) -> f64 {
     let of_class =
         |&class: &u16| (1..=threads).map(move |n| n as f64 * rates.rate(class, number, kind.opps.len() - 1, n));
     classes.iter().flat_map(of_class).fold(0.0, f64::max)
 }
 
-/// Work per ns of the whole machine at top speed, as much as it could be with work of these classes.
+/// Upper bound of the machine's work per ns, with work of these classes.
 fn total_speed(machine: &Machine, rates: &Rates, classes: &[u16]) -> f64 {
     let mut threads = vec![0usize; machine.nr_cores];
     for cpu in &machine.cpus {
@@ -103,22 +114,23 @@ fn total_speed(machine: &Machine, rates: &Rates, classes: &[u16]) -> f64 {
 }
 
 /// Bounds for a finished run.
-pub(crate) fn of(machine: &Machine, world: &World<'_>) -> Bounds {
-    let rates = world.rates();
-    let work: f64 = world.work_by_class().iter().sum();
-    let done = world.work_by_class().iter().zip(0..).filter(|(&work, _)| work > 0.0);
+pub(crate) fn of(machine: &Machine, run: &Finished<'_>) -> Bounds {
+    let rates = run.rates;
+    let work: f64 = run.work_by_class.iter().sum();
+    let done = run.work_by_class.iter().zip(0..).filter(|(&work, _)| work > 0.0);
     let classes: Vec<u16> = done.map(|(_, class)| class).collect();
-    let time_ns = if world.ended_by_clock() {
-        world.end_ns() as f64
-    } else {
-        let work_ns = match classes.is_empty() {
-            true => 0.0,
-            false => work / total_speed(machine, rates, &classes),
-        };
-        world.path_bound_ns().max(work_ns).max(moving_ns(machine, world))
+    let time_ns = match run.cut_short_ns {
+        Some(end_ns) => end_ns as f64,
+        None => {
+            let work_ns = match classes.is_empty() {
+                true => 0.0,
+                false => work / total_speed(machine, rates, &classes),
+            };
+            run.path_ns.max(work_ns).max(moving_ns(machine, run))
+        }
     };
     let mut energy_fj = machine_floor_uw(machine) as f64 * time_ns;
-    for (class, &work) in world.work_by_class().iter().enumerate().filter(|(_, &work)| work > 0.0) {
+    for (class, &work) in run.work_by_class.iter().enumerate().filter(|(_, &work)| work > 0.0) {
         energy_fj += work * cheapest_per_work(machine, rates, class as u16);
         energy_fj += work * least_waiting(machine, rates, class as u16) * machine.dram.stall_uw as f64;
     }

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A power cap in watts as a number of high cores: policy/sets/cap.h knows cores only, and the machine's model what they draw.
+//! A power cap in watts, converted to a number of high cores by the machine's power model, as policy/sets/cap.h limits cores.
 
 use crate::power::busy_uw;
 use crate::PolicyParameters;
 use lop_machine::{Cpu, Kind, Machine, Opp};
 use std::cmp::Reverse;
 
-/// What a cap comes to on a machine.
+/// A cap in terms of a machine's cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PowerCap {
-    /// CPUs that are high at most, 1 at least.
+    /// Largest number of high CPUs, at least 1.
     pub most_high: u32,
-    /// The machine draws so much at most while so many are busy, whichever they are.
+    /// Highest power of the machine with so many high CPUs, whichever they are.
     pub draws_uw: u64,
     pub limit_uw: u64,
 }
 
 impl PowerCap {
-    /// Of the machine as a whole:
+    /// The cap applies to the whole machine:
     ///
     /// ```text
     /// P(k) = floor + sum of the k largest rises of a CPU + sum of the k largest rises of a voltage domain
     /// most = max { k : P(k) <= limit }, 1 at least
     /// floor: base, DRAM at rest, all cores low (parked where they can be), all voltage domains low
-    /// rise of a CPU: busy at the highest speed less low; of an SMT sibling what the second busy one adds
-    /// rise of a domain: high less low, and what its low cores draw more at the high voltage
+    /// rise of a CPU: busy at the highest speed minus low; of a further SMT sibling what it adds when busy
+    /// rise of a domain: high minus low, and what its low cores draw more at the high voltage
     /// ```
     ///
-    /// The largest rises, as nobody says which cores will be high: power stays below the limit in every case, but for the moments in which a core
-    /// that has left slows down.
+    /// The largest rises count, as any cores may be high. So power stays below the limit, except for the moments in which a core that left the high set
+    /// is still slowing down.
     pub fn of(machine: &Machine, limit_uw: u64) -> Self {
         let draws_uw = |k: usize| floor_uw(machine) + sum(&cpu_rises(machine), k) + sum(&domain_rises(machine), k);
         let fits = (1..=machine.cpus.len()).take_while(|&k| draws_uw(k) <= limit_uw);
@@ -40,23 +40,23 @@ impl PowerCap {
         }
     }
 
-    /// The cap that a study asks for on this machine.
+    /// The cap that the parameters set, on this machine.
     pub fn asked(machine: &Machine, parameters: &PolicyParameters) -> Option<Self> {
         parameters.power_cap_uw.map(|limit_uw| Self::of(machine, limit_uw))
     }
 
-    /// For people.
+    /// One line about the cap, for users.
     pub fn describe(&self, machine: &Machine) -> String {
         let watts = |uw: u64| format!("{:.1} W", uw as f64 / 1e6);
         let (limit, draws, name) = (watts(self.limit_uw), watts(self.draws_uw), &machine.name);
-        let heeded = "policies without sets (linux, pack, scatter, random) heed no cap";
+        let unlimited = "policies without sets (linux, pack, scatter, random) ignore the cap";
         if self.draws_uw > self.limit_uw {
             return format!(
-                "policy.power_cap_w: {limit} is less than '{name}' draws with one high core ({draws}): one core is high all the same; {heeded}"
+                "policy.power_cap_w: {limit} is less than '{name}' draws with one high core ({draws}): one core is high nevertheless; {unlimited}"
             );
         }
         format!(
-            "policy.power_cap_w: {limit} are {} of {} CPUs high on '{name}' (at most {draws}); {heeded}",
+            "policy.power_cap_w: {limit} are {} of {} CPUs high on '{name}' (at most {draws}); {unlimited}",
             self.most_high,
             machine.cpus.len()
         )
@@ -82,7 +82,7 @@ fn kind<'a>(machine: &'a Machine, cpu: &Cpu) -> &'a Kind {
     &machine.kinds[usize::from(cpu.kind)]
 }
 
-/// Those of a voltage domain, and the highest voltage that any of them asks for.
+/// One CPU of each core of a voltage domain, and the highest voltage of their top OPPs.
 fn domain(machine: &Machine, number: usize) -> (Vec<&Cpu>, u32) {
     let mut cores = cores(machine);
     cores.retain(|cpu| usize::from(cpu.voltage_domain) == number);
@@ -90,13 +90,13 @@ fn domain(machine: &Machine, number: usize) -> (Vec<&Cpu>, u32) {
     (cores, mv)
 }
 
-/// Watts that hold at `own_mv`, at another voltage.
+/// Power at `mv` of what draws `uw` at `own_mv`.
 fn at_voltage(uw: u64, own_mv: u32, mv: u32) -> u64 {
     let ratio = f64::from(mv) / f64::from(own_mv.max(1));
     (uw as f64 * ratio * ratio).round() as u64
 }
 
-/// A low core in a domain at its own voltage, and at the highest.
+/// Power of a low core in a domain at the core's own voltage, and at `mv`.
 fn low_uw(machine: &Machine, kind: &Kind, mv: u32) -> (u64, u64) {
     let low = &kind.opps[0];
     match machine.park {
@@ -105,7 +105,7 @@ fn low_uw(machine: &Machine, kind: &Kind, mv: u32) -> (u64, u64) {
     }
 }
 
-/// A voltage domain all of whose cores are low, and one in which a core is high.
+/// Power of a voltage domain without its cores: if all of them are low, and if one is high.
 fn domain_uw(machine: &Machine, cores: &[&Cpu]) -> (u64, u64) {
     let most = |opp: fn(&Kind) -> &Opp| {
         let of_core = cores.iter().map(|cpu| opp(kind(machine, cpu)).domain_uw);
@@ -124,7 +124,7 @@ fn floor_uw(machine: &Machine) -> u64 {
     machine.base_uw + machine.dram.idle_uw + domains.sum::<u64>()
 }
 
-/// Of all CPUs, largest first.
+/// Rises of all CPUs, largest first.
 fn cpu_rises(machine: &Machine) -> Vec<u64> {
     let mut busy = vec![0; machine.nr_cores];
     let mut rises: Vec<u64> = Vec::with_capacity(machine.cpus.len());
@@ -144,7 +144,7 @@ fn cpu_rises(machine: &Machine) -> Vec<u64> {
     rises
 }
 
-/// Of all voltage domains, largest first.
+/// Rises of all voltage domains, largest first.
 fn domain_rises(machine: &Machine) -> Vec<u64> {
     let rise = |number| {
         let (cores, mv) = domain(machine, number);

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Policies by the names people type.
+//! Policies by their names on the command line.
 
 use lop_policy::{rules, Config, Domains, Named, Reserve, Sizing};
 use std::fmt;
 use std::str::FromStr;
 
-/// What schedules and who sets the speeds.
+/// The scheduler, and what sets the speeds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PolicyChoice {
-    /// A fair scheduler beside a cpufreq governor.
+    /// The fair scheduler with a cpufreq governor.
     Linux(Governor),
-    /// The policy core with one of its variants of sets.
+    /// lop-policy.
     Sets(SetsVariant),
-    /// A fair scheduler that gives each task a core for its life, all cores at full speed.
+    /// The fair scheduler with each task bound to a CPU for life, and all cores at full speed.
     Placed(Placing),
 }
 
-/// Baselines that place once and for all. A core that has no task is parked, where the machine can.
+/// Baselines that place each task once. A core without tasks is parked, if the machine can park.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placing {
-    /// Core by core: as few memory domains and nodes as there can be.
+    /// Core by core: on as few memory domains and nodes as possible.
     Pack,
-    /// Over nodes, then memory domains, in turn.
+    /// In turn over nodes, then over memory domains.
     Scatter,
-    /// Each on any core that has fewest tasks, by seed.
+    /// Each on a random CPU of those with the fewest tasks, by seed.
     Random,
 }
 
@@ -31,7 +31,7 @@ pub enum Placing {
 pub enum Governor {
     Performance,
     Powersave,
-    /// All at this frequency, which one of the kinds of cores must have (the others at their nearest); none given: the lowest.
+    /// All cores at this frequency, or at the nearest that their kind has. At least one kind has it. `None`: the lowest.
     Userspace {
         khz: Option<u64>,
     },
@@ -39,16 +39,16 @@ pub enum Governor {
     Schedutil,
 }
 
-/// A policy of the core, with what the simulator lets a study vary of it.
+/// One of lop-policy's policies, with what a study may vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetsVariant {
-    /// A fixed set of `size` cores (`None`: as many as the workload has slots or declared), `ondemand` on all.
+    /// A fixed set of `size` cores (`None`: by the workload's slots or what it declared), with `ondemand` on all cores.
     Simple { size: Option<u32> },
-    /// As it is named, beside the others of this enum.
+    /// Any other policy, unchanged.
     Plain(Named),
-    /// All rules together (section 10), or without some of them.
+    /// All rules together (spec/policies.md, section 10), or all but some.
     Auto(Without),
-    /// One core runs the operating system's own work at a speed of its own, all others run at the highest.
+    /// One core runs the operating system's own work at this speed, all others run at the highest.
     Reserved(ReservedSpeed),
 }
 
@@ -57,7 +57,7 @@ impl SetsVariant {
     pub(crate) fn knows_kinds(self) -> bool {
         !self.is_without(AutoRule::Kinds)
     }
-    /// Whether speeds follow the sets; else a governor sets them.
+    /// Whether speeds follow the sets; otherwise a governor sets them.
     pub(crate) fn sets_speeds(self) -> bool {
         !matches!(self, Self::Simple { .. }) && !self.is_without(AutoRule::Speeds)
     }
@@ -65,7 +65,7 @@ impl SetsVariant {
         matches!(self, Self::Auto(without) if without.rules().any(|other| other == rule))
     }
 
-    /// The rules of the policy core that the variant stands for.
+    /// The policy's name in lop-policy.
     pub(crate) fn named(self) -> Named {
         match self {
             Self::Simple { .. } => Named::SimpleSets,
@@ -76,26 +76,26 @@ impl SetsVariant {
     }
 }
 
-/// A rule of `auto`, which can do without it so that its price shows.
+/// A rule that `auto` can leave out, to show what it costs or gains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoRule {
-    /// What power decides (`lop_leave_out_by_power()`); without it there are a spare, a second for the last core, and no green cores, as where nobody
-    /// knows watts.
+    /// Rules that depend on watts (`lop_leave_out_by_power()`). Without them, as on a machine of unknown watts: a spare, a second for the last core, no
+    /// green cores.
     Watts,
-    /// Which cores are faster; without it all are alike to the policy, and nobody is ranked for fast ones.
+    /// Which cores are faster. Without it the policy takes all cores for equal, and ranks no task for fast ones.
     Kinds,
-    /// High cores are at the highest speed, low ones at the lowest; without it `schedutil` sets the speeds of all.
+    /// High cores run at the highest speed, low ones at the lowest. Without it `schedutil` sets all speeds.
     Speeds,
     /// A reserved core while the load is barrier-bound.
     Barriers,
     /// Which thread runs in which memory domain, and which domains are on.
     Domains,
-    /// As many high cores as there is demand; without it all of them.
+    /// As many high cores as there is demand. Without it all cores are high.
     Sets,
     Spare,
-    /// One core and the spare stay high for longer than the others (a second, or until that no longer pays); without it for T_hold, as they do, if that is less.
+    /// One core and the spare stay high for longer than the others: a second, or until that no longer pays. Without it for T_hold at most, as the others.
     Last,
-    /// Members beyond demand for threads that take one another's cores.
+    /// High cores beyond demand, for threads that compete for cores.
     Room,
     /// Who gets the fast cores: the next four, and `specialise`.
     Rank,
@@ -103,7 +103,7 @@ pub enum AutoRule {
     Longest,
     Speedup,
     Turns,
-    /// One of two tasks that share a core goes to a whole one that falls idle.
+    /// One of two tasks that share a core moves to a core that falls idle.
     Whole,
     Specialise,
     Green,
@@ -130,7 +130,7 @@ impl AutoRule {
         ("green", Self::Green),
     ];
 
-    /// `chosen`: what `auto` stands for before anything is left out.
+    /// `chosen`: the configuration of `auto` before any rule is left out.
     fn leave_out(self, config: &mut Config, chosen: &Config) {
         match self {
             Self::Watts => {
@@ -138,7 +138,7 @@ impl AutoRule {
                 (config.room_permille, config.green) = (chosen.room_permille, chosen.green);
             }
             Self::Kinds => Self::Rank.leave_out(config, chosen),
-            // The adapter's.
+            // Not in the configuration: the engine asks `SetsVariant::sets_speeds()`.
             Self::Speeds => {}
             Self::Barriers => config.reserve = Reserve::Never,
             Self::Domains => config.domains = Domains::AsCome,
@@ -158,7 +158,7 @@ impl AutoRule {
     }
 }
 
-/// Rules that `auto` does without, in the order of [`AutoRule::ALL`].
+/// A set of rules that `auto` leaves out: bits by the order of [`AutoRule::ALL`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Without(u32);
 
@@ -173,7 +173,7 @@ impl Without {
     fn has(self, rule: usize) -> bool {
         self.0 >> rule & 1 == 1
     }
-    /// `RULE`, or several of them with `+` between.
+    /// `RULE`, or several with `+` between them.
     fn read(text: &str) -> Result<Self, &str> {
         let number = |name| AutoRule::ALL.iter().position(|(known, _)| *known == name).ok_or(name);
         text.split('+').map(number).collect::<Result<Vec<_>, _>>().map(Self::of)
@@ -184,7 +184,7 @@ impl Without {
             .filter(move |(rule, _)| self.has(*rule))
             .map(|(_, (_, rule))| *rule)
     }
-    /// `chosen`: what `auto` stands for before anything is left out.
+    /// `chosen`: the configuration of `auto` before any rule is left out.
     pub(crate) fn leave_out(self, config: &mut Config, chosen: &Config) {
         self.rules().for_each(|rule| rule.leave_out(config, chosen));
     }
@@ -202,12 +202,12 @@ impl fmt::Display for Without {
 pub enum ReservedSpeed {
     /// A frequency of its kind.
     Khz(u64),
-    /// The lowest frequency of its kind that is at least this share of the highest, `part` of `of`.
+    /// The lowest frequency of its kind that is at least `part / of` of the highest.
     Share { part: u32, of: u32 },
 }
 
 impl ReservedSpeed {
-    /// Where nobody asks for another: beside it a sibling is about as fast as two that share a core at full speed.
+    /// The default: a task on the SMT sibling of the reserved CPU is then about as fast as each of two that share a core at full speed.
     pub const DEFAULT: Self = Self::Share { part: 1, of: 2 };
 }
 
@@ -235,10 +235,10 @@ impl fmt::Display for ReservedSpeed {
     }
 }
 
-/// Parameters of the policy that a study may vary; `None`: the policy's own value.
+/// Parameters of the policy that a study may vary; `None`: the policy's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyParameters {
-    /// High cores kept idle for what comes next.
+    /// High cores that are kept idle.
     pub spare: Option<u32>,
     /// T_hold.
     pub hold_ns: Option<u64>,
@@ -246,13 +246,13 @@ pub struct PolicyParameters {
     pub green: bool,
     /// Time between two heat swaps on a socket.
     pub heat_period_ns: Option<u64>,
-    /// Power of the whole machine that high cores may not lead beyond, see [`crate::PowerCap`].
+    /// Power cap of the whole machine, see [`crate::PowerCap`].
     pub power_cap_uw: Option<u64>,
-    /// Whether a core is reserved, beside whatever else the policy does.
+    /// When a core is reserved.
     pub reserve: Option<Reserve>,
 }
 
-/// How the baseline chooses among idle CPUs.
+/// How the baseline chooses an idle CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Placement {
     #[default]
@@ -260,7 +260,7 @@ pub enum Placement {
     Random,
 }
 
-/// All names: those of Linux' governors, of the policy core, and of baselines that place once and for all.
+/// All names: `linux` with its governors, lop-policy's policies, and the baselines that place once.
 #[must_use]
 pub fn policy_names() -> Vec<&'static str> {
     let linux = [
@@ -281,7 +281,7 @@ impl FromStr for PolicyChoice {
     type Err = String;
 
     /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `reserved-core[@MHZ]`, `reserved-core@PART/OF` (of the highest
-    /// frequency), `auto[:no-RULE[+RULE..]]` and the other names as they are. Plain `linux` is `linux:schedutil`.
+    /// frequency), `auto[:no-RULE[+RULE..]]`, and all other names without arguments. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
         let unknown = || format!("unknown policy '{name}'; known: {}", policy_names().join(", "));
         let number = |text: &str, what: &str| {
@@ -337,18 +337,18 @@ impl FromStr for PolicyChoice {
 }
 
 impl PolicyChoice {
-    /// The same policy without each of its rules in turn; none for those that cannot do without any.
+    /// The same policy without each of its rules in turn; empty for all but `auto`.
     pub fn without_each(&self) -> Vec<Self> {
         self.without((0..AutoRule::ALL.len()).map(|rule| vec![rule]))
     }
 
-    /// Without each two of them.
+    /// The same without each pair of rules.
     pub fn without_pairs(&self) -> Vec<Self> {
         let all = 0..AutoRule::ALL.len();
         self.without(all.clone().flat_map(|a| (a + 1..all.end).map(move |b| vec![a, b])))
     }
 
-    /// Without all of them but sets, and without all.
+    /// The same without all rules but `sets`, and without all rules.
     pub fn without_all(&self) -> Vec<Self> {
         let is_sets = |rule: &usize| AutoRule::ALL[*rule].1 == AutoRule::Sets;
         let all = 0..AutoRule::ALL.len();

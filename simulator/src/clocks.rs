@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clock domains: what speed they run at, what is asked of them, and transitions that take time.
+//! Clock domains: their speeds, the speeds that CPUs request, and transitions.
 
 use lop_machine::Machine;
 
-/// One clock domain. Frequencies are those of all kinds of cores in it; a core runs at its kind's highest OPP not above.
+/// One clock domain, with the frequencies of all kinds of its cores. A core runs at the highest OPP of its kind that is not above the domain's frequency.
 #[derive(Debug, Clone)]
 pub struct ClockDomain {
     pub cpus: Vec<usize>,
     /// Ascending.
     pub khz: Vec<u64>,
-    /// By kind (of the machine), by frequency index: the OPP.
+    /// By kind of core of the machine, by frequency index: the OPP.
     opp: Vec<Vec<usize>>,
     /// Index into `khz`.
     pub now: usize,
     pub wanted: usize,
-    /// A transition is under way to this index.
+    /// The index that a transition under way leads to.
     pub heading: Option<usize>,
-    /// CPUs that ask for each frequency index.
+    /// By frequency index: number of CPUs that request it.
     asked: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ impl ClockDomain {
 #[derive(Debug, Clone)]
 pub struct Clocks {
     pub domains: Vec<ClockDomain>,
-    /// By CPU: its domain, and the frequency index it asks for.
+    /// By CPU: its domain, and the frequency index that it requests.
     domain_of: Vec<usize>,
     asks: Vec<usize>,
     pub transitions: u64,
@@ -99,7 +99,7 @@ impl Clocks {
     pub fn domain_index(&self, cpu: usize) -> usize {
         self.domain_of[cpu]
     }
-    /// A CPU asks for a frequency index; the domain follows the highest of its CPUs. Returns the domain if its wish changed.
+    /// A CPU requests a frequency index. The domain's target is the highest request of its CPUs. Returns the domain if its target changed.
     pub fn ask(&mut self, cpu: usize, index: usize) -> Option<usize> {
         let d = self.domain_of[cpu];
         let domain = &mut self.domains[d];
@@ -108,14 +108,20 @@ impl Clocks {
         self.asks[cpu] = index;
         self.want(d, self.domains[d].highest_asked())
     }
-    /// A governor sets a domain. Returns the domain if its wish changed.
+    /// The same before anything runs, when speeds change at once.
+    pub fn ask_at_once(&mut self, cpu: usize, index: usize) {
+        if let Some(domain) = self.ask(cpu, index) {
+            self.set_initial(domain, self.domains[domain].wanted);
+        }
+    }
+    /// Sets the target of a domain. Returns the domain if its target changed.
     pub fn want(&mut self, domain: usize, index: usize) -> Option<usize> {
         let about = &mut self.domains[domain];
         let changed = about.wanted != index;
         about.wanted = index;
         changed.then_some(domain)
     }
-    /// Starts the transition that the wish needs, unless one is under way: true if it must end `transition_ns` from now.
+    /// Begins a transition to the target, unless one is under way. Returns whether one began.
     pub fn begin(&mut self, domain: usize) -> bool {
         let about = &mut self.domains[domain];
         if about.heading.is_some() || about.wanted == about.now {
@@ -125,14 +131,14 @@ impl Clocks {
         self.transitions += 1;
         true
     }
-    /// The transition under way ends: the domain runs at its new speed.
+    /// The transition under way ends.
     pub fn arrive(&mut self, domain: usize) {
         let about = &mut self.domains[domain];
         if let Some(index) = about.heading.take() {
             about.now = index;
         }
     }
-    /// Speeds before anything runs: at once, as they were set long ago.
+    /// Sets a speed at once, before anything runs.
     pub fn set_initial(&mut self, domain: usize, index: usize) {
         let about = &mut self.domains[domain];
         about.now = index;

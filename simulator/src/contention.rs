@@ -7,25 +7,24 @@
 //! infl_i = 1 + s_i * O_i / (O_i + 10)                                   O_i = sum of the others' MPKI
 //! ```
 //!
-//! Traffic is a cache line for each miss. The faster tasks go, the more traffic they make, and the longer each miss takes: rho
-//! is where both agree. There is exactly one such rho: traffic falls as rho grows, since latency grows with it.
+//! Traffic is a cache line for each miss. Faster tasks make more traffic, which makes misses slower, so rho is a fixed point. It is unique: latency
+//! grows with rho, so the traffic that tasks make at a given rho falls as rho grows.
 
 use crate::workload::MemoryUse;
 use lop_machine::Memory;
 
 /// Bytes of a cache line.
 const LINE_BYTES: f64 = 64.0;
-/// Others' MPKI at which half of what the cache can do to a task is done.
+/// The others' MPKI at which a task's misses have grown by half of what they can grow by.
 const HALF_INFLATION_MPKI: f64 = 10.0;
-/// 1 - rho stays above 0, where the queue would have no end. No machine and workload within the ranges of their files comes
-/// near it.
+/// Lower limit of 1 - rho, as latency is infinite at 0. No machine and workload within the ranges of their files comes near it.
 const LEAST_FREE: f64 = 1e-12;
-/// Newton's steps end here if they have not before: enough to halve the interval down to the least and go on from there.
+/// Most steps of Newton's method: enough to bisect the interval down to its lower limit and converge from there.
 const MAX_STEPS: usize = 64;
-/// A step that is no longer worth taking, as a share of what it leads to.
+/// Newton's method ends at a step this small, relative to its result.
 const LEAST_STEP: f64 = 1e-15;
 
-/// A running task as its memory domain sees it.
+/// The load of a running task on its memory domain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Demand {
     /// CPI0 / F, where it runs.
@@ -33,11 +32,11 @@ pub(crate) struct Demand {
     mpki: f64,
     mlp: f64,
     cache_sensitivity: f64,
-    /// Of its core's throughput, which SMT siblings share.
+    /// Share of its core's throughput that it gets beside its SMT siblings.
     core_share: f64,
 }
 
-/// What an instruction of a task costs beside the others in its domain, on a core of its own.
+/// Time of an instruction beside the others in the domain, on a core of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cost {
     pub compute_ns: f64,
@@ -61,7 +60,7 @@ impl Demand {
         }
     }
 
-    /// Misses per instruction beside others that have `others_mpki` together.
+    /// Misses per instruction beside others with `others_mpki` in total.
     fn misses(&self, others_mpki: f64) -> f64 {
         let inflation = 1.0 + self.cache_sensitivity * others_mpki / (others_mpki + HALF_INFLATION_MPKI);
         self.mpki * inflation / 1000.0
@@ -75,7 +74,7 @@ impl Demand {
     }
 }
 
-/// Costs of tasks that run in one domain together, in their order. The room for results is reused.
+/// Computes the costs of tasks that run in a domain together, in their order. Buffers are reused.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Solver {
     /// Misses per instruction of each demand.
@@ -90,7 +89,7 @@ impl Solver {
     }
 
     pub fn solve(&mut self, memory: &Memory, demands: &[Demand]) {
-        // Never negative, and 0 for a task alone: no rounded sum is below one of its parts.
+        // Never negative, and 0 for a task alone, as a rounded sum is never below one of its parts.
         let total_mpki: f64 = demands.iter().map(|demand| demand.mpki).sum();
         let misses = demands.iter().map(|demand| demand.misses(total_mpki - demand.mpki));
         self.misses.clear();
@@ -113,8 +112,8 @@ impl Solver {
         }
     }
 
-    /// 1 - rho, which unlike rho itself is exact where the bandwidth is nearly used up. Newton's method within an interval that
-    /// halves where a step would leave it.
+    /// Solves for 1 - rho, which is more exact than rho when bandwidth is nearly used up: Newton's method, with bisection where a step would leave the
+    /// interval.
     fn free(&self, latency_ns: f64, bytes_per_ns: f64, demands: &[Demand]) -> f64 {
         let (mut low, mut high) = (LEAST_FREE, 1.0);
         let mut free = 1.0;
@@ -140,7 +139,7 @@ impl Solver {
         free
     }
 
-    /// By how much traffic over bandwidth exceeds the rho of this 1 - rho, and the slope of that, which is 1 or more.
+    /// Traffic over bandwidth minus rho at this 1 - rho, and its slope, which is at least 1.
     fn excess(&self, free: f64, latency_ns: f64, bytes_per_ns: f64, demands: &[Demand]) -> (f64, f64) {
         let (growth, growth_slope) = queueing(free);
         let (mut traffic, mut traffic_slope) = (0.0, 0.0);
@@ -157,12 +156,13 @@ impl Solver {
     }
 }
 
-/// Least bytes that an instruction moves: a line for each miss that it has alone.
+/// Least bytes that an instruction moves: a cache line for each miss that it has when alone.
 pub(crate) fn least_bytes(memory_use: &MemoryUse) -> f64 {
     LINE_BYTES * memory_use.mpki / 1000.0
 }
 
-/// Latency over that of an idle memory, 1 + 0.5 rho^2 / (1 - rho), and its slope by 1 - rho, -0.5 (1 - (1 - rho)^2) / (1 - rho)^2.
+/// Latency over that of an idle memory, 1 + 0.5 rho^2 / (1 - rho), and its derivative with respect to 1 - rho,
+/// -0.5 (1 - (1 - rho)^2) / (1 - rho)^2.
 fn queueing(free: f64) -> (f64, f64) {
     let rho = 1.0 - free;
     (1.0 + 0.5 * rho * rho / free, -0.5 * rho * (1.0 + free) / (free * free))

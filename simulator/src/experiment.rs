@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Experiments: one machine, one workload, some policies and what is swept; read from TOML or put together by hand, run on
-//! all cores of the machine at hand with the same bytes as result whatever their number.
+//! Experiments: one machine, one workload, some policies, and sweeps. They are read from TOML or built in code, and run on all host cores. The result
+//! is the same to the byte for any number of them.
 
 mod builtin;
 mod classes;
@@ -28,12 +28,12 @@ use lop_machine::InputError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Most runs of one policy at one point.
+/// Largest number of runs of a policy at a point.
 pub const MAX_RUNS: u32 = 10_000;
-/// Most sweep points of one experiment.
+/// Largest number of sweep points of an experiment.
 pub const MAX_POINTS: usize = 100_000;
 
-/// What to run. Everything is checked as far as it can be without opening machine and workload.
+/// What to run. Checked as far as possible without opening machine and workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Experiment {
     pub id: String,
@@ -47,32 +47,32 @@ pub struct Experiment {
     pub seed: u64,
     /// Runs of each policy at each point, 1..=[`MAX_RUNS`].
     pub runs: u32,
-    /// `random` is not drawn: each placement of the tasks counts, those that are alike once for all of them.
+    /// Instead of drawing placements for `random`, counts them all; equivalent ones are simulated once.
     pub every_placement: bool,
-    /// One of the policies, which is judged beside all others at each point; results then keep no counters.
+    /// The policy that is compared with all others at each point. Results then keep no counters.
     pub judged: Option<PolicyChoice>,
-    /// Points that are left out: those whose labels are all among these, by the names of sweeps.
+    /// Points to leave out. Each entry has labels by sweep name, and a point that has all of them is left out.
     pub left_out: Vec<BTreeMap<String, Vec<String>>>,
     /// Applied to every point, in this order.
     pub settings: Vec<Setting>,
-    /// Cartesian product, the first outermost.
+    /// Their Cartesian product is run, the first sweep outermost.
     pub sweeps: Vec<Sweep>,
-    /// The sweep whose three values are all cores fast, half of them, none: the class of each application follows from its times there.
+    /// The sweep whose three values are all, half and none of the cores fast. The times there give the class of each application.
     pub classes: Option<String>,
 }
 
-/// A machine or workload by name or path, and where that was written.
+/// A machine or workload by name or path, and where it was named.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// As the person wrote it; this is what results show.
+    /// As the user wrote it, which results show.
     pub name: String,
-    /// What to open: the name again, or the path seen from the working directory.
+    /// What to open: the name, or the path relative to the working directory.
     pub target: String,
     pub origin: Origin,
 }
 
 impl Reference {
-    /// A name or path given outside of any file, `origin` being the option that named it.
+    /// A name or path from the command line; `origin` is the option.
     pub fn given(name: impl Into<String>, origin: &str) -> Self {
         let name = name.into();
         Self {
@@ -82,7 +82,7 @@ impl Reference {
         }
     }
 
-    /// A name or path inside a file: relative paths count from the folder of that file.
+    /// A name or path in a file. Relative paths start at that file's folder.
     fn in_file(name: &str, folder: Option<&Path>, origin: Origin) -> Self {
         let target = match folder {
             Some(folder) if is_path(name) => folder.join(name).display().to_string(),
@@ -96,7 +96,7 @@ impl Reference {
     }
 }
 
-/// Whether a machine, workload or experiment is meant as a path rather than as a built-in name.
+/// Whether this names a file, not a built-in machine, workload or experiment.
 pub fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml") || name.ends_with(".json") || name.ends_with(".trace")
 }
@@ -104,7 +104,7 @@ pub fn is_path(name: &str) -> bool {
 /// One dimension of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
-    /// What results call it (`jobs`, `machine`, `placement`).
+    /// Its name in results (`jobs`, `machine`, `placement`).
     pub point: String,
     pub axis: Axis,
     pub values: Vec<SweepValue>,
@@ -134,7 +134,7 @@ pub enum Change {
     Setting(Setting),
 }
 
-/// Where on an axis a result lies. Numbers are finite.
+/// Position of a result on an axis. Numbers are finite.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum PointValue {
@@ -157,22 +157,22 @@ impl Experiment {
         self.sweeps.iter().map(|s| s.values.len()).product()
     }
 
-    /// Those that run once with each seed.
+    /// Policies that run once with each seed.
     fn drawn(&self) -> Vec<&PolicyChoice> {
         let counted =
             |policy: &&PolicyChoice| self.every_placement && **policy == PolicyChoice::Placed(Placing::Random);
         self.policies.iter().filter(|policy| !counted(policy)).collect()
     }
 
-    /// Simulations that [`run`] does, at most; where placements are counted, there may be more of them than seeds.
+    /// Upper bound on the number of simulations of [`run`]. If placements are counted, there may be more of them than seeds.
     pub fn nr_simulations(&self) -> usize {
         self.nr_points() * self.runs as usize * self.policies.len()
     }
 
-    /// Adds a setting after all others.
+    /// Adds a setting that applies after all others.
     ///
     /// # Errors
-    /// A sweep changes the same key, so that the setting would be lost.
+    /// A sweep changes the same key and would override the setting.
     pub fn add_setting(&mut self, setting: Setting) -> Result<(), InputError> {
         let axis = Axis::Setting(setting.key.clone());
         if let Some(sweep) = self.sweeps.iter().find(|s| s.axis == axis) {
@@ -182,7 +182,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Takes another machine than the file's.
+    /// Replaces the machine.
     ///
     /// # Errors
     /// The machine is swept.
@@ -194,7 +194,7 @@ impl Experiment {
         Ok(())
     }
 
-    /// Takes another workload than the file's.
+    /// Replaces the workload.
     ///
     /// # Errors
     /// The workload is swept.
@@ -214,10 +214,10 @@ fn swept(id: &str, sweep: &Sweep) -> String {
     )
 }
 
-/// Policies from names; `all` stands for every known one.
+/// Policies from names; `all` stands for every known policy.
 ///
 /// # Errors
-/// The message for the first name that is unknown (with the nearest known one) or given twice, or that there is none.
+/// A message: about the first name that is unknown (with the nearest known one) or given twice, or that there are no names.
 pub fn policies<S: AsRef<str>>(names: &[S]) -> Result<Vec<PolicyChoice>, (usize, String)> {
     let mut chosen: Vec<PolicyChoice> = Vec::new();
     for (index, name) in names.iter().map(AsRef::as_ref).enumerate() {
@@ -264,7 +264,7 @@ fn unknown_policy(name: &str, message: String) -> String {
     }
 }
 
-/// Folder that relative paths of an experiment file count from.
+/// The folder at which relative paths of an experiment file start.
 fn folder_of(path: &Path) -> PathBuf {
     path.parent().map(Path::to_path_buf).unwrap_or_default()
 }

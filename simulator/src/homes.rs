@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A core for each task, for its life: the baselines `pack`, `scatter` and `random`.
+//! The baselines `pack`, `scatter` and `random`: each task is bound to a CPU for life.
 
 use crate::choice::Placing;
 use crate::random::Stream;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 #[derive(Debug)]
 pub struct Homes {
-    /// By CPU: its place in the order in which CPUs are taken, and its tasks.
+    /// By CPU: its place in the order in which CPUs are taken, and the number of its tasks.
     place: Vec<usize>,
     tasks: Vec<u32>,
     /// By task.
@@ -20,7 +20,7 @@ impl Homes {
     pub fn new(machine: &Machine, placing: Placing, seed: u64) -> Self {
         let mut order: Vec<usize> = (0..machine.cpus.len()).collect();
         match placing {
-            // One SMT sibling of each core after the other would be no packing: cores are filled first.
+            // A core is filled, SMT siblings included, before the next one is used.
             Placing::Pack => order.sort_by_key(|&cpu| {
                 let about = &machine.cpus[cpu];
                 (about.node, about.memory_domain, about.core, cpu)
@@ -39,7 +39,7 @@ impl Homes {
         }
     }
 
-    /// The CPU of a task, one with fewest tasks when it is new. `allowed`: only of these.
+    /// The CPU of a task. A new task gets the allowed CPU with the fewest tasks, the first one in order.
     pub fn of(&mut self, task: u32, allowed: Option<&CpuBits>) -> CpuBits {
         let may = |cpu: &usize| allowed.is_none_or(|cpus| cpus.has(*cpu));
         let (tasks, place) = (&mut self.tasks, &self.place);
@@ -58,13 +58,13 @@ impl Homes {
         }
     }
 
-    /// No task lives on the CPU.
+    /// Whether no task is bound to the CPU.
     pub fn is_free(&self, cpu: usize) -> bool {
         self.tasks[cpu] == 0
     }
 }
 
-/// The first CPU of each memory domain, then the second, and so on; domains so that nodes take turns; siblings of a busy core last.
+/// The first CPU of each memory domain, then the second, and so on. Domains alternate between nodes, and second SMT siblings come last.
 fn scattered(machine: &Machine) -> Vec<usize> {
     // Rank of each CPU's core in its domain, of its domain in its node, and of it in its core.
     let rank = |cpu: usize, within: fn(&lop_machine::Cpu) -> u16, of: fn(&lop_machine::Cpu) -> u16| {
@@ -92,7 +92,7 @@ fn scattered(machine: &Machine) -> Vec<usize> {
     order
 }
 
-/// Fisher and Yates: every order is as likely.
+/// Fisher and Yates: every order is equally likely.
 fn shuffle(order: &mut [usize], seed: u64) {
     let mut random = Stream::new(seed ^ 0x68_6f6d_6573);
     for left in (1..order.len()).rev() {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Simulated cores, workloads, frequency governors and power around the policy core.
+//! Simulates a machine's cores, frequency governors and power, with a workload on it, under lop-policy or a baseline.
 
-mod baseline;
 mod bounds;
 mod cap;
 pub mod choice;
 mod clocks;
 mod contention;
 mod engine;
-mod events;
 pub mod experiment;
 mod homes;
 pub mod outcome;
@@ -27,30 +25,27 @@ pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceS
 use lop_machine::Machine;
 use workload::Workload;
 
-/// What one run needs beside machine, workload and policy.
+/// Options of a run besides machine, workload and policy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunOptions {
-    /// Seeds the draws of the workload (the same for every policy) and random placement.
+    /// Seed of the workload's draws, which are the same for every policy, and of random placement.
     pub seed: u64,
-    /// Where the baseline puts a woken task.
+    /// How the baseline chooses an idle CPU for a woken task.
     pub placement: Placement,
     pub policy: PolicyParameters,
-    /// Record at most this many events; 0: none.
+    /// Largest number of events to record.
     pub trace_limit: usize,
 }
 
-/// Runs `workload` on `machine` under `policy`. Same input, same outcome, bit for bit.
+/// Runs `workload` on `machine` under `policy`. The same input gives the same outcome, bit for bit.
 ///
 /// # Errors
-/// The workload asks for what the machine does not have, or it comes to a state in which nothing can go on.
+/// The workload or the policy needs what the machine does not have, or the workload deadlocks or never takes time.
 pub fn simulate(
     machine: &Machine,
     workload: &Workload,
     policy: &PolicyChoice,
     options: &RunOptions,
 ) -> Result<Outcome, SimulationError> {
-    let mut world = engine::World::new(machine, workload, policy, options)?;
-    world.run()?;
-    let bounds = bounds::of(machine, &world);
-    Ok(world.outcome(bounds))
+    engine::simulate(machine, workload, policy, options)
 }

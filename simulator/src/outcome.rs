@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run gives back.
+//! The outcome of a run.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -10,17 +10,17 @@ pub struct Outcome {
     pub time_ns: u64,
     /// Cores and voltage domains; modelled.
     pub cpu_energy_j: f64,
-    /// With base and DRAM; modelled.
+    /// Also base and DRAM; modelled.
     pub system_energy_j: f64,
     pub bounds: Bounds,
     pub counters: Counters,
-    /// Events handled, for events per second.
+    /// Number of events handled.
     pub events: u64,
-    /// In order of time; empty unless asked for.
+    /// Ordered by time; empty unless requested.
     pub trace: Vec<TraceEvent>,
-    /// The trace stops here because `trace_limit` was reached.
+    /// When `trace_limit` was reached, so that the trace ends; `None`: it is complete.
     pub trace_truncated_at_ns: Option<u64>,
-    /// Names of the tasks by the ids in `trace`; empty unless asked for.
+    /// Names of the tasks by their ids in `trace`; empty unless requested.
     pub task_names: Vec<String>,
 }
 
@@ -45,8 +45,8 @@ pub struct Counters {
     pub high_set_max: u32,
     pub high_set_mean: f64,
     pub wakeup_latency_us: Percentiles,
-    /// Where the clock set the end of the run: from when it starts a job, an arrival or the end of a sleep, until that task waits for the clock again or
-    /// exits. Of tasks whose jobs the clock starts; none where there are none.
+    /// Only if the workload's duration ended the run. Response time of jobs that the clock starts: from an arrival or the end of a sleep until the task
+    /// waits for the clock again or exits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_response_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,17 +59,17 @@ pub struct Counters {
     pub idle_state_residency: BTreeMap<String, f64>,
     /// Share of work done while its core was at its highest OPP.
     pub full_speed_share: f64,
-    /// Problem A: run time lost between a start and the governor's next look, where the load of its period was elsewhere.
+    /// Problem A: run time lost below the highest OPP between a start and the governor's next sample, where the load of its period was elsewhere.
     pub lost_slow_start_s: f64,
-    /// Problem B: the rest of the run time lost to not running at the highest OPP, where a governor measures load.
+    /// Problem B: the rest of the run time lost below the highest OPP, under a governor that measures load.
     pub lost_mismeasured_s: f64,
-    /// Run time lost to a fixed speed below the highest (powersave, userspace, a reserved core), which nobody measures.
+    /// Run time lost to a speed below the highest that was chosen: powersave, userspace, a reserved core.
     pub lost_fixed_speed_s: f64,
-    /// Run time beyond what the work would have taken alone in its memory domain, at the same speed.
+    /// Run time minus what the work would have taken alone in its memory domain, at the same speed.
     pub lost_contention_s: f64,
-    /// Time tasks ran without progress, waiting by spinning.
+    /// Time for which tasks spun.
     pub spin_s: f64,
-    /// Time from an application's first task to its last exit, by name, and the mean over applications; only where there are several.
+    /// By application: time from its first task to its last exit; and the mean of that. Only if there are several applications.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub app_time_s: BTreeMap<String, f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,12 +78,12 @@ pub struct Counters {
     pub voltage_domain_energy_j: Vec<f64>,
     pub base_energy_j: f64,
     pub dram_energy_j: f64,
-    /// Where a core was reserved: steps by which it was raised, and 1 if the reservation was given up, else 0.
+    /// Only if a core was reserved: steps by which its speed was raised, and 1 if the reservation was given up, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved_core_raises: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserved_core_given_up: Option<u32>,
-    /// Highest modelled core temperature, where the machine has a thermal model.
+    /// Highest modelled core temperature, if the machine has a thermal model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hottest_core_c: Option<f64>,
 }
@@ -109,13 +109,13 @@ pub enum TraceEvent {
         cpu: u16,
         set: TraceSet,
     },
-    /// Task runnable and placed on (or queued for) a CPU.
+    /// A task became runnable, and was placed on a CPU or queued for it.
     Wakeup {
         at_ns: u64,
         task: u32,
         cpu: u16,
     },
-    /// The task has the CPU from now on; it runs once the core has left its idle state, `exit_ns` later.
+    /// The task has the CPU from now on, and runs `exit_ns` later, once the core has left its idle state.
     Start {
         at_ns: u64,
         task: u32,
@@ -139,9 +139,9 @@ pub enum TraceSet {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum SimulationError {
-    /// Nothing can go on and tasks are left: who waits for whom, one line each.
+    /// Tasks are left and none can go on. `waits`: who waits for whom, one line each.
     Deadlock { at_ns: u64, waits: Vec<String> },
-    /// The workload asks for what this machine does not have (a CPU, a CPU count).
+    /// The machine does not have what the workload or the policy needs, or the workload never takes time.
     Mismatch(String),
 }
 

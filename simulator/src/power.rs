@@ -5,14 +5,14 @@
 //! P = base + sum over voltage domains P_domain(V) + sum over cores P(kind, OPP, state) * (V / V_opp)^2 + DRAM
 //! ```
 //!
-//! V is the highest OPP voltage of the domain's cores. Cores in the same (kind, OPP, state) of a domain share a cell that
-//! knows its power and the energy that one core in it has drawn so far; a core remembers where it came in. So a change of
-//! one core or of a domain's voltage costs the same however many cores there are.
+//! V is the highest OPP voltage of the domain's cores. Cores of a domain with the same (kind, OPP, state) share a cell, which holds its power and
+//! the energy that a core would have drawn in it since time 0. A core stores the cell's energy at the time when it entered. So a change of a core or of a
+//! domain's voltage costs the same for any number of cores.
 
 use lop_machine::{Kind, Machine};
 use std::collections::BTreeMap;
 
-/// State of a physical core as far as power goes.
+/// Power state of a physical core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoreState {
     /// Index into the kind's idle states.
@@ -24,14 +24,14 @@ pub enum CoreState {
 
 #[derive(Debug, Clone, Default)]
 struct Cell {
-    /// At the OPP's own voltage.
+    /// Power at the OPP's own voltage.
     own_uw: u64,
     scales_with_voltage: bool,
     own_mv: u64,
     power_uw: u64,
     cores: u64,
     since_ns: u64,
-    /// Drawn by one core that has always been here.
+    /// Energy of a core that has been in this cell since time 0.
     per_core_fj: u128,
     core_ns: u128,
 }
@@ -41,7 +41,7 @@ struct Domain {
     cells: Vec<Cell>,
     /// Cores at each (kind, OPP), as `Layout::opp_index` numbers them.
     opp_cores: Vec<u32>,
-    /// Cores that are not parked, and power while there is none, where that is another.
+    /// Cores that are not parked. `off_uw`: the domain's power while all are parked, if it can be switched off.
     awake: u32,
     off_uw: Option<u64>,
     mv: u64,
@@ -61,7 +61,7 @@ struct CorePower {
     energy_fj: u128,
 }
 
-/// Where (kind, OPP, state) lies in a domain's vectors; the same for all domains.
+/// Indices of (kind, OPP, state) in a domain's vectors, the same for all domains.
 #[derive(Debug, Clone)]
 struct Layout {
     /// By kind: first cell, first OPP index, number of states, number of idle states.
@@ -69,7 +69,7 @@ struct Layout {
     nr_cells: usize,
     /// By OPP index: (mV, domain power).
     levels: Vec<(u64, u64)>,
-    /// OPP indices, highest voltage first, of equals the one that draws more.
+    /// OPP indices by voltage, then by domain power, highest first.
     by_voltage: Vec<usize>,
 }
 
@@ -80,7 +80,7 @@ pub struct PowerModel {
     cores: Vec<CorePower>,
 }
 
-/// SMT threads of a core of this kind on this machine.
+/// Largest number of SMT threads of a core.
 pub(crate) fn threads_per_core(machine: &Machine) -> usize {
     let mut per_core = vec![0usize; machine.nr_cores];
     for cpu in &machine.cpus {
@@ -89,7 +89,7 @@ pub(crate) fn threads_per_core(machine: &Machine) -> usize {
     per_core.into_iter().max().unwrap_or(1)
 }
 
-/// Power of a core with `busy` busy CPUs: the first pays in full, each further one `smt_power` of what it adds above idle.
+/// Power of a core with `busy` busy CPUs: the busy power for the first, and for each further one `smt_power` of busy minus idle power.
 pub fn busy_uw(kind: &Kind, opp: usize, busy: usize) -> u64 {
     let opp = &kind.opps[opp];
     let above_idle = opp.busy_uw.saturating_sub(opp.idle_uw) as f64;
@@ -188,7 +188,7 @@ impl Domain {
         self.energy_fj += u128::from(self.power_uw) * u128::from(now_ns - self.since_ns);
         self.since_ns = now_ns;
     }
-    /// The highest voltage that a core asks for holds for all.
+    /// The domain's voltage is the highest that any of its cores needs.
     fn settle_voltage(&mut self, layout: &Layout, now_ns: u64) {
         let Some(&top) = layout.by_voltage.iter().find(|&&index| self.opp_cores[index] != 0) else {
             return;
@@ -282,13 +282,13 @@ impl PowerModel {
         }
     }
 
-    /// Whether the voltage domain of a core is switched off: all of its cores are parked, and that is worth something.
+    /// Whether the voltage domain of a core is switched off: all of its cores are parked, and the machine can switch it off.
     pub fn is_off(&self, core: usize) -> bool {
         let domain = &self.domains[self.cores[core].domain];
         domain.awake == 0 && domain.off_uw.is_some()
     }
 
-    /// Energy that a core has drawn until now, without its domain's share.
+    /// Energy that a core has drawn until now, without that of its domain.
     pub fn core_fj(&mut self, core: usize, now_ns: u64) -> u128 {
         let about = &self.cores[core];
         let cell = &mut self.domains[about.domain].cells[about.cell];
@@ -296,7 +296,7 @@ impl PowerModel {
         about.energy_fj + cell.per_core_fj - about.entered_at_fj
     }
 
-    /// Energy of the cores, and of the voltage domains beside their cores.
+    /// Energy of the cores, and of the voltage domains without their cores.
     pub fn energies_fj(&mut self, now_ns: u64) -> (Vec<u128>, Vec<u128>) {
         let cores = (0..self.cores.len()).map(|core| self.core_fj(core, now_ns)).collect();
         let domains = self.domains.iter_mut().map(|domain| {
@@ -348,7 +348,7 @@ pub struct Residencies {
 }
 
 impl Residencies {
-    /// Shares of the whole; empty when nothing was counted.
+    /// Shares of the total; empty if nothing was counted.
     pub fn shares(of: &BTreeMap<String, u128>) -> BTreeMap<String, f64> {
         let total: u128 = of.values().sum();
         of.iter()

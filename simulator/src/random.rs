@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Draws that depend on who draws, not on the schedule: every task has its own stream, so all policies see the same work.
+//! Random draws that do not depend on the schedule: every task has its own stream, so all policies get the same work.
 
 use crate::workload::Amount;
 
-/// splitmix64 (Steele, Lea, Flood 2014): one add and a mix per number, any key is a good start.
+/// splitmix64 (Steele, Lea, Flood 2014): one addition and one mix per number, and any key is a good seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Stream(u64);
 
@@ -15,7 +15,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Key of the `number`-th child (arrival, item) of what has `key`.
+/// Key of child (arrival, item) `number` of the owner of `key`.
 pub fn child_key(key: u64, number: u64) -> u64 {
     mix(key.wrapping_add(GOLDEN).wrapping_mul(0x2545_f491_4f6c_dd1d) ^ mix(number.wrapping_add(GOLDEN)))
 }
@@ -32,16 +32,16 @@ impl Stream {
     fn unit(&mut self) -> f64 {
         ((self.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
-    /// Below `n` (> 0).
+    /// Uniform below `n`, which is above 0.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
-    /// Box-Muller; libm keeps it the same on every machine.
+    /// Box-Muller, with libm so that results are the same on every machine.
     fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
         radius * libm::cos(2.0 * std::f64::consts::PI * self.unit())
     }
-    /// ns, rounded.
+    /// In whole ns.
     pub fn draw(&mut self, amount: &Amount) -> u64 {
         match *amount {
             Amount::Fixed(ns) => ns,

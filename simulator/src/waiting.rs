@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runnable tasks that wait, in order of virtual time; each CPU takes the first that may run on it.
+//! A queue of runnable tasks, ordered by virtual time. A CPU takes the first task that may run on it.
 
 use lop_policy::{CpuBits, CPU_WORDS};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// Virtual time above, number in order of arrival below, then the task: one comparison orders them.
+/// Virtual time in the upper half of the key, order of arrival in the lower half; then the task.
 type Waiter = Reverse<(u128, u32)>;
 
-/// Tasks that may run on the same CPUs; of these the first is all that a CPU needs to look at.
+/// Tasks that may run on the same CPUs. A CPU only has to look at the first of them.
 type Group = BinaryHeap<Waiter>;
 
 #[derive(Debug, Default)]
@@ -18,13 +18,13 @@ pub struct WaitingTasks {
     restricted: Option<Box<Restricted>>,
 }
 
-/// Tasks that may not run everywhere.
+/// Tasks whose affinity is restricted.
 #[derive(Debug, Default)]
 struct Restricted {
     waiting: usize,
     groups: Vec<Group>,
     by_cpus: BTreeMap<[u64; CPU_WORDS], usize>,
-    /// Groups that a CPU belongs to.
+    /// By CPU: the groups whose tasks may run on it.
     of_cpu: Vec<Vec<usize>>,
 }
 
@@ -43,7 +43,7 @@ impl Restricted {
         }
         &mut self.groups[index]
     }
-    /// The group whose first task is the first of all that may run on `cpu`, and that task's key.
+    /// Key and group of the first task that may run on `cpu`.
     fn first(&self, cpu: usize) -> Option<(u128, usize)> {
         let groups = self.of_cpu.get(cpu).map_or(&[][..], Vec::as_slice);
         let key_of = |&group: &usize| self.groups[group].peek().map(|Reverse((key, _))| (*key, group));
@@ -75,13 +75,13 @@ impl WaitingTasks {
             }
         }
     }
-    /// Virtual time of the first of all.
+    /// Virtual time of the first task in the queue.
     pub fn first_ns(&self) -> Option<u64> {
         let restricted = self.restricted.iter().flat_map(|restricted| &restricted.groups);
         let firsts = restricted.chain([&self.anywhere]).filter_map(|group| group.peek());
         firsts.map(|Reverse((key, _))| (key >> 64) as u64).min()
     }
-    /// The first task that may run on `cpu`, if its virtual time is not after `until_ns`; `u64::MAX`: whatever it is.
+    /// Takes the first task that may run on `cpu`, if its virtual time is at most `until_ns`.
     pub fn take(&mut self, cpu: usize, until_ns: u64) -> Option<u32> {
         let is_ahead = |key: u128| (key >> 64) as u64 > until_ns;
         let first_anywhere = self.anywhere.peek().map(|Reverse((key, _))| *key);
@@ -97,7 +97,7 @@ impl WaitingTasks {
         }
         self.anywhere.pop().map(|Reverse((_, task))| task)
     }
-    /// The first task that may run on `cpu` of those that `fits` holds for. Looks at all that wait.
+    /// Takes the first task that may run on `cpu` and `fits`. Searches the whole queue.
     pub fn take_first_of(&mut self, cpu: usize, fits: impl Fn(u32) -> bool) -> Option<u32> {
         let first_of = |group: &Group| {
             let fitting = group.iter().filter(|Reverse((_, task))| fits(*task));

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tasks that contend for a memory domain: when one comes, goes or changes, all of them go on at other rates.
+//! Tasks that contend for a memory domain: when one starts, leaves or changes, the rates of all change.
 
 use super::rates::{work_per_ns, Rates};
+use super::scheduler::Scheduler;
 use super::world::World;
 use crate::contention::{Cost, Demand, Solver};
 use crate::workload::Workload;
 use lop_machine::{Kind, Machine, Memory};
 
-/// Who contends, by memory domain. Empty where nothing does: on a machine without figures for its memory, or of a workload
-/// that does not say how it uses it.
+/// The contending tasks of each memory domain. Empty if the machine has no figures for its memory, or the workload none for how it
+/// uses memory.
 #[derive(Debug, Default)]
 pub(super) struct Contention {
     memory: Option<Memory>,
-    /// By memory domain: the CPUs of those that contend, in order of their numbers.
+    /// By memory domain: CPUs that run a contending task, in ascending order.
     members: Vec<Vec<usize>>,
     /// By CPU.
     contenders: Vec<Option<Contender>>,
-    /// Room that is used again and again.
+    /// Buffers that are reused.
     demands: Vec<Demand>,
     solver: Solver,
 }
 
-/// All that a running task's demand follows from on a given CPU.
+/// What determines the demand of a running task on a given CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Running {
     class: u16,
@@ -36,18 +37,18 @@ struct Contender {
     pace: Pace,
 }
 
-/// How work goes on beside the others in the domain.
+/// The rate of a task beside the others in its domain, and what it loses to them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pace {
     /// Work per ns.
     pub rate: f64,
-    /// Time waiting for misses, over what the work takes alone at the rated frequency.
+    /// Time waiting for misses, over the time that the work takes alone at the rated frequency.
     pub memory_share: f64,
-    /// Rate over that at the highest OPP, the others being as they are.
+    /// Rate over the rate at the highest OPP beside the same others.
     pub relative: f64,
-    /// Share of its time that it would not need alone.
+    /// Share of its time that it loses to the others.
     pub lost_share: f64,
-    /// What counters would show: instructions, and misses of each.
+    /// What hardware counters would show. `misses`: per instruction.
     pub instructions_per_ns: f64,
     pub misses: f64,
 }
@@ -65,18 +66,18 @@ impl Contention {
         }
     }
 
-    /// Whether any work of this workload contends on this machine. To be asked first, as events are many.
+    /// Whether any work of this workload contends on this machine. Cheap, so ask before anything else here.
     pub fn possible(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// `None`: what runs there does not contend.
+    /// `None`: the task on this CPU does not contend.
     pub fn pace(&self, cpu: usize) -> Option<&Pace> {
         let contender = self.contenders.get(cpu)?.as_ref()?;
         Some(&contender.pace)
     }
 
-    /// Who contends on `cpu` from now on.
+    /// Sets the contender on `cpu`.
     fn set(&mut self, domain: usize, cpu: usize, contender: Option<Contender>) {
         let members = &mut self.members[domain];
         match (members.binary_search(&cpu), &contender) {
@@ -87,7 +88,7 @@ impl Contention {
         self.contenders[cpu] = contender;
     }
 
-    /// The paces of all in a domain.
+    /// Computes the pace of every contender of a domain.
     fn solve(&mut self, domain: usize, machine: &Machine, rates: &Rates) {
         let Some(memory) = &self.memory else { return };
         let contenders = &mut self.contenders;
@@ -107,7 +108,7 @@ impl Contention {
     }
 }
 
-/// At the highest OPP, the others being as they are, only the time beside waiting is shorter.
+/// At the highest OPP, beside the same others, computing takes less time and waiting the same.
 fn pace(running: Running, cost: Cost, (number, kind): (usize, &Kind), rates: &Rates) -> Pace {
     let Some(alone) = rates.alone(running.class, number) else {
         return Pace::default();
@@ -127,9 +128,9 @@ fn pace(running: Running, cost: Cost, (number, kind): (usize, &Kind), rates: &Ra
     }
 }
 
-impl World<'_> {
-    /// What runs on `cpu` may be something else now, or run at another speed. If so, the others that contend in its memory
-    /// domain get as far as they got at their old rates, and go on at new ones.
+impl<S: Scheduler> World<'_, S> {
+    /// The task or the speed of `cpu` may have changed. If so, settles the others that contend in its memory domain at their old rates, and goes on
+    /// at new ones.
     pub(super) fn contend(&mut self, cpu: usize) {
         let running = self.contending_on(cpu);
         let before = self.contention.contenders[cpu]
@@ -153,20 +154,20 @@ impl World<'_> {
         }
     }
 
-    /// A task contends while it works; one that waits on the CPU finds all it looks at in its own cache.
+    /// A task contends while it works. One that spins reads only its own cache.
     fn contending_on(&self, cpu: usize) -> Option<Running> {
-        let state = &self.cpus[cpu];
-        let task = &self.tasks[state.task? as usize];
+        let state = &self.cores.cpus[cpu];
+        let task = &self.work.tasks[state.task? as usize];
         self.rates.alone(task.class, state.kind)?;
         (!task.spinning).then(|| Running {
             class: task.class,
             opp: state.opp,
-            busy_on_core: self.using_core(cpu),
+            busy_on_core: self.cores.using_core(cpu, &self.work.tasks),
         })
     }
 
     fn contender(&self, cpu: usize, running: Running) -> Contender {
-        let state = &self.cpus[cpu];
+        let state = &self.cores.cpus[cpu];
         let khz = self.machine.kinds[state.kind].opps[running.opp].khz;
         let core_share = self.rates.core_share(state.kind, running.busy_on_core);
         Contender {

@@ -1,39 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs: a task comes, makes progress, goes; cores fall idle and wake.
+//! What happens on a CPU: a task starts, makes progress and leaves; cores fall idle and wake up.
 
 use super::governor::utilisation_after;
+use super::scheduler::Scheduler;
 use super::task::{State, Task};
-use super::world::{Scheduler, World};
-use crate::events::Alarm;
+use super::time::Alarm;
+use super::world::World;
 use crate::outcome::TraceEvent;
 use crate::power::CoreState;
 
 /// Why a task leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leaving {
-    /// Its slice is over, or it yields: still runnable.
+pub(crate) enum Leaving {
+    /// Still runnable: its slice is over, it yields, or it has to move.
     Preempted,
     /// It waits or sleeps.
     Blocked,
     Exited,
 }
 
-/// Rounded up; what does not fit is as long as can be. A conversion and back is quicker than a call of `ceil`.
+/// Rounds up, and saturates. Converting to an integer and back is quicker than a call of `ceil`.
 fn whole_ns(ns: f64) -> u64 {
     let below = ns as u64;
     below.saturating_add(u64::from((below as f64) < ns))
 }
 
-impl World<'_> {
-    fn core_of(&self, cpu: usize) -> usize {
-        usize::from(self.machine.cpus[cpu].core)
-    }
-
-    /// Accounts the running task's progress up to now.
+impl<S: Scheduler> World<'_, S> {
+    /// Accounts for the running task's progress up to now.
     pub(super) fn settle(&mut self, cpu: usize) {
-        let state = &mut self.cpus[cpu];
-        let passed = self.now_ns - state.settled_ns;
-        state.settled_ns = self.now_ns;
+        let state = &mut self.cores.cpus[cpu];
+        let passed = self.time.now_ns - state.settled_ns;
+        state.settled_ns = self.time.now_ns;
         let Some(id) = state.task else { return };
         if passed == 0 {
             return;
@@ -41,14 +38,14 @@ impl World<'_> {
         let overhead = passed.min(state.overhead_ns);
         state.overhead_ns -= overhead;
         let ran = passed - overhead;
-        let task = &mut self.tasks[id as usize];
-        if self.governing.is_schedutil() {
+        let task = &mut self.work.tasks[id as usize];
+        if self.speeds.is_schedutil() {
             let opps = &self.machine.kinds[state.kind].opps;
             let (khz, top_khz) = (opps[state.opp].khz as f64, opps[state.top_opp].khz as f64);
             task.utilisation = utilisation_after(task.utilisation, passed, khz / top_khz);
             task.utilisation_at_ns += passed;
             state.utilisation = utilisation_after(state.utilisation, passed, khz / top_khz);
-            state.utilisation_at_ns = self.now_ns;
+            state.utilisation_at_ns = self.time.now_ns;
         }
         if task.spinning {
             self.stats.spin_ns += ran;
@@ -65,7 +62,7 @@ impl World<'_> {
         self.stats.stall_ns += work * state.memory_share / speed;
         if let Some(pace) = self.contention.pace(cpu) {
             self.stats.lost_contention_ns += ran as f64 * pace.lost_share;
-            if self.planning.is_some() {
+            if self.scheduler.reads_counters() {
                 task.counters.count(ran as f64 * pace.instructions_per_ns, pace.misses);
             }
         }
@@ -77,27 +74,26 @@ impl World<'_> {
         self.count_lost(cpu, class, ran);
     }
 
-    /// Run time lost to not running at the highest OPP. Problem A: from a start to the governor's next look, on a core whose
-    /// clock domain had less work in the running period than the rest of the machine: the load was there, but elsewhere.
-    /// Problem B: the rest, where a governor measures at all. With one clock domain for all nothing is ever elsewhere. What somebody chose is
-    /// neither: a fixed speed, that of a reserved core.
+    /// Counts the run time lost below the highest OPP. Problem A: from a start until the governor's next sample, on a core whose clock domain had had
+    /// less work in the governor's period than the others together: the load was elsewhere. It does not occur with a single clock domain. Problem B: the
+    /// rest, under a governor that measures load. Speeds that were chosen count as neither: a fixed one, that of a reserved core.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
-        let state = &self.cpus[cpu];
+        let state = &self.cores.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
             Some(pace) => pace.relative,
             None => self.rates.relative(class, state.kind, state.opp),
         };
         let lost_ns = ran as f64 * (1.0 - relative);
-        if self.governing.fixed() || self.on_reserved_core(cpu) {
+        if self.speeds.fixed() || self.scheduler.on_reserved_core(cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
-        } else if !self.governing.measures() || (state.load_was_elsewhere && !state.measured) {
+        } else if !self.speeds.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;
         } else {
             self.stats.lost_mismeasured_ns += lost_ns;
         }
     }
 
-    /// After a change of speed, sibling or step on `cpu`: rates, there and where others feel it, and the events of what comes next.
+    /// After a change of speed, sibling or step on `cpu`: updates the rates, here and on CPUs that it contends with, and the next alarms.
     pub(super) fn reschedule(&mut self, cpu: usize) {
         if self.contention.possible() {
             self.contend(cpu);
@@ -105,17 +101,16 @@ impl World<'_> {
         self.plan_step(cpu);
     }
 
-    /// The rate of what runs on `cpu`, and the event of what comes next there.
+    /// Updates the rate of the running task, and arms the alarm for the end of its step or slice.
     pub(super) fn plan_step(&mut self, cpu: usize) {
-        let Some(id) = self.cpus[cpu].task else { return };
-        let using_core = self.using_core(cpu);
-        let kind = self.cores[self.core_of(cpu)].kind;
-        let task = &self.tasks[id as usize];
-        let state = &mut self.cpus[cpu];
+        let Some(id) = self.cores.cpus[cpu].task else { return };
+        let using_core = self.cores.using_core(cpu, &self.work.tasks);
+        let task = &self.work.tasks[id as usize];
+        let state = &mut self.cores.cpus[cpu];
         (state.rate, state.memory_share) = match self.contention.pace(cpu) {
             Some(pace) => (pace.rate, pace.memory_share),
             None => (
-                self.rates.rate(task.class, kind, state.opp, using_core),
+                self.rates.rate(task.class, state.kind, state.opp, using_core),
                 self.rates.memory_shares[usize::from(task.class)],
             ),
         };
@@ -126,14 +121,15 @@ impl World<'_> {
                 spin_left_ns,
                 ..
             } => self
+                .time
                 .now_ns
                 .saturating_add(state.overhead_ns)
                 .saturating_add(*spin_left_ns),
-            Task { spinning: true, .. } => self.now_ns + state.overhead_ns,
+            Task { spinning: true, .. } => self.time.now_ns + state.overhead_ns,
             _ => {
-                let begins_ns = self.now_ns + state.overhead_ns;
+                let begins_ns = self.time.now_ns + state.overhead_ns;
                 match state.slice_ends_ns {
-                    // The slice ends first, and whatever comes then asks again: no need to know when the step ends.
+                    // The slice ends first, and the step's end is computed anew after it.
                     Some(end_ns) if task.remaining > state.rate * (end_ns.saturating_sub(begins_ns) + 2) as f64 => {
                         u64::MAX
                     }
@@ -143,18 +139,18 @@ impl World<'_> {
         };
         let at_ns = state.step_ends_ns.min(state.slice_ends_ns.unwrap_or(u64::MAX));
         if at_ns != u64::MAX {
-            self.events.set(at_ns, Alarm::Cpu, cpu);
+            self.time.set(at_ns, Alarm::Cpu, cpu);
         } else {
-            self.events.cancel(Alarm::Cpu, cpu);
+            self.time.cancel(Alarm::Cpu, cpu);
         }
     }
 
-    /// What came due on a CPU: the end of a step, of spinning, of a slice.
+    /// The CPU's alarm: a step, spinning or a slice ends.
     pub(super) fn cpu_event(&mut self, cpu: usize) {
         self.settle(cpu);
-        let Some(id) = self.cpus[cpu].task else { return };
-        if self.now_ns >= self.cpus[cpu].step_ends_ns {
-            let task = &mut self.tasks[id as usize];
+        let Some(id) = self.cores.cpus[cpu].task else { return };
+        if self.time.now_ns >= self.cores.cpus[cpu].step_ends_ns {
+            let task = &mut self.work.tasks[id as usize];
             task.remaining = 0.0;
             if task.spinning && !task.granted && task.notifies {
                 self.raise_flag(cpu, id);
@@ -169,7 +165,7 @@ impl World<'_> {
                 task.granted = false;
                 task.waits_for = None;
                 if std::mem::take(&mut task.flag_raised) {
-                    self.tell_scheduler_spinning(id, false);
+                    S::spins(self, id, false);
                 }
             }
             if let Some(leaving) = self.advance(id) {
@@ -177,109 +173,132 @@ impl World<'_> {
                 return;
             }
         }
-        if self.cpus[cpu].slice_ends_ns.is_some_and(|end| self.now_ns >= end) {
+        if self.cores.cpus[cpu]
+            .slice_ends_ns
+            .is_some_and(|end| self.time.now_ns >= end)
+        {
             self.slice_over(cpu);
         } else {
             self.reschedule(cpu);
         }
     }
 
-    /// The task goes on spinning, and says so.
+    /// The task spins on with its SPINNING flag raised.
     fn raise_flag(&mut self, cpu: usize, id: u32) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         task.flag_raised = true;
         task.spin_left_ns = u64::MAX;
-        self.tell_scheduler_spinning(id, true);
+        S::spins(self, id, true);
         self.reschedule(cpu);
     }
 
     fn stop_spinning_and_block(&mut self, cpu: usize, id: u32) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         task.spinning = false;
         task.state = State::Blocked;
         self.leave(cpu, Leaving::Blocked);
     }
 
     fn slice_over(&mut self, cpu: usize) {
-        if self.anything_waits(cpu) {
+        if self.scheduler.anything_waits(cpu) {
             self.leave(cpu, Leaving::Preempted);
             return;
         }
         self.pay(cpu);
-        let state = &mut self.cpus[cpu];
-        state.slice_began_ns = self.now_ns;
-        self.watch_slice(cpu);
+        let state = &mut self.cores.cpus[cpu];
+        state.slice_began_ns = self.time.now_ns;
+        self.cores.watch_slice(cpu, self.time.now_ns);
         self.reschedule(cpu);
     }
 
-    /// A slice only needs an end while something waits; else the CPU goes to those that `watch_all` will look after.
-    fn watch_slice(&mut self, cpu: usize) {
-        let state = &mut self.cpus[cpu];
-        if self.waiting > 0 {
-            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.now_ns));
-        } else {
-            state.slice_ends_ns = None;
-            if !std::mem::replace(&mut state.unwatched, true) {
-                self.unwatched.push(cpu as u32);
-            }
-        }
-    }
-
-    /// Something waits now: all running tasks get an end to their slices.
-    pub(super) fn watch_all(&mut self) {
-        let mut unwatched = std::mem::take(&mut self.unwatched);
+    /// A task waits now, so slices without an end get one.
+    fn watch_all(&mut self) {
+        let mut unwatched = std::mem::take(&mut self.cores.unwatched);
         for cpu in unwatched.drain(..).map(|cpu| cpu as usize) {
-            let state = &mut self.cpus[cpu];
-            state.unwatched = false;
-            if state.task.is_none() || state.slice_ends_ns.is_some() {
-                continue;
+            if self.cores.end_unwatched(cpu, self.time.now_ns) {
+                self.settle(cpu);
+                self.reschedule(cpu);
             }
-            state.slice_ends_ns = Some((state.slice_began_ns + state.slice_ns).max(self.now_ns));
-            self.settle(cpu);
-            self.reschedule(cpu);
         }
-        self.unwatched = unwatched;
+        self.cores.unwatched = unwatched;
     }
 
-    /// The running task pays for what it ran since it last paid.
+    /// Charges the running task for its run time since the last charge.
     fn pay(&mut self, cpu: usize) {
-        let state = &mut self.cpus[cpu];
-        let ran = self.now_ns - state.charged_ns;
-        state.charged_ns = self.now_ns;
+        let state = &mut self.cores.cpus[cpu];
+        let ran = self.time.now_ns - state.charged_ns;
+        state.charged_ns = self.time.now_ns;
         if let Some(id) = state.task {
-            self.charge(id, cpu, ran);
+            S::charge(self, id, cpu, ran);
         }
     }
 
-    /// The task goes, another comes, or the CPU falls idle.
+    /// One more task waits for a CPU.
+    pub(super) fn one_more_waits(&mut self) {
+        self.cores.waiting += 1;
+        if !self.cores.unwatched.is_empty() {
+            self.watch_all();
+        }
+    }
+
+    /// Places a task that became runnable: on an idle CPU, or in a queue.
+    pub(super) fn place(&mut self, id: u32) {
+        let position = self.trace.position();
+        let cpu = S::wake(self, id);
+        let wakeup = TraceEvent::Wakeup {
+            at_ns: self.time.now_ns,
+            task: self.work.tasks[id as usize].serial,
+            cpu: cpu as u16,
+        };
+        self.trace.add_before(position, wakeup);
+    }
+
+    /// The task blocks, sleeps or exits.
+    fn inactive(&mut self, id: u32) {
+        let now_ns = self.time.now_ns;
+        self.work.tasks[id as usize].counters.active(false, now_ns);
+        S::block(self, id);
+    }
+
+    /// An idle CPU was told to look for work.
+    pub(super) fn kicked(&mut self, cpu: usize) {
+        if self.cores.cpus[cpu].task.is_some() {
+            return;
+        }
+        if let Some(id) = S::dispatch(self, cpu) {
+            self.cores.waiting -= 1;
+            self.start_on_idle(cpu, id, self.scheduler.slice_ns());
+        }
+    }
+
+    /// The task leaves. The CPU runs the next one, or falls idle.
     pub(super) fn leave(&mut self, cpu: usize, why: Leaving) {
-        let Some(id) = self.cpus[cpu].task else { return };
+        let Some(id) = self.cores.cpus[cpu].task else { return };
         self.pay(cpu);
-        let serial = self.tasks[id as usize].serial;
-        let at_ns = self.now_ns;
+        let serial = self.work.tasks[id as usize].serial;
+        let at_ns = self.time.now_ns;
         self.trace.add(at_ns, || TraceEvent::Stop {
             at_ns,
             task: serial,
             cpu: cpu as u16,
         });
-        self.tasks[id as usize].on_cpu = None;
-        self.tasks[id as usize].last_cpu = cpu as u32;
-        self.cpus[cpu].task = None;
-        self.tell_scheduler_stopped(id, cpu, why);
+        self.work.tasks[id as usize].on_cpu = None;
+        self.work.tasks[id as usize].last_cpu = cpu as u32;
+        self.cores.cpus[cpu].task = None;
+        S::stopped(self, id, cpu, why);
         match why {
-            Leaving::Preempted => self.requeue(id, cpu as u32),
+            Leaving::Preempted => S::enqueue(self, id, cpu as u32),
             Leaving::Blocked => self.inactive(id),
             Leaving::Exited => {
                 self.inactive(id);
-                self.leave_home(id);
+                self.scheduler.exited(id);
                 self.reap(id);
             }
         }
-        match self.next_for(cpu) {
+        match S::dispatch(self, cpu) {
             Some(next) => {
-                self.waiting -= 1;
-                let slice_ns = self.slice_ns();
-                self.switch_to(cpu, next, slice_ns, 0);
+                self.cores.waiting -= 1;
+                self.switch_to(cpu, next, self.scheduler.slice_ns(), 0);
                 if next != id {
                     self.stats.context_switches += 1;
                 }
@@ -288,33 +307,24 @@ impl World<'_> {
         }
     }
 
-    /// A task comes to an idle CPU.
+    /// Starts a task on an idle CPU.
     pub(super) fn start_on_idle(&mut self, cpu: usize, id: u32, slice_ns: u64) {
-        let core_index = self.core_of(cpu);
-        let kind = self.cores[core_index].kind;
-        let exit_ns = match self.cores[core_index].state {
-            CoreState::Idle(n) => self.machine.kinds[kind].idle_states[n].exit_ns,
-            CoreState::Parked => self.unparking_ns(core_index),
-            CoreState::Busy(_) => 0,
-        };
-        let core = &mut self.cores[core_index];
-        let exit_ns = exit_ns.max(core.ready_ns.saturating_sub(self.now_ns));
-        core.busy += 1;
-        self.busy_changes(cpu, 1);
-        self.cpus[cpu].busy_since_ns = Some(self.now_ns);
-        self.cpus[cpu].settled_ns = self.now_ns;
-        self.core_state_is(core_index, CoreState::Busy(self.cores[core_index].busy));
-        self.tell_scheduler_busy(cpu);
-        self.siblings_changed(cpu, true);
+        let (core, now_ns) = (self.cores.cpus[cpu].core, self.time.now_ns);
+        let exit_ns = self.power.exit_ns(core, now_ns);
+        let busy = self.cores.fill(cpu, now_ns);
+        self.speeds.busy_changes(cpu, 1, now_ns);
+        self.power.set_state(core, CoreState::Busy(busy), &mut self.time);
+        S::cpu_busy(self, cpu);
+        self.siblings_changed(cpu);
         self.stats.context_switches += 1;
         self.switch_to(cpu, id, slice_ns, exit_ns);
     }
 
-    /// The task is on the CPU from now on; `exit_ns`: how long the core takes to wake up.
+    /// The CPU runs the task from now on. `exit_ns`: how long its core takes to wake up.
     fn switch_to(&mut self, cpu: usize, id: u32, slice_ns: u64, exit_ns: u64) {
         let cost = self.machine.cost;
         let memory_domain = |c: usize| self.machine.cpus[c].memory_domain;
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         let mut overhead_ns = exit_ns + cost.context_switch_ns;
         if task.has_run && task.last_cpu as usize != cpu {
             self.stats.migrations += 1;
@@ -326,169 +336,92 @@ impl World<'_> {
         task.on_cpu = Some(cpu as u32);
         task.has_run = true;
         if let Some(woken_ns) = task.woken_at_ns.take() {
-            self.stats.latencies.add(self.now_ns + exit_ns - woken_ns);
+            self.stats.latencies.add(self.time.now_ns + exit_ns - woken_ns);
         }
         let serial = task.serial;
-        let load_was_elsewhere = self.load_is_elsewhere(cpu);
-        let state = &mut self.cpus[cpu];
+        let load_was_elsewhere = self.speeds.load_is_elsewhere(cpu, self.time.now_ns);
+        let state = &mut self.cores.cpus[cpu];
         state.task = Some(id);
         state.overhead_ns = overhead_ns;
-        state.settled_ns = self.now_ns;
-        state.charged_ns = self.now_ns;
-        state.slice_began_ns = self.now_ns;
+        state.settled_ns = self.time.now_ns;
+        state.charged_ns = self.time.now_ns;
+        state.slice_began_ns = self.time.now_ns;
         state.slice_ns = slice_ns;
         state.load_was_elsewhere = load_was_elsewhere;
         state.measured = false;
-        let at_ns = self.now_ns;
+        let at_ns = self.time.now_ns;
         self.trace.add(at_ns, || TraceEvent::Start {
             at_ns,
             task: serial,
             cpu: cpu as u16,
             exit_ns,
         });
-        self.tell_scheduler_running(id, cpu);
-        self.watch_slice(cpu);
+        S::running(self, id, cpu);
+        self.cores.watch_slice(cpu, self.time.now_ns);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);
-        if self.stalls {
+        if self.cores.stalls {
             self.siblings_go_on(cpu);
         }
     }
 
     fn fall_idle(&mut self, cpu: usize) {
-        let core_index = self.core_of(cpu);
-        let state = &mut self.cpus[cpu];
-        state.slice_ends_ns = None;
-        if let Some(since_ns) = state.busy_since_ns.take() {
-            state.busy_ns += self.now_ns - since_ns;
-        }
-        self.events.cancel(Alarm::Cpu, cpu);
+        self.time.cancel(Alarm::Cpu, cpu);
         if self.contention.possible() {
             self.contend(cpu);
         }
-        self.busy_changes(cpu, -1);
-        let core = &mut self.cores[core_index];
-        core.busy -= 1;
-        let busy = core.busy;
+        self.speeds.busy_changes(cpu, -1, self.time.now_ns);
+        let core = self.cores.cpus[cpu].core;
+        let busy = self.cores.clear(cpu, self.time.now_ns);
         if busy > 0 {
-            self.core_state_is(core_index, CoreState::Busy(busy));
-            self.siblings_changed(cpu, false);
+            self.power.set_state(core, CoreState::Busy(busy), &mut self.time);
+            self.siblings_changed(cpu);
         } else {
-            self.core_state_is(core_index, CoreState::Idle(0));
+            self.power.set_state(core, CoreState::Idle(0), &mut self.time);
         }
         self.governor_sees_idle(cpu);
-        self.tell_scheduler_idle(cpu);
-        self.sink_if_core_idle(cpu);
+        S::cpu_idle(self, cpu, busy > 0);
+        self.sink_if_idle(core);
     }
 
-    /// An idle core of the low set parks, where the machine can; any other sinks through its idle states in time.
-    pub(super) fn sink_if_core_idle(&mut self, cpu: usize) {
-        let core_index = self.core_of(cpu);
-        if self.cores[core_index].busy > 0 {
-            return;
-        }
-        if self.machine.park.is_some() && self.core_is_low(core_index) {
-            self.core_state_is(core_index, CoreState::Parked);
-            return;
-        }
-        if let CoreState::Idle(now) = self.cores[core_index].state {
-            let states = &self.machine.kinds[self.cores[core_index].kind].idle_states;
-            if let Some(next) = states.get(now + 1) {
-                let wait_ns = next.residency_ns.saturating_sub(states[now].residency_ns);
-                self.events.set(self.now_ns + wait_ns, Alarm::Deepen, core_index);
-            }
+    pub(super) fn sink_if_idle(&mut self, core: usize) {
+        let about = &self.cores.cores[core];
+        if about.busy == 0 {
+            let parks = self.machine.park.is_some() && self.scheduler.is_low(&about.cpus);
+            self.power.sink(core, parks, &mut self.time);
         }
     }
 
     pub(super) fn deepen(&mut self, core: usize) {
-        if let CoreState::Idle(n) = self.cores[core].state {
-            self.core_state_is(core, CoreState::Idle(n + 1));
-            self.sink_if_core_idle(self.cores[core].cpus[0]);
+        if self.power.deepen(core, &mut self.time) {
+            self.sink_if_idle(core);
         }
     }
 
-    /// How long a parked core takes to run; where its voltage domain is switched off, that is on its way to be on from now.
-    fn unparking_ns(&mut self, core_index: usize) -> u64 {
-        let Some(park) = self.machine.park else { return 0 };
-        let cpu = self.cores[core_index].cpus[0];
-        let ready_ns = &mut self.domain_ready_ns[usize::from(self.machine.cpus[cpu].voltage_domain)];
-        if self.power.is_off(core_index) {
-            *ready_ns = self.now_ns + park.domain_exit_ns;
-        }
-        park.exit_ns.max(ready_ns.saturating_sub(self.now_ns))
-    }
-
-    /// A parked core is wanted: it is ready after its exit time.
-    pub(super) fn unpark(&mut self, core_index: usize) {
-        if self.cores[core_index].state == CoreState::Parked {
-            self.cores[core_index].ready_ns = self.now_ns + self.unparking_ns(core_index);
-            self.core_state_is(core_index, CoreState::Idle(0));
-            self.sink_if_core_idle(self.cores[core_index].cpus[0]);
+    /// Wakes a parked core up.
+    pub(super) fn unpark(&mut self, core: usize) {
+        if self.power.unpark(core, &mut self.time) {
+            self.sink_if_idle(core);
         }
     }
 
-    pub(super) fn core_state_is(&mut self, core_index: usize, state: CoreState) {
-        let core = &mut self.cores[core_index];
-        core.state = state;
-        self.events.cancel(Alarm::Deepen, core_index);
-        let opp = self.cpus[core.cpus[0]].opp;
-        self.power.set_core(core_index, opp, state, self.now_ns);
+    /// `cpu` became busy or idle, which its siblings and the scheduler have to know.
+    fn siblings_changed(&mut self, cpu: usize) {
+        self.siblings_go_on(cpu);
+        for &sibling in self.cores.of(cpu).cpus.iter().filter(|&&sibling| sibling != cpu) {
+            (self.scheduler).sibling_changed(sibling, self.cores.beside_busy(sibling));
+        }
     }
 
-    /// Progress of running siblings is settled at the old rate and goes on at the new one.
-    fn siblings_changed(&mut self, cpu: usize, busier: bool) {
-        let core_index = self.core_of(cpu);
-        if self.cores[core_index].cpus.len() == 1 {
-            return;
-        }
-        for at in 0..self.cores[core_index].cpus.len() {
-            let sibling = self.cores[core_index].cpus[at];
-            if sibling == cpu {
-                continue;
-            }
-            if self.cpus[sibling].task.is_some() {
-                self.settle(sibling);
-                self.reschedule(sibling);
-            }
-            let beside_busy = busier
-                || self.cores[core_index]
-                    .cpus
-                    .iter()
-                    .any(|&c| c != sibling && self.is_busy(c));
-            if let Scheduler::Fair(fair) = &mut self.scheduler {
-                fair.sibling_changed(sibling as u32, beside_busy);
-            }
-        }
-    }
-    /// Busy CPUs of a CPU's core that use what the core does: its own, and the siblings that do not stall.
-    pub(super) fn using_core(&self, cpu: usize) -> usize {
-        let core = &self.cores[self.core_of(cpu)];
-        if !self.stalls || core.cpus.len() == 1 {
-            return core.busy;
-        }
-        let stalls = |c: usize| (self.cpus[c].task).is_some_and(|id| self.tasks[id as usize].stalled);
-        core.busy - core.cpus.iter().filter(|&&c| c != cpu && stalls(c)).count()
-    }
-
-    /// What runs on `cpu` uses its core from now on, or does not: its siblings get as far as they got at their old rates.
+    /// `cpu` began or ceased to use its core: settles its siblings at their old rates, and goes on at new ones.
     pub(super) fn siblings_go_on(&mut self, cpu: usize) {
-        let core_index = self.core_of(cpu);
-        for at in 0..self.cores[core_index].cpus.len() {
-            let sibling = self.cores[core_index].cpus[at];
-            if sibling != cpu && self.cpus[sibling].task.is_some() {
+        for at in 0..self.cores.of(cpu).cpus.len() {
+            let sibling = self.cores.of(cpu).cpus[at];
+            if sibling != cpu && self.cores.cpus[sibling].task.is_some() {
                 self.settle(sibling);
                 self.reschedule(sibling);
             }
         }
-    }
-
-    pub(super) fn is_busy(&self, cpu: usize) -> bool {
-        self.cpus[cpu].busy_since_ns.is_some()
-    }
-    /// Busy time of a CPU until now.
-    pub(super) fn busy_ns(&self, cpu: usize) -> u64 {
-        let state = &self.cpus[cpu];
-        state.busy_ns + state.busy_since_ns.map_or(0, |since| self.now_ns - since)
     }
 }
 

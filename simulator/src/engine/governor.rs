@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! cpufreq governors: fixed ones, `ondemand` on its common clock, `schedutil` with its decaying averages.
 
+use super::fair::TICK_NS;
+use super::scheduler::Scheduler;
+use super::time::{Alarm, Kind, Time};
 use super::world::World;
-use crate::baseline::TICK_NS;
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
-use crate::events::{Alarm, EventQueue, Kind};
 use lop_machine::Machine;
 
-/// `ondemand`'s up_threshold; ten points below it a lower speed is chosen.
+/// `ondemand`'s up_threshold. It lowers the speed when load is ten points below it.
 const UP_THRESHOLD: f64 = 80.0;
 const DOWN_THRESHOLD: f64 = UP_THRESHOLD - 10.0;
 /// Half-life of the kernel's per-entity load tracking.
 const HALF_LIFE_NS: f64 = 32e6;
-/// `schedutil` asks for this much more than what is used.
+/// `schedutil` requests this multiple of the utilisation.
 const HEADROOM: f64 = 1.25;
-/// A new task on an idle CPU starts at half of what the CPU has to spare.
+/// The kernel starts a new task at half of its CPU's spare capacity: here half of an idle CPU.
 pub(super) const FIRST_UTILISATION: f64 = 512.0;
 
 /// Busy CPUs, and the integral of their number over time since the governor's last sample.
@@ -35,7 +36,7 @@ impl BusyTime {
     fn sum_ns(&self, now_ns: u64) -> u64 {
         self.sum_ns + self.cpus * (now_ns - self.counted_ns)
     }
-    /// A new period begins: true if anything was busy in the last one, or is.
+    /// A new period begins. Returns whether any CPU was busy in the last one, or is now.
     fn restart(&mut self, now_ns: u64) -> bool {
         let used = self.cpus > 0 || self.sum_ns > 0;
         self.sum_ns = 0;
@@ -44,17 +45,23 @@ impl BusyTime {
     }
 }
 
+/// Speeds of the clock domains, and the governor that sets them.
 #[derive(Debug)]
-pub(super) struct Governing {
+pub(super) struct Speeds {
+    pub clocks: Clocks,
     /// `None`: the policy sets the speeds.
     governor: Option<Governor>,
     period_ns: u64,
     rate_limit_ns: u64,
+    transition_ns: u64,
     /// By clock domain: last update by `schedutil`.
     updated_ns: Vec<Option<u64>>,
+    /// Of all CPUs, and by clock domain.
+    busy: BusyTime,
+    busy_of_domain: Vec<BusyTime>,
 }
 
-impl Governing {
+impl Speeds {
     pub fn new(choice: &PolicyChoice, machine: &Machine) -> Self {
         let governor = match choice {
             PolicyChoice::Linux(governor) => Some(*governor),
@@ -64,41 +71,94 @@ impl Governing {
             PolicyChoice::Placed(_) => Some(Governor::Performance),
         };
         Self {
+            clocks: Clocks::new(machine),
             governor,
             period_ns: machine.cpufreq.ondemand_period_ns.max(1),
             rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
+            transition_ns: machine.cpufreq.transition_ns,
             updated_ns: vec![None; machine.nr_clock_domains],
+            busy: BusyTime::default(),
+            busy_of_domain: vec![BusyTime::default(); machine.nr_clock_domains],
         }
     }
-    /// Speeds that somebody chose once and for all.
+    /// The governor never changes a speed.
     pub fn fixed(&self) -> bool {
         matches!(
             self.governor,
             Some(Governor::Performance | Governor::Powersave | Governor::Userspace { .. })
         )
     }
-    /// A governor looks at load now and then.
+    /// A governor sets speeds by measured load.
     pub fn measures(&self) -> bool {
         self.governor.is_some() && !self.fixed()
     }
     pub fn is_schedutil(&self) -> bool {
         self.governor == Some(Governor::Schedutil)
     }
-    pub fn set_initial(&self, clocks: &mut Clocks) {
-        for domain in 0..clocks.domains.len() {
-            let about = &clocks.domains[domain];
+    pub fn set_initial(&mut self) {
+        for domain in 0..self.clocks.domains.len() {
+            let about = &self.clocks.domains[domain];
             let index = match self.governor {
                 Some(Governor::Performance) => about.top(),
                 Some(Governor::Userspace { khz: Some(khz) }) => nearest(&about.khz, khz),
                 _ => 0,
             };
-            clocks.set_initial(domain, index);
+            self.clocks.set_initial(domain, index);
         }
     }
-    pub fn begin(&self, events: &mut EventQueue) {
+    pub fn begin(&self, time: &mut Time) {
         if self.governor == Some(Governor::Ondemand) {
-            events.push(self.period_ns, Kind::Sample, 0);
+            time.at(self.period_ns, Kind::Sample, 0);
         }
+    }
+
+    pub fn begin_transition(&mut self, domain: usize, time: &mut Time) {
+        if self.clocks.begin(domain) {
+            time.after(self.transition_ns, Kind::Transition, domain as u32);
+        }
+    }
+    /// A CPU requests a frequency index. A clock domain runs at the highest request of its CPUs.
+    pub fn ask(&mut self, cpu: usize, index: usize, time: &mut Time) {
+        if let Some(domain) = self.clocks.ask(cpu, index) {
+            self.begin_transition(domain, time);
+        }
+    }
+
+    /// Keeps the integrals of busy CPUs over the governor's period.
+    pub fn busy_changes(&mut self, cpu: usize, by: i64, now_ns: u64) {
+        self.busy.change(by, now_ns);
+        self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, now_ns);
+    }
+    /// In the governor's period so far, the other clock domains together had more work than the one of `cpu`.
+    pub fn load_is_elsewhere(&self, cpu: usize, now_ns: u64) -> bool {
+        if !self.measures() || self.clocks.domains.len() == 1 {
+            return false;
+        }
+        let here_ns = self.busy_of_domain[self.clocks.domain_index(cpu)].sum_ns(now_ns);
+        2 * here_ns < self.busy.sum_ns(now_ns)
+    }
+
+    /// `ondemand` sets a domain by the busy time of its busiest CPU in the last period.
+    fn set_by_load(&mut self, domain: usize, busiest_ns: u64, time: &mut Time) {
+        let about = &self.clocks.domains[domain];
+        let load = 100.0 * busiest_ns as f64 / self.period_ns as f64;
+        let index = ondemand(&about.khz, about.now, load);
+        if self.clocks.want(domain, index).is_some() {
+            self.begin_transition(domain, time);
+        }
+    }
+    /// Whether the rate limit of `schedutil` allows an update of the CPU's clock domain.
+    fn may_update(&self, cpu: usize, now_ns: u64) -> bool {
+        let updated_ns = self.updated_ns[self.clocks.domain_index(cpu)];
+        updated_ns.is_none_or(|last| now_ns - last >= self.rate_limit_ns)
+    }
+    /// `schedutil`'s rule: f = 1.25 f_max u / 1024.
+    fn set_by_utilisation(&mut self, cpu: usize, utilisation: f64, top_khz: f64, time: &mut Time) {
+        let domain = self.clocks.domain_index(cpu);
+        let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
+        let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
+        self.updated_ns[domain] = Some(time.now_ns);
+        self.ask(cpu, index, time);
     }
 }
 
@@ -131,85 +191,56 @@ fn ondemand(khz: &[u64], now: usize, load: f64) -> usize {
     khz.iter().position(|&f| f as f64 >= needed).unwrap_or(now)
 }
 
-impl World<'_> {
-    /// Every governor samples, all on the same clock edge.
+impl<S: Scheduler> World<'_, S> {
+    /// The governors of all clock domains sample, at the same time.
     pub(super) fn sample(&mut self) {
-        self.busy.restart(self.now_ns);
-        let period_ns = self.governing.period_ns;
-        for domain in 0..self.clocks.domains.len() {
+        let now_ns = self.time.now_ns;
+        self.speeds.busy.restart(now_ns);
+        for domain in 0..self.speeds.clocks.domains.len() {
             // An idle domain has nothing to measure, however many CPUs it has.
-            let used = self.busy_of_domain[domain].restart(self.now_ns);
+            let used = self.speeds.busy_of_domain[domain].restart(now_ns);
             let busiest_ns = if used { self.sample_cpus(domain) } else { 0 };
-            let about = &self.clocks.domains[domain];
-            let load = 100.0 * busiest_ns as f64 / period_ns as f64;
-            let index = ondemand(&about.khz, about.now, load);
-            if self.clocks.want(domain, index).is_some() {
-                self.begin_transition(domain);
-            }
+            self.speeds.set_by_load(domain, busiest_ns, &mut self.time);
         }
-        self.events.push(self.now_ns + period_ns, Kind::Sample, 0);
+        self.time.after(self.speeds.period_ns, Kind::Sample, 0);
     }
 
     /// Busy time of the domain's busiest CPU since the last sample.
     fn sample_cpus(&mut self, domain: usize) -> u64 {
         let mut busiest_ns = 0;
-        for at in 0..self.clocks.domains[domain].cpus.len() {
-            let cpu = self.clocks.domains[domain].cpus[at];
-            let busy_ns = self.busy_ns(cpu);
-            if self.cpus[cpu].task.is_some() {
+        for at in 0..self.speeds.clocks.domains[domain].cpus.len() {
+            let cpu = self.speeds.clocks.domains[domain].cpus[at];
+            let busy_ns = self.cores.busy_ns(cpu, self.time.now_ns);
+            if self.cores.cpus[cpu].task.is_some() {
                 self.settle(cpu);
-                self.cpus[cpu].measured = true;
+                self.cores.cpus[cpu].measured = true;
             }
-            busiest_ns = busiest_ns.max(busy_ns - self.cpus[cpu].sampled_busy_ns);
-            self.cpus[cpu].sampled_busy_ns = busy_ns;
+            busiest_ns = busiest_ns.max(busy_ns - self.cores.cpus[cpu].sampled_busy_ns);
+            self.cores.cpus[cpu].sampled_busy_ns = busy_ns;
         }
         busiest_ns
     }
 
-    pub(super) fn begin_transition(&mut self, domain: usize) {
-        if self.clocks.begin(domain) {
-            let at_ns = self.now_ns + self.machine.cpufreq.transition_ns;
-            self.events.push(at_ns, Kind::Transition, domain as u32);
-        }
-    }
-
     pub(super) fn transition_ends(&mut self, domain: usize) {
-        for at in 0..self.clocks.domains[domain].cpus.len() {
-            let cpu = self.clocks.domains[domain].cpus[at];
+        for at in 0..self.speeds.clocks.domains[domain].cpus.len() {
+            let cpu = self.speeds.clocks.domains[domain].cpus[at];
             self.settle(cpu);
         }
-        self.clocks.arrive(domain);
+        self.speeds.clocks.arrive(domain);
         self.domain_speed_is_new(domain);
-        self.begin_transition(domain);
+        self.speeds.begin_transition(domain, &mut self.time);
     }
 
-    /// Keeps the integrals of busy CPUs over the governor's period.
-    pub(super) fn busy_changes(&mut self, cpu: usize, by: i64) {
-        self.busy.change(by, self.now_ns);
-        self.busy_of_domain[self.clocks.domain_index(cpu)].change(by, self.now_ns);
-    }
-
-    /// In the governor's period so far, the other clock domains had more work than that of `cpu`.
-    pub(super) fn load_is_elsewhere(&self, cpu: usize) -> bool {
-        if !self.governing.measures() || self.clocks.domains.len() == 1 {
-            return false;
-        }
-        let here_ns = self.busy_of_domain[self.clocks.domain_index(cpu)].sum_ns(self.now_ns);
-        2 * here_ns < self.busy.sum_ns(self.now_ns)
-    }
-
-    /// A domain runs at another speed: its CPUs' rates and their cores' power follow.
+    /// A domain's speed changed: updates the rates of its CPUs and the power of their cores.
     pub(super) fn domain_speed_is_new(&mut self, domain: usize) {
-        let now = self.clocks.domains[domain].now;
-        let khz = self.clocks.domains[domain].khz[now];
-        for at in 0..self.clocks.domains[domain].cpus.len() {
-            let cpu = self.clocks.domains[domain].cpus[at];
+        let now = self.speeds.clocks.domains[domain].now;
+        let khz = self.speeds.clocks.domains[domain].khz[now];
+        for at in 0..self.speeds.clocks.domains[domain].cpus.len() {
+            let cpu = self.speeds.clocks.domains[domain].cpus[at];
             let place = self.machine.cpus[cpu];
-            self.cpus[cpu].opp = self.clocks.domains[domain].opp(usize::from(place.kind));
-            let core = usize::from(place.core);
-            self.power
-                .set_core(core, self.cpus[cpu].opp, self.cores[core].state, self.now_ns);
-            let at_ns = self.now_ns;
+            self.cores.cpus[cpu].opp = self.speeds.clocks.domains[domain].opp(usize::from(place.kind));
+            (self.power).set_opp(usize::from(place.core), self.cores.cpus[cpu].opp, self.time.now_ns);
+            let at_ns = self.time.now_ns;
             self.trace.add(at_ns, || crate::TraceEvent::Speed {
                 at_ns,
                 cpu: cpu as u16,
@@ -219,61 +250,52 @@ impl World<'_> {
         }
     }
 
-    /// `schedutil` hears of a task that comes to a CPU.
+    /// `schedutil` updates when a task starts on a CPU.
     pub(super) fn governor_sees_start(&mut self, cpu: usize, id: u32) {
-        if !self.governing.is_schedutil() {
+        if !self.speeds.is_schedutil() {
             return;
         }
-        let task = &mut self.tasks[id as usize];
-        let away_ns = self.now_ns.saturating_sub(task.utilisation_at_ns);
+        let task = &mut self.work.tasks[id as usize];
+        let away_ns = self.time.now_ns.saturating_sub(task.utilisation_at_ns);
         task.utilisation = utilisation_after(task.utilisation, away_ns, 0.0);
-        task.utilisation_at_ns = self.now_ns;
-        let about = &mut self.cpus[cpu];
-        let idle_ns = self.now_ns - about.utilisation_at_ns;
+        task.utilisation_at_ns = self.time.now_ns;
+        let about = &mut self.cores.cpus[cpu];
+        let idle_ns = self.time.now_ns - about.utilisation_at_ns;
         about.utilisation = utilisation_after(about.utilisation, idle_ns, 0.0);
-        about.utilisation_at_ns = self.now_ns;
+        about.utilisation_at_ns = self.time.now_ns;
         self.update_schedutil(cpu);
-        self.events.set(self.now_ns + TICK_NS, Alarm::Tick, cpu);
+        self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
     pub(super) fn tick(&mut self, cpu: usize) {
         self.settle(cpu);
-        self.cpus[cpu].measured = true;
+        self.cores.cpus[cpu].measured = true;
         self.update_schedutil(cpu);
         self.reschedule(cpu);
-        self.events.set(self.now_ns + TICK_NS, Alarm::Tick, cpu);
+        self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
     }
 
-    /// f = 1.25 f_max u / 1024, at most once in the rate limit; u is the CPU's, or the running task's if that is more (it
-    /// brings its own from where it ran before). A task's alone would be half on a core that two tasks keep busy.
+    /// u is the larger of the CPU's and the running task's: a task brings its own from the CPU where it ran before. The task's alone would be one half
+    /// on a CPU that two tasks keep busy.
     fn update_schedutil(&mut self, cpu: usize) {
-        let Some(id) = self.cpus[cpu].task else { return };
-        let domain = self.clocks.domain_index(cpu);
-        let limit_ns = self.governing.rate_limit_ns;
-        if self.governing.updated_ns[domain].is_some_and(|last| self.now_ns - last < limit_ns) {
+        let state = &self.cores.cpus[cpu];
+        let Some(id) = state.task else { return };
+        if !self.speeds.may_update(cpu, self.time.now_ns) {
             return;
         }
-        let kind = &self.machine.kinds[usize::from(self.machine.cpus[cpu].kind)];
-        let top_khz = kind.opps[kind.opps.len() - 1].khz as f64;
-        let utilisation = self.tasks[id as usize].utilisation.max(self.cpus[cpu].utilisation);
-        let wanted_khz = HEADROOM * top_khz * utilisation / 1024.0;
-        let index = self.clocks.domains[domain].at_least(wanted_khz.min(top_khz).ceil() as u64);
-        self.governing.updated_ns[domain] = Some(self.now_ns);
-        if let Some(domain) = self.clocks.ask(cpu, index) {
-            self.begin_transition(domain);
-        }
+        let utilisation = self.work.tasks[id as usize].utilisation.max(state.utilisation);
+        let top_khz = self.machine.kinds[state.kind].opps[state.top_opp].khz as f64;
+        (self.speeds).set_by_utilisation(cpu, utilisation, top_khz, &mut self.time);
     }
 
-    /// An idle CPU of a shared domain asks for nothing; one of its own keeps its speed, as nobody looks.
+    /// An idle CPU drops its request if others share its clock domain. A domain of its own keeps its speed, as no update follows.
     pub(super) fn governor_sees_idle(&mut self, cpu: usize) {
-        if !self.governing.is_schedutil() {
+        if !self.speeds.is_schedutil() {
             return;
         }
-        self.events.cancel(Alarm::Tick, cpu);
-        if self.clocks.of_cpu(cpu).cpus.len() > 1 {
-            if let Some(domain) = self.clocks.ask(cpu, 0) {
-                self.begin_transition(domain);
-            }
+        self.time.cancel(Alarm::Tick, cpu);
+        if self.speeds.clocks.of_cpu(cpu).cpus.len() > 1 {
+            self.speeds.ask(cpu, 0, &mut self.time);
         }
     }
 }

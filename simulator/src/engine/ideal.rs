@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ideal world, carried along with the real one: when each task could be where it is if every core were the fastest,
-//! no task ever waited for a core and no lock were ever taken. Only what holds in every schedule is propagated, so the
-//! latest ideal exit is a lower bound on the time of any schedule (docs/model.md has the argument).
+//! An ideal world beside the real one: how early each task could be where it is if every core were the fastest, no task ever waited
+//! for a core, and no lock were ever contended. Only what holds in every schedule is carried on, so the latest ideal exit is a lower
+//! bound on the time of any schedule (docs/model.md has the argument).
 
 use super::task::Children;
-use super::world::World;
+use super::work::Work;
+use super::Rates;
 use crate::workload::{Join, Schedule, Workload};
 
 #[derive(Debug)]
 pub(crate) struct Ideal {
     latest_exit_ns: f64,
-    /// By mutex: time that holding it takes in all, at top speed.
+    /// By mutex: total time for which it is held, at top speed.
     held_ns: Vec<f64>,
-    /// By pool: work of its items, in all, at top speed.
+    /// By pool: total time of its items' work, at top speed.
     pool_ns: Vec<f64>,
 }
 
-/// Earliest time after a join: once every child of those waited for has exited. Of `Any`, only when it was the last.
+/// Earliest time after a join: every child that it waited for has exited. Of `Any` only the last one
+/// counts, as before that the schedule decides which child it finds.
 pub(super) fn after_join(children: &[Children], join: Join) -> f64 {
     let latest = |of: &mut dyn Iterator<Item = &Children>| of.map(|c| c.ideal_exit_ns).fold(0.0, f64::max);
     match join {
@@ -40,19 +42,19 @@ impl Ideal {
     }
 }
 
-impl World<'_> {
-    /// The task has got `remaining` work to do.
-    pub(super) fn ideal_work(&mut self, id: u32) {
+impl Work<'_> {
+    /// The task begins its `remaining` work.
+    pub fn ideal_work(&mut self, id: u32, rates: &Rates) {
         let task = &self.tasks[id as usize];
-        let needed_ns = task.remaining / self.rates.fastest(task.class);
+        let needed_ns = task.remaining / rates.fastest(task.class);
         if let super::task::Owner::Item { pool, .. } = task.owner {
             self.ideal.pool_ns[pool as usize] += needed_ns;
         }
         self.ideal_passes(id, needed_ns);
     }
 
-    /// Time that passes for the task in every schedule, whatever it holds meanwhile.
-    pub(super) fn ideal_passes(&mut self, id: u32, ns: f64) {
+    /// The task takes at least this long in every schedule, and holds its mutexes meanwhile.
+    pub fn ideal_passes(&mut self, id: u32, ns: f64) {
         let task = &mut self.tasks[id as usize];
         task.ideal_ns += ns;
         for &m in &task.held {
@@ -60,17 +62,18 @@ impl World<'_> {
         }
     }
 
-    /// Of a parallel loop every schedule gives a task only what a static one gives the least; others may take the rest.
-    pub(super) fn ideal_chunk(&mut self, id: u32, l: u32) {
+    /// Only a static loop guarantees a task a share of the iterations, of which the smallest counts. With other schedules the other tasks may
+    /// take all of them.
+    pub fn ideal_chunk(&mut self, id: u32, l: u32, rates: &Rates) {
         let about = &self.workload.loops[l as usize];
         if about.schedule == Schedule::Static {
             let least = (about.iterations / u64::from(about.parties.max(1))) as f64 * about.work_ns as f64;
-            self.ideal_passes(id, least / self.rates.fastest(about.class));
+            self.ideal_passes(id, least / rates.fastest(about.class));
         }
     }
 
-    /// All parties of a barrier go on when the last has come.
-    pub(super) fn ideal_meet(&mut self, last: u32, others: &[u32]) {
+    /// All parties of a barrier go on when the last one arrives.
+    pub fn ideal_meet(&mut self, last: u32, others: &[u32]) {
         let all = || others.iter().copied().chain([last]);
         let latest = all().map(|id| self.tasks[id as usize].ideal_ns).fold(0.0, f64::max);
         for id in all() {
@@ -78,7 +81,7 @@ impl World<'_> {
         }
     }
 
-    /// Who meets whom at a barrier depends on the schedule if more tasks use it than it has parties.
+    /// If more tasks use a barrier than it has parties, the schedule decides which of them meet.
     fn barriers_are_sure(&self) -> bool {
         let sure = |(about, state): (&crate::workload::Barrier, &super::sync::BarrierState)| {
             state.users.len() <= about.parties as usize
@@ -86,12 +89,12 @@ impl World<'_> {
         self.workload.barriers.iter().zip(&self.barriers).all(sure)
     }
 
-    /// Who does a part of a loop depends on the schedule if more tasks meet there than it has parties.
+    /// If more tasks come to a loop than it has parties, the schedule decides which of them get a share.
     fn loops_are_sure(&self) -> bool {
         self.loops.iter().all(|state| !state.overfull)
     }
 
-    /// The largest of critical path, longest chain through one lock, and pool work over slots, in ns.
+    /// Maximum of critical path, longest chain through one lock, and pool work over slots, in ns.
     pub fn path_bound_ns(&self) -> f64 {
         let loops_are_sure = self.loops_are_sure();
         let path = if loops_are_sure && self.barriers_are_sure() {
@@ -112,8 +115,5 @@ impl World<'_> {
             .map(|(ns, slots)| ns / slots)
             .fold(0.0, f64::max);
         path.max(lock).max(pool)
-    }
-    pub fn ended_by_clock(&self) -> bool {
-        self.cut_short
     }
 }

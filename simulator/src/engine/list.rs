@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When a thread of declared length is created or has ended: at which CPU such threads of its application wait, if they are more than CPUs. What
-//! the policy says (policy/fast/list.h) is done as a kernel would: a task that runs elsewhere loses its CPU and is queued anew.
+//! Threads of declared length, when they are more than CPUs: each time one is created or ends, the policy chooses the CPU that each of them waits for
+//! (policy/fast/list.h). A task that runs on another CPU loses it and is queued anew, as in a kernel.
 
-use super::cpu::Leaving;
+use super::policy::Policy;
 use super::task::State;
-use super::world::{Scheduler, World};
-use crate::events::Kind;
+use super::time::{Kind, Turn};
+use super::world::World;
 use lop_policy::{Config, Listed, Planner, MAX_LISTED, NONE};
 
 pub(super) struct Listing {
     planner: Planner,
-    /// By application: it is looked at once what happens now has happened.
+    /// By application: a `Turn::List` event is pending.
     due: Vec<bool>,
 }
 
@@ -24,48 +24,48 @@ impl Listing {
     }
 }
 
-impl World<'_> {
-    /// A thread of this application that declared its length is created, or has ended.
+impl World<'_, Policy> {
+    /// A thread of declared length of this application is created, or has ended: lists are made anew once all events of this instant have happened.
     pub(super) fn list_soon(&mut self, app: u16) {
-        let Some(listing) = &mut self.listing else { return };
+        let Some(listing) = &mut self.scheduler.listing else {
+            return;
+        };
         if !std::mem::replace(&mut listing.due[usize::from(app)], true) {
-            self.events.push(self.now_ns, Kind::List, u32::from(app));
+            self.time.after(0, Kind::Scheduler(Turn::List), u32::from(app));
         }
     }
 
     pub(super) fn list(&mut self, app: u16) {
-        let Some(mut listing) = self.listing.take() else { return };
+        let Some(mut listing) = self.scheduler.listing.take() else {
+            return;
+        };
         listing.due[usize::from(app)] = false;
-        for cpu in self.put_on_lists(&mut listing.planner, app) {
-            self.settle(cpu);
-            self.leave(cpu, Leaving::Preempted);
-        }
-        self.listing = Some(listing);
+        let elsewhere = self.put_on_lists(&mut listing.planner, app);
+        self.queue_anew(&elsewhere);
+        self.scheduler.listing = Some(listing);
     }
 
-    /// Returns the CPUs that are to be taken from what runs there.
-    fn put_on_lists(&mut self, planner: &mut Planner, app: u16) -> Vec<usize> {
-        let Scheduler::Policy(side) = &self.scheduler else {
-            return vec![];
-        };
-        let (handle, of_app, now_ns) = (side.handle, &side.apps[usize::from(app)], self.now_ns);
+    /// Returns the CPUs whose tasks have to move.
+    fn put_on_lists(&mut self, planner: &mut Planner, app: u16) -> Vec<u32> {
+        let (handle, now_ns) = (self.scheduler.handle, self.time.now_ns);
+        let of_app = &self.scheduler.apps[usize::from(app)];
         let reserved = handle.reserved().0;
-        let cpus: Vec<u32> = (0..self.cpus.len() as u32)
+        let cpus: Vec<u32> = (0..self.cores.cpus.len() as u32)
             .filter(|&cpu| Some(cpu) != reserved)
             .collect();
         let may_wait = |id: &u32| {
-            let task = &self.tasks[*id as usize];
+            let task = &self.work.tasks[*id as usize];
             task.app == app && task.state != State::Exited && task.policy.hint.length > 0 && !task.policy.restricted
         };
-        let mut ids: Vec<u32> = (0..self.tasks.len() as u32).filter(may_wait).collect();
-        ids.sort_by_key(|&id| self.tasks[id as usize].serial);
+        let mut ids: Vec<u32> = (0..self.work.tasks.len() as u32).filter(may_wait).collect();
+        ids.sort_by_key(|&id| self.work.tasks[id as usize].serial);
         let several = if ids.len() > cpus.len() {
             ids.len().min(MAX_LISTED)
         } else {
             0
         };
         let listed = |&id: &u32| {
-            let task = &self.tasks[id as usize];
+            let task = &self.work.tasks[id as usize];
             let cpu = task.on_cpu.or(task.policy.listed.checked_sub(1));
             Listed {
                 left: handle.listed_left(&task.policy, of_app, now_ns),
@@ -82,9 +82,9 @@ impl World<'_> {
         let wanted = threads.iter().map(|thread| cpus[thread.wanted as usize] as i32);
         let mut elsewhere = vec![];
         for (id, cpu) in ids.into_iter().zip(wanted.chain(std::iter::repeat(NONE))) {
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.work.tasks[id as usize];
             if handle.put_on_list(&mut task.policy, cpu) {
-                elsewhere.extend(task.on_cpu.map(|cpu| cpu as usize));
+                elsewhere.extend(task.on_cpu);
             }
         }
         elsewhere

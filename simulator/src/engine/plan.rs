@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Once a second: counters are read as hardware would give them, and the policy says which thread is to run in which memory domain, or on
-//! which kind of core. What it says is then done as a kernel would: the task loses its CPU and is queued anew.
+//! Once a second the policy reads counters, as hardware would show them, and plans which thread runs in which memory domain or on which kind of
+//! core. A running task that is to move loses its CPU and is queued anew, as in a kernel.
 
-use super::cpu::Leaving;
+use super::policy::Policy;
 use super::task::{State, Task};
-use super::world::{Scheduler, World};
-use crate::events::Kind;
+use super::time::{Kind, Turn};
+use super::world::World;
 use lop_machine::Machine;
 use lop_policy::{
-    self as policy, is_planned, Domain, Domains, Planner, PolicyHandle, Power, Specialist, Thread, MAX_PLANNED,
+    is_planned, Config, Domain, Domains, Planner, PolicyHandle, Power, Specialist, Thread, MAX_PLANNED, NONE,
 };
 
-/// How often counters are read and plans made.
+/// How often the policy plans.
 pub(super) const PERIOD_NS: u64 = 1_000_000_000;
 
 pub(super) struct Planning {
-    config: policy::Config,
+    config: Config,
     planner: Planner,
     domains: Vec<Domain>,
     power: Power,
@@ -26,8 +26,8 @@ pub(super) fn mw(uw: u64) -> u32 {
     u32::try_from(uw / 1000).unwrap_or(u32::MAX)
 }
 
-/// What a node draws while any of its cores is not parked, and does not while all are; what a core draws when it is busy, beyond being
-/// idle. Of the first kind of core at its highest operating point.
+/// Power that a node saves by parking all of its cores, and that a core draws more when busy than when idle: of the first kind of core, at its
+/// highest operating point.
 fn power(machine: &Machine) -> Power {
     let kind = &machine.kinds[0];
     let opp = &kind.opps[kind.opps.len() - 1];
@@ -44,7 +44,7 @@ fn power(machine: &Machine) -> Power {
     }
 }
 
-/// By memory domain. SMT siblings share what a core can do.
+/// By memory domain. SMT siblings count as one core.
 fn domains(machine: &Machine) -> Vec<Domain> {
     let mut cores = vec![std::collections::BTreeSet::new(); machine.nr_memory_domains];
     let mut node = vec![0; machine.nr_memory_domains];
@@ -60,7 +60,7 @@ fn domains(machine: &Machine) -> Vec<Domain> {
 
 impl Planning {
     /// `None`: this configuration needs no plans.
-    pub fn new(config: &policy::Config, machine: &Machine) -> Option<Self> {
+    pub fn new(config: &Config, machine: &Machine) -> Option<Self> {
         config.plans().then(|| Self {
             config: *config,
             planner: Planner::default(),
@@ -70,16 +70,13 @@ impl Planning {
     }
 }
 
-impl World<'_> {
+impl World<'_, Policy> {
     pub(super) fn plan(&mut self) {
-        self.events.push(self.now_ns + PERIOD_NS, Kind::Plan, 0);
-        (0..self.cpus.len()).for_each(|cpu| self.settle(cpu));
+        self.time.after(PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
+        (0..self.cores.cpus.len()).for_each(|cpu| self.settle(cpu));
         let ids = self.read_counters();
-        let Scheduler::Policy(side) = &self.scheduler else {
-            return;
-        };
-        let handle = side.handle;
-        let Some(mut planning) = self.planning.take() else {
+        let handle = self.scheduler.handle;
+        let Some(mut planning) = self.scheduler.planning.take() else {
             return;
         };
         if planning.config.domains != Domains::AsCome {
@@ -88,15 +85,15 @@ impl World<'_> {
         if planning.config.specialise {
             self.plan_kinds(&mut planning, &ids, handle);
         }
-        self.planning = Some(planning);
+        self.scheduler.planning = Some(planning);
     }
 
-    /// Intensities are brought up to date. Returns tasks that were runnable in the last period, with the time for which they were; those of
-    /// most demand, if there are too many to plan.
+    /// Updates intensities. Returns the tasks that were runnable in the last period, and for how long. If they are too many to plan, those that were
+    /// runnable longest.
     fn read_counters(&mut self) -> Vec<(u32, u64)> {
-        let now_ns = self.now_ns;
+        let now_ns = self.time.now_ns;
         let mut active = Vec::new();
-        for (id, task) in self.tasks.iter_mut().enumerate() {
+        for (id, task) in self.work.tasks.iter_mut().enumerate() {
             if task.state == State::Exited {
                 continue;
             }
@@ -122,18 +119,18 @@ impl World<'_> {
         i32::from(self.machine.cpus[cpu as usize].memory_domain)
     }
 
-    /// No plan moves it: it may not run everywhere, or it is for the reserved CPU.
+    /// Whether plans leave the task where it is: its affinity is restricted, or it is system work and a core is reserved for that.
     fn stays(&self, task: &Task) -> bool {
-        let reserved = matches!(&self.scheduler, Scheduler::Policy(side) if side.handle.reserved().0.is_some());
+        let reserved = self.scheduler.handle.reserved().0.is_some();
         task.policy.restricted || (task.policy.system && reserved)
     }
 
     fn thread(&self, (id, active_ns): (u32, u64)) -> Thread {
-        let task = &self.tasks[id as usize];
+        let task = &self.work.tasks[id as usize];
         let intensity = &task.counters.intensity;
         let domain = match task.has_run {
             true => self.domain_of(task.on_cpu.unwrap_or(task.last_cpu)),
-            false => policy::NONE,
+            false => NONE,
         };
         let shares = self.workload.apps[usize::from(task.app)].shares_memory;
         Thread {
@@ -147,8 +144,8 @@ impl World<'_> {
     }
 
     fn plan_domains(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
-        let now_ns = self.now_ns;
-        let class_of = |id: u32| self.tasks[id as usize].counters.intensity.class();
+        let now_ns = self.time.now_ns;
+        let class_of = |id: u32| self.work.tasks[id as usize].counters.intensity.class();
         let (ids, mut threads): (Vec<u32>, Vec<Thread>) = active
             .iter()
             .filter(|(id, _)| is_planned(&planning.config, class_of(*id)))
@@ -164,13 +161,13 @@ impl World<'_> {
         }
         let wanted = |domain: usize| threads.iter().any(|thread| thread.wanted == domain as i32);
         if gathers {
-            // On before work needs them.
+            // Switched on before tasks move there.
             let on = (0..planning.domains.len()).filter(|&domain| wanted(domain));
             on.for_each(|domain| handle.set_domain_on(self, domain as i32, true, now_ns));
         }
         let mut moved = Vec::new();
         for (&id, thread) in ids.iter().zip(&threads) {
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.work.tasks[id as usize];
             task.counters.moved_ns = thread.moved_ns;
             let cpu = task.on_cpu.unwrap_or(task.last_cpu);
             if handle.set_domain(&mut task.policy, thread.wanted, cpu) {
@@ -184,7 +181,7 @@ impl World<'_> {
         }
     }
 
-    /// SF as the same work shows on both kinds of core: rate on the fastest over rate on the slowest, each at its highest operating point.
+    /// SF between kinds of cores: rate on the fastest over rate on the slowest, each at its highest operating point.
     fn speedup_of_kinds(&self, class: u16) -> u32 {
         let rate = |kind: usize| self.rates.rate(class, kind, self.machine.kinds[kind].opps.len() - 1, 1);
         (1000.0 * rate(0) / rate(self.machine.kinds.len() - 1)).round() as u32
@@ -192,52 +189,28 @@ impl World<'_> {
 
     fn plan_kinds(&mut self, planning: &mut Planning, active: &[(u32, u64)], handle: PolicyHandle) {
         let specialist = |&(id, _): &(u32, u64)| {
-            let task = &self.tasks[id as usize];
+            let task = &self.work.tasks[id as usize];
             Specialist {
                 moved_ns: task.counters.moved_ns,
                 speedup_permille: self.speedup_of_kinds(task.class),
-                cpu: task.on_cpu.map_or(policy::NONE, |cpu| cpu as i32),
-                wanted: policy::NONE,
+                cpu: task.on_cpu.map_or(NONE, |cpu| cpu as i32),
+                wanted: NONE,
                 tier: task.on_cpu.map_or(0, |cpu| self.machine.cpus[cpu as usize].kind),
                 fixed: self.stays(task) || task.on_cpu.is_some_and(|cpu| handle.has_core_by_length(cpu)),
                 class: task.on_cpu.map_or(0, |cpu| handle.class_on(cpu) as u8),
             }
         };
         let mut threads: Vec<Specialist> = active.iter().map(specialist).collect();
-        planning.planner.specialise(&mut threads, self.now_ns);
+        planning.planner.specialise(&mut threads, self.time.now_ns);
         let mut moved = Vec::new();
         for (&(id, _), thread) in active.iter().zip(&threads) {
-            let task = &mut self.tasks[id as usize];
+            let task = &mut self.work.tasks[id as usize];
             task.counters.moved_ns = thread.moved_ns;
-            if thread.wanted != policy::NONE {
+            if thread.wanted != NONE {
                 handle.go_to(&mut task.policy, thread.wanted as u32);
                 moved.extend(task.on_cpu);
             }
         }
         self.queue_anew(&moved);
-    }
-
-    /// The tasks that run on these CPUs lose them.
-    fn queue_anew(&mut self, cpus: &[u32]) {
-        for &cpu in cpus {
-            self.leave(cpu as usize, Leaving::Preempted);
-        }
-    }
-
-    /// A task that waits for a CPU leaves its queue for another one.
-    pub(super) fn queue_waiting_anew(&mut self, id: u32) {
-        let policy = &self.tasks[id as usize].policy;
-        let (queue, cpu) = (policy.queue as u32, policy.given - 1);
-        let Scheduler::Policy(side) = &mut self.scheduler else {
-            return;
-        };
-        let left = side.queue_mut(queue).take_first_of(cpu as usize, |task| task == id);
-        // One that is on its way to a CPU gives the other one up when it starts.
-        if left.is_none() {
-            return;
-        }
-        self.waiting -= 1;
-        self.tell_scheduler_dequeued(id);
-        self.requeue(id, cpu);
     }
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tasks come into being, go through their programs, synchronise, exit.
+//! Tasks are created, go through the steps of their programs, synchronise and exit.
 
 use super::cpu::Leaving;
+use super::scheduler::Scheduler;
 use super::task::{Children, Counters, Owner, State, Task, WaitsFor};
-use super::world::{Scheduler, World, MAX_STEPS_AT_ONCE};
-use crate::events::Kind;
+use super::time::Kind;
+use super::world::{World, MAX_STEPS_AT_ONCE};
 use crate::random::{child_key, Stream};
 use crate::workload::{Join, Step, Waiting};
 use crate::SimulationError;
-use lop_policy as policy;
 
 /// What a step leads to.
 enum Next {
-    /// The next step, at once.
+    /// To the next step, at once.
     On,
-    /// Work to do on the CPU.
+    /// The task works on the CPU.
     Work,
     /// The task waits on the CPU.
     Spin,
     Leave(Leaving),
 }
 
-impl World<'_> {
-    /// Takes steps of the task on a CPU until one takes time. `None`: it stays on the CPU.
+impl<S: Scheduler> World<'_, S> {
+    /// Takes steps of a running task until one takes time. `None`: the task stays on the CPU.
     pub(super) fn advance(&mut self, id: u32) -> Option<Leaving> {
         for _ in 0..MAX_STEPS_AT_ONCE {
             match self.step(id) {
@@ -32,7 +32,7 @@ impl World<'_> {
                 Next::Leave(why) => return Some(why),
             }
         }
-        let name = self.task_name(&self.tasks[id as usize]);
+        let name = self.work.task_name(&self.work.tasks[id as usize]);
         self.failure = Some(SimulationError::Mismatch(format!(
             "{name} takes {MAX_STEPS_AT_ONCE} steps without any time passing; expected work or sleep in its loop"
         )));
@@ -40,7 +40,7 @@ impl World<'_> {
     }
 
     fn step(&mut self, id: u32) -> Next {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         let program = &self.workload.programs[task.program as usize];
         let Some(step) = program.steps.get(task.pc as usize) else {
             return self.exit(id);
@@ -50,13 +50,13 @@ impl World<'_> {
             Step::Run { work, class } => {
                 task.class = class;
                 task.remaining = task.stream.draw(&work) as f64;
-                self.ideal_work(id);
+                self.work.ideal_work(id, &self.rates);
                 Next::Work
             }
             Step::Sleep(amount) => {
                 let length_ns = task.stream.draw(&amount);
-                self.ideal_passes(id, length_ns as f64);
-                let at_ns = self.now_ns.saturating_add(length_ns);
+                self.work.ideal_passes(id, length_ns as f64);
+                let at_ns = self.time.now_ns.saturating_add(length_ns);
                 self.next_job(id, at_ns);
                 self.sleep_until(id, at_ns)
             }
@@ -107,23 +107,24 @@ impl World<'_> {
         }
     }
 
-    /// The task waits for the clock: its next job begins at `at_ns`, which may have passed. Response: from the beginning of the last one to now.
+    /// The task waits for the clock, so its job is done: the response time is counted from the job's beginning. The next job begins at `at_ns`, which may
+    /// have passed already.
     fn next_job(&mut self, id: u32, at_ns: u64) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         task.clocked = true;
-        self.stats.responses.add(self.now_ns - task.job_began_ns);
+        self.stats.responses.add(self.time.now_ns - task.job_began_ns);
         task.job_began_ns = at_ns;
     }
 
     fn sleep_until(&mut self, id: u32, at_ns: u64) -> Next {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         task.state = State::Sleeping;
-        self.events.push(at_ns, Kind::TaskWake, id);
+        self.time.at(at_ns, Kind::TaskWake, id);
         Next::Leave(Leaving::Blocked)
     }
 
     fn wait_for_timer(&mut self, id: u32, timer: u16, period_ns: u64) -> Next {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         let timer = usize::from(timer);
         if task.timers.len() <= timer {
             task.timers.resize(timer + 1, 0);
@@ -132,7 +133,7 @@ impl World<'_> {
         let at_ns = task.created_at_ns.saturating_add(task.timers[timer]);
         task.ideal_ns = task.ideal_ns.max(task.ideal_created_ns + task.timers[timer] as f64);
         self.next_job(id, at_ns);
-        if at_ns <= self.now_ns {
+        if at_ns <= self.time.now_ns {
             return Next::On;
         }
         self.sleep_until(id, at_ns)
@@ -140,45 +141,25 @@ impl World<'_> {
 
     fn fork(&mut self, parent: u32, program: u32, count: u32) {
         for _ in 0..count {
-            let task = &mut self.tasks[parent as usize];
-            let key = child_key(task.key, task.born);
-            task.born += 1;
-            task.children_of(program).live += 1;
-            let owner = Owner::Parent {
-                task: parent,
-                generation: task.generation,
-            };
+            let (owner, key) = self.work.bear(parent, program);
+            let task = &self.work.tasks[parent as usize];
             let (cpu, ideal_ns) = (task.on_cpu.unwrap_or(task.last_cpu), task.ideal_ns);
             self.spawn(program, owner, key, cpu, ideal_ns);
         }
     }
 
-    /// A new task, runnable at once.
+    /// Creates a task, runnable at once.
     pub(super) fn spawn(&mut self, program: u32, owner: Owner, key: u64, near_cpu: u32, ideal_ns: f64) {
-        let id = self.new_slot();
+        let (id, generation) = self.work.new_slot();
         let about = &self.workload.programs[program as usize];
-        let generation = self
-            .tasks
-            .get(id as usize)
-            .map_or(0, |old| old.generation.wrapping_add(1));
-        let mut of_policy = Box::new(policy::Task::new(id, lop_policy::weight_of_nice(about.nice)));
-        of_policy.speedup_permille = self.speedup_permille[program as usize];
-        of_policy.system = self.workload.apps[usize::from(about.app)].system;
-        match &self.scheduler {
-            Scheduler::Policy(side) => {
-                let allowed = self.allowed[program as usize].unwrap_or(self.all_cpus);
-                unsafe { side.handle.set_allowed(&mut *of_policy, &allowed) };
-            }
-            Scheduler::Fair(_) => {}
-        }
         let serial = self.stats.tasks as u32;
         self.stats.tasks += 1;
-        self.stats.app_began_ns[usize::from(about.app)].get_or_insert(self.now_ns);
+        self.stats.app_began_ns[usize::from(about.app)].get_or_insert(self.time.now_ns);
         if self.trace.wanted() {
             self.trace.task_names.push(about.name.clone());
         }
         let task = Task {
-            policy: of_policy,
+            policy: Box::new(lop_policy::Task::new(id, lop_policy::weight_of_nice(about.nice))),
             program,
             app: about.app,
             generation,
@@ -204,8 +185,8 @@ impl World<'_> {
             key,
             stream: Stream::new(key),
             woken_at_ns: None,
-            created_at_ns: self.now_ns,
-            job_began_ns: self.now_ns,
+            created_at_ns: self.time.now_ns,
+            job_began_ns: self.time.now_ns,
             clocked: matches!(owner, Owner::Start(start) if self.workload.starts[start as usize].arrivals.is_some()),
             timers: Vec::new(),
             in_loop: None,
@@ -214,45 +195,37 @@ impl World<'_> {
             held: Vec::new(),
             waited_for: false,
             utilisation: super::governor::FIRST_UTILISATION,
-            utilisation_at_ns: self.now_ns,
+            utilisation_at_ns: self.time.now_ns,
             counters: Counters::declared(self.workload.apps[usize::from(about.app)].memory_class),
         };
-        match self.tasks.get_mut(id as usize) {
-            Some(slot) => *slot = task,
-            None => self.tasks.push(task),
-        }
-        self.live += 1;
-        self.tell_scheduler_length(id, about.length);
+        self.work.add(id, task);
+        S::created(self, id);
         self.make_runnable(id);
     }
 
-    fn new_slot(&mut self) -> u32 {
-        self.free.pop().unwrap_or(self.tasks.len() as u32)
-    }
-
-    /// A new, sleeping or blocked task becomes runnable.
+    /// A task that is new, sleeping or blocked becomes runnable.
     pub(super) fn make_runnable(&mut self, id: u32) {
-        let now_ns = self.now_ns;
-        let task = &mut self.tasks[id as usize];
+        let now_ns = self.time.now_ns;
+        let task = &mut self.work.tasks[id as usize];
         task.state = State::Runnable;
         task.waits_for = None;
         task.counters.active(true, now_ns);
         task.woken_at_ns = Some(now_ns);
-        self.progressing += 1;
+        self.work.progressing += 1;
         self.stats.wakeups += 1;
         self.place(id);
     }
 
-    /// What the task waits for has come.
+    /// Ends the task's wait.
     fn grant(&mut self, id: u32) {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         if !task.spinning {
             self.make_runnable(id);
             return;
         }
         task.granted = true;
         task.spin_left_ns = u64::MAX;
-        self.progressing += 1;
+        self.work.progressing += 1;
         let stalled = std::mem::replace(&mut task.stalled, false);
         if let Some(cpu) = task.on_cpu {
             self.settle(cpu as usize);
@@ -263,10 +236,10 @@ impl World<'_> {
         }
     }
 
-    /// The task waits: off the CPU, or spinning on it.
+    /// The task waits, off the CPU or spinning on it.
     fn wait(&mut self, id: u32, what: WaitsFor, how: Waiting) -> Next {
-        self.progressing -= 1;
-        let task = &mut self.tasks[id as usize];
+        self.work.progressing -= 1;
+        let task = &mut self.work.tasks[id as usize];
         task.waits_for = Some(what);
         let limit_ns = match how {
             Waiting::Block => {
@@ -289,10 +262,10 @@ impl World<'_> {
     }
 
     fn lock(&mut self, id: u32, m: u32) -> Next {
-        let mutex = &mut self.mutexes[m as usize];
+        let mutex = &mut self.work.mutexes[m as usize];
         if mutex.owner.is_none() {
             mutex.owner = Some(id);
-            self.tasks[id as usize].held.push(m);
+            self.work.tasks[id as usize].held.push(m);
             return Next::On;
         }
         let owner = mutex.owner;
@@ -301,64 +274,42 @@ impl World<'_> {
             self.holder_is_seen(owner);
         }
         let next = self.wait(id, WaitsFor::Mutex(m), self.workload.mutexes[m as usize].waiting);
-        if self.locks_itself_out(id) {
-            self.failure = Some(self.deadlock());
+        if self.work.locks_itself_out(id) {
+            self.failure = Some(self.work.deadlock(self.time.now_ns));
         }
         next
     }
 
-    /// Whether the holders of mutexes wait for one another in a circle that comes back to this task.
-    fn locks_itself_out(&self, id: u32) -> bool {
-        let mut task = id;
-        for _ in 0..=self.mutexes.len() {
-            let Some(WaitsFor::Mutex(m)) = self.tasks[task as usize].waits_for else {
-                return false;
-            };
-            let Some(owner) = self.mutexes[m as usize].owner else {
-                return false;
-            };
-            if owner == id {
-                return true;
-            }
-            task = owner;
-        }
-        false
-    }
-
-    /// Hands the mutex to the one that has waited longest.
+    /// Hands the mutex to the task that has waited longest.
     fn unlock(&mut self, id: u32, m: u32) {
-        self.tasks[id as usize].held.retain(|&held| held != m);
-        let mutex = &mut self.mutexes[m as usize];
+        self.work.tasks[id as usize].held.retain(|&held| held != m);
+        let mutex = &mut self.work.mutexes[m as usize];
         mutex.owner = mutex.queue.pop_front();
         let next = mutex.owner;
         self.holder_is_seen(id);
         if let Some(next) = next {
-            self.tasks[next as usize].held.push(m);
+            self.work.tasks[next as usize].held.push(m);
             self.holder_is_seen(next);
             self.grant(next);
         }
     }
 
-    /// Whether others wait for what the task holds, as a kernel sees it at its futexes.
     fn holder_is_seen(&mut self, id: u32) {
-        let task = &self.tasks[id as usize];
-        let waited_for = task.held.iter().any(|&m| !self.mutexes[m as usize].queue.is_empty());
-        if waited_for != task.waited_for {
-            self.tasks[id as usize].waited_for = waited_for;
-            self.tell_scheduler_waited_for(id, waited_for);
+        if let Some(waited_for) = self.work.holder_changes(id) {
+            S::waited_for(self, id, waited_for);
         }
     }
 
     fn come_to_barrier(&mut self, id: u32, b: u32) -> Next {
         let about = &self.workload.barriers[b as usize];
-        let barrier = &mut self.barriers[b as usize];
-        barrier.users.insert(self.tasks[id as usize].serial);
+        let barrier = &mut self.work.barriers[b as usize];
+        barrier.users.insert(self.work.tasks[id as usize].serial);
         if barrier.waiting.len() as u32 + 1 < about.parties {
             barrier.waiting.push(id);
             return self.wait(id, WaitsFor::Barrier(b), about.waiting);
         }
-        let others = std::mem::take(&mut self.barriers[b as usize].waiting);
-        self.ideal_meet(id, &others);
+        let others = std::mem::take(&mut self.work.barriers[b as usize].waiting);
+        self.work.ideal_meet(id, &others);
         for other in others {
             self.grant(other);
         }
@@ -366,7 +317,7 @@ impl World<'_> {
     }
 
     fn wait_condition(&mut self, id: u32, c: u32, mutex: Option<u32>) -> Next {
-        let condition = &mut self.conditions[c as usize];
+        let condition = &mut self.work.conditions[c as usize];
         if condition.kept > 0 {
             condition.kept -= 1;
             return Next::On;
@@ -380,7 +331,7 @@ impl World<'_> {
 
     fn signal(&mut self, c: u32, all: bool) {
         loop {
-            let condition = &mut self.conditions[c as usize];
+            let condition = &mut self.work.conditions[c as usize];
             let Some((id, mutex)) = condition.queue.pop_front() else {
                 if !all && self.workload.conditions[c as usize].counting {
                     condition.kept += 1;
@@ -394,18 +345,18 @@ impl World<'_> {
         }
     }
 
-    /// A task woken by a condition goes on once it holds its mutex again.
+    /// A task that a condition woke goes on once it holds its mutex again.
     fn regain(&mut self, id: u32, mutex: Option<u32>) {
         let Some(m) = mutex else { return self.grant(id) };
-        let state = &mut self.mutexes[m as usize];
+        let state = &mut self.work.mutexes[m as usize];
         if state.owner.is_none() {
             state.owner = Some(id);
-            self.tasks[id as usize].held.push(m);
+            self.work.tasks[id as usize].held.push(m);
             return self.grant(id);
         }
         let owner = state.owner;
         state.queue.push_back(id);
-        self.tasks[id as usize].waits_for = Some(WaitsFor::Mutex(m));
+        self.work.tasks[id as usize].waits_for = Some(WaitsFor::Mutex(m));
         if let Some(owner) = owner {
             self.holder_is_seen(owner);
         }
@@ -413,24 +364,24 @@ impl World<'_> {
 
     fn take_chunk(&mut self, id: u32, l: u32) -> Next {
         let about = &self.workload.loops[l as usize];
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         let first = task.in_loop != Some(l);
-        let iterations = self.loops[l as usize].take(about, first);
+        let iterations = self.work.loops[l as usize].take(about, first);
         if iterations == 0 {
             task.in_loop = None;
-            self.loops[l as usize].leave(about);
+            self.work.loops[l as usize].leave(about);
             return Next::On;
         }
         task.in_loop = Some(l);
         task.pc -= 1;
         task.class = about.class;
         task.remaining = iterations as f64 * about.work_ns as f64;
-        self.ideal_chunk(id, l);
+        self.work.ideal_chunk(id, l, &self.rates);
         Next::Work
     }
 
     fn join(&mut self, id: u32, join: Join) -> Next {
-        if self.take_joined(id, join) {
+        if self.work.take_joined(id, join) {
             return Next::On;
         }
         let what = match join {
@@ -441,64 +392,36 @@ impl World<'_> {
         self.wait(id, what, Waiting::Block)
     }
 
-    /// Takes note of exited children if the join is satisfied; without any child to wait for it is.
-    fn take_joined(&mut self, id: u32, join: Join) -> bool {
-        let task = &mut self.tasks[id as usize];
-        let children = &mut task.children;
-        let joined = match join {
-            Join::All => {
-                let done = children.iter().all(|c| c.live == 0);
-                children.iter_mut().filter(|_| done).for_each(|c| c.unwaited = 0);
-                done
-            }
-            Join::Any => match children.iter_mut().find(|c| c.unwaited > 0) {
-                Some(of_program) => {
-                    of_program.unwaited -= 1;
-                    true
-                }
-                None => children.iter().all(|c| c.live == 0),
-            },
-            Join::Program(p) => match children.iter_mut().find(|c| c.program == p) {
-                Some(of_program) if of_program.live > 0 => false,
-                Some(of_program) => {
-                    of_program.unwaited = 0;
-                    true
-                }
-                None => true,
-            },
-        };
-        if joined {
-            task.ideal_ns = task.ideal_ns.max(super::ideal::after_join(children, join));
-        }
-        joined
-    }
-
     fn exit(&mut self, id: u32) -> Next {
-        let task = &mut self.tasks[id as usize];
+        let task = &mut self.work.tasks[id as usize];
         task.state = State::Exited;
         if task.clocked {
-            self.stats.responses.add(self.now_ns - task.job_began_ns);
+            self.stats.responses.add(self.time.now_ns - task.job_began_ns);
         }
-        self.progressing -= 1;
+        self.work.progressing -= 1;
         Next::Leave(Leaving::Exited)
     }
 
-    /// After an exited task has left its CPU: whoever waits for it is told.
+    /// An exited task has left its CPU: frees it, and ends the waits for it.
     pub(super) fn reap(&mut self, id: u32) {
-        self.live -= 1;
-        self.last_exit_ns = self.now_ns;
-        self.free.push(id);
-        let task = &self.tasks[id as usize];
+        self.work.remove(id, self.time.now_ns);
+        let task = &self.work.tasks[id as usize];
         let (owner, program, cpu) = (task.owner, task.program, task.last_cpu);
-        self.stats.app_ended_ns[usize::from(task.app)] = Some(self.now_ns);
+        self.stats.app_ended_ns[usize::from(task.app)] = Some(self.time.now_ns);
         let ideal_ns = task.ideal_ns;
-        self.ideal.exited(ideal_ns);
         match owner {
-            Owner::Start(start) => self.start_task_exits(start, ideal_ns),
-            Owner::Parent { task, generation } => self.child_exits(task, generation, program, ideal_ns),
+            Owner::Start(start) => {
+                self.work.start_task_exits(start, ideal_ns);
+                self.begin_followers(start);
+            }
+            Owner::Parent { task, generation } => {
+                if self.work.child_exits((task, generation), program, ideal_ns) {
+                    self.grant(task);
+                }
+            }
             Owner::Item { pool, item, stage } => self.stage_exits((pool, item, stage), cpu, ideal_ns),
             Owner::Helper { pool } => {
-                let state = &mut self.pools[pool as usize];
+                let state = &mut self.work.pools[pool as usize];
                 state.helpers -= 1;
                 state.ideal_done_ns = state.ideal_done_ns.max(ideal_ns);
                 self.finish_pool(pool);
@@ -506,104 +429,58 @@ impl World<'_> {
         }
     }
 
-    fn child_exits(&mut self, parent: u32, generation: u32, program: u32, ideal_ns: f64) {
-        let task = &mut self.tasks[parent as usize];
-        if task.generation != generation || task.state == State::Exited {
-            return;
-        }
-        let of_program = task.children_of(program);
-        of_program.live -= 1;
-        of_program.unwaited += 1;
-        of_program.ideal_exit_ns = of_program.ideal_exit_ns.max(ideal_ns);
-        let join = match task.waits_for {
-            Some(WaitsFor::AllChildren) => Join::All,
-            Some(WaitsFor::AnyChild) => Join::Any,
-            Some(WaitsFor::Program(p)) => Join::Program(p),
-            _ => return,
-        };
-        if self.take_joined(parent, join) {
-            self.grant(parent);
-        }
+    pub(super) fn schedule_start(&mut self, start: u32) {
+        let delay_ns = self.work.draw_start(start);
+        self.time.after(delay_ns, Kind::Start, start);
     }
 
-    /// A start comes due: its tasks begin, and the next arrival is drawn.
+    /// A start comes due: schedules its next arrival, and creates its tasks.
     pub(super) fn start_comes_due(&mut self, start: u32) {
-        self.pending_starts -= 1;
+        let arrival = self.work.arrive(start);
+        if let Some(delay_ns) = arrival.next_in_ns {
+            self.time.after(delay_ns, Kind::Start, start);
+        }
         let about = &self.workload.starts[start as usize];
-        let state = &mut self.starts[start as usize];
-        state.arrivals += 1;
-        state.live += u64::from(about.count);
-        let arrival = state.arrivals;
-        let ideal_ns = state.ideal_due_ns;
-        let more = about.arrivals.filter(|a| a.limit.is_none_or(|limit| arrival < limit));
-        state.open = more.is_some();
-        if let Some(arrivals) = more {
-            let delay = self.start_streams[start as usize].draw(&arrivals.every);
-            state.ideal_due_ns += delay as f64;
-            self.pending_starts += 1;
-            self.events.push(self.now_ns.saturating_add(delay), Kind::Start, start);
-        }
-        let key = child_key(child_key(self.seed_key, u64::from(start)), arrival);
         for number in 0..about.count {
-            let cpu = number % self.cpus.len() as u32;
-            self.spawn(
-                about.program,
-                Owner::Start(start),
-                child_key(key, u64::from(number)),
-                cpu,
-                ideal_ns,
+            let (cpu, key) = (
+                number % self.cores.cpus.len() as u32,
+                child_key(arrival.key, u64::from(number)),
             );
+            self.spawn(about.program, Owner::Start(start), key, cpu, arrival.ideal_ns);
         }
-        self.check_start_done(start);
+        self.begin_followers(start);
     }
 
-    fn start_task_exits(&mut self, start: u32, ideal_ns: f64) {
-        let state = &mut self.starts[start as usize];
-        state.live -= 1;
-        state.ideal_exit_ns = state.ideal_exit_ns.max(ideal_ns);
-        self.check_start_done(start);
-    }
-
-    fn check_start_done(&mut self, start: u32) {
-        let state = &self.starts[start as usize];
-        if state.live > 0 || state.open {
-            return;
-        }
-        let ideal_ns = state.ideal_exit_ns;
-        for follower in self.followers[start as usize].clone() {
-            let next = &mut self.starts[follower as usize];
-            next.missing -= 1;
-            next.ideal_due_ns = next.ideal_due_ns.max(ideal_ns);
-            if self.starts[follower as usize].missing == 0 {
-                self.schedule_start(follower);
-            }
+    fn begin_followers(&mut self, start: u32) {
+        for follower in self.work.followers(start) {
+            self.schedule_start(follower);
         }
     }
 
     fn start_pool(&mut self, id: u32, pool: u32) -> Next {
-        if self.pools[pool as usize].running {
+        if self.work.pools[pool as usize].running {
             let name = &self.workload.pools[pool as usize].name;
             self.failure = Some(SimulationError::Mismatch(format!(
                 "pool '{name}' is started while it still runs; expected one task at a time to start it"
             )));
             return Next::Spin;
         }
-        self.pools[pool as usize].begin(
+        self.work.pools[pool as usize].begin(
             &self.workload.pools[pool as usize],
             id,
-            self.tasks[id as usize].ideal_ns,
+            self.work.tasks[id as usize].ideal_ns,
         );
-        let cpu = self.tasks[id as usize].last_cpu;
-        // It waits before its items start: they may go where it was.
+        let cpu = self.work.tasks[id as usize].last_cpu;
+        // The task waits before its items start, so they may run on its CPU.
         let next = self.wait(id, WaitsFor::Pool(pool), Waiting::Block);
         self.fill_slots(pool, cpu);
         next
     }
 
-    /// Ready items start while slots are free.
+    /// Starts ready items while slots are free.
     fn fill_slots(&mut self, pool: u32, cpu: u32) {
         loop {
-            let state = &mut self.pools[pool as usize];
+            let state = &mut self.work.pools[pool as usize];
             if state.slots_free == 0 {
                 return;
             }
@@ -613,23 +490,16 @@ impl World<'_> {
             let ideal_ns = state.ideal_item_ns[item as usize];
             self.start_stage((pool, item, 0), cpu, ideal_ns);
             if let Some(program) = helper {
-                self.pools[pool as usize].helpers += 1;
-                let key = child_key(self.pool_key(pool), 1 << 40 | u64::from(item));
+                self.work.pools[pool as usize].helpers += 1;
+                let key = child_key(self.work.pool_key(pool), 1 << 40 | u64::from(item));
                 self.spawn(program, Owner::Helper { pool }, key, cpu, ideal_ns);
             }
         }
     }
 
-    fn pool_key(&self, pool: u32) -> u64 {
-        child_key(
-            child_key(self.seed_key ^ 2, u64::from(pool)),
-            self.pools[pool as usize].round,
-        )
-    }
-
     fn start_stage(&mut self, (pool, item, stage): (u32, u32, u32), cpu: u32, ideal_ns: f64) {
         let program = self.workload.pools[pool as usize].items[item as usize].stages[stage as usize];
-        let key = child_key(child_key(self.pool_key(pool), u64::from(item)), u64::from(stage));
+        let key = child_key(child_key(self.work.pool_key(pool), u64::from(item)), u64::from(stage));
         self.spawn(program, Owner::Item { pool, item, stage }, key, cpu, ideal_ns);
     }
 
@@ -639,20 +509,20 @@ impl World<'_> {
             self.start_stage((pool, item, stage + 1), cpu, ideal_ns);
             return;
         }
-        self.pools[pool as usize].item_done(item, ideal_ns);
+        self.work.pools[pool as usize].item_done(item, ideal_ns);
         self.fill_slots(pool, cpu);
         self.finish_pool(pool);
     }
 
     fn finish_pool(&mut self, pool: u32) {
-        let state = &mut self.pools[pool as usize];
+        let state = &mut self.work.pools[pool as usize];
         if !state.done() {
             return;
         }
         state.running = false;
         let ideal_ns = state.ideal_done_ns;
         if let Some(waiter) = state.waiter.take() {
-            let task = &mut self.tasks[waiter as usize];
+            let task = &mut self.work.tasks[waiter as usize];
             task.ideal_ns = task.ideal_ns.max(ideal_ns);
             self.grant(waiter);
         }

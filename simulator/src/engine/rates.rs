@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast work goes: by class of work (memory share or use), kind of core, operating point and busy SMT siblings.
+//! Rates of work, by class of work (memory share or use), kind of core, operating point and number of busy SMT siblings.
 
 use crate::contention::{least_bytes, Cost, Demand, Solver};
 use crate::workload::{MemoryUse, Workload};
 use lop_machine::{Kind, Machine, Memory};
 
-/// Precomputed work per ns. Flat tables, since the engine looks here at every event. Of classes that contend for memory they hold
-/// what is so while nobody else in the memory domain does.
+/// Precomputed work per ns, in flat tables, as the engine reads them at every event. For classes that contend for memory they hold the rates of a
+/// task that is alone in its memory domain.
 #[derive(Debug, Clone)]
 pub(crate) struct Rates {
     nr_kinds: usize,
-    /// Most OPPs of a kind, most CPUs of a core.
+    /// Largest number of OPPs of a kind, and of CPUs on a core.
     nr_opps: usize,
     nr_threads: usize,
     /// [class][kind][opp][busy CPUs on the core - 1]: rate of each of them.
     rate: Vec<f64>,
     /// [class][kind][opp]: rate over that at the kind's highest OPP.
     relative: Vec<f64>,
-    /// By class: work per ns on the core that is fastest for it, by itself there.
+    /// By class: work per ns alone on the core that is fastest for it.
     fastest: Vec<f64>,
-    /// By class; of one that contends the largest of all kinds.
+    /// By class; for one that contends, the largest over kinds of cores.
     pub memory_shares: Vec<f64>,
     /// [class][kind], empty for classes that do not contend on this machine.
     alone: Vec<Vec<Alone>>,
-    /// [kind][busy CPUs on the core - 1]: share that each of them has of the core's throughput.
+    /// [kind][busy CPUs on the core - 1]: share of the core's throughput that each of them gets.
     core_shares: Vec<f64>,
 }
 
-/// A class that contends, by itself in its memory domain on a kind of core.
+/// A class that contends, alone in its memory domain, on a kind of core.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Alone {
-    /// Time of an instruction at the frequency that the kind is rated at. Work is measured by it.
+    /// Time of an instruction at the kind's rated frequency, the measure of work.
     pub instruction_ns: f64,
-    /// Least share of it that an instruction waits for misses, at any OPP and number of busy siblings.
+    /// Time that an instruction waits for misses, over `instruction_ns`: the least over OPPs and numbers of busy siblings.
     pub least_share: f64,
-    /// Bytes that an instruction moves at least.
+    /// Least bytes that an instruction moves.
     pub least_bytes: f64,
 }
 
@@ -147,7 +147,7 @@ impl Rates {
     pub fn alone(&self, class: u16, kind: usize) -> Option<&Alone> {
         self.alone[usize::from(class)].get(kind)
     }
-    /// Work per ns on the core that is fastest for this class: no task does more.
+    /// Work per ns on the core that is fastest for this class.
     pub fn fastest(&self, class: u16) -> f64 {
         self.fastest[usize::from(class)]
     }

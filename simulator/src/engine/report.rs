@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Turns a finished world into an outcome.
+//! The outcome of a finished run.
 
+use super::scheduler::{Scheduler, SchedulerCounts};
 use super::task::State;
-use super::world::{Scheduler, World};
+use super::world::World;
+use crate::bounds::{self, Finished};
 use crate::outcome::{Bounds, Counters, Outcome};
 use crate::power::Residencies;
 use crate::workload::App;
@@ -15,15 +17,16 @@ fn joules(uw: u64, ns: u64) -> f64 {
     (u128::from(uw) * u128::from(ns)) as f64 / FJ_PER_J
 }
 
-impl World<'_> {
-    pub fn outcome(mut self, bounds: Bounds) -> Outcome {
-        let end_ns = self.now_ns;
-        for cpu in 0..self.cpus.len() {
+impl<S: Scheduler> World<'_, S> {
+    pub fn outcome(mut self) -> Outcome {
+        let bounds = self.bounds();
+        let end_ns = self.time.now_ns;
+        for cpu in 0..self.cores.cpus.len() {
             self.settle(cpu);
         }
-        self.temperatures_follow();
+        self.power.temperatures_follow(end_ns);
         self.stats.high_set_now(self.stats.high_now, end_ns);
-        let (cores_fj, domains_fj) = self.power.energies_fj(end_ns);
+        let (cores_fj, domains_fj) = self.power.model.energies_fj(end_ns);
         let cpu_fj: u128 = cores_fj.iter().chain(&domains_fj).sum();
         let base_energy_j = joules(self.machine.base_uw, end_ns);
         let stall_j = self.machine.dram.stall_uw as f64 * self.stats.stall_ns / FJ_PER_J;
@@ -40,14 +43,24 @@ impl World<'_> {
             system_energy_j: cpu_energy_j + base_energy_j + dram_energy_j,
             bounds,
             counters,
-            events: self.handled,
+            events: self.time.handled,
             trace: self.trace.events,
             trace_truncated_at_ns: self.trace.truncated_at_ns,
             task_names: self.trace.task_names,
         }
     }
 
-    /// By name; nothing where there is but one application.
+    fn bounds(&self) -> Bounds {
+        let finished = Finished {
+            rates: &self.rates,
+            work_by_class: &self.stats.work_by_class,
+            path_ns: self.work.path_bound_ns(),
+            cut_short_ns: self.cut_short.then_some(self.time.now_ns),
+        };
+        bounds::of(self.machine, &finished)
+    }
+
+    /// By name; empty if there is only one application.
     fn app_times_s(&self) -> BTreeMap<String, f64> {
         let stats = &self.stats;
         let spans = stats.app_began_ns.iter().zip(&stats.app_ended_ns);
@@ -61,9 +74,10 @@ impl World<'_> {
         times
     }
 
-    /// A job that is not done by the end counts as if it were done then.
+    /// Counts jobs that are not done by the end as if they were done then.
     fn wait_for_answers(&mut self, end_ns: u64) {
         let clocked = self
+            .work
             .tasks
             .iter()
             .filter(|task| task.clocked && task.state != State::Exited);
@@ -73,19 +87,13 @@ impl World<'_> {
     }
 
     fn counters(&mut self, end_ns: u64) -> Counters {
-        let residencies = self.power.residencies(self.machine, end_ns);
-        let (promotions, demotions, heat_swaps) = match &self.scheduler {
-            Scheduler::Policy(side) => (
-                side.handle.membership.promotions,
-                side.handle.membership.demotions,
-                side.handle.heat.swaps,
-            ),
-            Scheduler::Fair(_) => (0, 0, 0),
-        };
-        let reserved = match &self.scheduler {
-            Scheduler::Policy(side) if side.has_reserved => Some(side.handle.reserved()),
-            _ => None,
-        };
+        let residencies = self.power.model.residencies(self.machine, end_ns);
+        let SchedulerCounts {
+            promotions,
+            demotions,
+            heat_swaps,
+            reserved,
+        } = self.scheduler.counts();
         let app_time_s = self.app_times_s();
         self.wait_for_answers(end_ns);
         let s = &self.stats;
@@ -94,8 +102,8 @@ impl World<'_> {
             mean_app_time_s: (!app_time_s.is_empty())
                 .then(|| app_time_s.values().sum::<f64>() / app_time_s.len() as f64),
             app_time_s,
-            reserved_core_raises: reserved.map(|(_, raised)| raised),
-            reserved_core_given_up: reserved.map(|(cpu, _)| u32::from(cpu.is_none())),
+            reserved_core_raises: reserved.map(|(raised, _)| raised),
+            reserved_core_given_up: reserved.map(|(_, given_up)| u32::from(given_up)),
             tasks: s.tasks,
             promotions,
             demotions,
@@ -103,7 +111,7 @@ impl World<'_> {
             migrations: s.migrations,
             context_switches: s.context_switches,
             wakeups: s.wakeups,
-            frequency_transitions: self.clocks.transitions,
+            frequency_transitions: self.speeds.clocks.transitions,
             high_set_max: s.high_max,
             high_set_mean: if end_ns > 0 {
                 s.high_size_ns as f64 / end_ns as f64
@@ -122,19 +130,8 @@ impl World<'_> {
             lost_fixed_speed_s: s.lost_by_choice_ns / 1e9,
             lost_contention_s: s.lost_contention_ns / 1e9,
             spin_s: s.spin_ns as f64 / 1e9,
-            hottest_core_c: (s.hottest_c > f64::MIN).then_some(s.hottest_c),
+            hottest_core_c: self.power.hottest_c,
             ..Counters::default()
         }
-    }
-
-    /// Work done by class, at the reference core's top speed, in ns.
-    pub fn work_by_class(&self) -> &[f64] {
-        &self.stats.work_by_class
-    }
-    pub fn rates(&self) -> &super::Rates {
-        &self.rates
-    }
-    pub fn end_ns(&self) -> u64 {
-        self.now_ns
     }
 }

@@ -4,7 +4,7 @@
 use crate::outcome::{Percentiles, TraceEvent};
 use hdrhistogram::Histogram;
 
-/// Spans of time: how many of each length.
+/// A histogram of durations.
 #[derive(Debug)]
 pub(super) struct Spans {
     of_length: Histogram<u64>,
@@ -25,11 +25,11 @@ impl Spans {
         self.sum_ns += u128::from(ns);
         self.max_ns = self.max_ns.max(ns);
     }
-    /// In ns; `None`: there were none.
+    /// `None`: nothing was added.
     pub fn mean_ns(&self) -> Option<f64> {
         (!self.of_length.is_empty()).then(|| self.sum_ns as f64 / self.of_length.len() as f64)
     }
-    /// All 0 where there were none.
+    /// All 0 if nothing was added.
     pub fn percentiles_us(&self) -> Percentiles {
         if self.of_length.is_empty() {
             return Percentiles::default();
@@ -54,7 +54,7 @@ pub(super) struct Stats {
     pub wakeups: u64,
     /// From wakeup to start.
     pub latencies: Spans,
-    /// From when the clock starts a job to when it is done, see `World::next_job`.
+    /// From the time at which the clock starts a job until the job is done, see `World::next_job`.
     pub responses: Spans,
     /// Work done, and of that at the highest OPP.
     pub work: f64,
@@ -62,7 +62,7 @@ pub(super) struct Stats {
     pub lost_slow_start_ns: f64,
     pub lost_mismeasured_ns: f64,
     pub lost_by_choice_ns: f64,
-    /// Beyond what the work would have taken alone in its memory domain, at the same speed.
+    /// Run time minus what the work would have taken alone in its memory domain, at the same speed.
     pub lost_contention_ns: f64,
     pub spin_ns: u64,
     /// Time that cores waited for memory.
@@ -72,10 +72,9 @@ pub(super) struct Stats {
     pub high_now: u32,
     pub high_since_ns: u64,
     pub high_max: u32,
-    pub hottest_c: f64,
-    /// Work done by class, for the energy bound of runs that end by the clock.
+    /// Work done by class, for the bounds.
     pub work_by_class: Vec<f64>,
-    /// By application: first task, last exit.
+    /// By application: when its first task began, and when its last one exited.
     pub app_began_ns: Vec<Option<u64>>,
     pub app_ended_ns: Vec<Option<u64>>,
 }
@@ -101,7 +100,6 @@ impl Stats {
             high_now: 0,
             high_since_ns: 0,
             high_max: 0,
-            hottest_c: f64::MIN,
             work_by_class: vec![0.0; nr_classes.max(1)],
             app_began_ns: vec![None; nr_apps],
             app_ended_ns: vec![None; nr_apps],
@@ -144,11 +142,11 @@ impl Trace {
         }
         self.events.push(event());
     }
-    /// Where the next event will stand.
+    /// Index of the next event.
     pub fn position(&self) -> usize {
         self.events.len()
     }
-    /// Adds what led to the events since `position` before them.
+    /// Inserts the cause of the events since `position` before them.
     pub fn add_before(&mut self, position: usize, event: TraceEvent) {
         if self.limit != 0 && self.truncated_at_ns.is_none() {
             self.events.insert(position, event);

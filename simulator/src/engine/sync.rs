@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Debug, Default)]
 pub(super) struct BarrierState {
     pub waiting: Vec<u32>,
-    /// Tasks that ever came, by serial number.
+    /// Serial numbers of all tasks that have come here.
     pub users: BTreeSet<u32>,
 }
 
@@ -21,22 +21,22 @@ pub(super) struct MutexState {
 pub(super) struct ConditionState {
     /// Signals kept for later (counting conditions only).
     pub kept: u64,
-    /// Waiting tasks and the mutex that each holds again when woken.
+    /// Waiting tasks, each with the mutex that it takes again once woken.
     pub queue: VecDeque<(u32, Option<u32>)>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct LoopState {
     next: u64,
-    /// Tasks that have come in this round, and that found nothing left.
+    /// In this round: tasks that came, and those that left as no iterations remained.
     arrived: u32,
     left: u32,
-    /// More tasks than parties met here: who gets a part depends on the schedule.
+    /// More tasks came than there are parties, so the schedule decides which of them get a share.
     pub overfull: bool,
 }
 
 impl LoopState {
-    /// Iterations of the next chunk for a task, 0 if none is left for it. `first`: the task comes to the loop now.
+    /// Iterations of a task's next chunk, 0 if there is none for it. `first`: the task has just come to the loop.
     pub fn take(&mut self, about: &ParallelLoop, first: bool) -> u64 {
         let place = u64::from(self.arrived);
         self.arrived += u32::from(first);
@@ -45,7 +45,7 @@ impl LoopState {
         let remaining = about.iterations - self.next.min(about.iterations);
         let chunk = match about.schedule {
             Schedule::Static if !first => 0,
-            // With more tasks than parties the later ones find nothing.
+            // With more tasks than parties the last ones get nothing.
             Schedule::Static if place >= parties => 0,
             Schedule::Static => about.iterations / parties + u64::from(place < about.iterations % parties),
             Schedule::Dynamic { chunk } => chunk.max(1),
@@ -55,7 +55,7 @@ impl LoopState {
         self.next += taken;
         taken
     }
-    /// A task leaves; when all parties have, the loop can be run again.
+    /// A task leaves. Once all parties have left, the loop can run again.
     pub fn leave(&mut self, about: &ParallelLoop) {
         self.left += 1;
         if self.left >= about.parties {
@@ -71,17 +71,17 @@ impl LoopState {
 pub(super) struct PoolState {
     pub running: bool,
     pub slots_free: u32,
-    /// Items whose predecessors are done, in order.
+    /// Items that wait for no other item, in order.
     pub ready: BTreeSet<u32>,
     missing: Vec<u32>,
     successors: Vec<Vec<u32>>,
     pub unfinished: u32,
     pub helpers: u32,
     pub waiter: Option<u32>,
-    /// Earliest time, in the ideal world, that each item may start; and that all is done.
+    /// In the ideal world: when each item can start at the earliest, and when all are done.
     pub ideal_item_ns: Vec<f64>,
     pub ideal_done_ns: f64,
-    /// Counts starts, so that each has draws of its own.
+    /// How often the pool was started: each start has its own draws.
     pub round: u64,
 }
 
@@ -134,7 +134,7 @@ pub(super) struct StartState {
     pub missing: u32,
     pub live: u64,
     pub arrivals: u64,
-    /// More arrivals to come.
+    /// More arrivals will come.
     pub open: bool,
     /// In the ideal world: when the next arrival is due, and the latest exit.
     pub ideal_due_ns: f64,

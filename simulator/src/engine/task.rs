@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A task: its program, where it is in it, and what it waits for.
+//! The state of a task: its place in its program, and what it waits for.
 
 use crate::random::Stream;
-use lop_policy as policy;
+use lop_policy::{Intensity, MemoryClass};
 
-/// Who is told when a task exits.
+/// On whose behalf a task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A start of the workload.
@@ -50,7 +50,7 @@ pub(super) enum State {
 pub(super) struct Children {
     pub program: u32,
     pub live: u32,
-    /// Exited and not waited for yet.
+    /// Exited, and no join has waited for them yet.
     pub unwaited: u32,
     /// Latest of their exits in the ideal world.
     pub ideal_exit_ns: f64,
@@ -58,13 +58,13 @@ pub(super) struct Children {
 
 #[derive(Debug)]
 pub(super) struct Task {
-    /// In memory of its own: the policy writes to it while the world is borrowed.
-    pub policy: Box<policy::Task>,
+    /// Boxed, as the policy writes to it while the world is borrowed.
+    pub policy: Box<lop_policy::Task>,
     pub program: u32,
     /// The program's application.
     pub app: u16,
     pub generation: u32,
-    /// Names it in traces; unlike its slot it is never used again.
+    /// Names the task in traces. Unlike its slot it is never reused.
     pub serial: u32,
     pub owner: Owner,
     pub state: State,
@@ -76,17 +76,17 @@ pub(super) struct Task {
     pub remaining: f64,
     pub class: u16,
     pub waits_for: Option<WaitsFor>,
-    /// Waits on the CPU; `granted` ends it.
+    /// Waits on the CPU until `granted`.
     pub spinning: bool,
     pub granted: bool,
-    /// Spins without use of its core.
+    /// Spins without using its core.
     pub stalled: bool,
-    /// Time on the CPU after which it stops spinning and blocks, or says that it spins.
+    /// Time on the CPU after which it blocks, or raises its SPINNING flag.
     pub spin_left_ns: u64,
-    /// After that time it raises a flag and spins on; whether it has.
+    /// It raises the flag after that time and spins on; and whether the flag is raised.
     pub notifies: bool,
     pub flag_raised: bool,
-    /// Turns left of the `Repeat`s it is in (`None`: for ever), innermost last.
+    /// Passes left of the `Repeat`s that it is in (`None`: for ever), innermost last.
     pub repeats: Vec<Option<u64>>,
     pub children: Vec<Children>,
     pub born: u64,
@@ -94,20 +94,20 @@ pub(super) struct Task {
     pub stream: Stream,
     pub woken_at_ns: Option<u64>,
     pub created_at_ns: u64,
-    /// When what it does began, or will: at its creation, or at the end of a sleep.
+    /// When its present job began or will begin: at its creation, or at the end of a sleep.
     pub job_began_ns: u64,
-    /// The clock starts its jobs: it is an arrival, or has waited for the clock.
+    /// The clock starts its jobs: it is an arrival, or has waited for a time.
     pub clocked: bool,
     /// Last expiry of each of its timers, counted from its creation.
     pub timers: Vec<u64>,
-    /// Own part of a static parallel loop is taken.
+    /// The parallel loop that it is in.
     pub in_loop: Option<u32>,
-    /// When it could be here at the earliest, and could have been created (see `ideal.rs`).
+    /// In the ideal world: when it could be here, and when it could have been created (see `ideal.rs`).
     pub ideal_ns: f64,
     pub ideal_created_ns: f64,
     /// Mutexes that it holds.
     pub held: Vec<u32>,
-    /// Others wait for one of these.
+    /// Others wait for one of these, as the scheduler was told.
     pub waited_for: bool,
     /// Utilisation as `schedutil` tracks it, 0..1024, and when it was last brought up to date.
     pub utilisation: f64,
@@ -115,14 +115,14 @@ pub(super) struct Task {
     pub counters: Counters,
 }
 
-/// What a plan is made from: kept only where the policy makes any.
+/// What plans are made from. Kept only if the policy plans.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counters {
-    /// Since they were read last.
+    /// Since the last reading.
     pub instructions: f64,
     pub misses: f64,
-    pub intensity: policy::Intensity,
-    /// Runnable before `active_since_ns`, since it was read last.
+    pub intensity: Intensity,
+    /// Time for which it was runnable before `active_since_ns`, since the last reading.
     pub active_ns: u64,
     pub active_since_ns: Option<u64>,
     /// When a plan moved it last.
@@ -130,18 +130,18 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Of a task whose application declared this.
-    pub fn declared(memory_class: policy::MemoryClass) -> Self {
+    /// Of a task whose application declared this class.
+    pub fn declared(memory_class: MemoryClass) -> Self {
         let mut counters = Self::default();
         counters.intensity.declared = memory_class as u8;
         counters
     }
-    /// `misses`: of each instruction.
+    /// `misses`: per instruction.
     pub fn count(&mut self, instructions: f64, misses: f64) {
         self.instructions += instructions;
         self.misses += instructions * misses;
     }
-    /// Becomes runnable, or ceases to be.
+    /// The task becomes runnable, or is no longer.
     pub fn active(&mut self, active: bool, now_ns: u64) {
         if active {
             self.active_since_ns.get_or_insert(now_ns);
@@ -149,7 +149,7 @@ impl Counters {
             self.active_ns += now_ns - since_ns;
         }
     }
-    /// For how long it was runnable since this was asked last.
+    /// Time for which it was runnable since the last reading.
     pub fn read_active_ns(&mut self, now_ns: u64) -> u64 {
         let active_ns = self.active_ns + self.active_since_ns.map_or(0, |since_ns| now_ns - since_ns);
         self.active_ns = 0;

@@ -86,7 +86,7 @@ pub fn builtin_text(name: &str) -> Option<&'static str> {
 /// A built-in experiment by its id.
 ///
 /// # Errors
-/// No such id; the nearest and all known ones are named.
+/// No such id. The message names the nearest one and all known ones.
 pub fn load_builtin(id: &str) -> Result<Experiment, InputError> {
     match builtin_text(id) {
         Some(text) => read(&format!("{id}.toml"), text, None),
@@ -97,7 +97,7 @@ pub fn load_builtin(id: &str) -> Result<Experiment, InputError> {
 /// A built-in id, or a path when it has a slash or ends in `.toml`.
 ///
 /// # Errors
-/// Unknown id, unreadable file, or what [`read`] rejects.
+/// Unknown id, unreadable file, or an error of [`read`].
 pub fn load(name_or_path: &str) -> Result<Experiment, InputError> {
     if !is_path(name_or_path) {
         return match builtin_text(name_or_path) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Classes of applications, by what it costs them when half of the cores are slow.
+//! Classes of applications, by their loss when half of the cores are slow.
 //!
-//! A run with seed i loses, of what it would lose with all cores slow, the share
+//! The loss of the run with seed i, as a share of its loss with all cores slow, is
 //!
 //! ```text
 //! loss_i = (T_half - T_fast) / (T_slow - T_fast)        0: as if all were fast, 1: as if all were slow
 //! ```
 //!
-//! The same seed is the same work, so what differs between the losses of two seeds is who happened to run where.
+//! Runs with the same seed have the same work, so losses differ by where tasks happened to run.
 //!
 //! ```text
 //! unstable        standard deviation of loss_i above 0.1
@@ -20,7 +20,7 @@ use std::fmt;
 
 const UNSTABLE_ABOVE: f64 = 0.1;
 const SLOW_LIMITED_FROM: f64 = 0.9;
-/// What slow cores must cost, in T_fast, to compare anything with.
+/// Slow cores must cost at least this much of T_fast for a loss to be meaningful.
 const LEAST_COST: f64 = 0.01;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,18 +40,18 @@ impl fmt::Display for ClassName {
     }
 }
 
-/// What the runs of one application under one policy showed.
+/// The result for one application under one policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Class {
     pub name: ClassName,
-    /// Mean of the losses over seeds, without a unit.
+    /// Mean of the losses over seeds, dimensionless.
     pub loss: f64,
     /// Their standard deviation.
     pub deviation: f64,
 }
 
 impl Class {
-    /// `losses`: two at least.
+    /// `losses`: at least two.
     fn of(losses: &[f64]) -> Self {
         let nr = losses.len() as f64;
         let loss = losses.iter().sum::<f64>() / nr;
@@ -68,7 +68,7 @@ impl Class {
     }
 }
 
-/// Writes the class to each result with half of the cores slow. Returns why some have none.
+/// Sets the class of each result with half of the cores slow. Returns notes on why some have none.
 pub(super) fn classify(experiment: &Experiment, results: &mut [PolicyResult]) -> Vec<String> {
     let Some((at, labels)) = core_sweep(experiment) else {
         return vec![];
@@ -107,7 +107,7 @@ fn without(experiment: &Experiment, result: &PolicyResult) -> String {
     )
 }
 
-/// Which sweep makes cores slow, and what it calls all fast, half of them and all slow.
+/// The sweep that makes cores slow, and its labels for all fast, half of them, and all slow.
 fn core_sweep(experiment: &Experiment) -> Option<(usize, [PointValue; 3])> {
     let name = experiment.classes.as_ref()?;
     let at = experiment.sweeps.iter().position(|sweep| sweep.point == *name)?;
@@ -115,7 +115,7 @@ fn core_sweep(experiment: &Experiment) -> Option<(usize, [PointValue; 3])> {
     Some((at, labels.try_into().ok()?))
 }
 
-/// Seed by seed, for the result with half of the cores slow. `None`: slow cores cost too little.
+/// Losses by seed, for the result with half of the cores slow. `None`: slow cores cost too little.
 fn losses(results: &[PolicyResult], half: usize, at: usize, labels: &[PointValue; 3]) -> Option<Vec<f64>> {
     let half = &results[half];
     let beside = |label: &PointValue| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Studies that judge one policy beside all others, cell by cell: who has the lowest energy-delay product, and which rule of the judged policy
-//! or which rules together it is that cost what it is behind, and what it does otherwise than who has the lowest.
+//! Studies that compare one policy with all others at each point: which policy has the lowest energy-delay product (EDP), which rules of the judged
+//! policy raise its EDP where it is behind, and how its counters differ from those of the best.
 
 use super::merge::Measures;
 use super::run::ratio;
@@ -8,16 +8,16 @@ use super::{PointValue, PolicyResult};
 use crate::PolicyChoice;
 use serde_json::Value;
 
-/// Nearly the lowest EDP, and nearly the time of the first policy: up to here nothing has to be explained.
+/// EDP over the lowest, and time over that of the first policy, up to which nothing has to be explained.
 pub const NEARLY_LOWEST_EDP: f64 = 1.02;
 pub const NEARLY_AS_FAST: f64 = 1.01;
-/// A rule has a price if EDP without it is lower by more than 1 %, on the seeds of the study and on as many others.
+/// A rule has a price if EDP is lower by more than 1 % without it, both on the seeds of the study and on as many others.
 const WITHOUT_ITS_PRICE: f64 = 0.99;
 
-/// What a policy took at a point, as a study judges it.
+/// What a policy is judged by at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Judged {
-    /// The time; where the clock sets the end, which is the same under all policies, the mean response.
+    /// The time. If the workload's duration ends the run, times are equal under all policies, and this is the mean response time.
     pub delay_s: f64,
     /// System energy times delay.
     pub edp_js: f64,
@@ -48,17 +48,17 @@ impl Judged {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
     pub point: Vec<(String, PointValue)>,
-    /// The policy of the lowest EDP; of equals the judged one, then the first.
+    /// The policy with the lowest EDP; among equals the judged one, then the first.
     pub best: PolicyChoice,
     /// EDP of the judged policy over the lowest.
     pub edp: f64,
-    /// Its time over that of the first policy; where `responses`, its mean response.
+    /// Time of the judged policy over that of the first; if `responses`, its mean response time.
     pub time: f64,
-    /// The clock sets the end of this workload, so that delay is the mean response.
+    /// The workload's duration ends the run, so delay is the mean response time.
     pub responses: bool,
-    /// Only where it is behind, and being without one of its rules, or several, lowers its EDP by more than 1 %.
+    /// Only if it is behind, and leaving out a rule, or several, lowers its EDP by more than 1 %.
     pub price: Option<Price>,
-    /// Only where it is behind.
+    /// Only if it is behind.
     pub beside: Option<Beside>,
 }
 
@@ -72,11 +72,11 @@ pub struct Beside {
     pub wakeups: [f64; 2],
     pub migrations: [f64; 2],
     pub high_set_mean: [f64; 2],
-    /// Core-seconds lost to cores that were not at the highest speed when work came.
+    /// Core-seconds lost on cores that were below the highest speed when work arrived.
     pub lost_slow_start_s: [f64; 2],
 }
 
-/// What [`Beside`] needs of the counters of a result.
+/// Counters of a result for [`Beside`].
 pub(super) const COUNTED: [&str; 5] = [
     "wakeups",
     "migrations",
@@ -99,17 +99,17 @@ impl Beside {
     }
 }
 
-/// The rule, or the rules together, without which the judged policy's EDP falls most. Several only where no single one has a price.
+/// The rule, or set of rules, without which the judged policy's EDP falls most. Several rules only if no single one has a price.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Price {
-    /// The judged policy without them.
+    /// The judged policy without these rules.
     pub without: PolicyChoice,
-    /// Its EDP over the lowest of the cell.
+    /// Its EDP over the lowest EDP of the cell.
     pub edp: f64,
 }
 
 impl Cell {
-    /// `results`: of all policies at one point, the judged one among them.
+    /// `results`: of all policies at one point, including the judged one.
     pub(super) fn of(results: &[PolicyResult], judged: &PolicyChoice) -> Option<Self> {
         let own = results.iter().find(|result| result.policy == *judged)?;
         let edp_js = |result| Judged::of_result(result).edp_js;
@@ -135,8 +135,8 @@ impl Cell {
         self.edp > NEARLY_LOWEST_EDP || self.time > NEARLY_AS_FAST
     }
 
-    /// `without`: EDP of the judged policy without each of its rules, or several, over its EDP with all. `again` measures that of one of them on other
-    /// seeds: of so many the lowest is low by chance, too.
+    /// `without`: EDP of the judged policy without a rule, or several, over its EDP with all. `again` measures one of them on other seeds, as the lowest
+    /// of many may be low by chance.
     pub(super) fn explain<E>(
         &mut self,
         mut without: Vec<(PolicyChoice, f64)>,

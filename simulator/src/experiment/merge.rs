@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several runs of one policy at one point: means, confidence intervals, counters.
+//! Merges the runs of a policy at a point: means, confidence intervals, counters.
 
 use crate::{Bounds, Outcome};
 use serde_json::{Map, Number, Value};
 
-/// What a run measures, or the mean of that over runs. A mean power is the mean of the runs' powers.
+/// Measures of a run, or their means over runs. Mean power is the mean of the runs' powers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measures {
     pub time_s: f64,
@@ -92,7 +92,7 @@ fn confidence_half_width(values: &[f64]) -> Option<f64> {
 /// t = sqrt(v) * tan(theta). Sine and cosine come from `libm`, which gives the same bits on every machine.
 fn student_t_975(degrees: usize) -> f64 {
     let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
-    // Each halving gives one more bit of the 53 that there are.
+    // Each halving gives one more of the 53 bits.
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if two_sided_probability(middle, degrees) < 0.95 {
@@ -126,8 +126,8 @@ fn two_sided_probability(theta: f64, degrees: usize) -> f64 {
     }
 }
 
-/// Counters of several runs as one JSON object: every number the mean over the runs, lists and maps by element. What a run
-/// lacks (a frequency it never used) counts as 0. A single run keeps its whole numbers.
+/// Counters of several runs as one JSON object. Each number is the mean over the runs, lists and maps by element. What a run lacks, such as a frequency
+/// that it never used, counts as 0. A single run keeps its integers.
 pub(super) fn merge_counters(runs: Vec<Value>) -> Map<String, Value> {
     let merged = if runs.len() == 1 {
         runs.into_iter().next()
@@ -140,7 +140,7 @@ pub(super) fn merge_counters(runs: Vec<Value>) -> Map<String, Value> {
     }
 }
 
-/// Counters of which the best and the worst run are told, too, where there are several: `app_time_s` as `app_time_best_s`, `app_time_worst_s`.
+/// Counters for which the best and the worst of several runs are reported, too: `app_time_s` as `app_time_best_s`, `app_time_worst_s`.
 const WITH_EXTREMES: [&str; 2] = ["app_time", "mean_app_time"];
 
 /// Adds them to `merged`. All runs have the same applications.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every way to give each task a core for its life, in place of draws: what `random` stands for, exactly.
+//! The exact result of `random`: all ways to bind each task to a core for life, instead of draws.
 //!
-//! Cores of a memory domain are alike, memory domains of one size are alike, and so are tasks that do the same. Of placements that differ in
-//! nothing else one is simulated, and counts as often as there are such.
+//! Cores of a memory domain are interchangeable, and so are memory domains of equal size, and tasks that do the same. Of placements that differ in
+//! nothing else one is simulated, with their number as its weight.
 
 use super::MAX_RUNS;
 use crate::workload::{App, Program, Start, Step, Workload};
@@ -12,23 +12,23 @@ use std::collections::BTreeMap;
 /// All placements of the tasks of a workload on the cores of a machine.
 #[derive(Debug, PartialEq)]
 pub(super) struct Placements {
-    /// By number of their start: tasks that do the same.
+    /// Tasks that do the same, by the number of their start.
     pub equal: Vec<Vec<usize>>,
     pub distinct: Vec<Distinct>,
 }
 
-/// One placement, for all that are like it.
+/// One placement, which represents all equivalent ones.
 #[derive(Debug, PartialEq)]
 pub(super) struct Distinct {
     /// The CPU of each task, by number of its start.
     pub cpus: Vec<u16>,
-    /// How many divisions of all tasks, each told from the others, over the memory domains are like this one.
+    /// Number of equivalent divisions of all tasks, as distinct ones, over the memory domains.
     pub count: u64,
 }
 
 impl Placements {
     /// # Errors
-    /// What has to be another way for placements to be counted: the cores of a machine alike, a task of its own program for each.
+    /// Placements cannot be counted: all cores have to be equal, and each needs one task, with its own program.
     pub fn of(machine: &Machine, workload: &Workload) -> Result<Self, String> {
         let domains = alike_domains(machine)?;
         check_tasks(workload, machine.cpus.len())?;
@@ -50,12 +50,12 @@ impl Placements {
         Ok(placements)
     }
 
-    /// All of them, each task told from the others, but not the cores of a domain.
+    /// Number of placements of distinct tasks, where cores of a domain are interchangeable.
     pub fn nr_told_apart(&self) -> u64 {
         self.distinct.iter().map(|placement| placement.count).sum()
     }
 
-    /// How often each counts beside the others, as small as can be.
+    /// Weights of the placements, divided by their greatest common divisor.
     pub fn weights(&self) -> Vec<u64> {
         let of_all = self
             .distinct
@@ -67,14 +67,14 @@ impl Placements {
             .collect()
     }
 
-    /// Ways to hand what befell tasks around among those that are equal, so that each had each place: the least common multiple of how many are.
+    /// Number of rotations of results among equal tasks after which each task has had each place: the least common multiple of the group sizes.
     pub fn nr_turns(&self) -> usize {
         let lcm = |a: u64, b: u64| a / gcd(a, b) * b;
         self.equal.iter().fold(1, |turns, tasks| lcm(turns, tasks.len() as u64)) as usize
     }
 }
 
-/// Placements, or what is kept of them: no more than there may be runs.
+/// Largest number of placements: that of runs.
 fn check_number(number: u64) -> Result<(), String> {
     match number > u64::from(MAX_RUNS) {
         true => Err(format!(
@@ -105,7 +105,7 @@ fn alike_domains(machine: &Machine) -> Result<Vec<Vec<u16>>, String> {
     Ok(domains.into_values().collect())
 }
 
-/// As many as there are CPUs, all there from the beginning, each of a program of its own.
+/// As many tasks as there are CPUs, all started at time 0, each with its own program.
 fn check_tasks(workload: &Workload, nr_cpus: usize) -> Result<(), String> {
     let makes_others = |step: &Step| matches!(step, Step::Fork { .. } | Step::Pool(_));
     let plain = |start: &Start| start.count == 1 && start.after.is_empty() && start.arrivals.is_none();
@@ -126,7 +126,7 @@ fn check_tasks(workload: &Workload, nr_cpus: usize) -> Result<(), String> {
     }
 }
 
-/// What a task is but for its name.
+/// A task without its name.
 fn nameless(workload: &Workload, start: &Start) -> (Program, App, Start) {
     let program = &workload.programs[start.program as usize];
     let app = &workload.apps[usize::from(program.app)];
@@ -158,11 +158,10 @@ fn equal_tasks(workload: &Workload) -> Vec<Vec<usize>> {
     classes.into_iter().map(|(_, tasks)| tasks).collect()
 }
 
-/// For each memory domain, how many tasks of each class it has.
+/// By memory domain: number of its tasks by class.
 type Taken = Vec<Vec<usize>>;
 
-/// Fills domain after domain in every way. Of domains of one size only those in falling order are kept: the others are the same with domains
-/// changed.
+/// Fills domain after domain in every way. Domains of equal size are kept in falling order only: other orders are the same with domains exchanged.
 fn divide(left: &[usize], sizes: &[usize], taken: &mut Taken, found: &mut Vec<Taken>) {
     let domain = taken.len();
     if domain == sizes.len() {
@@ -186,7 +185,7 @@ fn divide(left: &[usize], sizes: &[usize], taken: &mut Taken, found: &mut Vec<Ta
     }
 }
 
-/// Every way to take `size` tasks of those that are left of each class.
+/// Every way to take `size` tasks from those left of each class.
 fn choose(left: &[usize], size: usize, taken: &mut Vec<usize>, ways: &mut Vec<Vec<usize>>) {
     let Some(most) = left.get(taken.len()) else {
         if size == 0 {
@@ -201,7 +200,7 @@ fn choose(left: &[usize], size: usize, taken: &mut Vec<usize>, ways: &mut Vec<Ve
     }
 }
 
-/// product over classes of  members! / product over domains of taken!,  times the ways to change domains of one size that differ
+/// product over classes of  members! / product over domains of taken!,  times the number of distinct orders of domains of equal size
 fn count(taken: &Taken, members: &[usize], sizes: &[usize]) -> u64 {
     let of_class = |(class, &members): (usize, &usize)| {
         taken
@@ -215,7 +214,7 @@ fn count(taken: &Taken, members: &[usize], sizes: &[usize]) -> u64 {
     divisions * changes(taken, sizes)
 }
 
-/// Orders of domains of one size that can be told apart: n! / product of k! over those that have the same tasks.
+/// Number of distinct orders of domains of equal size: n! / product of k! over those with the same tasks.
 fn changes(taken: &Taken, sizes: &[usize]) -> u64 {
     let domains: Vec<(&usize, &Vec<usize>)> = sizes.iter().zip(taken).collect();
     orders_of_equals(sizes) / orders_of_equals(&domains)
@@ -227,13 +226,13 @@ fn orders_of_equals<T: PartialEq>(all: &[T]) -> u64 {
     (0..all.len()).map(equal_so_far).product()
 }
 
-/// n! / (k! (n - k)!); the greatest number there is where that is more.
+/// n! / (k! (n - k)!), saturating.
 fn binomial(n: usize, k: usize) -> u64 {
     let step = |ways: u64, i: usize| Some(ways.checked_mul((n - i) as u64)? / (i + 1) as u64);
     (0..k.min(n - k)).try_fold(1, step).unwrap_or(u64::MAX)
 }
 
-/// Ways to divide tasks, each told from the others, over domains of these sizes:  n! / product of size!
+/// Number of ways to divide distinct tasks over domains of these sizes: n! / product of size!
 fn divisions(sizes: &[usize]) -> u64 {
     let mut left: usize = sizes.iter().sum();
     let of_domain = |size: &usize| {
@@ -277,7 +276,7 @@ mod tests {
     }
 
     /// Two copies of four applications in two domains of four: copies in the first domain are the coefficients of x^4 in (1 + x + x^2)^4, which
-    /// are 19 ways; all but 1, 1, 1, 1 have a counterpart with the domains changed, so (19 + 1) / 2. They count as 8! / (4! 4!).
+    /// are 19 ways; all but 1, 1, 1, 1 have a counterpart with the domains exchanged, so (19 + 1) / 2. They count as 8! / (4! 4!).
     #[test]
     fn ten_placements_of_a_mix_stand_for_seventy() {
         let placements = of("mix-1", "opteron-2x4").unwrap();
@@ -296,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Every division of eight tasks counted one by one, by which task is where and no more.
+    /// Compared with all divisions of eight distinct tasks, counted one by one.
     #[test]
     fn counts_are_those_of_all_divisions() {
         let placements = of("mix-1", "opteron-2x4").unwrap();

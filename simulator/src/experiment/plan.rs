@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From an experiment to its sweep points, with everything opened.
+//! The sweep points of an experiment, with machines and workloads opened.
 
 use super::resolve::Opened;
 use super::{Change, Experiment, PointValue, Setting, SweepValue};
@@ -23,7 +23,7 @@ pub(super) struct Point {
 /// All points, the first sweep outermost.
 ///
 /// # Errors
-/// A machine or workload that cannot be opened, or a setting it does not take.
+/// A machine or workload that cannot be opened, or that does not accept a setting.
 pub(super) fn points(experiment: &Experiment) -> Result<Vec<Point>, InputError> {
     let mut opened = Opened::default();
     (0..experiment.nr_points())
@@ -82,7 +82,7 @@ fn point(experiment: &Experiment, index: usize, opened: &mut Opened) -> Result<P
     })
 }
 
-/// The value of each sweep at a point: `index` written with one digit per sweep, the last one turning fastest.
+/// The value of each sweep at a point: `index` as a number with one digit per sweep, the last digit changing fastest.
 fn values_at(experiment: &Experiment, index: usize) -> Vec<&SweepValue> {
     let mut rest = index;
     let mut chosen: Vec<&SweepValue> = Vec::with_capacity(experiment.sweeps.len());
@@ -98,7 +98,7 @@ fn values_at(experiment: &Experiment, index: usize) -> Vec<&SweepValue> {
 mod tests {
     use super::*;
 
-    /// Applications that contend for memory need a machine of whose memory something is known.
+    /// Applications that contend for memory need a machine with figures for its memory.
     #[test]
     fn points_whose_values_are_all_named_are_left_out() {
         let study = super::super::load_builtin("everything").unwrap();

@@ -45,7 +45,7 @@ struct SweepTable {
     values: Spanned<Vec<Spanned<ValueEntry>>>,
 }
 
-/// A value as such, or with a label and settings of its own.
+/// A plain value, or one with a label and further settings.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ValueEntry {
@@ -62,7 +62,7 @@ struct FullValue {
     set: BTreeMap<String, toml::Value>,
 }
 
-/// What is needed to say where something stands.
+/// What error messages need to name a place.
 struct Source<'a> {
     file: &'a str,
     text: &'a str,
@@ -79,11 +79,11 @@ impl Source<'_> {
     }
 }
 
-/// Reads an experiment. `folder`: where its relative paths count from; `None`: the working directory.
+/// Reads an experiment. `folder`: where its relative paths start; `None`: at the working directory.
 ///
 /// # Errors
-/// What is no TOML, unknown or missing keys, wrong types, unknown policies, numbers out of range, sweeps of too many points:
-/// with file, line and key. Machine and workload are opened later.
+/// Invalid TOML, unknown or missing keys, wrong types, unknown policies, numbers out of range, too many sweep points; with file, line and key.
+/// Machine and workload are opened later.
 pub fn read(file: &str, text: &str, folder: Option<&Path>) -> Result<Experiment, InputError> {
     let source = Source { file, text, folder };
     let File {
@@ -156,7 +156,7 @@ fn policy_list(source: &Source, names: &Spanned<Vec<Spanned<String>>>) -> Result
     })
 }
 
-/// It is the only policy that places by chance.
+/// Only `random` places by chance.
 fn has_random(source: &Source, asked: &Spanned<bool>, policies: &[crate::PolicyChoice]) -> Result<(), InputError> {
     let random = crate::PolicyChoice::Placed(crate::Placing::Random);
     match policies.contains(&random) {
@@ -178,7 +178,7 @@ fn judged(
     named.cloned().ok_or_else(|| source.error(name.span(), message()))
 }
 
-/// Each names sweeps, and values of theirs by label: a name that is none would leave nothing out.
+/// Each entry names sweeps and labels of their values. An unknown name is an error, as it would leave nothing out.
 fn left_out(
     source: &Source,
     tables: Vec<Spanned<BTreeMap<String, Vec<String>>>>,
@@ -271,7 +271,7 @@ fn sweeps(source: &Source, tables: &[SweepTable]) -> Result<Vec<Sweep>, InputErr
     Ok(sweeps)
 }
 
-/// It sweeps something, over three values.
+/// The name is that of a sweep, which has three values.
 fn sweep_of_classes(source: &Source, name: &Spanned<String>, sweeps: &[Sweep]) -> Result<String, InputError> {
     match sweeps.iter().find(|sweep| sweep.point == *name.get_ref()) {
         Some(sweep) if sweep.values.len() == 3 => Ok(sweep.point.clone()),
@@ -314,7 +314,7 @@ fn sweep(source: &Source, table: &SweepTable) -> Result<Sweep, InputError> {
         .map(|value| value.label.to_string())
         .find(|label| !labels.insert(label.clone()))
     {
-        return Err(source.error(table.values.span(), format!("value '{twice}' is there twice")));
+        return Err(source.error(table.values.span(), format!("value '{twice}' is given twice")));
     }
     Ok(Sweep {
         point: table.point.get_ref().clone(),
@@ -380,7 +380,7 @@ fn change(
     })
 }
 
-/// What results call a value: its label, if it has one, or what it is.
+/// The name of a value in results: its label, or else the value itself.
 fn label_of(value: &toml::Value) -> Result<PointValue, String> {
     let number = |number: f64| match number.is_finite() {
         true => Ok(PointValue::Number(number)),

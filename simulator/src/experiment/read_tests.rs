@@ -108,7 +108,7 @@ fn faults_are_named_with_line_and_key() {
             "values = [1, 1,",
             16,
             "sweep.values",
-            "value '1' is there twice",
+            "value '1' is given twice",
         ),
         (
             "values = [1, 2.5,",
@@ -227,7 +227,7 @@ mod mutated {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
-        /// Whatever stands in the file, it is read or refused with a message; it never ends the program.
+        /// Any text is read or refused with a message, without a panic.
         #[test]
         fn files_never_panic(at in 0..GOOD.len(), cut in 0usize..12, insert in "[\\[\\]{}=\"'.,0-9a-z\n -]{0,8}") {
             let end = (at + cut).min(GOOD.len());

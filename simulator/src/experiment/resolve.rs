@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Opening the machine and the workload of a sweep point, with faults blamed on whoever asked: the reference that names
-//! nothing, the setting that changes what does not exist.
+//! Opens the machine and the workload of a sweep point. Errors name their cause: the reference to nothing, the setting of a key that does not exist.
 
 use super::{is_path, suggest, Reference, Setting, SettingKey};
 use crate::workload::{self, Spec};
@@ -10,8 +9,8 @@ use std::sync::Arc;
 /// A machine by name or path with settings applied, the same way as in experiments.
 ///
 /// # Errors
-/// Unknown name (the nearest is named), unreadable or wrong file, settings that the machine does not take or that are not
-/// about a machine.
+/// Unknown name (the message has the nearest one), unreadable or invalid file, settings that the machine does not accept or that are not about a
+/// machine.
 pub fn open_machine(reference: &Reference, settings: &[Setting]) -> Result<Arc<Machine>, InputError> {
     check_all(settings, "machine", |key| matches!(key, SettingKey::Machine(_)))?;
     Opened::default().machine(reference, &settings.iter().collect::<Vec<_>>())
@@ -33,7 +32,7 @@ fn check_all(settings: &[Setting], what: &str, is_about: fn(&SettingKey) -> bool
     }
 }
 
-/// What was opened so far: sweep points share machines and workloads that do not differ.
+/// What was opened so far: sweep points share equal machines and workloads.
 #[derive(Default)]
 pub(super) struct Opened {
     machines: Vec<(Key, Arc<Machine>)>,
@@ -107,8 +106,8 @@ fn open<T>(
     Ok(value)
 }
 
-/// Lines of a text that settings have changed mean nothing to its author: names the first setting without which (and without
-/// those after it) the text is good.
+/// Line numbers of a text that settings changed mean nothing to its author. So the error names the first setting such that the text is valid with the
+/// settings before it only.
 fn blame<T>(key: &Key, settings: &[&Setting], load: Load<T>, error: InputError) -> InputError {
     for count in 0..=settings.len() {
         let Err(error) = load(&key.target, &key.overrides[..count]) else {

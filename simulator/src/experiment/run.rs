@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running an experiment on all cores: same bytes whatever their number.
+//! Runs an experiment on all cores. The result is the same to the byte for any number of them.
 
 use super::judge::{Cell, Judged, COUNTED};
 use super::merge::{add_extremes, mean, mean_bounds, merge_counters, Half, Measures};
@@ -18,7 +18,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// How to run, and who wants to know.
+/// Threads, progress and cancellation of a run.
 pub struct RunControl<'a> {
     /// Worker threads; `None`: one for each core.
     pub threads: Option<NonZeroUsize>,
@@ -31,14 +31,14 @@ pub struct RunControl<'a> {
 /// Results of an experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// Names of the machines and workloads used, each once, in order.
+    /// Names of the machines and workloads used, each once, in order of use.
     pub machines: Vec<String>,
     pub workloads: Vec<String>,
-    /// What the readers of the workloads want known, each once.
+    /// Notes from reading the workloads, each once.
     pub notes: Vec<String>,
-    /// Point by point, policies in the order they were named.
+    /// By point, then by policy in the order given.
     pub results: Vec<PolicyResult>,
-    /// Point by point, where a policy is judged.
+    /// By point, if a policy is judged.
     pub cells: Vec<Cell>,
 }
 
@@ -46,11 +46,11 @@ pub struct Study {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyResult {
     pub policy: PolicyChoice,
-    /// In the order of the sweeps; empty where nothing is swept.
+    /// In the order of the sweeps; empty without sweeps.
     pub point: Vec<(String, PointValue)>,
     /// Over all runs.
     pub mean: Measures,
-    /// Of each run, in the order of seeds.
+    /// By run, in the order of seeds.
     pub times_s: Vec<f64>,
     /// This policy's means over those of the first policy at the same point.
     pub relative_time: f64,
@@ -60,7 +60,7 @@ pub struct PolicyResult {
     pub counters: Map<String, Value>,
     /// `None` for a single run.
     pub ci95: Option<Half>,
-    /// Where half of the cores are slow, in experiments that ask for classes.
+    /// Only for half of the cores slow, in experiments with classes.
     pub class: Option<Class>,
 }
 
@@ -75,7 +75,7 @@ pub struct Recorded {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExperimentError {
     Input(InputError),
-    /// `context` says which run it was.
+    /// `context`: which run it was.
     Simulation {
         context: String,
         error: SimulationError,
@@ -104,14 +104,14 @@ impl From<InputError> for ExperimentError {
     }
 }
 
-/// The engine, replaceable so that what surrounds it can be tested alone.
+/// The engine. Tests replace it.
 type Engine = fn(&Machine, &Workload, &PolicyChoice, &RunOptions) -> Result<Outcome, SimulationError>;
 
 /// Runs every policy at every point with every seed.
 ///
 /// # Errors
-/// The first in the order of results, so the same on every run: what cannot be opened, a workload that does not fit the
-/// machine, a deadlock; or that the run was cancelled.
+/// The first error in the order of results, so it is the same each time: a machine or workload that cannot be opened or do not fit together, a
+/// deadlock; or that the run was cancelled.
 pub fn run(experiment: &Experiment, control: &RunControl) -> Result<Study, ExperimentError> {
     run_with(crate::simulate, experiment, control)
 }
@@ -151,8 +151,8 @@ pub fn record(
     Ok(recorded.collect())
 }
 
-/// Points are run in batches of at least this many builds of a workload: enough for every core to have work until the end of
-/// a batch, few enough that the counters of a long sweep need not be kept until its end.
+/// Points run in batches of at least this many builds of a workload: enough to keep every core busy until the end of a batch, and few enough that the
+/// counters of a long sweep need not be kept until its end.
 const BUILDS_PER_BATCH: usize = 256;
 
 fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Result<Study, ExperimentError> {
@@ -185,7 +185,7 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
     })
 }
 
-/// What a power cap comes to at a point, where one is asked for.
+/// A note on the power cap at a point, if there is one.
 fn cap_in_words(point: &Point) -> Option<String> {
     PowerCap::asked(&point.machine, &point.policy).map(|cap| cap.describe(&point.machine))
 }
@@ -209,12 +209,12 @@ impl Run {
         Self {
             measures: Measures::of(outcome),
             bounds: outcome.bounds,
-            // Counters are plain numbers, lists and maps of them, which always have a JSON form.
+            // Counters are numbers, and lists and maps of numbers, which JSON can always represent.
             counters: serde_json::to_value(&outcome.counters).unwrap_or_default(),
         }
     }
 
-    /// With the times of applications that are equal handed on to the one that is `turn` places further.
+    /// The same run with the times of equal applications rotated by `turn` places.
     fn handed_around(&self, equal: &[Vec<&str>], turn: usize) -> Self {
         let mut handed = self.clone();
         for names in equal {
@@ -233,8 +233,8 @@ struct Job<'a> {
     engine: Engine,
     control: &'a RunControl<'a>,
     done: AtomicUsize,
-    /// Lowest index of a simulation that failed. Those after it need not run; those before it still may fail and then are
-    /// the ones to report, so that the same error is reported whatever the threads did.
+    /// Lowest index of a failed simulation. Those after it need not run. Those before it may still fail, and are then reported instead, so the reported
+    /// error does not depend on threads.
     failed: AtomicUsize,
 }
 
@@ -248,7 +248,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// All runs with seeds at some points: point by point, seed by seed, policy by policy.
+    /// All runs with seeds at some points: by point, then seed, then policy.
     fn batch(&self, experiment: &Experiment, points: &[Point]) -> Result<Vec<Run>, ExperimentError> {
         let runs = experiment.runs as usize;
         let cell = |index: usize| self.cell(index, experiment, &points[index / runs], (index % runs) as u64);
@@ -256,7 +256,7 @@ impl<'a> Job<'a> {
         in_order(cells.into_iter().flatten().collect())
     }
 
-    /// All policies with one seed at one point; the workload is built once for them.
+    /// All policies with one seed at one point, for which the workload is built once.
     fn cell(
         &self,
         index: usize,
@@ -278,7 +278,7 @@ impl<'a> Job<'a> {
         policies.into_par_iter().enumerate().map(run).collect()
     }
 
-    /// By point, where placements are counted: the runs that stand for all, each as often as it counts; else nothing.
+    /// By point, if placements are counted: runs of the distinct placements, each repeated by its weight; otherwise empty.
     fn every_placement(&self, experiment: &Experiment, points: &[Point]) -> Result<Vec<Vec<Run>>, ExperimentError> {
         if experiment.drawn().len() == experiment.policies.len() {
             return Ok(points.iter().map(|_| Vec::new()).collect());
@@ -290,7 +290,7 @@ impl<'a> Job<'a> {
         in_order(runs)
     }
 
-    /// Those at one point, with the first seed.
+    /// The same for one point, with the first seed.
     fn placements(&self, index: usize, experiment: &Experiment, point: &Point) -> Result<Vec<Run>, ExperimentError> {
         let options = options(experiment, point, 0);
         let policy = PolicyChoice::Placed(Placing::Random);
@@ -309,8 +309,8 @@ impl<'a> Job<'a> {
         Ok(told_apart(&in_order(runs)?, &placements, &workload))
     }
 
-    /// What becomes of the judged policy at these points. Where it is behind, it also runs without each of its rules; where none of them has a price
-    /// alone, without each two; and where no two have, without all. A price holds on other seeds too.
+    /// Judges the policy at these points. Where it is behind, it also runs without each of its rules. If none of these has a price alone, without each
+    /// pair; and if no pair has one, without all. A price has to hold on other seeds, too.
     fn judge(
         &self,
         experiment: &Experiment,
@@ -349,7 +349,7 @@ impl<'a> Job<'a> {
         Ok(in_order(cells)?.into_iter().flatten().collect())
     }
 
-    /// EDP of these policies over `with_all`, but of those that come to the same at this point as one that was `tried` before.
+    /// EDP of these policies over `with_all`. Leaves out those with the same configuration at this point as one that was `tried` before.
     fn without(
         &self,
         experiment: &Experiment,
@@ -375,7 +375,7 @@ impl<'a> Job<'a> {
         Ok(edps)
     }
 
-    /// Over runs of these numbers, each with a seed of its own.
+    /// Over runs of these numbers, each with its own seed.
     fn mean_edp_js(
         &self,
         experiment: &Experiment,
@@ -422,7 +422,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Which run it was, for errors.
+/// Describes a run for errors.
 fn context(point: &Point, policy: &PolicyChoice, seed: u64) -> String {
     let labels: String = point
         .labels
@@ -435,7 +435,7 @@ fn context(point: &Point, policy: &PolicyChoice, seed: u64) -> String {
     )
 }
 
-/// All values, or the first error in order. Everything after a failure reads as cancelled, so the failure comes first.
+/// All values, or the first error in order. Simulations after a failure count as cancelled, so the failure comes first.
 fn in_order<T>(outcomes: Vec<Result<T, ExperimentError>>) -> Result<Vec<T>, ExperimentError> {
     outcomes.into_iter().collect()
 }
@@ -450,8 +450,8 @@ fn options(experiment: &Experiment, point: &Point, run: u64) -> RunOptions {
     }
 }
 
-/// Runs of distinct placements as those of all: each as often as it counts, and with the times of equal tasks handed around, since each of them
-/// has each of their places in one of the placements that this one stands for.
+/// Extends runs of distinct placements to all placements: each is repeated by its weight, with the times of equal tasks rotated, as each of these
+/// tasks has each of their places in one of the placements that the run represents.
 fn told_apart(runs: &[Run], placements: &Placements, workload: &Workload) -> Vec<Run> {
     let app_of = |&task: &usize| {
         let program = &workload.programs[workload.starts[task].program as usize];
@@ -476,7 +476,7 @@ fn told_apart(runs: &[Run], placements: &Placements, workload: &Workload) -> Vec
         .collect()
 }
 
-/// Merges the runs: of policies that are drawn, which lie point by point, seed by seed, policy by policy, and those over all placements by point.
+/// Merges the runs: those with seeds, ordered by point, seed and policy, and those over all placements, by point.
 fn results(experiment: &Experiment, points: &[Point], flat: &[Run], placed: &[Vec<Run>]) -> Vec<PolicyResult> {
     let drawn = experiment.drawn();
     let per_point = drawn.len() * experiment.runs as usize;
@@ -495,7 +495,7 @@ fn results(experiment: &Experiment, points: &[Point], flat: &[Run], placed: &[Ve
             let baseline = results.get(first).map(|result| result.mean);
             let mut merged = merge(policy, point, &of_policy, baseline);
             if !drawn.contains(&policy) {
-                // These are all there are, no sample.
+                // All placements, not a sample, so there is no confidence interval.
                 merged.ci95 = None;
             }
             if experiment.judged.is_some() {
@@ -508,7 +508,7 @@ fn results(experiment: &Experiment, points: &[Point], flat: &[Run], placed: &[Ve
 }
 
 impl PolicyResult {
-    /// Bounds and counters of several results of one policy, such as one for each seed: means, as of several runs within one result.
+    /// Bounds and counters of several results of one policy, such as one for each seed: means, as over several runs in one result.
     pub fn mean_of(results: &[&Self]) -> (Bounds, Map<String, Value>) {
         let counters: Vec<Value> = results
             .iter()
@@ -544,7 +544,7 @@ fn merge(policy: &PolicyChoice, point: &Point, runs: &[&Run], baseline: Option<M
     }
 }
 
-/// Two nothings are equal.
+/// 0 / 0 is 1: both are equal.
 pub(super) fn ratio(value: f64, baseline: f64) -> f64 {
     if value == baseline {
         1.0

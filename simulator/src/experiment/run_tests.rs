@@ -4,7 +4,7 @@ use super::*;
 use crate::Counters;
 use std::sync::Mutex;
 
-/// Answers without simulating: the time says which run it was.
+/// Returns without simulating, with a time that identifies the run.
 fn engine(_: &Machine, _: &Workload, policy: &PolicyChoice, options: &RunOptions) -> Result<Outcome, SimulationError> {
     let slow = if policy.to_string() == "linux:ondemand" { 2 } else { 1 };
     let time_s = slow * options.seed;
@@ -142,8 +142,8 @@ fn a_cancelled_run_gives_no_results() {
     assert_eq!(run_with(engine, &study(4), &control), Err(ExperimentError::Cancelled));
 }
 
-/// Here all cores fast and all cores slow take the same time: nothing to compare with, and it is said for each of six applications under three
-/// policies. So it is of a single run.
+/// All cores fast and all cores slow take the same time here, so there is no loss to compare with: a note says so for each of six applications under
+/// three policies. A single run has a note, too.
 #[test]
 fn what_has_no_class_is_said() {
     let mut study = load_builtin("parsec-classes").unwrap();

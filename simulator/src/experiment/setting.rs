@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One changed key of machine, workload, policy or baseline, and where somebody asked for it.
+//! A setting: one changed key of machine, workload, policy or baseline, and where it was given.
 
 use super::suggest;
 use crate::{Placement, PolicyParameters};
@@ -40,7 +40,7 @@ pub enum SettingKey {
     Machine(String),
     /// A dotted key of the workload.
     Workload(String),
-    /// Where the baseline puts a woken task (`longest-idle`, `random`).
+    /// How the baseline chooses an idle CPU (`longest-idle`, `random`).
     Placement,
     /// A parameter of the policy core.
     Policy(PolicyKey),
@@ -49,7 +49,7 @@ pub enum SettingKey {
 /// Parameters of the policy core that a study may vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyKey {
-    /// High cores kept idle for what comes next.
+    /// High cores that are kept idle.
     Spare,
     /// T_hold, ms.
     HoldMs,
@@ -57,9 +57,9 @@ pub enum PolicyKey {
     Green,
     /// Time between two heat swaps on a socket, s.
     HeatPeriodS,
-    /// Whether a core is reserved: never, by-size, asked.
+    /// When a core is reserved: never, by-size, asked.
     Reserve,
-    /// Power of the whole machine that high cores may not lead beyond, W.
+    /// Power cap of the whole machine, W.
     PowerCapW,
 }
 
@@ -78,7 +78,7 @@ impl PolicyKey {
         name
     }
 
-    /// Changes `parameters`; the message says what was expected instead.
+    /// Changes `parameters`. The error message says what was expected.
     fn apply(self, value: &str, parameters: &mut PolicyParameters) -> Result<(), String> {
         match self {
             Self::Spare => {
@@ -134,7 +134,7 @@ impl SettingKey {
         "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s, reserve, power_cap_w}";
 
     /// # Errors
-    /// The message when the key has none of the known forms.
+    /// A message, if the key has none of the known forms.
     pub fn parse(key: &str) -> Result<Self, String> {
         if key == "linux.placement" {
             return Ok(Self::Placement);
@@ -174,7 +174,7 @@ impl fmt::Display for SettingKey {
     }
 }
 
-/// A key with its value as TOML text (a bare word counts as a string).
+/// A key, and its value as TOML text, in which a bare word is a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     pub key: SettingKey,
@@ -184,7 +184,7 @@ pub struct Setting {
 
 impl Setting {
     /// # Errors
-    /// Key of an unknown form, or a value that placement or policy do not take; machine and workload judge theirs later.
+    /// A key of unknown form, or a value that placement or policy does not accept. Values for machine and workload are checked later.
     pub fn new(key: &str, value: &str, origin: Origin) -> Result<Self, InputError> {
         let key = SettingKey::parse(key).map_err(|message| origin.error(message))?;
         let setting = Self {
@@ -212,7 +212,7 @@ impl Setting {
         Self::new(key.trim(), value.trim(), origin)
     }
 
-    /// Applies what is neither the machine's nor the workload's.
+    /// Applies settings of placement and policy.
     pub(super) fn apply(&self, placement: &mut Placement, policy: &mut PolicyParameters) -> Result<(), InputError> {
         let word = self.value.trim_matches(['"', '\'']);
         let applied = match &self.key {

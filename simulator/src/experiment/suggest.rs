@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The nearest known name to one that is not known.
+//! Suggests the nearest known name for an unknown one.
 
-/// The candidate that reads most like `name`; `None` when nothing comes near.
+/// The candidate most similar to `name`; `None`: none is similar.
 pub fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    // Longer words cost quadratic time and are no misspelling of anything.
+    // A longer word takes quadratic time and is not a misspelt name.
     if name.len() > 100 {
         return None;
     }
@@ -16,7 +16,7 @@ pub fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// `unknown WHAT 'NAME'` with the nearest and all known names.
+/// `unknown WHAT 'NAME'`, with the nearest name and all known ones.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let near = match nearest(name, known) {
         Some(near) => format!("; did you mean '{near}'?"),
@@ -25,7 +25,7 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     format!("unknown {what} '{name}'{near} (known: {})", known.join(", "))
 }
 
-/// As [`unknown`], where a file would do as well.
+/// As [`unknown`], where a file may be named as well.
 pub fn unknown_or_path(what: &str, name: &str, known: &[&str]) -> String {
     format!(
         "{}; a file needs a slash or an extension (./{name}.toml)",

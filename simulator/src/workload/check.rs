@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What no single key can tell: cycles, locks, barriers nobody can fill, work without end, sizes that would explode.
+//! Checks of a workload as a whole: cycles, locks, barriers that too few tasks use, endless work, sizes that explode.
 
 use super::count::{count, pass_ns, Counts, Endless};
 use super::draft::{Draft, Source, MAX_TASKS};
@@ -8,10 +8,10 @@ use super::model::*;
 use super::quantity::{mean_ns, MAX_SECONDS};
 use lop_machine::InputError;
 
-/// A repeat of more passes than this must take time in each.
+/// A repeat with more passes than this must take time in each.
 const MAX_IDLE_PASSES: u64 = 1_000_000;
 
-/// Checks a draft as a whole and notes what is odd but harmless.
+/// Checks a draft as a whole, and adds notes on what is unusual but harmless.
 pub(super) fn check(draft: &mut Draft, source: &Source) -> Result<(), InputError> {
     not_empty(draft, source)?;
     for program in 0..draft.workload.programs.len() {
@@ -27,8 +27,8 @@ pub(super) fn check(draft: &mut Draft, source: &Source) -> Result<(), InputError
     Ok(())
 }
 
-/// Nodes in an order in which every edge points forward; `Err`: the nodes of a cycle, in the order of its edges, the first
-/// one again at the end. Without recursion, as the graph is somebody's file.
+/// Nodes in topological order; `Err`: the nodes of a cycle, in the order of its edges, with the first one repeated at the end. Not recursive, as a
+/// file may have a graph of any depth.
 pub(super) fn topological(nodes: usize, edges: impl Fn(usize) -> Vec<usize>) -> Result<Vec<usize>, Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -196,7 +196,7 @@ fn fork_cycle(draft: &Draft, source: &Source, cycle: &[usize]) -> InputError {
     draft.step_error(source, first, step, message)
 }
 
-/// Barriers and loops that expect more tasks than can ever come.
+/// Barriers and loops that wait for more tasks than can ever come.
 fn parties(draft: &Draft, source: &Source, upper: &Counts) -> Result<(), InputError> {
     let workload = &draft.workload;
     let mut at_barrier = vec![0.0; workload.barriers.len()];
@@ -256,7 +256,7 @@ fn sizes(draft: &Draft, source: &Source) -> Result<(), InputError> {
     Err(source.error(place.offset, &place.key, message))
 }
 
-/// Tasks that would last longer than a simulated clock should run. What has a duration ends with it.
+/// Tasks that last longer than simulated time may. A workload with a duration ends in time.
 fn lengths(draft: &Draft, source: &Source, counts: &Counts) -> Result<(), InputError> {
     if draft.workload.duration_ns.is_some() {
         return Ok(());

@@ -33,7 +33,7 @@ pub(super) fn compile(file: &File, source: Source, default_name: &str) -> Result
     Ok(draft)
 }
 
-/// Runs a check on a value that may be there and gives its complaint the value's place.
+/// Checks a value, if there is one, and adds its place to the error.
 fn optional<T, R>(
     source: Source,
     key: &str,
@@ -66,7 +66,7 @@ struct Compiler<'a> {
     file: &'a File,
     source: Source<'a>,
     scale: f64,
-    /// Memory share of what names none.
+    /// Memory share of work that names none.
     memory_share: f64,
     memory_uses: MemoryUses,
     classes: Classes,
@@ -79,16 +79,16 @@ struct Compiler<'a> {
     apps: Names<'a>,
 }
 
-/// How work uses memory, as a file says it.
+/// How work uses memory, as the file has it.
 #[derive(Debug, Clone, Copy)]
 enum OnMemory<'a> {
-    /// This share of its time is waiting for it.
+    /// Share of its time for which it waits for memory.
     Share(f64),
     /// Like the application of this name.
     Like(&'a Spanned<String>),
 }
 
-/// What the steps of one task share while they are flattened.
+/// Common state while the steps of a task are flattened.
 struct Flattening<'f> {
     on_memory: OnMemory<'f>,
     key: &'f str,
@@ -121,7 +121,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// The one of `share` and `memory` that is given, else `default`.
+    /// Whichever of `share` and `memory` is given, otherwise `default`.
     fn on_memory<'v>(
         &self,
         share_value: &Option<Spanned<f64>>,
@@ -161,7 +161,7 @@ impl<'a> Compiler<'a> {
         class.ok_or_else(|| source.error(offset, key, "expected at most 65536 different memory shares"))
     }
 
-    /// Application 0 takes what names none.
+    /// Tasks that name no application belong to application 0.
     fn apps(&self, draft: &mut Draft) -> Result<(), InputError> {
         let source = self.source;
         if self.file.app.len() >= usize::from(u16::MAX) {
@@ -198,7 +198,7 @@ impl<'a> Compiler<'a> {
 
     fn app(&self, name: &Option<Spanned<String>>, key: &str) -> Result<u16, InputError> {
         match name {
-            // application 0 is the one without a name
+            // Application 0 has no name.
             Some(name) => Ok(self.find(&self.apps, name, "app", key)? as u16 + 1),
             None => Ok(0),
         }
@@ -309,7 +309,7 @@ impl<'a> Compiler<'a> {
         for (name, raw) in &file.task {
             let key = format!("task.{name}");
             if name == "all" || name == "any" {
-                let message = "`join` takes this word for itself; expected another name";
+                let message = "`join` uses this word as a keyword; expected another name";
                 return Err(self.source.error(raw.span().start, &key, message));
             }
             let program = self.program(draft, name, raw.get_ref(), &key)?;
@@ -419,7 +419,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Refuses what the action of a step does not take.
+    /// Refuses keys that the action of a step does not accept.
     fn modifiers(&self, step: &RawStep, offset: usize, key: &str) -> Result<(), InputError> {
         let refuse = |message: &str| Err(self.source.error(offset, key, message));
         let verb = match &step.action {
@@ -578,7 +578,7 @@ impl<'a> Compiler<'a> {
         Ok(self.one_of(units, key, "start")?.unwrap_or(Amount::Fixed(0)))
     }
 
-    /// The one amount that is given in one of three units.
+    /// The amount, given in exactly one of three units.
     fn one_of(
         &self,
         units: [(&Option<Spanned<RawAmount>>, f64); 3],

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many tasks of each program a workload can have, and how much work, without running it.
+//! Counts the tasks of each program and the work of a workload, without running it.
 
 use super::check::topological;
 use super::model::*;
 use super::quantity::mean_ns;
 
-/// Time a pass of an endless `repeat` is taken to last when its own steps say nothing (it waits for others).
+/// Assumed time of a pass of an endless `repeat` whose steps have no time of their own, as they wait for other tasks.
 const UNKNOWN_PASS_NS: f64 = 1e6;
 
-/// How to count what has no end of its own.
+/// How to count endless repetition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Endless {
-    /// As infinitely many: an upper bound.
+    /// As infinite, for an upper bound.
     Infinite,
-    /// As many as fit into the duration on average.
+    /// As often as it fits into the duration on average.
     Within(f64),
 }
 
@@ -50,7 +50,7 @@ pub(super) fn count(workload: &Workload, endless: Endless) -> Result<Counts, Vec
     }
     for node in order {
         let runs = nodes[node];
-        // 0 times infinitely often is not at all
+        // 0 * infinity counts as 0.
         if runs == 0.0 {
             continue;
         }
@@ -81,7 +81,7 @@ pub(super) fn count(workload: &Workload, endless: Endless) -> Result<Counts, Vec
     })
 }
 
-/// Nodes that a node starts: programs by fork, pools by entering them, programs as stages and helpers of a pool.
+/// Nodes that a node starts: a program forks programs and starts pools, a pool starts its stages and helpers.
 fn started_by(workload: &Workload, node: usize) -> Vec<usize> {
     let programs = workload.programs.len();
     match workload.programs.get(node) {
@@ -112,8 +112,8 @@ fn arrivals(start: &Start, endless: Endless) -> f64 {
     }
 }
 
-/// Mean time of one pass of each `Repeat`, by the index of its step; other steps have 0. Waiting for others is not counted. A
-/// timer's period and the work beside it pass together, so the longer of the two counts.
+/// Mean time of a pass of each `Repeat`, by the index of its step; 0 for other steps. Waiting for others is not counted. Work runs within a timer's
+/// period, so the longer of the two counts.
 pub(super) fn pass_ns(steps: &[Step]) -> Vec<f64> {
     #[derive(Clone, Copy, Default)]
     struct Open {
@@ -172,7 +172,7 @@ fn step_factors(steps: &[Step], endless: Endless) -> Vec<f64> {
     factors
 }
 
-/// Work in ns that all tasks together do on average; a loop's work counts once for each time that its parties have come.
+/// Mean work of all tasks together in ns. A loop's work counts once for each time that all its parties come.
 pub(super) fn work_ns(workload: &Workload, counts: &Counts) -> f64 {
     let mut sum = 0.0;
     for ((program, &tasks), factors) in workload.programs.iter().zip(&counts.tasks).zip(&counts.factors) {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A workload in a few aligned lines, for people.
+//! Describes a workload in a few aligned lines.
 
 use super::count::{count, work_ns, Endless};
 use super::model::*;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// Most programs listed one by one.
+/// Largest number of programs listed one by one.
 const MAX_LISTED: usize = 12;
 
-/// Tasks, programs, work, pools and synchronisation, as aligned text with a line end. Counts of what repeats for ever hold for
-/// the duration and are estimates.
+/// Tasks, programs, work, pools and synchronisation, as aligned text with a line end. Counts of endless repetition are estimates for the duration.
 pub fn describe(workload: &Workload) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
-        // writing to a String cannot fail
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<16} {value}");
     };
     line("workload", workload.name.clone());
@@ -39,7 +38,7 @@ pub fn describe(workload: &Workload) -> String {
             let share = workload.memory_shares[usize::from(class)];
             line("memory use", describe_memory_use(memory_use, share));
         }
-        // those of pools are too many and too alike to be listed
+        // Programs of pools are too many and too similar to be listed.
         let pooled = in_pools(workload);
         let listed: Vec<usize> = (0..workload.programs.len())
             .filter(|&p| !pooled.contains(&(p as u32)))
@@ -80,7 +79,7 @@ pub fn describe(workload: &Workload) -> String {
     text
 }
 
-/// Kind and description of everything that tasks wait for each other at.
+/// Kind and description of each object on which tasks synchronise.
 fn synchronisation(workload: &Workload) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for barrier in &workload.barriers {
@@ -135,7 +134,7 @@ fn describe_program(program: &Program, tasks: f64) -> String {
     text
 }
 
-/// `share`: of its time alone on the reference core that it waits for memory.
+/// `share`: of its time alone on the reference core, that for which it waits for memory.
 fn describe_memory_use(memory_use: &MemoryUse, share: f64) -> String {
     format!(
         "{}: {} misses per 1000 instructions, {} at a time, up to {:.0} % more beside others; alone waits {:.0} % of its time",
@@ -178,11 +177,13 @@ fn waiting(waiting: Waiting) -> String {
         Waiting::Spin => "waits spinning".to_string(),
         Waiting::Stall => "waits stalled".to_string(),
         Waiting::SpinThenBlock { limit_ns } => format!("spins {}, then blocks", time(limit_ns as f64)),
-        Waiting::SpinThenNotify { after_ns } => format!("spins {}, then says so and spins on", time(after_ns as f64)),
+        Waiting::SpinThenNotify { after_ns } => {
+            format!("spins {}, then raises a flag and spins on", time(after_ns as f64))
+        }
     }
 }
 
-/// Of work that names no memory use; `None`: all does.
+/// Memory shares of work without a memory use; `None`: all work has one.
 fn shares(workload: &Workload) -> Option<String> {
     let all = workload.memory_shares.iter().enumerate();
     let plain = all.filter(|(class, _)| !workload.memory_uses.contains_key(&(*class as u16)));

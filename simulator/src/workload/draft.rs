@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A workload on its way from a file to the engine: resolved to indices, with the place of everything that may be wrong.
+//! A workload between file and engine: names are resolved to indices, and places in the file are kept for errors.
 
 use super::model::*;
 use super::pools::Plan;
 use lop_machine::{input, InputError};
 use std::collections::{BTreeMap, HashMap};
 
-/// Most tasks that a workload may start, and most items of a pool.
+/// Largest number of tasks of a workload, and of items of a pool.
 pub(super) const MAX_TASKS: u64 = 1_000_000;
 
 /// Deepest nesting of `repeat`.
@@ -18,7 +18,7 @@ pub(super) enum Form {
     Json,
 }
 
-/// The text that is being read, to say where something in it is wrong.
+/// The text being read, for errors that name a place in it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
     pub file: &'a str,
@@ -35,7 +35,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// An error about what stands at byte `offset`; `key` is used where the text does not tell its own.
+    /// An error at byte `offset`. `key` is used if the text has no key there.
     pub fn error(&self, offset: usize, key: &str, message: impl Into<String>) -> InputError {
         match self.form {
             Form::Toml => {
@@ -58,14 +58,14 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Byte offset in the text and dotted key of something.
+/// A place in the text: byte offset and dotted key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Place {
     pub offset: usize,
     pub key: String,
 }
 
-/// What a reader hands to the checks. `workload.pools` holds the items of explicit pools only.
+/// What a reader passes to the checks. `workload.pools` has the items of explicit pools only.
 #[derive(Debug, Clone)]
 pub(super) struct Draft {
     pub workload: Workload,
@@ -74,7 +74,7 @@ pub(super) struct Draft {
     pub program_places: Vec<Place>,
     /// Byte offsets of the steps of each program, as long as its steps.
     pub step_offsets: Vec<Vec<usize>>,
-    /// Keys of steps, where the text alone does not give them (JSON); else empty.
+    /// Keys of steps if the text does not give them (JSON); otherwise empty.
     pub step_keys: Vec<Vec<String>>,
     pub barrier_places: Vec<Place>,
     pub loop_places: Vec<Place>,
@@ -82,7 +82,7 @@ pub(super) struct Draft {
     pub pins: Vec<Pin>,
 }
 
-/// The highest CPU that a task is pinned to, with the error that names the place should a machine not have it.
+/// The highest CPU that a task is pinned to, with the error for machines that do not have it.
 #[derive(Debug, Clone)]
 pub(super) struct Pin {
     pub cpu: u16,
@@ -132,7 +132,7 @@ impl Draft {
     }
 }
 
-/// What tells classes of work apart.
+/// What distinguishes classes of work.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum ClassKey {
     /// Bits of a memory share.
@@ -150,12 +150,12 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Index of `share`; `None` when there are more than an index can name.
+    /// Index of `share`; `None`: there are more classes than indices.
     pub fn intern(&mut self, share: f64) -> Option<u16> {
         self.class(ClassKey::Share(share.to_bits()), share)
     }
 
-    /// Index of a memory use; no two have one name.
+    /// Index of a memory use. Their names are distinct.
     pub fn intern_use(&mut self, memory_use: &MemoryUse) -> Option<u16> {
         let key = ClassKey::Use(memory_use.name.clone());
         let class = self.class(key, super::memory::reference_share(memory_use))?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pools into items and programs, for a seed.
+//! Expands pools into items and programs, for a seed.
 
 use super::model::*;
 use super::pools::{Fitted, Graph, Plan};
@@ -37,7 +37,7 @@ fn phases(workload: &mut Workload, index: usize, fitted: &Fitted, random: &mut R
 fn objects(workload: &mut Workload, index: usize, fitted: &Fitted, graph: &Graph, random: &mut Random) -> Vec<Item> {
     let work = fitted.work_ns - fitted.tail_work_ns - graph.archive_ns;
     let sizes = lognormal_parts(random, graph.objects, work, fitted.cv);
-    // one object each, the others by a spread of directory sizes as source trees have it
+    // One object each, and the rest by a distribution of directory sizes as in source trees.
     let more = lognormal_parts(
         random,
         graph.directories,
@@ -81,7 +81,7 @@ fn objects(workload: &mut Workload, index: usize, fitted: &Fitted, graph: &Graph
     items
 }
 
-/// The serial end: the first waits for `after`, each further one for the one before.
+/// The serial tail: the first item waits for `after`, each further one for the one before.
 fn add_tail(
     workload: &mut Workload,
     index: usize,
@@ -103,7 +103,7 @@ fn add_tail(
     }
 }
 
-/// A process of `make` itself beside each item, all alike but for the rounding.
+/// A process of `make` itself beside each item, all equal except for rounding.
 fn add_helpers(workload: &mut Workload, index: usize, fitted: &Fitted) {
     if fitted.helper_ns == 0 {
         return;

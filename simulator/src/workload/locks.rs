@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Locking rules of one task: what is locked is unlocked, once, by the task that locked it.
+//! Locking rules of a task: it unlocks each mutex that it locked, once, and no other.
 
 use super::draft::{Draft, Source};
 use super::model::Step;
 use lop_machine::InputError;
 
-/// More at once are taken for a mistake.
+/// Largest number of mutexes held at once. More are taken for a mistake.
 const MAX_HELD: usize = 64;
 
 /// Mutexes held, with the step that took each.
@@ -80,7 +80,7 @@ pub(super) fn check(draft: &Draft, source: &Source, program: usize) -> Result<()
     }
 }
 
-/// A mutex that is held in only one of the two.
+/// A mutex that is held in only one of two states.
 fn difference(before: &Held, after: &Held) -> Option<(u32, usize)> {
     let missing = |of: &Held, from: &Held| of.iter().find(|(m, _)| !from.iter().any(|(n, _)| n == m)).copied();
     missing(after, before).or_else(|| missing(before, after))

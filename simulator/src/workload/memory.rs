@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How applications use memory: those of data/applications.toml and those that a workload file describes itself.
+//! Memory uses of applications: those of data/applications.toml, and those that a workload file describes.
 
 use super::draft::Source;
 use super::model::MemoryUse;
@@ -13,7 +13,7 @@ use toml::Spanned;
 const FILE: &str = "applications.toml";
 const TEXT: &str = include_str!("../../../data/applications.toml");
 
-/// By name.
+/// Memory uses by name.
 pub(super) type MemoryUses = IndexMap<String, MemoryUse>;
 
 #[derive(Debug, Deserialize)]
@@ -23,7 +23,7 @@ struct File {
     memory: IndexMap<String, Spanned<RawMemoryUse>>,
 }
 
-/// The core that work is measured on, and its memory.
+/// The core on which work is measured, and its memory.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reference {
@@ -49,8 +49,7 @@ fn parse_applications() -> Result<Applications, InputError> {
     })
 }
 
-/// The uses that tasks of a file may name: its own and the built-in ones. What one of its own leaves out is as in the built-in
-/// one of that name.
+/// The uses that tasks of a file may name: its own and the built-in ones. What a file's use leaves out is taken from the built-in one of that name.
 pub(super) fn known(source: &Source, own: &IndexMap<String, Spanned<RawMemoryUse>>) -> Result<MemoryUses, InputError> {
     let mut all = read(source, own, &applications().uses)?;
     for (name, built_in) in &applications().uses {
@@ -108,8 +107,7 @@ fn memory_use(
     })
 }
 
-/// Share of its time alone on the reference core that work waits for misses: the m of machines that say nothing about their
-/// memory.
+/// Share of its time alone on the reference core for which work waits for misses. It is the m for machines without figures for their memory.
 pub(super) fn reference_share(memory_use: &MemoryUse) -> f64 {
     let Reference { mhz, latency_ns } = applications().reference;
     let compute_ns = memory_use.compute_ns(mhz * 1e3);

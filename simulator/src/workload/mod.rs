@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the machine has to do: programs of steps, how they start, and what they synchronise on.
+//! Workloads: programs of steps, how they start, and what they synchronise on.
 //!
-//! A workload is a TOML file in the schema of [`schema`] or an rt-app JSON file ([`rtapp`]). Both are read into a [`Spec`],
-//! checked while lines and keys are still known, and built for a seed into the [`Workload`] that the engine runs.
+//! A workload is a TOML file in the schema of [`schema`] or an rt-app JSON file ([`rtapp`]). Both are read into a [`Spec`] and checked while lines and
+//! keys are known. For a seed, a [`Spec`] builds the [`Workload`] that the engine runs.
 
 mod builtin;
 mod check;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The workload as the engine runs it: resolved to indices and validated, nothing left to look up.
+//! The workload as the engine runs it: validated, with all names resolved to indices.
 //!
-//! Work is in ns at the highest speed of the reference core (machines say how fast they are beside it). All times are ns.
+//! Work is in ns at the highest speed of the reference core, relative to which machines state their speed. All times are in ns.
 
 use lop_policy::MemoryClass;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Workload {
     pub name: String,
     pub description: String,
-    /// The run ends here, finished or not; `None`: when the last task has exited.
+    /// The run ends at this time, finished or not; `None`: when the last task exits.
     pub duration_ns: Option<u64>,
-    /// Memory share m (spec section 1) of each class of work; `Step::Run` names one by index. Of a class with a memory use it is
-    /// that on the reference core, for machines that say nothing about their memory.
+    /// Memory share m (spec section 1) of each class of work, to which `Step::Run` refers by index. For a class with a memory use it is the share on the
+    /// reference core, for machines without figures for their memory.
     pub memory_shares: Vec<f64>,
-    /// By class: how its work uses memory, where that is known. Other work neither causes contention nor suffers from it.
+    /// By class: how its work uses memory, if known. Other work neither causes contention nor suffers from it.
     pub memory_uses: BTreeMap<u16, MemoryUse>,
-    /// At least one: tasks of programs that name no application belong to application 0.
+    /// At least one: programs that name no application belong to application 0.
     pub apps: Vec<App>,
     pub programs: Vec<Program>,
     pub starts: Vec<Start>,
@@ -33,9 +33,9 @@ pub struct Workload {
 pub struct App {
     pub name: String,
     pub declared_parallelism: Option<u32>,
-    /// Its tasks share data, so they want cores of one node.
+    /// Its tasks share data, so they should run on cores of one node.
     pub shares_memory: bool,
-    /// Declared; `Unknown`: it declared nothing.
+    /// As declared; `Unknown`: not declared.
     pub memory_class: MemoryClass,
     /// The operating system's own work: kernel threads, daemons.
     pub system: bool,
@@ -47,20 +47,20 @@ pub struct MemoryUse {
     pub name: String,
     /// Intensity: misses of the last-level cache per thousand instructions, alone.
     pub mpki: f64,
-    /// Cycles per instruction beside waiting for misses.
+    /// Cycles per instruction without waiting for misses.
     pub cpi0: f64,
-    /// Misses under way together, on average.
+    /// Mean number of misses under way at the same time.
     pub mlp: f64,
-    /// By which share of itself `mpki` grows at most, as others take the cache.
+    /// Largest relative growth of `mpki` as others take the cache.
     pub cache_sensitivity: f64,
 }
 
 impl MemoryUse {
-    /// Time of an instruction beside waiting for misses: CPI0 / F.
+    /// Time of an instruction without waiting for misses: CPI0 / F.
     pub fn compute_ns(&self, khz: f64) -> f64 {
         self.cpi0 / (khz / 1e6)
     }
-    /// Time that an instruction waits for misses of this latency: MPKI / 1000 * lat / MLP.
+    /// Time for which an instruction waits for misses of this latency: MPKI / 1000 * lat / MLP.
     pub fn wait_ns(&self, latency_ns: f64) -> f64 {
         self.mpki / 1000.0 * latency_ns / self.mlp
     }
@@ -81,7 +81,7 @@ pub struct Program {
     pub steps: Vec<Step>,
 }
 
-/// Steps are flat; loops jump by index.
+/// Steps are in a flat list; repeats jump by index.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Work at the reference core's top speed; `class` indexes `Workload::memory_shares`.
@@ -91,8 +91,8 @@ pub enum Step {
     },
     /// Off the CPU for this long from now.
     Sleep(Amount),
-    /// Off the CPU until `period_ns` after the last expiry of this timer (the first expiry counts from the task's start);
-    /// goes on at once when that has passed. `timer` numbers the timers of one program from 0.
+    /// Off the CPU until `period_ns` after the timer's last expiry, or after the task's start for the first one. Goes on at once if that has passed.
+    /// `timer` numbers the timers of a program from 0.
     Timer {
         timer: u16,
         period_ns: u64,
@@ -106,7 +106,7 @@ pub enum Step {
     Lock(u32),
     Unlock(u32),
     Barrier(u32),
-    /// Waits on a condition; a mutex named is released meanwhile and held again after.
+    /// Waits on a condition. A mutex, if named, is released meanwhile and taken again afterwards.
     Wait {
         condition: u32,
         mutex: Option<u32>,
@@ -115,12 +115,12 @@ pub enum Step {
     Broadcast(u32),
     /// Takes and runs chunks of a parallel loop until none is left.
     Loop(u32),
-    /// Runs the steps up to the matching `EndRepeat` this often (`None`: for ever); `end` is the index after that.
+    /// Runs the steps up to the matching `EndRepeat` this many times (`None`: for ever). `end`: index of the step after that.
     Repeat {
         times: Option<u64>,
         end: u32,
     },
-    /// `start` is the index of the `Repeat`.
+    /// `start`: index of the `Repeat`.
     EndRepeat {
         start: u32,
     },
@@ -158,27 +158,27 @@ pub enum Amount {
     },
 }
 
-/// Tasks that nobody forks.
+/// Tasks that the workload starts by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     pub program: u32,
     /// Tasks started together (per arrival, where there are arrivals).
     pub count: u32,
     pub at: Amount,
-    /// Indices into `Workload::starts`: begins when all tasks of those have exited (then `at` counts from there). Acyclic.
+    /// Indices into `Workload::starts`: begins once all tasks of these have exited, from when `at` counts. Acyclic.
     pub after: Vec<u32>,
     pub arrivals: Option<Arrivals>,
 }
 
-/// An open source: after the first start another one follows each time `every` has passed, `limit` in all.
+/// An open source: after the first arrival, another one each time that `every` has passed, `limit` in total.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arrivals {
     pub every: Amount,
-    /// Arrivals in all, the first included; `None`: until `Workload::duration_ns`.
+    /// Total number of arrivals, including the first; `None`: until `Workload::duration_ns`.
     pub limit: Option<u64>,
 }
 
-/// `make -jN`: items run in at most `slots` places, in order as far as `after` allows.
+/// `make -jN`: at most `slots` items run at a time, in order as far as `after` allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
     pub name: String,
@@ -189,26 +189,25 @@ pub struct Pool {
 /// One job of a pool: a chain of processes, each a new task that starts when the one before has exited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Programs, one a stage; not empty.
+    /// Programs by stage; not empty.
     pub stages: Vec<u32>,
     /// Items that must be done first. Acyclic.
     pub after: Vec<u32>,
-    /// A program started beside the item when it begins (work of `make` itself); the pool does not wait for it before the
-    /// next item, only at its end.
+    /// A program that starts together with the item: work of `make` itself. The next item does not wait for it, the end of the pool does.
     pub helper: Option<u32>,
 }
 
-/// How a task passes the time until it may go on.
+/// How a task waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
     Block,
     Spin,
-    /// As `Spin`, but what the core does is its SMT siblings' meanwhile: a thread that waits for memory.
+    /// As `Spin`, but leaves the core's throughput to its SMT siblings: a thread that waits for memory.
     Stall,
     SpinThenBlock {
         limit_ns: u64,
     },
-    /// Spins on, but raises a flag after this time that a scheduler can read, and drops it when it goes on.
+    /// Spins, and after this time raises a flag that a scheduler can read, until it goes on.
     SpinThenNotify {
         after_ns: u64,
     },
@@ -231,11 +230,11 @@ pub struct Mutex {
 pub struct Condition {
     pub name: String,
     pub waiting: Waiting,
-    /// A signal that finds nobody waiting is kept for the next to wait (a semaphore) rather than lost.
+    /// A signal without a waiting task is kept for the next one that waits, as in a semaphore, instead of being lost.
     pub counting: bool,
 }
 
-/// A loop whose iterations are shared by the tasks that come to it.
+/// A loop whose iterations are shared among the tasks that come to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParallelLoop {
     pub name: String,
@@ -243,7 +242,7 @@ pub struct ParallelLoop {
     /// Work of one iteration.
     pub work_ns: u64,
     pub class: u16,
-    /// Tasks that share it; static schedules split by it.
+    /// Number of tasks that share it, by which static schedules split it.
     pub parties: u32,
     pub schedule: Schedule,
 }

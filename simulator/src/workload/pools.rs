@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pools: what a file says about one, checked and ready to be expanded for a seed.
+//! Pools as a file describes them, checked and ready to be expanded for a seed.
 
 use super::draft::{Draft, Place, Source, MAX_TASKS};
 use super::model::{Item, Pool};
@@ -21,14 +21,14 @@ pub(super) enum Plan {
 /// Processes drawn from a distribution.
 #[derive(Debug, Clone)]
 pub(super) struct Fitted {
-    /// Processes in all, the tail included, helpers not.
+    /// Number of processes, including the tail, without helpers.
     pub phases: usize,
-    /// Of these, one after the other at the end.
+    /// Number of these that run one after the other at the end.
     pub tail: usize,
     pub work_ns: u64,
     pub tail_work_ns: u64,
     pub cv: f64,
-    /// Work of the helpers in all; 0: no helpers.
+    /// Total work of the helpers; 0: no helpers.
     pub helper_ns: u64,
     pub class: u16,
     pub app: u16,
@@ -45,7 +45,7 @@ pub(super) struct Graph {
 }
 
 impl Plan {
-    /// Processes that it will add to those of the file, helpers included.
+    /// Number of processes that it adds to those of the file, including helpers.
     pub fn tasks(&self) -> u64 {
         match self {
             Self::Explicit => 0,
@@ -99,7 +99,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Runs a check on a value and gives its complaint the value's place.
+/// Checks a value and adds its place to the error.
 fn at<T, R>(
     context: &PoolContext,
     place: &Place,
@@ -167,7 +167,7 @@ fn part(work_ns: u64, share: f64) -> u64 {
     (libm::round(work_ns as f64 * share) as u64).min(work_ns)
 }
 
-/// The tail has at least one phase where it has work, and leaves at least one to the rest.
+/// The tail has at least one phase if it has work, and leaves at least one to the rest.
 fn tail_phases(phases: usize, share: f64) -> usize {
     match share > 0.0 {
         true => (libm::round(phases as f64 * share) as usize).max(1).min(phases - 1),
@@ -219,7 +219,7 @@ fn graph(
         );
         return fail(graph.directories.span().start, message);
     }
-    // what does not make a whole chain goes into the tail, so that the number of processes stays as given
+    // Processes that do not make up a whole chain go into the tail, so that their number stays as given.
     let rest = left - objects * stages.len();
     if rest > 0 && fitted.tail == 0 {
         let message =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers as people write them, checked and turned into ns.
+//! Checks numbers from files and converts them to ns.
 
 use super::model::{Amount, Waiting};
 use super::schema::{RawAmount, RawWaiting};
@@ -7,13 +7,13 @@ use super::schema::{RawAmount, RawWaiting};
 /// Longest time and most work of one step, in s: 30 years.
 pub(super) const MAX_SECONDS: f64 = 1e9;
 
-/// Widest distribution that is taken for meant.
+/// Largest coefficient of variation. A larger one is taken for a mistake.
 const MAX_CV: f64 = 1000.0;
 
 /// `value` units of `unit_ns` in whole ns.
 ///
 /// # Errors
-/// What is wrong with it: no number, negative, or above [`MAX_SECONDS`].
+/// Not a number, negative, or above [`MAX_SECONDS`].
 pub(super) fn to_ns(value: f64, unit_ns: f64) -> Result<u64, String> {
     checked(value, unit_ns).map(|ns| libm::round(ns) as u64)
 }
@@ -66,7 +66,7 @@ pub(super) fn variation(cv: f64) -> Result<f64, String> {
 /// A share from 0 to 1.
 pub(super) fn share(value: f64) -> Result<f64, String> {
     match (0.0..=1.0).contains(&value) {
-        // `+ 0.0` makes one of the two zeros
+        // `+ 0.0` turns -0.0 into 0.0.
         true => Ok(value + 0.0),
         false => Err(format!("expected a share from 0 to 1, found {value}")),
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Draws that come out the same on every machine: a pinned generator and mathematics in software.
+//! Random draws that are the same on every machine: a fixed generator, and mathematical functions in software.
 
 use rand_pcg::rand_core::Rng;
 use rand_pcg::Pcg32;
 
-/// A seeded source of numbers; `stream` keeps the draws of one pool apart from those of another.
+/// A seeded generator. Pools draw from different `stream`s.
 pub(super) struct Random(Pcg32);
 
 impl Random {
@@ -12,12 +12,12 @@ impl Random {
         Self(Pcg32::new(seed, stream))
     }
 
-    /// Uniform in (0, 1), both ends excluded: a quantile of them would be infinite.
+    /// Uniform in (0, 1), without the ends, whose quantiles are infinite.
     pub fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// Uniform in `0..bound`, by the high half of a product (bias below bound / 2^64).
+    /// Uniform in `0..bound`: the high half of a product (bias below bound / 2^64).
     fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
@@ -33,8 +33,8 @@ impl Random {
 /// `count` draws of a lognormal distribution, one in each of as many strata of equal probability, in random order, scaled so
 /// that they add up to `total_ns` exactly.
 ///
-/// With coefficient of variation c: sigma^2 = ln(1 + c^2); the mean is left to the scaling. Stratified, because with c = 4 the
-/// plain sample's sum and spread would depend on a handful of draws.
+/// With coefficient of variation c: sigma^2 = ln(1 + c^2). Scaling sets the mean. Stratified, because with c = 4 the sum and spread of a plain sample
+/// would depend on a handful of draws.
 pub(super) fn lognormal_parts(random: &mut Random, count: usize, total_ns: u64, cv: f64) -> Vec<u64> {
     let sigma = libm::sqrt(libm::log1p(cv * cv));
     let mut weights: Vec<f64> = (0..count)
@@ -44,7 +44,7 @@ pub(super) fn lognormal_parts(random: &mut Random, count: usize, total_ns: u64, 
     apportion(total_ns, &weights)
 }
 
-/// `total` in whole parts as the weights have it; the parts add up to it exactly, each within 1 of its share.
+/// Splits `total` into integer parts by weight. They add up to it exactly, each within 1 of its share.
 pub(super) fn apportion(total: u64, weights: &[f64]) -> Vec<u64> {
     let sum: f64 = weights.iter().sum();
     let (mut before, mut cumulated) = (0, 0.0);
@@ -85,7 +85,7 @@ fn polynomial(coefficients: &[f64; 8], x: f64) -> f64 {
     coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c)
 }
 
-/// Numerator and denominator by rising power.
+/// Coefficients of numerator and denominator by rising power.
 type Ratio = ([f64; 8], [f64; 8]);
 
 #[rustfmt::skip]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a name, a file or a text to a [`Spec`], and from that to the workload of a seed.
+//! Reads a workload by name, file or text into a [`Spec`], which builds the workload for a seed.
 
 use super::draft::{Draft, Pin, Source};
 use super::expand::expand;
@@ -10,12 +10,12 @@ use lop_machine::input::{self, Override};
 use lop_machine::InputError;
 use std::path::Path;
 
-/// A workload that was read and checked; only the draws of its pools wait for a seed.
+/// A workload that was read and checked. The draws of its pools need a seed.
 #[derive(Debug, Clone)]
 pub struct Spec {
     pub name: String,
     pub description: String,
-    /// What was read but is simulated only roughly, or looks odd; to be shown once. Empty when there is nothing to say.
+    /// Notes on what is simulated only roughly or looks unusual, to be shown once.
     pub notes: Vec<String>,
     workload: Workload,
     plans: Vec<Plan>,
@@ -23,8 +23,8 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The workload of a seed. The same seed gives the same workload on any machine. Seeds matter to drawn pools only; amounts
-    /// in steps are drawn by the engine.
+    /// The workload for a seed. The same seed gives the same workload on any machine. Only drawn pools depend on it here; the engine draws the amounts in
+    /// steps.
     pub fn build(&self, seed: u64) -> Workload {
         let mut workload = self.workload.clone();
         for (index, plan) in self.plans.iter().enumerate() {
@@ -33,7 +33,7 @@ impl Spec {
         workload
     }
 
-    /// Whether a machine with `nr_cpus` CPUs (numbered from 0) has every CPU that a task is pinned to.
+    /// Checks that a machine with `nr_cpus` CPUs (numbered from 0) has every CPU that a task is pinned to.
     ///
     /// # Errors
     /// The first place that names a CPU beyond them.
@@ -68,7 +68,7 @@ impl Spec {
 /// Reads a workload in the TOML schema. `file` is used in errors, and its stem as the name where the text gives none.
 ///
 /// # Errors
-/// Whatever is wrong with the text, with line, key and what was expected.
+/// The first error in the text, with line, key and what was expected.
 pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
     let raw: schema::File = input::parse(file, text)?;
     let source = Source::toml(file, text);
@@ -76,7 +76,7 @@ pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
     Spec::from_draft(draft, &source)
 }
 
-/// Whether [`load`] takes this for a recording of `lop record`: by its extension or its beginning.
+/// Whether [`load`] takes this for a recording of `lop record`, by its extension or its first bytes.
 #[must_use]
 pub fn is_recording(name_or_path: &str) -> bool {
     let path = Path::new(name_or_path);
@@ -91,7 +91,7 @@ pub fn is_recording(name_or_path: &str) -> bool {
 /// `lop record` ([`is_recording`]).
 ///
 /// # Errors
-/// An unknown name, an unreadable file, whatever is wrong in it, or overrides of an rt-app file.
+/// An unknown name, an unreadable file, an error in it, or overrides of an rt-app file.
 pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Spec, InputError> {
     let path = Path::new(name_or_path);
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The TOML schema of a workload as serde reads it: names unresolved, numbers unchecked, every value with its place.
+//! The TOML schema of a workload for serde: names are not resolved, numbers not checked, and every value has its place.
 //!
 //! Maps keep the order of the file, so that programs and starts are numbered as they were written.
 
@@ -47,7 +47,7 @@ pub(super) struct RawApp {
     /// Its tasks are the operating system's own work.
     #[serde(default)]
     pub system: bool,
-    /// How much its tasks miss, as it declares: for policies that find no counters, or are to believe it rather than them.
+    /// Memory intensity of its tasks as it declares it, which a policy prefers to counters.
     pub memory_class: Option<RawMemoryClass>,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum RawMemoryClass {
     Intensive,
 }
 
-/// How an application uses memory; what is left out is as in the built-in one of that name.
+/// How an application uses memory. What is left out is taken from the built-in one of that name.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawMemoryUse {
@@ -74,7 +74,7 @@ pub(super) struct RawMemoryUse {
 pub(super) enum RawWaiting {
     Block,
     Spin,
-    /// Spin, but leave what the core does to its SMT siblings.
+    /// Spin, but leave the core's throughput to its SMT siblings.
     Stall,
     /// Spin this long, then block.
     SpinUs(f64),
@@ -126,7 +126,7 @@ pub(super) struct RawLoop {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawTask {
-    /// Tasks started by themselves (per arrival); 0: only when forked or run by a pool.
+    /// Number of tasks that the workload starts by itself (per arrival); 0: the program is only forked or run by a pool.
     pub count: Option<Spanned<u64>>,
     pub start_s: Option<Spanned<RawAmount>>,
     pub start_ms: Option<Spanned<RawAmount>>,
@@ -162,15 +162,15 @@ pub(super) struct RawPool {
     pub app: Option<Spanned<String>>,
     pub memory_share: Option<Spanned<f64>>,
     pub memory: Option<Spanned<String>>,
-    /// Processes in all.
+    /// Number of processes.
     pub phases: Option<Spanned<u64>>,
-    /// Their work in all.
+    /// Their total work.
     pub work_s: Option<Spanned<f64>>,
     /// Coefficient of variation of the phases (of the objects, in a graph).
     pub cv: Option<Spanned<f64>>,
     /// Share of phases and work that comes after all the rest, one after the other.
     pub serial_tail: Option<Spanned<f64>>,
-    /// Work of `make` itself beside, as a share of `work_s`: one process per item.
+    /// Work of `make` itself, one process per item, as a share of `work_s`.
     pub helper: Option<Spanned<f64>>,
     pub graph: Option<Spanned<RawGraph>>,
     pub items: Option<Spanned<Vec<Spanned<RawItem>>>>,
@@ -250,7 +250,7 @@ impl<'de> Visitor<'de> for AmountVisitor {
     }
 }
 
-/// Most passes of a `repeat`.
+/// Largest number of passes of a `repeat`.
 const MAX_TIMES: u64 = 1_000_000_000;
 
 /// How often a `repeat` runs its steps.
@@ -288,7 +288,7 @@ impl Visitor<'_> for TimesVisitor {
     }
 }
 
-/// What a step names: one of the tables of the file.
+/// A table of the file that a step refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     Lock,

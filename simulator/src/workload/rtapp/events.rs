@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Events of a phase, each into steps.
+//! Converts the events of a phase to steps.
 
 use super::json::{Member, Value};
 use super::reader::Object;
@@ -74,7 +74,7 @@ pub(super) fn add<'a>(
         "mem" | "iorun" => transfer(reader, object, member, event, body)?,
         "timer" => match timer(reader, object, member, body)? {
             Some(step) => step,
-            // a period of 0 has always passed
+            // A period of 0 has always passed.
             None => return Ok(()),
         },
         "lock" => Step::Lock(reader.mutex(object.string(member, "a mutex")?)),
@@ -174,7 +174,7 @@ fn timer<'a>(
     }))
 }
 
-/// The condition that a suspended task waits on: by the name given, or by that of the task, as workgen fills it in.
+/// The condition on which a suspended task waits: the given name, or else that of the task, as in workgen.
 fn suspended<'a>(reader: &mut Reader, object: &Object<'a>, member: &'a Member, body: &Body) -> Result<u32, InputError> {
     let name = match &member.value {
         Value::Missing => body.task,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! JSON as rt-app's files are written: comments, trailing commas, keys that occur twice and keys without a value (which rt-app's
-//! workgen repairs), in order and with places. The tokens come from jsonc-parser; its tree knows no key without a value.
+//! JSON as in rt-app's files: with comments, trailing commas, repeated keys and keys without a value (which rt-app's workgen repairs). Keeps order and
+//! places. The tokens come from jsonc-parser, whose tree cannot represent a key without a value.
 
 use super::super::draft::Source;
 use jsonc_parser::tokens::Token;
@@ -38,7 +38,7 @@ pub(super) struct Element {
 }
 
 impl Value {
-    /// What it is, for an error.
+    /// Describes the value for errors.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Object(_) => "an object",
@@ -85,7 +85,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Next token that is no comment.
+    /// The next token that is not a comment.
     fn advance(&mut self) -> Result<(), InputError> {
         loop {
             let token = self.scanner.scan().map_err(|error| {
@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Members up to and with the closing brace.
+    /// Members up to the closing brace, which is consumed.
     fn members(&mut self, depth: usize) -> Result<Vec<Member>, InputError> {
         let mut members = Vec::new();
         loop {
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A comma, which may be missing before the end.
+    /// A comma, which is optional before the end.
     fn separator(&mut self, end: &Token, what: &str) -> Result<(), InputError> {
         match &self.token {
             Some(Token::Comma) => self.advance(),
@@ -174,7 +174,7 @@ impl<'a> Parser<'a> {
             Some(Token::Number(text)) => Value::Number(text.to_string()),
             Some(Token::Boolean(value)) => Value::Bool(value),
             Some(Token::Null) => Value::Null,
-            // rt-app's tutorial writes booleans as Python does
+            // rt-app's tutorial has booleans as in Python.
             Some(Token::Word("True")) => Value::Bool(true),
             Some(Token::Word("False")) => Value::Bool(false),
             other => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The oldest form of a task: `exec` us of work each `period`, parts of it inside the resources of `lock_order`.
+//! rt-app's oldest form of a task: `exec` us of work each `period`, parts of it while holding the resources of `lock_order`.
 //!
 //! A job goes through `lock_order`: a mutex is held for its `duration` of work, `run` is work, `wait`, `signal`, `broadcast` and
 //! `sync` act on their condition under the mutex of `access`. The rest of `exec` follows, then the rest of the period (unless
@@ -59,7 +59,7 @@ fn is_property(key: &str) -> bool {
     super::events::event_of(key).is_none() || ["sleep", "lock_order"].contains(&key)
 }
 
-/// The end of a period: the next job starts when it has passed.
+/// Waits for the end of a period, at which the next job starts.
 fn period<'a>(object: &Object<'a>, body: &mut Body<'a>) -> Result<(), InputError> {
     if let Some(member) = object.get("sleep")? {
         match member.value {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! rt-app's JSON: tasks of phases of events (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt).
 //!
-//! What rt-app with its workgen accepts is accepted. How it is simulated, where that is not plain:
+//! Accepts what rt-app with its workgen accepts. Simulated as follows:
 //!
 //! * `run` is CPU time at the top speed of the reference core; `runtime`, a wall time of busy looping, is run as `run` (noted).
 //! * `mem` is a run of [`events::MEMORY_NS_PER_BYTE`] that does not gain from frequency; `iorun` a sleep of
 //!   [`events::DEVICE_NS_PER_BYTE`] (both noted).
-//! * `suspend` waits on a condition of that name, `resume` wakes all who do; a resume that finds nobody is lost, as in rt-app.
-//! * `barrier` has as many parties as there are uses of its name, counted by instances.
-//! * `cpus` of phases: the task may run on the CPUs of all its phases together all the time (noted where they differ).
+//! * `suspend` waits on a condition of that name, `resume` wakes all waiting tasks. A resume without one is lost, as in rt-app.
+//! * `barrier` has as many parties as its name has uses, counted by instances.
+//! * `cpus` of phases: the task may always run on the CPUs of all its phases (noted if they differ).
 //! * SCHED_FIFO, SCHED_RR and SCHED_DEADLINE tasks run as ordinary ones, SCHED_IDLE at nice 19 (noted).
-//! * Timers belong to a task, shared ones too (noted), and count from when they were due, as in rt-app's mode `absolute`; in mode
-//!   `relative` rt-app would not make up for a period that was missed (noted).
-//! * Calibration, logging, tracing, memory locking and NUMA binding concern a real machine and change nothing here.
+//! * Each task has its own timers, even if the file shares them (noted). They count from when they were due, as in rt-app's mode `absolute`. In mode
+//!   `relative` rt-app would not catch up on a missed period (noted).
+//! * Calibration, logging, tracing, memory locking and NUMA binding concern a real machine and have no effect.
 
 mod events;
 mod json;
@@ -30,7 +30,7 @@ use reader::Object;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tasks::Reader;
 
-/// Length of a run that neither `duration` nor its tasks end, in s.
+/// Length in s of a run that has no `duration` and whose tasks never end.
 const DEFAULT_DURATION_S: u64 = 60;
 
 const NS_PER_S: u64 = 1_000_000_000;
@@ -57,7 +57,7 @@ const POLICIES: [&str; 5] = ["SCHED_OTHER", "SCHED_IDLE", "SCHED_FIFO", "SCHED_R
 /// Reads an rt-app file. `file` is used in errors, and its stem as the workload's name.
 ///
 /// # Errors
-/// What rt-app would refuse too, keys that nobody knows, and what cannot be simulated, with line and key.
+/// What rt-app refuses, unknown keys, and what cannot be simulated, with line and key.
 pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
     let source = Source {
         file,
@@ -99,7 +99,7 @@ pub fn read(file: &str, text: &str) -> Result<Spec, InputError> {
     Spec::from_draft(draft, &source)
 }
 
-/// Duration and notes, once all is read.
+/// Sets duration and notes, once everything is read.
 fn finish(reader: Reader, duration_ns: Option<u64>) -> Draft {
     let endless = reader.endless;
     let mut draft = reader.into_draft();
@@ -166,7 +166,7 @@ fn scalar(object: &Object, member: &Member) -> Result<(), InputError> {
     }
 }
 
-/// What the section `resources` declares; events name resources freely beside.
+/// What the section `resources` declares. Events may name further resources.
 #[derive(Debug, Default)]
 pub(super) struct Resources {
     /// Type and target by name.
@@ -196,7 +196,7 @@ fn read_resources(root: &Object) -> Result<Resources, InputError> {
     let Some(member) = root.get("resources")? else {
         return Ok(resources);
     };
-    // the oldest form: a number of mutexes
+    // The oldest form: a number of mutexes.
     if let Value::Number(_) = member.value {
         root.whole(member, 0, 1_000_000, "resources")?;
         return Ok(resources);
@@ -222,7 +222,7 @@ fn read_resources(root: &Object) -> Result<Resources, InputError> {
     Ok(resources)
 }
 
-/// Remarks by text, each with the tasks that it concerns, so that every remark is made once.
+/// Remarks by text with the tasks that they concern, so that each is made once.
 #[derive(Debug, Default)]
 pub(super) struct Notes(BTreeMap<String, BTreeSet<String>>);
 

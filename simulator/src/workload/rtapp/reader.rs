@@ -6,7 +6,7 @@ use super::json::{Member, Value};
 use lop_machine::{InputError, MAX_CPUS};
 use std::collections::BTreeSet;
 
-/// An object on its way through the reader: its members and the dotted key that leads to it.
+/// An object: its members, and its dotted key.
 pub(super) struct Object<'a> {
     pub source: &'a Source<'a>,
     pub members: &'a [Member],
@@ -32,7 +32,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The member of this name; that it is there twice is an error, as rt-app would take one and drop the other.
+    /// The member of this name. A repeated one is an error, as rt-app would drop one of them.
     pub fn get(&self, name: &str) -> Result<Option<&'a Member>, InputError> {
         let mut all = self.members.iter().filter(|m| m.key == name);
         let first = all.next();
@@ -84,7 +84,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The object that is the value of a member.
+    /// The value of a member as an object.
     pub fn inner(&self, member: &'a Member) -> Result<Object<'a>, InputError> {
         Ok(Object {
             source: self.source,
@@ -94,7 +94,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// `cpus`; `None`: not given, so all.
+    /// `cpus`; `None`: not given, so all CPUs.
     pub fn cpus(&self) -> Result<Option<BTreeSet<u16>>, InputError> {
         let Some(member) = self.get("cpus")? else {
             return Ok(None);

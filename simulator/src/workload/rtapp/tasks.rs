@@ -9,7 +9,7 @@ use crate::workload::model::*;
 use lop_machine::InputError;
 use std::collections::{BTreeSet, HashMap};
 
-/// Keys of tasks and phases that are no events.
+/// Keys of tasks and phases that are not events.
 const PROPERTIES: [&str; 20] = [
     "instance",
     "loop",
@@ -36,10 +36,10 @@ const PROPERTIES: [&str; 20] = [
 /// Keys that only the whole task has.
 const OF_TASKS: [&str; 3] = ["instance", "phases", "delay"];
 
-/// Steps of a task while it is read.
+/// The steps of a task being read.
 pub(super) struct Body<'a> {
     pub task: &'a str,
-    /// Tasks that will run it.
+    /// Number of tasks that run it.
     pub instances: u32,
     pub timers: HashMap<&'a str, u16>,
     steps: Vec<Step>,
@@ -58,7 +58,7 @@ impl<'a> Body<'a> {
         self.keys.push(key);
     }
 
-    /// Opens a loop, unless it would run once. Returns the index to close it with.
+    /// Opens a loop, unless it runs only once. Returns the index for closing it.
     fn open(&mut self, times: Option<u64>, object: &Object) -> Option<u32> {
         if times == Some(1) {
             return None;
@@ -96,7 +96,7 @@ pub(super) struct Reader<'s> {
     mutexes: HashMap<String, u32>,
     conditions: HashMap<String, u32>,
     barriers: HashMap<String, u32>,
-    /// Tasks and instances that use a timer which is not theirs alone.
+    /// Tasks, with their instances, that use a shared timer.
     shared_timers: HashMap<String, (String, u32)>,
 }
 
@@ -250,14 +250,14 @@ impl<'s> Reader<'s> {
             let remark = "phases on different CPUs: the task may run on those of all phases together, all the time";
             self.notes.add(remark, body.task);
         }
-        // one phase that may run anywhere makes it anywhere
+        // If one phase may run anywhere, the task may.
         Ok(sets
             .into_iter()
             .try_fold(BTreeSet::new(), |all, set| set.map(|set| &all | &set))
             .filter(|all| !all.is_empty()))
     }
 
-    /// `loop`, -1 for ever, which is also what a task without it does.
+    /// `loop`; -1 or no such key: for ever.
     fn times(&mut self, object: &Object, default: Option<u64>) -> Result<Option<u64>, InputError> {
         let times = match object.get("loop")? {
             None => default,
@@ -399,7 +399,7 @@ impl<'s> Reader<'s> {
         })
     }
 
-    /// A use of a barrier by so many instances, each of which is one more party.
+    /// Counts a use of a barrier: each instance is one more party.
     pub fn barrier(&mut self, name: &str, object: &Object, member: &Member, instances: u32) -> u32 {
         let all = &mut self.draft.workload.barriers;
         let places = &mut self.draft.barrier_places;
@@ -420,7 +420,7 @@ impl<'s> Reader<'s> {
         number
     }
 
-    /// Index of the memory share of work that does nothing but wait for memory.
+    /// Index of the memory share of work that only waits for memory.
     pub fn memory_class(&mut self) -> u16 {
         let shares = &mut self.draft.workload.memory_shares;
         if shares.len() == 1 {
@@ -429,7 +429,7 @@ impl<'s> Reader<'s> {
         1
     }
 
-    /// Notes a timer that several tasks would share in rt-app.
+    /// Notes a timer that several tasks share in rt-app.
     pub fn use_shared_timer(&mut self, name: &str, task: &str, instances: u32) {
         let (first, _) = self
             .shared_timers

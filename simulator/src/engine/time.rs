@@ -1,56 +1,62 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The event queue: by time, then in the order they were made.
+//! Simulated time: now, and the events to come, ordered by time, then by creation.
 //!
-//! What a CPU, core or timer looks forward to changes often, and there is one such thing for each at most: these alarms lie
-//! in a heap that knows where each of them is, so that a new one replaces the old. All other events come due once made.
+//! A CPU, core or timer has at most one alarm of a kind, which is often set anew. Alarms lie in a heap that knows where each of them is, so that a
+//! new one replaces the old. All other events happen once created.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A sleeping task's time is over.
+pub(crate) enum Kind {
+    /// A task's sleep ends.
     TaskWake,
     /// A frequency transition ends.
     Transition,
-    /// All polling governors sample.
+    /// The `ondemand` governors sample.
     Sample,
     Kick,
-    /// A busy CPU is to look whether what runs there goes on.
-    Preempt,
     /// A start comes due (index into `Workload::starts`).
     Start,
-    /// Temperatures are brought up to date.
+    /// Temperatures are updated.
     Heat,
-    /// Counters are read, and the policy plans where threads run.
+    /// The scheduler's own events.
+    Scheduler(Turn),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// A busy CPU checks whether its task has to leave.
+    Preempt,
+    /// The policy reads counters and plans where threads run.
     Plan,
     /// Threads of declared length are put on lists (index of the application).
     List,
 }
 
-/// Of which each index has one at most.
+/// At most one of each for an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Alarm {
+pub(crate) enum Alarm {
     /// The running task's step ends, its slice ends, or it stops spinning.
     Cpu,
     /// A busy CPU's scheduler tick, for `schedutil`.
     Tick,
-    /// An idle core sinks into its next idle state.
+    /// An idle core goes to its next deeper idle state.
     Deepen,
-    /// The policy looks at its sets again.
-    PolicyTimer,
+    /// The scheduler's timer, at which the policy reviews its sets.
+    Scheduler,
 }
 
-const ALARMS: [Alarm; 4] = [Alarm::Cpu, Alarm::Tick, Alarm::Deepen, Alarm::PolicyTimer];
+const ALARMS: [Alarm; 4] = [Alarm::Cpu, Alarm::Tick, Alarm::Deepen, Alarm::Scheduler];
 
 /// What comes due, and for which index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Due {
+pub(crate) enum Due {
     Event(Kind, u32),
     Alarm(Alarm, u32),
 }
 
-/// Time, then order of making, in one number, as it is compared all the time.
+/// Time above, order of creation below, so that one comparison orders events.
 fn key(at_ns: u64, order: u64) -> u128 {
     u128::from(at_ns) << 64 | u128::from(order)
 }
@@ -66,7 +72,7 @@ struct Event {
     index: u32,
 }
 
-// The earliest first, as `BinaryHeap` gives the greatest.
+// Reversed, as `BinaryHeap` pops the greatest and the earliest is wanted.
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key.cmp(&self.key)
@@ -84,26 +90,39 @@ impl PartialEq for Event {
 }
 impl Eq for Event {}
 
+/// Most events at one instant. More of them come from tasks that only yield to one another.
+const MAX_EVENTS_AT_ONCE: u32 = 20_000_000;
+
 #[derive(Debug)]
-pub struct EventQueue {
+pub(crate) struct Time {
+    pub now_ns: u64,
+    /// Events so far, in all and at this instant.
+    pub handled: u64,
+    at_once: u32,
     events: BinaryHeap<Event>,
     alarms: AlarmHeap,
-    /// Alarms of a kind: this many numbers lie between those of one kind and the next.
+    /// The alarm of kind k with index i has number k * stride + i.
     stride: usize,
     made: u64,
 }
 
-impl EventQueue {
-    /// Alarms have indices below `nr_indices`.
+impl Time {
+    /// Indices of alarms are below `nr_indices`.
     pub fn new(nr_indices: usize) -> Self {
         Self {
+            now_ns: 0,
+            handled: 0,
+            at_once: 0,
             events: BinaryHeap::new(),
             alarms: AlarmHeap::new(ALARMS.len() * nr_indices),
             stride: nr_indices,
             made: 0,
         }
     }
-    pub fn push(&mut self, at_ns: u64, kind: Kind, index: u32) {
+    pub fn after(&mut self, delay_ns: u64, kind: Kind, index: u32) {
+        self.at(self.now_ns.saturating_add(delay_ns), kind, index);
+    }
+    pub fn at(&mut self, at_ns: u64, kind: Kind, index: u32) {
         self.made += 1;
         self.events.push(Event {
             key: key(at_ns, self.made),
@@ -111,7 +130,7 @@ impl EventQueue {
             index,
         });
     }
-    /// Replaces what was set before.
+    /// Replaces the earlier alarm.
     pub fn set(&mut self, at_ns: u64, alarm: Alarm, index: usize) {
         self.made += 1;
         let number = alarm as usize * self.stride + index;
@@ -119,6 +138,13 @@ impl EventQueue {
     }
     pub fn cancel(&mut self, alarm: Alarm, index: usize) {
         self.alarms.cancel(alarm as usize * self.stride + index);
+    }
+    /// Goes on to the time of an event. Returns false if too many events happened at one instant.
+    pub fn advance(&mut self, at_ns: u64) -> bool {
+        self.handled += 1;
+        self.at_once = if at_ns == self.now_ns { self.at_once + 1 } else { 0 };
+        self.now_ns = at_ns;
+        self.at_once <= MAX_EVENTS_AT_ONCE
     }
     fn due(&self, number: usize) -> Due {
         let mut kind = 0;
@@ -129,7 +155,7 @@ impl EventQueue {
         }
         Due::Alarm(ALARMS[kind], index as u32)
     }
-    /// What comes due next, and when.
+    /// Takes the next event or alarm, with its time.
     pub fn pop(&mut self) -> Option<(u64, Due)> {
         self.alarms.drop_fired();
         match (self.alarms.first(), self.events.peek()) {
@@ -148,7 +174,7 @@ impl EventQueue {
 /// Bits of an alarm's number.
 const NUMBER_BITS: u32 = 12;
 
-/// An alarm that is set: time, order of making, number, in one number that is compared as a whole.
+/// An alarm that is set: time, order of creation and alarm number in one integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending(u128);
 
@@ -162,7 +188,7 @@ impl Pending {
     fn number(self) -> usize {
         self.0 as usize & ((1 << NUMBER_BITS) - 1)
     }
-    /// Comparable with those of events.
+    /// Comparable with the keys of events.
     fn key(self) -> u128 {
         key(self.at_ns(), self.0 as u64 >> NUMBER_BITS)
     }
@@ -170,7 +196,7 @@ impl Pending {
 
 /// Place of an alarm that is not set.
 const NOWHERE: u32 = u32::MAX;
-/// Children of an entry: a flat heap moves entries less often.
+/// Children of a heap entry. More than two make the heap flatter, so that entries move less often.
 const WIDTH: usize = 4;
 
 /// A heap of alarms by number, each at most once.
@@ -179,7 +205,7 @@ struct AlarmHeap {
     heap: Vec<Pending>,
     /// By number: where it is in the heap.
     place: Vec<u32>,
-    /// The first one came due but is still there: mostly the same alarm is set again, which then costs one move, not two.
+    /// The first alarm came due but is still in the heap: mostly it is set again at once, which then costs one move instead of two.
     fired: bool,
 }
 
@@ -224,7 +250,7 @@ impl AlarmHeap {
             self.fired = false;
         }
     }
-    /// What is at `place` makes way for `entry`.
+    /// Puts `entry` where the one at `place` was, and restores the order of the heap.
     fn replace(&mut self, place: usize, entry: Pending) {
         if place == 0 {
             self.fired = false;
@@ -280,56 +306,56 @@ mod tests {
 
     #[test]
     fn by_time_then_in_order_of_making() {
-        let mut queue = EventQueue::new(2);
-        queue.push(5, Kind::Kick, 0);
-        queue.set(5, Alarm::Cpu, 1);
-        queue.push(3, Kind::Heat, 0);
-        queue.set(9, Alarm::Tick, 0);
-        queue.set(4, Alarm::Tick, 0);
-        assert_eq!(queue.pop(), Some((3, Due::Event(Kind::Heat, 0))));
-        assert_eq!(queue.pop(), Some((4, Due::Alarm(Alarm::Tick, 0))));
-        assert_eq!(queue.pop(), Some((5, Due::Event(Kind::Kick, 0))));
-        assert_eq!(queue.pop(), Some((5, Due::Alarm(Alarm::Cpu, 1))));
-        assert_eq!(queue.pop(), None);
+        let mut time = Time::new(2);
+        time.at(5, Kind::Kick, 0);
+        time.set(5, Alarm::Cpu, 1);
+        time.at(3, Kind::Heat, 0);
+        time.set(9, Alarm::Tick, 0);
+        time.set(4, Alarm::Tick, 0);
+        assert_eq!(time.pop(), Some((3, Due::Event(Kind::Heat, 0))));
+        assert_eq!(time.pop(), Some((4, Due::Alarm(Alarm::Tick, 0))));
+        assert_eq!(time.pop(), Some((5, Due::Event(Kind::Kick, 0))));
+        assert_eq!(time.pop(), Some((5, Due::Alarm(Alarm::Cpu, 1))));
+        assert_eq!(time.pop(), None);
     }
 
     #[test]
     fn an_alarm_that_came_due_can_be_set_again_or_cancelled() {
-        let mut queue = EventQueue::new(1);
-        queue.set(1, Alarm::Cpu, 0);
-        assert_eq!(queue.pop(), Some((1, Due::Alarm(Alarm::Cpu, 0))));
-        queue.set(2, Alarm::Cpu, 0);
-        assert_eq!(queue.pop(), Some((2, Due::Alarm(Alarm::Cpu, 0))));
-        queue.cancel(Alarm::Cpu, 0);
-        assert_eq!(queue.pop(), None);
-        queue.set(3, Alarm::Cpu, 0);
-        assert_eq!(queue.pop(), Some((3, Due::Alarm(Alarm::Cpu, 0))));
-        assert_eq!(queue.pop(), None);
+        let mut time = Time::new(1);
+        time.set(1, Alarm::Cpu, 0);
+        assert_eq!(time.pop(), Some((1, Due::Alarm(Alarm::Cpu, 0))));
+        time.set(2, Alarm::Cpu, 0);
+        assert_eq!(time.pop(), Some((2, Due::Alarm(Alarm::Cpu, 0))));
+        time.cancel(Alarm::Cpu, 0);
+        assert_eq!(time.pop(), None);
+        time.set(3, Alarm::Cpu, 0);
+        assert_eq!(time.pop(), Some((3, Due::Alarm(Alarm::Cpu, 0))));
+        assert_eq!(time.pop(), None);
     }
 
-    /// Against a list that is searched from end to end.
+    /// Compared with a plain list that is searched in full.
     #[test]
     fn alarms_come_as_from_a_plain_list() {
         let mut random = Stream::new(3);
-        let mut queue = EventQueue::new(40);
+        let mut time = Time::new(40);
         let mut list: Vec<Option<(u64, u64)>> = vec![None; 40];
         let mut now_ns = 0;
         for order in 0..20_000 {
             let index = random.below(40) as usize;
             match random.below(4) {
                 0 => {
-                    queue.cancel(Alarm::Cpu, index);
+                    time.cancel(Alarm::Cpu, index);
                     list[index] = None;
                 }
                 1 => {
                     let expected = (0..40).filter(|&i| list[i].is_some()).min_by_key(|&i| list[i]);
                     let due = expected.and_then(|i| list[i].take().map(|(at_ns, _)| (at_ns, i as u32)));
                     now_ns = due.map_or(now_ns, |(at_ns, _)| at_ns);
-                    assert_eq!(queue.pop(), due.map(|(at_ns, i)| (at_ns, Due::Alarm(Alarm::Cpu, i))));
+                    assert_eq!(time.pop(), due.map(|(at_ns, i)| (at_ns, Due::Alarm(Alarm::Cpu, i))));
                 }
                 _ => {
                     let at_ns = now_ns + random.below(50);
-                    queue.set(at_ns, Alarm::Cpu, index);
+                    time.set(at_ns, Alarm::Cpu, index);
                     list[index] = Some((at_ns, order));
                 }
             }

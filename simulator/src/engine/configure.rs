@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the policy is told about a machine: its configuration, its CPUs, and the watts and speeds by which `auto` chooses its rules.
+
+use super::plan::mw;
+use super::Rates;
+use crate::choice::{Governor, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant};
+use crate::clocks::{ClockDomain, Clocks};
+use crate::workload::{Step, Workload};
+use crate::{PowerCap, SimulationError};
+use lop_machine::{Kind, Machine};
+use lop_policy::{Config, CpuPlace, GreenOpp, Sched, Traits};
+
+/// # Errors
+/// The machine does not have what the policy's name asks for: so many CPUs, a core to reserve, a frequency.
+pub(super) fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), SimulationError> {
+    let message = match choice {
+        PolicyChoice::Sets(SetsVariant::Simple { size: Some(size) }) if *size as usize > machine.cpus.len() => {
+            format!(
+                "{choice}: machine '{}' has {} CPUs; expected at most that many",
+                machine.name,
+                machine.cpus.len()
+            )
+        }
+        PolicyChoice::Sets(SetsVariant::Reserved(_)) if machine.cpus.len() < 2 => {
+            format!(
+                "{choice}: machine '{}' has one CPU; expected two at least",
+                machine.name
+            )
+        }
+        PolicyChoice::Sets(SetsVariant::Reserved(ReservedSpeed::Khz(khz))) => {
+            let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
+            return check_frequency(
+                machine,
+                choice,
+                *khz,
+                &machine.kinds[usize::from(slowest)..=usize::from(slowest)],
+            );
+        }
+        PolicyChoice::Linux(Governor::Userspace { khz: Some(khz) }) => {
+            return check_frequency(machine, choice, *khz, &machine.kinds);
+        }
+        _ => return Ok(()),
+    };
+    Err(SimulationError::Mismatch(message))
+}
+
+/// # Errors
+/// None of these kinds of cores has the frequency.
+fn check_frequency(machine: &Machine, choice: &PolicyChoice, khz: u64, kinds: &[Kind]) -> Result<(), SimulationError> {
+    let mut all: Vec<u64> = kinds
+        .iter()
+        .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz))
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.iter().any(|known| known / 1000 == khz / 1000) {
+        return Ok(());
+    }
+    let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
+    Err(SimulationError::Mismatch(format!(
+        "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
+        machine.name,
+        known.join(", ")
+    )))
+}
+
+/// The policy's configuration for a variant of sets.
+pub(super) fn config(
+    machine: &Machine,
+    workload: &Workload,
+    variant: SetsVariant,
+    parameters: &PolicyParameters,
+) -> Config {
+    let fixed_size = match variant {
+        SetsVariant::Simple { size } => size.unwrap_or_else(|| parallelism_of(workload)),
+        _ => 0,
+    };
+    let rise_ns = machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns);
+    let default_hold_ns = lop_policy::default_hold_ns(machine.cpufreq.transition_ns);
+    let mut chosen = Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
+    if let SetsVariant::Auto(without) = variant {
+        let all = chosen;
+        chosen = all.leave_out(&traits(machine, rise_ns));
+        without.leave_out(&mut chosen, &all);
+    }
+    Config {
+        nr_cpus: machine.cpus.len() as u32,
+        fixed_size,
+        spare: parameters.spare.unwrap_or(chosen.spare),
+        most_high: PowerCap::asked(machine, parameters).map_or(0, |cap| cap.most_high),
+        green: parameters.green || chosen.green,
+        transition_ns: rise_ns,
+        heat_period_ns: parameters.heat_period_ns.unwrap_or(chosen.heat_period_ns),
+        hot_mc: machine
+            .thermal
+            .map_or(i32::MAX, |thermal| (thermal.limit_c * 1000.0) as i32),
+        migration_ns: migration_ns(machine),
+        reserve: parameters.reserve.unwrap_or(chosen.reserve),
+        reserve_raises: reserved_khz(machine, variant).len() as u32 - 1,
+        ..chosen
+    }
+}
+
+/// Number of cores for `simple-sets` when none is given: the workload's slots, else what its applications declared, else the tasks that it
+/// starts. All cores if these fork others, as their number is not known.
+fn parallelism_of(workload: &Workload) -> u32 {
+    let slots = workload.pools.iter().map(|pool| pool.slots).max().unwrap_or(0);
+    let declared: u32 = workload.apps.iter().filter_map(|app| app.declared_parallelism).sum();
+    let started: u64 = workload.starts.iter().map(|start| u64::from(start.count)).sum();
+    let forks = workload
+        .programs
+        .iter()
+        .flat_map(|p| &p.steps)
+        .any(|s| matches!(s, Step::Fork { .. }));
+    match (slots, declared) {
+        (0, 0) if forks => u32::MAX,
+        (0, 0) => started.clamp(1, u64::from(u32::MAX)) as u32,
+        (0, declared) => declared,
+        (slots, _) => slots,
+    }
+}
+
+/// What it costs to move a running task to another CPU: two context switches and the migration, to another memory domain if there are several.
+fn migration_ns(machine: &Machine) -> u64 {
+    let cost = machine.cost;
+    let elsewhere_ns = if machine.nr_memory_domains > 1 {
+        cost.memory_domain_ns
+    } else {
+        0
+    };
+    2 * cost.context_switch_ns + cost.migration_ns + elsewhere_ns
+}
+
+/// Frequencies that the reserved core may run at, in kHz: from its own one to the highest of its kind, which is the slowest kind
+/// (policy/reserved/reserved.h).
+pub(super) fn reserved_khz(machine: &Machine, variant: SetsVariant) -> Vec<u64> {
+    let slowest = machine.cpus.iter().map(|cpu| cpu.kind).max().unwrap_or(0);
+    let khz: Vec<u64> = (machine.kinds[usize::from(slowest)].opps.iter().map(|opp| opp.khz)).collect();
+    let highest = khz[khz.len() - 1];
+    let speed = match variant {
+        SetsVariant::Reserved(speed) => speed,
+        _ => ReservedSpeed::DEFAULT,
+    };
+    let own = match speed {
+        ReservedSpeed::Khz(khz) => khz.min(highest),
+        ReservedSpeed::Share { part, of } => (highest * u64::from(part)).div_ceil(u64::from(of)),
+    };
+    khz.into_iter().filter(|&khz| khz >= own).collect()
+}
+
+/// # Errors
+/// The machine exceeds a limit of policy/core/topology.h.
+fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
+    let limits = [
+        ("CPUs", machine.cpus.len(), lop_policy::MAX_CPUS),
+        ("kinds of cores", machine.kinds.len(), lop_policy::MAX_TIERS),
+        (
+            "memory domains",
+            machine.nr_memory_domains,
+            lop_policy::MAX_MEMORY_DOMAINS,
+        ),
+        ("nodes", machine.nr_nodes, lop_policy::MAX_NODES),
+        ("sockets", machine.nr_sockets, lop_policy::MAX_NODES),
+    ];
+    match limits.iter().find(|(_, has, most)| has > most) {
+        None => Ok(()),
+        Some((what, has, most)) => Err(SimulationError::Mismatch(format!(
+            "machine '{}' has {has} {what}, expected at most {most}",
+            machine.name
+        ))),
+    }
+}
+
+pub(super) fn describe_cpus(sched: &mut Sched, machine: &Machine, variant: SetsVariant) -> Result<(), SimulationError> {
+    check_limits(machine)?;
+    let mut of_core = vec![Vec::new(); machine.nr_cores];
+    for (number, cpu) in machine.cpus.iter().enumerate() {
+        of_core[usize::from(cpu.core)].push(number as u16);
+    }
+    let top_speed = |kind: &Kind| kind.rate(kind.opps.len() - 1, 0.0);
+    let fastest = machine.kinds.iter().map(top_speed).fold(0.0, f64::max);
+    for (number, cpu) in machine.cpus.iter().enumerate() {
+        let tier = if variant.knows_kinds() { cpu.kind } else { 0 };
+        let siblings = &of_core[usize::from(cpu.core)];
+        let at = siblings.iter().position(|&s| usize::from(s) == number).unwrap_or(0);
+        let place = CpuPlace {
+            tier,
+            permille: (1000.0 * top_speed(&machine.kinds[usize::from(tier)]) / fastest).round() as u16,
+            voltage_domain: cpu.voltage_domain,
+            memory_domain: cpu.memory_domain,
+            node: cpu.node,
+            socket: cpu.socket,
+            next_sibling: siblings[(at + 1) % siblings.len()],
+        };
+        sched.add_cpu(number, place);
+    }
+    Ok(())
+}
+
+/// A kind's operating points, with the rate of work of this memory share.
+fn green_opps(kind: &Kind, memory_share: f64) -> Vec<GreenOpp> {
+    let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
+    let opp = |o: usize| GreenOpp {
+        busy_mw: mw(kind.opps[o].busy_uw),
+        idle_mw: mw(kind.opps[o].idle_uw),
+        rate_permille: (1000.0 * kind.rate(o, memory_share) / top_rate).round() as u32,
+    };
+    (0..kind.opps.len()).map(opp).collect()
+}
+
+/// By clock domain: the frequency index of the most energy-efficient OPP for the workload's most memory-bound work.
+pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
+    let memory_share = rates.memory_shares.iter().copied().fold(0.0, f64::max);
+    let clocks = Clocks::new(machine);
+    let of_domain = |domain: &ClockDomain| {
+        let kind = &machine.kinds[usize::from(machine.cpus[domain.cpus[0]].kind)];
+        let opps = green_opps(kind, memory_share);
+        domain.at_least(kind.opps[lop_policy::green_opp(&opps, true)].khz)
+    };
+    clocks.domains.iter().map(of_domain).collect()
+}
+
+/// Work up to this SF hardly gains from speed (policy/sets/demand.h).
+const HARDLY_GAINS: f64 = 1.2;
+
+/// Most SMT threads of any core.
+fn most_threads(machine: &Machine) -> u32 {
+    let mut threads = vec![0; machine.nr_cores];
+    for cpu in &machine.cpus {
+        threads[usize::from(cpu.core)] += 1;
+    }
+    threads.into_iter().max().unwrap_or(1)
+}
+
+/// What `auto` chooses its rules by. Watts are those of the first kind of core; a low core is parked if the machine can park. Speeds are those of
+/// work at the limit of hardly gaining from speed: SF = (1 - m) * f_top / f_low + m.
+pub(super) fn traits(machine: &Machine, rise_ns: u64) -> Traits {
+    let kind = &machine.kinds[0];
+    let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
+    let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
+    let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
+    let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
+    let ratio = top.khz as f64 / low.khz as f64;
+    let memory_share = if ratio > HARDLY_GAINS {
+        (ratio - HARDLY_GAINS) / (ratio - 1.0)
+    } else {
+        0.0
+    };
+    let opps = green_opps(kind, memory_share);
+    Traits {
+        nr_memory_domains: machine.nr_memory_domains as u32,
+        nr_tiers: machine.kinds.len() as u32,
+        threads: most_threads(machine),
+        machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
+        core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
+        domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
+        rise_ns,
+        domain_rise_ns: rise_ns + machine.park.map_or(0, |park| park.domain_exit_ns),
+        green: opps[lop_policy::green_opp(&opps, true)],
+        top: opps[opps.len() - 1],
+    }
+}

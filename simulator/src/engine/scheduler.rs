@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The interface between the engine and a scheduler. There are two: the policy (`policy.rs`), and the kernel's scheduler as a baseline (`fair.rs`).
+//!
+//! The scheduler is a part of the world. Calls that can lead to callbacks (`lop_policy::Env`), start tasks or change speeds take the whole world, the
+//! others take only the scheduler.
+
+use super::cpu::Leaving;
+use super::time::Turn;
+use super::world::World;
+use crate::workload::Workload;
+
+pub(crate) trait Scheduler: Sized {
+    /// Sets speeds and sets of CPUs before anything runs.
+    fn set_up(_world: &mut World<'_, Self>) {}
+    /// The run begins, at time 0.
+    fn begin(_world: &mut World<'_, Self>) {}
+
+    /// A task was created and is not runnable yet.
+    fn created(_world: &mut World<'_, Self>, _id: u32) {}
+    /// A task became runnable: starts it on an idle CPU, or queues it. Returns its CPU, or the one that it is queued for.
+    fn wake(world: &mut World<'_, Self>, id: u32) -> u32;
+    /// Queues a task that lost `cpu` and is still runnable.
+    fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32);
+    /// Takes the next task for a CPU from a queue.
+    fn dispatch(world: &mut World<'_, Self>, cpu: usize) -> Option<u32>;
+    fn anything_waits(&self, cpu: usize) -> bool;
+    /// Slice of the task that was dispatched last.
+    fn slice_ns(&self) -> u64;
+
+    /// The task starts on the CPU.
+    fn running(world: &mut World<'_, Self>, id: u32, cpu: usize);
+    /// Charges the task for its run time.
+    fn charge(world: &mut World<'_, Self>, id: u32, cpu: usize, ran_ns: u64);
+    /// The task leaves the CPU: before `enqueue`, `block` or `exited`.
+    fn stopped(_world: &mut World<'_, Self>, _id: u32, _cpu: usize, _why: Leaving) {}
+    /// The task blocks, sleeps or exits.
+    fn block(world: &mut World<'_, Self>, id: u32);
+    /// The task has exited: after `block`.
+    fn exited(&mut self, _id: u32) {}
+    /// The task raises its SPINNING flag, or drops it.
+    fn spins(_world: &mut World<'_, Self>, _id: u32, _spins: bool) {}
+    /// Others wait for a mutex that the task holds, or no longer do.
+    fn waited_for(_world: &mut World<'_, Self>, _id: u32, _waited_for: bool) {}
+
+    fn cpu_busy(world: &mut World<'_, Self>, cpu: usize);
+    /// `beside_busy`: an SMT sibling is busy.
+    fn cpu_idle(world: &mut World<'_, Self>, cpu: usize, beside_busy: bool);
+    /// An SMT sibling of the CPU became busy or idle.
+    fn sibling_changed(&mut self, _cpu: usize, _beside_busy: bool) {}
+
+    /// Whether the core with these CPUs is low, so that it parks when it is idle.
+    fn is_low(&self, cpus: &[usize]) -> bool;
+    /// Whether the CPU runs at the reserved core's speed.
+    fn on_reserved_core(&self, _cpu: usize) -> bool {
+        false
+    }
+    /// Whether the scheduler reads counters of instructions and misses.
+    fn reads_counters(&self) -> bool {
+        false
+    }
+
+    /// The scheduler's timer expired.
+    fn timer(_world: &mut World<'_, Self>) {}
+    /// An event that the scheduler pushed comes due.
+    fn turn(_world: &mut World<'_, Self>, _turn: Turn, _index: u32) {}
+    /// Temperatures were updated.
+    fn heated(_world: &mut World<'_, Self>) {}
+    fn counts(&self) -> SchedulerCounts {
+        SchedulerCounts::default()
+    }
+}
+
+/// What a scheduler counted by the end of a run.
+#[derive(Debug, Default)]
+pub(crate) struct SchedulerCounts {
+    pub promotions: u64,
+    pub demotions: u64,
+    pub heat_swaps: u64,
+    /// How often the reserved core's speed was raised, and whether the reservation was given up; `None`: no core was ever reserved.
+    pub reserved: Option<(u32, bool)>,
+}
+
+/// By application: the weight of its cgroup (policy/queue/weight.h), if one of its programs sets a cgroup weight.
+pub(super) fn group_weights(workload: &Workload) -> impl Iterator<Item = Option<u32>> + '_ {
+    (0..workload.apps.len()).map(|app| {
+        let of_app = workload.programs.iter().filter(|p| usize::from(p.app) == app);
+        of_app
+            .map(|p| p.cgroup_weight)
+            .find(|&weight| weight != 100)
+            .map(lop_policy::weight_of_share)
+    })
+}
