@@ -3,7 +3,7 @@
 #include "env.h"
 /*
  * A policy's name stands for a choice of rules; its times are fixed or follow from T_hold.
- * Tested in: config. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, recorded-build.
+ * Tested in: config. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 #define LOP_MS_NS 1000000ULL
 #define LOP_MINUTE_NS 60000000000ULL

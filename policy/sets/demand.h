@@ -6,8 +6,7 @@
 #include "reserved.h"
 /*
  * The high set has a core for each active task and for the spare, or as many as the applications declared.
- * Tested in: demand, domains, room. Studied in: barriers, compile-governors, compile-parallelism, critical-sections,
- * recorded-build.
+ * Tested in: demand, domains, room. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 #define LOP_DECLARE_TRIES 16
 

@@ -5,8 +5,7 @@
 #include "member.h"
 /*
  * A set grows before the task is placed, and shrinks after the hold time.
- * Tested in: sets, hotplug. Studied in: barriers, compile-governors, compile-parallelism, critical-sections,
- * recorded-build.
+ * Tested in: sets, hotplug. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
  */
 
 /* Whether an SMT sibling of `cpu` is in `set`. */
