@@ -49,6 +49,7 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
 }
 
 /*
+ * The size that a set should have:
  *     size(high)  = declared + taken + left                 if every active application declared its parallelism
  *                 = active + spare + room + taken + left    otherwise
  *     size(green) = active
