@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Compiles the policy natively, and writes its only description for Rust: the types of the headers and the functions that `CALLED` names.
+//! Compiles the policy natively, and writes its only description for Rust: the headers' types and the functions of
+//! `CALLED`.
 
 use bindgen::callbacks::{AttributeInfo, EnumVariantValue, ParseCallbacks, TypeKind};
 use std::path::{Path, PathBuf};
 
-/// Rules that Rust calls, without their `lop_`. They are inline, so each gets a function around it.
+/// Rules that Rust calls, without their `lop_`. They are inline, so bindgen generates a function around each.
 const CALLED: &str = "
     choose set_times default_hold_ns leave_out
     start cpu_idle cpu_taken cpu_online cpu_offline timer rotate_heat
@@ -31,16 +32,17 @@ const PREFIXES: [&str; 7] = [
 ];
 /// Types serialised in decision logs.
 const LOGGED: [&str; 4] = ["lop_config", "lop_sizing", "lop_domains", "lop_reserve"];
-/// Enums kept as integers: bit flags, or stored in a u8.
+/// Enums that stay integers: bit flags, or stored in a u8.
 const FLAGS: [&str; 3] = ["rules", "says", "class"];
 
-/// HIGHLOW_SPARE is HighlowSpare.
+/// HIGHLOW_SPARE becomes HighlowSpare.
 fn camel(name: &str) -> String {
     let word = |word: &str| word[..1].to_uppercase() + &word[1..].to_lowercase();
     name.split('_').filter(|part| !part.is_empty()).map(word).collect()
 }
 
-/// Values of enums in the case that Rust has for them. Types and functions keep their names in C, which the functions around rules use too.
+/// Gives enum values the case that Rust uses. Types and functions keep their C names, which the generated functions
+/// use, too.
 #[derive(Debug)]
 struct Names;
 
@@ -63,7 +65,7 @@ impl ParseCallbacks for Names {
         };
         attributes.iter().map(ToString::to_string).collect()
     }
-    /// Brackets in C comments would be read as rustdoc links.
+    /// Rustdoc would read brackets in C comments as links.
     fn process_comment(&self, comment: &str) -> Option<String> {
         Some(comment.replace(['[', ']', '<', '>'], " "))
     }
@@ -97,7 +99,7 @@ fn main() {
     compile(&out, &rooms);
 }
 
-/// Folders that have headers; what lies there is watched.
+/// The folders that have headers. Cargo rebuilds when they change.
 fn rooms() -> Vec<String> {
     let folders = std::fs::read_dir(".").expect("cargo runs this in policy/");
     let folders = folders.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -111,7 +113,7 @@ fn rooms() -> Vec<String> {
     rooms
 }
 
-/// The table of policies.def as one of Rust: value, name, what it is.
+/// The table of policies.def for Rust: value, name, description.
 fn policies() -> String {
     let text = std::fs::read_to_string("policies.def").expect("policies.def lies here");
     let entries = text.split("\nLOP_POLICY(").skip(1);
@@ -128,7 +130,7 @@ fn policies() -> String {
     format!("/// In the order of their values.\nconst POLICIES: [(Named, &str, &str); {nr}] = [\n{rows}];\n")
 }
 
-/// With the warnings of the BPF build.
+/// Compiles with the warnings of the BPF build.
 fn compile(out: &Path, rooms: &[String]) {
     cc::Build::new()
         .file(out.join("called.c"))

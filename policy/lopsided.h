@@ -13,21 +13,21 @@
 #include "specialise.h"
 #include "rt_pressure.h"
 #include "uclamp.h"
-/* What an adapter calls, in the order of a wakeup. The rules are in the files above. */
+/* What an adapter calls, in the order of a wakeup. The rules are in the headers above. */
 
-/* Where a wakeup ends: on a CPU that was idle and is now claimed for it, or in a queue. */
+/* The end of a wakeup: a CPU that was idle and is now claimed for the task, or a queue. */
 struct lop_placement {
-	s32 cpu;      /* LOP_NONE: nothing that the task may use is online */
+	s32 cpu;      /* LOP_NONE: no CPU that the task may use is online */
 	bool claimed;
 };
 
-/* A group of tasks lives on the node where its first one was placed. */
+/* A group of tasks lives on the node where its first task was placed. */
 lop_rule s32 lop_home_node(const struct lop_app *app)
 {
 	return app && app->shares_memory ? app->home_node : LOP_NONE;
 }
 
-/* It waits or starts here. Another waker may have taken the member that it had asked for: then this one is promoted. */
+/* The task waits or starts here. If another waker took the member that it had asked for, this CPU is promoted. */
 lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu, u64 now_ns)
 {
 	lop_anchor(s, t, cpu);
@@ -35,22 +35,22 @@ lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct
 		lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* A plan of list.h says at which CPU it waits, and that one runs such work. */
+/* A plan of list.h says at which CPU the task waits, and that CPU runs such work. */
 lop_rule bool lop_waits_on_list(const struct lop_sched *s, const struct lop_task *t)
 {
 	return lop_has_lists(s) && t->listed && !t->restricted &&
 	       lop_set_of(s, lop_cpu_index(t->listed - 1)) == lop_usable_set(s, t);
 }
 
-/* The queue of a task that waits at `cpu`: that of the CPU alone if it may run nowhere else, or is bound to isolated ones, else that of its memory domain. */
+/* A waiting task's queue: the CPU's own if it may run nowhere else or is bound to isolated CPUs, else the domain's. */
 lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	return t->nr_allowed == 1 || t->bound ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_usable_set(s, t));
 }
 
 /*
- * The system's own work (threads of the kernel) is short as a rule: it takes an idle member and is no demand, so that the sets
- * do not change for it. With no member idle it is a task like any other; so it is if it is not short, which the adapter sees.
+ * Kernel threads add no demand: they are short as a rule, so they take an idle member and the sets do not change. With
+ * no member idle, or if the adapter sees that the thread is not short, it is a task like any other.
  */
 lop_rule s32 lop_place_kthread(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_group *group, u32 last_cpu,
 		       u64 now_ns)
@@ -61,7 +61,7 @@ lop_rule s32 lop_place_kthread(struct lop_sched *s, struct lop_world *world, str
 	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, false, now_ns);
 }
 
-/* The system's own work goes to the reserved CPU, or waits for it. */
+/* System work goes to the reserved CPU, or waits for it. */
 lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop_task *t)
 {
 	struct lop_placement place = { (s32)s->reserved.cpu, lop_cpus_take(&s->idle, s->reserved.cpu) };
@@ -71,8 +71,8 @@ lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop
 }
 
 /*
- * No member is idle: a task that goes before what runs takes the CPU of the one lowest in rank, and rises from there. LOP_NONE: all that run
- * may stay.
+ * Wakeup preemption: with no member idle, a task that goes before a running one takes the CPU of the one lowest in
+ * rank, and moves up from there. LOP_NONE: all running tasks may stay.
  */
 lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
 {
@@ -91,8 +91,8 @@ lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct
 }
 
 /*
- * Task becomes runnable: count it, grow the set, then place it. `last_cpu`: where it ran last, or its parent runs.
- * Counted once per wakeup, however often the adapter asks. Not for a task that runs or is queued.
+ * A task becomes runnable: count it, grow the set, then place it. `last_cpu`: where it ran last, or where its parent
+ * runs. It is counted once per wakeup, however often the adapter asks. Not for a task that runs or is queued.
  */
 lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
@@ -131,7 +131,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	return place;
 }
 
-/* It is queued outside of the memory domain that it is to run in. */
+/* The task is queued outside of the memory domain that a plan gave it. */
 lop_rule bool lop_changes_domain(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	return lop_wants_domain(s, t) && s->topology.memory_domain[lop_cpu_index(cpu)] != t->memory_domain;
@@ -144,8 +144,8 @@ lop_rule u32 lop_first_of_domain(const struct lop_sched *s, s32 domain)
 }
 
 /*
- * A task that changes its memory domain starts on an idle CPU there, which becomes a member if it is none. False: all of them are busy, and it
- * waits in their queue.
+ * Start in another memory domain: the task starts on an idle CPU there, which becomes a member if it is none. False:
+ * all of them are busy, and it waits in their queue.
  */
 lop_subprog bool lop_start_in_domain(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull,
 				  const struct lop_group *group)
@@ -169,7 +169,7 @@ lop_subprog bool lop_start_in_domain(struct lop_sched *s lop_nonnull, struct lop
 	return true;
 }
 
-/* The queue of a task that changes to another CPU, once; else the one it belongs in. */
+/* The queue of the CPU that the task changes to, once; else the queue where it belongs. */
 lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
 	s32 changes_to = t->changes_to;
@@ -180,7 +180,7 @@ lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 	return lop_waits_on_list(s, t) ? lop_cpu_queue(t->listed - 1) : lop_queue_at(s, t, cpu);
 }
 
-/* It waits at the reserved CPU, which is told if it is idle. */
+/* The task waits at the reserved CPU, which is kicked if it is idle. */
 lop_rule void lop_enqueue_reserved(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
 {
 	u32 queue = lop_cpu_queue(s->reserved.cpu);
@@ -191,8 +191,8 @@ lop_rule void lop_enqueue_reserved(struct lop_sched *s, struct lop_world *world,
 }
 
 /*
- * Queues a runnable task where it belongs. A member that fell idle since it was looked for, too late to see the task in the
- * queue, is told.
+ * Queues a runnable task where it belongs. Kicks a member that fell idle after the search for one, too late to see the
+ * task in the queue.
  */
 lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu)
 {
@@ -206,7 +206,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 		return;
 	}
 	if (lop_is_isolated(s, cpu) && !t->bound)
-		cpu = lop_open_cpu(s, t); /* it ran there until now, or its affinity was another */
+		cpu = lop_open_cpu(s, t); /* it ran there until now, or its affinity changed */
 	if (t->restricted)
 		cpu = lop_allowed_place(s, world, t, cpu);
 	if (t->changes_to == LOP_NONE && lop_changes_domain(s, t, cpu)) {
@@ -242,14 +242,17 @@ lop_rule void lop_put(struct lop_sched *s, struct lop_world *world, struct lop_t
 
 enum lop_next { LOP_NEXT_NONE, LOP_NEXT_TAKEN, LOP_NEXT_SAME };
 
-/* Virtual time is the start tag of the task that was put to run last, or goes on. */
+/* Virtual time is the start tag of the task that last started or goes on. */
 lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 {
 	if (lop_before(s->queues.clock_ns, t->vtime_ns))
 		s->queues.clock_ns = t->vtime_ns;
 }
 
-/* On a low core a task goes on only if it may run nowhere else, or is for the reserved CPU, which this is; on an isolated one only if it is bound there. */
+/*
+ * On a low core a task goes on only if it may run nowhere else, or if the core is the reserved CPU and the task is for
+ * it; on an isolated CPU only if it is bound there.
+ */
 lop_rule bool lop_may_go_on(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	if (lop_is_isolated(s, cpu))
@@ -258,9 +261,9 @@ lop_rule bool lop_may_go_on(const struct lop_sched *s, const struct lop_task *t,
 }
 
 /*
- * A CPU that is told of work takes it a moment before it counts as busy, and may leave its set in between. True: what starts there is to be taken
- * from it at once. One that may not run everywhere is left to the end of its slice, and so is what starts while its CPU goes offline: what cannot
- * leave must get on.
+ * A kicked CPU takes work a moment before it counts as busy, and may leave its set in between. True: the task that
+ * starts there has to leave at once. A task of limited affinity stays until the end of its slice, and so does one whose
+ * CPU goes offline: what cannot leave must get on.
  */
 lop_rule bool lop_came_too_late(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
@@ -268,8 +271,9 @@ lop_rule bool lop_came_too_late(const struct lop_sched *s, const struct lop_task
 }
 
 /*
- * What a CPU runs next: a task that was taken for it; the same as before; or nothing, then it falls idle. `running`: the
- * task whose slice is over, charged by lop_stopping() for what it ran, or NULL. One that is not counted does not go on but is woken anew.
+ * What a CPU runs next: a task that was taken for it, the same as before, or nothing, and then it falls idle.
+ * `running`: the task whose slice is over, charged by lop_stopping() for what it ran, or NULL. If it is not counted, it
+ * does not go on but is woken again.
  */
 lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world, u32 cpu, const struct lop_task *running)
 {
@@ -290,7 +294,7 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 	return LOP_NEXT_NONE;
 }
 
-/* The task starts to run: virtual time follows, and what waits in its queue is not behind it. */
+/* The task starts to run: the clock and the front of its queue follow its virtual time. */
 lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
 	lop_forgive_overdue(s, t, now_ns);
@@ -303,12 +307,12 @@ lop_rule void lop_running(struct lop_sched *s, struct lop_world *world, struct l
 	lop_queue_leave(s, world, t);
 }
 
-/* A task that waits is taken from its queue, to be queued anew (its affinity or weight changes) or to block. */
+/* Takes a waiting task from its queue, to be queued again (its affinity or weight changes) or to block. */
 lop_rule void lop_dequeue(struct lop_sched *s, struct lop_world *world, struct lop_task *t) { lop_queue_leave(s, world, t); }
 
 /*
- * The task stops running on `cpu` after `ran_ns`, or goes on: it pays by weight. If nobody waits for the CPU it is owed no more than a
- * slice: who comes later need not make up for what others got before.
+ * The task stops running on `cpu` after `ran_ns`, or goes on: it pays by weight. If no task waits for the CPU, its
+ * credit is a slice at most: later tasks need not make up for what others got before.
  */
 lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu,
 			   u64 ran_ns)
@@ -322,8 +326,8 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 }
 
 /*
- * The task is not the policy's any more. Whether the sets are now too large is seen at the next event. Who sleeps does not spin: it says so
- * anew when it does.
+ * The task leaves the policy. Surplus in the sets shows at the next event. A task that sleeps does not spin: it
+ * announces it again when it does.
  */
 lop_rule void lop_forget(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, struct lop_group *group,
 			 u64 now_ns)
@@ -335,7 +339,7 @@ lop_rule void lop_forget(struct lop_sched *s, struct lop_world *world, struct lo
 	lop_drop_given(s, t);
 }
 
-/* Task becomes inactive. */
+/* The task becomes inactive. */
 lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 			struct lop_group *group, u64 now_ns)
 {
@@ -346,8 +350,8 @@ lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop
 }
 
 /*
- * The task that starts on `cpu`, after lop_running(), for an adapter whose configuration has rules: it is compared with what runs elsewhere
- * from now on, goes to a faster core if it should have one, and leaves this one to who should have it.
+ * The task starts on `cpu`, after lop_running(), for an adapter whose configuration has rank rules. From now on it is
+ * compared with running tasks. It moves to a faster core, or leaves this one to another task, where rank says so.
  */
 lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 cpu, u64 now_ns)
 {
@@ -359,7 +363,7 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 	lop_drop_given(s, t);
 	lop_count_running(t, app, cpu);
 	lop_record_running(s, t, app, cpu, now_ns);
-	/* Something was given to this CPU while it changed hands. Two such would take it from one another. */
+	/* Another task was given this CPU. If this one was, too, they would take it from each other. */
 	if (t->last_queue != (s32)lop_cpu_queue(cpu) && lop_cpus_has(&s->queues.given, cpu))
 		lop_env_preempt(world, cpu);
 	else if (!lop_upmigrate(s, world, cpu, now_ns) && !lop_give_way(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
@@ -369,8 +373,8 @@ lop_rule void lop_started(struct lop_sched *s, struct lop_world *world, struct l
 }
 
 /*
- * The task stops running on `cpu`, before it is queued or blocks; `runnable`: it does not block. If it was sent elsewhere it is queued there next;
- * if it blocks instead, whoever was to make room for it stays.
+ * The task stops running on `cpu`, before it is queued or blocks; `runnable`: it does not block. If it was sent
+ * elsewhere it is queued there next; if it blocks instead, the task that was to make room for it stays.
  */
 lop_rule void lop_stopped(struct lop_sched *s, struct lop_task *t, struct lop_app *app, u32 cpu, bool runnable, u64 now_ns)
 {
@@ -397,8 +401,8 @@ lop_rule void lop_stopped(struct lop_sched *s, struct lop_task *t, struct lop_ap
 }
 
 /*
- * A running task announces that it spins (not active meanwhile, its core may be taken), or that it goes on. Told for a task that waits for a
- * CPU too, which may have lost its core while it spun.
+ * A running task announces that it spins (not active meanwhile, its core may be taken), or that it goes on. Also for a
+ * task that waits for a CPU, as it may have lost its core while it spun.
  */
 lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app,
 		       struct lop_group *group, bool spinning, u64 now_ns)
@@ -424,7 +428,7 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 	lop_settle(s, world, spinning ? LOP_NONE : lop_home_node(app), now_ns);
 }
 
-/* A task says that others wait for it, or takes that back: flags of enum lop_says, without LOP_SPINNING, which is lop_spin()'s. */
+/* A task announces that others wait for it, or no longer do: enum lop_says without LOP_SPINNING (lop_spin()). */
 lop_rule void lop_set_hints(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 flags, u64 now_ns)
 {
 	u32 holds = flags & LOP_LOCK_HOLDER, held = t->hint.flags & LOP_LOCK_HOLDER;
@@ -440,8 +444,9 @@ lop_rule void lop_set_hints(struct lop_sched *s, struct lop_world *world, struct
 }
 
 /*
- * A task that waits for a CPU is told by lop_set_hints() that others wait for it: a lock is handed to it, or it lost its CPU while it held one. It takes the
- * CPU of the one lowest in rank, as it would if it woke now. True: the adapter takes it from its queue (lop_dequeue) and queues it anew.
+ * lop_set_hints() said that others wait for a task that itself waits for a CPU: a lock was handed to it, or it lost its
+ * CPU while it held one. It takes the CPU of the task lowest in rank, as if it woke now. True: the adapter takes it
+ * from its queue (lop_dequeue) and queues it again.
  */
 lop_rule bool lop_claim_late(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
 {
@@ -449,7 +454,7 @@ lop_rule bool lop_claim_late(struct lop_sched *s, struct lop_world *world, struc
 	return t->queue != LOP_NONE && !is_next && lop_says_awaited(s, t, app) && lop_claim_busy(s, world, t, app) >= 0;
 }
 
-/* A thread has ended: before lop_block() or lop_forget(). What it declared tells how long the others will take. */
+/* A thread has ended: before lop_block() or lop_forget(). Its declared length tells how long the others will take. */
 lop_rule void lop_ended(struct lop_sched *s, struct lop_task *t, struct lop_app *app)
 {
 	if (lop_rules_by(s, LOP_LONGEST) && app)
@@ -464,7 +469,7 @@ lop_rule bool lop_declare(struct lop_sched *s, struct lop_world *world, struct l
 	return done;
 }
 
-/* Which of a core's CPUs have a busy sibling, after `cpu` fell idle, was put to work or went offline. */
+/* Notes which CPUs of a core have a busy sibling, after `cpu` fell idle, was put to work or went offline. */
 lop_rule void lop_note_busy(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	struct lop_cpus *busy = &world->candidates;
@@ -484,7 +489,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 		lop_cpus_add(&s->idle, cpu);
 		s->idle_since_ns.ns[cpu] = now_ns;
 	} else {
-		lop_cpus_take_if(&s->idle, cpu); /* a waker has, as a rule */
+		lop_cpus_take_if(&s->idle, cpu); /* a waker usually has */
 		lop_cpus_take_if(&s->queues.looked, cpu);
 	}
 	lop_note_busy(s, world, cpu);
@@ -492,18 +497,18 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 		lop_reserve_rests(s, world, idle, now_ns);
 	if (!idle)
 		return;
-	/* Something ran until now, be it what is not counted: h_min is 1 for another while. */
+	/* Something ran until now, counted or not: h_min stays 1 for another while. */
 	if (!lop_active(s, LOP_HIGH) && !lop_is_reserved(s, cpu))
 		s->set[LOP_HIGH].below_since_ns[1] = now_ns;
 	lop_settle(s, world, LOP_NONE, now_ns);
-	/* What was queued after this CPU looked and before it counted as idle was seen by nobody else. */
+	/* No other CPU saw work that was queued after this CPU looked and before it counted as idle. */
 	if (lop_any_work(s, cpu))
 		lop_env_kick(world, cpu);
 	else if (lop_has_rank(s) && !lop_pull(s, world, cpu, now_ns) && lop_rules_by(s, LOP_WHOLE))
 		lop_separate_pair(s, world, cpu, now_ns);
 }
 
-/* A higher class takes a CPU, or our tasks run there again. Not told of every such moment: see lop_is_short(). */
+/* A higher class takes a CPU, or our tasks run there again. Not reported each time that happens: see lop_is_short(). */
 lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cpu, bool taken, u64 now_ns)
 {
 	lop_note_taken(s, lop_cpu_index(cpu), taken, now_ns);
@@ -511,8 +516,8 @@ lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cp
 }
 
 /*
- * A plan of spread.h or gather.h says where the task is to run from now on. True: it is elsewhere, and the adapter has to take the CPU from
- * it if it runs (as at the end of a slice), so that it is queued anew. One that waits is when its turn is over.
+ * A plan of spread.h or gather.h says where the task is to run from now on. True: it is elsewhere. If it runs, the
+ * adapter takes its CPU (as at the end of a slice) and queues it again; if it waits, it moves after its turn.
  */
 lop_rule bool lop_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu)
 {
@@ -521,7 +526,7 @@ lop_rule bool lop_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain
 	return lop_wants_domain(s, t) && t->counted && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;
 }
 
-/* A domain that no task is to be in is switched off, or on again. Its tasks have been moved before. */
+/* A domain without planned tasks is switched off, or a domain is switched on again. Its tasks were moved before. */
 lop_rule void lop_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 domain, bool on, u64 now_ns)
 {
 	lop_switch_domain(s, domain, on);
@@ -532,8 +537,8 @@ lop_rule void lop_set_domain_on(struct lop_sched *s, struct lop_world *world, s3
 lop_rule void lop_end_plans(struct lop_sched *s) { s->planned = false; }
 
 /*
- * Specialise: the task changes to `cpu` when it is queued the next time, which the adapter brings about at once, as in lop_set_domain(). If it has
- * a memory domain by a plan, that is `cpu`'s from now on.
+ * Specialise: the task changes to `cpu` when it is queued next, which the adapter brings about at once, as in
+ * lop_set_domain(). If a plan gave it a memory domain, that of `cpu` replaces it.
  */
 lop_rule void lop_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
@@ -542,7 +547,7 @@ lop_rule void lop_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu)
 		t->memory_domain = s->topology.memory_domain[lop_cpu_index(cpu)];
 }
 
-/* The timer of lop_env_arm_timer(). */
+/* The timer of lop_env_arm_timer() fires. */
 lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	lop_atomic_and(&s->timer_at_ns, 0); /* see lop_look_at() */
@@ -561,11 +566,11 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 }
 
 /*
- * Affinity changed. A task that waits has to be taken from its queue before (lop_dequeue) and queued anew after; one that runs finds
- * its place when it is queued the next time. Isolated CPUs count only for a task that may run nowhere else that is online: the adapter tells again of one
- * whose last open CPU went, and of one that is bound when it wakes.
- * Worked example: of CPUs 0 to 7 the last four are isolated. Who may run on 0 to 3, or on all, is not restricted; of 3 and 4 CPU 3 alone is its, and while that
- * is offline it is bound to 4; who may run on 4 and 5 is bound there.
+ * Affinity changed. A waiting task has to be taken from its queue before (lop_dequeue) and queued again after; a
+ * running one finds its place when it is queued next. Isolated CPUs count only for a task that may run on no other
+ * online CPU: the adapter calls again for one whose last open CPU went offline, and for a bound one when it wakes.
+ * Worked example: CPUs 4 to 7 of 0 to 7 are isolated. A task that may run on 0 to 3, or on all, is not restricted. One
+ * that may run on 3 and 4 has CPU 3 alone; while 3 is offline it is bound to 4. One for 4 and 5 is bound there.
  */
 lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const struct lop_cpus *allowed)
 {
@@ -591,7 +596,7 @@ lop_rule void lop_set_allowed(struct lop_sched *s, struct lop_task *t, const str
 		lop_unanchor(s, t);
 }
 
-/* Its nice value changed; `weight` as in weight.h. */
+/* The task's nice value changed; `weight` as in weight.h. */
 lop_rule void lop_set_weight(struct lop_sched *s, struct lop_task *t, struct lop_group *group, u32 weight, u64 now_ns)
 {
 	u32 new_weight = (u32)lop_clamp(weight, 1, LOP_WEIGHT_MOST);
@@ -601,9 +606,9 @@ lop_rule void lop_set_weight(struct lop_sched *s, struct lop_task *t, struct lop
 }
 
 /*
- * A core goes offline: it leaves its set, and another takes its place. What waits in its own queue is found by the others
- * once its affinity is widened; what waits elsewhere and was anchored there the adapter anchors anew (lop_anchor_anew), or
- * takes out and places anew (lop_dequeue, lop_wake).
+ * A core goes offline: it leaves its set, and another takes its place. Others find what waits in its own queue once the
+ * affinity of those tasks is widened. A task that waits elsewhere and was anchored there is anchored again by the
+ * adapter (lop_anchor_anew), or taken out and placed again (lop_dequeue, lop_wake).
  */
 lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
@@ -625,7 +630,7 @@ lop_rule void lop_cpu_offline(struct lop_sched *s, struct lop_world *world, u32 
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* Of the members that it may use one stays, though all are busy. */
+/* One of the members that the task may use stays, even if all are busy. */
 lop_rule void lop_anchor_at_busy(struct lop_sched *s, struct lop_task *t)
 {
 	s32 cpu = lop_cpus_first(&t->allowed, &s->set[LOP_HIGH].cpus, &s->taken);
@@ -634,14 +639,14 @@ lop_rule void lop_anchor_at_busy(struct lop_sched *s, struct lop_task *t)
 }
 
 /*
- * A task of limited affinity waits in a queue that several CPUs serve, and the one that it counted on is gone. By now it may have been taken from there, and
- * have blocked.
+ * A task of limited affinity waits in a queue that several CPUs serve, and the CPU that it counted on is gone. It may
+ * have left the queue by now, and have blocked.
  */
 lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
 	lop_unanchor(s, t);
 	if (lop_for_reserved(s, t))
-		lop_give_up_reserved(s, world, now_ns); /* it waits where that CPU does not look */
+		lop_give_up_reserved(s, world, now_ns); /* the reserved CPU does not look where it waits */
 	lop_pin(s, world, t);
 	if (t->restricted && t->anchor == LOP_NONE)
 		lop_anchor_at_busy(s, t);
@@ -650,7 +655,7 @@ lop_rule void lop_anchor_anew(struct lop_sched *s, struct lop_world *world, stru
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* A core comes online, in the low set and busy until lop_cpu_idle() says otherwise. */
+/* A core comes online, in the low set and busy until lop_cpu_idle() reports that it is idle. */
 lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
@@ -670,8 +675,8 @@ lop_rule void lop_cpu_online(struct lop_sched *s, struct lop_world *world, u32 c
 }
 
 /*
- * Once config, topology, online and idle are filled: a core is reserved, if wanted, the first members join, and the others hear that
- * they are low.
+ * Call when config, topology, online and idle are filled. Reserves a core if wanted, lets the first members join, and
+ * tells the adapter that the others are low.
  */
 lop_rule void lop_start(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {

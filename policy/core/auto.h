@@ -3,33 +3,39 @@
 #include "config.h"
 #include "green.h"
 /*
- * All together. Where two rules meet, who comes first decides; each rule is in the file that is named:
- *     1. domains on      bound everything: no core of a domain that is off is in a set, and nobody is moved there (gather.h, domain_power.h)
+ * Auto has every rule that the machine has a use for; where two conflict, the earlier one in this list decides.
+ *     1. domains on      bounds everything: no core of a domain that is off is in a set or gets a task
+ *                        (gather.h, domain_power.h)
  *     2. set control     alone decides how many cores are high, and every speed (demand.h, sets.h, green.h)
- *     3. reserved core   a low one, so never the spare; only where it is asked for (reserved.h) or the load is barrier-bound (barrier.h)
- *     4. rank            who gets the fast cores: awaited, most work left, SF, turn (rank.h)
- *     5. low SF          goes to slow kinds or green cores, intensive threads apart over the domains that are on (specialise.h, gather.h)
- * Their times are apart: sets 10 ms, phases and locks 1 to 20 ms, plans 1 s (also those of gather: what is not worth it is not done,
- * by predicted EDP, and a domain that is off is on again before work needs it), heat minutes. Here is which of them a machine has use for.
+ *     3. reserved core   a low one, so never the spare; only if asked for (reserved.h) or if the load is
+ *                        barrier-bound (barrier.h)
+ *     4. rank            which tasks get the fast cores: awaited, most work left, SF, turn (rank.h)
+ *     5. low SF          goes to slow kinds or green cores, intensive threads apart over the domains that are on
+ *                        (specialise.h, gather.h)
+ * The rules act on different time scales: sets 10 ms, phases and locks 1 to 20 ms, plans 1 s, heat minutes. Gather also
+ * plans every second: a plan that gains too little predicted EDP is not carried out, and a domain that is off is
+ * switched on before work needs it. This file decides which rules a machine has a use for.
+ * Tested in: auto. Studied in: hybrid-laptop.
  */
 struct lop_traits {
 	u32 nr_memory_domains, nr_tiers;
-	u32 threads;          /* of a core, where it has most; 1: no SMT */
-	u32 machine_mw;       /* of the machine with one core busy at the highest speed; 0: nobody knows what anything here draws */
-	u32 core_mw;          /* of an idle core that is kept high, beyond that of a low one */
-	u32 domain_mw;        /* the same of its voltage domain */
-	u64 rise_ns;          /* until a low core is at the highest speed */
-	u64 domain_rise_ns;   /* until the first core of a domain is */
-	struct lop_opp green; /* the most energy-efficient speed for the work that gains least from speed, and the highest, for the same work */
+	u32 threads;          /* of the core with most; 1: no SMT */
+	u32 machine_mw;       /* of the machine with one core busy at the highest speed; 0: no power here is known */
+	u32 core_mw;          /* what an idle core draws more when it is kept high */
+	u32 domain_mw;        /* the same for its voltage domain */
+	u64 rise_ns;          /* until a low core runs at the highest speed */
+	u64 domain_rise_ns;   /* until the first core of a domain does */
+	struct lop_opp green; /* the most energy-efficient speed for the work that gains least from speed; then the highest */
 	struct lop_opp top;
 };
 
 /*
- * Whether it pays to keep an idle core high (ours). It saves a rise each time that the set would grow, which for each core is once in T_hold at
- * most; EDP goes with the square of the time. It costs power all the time. The rise of a domain that is off is not counted: kept on for it a domain would
- * never be off, however long nothing runs.
+ * Whether keeping an idle core high saves more than it costs (our choice). It saves a rise each time that the set would
+ * grow, which is once per T_hold at most for each core; EDP goes with the square of the time. It costs power all the
+ * time. The rise of a domain that is off does not count: a domain that is kept on to avoid it would never be off,
+ * however long the machine is idle.
  *     2 * rise / T_hold > kept / machine
- * Worked example: 0.1 ms of 10 ms save 2 % at most. 3 W of 450 W pay, 6.2 W of 117 W do not.
+ * Worked example: a rise of 0.1 ms in 10 ms saves 2 % at most. 3 W of 450 W pay, 6.2 W of 117 W do not.
  */
 lop_rule bool lop_keeping_pays(const struct lop_traits *m, u64 hold_ns)
 {
@@ -37,10 +43,12 @@ lop_rule bool lop_keeping_pays(const struct lop_traits *m, u64 hold_ns)
 }
 
 /*
- * How long the last member stays when nothing runs, instead of a second (ours): until what it draws has cost as much as the rise that it saves.
+ * How long the last member stays high when nothing runs, instead of a second (our choice): until its power has cost as
+ * much as the rise that it saves.
  *     hold = 2 * rise / (kept / machine)
- * Whenever work comes again, that costs twice at most what it would if the moment were known.
- * Worked example: 0.1 ms of 105 W beside 27 W that are kept: 0.78 ms. A machine that is back after a second, 180 W of 195: 2.17 s.
+ * Whenever work comes again, this costs at most twice as much as if that moment were known.
+ * Worked example: a rise of 0.1 ms, 27 W of 105 W kept: 0.78 ms. A machine that needs a second to come back, 180 W of
+ * 195 W kept: 2.17 s.
  */
 lop_rule u64 lop_break_even_ns(const struct lop_traits *m)
 {
@@ -48,16 +56,19 @@ lop_rule u64 lop_break_even_ns(const struct lop_traits *m)
 }
 
 /*
- * By the same reasoning the share of T_hold that migrations may cost before one more member is cheaper, whose voltage domain is on; 1 % at least (ours):
+ * By the same reasoning: the share of T_hold that migrations may cost before one more member is cheaper, in a voltage
+ * domain that is on; at least 1 % (our choice).
  *     2 * share > core / machine
  * Worked example: 5.5 W of 133 W are worth 2 % of the time.
  */
 lop_rule u32 lop_room_permille(const struct lop_traits *m) { return (u32)lop_max(500ULL * m->core_mw / lop_max(m->machine_mw, 1), 10); }
 
 /*
- * Whether green cores lower the EDP of the whole machine (ours), of which the rest goes on drawing power for as long as the work takes.
+ * Whether green cores lower the EDP of the whole machine (our choice). The rest of the machine draws power for as long
+ * as the work takes.
  *     EDP(f) = (rest + P(f)) / rate(f)^2
- * Worked example: 0.5 W beside, 1.0 W at the top and 0.18 W at 0.83 of the rate: 0.99 against 1.5. With 60 W beside it is 87 against 61.
+ * Worked example: a rest of 0.5 W, a core with 1.0 W at the top and 0.18 W at 0.83 of the rate: 0.99 against 1.5. With
+ * a rest of 60 W it is 87 against 61.
  */
 lop_rule bool lop_green_pays(const struct lop_traits *m)
 {
@@ -67,10 +78,11 @@ lop_rule bool lop_green_pays(const struct lop_traits *m)
 }
 
 /*
- * What it costs to keep a core high decides, where that is known:
+ * What the power of a high core decides, where it is known:
  *     the spare                   left out where keeping an idle core high costs more than it saves
  *     h_min                       for as long as that costs no more than it saves; a second where it costs nothing
- *     green cores                 where the whole machine's EDP does not fall, or slow kinds do their work without slowing others
+ *     green cores                 left out where the whole machine's EDP does not fall, or where slow kinds do such work
+ *                                 without slowing other work
  */
 lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_traits *m)
 {
@@ -83,14 +95,14 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
 }
 
 /*
- * What auto leaves out, of all that lop_choose() chose:
- *     plans for memory domains    where there is one
- *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) knows nothing of, or where nobody knows what
- *                                 a node draws
- *     rank, specialise            where no core is fast beside others
- *     whole cores                 where none has SMT siblings
- *     a reserved core             where cores differ in kind, so that threads of one application are not alike, or where nobody knows what
- *                                 anything draws
+ * What auto leaves out of what lop_choose() chose:
+ *     plans for memory domains    where there is one domain
+ *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) does not model, or where a
+ *                                 node's power is not known
+ *     rank, specialise            where all cores are of one kind
+ *     whole cores                 where no core has SMT siblings
+ *     a reserved core             where cores differ in kind, so that threads of one application do not run alike, or
+ *                                 where no power is known
  */
 lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 {

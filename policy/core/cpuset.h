@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "env.h"
-/* Sets of CPUs as bitmaps of fixed size. A pass over all words costs the same on 4 CPUs and on 512. */
+/* Sets of CPUs: bitmaps of fixed size. A pass over all words costs the same on 4 CPUs and on 512. */
 struct lop_cpus { u64 word[LOP_CPU_WORDS]; };
 
 #ifndef LOP_WORLD_MEMBERS
@@ -9,17 +9,17 @@ struct lop_cpus { u64 word[LOP_CPU_WORDS]; };
 #endif
 
 /*
- * Scratch memory of one call: sets are too large for the BPF stack. Each name belongs to one rule at a time, callers and
- * callees use different ones.
+ * Scratch memory of one call, since sets are too large for the BPF stack. A member belongs to one rule at a time:
+ * callers and callees use different ones.
  */
 struct lop_world {
-	struct lop_cpus candidates; /* being narrowed by a choice of a CPU */
-	struct lop_cpus usable;     /* of what a task may use, by placement; idle high CPUs, by heat rotation */
-	struct lop_cpus others;     /* of these the idle ones, by placement; low CPUs, by heat rotation */
-	LOP_WORLD_MEMBERS           /* what the adapter keeps for a call */
+	struct lop_cpus candidates; /* narrowed down to choose a CPU */
+	struct lop_cpus usable;     /* in placement: CPUs that a task may use; in heat rotation: idle high CPUs */
+	struct lop_cpus others;     /* in placement: the idle ones of these; in heat rotation: low CPUs */
+	LOP_WORLD_MEMBERS           /* what the adapter keeps for the length of a call */
 };
 
-/* Index of the lowest set bit, w != 0. Without branches: each would double the verifier's paths. */
+/* Index of the lowest set bit, w != 0. No branches: each would double the verifier's paths. */
 lop_rule u32 lop_lowest_bit(u64 w)
 {
 #ifdef __BPF__
@@ -42,21 +42,21 @@ lop_rule bool lop_cpus_has(const struct lop_cpus *s, u32 cpu)
 
 lop_rule void lop_cpus_add(struct lop_cpus *s, u32 cpu) { lop_atomic_or(lop_cpus_word(s, cpu), 1ULL << (cpu % 64)); }
 
-/* Adds `cpu`; true if it was not there: of several that add it at once one is told so. */
+/* Adds `cpu`; true if it was not in the set. If several CPUs add it at once, one gets true. */
 lop_rule bool lop_cpus_claim(struct lop_cpus *s, u32 cpu)
 {
 	u64 bit = 1ULL << (cpu % 64);
 	return !(lop_atomic_or(lop_cpus_word(s, cpu), bit) & bit);
 }
 
-/* Removes `cpu`; true if it was there. The atomic that claims an idle CPU: of several wakers one wins. */
+/* Removes `cpu`; true if it was in the set. This atomic claims an idle CPU: of several wakers one wins. */
 lop_rule bool lop_cpus_take(struct lop_cpus *s, u32 cpu)
 {
 	u64 bit = 1ULL << (cpu % 64);
 	return (lop_atomic_and(lop_cpus_word(s, cpu), ~bit) & bit) != 0;
 }
 
-/* The same of what is seldom there: a line that nobody writes all CPUs may read at once. */
+/* The same for a CPU that is rarely in the set: CPUs that only read share the cache line. */
 lop_rule bool lop_cpus_take_if(struct lop_cpus *s, u32 cpu) { return lop_cpus_has(s, cpu) && lop_cpus_take(s, cpu); }
 
 lop_rule bool lop_cpus_empty(const struct lop_cpus *s)
@@ -92,7 +92,7 @@ lop_rule s32 lop_cpus_first(const struct lop_cpus *a, const struct lop_cpus *b, 
 	return first;
 }
 
-/* How many CPUs a and b have in common. */
+/* Number of CPUs that a and b have in common. */
 lop_rule u32 lop_cpus_common(const struct lop_cpus *a, const struct lop_cpus *b)
 {
 	u32 common = 0;
@@ -116,10 +116,10 @@ lop_rule void lop_cpus_drop(struct lop_cpus *a, const struct lop_cpus *b)
 	lop_for_words(i) a->word[i & (LOP_CPU_WORDS - 1)] &= ~b->word[i & (LOP_CPU_WORDS - 1)];
 }
 
-/* All ones if `any` is not zero, without a branch: each would double the verifier's paths. */
+/* All ones if `any` is not zero. No branch: it would double the verifier's paths. */
 lop_rule u64 lop_all_if(u64 any) { return 0 - ((any | (0 - any)) >> 63); }
 
-/* A preference: keeps of `a` what is also in `b`, if that leaves anything. */
+/* A preference: keeps of `a` what is also in `b`, if that leaves any CPU. */
 lop_rule void lop_cpus_prefer(struct lop_cpus *a, const struct lop_cpus *b)
 {
 	u64 left = 0;
@@ -129,7 +129,7 @@ lop_rule void lop_cpus_prefer(struct lop_cpus *a, const struct lop_cpus *b)
 	lop_for_words(i) a->word[i & (LOP_CPU_WORDS - 1)] &= b->word[i & (LOP_CPU_WORDS - 1)] | ~left;
 }
 
-/* A dislike: drops from `a` what is in `b`, if that leaves anything. */
+/* A dislike: drops from `a` what is in `b`, if that leaves any CPU. */
 lop_rule void lop_cpus_avoid(struct lop_cpus *a, const struct lop_cpus *b)
 {
 	u64 left = 0;
@@ -140,15 +140,15 @@ lop_rule void lop_cpus_avoid(struct lop_cpus *a, const struct lop_cpus *b)
 }
 
 /*
- * The first CPU of the set at or above `from`, LOP_NONE if there is none. To visit all:
- *     lop_for(n, 0, LOP_MAX_CPUS) { cpu = lop_cpus_next(set, cpu + 1); if (cpu < 0) break; ... }      starting at -1
+ * The first CPU of the set at or above `from`; LOP_NONE if there is none. To visit all, starting at -1:
+ *     lop_for(n, 0, LOP_MAX_CPUS) { cpu = lop_cpus_next(set, cpu + 1); if (cpu < 0) break; ... }
  */
 lop_rule s32 lop_cpus_next(const struct lop_cpus *s, u32 from)
 {
 	u64 above = ~0ULL << (from % 64);
 	s32 next = LOP_NONE;
 	int i;
-	lop_for_words(i) { /* from 0: a compiler that knows the start drops the mask that the verifier wants */
+	lop_for_words(i) { /* from 0: a compiler that knows the start drops the mask that the verifier needs */
 		if ((u32)i < from / 64)
 			continue;
 		u64 w = s->word[i & (LOP_CPU_WORDS - 1)] & above;

@@ -7,41 +7,42 @@
 #include "sets_state.h"
 #include "task.h"
 /*
- * All the policy knows: each room's part, put together here. Passed by pointer, never global: a thousand simulations run side by side, the kernel has one.
- * Per-CPU entries are written by their CPU, counters are atomic, membership changes under its lock.
+ * The whole state of the policy, put together from the folders' parts. It is passed by pointer, never global: a
+ * thousand simulations run side by side, the kernel has one.
+ * Per-CPU entries are written by their CPU, counters are atomic, and membership changes under its lock.
  */
 
 struct lop_app {
 	u64 demand;                        /* its active tasks for the high set; above bit 32 the declared parallelism, 0: none */
-	bool shares_memory;                /* its tasks want the same node */
+	bool shares_memory;                /* its tasks should share a node */
 	s32 home_node;                     /* LOP_NONE: none yet */
-	u32 number;                        /* names it where there is no pointer; 0: none yet */
-	u32 boosted;                       /* 1 + CPU where its sequential phase runs; 0: in none, or not there */
-	u64 running;                       /* sum of the CPUs that its active tasks run on; above bit 32 how many do */
-	u64 alone_since_ns;                /* its sequential phase began; 0: in none */
+	u32 number;                        /* identifies it where there is no pointer; 0: none yet */
+	u32 boosted;                       /* 1 + the CPU that runs its sequential phase; 0: none does */
+	u64 running;                       /* sum of the CPU numbers that its active tasks run on; above bit 32 how many do */
+	u64 alone_since_ns;                /* start of its sequential phase; 0: in none */
 	struct lop_mean phases;            /* lengths of its sequential phases */
 	struct lop_mean holds;             /* times for which its threads held what others waited for */
-	u64 unit_ns;                       /* work of a unit of length, ns on the fastest kind of core; 0: no thread has ended */
+	u64 unit_ns;                       /* work per unit of length, ns on the fastest kind of core; 0: no thread has ended */
 	u32 lengths[LOP_LENGTHS];          /* declared by its latest threads */
-	u32 nr_lengths;                    /* declared so far */
+	u32 nr_lengths;                    /* number of lengths declared so far */
 	struct lop_rounds rounds;
 };
 
 struct lop_sched {
 	struct lop_config config;
 	struct lop_topology topology;
-	/* CPUs, by what they are now. */
+	/* CPUs, by their current state. */
 	struct lop_cpus online, idle;
-	struct lop_cpus open;              /* online, and not isolated: CPUs for any task */
-	struct lop_cpus taken;             /* run something that goes before all our tasks (real-time classes) */
+	struct lop_cpus open;              /* online and not isolated: CPUs for any task */
+	struct lop_cpus taken;             /* run a task of a higher class (real-time) */
 	struct lop_cpus off;               /* CPUs of memory domains that are off */
 	struct lop_cpus beside_busy;       /* CPUs whose SMT sibling is busy */
 	struct lop_cpu_times idle_since_ns;
 	u32 nr_open;
-	bool isolates;                     /* there are isolated CPUs */
-	bool planned;                      /* some task has a memory domain by a plan */
+	bool isolates;                     /* the machine has isolated CPUs */
+	bool planned;                      /* a plan has given a memory domain to some task */
 	u64 timer_at_ns;                   /* 0: not armed */
-	struct lop_members set[LOP_SETS_ROOM]; /* only high and green, low is what is in no other set; of low, what is active for the reserved CPU */
+	struct lop_members set[LOP_SETS_ROOM]; /* high and green, since low is the rest; of low only `demand`, for the reserved CPU */
 	struct lop_membership membership;
 	struct lop_heat heat;
 	struct lop_room room;
@@ -53,9 +54,12 @@ struct lop_sched {
 	struct lop_budget budget;
 };
 
-/* Runnable tasks that do not spin and belong to the set. */
+/* Runnable tasks of the set that do not spin. */
 lop_rule u32 lop_active(const struct lop_sched *s, enum lop_set set) { return (u32)s->set[lop_set_index(set)].demand; }
-/* Applications with an active task for the high set that declared no parallelism; a task of no application is one. */
+/*
+ * Applications with an active task for the high set and without declared parallelism. A task of no application counts
+ * as one.
+ */
 lop_rule u32 lop_undeclared(const struct lop_sched *s) { return (u32)(s->set[LOP_HIGH].demand >> 32); }
 #define LOP_ONE_UNDECLARED (1ULL << 32)
 

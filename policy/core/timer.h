@@ -2,7 +2,7 @@
 #pragma once
 #include "state.h"
 
-/* The one timer comes at this time, or before. One that should have come and did not is none. True: it was set. */
+/* Sees to it that the one timer fires at this time or before. An overdue timer counts as not armed. True: it was set. */
 lop_rule bool lop_timer_by(struct lop_sched *s, struct lop_world *world, u64 at_ns, u64 now_ns)
 {
 	u64 armed_ns = s->timer_at_ns;
@@ -13,10 +13,13 @@ lop_rule bool lop_timer_by(struct lop_sched *s, struct lop_world *world, u64 at_
 	return true;
 }
 
-/* Idle members look again for work at this time, or before. */
+/* Idle members look for work again at this time or before. */
 lop_rule void lop_look_at(struct lop_sched *s, struct lop_world *world, u64 at_ns)
 {
-	/* Both sides write with an atomic operation before they read: either the timer sees this, or it is seen to be gone. */
+	/*
+	 * Both sides write atomically before they read: the timer sees this request, or this call sees that the timer
+	 * has fired.
+	 */
 	lop_atomic_or(&s->queues.look, 1);
 	lop_timer_by(s, world, at_ns, lop_env_now_ns(world));
 }

@@ -6,22 +6,22 @@
 #define LOP_MAX_TIERS 16
 #define LOP_MAX_MEMORY_DOMAINS 256
 
-/* Where each CPU lies. Filled by the adapter before lop_start(). */
+/* Where each CPU is. The adapter fills this in before lop_start(). */
 struct lop_topology {
-	struct lop_cpus cpus;              /* all of the machine, online or not */
-	struct lop_cpus isolated;          /* of these, those that nobody uses but who is bound there: see isolated.h */
+	struct lop_cpus cpus;              /* all CPUs of the machine, online or not */
+	struct lop_cpus isolated;          /* those of them that only tasks bound there use (isolated.h) */
 	u16 nr_nodes, nr_tiers, nr_memory_domains, nr_sockets;
 	u16 tier[LOP_MAX_CPUS];            /* kind of core, 0 the fastest */
 	u16 voltage_domain[LOP_MAX_CPUS];
 	u16 memory_domain[LOP_MAX_CPUS];
 	u16 node[LOP_MAX_CPUS];
 	u16 socket[LOP_MAX_CPUS];
-	u16 next_sibling[LOP_MAX_CPUS];    /* ring of the SMT siblings of a core; itself without SMT */
+	u16 next_sibling[LOP_MAX_CPUS];    /* ring of the SMT siblings of a core; without SMT the CPU itself */
 	struct lop_cpus tier_cpus[LOP_MAX_TIERS];
 	struct lop_cpus voltage_cpus[LOP_MAX_CPUS];
 	struct lop_cpus memory_cpus[LOP_MAX_MEMORY_DOMAINS];
 	struct lop_cpus node_cpus[LOP_MAX_NODES];
-	u16 tier_permille[LOP_MAX_TIERS];  /* speed of a kind of core over that of the fastest, x 1000; 0: not known, taken as 1000 */
+	u16 tier_permille[LOP_MAX_TIERS];  /* speed of a kind of core relative to the fastest, x 1000; 0: taken as 1000 */
 };
 
 /* A time for each CPU. */

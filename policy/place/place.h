@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "sets.h"
-/* Where a task that has just become runnable goes. */
+/*
+ * A woken task claims the best idle member of its set; if no member is idle, it waits at a busy one.
+ * Tested in: placement, hotplug, room. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
+ */
 
-/* A member that joined less than a transition ago does not run at its speed yet; the spare is there to bridge that. */
+/* A member that joined less than a transition ago does not run at its speed yet; the spare bridges that time. */
 lop_rule bool lop_at_speed(const struct lop_sched *s, u32 cpu, u64 now_ns)
 {
 	return now_ns - s->membership.joined_ns.ns[lop_cpu_index(cpu)] >= s->config.transition_ns;
 }
 
-/* Every active task has a core of the fastest kind, whole: where cores differ in kind rank moves nobody then. */
+/* Every active task has a whole core of the fastest kind. Where cores differ in kind, rank then moves no task. */
 lop_rule bool lop_all_run_fast(const struct lop_sched *s)
 {
 	const struct lop_cpus *fast = &s->topology.tier_cpus[0];
@@ -18,14 +21,16 @@ lop_rule bool lop_all_run_fast(const struct lop_sched *s)
 }
 
 /*
- * Whether a task that finds its last CPU taken leaves other tasks theirs (ours), where there is room for that (room.h). The longest member is the
- * last CPU of somebody who sleeps for a moment, and finds it taken in turn: so they go on for ever, though other CPUs are idle. Who ran last on the
- * one that has been idle for longest is the least likely to come back.
+ * Whether a task that finds its last CPU taken leaves other tasks their last CPUs (our choice), where the set makes
+ * room (room.h). The longest member is the last CPU of some task that sleeps for a moment. If it is claimed, that task
+ * finds its CPU taken in turn, and so on for ever, though other CPUs are idle. The task that last ran on the CPU idle
+ * for longest is the least likely to come back.
  *     argmin idle_since        instead of argmin joined
- * Worked example: CPU 0 joined first and 3 last, a task ran on each of 0, 1 and 2 within the last 2 ms, and nobody on 3 for 5. Who comes from 1, which is
- * taken, goes to 3; at 0 it would drive out who comes back there.
- * Not for a new task: it comes back nowhere, and what has been idle for longest sleeps deepest. Nor where rank moves tasks about, so that no CPU is
- * anybody's: where cores differ in kind and there are more active tasks than cores of the fastest.
+ * Worked example: CPU 0 joined first and 3 last. A task ran on each of 0, 1 and 2 within the last 2 ms, and none on 3
+ * for 5 ms. A task that returns to 1, which is taken, goes to 3; on 0 it would displace the task that returns there.
+ * Not for a new task: it returns to no CPU, and the CPU idle for longest sleeps deepest. Nor where rank moves tasks
+ * about, so that no task has a CPU of its own: where cores differ in kind and active tasks outnumber the cores of the
+ * fastest kind.
  *     kinds = 1   or   active <= cores of the fastest kind
  */
 lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool ran)
@@ -34,10 +39,12 @@ lop_rule bool lop_leaves_others_theirs(const struct lop_sched *s, bool ran)
 }
 
 /*
- * The best of the idle members that the task may use: not the sibling of the reserved CPU, a core that no sibling is busy on, the
- * fastest kind, its last CPU if that is at speed, the memory domain it last ran in, the longest member, which is surely at its speed, or
- * as lop_leaves_others_theirs() says. `ran`: it has run before.
- * In a set of fixed size (simple sets) the one that has been idle longest: work is confined, fairness among cores is left.
+ * The best of the idle members that the task may use, by these preferences: not the sibling of the reserved CPU, a core
+ * without a busy sibling, the fastest kind, its last CPU if that is at speed, the memory domain it last ran in, and
+ * then the longest member, which is surely at its speed, or as lop_leaves_others_theirs() decides. `ran`: it has run
+ * before.
+ * In a set of fixed size (simple sets) the CPU that has been idle for longest: the set confines work, but keeps the
+ * fairness among cores.
  */
 lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_cpus *candidates lop_nonnull, u32 last_cpu, bool ran, u64 now_ns)
 {
@@ -61,19 +68,19 @@ lop_subprog s32 lop_best_idle(const struct lop_sched *s lop_nonnull, struct lop_
 	return lop_earliest(candidates, &s->membership.joined_ns, LOP_MAX_CPUS);
 }
 
-/* Under a power cap no core joins for a plan: a domain without a member is closed while the set is full. */
+/* Under a power cap no core joins for a plan: while the set is full, a domain without a member is closed. */
 lop_rule bool lop_is_capped_out(const struct lop_sched *s, s32 domain)
 {
 	return lop_is_full(s) && !lop_cpus_meet(&s->set[LOP_HIGH].cpus, lop_domain_cpus(s, domain));
 }
 
-/* It has a memory domain of its own by a plan. Affinity goes before: a task that may not run everywhere has none. */
+/* A plan gives the task a memory domain. Affinity takes precedence: a task that may not run everywhere has none. */
 lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task *t)
 {
 	return lop_has_domains(s) && !t->restricted && t->memory_domain != LOP_NONE && !lop_is_capped_out(s, t->memory_domain);
 }
 
-/* Scores first, then claims the winner; another waker may have been faster, so it tries a few times. */
+/* Scores the idle members, then claims the best. Another waker may have been faster, so it tries a few times. */
 #define LOP_CLAIM_TRIES 4
 lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const struct lop_task *t,
 			    enum lop_set set, u32 last_cpu, bool ran, u64 now_ns)
@@ -101,8 +108,8 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 }
 
 /*
- * A member to queue at when none is idle: the last CPU if it is one, else a member of its memory domain, else any.
- * `allowed`: only of these.
+ * A member to queue at when none is idle: the last CPU if it is one, else a member of its memory domain, else any. Only
+ * CPUs of `allowed` count.
  */
 lop_subprog s32 lop_busy_member(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, enum lop_set set,
 			     const struct lop_cpus *allowed lop_nonnull, u32 last_cpu)
@@ -118,7 +125,10 @@ lop_subprog s32 lop_busy_member(const struct lop_sched *s lop_nonnull, struct lo
 	return lop_cpus_next(members, 0);
 }
 
-/* One task less counts on the CPU. Another may have anchored there while the wish was taken back: it is made again. */
+/*
+ * One task less counts on the CPU. Another task may have anchored there while the pin was removed: then it is set
+ * again.
+ */
 lop_rule void lop_count_on_less(struct lop_sched *s, u32 cpu)
 {
 	u32 before = lop_atomic_add(&s->membership.anchored[cpu], -1);
@@ -131,7 +141,7 @@ lop_rule void lop_count_on_less(struct lop_sched *s, u32 cpu)
 		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
 }
 
-/* Gives up the CPU it counted on. Once, though the task may block while that CPU goes offline (lop_anchor_anew()). */
+/* Removes the task's anchor. Only once, even if the task blocks while that CPU goes offline (lop_anchor_anew()). */
 lop_rule void lop_unanchor(struct lop_sched *s, struct lop_task *t)
 {
 	s32 cpu = t->anchor;
@@ -140,8 +150,8 @@ lop_rule void lop_unanchor(struct lop_sched *s, struct lop_task *t)
 }
 
 /*
- * While the task is active, `cpu` is a member of its set (or of the high one): it may be the only one that the task can
- * use. A core that is not becomes one as soon as the sets are settled.
+ * While the task is active, `cpu` is a member of its set (or of the high one), as it may be the only CPU that the task
+ * can use. A core that is no member becomes one when the sets are settled.
  */
 lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
@@ -157,9 +167,9 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 }
 
 /*
- * Sees to it that a task of limited affinity has a member to run on, before the sets are settled: an idle member that it
- * may use stays one; if there is none, it asks for an idle core (a task pinned to a low core promotes that core), and
- * for a busy one if it may use no member at all. The same for the memory domain that a task is to run in.
+ * Sees to it, before the sets are settled, that a task of limited affinity has a member to run on. An idle member that
+ * it may use stays one. If there is none, it asks for an idle core (a task pinned to a low core promotes that core),
+ * and for a busy one if it may use no member at all. The same for the memory domain that a plan gives a task.
  */
 lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull)
 {
@@ -184,7 +194,7 @@ lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *worl
 	return cpu >= 0;
 }
 
-/* The set that the task runs in: green work runs high while no green core that it may use can be had. */
+/* The set that the task runs in. Green work runs high while there is no green core that it may use. */
 lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop_task *t)
 {
 	bool green = lop_has_green(s) && t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
@@ -193,8 +203,8 @@ lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop
 }
 
 /*
- * Where a task waits for which no idle member could be claimed: at a busy member, or, while membership changes, where
- * it ran last or at any CPU that it may use. LOP_NONE: none of them is online.
+ * Where a task waits if it could claim no idle member: at a busy member or, while membership changes, where it ran last
+ * or at any CPU that it may use. LOP_NONE: none of them is online.
  */
 lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *world, const struct lop_task *t, u32 last_cpu)
 {
@@ -208,13 +218,13 @@ lop_rule s32 lop_waiting_place(const struct lop_sched *s, struct lop_world *worl
 	return lop_cpus_has(&world->candidates, last_cpu) ? (s32)last_cpu : lop_cpus_next(&world->candidates, 0);
 }
 
-/* The CPU that it counts on is there. */
+/* The CPU that the task is anchored to is online. */
 lop_rule bool lop_is_anchored(const struct lop_sched *s, const struct lop_task *t)
 {
 	return t->anchor != LOP_NONE && lop_cpus_has(&s->online, lop_cpu_index((u32)t->anchor));
 }
 
-/* A CPU for a restricted task to count on, idle or busy. False: it may use none that is online. */
+/* Anchors a restricted task to a CPU, idle or busy. False: no CPU that it may use is online. */
 lop_rule bool lop_anchor_somewhere(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 last_cpu)
 {
 	s32 cpu;
@@ -230,9 +240,9 @@ lop_rule bool lop_anchor_somewhere(struct lop_sched *s, struct lop_world *world,
 }
 
 /*
- * A CPU of its own that a restricted task may wait at. It needs one where its affinity changed while it ran, and another one where
- * it would wait although some CPU that it may use is idle: that is no member, since the set had enough for all. If none is online it waits where it may run
- * once one is.
+ * A CPU where a restricted task may wait. The task needs an anchor if its affinity changed while it ran, and another
+ * one if it would wait although a CPU that it may use is idle: that CPU is no member, since the set had enough members.
+ * If no CPU is online for it, it waits where it may run once one is.
  */
 lop_rule u32 lop_allowed_place(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu)
 {

@@ -2,13 +2,16 @@
 #pragma once
 #include "pull.h"
 /*
- * Whole cores (ours). Two tasks on SMT siblings share a core, and do little more between them than one alone. Who came there while all cores were
- * busy stays when one falls idle, unless somebody looks: one of the two goes to a whole core. With the gain of SMT g:
+ * Of two tasks that share a core, one moves to a whole core that falls idle (our choice).
+ * Two tasks on SMT siblings do little more than one alone. A task that came to a sibling while all cores were busy
+ * would stay there when a core falls idle. With the gain of SMT g:
  *     rate of each:  (1 + g) / 2  before,  1  after
- * Worked example: of 15 % gain each of the two has 0.575 of a core, so 100 ms of both take 174 ms, and 100 on two cores.
+ * Worked example: with a gain of 15 %, each of the two has 0.575 of a core. Two tasks of 100 ms take 174 ms on one
+ * core, and 100 ms on two.
+ * Tested in: smt_spread. Studied in: hybrid-laptop.
  */
 
-/* Something that stays runs or waits to run on a sibling of `cpu`. */
+/* A task that stays runs, or waits to run, on a sibling of `cpu`. */
 lop_subprog bool lop_shares_core(const struct lop_sched *s lop_nonnull, u32 cpu)
 {
 	u32 sibling = cpu;
@@ -25,8 +28,8 @@ lop_subprog bool lop_shares_core(const struct lop_sched *s lop_nonnull, u32 cpu)
 }
 
 /*
- * What runs on `cpu` has but a share of a core, and could have all of the core of `to`: one of the same kind (lop_upmigrate() is for faster ones), and of
- * the same memory domain while plans say who runs where (spread.h, gather.h).
+ * The task on `cpu` has only a share of its core and could have the whole core of `to`. That core is of the same kind
+ * (lop_upmigrate() is for faster ones) and, while plans place tasks (spread.h, gather.h), in the same memory domain.
  */
 lop_subprog bool lop_may_separate(const struct lop_sched *s lop_nonnull, u32 cpu, u32 to)
 {
@@ -38,7 +41,10 @@ lop_subprog bool lop_may_separate(const struct lop_sched *s lop_nonnull, u32 cpu
 	return lop_may_leave(s, cpu) && s->fast.on[cpu].rank.class != LOP_ONLY_SPINS && lop_shares_core(s, cpu);
 }
 
-/* Of those that could have all of the core of `to`, and are worth moving at `at_ns`, the first in rank. LOP_NONE: there is none. */
+/*
+ * The CPU whose task ranks first of those that could have the whole core of `to` and are worth moving at `at_ns`.
+ * LOP_NONE: there is none.
+ */
 lop_subprog s32 lop_first_sharing(const struct lop_sched *s lop_nonnull, u32 to, u64 at_ns)
 {
 	s32 cpu = LOP_NONE, first = LOP_NONE;
@@ -57,8 +63,8 @@ lop_subprog s32 lop_first_sharing(const struct lop_sched *s lop_nonnull, u32 to,
 }
 
 /*
- * `to`, whose core is idle, takes one of two that share another. If none is worth it yet, or the sets change at this moment, the timer looks again.
- * True: it was sent.
+ * `to`, whose core is idle, takes one of two tasks that share another core. If no move pays yet, or the sets are
+ * changing, the timer looks again. True: a task was sent.
  */
 lop_subprog bool lop_separate_pair(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 to, u64 now_ns)
 {
@@ -75,8 +81,8 @@ lop_subprog bool lop_separate_pair(struct lop_sched *s lop_nonnull, struct lop_w
 }
 
 /*
- * Somebody may share a core of the kind `tier`: the whole core of that kind that has been idle for longest takes him. One at a time, as both siblings
- * of a core count as idle until somebody is there; who arrives looks for the next.
+ * If two tasks share a core of kind `tier`, the whole core of that kind that has been idle for longest takes one. One
+ * at a time, as both siblings of a core count as idle until the task arrives; its arrival starts the next look.
  */
 lop_subprog bool lop_fill_core(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 tier, u64 now_ns)
 {

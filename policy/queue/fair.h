@@ -4,12 +4,13 @@
 #include "rank.h"
 #include "sets.h"
 /*
- * Fairness among tasks inside the set: start-time fair queueing. Each task has a virtual time that grows with what it
- * ran, divided by its weight; the task furthest behind runs next.
+ * Start-time fair queueing: of the tasks that wait, the one furthest behind in virtual time runs next.
+ * A task's virtual time grows with the time that it ran, divided by its weight.
+ * Tested in: fair, overdue. Studied in: compile-parallelism, hybrid-laptop, one-and-many.
  */
 /*
- * One time in so many each queue that waits has its turn, however far behind the others are: `front_ns` is an estimate, and
- * none may starve by it. A prime, so that it does not keep step with the number of queues.
+ * Once in so many looks each queue with tasks has a turn, however far behind the others are: `front_ns` is an estimate,
+ * and no queue may starve because of it. A prime, so that it does not keep step with the number of queues.
  */
 #define LOP_QUEUE_TURNS 61
 
@@ -17,7 +18,7 @@
 lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight_1024) { return ran_ns * (LOP_WEIGHT_DEFAULT << 10) / weight_1024; }
 
 /*
- * Slice: so long that every active task gets one within the period, between the minimum and the maximum.
+ * Slice: short enough that every active task gets one within the period, between the minimum and the maximum.
  *     slice = period * |H| / active
  */
 lop_rule u64 lop_slice_ns(const struct lop_sched *s)
@@ -28,8 +29,8 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
 }
 
 /*
- * Keeps a task's virtual time near another: it is not paid for more than `lag_ns` before it, and owes no more after it than that
- * and what as much costs it.
+ * Keeps a task's virtual time near `from_ns`: its credit is at most `lag_ns`, its debt at most that and what running
+ * for `lag_ns` costs it.
  *     from - lag <= vtime <= from + lag + lag * 1024 / w
  */
 lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 from_ns, u64 lag_ns)
@@ -44,10 +45,10 @@ lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const str
 }
 
 /*
- * Bounded lag: a task that slept is not paid for it beyond one slice, and what it owes is what a slice costs it and one more.
+ * Bounded lag: sleep earns a task one slice at most, and it owes at most a slice and what a slice costs it.
  *     clock - slice_max <= vtime <= clock + slice_max + slice_max * 1024 / w
- * A new task (vtime 0) starts behind what waits, with what the shortest slice costs: a stream of short-lived tasks, each
- * with the credit of a sleeper, would never let the clock advance, and who waits would wait for ever.
+ * A new task (vtime 0) starts behind the waiting tasks, by what the shortest slice costs. With the credit of sleepers,
+ * a stream of short-lived tasks would never let the clock advance, and the waiting tasks would starve.
  *     vtime = clock + slice_min * 1024 / w
  */
 lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
@@ -59,7 +60,7 @@ lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const
 
 lop_rule u32 lop_cpu_queue(u32 cpu) { return lop_cpu_index(cpu); }
 
-/* It serves its own queue and no other, whatever set it is in. */
+/* The CPU serves its own queue and no other, whatever its set. */
 lop_rule bool lop_is_apart(const struct lop_sched *s, u32 cpu) { return lop_is_reserved(s, cpu) || lop_is_isolated(s, cpu); }
 
 lop_rule u32 lop_domain_queue(u32 memory_domain, enum lop_set set)
@@ -68,10 +69,10 @@ lop_rule u32 lop_domain_queue(u32 memory_domain, enum lop_set set)
 	       (set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0);
 }
 
-/* The set whose queues `cpu` serves: an isolated one its own queue alone, as a low one does. */
+/* The set whose queues `cpu` serves. An isolated CPU serves only its own queue, as a low one does. */
 lop_rule enum lop_set lop_serves(const struct lop_sched *s, u32 cpu) { return lop_is_isolated(s, cpu) ? LOP_LOW : lop_set_of(s, cpu); }
 
-/* The queue of a set that `cpu` has in common with its memory domain. */
+/* The queue of a set that `cpu` shares with its memory domain. */
 lop_rule u32 lop_shared_queue(const struct lop_sched *s, u32 cpu, enum lop_set set)
 {
 	return lop_domain_queue(s->topology.memory_domain[lop_cpu_index(cpu)], set);
@@ -80,8 +81,8 @@ lop_rule u32 lop_shared_queue(const struct lop_sched *s, u32 cpu, enum lop_set s
 lop_rule u32 lop_queue_index(u32 queue) { return queue & (LOP_QUEUES - 1); }
 
 /*
- * A queue of one CPU alone may be longer than the others', where tasks are bound: so that each of its n tasks gets a slice within the period, while
- * slices stay above the minimum,
+ * The queue of a single CPU may be longer than the others if tasks are bound there. So that each of its n tasks gets a
+ * slice within the period, while slices stay above the minimum:
  *     slice = min(slice of all, max(period / n, slice_min))
  * Worked example: 40 tasks on 8 CPUs have 20 * 8 / 40 = 4 ms; ten of them bound to one CPU have 2 ms there.
  */
@@ -93,7 +94,7 @@ lop_rule u64 lop_slice_in_ns(const struct lop_sched *s, u32 queue)
 	return lop_min(lop_slice_ns(s), lop_max(s->config.period_ns / waiting, s->config.slice_min_ns));
 }
 
-/* The bitmap that tells whether a queue has tasks, and the bit in it: 512 CPUs, then 512 domain queues. */
+/* The bitmap that tells whether a queue has tasks: one for the 512 CPU queues, one for the 512 domain queues. */
 lop_rule struct lop_cpus *lop_waiting(struct lop_sched *s, u32 queue)
 {
 	return queue < LOP_MAX_CPUS ? &s->queues.cpu_waiting : &s->queues.domain_waiting;
@@ -105,8 +106,9 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 }
 
 /*
- * A task that may run on several CPUs but not on all, where tasks that are bound to them wait at each: it competes with these. Crowded for
- * long, they may be far behind all others. The most advanced of their fronts, or LOP_NO_TIME where a CPU of it has no such queue.
+ * A task that may run on several CPUs, but not on all, competes with the tasks bound to these CPUs if such tasks wait
+ * at each. If the CPUs have been crowded for long, those tasks may be far behind all others. Returns the most advanced
+ * of their fronts, or LOP_NO_TIME if one of the CPUs has no such queue.
  */
 lop_subprog u64 lop_crowded_front_ns(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
@@ -130,7 +132,7 @@ lop_subprog u64 lop_crowded_front_ns(const struct lop_sched *s lop_nonnull, cons
 	return front_ns;
 }
 
-/* Where those are with whom a task that comes to a queue competes; where nobody waits the clock of all stands for them. */
+/* Virtual time of the tasks that `t` competes with in the queue; if none waits there, the clock of all queues. */
 lop_rule u64 lop_front_for_ns(struct lop_sched *s, const struct lop_task *t, u32 queue)
 {
 	u64 front_ns = lop_queue_waits(s, queue) ? s->queues.front_ns[lop_queue_index(queue)] : s->queues.clock_ns;
@@ -139,9 +141,10 @@ lop_rule u64 lop_front_for_ns(struct lop_sched *s, const struct lop_task *t, u32
 }
 
 /*
- * Who comes to a queue, because it woke or may run elsewhere now, competes with those who wait there: what it is owed or owes from
- * elsewhere counts up to a slice, as long as slices are there now, and what a slice costs. A queue whose tasks get less goes slower than
- * others, and without bound the one that comes would wait, or they, for all the time that these have come apart.
+ * A task that enters a queue, because it woke or may run elsewhere now, competes with the tasks already waiting in it.
+ * Its credit or debt from elsewhere counts up to a slice, as long as slices are there now, and what a slice costs. The
+ * virtual time of a queue whose tasks get less advances more slowly. Without the bound, the new task or the others
+ * would wait for as long as the queues have drifted apart.
  *     front - slice <= vtime <= front + slice + slice * 1024 / w
  */
 lop_rule void lop_clamp_vtime(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
@@ -150,7 +153,7 @@ lop_rule void lop_clamp_vtime(struct lop_sched *s, struct lop_task *t, const str
 		lop_bound(s, t, group, lop_front_for_ns(s, t, queue), lop_slice_in_ns(s, queue));
 }
 
-/* How long some task or other has been waiting in a queue without a break; 0: none waits. */
+/* How long a queue has had waiting tasks without a break; 0: none waits. */
 lop_rule u64 lop_waited_ns(struct lop_sched *s, u32 queue, u64 now_ns)
 {
 	u64 since_ns = s->queues.waits_since_ns[lop_queue_index(queue)];
@@ -158,10 +161,10 @@ lop_rule u64 lop_waited_ns(struct lop_sched *s, u32 queue, u64 now_ns)
 }
 
 /*
- * What a task pays for that ran `ran_ns` on `cpu` until now: a slice, and beyond that the time for which somebody waited for
- * this CPU. For having run alone nobody is paid.
+ * What a task pays that ran `ran_ns` on `cpu` until now: up to a slice, and beyond that only the time in which another
+ * task waited for this CPU. Time alone is free, since no task lost it.
  *     charged = min(ran, slice_max + waited)
- * Worked example: alone for 10 s, then one comes, 2 ms before the slice of 6 ms is over: 8 ms.
+ * Worked example: a task runs alone for 10 s, and another comes 2 ms before its slice of 6 ms is over: it pays 8 ms.
  */
 lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns)
 {
@@ -175,8 +178,8 @@ lop_rule u64 lop_charged_ns(struct lop_sched *s, u32 cpu, u64 ran_ns, u64 now_ns
 }
 
 /*
- * Puts a runnable task in a queue, at the place of this virtual time; front_ns is at or behind that of the first task. The queue counts as waiting from
- * now until the task runs or leaves: the adapter may take until after this call to put it there.
+ * Puts a runnable task in a queue at this virtual time; front_ns is at or behind that of the first task. The queue
+ * counts as waiting until the task runs or leaves, even though the adapter may insert the task after this call.
  */
 lop_rule void lop_queue_insert_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue, u64 vtime_ns)
 {
@@ -194,15 +197,16 @@ lop_rule void lop_queue_insert_at(struct lop_sched *s, struct lop_world *world, 
 	lop_cpus_add(lop_waiting(s, queue), lop_cpu_index(queue));
 }
 
-/* At its own. */
+/* At its own virtual time. */
 lop_rule void lop_queue_insert(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 queue)
 {
 	lop_queue_insert_at(s, world, t, queue, t->vtime_ns);
 }
 
 /*
- * Nothing is counted in the queue any more. The bit is cleared before the last look, so no task is lost. A CPU that fell idle while it was cleared saw
- * nobody wait, and who came too early to see that CPU: then idle members look again at once. False: a task came.
+ * No task is counted in the queue any more. The bit is cleared before the last look, so no task is lost. False: a task
+ * came. A CPU that fell idle while the bit was clear saw no work, and the task may have come too early to see that CPU:
+ * then idle members look again at once.
  */
 lop_subprog bool lop_queue_empty(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 queue)
 {
@@ -215,7 +219,7 @@ lop_subprog bool lop_queue_empty(struct lop_sched *s lop_nonnull, struct lop_wor
 	return false;
 }
 
-/* The task waits in the queue of `cpu` alone, by a rule. */
+/* The task waits in the queue of `cpu` alone because of a rule. */
 lop_rule void lop_note_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
 	t->goes_first = true;
@@ -223,7 +227,7 @@ lop_rule void lop_note_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
 	lop_cpus_add(&s->queues.given, cpu);
 }
 
-/* Not any more. The bit is cleared before the last look, as in lop_queue_empty(). */
+/* Ends the state that lop_note_given() began. The bit is cleared before the last look, as in lop_queue_empty(). */
 lop_rule void lop_end_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
 	u32 before;
@@ -240,13 +244,13 @@ lop_rule void lop_end_given(struct lop_sched *s, struct lop_task *t, u32 cpu)
 		lop_cpus_add(&s->queues.given, cpu);
 }
 
-/* A rule gave something to this CPU, and it is there, not only on its way. */
+/* A rule gave this CPU a task, which has arrived in its queue. */
 lop_rule bool lop_is_given(const struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	return lop_cpus_has(&s->queues.given, cpu) && lop_env_queued(world, lop_cpu_queue(cpu));
 }
 
-/* The task runs, blocks, or is taken out to be queued anew. */
+/* The task runs, blocks, or is taken out to be queued again. */
 lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_world *world, struct lop_task *t)
 {
 	u32 queue = (u32)t->queue, before;
@@ -261,8 +265,8 @@ lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_world *world, stru
 }
 
 /*
- * The first task of the queue now runs: what waits behind it is not behind its virtual time. (Unless it may not run where
- * that one does; LOP_QUEUE_TURNS is for these.)
+ * The first task of the queue now runs: the tasks behind it are not behind its virtual time. (Unless they may not run
+ * where it does; LOP_QUEUE_TURNS is for these.)
  */
 lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 {
@@ -270,7 +274,7 @@ lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 	*front_ns = lop_later(*front_ns, vtime_ns);
 }
 
-/* Takes the first task of a queue that may run on `cpu`, if it is not ahead of `until_ns`. */
+/* Takes the first task of a queue that may run on `cpu`, if its virtual time is not after `until_ns`. */
 lop_rule bool lop_queue_take_until(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu, u64 until_ns)
 {
 	bool taken = lop_queue_waits(s, queue) && lop_env_take(world, queue, cpu, until_ns);
@@ -284,7 +288,7 @@ lop_rule bool lop_queue_take(struct lop_sched *s, struct lop_world *world, u32 q
 	return lop_queue_take_until(s, world, queue, cpu, LOP_NO_TIME);
 }
 
-/* `a` goes before `b`: it has tasks, and they are further behind by more than `margin_ns` (or b has none). */
+/* Queue `a` goes before `b`: it has tasks, and `b` has none or is less far behind by more than `margin_ns`. */
 lop_rule bool lop_goes_first(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
 {
 	if (!lop_queue_waits(s, a))
@@ -293,24 +297,27 @@ lop_rule bool lop_goes_first(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
 	       lop_before(s->queues.front_ns[lop_queue_index(a)] + margin_ns, s->queues.front_ns[lop_queue_index(b)]);
 }
 
-/* The first of the domain queues that a set serves: green cores run green work only, high ones help where it waits. */
+/* The first domain queue that a set serves: green cores run green work only, high ones help with it. */
 lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0; }
 
-/* A machine with one memory domain and no green set has one shared queue, and no CPU looks for another. */
+/* With one memory domain and no green set there is one shared queue, and no CPU looks for another. */
 lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_has_green(s); }
 
 /*
- * Where a plan says which task runs in which memory domain, a CPU of another one takes it only once somebody has waited there for so long that
- * everybody should have had a slice: a task that changes its domain waits for the CPU of one that changes the other way, and a short visit of the
- * system's own work drives nobody away. Where plans move only who is known, and nobody has been yet,
- * there is none to wait for.
+ * Where plans give tasks memory domains, a CPU of another domain takes one of them only after tasks have waited in its
+ * queue for a period, in which each should have had a slice. A task that changes its domain waits for the CPU of one
+ * that changes the other way, and a short visit of system work displaces no task. Where plans move only known threads,
+ * and none has a domain yet, there is no such task to wait for.
  */
 lop_rule bool lop_may_take_away(struct lop_sched *s, struct lop_world *world, u32 queue)
 {
 	return !lop_has_domains(s) || (s->config.only_known && !s->planned) || lop_waited_ns(s, queue, lop_env_now_ns(world)) >= s->config.period_ns;
 }
 
-/* A domain queue with tasks that a CPU of this set may serve, the next one from `turn` on; LOP_NONE if none has any, or there is but one. */
+/*
+ * A domain queue with tasks that a CPU of this set may serve, the next one from `turn` on. LOP_NONE if no queue has
+ * any, or if there is one shared queue only.
+ */
 lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 turn, enum lop_set set)
 {
 	u32 from = lop_first_served(set);
@@ -323,7 +330,7 @@ lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 turn, enum lop_set se
 	return found < 0 ? LOP_NONE : LOP_MAX_CPUS + found;
 }
 
-/* The same, another one each time. */
+/* The same, another queue each time. */
 lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 *turn, enum lop_set set)
 {
 	s32 queue = lop_queue_from(s, *turn, set);
@@ -332,7 +339,7 @@ lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 *turn, enum lop_set set)
 	return queue;
 }
 
-/* Whether a queue that this CPU serves has tasks, be it that they may not run here. */
+/* Whether a queue that this CPU serves has tasks, even if they may not run here. */
 lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 {
 	enum lop_set set = lop_serves(s, cpu);
@@ -341,10 +348,11 @@ lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 }
 
 /*
- * The shared queue goes before that of this CPU alone. Its first tasks may be bound to other CPUs, as far behind as these are crowded; those
- * that may run here are not behind the last that did.
+ * Whether the shared queue goes before the CPU's own. The first tasks of the shared queue may be bound to other CPUs,
+ * and be as far behind as those are crowded. The tasks that may run here are not behind the last one that did.
  *     max(front of the shared queue, start tag of its last task here) < front of the own
- * Worked example: a task that may run on CPUs 1 and 2 only is 100 ms behind, those that CPU 0 takes are not: none bound to CPU 0 waits for them.
+ * Worked example: a task that may run on CPUs 1 and 2 only is 100 ms behind; those that CPU 0 takes are not. No task
+ * bound to CPU 0 waits for these.
  */
 lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared)
 {
@@ -354,14 +362,14 @@ lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared
 	return !lop_queue_waits(s, own) || lop_before(front_ns, s->queues.front_ns[lop_queue_index(own)]);
 }
 
-/* The start tag of a task that stops: it has not paid yet. */
+/* Notes the start tag of a task that stops; it has not paid yet. */
 lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	if (t->last_queue == (s32)lop_shared_queue(s, cpu, LOP_HIGH))
 		s->queues.shared_ns.ns[lop_cpu_index(cpu)] = t->vtime_ns;
 }
 
-/* Of the queue of this CPU alone and that of its domain the one further behind; in its turn the other. */
+/* Of the CPU's own queue and that of its domain, the one further behind; in its turn the other. */
 lop_rule u32 lop_home_queue(struct lop_sched *s, u32 cpu, u32 own, u32 shared, u32 ask)
 {
 	u32 first = lop_shared_first(s, cpu, own, shared) ? shared : own;
@@ -369,14 +377,14 @@ lop_rule u32 lop_home_queue(struct lop_sched *s, u32 cpu, u32 own, u32 shared, u
 	return ask == 0 && lop_queue_waits(s, other) ? other : first;
 }
 
-/* Another domain's queue goes first when it is more than a slice further behind, and in its turn. */
+/* Another domain's queue goes first if it is more than a slice further behind, and in its turn. */
 lop_rule bool lop_away_first(struct lop_sched *s, struct lop_world *world, s32 away, u32 home, u32 ask)
 {
 	return away >= 0 && lop_may_take_away(s, world, (u32)away) &&
 	       (ask == LOP_QUEUE_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
 }
 
-/* Takes work that waits at a CPU which does not come for it, if `cpu` may run it by now. */
+/* Takes stranded work, which waits at a CPU that does not fetch it, if `cpu` may run it by now. */
 lop_subprog bool lop_take_stranded(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
 {
 	struct lop_cpus *stranded = &world->others;
@@ -395,13 +403,13 @@ lop_subprog bool lop_take_stranded(struct lop_sched *s lop_nonnull, struct lop_w
 	return taken;
 }
 
-/* What a rule gave to this CPU waits in its own queue, or is on its way there. */
+/* Takes the task that a rule gave to this CPU: it waits in the CPU's own queue, or is on its way there. */
 lop_rule bool lop_take_given(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	return lop_cpus_has(&s->queues.given, cpu) && lop_queue_take(s, world, lop_cpu_queue(cpu), cpu);
 }
 
-/* From any domain, in turn. */
+/* Takes work from any domain, in turn. */
 lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 until_ns)
 {
 	bool taken = false;
@@ -418,8 +426,8 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 }
 
 /*
- * With nothing else to do, what waits at another CPU by a plan of list.h. What a rule gave to that one it is on its way to, and what waits at the
- * reserved one is the system's own.
+ * With nothing else to do, takes a task that waits at another CPU by a plan of list.h. Not from a CPU that is claimed,
+ * as that is about to run what a rule gave to it, and not from the reserved one, where system work waits.
  */
 lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
 {
@@ -440,14 +448,20 @@ lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_wor
 }
 
 /*
- * Work for a CPU that asks. First what a rule gave to this CPU (pull.h); then, of the queue of this CPU alone and that of its domain and
- * set, whoever is further behind; one other domain, in turn, goes first when it is more than a slice further behind; with nothing at
- * home, any domain. Low CPUs only run what may run nowhere else, and isolated ones who is bound there. False: nothing to do.
- * `until_ns`: virtual time of what could go on here, else LOP_NO_TIME. Nobody who is ahead of it takes its place, but in turn, and nobody of another domain who is
- * less than a slice behind: whoever is seen to wait
- * may be gone when he is to be taken, to a CPU that looks at the same moment, or be bound to others, and who is next may be far ahead.
- * Worked example: two CPUs whose ticks come at once, three tasks of nice 0 and one of nice 5, each CPU's slice over. Both see the same task of nice 0 wait; one
- * takes it, and the other one goes on with its own. Else it would take that of nice 5, each time, which so had a quarter in place of a tenth.
+ * Work for a CPU that asks, in this order:
+ *     1. what a rule gave to this CPU (pull.h), then stranded work
+ *     2. one other domain's queue, in turn, if it is more than a slice further behind
+ *     3. of the CPU's own queue and that of its domain and set, the one further behind, then the other
+ *     4. any domain's queue
+ *     5. what waits at another CPU by a plan of list.h
+ * Low CPUs only run what may run nowhere else, isolated ones what is bound there. False: nothing to do.
+ * `until_ns`: virtual time of the task that could go on here, else LOP_NO_TIME. A task that is ahead of it takes its
+ * place only when its queue has a turn, and so does one of another domain that is less than a slice behind. The task
+ * that was seen to wait may be gone to a CPU that looked at the same moment, or may be bound to other CPUs, and the
+ * next one may be far ahead.
+ * Worked example: two CPUs whose ticks coincide, three tasks of nice 0 and one of nice 5, each CPU's slice over. Both
+ * see the same task of nice 0 wait. One takes it, and the other goes on with its own. Otherwise it would take the task
+ * of nice 5, each time, which would so get a quarter instead of a tenth.
  */
 lop_subprog bool lop_pick_next(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 until_ns)
 {
@@ -477,7 +491,10 @@ lop_subprog bool lop_pick_next(struct lop_sched *s lop_nonnull, struct lop_world
 	       (lop_has_lists(s) && until_ns == LOP_NO_TIME && lop_take_listed(s, world, cpu));
 }
 
-/* Whether the first of a queue is `margin_ns` or more behind a task. Only when a slice ends, so the queue itself is asked. */
+/*
+ * Whether the first task of a queue is `margin_ns` or more behind `t`. Only when a slice ends, so it asks the queue
+ * itself.
+ */
 lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, u32 queue, const struct lop_task *t, u64 margin_ns)
 {
 	u64 first_ns;
@@ -488,9 +505,9 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 }
 
 /*
- * A task whose slice is over goes on if nobody that waits where `cpu` looks is further behind; of equals who waits is first.
- * Other domains' queues count when they are more than a slice further behind, as in lop_away_first(); the turn is left to lop_pick_next().
- * The reserved CPU and isolated ones look into their own queue only.
+ * A task whose slice is over goes on if no task that waits where `cpu` looks is further behind; of equals the waiting
+ * one goes first. Other domains' queues count if they are more than a slice further behind, as in lop_away_first();
+ * turns are left to lop_pick_next(). The reserved CPU and isolated ones look into their own queue only.
  */
 lop_subprog bool lop_goes_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_task *t lop_nonnull, u32 cpu)
 {
@@ -506,14 +523,14 @@ lop_subprog bool lop_goes_on(struct lop_sched *s lop_nonnull, struct lop_world *
 	       !lop_first_is_behind(s, world, (u32)away, t, s->config.slice_max_ns);
 }
 
-/* Counted in the queue and not in it: on their way there, or from there to a CPU. */
+/* Some tasks are counted in the queue but not in it: they are on their way there, or from there to a CPU. */
 lop_rule bool lop_in_motion(const struct lop_sched *s, struct lop_world *world, u32 queue)
 {
 	u32 counted = s->queues.queued[lop_queue_index(queue)];
 	return counted && counted > lop_env_queued(world, queue);
 }
 
-/* Whether work that this CPU serves is on its way: it was counted when the CPU looked, and was not there yet. */
+/* Whether work that this CPU serves is on its way: it was counted when the CPU looked, but had not arrived. */
 lop_subprog bool lop_work_arrives(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
 {
 	s32 queue = (s32)lop_first_served(lop_serves(s, cpu)) - 1;
@@ -533,8 +550,8 @@ lop_subprog bool lop_work_arrives(const struct lop_sched *s lop_nonnull, struct 
 }
 
 /*
- * A CPU looked for work that was counted and not there yet. Hardly ever is it still not there the next moment; then idle
- * members look again when the timer comes.
+ * A CPU looked for work that was counted but had not arrived. It looks again at once. If the work is still on its way,
+ * which is rare, idle members look again when the timer fires.
  */
 lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
@@ -546,7 +563,10 @@ lop_rule void lop_look_again(struct lop_sched *s, struct lop_world *world, u32 c
 	lop_look_at(s, world, lop_env_now_ns(world) + s->config.slice_min_ns);
 }
 
-/* Idle members are told if work waits for them, and so is any CPU with work in its own queue: it may have left its set while that was on its way. */
+/*
+ * Kicks idle members that work waits for, and idle CPUs with work in their own queue, which may have left their set
+ * while it was on its way.
+ */
 lop_subprog bool lop_look_now(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull)
 {
 	s32 cpu = LOP_NONE;

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "weight.h"
-/* Groups of tasks that share one weight: which of them are active, and what share a task has in the end. */
+/*
+ * Groups share CPU time by weight, and the tasks of a group share what the group has.
+ * Tested in: fair. Studied in: none.
+ */
 
 lop_rule u32 lop_group_active(u64 load) { return (u32)load; }
 lop_rule u32 lop_group_weight(u64 load) { return (u32)(load >> 32); }
 
-/* 17 ms, and in units of 1024 ns that make products fit. */
+/* 17 ms, and the same in units of 1024 ns, which make products fit. */
 #define LOP_GROUP_MEAN_NS (1ULL << 24)
 #define LOP_GROUP_MEAN_UNITS_BITS 14
 
 /*
- * What is active in the group, in 1024ths, as the mean of the last 17 ms or so in which anything was: who pays for a slice pays for who was active
- * during it, and not for who happens to be awake at its end.
+ * Weight that is active in the group, in 1024ths, as the mean of about the last 17 ms in which any was: a slice is paid
+ * by what was active during it, not by what happens to be awake at its end.
  *     mean += (active - mean) * min(now - then, 17 ms) / 17 ms
- * Worked example: of a group with two tasks of nice 18 and 19 (18 and 15) one of nice 0 (1024) wakes, 0.2 ms before a slice of 8 ms is over, and
- * sleeps on at once. With 1057 active the slice would cost 32 slices; with the mean, 33 + 1024 * 0.2 / 17 = 45, it costs 1.4.
+ * Worked example: in a group with two tasks of nice 18 and 19 (18 and 15) one of nice 0 (1024) wakes 0.2 ms before a
+ * slice of 8 ms is over, and soon sleeps again. With 1057 active the slice would cost 32 slices; with the mean, 33 +
+ * 1024 * 0.2 / 17 = 45, it costs 1.4.
  */
 lop_rule u64 lop_group_mean_1024(const struct lop_group *group, u64 now_ns)
 {
@@ -28,7 +32,10 @@ lop_rule u64 lop_group_mean_1024(const struct lop_group *group, u64 now_ns)
 	return mean_1024 + ((active_1024 - mean_1024) * units >> LOP_GROUP_MEAN_UNITS_BITS);
 }
 
-/* Before another is active there, or one less. Two CPUs that do so at once count a moment twice; the mean is right again soon. */
+/*
+ * Updates the mean before the active weight changes. Two CPUs that do so at once count a moment twice; the mean is soon
+ * right again.
+ */
 lop_rule void lop_group_mean_follows(struct lop_group *group, s32 weight, u64 now_ns)
 {
 	if (!group->mean_1024)
@@ -41,8 +48,8 @@ lop_rule void lop_group_mean_follows(struct lop_group *group, s32 weight, u64 no
 }
 
 /*
- * `weight` comes to what is active in the group, or goes (negative). A group that becomes active so comes to its parent with
- * its own weight, and one that ceases to be goes from it.
+ * `weight` becomes active in the group, or inactive (negative). If that makes the group active, its own weight becomes
+ * active in its parent; if it makes the group inactive, that weight goes.
  */
 lop_subprog bool lop_group_add(struct lop_sched *s lop_nonnull, struct lop_group *group lop_nonnull, s32 weight, u64 now_ns)
 {
@@ -66,10 +73,11 @@ lop_subprog bool lop_group_add(struct lop_sched *s lop_nonnull, struct lop_group
 }
 
 /*
- * What is active in the group weighs `more` than it did. What weighs less has been light all along, else it would pay for what it was itself.
+ * The active weight of the group changes by `more`. A loss applies to the mean as well, as if the task had been light
+ * all along; otherwise it would pay for its own former weight.
  *     mean = max(mean - less, active)
- * Worked example: a task of nice 0 beside one of nice 19 (1024 and 15) becomes SCHED_IDLE (3), and computes for 8 ms. With its own 1024 in the mean
- * that could cost 30 slices and more; it costs one.
+ * Worked example: a task of nice 0 beside one of nice 19 (1024 and 15) becomes SCHED_IDLE (3), and computes for 8 ms.
+ * With its own 1024 in the mean that could cost 30 slices and more; it costs one.
  */
 lop_rule void lop_group_reweigh(struct lop_sched *s, struct lop_group *group, s32 more, u64 now_ns)
 {
@@ -80,7 +88,7 @@ lop_rule void lop_group_reweigh(struct lop_sched *s, struct lop_group *group, s3
 		group->mean_1024 = lop_max(group->mean_1024 - lop_min(group->mean_1024, less_1024), active_1024);
 }
 
-/* The group has another weight from now on; its parent hears of it if the group is active. */
+/* The group gets another weight. If it is active, its parent's active weight changes, too. */
 lop_rule void lop_group_set_weight(struct lop_sched *s, struct lop_group *group, u32 weight, u64 now_ns)
 {
 	s64 more = (s64)weight - lop_group_weight(group->load);
@@ -90,10 +98,10 @@ lop_rule void lop_group_set_weight(struct lop_sched *s, struct lop_group *group,
 }
 
 /*
- * What a slice of `ran_ns` that ends at `until_ns` shared the group with, in 1024ths: what is active now if nothing came or went meanwhile, else the
- * mean. LOP_NO_TIME: now.
- * Worked example: 16 tasks wait at a barrier until the last one comes; the one that goes on alone pays for its first slice as one of some, for the next
- * as the only one.
+ * The active weight, in 1024ths, among which a slice of `ran_ns` that ends at `until_ns` shared the group: that of now
+ * if nothing changed meanwhile, else the mean. LOP_NO_TIME: that of now.
+ * Worked example: 16 tasks wait at a barrier until the last one comes. The one that goes on alone pays for its first
+ * slice as one of several, for the next as the only one.
  */
 lop_rule u64 lop_group_shared_1024(const struct lop_group *group, u64 until_ns, u64 ran_ns)
 {
@@ -103,12 +111,12 @@ lop_rule u64 lop_group_shared_1024(const struct lop_group *group, u64 until_ns, 
 }
 
 /*
- * Effective weight of a task, in 1024ths: at each level its part of the group's weight, by weight among what is active there, at this moment
- * (LOP_NO_TIME) or in the `ran_ns` until `until_ns`.
+ * Effective weight of a task, in 1024ths. At each level it is a part of the group's weight, by weight among what is
+ * active there, now (LOP_NO_TIME) or in the `ran_ns` until `until_ns`.
  *     w = weight(task) * prod over its groups g, inside out, of weight(g) / active(g)
- * Worked example: a group of weight 1024 with two default tasks active: 1024 * 1024 / 2048 = 512 each. If that group lies, beside another
- * active one of weight 3072, in a group of weight 2048: 512 * 2048 / 4096 = 256 each. Whole numbers would not do: 40 default tasks in
- * a group of weight 102 (cpu.weight 10) are 2.55 each.
+ * Worked example: a group of weight 1024 with two default tasks active: 1024 * 1024 / 2048 = 512 each. If that group
+ * lies in a group of weight 2048, beside another active one of weight 3072: 512 * 2048 / 4096 = 256 each. Whole numbers
+ * would not do: 40 default tasks in a group of weight 102 (cpu.weight 10) have 2.55 each.
  */
 lop_subprog u32 lop_weight_until_1024(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull, const struct lop_group *group, u64 until_ns, u64 ran_ns)
 {
@@ -119,7 +127,7 @@ lop_subprog u32 lop_weight_until_1024(const struct lop_sched *s lop_nonnull, con
 		if (!group)
 			break;
 		weight = lop_group_weight(group->load);
-		/* One that is being charged has just gone, or is alone and not counted. */
+		/* A task that is being charged may just have become inactive, or be alone and not counted. */
 		weight_1024 = (weight_1024 * weight << 10) / lop_max(lop_max(lop_group_shared_1024(group, until_ns, ran_ns), inside << 10), 1);
 		inside = weight;
 		group = group->parent == LOP_NONE ? 0 : lop_env_group(s, group->parent);

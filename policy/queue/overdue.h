@@ -2,20 +2,23 @@
 #pragma once
 #include "fair.h"
 /*
- * Who weighs little waits long, and beside many for ever. After so long it has its turn by time:
+ * A task that has waited for 10 s has a turn by time, whatever its weight.
+ * A task of low weight waits long, and beside many others for ever.
  *     now - queued_at >= 10 s
- * Worked example: SCHED_IDLE beside a task of nice -20 on one CPU has 3 parts of 88,821, a slice of 6 ms in 178 s; it gets one in 10 s.
+ * Worked example: SCHED_IDLE beside a task of nice -20 on one CPU has 3 parts of 88,821, a slice of 6 ms in 178 s; it
+ * gets one in 10 s.
+ * Tested in: overdue, list. Studied in: none.
  */
 #define LOP_WAIT_MAX_NS 10000000000ULL
-/* A CPU that found nobody looks again after this. */
+/* A CPU that found no such task looks again after this. */
 #define LOP_OVERDUE_PERIOD_NS 500000000ULL
 
-/* What came of a look for who waits too long. Not looked: another CPU looks through that queue. */
+/* Result of a look for overdue tasks. Not looked: another CPU looks through that queue. */
 enum lop_found { LOP_FOUND_NOBODY, LOP_FOUND_SOMEBODY, LOP_NOT_LOOKED };
 
 /*
- * The first of the queue that waits too long, if somebody or other has been waiting there for so long. Looking through a long queue locks it at each step, so one
- * CPU at a time does it.
+ * Takes the first overdue task of the queue, if tasks have been waiting there for so long. A look through a long queue
+ * locks it at each step, so one CPU at a time does it.
  */
 lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *world, u32 queue, u32 cpu)
 {
@@ -31,7 +34,10 @@ lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *
 	return taken ? LOP_FOUND_SOMEBODY : LOP_FOUND_NOBODY;
 }
 
-/* By a plan of list.h tasks wait at one CPU, which something that goes before them may never leave. One such CPU at a time, another one each time. */
+/*
+ * By a plan of list.h tasks wait at one CPU, which a task that goes before them may never leave. Looks at one such CPU,
+ * another one each time.
+ */
 lop_rule enum lop_found lop_find_overdue_on_list(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	u32 *turn = &s->overdue.list_turn[lop_cpu_index(cpu)];
@@ -40,7 +46,10 @@ lop_rule enum lop_found lop_find_overdue_on_list(struct lop_sched *s, struct lop
 	return from < 0 || lop_is_reserved(s, (u32)from) ? LOP_FOUND_NOBODY : lop_take_overdue(s, world, lop_cpu_queue((u32)from), cpu);
 }
 
-/* Where this CPU looks first, and in one other domain, another one each time. A low CPU runs only what may run nowhere else. */
+/*
+ * Looks in this CPU's queues, and in one other domain, another one each time. A low CPU runs only what may run nowhere
+ * else.
+ */
 lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	enum lop_set set = lop_serves(s, cpu);
@@ -58,8 +67,8 @@ lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *
 }
 
 /*
- * A turn by time, before all others, be it that who runs would go on. Of two turns in a row only one is by time, so that weights go on to
- * count beside a crowd of those that wait too long.
+ * A turn by time goes before all others, even if the running task would go on. Of two turns in a row only one is by
+ * time, so that weights still count beside a crowd of overdue tasks.
  */
 lop_rule bool lop_turn_by_time(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
@@ -78,7 +87,7 @@ lop_rule bool lop_turn_by_time(struct lop_sched *s, struct lop_world *world, u32
 	return found == LOP_FOUND_SOMEBODY;
 }
 
-/* Who had its turn by time owes nothing any more; or the clock would leap to where its turn by weight had been. */
+/* A turn by time clears a task's debt; otherwise the clock would leap to where its turn by weight had been. */
 lop_rule void lop_forgive_overdue(const struct lop_sched *s, struct lop_task *t, u64 now_ns)
 {
 	if (t->queue != LOP_NONE && now_ns - t->queued_at_ns >= LOP_WAIT_MAX_NS)

@@ -2,8 +2,9 @@
 #pragma once
 #include "state.h"
 /*
- * Weights of tasks and of groups, in the unit of the kernel's fair class: 1024 for nice 0 and for a cpu.weight of 100. In whole hundredths
- * of that nice 18 and 19 would be one.
+ * Weights are those of the kernel's fair class: 1024 for nice 0 and for a cpu.weight of 100.
+ * On a scale of 100, nice 18 and 19 would be 1.8 and 1.4, too coarse for whole numbers.
+ * Tested in: fair. Studied in: none.
  */
 #define LOP_WEIGHT_DEFAULT 1024
 /* SCHED_IDLE, and cpu.idle of a cgroup. */

@@ -4,21 +4,24 @@
 #include "domain_power.h"
 #include "group.h"
 #include "reserved.h"
-/* How many members a set should have: demand counting, spare, declared parallelism. */
+/*
+ * The high set has a core for each active task and for the spare, or as many as the applications declared.
+ * Tested in: demand, domains, room. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
+ */
 #define LOP_DECLARE_TRIES 16
 
-/* Work that hardly gains from speed: SF = T(f_low) / T(f_high) below 1.2. Unknown counts as ordinary. */
+/* Work that hardly gains from speed: SF = T(f_low) / T(f_high) below 1.2. Work of unknown SF is ordinary. */
 lop_rule bool lop_hardly_gains(const struct lop_task *t)
 {
 	return t->speedup_permille != 0 && t->speedup_permille < 1200;
 }
 
-/* An adapter that never has a green set says so, and the verifier drops its rules. */
+/* An adapter that never has a green set defines this as false, so the verifier drops the rules. */
 #ifndef lop_has_green
 #define lop_has_green(s) ((s)->config.green)
 #endif
 
-/* An adapter that never makes room (room.h) says so, and the verifier drops its rules. */
+/* An adapter that never makes room (room.h) defines this as false, so the verifier drops the rules. */
 #ifndef lop_uses_room
 #define lop_uses_room(s) ((s)->config.room_permille != 0)
 #endif
@@ -31,8 +34,8 @@ lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_ta
 }
 
 /*
- * Members that share their core with another busy one. While they do, whole cores are kept for what wakes next: it would be the siblings that are
- * to leave, and who is busy does not.
+ * Number of cores that two busy members share. Meanwhile as many whole cores stay high for the next wakeups: the
+ * members that should leave are siblings, and a busy member does not leave.
  */
 lop_rule u32 lop_shared_cores(const struct lop_sched *s)
 {
@@ -46,12 +49,14 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
 }
 
 /*
- * size(high) = declared + taken + left         if every active application declared its parallelism
- *            = active + spare + room + taken + left   else; at most the online CPUs of domains that are on, without the reserved one, and the
- *                                                  power cap (cap.h)
- * size(green) = active                         at most those of them that are not high
- * room: see room.h; where it is made, also one for each core that two members share
- * taken: members that a higher class runs on, and our tasks cannot use
+ * The size that a set should have:
+ *     size(high)  = declared + taken + left                 if every active application declared its parallelism
+ *                 = active + spare + room + taken + left    otherwise
+ *     size(green) = active
+ * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
+ * (cap.h); the green set to those of them that are not high.
+ * room: see room.h; where the rule is in use, also one member for each core that two members share
+ * taken: members that run a higher class, so our tasks cannot use them
  * left: tasks that became active for the reserved CPU, while there was one
  */
 lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
@@ -74,7 +79,7 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 	return (u32)lop_min(want, most);
 }
 
-/* Notes since when each size that is no longer wanted is not wanted (see lop_due_ns()). */
+/* The target fell: each size above `after` is surplus from now on (see lop_due_ns()). */
 lop_rule void lop_target_fell(struct lop_members *m, u32 before, u32 after, u64 now_ns)
 {
 	u32 level;
@@ -82,13 +87,13 @@ lop_rule void lop_target_fell(struct lop_members *m, u32 before, u32 after, u64 
 		lop_for(level, after + 1, before + 1) m->below_since_ns[lop_min(level, LOP_MAX_CPUS)] = now_ns;
 }
 
-/* What lies in lop_app.demand. Green tasks are not in it: what an application declares is for the high set. */
+/* The halves of lop_app.demand. Green tasks are not in it: an application declares parallelism for the high set. */
 lop_rule u32 lop_app_active(u64 demand) { return (u32)demand; }
 lop_rule u32 lop_app_declared(u64 demand) { return (u32)(demand >> 32); }
 
 /*
- * An application comes (`by` 1) or goes (-1) among the active ones. What it adds to the demand of the high set, beside what it declared: 1 above bit 32 if
- * that is nothing.
+ * An application becomes active (`by` 1) or inactive (-1). Returns what that adds to the demand of the high set beside
+ * the declared parallelism: `by` above bit 32 if it declared none.
  */
 lop_rule u64 lop_count_app(struct lop_sched *s, u32 declared, s32 by)
 {
@@ -99,9 +104,10 @@ lop_rule u64 lop_count_app(struct lop_sched *s, u32 declared, s32 by)
 }
 
 /*
- * One more active task of the application; its first brings what the application declared (never less than one). A task
- * of no application is one that declared nothing. The one atomic operation on `demand` says both what was active and
- * what was declared at that moment, so that concurrent declarations and wakeups cannot count differently.
+ * One more active task of the application. The first one brings the declared parallelism (never less than one). A task
+ * of no application counts as an application that declared nothing. The one atomic operation on `demand` returns both
+ * what was active and what was declared at that moment, so concurrent declarations and wakeups cannot count
+ * differently.
  */
 lop_rule u64 lop_app_enter(struct lop_sched *s, struct lop_app *app)
 {
@@ -116,7 +122,10 @@ lop_rule u64 lop_app_leave(struct lop_sched *s, struct lop_app *app)
 	return lop_app_active(before) != 1 ? 0 : lop_count_app(s, lop_app_declared(before), -1);
 }
 
-/* Task becomes active (fork, clone, wakeup, end of spinning): active += 1. Once per wakeup, however often it is told. */
+/*
+ * The task becomes active (fork, clone, wakeup, end of spinning): active += 1. Once per wakeup, however often the
+ * adapter reports it.
+ */
 lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group, u64 now_ns)
 {
 	if (t->counted || (t->hint.flags & LOP_SPINNING))
@@ -128,7 +137,7 @@ lop_rule void lop_count_active(struct lop_sched *s, struct lop_task *t, struct l
 		lop_group_add(s, group, (s32)t->weight, now_ns);
 }
 
-/* Task becomes inactive (block, exit, spinning announced): active -= 1. */
+/* The task becomes inactive (block, exit, spinning announced): active -= 1. */
 lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct lop_app *app, struct lop_group *group,
 				 u64 now_ns)
 {
@@ -146,8 +155,8 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 }
 
 /*
- * A memory domain that is off is back on before work needs it: there are more active tasks than CPUs for them in domains that are on, and the power
- * cap leaves more than these.
+ * Switches a memory domain back on before work needs it: active tasks exceed the CPUs for them in domains that are on,
+ * and the power cap allows more CPUs.
  */
 lop_rule void lop_open_for_demand(struct lop_sched *s)
 {
@@ -159,8 +168,8 @@ lop_rule void lop_open_for_demand(struct lop_sched *s)
 }
 
 /*
- * An application declares how many of its tasks want to run at once (0 takes it back). False: others declare or wake
- * tasks of the same application at this very moment; ask again.
+ * An application declares how many of its tasks want to run at once; 0 withdraws the declaration. False: its other
+ * threads declared or woke during each try, so call again.
  */
 lop_rule bool lop_count_declared(struct lop_sched *s, struct lop_app *app, u32 parallelism, u64 now_ns)
 {

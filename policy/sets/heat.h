@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "sets.h"
-/* Heat rotation: every few minutes the hottest idle high core of a socket swaps with its coolest low one. */
+/*
+ * Every few minutes the hottest idle high core of a socket swaps with the coolest low core.
+ * Tested in: heat. Studied in: none.
+ */
 
 lop_rule void lop_note_heat(struct lop_sched *s, struct lop_world *world)
 {
@@ -18,7 +21,7 @@ lop_rule void lop_note_heat(struct lop_sched *s, struct lop_world *world)
 	}
 }
 
-/* The CPU of `among` on `socket` with the highest (`hottest`) or lowest temperature. */
+/* The CPU of `among` on `socket` with the highest (`hottest`) or lowest temperature; LOP_NONE if there is none. */
 lop_subprog s32 lop_extreme(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_cpus *among lop_nonnull, u32 socket, bool hottest)
 {
 	s32 cpu = LOP_NONE, best = LOP_NONE, best_mc = 0;
@@ -40,7 +43,7 @@ lop_subprog s32 lop_extreme(const struct lop_sched *s lop_nonnull, struct lop_wo
 }
 
 /*
- * One swap at most on a socket, with the lock; only if it cools: the low core must be the cooler one, and of the same
+ * One swap at most on a socket, with the lock held, and only if it cools: the low core must be cooler, and of the same
  * kind. The high core is claimed first: a waker that took it meanwhile keeps it.
  */
 lop_subprog bool lop_swap_cores(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 socket, u64 now_ns)
@@ -70,7 +73,7 @@ lop_subprog bool lop_swap_cores(struct lop_sched *s lop_nonnull, struct lop_worl
 	return true;
 }
 
-/* While sets are being resized nothing is swapped; the next look is soon enough. */
+/* Swaps nothing while sets are being resized; the next look is soon enough. */
 lop_rule bool lop_swap_on_socket(struct lop_sched *s, struct lop_world *world, u32 socket, u64 now_ns)
 {
 	bool swapped;
@@ -82,8 +85,8 @@ lop_rule bool lop_swap_on_socket(struct lop_sched *s, struct lop_world *world, u
 }
 
 /*
- * Called by the adapter every now and then while anything runs, and when a core passes its limit. A socket's turn comes
- * when its last swap is a heat period ago, or at once (but at most once a minute) if one of its high cores is hot.
+ * The adapter calls this periodically while anything runs, and when a core passes its limit. A socket may swap a heat
+ * period after its last swap, or at once (but at most once a minute) if one of its high cores is hot.
  */
 lop_rule void lop_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
@@ -102,5 +105,5 @@ lop_rule void lop_rotate_heat(struct lop_sched *s, struct lop_world *world, u64 
 		if (lop_swap_on_socket(s, world, socket, now_ns))
 			*swapped_ns = now_ns;
 	}
-	lop_settle(s, world, LOP_NONE, now_ns); /* for who found the lock taken */
+	lop_settle(s, world, LOP_NONE, now_ns); /* for callers that found the lock taken */
 }

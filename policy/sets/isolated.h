@@ -3,14 +3,16 @@
 #include "cpuset.h"
 #include "state.h"
 /*
- * Isolated CPUs: somebody took them from all tasks but those that are bound there, so no other work goes there and no load is balanced there.
+ * Isolated CPUs run only tasks that are bound to them; no other work is placed or balanced there.
  *     open = online without isolated
- * Sizes of sets, rules about rank and the reserved core know open CPUs alone. An isolated one is high while an active task is bound to it, beyond what
- * the demand of others asks for, and serves its own queue only.
- * Worked example: of 8 CPUs 4 to 7 are isolated. Four tasks bound to these and one other are active, with one spare: 4 to 7 are high and two of 0 to 3.
+ * Sizes of sets, rank rules and the reserved core count open CPUs only. An isolated CPU is high while an active task is
+ * bound to it, in addition to the demand of other tasks, and serves its own queue only.
+ * Worked example: of 8 CPUs 4 to 7 are isolated. Four tasks bound to these and one other task are active, with one
+ * spare: 4 to 7 are high and two of 0 to 3.
+ * Tested in: isolated. Studied in: none.
  */
 
-/* An adapter that knows of none says so, and the verifier drops their rules. */
+/* An adapter that isolates no CPU defines this as false, so the verifier drops the rules. */
 #ifndef lop_has_isolated
 #define lop_has_isolated(s) ((s)->isolates)
 #endif
@@ -20,7 +22,7 @@ lop_rule bool lop_is_isolated(const struct lop_sched *s, u32 cpu)
 	return lop_has_isolated(s) && lop_cpus_has(&s->topology.isolated, lop_cpu_index(cpu));
 }
 
-/* Isolated members, on each of which a task counts: their part of the set's size, as these tasks are of the active ones. */
+/* Isolated members. An active task is anchored to each, so both sides of size = demand include them. */
 lop_subprog u32 lop_isolated_members(const struct lop_sched *s lop_nonnull)
 {
 	return lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->topology.isolated);
@@ -37,21 +39,21 @@ lop_subprog bool lop_keep_allowed(const struct lop_sched *s lop_nonnull, const s
 	return true;
 }
 
-/* Drops from `cpus`, which are members, those on which the task may not be placed. */
+/* Drops from `cpus`, which are members, those that the task may not be placed on. */
 lop_rule void lop_keep_usable(const struct lop_sched *s, const struct lop_task *t, struct lop_cpus *cpus)
 {
 	if (t->restricted || lop_has_isolated(s))
 		lop_keep_allowed(s, t, cpus);
 }
 
-/* Any open CPU; if none is online one that the task may use once it is. */
+/* Any open CPU; if none is online, one that the task may use once it is online. */
 lop_rule u32 lop_open_cpu(const struct lop_sched *s, const struct lop_task *t)
 {
 	s32 open = lop_cpus_next(&s->open, 0);
 	return lop_cpu_index((u32)(open < 0 ? lop_cpus_next(&t->allowed, 0) : open));
 }
 
-/* Once, when the policy starts. */
+/* Called once, when the policy starts. */
 lop_rule void lop_open(struct lop_sched *s)
 {
 	s->open = s->online;

@@ -2,14 +2,17 @@
 #pragma once
 #include "demand.h"
 #include "rank.h"
-/* Which CPU joins a set, and which leaves it. */
+/*
+ * Whole cores of the fastest kind whose voltage is already up join a set first; members leave in reverse order.
+ * Tested in: members. Studied in: barriers, compile-parallelism, critical-sections, hybrid-laptop.
+ */
 
-/* An adapter that reads no temperatures says so, and the verifier drops what is for hot cores. */
+/* An adapter that reads no temperatures defines this as false, so the verifier drops the rules for hot cores. */
 #ifndef lop_has_sensors
 #define lop_has_sensors(s) true
 #endif
 
-/* Fastest kind of core among the candidates (0 is the fastest). */
+/* Keeps the candidates of the fastest kind (0 is the fastest). */
 lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candidates)
 {
 	u32 tier;
@@ -24,7 +27,7 @@ lop_rule void lop_prefer_fast(const struct lop_sched *s, struct lop_cpus *candid
 	}
 }
 
-/* The node that the asking application lives on; for tasks that share no memory the one with fewest high members. */
+/* Prefers the node of the asking application; for tasks that share no memory, the node with fewest high members. */
 lop_subprog bool lop_prefer_node(const struct lop_sched *s lop_nonnull, struct lop_cpus *candidates lop_nonnull, s32 home_node)
 {
 	s32 best = home_node;
@@ -46,11 +49,11 @@ lop_subprog bool lop_prefer_node(const struct lop_sched *s lop_nonnull, struct l
 	return best >= 0;
 }
 
-/* argmin of at_ns[cpu] over the first `most` of the candidates; of equals the lowest number. */
+/* argmin of at_ns[cpu] over the first `most` candidates; of equals the lowest number. */
 lop_subprog s32 lop_earliest(const struct lop_cpus *candidates lop_nonnull, const struct lop_cpu_times *at_ns lop_nonnull, u32 most)
 {
 	s32 cpu, best = LOP_NONE;
-	u64 best_ns = 0, left = 0; /* of the word below `from` */
+	u64 best_ns = 0, left = 0; /* bits of the word below `from` */
 	u32 from = 0, n;
 	lop_for(n, 0, most) {
 		u64 ns;
@@ -71,16 +74,26 @@ lop_subprog s32 lop_earliest(const struct lop_cpus *candidates lop_nonnull, cons
 	return best;
 }
 
-/* Longest out of a set, of so many: where hundreds of CPUs are, a wakeup that promotes one would do little else than compare them. */
+/*
+ * How many candidates are compared by how long they have been out of a set. With hundreds of CPUs, a wakeup that
+ * promotes one would do little else than compare them.
+ */
 #define LOP_MOST_COMPARED 32
 
 /*
- * Which core joins, of those that are neither reserved nor isolated (but if `within` has no others): not in a memory domain that is off, and not the sibling of the reserved CPU, whose
- * slow clock it shares, if another exists; not too hot if another exists; with no SMT sibling in the set (a sibling adds a quarter of a
- * core and slows the other, so it costs time that no voltage saved pays for); of the fastest kind; in a voltage domain that already has
- * a high member (the first pays for the domain's voltage, the next hardly anything); on the node that has fewest, or the asking
- * application's; longest out, of the first 32 in number.
- * `within`: only of these (a task's affinity).
+ * Which core joins. Reserved cores do not, and isolated ones only if `within` has no others. Each of these preferences
+ * counts only if some candidate meets it:
+ *     1. not a green core, for the high set
+ *     2. not in a memory domain that is off
+ *     3. not the sibling of the reserved CPU, whose slow clock it shares
+ *     4. not too hot
+ *     5. no SMT sibling in the high set: a sibling adds a quarter of a core and slows the other, so it costs time that no
+ *        voltage saved pays for
+ *     6. of the fastest kind
+ *     7. in a voltage domain with a high member: the first pays for the domain's voltage, the next hardly anything
+ *     8. on the asking application's node, or else on the node with fewest members
+ *     9. longest out of the set, of the first 32 in number
+ * `within`: only of these CPUs (a task's affinity).
  */
 lop_subprog s32 lop_joiner(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, enum lop_set set,
 			const struct lop_cpus *within lop_nonnull, s32 home_node)
@@ -112,12 +125,10 @@ lop_subprog s32 lop_joiner(const struct lop_sched *s lop_nonnull, struct lop_wor
 }
 
 /*
- * Position of a member in the order of leaving, the reverse of joining; the largest goes first:
- *
+ * Rank of a member in the order of leaving, the reverse of joining. The largest leaves first. The bits:
  *     SMT sibling reserved | hot | SMT sibling high | slower kind | last high one of its voltage domain | members on its node
  *              1              1           1                4                       1                               10
- *
- * and of equals who joined last, which is compared apart.
+ * Of equals the last to join leaves first; lop_leaver() compares that.
  */
 lop_subprog u32 lop_leaving_rank(const struct lop_sched *s lop_nonnull, enum lop_set set, u32 cpu)
 {

@@ -2,19 +2,25 @@
 #pragma once
 #include "demand.h"
 /*
- * Room for threads that take one another's cores (ours). Threads that wait for each other in turn, at a lock, are never active all at once. A set of
- * as many members as are active is smaller than they are many, so each finds its last core taken when it wakes, and pays for a migration.
+ * Where woken tasks migrate too often, the set has room beyond demand for at least a second (our choice).
+ * Threads that take turns at a lock are never all active, so the set has fewer cores than threads. Each finds its last
+ * core taken when it wakes, and pays for a migration.
+ * Tested in: room. Studied in: hybrid-laptop.
  */
 #define LOP_ROOM_NS 1000000000ULL
 
 /*
- * Tight: migrations of woken tasks cost more than a share of T_hold (auto.h says which).
+ * A set is tight if migrations of woken tasks cost more than a share of T_hold (auto.h chooses it).
  *     moves * migration / T_hold > share
- * Worked example: at 19 us a migration, a T_hold of 10 ms and 1 %, from the sixth wakeup within T_hold that changed its core.
+ * Worked example: with 19 us per migration, a T_hold of 10 ms and 1 %, from the sixth wakeup within T_hold that changed
+ * its core.
  */
 lop_rule bool lop_is_tight(const struct lop_config *c, u32 moves) { return moves * c->migration_ns * 1000 > c->hold_ns * c->room_permille; }
 
-/* A task that ran before has been placed on another core than its last. A set that is tight has one more member, for a second at least. */
+/*
+ * A task that ran before was placed on a core other than its last. A tight set gets one more member, for a second at
+ * least.
+ */
 lop_subprog bool lop_note_changed_core(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	if (now_ns - s->room.since_ns >= s->config.hold_ns) {
@@ -31,7 +37,10 @@ lop_subprog bool lop_note_changed_core(struct lop_sched *s lop_nonnull, struct l
 	return true;
 }
 
-/* The timer: the second is over, and there is one member less. Whether that is too tight shows within T_hold. */
+/*
+ * Called by the timer: after the second there is one member less. Within T_hold it shows whether the set is tight
+ * again.
+ */
 lop_rule void lop_end_room(struct lop_sched *s, struct lop_world *world, u64 now_ns)
 {
 	u32 before = lop_target(s, LOP_HIGH);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "fair.h"
-/* Members that a higher class runs on: real-time tasks are no demand of ours, but what they take has to be made up for. */
+/*
+ * While a real-time task runs on a member, the set has one more member in its place.
+ * Real-time tasks (a higher scheduling class) are not counted as demand.
+ * Tested in: rt_pressure. Studied in: none.
+ */
 
-/* `cpu` is taken by a higher class, idle as it may have seemed, or is not any more. */
+/* A higher class takes `cpu`, even if it seemed idle, or releases it. */
 lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_ns)
 {
 	u32 before = lop_target(s, LOP_HIGH);
@@ -17,8 +21,8 @@ lop_rule void lop_note_taken(struct lop_sched *s, u32 cpu, bool taken, u64 now_n
 }
 
 /*
- * A task waits although the set has a member for every active task, and none of them is idle, but isolated ones: then something else runs on some of them, and the
- * adapter has to look on which (those of lop_suspects()).
+ * For a task that waits: the set has a member for every active task and could grow, yet no member is idle except
+ * isolated ones. So something else runs on some members, and the adapter checks which (those of lop_suspects()).
  */
 lop_rule bool lop_is_short(const struct lop_sched *s)
 {
@@ -27,18 +31,18 @@ lop_rule bool lop_is_short(const struct lop_sched *s)
 	       lop_cpus_first(&high->cpus, &s->idle, &s->topology.isolated) < 0;
 }
 
-/* Work waits that any member may run, and a higher class has some of them. */
+/* Work that any member may run waits while a higher class has some members, or work is stranded. */
 lop_rule bool lop_waits_while_taken(const struct lop_sched *s)
 {
 	return (!lop_cpus_empty(&s->taken) && !lop_cpus_empty(&s->queues.domain_waiting)) || lop_any_stranded(s);
 }
 
-/* Who holds the lock of the sets is about to promote somebody, who may be taken: the adapter looks again after a slice. */
+/* The holder of the lock is about to promote a CPU that may be taken, too: the adapter looks again after a slice. */
 lop_rule bool lop_is_growing(const struct lop_sched *s) { return s->set[LOP_HIGH].size < lop_target(s, LOP_HIGH); }
 
 /*
- * CPUs that something waits for, and which may be taken: the one that it was given to; and all members, if it is for whoever is free while one is, or should be.
- * Nobody makes up for an isolated one.
+ * CPUs that work waits for and that may be taken: each one that a rule gave a task to, and all open members if work
+ * that any member may run waits while a member is idle or should be. No CPU makes up for an isolated one.
  */
 lop_rule void lop_suspects(const struct lop_sched *s, struct lop_cpus *out)
 {

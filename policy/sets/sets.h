@@ -3,7 +3,10 @@
 #include "config.h"
 #include "demand.h"
 #include "member.h"
-/* High, low and green sets: joining, leaving, growing before placing, shrinking after the hold time. */
+/*
+ * A set grows before the task is placed, and shrinks after the hold time.
+ * Tested in: sets, hotplug. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
+ */
 
 /* Whether an SMT sibling of `cpu` is in `set`. */
 lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cpus *set)
@@ -21,7 +24,7 @@ lop_rule bool lop_beside(const struct lop_sched *s, u32 cpu, const struct lop_cp
 	return beside;
 }
 
-/* `cpu` came into `set` or went: `beside` stays the CPUs that have a sibling in it. */
+/* `cpu` joined or left `set`: updates `beside`, the CPUs with a sibling in the set. */
 lop_rule void lop_note_siblings(const struct lop_sched *s, u32 cpu, const struct lop_cpus *set, struct lop_cpus *beside)
 {
 	u32 sibling = cpu;
@@ -38,7 +41,7 @@ lop_rule void lop_note_siblings(const struct lop_sched *s, u32 cpu, const struct
 	}
 }
 
-/* A CPU became high (or ceased to be): keeps warm, beside_high and the counts true. */
+/* A CPU became high or ceased to be: updates warm, beside_high and the counts. */
 lop_subprog bool lop_note_high(struct lop_sched *s lop_nonnull, u32 cpu, bool high)
 {
 	const struct lop_topology *top = &s->topology;
@@ -60,7 +63,10 @@ lop_subprog bool lop_note_high(struct lop_sched *s lop_nonnull, u32 cpu, bool hi
 	return high;
 }
 
-/* CPUs at which work waits that they do not come for: a rule gave it to one that a higher class has, or that one went offline. */
+/*
+ * CPUs with stranded work, which they will not fetch: a rule gave it to a CPU that a higher class has, or the CPU went
+ * offline.
+ */
 lop_rule u64 lop_stranded_word(const struct lop_sched *s, u32 n)
 {
 	return (s->queues.given.word[n] & s->taken.word[n]) | (s->queues.cpu_waiting.word[n] & ~s->online.word[n]);
@@ -74,13 +80,13 @@ lop_rule bool lop_any_stranded(const struct lop_sched *s)
 	return any != 0;
 }
 
-/* Whether anything waits that a member or `cpu` might run: a task whose slice is over goes on if not. */
+/* Whether anything waits that a member or `cpu` might run. If not, a task whose slice is over goes on. */
 lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 {
 	return lop_cpus_has(&s->queues.cpu_waiting, cpu) || !lop_cpus_empty(&s->queues.domain_waiting) || lop_any_stranded(s);
 }
 
-/* Only with the lock. */
+/* Call with the lock held. */
 lop_subprog bool lop_leave(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, enum lop_set set, u64 now_ns)
 {
 	cpu = lop_cpu_index(cpu);
@@ -96,7 +102,7 @@ lop_subprog bool lop_leave(struct lop_sched *s lop_nonnull, struct lop_world *wo
 	return true;
 }
 
-/* A green core is made high: so are the wishes of those that count on it. */
+/* A green core becomes high, and so do the pins of tasks that count on it. */
 lop_rule void lop_leave_green_for_high(struct lop_sched *s, u32 cpu)
 {
 	if (lop_cpus_take(&s->set[LOP_GREEN].cpus, cpu))
@@ -105,7 +111,7 @@ lop_rule void lop_leave_green_for_high(struct lop_sched *s, u32 cpu)
 		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
 }
 
-/* Only with the lock. A member beyond the target is so from now on at the earliest. */
+/* Call with the lock held. A member beyond the target is surplus from now on at the earliest. */
 lop_subprog bool lop_join(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, enum lop_set set, u64 now_ns)
 {
 	struct lop_members *m = &s->set[lop_set_index(set)];
@@ -129,8 +135,8 @@ lop_subprog bool lop_join(struct lop_sched *s lop_nonnull, struct lop_world *wor
 }
 
 /*
- * The lock is never waited for. Who finds it taken has asked, and the holder looks again after letting go; the second
- * try is for a holder that looked for askers just before.
+ * Callers never wait for the lock. A caller that finds it taken leaves a request, and the holder looks again after it
+ * unlocks. The second try is for a holder that checked for requests just before.
  */
 lop_rule bool lop_lock(struct lop_sched *s)
 {
@@ -143,11 +149,11 @@ lop_rule bool lop_lock(struct lop_sched *s)
 lop_rule void lop_unlock(struct lop_sched *s) { lop_atomic_cas(&s->membership.lock, 1, 0); }
 
 /*
- * T_hold of the k-th member. The first has its own: h_min is 1 while anything ran in the last second, or as auto has it. The spare beside it stays as long, so
- * that a task that wakes now and then changes no set.
+ * T_hold of the k-th member. The first has its own: h_min is 1 while anything ran in the last second, or as long as
+ * auto chooses. The spare beside it stays as long, so that a task that wakes now and then changes no set.
  *     1: last_hold    up to 1 + spare: max(T_hold, last_hold)    beyond: T_hold
- * Worked example: a thread wakes 40 times a second, with one spare. Two CPUs are high all the time; with 10 ms for the second one it would join and leave 40
- * times a second, by a timer each time.
+ * Worked example: a thread wakes 40 times a second, with one spare. Two CPUs are high all the time. With 10 ms for the
+ * second one, it would join and leave 40 times a second, with a timer each time.
  */
 lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 {
@@ -156,7 +162,7 @@ lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 	return level == 1 ? s->config.last_hold_ns : lop_max(s->config.last_hold_ns, s->config.hold_ns);
 }
 
-/* When the k-th member may go, the last if it has so many: it is surplus since the target last fell below k. */
+/* When the k-th member may leave, if it is the last one: it is surplus since the target last fell below k. */
 lop_rule u64 lop_due_at_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 {
 	return s->set[lop_set_index(set)].below_since_ns[lop_min(level, LOP_MAX_CPUS)] + lop_hold_ns(s, set, level);
@@ -165,8 +171,9 @@ lop_rule u64 lop_due_at_ns(const struct lop_sched *s, enum lop_set set, u32 leve
 lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set) { return lop_due_at_ns(s, set, s->set[lop_set_index(set)].size); }
 
 /*
- * A member went offline, or its memory domain is off or it is isolated, and no pinned task counts on it, or it is one too many for the power cap. An
- * isolated one leaves at once: its CPU is awake then and asks for its new speed by itself, where T_hold would end by waking it.
+ * A member to evict: it is offline, or no pinned task counts on it and its memory domain is off or it is isolated, or
+ * it exceeds the power cap. An isolated one leaves at once: its CPU is awake now and requests its own new speed,
+ * whereas the end of T_hold would wake it.
  */
 lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 {
@@ -179,13 +186,13 @@ lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 	return cpu < 0 && set == LOP_HIGH ? lop_next_over_cap(s) : cpu;
 }
 
-/* A task needs a CPU that is no member, whatever the target is: it may run nowhere else. */
+/* A CPU outside the set that a task needs, whatever the target: the task may run nowhere else. */
 lop_rule s32 lop_next_pinned(const struct lop_sched *s, enum lop_set set)
 {
 	return lop_cpus_first(&s->set[lop_set_index(set)].pinned, &s->online, &s->set[lop_set_index(set)].cpus);
 }
 
-/* Whether the set is not as it should be, as far as can be told without the lock. */
+/* Whether the set has to change, as far as can be told without the lock. */
 lop_subprog bool lop_unsettled(const struct lop_sched *s lop_nonnull, enum lop_set set, u64 now_ns)
 {
 	u32 size = s->set[lop_set_index(set)].size, target = lop_target(s, set);
@@ -204,7 +211,7 @@ lop_rule bool lop_evict_one(struct lop_sched *s, struct lop_world *world, enum l
 	return true;
 }
 
-/* if |S| < target: promote. */
+/* if |S| < target: promote one. */
 lop_rule bool lop_promote_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node, u64 now_ns)
 {
 	s32 cpu = lop_next_pinned(s, set);
@@ -216,8 +223,8 @@ lop_rule bool lop_promote_one(struct lop_sched *s, struct lop_world *world, enum
 }
 
 /*
- * if |S| > target for T_hold: demote an idle member. Whether it is idle it alone says: what a waker sends there at this moment finds out when it starts
- * (lop_came_too_late()).
+ * if |S| > target for T_hold: demote an idle member. Only the CPU itself knows whether it is idle: a task that a waker
+ * sends there at this moment is moved on when it starts (lop_came_too_late()).
  */
 lop_rule bool lop_demote_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, u64 now_ns)
 {
@@ -229,7 +236,7 @@ lop_rule bool lop_demote_one(struct lop_sched *s, struct lop_world *world, enum 
 	return cpu >= 0;
 }
 
-/* One step, with the lock; false if there is none to take. */
+/* One step, with the lock held; false if no step is needed. */
 lop_rule bool lop_change_one(struct lop_sched *s, struct lop_world *world, enum lop_set set, s32 home_node, u64 now_ns)
 {
 	return lop_evict_one(s, world, set, now_ns) || lop_promote_one(s, world, set, home_node, now_ns) ||
@@ -241,7 +248,7 @@ lop_rule bool lop_all_settled(const struct lop_sched *s, u64 now_ns)
 	return !lop_unsettled(s, LOP_HIGH, now_ns) && !(lop_has_green(s) && lop_unsettled(s, LOP_GREEN, now_ns));
 }
 
-/* Until each set has its size. Who holds the lock does it for all that asked meanwhile, whatever they asked for. */
+/* Takes steps until each set has its size. The holder of the lock takes those of all callers that asked meanwhile. */
 lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_node, u64 now_ns)
 {
 	int n;
@@ -263,8 +270,9 @@ lop_rule void lop_resize(struct lop_sched *s, struct lop_world *world, s32 home_
 }
 
 /*
- * When a set has to be looked at again; 0: it has no surplus, or its members are busy and the next to fall idle asks. An idle one that a task counts on, or is
- * on its way to, cannot leave (lop_leaver()), and nobody tells when that is over: it is looked at a second later. So is an idle isolated one.
+ * When to look at a set again. 0: it has no surplus, or its members are busy and the next one to fall idle looks. An
+ * idle member that a task counts on or is on its way to cannot leave (lop_leaver()), and no event tells when that is
+ * over: look a second later. The same for an idle isolated member.
  */
 lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_ns)
 {
@@ -278,16 +286,20 @@ lop_rule u64 lop_again_ns(const struct lop_sched *s, enum lop_set set, u64 now_n
 	return lop_cpus_meet(&m->cpus, &s->idle) ? later_ns : 0;
 }
 
-/* The set is as it should be, without surplus: nobody has to look again. So it is while all CPUs are members, and where a wakeup uses up the surplus. */
+/*
+ * The set has its size, without surplus, so no later look is needed. This is so while all CPUs are members, and where a
+ * wakeup uses up the surplus.
+ */
 lop_rule bool lop_is_exact(const struct lop_sched *s, enum lop_set set)
 {
 	return s->set[lop_set_index(set)].size == lop_target(s, set) && lop_next_pinned(s, set) < 0 && lop_next_evicted(s, set) < 0 && !lop_has_isolated(s);
 }
 
 /*
- * Brings the sets to their sizes, and sees to it that somebody looks again: true if the timer was set. No surplus, no timer.
- * Who came while a member left may have counted on that one, and found that a higher class has the others: then it is looked for at once.
- * `home_node`: of the application that asks, LOP_NONE.
+ * Brings the sets to their sizes, and arms the timer for the next look if there is a surplus. True: the timer was set.
+ * A task that came while a member left may have counted on that one and found the others taken by a higher class: then
+ * idle members look for work at once.
+ * `home_node`: of the application that asks; LOP_NONE.
  */
 lop_subprog bool lop_settle(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, s32 home_node, u64 now_ns)
 {
@@ -305,8 +317,8 @@ lop_subprog bool lop_settle(struct lop_sched *s lop_nonnull, struct lop_world *w
 }
 
 /*
- * The reservation ends. From now on the CPU is in the low set like any other, or joins the high one at once; what waits in its queue it
- * still takes, and whatever its tasks do next they are ordinary. Its siblings have a speed of their own again, that of their sets.
+ * The reservation ends. The CPU is in the low set like any other, or joins the high one at once. It still runs the
+ * tasks that wait in its queue; after that they are ordinary. Its siblings get the speed of their sets back.
  */
 lop_subprog bool lop_give_up_reserved(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {

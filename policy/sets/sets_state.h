@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "topology.h"
-/* What the rules of sets/ keep. */
+/* State of the rules in sets/. */
 
 /* A set whose size follows demand. */
 struct lop_members {
 	struct lop_cpus cpus;
 	u32 size;
-	u64 demand;                        /* lop_active(), and for the high set above bit 32 lop_undeclared() */
-	struct lop_cpus pinned;            /* CPUs that active tasks of limited affinity count on being members */
+	u64 demand;                        /* lop_active(); for the high set, above bit 32, lop_undeclared() */
+	struct lop_cpus pinned;            /* CPUs that active tasks of limited affinity need as members */
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 };
 
-/* Who is a member, and since when: sets.h, member.h; what tasks count on: place.h. Changes with the lock, but for what is atomic. */
+/*
+ * Which CPUs are members, and since when (sets.h, member.h), and which tasks count on them (place.h). Changes under the
+ * lock, except for atomics.
+ */
 struct lop_membership {
 	struct lop_cpus warm;              /* CPUs of voltage domains that have a high member */
 	struct lop_cpus beside_high;       /* CPUs whose SMT sibling is high */
 	u32 voltage_high[LOP_MAX_CPUS];    /* high members by voltage domain */
 	u32 node_high[LOP_MAX_NODES];      /* high members by node */
-	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU: why it is pinned */
+	u32 anchored[LOP_MAX_CPUS];        /* active tasks of limited affinity that count on this CPU, so it is pinned */
 	struct lop_cpu_times joined_ns, left_ns;
-	u32 declared_sum;                  /* parallelism that applications with an active task for the high set declared (demand.h) */
+	u32 declared_sum;                  /* parallelism declared by applications with active tasks (demand.h) */
 	u32 lock;                          /* the one lock: membership changes under it */
-	u32 asked;                         /* how often it was found taken: its holder looks again */
+	u32 asked;                         /* how often it was found taken; the holder looks again */
 	u64 promotions, demotions;
 };
 
@@ -35,7 +38,7 @@ struct lop_heat {
 
 /* room.h */
 struct lop_room {
-	u32 members;                       /* beyond the target */
+	u32 members;                       /* beyond demand */
 	u32 moves;                         /* wakeups that changed their core since `since_ns` */
 	u64 since_ns, ends_ns;
 };

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! What the rules ask (policy/core/env.h), answered by whoever calls them.
+//! The functions of policy/core/env.h, answered by the caller's [`Env`].
 
 use super::{ffi, group_at, Group, Sched, Set, Task};
 use std::ffi::{c_char, CStr};
 use std::mem::MaybeUninit;
 
-/// The world as `policy/core/env.h` describes it. Tasks by `Task::id`.
+/// The world as policy/core/env.h describes it. Tasks are named by `Task::id`.
 pub trait Env {
     fn now_ns(&mut self) -> u64;
     fn insert_local(&mut self, task: u32, cpu: u32, slice_ns: u64);
     fn insert(&mut self, task: u32, queue: u32, slice_ns: u64, vtime_ns: u64);
-    /// Takes the first that may run on `cpu`, if its virtual time is not after `until_ns`; `u64::MAX`: whatever it is.
+    /// Takes the first task that may run on `cpu`, if its virtual time is not after `until_ns`; `u64::MAX`: any time.
     fn take(&mut self, queue: u32, cpu: u32, until_ns: u64) -> bool;
-    /// Takes the first that may run on `cpu` and was queued at `before_ns` or earlier.
+    /// Takes the first task that may run on `cpu` and was queued at `before_ns` or earlier.
     fn take_overdue(&mut self, queue: u32, cpu: u32, before_ns: u64) -> bool;
     fn queued(&mut self, queue: u32) -> u32;
     /// Virtual time of the first task that waits there; `u64::MAX` if none does.
     fn first_ns(&mut self, queue: u32) -> u64;
     fn kick(&mut self, cpu: u32);
-    /// A busy CPU asks what to run, as if the slice there were over.
+    /// Makes a busy CPU ask what to run, as if the slice there were over.
     fn preempt(&mut self, cpu: u32);
     fn set_changed(&mut self, cpu: u32, set: Set);
-    /// `cpu` is on the reserved core: its speed, `raised` steps up. Of no interest to a world that never asks for one.
+    /// `cpu` is on the reserved core: run it at that core's speed, `raised` steps up. Only called where a core is
+    /// reserved.
     fn reserved_speed(&mut self, _cpu: u32, _raised: u32) {}
     fn arm_timer(&mut self, at_ns: u64);
-    /// Thousandths of a degree Celsius. Of no interest to a world that never rotates by heat.
+    /// Thousandths of a degree Celsius. Only called for heat rotation.
     fn temperature_mc(&mut self, _cpu: u32) -> i32 {
         0
     }
@@ -111,7 +112,7 @@ unsafe extern "C" fn lop_env_arm_timer(world: *mut ffi::lop_world, at_ns: u64) {
 unsafe extern "C" fn lop_env_temperature_mc(world: *mut ffi::lop_world, cpu: u32) -> i32 {
     env(world).temperature_mc(cpu)
 }
-/// What `lop_assert` says natively: a state that contradicts itself decides nothing more.
+/// A native `lop_assert` failed: a state that contradicts itself must decide nothing more.
 #[no_mangle]
 unsafe extern "C" fn lop_broken(what: *const c_char, file: *const c_char, line: u32) {
     let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy();

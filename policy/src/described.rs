@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! The policy's state from outside: what it is filled with before it starts, and what it answers when asked.
+//! The policy's state from outside: the machine that fills it before the start, and questions that it answers.
 
 use super::ffi;
 use super::{App, CpuBits, Rank, Reserve, Sched, Set, Task, MAX_CPUS};
@@ -38,7 +38,7 @@ impl std::str::FromStr for Reserve {
     }
 }
 
-/// Where a CPU lies: numbers from 0.
+/// Where a CPU is; numbers start at 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuPlace {
     /// Kind of core, 0 the fastest.
@@ -47,14 +47,14 @@ pub struct CpuPlace {
     pub memory_domain: u16,
     pub node: u16,
     pub socket: u16,
-    /// The SMT siblings of a core form a ring; itself without SMT.
+    /// The SMT siblings of a core form a ring; without SMT the CPU itself.
     pub next_sibling: u16,
-    /// Speed of its kind over that of the fastest, x 1000; 0: not known.
+    /// Speed of its kind relative to the fastest, x 1000; 0: not known.
     pub permille: u16,
 }
 
 impl Sched {
-    /// Before the start: the machine has this CPU. It is neither online nor idle yet.
+    /// Before the start: adds a CPU of the machine. It is neither online nor idle yet.
     pub fn describe_cpu(&mut self, cpu: usize, place: CpuPlace) {
         let top = &mut self.topology;
         top.tier[cpu] = place.tier;
@@ -74,13 +74,13 @@ impl Sched {
         top.node_cpus[usize::from(place.node)].add(cpu);
         top.cpus.add(cpu);
     }
-    /// The same, of a machine whose CPUs are all online and idle when it starts.
+    /// The same, for a machine whose CPUs are all online and idle at the start.
     pub fn add_cpu(&mut self, cpu: usize, place: CpuPlace) {
         self.describe_cpu(cpu, place);
         self.online.add(cpu);
         self.idle.add(cpu);
     }
-    /// Before the start: nobody uses this CPU but who is bound there.
+    /// Before the start: only tasks bound to this CPU use it.
     pub fn isolate(&mut self, cpu: usize) {
         self.topology.isolated.add(cpu);
     }
@@ -103,33 +103,35 @@ impl Sched {
     pub fn target(&self, set: Set) -> u32 {
         unsafe { ffi::lop_target(self, set) }
     }
-    /// When the `level`-th member may leave, from 1, if it is beyond the target (policy/sets/sets.h), on the clock of the policy.
+    /// When the `level`-th member, counted from 1, may leave if it is beyond the target (policy/sets/sets.h), on the
+    /// policy's clock.
     #[must_use]
     pub fn due_at_ns(&self, set: Set, level: u32) -> u64 {
         unsafe { ffi::lop_due_at_ns(self, set, level) }
     }
-    /// The CPU that is reserved for the operating system's own work, if one is, and by how many steps its speed was raised.
+    /// The CPU reserved for the operating system's own work, if there is one, and by how many steps its speed was
+    /// raised.
     #[must_use]
     pub fn reserved(&self) -> (Option<u32>, u32) {
         (self.reserved.exists.then_some(self.reserved.cpu), self.reserved.raised)
     }
-    /// The CPU runs at the reserved core's speed: the reserved one, or an SMT sibling of it.
+    /// The CPU runs at the reserved core's speed: it is the reserved CPU or an SMT sibling of it.
     #[must_use]
     pub fn on_reserved_core(&self, cpu: u32) -> bool {
         unsafe { ffi::lop_on_reserved_core(self, cpu) }
     }
-    /// A memory domain is off.
+    /// Whether a memory domain is off.
     #[must_use]
     pub fn is_off(&self, domain: u32) -> bool {
         let cpus = self.topology.memory_cpus[domain as usize].word.iter();
         cpus.zip(self.off.word).any(|(cpus, off)| cpus & off != 0)
     }
-    /// Whether ordinary tasks may run there.
+    /// Whether ordinary tasks may run on the CPU.
     #[must_use]
     pub fn is_usable(&self, cpu: u32) -> bool {
         unsafe { ffi::lop_is_usable(self, cpu) }
     }
-    /// What waits could run on `cpu`.
+    /// Whether waiting work could run on `cpu`.
     #[must_use]
     pub fn anything_waits(&self, cpu: u32) -> bool {
         unsafe { ffi::lop_anything_waits(self, cpu) }
@@ -139,22 +141,23 @@ impl Sched {
     pub fn is_short(&self) -> bool {
         unsafe { ffi::lop_is_short(self) }
     }
-    /// Whether a task that starts on `cpu` is to leave it at once, because the CPU left its set while the task was on its way.
+    /// Whether a task that starts on `cpu` has to leave at once, because the CPU left its set while the task was on
+    /// its way.
     #[must_use]
     pub fn came_too_late(&self, task: &Task, cpu: u32) -> bool {
         unsafe { ffi::lop_came_too_late(self, &**task, cpu) }
     }
-    /// Who runs on `cpu` has its core by length: no plan by SF moves it.
+    /// Whether the task on `cpu` has its core by length: then no plan by SF moves it.
     #[must_use]
     pub fn has_core_by_length(&self, cpu: u32) -> bool {
         unsafe { ffi::lop_has_core_by_length(self, cpu) }
     }
-    /// `enum lop_class` of what runs on `cpu`; ordinary if nothing does.
+    /// `enum lop_class` of the task on `cpu`; ordinary if none runs there.
     #[must_use]
     pub fn class_on(&self, cpu: u32) -> u32 {
         unsafe { ffi::lop_class_on(self, cpu) }
     }
-    /// What runs on `cpu` was sent elsewhere, or another task was given this CPU.
+    /// The task on `cpu` was sent elsewhere, or another task was given this CPU.
     #[must_use]
     pub fn must_go(&self, cpu: u32) -> bool {
         unsafe { ffi::lop_must_go(self, cpu) }
@@ -173,28 +176,29 @@ impl Sched {
     pub fn undeclared(&self) -> u32 {
         unsafe { ffi::lop_undeclared(self) }
     }
-    /// Which CPU would join next (of `within`), `NONE`: none.
+    /// Which CPU (of `within`) would join next; `NONE`: none.
     #[must_use]
     pub fn joiner(&self, set: Set, within: &CpuBits, home_node: i32) -> i32 {
         let mut scratch = ffi::lop_world::default();
         unsafe { ffi::lop_joiner(self, &mut scratch, set, within, home_node) }
     }
-    /// Which would leave.
+    /// Which CPU would leave next.
     #[must_use]
     pub fn leaver(&self, set: Set) -> i32 {
         let mut scratch = ffi::lop_world::default();
         unsafe { ffi::lop_leaver(self, &mut scratch, set) }
     }
-    /// The task changes to `cpu` when it is queued the next time, and to its memory domain, where the task has one by a plan.
+    /// The task changes to `cpu` when it is queued next. If a plan gave it a memory domain, that of `cpu` replaces it.
     pub fn go_to(&self, task: &mut Task, cpu: u32) {
         unsafe { ffi::lop_go_to(self, &mut **task, cpu) }
     }
-    /// Memory domain that the task is to run in by a plan that holds.
+    /// Memory domain that a plan in force gives the task.
     #[must_use]
     pub fn domain_of(&self, task: &Task) -> Option<i32> {
         unsafe { ffi::lop_wants_domain(self, &**task) }.then_some(task.memory_domain)
     }
-    /// Work that a thread has left: ns on the fastest kind of core, or units of length while nobody knows what one takes.
+    /// Work that a thread has left: ns on the fastest kind of core, or units of length while the work per unit is
+    /// unknown.
     #[must_use]
     pub fn listed_left(&self, task: &Task, app: &App, now_ns: u64) -> u64 {
         unsafe { ffi::lop_listed_left(self, &**task, app, now_ns) }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! The scheduler's rules (the headers of policy/), compiled natively, as Rust calls them.
+//! The scheduler's rules (the headers of policy/), compiled natively and called from Rust.
 //!
-//! All types are those of the headers. An adapter owns a [`Policy`], implements [`Env`], and reports each event through a [`PolicyHandle`].
+//! All types are those of the headers. An adapter owns a [`Policy`], implements [`Env`], and reports each event
+//! through a [`PolicyHandle`].
 
 mod callbacks;
 mod described;
@@ -41,15 +42,15 @@ pub const MAX_TIERS: usize = ffi::LOP_MAX_TIERS as usize;
 pub const MAX_MEMORY_DOMAINS: usize = ffi::LOP_MAX_MEMORY_DOMAINS as usize;
 pub const MAX_NODES: usize = ffi::LOP_MAX_NODES as usize;
 pub const QUEUES: usize = ffi::LOP_QUEUES as usize;
-/// Threads beyond it are not planned, or not listed.
+/// More threads than this are not planned, or not listed.
 pub const MAX_PLANNED: usize = ffi::LOP_MAX_PLANNED as usize;
 pub const MAX_LISTED: usize = ffi::LOP_MAX_LISTED as usize;
-/// Most groups that can be parents of others ([`PolicyHandle::group`]).
+/// Limit for groups that are parents of others ([`PolicyHandle::group`]).
 pub const MAX_GROUPS: usize = 1024;
 /// A task of nice 0, and a group with cpu.weight 100.
 pub const WEIGHT_DEFAULT: u32 = ffi::LOP_WEIGHT_DEFAULT;
 
-/// T_hold where nobody asks for another (policy/core/config.h).
+/// T_hold if none is asked for (policy/core/config.h).
 #[must_use]
 pub fn default_hold_ns(transition_ns: u64) -> u64 {
     unsafe { ffi::lop_default_hold_ns(transition_ns) }
@@ -62,7 +63,7 @@ pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
 }
 
 impl Config {
-    /// The rules that a name stands for and the policy's times for this T_hold (policy/core/config.h), and nothing else.
+    /// The rules that a name stands for, and the policy's times for this T_hold (policy/core/config.h).
     #[must_use]
     pub fn of(policy: Named, hold_ns: u64) -> Self {
         let mut config = Self::default();
@@ -72,8 +73,8 @@ impl Config {
         }
         config
     }
-    /// The same on a machine with so many memory domains, kinds of cores and threads of a core, of which nobody has measured what anything draws:
-    /// `auto` is without the rules that it has no use for.
+    /// The same on a machine with so many memory domains, kinds of cores and threads per core whose power is not
+    /// known: `auto` leaves out the rules that it has no use for.
     #[must_use]
     pub fn on_unmeasured(
         policy: Named,
@@ -93,7 +94,7 @@ impl Config {
             ..Traits::default()
         })
     }
-    /// Whether somebody has to plan where threads run ([`Planner`]).
+    /// Whether the adapter has to plan where threads run ([`Planner`]).
     #[must_use]
     pub fn plans(&self) -> bool {
         self.specialise || self.domains != Domains::AsCome
@@ -103,17 +104,18 @@ impl Config {
     pub fn gathers(&self) -> bool {
         self.domains == Domains::Gather
     }
-    /// Whether somebody has to say where threads of declared length wait, if they are more than CPUs: where length alone ranks them.
+    /// Whether the adapter has to place threads of declared length, if they outnumber the CPUs: where length alone
+    /// ranks them.
     #[must_use]
     pub fn lists(&self) -> bool {
         self.rules == rules::LONGEST
     }
-    /// Whether it uses what threads say of themselves.
+    /// Whether it uses the hints of threads.
     #[must_use]
     pub fn hears_hints(&self) -> bool {
         self.plans() || self.rules & !rules::WHOLE != 0
     }
-    /// Of all rules, without those that such a machine has no use for (policy/core/auto.h).
+    /// Without the rules that such a machine has no use for (policy/core/auto.h).
     #[must_use]
     pub fn leave_out(mut self, machine: &Traits) -> Self {
         unsafe { ffi::lop_leave_out(&mut self, machine) };
@@ -121,7 +123,7 @@ impl Config {
     }
 }
 
-/// The policy's state, and behind it the groups that others lie in.
+/// The policy's state, followed by the groups that are parents of others.
 #[repr(C)]
 struct State {
     sched: Sched,
@@ -162,8 +164,8 @@ impl Drop for Policy {
     }
 }
 
-/// A way to call the policy while its owner lives, and to read its state (`Sched`) between two calls. Callers keep the owner alive, pass pointers to
-/// live tasks, and keep no reference to the state while they call.
+/// Calls the policy while its owner lives, and reads its state (`Sched`) between two calls. Callers keep the owner
+/// alive, pass pointers to live tasks, and keep no reference to the state while they call.
 #[derive(Clone, Copy)]
 pub struct PolicyHandle(*mut Sched);
 
@@ -178,7 +180,8 @@ impl PolicyHandle {
     pub fn start(self, env: &mut dyn Env, now_ns: u64) {
         unsafe { ffi::lop_start(self.0, Call::new(env).world(), now_ns) }
     }
-    /// Counts, grows, places, and starts or queues. Returns the CPU and whether it was idle and is claimed.
+    /// Counts the task, grows the set, places the task, and starts or queues it. Returns the CPU and whether it was
+    /// idle and is claimed.
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn wake(
@@ -221,16 +224,16 @@ impl PolicyHandle {
     pub unsafe fn wait_at_claimed(self, env: &mut dyn Env, task: *mut Task, cpu: u32) {
         ffi::lop_wait_at_claimed(self.0, Call::new(env).world(), task.cast(), cpu)
     }
-    /// True: a task was taken for `cpu`. Who runs there was queued before.
+    /// True: a task was taken for `cpu`. The task that ran there was queued before.
     pub fn dispatch(self, env: &mut dyn Env, cpu: u32) -> bool {
         let nobody = std::ptr::null();
         unsafe { ffi::lop_dispatch(self.0, Call::new(env).world(), cpu, nobody) == Next::Taken }
     }
-    /// The same where `task` runs on `cpu` and its slice is over.
+    /// The same if the slice of `task` on `cpu` is over.
     pub fn dispatch_running(self, env: &mut dyn Env, task: &Task, cpu: u32) -> Next {
         unsafe { ffi::lop_dispatch(self.0, Call::new(env).world(), cpu, &**task) }
     }
-    /// Whether a task whose slice is over goes on because nobody that waits is further behind.
+    /// Whether a task whose slice is over goes on because no waiting task is further behind.
     pub fn goes_on(self, env: &mut dyn Env, task: &Task, cpu: u32) -> bool {
         unsafe { ffi::lop_goes_on(self.0, Call::new(env).world(), &**task, cpu) }
     }
@@ -239,7 +242,7 @@ impl PolicyHandle {
     pub unsafe fn running(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
         ffi::lop_running(self.0, Call::new(env).world(), task.cast(), now_ns)
     }
-    /// Takes a waiting task out of its queue, to be queued anew.
+    /// Takes a waiting task out of its queue, to be queued again.
     /// # Safety
     /// The pointer is valid and nothing else uses what it points to meanwhile.
     pub unsafe fn dequeue(self, env: &mut dyn Env, task: *mut Task) {
@@ -256,7 +259,7 @@ impl PolicyHandle {
     pub unsafe fn block(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
         ffi::lop_block(self.0, Call::new(env).world(), task.cast(), app, group, now_ns)
     }
-    /// The task is not the policy's any more.
+    /// The task leaves the policy.
     /// # Safety
     /// The pointers are valid (`app` and `group` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn forget(self, env: &mut dyn Env, task: *mut Task, app: *mut App, group: *mut Group, now_ns: u64) {
@@ -283,7 +286,7 @@ impl PolicyHandle {
             now_ns,
         )
     }
-    /// After `running`: the task is compared with what runs elsewhere from now on.
+    /// After `running`: from now on the task is compared with tasks that run elsewhere.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn started(self, env: &mut dyn Env, task: *mut Task, app: *mut App, cpu: u32, now_ns: u64) {
@@ -295,7 +298,7 @@ impl PolicyHandle {
     pub unsafe fn stopped(self, task: *mut Task, app: *mut App, cpu: u32, runnable: bool, now_ns: u64) {
         ffi::lop_stopped(self.0, task.cast(), app, cpu, runnable, now_ns)
     }
-    /// A thread has ended, before `block` or `forget`.
+    /// A thread has ended; before `block` or `forget`.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn ended(self, task: *mut Task, app: *mut App) {
@@ -307,7 +310,8 @@ impl PolicyHandle {
     pub unsafe fn set_hints(self, env: &mut dyn Env, task: *mut Task, app: *mut App, flags: u32, now_ns: u64) {
         ffi::lop_set_hints(self.0, Call::new(env).world(), task.cast(), app, flags, now_ns)
     }
-    /// A waiting task is waited for itself since [`Self::set_hints`]; true: it is to be taken from its queue and queued anew.
+    /// After [`Self::set_hints`], for a task that waits for a CPU. True: others wait for it, so take it from its queue
+    /// and queue it again.
     /// # Safety
     /// The pointers are valid (`app` may be null) and nothing else uses what they point to meanwhile.
     pub unsafe fn claim_late(self, env: &mut dyn Env, task: *mut Task, app: *mut App) -> bool {
@@ -316,7 +320,7 @@ impl PolicyHandle {
     pub fn cpu_idle(self, env: &mut dyn Env, cpu: u32, idle: bool, now_ns: u64) {
         unsafe { ffi::lop_cpu_idle(self.0, Call::new(env).world(), cpu, idle, now_ns) }
     }
-    /// A higher class takes a CPU, or does not any more.
+    /// A higher class takes a CPU, or releases it.
     pub fn cpu_taken(self, env: &mut dyn Env, cpu: u32, taken: bool, now_ns: u64) {
         unsafe { ffi::lop_cpu_taken(self.0, Call::new(env).world(), cpu, taken, now_ns) }
     }
@@ -353,7 +357,7 @@ impl PolicyHandle {
     pub unsafe fn declare(self, env: &mut dyn Env, app: *mut App, parallelism: u32, now_ns: u64) -> bool {
         ffi::lop_declare(self.0, Call::new(env).world(), app, parallelism, now_ns)
     }
-    /// One of the groups that others lie in. Lives as long as the policy.
+    /// A group that is a parent of others. Lives as long as the policy.
     #[must_use]
     pub fn group(self, number: usize) -> *mut Group {
         group_at(self.0, number)
@@ -364,7 +368,7 @@ impl PolicyHandle {
         let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
         f64::from(unsafe { ffi::lop_weight_1024(self.0, &**task, group) }) / 1024.0
     }
-    /// What a ns of the task counts for between users (policy/fast/budget.h).
+    /// How much a ns of the task counts between users (policy/fast/budget.h).
     #[must_use]
     pub fn weight_of_user(self, task: &Task, group: Option<&Group>) -> u32 {
         let group = group.map_or(std::ptr::null(), std::ptr::from_ref);
@@ -375,7 +379,7 @@ impl PolicyHandle {
     pub unsafe fn set_group_weight(self, group: *mut Group, weight: u32, now_ns: u64) {
         ffi::lop_group_set_weight(self.0, group, weight, now_ns)
     }
-    /// The task is to run in `domain`. True: it is elsewhere (`cpu`), and has to be queued anew.
+    /// The task is to run in `domain`. True: it is elsewhere (`cpu`), and has to be queued again.
     pub fn set_domain(self, task: &mut Task, domain: i32, cpu: u32) -> bool {
         unsafe { ffi::lop_set_domain(self.0, &mut **task, domain, cpu) }
     }
@@ -386,22 +390,23 @@ impl PolicyHandle {
     pub fn end_plans(self) {
         unsafe { ffi::lop_end_plans(self.0) }
     }
-    /// The task waits at `cpu` from now on, `NONE`: where any does. True: it runs elsewhere, and has to be queued anew.
+    /// The task waits at `cpu` from now on; `NONE`: where other tasks wait. True: it runs elsewhere, and has to be
+    /// queued again.
     pub fn put_on_list(self, task: &mut Task, cpu: i32) -> bool {
         unsafe { ffi::lop_put_on_list(self.0, &mut **task, cpu) }
     }
-    /// Whether the policy takes this queue to have tasks.
+    /// Whether the policy considers this queue to have tasks.
     #[must_use]
     pub fn waits(self, queue: u32) -> bool {
         unsafe { ffi::lop_queue_waits(self.0, queue) }
     }
-    /// As if another CPU were changing memberships (`true`), until it lets go.
+    /// Takes the lock of the sets (`true`), as if another CPU were changing memberships, or releases it.
     pub fn hold_lock(self, held: bool) {
         unsafe { (*self.0).membership.lock = held.into() }
     }
 }
 
-/// The group behind the state that others name by this number.
+/// The group with this number, behind the state.
 fn group_at(sched: *mut Sched, number: usize) -> *mut Group {
     // Only a Policy's own state has groups with a parent.
     unsafe { &raw mut (*sched.cast::<State>()).groups[number % MAX_GROUPS] }

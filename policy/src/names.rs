@@ -8,7 +8,7 @@ use std::str::FromStr;
 include!(concat!(env!("OUT_DIR"), "/policies.rs"));
 
 impl Named {
-    /// All of them, in the order of the table.
+    /// All policies, in the order of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         POLICIES.iter().map(|(policy, ..)| *policy)
     }
@@ -21,12 +21,12 @@ impl Named {
     pub fn name(self) -> &'static str {
         POLICIES[self as usize].1
     }
-    /// What it is, for people.
+    /// What the policy is, for people.
     #[must_use]
     pub fn about(self) -> &'static str {
         POLICIES[self as usize].2
     }
-    /// Its rules, before a machine leaves some of them out; without a hold time.
+    /// Its rules, before a machine leaves some of them out. The hold time is not set.
     #[must_use]
     pub fn config(self) -> Config {
         Config::of(self, 0)
@@ -41,7 +41,7 @@ impl Named {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicyName {
     pub policy: Named,
-    /// Of simple-sets, at least 1; of all others 0.
+    /// Cores of simple-sets, at least 1; 0 for all other policies.
     pub cores: u32,
 }
 
@@ -61,7 +61,7 @@ impl PolicyName {
     }
 }
 
-/// Only simple-sets needs a number: without one it has one core.
+/// Only simple-sets takes a number; without it, it has one core.
 impl From<Named> for PolicyName {
     fn from(policy: Named) -> Self {
         let cores = u32::from(policy == Named::SimpleSets);
@@ -72,7 +72,7 @@ impl From<Named> for PolicyName {
 impl FromStr for PolicyName {
     type Err = String;
 
-    /// A name, `simple-sets` with `:CORES` behind it.
+    /// A name; after `simple-sets` optionally `:CORES`.
     fn from_str(text: &str) -> Result<Self, String> {
         let simple = Named::SimpleSets.name();
         if let Some(cores) = text.strip_prefix(simple).and_then(|rest| rest.strip_prefix(':')) {

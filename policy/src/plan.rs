@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Plans: which thread in which memory domain (`spread.h`, `gather.h`), which on which kind of core (`specialise.h`), or at which CPU it waits
-//! (`list.h`). Pure: slices in, answers in the slices.
+//! Plans: which thread runs in which memory domain (`spread.h`, `gather.h`), on which kind of core (`specialise.h`),
+//! or at which CPU it waits (`list.h`). Plans are pure: slices come in, and the answers are written to them.
 
 use super::ffi;
 use super::{Config, MemoryClass, Sched, MAX_CPUS, MAX_LISTED, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
@@ -15,7 +15,7 @@ impl Intensity {
     pub fn note(&mut self, misses: u64, instructions: u64, passed_ns: u64) {
         unsafe { ffi::lop_note_counters(self, misses, instructions, passed_ns) }
     }
-    /// `declared` beyond the last class counts as nothing declared.
+    /// A `declared` beyond the last class counts as no declaration.
     #[must_use]
     pub fn class(&self) -> MemoryClass {
         let mut known = *self;
@@ -70,7 +70,7 @@ impl Default for Planned {
 }
 
 impl Domain {
-    /// `node`: what is switched off with it.
+    /// `node`: CPUs and domains that are switched off together.
     #[must_use]
     pub fn new(cores: u32, node: u32) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Domain {
     }
 }
 
-/// Of the machine whatever is off, of each node that is on, of each busy core.
+/// Power of the machine, always on; of each node that is on; of each busy core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Power {
     pub base_mw: u32,
@@ -116,19 +116,19 @@ impl Planner {
         threads[..planned].copy_from_slice(&self.plan.thread[..planned]);
         moves
     }
-    /// The same by gather.h.
+    /// Fills in `wanted` of each thread; returns how many move.
     pub fn gather(&mut self, threads: &mut [Thread], domains: &[Domain], power: Power, now_ns: u64) -> u32 {
         let planned = self.fill(threads, domains, power, now_ns);
         let moves = unsafe { ffi::lop_gather(&mut *self.plan) };
         threads[..planned].copy_from_slice(&self.plan.thread[..planned]);
         moves
     }
-    /// Of the threads where they are, in the units of gather.h.
+    /// For the threads where they are, in the units of gather.h.
     pub fn predicted_edp(&mut self, threads: &[Thread], domains: &[Domain], power: Power) -> u64 {
         self.fill(threads, domains, power, 0);
         unsafe { ffi::lop_predicted_edp(&mut *self.plan, true) }
     }
-    /// Fills `wanted` of each thread; returns how many change cores.
+    /// Fills in `wanted` of each thread; returns how many change cores.
     pub fn specialise(&mut self, threads: &mut [Specialist], now_ns: u64) -> u32 {
         let planned = threads.len().min(MAX_PLANNED);
         self.cast.now_ns = now_ns;
@@ -138,8 +138,9 @@ impl Planner {
         threads[..planned].copy_from_slice(&self.cast.thread[..planned]);
         moves
     }
-    /// Fills `wanted` of each thread, at most [`MAX_LISTED`] in the order of their creation. `permille`: speed of each core, at least one, over that
-    /// of the fastest kind, x 1000. `least_gain`: what the last core must be done earlier for threads to change cores.
+    /// Fills in `wanted` of each thread, at most [`MAX_LISTED`], in the order of their creation. `permille`: speed of
+    /// each core, at least one, relative to the fastest kind, x 1000. `least_gain`: how much earlier the last core
+    /// must finish for threads to change cores.
     pub fn list(&mut self, threads: &mut [Listed], permille: &[u32], least_gain: u64) {
         let (list, listed) = (&mut self.list, threads.len().min(MAX_LISTED));
         list.nr_threads = listed as u32;
@@ -152,7 +153,8 @@ impl Planner {
         unsafe { ffi::lop_list_threads(&mut **list) };
         threads[..listed].copy_from_slice(&list.thread[..listed]);
     }
-    /// Where each thread is to run (at most [`MAX_PLANNED`]), by the plans that the state is configured for (plan.h); returns how many move.
+    /// Where each thread is to run (at most [`MAX_PLANNED`]), by the plans in the state's configuration (plan.h);
+    /// returns how many move.
     pub fn plan(&mut self, sched: &Sched, threads: &mut [Planned], now_ns: u64) -> u32 {
         let planned = threads.len().min(MAX_PLANNED) as u32;
         let (plan, cast) = (&mut *self.plan, &mut *self.cast);
@@ -170,13 +172,13 @@ pub fn speedup_of_mpmi(mpmi: u32, ratio_permille: u32) -> u32 {
     unsafe { ffi::lop_speedup_of_mpmi(mpmi, ratio_permille) }
 }
 
-/// One gain from speed, x 1000, is more than another, and not only by the noise of its measurement.
+/// Whether one gain from speed, x 1000, exceeds another by more than the noise of its measurement.
 #[must_use]
 pub fn gains_more(a_permille: u32, b_permille: u32) -> bool {
     unsafe { ffi::lop_gains_more(a_permille, b_permille) }
 }
 
-/// A plan for memory domains is made for threads of this class.
+/// Whether plans for memory domains move threads of this class.
 #[must_use]
 pub fn is_planned(config: &Config, class: MemoryClass) -> bool {
     unsafe { ffi::lop_is_planned(config, class) }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Tasks, applications, groups: how each begins, and what its owner says of it.
+//! Tasks, applications and groups: how each begins, and what its owner declares about it.
 
 use super::{ffi, App, Group, Rank, Set, NONE};
 use std::ops::{Deref, DerefMut};
 
-/// `struct lop_task` with the adapter's number behind it.
+/// `struct lop_task`, followed by the adapter's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Task {
     policy: ffi::lop_task,
-    /// Not the policy's: which task this is.
+    /// For the adapter: which task this is.
     pub id: u32,
 }
 
@@ -29,11 +29,11 @@ impl Task {
         };
         Self { policy, id }
     }
-    /// Its part in C.
+    /// The part that the policy's C code uses.
     pub fn policy(&mut self) -> &mut ffi::lop_task {
         &mut self.policy
     }
-    /// What it gains from speed, x 1000, as a plan saw it; 0: nobody knows (policy/fast/uclamp.h).
+    /// Gain from speed, x 1000, as a plan measured it; 0: unknown (policy/fast/uclamp.h).
     pub fn set_measured_speedup(&mut self, permille: u32) {
         self.speedup_permille = if permille == 0 {
             ffi::LOP_UNMEASURED_SPEEDUP
@@ -69,7 +69,7 @@ impl App {
     pub fn active(&self) -> u32 {
         self.demand as u32
     }
-    /// Parallelism, 0: not declared.
+    /// Parallelism; 0: not declared.
     #[must_use]
     pub fn declared(&self) -> u32 {
         (self.demand >> 32) as u32
@@ -96,7 +96,7 @@ impl Group {
     }
 }
 
-/// Weight of a nice value, -20 to 19; beyond these, that of the nearest (policy/queue/weight.h).
+/// Weight of a nice value, -20 to 19. Values outside get the nearest weight (policy/queue/weight.h).
 #[must_use]
 pub fn weight_of_nice(nice: i8) -> u32 {
     unsafe { ffi::lop_weight_of_nice(nice.into()) }
@@ -108,7 +108,7 @@ pub fn weight_of_share(cpu_weight: u32) -> u32 {
     unsafe { ffi::lop_weight_of_share(cpu_weight) }
 }
 
-/// The first takes a core from the second at once (policy/fast/rank.h).
+/// The first task takes a core from the second at once (policy/fast/rank.h).
 #[must_use]
 pub fn displaces(a: &Rank, b: &Rank) -> bool {
     unsafe { ffi::lop_displaces(a, b) }
@@ -119,18 +119,19 @@ pub fn declare_length(task: &mut Task, app: &mut App, length: u32) {
     unsafe { ffi::lop_declare_length(&mut **task, app, length) }
 }
 
-/// A thread is created: it has the length that its creator declared of its next child.
+/// A thread is created: it gets the length that its creator declared for its next child.
 pub fn born(task: &mut Task, creator: &mut Task, app: &mut App) {
     unsafe { ffi::lop_born(&mut **task, &mut **creator, app) }
 }
 
-/// Median of what the application's threads declared.
+/// Median of the lengths that the application's threads declared.
 #[must_use]
 pub fn median_length(app: &App) -> u32 {
     unsafe { ffi::lop_median_length(app) }
 }
 
-/// What a task gains from speed, x 1000 (0: unknown), within what its owner wished: `sched_util_min` and `sched_util_max`, 0 to 1024.
+/// Gain of a task from speed, x 1000 (0: unknown), limited to its owner's wishes: `sched_util_min` and
+/// `sched_util_max`, 0 to 1024.
 #[must_use]
 pub fn wished_speedup(speedup_permille: u32, min: u32, max: u32) -> u32 {
     unsafe { ffi::lop_wished_speedup(speedup_permille, min, max) }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! All rules together: what a machine has no use for is left out, and where two rules meet the order of policy/core/auto.h decides.
+//! All rules together: auto leaves out what a machine has no use for, and the order of policy/core/auto.h decides
+//! between rules.
 
 use crate::bench::{config, domains_of_two, flat, Bench, HOLD, LAST_HOLD, MS, S, US};
 use crate::phase::asymmetric;
@@ -12,7 +13,7 @@ const ORDINARY: u32 = class::ORDINARY;
 const AWAITED: u32 = class::AWAITED;
 const ALL_RULES: u32 = rules::PHASES | rules::LONGEST | rules::SPEEDUP | rules::TURNS;
 
-/// A core that rises in 0.1 ms and costs 3 W of 450 W if it is kept high, and no speed that is worth its time.
+/// A core that rises in 0.1 ms and costs 3 W of 450 W when it is kept high, and no speed that is worth its time.
 fn machine() -> Traits {
     let top = GreenOpp {
         busy_mw: 12_000,
@@ -68,9 +69,10 @@ fn domains_and_kinds_decide_about_plans_and_ranks() {
     }
 }
 
-/// 2 * 0.1 ms / 10 ms is 2 %. 3 W of 450 are 0.7 %; 6.2 W of 117 are 5.3 %; 9 W of 450 are 2 % and not below. Migrations may cost half of the share
-/// that a core draws, and 1 % in any case. The last core stays for 2 * 0.1 ms * 450 / 3 = 30 ms, 3.774 and 10 ms; with 26 W of its domain for
-/// 2 * 0.1 ms * 105 / 27 = 0.778 ms; with a domain of 180 W of 195 that is back after a second for 2.167 s; where it draws nothing for a second.
+/// 2 * 0.1 ms / 10 ms is 2 %. 3 W of 450 are 0.7 %; 6.2 W of 117 are 5.3 %; 9 W of 450 are 2 % and not below.
+/// Migrations may cost half of the share that a core draws, and 1 % in any case. The last core stays for 2 * 0.1 ms *
+/// 450 / 3 = 30 ms, 3.774 and 10 ms; with 26 W of its domain for 2 * 0.1 ms * 105 / 27 = 0.778 ms; with a domain of
+/// 180 W of 195 that needs a second to come back for 2.167 s; where it draws nothing for a second.
 #[test]
 fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
     let with = |machine_mw, core_mw, domain_mw, domain_rise_ns| Traits {
@@ -94,8 +96,8 @@ fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
     }
 }
 
-/// 0.18 W at 0.83 of the rate or 1 W at the top, with 0.5 W beside: 0.68 / 0.83^2 = 0.99 against 1.5. With 60 W beside 60.18 / 0.83^2 = 87
-/// against 61. Where cores differ in kind, slow ones take such work.
+/// 0.18 W at 0.83 of the rate or 1 W at the top, with 0.5 W beside: 0.68 / 0.83^2 = 0.99 against 1.5. With 60 W
+/// beside: 60.18 / 0.83^2 = 87 against 61. Where cores differ in kind, slow cores take such work.
 #[test]
 fn green_cores_have_to_lower_the_edp_of_the_whole_machine() {
     let opp = |busy_mw, rate_permille| GreenOpp {
@@ -129,7 +131,7 @@ fn threads_of_which_nothing_is_known_are_left_where_they_are() {
     }
 }
 
-/// Two memory domains of two CPUs, those of the second of a faster kind.
+/// Two memory domains of two CPUs; those of the second are of a faster kind.
 fn fast_second(cpu: usize) -> CpuPlace {
     CpuPlace {
         memory_domain: (cpu / 2) as u16,
@@ -144,7 +146,8 @@ fn switch(bench: &mut Bench, domain: i32, on: bool) {
     bench.follow_kicks();
 }
 
-/// 1 before 2: with one domain of two CPUs on, two tasks and a spare have two cores. The spare has one again with the other domain.
+/// 1 before 2: with one domain of two CPUs on, two tasks and a spare have two cores. With the other domain on, there
+/// is a spare again.
 #[test]
 fn domains_bound_the_set_and_its_spare() {
     let gather = Config {
@@ -160,7 +163,8 @@ fn domains_bound_the_set_and_its_spare() {
     assert_eq!(bench.size(), 3);
 }
 
-/// 1 before 4: what others wait for stays on a slow core while the fast ones are in a domain that is off, be they idle.
+/// 1 before 4: a task that others wait for stays on a slow core while the fast ones are in a domain that is off, even
+/// if they are idle.
 #[test]
 fn rank_moves_nobody_into_a_domain_that_is_off() {
     let ranked = Config {
@@ -199,8 +203,8 @@ fn the_reserved_core_is_never_the_spare() {
     assert!(!bench.high().contains(&(cpu as usize)));
 }
 
-/// 4 before 5: the only active thread of an application changes by SF with its like alone, one of two with ordinary ones. Who has its core by length
-/// with nobody.
+/// 4 before 5: the only active thread of an application swaps by SF with its like alone, one of two threads with
+/// ordinary ones. A thread that has its core by length swaps with none.
 #[test]
 fn rank_goes_before_speedup() {
     let mut bench = asymmetric(4, 1, rules::PHASES | rules::SPEEDUP);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! The power cap: how many cores are high at most.
+//! The power cap limits the number of high cores.
 
 use crate::bench::{config, domains_of_two, flat, Asked, Bench, HOLD, MS};
 use lop_policy::{rules, Config, CpuPlace, Domains, Reserve, Set, Sizing};
@@ -41,7 +41,7 @@ fn what_is_declared_and_a_set_of_all_cores_are_bounded_too() {
     assert_eq!(Bench::new(8, all, flat).size(), 3);
 }
 
-/// Five tasks on two cores: all of them run in turn, none is left out.
+/// Five tasks on two cores: all of them run in turn.
 #[test]
 fn who_finds_no_member_waits_for_one() {
     let mut bench = capped(8, 2);
@@ -58,7 +58,7 @@ fn who_finds_no_member_waits_for_one() {
     assert_eq!(bench.size(), 2);
 }
 
-/// The reserved core takes the place of a high one, but for the last.
+/// The reserved core takes the place of a high one, except of the last.
 #[test]
 fn the_reserved_core_counts_as_one() {
     for (cap, size) in [(1, 1), (2, 1), (3, 2), (8, 7)] {
@@ -72,8 +72,8 @@ fn the_reserved_core_counts_as_one() {
     }
 }
 
-/// CPUs 0 and 1 are high and busy, which is the cap. A task that may run on 5 alone has it promoted, and a busy member leaves at once: its task is
-/// told to make room. Once it blocks, 5 is a member like any other.
+/// CPUs 0 and 1 are high and busy, which is the cap. A task that may run on 5 alone has it promoted, and a busy member
+/// leaves at once: its task is preempted. Once the pinned task blocks, 5 is a member like any other.
 #[test]
 fn a_pinned_task_is_served_in_the_place_of_a_member() {
     let mut bench = capped(8, 2);
@@ -92,7 +92,7 @@ fn a_pinned_task_is_served_in_the_place_of_a_member() {
     assert!(bench.running[5].is_some());
 }
 
-/// An edge case of the sets: two tasks that may run nowhere else are both served, on one core more than the cap allows.
+/// An edge case: two tasks that may run nowhere else are both served, on one core more than the cap allows.
 #[test]
 fn only_pinned_tasks_exceed_the_cap() {
     let mut bench = capped(8, 1);
@@ -104,7 +104,7 @@ fn only_pinned_tasks_exceed_the_cap() {
     assert_eq!(bench.cpu_of(pinned[1]), Some(6));
 }
 
-/// It may run on a member: that one is busy, and it waits there instead of having an idle core promoted.
+/// The task may run on a busy member, so it waits there, and no idle core is promoted.
 #[test]
 fn a_restricted_task_waits_for_a_member_that_it_may_use() {
     let mut bench = capped(8, 2);
@@ -118,7 +118,8 @@ fn a_restricted_task_waits_for_a_member_that_it_may_use() {
     assert_eq!(bench.cpu_of(restricted), Some(1));
 }
 
-/// Its plan says memory domain 1 (CPUs 2 and 3), where no core may join: it runs where the members are. Without a cap one would be promoted.
+/// The task's plan says memory domain 1 (CPUs 2 and 3), where no core may join: it runs where the members are. Without
+/// a cap a core there would be promoted.
 #[test]
 fn no_core_joins_for_a_plan() {
     for (cap, high) in [(0, vec![0, 2]), (1, vec![0])] {
@@ -140,8 +141,8 @@ fn no_core_joins_for_a_plan() {
     }
 }
 
-/// CPU 0 is fast, 1 to 3 are slow. 1 is busy with a task that may run nowhere else, which fills a cap of 1; when another is awaited on it, it does
-/// not rise to a fast core that is no member.
+/// CPU 0 is fast, 1 to 3 are slow. 1 is busy with a task that may run nowhere else, which fills a cap of 1. When
+/// others wait for another task there, it does not move up to a fast core that is no member.
 #[test]
 fn nobody_rises_to_a_core_that_may_not_join() {
     for (cap, moved) in [(0, true), (1, false)] {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! The policy's own times, where nobody asks for others.
+//! The policy's own times, if none are asked for.
 
 use crate::bench::{MS, S, US};
 use lop_policy::{default_hold_ns, rules, Config, Domains, Named, Reserve, Sizing};
 
-/// max(10 ms, 100 transition latencies): 100 * 100 us = 10 ms is where the two meet.
+/// max(10 ms, 100 transition latencies): both are equal at 100 * 100 us = 10 ms.
 #[test]
 fn hold_is_ten_milliseconds_or_a_hundred_transitions() {
     for (transition_ns, hold_ns) in [
@@ -32,8 +32,8 @@ fn the_last_member_is_held_a_second_and_never_shorter_than_others() {
     }
 }
 
-/// Slices of 1 ms to 6 ms, each waiting task one within 20 ms, a swap for heat every 3 minutes, a grace time of 10 ms and turns of
-/// 20 ms on fast cores, a reserved core watched for 100 ms, whatever T_hold is.
+/// Slices of 1 ms to 6 ms, a slice for each waiting task within 20 ms, a heat swap every 3 minutes, a grace time of 10
+/// ms and turns of 20 ms on fast cores, a reserved core watched for 100 ms, whatever T_hold is.
 #[test]
 fn the_other_times_are_fixed() {
     for hold_ns in [MS, 10 * MS, 2 * S] {
@@ -53,8 +53,8 @@ fn the_other_times_are_fixed() {
     }
 }
 
-/// What a name stands for beside high/low sets by demand: sizing, spare, rules for fast cores, memory domains, whether
-/// specialised, reserve.
+/// What a name stands for beside high/low sets by demand: sizing, spare, rules for fast cores, memory domains,
+/// specialise, reserve.
 #[test]
 fn a_name_stands_for_a_choice_of_rules() {
     use Domains::{AsCome, Gather, Spread};

@@ -55,7 +55,7 @@ fn a_fixed_size_is_kept_whatever_is_active() {
     assert_eq!(bench.size(), 3);
 }
 
-/// A declares 3, B declares 2; with both active 3 + 2 = 5, no spare. C declares nothing: then 3 active + 1 spare = 4.
+/// A declares 3, B declares 2: with both active 3 + 2 = 5, no spare. C declares nothing: then 3 active + 1 spare = 4.
 #[test]
 fn declared_parallelism_counts_only_if_every_active_application_declared() {
     let mut bench = Bench::flat(8);
@@ -73,7 +73,7 @@ fn declared_parallelism_counts_only_if_every_active_application_declared() {
     assert_eq!(bench.target(), 2);
 }
 
-/// Its second task brings nothing more; its last takes all.
+/// The application's second task adds nothing; its last one removes everything.
 #[test]
 fn an_application_counts_once_for_all_its_tasks() {
     let mut bench = Bench::flat(8);
@@ -101,7 +101,7 @@ fn never_less_than_one_core_per_application_with_an_active_task() {
     }
 }
 
-/// Nobody declared for a task of no application: 2 active + 1 spare = 3, not the 2 that were declared.
+/// No declaration covers a task of no application: 2 active + 1 spare = 3, not the 2 that were declared.
 #[test]
 fn a_task_of_no_application_is_undeclared() {
     let mut bench = Bench::flat(8);
@@ -131,7 +131,7 @@ fn declaring_while_active_grows_at_once_and_taking_back_restores_the_spare() {
     assert_eq!((inside.undeclared(), inside.membership.declared_sum), (0, 0));
 }
 
-/// The task goes on and nothing else happens: only the timer can shrink the set.
+/// The task goes on and no other event follows: only the timer can shrink the set.
 #[test]
 fn declaring_less_shrinks_after_the_hold_time_without_another_event() {
     let mut bench = Bench::flat(8);

@@ -74,7 +74,7 @@ fn tasks_share_the_weight_of_their_group() {
     }
 }
 
-/// Weights 3072 and 1024: of 400 slices 300 and 100, but for a slice at either end.
+/// Weights 3072 and 1024: of 400 slices 300 and 100, give or take a slice at either end.
 #[test]
 fn run_time_follows_weight() {
     let mut bench = one_cpu();
@@ -150,7 +150,8 @@ fn groups_in_groups_share_what_the_outer_one_has() {
     assert_eq!(active(), 0);
 }
 
-/// CPU 0 runs `ahead`, `waits` is queued there. Who is further behind in virtual time runs; of equals the one that waits.
+/// CPU 0 runs `ahead`, and `waits` is in the queue. The task further behind in virtual time runs; of equals the
+/// waiting one.
 #[test]
 fn a_task_goes_on_while_nobody_that_waits_is_further_behind() {
     let mut bench = one_cpu();
@@ -173,8 +174,8 @@ fn a_task_goes_on_while_nobody_that_waits_is_further_behind() {
     );
 }
 
-/// Two CPUs whose slices end at once: both see the task that is furthest behind, and the other one takes it. Who is next is ahead of the one that runs, which
-/// goes on.
+/// Two CPUs whose slices end at once: both see the task that is furthest behind, and the other CPU takes it. The next
+/// task is ahead of the running one, which goes on.
 #[test]
 fn who_is_ahead_takes_no_place_because_another_cpu_was_first() {
     let mut bench = Bench::flat(2);
@@ -192,7 +193,7 @@ fn who_is_ahead_takes_no_place_because_another_cpu_was_first() {
     assert_eq!(bench.cpu_of(light), Some(0), "now it is further behind");
 }
 
-/// Who is furthest behind may run on CPUs 1 and 2 only, and who is next is ahead of what runs on CPU 0.
+/// The task furthest behind may run on CPUs 1 and 2 only, and the next one is ahead of the task on CPU 0.
 #[test]
 fn who_is_ahead_takes_no_place_beside_one_that_may_not_run_here() {
     let mut bench = Bench::flat(3);
@@ -235,7 +236,8 @@ fn slices_shrink_with_the_load_down_to_the_minimum() {
     }
 }
 
-/// Bound to one of two CPUs, one of them runs and the last to come is one of n - 1 that wait: 20 ms / (n - 1), where 20 * 2 / n is more.
+/// Bound to one of two CPUs, one task runs, and the last to come is one of n - 1 that wait: 20 ms / (n - 1), which is
+/// less than 20 * 2 / n.
 #[test]
 fn where_tasks_are_bound_slices_shrink_with_their_queue() {
     for (bound, slice_ns) in [(3, 5 * MS), (11, 2 * MS), (41, MS)] {
@@ -274,7 +276,8 @@ fn lag_is_bounded_on_both_sides_at_a_wakeup() {
     }
 }
 
-/// Time alone, then time beside one that waits, and what is charged for both: beyond a slice of 5 ms only what another waited.
+/// Time alone, then time beside a waiting task, and the charge for both: beyond a slice of 5 ms only the time in which
+/// another task waited.
 #[test]
 fn having_been_alone_costs_a_slice() {
     for (alone_ms, beside_ms, charged_ms) in [
@@ -303,7 +306,7 @@ fn having_been_alone_costs_a_slice() {
     }
 }
 
-/// It ran 10 s alone; then another comes. It does not wait 10 s for having been alone.
+/// The task ran alone for 10 s; then another comes. It does not wait 10 s in return.
 #[test]
 fn a_task_that_ran_alone_is_not_punished_for_it() {
     let mut bench = one_cpu();
@@ -321,7 +324,7 @@ fn a_task_that_ran_alone_is_not_punished_for_it() {
     }
 }
 
-/// A script that starts one process after the other, each 1 ms, beside a long computation: half the time for each.
+/// A script starts one process after the other, each 1 ms long, beside a long computation: half the time for each.
 #[test]
 fn a_stream_of_new_tasks_does_not_starve_an_old_one() {
     let mut bench = one_cpu();
@@ -345,7 +348,8 @@ fn a_stream_of_new_tasks_does_not_starve_an_old_one() {
     );
 }
 
-/// Three tasks that may run anywhere and one pinned, all on one CPU: a quarter each, though the shared queue is never empty.
+/// Three tasks that may run anywhere and one pinned task, all on one CPU: a quarter each, though the shared queue is
+/// never empty.
 #[test]
 fn the_pinned_queue_gets_its_share_beside_the_shared_one() {
     let mut bench = Bench::new(2, Config { spare: 0, ..config() }, flat);
@@ -356,8 +360,8 @@ fn the_pinned_queue_gets_its_share_beside_the_shared_one() {
     assert!(ran.iter().all(|ran| ran.abs_diff(100) <= 10), "{ran:?}");
 }
 
-/// Two domains of two CPUs. At home one waits that may not run on CPU 0, and one that is ahead; who waits in the other domain is 1 ms behind what runs on
-/// CPU 0, and that is not enough to change domains for.
+/// Two domains of two CPUs. At home one task waits that may not run on CPU 0, and one that is ahead. The task that
+/// waits in the other domain is 1 ms behind the task on CPU 0, which is not enough to change domains for.
 #[test]
 fn another_domain_is_not_asked_within_a_slice() {
     let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains_of_two);
@@ -378,7 +382,7 @@ fn another_domain_is_not_asked_within_a_slice() {
     assert_eq!(bench.running[0], Some(runs));
 }
 
-/// Six tasks wait in domain 1, whose cores are gone; domain 0 never runs out of its own.
+/// Six tasks wait in domain 1, whose cores are gone; domain 0 never runs out of its own tasks.
 #[test]
 fn work_in_a_domain_that_no_member_serves_is_run_by_others() {
     let mut bench = Bench::new(4, Config { spare: 0, ..config() }, domains_of_two);
@@ -405,7 +409,7 @@ fn work_in_a_domain_that_no_member_serves_is_run_by_others() {
     }
 }
 
-/// Three tasks bound to CPU 0 and one to CPU 1, after 3 s: it has run 3 s, and they 1 s each.
+/// Three tasks bound to CPU 0 and one to CPU 1, after 3 s: that one has run 3 s, the others 1 s each.
 fn two_cpus_apart() -> (Bench, Vec<usize>) {
     let mut bench = Bench::flat(2);
     let tasks: Vec<usize> = [0, 0, 0, 1].into_iter().map(|cpu| bench.pinned([cpu])).collect();
@@ -428,9 +432,9 @@ fn next_200_ms(bench: &mut Bench, cpu: usize) -> [u32; 4] {
     ran
 }
 
-/// Three tasks bound to CPU 0 and three to CPU 1 have run 1 s each when two others, on CPUs of their own, have run 3 s. One that may run on
-/// CPUs 0 and 1 wakes: it has one of 7 parts of them from then on, 57 ms of 400, and does not wait for the 2 s. So has one that may run on another
-/// CPU too, which is offline.
+/// Three tasks bound to CPU 0 and three to CPU 1 have run 1 s each when two others, on CPUs of their own, have run 3
+/// s. A task that may run on CPUs 0 and 1 wakes: from then on it has one of 7 parts of them, 57 ms of 400, and does
+/// not wait for the 2 s. The same holds for a task that may also run on a third CPU, which is offline.
 #[test]
 fn a_task_of_two_crowded_cpus_has_its_share_of_them() {
     for allowed in [&[0, 1][..], &[0, 1, 4]] {
@@ -458,8 +462,8 @@ fn ran_beside_crowds(allowed: &[usize]) -> usize {
     ran
 }
 
-/// Sent to CPU 0, the one of CPU 1 does not wait for the 2 s that they are behind, but for a slice of each and what it may owe; sent to
-/// CPU 1, one of them does not keep it for 2 s.
+/// When the task of CPU 1 is sent to CPU 0, it does not wait for the 2 s that the tasks there are behind, but for a
+/// slice of each and what it may owe. When one of those is sent to CPU 1, it does not keep CPU 1 for 2 s.
 #[test]
 fn a_task_that_changes_queues_competes_from_there() {
     for (who, from, to) in [(3_usize, 1, 0), (0, 0, 1)] {
@@ -476,7 +480,8 @@ fn a_task_that_changes_queues_competes_from_there() {
     }
 }
 
-/// Left alone after that, while another CPU went ahead: who comes from there does not make up for it.
+/// After that one task is alone on CPU 0 while CPU 1 goes ahead: the task that comes from CPU 1 does not make up for
+/// it.
 #[test]
 fn who_runs_alone_is_owed_nothing() {
     let (mut bench, tasks) = two_cpus_apart();
@@ -521,7 +526,7 @@ fn the_lightest_tasks_share_by_weight_too() {
     }
 }
 
-/// cpu.weight 10 with 40 threads beside one task: 102 of 1126 for them all together, 9.1 %, and alike.
+/// cpu.weight 10 with 40 threads beside one task: 102 of 1126 for all 40 together, 9.1 %, in equal shares.
 #[test]
 fn a_light_group_of_many_gets_its_weight() {
     let mut bench = one_cpu();
@@ -549,7 +554,8 @@ fn two_light_and_one_beside() -> (Bench, [usize; 3]) {
     (bench, tasks)
 }
 
-/// A slice of 8 ms on CPU 0, with that task awake for its last 0.2 ms. What it cost, over what it costs by weight.
+/// A slice of 8 ms on CPU 0, with that task awake for its last 0.2 ms. Returns its cost, relative to the cost by
+/// weight.
 fn slice_with(bench: &mut Bench, beside: Option<usize>) -> (usize, f64) {
     let id = bench.running[0].expect("runs");
     let before_ns = bench.tasks[id].vtime_ns;
@@ -569,7 +575,7 @@ fn slice_with(bench: &mut Bench, beside: Option<usize>) -> (usize, f64) {
     )
 }
 
-/// The mean of what is active is 33 + 1024 * 0.2 / 16.8 = 45.2 then: 1.37 slices, and not 1057 / 33 = 32.
+/// The mean of the active weight is then 33 + 1024 * 0.2 / 16.8 = 45.2: 1.37 slices, and not 1057 / 33 = 32.
 #[test]
 fn who_wakes_for_a_moment_does_not_make_a_slice_dear() {
     let (mut bench, [_, _, beside]) = two_light_and_one_beside();
@@ -579,7 +585,8 @@ fn who_wakes_for_a_moment_does_not_make_a_slice_dear() {
     assert!((1.3..1.45).contains(&cost), "{cost}");
 }
 
-/// A task of nice 0 becomes SCHED_IDLE: with its own 1024 of half of the 16.8 ms before the end of the slice in the mean it would pay for 30 slices.
+/// A task of nice 0 becomes SCHED_IDLE. The mean covers 16.8 ms before the end of the slice; with the task's own 1024
+/// in half of that, it would pay for 30 slices.
 #[test]
 fn who_becomes_light_does_not_pay_for_what_it_was() {
     let (mut bench, [heavier, ..]) = two_light_and_one_beside();
@@ -602,7 +609,7 @@ fn who_becomes_light_does_not_pay_for_what_it_was() {
     assert!((cost - 1.0).abs() < 0.01, "{cost} slices");
 }
 
-/// Each 32nd slice ends so, and always one of the same task: by weight 18 of 33 all the same.
+/// Every 32nd slice ends so, and always a slice of the same task: by weight it still has 18 of 33.
 #[test]
 fn shares_do_not_follow_who_is_awake_when_a_slice_ends() {
     let (mut bench, [heavier, _, beside]) = two_light_and_one_beside();
@@ -620,7 +627,7 @@ fn shares_do_not_follow_who_is_awake_when_a_slice_ends() {
     assert!((share - 18.0 / 33.0).abs() < 0.02, "{share}");
 }
 
-/// Eight tasks in bursts: what is active on the mean is what was while anything was.
+/// Eight tasks in bursts: the mean covers only time in which any task was active.
 #[test]
 fn the_time_in_which_a_group_sleeps_does_not_make_its_slices_cheap() {
     let mut bench = one_cpu();
@@ -640,8 +647,8 @@ fn the_time_in_which_a_group_sleeps_does_not_make_its_slices_cheap() {
     assert!((mean - 1.0).abs() < 0.001, "{mean}");
 }
 
-/// Of 16 tasks one goes on alone, as behind a barrier, or as one that wakes an hour after the others did: its first slice may cost more, since the
-/// others were active a moment before it; the next ones cost what they take.
+/// Of 16 tasks one goes on alone, as behind a barrier, or as one that wakes an hour after the others did. Its first
+/// slice may cost more, since the others were active a moment before; the next ones cost what they take.
 #[test]
 fn who_goes_on_alone_does_not_pay_for_who_sleeps() {
     for sleeps_ns in [0, 3600 * S] {

@@ -45,7 +45,7 @@ fn work_with_a_speedup_below_one_point_two_is_green() {
     );
 }
 
-/// Two green tasks, two green cores; they leave T_hold after the tasks.
+/// Two green tasks, two green cores, which leave T_hold after the tasks.
 #[test]
 fn its_size_is_the_number_of_its_active_tasks() {
     let mut bench = green(8);
@@ -63,7 +63,7 @@ fn its_size_is_the_number_of_its_active_tasks() {
     assert!(bench.green().is_empty());
 }
 
-/// 3 ordinary tasks take 3 of 3 cores: the green one runs high.
+/// 3 ordinary tasks take 3 of 3 cores, so the green task runs high.
 #[test]
 fn without_a_core_left_green_work_runs_high() {
     let mut bench = Bench::new(
@@ -85,7 +85,7 @@ fn without_a_core_left_green_work_runs_high() {
     assert_eq!(bench.cpu_of(late), Some(1));
 }
 
-/// Core 1 is green when the high set needs the last core: it becomes high, and its task is served by high cores.
+/// Core 1 is green when the high set needs the last core: it becomes high, and high cores serve its task.
 #[test]
 fn a_green_core_is_made_high_when_no_other_is_left() {
     let mut bench = Bench::new(
@@ -114,7 +114,7 @@ fn a_green_core_is_made_high_when_no_other_is_left() {
     );
 }
 
-/// Ordinary work waits while the green core asks for work: it gets none of it.
+/// Ordinary work waits while the green core asks for work: the core gets none of it.
 #[test]
 fn green_cores_run_no_ordinary_work() {
     let mut bench = Bench::new(
@@ -135,7 +135,7 @@ fn green_cores_run_no_ordinary_work() {
     assert_eq!(bench.dispatch(cpu as usize), None);
 }
 
-/// What an application declares is for the high set; its green task needs none of it.
+/// What an application declares is for the high set; a green task uses none of it.
 #[test]
 fn a_green_task_brings_nothing_that_was_declared() {
     let mut bench = green(8);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Heat rotation: hot idle high cores change places with cool low ones.
+//! Heat rotation: hot idle high cores swap with cool low ones.
 
 use crate::bench::{config, flat, Bench, MS, S};
 use lop_policy::CpuPlace;
 
 const MINUTE: u64 = 60 * S;
 
-/// Two sockets of four; one high member, core 0, idle.
+/// Two sockets of four CPUs; core 0 is the one high member, and idle.
 fn sockets() -> Bench {
     Bench::new(8, config(), |cpu| CpuPlace {
         socket: (cpu / 4) as u16,
@@ -38,7 +38,7 @@ fn the_hottest_high_core_swaps_with_the_coolest_low_one_once_a_period() {
     assert_eq!(bench.high(), [1]);
 }
 
-/// 85 degrees with a limit of 80: at once, but not twice within a minute.
+/// 85 degrees with a limit of 80: a swap at once, but not two within a minute.
 #[test]
 fn a_hot_core_swaps_at_once_but_at_most_once_a_minute() {
     let mut bench = sockets();
@@ -80,7 +80,7 @@ fn busy_and_pinned_cores_stay_and_equal_temperatures_do_not_swap() {
     assert!(bench.high().contains(&0));
 }
 
-/// 0 and 1 are of the fast kind, 2 and 3 of the slow one and the coolest: 0 swaps with 1.
+/// 0 and 1 are of the fast kind; 2 and 3 are of the slow kind and coolest. 0 swaps with 1.
 #[test]
 fn cores_swap_with_their_own_kind() {
     let mut bench = Bench::new(4, config(), |cpu| CpuPlace {

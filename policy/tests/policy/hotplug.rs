@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Cores that come and go.
+//! Cores that go offline and come online.
 
 use crate::bench::{config, flat, Asked, Bench, HOLD, MS};
 use lop_policy::{Config, Set};
@@ -55,7 +55,7 @@ fn with_the_last_core_offline_nothing_is_high_and_work_is_refused() {
     assert_eq!(bench.wake(task), (-1, false));
 }
 
-/// Four tasks on two cores; core 1 goes. All run in turn on core 0.
+/// Four tasks on two cores; core 1 goes offline. All run in turn on core 0.
 #[test]
 fn no_queued_task_is_lost_with_its_core() {
     let mut bench = Bench::flat(2);
@@ -70,7 +70,7 @@ fn no_queued_task_is_lost_with_its_core() {
     assert_eq!(ran.len(), 4);
 }
 
-/// It may run on 1 and 2 and counted on 1, which goes: now it counts on 2.
+/// The task may run on 1 and 2 and was anchored to 1, which goes offline: now it is anchored to 2.
 #[test]
 fn a_task_of_limited_affinity_moves_to_another_of_its_cores() {
     let mut bench = Bench::flat(4);
@@ -82,7 +82,8 @@ fn a_task_of_limited_affinity_moves_to_another_of_its_cores() {
     assert!(bench.policy.set[Set::High as usize].pinned.has(other));
 }
 
-/// Its core went while it waited there, then it was allowed elsewhere without being queued anew: others find it.
+/// The task's core went offline while it waited there. Then it was allowed elsewhere without being queued again:
+/// others find it.
 #[test]
 fn what_waits_at_an_offline_core_is_found_once_it_may_run_elsewhere() {
     let mut bench = Bench::new(2, Config { spare: 0, ..config() }, flat);
@@ -98,7 +99,7 @@ fn what_waits_at_an_offline_core_is_found_once_it_may_run_elsewhere() {
     assert_eq!(bench.cpu_of(waits), Some(0));
 }
 
-/// Allowed 0 to 2 of four when 3 was offline. 3 comes back: still not allowed.
+/// The task was allowed 0 to 2 of four CPUs when 3 was offline. 3 comes back: still not allowed.
 #[test]
 fn affinity_holds_for_cores_that_come_online_later() {
     let mut bench = Bench::new(4, Config { spare: 4, ..config() }, flat);

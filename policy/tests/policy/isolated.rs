@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! CPUs that nobody uses but who is bound there.
+//! Isolated CPUs run only tasks that are bound to them.
 
 use crate::bench::{config, domains_of_two, flat, siblings, Asked, Bench, HOLD, MS};
 use crate::phase::MIGRATION;
 use lop_policy::{rules, Config, CpuPlace, Reserve, Set, Sizing};
 
-/// Of eight CPUs the first four are isolated: of equals the lowest number would join.
+/// Of eight CPUs the first four are isolated; otherwise the lowest number of equals would join.
 const ISOLATED: [usize; 4] = [0, 1, 2, 3];
 
 fn bench(config: Config) -> Bench {
@@ -44,7 +44,8 @@ fn a_set_of_all_has_none_of_them() {
     assert_eq!(bench(all).high(), [4, 5, 6, 7]);
 }
 
-/// May use the others, or all, or others and some of these: that is every CPU, every CPU, and CPU 4. Or of these alone.
+/// Tasks that may use the open CPUs, all CPUs, or some open and some isolated ones: not restricted, not restricted,
+/// and restricted to CPU 4. The last task may use isolated ones only.
 #[test]
 fn affinity_counts_among_the_others() {
     let mut bench = bench(config());
@@ -55,7 +56,7 @@ fn affinity_counts_among_the_others() {
     }
 }
 
-/// Four tasks bound there and one other: target 5 + 1, CPUs 0 to 3 for the four, and two others.
+/// Four tasks bound to isolated CPUs and one other: target 5 + 1, CPUs 0 to 3 for the four, and two others.
 #[test]
 fn who_is_bound_there_runs_there_at_high_speed() {
     let mut bench = bench(config());
@@ -69,7 +70,7 @@ fn who_is_bound_there_runs_there_at_high_speed() {
     assert_eq!(bench.cpu_of(other), Some(4));
 }
 
-/// Each of four others has a CPU, though four are high for those that are bound.
+/// Each of four other tasks has a CPU, though four CPUs are high for the bound tasks.
 #[test]
 fn who_is_bound_takes_no_cpu_from_others() {
     let mut bench = bench(config());
@@ -82,7 +83,7 @@ fn who_is_bound_takes_no_cpu_from_others() {
     assert_eq!(cpus, [4, 5, 6, 7]);
 }
 
-/// It is no spare afterwards: not even for T_hold, and no timer looks for it.
+/// An isolated CPU is no spare afterwards: it does not stay for T_hold, and no timer is armed for it.
 #[test]
 fn it_is_low_once_nobody_is_bound_there_any_more() {
     let mut bench = bench(config());
@@ -94,7 +95,7 @@ fn it_is_low_once_nobody_is_bound_there_any_more() {
     assert_eq!(bench.high(), [4, 5]);
 }
 
-/// Two bound tasks run, on 0 and 1; a third may use either, and waits at one of them, in its queue alone.
+/// Two bound tasks run on 0 and 1. A third may use either, and waits at one of them, in that CPU's own queue.
 #[test]
 fn who_is_bound_waits_at_one_of_them() {
     let mut bench = Bench::isolating(&ISOLATED, 8, config(), domains_of_two);
@@ -107,7 +108,8 @@ fn who_is_bound_waits_at_one_of_them() {
     assert!(matches!(bench.cpu_of(bound[2]), Some(0 | 1)));
 }
 
-/// Two tasks are bound to CPU 0, and six others wait for four CPUs, furthest behind in the end: CPU 0 runs its own in turn.
+/// Two tasks are bound to CPU 0, and six others wait for four CPUs, furthest behind in the end: CPU 0 runs its own two
+/// in turn.
 #[test]
 fn it_serves_its_own_queue_alone() {
     let mut bench = bench(config());
@@ -122,7 +124,8 @@ fn it_serves_its_own_queue_alone() {
     }
 }
 
-/// A task that is bound to CPU 0 has claimed it, and comes late: until then it is a member that is idle. Who ran there last goes elsewhere.
+/// A task bound to CPU 0 has claimed it but is late: until it starts, CPU 0 is an idle member. The task that last ran
+/// there goes elsewhere.
 #[test]
 fn an_idle_member_of_them_is_for_nobody_else() {
     let mut bench = bench(config());
@@ -145,7 +148,8 @@ fn ranked(rules: u32) -> Config {
     }
 }
 
-/// CPUs 0 and 4 are of the fast kind, 0 is isolated. Of a task for each other CPU none rises to 0, however often they take turns on 4.
+/// CPUs 0 and 4 are of the fast kind, and 0 is isolated. With a task for each other CPU none moves up to 0, however
+/// often they take turns on 4.
 #[test]
 fn a_fast_one_takes_nobody() {
     let place = |cpu: usize| CpuPlace {
@@ -162,7 +166,7 @@ fn a_fast_one_takes_nobody() {
     assert!(!promoted(&bench).contains(&0));
 }
 
-/// Cores of two CPUs, of which the second is isolated: four tasks go on sharing the other two.
+/// Cores of two CPUs; the second core is isolated. Four tasks keep sharing the other two cores.
 #[test]
 fn a_whole_core_of_them_takes_nobody() {
     let mut bench = Bench::isolating(&[2, 3], 6, ranked(rules::WHOLE), siblings);
@@ -173,7 +177,7 @@ fn a_whole_core_of_them_takes_nobody() {
     assert_eq!((promoted(&bench), bench.policy.fast.moves), (vec![0, 4, 1, 5], 0));
 }
 
-/// The slowest kind, of these a core without siblings, of these the lowest number: that would be 0.
+/// The slowest kind, of these a core without siblings, of these the lowest number: without isolation that would be 0.
 #[test]
 fn none_of_them_is_reserved() {
     let asked = Config {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Which core joins and which leaves, one criterion at a time against the next.
+//! Which core joins and which leaves: each criterion against the next.
 
 use crate::bench::{config, flat, Bench, HOLD, MS};
 use lop_policy::{Config, CpuBits, CpuPlace, Set, Sizing, NONE};
 
-/// CPU 0 is the first member (the lowest number of equals); then each row says which joins and which loses.
+/// CPU 0 is the first member (the lowest number of equals). Each row then says which CPU joins and which one loses.
 fn second(place: impl Fn(usize) -> CpuPlace, hot: &[u32]) -> i32 {
     let mut bench = Bench::new(4, config(), place);
     assert_eq!(bench.high(), [0]);
@@ -60,7 +60,8 @@ fn the_core_without_a_high_sibling_before_the_warm_voltage_domain() {
     assert_eq!(second(place, &[]), 2);
 }
 
-/// Siblings {0, 1} are fast, 2 and 3 slow cores of their own: 2 joins, as a sibling adds little and slows the other.
+/// Siblings {0, 1} are fast, 2 and 3 are slow cores without siblings: 2 joins, as a sibling adds little and slows the
+/// other.
 #[test]
 fn a_whole_slow_core_before_the_sibling_of_a_fast_one() {
     let place = |cpu: usize| CpuPlace {
@@ -82,8 +83,8 @@ fn the_core_whose_sibling_is_not_in_the_set() {
     assert_eq!(second(place, &[]), 2);
 }
 
-/// CPUs 0 to 2 on node 0, 3 on node 1; siblings {0, 1} and {2, 3}... 2 is the free core on the fuller node, 3 the
-/// one on the emptier: both have no high sibling, so the node decides.
+/// CPUs 0 to 2 on node 0, 3 on node 1; siblings {0, 1} and {2, 3}... 2 is the free core on the fuller node, 3 the one
+/// on the emptier node. Neither has a high sibling, so the node decides.
 #[test]
 fn the_node_with_fewest_high_members() {
     let place = |cpu: usize| CpuPlace {
@@ -106,7 +107,7 @@ fn a_free_core_before_the_balance_of_nodes() {
     assert_eq!(second(place, &[]), 2);
 }
 
-/// An application that shares memory and lives on node 0 gets its cores there; others are balanced.
+/// An application that shares memory and lives on node 0 gets its cores there; for others the nodes are balanced.
 #[test]
 fn an_application_that_shares_memory_stays_on_its_node() {
     let place = |cpu: usize| CpuPlace {
@@ -132,7 +133,7 @@ fn an_application_that_shares_memory_stays_on_its_node() {
     }
 }
 
-/// 0 to 3 were high once and left 10 ms apart; 4 never was: first 4, then in the order they left.
+/// 0 to 3 were high and left 10 ms apart; 4 never was. 4 joins first, then the others in the order in which they left.
 #[test]
 fn the_one_longest_out_of_the_set() {
     let mut bench = Bench::new(5, Config { spare: 0, ..config() }, flat);
@@ -156,7 +157,7 @@ fn the_one_longest_out_of_the_set() {
     assert_eq!(joined, [&[4], left.as_slice()].concat());
 }
 
-/// Of a hundred the first 32 are compared, of two words of a set where the first has fewer.
+/// Of a hundred the first 32 are compared; they lie in two words of the set, of which the first has fewer.
 #[test]
 fn the_one_longest_out_of_the_first_in_number() {
     let mut bench = Bench::new(100, Config { spare: 0, ..config() }, flat);
@@ -173,7 +174,7 @@ fn the_one_longest_out_of_the_first_in_number() {
     assert_eq!(joiner(&bench, 90..100), 99);
 }
 
-/// All of four CPUs are high and idle; which leaves first.
+/// All of four CPUs are high and idle; each row says which one leaves first.
 fn leaver(place: impl Fn(usize) -> CpuPlace, hot: &[u32]) -> i32 {
     let mut bench = Bench::new(
         4,
@@ -232,7 +233,7 @@ fn leaving_goes_in_the_reverse_order() {
     assert_eq!(leaver(nodes, &[]), 1);
 }
 
-/// On equal terms the one that joined last leaves.
+/// Of equal members the one that joined last leaves.
 #[test]
 fn the_last_to_join_leaves_first() {
     let mut bench = Bench::flat(4);
@@ -256,7 +257,7 @@ fn only_an_idle_member_leaves() {
     assert_eq!(bench.policy.leaver(Set::High), cpu as i32);
 }
 
-/// A core that joined green is not the last of a voltage domain because one high member is there.
+/// A core that joined the green set is not the last of its voltage domain if one high member is there.
 #[test]
 fn green_cores_leave_where_no_high_member_keeps_the_voltage_up() {
     let green = Config {

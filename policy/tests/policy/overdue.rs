@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Nobody is left behind: turns by time for those that weigh little, turns of queues, virtual time that comes round.
+//! No task is left behind: turns by time for tasks of low weight, turns of queues, virtual time that wraps around.
 
 use crate::bench::{config, flat, Bench, MS};
 use lop_policy::{weight_of_nice, Config, CpuPlace};
@@ -11,7 +11,7 @@ fn bench_of(cpus: usize) -> Bench {
     Bench::new(cpus, Config { spare: 0, ..config() }, flat)
 }
 
-/// One CPU to a memory domain.
+/// One CPU per memory domain.
 fn two_domains() -> Bench {
     let place = |cpu: usize| CpuPlace {
         memory_domain: cpu as u16,
@@ -27,7 +27,7 @@ fn set_weight(bench: &mut Bench, tasks: &[usize], weight: u32) {
     }
 }
 
-/// By task: how long it ran, and the longest that it did not, its end of the story included. In ms.
+/// By task: how long it ran, and the longest time in which it did not, up to the end of the run. In ms.
 struct Story {
     ran_ms: Vec<u64>,
     longest_ms: Vec<u64>,
@@ -39,7 +39,7 @@ impl Story {
     }
 }
 
-/// What runs on these CPUs is asked every `tick_ms` whether it goes on, as in the kernel, for `all_ms`.
+/// Every `tick_ms`, tasks on these CPUs are asked whether they go on, as in the kernel, for `all_ms`.
 fn story(bench: &mut Bench, cpus: &[usize], tick_ms: u64, all_ms: u64) -> Story {
     let count = bench.tasks.len();
     let (mut last_ms, mut now_ms) = (vec![0; count], 0);
@@ -63,7 +63,8 @@ fn story(bench: &mut Bench, cpus: &[usize], tick_ms: u64, all_ms: u64) -> Story 
     story
 }
 
-/// SCHED_IDLE beside tasks of nice -20 has 3 parts of 88,821 or less, 1 ms in half a minute: it runs every 10 s and a look's period, no oftener.
+/// SCHED_IDLE beside tasks of nice -20 has 3 parts of 88,821 or less, 1 ms in half a minute. It runs every 10 s plus a
+/// look's period, not more often.
 #[test]
 fn who_weighs_little_has_a_turn_by_time() {
     for heavy in [1, 8] {
@@ -82,8 +83,9 @@ fn who_weighs_little_has_a_turn_by_time() {
     }
 }
 
-/// After such a turn it owes nothing, and virtual time has not leapt by the 350 ms that the turn cost: a task of nice 0 that wakes up then
-/// waits for no more than what its credit of a slice and the others' leave, not for 350 ms times 87.
+/// After such a turn the task owes nothing, and virtual time has not leapt by the 350 ms that the turn cost. A task of
+/// nice 0 that then wakes waits for no more than what its credit of a slice and the others' leave, not for 350 ms
+/// times 87.
 #[test]
 fn a_turn_by_time_leaves_virtual_time_where_it_was() {
     let mut bench = bench_of(1);
@@ -103,9 +105,8 @@ fn a_turn_by_time_leaves_virtual_time_where_it_was() {
     assert!(story(&mut bench, &[0], 1, 1000).ran_ms[woken] > 0);
 }
 
-/// Hundreds that weigh next to nothing, in a group of cpu.idle or each for itself: all of them run within half a minute, the patience of the
-/// kernel's watchdog, and who weighs something keeps
-/// about half.
+/// Hundreds of tasks that weigh next to nothing, in a group with cpu.idle or each alone: all of them run within half a
+/// minute, the limit of the kernel's watchdog, and the task of normal weight keeps about half.
 #[test]
 fn crowds_of_light_tasks_are_all_served() {
     let rows = [
@@ -138,7 +139,8 @@ fn crowds_of_light_tasks_are_all_served() {
     }
 }
 
-/// It may use two of four CPUs, which ask after the others: a look by who may not run it does not use up its turn.
+/// The task may use two of four CPUs, which ask after the others: a look by a CPU that may not run it does not use up
+/// its turn.
 #[test]
 fn a_light_task_of_limited_affinity_has_its_turn_too() {
     let mut bench = bench_of(4);
@@ -152,8 +154,8 @@ fn a_light_task_of_limited_affinity_has_its_turn_too() {
     assert!(story.longest_ms[light] <= WAIT_MAX_MS + 1000, "{:?}", story.longest_ms);
 }
 
-/// CPU 0 is a higher class's for good, so nobody asks for what waits in its domain. CPU 1 of the other domain finds it, though what runs there
-/// would go on each time.
+/// A higher class keeps CPU 0 for good, so no CPU of its domain asks for what waits there. CPU 1 of the other domain
+/// finds it, though its own task would go on each time.
 #[test]
 fn a_light_task_in_a_domain_that_nobody_serves_has_its_turn() {
     for heavy_nice in [-20, 0] {
@@ -174,7 +176,8 @@ fn a_light_task_in_a_domain_that_nobody_serves_has_its_turn() {
     }
 }
 
-/// The same with equal weights: two or more on CPU 1, one that waits in the other domain's queue. All alike.
+/// The same with equal weights: two or more tasks on CPU 1, and one that waits in the other domain's queue. All share
+/// alike.
 #[test]
 fn work_in_a_domain_that_nobody_serves_gets_its_share() {
     for others in 1..=3 {
@@ -199,8 +202,8 @@ fn work_in_a_domain_that_nobody_serves_gets_its_share() {
     }
 }
 
-/// Two domains of one CPU each with unequal numbers of equal tasks: a CPU that looks whether its task goes on does not use up its turn for
-/// the other domain's queue.
+/// Two domains of one CPU each with unequal numbers of equal tasks. A CPU that checks whether its task goes on does
+/// not use up its turn for the other domain's queue.
 #[test]
 fn two_domains_share_alike() {
     for (in_first, in_second, tick_ms) in [(4, 2, 5), (6, 2, 5), (5, 3, 3), (5, 3, 5)] {
@@ -226,8 +229,8 @@ fn two_domains_share_alike() {
     }
 }
 
-/// A light group alone drives virtual time round within days. Nothing is seen of that: three tasks that share a CPU share alike, and none waits
-/// longer than its turn takes.
+/// A light group alone makes virtual time wrap around within days. It has no effect: three tasks that share a CPU
+/// share alike, and none waits longer than its turn takes.
 #[test]
 fn virtual_time_may_come_round_to_zero() {
     let mut bench = bench_of(1);

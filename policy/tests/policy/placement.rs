@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Where a task that becomes runnable goes.
+//! Where a woken task goes.
 
 use crate::bench::{config, domains_of_two, flat, Bench, HOLD, MS, TRANSITION};
 use lop_policy::{Config, CpuPlace, Set, Sizing};
@@ -20,7 +20,7 @@ fn a_pinned_task_promotes_its_core_and_keeps_it_while_active() {
     assert!(!bench.policy.set[Set::High as usize].pinned.has(2));
 }
 
-/// Two tasks pinned to core 2: it stays until both have blocked.
+/// Two tasks pinned to core 2: it stays high until both have blocked.
 #[test]
 fn a_core_is_kept_for_each_task_that_counts_on_it() {
     let mut bench = Bench::flat(4);
@@ -39,7 +39,7 @@ fn a_core_is_kept_for_each_task_that_counts_on_it() {
     assert!(!bench.policy.set[Set::High as usize].pinned.has(2));
 }
 
-/// It may run on 0, which is busy and high, and on 3, idle and low: 3 is promoted.
+/// The task may run on 0, which is busy and high, and on 3, which is idle and low: 3 is promoted.
 #[test]
 fn a_task_of_limited_affinity_has_an_idle_core_promoted_if_its_members_are_busy() {
     let mut bench = Bench::new(4, Config { spare: 0, ..config() }, flat);
@@ -49,8 +49,8 @@ fn a_task_of_limited_affinity_has_an_idle_core_promoted_if_its_members_are_busy(
     assert_eq!(bench.high(), [0, 3]);
 }
 
-/// Both may run on 0 and 3. Something else had 3 when they woke, so both counted on 0; when it is done, 3 is idle and low. At the end of
-/// the next slice the one whose turn is over has 3 promoted.
+/// Both tasks may run on 0 and 3. Something else had 3 when they woke, so both were anchored to 0. When that is done,
+/// 3 is idle and low. At the end of the next slice the task whose slice is over has 3 promoted.
 #[test]
 fn a_task_of_limited_affinity_that_would_wait_has_a_core_promoted_that_has_fallen_idle() {
     let mut bench = Bench::new(4, Config { spare: 0, ..config() }, flat);
@@ -77,7 +77,7 @@ fn an_affinity_to_all_cores_of_the_machine_is_none() {
     }
 }
 
-/// It runs on core 1 when it is confined to core 3: the next queue it waits in is that of core 3.
+/// The task runs on core 1 when it is confined to core 3: it next waits in the queue of core 3.
 #[test]
 fn an_affinity_that_changes_while_the_task_runs_holds_from_its_next_wait() {
     let mut bench = Bench::flat(4);
@@ -89,7 +89,7 @@ fn an_affinity_that_changes_while_the_task_runs_holds_from_its_next_wait() {
     assert!(bench.policy.set[Set::High as usize].pinned.has(3));
 }
 
-/// After the wakeup two are high: the one that runs, and an idle one.
+/// After the wakeup two cores are high: the busy one, and an idle one.
 #[test]
 fn the_spare_is_idle_and_high() {
     let mut bench = Bench::flat(8);
@@ -107,8 +107,9 @@ fn the_spare_is_idle_and_high() {
     }
 }
 
-/// 0 runs a task; 1 (the spare) and 2 (promoted for a pinned task that left again) joined at the same moment. The task ran on 2
-/// last. Until the transition is over neither is at speed, and the lowest number is taken; from then on the last CPU.
+/// 0 runs a task; 1 (the spare) and 2 (promoted for a pinned task that left again) joined at the same moment. The task
+/// ran on 2 last. Until the transition is over neither is at speed, and the lowest number is taken; after that the
+/// last CPU.
 #[test]
 fn the_last_cpu_is_not_taken_before_it_is_at_speed() {
     for (pass_ns, expected) in [(TRANSITION - 1, 1), (TRANSITION, 2)] {
@@ -154,7 +155,7 @@ fn the_last_cpu_is_taken_if_it_is_an_idle_member_at_speed() {
     }
 }
 
-/// Cores {0, 1} and {2, 3}: 0 runs a task, so 1 is the worst choice though the task ran there last.
+/// Cores {0, 1} and {2, 3}: 0 runs a task, so 1 is the worst choice, though the task ran there last.
 #[test]
 fn a_core_with_a_busy_sibling_is_taken_last() {
     let siblings = |cpu: usize| CpuPlace {
@@ -182,7 +183,7 @@ fn the_memory_domain_it_ran_in_last_is_preferred() {
     assert_eq!(bench.wake(tasks[1]), (3, true));
 }
 
-/// Simple sets keep Linux' fairness among cores inside the set: the longest idle is taken.
+/// Simple sets keep Linux' fairness among cores inside the set: the CPU idle for longest is taken.
 #[test]
 fn simple_sets_take_the_longest_idle() {
     let mut bench = Bench::new(
@@ -217,7 +218,7 @@ fn with_all_members_busy_the_task_waits_in_the_queue_of_its_domain() {
     assert_eq!(bench.policy.size(Set::High), 4);
 }
 
-/// 0 is the idle member whose hold time is over at the very wakeup of a task that may run on 0 and 3: it stays.
+/// 0 is the idle member whose hold time ends just as a task that may run on 0 and 3 wakes: it stays.
 #[test]
 fn an_idle_member_that_a_task_may_use_does_not_leave_under_its_hands() {
     let mut bench = Bench::new(4, Config { spare: 0, ..config() }, flat);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Room for threads that take one another's cores, and whole cores kept while siblings share one.
+//! Room beyond demand where woken tasks migrate too often, and whole cores kept while siblings share one.
 
 use crate::bench::{config, flat, Bench, HOLD, MS, S, US};
 use lop_policy::{Config, CpuPlace, Sizing};
 
-/// At 19 us a migration 1 % of 10 ms is five of them.
+/// At 19 us per migration, 1 % of 10 ms is five of them.
 fn roomy(room_permille: u32) -> Config {
     Config {
         spare: 0,
@@ -14,7 +14,7 @@ fn roomy(room_permille: u32) -> Config {
     }
 }
 
-/// Of three tasks two are active at a time. Who wakes finds that the third has taken its core.
+/// Of three tasks two are active at a time. A task that wakes finds its core taken by the third.
 fn take_turns(bench: &mut Bench, ids: &[usize], wakeups: usize) {
     for turn in 0..wakeups {
         bench.block(ids[(turn + 1) % 3]);
@@ -30,8 +30,8 @@ fn three_on_two_cores(room_permille: u32) -> (Bench, Vec<usize>) {
     (bench, ids)
 }
 
-/// The first wakeup of a task is no change of its core. The sixth change makes room for one more, in which all keep their cores; a second later it is
-/// taken back.
+/// The first wakeup of a task does not count as a change of core. The sixth change makes room for one more member,
+/// with which all tasks keep their cores; a second later that member leaves.
 #[test]
 fn a_set_that_is_tight_has_room_for_a_second() {
     let (mut bench, ids) = three_on_two_cores(10);
@@ -52,8 +52,8 @@ fn without_the_rule_a_set_is_as_large_as_demand() {
     assert_eq!(bench.size(), 2);
 }
 
-/// Two cores of two CPUs. Of three tasks two share a core; the third is done. Its core, whole and idle, is kept for what wakes next as long as the
-/// others share theirs.
+/// Two cores of two CPUs. Of three tasks two share a core; the third is done. Its core, whole and idle, stays high for
+/// the next wakeup while the others share theirs.
 #[test]
 fn a_whole_core_is_kept_while_siblings_share_one() {
     let siblings = |cpu: usize| CpuPlace {
@@ -73,9 +73,10 @@ fn a_whole_core_is_kept_while_siblings_share_one() {
     }
 }
 
-/// All CPUs are members, and 0 is for longest. Tasks ran on 0, 1 and 2 a moment ago, nobody on 3. Another one has taken 1 when the task comes back that
-/// ran there: it leaves 0 to who will come back there. A slow CPU 4 makes it a machine whose cores differ: so it is there as long as the four fast ones are
-/// enough, for the two and two that are bound to the slow one, not three; and not where they have SMT siblings.
+/// All CPUs are members, 0 for longest. Tasks ran on 0, 1 and 2 a moment ago, none on 3. When the task of 1 comes
+/// back, another task has taken 1: it leaves 0 to the task that will come back there. With a slow CPU 4 cores differ
+/// in kind. The rule then holds while the four fast cores are enough: for the two tasks and two that are bound to the
+/// slow core, not for three; and not if the fast cores have SMT siblings.
 #[test]
 fn who_finds_his_cpu_taken_leaves_others_theirs() {
     for (room_permille, machine, bound_to_slow, ran, expected) in [
@@ -121,7 +122,7 @@ fn who_finds_his_cpu_taken_leaves_others_theirs() {
 enum Machine {
     Alike,
     OneSlow,
-    /// CPUs 5 to 8 are the other halves of 0 to 3.
+    /// CPUs 5 to 8 are the SMT siblings of 0 to 3.
     OneSlowAndSiblings,
 }
 
@@ -147,8 +148,9 @@ impl Machine {
     }
 }
 
-/// One task runs on CPU 0, and another ran on the spare a moment ago. It comes back to CPU 0, finds it taken, and a CPU joins as the next spare, idle
-/// for longest and not yet at its speed: it goes to the spare that was there.
+/// One task runs on CPU 0, and another ran on the spare a moment ago. It comes back to CPU 0 and finds it taken. A CPU
+/// joins as the next spare, idle for longest and not yet at its speed: the task goes to the spare that was there
+/// before.
 #[test]
 fn who_leaves_others_theirs_does_not_go_to_a_rising_core() {
     let mut bench = Bench::new(4, Config { spare: 1, ..roomy(10) }, flat);

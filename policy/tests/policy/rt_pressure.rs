@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Members that a higher class takes.
+//! Members that a higher scheduling class takes.
 
 use crate::bench::{Bench, HOLD};
 use lop_policy::{CpuBits, Sched, Set, Sizing};
 
-/// Real-time work takes one of two members: the set has three until that ends, and two again after the hold time.
+/// A real-time task takes one of two members: the set has three until that ends, and two again after the hold time.
 #[test]
 fn a_member_that_is_taken_is_made_up_for_while_it_lasts() {
     let mut bench = Bench::flat(4);
@@ -29,8 +29,8 @@ fn a_member_that_is_taken_is_made_up_for_while_it_lasts() {
     assert_eq!(bench.size(), 2);
 }
 
-/// CPUs 1, 2 and 65 are high; 2, 3 and 65 run something that goes before our tasks. Two of them have to be made up for: 4 active + 1 spare + 2
-/// taken = 7. A fixed size stays, and is no larger than the machine.
+/// CPUs 1, 2 and 65 are high; 2, 3 and 65 run a higher class. Two members are made up for: 4 active + 1 spare + 2
+/// taken = 7. A fixed size stays, and no set is larger than the machine.
 #[test]
 fn a_fixed_size_is_not_made_up_for() {
     let mut sched = Box::<Sched>::default();
@@ -48,7 +48,7 @@ fn a_fixed_size_is_not_made_up_for() {
     }
 }
 
-/// What takes a low core costs our tasks nothing.
+/// A higher class on a low core costs our tasks nothing.
 #[test]
 fn a_low_core_that_is_taken_changes_nothing() {
     let mut bench = Bench::flat(4);
@@ -58,7 +58,7 @@ fn a_low_core_that_is_taken_changes_nothing() {
     assert_eq!((bench.target(), bench.size()), (1, 1));
 }
 
-/// A CPU that seemed idle and runs something else is not idle: a task that wakes goes to the other member.
+/// A CPU that seemed idle but runs something else is not idle: a woken task goes to the other member.
 #[test]
 fn a_member_that_is_taken_is_not_idle() {
     let mut bench = Bench::flat(2);
@@ -73,7 +73,7 @@ fn a_member_that_is_taken_is_not_idle() {
     assert!(!claimed);
 }
 
-/// Four cores, a task and the spare: with both members busy and one task active, something else runs on one of them.
+/// Four cores, one task and the spare. With both members busy and one task active, something else runs on one of them.
 #[test]
 fn a_set_is_short_when_its_members_are_busy_with_less_than_their_number_of_tasks() {
     let mut bench = Bench::flat(4);

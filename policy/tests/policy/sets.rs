@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Growing before placing, shrinking after the hold time, and the one lock that nobody waits for.
+//! Sets grow before a task is placed and shrink after the hold time, under one lock that no caller waits for.
 
 use crate::bench::{config, flat, Asked, Bench, World, HOLD, LAST_HOLD, MS};
 use lop_policy::{Config, CpuBits, Set, Sizing, Task};
@@ -29,7 +29,7 @@ fn more_tasks_than_cores_means_all_cores() {
     assert!(bench.running.iter().all(Option::is_some));
 }
 
-/// Three members at 0 (active + spare), two again from then on: surplus for T_hold, not one nanosecond less.
+/// Three members at 0 (active + spare), two from then on: the third is surplus for T_hold, not one nanosecond less.
 #[test]
 fn a_surplus_member_leaves_at_the_hold_time_and_not_before() {
     let mut bench = Bench::flat(4);
@@ -43,7 +43,7 @@ fn a_surplus_member_leaves_at_the_hold_time_and_not_before() {
     assert_eq!(bench.size(), 2);
 }
 
-/// A task that wakes 40 times a second changes no set: what it and the spare need stays for a second.
+/// A task that wakes 40 times a second changes no set: its member and the spare stay for a second.
 #[test]
 fn who_wakes_now_and_then_finds_the_spare_high() {
     let mut bench = Bench::flat(8);
@@ -67,7 +67,7 @@ fn who_wakes_now_and_then_finds_the_spare_high() {
     assert_eq!(bench.size(), 1);
 }
 
-/// Where auto lets the last member go at once, as keeping it costs more than it saves, a spare still has T_hold.
+/// Under auto the last member leaves at once if keeping it costs more than it saves; a spare still has T_hold.
 #[test]
 fn a_spare_is_held_no_shorter_than_other_members() {
     let short = Config {
@@ -84,8 +84,8 @@ fn a_spare_is_held_no_shorter_than_other_members() {
     assert_eq!(bench.size(), 1);
 }
 
-/// Two members, of which CPU 1 leaves a second later. A task that had been on its way there may not stay; on a member it may. Left alone are
-/// those of limited affinity, what is not counted, and what cannot leave a CPU that goes offline.
+/// Two members; CPU 1 leaves a second later. A task that was on its way there may not stay; on a member it may. Exempt
+/// are tasks of limited affinity, tasks that are not counted, and tasks that cannot leave a CPU that goes offline.
 #[test]
 fn what_comes_to_a_core_that_has_left_its_set_does_not_stay() {
     let mut bench = Bench::flat(4);
@@ -117,7 +117,7 @@ fn what_comes_to_a_core_that_has_left_its_set_does_not_stay() {
     assert!(!bench.policy.came_too_late(&bench.tasks[task], 3), "offline");
 }
 
-/// Targets 4, 3, 2, 1 from 0, 3, 5 ms on: members leave at 10, 13, 15 ms, each for its own size.
+/// Targets are 4, 3, 2, 1 from 0, 3, 5 ms on: members leave at 10, 13, 15 ms, each after its own hold time.
 #[test]
 fn each_member_is_held_since_the_target_fell_below_it() {
     let mut bench = without_spare(8);
@@ -161,7 +161,7 @@ fn a_rise_of_the_target_starts_the_hold_time_anew() {
     assert_eq!(bench.size(), 1);
 }
 
-/// h_min: 1 while anything ran in the last second, else 0. (With a spare, one core is high for ever: min(N, 0 + 1).)
+/// h_min: 1 while anything ran in the last second, else 0. (With a spare, one core is always high: min(N, 0 + 1).)
 #[test]
 fn without_a_spare_the_last_member_leaves_a_second_after_the_last_task() {
     let mut bench = without_spare(4);
@@ -177,7 +177,7 @@ fn without_a_spare_the_last_member_leaves_a_second_after_the_last_task() {
     assert_eq!(bench.policy.timer_at_ns, 0, "an idle machine stays idle");
 }
 
-/// A task that spins is not active, but it runs. It spins for 3 s; the second begins when it stops.
+/// A spinning task is not active, but it runs. It spins for 3 s; the second begins when it stops.
 #[test]
 fn the_last_second_counts_from_when_anything_ran_be_it_spinning() {
     let mut bench = without_spare(4);
@@ -219,7 +219,7 @@ fn no_timer_is_armed_without_a_surplus() {
     assert_eq!((bench.world.timer_at_ns, bench.policy.timer_at_ns), (None, 0));
 }
 
-/// A timer that was asked for and never came (a lost interrupt, an adapter that restarts) must not silence all later ones.
+/// A timer that was armed and never fired (a lost interrupt, an adapter that restarts) must not block all later ones.
 #[test]
 fn a_timer_that_never_came_is_armed_again() {
     let mut bench = Bench::flat(4);
@@ -233,7 +233,8 @@ fn a_timer_that_never_came_is_armed_again() {
     assert_eq!(bench.world.timer_at_ns, Some(bench.now() + LAST_HOLD));
 }
 
-/// A pinned task had core 3 promoted beyond the target of a fixed size; it ran 1 ms only. Held for T_hold all the same.
+/// A pinned task had core 3 promoted beyond the target of a fixed size. It ran for 1 ms only, yet core 3 stays for
+/// T_hold.
 #[test]
 fn a_member_beyond_the_target_is_held_since_it_joined() {
     let fixed = Config {
@@ -282,7 +283,7 @@ fn growth_that_found_the_lock_taken_by_growth_is_made_by_the_holder() {
     assert_eq!((bench.target(), bench.size()), (3, 3));
 }
 
-/// While a member leaves, another CPU wakes two tasks' worth of demand: the holder grows the set again.
+/// While a member leaves, another CPU wakes tasks that need two members: the holder grows the set again.
 #[test]
 fn growth_that_found_the_lock_taken_by_a_shrink_is_made_by_the_holder() {
     let mut bench = Bench::flat(8);
@@ -295,8 +296,8 @@ fn growth_that_found_the_lock_taken_by_a_shrink_is_made_by_the_holder() {
     assert_eq!((bench.target(), bench.size()), (2, 2));
 }
 
-/// While a member leaves, a higher class takes the other one's CPU from its task, which looked for an idle member just before there was one less: the timer
-/// comes at once, so that somebody looks who has the CPUs.
+/// While a member leaves, a higher class takes the other member's CPU from its task, which had looked for an idle
+/// member just before. The timer is armed for now, so that the adapter checks which CPUs are taken.
 #[test]
 fn who_came_while_a_member_left_is_looked_for_at_once() {
     let mut bench = without_spare(2);
@@ -327,7 +328,7 @@ fn a_pinned_task_that_found_the_lock_taken_has_its_core_promoted_by_the_holder()
     assert!(bench.high().contains(&6));
 }
 
-/// A heat swap holds the lock as well.
+/// A heat swap holds the lock, too.
 #[test]
 fn growth_that_found_the_lock_taken_by_a_heat_swap_is_made_by_the_holder() {
     let mut bench = Bench::flat(4);
@@ -341,7 +342,7 @@ fn growth_that_found_the_lock_taken_by_a_heat_swap_is_made_by_the_holder() {
     assert_eq!((bench.target(), bench.size()), (2, 2));
 }
 
-/// With the lock taken for as long as it lasts (its holder will look again), nothing is lost: the task waits in a queue.
+/// While the lock stays taken (its holder will look again), nothing is lost: the task waits in a queue.
 #[test]
 fn a_task_that_no_member_can_be_found_for_waits_in_a_queue() {
     let mut bench = without_spare(4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! On a machine with SMT a whole core goes before a share of one.
+//! With SMT, a whole core comes before a share of one.
 
 use crate::bench::{config, flat, Bench, MS, US};
 use crate::phase::MIGRATION;
@@ -27,7 +27,7 @@ fn core_of(bench: &Bench, id: usize) -> Option<usize> {
     bench.cpu_of(id).map(|cpu| cpu / 2)
 }
 
-/// A task for each CPU; all those block that run on the second core, so that it is idle, after all have run so long.
+/// One task for each CPU. After all have run for this long, those on the second core block, so that it is idle.
 fn second_core_falls_idle(bench: &mut Bench, cpus: usize, after_ns: u64) -> Vec<usize> {
     let ids = bench.tasks(cpus);
     bench.wake_all(&ids);
@@ -38,7 +38,8 @@ fn second_core_falls_idle(bench: &mut Bench, cpus: usize, after_ns: u64) -> Vec<
     others
 }
 
-/// Two cores, four tasks: with both of the second core gone one of the two others goes there, and back never.
+/// Two cores, four tasks: when both tasks of the second core have left, one of the other two moves there, and does not
+/// return.
 #[test]
 fn of_two_that_share_a_core_one_goes_to_a_whole_one_that_falls_idle() {
     for (rules, cores) in [(rules::WHOLE, [0, 1]), (0, [0, 0])] {
@@ -52,7 +53,7 @@ fn of_two_that_share_a_core_one_goes_to_a_whole_one_that_falls_idle() {
     }
 }
 
-/// A half of a core that falls idle beside a busy one is no gain.
+/// A CPU that falls idle beside a busy sibling is no gain.
 #[test]
 fn half_a_core_takes_nobody() {
     let mut bench = bench(4, rules::WHOLE, pairs);
@@ -64,7 +65,7 @@ fn half_a_core_takes_nobody() {
     assert_eq!(bench.policy.fast.moves, 0);
 }
 
-/// Ten migrations of 20 us: who woke 50 us ago goes 150 us later.
+/// Ten migrations of 20 us: a task that woke 50 us ago moves 150 us later.
 #[test]
 fn who_has_just_woken_shares_until_moving_pays() {
     let mut bench = bench(4, rules::WHOLE, pairs);
@@ -79,7 +80,7 @@ fn who_has_just_woken_shares_until_moving_pays() {
     );
 }
 
-/// Three cores, all busy; two of them fall idle: the third keeps one, and the other core stays idle.
+/// Three cores, all busy; two of them fall idle. The third keeps one task, and one of the idle cores stays idle.
 #[test]
 fn two_idle_cores_do_not_take_both() {
     let mut bench = bench(6, rules::WHOLE, pairs);
@@ -98,7 +99,8 @@ fn two_idle_cores_do_not_take_both() {
     assert_eq!(left, 1);
 }
 
-/// A whole core of a slower kind is lop_upmigrate()'s business, the other way round; so is a memory domain that of a plan.
+/// A whole core of another kind is left to lop_upmigrate(), which moves to faster ones only. A task stays in the
+/// memory domain of its plan.
 #[test]
 fn neither_the_kind_nor_the_planned_domain_changes() {
     let slow_second = |cpu: usize| CpuPlace {
