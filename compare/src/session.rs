@@ -11,7 +11,7 @@ use crate::surroundings::{between, Around, Surroundings};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Failures of commands that end nothing: these runs are counted, and not averaged in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,6 +202,7 @@ impl Session<'_, '_> {
         let mut orders = Orders::new(journal.measured.header.seed, self.combinations.len());
         let mut rounds = self.settings.rounds.at_least();
         let mut round = 0;
+        let begin = Instant::now();
         while round < rounds {
             for (place, index) in orders.next_round().into_iter().enumerate() {
                 let exit_code = self.one(index, |ran, around| journal.run(record(round, index, ran, around)))?;
@@ -210,12 +211,7 @@ impl Session<'_, '_> {
                 (self.tools.progress)(done, rounds as usize * self.combinations.len());
             }
             if round == 0 {
-                let times = journal.measured.runs.iter().map(|run| run.time_s);
-                let shortest = times.fold(f64::INFINITY, f64::min);
-                rounds = self
-                    .settings
-                    .rounds
-                    .count(Duration::try_from_secs_f64(shortest).unwrap_or_default());
+                rounds = self.settings.rounds.count(begin.elapsed(), self.combinations.len());
             }
             round += 1;
         }

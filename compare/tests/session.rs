@@ -234,6 +234,18 @@ fn every_round_runs_everything_once_with_its_preparations() {
     assert_eq!(measured.end, Some(End::Complete));
 }
 
+/// A round takes 1.5 s at least, whatever the command takes, so two of them are 3 s.
+#[test]
+fn preparations_count_towards_the_number_of_rounds() {
+    let mut bench = Bench::new(1);
+    bench.settings.rounds = Rounds::Between { min: 1, max: None };
+    let mut prepared = combination("linux", "true");
+    prepared.prepare = Some(shell("sleep 1.5"));
+    let (measured, result) = bench.measure(vec![prepared]);
+    result.unwrap();
+    assert!(measured.runs.len() <= 2, "{} runs", measured.runs.len());
+}
+
 /// How long idle power is measured.
 const REST: Duration = Duration::from_millis(300);
 
