@@ -8,6 +8,7 @@ use crate::journal::{End, Idle, Journal, Run};
 use crate::plan::{Combination, CommandLine, Orders, Rounds};
 use crate::process::{self, Companion, Ran, RunError, Streams};
 use crate::surroundings::{between, Around, Surroundings};
+use fastrand::Rng;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
@@ -133,6 +134,7 @@ pub fn measure(journal: &mut Journal, settings: &Settings, tools: &mut Tools) ->
         settings,
         tools,
         set_up: BTreeSet::new(),
+        paddings: Rng::with_seed(!journal.measured.header.seed),
     };
     let result = session.run(journal);
     let result = session.clean_up().and(result);
@@ -151,7 +153,12 @@ struct Session<'a, 'b> {
     tools: &'a mut Tools<'b>,
     /// Combinations whose setup has run, one of each unit.
     set_up: BTreeSet<usize>,
+    /// A generator of its own: orders of rounds stay as they are.
+    paddings: Rng,
 }
+
+/// Lengths of the padding are below this, one page: no shift of the stack is left out.
+const MOST_PADDING: usize = 4096;
 
 impl Session<'_, '_> {
     fn run(&mut self, journal: &mut Journal) -> Result<(), SessionError> {
@@ -263,6 +270,7 @@ impl Session<'_, '_> {
             tools.interrupt,
             Companion {
                 variable,
+                padding: Some(self.paddings.usize(..MOST_PADDING)),
                 started: &mut started,
             },
         )?;
@@ -328,6 +336,7 @@ fn run_helper(
     };
     let nobody = Companion {
         variable: None,
+        padding: None,
         started: &mut |_| {},
     };
     match process::run(line, streams, gauge, interrupt, nobody)?.exit_code {
