@@ -3,6 +3,9 @@
 /* Where tasks wait, and how CPUs tell one another to look. */
 #include "kernel.h"
 
+/* Printed with its time if LOP_INTERLEAVE_LOG is set; -1 is no task, and a queue of the kernel's own. It neither draws nor steps: the run is the same. */
+void notes(const char *what, ...) __attribute__((format(printf, 1, 2)));
+
 bool is_idle(const struct model_cpu *c);
 bool runs_ours(const struct model_cpu *c);
 /* It goes through the scheduler, at once if it is idle. */
