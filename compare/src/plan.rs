@@ -189,23 +189,30 @@ pub struct Combination {
 #[serde(rename_all = "snake_case")]
 pub enum Rounds {
     Exactly(u32),
-    /// As many as give each combination [`MEASURED`] by the times of the first round, within these bounds.
+    /// As many as last [`MEASURED`] for each combination, by the time of the first round, within these bounds.
     Between {
         min: u32,
         max: Option<u32>,
     },
 }
 
-/// hyperfine's: the least time that each command is measured for where nobody says how often.
+/// hyperfine's: how long the runs of each combination take where nobody says how many, with all that belongs to a run.
 pub const MEASURED: Duration = Duration::from_secs(3);
 
 impl Rounds {
-    /// How many rounds, from the shortest time of the first.
-    pub fn count(self, shortest: Duration) -> u32 {
+    /// How many rounds of so many combinations, from the time of the first, preparations and policies included:
+    ///
+    /// ```text
+    /// max(min, combinations * 3 s / first round)
+    /// ```
+    ///
+    /// One command of 20 ms has 150 rounds; 1 ms beside 10 s has `min`, and not 3,000 rounds of both.
+    pub fn count(self, first_round: Duration, combinations: usize) -> u32 {
         match self {
             Self::Exactly(count) => count,
             Self::Between { min, max } => {
-                let wanted = (MEASURED.as_secs_f64() / shortest.as_secs_f64().max(1e-6)).ceil() as u32;
+                let measured_s = MEASURED.as_secs_f64() * combinations as f64;
+                let wanted = (measured_s / first_round.as_secs_f64().max(1e-6)).ceil() as u32;
                 wanted.max(min).min(max.unwrap_or(u32::MAX))
             }
         }

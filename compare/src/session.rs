@@ -8,10 +8,11 @@ use crate::journal::{End, Idle, Journal, Run};
 use crate::plan::{Combination, CommandLine, Orders, Rounds};
 use crate::process::{self, Companion, Ran, RunError, Streams};
 use crate::surroundings::{between, Around, Surroundings};
+use fastrand::Rng;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Failures of commands that end nothing: these runs are counted, and not averaged in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +134,7 @@ pub fn measure(journal: &mut Journal, settings: &Settings, tools: &mut Tools) ->
         settings,
         tools,
         set_up: BTreeSet::new(),
+        paddings: Rng::with_seed(!journal.measured.header.seed),
     };
     let result = session.run(journal);
     let result = session.clean_up().and(result);
@@ -151,7 +153,12 @@ struct Session<'a, 'b> {
     tools: &'a mut Tools<'b>,
     /// Combinations whose setup has run, one of each unit.
     set_up: BTreeSet<usize>,
+    /// A generator of its own: orders of rounds stay as they are.
+    paddings: Rng,
 }
+
+/// Lengths of the padding are below this, one page: no shift of the stack is left out.
+const MOST_PADDING: usize = 4096;
 
 impl Session<'_, '_> {
     fn run(&mut self, journal: &mut Journal) -> Result<(), SessionError> {
@@ -202,6 +209,7 @@ impl Session<'_, '_> {
         let mut orders = Orders::new(journal.measured.header.seed, self.combinations.len());
         let mut rounds = self.settings.rounds.at_least();
         let mut round = 0;
+        let begin = Instant::now();
         while round < rounds {
             for (place, index) in orders.next_round().into_iter().enumerate() {
                 let exit_code = self.one(index, |ran, around| journal.run(record(round, index, ran, around)))?;
@@ -210,12 +218,7 @@ impl Session<'_, '_> {
                 (self.tools.progress)(done, rounds as usize * self.combinations.len());
             }
             if round == 0 {
-                let times = journal.measured.runs.iter().map(|run| run.time_s);
-                let shortest = times.fold(f64::INFINITY, f64::min);
-                rounds = self
-                    .settings
-                    .rounds
-                    .count(Duration::try_from_secs_f64(shortest).unwrap_or_default());
+                rounds = self.settings.rounds.count(begin.elapsed(), self.combinations.len());
             }
             round += 1;
         }
@@ -267,6 +270,7 @@ impl Session<'_, '_> {
             tools.interrupt,
             Companion {
                 variable,
+                padding: Some(self.paddings.usize(..MOST_PADDING)),
                 started: &mut started,
             },
         )?;
@@ -332,6 +336,7 @@ fn run_helper(
     };
     let nobody = Companion {
         variable: None,
+        padding: None,
         started: &mut |_| {},
     };
     match process::run(line, streams, gauge, interrupt, nobody)?.exit_code {

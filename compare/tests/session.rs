@@ -12,7 +12,7 @@ use lop_compare::session::{measure, Ignored, SessionError, Settings, Tools};
 use lop_compare::statistics::Method;
 use lop_compare::surroundings::Surroundings;
 use lop_machine::meter::{Meter, MeterError, MeterKind, Source};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -232,6 +232,44 @@ fn every_round_runs_everything_once_with_its_preparations() {
         assert_ne!(round[0].combination, round[1].combination);
     }
     assert_eq!(measured.end, Some(End::Complete));
+}
+
+/// Below a page, and another one for each run, by the seed; what is not measured has none.
+#[test]
+fn the_environment_of_each_run_has_another_size() {
+    let sizes = || {
+        let mut bench = Bench::new(8);
+        let note = |name: &str| format!("echo ${{LOP_PADDING-none}} | wc -c >> {}", bench.path(name));
+        let mut noted = combination("linux", &note("runs"));
+        noted.prepare = Some(shell(&note("helpers")));
+        bench.measure(vec![noted]).1.unwrap();
+        assert_eq!(
+            bench.lines("helpers"),
+            ["5"; 8],
+            "the word none and the end of its line"
+        );
+        let lines = bench.lines("runs");
+        lines
+            .iter()
+            .map(|line| line.trim().parse::<usize>().unwrap() - 1)
+            .collect::<Vec<_>>()
+    };
+    let all = sizes();
+    assert_eq!(all, sizes(), "the same seed");
+    assert!(all.iter().all(|&size| size < 4096), "{all:?}");
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 8, "{all:?}");
+}
+
+/// A round takes 1.5 s at least, whatever the command takes, so two of them are 3 s.
+#[test]
+fn preparations_count_towards_the_number_of_rounds() {
+    let mut bench = Bench::new(1);
+    bench.settings.rounds = Rounds::Between { min: 1, max: None };
+    let mut prepared = combination("linux", "true");
+    prepared.prepare = Some(shell("sleep 1.5"));
+    let (measured, result) = bench.measure(vec![prepared]);
+    result.unwrap();
+    assert!(measured.runs.len() <= 2, "{} runs", measured.runs.len());
 }
 
 /// How long idle power is measured.

@@ -51,13 +51,19 @@ fn parameters_multiply() {
 }
 
 #[test]
-fn rounds_last_three_seconds_within_their_bounds() {
+fn rounds_last_three_seconds_for_each_command_within_their_bounds() {
     let ms = Duration::from_millis;
-    assert_eq!(Rounds::Exactly(7).count(ms(1)), 7);
+    assert_eq!(Rounds::Exactly(7).count(ms(1), 1), 7);
     let between = |min, max| Rounds::Between { min, max };
-    assert_eq!(between(10, None).count(ms(20)), 150);
-    assert_eq!(between(10, None).count(ms(5000)), 10);
-    assert_eq!(between(2, Some(50)).count(ms(20)), 50);
+    assert_eq!(between(10, None).count(ms(20), 1), 150);
+    assert_eq!(between(10, None).count(ms(20 + 20), 2), 150);
+    assert_eq!(
+        between(10, None).count(ms(1 + 10_000), 2),
+        10,
+        "a short command beside a long one"
+    );
+    assert_eq!(between(10, None).count(ms(5000), 1), 10);
+    assert_eq!(between(2, Some(50)).count(ms(20), 1), 50);
 }
 
 fn combination(policy: &str, unit: usize) -> Combination {

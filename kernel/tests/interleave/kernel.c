@@ -68,6 +68,7 @@ bool wake(struct model_task *t)
 		return false;
 	}
 	t->doing = WAKING;
+	notes("wakes task %u", t->number);
 	while (t->on_cpu)
 		step();
 	if (t->higher) {
@@ -218,6 +219,7 @@ static void change(struct model_cpu *c, struct model_task *prev, struct model_ta
 	if (next)
 		next->on_cpu = true;
 	c->rq.curr = next ? &next->task : &idle_task;
+	notes("ran task %d, runs %d", prev ? (int)prev->number : -1, next ? (int)next->number : -1);
 	look_at_immed(c);
 	if (c->leaves && is_ours(next))
 		have_pushed(c, next);
@@ -297,6 +299,7 @@ void set_mask(struct model_task *t, u64 mask)
 	c = lock_cpu_of(t);
 	queued = is_queued(t);
 	runs = c->rq.curr == &t->task && queued;
+	notes("task %u may run on %llx", t->number, (unsigned long long)mask);
 	if (runs) {
 		use_slice(c, t);
 		lopsided_stopping(&t->task, false);
@@ -340,12 +343,14 @@ static void go(struct model_cpu *c)
 	c->goes_ns = clock_ns() + 1 + draw(4000);
 	if (c->off) {
 		c->off = c->leaves = one_goes = false;
+		notes("comes online");
 		lopsided_cpu_online((s32)cpu);
 		c->resched = true;
 	} else if (!c->leaves) {
 		if (one_goes || !goes())
 			return;
 		one_goes = true;
+		notes("goes offline");
 		lock(&c->lock);
 		c->leaves = true;
 		unlock(&c->lock);

@@ -30,6 +30,21 @@ void fails(const char *why, ...)
 	exit(1);
 }
 
+void notes(const char *what, ...)
+{
+	static s32 wanted = -1;
+	va_list list;
+	if (wanted < 0)
+		wanted = getenv("LOP_INTERLEAVE_LOG") != NULL;
+	if (!wanted)
+		return;
+	va_start(list, what);
+	printf("%llu ns, CPU %u: ", (unsigned long long)clock_ns(), running_fibre());
+	vprintf(what, list);
+	puts("");
+	va_end(list);
+}
+
 /* Kfuncs and helpers that the program calls */
 
 u64 bpf_ktime_get_ns(void) { return clock_ns(); }
@@ -99,6 +114,7 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 
 static void kick(struct model_cpu *target, bool preempts)
 {
+	notes("%s CPU %u", preempts ? "preempts" : "kicks", (unsigned)(target - cpus));
 	lock(&target->lock);
 	if (preempts && runs_ours(target))
 		target->rq.curr->scx.slice = 0;
@@ -121,6 +137,8 @@ void carry_out_kicks(struct model_cpu *c)
 
 /* Queues */
 
+static bool is_local(const struct queue *q) { return q < queues || q >= queues + MOST_QUEUES; }
+
 static bool is_before(const struct model_task *a, const struct model_task *b)
 {
 	return (s64)(a->task.scx.dsq_vtime - b->task.scx.dsq_vtime) < 0;
@@ -134,6 +152,7 @@ void append(struct queue *q, struct model_task *t, bool ordered)
 	t->next = *at;
 	*at = t;
 	t->queue = q;
+	notes("task %u waits in queue %ld", t->number, is_local(q) ? -1L : q - queues);
 	t->immed = false;
 	t->seen = ++stays;
 	q->nr++;
@@ -149,7 +168,6 @@ void unlink_task(struct model_task *t)
 	t->queue = NULL;
 }
 
-static bool is_local(const struct queue *q) { return q < queues || q >= queues + MOST_QUEUES; }
 
 /*
  * The first task in this CPU's local DSQ is about to run: the CPU is idle or looks for work, and no higher-class task

@@ -3,6 +3,9 @@
 /* Queues of waiting tasks, and the ways in which CPUs make one another look for work. */
 #include "kernel.h"
 
+/* Printed with its time if LOP_INTERLEAVE_LOG is set; -1 is no task, and a queue of the kernel's own. It neither draws nor steps: the run is the same. */
+void notes(const char *what, ...) __attribute__((format(printf, 1, 2)));
+
 bool is_idle(const struct model_cpu *c);
 bool runs_ours(const struct model_cpu *c);
 /* Makes `c` pass through the scheduler, at once if it is idle. */

@@ -87,6 +87,18 @@ CPUs  set   why                  MHz  asked for
     assert_eq!(page, expected);
 }
 
+#[test]
+fn the_readme_shows_it_as_it_is() {
+    let status = Status {
+        since: "2026-11-26T09:00:10Z".to_string(),
+        left_out: LeftOut::default(),
+        ..on_eight_cpus()
+    };
+    let page = page(&status, UNIX_EPOCH + Duration::from_secs(100));
+    let shown = include_str!("../../../README.md");
+    assert!(shown.contains(&format!("```\n{page}```\n")), "{page}");
+}
+
 /// Every second CPU high, of each reason some: the longest that ranges can be.
 fn on_128_cpus() -> Status {
     let reasons = [
