@@ -4,6 +4,7 @@
 mod commands;
 mod convert;
 mod failure;
+mod format;
 mod interrupt;
 mod meter;
 mod output;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Values with known names, which completions offer; other values are accepted (`simple-sets:4`). Not where a file may stand: shells would offer no files.
+//! Values with known names, which completions offer; other values are accepted (`simple-sets:4`, a file).
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
@@ -23,6 +23,14 @@ impl Suggested<String> {
     pub fn text(names: fn() -> Vec<&'static str>) -> Self {
         Self::new(names, |text| Ok(text.to_string()))
     }
+}
+
+/// Machines that have names.
+pub fn machines() -> Vec<&'static str> {
+    lop_machine::builtin_names()
+        .into_iter()
+        .chain([lop_machine::THIS])
+        .collect()
 }
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Suggested<T> {
