@@ -3,7 +3,7 @@
 
 use super::amp;
 use super::kernel::Place;
-use crate::failure::{Failure, BAD_INPUT};
+use crate::failure::{Failure, BAD_INPUT, POLICIES_LISTED};
 use crate::policies;
 use crate::replayed;
 use crate::study::{self, StudyOptions};
@@ -145,8 +145,11 @@ fn with(
     if !policy.is_empty() {
         let policies = experiment::policies(policy);
         experiment.policies = policies.map_err(|(_, message)| {
-            Failure::new(BAD_INPUT, format!("--policy: {message}"))
-                .hint("separate policies by commas; 'all' stands for every policy")
+            let hint = match message.starts_with("unknown policy") {
+                true => POLICIES_LISTED,
+                false => "separate policies by commas; 'all' stands for every policy",
+            };
+            Failure::new(BAD_INPUT, format!("--policy: {message}")).hint(hint)
         })?;
         experiment.judged = experiment.judged.filter(|judged| experiment.policies.contains(judged));
     }

@@ -260,7 +260,7 @@ fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(), Simulati
         }
         _ => return Ok(()),
     };
-    Err(SimulationError::Mismatch(message))
+    Err(SimulationError::Choice(message))
 }
 
 /// A frequency that a policy's name asks for is one of those that these kinds of cores have.
@@ -280,7 +280,7 @@ fn check_frequency(
         return Ok(());
     }
     let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
-    Err(SimulationError::Mismatch(format!(
+    Err(SimulationError::Choice(format!(
         "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
         machine.name,
         known.join(", ")
