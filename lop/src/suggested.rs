@@ -3,6 +3,7 @@
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
+use lop_simulator::{experiment, workload};
 use std::ffi::OsStr;
 
 /// Reads with `parse`, and offers `names`.
@@ -32,6 +33,9 @@ pub fn machines() -> Vec<&'static str> {
         .chain([lop_machine::THIS])
         .collect()
 }
+
+/// Lists of names in whose place a file may stand.
+pub const OR_FILES: [fn() -> Vec<&'static str>; 3] = [machines, workload::builtin_names, experiment::builtin_names];
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Suggested<T> {
     type Value = T;
