@@ -17,7 +17,7 @@ fi
 [ -n "${LOP:-}" ] || scripts/build.sh
 rm -rf "$tree"
 DESTDIR=$tree PREFIX=/usr ZSH_FOLDER=vendor-completions scripts/install.sh >&2
-gzip -9n "$tree"/usr/share/man/man1/*.1
+gzip -9n "$tree"/usr/share/man/man?/*
 strip --strip-unneeded "$tree/usr/bin/lop"
 # Prints the path.
 "$tools/bin/cargo-deb" --quiet --package lop --no-build --locked

@@ -12,7 +12,7 @@ root=${DESTDIR:-}$prefix
 
 # The folders, each with the program that looks there.
 binaries=$root/bin
-pages=$root/share/man/man1                           # man
+pages=$root/share/man                                # man
 bash=$root/share/bash-completion/completions         # bash
 zsh=$root/share/zsh/${ZSH_FOLDER:-site-functions}    # zsh; Debian's packages use vendor-completions
 fish=$root/share/fish/vendor_completions.d           # fish
@@ -20,7 +20,7 @@ units=$root/lib/systemd/system                       # systemd
 documents=$root/share/doc/lopsided
 
 remove() {
-  rm -f "$binaries/lop" "$pages"/lop.1 "$pages"/lop-*.1 "$bash/lop" "$zsh/_lop" "$fish/lop.fish" "$units/lopsided.service"
+  rm -f "$binaries/lop" "$pages"/man1/lop{,-*}.1 "$pages/man5/lop-toml.5" "$pages/man7/lopsided.7" "$bash/lop" "$zsh/_lop" "$fish/lop.fish" "$units/lopsided.service"
   rm -rf "$documents"
   echo "install.sh: removed from $root"
 }
@@ -32,7 +32,7 @@ install_all() {
   trap 'rm -rf "$generated"' EXIT
   "$lop" generate "$generated"
   install -Dm755 "$lop" "$binaries/lop"
-  install -Dm644 -t "$pages" "$generated"/man/*.1
+  for page in "$generated"/man/*; do install -Dm644 -t "$pages/man${page##*.}" "$page"; done
   install -Dm644 "$generated/completions/lop.bash" "$bash/lop"
   install -Dm644 -t "$zsh" "$generated/completions/_lop"
   install -Dm644 -t "$fish" "$generated/completions/lop.fish"

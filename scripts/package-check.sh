@@ -45,18 +45,19 @@ files() {
 
 # Paths as both have them: Debian compresses man pages, has a licence file of its own and a changelog.
 comparable() {
-  files "$1" | sed 's/\.1\.gz$/.1/' | grep -vE '/(copyright|LICENSE|changelog\.Debian\.gz)$'
+  files "$1" | sed -E 's/\.([157])\.gz$/.\1/' | grep -vE '/(copyright|LICENSE|changelog\.Debian\.gz)$'
 }
 
 DESTDIR=$installed PREFIX=/usr ZSH_FOLDER=vendor-completions scripts/install.sh
 for file in usr/bin/lop usr/share/man/man1/lop.1 usr/share/man/man1/lop-{start,stop,status,restore,run,simulate}.1 \
+  usr/share/man/man5/lop-toml.5 usr/share/man/man7/lopsided.7 \
   usr/share/bash-completion/completions/lop usr/share/zsh/vendor-completions/_lop \
   usr/share/fish/vendor_completions.d/lop.fish usr/lib/systemd/system/lopsided.service usr/share/doc/lopsided/LICENSE; do
   [ -s "$installed/$file" ] || finding "make install brings no /$file"
 done
 check 'the installed lop runs' "$installed/usr/bin/lop" --version
 check 'completions for bash' bash -n "$installed/usr/share/bash-completion/completions/lop"
-for page in "$installed"/usr/share/man/man1/*.1; do
+for page in "$installed"/usr/share/man/man?/*; do
   grep -q '^\.TH' "$page" || finding "$page is no man page"
 done
 

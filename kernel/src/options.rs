@@ -138,9 +138,11 @@ impl Options {
             }
         }
         if self.intensity.is_some() && !self.policy.policy.config().plans() {
+            let planning = Named::all().filter(|policy| policy.config().plans()).map(Named::name);
             return Err(format!(
-                "--intensity: {} plans nothing by it; take auto, spread, gather or specialise",
-                self.policy
+                "--intensity: {} makes no plans; these do: {}",
+                self.policy,
+                planning.collect::<Vec<_>>().join(", ")
             ));
         }
         let reserves = self.reserve() != Reserve::Never;
@@ -325,7 +327,7 @@ mod tests {
             (recorded(Named::Spread.into()), None),
             (
                 recorded(Named::Highlow.into()),
-                Some("--intensity: highlow plans nothing by it; take auto"),
+                Some("--intensity: highlow makes no plans; these do: "),
             ),
             (with(Named::Auto.into(), None, None), None),
             (with(Named::Auto.into(), Some(3), Some(50)), None),

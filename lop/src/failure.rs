@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Why the program ends, and with which code.
+//! Why the program ends, and its exit code.
 
+use crate::terminal;
 use clap::error::ErrorKind;
 use lop_compare::{RecordError, TraceError};
 use lop_machine::InputError;
@@ -8,21 +9,24 @@ use lop_simulator::experiment::ExperimentError;
 use lop_simulator::SimulationError;
 use std::io::Write;
 
-/// What goes wrong while running (a deadlock, a file that cannot be written).
+/// Something went wrong while running (a deadlock, a file that cannot be written).
 pub const FAILED: u8 = 1;
 /// Wrong usage or input.
 pub const BAD_INPUT: u8 = 2;
-/// The kernel took the scheduler out of charge, by somebody's SysRq-S or its watchdog; the service's unit file knows this number.
+/// SysRq-S or the kernel's watchdog ended the scheduler; the service's unit file has this number too.
 pub const EJECTED: u8 = 3;
 /// Ctrl-C, as shells report it: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
+
+/// For a policy that nobody knows.
+pub const POLICIES_LISTED: &str = "'lop simulate --help' lists all policies";
 
 #[derive(Debug)]
 pub struct Failure {
     pub code: u8,
     /// Printed as `lop: MESSAGE`, line by line.
     message: String,
-    /// The way out, where the message does not say it.
+    /// The way out, if the message does not say it.
     hint: Option<String>,
 }
 
@@ -40,12 +44,12 @@ impl Failure {
         self
     }
 
-    /// Ends with `code` without a word: somebody else has said what there is to say.
+    /// Ends with `code` and prints nothing: the message was printed elsewhere.
     pub fn silent(code: u8) -> Self {
         Self::new(code, "")
     }
 
-    /// What clap rejects, in the form of all other errors.
+    /// An error of clap, in the same form as all others.
     pub fn usage(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -65,31 +69,32 @@ impl Failure {
 
     pub fn print(&self) {
         let mut stderr = std::io::stderr().lock();
-        // Nothing can be done about an error that cannot even be printed.
-        for (index, line) in self.message.lines().enumerate() {
+        // Nothing can be done about an error that cannot be printed.
+        for (index, line) in self.message.lines().map(terminal::safe).enumerate() {
             let _ = match index {
                 0 => writeln!(stderr, "lop: {line}"),
                 _ => writeln!(stderr, "{line}"),
             };
         }
         if let Some(hint) = &self.hint {
-            let _ = writeln!(stderr, "lop: hint: {hint}");
+            let _ = writeln!(stderr, "lop: hint: {}", terminal::safe(hint));
         }
     }
 }
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
-        let about = ["machine", "workload", "experiment"]
+        let about = ["machine", "workload", "experiment", "policy"]
             .into_iter()
             .find(|what| error.message.contains(&format!("unknown {what} '")));
         let hint = match about {
-            Some("experiment") => "'lop reproduce --list' shows all experiments".to_string(),
-            Some(what) => format!("'lop {what} list' shows all {what}s"),
+            Some("experiment") => "'lop reproduce --list' lists all experiments".to_string(),
+            Some("policy") => POLICIES_LISTED.to_string(),
+            Some(what) => format!("'lop {what} list' lists all {what}s"),
             None if error.file == "--set" => {
                 "'lop machine show NAME --toml' and 'lop workload show NAME --toml' show the keys".to_string()
             }
-            None if error.line.is_some() => "mend that line and run again; nothing was written".to_string(),
+            None if error.line.is_some() => "mend that line and run it again; nothing was written".to_string(),
             None => "see 'lop --help'; nothing was written".to_string(),
         };
         Self::new(BAD_INPUT, error.to_string()).hint(hint)
@@ -105,7 +110,12 @@ impl From<ExperimentError> for Failure {
                 error: SimulationError::Mismatch(_),
                 ..
             } => Self::new(BAD_INPUT, message)
-                .hint("take a machine that has what the workload asks for ('lop machine list')"),
+                .hint("choose a machine that has what the workload asks for ('lop machine list')"),
+            ExperimentError::Simulation {
+                error: SimulationError::Choice(_),
+                ..
+            } => Self::new(BAD_INPUT, message)
+                .hint("change the policy's suffix, or choose another machine ('lop machine list')"),
             ExperimentError::Simulation {
                 error: SimulationError::Deadlock { .. },
                 ..

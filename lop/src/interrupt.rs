@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Ctrl-C: stop, leave no half file, exit with 130.
+//! Ctrl-C: stop, leave no partial file, exit with 130.
 
 use crate::failure::{Failure, FAILED, INTERRUPTED};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Read by the workers between simulations.
+/// The workers read it between simulations.
 static CANCELLED: AtomicBool = AtomicBool::new(false);
-/// Files are being written; from here on the program ends by itself, and in a moment.
+/// Files are being written: from here on the program ends by itself in a moment.
 static COMMITTING: AtomicBool = AtomicBool::new(false);
 
-/// A simulation that is longer than this does not hold up the end: nothing is written before all have ended.
+/// A simulation that takes longer is not waited for: nothing is written before all have ended.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Takes over Ctrl-C for the rest of the program.
 ///
 /// # Errors
-/// The system does not let a handler be installed.
+/// The system refuses to install a handler.
 pub fn install() -> Result<&'static AtomicBool, Failure> {
     let handler = || {
         CANCELLED.store(true, Ordering::SeqCst);

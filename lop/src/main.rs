@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `lop`: the command line. Parses, calls the rooms, prints.
+//! `lop`: the command line. Parses arguments, calls the other crates, prints.
 
 mod commands;
 mod convert;
 mod failure;
+mod format;
 mod interrupt;
 mod meter;
 mod output;
@@ -22,7 +23,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
-/// Energy-aware scheduling: puts it in charge of this machine, and shows what it does to time, power and energy.
+/// Energy-aware scheduling for this machine, and what it does to time, power and energy
 #[derive(Parser)]
 #[command(name = "lop", version, propagate_version = true, after_help = EXAMPLES)]
 struct Arguments {
@@ -45,37 +46,37 @@ Examples:
   lop simulate --trace my-build.trace
 
 Exit codes: 0 success; 1 failure (a deadlock, a file that cannot be written, a
-kernel without sched_ext); 2 wrong usage or input; 3 'lop start' was taken out of
-charge by SysRq-S or the kernel's watchdog; 130 interrupted. 'lop run', 'lop
-record' and 'lop workload record' pass on the exit code of their command.";
+kernel without sched_ext); 2 wrong usage or input; 3 SysRq-S or the kernel's
+watchdog ended 'lop start'; 130 interrupted. 'lop run', 'lop record' and 'lop
+workload record' pass on the exit code of their command.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show what this machine can do, what it lacks, and what would mend that
+    /// Show what this machine can do, what it lacks, and how to mend that
     #[command(after_help = commands::doctor::EXAMPLES)]
     Doctor(commands::doctor::Arguments),
-    /// Put the scheduler in charge of this machine
+    /// Start the scheduler for the whole machine
     #[command(after_help = policies::with_table(commands::start::EXAMPLES))]
     Start(commands::start::Arguments),
-    /// Give the kernel's own scheduler back
+    /// Stop the scheduler; the kernel's own takes over again
     #[command(after_help = commands::stop::EXAMPLES)]
     Stop(commands::stop::Arguments),
     /// Show what the scheduler does now
     #[command(after_help = commands::status::EXAMPLES)]
     Status(commands::status::Arguments),
-    /// A live view of CPUs, sets, speeds and power
+    /// Show a live view of CPUs, sets, speeds and power
     #[command(after_help = commands::top::EXAMPLES)]
     Top(commands::top::Arguments),
-    /// Put back the speeds that a killed scheduler left changed
+    /// Restore what a killed scheduler left changed
     #[command(after_help = commands::restore::EXAMPLES)]
     Restore(commands::restore::Arguments),
-    /// Tell the scheduler what it cannot see of a thread
-    #[command(after_help = commands::hint::EXAMPLES)]
+    /// Tell the scheduler what it cannot see about a thread
+    #[command(after_help = commands::hint::after_help())]
     Hint(commands::hint::Arguments),
-    /// Run a command with the scheduler in charge
+    /// Run a command under the scheduler
     #[command(after_help = policies::with_table(commands::run::EXAMPLES))]
     Run(commands::run::Arguments),
-    /// Make CPUs slow by hand, for a machine whose cores differ
+    /// Slow some CPUs by hand, to make a machine whose cores differ
     #[command(subcommand, after_help = commands::amp::EXAMPLES)]
     Amp(commands::amp::Command),
     /// Measure commands under one or more policies, side by side
@@ -110,7 +111,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version are no failures, but end the program too.
+/// Help and version end the program, but are no failures.
 fn parse() -> Result<Option<Command>, Failure> {
     match Arguments::try_parse() {
         Ok(arguments) => Ok(Some(arguments.command)),

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where energy is read, as the command line names it.
+//! Options that choose an energy meter.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::suggested::{self, Suggested};
 use clap::Args;
 use lop_machine::meter::{self, MeterError, MeterKind, OpenMeter, Setup};
 use std::path::Path;
 
-/// What single meters need.
+/// Settings of single meters.
 #[derive(Args)]
 pub struct MeterSetup {
-    /// A command that prints the reading of a wall meter; as --meter command
+    /// A command that prints the reading of a wall meter; implies --meter command
     #[arg(long, value_name = "CMD")]
     meter_cmd: Option<String>,
-    /// Machine whose model gives modelled energy: a name ('lop machine list'), a TOML file, or 'this'
-    #[arg(long, value_name = "MACHINE")]
+    /// Machine whose power model gives modelled energy: a name ('lop machine list'), a TOML file, or 'this'
+    #[arg(long, value_name = "MACHINE", value_parser = Suggested::text(suggested::machines), hide_possible_values = true)]
     model: Option<String>,
 }
 
@@ -32,7 +33,7 @@ impl MeterSetup {
 
 #[derive(Args)]
 pub struct MeterArguments {
-    /// Where energy is read: auto takes the best there is, none leaves it out; or perf, powercap, hwmon, battery, ipmi, command, modelled, nvml (GPUs only)
+    /// Where energy is read: auto takes the best that works, none measures no energy; or perf, powercap, hwmon, battery, ipmi, command, modelled, nvml (GPUs only)
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = wanted)]
     meter: Wanted,
     #[command(flatten)]
@@ -64,7 +65,7 @@ pub enum Found {
     Meter(OpenMeter),
     /// `--meter none`
     NotWanted,
-    /// None was asked for by name, and none works here.
+    /// No meter was named, and none works here.
     NoneWorks,
 }
 
@@ -72,7 +73,7 @@ impl MeterArguments {
     /// The meter of the machine whose files are below `root`.
     ///
     /// # Errors
-    /// The meter or the model that was asked for by name cannot be used: no other takes its place.
+    /// The meter or model that was named cannot be used; no other takes its place.
     pub fn open(&self, root: &Path) -> Result<Found, Failure> {
         let kind = match (self.meter, &self.setup.meter_cmd) {
             (Wanted::Nothing, None) => return Ok(Found::NotWanted),
@@ -90,32 +91,32 @@ impl MeterArguments {
         match (meter::open(kind, &setup), kind) {
             (Ok(meter), _) => Ok(Found::Meter(meter)),
             (Err(errors), Some(_)) => Err(Failure::new(FAILED, joined(&errors))),
-            // A model that was named and cannot be used is not left aside in silence.
+            // A model that was named must not be ignored silently.
             (Err(errors), None) if setup.model.is_some() => Err(Failure::new(FAILED, joined(errors.last().as_slice()))),
             (Err(_), None) => Ok(Found::NoneWorks),
         }
     }
 }
 
-/// Where energy is measured: not where a model says it.
+/// Meters that measure, which excludes models.
 #[derive(Args)]
 pub struct MeasuringArguments {
-    /// Where energy is read: auto takes the best there is, none measures speeds only; or perf, powercap, hwmon, battery, ipmi, command
+    /// Where energy is read: auto takes the best that works, none measures speeds only; or perf, powercap, hwmon, battery, ipmi, command
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = wanted)]
     meter: Wanted,
-    /// A command that prints the reading of a wall meter; as --meter command
+    /// A command that prints the reading of a wall meter; implies --meter command
     #[arg(long, value_name = "CMD")]
     meter_cmd: Option<String>,
 }
 
 impl MeasuringArguments {
-    /// `None`: no meter is wanted, or none that measures works here.
+    /// `None`: no meter is wanted, or no measuring meter works here.
     ///
     /// # Errors
-    /// The meter that was asked for by name cannot be used, or measures nothing.
+    /// The meter that was named cannot be used, or measures nothing.
     pub fn open(self, root: &Path) -> Result<Option<OpenMeter>, Failure> {
         if self.meter == Wanted::Kind(MeterKind::Modelled) {
-            let message = "--meter modelled: measures nothing, and would only give its own model back";
+            let message = "--meter modelled: it measures nothing, and would only return its own model";
             return Err(Failure::new(BAD_INPUT, message).hint("'lop doctor' lists the meters of this machine"));
         }
         let arguments = MeterArguments {

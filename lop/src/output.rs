@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Files that a command is asked to write: judged before any work is done, written whole at its end.
+//! Output files: checked before any work is done, written whole at its end.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::terminal;
 use std::path::{Path, PathBuf};
 
+/// Nothing is compressed here, and a file should be what its name says.
+const COMPRESSED: [&str; 5] = ["gz", "zst", "xz", "bz2", "zip"];
 /// In place of a file: standard output.
 const STDOUT: &str = "-";
 
-/// A file that can be written, as far as that can be known beforehand.
+/// A file that can be written, as far as a check beforehand can tell.
 #[derive(Debug)]
 pub struct OutputFile {
     /// With symbolic links followed, so that the link stays and its target is replaced.
     path: PathBuf,
-    /// As the person wrote it.
+    /// As it was typed.
     pub shown: PathBuf,
 }
 
 impl OutputFile {
     /// # Errors
-    /// The folder does not exist or cannot be written in, or the path is something else than a regular file.
+    /// The folder does not exist or cannot be written to, or the path is not a regular file.
     pub fn check(option: &str, path: &Path) -> Result<Self, Failure> {
         let refuse = |message: String| Failure::new(BAD_INPUT, format!("{option}: {}: {message}", path.display()));
         if path == Path::new(STDOUT) {
@@ -30,6 +32,14 @@ impl OutputFile {
         }
         if path.file_name().is_none() {
             return Err(refuse("expected the name of a file".into()));
+        }
+        if let Some(extension) = COMPRESSED
+            .into_iter()
+            .find(|known| path.extension() == Some(known.as_ref()))
+        {
+            return Err(refuse(format!(
+                "would not be compressed; leave out '.{extension}', and compress the file afterwards"
+            )));
         }
         match std::fs::metadata(path) {
             Ok(about) if !about.is_file() => return Err(refuse("exists and is no regular file; name another".into())),
@@ -44,7 +54,7 @@ impl OutputFile {
                 folder.display()
             )));
         }
-        // The only sure test of a folder is to use it; the file has no name that stays.
+        // The only sure test of a folder is to use it. The file has no name.
         match tempfile::tempfile_in(&folder) {
             Ok(_) => Ok(Self { shown, path }),
             Err(error) => Err(refuse(format!(
@@ -54,10 +64,10 @@ impl OutputFile {
         }
     }
 
-    /// The same for a recording, which cannot be had again: one that is there is kept unless a person says `--force`.
+    /// The same for a recording, which cannot be repeated: an existing one is kept unless there is `--force`.
     ///
     /// # Errors
-    /// As [`OutputFile::check`]; there is one.
+    /// As [`OutputFile::check`], or the file exists.
     pub fn check_recording(option: &str, path: &Path, force: bool) -> Result<Self, Failure> {
         let file = Self::check(option, path)?;
         match path.exists() && !force {
@@ -84,7 +94,7 @@ impl OutputFile {
             .map_err(|error| Failure::new(FAILED, format!("{}: cannot be written: {error}", self.path.display())))
     }
 
-    /// Tells people that it is written, where they do not see that.
+    /// Prints a note, unless it went to standard output.
     pub fn tell_written(&self) {
         if self.path != Path::new(STDOUT) {
             terminal::note(&format!("wrote {}", self.shown.display()));
@@ -124,6 +134,7 @@ mod tests {
             (folder.path().to_path_buf(), "no regular file"),
             (PathBuf::from("/dev/null"), "no regular file"),
             (PathBuf::from("/"), "name of a file"),
+            (inside("report.json.gz"), "leave out '.gz'"),
         ] {
             let message = format!("{:?}", OutputFile::check("--html", &path).unwrap_err());
             assert!(message.contains(expected), "{path:?}: {message}");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Policies as help lists them: the table of policy/policies.def.
+//! Policies as the help lists them, from the table in policy/policies.def.
 
 use lop_compare::enforcement::LINUX;
-use lop_policy::Named;
+use lop_policy::{Config, Named};
 
-/// A line for each: its name with its optional suffix (`behind`), and what it is.
+/// A line for each: its name with its optional suffix (`behind`), and what it does.
 pub fn table(behind: impl Fn(Named) -> &'static str) -> String {
     let named = |policy: Named| (format!("{}{}", policy.name(), behind(policy)), policy.about());
     let rows: Vec<(String, &str)> = Named::all().map(named).collect();
@@ -13,7 +13,7 @@ pub fn table(behind: impl Fn(Named) -> &'static str) -> String {
     rows.iter().map(line).collect()
 }
 
-/// All policies, then the examples of a command that puts one in force.
+/// All policies, then the examples of a command that takes one.
 pub fn with_table(examples: &str) -> String {
     let behind = |policy| match policy {
         Named::SimpleSets => ":CORES",
@@ -22,15 +22,22 @@ pub fn with_table(examples: &str) -> String {
     format!("Policies:\n{}\n{examples}", table(behind))
 }
 
-/// Those that `lop compare` compares: what the machine runs by itself, and all.
+/// Those that `lop compare` takes: what the machine runs by itself, and all others.
 pub fn compared() -> Vec<&'static str> {
     std::iter::once(LINUX).chain(Named::names()).collect()
 }
 
-/// Those that use what `lop hint` says of threads.
+/// Those that use what `lop hint` says about threads.
 pub fn hearing() -> String {
-    let heard = Named::all()
-        .filter(|policy| policy.config().hears_hints())
-        .map(Named::name);
-    heard.collect::<Vec<_>>().join(", ")
+    names(Config::hears_hints)
+}
+
+/// Those that plan which thread runs in which memory domain, and so use how threads use memory.
+pub fn planning() -> String {
+    names(Config::plans)
+}
+
+fn names(are: fn(&Config) -> bool) -> String {
+    let found = Named::all().filter(|policy| are(&policy.config())).map(Named::name);
+    found.collect::<Vec<_>>().join(", ")
 }

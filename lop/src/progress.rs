@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A progress bar where somebody watches.
+//! A progress bar on a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// A bar for `total` simulations on a terminal; nothing at all elsewhere.
+/// A bar for `total` simulations on a terminal, nothing elsewhere.
 pub fn bar(name: &str, total: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a report says of a recording that is replayed.
+//! What a report says about a replayed recording.
 
 use crate::failure::Failure;
 use lop_report::Replayed;
 use lop_simulator::workload;
 use std::path::Path;
 
-/// Of a workload by name or path; `None`: it is no recording.
+/// For a workload by name or path; `None`: it is no recording.
 ///
 /// # Errors
 /// The recording cannot be read, or is malformed.

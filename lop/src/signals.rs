@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Signals that ask this program to end, while it has something to put back.
+//! Signals that ask this program to end while it has something to restore.
 
 use crate::failure::{Failure, FAILED};
 use lop_kernel::signals::{on_signals, SignalGuard, ENDING};
@@ -7,15 +7,15 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-/// Calls `action` with the number of each that comes, until what this returns is dropped.
+/// Calls `action` with the number of each signal, until the returned guard is dropped.
 ///
 /// # Errors
-/// The system does not let a handler be installed.
+/// The system refuses to install a handler.
 pub fn on_ending(action: impl FnMut(i32) + Send + 'static) -> Result<SignalGuard, Failure> {
     on_signals(&ENDING, action).map_err(cannot_handle)
 }
 
-/// A flag that is true once one came.
+/// A flag that turns true with the first signal.
 ///
 /// # Errors
 /// As [`on_ending`].

@@ -9,7 +9,7 @@ const WIDTH: usize = 80;
 /// Up to this many CPUs, each has a line of its own; more are grouped by set and reason.
 const SINGLE_LINES: usize = 16;
 
-/// What it is and what it found, when it starts.
+/// Printed at the start: the policy, and what it found on this machine.
 pub fn introduction(status: &Status) -> String {
     let mut facts = vec![("kernel", status.kernel.clone()), ("policy", policy(status))];
     facts.extend(status.enforced.iter().map(|line| ("enforced", line.clone())));
@@ -27,7 +27,7 @@ pub fn introduction(status: &Status) -> String {
     format!("Lopsided {}\n{}", status.version, lines(&facts))
 }
 
-/// All of it, at the time `now`.
+/// The whole status at the time `now`.
 pub fn page(status: &Status, now: SystemTime) -> String {
     let placed = &status.placements;
     let mut facts = vec![
@@ -109,7 +109,7 @@ fn members(status: &Status) -> String {
     }
 }
 
-/// Members in the order of their first CPU: each alone, or those of like reason together.
+/// Members in the order of their first CPU: each alone, or grouped by reason.
 fn groups(members: &[Member], single: bool) -> Vec<Vec<&Member>> {
     let mut sorted: Vec<&Member> = members.iter().collect();
     sorted.sort_unstable_by_key(|member| member.cpu);
@@ -150,7 +150,7 @@ fn row(set: &str, group: &[&Member]) -> [String; 5] {
     ]
 }
 
-/// One reason as it is; several of a kind by the span of their numbers.
+/// One reason as it is; several of a kind with the range of their numbers.
 fn reason(reasons: &[Reason]) -> String {
     let numbers: Vec<u64> = reasons
         .iter()
@@ -179,7 +179,7 @@ fn span(numbers: &[u64], between: &str) -> Option<String> {
     })
 }
 
-/// Columns as wide as their widest entry; what is too long in the first gets lines of its own above the row.
+/// Columns as wide as their widest entry. A first entry that is too long gets lines of its own above the row.
 fn table(rows: &[[String; 5]]) -> String {
     const FIRST: usize = 12;
     let widths: [usize; 5] = std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));

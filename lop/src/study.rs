@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What `lop simulate` and `lop reproduce` share: running experiments, and giving back tables, JSON and files.
+//! What `lop simulate` and `lop reproduce` share: running experiments and printing tables, JSON and CSV.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::format::TableFormat;
 use crate::output::OutputFile;
 use crate::{convert, interrupt, progress, replayed, terminal, timeline};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lop_report::published::{self, ComparedTable, Table};
-use lop_report::{Report, ReportError, Timeline};
+use lop_report::{Report, ReportError, Room, Timeline};
 use lop_simulator::experiment::{self, Experiment, RunControl, MAX_RUNS};
 use serde_json::{Map, Value};
 use std::num::NonZeroUsize;
@@ -18,45 +19,39 @@ use std::sync::atomic::AtomicBool;
 const EVENTS_PER_TIMELINE: usize = 200_000;
 const EVENTS_PER_REPORT: usize = 1_000_000;
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Text,
-    Json,
-}
-
 #[derive(Args)]
 pub struct StudyOptions {
-    /// Seed of the first run; further runs count up from it [default: the experiment's, or 1]
+    /// Seed of the first run; the following runs count up from it [default: the experiment's, or 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Runs of each policy with different seeds; more than one gives means with 95 % confidence intervals
+    /// Runs of each policy, with different seeds; from two on, results are means with 95 % confidence intervals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RUNS)))]
     runs: Option<u32>,
-    /// Worker threads; results do not depend on it [default: one for each core]
+    /// Worker threads; results do not depend on their number [default: one for each core]
     #[arg(long, value_name = "N", value_parser = thread_count)]
     threads: Option<NonZeroUsize>,
-    /// Aligned tables for people, or one JSON object with `results` for programs
+    /// Aligned tables for people, one JSON object with `results`, or a CSV line for each result
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: TableFormat,
     /// Also write a report with plots and timelines: one file that works offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Also write timelines for ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
-    /// Print counters too: sets, migrations, wakeup latencies, shares of time at each speed
+    /// Print all columns however narrow the terminal is, and counters: sets, migrations, wakeup latencies, shares of time at each speed
     #[arg(short, long)]
     verbose: bool,
 }
 
 impl StudyOptions {
-    /// Where the report goes if no file was named for it.
+    /// The file for the report, unless another was named.
     pub fn report_to(&mut self, file: &str) {
         self.html.get_or_insert_with(|| file.into());
     }
 }
 
-/// More threads than any machine has cores are a slip of the finger.
+/// More threads than any machine has cores are a typing error.
 fn thread_count(text: &str) -> Result<NonZeroUsize, String> {
     let known = text.parse::<NonZeroUsize>().ok().filter(|count| count.get() <= 4096);
     known.ok_or_else(|| "expected a whole number from 1 to 4096".into())
@@ -80,7 +75,7 @@ impl Files {
         Ok(files)
     }
 
-    /// An output may not replace what was read: no TOML file at all, and no machine or workload of the experiments.
+    /// An output may not replace an input: no TOML file at all, and no machine or workload of the experiments.
     fn spare_inputs(&self, experiments: &[Experiment]) -> Result<(), Failure> {
         let read = |file: &OutputFile| {
             let is_toml = file.shown.exists() && file.shown.extension().is_some_and(|e| e == "toml");
@@ -104,10 +99,10 @@ impl Files {
     }
 }
 
-/// Runs the experiments and prints and writes what was asked for, several as a list of studies; `published`: what is printed beside their results.
+/// Runs the experiments, then prints and writes what was asked for. `published`: what is printed beside their results.
 ///
 /// # Errors
-/// Whatever stops an experiment or an output; then no file was written.
+/// Whatever stops an experiment or an output. No file is written then.
 pub fn run(mut experiments: Vec<Experiment>, published: &[Table], options: &StudyOptions) -> Result<(), Failure> {
     let several = experiments.len() > 1;
     let files = Files::check(options)?;
@@ -131,9 +126,10 @@ pub fn run(mut experiments: Vec<Experiment>, published: &[Table], options: &Stud
         }
     }
     let text = match options.format {
-        Format::Text => text(&reports, options.verbose),
-        Format::Json if several => json_of_several(&reports)?,
-        Format::Json => json(&reports[0])?,
+        TableFormat::Text => text(&reports, options.verbose),
+        TableFormat::Json if several => json_of_several(&reports)?,
+        TableFormat::Json => json(&reports[0])?,
+        TableFormat::Csv => lop_report::csv(&reports).map_err(|error| Failure::new(FAILED, error.to_string()))?,
     };
     write(&files, &reports, &timelines)?;
     terminal::print(&text)
@@ -185,7 +181,7 @@ fn simulate(experiment: &mut Experiment, options: &StudyOptions, cancelled: &Ato
     Ok(convert::report(experiment, study))
 }
 
-/// One timeline per policy, of the first sweep point and the first seed.
+/// One timeline for each policy, at the first sweep point with the first seed.
 fn record(
     experiment: &Experiment,
     name: &str,
@@ -214,8 +210,11 @@ fn record(
 
 fn text(reports: &[Report], verbose: bool) -> String {
     let one = |report: &Report| match verbose {
-        true => format!("{}\n{}", lop_report::table(report), lop_report::counters_table(report)),
-        false => lop_report::table(report),
+        true => {
+            let table = lop_report::table(report, Room::UNLIMITED);
+            format!("{table}\n{}", lop_report::counters_table(report))
+        }
+        false => lop_report::table(report, terminal::room("-v or --format csv")),
     };
     reports.iter().map(one).collect::<Vec<_>>().join("\n")
 }
@@ -225,7 +224,7 @@ fn json(report: &Report) -> Result<String, Failure> {
     Ok(format!("{}\n", text.trim_end()))
 }
 
-/// Still one object with `results`: those of all experiments, each saying which it belongs to; `experiments` holds the rest.
+/// Still one object with `results`: those of all experiments, each with its `experiment`; `experiments` holds the rest.
 fn json_of_several(reports: &[Report]) -> Result<String, Failure> {
     let mut results = Vec::new();
     let mut headers = Vec::new();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Values with known names, which completions offer; other values are accepted (`simple-sets:4`). Not where a file may stand: shells would offer no files.
+//! Values with known names, which completions offer; other values are accepted (`simple-sets:4`, a file).
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
+use lop_simulator::{experiment, workload};
 use std::ffi::OsStr;
 
 /// Reads with `parse`, and offers `names`.
@@ -24,6 +25,17 @@ impl Suggested<String> {
         Self::new(names, |text| Ok(text.to_string()))
     }
 }
+
+/// Machines that have names.
+pub fn machines() -> Vec<&'static str> {
+    lop_machine::builtin_names()
+        .into_iter()
+        .chain([lop_machine::THIS])
+        .collect()
+}
+
+/// Lists of names in whose place a file may stand.
+pub const OR_FILES: [fn() -> Vec<&'static str>; 3] = [machines, workload::builtin_names, experiment::builtin_names];
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Suggested<T> {
     type Value = T;

@@ -6,7 +6,7 @@ use lop_simulator::experiment::Recorded;
 use lop_simulator::{TraceEvent, TraceSet};
 use std::collections::HashMap;
 
-/// `name`: what the timeline is called; as a rule the policy.
+/// `name`: of the timeline, usually the policy.
 pub fn timeline(name: String, recorded: Recorded) -> Timeline {
     let outcome = recorded.outcome;
     let khz = || {
@@ -40,7 +40,7 @@ struct Builder {
     timeline: Timeline,
     /// Start and CPU of tasks that run, by task.
     running: HashMap<u32, (u64, u16)>,
-    /// Index into the timeline's wakeups of tasks that have woken and not run yet.
+    /// Index into the timeline's wakeups, for tasks that have woken and not run yet.
     woken: HashMap<u32, usize>,
 }
 
@@ -99,7 +99,7 @@ impl Builder {
         }
     }
 
-    /// Closes what the end of the run, or of the recording, left open.
+    /// Closes spans that are open at the end of the run or of the recording.
     fn finish(mut self) -> Timeline {
         let end_ns = self.timeline.truncated_at_ns.unwrap_or(self.timeline.end_ns);
         let open: Vec<u32> = self.running.keys().copied().collect();

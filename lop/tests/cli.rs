@@ -39,8 +39,19 @@ use tempfile::TempDir;
 /// `lop` with arguments, in a folder of its own so that anything it writes there is seen.
 fn lop(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("lop").expect("the binary of this crate is built");
-    command.current_dir(folder).args(arguments);
+    command.current_dir(folder).args(arguments).env_remove("COLUMNS");
     command
+}
+
+/// The answer of a command that must succeed, in a terminal so wide.
+fn good_in(folder: &Path, columns: usize, arguments: &[&str]) -> Answer {
+    let output = lop(folder, arguments)
+        .env("COLUMNS", columns.to_string())
+        .output()
+        .unwrap();
+    let answer = answered(&output);
+    assert_eq!(answer.code, 0, "lop {}: {}", arguments.join(" "), answer.stderr);
+    answer
 }
 
 struct Answer {

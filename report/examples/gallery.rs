@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         write_file(Path::new(&trace), &perfetto(&timelines)?)?;
     }
     for report in &reports {
-        println!("{}", table(report));
+        println!("{}", table(report, Room::UNLIMITED));
     }
     println!("{}", counters_table(&reports[0]));
     Ok(())

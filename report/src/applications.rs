@@ -4,10 +4,9 @@
 use crate::grid::{Column, Grid};
 use crate::model::{Report, RunResult};
 use crate::number::plain;
+use crate::page::Page;
 use crate::sweep::{points, PointGroup};
-use crate::table::{printable, render};
 use serde_json::Value;
-use std::fmt::Write;
 
 pub(crate) const HEADING: &str =
     "Time of each application from its start to its end: mean, best and worst of the runs, s";
@@ -38,7 +37,11 @@ pub(crate) fn applications_grid(group: &PointGroup) -> Option<Grid> {
     };
     let of_policy = |result: &&RunResult| {
         let column = |name: &str, unit: &str| Column::number(name, unit);
-        [column(&result.policy, "mean"), column("", "best"), column("", "worst")]
+        [
+            column(&result.policy, "mean"),
+            column("", "best").rank(1),
+            column("", "worst").rank(2),
+        ]
     };
     let columns = std::iter::once(Column::text("application")).chain(group.results.iter().flat_map(of_policy));
     Some(Grid {
@@ -47,22 +50,22 @@ pub(crate) fn applications_grid(group: &PointGroup) -> Option<Grid> {
     })
 }
 
-/// A block per sweep point; empty where no application has more than one run.
-pub(crate) fn applications_text(report: &Report) -> String {
-    let mut text = String::new();
-    for group in points(report) {
-        let Some(grid) = applications_grid(&group) else {
-            continue;
-        };
-        if text.is_empty() {
-            let _ = writeln!(text, "\n{HEADING}");
+/// A block per sweep point; nothing where no application has more than one run.
+pub(crate) fn applications_text(report: &Report, page: &mut Page) {
+    let groups = points(report);
+    let grids = groups
+        .iter()
+        .filter_map(|group| Some((group, applications_grid(group)?)));
+    for (index, (group, grid)) in grids.enumerate() {
+        page.blank();
+        if index == 0 {
+            page.prose(HEADING);
+            page.blank();
         }
         let label = group.label();
-        text.push('\n');
         if !label.is_empty() {
-            let _ = writeln!(text, "{}", printable(&label));
+            page.prose(&label);
         }
-        text.push_str(&render(&grid));
+        page.table(&grid);
     }
-    text
 }

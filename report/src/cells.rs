@@ -2,7 +2,7 @@
 //! Studies that judge one policy beside all others: a row for each cell in place of a table for each point.
 
 use crate::grid::{Column, Grid};
-use crate::model::{Beside, Cell, Report};
+use crate::model::{Beside, Cell, Report, RunResult};
 use crate::sweep::value_text;
 
 /// `None`: the study judges nobody. Those that are behind come first, farthest behind first.
@@ -16,18 +16,20 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
             false => std::cmp::Ordering::Equal,
         })
     });
+    let baseline = first_policy(report);
+    let clocked = cells.iter().any(|cell| cell.responses);
     let mut columns: Vec<Column> = first.point.keys().map(|name| Column::text(name)).collect();
     columns.extend([
-        Column::text("lowest EDP"),
+        Column::text("lowest EDP").rank(1),
         Column::number(&format!("{} EDP", first.judged), "over lowest"),
-        Column::number(
-            &format!("{} time", first.judged),
-            &format!("over {}", first_policy(report)),
-        ),
-        Column::text("rules that cost most"),
-        Column::number("EDP without", "over lowest"),
+        Column::number(&format!("{} time", first.judged), &format!("over {baseline}")),
+        Column::number(&format!("{} energy", first.judged), &format!("over {baseline}")),
     ]);
-    let marks = marks(&report.cells);
+    columns.extend(clocked.then(|| Column::number(&format!("{} response", first.judged), &format!("over {baseline}"))));
+    columns.extend([
+        Column::text("rules that cost most").rank(2),
+        Column::number("EDP without", "over lowest").rank(3),
+    ]);
     let row = |cell: &&Cell| {
         let mut row: Vec<String> = cell.point.values().map(value_text).collect();
         let price = cell.price.as_ref();
@@ -36,10 +38,17 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
             (None, true) => "none".to_string(),
             (None, false) => String::new(),
         };
+        let both = of_both(report, cell);
+        let text = |text: Option<String>| text.unwrap_or("-".to_string());
+        let over = |is_it: bool| is_it.then(|| format!("{:.3}", cell.time_over_first));
         row.extend([
             cell.best.clone(),
             format!("{:.3}", cell.edp_over_best),
-            format!("{:.3}{}", cell.time_over_first, marks[usize::from(cell.responses)]),
+            text(over(!cell.responses)),
+            text(both.map(|[own, its]| format!("{:.3}", own.system_energy_j / its.system_energy_j))),
+        ]);
+        row.extend(clocked.then(|| text(over(cell.responses))));
+        row.extend([
             rule,
             price.map_or(String::new(), |price| format!("{:.3}", price.edp_over_best)),
         ]);
@@ -49,6 +58,15 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
         rows: cells.iter().map(row).collect(),
         columns,
     })
+}
+
+/// Results of the judged policy and of the first at the point of a cell; `None`: the report has no results there.
+fn of_both<'a>(report: &'a Report, cell: &Cell) -> Option<[&'a RunResult; 2]> {
+    let of = |policy: &str| {
+        let mut results = report.results.iter();
+        results.find(|result| result.policy == policy && result.point == cell.point)
+    };
+    Some([of(&cell.judged)?, of(first_policy(report))?])
 }
 
 /// Of the cells in which the judged policy is behind: what it does otherwise than the policy of the lowest EDP. `None`: it is behind nowhere.
@@ -91,24 +109,40 @@ fn marks(cells: &[Cell]) -> [&'static str; 2] {
     }
 }
 
-/// What the table comes to, in a sentence, and what `r` stands for.
+/// The conclusion in a sentence, and what `r` stands for.
 pub(crate) fn summary(report: &Report) -> String {
+    let legend = legend(report).map_or(String::new(), |legend| format!("{legend}\n"));
+    format!("{}\n{legend}", judgement(report))
+}
+
+/// Empty if no policy is judged.
+pub(crate) fn judgement(report: &Report) -> String {
     let Some(first) = report.cells.first() else {
         return String::new();
     };
     let all = report.cells.len();
     let behind = report.cells.iter().filter(|cell| cell.behind).count();
     let slower = report.cells.iter().filter(|cell| cell.time_over_first > 1.01).count();
-    let responses = match report.cells.iter().filter(|cell| cell.responses).count() {
-        0 => String::new(),
-        n => format!("r, in {n} cell{}: the clock sets the end of the workload, so that time, in EDP too, is the mean response.\n", if n == 1 { "" } else { "s" }),
-    };
     format!(
-        "{}: lowest EDP or within 2 % of it, and no more than 1 % slower than {}, in {} of {all} cells; slower by more than 1 % in {slower}.\n{responses}",
+        "{}: lowest EDP or within 2 % of it, and no more than 1 % slower than {}, in {} of {all} cells; slower by more than 1 % in {slower}.",
         first.judged,
         first_policy(report),
         all - behind
     )
+}
+
+/// `None`: no workload ends by the clock.
+pub(crate) fn legend(report: &Report) -> Option<String> {
+    let marked = report.cells.iter().any(|cell| cell.responses && cell.beside.is_some());
+    let mark = if marked { " (r)" } else { "" };
+    let cells = match report.cells.iter().filter(|cell| cell.responses).count() {
+        0 => return None,
+        1 => "1 cell".to_string(),
+        n => format!("{n} cells"),
+    };
+    Some(format!(
+        "In {cells} the clock sets when the workload ends: the mean response stands for the time there, in EDP too{mark}."
+    ))
 }
 
 fn first_policy(report: &Report) -> &str {

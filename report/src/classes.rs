@@ -3,9 +3,8 @@
 
 use crate::grid::{Column, Grid};
 use crate::model::{Report, RunResult};
+use crate::page::Page;
 use crate::sweep::{dimensions_of, points, policies, value_text};
-use crate::table::render;
-use std::fmt::Write;
 
 pub(crate) const HEADING: &str =
     "Class of each application, by what it loses with half of the cores slow, in % of what it loses with all of them slow: mean of the runs \
@@ -50,12 +49,12 @@ pub(crate) fn classes_grid(report: &Report) -> Option<Grid> {
     })
 }
 
-/// Empty where nothing has a class.
-pub(crate) fn classes_text(report: &Report) -> String {
-    let mut text = String::new();
+/// Nothing where nothing has a class.
+pub(crate) fn classes_text(report: &Report, page: &mut Page) {
     if let Some(grid) = classes_grid(report) {
-        let _ = writeln!(text, "\n{HEADING}\n");
-        text.push_str(&render(&grid));
+        page.blank();
+        page.prose(HEADING);
+        page.blank();
+        page.table(&grid);
     }
-    text
 }

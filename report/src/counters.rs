@@ -4,26 +4,27 @@
 use crate::grid::{Column, Grid};
 use crate::model::Report;
 use crate::number::plain;
+use crate::page::{Page, Room};
 use crate::sweep::{points, PointGroup};
-use crate::table::{printable, render, title};
+use crate::table::title;
 use serde_json::Value;
-use std::fmt::Write;
 
 /// Longer lists are summed up in a cell instead of listed: nobody reads 128 rows of core energies in a terminal.
 const LONGEST_LIST: usize = 8;
 
-/// What happened in each run: a block per sweep point, a row per counter, a column per policy. Units are in the names.
+/// What happened in each run: a block per sweep point, a row per counter, a column per policy, as wide as it comes. Units are in the names.
 pub fn counters_table(report: &Report) -> String {
-    let mut text = title(report);
+    let mut page = Page::new(Room::UNLIMITED);
+    page.prose(&title(report));
     for group in points(report) {
         let label = group.label();
-        text.push('\n');
+        page.blank();
         if !label.is_empty() {
-            let _ = writeln!(text, "{}", printable(&label));
+            page.prose(&label);
         }
-        text.push_str(&render(&counters_grid(&group)));
+        page.table(&counters_grid(&group));
     }
-    text
+    page.end()
 }
 
 pub(crate) fn counters_grid(group: &PointGroup) -> Grid {

@@ -11,6 +11,8 @@ pub(crate) struct Column {
     pub unit: String,
     /// Numbers are aligned right.
     pub numeric: bool,
+    /// Columns with the highest rank are left out first where a terminal is too narrow; rank 0 never is.
+    pub rank: u8,
 }
 
 impl Column {
@@ -19,6 +21,7 @@ impl Column {
             name: name.to_string(),
             unit: String::new(),
             numeric: false,
+            rank: 0,
         }
     }
     pub fn number(name: &str, unit: &str) -> Self {
@@ -26,6 +29,18 @@ impl Column {
             name: name.to_string(),
             unit: unit.to_string(),
             numeric: true,
+            rank: 0,
+        }
+    }
+    pub fn rank(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+    /// "EDP (relative)".
+    pub fn label(&self) -> String {
+        match (self.name.as_str(), self.unit.as_str()) {
+            (name, "") => name.to_string(),
+            ("", unit) => unit.to_string(),
+            (name, unit) => format!("{name} ({unit})"),
         }
     }
 }
@@ -89,7 +104,7 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
 }
 
 /// Where the clock sets the end of a workload, so that times say nothing.
-fn response_ms(result: &RunResult) -> Option<f64> {
+pub(crate) fn response_ms(result: &RunResult) -> Option<f64> {
     Some(result.counters.get("mean_response_s")?.as_f64()? * 1e3)
 }
 
@@ -98,14 +113,14 @@ fn columns(scales: &Scales, point_name: Option<&str>) -> Vec<Column> {
     columns.push(Column::text("policy"));
     columns.extend([
         Column::number("time", &scales.time.unit),
-        Column::number("power", &scales.power.unit),
+        Column::number("power", &scales.power.unit).rank(4),
         Column::number("energy", &scales.energy.unit),
-        Column::number("EDP", &scales.edp.unit),
-        Column::number("time", "relative"),
-        Column::number("energy", "relative"),
-        Column::number("EDP", "relative"),
-        Column::number("time", "% over bound"),
-        Column::number("energy", "% over bound"),
+        Column::number("EDP", &scales.edp.unit).rank(3),
+        Column::number("time", "relative").rank(1),
+        Column::number("energy", "relative").rank(1),
+        Column::number("EDP", "relative").rank(2),
+        Column::number("time", "% over bound").rank(5),
+        Column::number("energy", "% over bound").rank(5),
     ]);
     columns
 }

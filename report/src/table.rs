@@ -2,56 +2,103 @@
 //! Tables for a terminal.
 
 use crate::applications::applications_text;
-use crate::cells::{beside_grid, cells_grid, summary};
+use crate::cells::{beside_grid, cells_grid, judgement, legend};
 use crate::classes::classes_text;
-use crate::grid::{results_grid, Grid};
-use crate::model::{Replayed, Report};
+use crate::grid::results_grid;
+use crate::model::{Replayed, Report, RunResult};
+use crate::page::{Page, Room};
 use crate::published::published_text;
 use crate::sweep::{points, single_numeric};
-use std::fmt::Write;
+use crate::verdict::verdicts;
 
-/// The report for people: a title line, then a block per sweep point, or one table where a single number is swept. Every line
-/// ends with a newline.
-pub fn table(report: &Report) -> String {
-    let mut text = title(report);
+/// The report for people: a title, what it comes to, then a block per sweep point, or one table where a single number is swept. Every line ends with a
+/// newline.
+pub fn table(report: &Report, room: Room) -> String {
+    let mut page = Page::new(room);
+    page.prose(&title(report));
+    if report.results.is_empty() {
+        page.blank();
+        page.prose("no results");
+        return page.end();
+    }
+    let cells = cells_grid(report);
+    match cells.is_some() {
+        true => page.prose(&judgement(report)),
+        false => verdicts(report).iter().for_each(|verdict| page.prose(verdict)),
+    }
     if !report.description.is_empty() {
-        let _ = writeln!(text, "{}", printable(&report.description));
+        page.prose(&report.description);
     }
-    let groups = points(report);
-    if groups.is_empty() {
-        text.push_str("\nno results\n");
-        return text;
-    }
-    if let Some(cells) = cells_grid(report) {
-        text.push('\n');
-        text.push_str(&render(&cells));
-        text.push('\n');
-        text.push_str(&summary(report));
+    if let Some(cells) = cells {
+        page.blank();
+        page.table(&cells);
+        page.blank();
+        legend(report).iter().for_each(|line| page.prose(line));
         if let Some(beside) = beside_grid(report) {
-            text.push('\n');
-            text.push_str(&render(&beside));
+            page.blank();
+            page.table(&beside);
         }
-        return text;
+        return page.end();
     }
-    if let Some(name) = single_numeric(report) {
-        text.push('\n');
-        text.push_str(&render(&results_grid(report, &groups, Some(&name))));
+    results(report, &mut page);
+    classes_text(report, &mut page);
+    applications_text(report, &mut page);
+    published_text(report, &mut page);
+    report.trace.iter().for_each(|trace| replayed_text(trace, &mut page));
+    page.end()
+}
+
+/// Policies that came to the same share a row.
+fn results(report: &Report, page: &mut Page) {
+    let merged = Report {
+        results: merged(&report.results),
+        ..report.clone()
+    };
+    let groups = points(&merged);
+    if let Some(name) = single_numeric(&merged) {
+        page.blank();
+        page.table(&results_grid(&merged, &groups, Some(&name)));
     } else {
         for group in groups.chunks(1) {
             let label = group[0].label();
-            text.push('\n');
+            page.blank();
             if !label.is_empty() {
-                let _ = writeln!(text, "{}", printable(&label));
+                page.prose(&label);
             }
-            text.push_str(&render(&results_grid(report, group, None)));
+            page.table(&results_grid(&merged, group, None));
         }
     }
-    text.push_str(&footnote(report));
-    text.push_str(&classes_text(report));
-    text.push_str(&applications_text(report));
-    text.push_str(&published_text(report));
-    text.push_str(&report.trace.as_ref().map(replayed_text).unwrap_or_default());
-    text
+    page.blank();
+    footnote(report).lines().for_each(|line| page.prose(line));
+    if merged.results.len() < report.results.len() {
+        page.prose("Policies that share a row decided the same here: all figures are equal.");
+    }
+}
+
+/// Results in their order, those of equal policies at a point as one whose name has all of theirs.
+fn merged(results: &[RunResult]) -> Vec<RunResult> {
+    let mut merged: Vec<RunResult> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for result in results {
+        let same = merged.iter().position(|other| came_to_the_same(other, result));
+        match same {
+            Some(index) => names[index] += &format!(", {}", result.policy),
+            None => {
+                merged.push(result.clone());
+                names.push(result.policy.clone());
+            }
+        }
+    }
+    merged
+        .iter_mut()
+        .zip(names)
+        .for_each(|(result, name)| result.policy = name);
+    merged
+}
+
+fn came_to_the_same(a: &RunResult, b: &RunResult) -> bool {
+    let figures = |r: &RunResult| (r.time_s, r.cpu_energy_j, r.system_energy_j, r.ci95);
+    a.point == b.point && figures(a) == figures(b) && a.counters == b.counters
 }
 
 /// Above the lines of [`Replayed::unknown`].
@@ -67,12 +114,13 @@ pub(crate) fn recorded(trace: &Replayed) -> String {
 }
 
 /// Where a recording was replayed: how long it was, and what the replay cannot know.
-pub(crate) fn replayed_text(trace: &Replayed) -> String {
-    let mut text = format!("\n{}\n{CANNOT_KNOW}\n", printable(&recorded(trace)));
+pub(crate) fn replayed_text(trace: &Replayed, page: &mut Page) {
+    page.blank();
+    page.prose(&recorded(trace));
+    page.prose(CANNOT_KNOW);
     for line in &trace.unknown {
-        let _ = writeln!(text, "  - {}", printable(line));
+        page.prose(&format!("  - {line}"));
     }
-    text
 }
 
 /// "compile-governors: machine phenom-9750, workload kernel-build, seed 1, 1 run, energy: modelled".
@@ -82,70 +130,24 @@ pub(crate) fn title(report: &Report) -> String {
     } else {
         format!("{} runs", report.runs)
     };
-    printable(&format!(
+    format!(
         "{}: machine {}, workload {}, seed {}, {runs}, energy: {}",
         report.title, report.machine, report.workload, report.seed, report.energy_source
-    )) + "\n"
+    )
 }
 
 /// What the columns leave unsaid.
 pub(crate) fn footnote(report: &Report) -> String {
-    let mut text =
-        "\nPower, energy and EDP (energy x time) are those of the whole system. Relative: to the first policy"
-            .to_string();
-    if points(report).len() > 1 {
-        text.push_str(" of the same point");
-    }
-    text.push_str(". Bound: what no schedule can beat.\n");
+    let of_point = match points(report).len() {
+        0 | 1 => "",
+        _ => " of the same point",
+    };
+    let mut text = format!(
+        "Power, energy and EDP (energy x time) are those of the whole system. Relative: to the first policy{of_point}. Bound: what no schedule can beat."
+    );
     if report.results.iter().any(|r| r.ci95.is_some()) {
-        let _ = writeln!(
-            text,
-            "Means over {} runs ± half-width of the 95 % confidence interval.",
-            report.runs
-        );
+        let runs = report.runs;
+        text += &format!("\nMeans over {runs} runs ± half-width of the 95 % confidence interval.");
     }
     text
-}
-
-/// Two lines of heading, a rule, the rows; columns two spaces apart.
-pub(crate) fn render(grid: &Grid) -> String {
-    let rows: Vec<Vec<String>> = grid
-        .rows
-        .iter()
-        .map(|r| r.iter().map(|c| printable(c)).collect())
-        .collect();
-    let names: Vec<String> = grid.columns.iter().map(|c| printable(&c.name)).collect();
-    let units: Vec<String> = grid.columns.iter().map(|c| c.unit.clone()).collect();
-    let mut lines = vec![names];
-    if units.iter().any(|u| !u.is_empty()) {
-        lines.push(units);
-    }
-    let headings = lines.len();
-    lines.extend(rows);
-    let widths: Vec<usize> = (0..grid.columns.len())
-        .map(|i| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0))
-        .collect();
-    lines.insert(headings, widths.iter().map(|w| "-".repeat(*w)).collect());
-    lines.iter().map(|cells| line(grid, &widths, cells)).collect()
-}
-
-fn line(grid: &Grid, widths: &[usize], cells: &[String]) -> String {
-    let padded: Vec<String> = cells
-        .iter()
-        .enumerate()
-        .map(|(i, cell)| {
-            let width = widths[i];
-            if grid.columns[i].numeric {
-                format!("{cell:>width$}")
-            } else {
-                format!("{cell:<width$}")
-            }
-        })
-        .collect();
-    format!("{}\n", padded.join("  ").trim_end())
-}
-
-/// Names come from files: a control character in one must not reach the terminal.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

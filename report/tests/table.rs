@@ -4,7 +4,7 @@
 mod common;
 
 use common::{report, result, sweep};
-use lop_report::{counters_table, html, json, table, Beside, Cell, Class, PointValue, Price, Report};
+use lop_report::{counters_table, csv, html, json, table, Beside, Cell, Class, PointValue, Price, Report, Room};
 
 /// By hand: 100 s * 5000 J = 500 kJ s, 110 s * 4400 J = 484 kJ s; 100 / 80 = +25 %, 110 / 80 = +37.5 %, 5000 / 4000 = +25 %,
 /// 4400 / 4000 = +10 %.
@@ -12,6 +12,7 @@ use lop_report::{counters_table, html, json, table, Beside, Cell, Class, PointVa
 fn one_point_is_one_table() {
     let expected = "\
 two-policies: machine board, workload bursts, seed 7, 1 run, energy: modelled
+highlow: 10 % more time, 12 % less energy than linux:performance (modelled). Energy x time (EDP) is 3.2 % lower: it pays by that measure.
 Worked by hand.
 
 policy              time  power  energy    EDP      time    energy       EDP          time        energy
@@ -22,7 +23,7 @@ highlow            110.0  40.00    4400  484.0     1.100     0.880     0.968    
 
 Power, energy and EDP (energy x time) are those of the whole system. Relative: to the first policy. Bound: what no schedule can beat.
 ";
-    assert_eq!(table(&report()), expected);
+    assert_eq!(table(&report(), Room::UNLIMITED), expected);
 }
 
 /// A row for each cell, those that are behind first, and a sentence; no table for each point.
@@ -40,6 +41,10 @@ fn a_study_that_judges_a_policy_has_a_row_for_each_cell() {
         beside: None,
     };
     let mut report = report();
+    for result in &mut report.results {
+        let slow = PointValue::Text("slow".to_string());
+        result.point.insert("machine".to_string(), slow);
+    }
     let price = Price {
         without: "highlow without a rule".to_string(),
         edp_over_best: 1.01,
@@ -62,24 +67,24 @@ fn a_study_that_judges_a_policy_has_a_row_for_each_cell() {
     ];
     let expected = "\
 two-policies: machine board, workload bursts, seed 7, 1 run, energy: modelled
+highlow: lowest EDP or within 2 % of it, and no more than 1 % slower than linux:performance, in 1 of 3 cells; slower by more than 1 % in 1.
 Worked by hand.
 
-machine  lowest EDP  highlow EDP            highlow time  rules that cost most    EDP without
-                     over lowest  over linux:performance                          over lowest
--------  ----------  -----------  ----------------------  ----------------------  -----------
-slow     pack              1.000                 1.200 r  none
-far      pack              1.100                 1.000    highlow without a rule        1.010
-near     pack              1.004                 1.000
+machine  lowest EDP  highlow EDP            highlow time          highlow energy        highlow response  rules that cost most    EDP without
+                     over lowest  over linux:performance  over linux:performance  over linux:performance                          over lowest
+-------  ----------  -----------  ----------------------  ----------------------  ----------------------  ----------------------  -----------
+slow     pack              1.000                       -                   0.880                   1.200  none
+far      pack              1.100                   1.000                       -                       -  highlow without a rule        1.010
+near     pack              1.004                   1.000                       -                       -
 
-highlow: lowest EDP or within 2 % of it, and no more than 1 % slower than linux:performance, in 1 of 3 cells; slower by more than 1 % in 1.
-r, in 1 cell: the clock sets the end of the workload, so that time, in EDP too, is the mean response.
+In 1 cell the clock sets when the workload ends: the mean response stands for the time there, in EDP too.
 
 machine  lowest EDP      time     power        wakeups     migrations      high CPUs  slow start, s
                      over its  over its  highlow / its  highlow / its  highlow / its  highlow / its
 -------  ----------  --------  --------  -------------  -------------  -------------  -------------
 far      pack         1.100       0.900          5 / 4          3 / 0    2.50 / 4.00    0.01 / 0.00
 ";
-    assert_eq!(table(&report), expected);
+    assert_eq!(table(&report, Room::UNLIMITED), expected);
     let page = html(std::slice::from_ref(&report), &[]).unwrap();
     assert!(page.contains("highlow without a rule") && !page.contains("Bars at every point"));
     // The axis goes from 1 at 310 to 1.1 at 836, its last step.
@@ -99,7 +104,7 @@ far      pack         1.100       0.900          5 / 4          3 / 0    2.50 / 
 #[test]
 fn applications_have_a_row_each() {
     let mut report = report();
-    assert!(!table(&report).contains("application"));
+    assert!(!table(&report, Room::UNLIMITED).contains("application"));
     for (result, worst) in report.results.iter_mut().zip([160.5, 99.25]) {
         let times = serde_json::json!({
             "app_time_s": {"mcf": 80.25}, "app_time_best_s": {"mcf": 61.5}, "app_time_worst_s": {"mcf": worst},
@@ -107,7 +112,7 @@ fn applications_have_a_row_each() {
         });
         result.counters.extend(times.as_object().unwrap().clone());
     }
-    let text = table(&report);
+    let text = table(&report, Room::UNLIMITED);
     let rows: Vec<Vec<&str>> = text
         .lines()
         .rev()
@@ -138,7 +143,7 @@ fn with_classes() -> Report {
 /// Rows are named by what differs between them only, `jobs` here.
 #[test]
 fn classes_have_a_row_each() {
-    let text = table(&with_classes());
+    let text = table(&with_classes(), Room::UNLIMITED);
     let expected = "
 jobs  linux:performance    loss  highlow          loss
                               %                      %
@@ -147,7 +152,7 @@ jobs  linux:performance    loss  highlow          loss
 2     slow-limited       96 ± 5  slow-limited  100 ± 5
 ";
     assert!(text.ends_with(expected), "{text}");
-    assert!(!table(&sweep()).contains("Class of"));
+    assert!(!table(&sweep(), Room::UNLIMITED).contains("Class of"));
 }
 
 #[test]
@@ -168,8 +173,8 @@ fn classes_are_in_json_and_drawn() {
 
 #[test]
 fn a_single_swept_number_becomes_a_column() {
-    let text = table(&sweep());
-    let rows: Vec<&str> = text.lines().skip(6).take(4).collect();
+    let text = table(&sweep(), Room::UNLIMITED);
+    let rows: Vec<&str> = text.lines().skip(7).take(4).collect();
     let starts: Vec<Vec<&str>> = rows.iter().map(|r| r.split_whitespace().take(4).collect()).collect();
     assert_eq!(starts[0], ["1", "linux:performance", "100.0", "±"]);
     assert_eq!(starts[1], ["highlow", "110.0", "±", "1.5"]);
@@ -193,7 +198,7 @@ fn text_points_have_a_block_each() {
             .point
             .insert("machine".to_string(), PointValue::Text(machine.to_string()));
     }
-    let text = table(&report);
+    let text = table(&report, Room::UNLIMITED);
     assert!(text.contains("\njobs = 1, machine = phenom-9750\npolicy "), "{text}");
     assert!(text.contains("\njobs = 2, machine = i7-940\npolicy "), "{text}");
 }
@@ -202,10 +207,10 @@ fn text_points_have_a_block_each() {
 fn energy_from_elsewhere_is_named_in_its_row() {
     let mut report = report();
     report.results[1].energy_source = "rapl:package-0".to_string();
-    let text = table(&report);
+    let text = table(&report, Room::UNLIMITED);
     let row = |start: &str| {
         text.lines()
-            .find(|l| l.starts_with(start))
+            .find(|l| l.starts_with(&format!("{start} ")))
             .unwrap_or_default()
             .to_string()
     };
@@ -217,14 +222,18 @@ fn energy_from_elsewhere_is_named_in_its_row() {
 #[test]
 fn responses_have_a_column_where_there_are_any() {
     let mut report = report();
-    assert!(!table(&report).contains("response"));
+    assert!(!table(&report, Room::UNLIMITED).contains("response"));
     report.results[1]
         .counters
         .insert("mean_response_s".to_string(), 0.01009.into());
-    let text = table(&report);
-    let row = |start: &str| text.lines().find(|l| l.starts_with(start)).unwrap_or_default();
+    let text = table(&report, Room::UNLIMITED);
+    let row = |start: &str| {
+        text.lines()
+            .find(|l| l.starts_with(&format!("{start} ")))
+            .unwrap_or_default()
+    };
     assert!(
-        text.lines().nth(3).unwrap_or_default().ends_with("  response"),
+        text.lines().nth(4).unwrap_or_default().ends_with("  response"),
         "{text}"
     );
     assert!(row("highlow").ends_with("     10.09"), "{text}");
@@ -238,7 +247,7 @@ fn names_cannot_steer_the_terminal() {
         .results
         .push(result("\u{1b}[31mred\nnext", 100.0, 5000.0, (1.0, 1.0, 1.0)));
     report.machine = "bo\u{7}ard".to_string();
-    for text in [table(&report), counters_table(&report)] {
+    for text in [table(&report, Room::UNLIMITED), counters_table(&report)] {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
         assert!(text.contains("?[31mred?next"));
     }
@@ -248,14 +257,14 @@ fn names_cannot_steer_the_terminal() {
 fn no_bound_and_no_results_are_said() {
     let mut report = report();
     report.results[0].bounds.time_s = 0.0;
-    let text = table(&report);
+    let text = table(&report, Room::UNLIMITED);
     let row = text
         .lines()
         .find(|l| l.starts_with("linux:performance"))
         .unwrap_or_default();
     assert_eq!(row.split_whitespace().rev().nth(1), Some("-"));
     report.results.clear();
-    assert!(table(&report).ends_with("\nno results\n"));
+    assert!(table(&report, Room::UNLIMITED).ends_with("\nno results\n"));
 }
 
 #[test]
@@ -282,4 +291,68 @@ fn counters_stand_side_by_side() {
         row("core_energy_j"),
         ["core_energy_j", "-", "20 values, 1.500 to 1.500, sum 30"]
     );
+}
+
+/// The two policies of [`report`] and one that did as the first.
+#[test]
+fn equal_policies_share_a_row() {
+    let mut report = report();
+    assert!(!table(&report, Room::UNLIMITED).contains("share a row"));
+    report.results.push(result("pack", 100.0, 5000.0, (1.0, 1.0, 1.0)));
+    let text = table(&report, Room::UNLIMITED);
+    let rows = text.lines().filter(|line| line.contains("5000")).count();
+    assert_eq!(rows, 1, "{text}");
+    assert!(text.contains("\nlinux:performance, pack  100.0"), "{text}");
+    assert!(
+        text.contains("\nPolicies that share a row decided the same here"),
+        "{text}"
+    );
+    report.results[2].counters.insert("promotions".to_string(), 4.into());
+    assert!(
+        !table(&report, Room::UNLIMITED).contains("share a row"),
+        "they decided otherwise"
+    );
+}
+
+/// Bounds go first, then power; the rest is as wide as 60 columns allow.
+#[test]
+fn a_narrow_terminal_loses_the_least_important_columns() {
+    let at = |width: usize| {
+        let room = Room {
+            width: Some(width),
+            shows_all: "-v or --format csv",
+        };
+        table(&report(), room)
+    };
+    for width in [60, 80, 120] {
+        let text = at(width);
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(widest <= width, "{widest} columns at {width}:\n{text}");
+    }
+    assert!(!at(120).contains("Too wide"));
+    let left_out = "Too wide for this terminal: time (% over bound), energy (% over bound).";
+    assert!(at(80).replace('\n', " ").contains(left_out), "{}", at(80));
+    let narrow = at(60).replace('\n', " ");
+    assert!(
+        narrow.contains("power (W)") && narrow.contains("To see all: -v or --format csv."),
+        "{narrow}"
+    );
+}
+
+#[test]
+fn csv_has_a_line_for_each_result_and_empty_cells_for_what_it_lacks() {
+    let text = csv(&[sweep(), report()]).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 1 + 4 + 2);
+    let at = |name: &str| lines[0].iter().position(|column| *column == name).unwrap();
+    let cells = |name: &str| lines[1..].iter().map(|line| line[at(name)]).collect::<Vec<_>>();
+    assert_eq!(cells("point_jobs"), ["1", "1", "2", "2", "", ""]);
+    assert_eq!(cells("time_s"), ["100", "110", "100", "110", "100", "110"]);
+    assert_eq!(cells("ci95_time_s"), ["1.5", "1.5", "1.5", "1.5", "", ""]);
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()));
+    let mut report = report();
+    report.results[0].policy = "a,\"b\"".to_string();
+    assert!(csv(&[report.clone()]).unwrap().contains(",\"a,\"\"b\"\"\","));
+    report.results[0].time_s = f64::NAN;
+    assert!(csv(&[report]).is_err());
 }

@@ -283,7 +283,7 @@ impl FromStr for PolicyChoice {
     /// `linux[:governor]`, `linux:userspace@MHZ`, `simple-sets[:CORES]`, `reserved-core[@MHZ]`, `reserved-core@PART/OF` (of the highest
     /// frequency), `auto[:no-RULE[+RULE..]]`, and all other names without arguments. Plain `linux` is `linux:schedutil`.
     fn from_str(name: &str) -> Result<Self, String> {
-        let unknown = || format!("unknown policy '{name}'; known: {}", policy_names().join(", "));
+        let unknown = || format!("unknown policy '{name}'");
         let number = |text: &str, what: &str| {
             text.parse::<u32>()
                 .ok()

@@ -143,6 +143,8 @@ pub enum SimulationError {
     Deadlock { at_ns: u64, waits: Vec<String> },
     /// The machine does not have what the workload or the policy needs, or the workload never takes time.
     Mismatch(String),
+    /// A policy's name asks for what this machine does not have (cores, a frequency); says what it has.
+    Choice(String),
 }
 
 impl fmt::Display for SimulationError {
@@ -155,7 +157,7 @@ impl fmt::Display for SimulationError {
                 }
                 Ok(())
             }
-            Self::Mismatch(message) => f.write_str(message),
+            Self::Mismatch(message) | Self::Choice(message) => f.write_str(message),
         }
     }
 }

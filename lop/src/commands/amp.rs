@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `lop amp`: an asymmetric machine, made by hand.
+//! `lop amp`: slows CPUs by hand, for an asymmetric machine.
 
 use super::kernel::Place;
 use super::put_back::{all_is_back, left, told as told_of};
@@ -26,19 +26,19 @@ Examples:
   lop amp show
   lop amp reset
 
-A frequency is an upper limit that the kernel keeps (cpufreq). A share is taken by a
-real-time thread on each such CPU, 10% to 100%: that costs power instead of saving
-it, since the CPU is busy all the time. Policies that give fast cores to some
-threads take such CPUs for another kind of core. 'lop amp reset' puts all back; a
-reboot does too.";
+A frequency is an upper limit that the kernel enforces (cpufreq). A percentage, 10%
+to 100%, is the speed that is left: a real-time thread takes the rest of the time of
+each such CPU. That costs power instead of saving it, since the CPU is always busy.
+Policies that give fast cores to some threads treat slowed CPUs as another kind of
+core. 'lop amp reset' makes all CPUs fast again, and so does a reboot.";
 
 const SET_EXAMPLES: &str = "\
 Examples:
   lop amp set 4-7=1.2GHz
   lop amp set 0=80% 1=50%
 
-What an earlier 'lop amp set' made slow stays slow, unless it is named again; 100%
-makes it fast.";
+CPUs that an earlier 'lop amp set' slowed stay slow unless they are named again; 100%
+makes them fast.";
 
 const SHOW_EXAMPLES: &str = "\
 Example:
@@ -50,23 +50,23 @@ Example:
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Slow some CPUs by a limit of their frequency or a share of their time
+    /// Slow some CPUs, by a limit of their frequency or a share of their time
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArguments),
-    /// List the CPUs that were slowed
+    /// List the slowed CPUs
     #[command(after_help = SHOW_EXAMPLES)]
     Show(PlaceArguments),
-    /// Make all CPUs as fast as they were
+    /// Make all CPUs as fast as before
     #[command(after_help = RESET_EXAMPLES)]
     Reset(PlaceArguments),
-    /// What 'set' starts: takes time from CPUs until it is told to end
+    /// Started by 'set': takes time from CPUs until it is told to end
     #[command(hide = true, after_help = EXAMPLES)]
     Hold(SetArguments),
 }
 
 #[derive(Args)]
 pub struct SetArguments {
-    /// CPUs and what they get: 4-7=1.2GHz, 1=50%
+    /// CPUs and their speed: 4-7=1.2GHz, 1=50%
     #[arg(required = true, value_name = "CPUS=SPEED", value_parser = amp::parse)]
     wanted: Vec<(Cpus, Asked)>,
     #[command(flatten)]
@@ -85,7 +85,7 @@ impl Place {
     }
 }
 
-/// How long a process that takes time from CPUs may need to end.
+/// How long to wait for a process that takes time from CPUs to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn run(command: Command) -> Result<(), Failure> {
@@ -97,14 +97,14 @@ pub fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// The right to slow CPUs and to let them go. What runs knows CPUs as they were when it began, and puts its own limits
-/// back when it ends: beside it nobody has the right.
+/// The right to slow CPUs and to make them fast again. A running scheduler knows CPUs as they were when it started, and
+/// restores its own limits when it ends: meanwhile nobody else has the right.
 fn turn(place: &Place) -> Result<File, Failure> {
     if instance::running(&place.run_dir())?.is_some() {
         return Err(instance::already_running(&place.run_dir()).into());
     }
     amp::turn(&place.amp_folder()).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => failed(error).hint("CPUs are slowed and let go by root: run it with sudo"),
+        io::ErrorKind::PermissionDenied => failed(error).hint("it needs root: run it with sudo"),
         _ => failed(error),
     })
 }
@@ -114,11 +114,11 @@ fn failed(error: impl std::fmt::Display) -> Failure {
 }
 
 fn load(folder: &Path) -> Result<Amp, Failure> {
-    let unreadable = |error| failed(error).hint("'lop amp reset' puts back what it can, and removes it");
+    let unreadable = |error| failed(error).hint("'lop amp reset' restores what it can, and removes it");
     Amp::load(folder).map_err(unreadable)
 }
 
-/// What holds already and what is asked for now, by CPU.
+/// CPUs that are slow already or will be, with their speeds.
 fn merged(amp: &Amp, wanted: &[(Cpus, Asked)], online: &Cpus) -> Result<BTreeMap<u32, Asked>, Failure> {
     let before = |(cpu, slowed): (u32, Slowed)| match slowed.way {
         Way::LimitKhz(khz) => (cpu, Asked::Khz(khz)),
@@ -151,28 +151,28 @@ fn set(arguments: &SetArguments) -> Result<(), Failure> {
     match slow(&all, place) {
         Ok(amp) => terminal::print(&told(&amp)),
         Err(failure) => {
-            // Half of what was asked for is not what was asked for.
+            // A partial result is not what was asked for.
             put_back(place)?;
             let before = merged(&before, &[], &online)?;
             if before.is_empty() || slow(&before, place).is_err() {
                 put_back(place)?;
                 return Err(failure.hint("no CPU is slowed by hand now"));
             }
-            Err(failure.hint("what an earlier 'lop amp set' made slow is slow again, and nothing else"))
+            Err(failure.hint("only the CPUs of the earlier 'lop amp set' are slow"))
         }
     }
 }
 
-/// For who measures or looks: `CPU 1 is slowed by hand to 50 %`, a line for each.
+/// For commands that measure: `CPU 1 is slowed by hand to 50 %`, a line for each CPU.
 ///
 /// # Errors
-/// What was written down cannot be read.
+/// The records cannot be read.
 pub fn told_to_who_measures(place: &Place) -> Result<Vec<String>, Failure> {
     let line = |(cpu, slowed): (u32, Slowed)| format!("CPU {cpu} is slowed by hand to {:.0} %", slowed.share * 100.0);
     Ok(load(&place.amp_folder())?.iter().map(line).collect())
 }
 
-/// Says it of each, to whoever measures here.
+/// Prints these lines as notes.
 ///
 /// # Errors
 /// As [`told_to_who_measures`].
@@ -183,7 +183,7 @@ pub fn tell_who_measures(place: &Place) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Slows these CPUs, of which none is slow yet, and writes down which they are.
+/// Slows these CPUs, none of which is slow yet, and records them.
 fn slow(all: &BTreeMap<u32, Asked>, place: &Place) -> Result<Amp, Failure> {
     let folder = place.amp_folder();
     let mut amp = Amp::default();
@@ -223,14 +223,14 @@ fn told(amp: &Amp) -> String {
     let row = |(cpu, slowed): (u32, Slowed)| {
         let how = match slowed.way {
             Way::LimitKhz(khz) => format!("limit of frequency, {:.3} GHz", f64::from(khz) / 1e6),
-            Way::Duty => "a thread takes the rest of its time: costs power".to_string(),
+            Way::Duty => "a thread takes the rest of its time, which costs power".to_string(),
         };
         (format!("CPU {cpu}"), format!("{:3.0} %  {how}", 100.0 * slowed.share))
     };
     terminal::two_columns(&amp.iter().map(row).collect::<Vec<_>>())
 }
 
-/// Starts the process that takes time, and waits until it does.
+/// Starts the process that takes time, and waits until it is ready.
 fn begin_holding(folder: &Path, shares: &BTreeMap<u32, f64>) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(failed)?;
     let mut child = Program::new(program)
@@ -257,13 +257,13 @@ const READY: &str = "ready\n";
 
 /// Takes time from CPUs until a signal asks for the end.
 fn hold(arguments: &SetArguments) -> Result<(), Failure> {
-    // Who leads its terminal's processes already is in no session to leave.
+    // This fails for a process that leads a session already, which is fine.
     let _ = setsid();
     let folder = arguments.place.amp_folder();
     let _holding = Holding::take(&folder).map_err(failed)?;
     let (end, ended) = std::sync::mpsc::channel();
     let _signals = on_signals(&ENDING, move |_| {
-        // Asked twice it ends once.
+        // A second signal finds the receiver gone.
         let _ = end.send(());
     })
     .map_err(failed)?;
@@ -280,7 +280,7 @@ fn hold(arguments: &SetArguments) -> Result<(), Failure> {
 
 fn reset(place: &Place) -> Result<(), Failure> {
     let folder = place.amp_folder();
-    // What cannot be read says nothing of which CPUs are slow; the journal and the lock do.
+    // Even if the records cannot be read, the journal and the lock show whether CPUs are slow.
     let slow = || Amp::load(&folder).map(|amp| amp.iter().count());
     let idle = !amp::journal(&folder).exists() && amp::holder(&folder).map_err(failed)?.is_none();
     if idle && matches!(slow(), Ok(0)) {
@@ -290,14 +290,14 @@ fn reset(place: &Place) -> Result<(), Failure> {
     let was = slow();
     put_back(place)?;
     terminal::print(&match was {
-        Ok(0) => "what an interrupted 'lop amp set' left is put back\n".to_string(),
+        Ok(0) => "what an interrupted 'lop amp set' left is restored\n".to_string(),
         Ok(1) => "as fast as before: 1 CPU\n".to_string(),
         Ok(count) => format!("as fast as before: {count} CPUs\n"),
         Err(error) => format!("{error}: removed, and what the journal of limits names is put back\n"),
     })
 }
 
-/// Ends who takes time, and puts limits back.
+/// Ends the process that takes time, and restores limits.
 fn put_back(place: &Place) -> Result<(), Failure> {
     let folder = place.amp_folder();
     end_holding(&folder)?;
@@ -314,17 +314,19 @@ fn put_limits_back(place: &Place) -> Result<Restored, Failure> {
     Ok(restore_from_journal(&place.root, &amp::journal(&place.amp_folder()))?)
 }
 
-/// Who puts back what could not be put back.
+/// The way out if something could not be restored.
 const AGAIN: &str = "'lop amp reset' tries again";
 
-/// For `lop restore`: limits that an interrupted `set` left are put back, those that a person still wants are named. True: there were limits.
+/// For `lop restore`: restores limits that an interrupted `set` left, and names those that are still wanted. True: there were limits.
 pub fn restore(place: &Place) -> Result<bool, Failure> {
     let folder = place.amp_folder();
     if !amp::journal(&folder).exists() {
         return Ok(false);
     }
     if load(&folder)?.iter().any(|(_, slowed)| slowed.way != Way::Duty) {
-        terminal::print("CPUs are slow by hand, and stay so: 'lop amp show' lists them, 'lop amp reset' ends it\n")?;
+        terminal::print(
+            "CPUs that were slowed by hand stay slow: 'lop amp show' lists them, 'lop amp reset' makes them fast\n",
+        )?;
         return Ok(true);
     }
     let _turn = turn(place)?;
@@ -345,7 +347,7 @@ fn end_holding(folder: &Path) -> Result<(), Failure> {
             return Err(failed(match takes_time(pid) {
                 true => format!("process {pid} takes time from CPUs and does not end: kill -9 {pid}"),
                 false => format!(
-                    "somebody holds the lock of 'lop amp' and is none that takes time from CPUs: fuser {}",
+                    "another program holds the lock of 'lop amp': find it with fuser {}",
                     folder.join("amp.lock").display()
                 ),
             }));
@@ -359,14 +361,14 @@ fn end_holding(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether that process is a `lop amp hold`. Everybody may lock the file that names it, and numbers of processes come again: nobody else is to be ended.
+/// Whether that process is a `lop amp hold`. Anybody may lock the file that names it, and process numbers are reused: no other process may be ended.
 fn takes_time(pid: u32) -> bool {
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mut words = arguments.split(|&byte| byte == 0).skip(1);
     words.next() == Some(b"amp") && words.next() == Some(b"hold")
 }
 
-/// One that has ended meanwhile needs no telling.
+/// A process that has ended is no error.
 fn tell_to_end(pid: u32) -> Result<(), Failure> {
     if !takes_time(pid) {
         return Ok(());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The policy for the whole machine from user space, by parking CPUs, as the service around the kernel's scheduler knows schedulers.
+//! The policy for the whole machine from user space, by parking CPUs. It has the interface that the service expects of a scheduler.
 
 use super::enforce;
 use lop_agent::{for_machine, AgentError, MemberIs, Step, Whole, WholeOptions};
@@ -12,10 +12,10 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::path::Path;
 use std::time::Duration;
 
-/// Runs until it is asked to stop; CPUs are open again and speeds as before on every way out.
+/// Runs until it is asked to stop. However it ends, all CPUs are open again and speeds are as before.
 ///
 /// # Errors
-/// What is missing here; a write that the kernel refuses, or demand that cannot be read any more.
+/// Something is missing here, the kernel refuses a write, or demand can no longer be read.
 pub fn run(dir: &RunDir, options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
     let asked = WholeOptions {
         sizes: enforce::sizes(options).map_err(|failure| KernelError::new(failure.message()))?,
@@ -52,7 +52,7 @@ pub fn run(dir: &RunDir, options: &Options, inbox: &Inbox, observer: &mut dyn Ob
         if !inbox.stop_wanted() {
             exit.restored.tell_failures(observer);
             exit.last.restarts += 1;
-            observer.note("CPUs came or went; begun anew");
+            observer.note("CPUs came or went; started again");
         }
     }
     Ok(exit)
@@ -70,7 +70,7 @@ fn restored(failed: Vec<String>) -> Restored {
     Restored { done, failed }
 }
 
-/// This thread looks before who waits for a CPU runs: else looks come late just when CPUs are too few.
+/// This thread has to run before those that wait for a CPU: otherwise it looks too late just when CPUs are short.
 fn stay_out_of_demand(observer: &mut dyn Observer) {
     if let Err(error) = lop_agent::run_above_others() {
         observer.note(&format!(
@@ -83,7 +83,7 @@ fn stay_out_of_demand(observer: &mut dyn Observer) {
 struct Life<'a> {
     whole: Whole,
     root: &'a Path,
-    /// Promotions and demotions of earlier lives.
+    /// Promotions and demotions before that.
     former: (u64, u64),
 }
 
@@ -103,7 +103,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// What does not change in a life.
+    /// What stays the same until CPUs come or go.
     fn introduce(&self, options: &Options, status: &mut Status) {
         let (enforced, speeds) = self.whole.describe();
         status.enforced = Some(format!("by cgroup: {enforced}"));
@@ -168,7 +168,7 @@ fn current_khz(root: &Path, cpu: u32) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Until the time has passed, or somebody asks for something.
+/// Until the time has passed, or a request arrives.
 fn wait(inbox: &Inbox, time: Duration) -> std::io::Result<()> {
     let mut fds = [PollFd::from_borrowed_fd(inbox.wake_fd(), PollFlags::IN)];
     match poll(&mut fds, Timespec::try_from(time).ok().as_ref()) {

@@ -12,11 +12,11 @@ mod simulated;
 use super::amp;
 use super::enforce::Enforce;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::format::TableFormat;
 use crate::meter::{Found, MeterArguments};
 use crate::policies;
 use crate::progress;
 use crate::signals::cannot_handle;
-use crate::study::Format;
 use crate::suggested::Suggested;
 use crate::terminal;
 use clap::Args;
@@ -29,7 +29,7 @@ use lop_compare::journal::{self, Header, Measured, MeterUsed};
 use lop_compare::session::{measure, Tools};
 use lop_compare::surroundings::Surroundings;
 use lop_machine::meter::Meter;
-use lop_report::comparison::{comparison_json, comparison_text, Comparison};
+use lop_report::comparison::{comparison_csv, comparison_json, comparison_text, Comparison};
 use lop_report::Replayed;
 use plan::PlanArguments;
 use shown::{ShownArguments, Sort};
@@ -38,39 +38,40 @@ use std::path::{Path, PathBuf};
 pub const EXAMPLES: &str = "\
 Examples:
   sudo lop compare --policy linux,auto -- make -j4
-  lop compare --policy linux,linux --runs 10 -- ./bench      does nothing differ?
+  lop compare --policy linux,linux --runs 10 -- ./bench      how large is the noise?
   lop compare --policy linux,highlow-spare --enforce affinity -- make -j2
   lop compare -N --warmup 2 './old --fast' './new --fast'
   lop compare --reference ./old --sort mean-time -u ms './new -1' './new -2'
   lop compare -L jobs 1,2,4 --prepare 'make clean' 'make -j{jobs}'
   lop compare --runs 20 --export-json runs.json --export-html runs.html 'sort words'
   lop compare --machine i7-940 --workload bursts --policy linux,highlow --runs 10
-  lop compare --show FILE                                    what a journal holds
+  lop compare --show FILE                                    print a journal
 
 Commands are given as with hyperfine, each one a line for a shell, or one after
-'--' as words, which needs no shell. Each round runs every combination of policy,
-command and parameters once, in random order; ratios are taken within a round, so
-that what disturbs a round disturbs both sides. The start of a shell counts.
+'--' as words, without a shell. The time to start the shell is included. Each round
+runs every combination of policy, command and parameters once, in random order.
+Ratios are taken within a round, so that what disturbs a round disturbs both sides.
 
-A command that fails ends the comparison with its code; with --ignore-failure it
-is counted, and not averaged in; where no run succeeds the code is 1. --setup runs
-once for each command before all rounds and --cleanup after them, since rounds mix
-the commands.
+A failing command ends the comparison with its exit code. With --ignore-failure,
+failed runs are counted and left out of the means. --setup runs once for each
+command before all rounds and --cleanup after them, since rounds mix the commands.
 
-Policies are put in force by the kernel, or where it takes none from user space,
-by parking CPUs (cgroup, root) or binding the command's threads (affinity); the
-result says which, and why.
+Policies are enforced in the kernel or, where that is not possible, from user space:
+by parking CPUs (cgroup, as root) or binding the command's threads (affinity). The
+result says which way, and why.
 
-Every run is written down at once. Ctrl-C ends the running command, gives the
-machine back and prints what was measured; after 'kill -9' the journal, below
-$XDG_STATE_HOME/lopsided or ~/.local/state/lopsided, has it: --show prints it.";
+Every run is recorded at once. Ctrl-C ends the running command, restores the machine
+and prints what was measured. After 'kill -9', --show prints the journal, which lies
+in $XDG_STATE_HOME/lopsided or ~/.local/state/lopsided.
+
+Exit code 1 if no run succeeds with --ignore-failure.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Policies, separated by commas; linux is what this machine runs. Results are relative to the first
+    /// Policies, separated by commas; linux is what this machine runs by itself. Results are relative to the first
     #[arg(long, value_name = "A,B,..", value_delimiter = ',', default_value = "linux", value_parser = Suggested::text(policies::compared), hide_possible_values = true)]
     policy: Vec<String>,
-    /// Who puts policies in force: kernel, cgroup or affinity [default: the first that works here]
+    /// How policies are enforced: kernel, cgroup or affinity [default: the first that works here]
     #[arg(long, value_name = "WAY")]
     enforce: Option<Enforce>,
     #[command(flatten)]
@@ -81,18 +82,18 @@ pub struct Arguments {
     simulated: simulated::SimulatedArguments,
     #[command(flatten)]
     exports: ExportArguments,
-    /// Aligned tables for people, or one JSON object with `results` for programs
+    /// Aligned tables for people, one JSON object with `results`, or a CSV line for each result
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    format: TableFormat,
     #[command(flatten)]
     shown: ShownArguments,
     /// Seed of the order of runs, or of the first simulation [default: from the clock; 1 with --machine]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// File to write every run to at once; it stays [default: one that goes when all went well]
+    /// File to record every run in; it is kept [default: one that is removed if all goes well]
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Print and export what a journal holds, and measure nothing
+    /// Print and export a journal, and measure nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["commands", "words", "command"])]
     show: Option<PathBuf>,
     #[command(flatten)]
@@ -127,14 +128,15 @@ fn give(arguments: &Arguments, exports: &Exports, measured: &Measured, trace: Op
     };
     let written = exports.write(&comparison, &sorted);
     let text = match arguments.format {
-        Format::Text => comparison_text(&sorted),
-        Format::Json => comparison_json(&comparison),
+        TableFormat::Text => comparison_text(&sorted, terminal::room("--format csv")),
+        TableFormat::Json => comparison_json(&comparison),
+        TableFormat::Csv => comparison_csv(&comparison),
     };
     terminal::print(&text).and(written)
 }
 
 /// Where no meter was asked for by name and none works.
-const NO_METER: &str = "Energy is not measured: no meter works here. 'lop doctor' says why of each; --model MACHINE gives modelled energy.";
+const NO_METER: &str = "Energy is not measured: no meter works here. 'lop doctor' says why for each; --model MACHINE gives modelled energy.";
 
 fn for_real(arguments: &Arguments, exports: &Exports) -> Result<(), Failure> {
     let plan = arguments.plan.plan(&arguments.policy)?;
@@ -184,7 +186,7 @@ fn for_real(arguments: &Arguments, exports: &Exports) -> Result<(), Failure> {
     given.and_then(|()| some_succeeded(&journal.measured))
 }
 
-/// Failures may be ignored, but not all of them: what was printed then says nothing.
+/// Failures may be ignored, but not all of them: the results then mean nothing.
 fn some_succeeded(measured: &Measured) -> Result<(), Failure> {
     match measured.runs.iter().any(|run| run.exit_code == 0) {
         true => Ok(()),
@@ -192,7 +194,7 @@ fn some_succeeded(measured: &Measured) -> Result<(), Failure> {
     }
 }
 
-/// Any number: it is printed, so that the orders can be had again.
+/// Any number. It is printed, so that the order of runs can be repeated.
 fn seed_of_the_clock() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(1, |since| u64::from(since.subsec_nanos()))

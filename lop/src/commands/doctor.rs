@@ -4,9 +4,10 @@
 use super::amp;
 use super::kernel::Place;
 use crate::failure::{Failure, FAILED, INTERRUPTED};
+use crate::format::Format;
 use crate::meter::MeterSetup;
 use crate::{signals, terminal};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lop_agent::partition;
 use lop_kernel::support;
 use lop_machine::doctor::{text, Finding, Report, State, Trial};
@@ -22,32 +23,26 @@ Examples:
   lop doctor --json
   lop doctor --meter-cmd 'my-meter --watts'
 
-It changes nothing but for --try. With sudo it sees what root may do. It takes a few
-seconds: each energy meter is opened, and has two seconds to show that it counts.
+It changes nothing, except with --try. With sudo it checks what root can do. It
+takes a few seconds, since each energy meter gets two seconds to show that it counts.
 
---try tells whether requests for speeds act at all: one CPU of each kind computes at
-the lowest and at the highest speed that its limits allow, a second or two each
-(limits also where policies leave the choice to the processor, and tell it a preference).
-Settings are put back at the end, on Ctrl-C, and by 'lop restore' after a kill.
+--try checks whether speed requests have any effect: one CPU of each kind computes at
+the lowest and at the highest speed that its limits allow, for a second or two each.
+It sets limits even where policies would only tell the processor a preference.
+Settings are restored at the end, on Ctrl-C, and by 'lop restore' after a kill.
 
-Exit code 0 if something can be used here (the scheduler in the kernel, CPUs of
-groups or of single programs, speeds, a meter), else 1.";
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
+Exit code 0 if something works here (the scheduler in the kernel, CPUs of groups or
+of single programs, speeds, a meter), otherwise 1.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// For people, or one JSON object
+    /// Text for people, or one JSON object
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Set speeds for some seconds, and tell whether CPUs follow; needs root
+    /// Set speeds for some seconds and check whether the CPUs follow; needs root
     #[arg(long = "try")]
     try_speeds: bool,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// From the one that loses least to the one that needs least.
+/// The first loses least, the last needs least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforce {
     Kernel,
@@ -52,12 +52,12 @@ impl fmt::Display for Enforce {
     }
 }
 
-/// What enforcing a policy that way loses, for people.
+/// What this way of enforcing a policy loses, for people.
 pub fn loss(way: Enforce, clauses: &str) -> String {
     format!("lost by {way}: {clauses}")
 }
 
-/// A way, and for people why no earlier one was taken: clauses, empty for the first.
+/// A way, and for people why no earlier one was taken; empty for the first.
 #[derive(Debug)]
 pub struct Chosen {
     pub way: Enforce,
@@ -65,7 +65,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Says which way and why, where it is not the first.
+    /// Prints which way and why, unless it is the first.
     pub fn tell(&self) {
         if !self.why.is_empty() {
             terminal::note(&format!(
@@ -76,10 +76,10 @@ impl Chosen {
     }
 }
 
-/// What was asked for, else the first of `ways` that works here; one way for all of these.
+/// What was asked for, or else the first of `ways` that works here for all of these options.
 ///
 /// # Errors
-/// What was asked for, or every way, cannot be had here.
+/// What was asked for does not work here, or none of the ways does.
 pub fn choose(asked: Option<Enforce>, ways: &[Enforce], all: &[Options], dir: &RunDir) -> Result<Chosen, Failure> {
     if let Some(way) = asked {
         let why = String::new();
@@ -93,25 +93,27 @@ pub fn choose(asked: Option<Enforce>, ways: &[Enforce], all: &[Options], dir: &R
     for &way in ways {
         let refused = |options: &Options| Some((possible(way, options, dir).err()?, options.clone()));
         let Some((failure, options)) = all.iter().find_map(refused) else {
-            let why = closed.join("; ");
+            let reason = |(way, why): &(Enforce, String)| format!("not by {way}: {why}");
+            let why = closed.iter().map(reason).collect::<Vec<_>>().join("; ");
             return Ok(Chosen { way, why });
         };
         if all.iter().any(|options| is_final(way, options, dir)) {
             return Err(failure);
         }
-        closed.push(format!("not by {way}: {}", lack(way, &failure, &options)));
+        closed.push((way, lack(way, &failure, &options)));
     }
     let way_out = match all.iter().any(is_about_threads) {
         true => FOR_THREADS,
-        false => "'lop doctor' says what would mend that",
+        false => "'lop doctor' says how to mend each of them",
     };
-    Err(Failure::new(
-        FAILED,
-        format!("cannot start: {}; {way_out}", closed.join("; ")),
-    ))
+    let mut message = "cannot start: nothing here can put this policy in force".to_string();
+    for (way, why) in &closed {
+        message += &format!("\n  by {way}: {why}");
+    }
+    Err(Failure::new(FAILED, message).hint(way_out))
 }
 
-/// The way out where a policy is about threads and the way about CPUs.
+/// The way out if a policy is about threads and parking is about CPUs.
 const FOR_THREADS: &str =
     "'lop run --enforce affinity' has it for a command; auto, highlow-spare, highlow and simple-sets:CORES are for the whole machine";
 
@@ -119,7 +121,7 @@ fn is_about_threads(options: &Options) -> bool {
     rules(options).is_ok_and(|rules| for_machine(rules).is_err())
 }
 
-/// Of one way that was asked for, in its one line.
+/// For one way that was asked for, on one line.
 fn with_way_out(failure: Failure, way: Enforce, all: &[Options]) -> Failure {
     let message = failure.message();
     if way == Enforce::Cgroup && all.iter().any(is_about_threads) {
@@ -131,7 +133,7 @@ fn with_way_out(failure: Failure, way: Enforce, all: &[Options]) -> Failure {
     }
 }
 
-/// Why a way is closed, without what would mend it.
+/// Why a way does not work, without how to mend it.
 fn lack(way: Enforce, failure: &Failure, options: &Options) -> String {
     let lacks: Vec<String> = match way {
         Enforce::Kernel => support::lacks(options).into_iter().map(|lack| lack.what).collect(),
@@ -150,7 +152,7 @@ fn lack(way: Enforce, failure: &Failure, options: &Options) -> String {
     }
 }
 
-/// Another scheduler in charge, another instance, or an option of one way only is no lack that another way could make up for.
+/// Another way does not help against another scheduler, another instance, or an option that only this way has.
 fn is_final(way: Enforce, options: &Options, dir: &RunDir) -> bool {
     let lacks_nothing = match way {
         Enforce::Kernel => support::lacks(options).is_empty() || support::attached(&options.root).is_some(),
@@ -192,7 +194,7 @@ fn possible(way: Enforce, options: &Options, dir: &RunDir) -> Result<(), Failure
     }
 }
 
-/// What runs until it is asked to stop, for a way that is for the whole machine.
+/// The scheduler for the whole machine, which runs until it is asked to stop.
 pub fn scheduler(way: Enforce, dir: &RunDir) -> Box<Run<'static>> {
     let dir = dir.clone();
     match way {
@@ -204,20 +206,20 @@ pub fn scheduler(way: Enforce, dir: &RunDir) -> Box<Run<'static>> {
 /// Becomes the one instance, and opens CPUs that a killed one left parked.
 ///
 /// # Errors
-/// As [`Service::open`]; what is parked cannot be given back.
+/// As [`Service::open`], or parked CPUs cannot be opened.
 pub fn open_service(options: &Options, dir: &RunDir) -> Result<Service, KernelError> {
     let service = Service::open(dir)?;
     partition::restore(&options.root, &partition::journal(dir.path())).map_err(KernelError::new)?;
     Ok(service)
 }
 
-/// The policy, if these options can be had from user space.
+/// The policy, if these options work from user space.
 ///
 /// # Errors
 /// An option needs the kernel.
 pub fn rules(options: &Options) -> Result<PolicyName, Failure> {
     if let Some(option) = needs_kernel(options) {
-        let message = format!("{option}: only where the kernel enforces the policy");
+        let message = format!("{option}: works only if the kernel enforces the policy");
         return Err(Failure::new(BAD_INPUT, message));
     }
     Ok(options.policy)
@@ -232,7 +234,7 @@ pub fn cpus_of(root: &Path) -> Result<u32, Failure> {
     Ok(u32::try_from(machine.cpus.len()).unwrap_or(u32::MAX))
 }
 
-/// The same, with what was asked of the size of the high set, which is no larger than the machine; what is cut is told.
+/// The same with the sizes that were asked for, cut to the size of the machine; a note says so.
 ///
 /// # Errors
 /// As [`rules`].
@@ -249,7 +251,7 @@ pub fn sizes(options: &Options) -> Result<Sizes, Failure> {
     })
 }
 
-/// An option that was given and that only the kernel's way knows.
+/// An option that was given and only works in the kernel.
 fn needs_kernel(options: &Options) -> Option<&'static str> {
     [
         ("--partial", options.partial),

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `lop generate`: man pages and shell completions from the definition of the command line, for packages.
 
+mod man;
+
 use crate::failure::{Failure, FAILED};
-use clap::{Arg, Args, Command};
+use crate::suggested::OR_FILES;
+use clap::{Args, Command};
 use clap_complete::Shell;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +14,7 @@ pub const EXAMPLES: &str = "Example:\n  lop generate target/generated";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// Folder to write man/ and completions/ in
+    /// Folder for man/ and completions/
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -22,52 +25,42 @@ pub fn run(arguments: &Arguments, command: Command) -> Result<(), Failure> {
 }
 
 fn generate(folder: &Path, mut command: Command) -> io::Result<()> {
-    let (man, completions) = (folder.join("man"), folder.join("completions"));
-    std::fs::create_dir_all(&man)?;
+    let (pages, completions) = (folder.join("man"), folder.join("completions"));
+    std::fs::create_dir_all(&pages)?;
     std::fs::create_dir_all(&completions)?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(
-            shell,
-            &mut visible(&command).version("").propagate_version(true),
-            "lop",
-            &completions,
-        )?;
+        let mut visible = visible(&command).version("").propagate_version(true);
+        let file = clap_complete::generate_to(shell, &mut visible, "lop", &completions)?;
+        let text = std::fs::read_to_string(&file)?;
+        std::fs::write(&file, with_files(shell, text))?;
     }
     command = without_help_commands(command);
     command.build();
-    clap_mangen::generate_to(with_synopsis(command), &man)
+    man::write(&pages, &man::with_synopsis(command))
 }
 
-/// What clap_mangen makes of a command that is built, but with the values that options take.
-fn with_synopsis(command: Command) -> Command {
-    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
-    let mut words = vec![name.to_string()];
-    let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
-    words.extend(shown().filter(|argument| !argument.is_positional()).map(option));
-    words.extend(shown().filter(|argument| argument.is_positional()).map(positional));
-    if command.has_subcommands() {
-        let required = command.is_subcommand_required_set();
-        words.push(if required { "<COMMAND>" } else { "[COMMAND]" }.to_string());
+/// Shells offer files beside names where either may stand. bash does by itself what clap_complete keeps the others from.
+fn with_files(shell: Shell, mut text: String) -> String {
+    for names in OR_FILES.map(|names| names()) {
+        let (found, both) = match shell {
+            Shell::Zsh => {
+                let names = names.join(" ");
+                let both = format!(":{{_alternative \"names:name:({names})\" \"files:file:_files\"}}");
+                (format!(":({names})"), both)
+            }
+            Shell::Fish => {
+                let names = names
+                    .iter()
+                    .map(|name| format!("{name}\\t''"))
+                    .collect::<Vec<_>>()
+                    .join("\n");
+                (format!("-f -a \"{names}\""), format!("-F -a \"{names}\""))
+            }
+            _ => continue,
+        };
+        text = text.replace(&found, &both);
     }
-    let usage = words.join(" ");
-    command.override_usage(usage).mut_subcommands(with_synopsis)
-}
-
-/// `[NAME]`, and `-- <CMD>...` where it takes the rest of the line.
-fn positional(argument: &Arg) -> String {
-    let before = if argument.is_last_set() { "-- " } else { "" };
-    format!("{before}{argument}")
-}
-
-/// `[-p|--policy <POLICY>]`
-fn option(option: &Arg) -> String {
-    let short = option.get_short().filter(|_| option.get_long().is_some());
-    let text = short.map_or_else(String::new, |letter| format!("-{letter}|")) + &option.to_string();
-    if option.is_required_set() {
-        text
-    } else {
-        format!("[{text}]")
-    }
+    text
 }
 
 /// `lop help start` says what lop-start(1) says: no page of its own.

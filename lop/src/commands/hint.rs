@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `lop hint`: says something of a thread to the scheduler that is in charge, or shows what was said.
+//! `lop hint`: tells the running scheduler something about a thread, or shows what it was told.
 
 use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT};
@@ -10,55 +10,64 @@ use lop_kernel::hints::{may_speak_for, threads_of, Hint, Hints, Memory};
 use lop_kernel::options::PolicyName;
 use lop_kernel::status_server::fetch;
 
-pub const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
-  lop hint 1234                            what was said of this thread
+  lop hint 1234                            the hints of this thread
   lop hint 1234 --memory intensive --all-threads
-  lop hint 1234 --length 360          most work first: it gets a fast core before 300
-  lop hint 1234 --next-length 300     of the next thread that it creates
-  lop hint 1234 --sequential          the rest of its program waits for it
+  lop hint 1234 --length 360               most work first: ahead of a thread with 300
+  lop hint 1234 --next-length 300          for the next thread that it creates
+  lop hint 1234 --sequential               the rest of its program waits for it
   lop hint 1234 --parallelism 8 --with-children    a build: its jobs are one application
   lop hint 1234 --forget
+";
 
-As root. A hint outranks what the scheduler measures under policies that
-give fast cores by it (phase, longest-first, fair-share, auto) or plan by it
-(spread, gather, specialise, auto: --memory), and never outranks affinity, the
-real-time classes, cgroups or another user's share. What is said replaces all that
-was said of the thread before. It is forgotten when the thread ends.";
+/// Examples, then the policies that use hints.
+pub fn after_help() -> String {
+    format!(
+        "{EXAMPLES}
+It needs root. A hint outranks what the scheduler measures, but never affinity, the
+real-time classes, cgroups or another user's share. New hints replace all earlier ones
+of the thread. They are cleared when it ends.
+
+Policies that use hints: {}. Those that use --memory: {}.",
+        policies::hearing(),
+        policies::planning()
+    )
+}
 
 #[derive(Args)]
 pub struct Arguments {
-    /// A thread, or a process: its first thread
+    /// The thread; a process ID stands for its first thread
     #[arg(value_name = "PID|TID", value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     thread: u32,
-    /// Say it of every thread that the process has now
+    /// Apply to every thread that the process has now
     #[arg(long)]
     all_threads: bool,
-    /// It runs and only waits: its core may be taken meanwhile
+    /// It only waits while it runs: its core may be given to others meanwhile
     #[arg(long)]
     spinning: bool,
     /// The rest of its program waits for it
     #[arg(long)]
     sequential: bool,
-    /// Others wait for what it holds
+    /// Others wait for a lock that it holds
     #[arg(long)]
     lock_holder: bool,
-    /// Its work in all, in units of its program: iterations, rows
+    /// Its total work, in units of its program such as iterations or rows
     #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..))]
     length: Option<u32>,
-    /// The same of the next thread that it creates
+    /// The same for the next thread that it creates
     #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..))]
     next_length: Option<u32>,
     /// How many threads of its application want to run at once
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u32).range(1..=512))]
     parallelism: Option<u32>,
-    /// Processes that it creates from now on belong to its application, and what those create
+    /// Processes that it creates from now on belong to its application, and so do theirs
     #[arg(long)]
     with_children: bool,
-    /// How much it asks of the memory: light, moderate, intensive
+    /// How much it uses memory: light, moderate, intensive
     #[arg(long, value_name = "CLASS")]
     memory: Option<Memory>,
-    /// Forget all that was said of it
+    /// Clear all hints of it
     #[arg(long, conflicts_with_all = ["spinning", "sequential", "lock_holder", "length", "next_length", "parallelism", "with_children", "memory"])]
     forget: bool,
     #[command(flatten)]
@@ -112,7 +121,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let status = fetch(&arguments.place.run_dir()).ok().flatten();
     if let Some(status) = status.filter(|status| !hears(&status.policy)) {
         terminal::note(&format!(
-            "policy {} in charge hears no hints; those that do: {}",
+            "policy {} is in force and uses no hints; these do: {}",
             status.policy,
             policies::hearing()
         ));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the commands around the kernel scheduler share: options, where the machine and the instance are, errors.
+//! What the commands around the scheduler share: options, paths, errors.
 
 use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED};
+use crate::policies;
 use crate::suggested::Suggested;
 use clap::Args;
 use lop_agent::amp::{self, Amp};
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where the machine and its instance are.
+/// Paths of the machine and of the running instance.
 #[derive(Args)]
 pub struct Place {
     /// For tests: the folder of lock, socket and journal [default: $LOP_RUN_DIR or /run/lopsided]
@@ -29,7 +30,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of this machine, with the run folder that the environment names.
+    /// This machine, with the run folder that the environment names.
     pub fn here() -> Self {
         Self {
             run_dir: None,
@@ -37,7 +38,7 @@ impl Place {
         }
     }
 
-    /// The run folder where somebody named one.
+    /// The run folder, if one was named.
     pub fn asked(&self) -> Option<PathBuf> {
         let named = || Some(std::env::var_os("LOP_RUN_DIR")?.into());
         self.run_dir.clone().or_else(named)
@@ -46,7 +47,7 @@ impl Place {
     /// CPUs that `lop amp` slowed, and the share of their speed that is left, x 1000.
     ///
     /// # Errors
-    /// What it wrote down cannot be read.
+    /// Its records cannot be read.
     pub fn slowed(&self) -> Result<BTreeMap<u32, u16>, Failure> {
         let amp = Amp::load(&amp::folder(self.asked().as_deref()))
             .map_err(|error| Failure::new(FAILED, error.to_string()))?;
@@ -67,11 +68,11 @@ pub struct SchedulerArguments {
     /// What decides how many CPUs run at full speed, and which threads run where: see the list below
     #[arg(short, long, default_value = "auto", value_parser = Suggested::new(Named::names, parse_policy), hide_possible_values = true)]
     policy: PolicyName,
-    /// CPUs of the high set kept idle for what comes next [default: 1 with highlow-spare and auto]
+    /// CPUs of the high set to keep idle for the next tasks [default: 1 with highlow-spare and auto]
     #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(0..512))]
     spare: Option<u32>,
-    /// Power cap: so many CPUs are in the high set at most, whatever the demand. A number and no watts, as nobody here knows what a CPU draws;
-    /// more are high only while tasks that may run nowhere else need them
+    /// Power cap: the most CPUs that the high set may have, whatever the demand. It counts CPUs, since the watts of a CPU are not known here.
+    /// More are high only while tasks that may run nowhere else need them
     #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(1..=512))]
     max_high: Option<u32>,
     /// How long a CPU that is not needed stays in the high set, 10ms to 60s [default: 10ms or 100 speed changes]
@@ -80,24 +81,22 @@ pub struct SchedulerArguments {
     /// Reserve a core for the system's own work: never, by-size (from four cores on), asked [default: by-size with reserved-core]
     #[arg(long, value_name = "WHEN")]
     reserve: Option<Reserve>,
-    /// How programs use memory, for plans of spread, gather, specialise and auto where the CPU counts no misses: what 'perf stat -a --per-thread -x,
-    /// -e cache-misses,instructions -o FILE sleep 60' wrote on a machine that counts them, while they ran there; threads are told by their names
-    #[arg(long, value_name = "FILE", value_parser = read_intensity)]
+    #[arg(long, help = help_of_intensity(), value_name = "FILE", value_parser = read_intensity)]
     intensity: Option<Arc<Intensities>>,
-    /// Schedule tasks of the class SCHED_EXT only and leave all others to the kernel; speeds are asked for under governor schedutil only
+    /// Schedule only tasks of class SCHED_EXT and leave all others to the kernel; speeds are requested under the schedutil governor only
     #[arg(long)]
     partial: bool,
-    /// Schedule in the kernel though groups have limits of CPU time (cpu.max, CPUQuota= of a unit, --cpus of a container): nobody keeps them meanwhile
+    /// Schedule in the kernel even if groups have limits of CPU time (cpu.max, CPUQuota= of a unit, --cpus of a container), which are not enforced meanwhile
     #[arg(long)]
     ignore_cpu_max: bool,
     /// Leave the speeds of the CPUs alone
     #[arg(long)]
     no_speeds: bool,
-    /// What high CPUs are asked for: max; base, the highest speed without turbo; efficient, the one with the least energy per work, by what
-    /// 'lop machine measure -o /etc/lopsided/machine.toml' measured
+    /// Speed of high CPUs: max; base, the highest without turbo; efficient, the one with the least energy per work, as measured by
+    /// 'lop machine measure -o /etc/lopsided/machine.toml'
     #[arg(long, value_name = "SPEED", default_value = "max")]
     high_speed: HighSpeed,
-    /// Say more; twice: what libbpf and the verifier say
+    /// Print more; twice: messages of libbpf and the verifier too
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
     /// Write demand events and decisions to a file
@@ -106,13 +105,13 @@ pub struct SchedulerArguments {
     /// For tests: raise an error in the BPF program after this time; 0: fail at the start
     #[arg(long, value_name = "TIME", hide = true, value_parser = parse_duration)]
     fail_after: Option<Duration>,
-    /// For tests: the kernel takes the scheduler out of charge that lets a task wait for longer [default: 30s]
+    /// For tests: how long a task may wait before the kernel ends the scheduler [default: 30s]
     #[arg(long, value_name = "TIME", hide = true, value_parser = parse_duration)]
     watchdog: Option<Duration>,
-    /// For tests: load the program as for a machine whose CPU numbers need so many words of 64 bits
+    /// For tests: load the program as for a machine whose CPU numbers need this many words of 64 bits
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=8))]
     cpu_words: Option<u32>,
-    /// For tests: so many groups of tasks and applications find room, up to a power of two
+    /// For tests: room for this many groups of tasks and applications, rounded up to a power of two
     #[arg(long, value_name = "N", hide = true)]
     places: Option<u32>,
     #[command(flatten)]
@@ -151,11 +150,19 @@ impl SchedulerArguments {
     }
 }
 
+fn help_of_intensity() -> String {
+    format!(
+        "How programs use memory, for {} where the CPU counts no misses: output of 'perf stat -a --per-thread -x, -e cache-misses,instructions -o FILE \
+         sleep 60' from a machine that counts them, while they ran there. Threads are matched by name",
+        policies::planning()
+    )
+}
+
 fn read_intensity(path: &str) -> Result<Arc<Intensities>, String> {
     Intensities::read(Path::new(path)).map(Arc::new)
 }
 
-/// As the policies of the simulator are read: a misspelt name gets the nearest one.
+/// A misspelt name gets the nearest one as a suggestion.
 fn parse_policy(name: &str) -> Result<PolicyName, String> {
     name.parse()
         .map_err(|message: String| match message.starts_with("unknown") {

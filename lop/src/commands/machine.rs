@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `lop machine`: the machines that are known, the one this runs on, and fitting the power of new ones.
+//! `lop machine`: lists and shows machines, captures this one, and fits power parameters.
 
 mod measure;
 
 use super::amp;
 use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
+use crate::format::{json, print_list, Entry, Format, ListArguments};
 use crate::output::OutputFile;
-use crate::study::Format;
+use crate::suggested::{self, Suggested};
 use crate::terminal;
 use clap::Subcommand;
 use lop_machine::live::{self, Folder, LiveError, LiveMachine, TextTree, Tree};
@@ -45,16 +46,15 @@ Examples:
   lop machine capture --watts-of i7-940 | less
   lop simulate --machine ./my-machine.toml --workload kernel-build
 
-Topology, frequencies and idle states are this machine's; a loop measures its
-speed. No kernel tells watts:
-they are those of another machine, and the file says so; 'lop machine measure'
-measures them.";
+Topology, frequencies and idle states are those of this machine, and a loop measures
+its speed. The kernel does not know watts: the file has those of another machine,
+and says so. 'lop machine measure' measures them.";
 
 const FIT_EXAMPLES: &str = "\
 Example:
   lop machine fit rows.toml
 
-with rows.toml:
+  # rows.toml:
   [parameters]
   base = \"board and disks\"
   busy = \"one busy core\"
@@ -72,27 +72,28 @@ with rows.toml:
 #[derive(Subcommand)]
 pub enum Command {
     /// List the machines that are built in
-    #[command(after_help = "Example:\n  lop machine list")]
-    List,
+    #[command(after_help = "Examples:\n  lop machine list\n  lop machine list --format json")]
+    List(ListArguments),
     /// Draw a machine: domains, operating points, watts, where its figures come from
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
         /// A name ('lop machine list'), a TOML file, or 'this'
+        #[arg(value_parser = Suggested::text(suggested::machines), hide_possible_values = true)]
         name: String,
-        /// Print the TOML of a built-in machine instead, to start one of your own from
+        /// Print the TOML of a built-in machine, as a start for your own
         #[arg(long, conflicts_with = "settings")]
         toml: bool,
         /// Change a key first (machine.KEY=VALUE); may be repeated
         #[arg(long = "set", value_name = "KEY=VALUE")]
         settings: Vec<String>,
     },
-    /// Show where the CPUs of this machine lie: kinds of cores, siblings, domains, nodes, and what had to be assumed
+    /// Show the topology of this machine: kinds of cores, siblings, domains, nodes, and what had to be assumed
     #[command(after_help = LIVE_EXAMPLES)]
     Live {
-        /// Text for people or JSON
+        /// Text for people, or one JSON object
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
-        /// Print it as a machine file instead, as 'lop machine capture' does
+        /// Print a machine file, as 'lop machine capture' does
         #[arg(long, conflicts_with = "format")]
         toml: bool,
         /// Folder that holds another machine's sys, or a text that lists its files
@@ -102,16 +103,16 @@ pub enum Command {
     /// Write this machine as a machine file, to simulate it
     #[command(after_help = CAPTURE_EXAMPLES)]
     Capture {
-        /// The file to write; standard output where none is named
+        /// The file to write [default: standard output]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Overwrite a file that is there
+        /// Overwrite an existing file
         #[arg(long)]
         force: bool,
-        /// What the machine is called in the file
+        /// Name of the machine in the file
         #[arg(long, default_value = "captured")]
         name: String,
-        /// The machine whose watts are taken: a built-in name or a file
+        /// The machine to take the watts from: a built-in name or a file
         #[arg(long, value_name = "MACHINE", default_value = lop_machine::WATTS_OF)]
         watts_of: String,
         /// Folder that holds another machine's sys, or a text that lists its files
@@ -132,7 +133,7 @@ pub enum Command {
 
 pub fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::List => list(),
+        Command::List(arguments) => list(&arguments),
         Command::Show { name, toml: true, .. } => show_toml(&name),
         Command::Show { name, settings, .. } => show(&name, &settings),
         Command::Live { toml: true, root, .. } => capture(None, lop_machine::THIS, lop_machine::WATTS_OF, &root),
@@ -162,15 +163,25 @@ pub fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-fn list() -> Result<(), Failure> {
-    let rows = lop_machine::builtin_names().into_iter().map(|name| {
+fn list(arguments: &ListArguments) -> Result<(), Failure> {
+    let entry = |name: &str| {
         let machine = lop_machine::load(name, &[])?;
-        Ok((
-            name.to_string(),
-            format!("{:>3} CPUs  {}", machine.cpus.len(), machine.description),
-        ))
-    });
-    terminal::print(&terminal::two_columns(&rows.collect::<Result<Vec<_>, Failure>>()?))
+        let cpus = machine.cpus.len();
+        Ok(Entry {
+            text: format!("{cpus:>3} CPUs  {}", machine.description),
+            facts: vec![
+                ("name", name.into()),
+                ("cpus", cpus.into()),
+                ("description", machine.description.into()),
+            ],
+        })
+    };
+    let entries = lop_machine::builtin_names().into_iter().map(entry);
+    print_list(
+        "machines",
+        &entries.collect::<Result<Vec<_>, Failure>>()?,
+        arguments.format,
+    )
 }
 
 fn show(name: &str, settings: &[String]) -> Result<(), Failure> {
@@ -213,10 +224,10 @@ fn capture(output: Option<&OutputFile>, name: &str, watts_of: &str, root: &Path)
         amp::tell_who_measures(&Place::here())?;
     }
     let like = lop_machine::load(watts_of, &[])?;
-    // Of another machine nothing can be measured.
+    // Nothing can be measured of another machine.
     let speed = (root == Path::new("/")).then(calibration::speed);
     let text = lop_machine::capture(tree(root)?.as_ref(), name, &like, speed).map_err(unreadable)?;
-    // What is written can be read.
+    // A file that is written must be readable.
     lop_machine::read("the captured machine", &text)?;
     match output {
         Some(file) => file.write(&text),
@@ -227,10 +238,6 @@ fn capture(output: Option<&OutputFile>, name: &str, watts_of: &str, root: &Path)
 fn show_live(format: Format, machine: &LiveMachine) -> Result<(), Failure> {
     match format {
         Format::Text => terminal::print(&lop_machine::draw_live(machine)),
-        Format::Json => {
-            let json = serde_json::to_string_pretty(machine)
-                .map_err(|error| Failure::new(FAILED, format!("the machine cannot be written as JSON: {error}")))?;
-            terminal::print(&(json + "\n"))
-        }
+        Format::Json => terminal::print(&json(machine)?),
     }
 }

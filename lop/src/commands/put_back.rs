@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a journal gave back and what it could not, in the same words whoever asks.
+//! What was restored from a journal and what was not, in the same words for every command.
 
 use crate::failure::{Failure, FAILED};
+use crate::terminal::counted;
 use lop_machine::speed::{Restored, Skipped};
 
-/// What came back, and what did not and why; a line each.
+/// A line for each file that was restored, or was not and why.
 pub fn told(restored: &Restored) -> String {
     let mut text = match restored.files.len() {
         0 => "nothing had to be put back\n".to_string(),
-        1 => "put back 1 file:\n".to_string(),
-        count => format!("put back {count} files:\n"),
+        count => format!("put back {}:\n", counted(count, "file", "files")),
     };
     for file in &restored.files {
         text += &format!("  {}\n", file.display());
@@ -26,7 +26,7 @@ pub fn left(skipped: &Skipped) -> String {
 }
 
 /// # Errors
-/// Something is in the journal still; `again`: who tries it again.
+/// Something is left in the journal; `again`: who tries again.
 pub fn all_is_back(restored: &Restored, again: &str) -> Result<(), Failure> {
     let kept: Vec<String> = restored
         .skipped
@@ -34,11 +34,10 @@ pub fn all_is_back(restored: &Restored, again: &str) -> Result<(), Failure> {
         .filter(|skipped| skipped.kept)
         .map(left)
         .collect();
-    let count = match kept.len() {
-        0 => return Ok(()),
-        1 => "1 file".to_string(),
-        count => format!("{count} files"),
-    };
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let count = counted(kept.len(), "file", "files");
     let message = format!("{count} could not be put back yet: {}", kept.join("; "));
     Err(Failure::new(FAILED, message).hint(again))
 }

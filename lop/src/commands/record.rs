@@ -6,7 +6,7 @@ use super::kernel::Place;
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::output::OutputFile;
 use crate::signals::cannot_handle;
-use crate::terminal;
+use crate::terminal::{self, counted};
 use clap::{Args, ValueEnum};
 use lop_compare::interrupt::Interrupt;
 use lop_compare::trace::{of_command, of_machine};
@@ -23,10 +23,11 @@ Examples:
   lop simulate --trace my-build.trace --policy linux,auto
   lop record --format workload -- ./site              writes site.toml
 
-The command runs as always, and no program is stopped; its exit code is passed on.
-A command needs no privilege where kernel.perf_event_paranoid is 2 or less, the
-machine needs root. What a replay cannot know is said with it. For a build whose jobs wait for one another, 'lop workload record'
-sees every wait(2), and stops programs for it.";
+The command runs as usual, no program is stopped, and its exit code is passed on.
+Recording a command needs no privileges where kernel.perf_event_paranoid is 2 or
+less; recording the machine needs root. A replay says what it cannot know. For a
+build whose jobs wait for one another, use 'lop workload record': it sees every
+wait(2), but stops programs to do so.";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RecordFormat {
@@ -47,13 +48,13 @@ pub struct Arguments {
     /// What to write
     #[arg(long, value_enum, default_value = "trace")]
     format: RecordFormat,
-    /// Record all that runs on this machine, for --seconds; Ctrl-C ends it early
+    /// Record everything that runs on this machine, for --seconds; Ctrl-C ends it early
     #[arg(long, requires = "seconds", conflicts_with = "command")]
     machine: bool,
     /// How long to record the machine, in s
     #[arg(long, value_name = "N", value_parser = length)]
     seconds: Option<Duration>,
-    /// The command and its arguments; all that follows is its own
+    /// The command and its arguments; everything after it belongs to it
     #[arg(trailing_var_arg = true, required_unless_present = "machine", value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -116,10 +117,10 @@ fn output_file(arguments: &Arguments, name: &str) -> Result<OutputFile, Failure>
 /// Less CPU time than the start of a program takes.
 const NEARLY_NOTHING_S: f64 = 0.05;
 
-/// For people who record a build that is up to date.
+/// For a build that was up to date.
 pub fn nearly_nothing(cpu_s: f64) -> &'static str {
     match cpu_s < NEARLY_NOTHING_S {
-        true => "; almost nothing ran: if the command found all done already, undo that first (make clean)",
+        true => "; almost nothing ran: if everything was up to date, clean up first (make clean)",
         false => "",
     }
 }
@@ -127,12 +128,12 @@ pub fn nearly_nothing(cpu_s: f64) -> &'static str {
 fn text(trace: &Trace, summary: &Summary, file: &Path) -> String {
     let wakers = match summary.wakers_known {
         true => "with who woke whom",
-        false => "without who woke whom: for that root has to have tracefs mounted (mount -t tracefs tracefs /sys/kernel/tracing)",
+        false => "without who woke whom, which needs root and a mounted tracefs (mount -t tracefs tracefs /sys/kernel/tracing)",
     };
     let mut text = format!(
-        "wrote {}: {} events of {}, {:.2} s of CPU time in {:.2} s, {wakers}",
+        "wrote {}: {} of {}, {:.2} s of CPU time in {:.2} s, {wakers}",
         file.display(),
-        summary.events,
+        counted(summary.events, "event", "events"),
         summary.tasks_text(),
         summary.cpu_s,
         summary.recorded_s

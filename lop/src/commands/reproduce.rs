@@ -2,9 +2,9 @@
 //! `lop reproduce`: published experiments, by id.
 
 use crate::failure::{Failure, BAD_INPUT};
+use crate::format::{print_list, Entry, TableFormat};
 use crate::study::{self, StudyOptions};
 use crate::suggested::Suggested;
-use crate::terminal;
 use clap::Args;
 use lop_report::published::{self, Table};
 use lop_simulator::experiment::{self, Experiment};
@@ -12,24 +12,27 @@ use lop_simulator::experiment::{self, Experiment};
 const EXAMPLES: &str = "\
 Examples:
   lop reproduce --list
+  lop reproduce --list --format json
   lop reproduce compile-governors
   lop reproduce compile-parallelism --runs 20 --format json
   lop reproduce all                          all tables, and one report: lop-reproduce.html
   lop reproduce all --html studies.html
   lop reproduce --agreement > agreement.md   all published figures beside ours
 
-An experiment file of your own runs with 'lop simulate FILE.toml'.";
+Each experiment prints its results and, where figures were published, those beside
+them with the error. An experiment file of your own runs with 'lop simulate
+FILE.toml'.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Experiments by id, or 'all', which also writes a report: lop-reproduce.html where --html names no other
+    /// Experiments by id, or 'all', which also writes a report to lop-reproduce.html unless --html names another file
     #[arg(value_name = "ID", required_unless_present_any = ["list", "agreement"], value_parser = Suggested::text(ids), hide_possible_values = true)]
     ids: Vec<String>,
-    /// List the experiments and do nothing
+    /// List the experiments and exit
     #[arg(long)]
     list: bool,
-    /// Print nothing but published figures, those that come out here and how far apart they are, as Markdown: of these experiments, or of all
+    /// Print only the published figures beside those computed here, with the error, as Markdown: for these experiments, or for all
     #[arg(long, conflicts_with_all = ["format", "html", "perfetto", "verbose"])]
     agreement: bool,
     #[command(flatten)]
@@ -45,7 +48,7 @@ const REPORT_OF_ALL: &str = "lop-reproduce.html";
 
 pub fn run(mut arguments: Arguments) -> Result<(), Failure> {
     if arguments.list {
-        return list();
+        return list(arguments.study.format);
     }
     let published = published::builtin()?;
     let all = arguments.ids.iter().any(|id| id == "all");
@@ -75,15 +78,20 @@ fn published_studies<'a>(published: &'a [Table], ids: &[String], all: bool) -> R
     Ok(studies)
 }
 
-fn list() -> Result<(), Failure> {
-    let rows = experiment::builtin_names().into_iter().map(|id| {
+fn list(format: TableFormat) -> Result<(), Failure> {
+    let entry = |id: &str| {
         let experiment = experiment::load_builtin(id)?;
-        Ok((
-            id.to_string(),
-            format!("{}. {}", experiment.title, experiment.description),
-        ))
-    });
-    terminal::print(&terminal::two_columns(&rows.collect::<Result<Vec<_>, Failure>>()?))
+        Ok(Entry {
+            text: format!("{}. {}", experiment.title, experiment.description),
+            facts: vec![
+                ("id", id.into()),
+                ("title", experiment.title.into()),
+                ("description", experiment.description.into()),
+            ],
+        })
+    };
+    let entries = experiment::builtin_names().into_iter().map(entry);
+    print_list("experiments", &entries.collect::<Result<Vec<_>, Failure>>()?, format)
 }
 
 /// Each id once, in the order given.

@@ -16,8 +16,8 @@ pub const EXAMPLES: &str = "\
 Example:
   lop restore
 
-The next 'lop start' does the same for speeds and parked CPUs first. Threads of a command whose
-'lop run' was killed get back the CPUs that were kept from them.";
+It restores speeds, parked CPUs, frequency limits and the CPUs of threads whose 'lop
+run' was killed. The next 'lop start' restores speeds and parked CPUs by itself.";
 
 #[derive(Args)]
 pub struct Arguments {

@@ -27,18 +27,16 @@ pub const EXAMPLES: &str = "\
 Examples:
   lop run -- make -j8
   lop run --policy highlow -- sh -c './build && ./check'
-
   lop run --enforce affinity -- make -j8
 
-The policy is in charge for as long as the command runs, and its exit code is
-passed on (128 + N when signal N ended it). Ctrl-C goes to the command. Where the
-kernel has no sched_ext root can have the CPUs that are not needed parked for the
-whole machine meanwhile (cgroup); without that, or root's rights, the command's
-threads are bound to CPUs (affinity). Both react later; a line says which it is
-and why, and another what is lost. If what --enforce names cannot be had, the
-command is not run.";
+The policy is in force while the command runs. The command's exit code is passed on
+(128 + N when signal N ended it), and Ctrl-C goes to the command. Without sched_ext,
+root can have the CPUs that are not needed parked for the whole machine meanwhile
+(cgroup); otherwise the command's threads are bound to CPUs (affinity). Both react
+later. Notes say which way was taken, why, and what is lost. If the way that
+--enforce names does not work here, the command is not run.";
 
-/// What shells say of a command that is not there, or cannot be run.
+/// Exit codes of shells for a command that does not exist, or cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
@@ -49,7 +47,7 @@ pub struct Arguments {
     /// How the policy is enforced: kernel, cgroup (of the whole machine, meanwhile) or affinity [default: the first that works here]
     #[arg(long, value_name = "WAY")]
     enforce: Option<Enforce>,
-    /// The command and its arguments; all that follows is its own
+    /// The command and its arguments; everything after it belongs to it
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
@@ -130,8 +128,8 @@ struct Companion {
     starter: Starter,
 }
 
-/// The thread that starts the command and waits for it. It is there before the scheduler's thread rises above others, which
-/// would take the nice value from all that it starts.
+/// The thread that starts the command and waits for it. It is created before the scheduler's thread rises above others,
+/// since the kernel resets the nice value of everything that such a thread starts.
 struct Starter {
     go: Sender<()>,
     /// The command runs, or was refused.
@@ -145,10 +143,10 @@ impl Starter {
         let (say, tried) = channel();
         let command = command.to_vec();
         let thread = std::thread::spawn(move || {
-            // Nobody lets it begin: the scheduler was never attached.
+            // Fails if the scheduler was never attached.
             begin.recv().ok()?;
             let child = spawn(&command, &target);
-            // Who asked waits for nothing else.
+            // The receiver waits for nothing else.
             let _ = say.send(());
             let ended = child.and_then(|mut child| child.wait());
             requests.stop();
@@ -176,7 +174,7 @@ impl Companion {
         }
     }
 
-    /// Signals are the command's; before it runs, all of them end the whole.
+    /// Signals go to the command; before it runs, each of them ends the run.
     fn forward_signals(&self) -> Result<SignalGuard, Failure> {
         let (target, requests) = (self.target.clone(), self.requests.clone());
         signals::on_ending(move |signal| {

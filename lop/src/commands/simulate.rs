@@ -3,11 +3,11 @@
 
 use super::amp;
 use super::kernel::Place;
-use crate::failure::{Failure, BAD_INPUT};
+use crate::failure::{Failure, BAD_INPUT, POLICIES_LISTED};
 use crate::policies;
 use crate::replayed;
 use crate::study::{self, StudyOptions};
-use crate::suggested::Suggested;
+use crate::suggested::{self, Suggested};
 use clap::Args;
 use lop_policy::Named;
 use lop_simulator::experiment::{self, Experiment, Reference, Setting};
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 const DEFAULT_MACHINE: &str = "laptop-hybrid";
 const DEFAULT_WORKLOAD: &str = "recorded-build";
+/// Two of Linux' governors, the sets by demand, fast cores to sequential phases, and all rules together.
+const DEFAULT_POLICIES: [&str; 5] = ["linux:performance", "linux:schedutil", "highlow-spare", "phase", "auto"];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,29 +44,34 @@ fn after_help() -> String {
     format!(
         "{EXAMPLES}
 Policies:
-{table}  To compare them with: linux:performance, linux:powersave, linux:userspace[@MHZ],
+{table}  Baselines: linux:performance, linux:powersave, linux:userspace[@MHZ],
   linux:ondemand, linux:schedutil (or linux); pack, scatter, random.
-Results are relative to the first. All energies are modelled."
+Except for the baselines, policies run the same code as in the kernel, on a model of
+a machine. Results are relative to the first policy. All energies are modelled."
     )
+}
+
+fn help_of_policy() -> String {
+    let default = DEFAULT_POLICIES.join(",");
+    format!("Policies to compare, separated by commas; 'all' stands for every policy [default: {default}]")
 }
 
 #[derive(Args)]
 #[command(after_help = after_help())]
 pub struct Arguments {
-    /// Experiment file (see 'lop reproduce --list' for those built in); options below override what it says
-    #[arg(value_name = "FILE.toml")]
+    /// Experiment file, or the id of a built-in one ('lop reproduce --list'); the options below override it
+    #[arg(value_name = "FILE.toml", value_parser = Suggested::text(experiment::builtin_names), hide_possible_values = true)]
     experiment: Option<String>,
-    /// Machine: a name ('lop machine list'), a TOML file, or 'this' for the one it runs on [default: laptop-hybrid]
-    #[arg(short, long, value_name = "M")]
+    /// Machine: a name ('lop machine list'), a TOML file, or 'this' for this machine [default: laptop-hybrid]
+    #[arg(short, long, value_name = "M", value_parser = Suggested::text(suggested::machines), hide_possible_values = true)]
     machine: Option<String>,
     /// Workload: a name ('lop workload list'), a TOML file, an rt-app JSON file or a recording [default: recorded-build]
-    #[arg(short, long, value_name = "W")]
+    #[arg(short, long, value_name = "W", value_parser = Suggested::text(workload::builtin_names), hide_possible_values = true)]
     workload: Option<String>,
     /// Replay a recording of 'lop record' as the workload
     #[arg(long, value_name = "FILE", conflicts_with = "workload")]
     trace: Option<PathBuf>,
-    /// Policies to compare, separated by commas [default: all]
-    #[arg(short, long, value_name = "A,B,..", value_delimiter = ',', value_parser = Suggested::text(lop_simulator::policy_names), hide_possible_values = true)]
+    #[arg(short, long, help = help_of_policy(), value_name = "A,B,..", value_delimiter = ',', value_parser = Suggested::text(lop_simulator::policy_names), hide_possible_values = true)]
     policy: Vec<String>,
     /// Change a key: machine.KEY, workload.KEY, linux.placement, policy.{spare,hold_ms,green,heat_period_s,
     /// reserve,power_cap_w}; may be repeated
@@ -75,7 +82,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
-    // What is named by --trace is a recording, or an error that says why not. One is read by the study.
+    // A file named by --trace must be a recording; reading it here says why it is not. The study reads recordings itself.
     if let Some(path) = arguments
         .trace
         .as_deref()
@@ -86,7 +93,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     study::run(vec![experiment(&arguments)?], &[], &arguments.study)
 }
 
-/// A file is meant, whatever its name.
+/// --trace takes files only, whatever their names.
 fn trace_target(path: &Path) -> String {
     match experiment::is_path(&path.to_string_lossy()) {
         true => path.display().to_string(),
@@ -104,7 +111,11 @@ fn experiment(arguments: &Arguments) -> Result<Experiment, Failure> {
         arguments.machine.as_deref(),
         arguments.workload.as_deref().or(trace.as_deref()),
     );
-    let mut experiment = with(base, machine, workload, &arguments.policy)?;
+    let policies = match arguments.policy.is_empty() && arguments.experiment.is_none() {
+        true => DEFAULT_POLICIES.map(str::to_string).to_vec(),
+        false => arguments.policy.clone(),
+    };
+    let mut experiment = with(base, machine, workload, &policies)?;
     for setting in &arguments.settings {
         experiment.add_setting(Setting::from_argument(setting)?)?;
     }
@@ -134,15 +145,18 @@ fn with(
     if !policy.is_empty() {
         let policies = experiment::policies(policy);
         experiment.policies = policies.map_err(|(_, message)| {
-            Failure::new(BAD_INPUT, format!("--policy: {message}"))
-                .hint("separate policies by commas; 'all' takes every one")
+            let hint = match message.starts_with("unknown policy") {
+                true => POLICIES_LISTED,
+                false => "separate policies by commas; 'all' stands for every policy",
+            };
+            Failure::new(BAD_INPUT, format!("--policy: {message}")).hint(hint)
         })?;
         experiment.judged = experiment.judged.filter(|judged| experiment.policies.contains(judged));
     }
     Ok(experiment)
 }
 
-/// What runs when nothing is said.
+/// The default machine and workload, and no policy yet.
 fn plain() -> Experiment {
     Experiment {
         id: "simulate".into(),
@@ -150,7 +164,7 @@ fn plain() -> Experiment {
         description: String::new(),
         machine: Reference::given(DEFAULT_MACHINE, "--machine"),
         workload: Reference::given(DEFAULT_WORKLOAD, "--workload"),
-        policies: experiment::all_policies(),
+        policies: Vec::new(),
         seed: 1,
         runs: 1,
         every_placement: false,

@@ -28,25 +28,26 @@ Examples:
   lop start --stats 1
   lop start --monitor 1
 
-It takes root's rights and a kernel with sched_ext (6.16 or later; 6.12 to 6.15
-untried). Without sched_ext it parks the CPUs that are not needed from user space
-(cgroup v2, Linux 6.1), which reacts later and has the policies that are about
-sets alone; it says so, with why and what is lost. However it ends, the kernel's own
-scheduler is back. Speeds and parked CPUs are back too, except after 'kill -9' or
-a crash of lop itself: 'lop restore' or the next start puts them back then.
+It needs root and a kernel with sched_ext (6.16 or later; 6.12 to 6.15 are
+untested). Without sched_ext it parks the CPUs that are not needed from user space
+(cgroup v2, Linux 6.1). That reacts later, and only works for policies that are
+about sets; a note says why this way was taken and what is lost. However it ends,
+the kernel's own scheduler takes over again. Speeds and parked CPUs are restored
+too, except after 'kill -9' or a crash of lop itself: then 'lop restore' or the
+next start restores them.
 
---stats and --monitor, which needs no rights, print a line each interval: active
-tasks, the high CPUs they ask for, sizes of the sets; of the interval tasks that
-woke and were placed on an idle CPU, tasks that were queued (none was idle, or a
-slice ended), woken threads of the kernel that are bound to one CPU (pinned), and
-CPUs that came up into the high set, went down or swapped places. Tools of
-sched_ext read the same, as root, from /var/run/scx/root/stats.
+--stats and --monitor print a line each interval; --monitor needs no privileges. The
+line has the number of active tasks, the high CPUs that they ask for, and the sizes
+of the sets. It also counts what happened in the interval: tasks that woke and were
+placed on an idle CPU; tasks that were queued, because no CPU was idle or their
+slice ended; woken kernel threads that are bound to one CPU (pinned); and CPUs that
+entered the high set, left it or swapped places. Tools of sched_ext read the same
+from /var/run/scx/root/stats, as root.
 
-Exit code 3 when it was taken out of charge: by SysRq-S, or by the kernel's
-watchdog because a task had waited for too long. The service is not started
-again after that.";
+Exit code 3 if SysRq-S ended it, or the kernel's watchdog because a task had waited
+too long. The service does not start it again after that.";
 
-/// What says how to start means nothing where nothing is started.
+/// Options that say how to start mean nothing where nothing is started.
 const OF_A_START: [&str; 13] = [
     "daemon",
     "enforce",
@@ -74,10 +75,10 @@ pub struct Arguments {
     /// How the policy is enforced: kernel or cgroup [default: the first that works here]
     #[arg(long, value_name = "WAY")]
     enforce: Option<Enforce>,
-    /// Print a line of statistics so often while it runs
+    /// Print a line of statistics every so many seconds while it runs
     #[arg(long, value_name = "SECONDS", value_parser = parse_interval)]
     stats: Option<Duration>,
-    /// Start nothing: print the same of the scheduler that runs, until it ends
+    /// Start nothing; print the statistics of the running scheduler until it ends
     #[arg(long, value_name = "SECONDS", value_parser = parse_interval, conflicts_with_all = OF_A_START)]
     monitor: Option<Duration>,
     #[command(flatten)]
@@ -117,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The same command again, in the background.
 fn launch() -> Result<(), Failure> {
-    // Where nobody can be told how it went, nothing is started.
+    // Nothing is started if the result cannot be printed.
     terminal::print("")?;
     let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
     arguments.push("--detached".into());
@@ -148,7 +149,7 @@ fn serve(
     terminal::print(&summary(way, &exit))
 }
 
-/// Tells the person how it goes, and leaves the terminal when it should.
+/// Prints how the start went, and leaves the terminal if it is a daemon.
 struct Announcer {
     way: Enforce,
     log: Option<Log>,

@@ -3,9 +3,10 @@
 
 use super::kernel::Place;
 use crate::failure::{Failure, FAILED};
+use crate::format::Format;
 use crate::status_text;
 use crate::terminal;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lop_kernel::status::Status;
 use lop_kernel::{instance, status_server, support};
 use std::io::IsTerminal;
@@ -17,25 +18,22 @@ Examples:
   lop status --watch
   lop status --format json
 
-Exit code 1 when Lopsided does not run. It needs no rights.";
+It shows the policy in force, how many tasks are active, which CPUs are in which set
+and why, and the speeds. It needs no privileges.
+
+Exit code 1 if Lopsided is not running.";
 
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Cursor to the upper left corner, and everything from there on erased.
 const REDRAW: &str = "\x1b[H\x1b[J";
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Text,
-    Json,
-}
-
 #[derive(Args)]
 pub struct Arguments {
-    /// For people, or one JSON object
+    /// Text for people, or one JSON object
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
-    /// Show it again every second: drawn over on a terminal, one after the other elsewhere (JSON: one line each)
+    /// Repeat every second: redrawn on a terminal, otherwise one after the other (JSON: one line each)
     #[arg(short, long)]
     watch: bool,
     #[command(flatten)]
@@ -45,7 +43,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     loop {
         let mut status = fetch(&arguments.place, arguments.format)?;
-        // Here, since walking all groups is for who asks to pay, and not for the scheduler.
+        // Walking all groups takes time, which this process spends instead of the scheduler.
         if status.enforced.is_none() {
             status.lost = support::limits(&arguments.place.root).map(|limited| limited.what);
         }
@@ -66,7 +64,7 @@ pub fn fetch(place: &Place, format: Format) -> Result<Status, Failure> {
     if let Some(status) = status_server::fetch(&dir)? {
         return Ok(status);
     }
-    // Whose lock it may not look at, a person is told what the socket and the kernel say.
+    // Without permission to look at the lock, the socket and the kernel have to do.
     if matches!(instance::running(&dir), Ok(Some(_))) {
         return Err(Failure::new(FAILED, "Lopsided is just starting: try again in a moment"));
     }

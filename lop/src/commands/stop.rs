@@ -13,9 +13,10 @@ pub const EXAMPLES: &str = "\
 Example:
   lop stop
 
-It ends what 'lop start', 'lop run' or the system's service manager started.";
+It stops the scheduler whether 'lop start', 'lop run' or the service manager started
+it. The speeds are restored, and the kernel's own scheduler takes over again.";
 
-/// Detaching takes milliseconds; a machine under load may take longer.
+/// Detaching takes milliseconds, but longer on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Args)]

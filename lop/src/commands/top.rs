@@ -25,8 +25,8 @@ Examples:
   lop top --meter-cmd 'my-meter --watts'
   lop top --once                 one screen as plain text, for a pipe
 
-q, Esc or Ctrl-C quits. It needs no rights, and works without the scheduler too:
-then there are no sets to show.";
+q, Esc or Ctrl-C quits. It needs no privileges. Without the scheduler it shows speeds
+and power, but no sets.";
 
 /// Of a screen that goes to no terminal.
 const PLAIN: (usize, usize) = (80, 24);
@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Time between two samples, 100ms to 60s
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     interval: Duration,
-    /// One sample of an interval as plain text of 80 columns, and the end
+    /// Print one sample as plain text of 80 columns, and exit
     #[arg(long)]
     once: bool,
     #[command(flatten)]
@@ -66,8 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return terminal::print(&watch.plain());
     }
     if !io::stdout().is_terminal() {
-        let hint = "lop top --once prints one screen, lop status --watch --format json a line each second";
-        return Err(Failure::new(FAILED, "lop top draws on a terminal, and this is none").hint(hint));
+        let hint = "'lop top --once' prints one screen, 'lop status --watch --format json' a line each second";
+        return Err(Failure::new(FAILED, "lop top draws on a terminal, and standard output is not one").hint(hint));
     }
     let interrupt = Interrupt::of_signals().map_err(cannot_handle)?;
     let mut terminal = ratatui::try_init().map_err(|error| refused(&error))?;

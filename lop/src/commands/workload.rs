@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `lop workload`: the workloads that are known, and recording new ones.
+//! `lop workload`: lists and shows workloads, and records new ones.
 
 use super::record::nearly_nothing;
 use crate::failure::{Failure, BAD_INPUT};
+use crate::format::{print_list, Entry, ListArguments};
 use crate::output::OutputFile;
-use crate::terminal;
+use crate::suggested::Suggested;
+use crate::terminal::{self, counted};
 use clap::{Args, Subcommand};
 use lop_compare::{RecordOptions, Recording};
 use lop_simulator::experiment::{self, Reference, Setting};
@@ -33,24 +35,25 @@ Examples:
   lop workload record --name site -- sh -c './build && ./check'
   lop simulate --workload ./make.toml
 
-The command runs as always, with its own input and output; its exit code is
-passed on. No privilege is needed. 'lop record' stops no program and sees threads
-and preemption, but infers who waits for whom.";
+The command runs as usual, with its own input and output, and its exit code is
+passed on. It needs no privileges. 'lop record' stops no program and sees threads
+and preemption, but has to infer who waits for whom.";
 
 #[derive(Subcommand)]
 pub enum Command {
     /// List the workloads that are built in
-    #[command(after_help = "Example:\n  lop workload list")]
-    List,
+    #[command(after_help = "Examples:\n  lop workload list\n  lop workload list --format json")]
+    List(ListArguments),
     /// Describe a workload: tasks, work, pools, what they synchronise on
     #[command(after_help = SHOW_EXAMPLES)]
     Show {
         /// A name ('lop workload list'), a TOML file, an rt-app JSON file or a recording
+        #[arg(value_parser = Suggested::text(workload::builtin_names), hide_possible_values = true)]
         name: String,
-        /// Print the TOML of a built-in workload instead, to start one of your own from
+        /// Print the TOML of a built-in workload, as a start for your own
         #[arg(long, conflicts_with = "settings")]
         toml: bool,
-        /// Seed of what is drawn when the workload is built
+        /// Seed of the random numbers that the workload is built with
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
         /// Change a key first (workload.KEY=VALUE); may be repeated
@@ -73,14 +76,14 @@ pub struct RecordArguments {
     /// Name of the workload [default: the name of the command]
     #[arg(long)]
     name: Option<String>,
-    /// The command and its arguments; all that follows is its own
+    /// The command and its arguments; everything after it belongs to it
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
 pub fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::List => list(),
+        Command::List(arguments) => list(&arguments),
         Command::Show { name, toml: true, .. } => show_toml(&name),
         Command::Show {
             name, seed, settings, ..
@@ -89,12 +92,18 @@ pub fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-fn list() -> Result<(), Failure> {
-    let rows = workload::builtin_names().into_iter().map(|name| {
-        let spec = workload::load(name, &[])?;
-        Ok((name.to_string(), spec.description.clone()))
-    });
-    terminal::print(&terminal::two_columns(&rows.collect::<Result<Vec<_>, Failure>>()?))
+fn list(arguments: &ListArguments) -> Result<(), Failure> {
+    let entry = |name: &str| {
+        let text = workload::load(name, &[])?.description.clone();
+        let facts = vec![("name", name.into()), ("description", text.clone().into())];
+        Ok(Entry { text, facts })
+    };
+    let entries = workload::builtin_names().into_iter().map(entry);
+    print_list(
+        "workloads",
+        &entries.collect::<Result<Vec<_>, Failure>>()?,
+        arguments.format,
+    )
 }
 
 fn show(name: &str, seed: u64, settings: &[String]) -> Result<(), Failure> {
@@ -155,16 +164,16 @@ fn output_file(arguments: &RecordArguments, name: &str) -> Result<OutputFile, Fa
 
 fn summary(recording: &Recording, file: &Path) -> String {
     let mut text = format!(
-        "wrote {}: {} processes and threads, {:.2} s of CPU time in {:.2} s",
+        "wrote {}: {}, {:.2} s of CPU time in {:.2} s",
         file.display(),
-        recording.processes.len(),
+        counted(recording.processes.len(), "process or thread", "processes and threads"),
         recording.cpu_ns as f64 / 1e9,
         recording.wall_ns as f64 / 1e9
     );
     if recording.killed_leftovers > 0 {
         text += &format!(
-            "; {} processes outlived the command and were killed",
-            recording.killed_leftovers
+            "; {} outlived the command and had to be killed",
+            counted(recording.killed_leftovers, "process", "processes")
         );
     }
     text += nearly_nothing(recording.cpu_ns as f64 / 1e9);

@@ -5,7 +5,7 @@ use super::sample::{Cpu, Set};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-/// How much is told of a CPU.
+/// How much is shown of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     /// `  3 spare  3600 MHz ██████     60 %`
@@ -36,7 +36,7 @@ const FIRST: usize = 6;
 const BAR: usize = 10;
 const SHORT_BAR: usize = 5;
 
-/// Lines for the CPUs, at most `height` if that can be; what does not fit is left out and counted in the last line.
+/// Lines for the CPUs, at most `height` if possible. The last line counts those that do not fit.
 pub fn lines(cpus: &[Cpu], width: usize, height: usize) -> Vec<Line<'static>> {
     let domains: Vec<&[Cpu]> = cpus.chunk_by(|a, b| a.memory_domain == b.memory_domain).collect();
     let fits = |lines: &Vec<Line>| lines.len() <= height;
@@ -146,7 +146,7 @@ fn one_bar(cpu: &Cpu) -> char {
     }
 }
 
-/// In full; its first letter where there is less room.
+/// In full, or its first letter where there is less room.
 fn name(set: Set) -> &'static str {
     match set {
         Set::High => "high",

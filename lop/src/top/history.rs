@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 const KEPT: usize = 512;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The newest last; `None` where there was nothing to be known.
+/// The newest last; `None`: not known.
 #[derive(Clone, Debug, Default)]
 pub struct History(VecDeque<Option<f64>>);
 
@@ -19,7 +19,7 @@ impl History {
         self.0.push_back(value);
     }
 
-    /// The last `width` values as bars of eighths of `top`, the newest to the right. Zero has the lowest bar; what is not known has none.
+    /// The last `width` values as bars of eighths of `top`, the newest to the right. Zero is the lowest bar; an unknown value has none.
     pub fn bars(&self, width: usize, top: f64) -> String {
         let shown = self.0.iter().skip(self.0.len().saturating_sub(width));
         let bars: String = shown.map(|value| value.map_or(' ', |value| bar(value, top))).collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is read each time: the kernel's account of the CPUs, their speeds, and the scheduler's status where one runs.
+//! One sample: the kernel's times of the CPUs, their speeds, and the status of the scheduler if one runs.
 
 use crate::failure::{Failure, FAILED};
 use lop_kernel::instance::RunDir;
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
     High,
-    /// High and idle, for what comes next.
+    /// High and idle, for the next task.
     Spare,
     Green,
     Low,
-    /// It runs the system's own work alone.
+    /// Runs only the system's own work.
     Reserved,
-    /// Nobody has sets here.
+    /// No scheduler with sets runs.
     None,
 }
 
@@ -30,9 +30,9 @@ pub struct Cpu {
     pub memory_domain: u16,
     pub online: bool,
     pub set: Set,
-    /// Something runs there that others wait for.
+    /// Runs a thread that others wait for.
     pub awaited: bool,
-    /// Of the time since the last sample; `None`: not known yet.
+    /// Share of the time since the last sample; `None`: not known yet.
     pub busy_permille: Option<u16>,
     pub khz: Option<u64>,
 }
@@ -40,13 +40,13 @@ pub struct Cpu {
 #[derive(Clone, Debug)]
 pub struct Sample {
     pub cpus: Vec<Cpu>,
-    /// Of Lopsided, where it runs.
+    /// Of Lopsided, if it runs.
     pub status: Option<Status>,
-    /// Who is in charge where Lopsided is not.
+    /// Name of another sched_ext scheduler.
     pub other: Option<String>,
 }
 
-/// Reads one sample after the other.
+/// Takes one sample after another.
 pub struct Sampler {
     root: PathBuf,
     dir: RunDir,

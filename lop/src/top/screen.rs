@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One screen: who is in charge, active tasks and set sizes over time, power, CPUs, rules in force.
+//! One screen: the scheduler, active tasks and set sizes over time, power, CPUs, rules in force.
 
 use super::cpus;
 use super::history::History;
@@ -16,12 +16,12 @@ use std::time::SystemTime;
 /// Columns before a row of bars.
 const NAME: usize = 7;
 const FIGURE: usize = 10;
-/// What the meter is called, or why there is none, takes no more.
+/// Most columns for the name of the meter, or the reason why there is none.
 const SOURCE_LINES: usize = 3;
-/// Rules have that part of the height, and what CPUs leave of the rest.
+/// Rules get this share of the height, and what the CPUs leave of the rest.
 const RULES_SHARE: usize = 3;
 
-/// What there is to show, and what came before.
+/// The latest sample, and the history.
 #[derive(Default)]
 pub struct View {
     sample: Option<Sample>,
@@ -34,14 +34,14 @@ pub struct View {
 /// What the meter says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Power {
-    /// Mean since the last sample; `None`: not known yet, or not at all.
+    /// Mean since the last sample; `None`: not known (yet).
     pub watts: Option<f64>,
-    /// Which meter, or why there is none and what to do.
+    /// Name of the meter, or why there is none and what to do.
     pub source: String,
 }
 
 impl View {
-    /// What was sampled last, which is shown beside all before.
+    /// The latest sample, which is shown beside the earlier ones.
     pub fn add(&mut self, sample: Sample, power: Power) {
         let status = sample.status.as_ref();
         self.active.push(status.map(|status| f64::from(status.active)));
@@ -143,7 +143,7 @@ fn rules(status: Option<&Status>, width: usize) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// What does not fit is counted.
+/// The last line counts what does not fit.
 fn cut(mut lines: Vec<Line<'static>>, height: usize) -> Vec<Line<'static>> {
     if lines.len() > height {
         let hidden = lines.len() - height.saturating_sub(1);
@@ -153,7 +153,7 @@ fn cut(mut lines: Vec<Line<'static>>, height: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Draws it into a terminal; `q` is told in the upper right corner.
+/// Draws it into a terminal, with a hint on `q` in the upper right corner.
 pub fn draw(view: &View, frame: &mut Frame) {
     let area = frame.area();
     let lines = view.lines(area.width.into(), area.height.into(), SystemTime::now());

@@ -59,6 +59,50 @@ fn unknown_names_suggest_the_nearest() {
     ] {
         refused(folder.path(), arguments, &[expected]);
     }
+    // Of many names the nearest is enough: the hint says where the others are.
+    let answer = answer(folder.path(), &["simulate", "--policy", "aut"]);
+    assert!(!answer.stderr.contains("linux:powersave"), "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("'lop simulate --help' lists all policies"),
+        "{}",
+        answer.stderr
+    );
+}
+
+/// Where the machine lacks what a policy's name asks for, the name can be changed.
+#[test]
+fn a_policy_that_is_too_large_for_the_machine_is_told_what_to_change() {
+    let folder = folder();
+    refused(
+        folder.path(),
+        &["simulate", "--policy", "simple-sets:999"],
+        &["has 16 CPUs; expected at most that many", "change the policy's suffix"],
+    );
+}
+
+#[test]
+fn names_cannot_steer_the_terminal() {
+    let folder = folder();
+    let red = "\u{1b}[31mred\u{7}";
+    for arguments in [
+        &["simulate", "--machine", red][..],
+        &["simulate", "--workload", red],
+        &["simulate", "--policy", red],
+        &["simulate", "--set", red],
+        &["simulate", red],
+        &["reproduce", red],
+        &["machine", "show", red],
+        &["compare", "--show", red],
+        &["compare", "--policy", red, "true"],
+        &["start", "--policy", red],
+        &["hint", red],
+        &[red],
+    ] {
+        let answer = answer(folder.path(), arguments);
+        assert_ne!(answer.code, 0, "{arguments:?}");
+        let steers = |c: char| c.is_control() && c != '\n';
+        assert!(!answer.stderr.contains(steers), "{arguments:?}: {:?}", answer.stderr);
+    }
 }
 
 #[test]
@@ -238,6 +282,7 @@ fn outputs_are_judged_before_any_work() {
         refused_output(folder.path(), &with(missing), "there is no folder");
         refused_output(folder.path(), &with(directory), "no regular file");
         refused_output(folder.path(), &with("/dev/null"), "no regular file");
+        refused_output(folder.path(), &with("report.json.gz"), "leave out '.gz'");
     }
     refused_output(
         folder.path(),

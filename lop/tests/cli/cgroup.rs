@@ -79,8 +79,8 @@ fn what_is_missing_is_told_with_the_way_out_and_nothing_changes() {
         &["start"],
         1,
         &[
-            "not by kernel: kernel 6.1.0-18-amd64 has no sched_ext, which needs 6.12 or later; not by cgroup: ",
-            "/cgroup.controllers has no cpuset ('cpu memory'); 'lop doctor' says what would mend that",
+            "\n  by kernel: kernel 6.1.0-18-amd64 has no sched_ext, which needs 6.12 or later\n  by cgroup: ",
+            "/cgroup.controllers has no cpuset ('cpu memory')\nlop: hint: 'lop doctor' says how to mend each of them",
         ],
     );
     assert!(!without.path().join("mnt/groups/lopsided").exists());

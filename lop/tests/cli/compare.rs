@@ -515,7 +515,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
             1,
             "meter perf: nowhere/sys/bus/event_source/devices/power: the kernel has no events for energy here; sudo modprobe rapl",
         ),
-        (&["--policy", "linux:performance", "touch ran"], 2, "set its governor"),
+        (&["--policy", "linux:performance", "touch ran"], 2, "set the governor yourself"),
         (&["--policy", "highlo", "touch ran"], 2, "'highlow'"),
         (&["-m", "5", "-M", "2", "touch ran"], 2, "--max-runs 2 is less"),
         (

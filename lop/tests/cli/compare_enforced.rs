@@ -95,7 +95,7 @@ fn a_policy_that_no_way_here_can_enforce_is_refused_before_anything_runs() {
         ("linux,gather", &[][..], "gather has nothing to choose from"),
         ("linux,highlow", &["--enforce", "kernel"], "sched_ext"),
         ("linux,spread", &["--enforce", "affinity"], "one memory domain"),
-        ("linux,simple-sets:9999", &[], "ask for as many at most"),
+        ("linux,simple-sets:9999", &[], "expected at most that many"),
     ] {
         let options = [&["--policy", policy, "--root", "root"], way].concat();
         let answer = ran(compare(folder.path(), &options, "touch ran"));

@@ -127,12 +127,7 @@ fn what_start_lacks_is_told_with_a_mend() {
     );
     std::fs::remove_dir_all(folder.path().join("sys/kernel/sched_ext")).unwrap();
     let refused = answer(folder.path(), &["start", "--root", ".", "--run-dir", "run"]);
-    assert_eq!(
-        (refused.code, refused.stderr.lines().count()),
-        (1, 1),
-        "{}",
-        refused.stderr
-    );
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
     let said = good(folder.path(), &["doctor", "--root", "."]).stdout;
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for (lack, mend) in [
@@ -149,7 +144,7 @@ fn what_start_lacks_is_told_with_a_mend() {
         );
         assert!(said.contains(lack) && said.contains(mend), "{said}");
     }
-    assert!(refused.stderr.contains("'lop doctor' says what would mend that"));
+    assert!(refused.stderr.contains("'lop doctor' says how to mend each of them"));
 }
 
 /// As NVIDIA's driver has it, with one GPU of 100 W.

@@ -123,6 +123,39 @@ fn lists_name_what_is_built_in() {
     }
 }
 
+#[test]
+fn programs_read_the_same_lists() {
+    let folder = folder();
+    for (command, kind, key) in [
+        (&["machine", "list"][..], "machines", "name"),
+        (&["workload", "list"], "workloads", "name"),
+        (&["reproduce", "--list"], "experiments", "id"),
+    ] {
+        let with = |format: &'static str| [command, &["--format", format]].concat();
+        let text = good(folder.path(), command).stdout;
+        let all = json(folder.path(), &with("json"));
+        let entries = all[kind].as_array().unwrap();
+        assert!(!entries.is_empty());
+        for (line, entry) in text.lines().zip(entries) {
+            let name = entry[key].as_str().unwrap();
+            assert_eq!(line.split_whitespace().next(), Some(name));
+            assert!(
+                entry["description"].as_str().is_some_and(|text| line.contains(text)),
+                "{line}"
+            );
+        }
+        let csv = good(folder.path(), &with("csv")).stdout;
+        assert!(csv.starts_with(&format!("{key},")), "{csv}");
+        assert_eq!(csv.lines().count(), entries.len() + 1);
+    }
+    let machine = json(folder.path(), &["machine", "list", "--format", "json"]);
+    assert!(machine["machines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|m| m["name"] == "phenom-9750" && m["cpus"] == 4));
+}
+
 /// What `--toml` prints is a file of one's own to start from.
 #[test]
 fn printed_toml_is_read_back() {

@@ -309,6 +309,8 @@ fn a_build_takes_no_less_than_its_cpu_time_in_the_replay_and_runs_under_every_po
             "build.trace",
             "-m",
             "phenom-9750",
+            "-p",
+            "all",
             "--format",
             "json",
         ],

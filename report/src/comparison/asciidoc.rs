@@ -3,7 +3,7 @@
 
 use super::{document, headings, Comparison};
 use crate::grid::Grid;
-use crate::table::printable;
+use crate::page::printable;
 
 /// Verdict, title, table, notes and warnings.
 pub fn comparison_asciidoc(comparison: &Comparison) -> String {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A comparison as CSV (RFC 4180, lines end with \n): hyperfine's columns first, in s, then ours, parameters last.
+//! A comparison as CSV: hyperfine's columns first, in s, then ours, parameters last.
 
 use super::{Compared, Comparison, Estimate, Spread};
+use crate::csv::csv_line;
 
 type Cell = fn(&Compared) -> String;
 
@@ -40,7 +41,7 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
     let parameters: Vec<&String> = first.map(|row| row.parameters.keys().collect()).unwrap_or_default();
     let mut heading: Vec<String> = COLUMNS.iter().map(|(name, _)| name.to_string()).collect();
     heading.extend(parameters.iter().map(|name| format!("parameter_{name}")));
-    let mut text = line(&heading);
+    let mut text = csv_line(&heading);
     for row in &comparison.results {
         let mut cells: Vec<String> = COLUMNS.iter().map(|(_, cell)| cell(row)).collect();
         cells.extend(
@@ -48,20 +49,9 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
                 .iter()
                 .map(|name| row.parameters.get(*name).cloned().unwrap_or_default()),
         );
-        text.push_str(&line(&cells));
+        text.push_str(&csv_line(&cells));
     }
     text
-}
-
-fn line(cells: &[String]) -> String {
-    cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n"
-}
-
-fn quoted(cell: &str) -> String {
-    match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_string(),
-    }
 }
 
 fn number(value: Option<f64>) -> String {

@@ -386,7 +386,12 @@ fn add(rows: &mut [Vec<String>], results: &[Compared], cell: impl Fn(&Compared) 
 fn spread_grid(comparison: &Comparison) -> Grid {
     let (mut columns, labels) = labels(comparison);
     columns.extend([Column::text("quantity"), Column::text("unit")]);
-    columns.extend(["mean", "sd", "median", "min", "max"].map(|name| Column::number(name, "")));
+    let rank = |name: &str| match name {
+        "mean" | "median" => 0,
+        "sd" => 1,
+        _ => 2,
+    };
+    columns.extend(["mean", "sd", "median", "min", "max"].map(|name| Column::number(name, "").rank(rank(name))));
     let mut rows = Vec::new();
     for (label, result) in labels.iter().zip(&comparison.results) {
         for quantity in &QUANTITIES {

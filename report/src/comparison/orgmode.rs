@@ -3,7 +3,7 @@
 
 use super::{document, headings, Comparison};
 use crate::grid::Grid;
-use crate::table::printable;
+use crate::page::printable;
 
 /// Names are neither emphasis nor subscripts, and dashes and dots stay what they are.
 const OPTIONS: &str = "#+OPTIONS: ^:nil *:nil -:nil\n\n";

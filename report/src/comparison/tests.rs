@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use super::*;
+use crate::page::Room;
 
 /// A row of runs that take these times, or failed where there are none.
 fn row(times: &[f64]) -> Compared {
@@ -131,10 +132,10 @@ fn the_tables_for_a_terminal_are_as_wide_as_one() {
         value: 1.0,
         interval: None,
     };
-    let text = comparison_text(&comparison(vec![
-        full("linux:schedutil", one),
-        full("highlow-spare", ratio),
-    ]));
+    let text = comparison_text(
+        &comparison(vec![full("linux:schedutil", one), full("highlow-spare", ratio)]),
+        Room::UNLIMITED,
+    );
     let table: Vec<&str> = text.lines().skip(3).take_while(|line| !line.is_empty()).collect();
     assert_eq!(table.len(), 2 + 2 * QUANTITIES.len(), "{text}");
     let widest = text.lines().skip(3).map(|line| line.chars().count()).max().unwrap();
@@ -159,7 +160,7 @@ fn how_many_runs_were_left_stands_where_some_failed() {
         failed: 10,
         ..row(&[])
     };
-    let text = comparison_text(&comparison(vec![row(&[2.0; 10]), failed]));
+    let text = comparison_text(&comparison(vec![row(&[2.0; 10]), failed]), Room::UNLIMITED);
     let runs = lines_with(&text, "runs");
     assert!(runs[0].ends_with(" 10") && runs[1].ends_with("0 of 10"), "{text}");
     assert!(lines_with(&text, "time, s")[1].ends_with(" -"), "{text}");
@@ -221,7 +222,7 @@ fn a_verdict_says_what_the_intervals_allow() {
     );
     assert_eq!(
         verdicts_on(vec![against_first("green", alike, None)]),
-        ["green against linux: no difference in time seen (3.0 % less to 5.0 % more)."]
+        ["green against linux: no difference in time can be told (3.0 % less to 5.0 % more)."]
     );
     assert_eq!(
         verdicts_on(vec![against_first("green", [1.0; 3], None)]),
@@ -238,6 +239,44 @@ fn a_verdict_says_what_the_intervals_allow() {
         verdicts_on(vec![single]),
         ["green against linux: 10.0 % more time in the one round there is."]
     );
+}
+
+/// A gain in one for a loss in the other is judged by their product.
+#[test]
+fn a_verdict_says_whether_it_pays() {
+    let (less, more, alike) = ([0.7, 0.75, 0.8], [1.08, 1.1, 1.12], [0.97, 1.01, 1.05]);
+    let end = |energy: [f64; 3], time: [f64; 3], [low, value, high]: [f64; 3]| {
+        let row = Compared {
+            relative_edp: Some(Estimate {
+                value,
+                interval: Some((low, high)),
+            }),
+            ..against_first("green", time, Some(energy))
+        };
+        let verdict = verdicts_on(vec![row]).remove(0);
+        verdict
+            .split_once(". ")
+            .map_or(String::new(), |(_, end)| end.to_string())
+    };
+    assert_eq!(end(less, alike, less), "It pays.");
+    assert_eq!(end(alike, more, more), "It does not pay here.");
+    assert_eq!(
+        end(alike, more, alike),
+        "Whether it pays by energy x time (EDP) cannot be told."
+    );
+    assert_eq!(
+        end(less, more, less),
+        "Energy x time (EDP) is 25.0 % lower: it pays by that measure."
+    );
+    assert_eq!(
+        end(more, less, more),
+        "Energy x time (EDP) is 10.0 % higher: it does not pay here."
+    );
+    assert_eq!(
+        end(more, less, alike),
+        "Whether it pays by energy x time (EDP) cannot be told."
+    );
+    assert_eq!(end(alike, alike, alike), "");
 }
 
 /// The least that is known to be less; a lower one whose interval covers 1 is passed over.

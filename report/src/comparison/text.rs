@@ -5,27 +5,28 @@ use super::{
     labels, notes, ratio_of, runs_text, spread_grid, title, verdicts, Comparison, Estimate, NOTHING, QUANTITIES,
 };
 use crate::grid::{Column, Grid};
-use crate::table::{printable, render, replayed_text};
-use std::fmt::Write;
+use crate::page::{Page, Room};
+use crate::table::replayed_text;
 
 /// Verdict, title, results, spread, notes, warnings. Every line ends with a newline.
-pub fn comparison_text(comparison: &Comparison) -> String {
-    let mut text = String::new();
-    for verdict in verdicts(comparison) {
-        let _ = writeln!(text, "{}", printable(&verdict));
-    }
-    let _ = writeln!(text, "{}\n", printable(&title(comparison)));
-    text.push_str(&render(&means_grid(comparison)));
-    text.push('\n');
-    text.push_str(&render(&spread_grid(comparison)));
-    text.push('\n');
-    for note in notes(comparison) {
-        let _ = writeln!(text, "{}", printable(&note));
-    }
+pub fn comparison_text(comparison: &Comparison, room: Room) -> String {
+    let mut page = Page::new(room);
+    verdicts(comparison).iter().for_each(|verdict| page.prose(verdict));
+    page.prose(&title(comparison));
+    page.blank();
+    page.table(&means_grid(comparison));
+    page.blank();
+    page.table(&spread_grid(comparison));
+    page.blank();
+    notes(comparison).iter().for_each(|note| page.prose(note));
     for warning in &comparison.warnings {
-        let _ = writeln!(text, "Warning: {}.", printable(warning));
+        page.prose(&format!("Warning: {warning}."));
     }
-    text + &comparison.trace.as_ref().map(replayed_text).unwrap_or_default()
+    comparison
+        .trace
+        .iter()
+        .for_each(|trace| replayed_text(trace, &mut page));
+    page.end()
 }
 
 /// Means with their intervals and ratios, a row for each quantity and combination: as wide as a terminal, where a column for each

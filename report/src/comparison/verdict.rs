@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a comparison comes to, in a sentence.
 
-use super::{named, others, Comparison, Estimate};
+use super::{named, others, Compared, Comparison, Estimate};
+use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 /// A sentence for each row that others are compared with; none where nothing could be compared. Of several others it is about the one that uses least
 /// energy or, without energies, takes least time. What is not known to be less than 1, since the 95 % interval of the ratio covers 1, is no gain.
@@ -32,9 +33,14 @@ fn verdict(comparison: &Comparison, baseline: usize) -> Option<String> {
     let found = |index: usize| changes(comparison, index).join(", ");
     match (&compared[..], best) {
         ([], _) => None,
-        ([only], _) => Some(format!("{} against {of}: {}.", named(comparison, *only), found(*only))),
+        ([only], _) => Some(format!(
+            "{} against {of}: {}.{}",
+            named(comparison, *only),
+            found(*only),
+            judgement(&rows[*only])
+        )),
         (all, Some((_, best))) => Some(format!(
-            "Of {} compared with {of}, {} {}: {}.",
+            "Of {} compared with {of}, {} {}: {}.{}",
             all.len(),
             named(comparison, best),
             if by_energy {
@@ -42,7 +48,8 @@ fn verdict(comparison: &Comparison, baseline: usize) -> Option<String> {
             } else {
                 "takes least time"
             },
-            found(best)
+            found(best),
+            judgement(&rows[best])
         )),
         (all, None) => Some(format!(
             "None of {} is known to {} than {of}{}.",
@@ -75,6 +82,33 @@ fn covers_1(ratio: &Estimate) -> bool {
     ratio.interval.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high)
 }
 
+/// What is known of a ratio: below 1, above, or neither.
+fn known(ratio: &Estimate) -> Ordering {
+    match ratio.interval {
+        Some((_, high)) if high < 1.0 => Less,
+        Some((low, _)) if low > 1.0 => Greater,
+        _ => Equal,
+    }
+}
+
+/// Whether it pays, a gain in one for a loss in the other by their product. Empty without energies, and where nothing is known to differ.
+fn judgement(row: &Compared) -> String {
+    let (Some(energy), Some(time), Some(edp)) = (row.relative_energy, row.relative_time, row.relative_edp) else {
+        return String::new();
+    };
+    let percent = 100.0 * (edp.value - 1.0).abs();
+    match (known(&energy), known(&time), known(&edp)) {
+        (Equal, Equal, _) => String::new(),
+        (Less, Less, _) | (Less, Equal, Less) | (Equal, Less, Less) => " It pays.".into(),
+        (Greater, Greater, _) | (Greater, Equal, Greater) | (Equal, Greater, Greater) => {
+            " It does not pay here.".into()
+        }
+        (_, _, Less) => format!(" Energy x time (EDP) is {percent:.1} % lower: it pays by that measure."),
+        (_, _, Greater) => format!(" Energy x time (EDP) is {percent:.1} % higher: it does not pay here."),
+        (_, _, Equal) => " Whether it pays by energy x time (EDP) cannot be told.".into(),
+    }
+}
+
 /// Energy first where there is one, then time.
 fn changes(comparison: &Comparison, index: usize) -> Vec<String> {
     let row = &comparison.results[index];
@@ -94,7 +128,7 @@ fn change(name: &str, ratio: &Estimate) -> String {
         None => format!("{} % {word} {name} in the one round there is", percent(ratio.value)),
         Some((low, high)) if percent(low) == "0.0" && percent(high) == "0.0" => format!("the same {name}"),
         Some((low, high)) if covers_1(ratio) => format!(
-            "no difference in {name} seen ({} % less to {} % more)",
+            "no difference in {name} can be told ({} % less to {} % more)",
             percent(low),
             percent(high)
         ),

@@ -5,8 +5,7 @@ use super::{Compared, ComparedTable, Expected, Ours, Unit};
 use crate::grid::{Column, Grid};
 use crate::model::Report;
 use crate::number::plain;
-use crate::table::{printable, render};
-use std::fmt::Write;
+use crate::page::Page;
 
 pub(crate) const HEADING: &str = "Published, and what comes out here";
 
@@ -35,7 +34,7 @@ pub(crate) fn published_grid(table: &ComparedTable) -> (Grid, Vec<String>) {
         Column::number("ours", ""),
         Column::text("unit"),
         Column::number("error", ""),
-        Column::text("kind"),
+        Column::text("kind").rank(1),
         Column::text("note"),
     ];
     (Grid { columns, rows }, notes)
@@ -111,14 +110,14 @@ fn numbers(compared: &Compared, notes: &mut Vec<String>) -> String {
     numbers.join(", ")
 }
 
-/// A block for each source; empty where nothing was published.
-pub(crate) fn published_text(report: &Report) -> String {
-    let mut text = String::new();
+/// A block for each source; nothing where nothing was published.
+pub(crate) fn published_text(report: &Report, page: &mut Page) {
     for table in &report.published {
         let (grid, notes) = published_grid(table);
-        let _ = writeln!(text, "\n{HEADING} ({})\n", printable(&table.source));
-        text.push_str(&render(&grid));
-        (notes.iter().zip(1..)).for_each(|(note, number)| _ = writeln!(text, "{number}. {}", printable(note)));
+        page.blank();
+        page.prose(&format!("{HEADING} ({})", table.source));
+        page.blank();
+        page.table(&grid);
+        (notes.iter().zip(1..)).for_each(|(note, number)| page.prose(&format!("{number}. {note}")));
     }
-    text
 }

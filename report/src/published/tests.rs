@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::model::{Bounds, Class, Relative, Report, RunResult};
+use crate::page::{Page, Room};
 
 const SOURCE: &str = "[[source]]\nid = \"s\"\ntitle = \"Somebody (2009)\"\n";
 
@@ -214,7 +215,9 @@ turbo               3  no study yet  %               -  prediction  3
 2. It is early.
 3. The cause is not known.
 ";
-    assert_eq!(published_text(&report), expected);
+    let mut page = Page::new(Room::UNLIMITED);
+    published_text(&report, &mut page);
+    assert_eq!(page.end(), expected);
 }
 
 #[test]

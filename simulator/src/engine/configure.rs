@@ -41,7 +41,7 @@ pub(super) fn check_choice(machine: &Machine, choice: &PolicyChoice) -> Result<(
         }
         _ => return Ok(()),
     };
-    Err(SimulationError::Mismatch(message))
+    Err(SimulationError::Choice(message))
 }
 
 /// # Errors
@@ -57,7 +57,7 @@ fn check_frequency(machine: &Machine, choice: &PolicyChoice, khz: u64, kinds: &[
         return Ok(());
     }
     let known: Vec<String> = all.iter().map(|khz| (khz / 1000).to_string()).collect();
-    Err(SimulationError::Mismatch(format!(
+    Err(SimulationError::Choice(format!(
         "{choice}: expected one of the frequencies of machine '{}', in MHz: {}",
         machine.name,
         known.join(", ")

@@ -16,19 +16,19 @@ pub fn nearest<'a>(name: &str, candidates: &[&'a str]) -> Option<&'a str> {
         .map(|(_, candidate)| candidate)
 }
 
-/// `unknown WHAT 'NAME'`, with the nearest name and all known ones.
+/// `unknown WHAT 'NAME'` with the nearest known name.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let near = match nearest(name, known) {
         Some(near) => format!("; did you mean '{near}'?"),
         None => String::new(),
     };
-    format!("unknown {what} '{name}'{near} (known: {})", known.join(", "))
+    format!("unknown {what} '{name}'{near}")
 }
 
 /// As [`unknown`], where a file may be named as well.
 pub fn unknown_or_path(what: &str, name: &str, known: &[&str]) -> String {
     format!(
-        "{}; a file needs a slash or an extension (./{name}.toml)",
+        "{} (a file needs a slash or an extension: ./{name}.toml)",
         unknown(what, name, known)
     )
 }

@@ -117,7 +117,13 @@ fn in_pools(workload: &Workload) -> HashSet<u32> {
 }
 
 fn describe_program(program: &Program, tasks: f64) -> String {
-    let mut text = format!("{}: {tasks:.0} tasks, {} steps", program.name, program.steps.len());
+    let counted = |count: String, what: &str| match count.as_str() {
+        "1" => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    };
+    let tasks = counted(format!("{tasks:.0}"), "task");
+    let steps = counted(program.steps.len().to_string(), "step");
+    let mut text = format!("{}: {tasks}, {steps}", program.name);
     if program.nice != 0 {
         let _ = write!(text, ", nice {}", program.nice);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who puts the policies of a comparison in force.
+//! How the policies of a comparison are put in force.
 
 mod affinity;
 
@@ -23,7 +23,7 @@ use std::sync::mpsc::{channel, Sender};
 use std::thread::JoinHandle;
 
 /// # Errors
-/// A policy that is none, or nobody here who could put it in force.
+/// An unknown policy, or one that cannot be put in force here.
 pub fn choose(policies: &[String], asked: Option<Enforce>, place: &Place) -> Result<Box<dyn Enforcement>, Failure> {
     let enforced = policies.iter().filter(|policy| *policy != LINUX);
     let enforced: Vec<PolicyName> = enforced.map(|policy| parsed(policy)).collect::<Result<_, _>>()?;
@@ -42,7 +42,7 @@ pub fn choose(policies: &[String], asked: Option<Enforce>, place: &Place) -> Res
     let options: Vec<Options> = enforced.iter().map(|&policy| machine.options(policy)).collect();
     let chosen = enforce::choose(asked, &enforce::FOR_COMMAND, &options, &machine.dir).map_err(|failure| {
         Failure::new(FAILED, format!("policy {first}: {}", failure.message()))
-            .hint("'--policy linux' needs nobody; '--machine M --workload W' simulates")
+            .hint("'--policy linux' always works; '--machine M --workload W' simulates")
     })?;
     Ok(match chosen.way {
         Enforce::Kernel => Box::new(machine),
@@ -64,8 +64,7 @@ fn said(why: String) -> String {
 
 fn parsed(policy: &str) -> Result<PolicyName, Failure> {
     if policy.starts_with("linux:") {
-        let message =
-            format!("--policy: '{policy}': on a real machine linux is what it runs; set its governor and name linux");
+        let message = format!("--policy: '{policy}': on a real machine, set the governor yourself and use 'linux'");
         return Err(Failure::new(BAD_INPUT, message));
     }
     policy
@@ -73,16 +72,14 @@ fn parsed(policy: &str) -> Result<PolicyName, Failure> {
         .map_err(|message: String| match message.starts_with("unknown") {
             true => {
                 let names: Vec<&str> = policies::compared();
-                Failure::new(
-                    BAD_INPUT,
-                    format!("--policy: {}", suggest::unknown("policy", policy, &names)),
-                )
+                let message = format!("--policy: {}", suggest::unknown("policy", policy, &names));
+                Failure::new(BAD_INPUT, message).hint("'lop start --help' lists all policies")
             }
             false => Failure::new(BAD_INPUT, format!("--policy: {message}")),
         })
 }
 
-/// A row of the table has the name that was asked for: a set that is larger than the machine would be another one.
+/// A set larger than the machine would be cut, and its row would have the wrong name.
 fn fits(policy: PolicyName, place: &Place) -> Result<(), Failure> {
     let Some(size) = policy.fixed_size() else {
         return Ok(());
@@ -90,13 +87,13 @@ fn fits(policy: PolicyName, place: &Place) -> Result<(), Failure> {
     match enforce::cpus_of(&place.root)? {
         cpus if size > cpus => Err(Failure::new(
             BAD_INPUT,
-            format!("--policy: simple-sets:{size}: this machine has {cpus} CPUs; ask for as many at most"),
+            format!("--policy: simple-sets:{size}: this machine has {cpus} CPUs; expected at most that many"),
         )),
         _ => Ok(()),
     }
 }
 
-/// A scheduler of the whole machine, in charge for one run at a time.
+/// A scheduler of the whole machine, which runs for one measured run at a time.
 struct WholeMachine {
     root: PathBuf,
     dir: RunDir,
@@ -145,7 +142,7 @@ impl Enforcement for WholeMachine {
         let (sender, steps) = channel();
         let thread = std::thread::spawn(move || {
             let service = enforce::open_service(&options, &dir)?;
-            // Nobody listens any more only after the end.
+            // The receiver is gone only after the end.
             let _ = sender.send(Step::Opened(service.requests()));
             service.run(&options, &mut *enforce::scheduler(way, &dir), &mut Watcher(sender))
         });
@@ -186,7 +183,7 @@ fn why_it_ended(thread: JoinHandle<Result<Exit, KernelError>>) -> String {
     }
 }
 
-/// How far attaching has come.
+/// Progress of attaching.
 enum Step {
     Opened(Requests),
     Attached,
@@ -198,7 +195,7 @@ impl Observer for Watcher {
     fn attached(&mut self, _: &Status) -> Result<(), KernelError> {
         self.0
             .send(Step::Attached)
-            .map_err(|_| KernelError::new("nobody waits for the scheduler any more"))
+            .map_err(|_| KernelError::new("the comparison has ended"))
     }
 
     fn note(&mut self, line: &str) {

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct ExportArguments {
-    /// Also write what --format json prints: hyperfine's export, and more
+    /// Also write JSON, a superset of hyperfine's export
     #[arg(long, value_name = "FILE")]
     export_json: Option<PathBuf>,
-    /// Also write a line for each result, hyperfine's columns first
+    /// Also write CSV, hyperfine's columns first
     #[arg(long, value_name = "FILE")]
     export_csv: Option<PathBuf>,
     /// Also write a table for a README or an issue
@@ -46,7 +46,7 @@ pub struct Exports(Vec<(OutputFile, (Make, For))>);
 
 impl Exports {
     /// # Errors
-    /// A file that cannot be written, or one for two exports.
+    /// A file that cannot be written, or the same file for two exports.
     pub fn check(arguments: &ExportArguments) -> Result<Self, Failure> {
         let all: [(&str, &Option<PathBuf>, (Make, For)); 6] = [
             (
@@ -81,10 +81,10 @@ impl Exports {
         Ok(Self(files))
     }
 
-    /// `sorted`: in the order in which people want to see it.
+    /// `sorted`: in the order that --sort asks for.
     ///
     /// # Errors
-    /// The system's own, with the path; the other files are written nevertheless.
+    /// The system's own, with the path. The other files are still written.
     pub fn write(&self, comparison: &Comparison, sorted: &Comparison) -> Result<(), Failure> {
         let mut result = Ok(());
         for (file, (make, reader)) in &self.0 {

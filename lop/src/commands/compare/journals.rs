@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where journals lie, and when they go.
+//! Where journals lie, and when they are removed.
 
 use crate::failure::{Failure, BAD_INPUT, FAILED};
 use crate::terminal;
@@ -24,11 +24,11 @@ pub fn begin(path: Option<&Path>, header: Header) -> Result<Journal, Failure> {
     })
 }
 
-/// A journal of one's own goes when everything it holds was given. Else it stays, and the person is told.
+/// Removes a journal that was not asked for once everything in it was printed. Otherwise it stays, and a note says where.
 pub fn end(journal: &Journal, own: bool, good: bool) {
     match own && (good || journal.measured.runs.is_empty()) {
         true => {
-            // One that stays is no harm.
+            // A file that stays does no harm.
             let _ = std::fs::remove_file(journal.path());
         }
         false => terminal::note(&format!(

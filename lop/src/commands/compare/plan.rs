@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The arguments that say what is run and how often, after hyperfine's.
+//! The arguments that say what to run and how often. They follow hyperfine's.
 
 use crate::failure::{Failure, BAD_INPUT};
 use crate::output::OutputFile;
@@ -24,34 +24,34 @@ pub struct PlanArguments {
     /// One command and its arguments, run without a shell
     #[arg(last = true, value_name = "CMD")]
     pub words: Vec<String>,
-    /// Runs of each before the measured ones
+    /// Warmup runs of each combination, which are not measured
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     warmup: u32,
-    /// Rounds, at least [default: 10, and as many as take 3 s]
+    /// Least number of rounds [default: 10, and as many as take 3 s]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_RUNS))]
     min_runs: Option<u32>,
-    /// Rounds, at most
+    /// Most rounds
     #[arg(short = 'M', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_RUNS))]
     max_runs: Option<u32>,
-    /// Rounds, exactly
+    /// Exact number of rounds
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"], value_parser = clap::value_parser!(u32).range(1..=MOST_RUNS))]
     pub runs: Option<u32>,
     /// Run this once before all runs of a command
     #[arg(short, long, value_name = "CMD")]
     setup: Option<String>,
-    /// Run this before each run; given several times: the first for the first command, and so on
+    /// Run this before each run; may be repeated, one for each command
     #[arg(short, long, value_name = "CMD")]
     prepare: Vec<String>,
-    /// Run this after each run; given several times as --prepare
+    /// Run this after each run; may be repeated, one for each command
     #[arg(short = 'C', long, value_name = "CMD")]
     conclude: Vec<String>,
     /// Run this once after all runs of a command
     #[arg(short, long, value_name = "CMD")]
     cleanup: Option<String>,
-    /// Put every value of a list in the place of {VAR}; may be repeated
+    /// Replace {VAR} with every value of a list; may be repeated
     #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"])]
     parameter_list: Vec<String>,
-    /// Put every number of a range in the place of {VAR}; may be repeated
+    /// Replace {VAR} with every number of a range; may be repeated
     #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], allow_hyphen_values = true)]
     parameter_scan: Vec<String>,
     /// Step of --parameter-scan
@@ -66,16 +66,16 @@ pub struct PlanArguments {
     /// Shell for the commands; 'none' runs them as words
     #[arg(short = 'S', long, value_name = "SHELL", default_value = "/bin/sh")]
     shell: String,
-    /// No shell: as --shell=none
+    /// No shell; same as --shell=none
     #[arg(short = 'N', conflicts_with = "shell")]
     no_shell: bool,
-    /// Go on when a command fails, with any code or one of these; its failed runs are counted and not averaged in
+    /// Go on when a command fails, with any code or one of these; failed runs are counted and left out of the means
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, default_missing_value = ALL_FAILURES, value_parser = ignored)]
     ignore_failure: Option<Ignored>,
-    /// Name of a command in the results; given several times: of the first, the second, and so on
+    /// Name of a command in the results; may be repeated, one for each command
     #[arg(short = 'n', long, value_name = "NAME")]
     command_name: Vec<String>,
-    /// Command that all others are compared with, run beside them under every policy; the first policy's row counts. With parameters: the name of the row
+    /// Command that all others are compared with. It runs under every policy, and its row under the first policy counts. With parameters: the name of a row
     #[arg(long, value_name = "COMMAND")]
     reference: Option<String>,
     /// Name of the reference in the results
@@ -84,13 +84,13 @@ pub struct PlanArguments {
     /// Where the commands' output goes: null, inherit, or a file to append it to
     #[arg(long, value_name = "WHERE", default_value = "null")]
     output: String,
-    /// Show what the commands print, among what this prints: as --output=inherit
+    /// Show what the commands print; same as --output=inherit
     #[arg(long, conflicts_with = "output")]
     show_output: bool,
     /// Where the commands' input comes from: null, or a file that each run reads from its beginning
     #[arg(long, value_name = "WHERE", default_value = "null")]
     input: String,
-    /// Seconds for which idle power is measured before and after, where there is a meter; 0: not at all
+    /// Seconds to measure idle power before and after, if there is a meter; 0: do not
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     idle: Duration,
 }
@@ -121,14 +121,14 @@ fn refuse(message: impl Into<String>) -> Failure {
     Failure::new(BAD_INPUT, message)
 }
 
-/// What is run, and what all of it is compared with where that was said.
+/// What to run, and what to compare it with if --reference says so.
 pub struct Plan {
     pub combinations: Vec<Combination>,
     /// Index of a combination.
     pub reference: Option<usize>,
 }
 
-/// A command, and the name that it was given for the results.
+/// A command, and its name in the results if one was given.
 struct Named<'a> {
     line: CommandLine,
     name: Option<&'a str>,
@@ -147,7 +147,7 @@ impl PlanArguments {
     }
 
     /// # Errors
-    /// Bounds that contradict each other, or a file that cannot be written.
+    /// Limits that contradict each other, or a file that cannot be written.
     pub fn settings(&self) -> Result<Settings, Failure> {
         let output = match self.output.as_str() {
             _ if self.show_output => Output::Inherit,
@@ -191,7 +191,7 @@ impl PlanArguments {
     /// Every combination: the reference if it is a command, command by command, parameters by parameters, policy by policy.
     ///
     /// # Errors
-    /// No command, a line that is none, counts that do not go together, or a reference that names no row or several.
+    /// No command, a malformed line, counts that do not match, or a reference that names no row or several.
     pub fn plan(&self, policies: &[String]) -> Result<Plan, Failure> {
         let parameters = self.parameters()?;
         let commands = self.commands(!parameters.is_empty())?;
@@ -367,14 +367,14 @@ fn readable(file: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Before anything is run; nothing is made by asking.
+/// Before anything is run. Does not create the file.
 fn appendable(file: &str) -> Result<PathBuf, Failure> {
     let path = Path::new(file);
     match std::fs::metadata(path) {
         Ok(about) if about.is_dir() => Err(refuse(format!(
             "--output: {file}: is a folder; name a file, null or inherit"
         ))),
-        // A pipe without a reader would have to be waited for: what is no file is left to whoever named it.
+        // Opening a pipe waits for its reader, so that only files are tried.
         Ok(about) if !about.is_file() => Ok(path.to_path_buf()),
         Ok(_) => match std::fs::File::options().append(true).open(path) {
             Ok(_) => Ok(path.to_path_buf()),

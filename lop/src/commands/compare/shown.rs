@@ -7,22 +7,22 @@ use lop_report::comparison;
 
 #[derive(Args)]
 pub struct ShownArguments {
-    /// Order of the rows where people read them; CSV and JSON have them as they were given
+    /// Order of rows in text, Markdown and HTML; CSV and JSON keep the order given
     #[arg(long, value_enum, value_name = "METHOD", default_value = "auto")]
     pub sort: Sort,
-    /// Unit of times where people read them [default: one that fits]; CSV and JSON have seconds
+    /// Unit of times in text, Markdown and HTML [default: one that fits]; CSV and JSON have seconds
     #[arg(short = 'u', long, value_enum, value_name = "UNIT")]
     pub time_unit: Option<TimeUnit>,
-    /// How 95 % confidence intervals are found; docs/compare.md has how often either covers the truth
+    /// Method for 95 % confidence intervals; docs/compare.md says how often each covers the truth
     #[arg(long, value_enum, value_name = "METHOD", default_value = "t")]
     pub interval: IntervalMethod,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum IntervalMethod {
-    /// Student's t, of means and of the logarithms of ratios
+    /// Student's t, for means and for the logarithms of ratios
     T,
-    /// Bootstrap (BCa), which assumes no distribution and covers less with few rounds; of the median too
+    /// Bootstrap (BCa), for medians too; assumes no distribution, and covers less with few rounds
     Bca,
 }
 
@@ -37,11 +37,11 @@ impl From<IntervalMethod> for Method {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
-    /// As command
+    /// Same as command
     Auto,
     /// As the commands, parameters and policies were given
     Command,
-    /// The shortest mean time first; last what has none
+    /// Shortest mean time first; rows without one last
     MeanTime,
 }
 

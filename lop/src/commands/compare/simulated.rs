@@ -3,6 +3,7 @@
 
 use crate::commands::simulate;
 use crate::failure::Failure;
+use crate::suggested::{self, Suggested};
 use crate::{convert, interrupt, progress, replayed};
 use clap::Args;
 use lop_compare::journal::{End, Header, Measured, MeterUsed, Run, Simulated};
@@ -10,11 +11,12 @@ use lop_compare::plan::{Combination, CommandLine};
 use lop_compare::surroundings::Around;
 use lop_report::Replayed;
 use lop_simulator::experiment::{self, Experiment, PolicyResult, RunControl};
+use lop_simulator::workload;
 use std::collections::BTreeMap;
 
 const DEFAULT_RUNS: u32 = 10;
 
-/// Arguments that only a measurement heeds.
+/// Arguments that are about measurements only.
 const OF_MEASUREMENTS: [&str; 25] = [
     "warmup",
     "min_runs",
@@ -45,11 +47,11 @@ const OF_MEASUREMENTS: [&str; 25] = [
 
 #[derive(Args)]
 pub struct SimulatedArguments {
-    /// Simulate on a machine instead: a name ('lop machine list'), a TOML file, or 'this'; with --workload
-    #[arg(long, value_name = "M", conflicts_with = "show", conflicts_with_all = OF_MEASUREMENTS)]
+    /// Simulate instead of measuring, on this machine: a name ('lop machine list'), a TOML file, or 'this'; with --workload
+    #[arg(long, value_name = "M", value_parser = Suggested::text(suggested::machines), hide_possible_values = true, conflicts_with = "show", conflicts_with_all = OF_MEASUREMENTS)]
     machine: Option<String>,
     /// Workload to simulate: a name ('lop workload list') or a file
-    #[arg(long, value_name = "W", conflicts_with = "show", conflicts_with_all = OF_MEASUREMENTS)]
+    #[arg(long, value_name = "W", value_parser = Suggested::text(workload::builtin_names), hide_possible_values = true, conflicts_with = "show", conflicts_with_all = OF_MEASUREMENTS)]
     workload: Option<String>,
 }
 
@@ -58,7 +60,7 @@ impl SimulatedArguments {
         self.machine.is_some() || self.workload.is_some()
     }
 
-    /// What a report says of the workload where it is a recording.
+    /// What a report says about the workload if it is a recording.
     ///
     /// # Errors
     /// It cannot be read.
@@ -125,7 +127,7 @@ fn header(experiment: &Experiment, seed: u64) -> Header {
     header
 }
 
-/// What the simulator says of a policy beside its figures, over all rounds.
+/// Bounds and counters of a policy over all rounds.
 fn simulated(rounds: &[Vec<PolicyResult>], policy: usize) -> Simulated {
     let results: Vec<&PolicyResult> = rounds.iter().map(|results| &results[policy]).collect();
     let (bounds, counters) = PolicyResult::mean_of(&results);

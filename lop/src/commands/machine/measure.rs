@@ -21,21 +21,21 @@ Examples:
   lop machine measure --meter-cmd 'my-meter --watts' --seconds 10
   lop simulate --machine ./my-machine.toml --workload kernel-build
 
-A loop of multiplications runs on 1, 2, 4 and so on to all cores of each kind, at
-each operating point between the limits that stand, and on none; the rest is idle at
-its lowest point. The slope over the number of cores is what a busy core draws.
-Speeds are written down before they are set and put back at the end, as by Ctrl-C;
-after a kill 'lop restore' does it. Leave the machine alone meanwhile.";
+A loop of multiplications runs on 0, 1, 2, 4 and so on up to all cores of each kind,
+at each operating point between the current limits. The other cores are idle at their
+lowest point. The slope over the number of cores is the power of a busy core. Speeds
+are restored at the end and on Ctrl-C; after a kill, 'lop restore' restores them. Leave
+the machine alone meanwhile.";
 
 #[derive(Args)]
 pub struct Arguments {
-    /// The machine file to write; without one only the table is printed
+    /// The machine file to write; without it only the table is printed
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Overwrite it if it is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     force: bool,
-    /// What the machine is called in the file
+    /// Name of the machine in the file
     #[arg(long, default_value = "measured")]
     name: String,
     /// How long each load runs, in seconds
@@ -43,7 +43,7 @@ pub struct Arguments {
     seconds: f64,
     #[command(flatten)]
     meter: MeasuringArguments,
-    /// The machine whose voltages are taken, and its watts where nothing measures them: a built-in name or a file
+    /// The machine to take voltages from, and watts where no meter works: a built-in name or a file
     #[arg(long, value_name = "MACHINE", default_value = lop_machine::WATTS_OF)]
     watts_of: String,
     #[command(flatten)]
@@ -85,12 +85,12 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     odd.for_each(|sentence| terminal::note(&sentence));
     let Some(file) = output else { return Ok(()) };
     let text = plan.toml(&arguments.name, &like, &rows, fitted.as_ref(), &how);
-    // What is written can be read.
+    // A file that is written must be readable.
     lop_machine::read("the measured machine", &text)?;
     file.write(&text)
 }
 
-/// Who sets speeds or takes time would be measured too.
+/// A scheduler or a slowed CPU would be measured too.
 fn refuse_what_disturbs(place: &Place) -> Result<(), Failure> {
     if instance::running(&place.run_dir())?.is_some() {
         let running = KernelError::new("Lopsided is running and sets speeds itself");
@@ -102,7 +102,7 @@ fn refuse_what_disturbs(place: &Place) -> Result<(), Failure> {
     }
 }
 
-/// What the person has to know before the time is spent.
+/// Printed before the time is spent.
 fn say(plan: &Plan, how: &How, like: &Machine) {
     plan.notes().iter().for_each(|note| terminal::note(note));
     match &how.meter {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whom the signals are for that `lop run` gets.
+//! Passes signals that `lop run` receives on to its command.
 
 use lop_kernel::signals::{SIGINT, SIGQUIT};
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
@@ -8,23 +8,23 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The command, as whoever starts it and whoever hears signals see it.
+/// The command, shared by the thread that starts it and the one that handles signals.
 #[derive(Clone, Default)]
 pub struct Target(Arc<Mutex<Process>>);
 
 #[derive(Default)]
 struct Process {
-    /// So that no signal meets another process of the same number.
+    /// So that no signal reaches another process with the same number.
     handle: Option<OwnedFd>,
-    /// Came before there was a handle.
+    /// Received before there was a handle.
     missed: Option<Signal>,
 }
 
 impl Target {
-    /// Starts the command. Signals wait meanwhile, and one that came before is sent to it.
+    /// Starts the command. Signals wait meanwhile; one that was received before is sent to it.
     ///
     /// # Errors
-    /// The command cannot be started, or the kernel gives no handle of its process.
+    /// The command cannot be started, or the kernel gives no handle for its process.
     pub fn start(&self, command: &mut Command) -> io::Result<Child> {
         let mut process = self.process();
         let child = command.spawn()?;
@@ -38,8 +38,8 @@ impl Target {
         Ok(child)
     }
 
-    /// Passes a signal on. Ctrl-C and Ctrl-\ reach a command that runs from the terminal. False: no command runs yet, and one that is
-    /// started all the same gets the signal then.
+    /// Passes a signal on. Ctrl-C and Ctrl-\ reach a command that runs from the terminal. False: no command runs yet; if one is
+    /// started, it gets the signal then.
     pub fn pass_on(&self, signal: i32) -> bool {
         let mut process = self.process();
         let named = Signal::from_named_raw(signal);
@@ -56,7 +56,7 @@ impl Target {
     }
 }
 
-/// A command that has ended meanwhile needs no signal.
+/// A command that has ended needs no signal.
 fn send(handle: &OwnedFd, signal: Signal) {
     let _ = pidfd_send_signal(handle, signal);
 }

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
-/// Attaches, and detaches when it is asked to.
+/// Attaches, and detaches on request.
 fn obedient(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
     observer.attached(&Status::begin(options))?;
     while !inbox.stop_wanted() {
@@ -18,7 +18,7 @@ fn obedient(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Re
     Ok(Exit::default())
 }
 
-/// Signals meet the whole process: while one test takes them, no other may run a command.
+/// Signals go to the whole process: while one test receives them, no other may run a command.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The exit code of `command` under `scheduler`.
@@ -31,7 +31,7 @@ fn code_under(scheduler: &mut Run, command: &[&str], sent: Option<i32>) -> u8 {
     let command: Vec<OsString> = command.iter().map(OsString::from).collect();
     let result = run_under(scheduler, &Options::default(), &dir, &command);
     assert_eq!(instance::running(&dir), Ok(None));
-    // A signal that was sent is this test's own: it must have come before the next one begins.
+    // A signal belongs to the test that sent it, and must arrive before the next test begins.
     if let Some(signal) = sent {
         assert_eq!(arrived.recv(), Ok(signal));
     }
@@ -52,8 +52,8 @@ fn the_exit_code_of_the_command_is_passed_on() {
     }
 }
 
-/// Who looks for the scheduler runs above others, and the kernel takes the nice value from all that such a thread starts. (Who lacks the right to
-/// rise starts the command as it is.)
+/// The thread that watches for the scheduler runs above others, and the kernel resets the nice value of everything that such a thread starts. (Without
+/// the right to rise, the command starts as it is.)
 #[test]
 fn the_nice_value_of_the_command_is_that_of_who_asked_for_it() {
     let mut risen = |options: &Options, inbox: &Inbox, observer: &mut dyn Observer| {
@@ -62,7 +62,7 @@ fn the_nice_value_of_the_command_is_that_of_who_asked_for_it() {
     };
     let code = std::thread::scope(|scope| {
         let nicer = scope.spawn(|| {
-            // SAFETY: no memory is handed over; of this thread alone.
+            // SAFETY: passes no memory, and is about this thread only.
             assert_eq!(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 7) }, 0);
             code_under(&mut risen, &["sh", "-c", "exit $(nice)"], None)
         });
@@ -97,7 +97,7 @@ fn a_command_goes_on_when_the_scheduler_fails() {
     assert!(file.exists());
 }
 
-/// What is sent to `lop run` alone ends the command, which ends the run.
+/// A signal to `lop run` alone ends the command, which ends the run.
 #[test]
 fn a_signal_to_the_run_reaches_the_command() {
     reaches_the_command(SIGHUP, Signal::HUP);

@@ -2,8 +2,9 @@
 //! `--stats` and `--monitor`: a line of statistics for each interval.
 
 use crate::commands::kernel::Place;
-use crate::commands::status::{self, Format};
+use crate::commands::status;
 use crate::failure::Failure;
+use crate::format::Format;
 use crate::terminal;
 use lop_kernel::instance::RunDir;
 use lop_kernel::statistics::Statistics;
@@ -13,13 +14,13 @@ use std::ops::RangeInclusive;
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// No status is answered oftener than every 0.1 s.
+/// The scheduler answers at most every 0.1 s.
 const SECONDS: RangeInclusive<f64> = 0.1..=86_400.0;
 
-/// So many lines share a heading.
+/// Lines under one heading.
 const LINES: usize = 20;
 
-/// Reads an interval as a person types it, and as other schedulers of sched_ext take it: seconds without a unit.
+/// Reads an interval in seconds without a unit, as other sched_ext schedulers do.
 ///
 /// # Errors
 /// No number, or outside of 0.1 s to a day.
@@ -30,7 +31,7 @@ pub fn parse_interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Prints what the scheduler that runs does, until it ends.
+/// Prints statistics of the running scheduler until it ends.
 ///
 /// # Errors
 /// None runs, or nothing can be printed.
@@ -43,11 +44,11 @@ pub fn monitor(place: &Place, interval: Duration) -> Result<(), Failure> {
     follow(&place.run_dir(), begin, goes_on)
 }
 
-/// Prints a line each time that `goes_on` comes back with true, until the scheduler has ended or nobody reads.
+/// Prints a line each time that `goes_on` returns true, until the scheduler has ended or nobody reads any more.
 fn follow(dir: &RunDir, mut before: Status, goes_on: impl Fn() -> bool) -> Result<(), Failure> {
     let (mut lines, mut missed) = (0, None);
     while goes_on() {
-        // Not before: what ends does not answer either.
+        // Not before: a scheduler that is ending does not answer either.
         if let Some(error) = missed.take() {
             terminal::note(&format!("a line is missing: {error}"));
         }
@@ -66,7 +67,7 @@ fn follow(dir: &RunDir, mut before: Status, goes_on: impl Fn() -> bool) -> Resul
     Ok(())
 }
 
-/// The line of that number, with a heading where one is due.
+/// Line number N, with a heading if one is due.
 fn line(number: usize, now: &Statistics) -> String {
     let columns = [
         ("active", now.active.into()),
@@ -92,8 +93,8 @@ fn line(number: usize, now: &Statistics) -> String {
     heading + &row(|(_, count)| count.to_string())
 }
 
-/// Tells the thread that prints while this process schedules: once that it is attached, and by being dropped that it has ended. Nobody waits for that thread:
-/// who reads what it prints may have stopped reading. It begins before the scheduler's thread rises above others, which all that it starts would too.
+/// Tells the printing thread that the scheduler is attached and, when dropped, that it has ended. Nobody waits for that thread, since its reader may have
+/// stopped reading. It starts before the scheduler's thread rises above others, because threads inherit that.
 pub struct Printer(Sender<()>);
 
 impl Printer {
@@ -112,9 +113,9 @@ impl Printer {
         Self(tell)
     }
 
-    /// The scheduler is in charge.
+    /// The scheduler is attached.
     pub fn begin(&self) {
-        // A thread that has ended has nothing to print.
+        // The thread may have ended already.
         let _ = self.0.send(());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Each run's command with the affinities that a policy wants, from user space.
+//! Runs each command with the affinities that a policy chooses, from user space.
 
 use crate::commands::kernel::Place;
 use crate::terminal;
@@ -16,7 +16,7 @@ pub struct ByAffinity {
 }
 
 impl ByAffinity {
-    /// `why`: the reason for this way, a clause.
+    /// `why`: the reason for this way, as a clause.
     pub fn new(place: &Place, why: &str) -> Self {
         Self {
             root: place.root.clone(),
