@@ -4,8 +4,8 @@ const SHORTEST_VIEW = 200;
 const timelines = [];
 
 class TimelineView {
-  constructor(section) {
-    this.model = buildModel(JSON.parse(document.getElementById(section.dataset.island).textContent));
+  constructor(section, model) {
+    this.model = model;
     this.section = section;
     this.canvas = section.querySelector("canvas");
     this.tip = section.querySelector(".tip");
@@ -215,14 +215,11 @@ class TimelineView {
   }
 }
 
-function linked() {
-  return document.getElementById("link-timelines")?.checked === true;
-}
-
 /** Those that move with it: all of the same study. Studies differ too much in length to share a scale. */
 function together(timeline) {
-  if (!linked()) return [timeline];
-  return timelines.filter(({ section }) => section.dataset.study === timeline.section.dataset.study);
+  const study = timeline.section.closest("details");
+  if (study?.querySelector(".link-timelines")?.checked !== true) return [timeline];
+  return timelines.filter(({ section }) => section.closest("details") === study);
 }
 
 /** How far a view may go: linked timelines share one scale, up to the end of the longest run, so that lengths compare. */
@@ -249,15 +246,38 @@ function remember({ from, to }) {
   }, 250);
 }
 
-function showAddress() {
+/** The view that the address asks for, in ns; null: none. */
+function viewOfAddress() {
   const match = /^#t=([0-9.]+),([0-9.]+)$/.exec(location.hash);
-  if (match === null) return;
+  if (match === null) return null;
   const [from, to] = [Number(match[1]) * 1e9, Number(match[2]) * 1e9];
-  if (to > from) for (const timeline of timelines) timeline.show(from, to);
+  return to > from ? { from, to } : null;
 }
 
-for (const section of document.querySelectorAll("section.timeline")) timelines.push(new TimelineView(section));
-for (const timeline of timelines) timeline.show(0, reach(timeline));
+/** Builds the timelines of a study when somebody opens them. */
+async function open(study) {
+  if (study.dataset.built === "yes") return;
+  study.dataset.built = "yes";
+  const built = [];
+  for (const section of study.querySelectorAll("section.timeline")) {
+    built.push(new TimelineView(section, buildModel(await unpack(section.dataset.island))));
+  }
+  timelines.push(...built);
+  const view = viewOfAddress();
+  for (const timeline of built) timeline.show(view?.from ?? 0, view?.to ?? reach(timeline));
+}
+
+/** Opens what the address names: a timeline, or the first study at a time. */
+function showAddress() {
+  const view = viewOfAddress();
+  const named = location.hash.startsWith("#timeline-") ? document.getElementById(location.hash.slice(1)) : null;
+  const study = view === null ? named?.closest("details") : document.querySelector("details.timelines");
+  if (study && !document.querySelector("details.timelines[open]")) study.open = true;
+  if (named) named.scrollIntoView();
+  if (view !== null) for (const timeline of timelines) timeline.show(view.from, view.to);
+}
+
+for (const study of document.querySelectorAll("details.timelines")) study.addEventListener("toggle", () => open(study));
 window.addEventListener("hashchange", showAddress);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => timelines.forEach((timeline) => timeline.redraw()));
 showAddress();

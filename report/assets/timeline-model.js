@@ -24,6 +24,18 @@ function lastAtOrBefore(values, x) {
   return low - 1;
 }
 
+/** JSON from a data island of the page: gzip in base64. */
+async function unpack(id) {
+  const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (character) => character.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+/** Times from the differences between them. */
+function sums(differences) {
+  let time = 0;
+  return differences.map((difference) => (time += difference));
+}
+
 /** Splits columns {cpu, ...} by CPU; each entry keeps its index in the whole as `index`. */
 function byCpu(columns, nrCpus, names) {
   const lanes = Array.from({ length: nrCpus }, () => {
@@ -39,7 +51,16 @@ function byCpu(columns, nrCpus, names) {
   return lanes;
 }
 
-function buildModel(raw) {
+function buildModel(packed) {
+  const times = (columns) => ({ ...columns, at_ns: sums(columns.after_ns) });
+  const start_ns = sums(packed.runs.after_ns);
+  const raw = {
+    ...packed,
+    runs: { ...packed.runs, start_ns, end_ns: start_ns.map((start, i) => start + packed.runs.ran_ns[i]) },
+    speeds: times(packed.speeds),
+    sets: times(packed.sets),
+    wakeups: times(packed.wakeups),
+  };
   return {
     raw,
     end: Math.max(raw.end_ns, 1),

@@ -42,6 +42,12 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
+impl From<std::io::Error> for ReportError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Serialise(error.to_string())
+    }
+}
+
 impl From<serde_json::Error> for ReportError {
     fn from(error: serde_json::Error) -> Self {
         Self::Serialise(error.to_string())

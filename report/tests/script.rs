@@ -41,10 +41,10 @@ const LOOKUPS: &str = r#"
 const assert = require("assert");
 const model = buildModel({
   end_ns: 8, nr_cpus: 1, task_names: ["a", "b"],
-  runs: { start_ns: [2, 6], end_ns: [6, 7], cpu: [0, 0], task: [0, 1] },
-  speeds: { at_ns: [0, 4], cpu: [0, 0], khz: [1e6, 3e6] },
-  sets: { at_ns: [], cpu: [], set: [] },
-  wakeups: { at_ns: [1, 5], cpu: [0, 0], task: [0, 1], latency_ns: [1, 1] },
+  runs: { after_ns: [2, 4], ran_ns: [4, 1], cpu: [0, 0], task: [0, 1] },
+  speeds: { after_ns: [0, 4], cpu: [0, 0], khz: [1e6, 3e6] },
+  sets: { after_ns: [], cpu: [], set: [] },
+  wakeups: { after_ns: [1, 4], cpu: [0, 0], task: [0, 1], latency_ns: [1, 1] },
 });
 const speeds = (view, columns) => [...stepMean(model.speeds[0].at_ns, (i) => model.speeds[0].khz[i], 8, view, columns)];
 assert.deepStrictEqual([...busyShare(model.runs[0], { from: 0, to: 8 }, 4)], [0, 1, 1, 0.5]);

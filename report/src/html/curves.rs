@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Curves over a sweep: one line a policy, whiskers where the confidence is known, the lower bound dashed.
+//! Plots over a sweep: a line for each policy where the axis is a number, points side by side where it is a category. Whiskers where the
+//! confidence is known; the lower bound dashed.
 
 use super::axis::XAxis;
 use super::escape::escape;
@@ -175,7 +176,16 @@ impl Panel<'_> {
             }
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let path = polyline(points.iter().map(|(x, bound)| (*x, frame.top_of(*bound))));
+        let path = if frame.x.categorical() {
+            let half = 0.45 * (WIDTH - LEFT - RIGHT) / self.dimension.values.len() as f64;
+            let across = |(x, bound): &(f64, f64)| {
+                let y = frame.top_of(*bound);
+                polyline([(x - half, y), (x + half, y)].into_iter())
+            };
+            points.iter().map(across).collect()
+        } else {
+            polyline(points.iter().map(|(x, bound)| (*x, frame.top_of(*bound))))
+        };
         let _ = writeln!(
             body,
             "<path class=\"bound\" d=\"{path}\"><title>lower bound</title></path>"
@@ -193,14 +203,17 @@ impl Panel<'_> {
             .collect();
         places.sort_by(|a, b| a.0.total_cmp(&b.0));
         let colour = super::palette(index);
-        let width = (4.2 - 0.6 * index as f64).max(1.6);
-        let kind = if frame.x.categorical() { "line category" } else { "line" };
-        let dashes = super::dashes(index);
-        let path = polyline(places.iter().map(|(x, r)| (*x, frame.top_of((self.measure.value)(r)))));
-        let _ = writeln!(
-            body,
-            "<g><path class=\"{kind}\" d=\"{path}\" stroke=\"var(--p{colour})\" stroke-width=\"{width:.1}\"{dashes}/>"
-        );
+        body.push_str("<g>");
+        // Nothing lies between two categories, so no line joins them.
+        if !frame.x.categorical() {
+            let width = (4.2 - 0.6 * index as f64).max(1.6);
+            let dashes = super::dashes(index);
+            let path = polyline(places.iter().map(|(x, r)| (*x, frame.top_of((self.measure.value)(r)))));
+            let _ = writeln!(
+                body,
+                "<path class=\"line\" d=\"{path}\" stroke=\"var(--p{colour})\" stroke-width=\"{width:.1}\"{dashes}/>"
+            );
+        }
         for (x, result) in places {
             self.mark(body, frame, index, x, result);
         }

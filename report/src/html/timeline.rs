@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One timeline on the page: markup around the canvas, and the data that its script draws.
 
-use super::escape::{escape, fill, island};
+use super::escape::{escape, fill};
+use super::pack::island;
 use crate::error::ReportError;
 use crate::model::{CpuSetName, Timeline};
 use serde::Serialize;
 
 const MARKUP: &str = include_str!("../../assets/timeline.html");
 
-/// The timeline by columns: a fifth of the size of one object per span, and typed arrays in the browser at once.
+/// The timeline by columns. Times are differences to the entry before (the first to 0): they compress to a third of the times themselves.
 #[derive(Serialize)]
 struct Columns<'a> {
     policy: &'a str,
@@ -26,32 +27,37 @@ struct Columns<'a> {
 
 #[derive(Serialize)]
 struct Speeds {
-    at_ns: Vec<u64>,
+    after_ns: Vec<u64>,
     cpu: Vec<u32>,
     khz: Vec<u64>,
 }
 
 #[derive(Serialize)]
 struct Sets {
-    at_ns: Vec<u64>,
+    after_ns: Vec<u64>,
     cpu: Vec<u32>,
     set: Vec<CpuSetName>,
 }
 
 #[derive(Serialize)]
 struct Runs {
-    start_ns: Vec<u64>,
-    end_ns: Vec<u64>,
+    after_ns: Vec<u64>,
+    ran_ns: Vec<u64>,
     cpu: Vec<u32>,
     task: Vec<u32>,
 }
 
 #[derive(Serialize)]
 struct Wakeups {
-    at_ns: Vec<u64>,
+    after_ns: Vec<u64>,
     task: Vec<u32>,
     cpu: Vec<u32>,
     latency_ns: Vec<u64>,
+}
+
+fn differences(times: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut last = 0;
+    times.map(|at| at - std::mem::replace(&mut last, at)).collect()
 }
 
 pub(crate) fn data(timeline: &Timeline, number: usize) -> Result<String, ReportError> {
@@ -65,41 +71,60 @@ pub(crate) fn data(timeline: &Timeline, number: usize) -> Result<String, ReportE
         truncated_at_ns: timeline.truncated_at_ns,
         task_names: &timeline.task_names,
         speeds: Speeds {
-            at_ns: speeds.iter().map(|s| s.at_ns).collect(),
+            after_ns: differences(speeds.iter().map(|s| s.at_ns)),
             cpu: speeds.iter().map(|s| s.cpu).collect(),
             khz: speeds.iter().map(|s| s.khz).collect(),
         },
         sets: Sets {
-            at_ns: sets.iter().map(|s| s.at_ns).collect(),
+            after_ns: differences(sets.iter().map(|s| s.at_ns)),
             cpu: sets.iter().map(|s| s.cpu).collect(),
             set: sets.iter().map(|s| s.set).collect(),
         },
         runs: Runs {
-            start_ns: runs.iter().map(|r| r.start_ns).collect(),
-            end_ns: runs.iter().map(|r| r.end_ns).collect(),
+            after_ns: differences(runs.iter().map(|r| r.start_ns)),
+            ran_ns: runs.iter().map(|r| r.end_ns - r.start_ns).collect(),
             cpu: runs.iter().map(|r| r.cpu).collect(),
             task: runs.iter().map(|r| r.task).collect(),
         },
         wakeups: Wakeups {
-            at_ns: wakeups.iter().map(|w| w.at_ns).collect(),
+            after_ns: differences(wakeups.iter().map(|w| w.at_ns)),
             task: wakeups.iter().map(|w| w.task).collect(),
             cpu: wakeups.iter().map(|w| w.cpu).collect(),
             latency_ns: wakeups.iter().map(|w| w.latency_ns).collect(),
         },
     };
-    Ok(island(
-        &format!("timeline-{number}-data"),
-        &serde_json::to_string(&columns)?,
-    ))
+    island(&format!("timeline-{number}-data"), &serde_json::to_string(&columns)?)
 }
 
-pub(crate) fn markup(timeline: &Timeline, number: usize) -> String {
+/// The timelines of one study with their numbers on the page, folded; empty where there is none.
+pub(crate) fn folded(timelines: &[(usize, &Timeline)]) -> String {
+    if timelines.is_empty() {
+        return String::new();
+    }
+    let links = timelines
+        .iter()
+        .map(|(number, timeline)| format!("<a href=\"#timeline-{number}\">{}</a>", escape(&timeline.policy)));
+    let linked = match timelines.len() {
+        1 => "",
+        _ => "<p><label><input type=\"checkbox\" class=\"link-timelines\" checked> Move and zoom these timelines together</label></p>\n",
+    };
+    let drawn = timelines.iter().map(|(number, timeline)| markup(timeline, *number));
+    format!(
+        "<details class=\"timelines\"><summary>Timelines ({}): what ran where, at which speed</summary>\n<p class=\"links\">{}</p>\n{HOW_TO_MOVE}{linked}{}</details>\n",
+        timelines.len(),
+        links.collect::<Vec<_>>().join("\n"),
+        drawn.collect::<String>()
+    )
+}
+
+const HOW_TO_MOVE: &str = "<p class=\"note\">Drag to move, wheel to zoom (click first, or hold Ctrl), pinch on a touch screen. Keys: arrows, + and -, 0 for the whole run, n and p for the next and previous wakeup.</p>\n<noscript><p>A script draws the timelines, and scripts are switched off.</p></noscript>\n";
+
+fn markup(timeline: &Timeline, number: usize) -> String {
     let speed = |khz: u64| format!("{} MHz", khz as f64 / 1e3);
     fill(
         MARKUP,
         &[
             ("number", &number.to_string()),
-            ("study", &escape(&timeline.study)),
             ("policy", &escape(&timeline.policy)),
             ("facts", &escape(&facts(timeline))),
             ("slowest", &speed(timeline.min_khz)),
