@@ -4,7 +4,7 @@
 mod common;
 
 use common::{report, sweep, timeline};
-use lop_report::{html, published, PointValue, Replayed, Report, ReportError};
+use lop_report::{html, published, PointValue, Replayed, Report, ReportError, Timeline};
 use serde_json::Value;
 
 /// A data island, unpacked and parsed.
@@ -114,6 +114,24 @@ fn islands_equal_the_input() -> Result<(), ReportError> {
     );
     assert_eq!(numbers(&data["wakeups"]["latency_ns"]), [234]);
     assert_eq!(data["sets"]["set"], serde_json::json!(["high", "low", "high"]));
+    assert_eq!(sums(&data["power"]["after_ns"]), [0, 1_000]);
+    assert_eq!(numbers(&data["power"]["uw"]), [12_500_000, 20_000_000]);
+    assert_eq!(data["cpu_kinds"], serde_json::json!(["big", "little"]));
+    Ok(())
+}
+
+#[test]
+fn equal_runs_are_one_timeline_under_all_names() -> Result<(), ReportError> {
+    let named = |policy: &str| Timeline {
+        policy: policy.into(),
+        ..timeline()
+    };
+    let mut other = named("auto");
+    other.runs[0].task = 1;
+    let page = html(&[], &[named("highlow"), other, named("phase")])?;
+    assert!(page.contains("<h3>highlow, phase</h3>") && page.contains("<h3>auto</h3>"));
+    assert_eq!(page.matches("<canvas").count(), 2);
+    assert!(page.contains("2 CPUs (1 big, 1 little)"));
     Ok(())
 }
 

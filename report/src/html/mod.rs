@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One HTML page that needs nothing but itself: inline styles, inline SVG, a script without a framework.
+//! One self-contained HTML page: inline styles, inline SVG, a script without a framework.
 
 mod axis;
 pub(crate) mod bars;
@@ -31,7 +31,7 @@ const SCRIPT: [&str; 3] = [
     include_str!("../../assets/timeline-controls.js"),
 ];
 
-/// Colours in page.css.
+/// How many colours for policies page.css has.
 const COLOURS: usize = 8;
 
 /// The page: a section for each report (verdict, charts, tables, counters, folded timelines). The data is in it twice, drawn and as compressed
@@ -43,6 +43,7 @@ const COLOURS: usize = 8;
 pub fn html(reports: &[Report], timelines: &[Timeline]) -> Result<String, ReportError> {
     reports.iter().try_for_each(check_report)?;
     timelines.iter().try_for_each(check_timeline)?;
+    let timelines = timeline::merged(timelines);
     let mut sections = String::new();
     let mut islands = String::new();
     let palette = policies(reports);
@@ -139,7 +140,7 @@ fn published(mark: &Mark, colour: &str, x: f64, y: f64, text: &str) -> String {
     )
 }
 
-/// Beyond the colours there are, lines are told apart by dashes.
+/// Policies beyond the number of colours are told apart by dashes.
 fn dashes(index: usize) -> &'static str {
     match index / COLOURS {
         0 => "",

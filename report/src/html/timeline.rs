@@ -15,6 +15,7 @@ struct Columns<'a> {
     policy: &'a str,
     end_ns: u64,
     nr_cpus: usize,
+    cpu_kinds: &'a [String],
     min_khz: u64,
     max_khz: u64,
     truncated_at_ns: Option<u64>,
@@ -23,6 +24,7 @@ struct Columns<'a> {
     sets: Sets,
     runs: Runs,
     wakeups: Wakeups,
+    power: Powers,
 }
 
 #[derive(Serialize)]
@@ -48,6 +50,12 @@ struct Runs {
 }
 
 #[derive(Serialize)]
+struct Powers {
+    after_ns: Vec<u64>,
+    uw: Vec<u64>,
+}
+
+#[derive(Serialize)]
 struct Wakeups {
     after_ns: Vec<u64>,
     task: Vec<u32>,
@@ -66,6 +74,7 @@ pub(crate) fn data(timeline: &Timeline, number: usize) -> Result<String, ReportE
         policy: &timeline.policy,
         end_ns: timeline.end_ns,
         nr_cpus: timeline.nr_cpus,
+        cpu_kinds: &timeline.cpu_kinds,
         min_khz: timeline.min_khz,
         max_khz: timeline.max_khz,
         truncated_at_ns: timeline.truncated_at_ns,
@@ -92,8 +101,32 @@ pub(crate) fn data(timeline: &Timeline, number: usize) -> Result<String, ReportE
             cpu: wakeups.iter().map(|w| w.cpu).collect(),
             latency_ns: wakeups.iter().map(|w| w.latency_ns).collect(),
         },
+        power: Powers {
+            after_ns: differences(timeline.power.iter().map(|p| p.at_ns)),
+            uw: timeline.power.iter().map(|p| p.uw).collect(),
+        },
     };
     island(&format!("timeline-{number}-data"), &serde_json::to_string(&columns)?)
+}
+
+/// Runs that are the same in everything but the policy as one, under all their names.
+pub(crate) fn merged(timelines: &[Timeline]) -> Vec<Timeline> {
+    let mut found: Vec<(Timeline, Vec<&str>)> = Vec::new();
+    for timeline in timelines {
+        let anonymous = Timeline {
+            policy: String::new(),
+            ..timeline.clone()
+        };
+        match found.iter_mut().find(|(other, _)| *other == anonymous) {
+            Some((_, names)) => names.push(&timeline.policy),
+            None => found.push((anonymous, vec![&timeline.policy])),
+        }
+    }
+    let named = |(timeline, names): (Timeline, Vec<&str>)| Timeline {
+        policy: names.join(", "),
+        ..timeline
+    };
+    found.into_iter().map(named).collect()
 }
 
 /// The timelines of one study with their numbers on the page, folded; empty where there is none.
@@ -119,6 +152,8 @@ pub(crate) fn folded(timelines: &[(usize, &Timeline)]) -> String {
 
 const HOW_TO_MOVE: &str = "<p class=\"note\">Drag to move, wheel to zoom (click first, or hold Ctrl), pinch on a touch screen. Keys: arrows, + and -, 0 for the whole run, n and p for the next and previous wakeup.</p>\n<noscript><p>A script draws the timelines, and scripts are switched off.</p></noscript>\n";
 
+const POWER_KEY: &str = "<span class=\"key\"><span class=\"swatch power\" aria-hidden=\"true\"></span>power of cores and voltage domains, without base load and memory</span>\n";
+
 fn markup(timeline: &Timeline, number: usize) -> String {
     let speed = |khz: u64| format!("{} MHz", khz as f64 / 1e3);
     fill(
@@ -130,14 +165,20 @@ fn markup(timeline: &Timeline, number: usize) -> String {
             ("slowest", &speed(timeline.min_khz)),
             ("fastest", &speed(timeline.max_khz)),
             ("sets", &set_keys(timeline)),
+            ("power", if timeline.power.is_empty() { "" } else { POWER_KEY }),
         ],
     )
 }
 
 fn facts(timeline: &Timeline) -> String {
-    let mut text = format!(
-        "{} CPUs, {:.3} s, {} runs, {} wakeups",
+    let mut text = match timeline.point.as_str() {
+        "" => String::new(),
+        point => format!("{point}: "),
+    };
+    text += &format!(
+        "{} CPUs{}, {:.3} s, {} runs, {} wakeups",
         timeline.nr_cpus,
+        kinds(&timeline.cpu_kinds),
         timeline.end_ns as f64 / 1e9,
         timeline.runs.len(),
         timeline.wakeups.len()
@@ -146,6 +187,17 @@ fn facts(timeline: &Timeline) -> String {
         text += &format!("; too many events, nothing recorded after {:.3} s", at as f64 / 1e9);
     }
     text
+}
+
+/// " (8 performance, 8 efficiency)".
+fn kinds(of_cpus: &[String]) -> String {
+    let kinds = of_cpus
+        .chunk_by(|a, b| a == b)
+        .map(|cpus| format!("{} {}", cpus.len(), cpus[0]));
+    match of_cpus {
+        [] => String::new(),
+        _ => format!(" ({})", kinds.collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// Only the sets that occur, so that the legend explains what is there to see.

@@ -44,6 +44,7 @@ impl World<'_> {
             trace: self.trace.events,
             trace_truncated_at_ns: self.trace.truncated_at_ns,
             task_names: self.trace.task_names,
+            power_uw: self.trace.power_uw,
         }
     }
 

@@ -435,6 +435,7 @@ impl<'a> World<'a> {
         }
         let end_ns = self.workload.duration_ns.unwrap_or(u64::MAX);
         let mut at_once = 0u32;
+        self.trace.power_is(self.now_ns, self.power.total_uw());
         while self.live > 0 || self.pending_starts > 0 {
             if self.live > 0 && self.progressing == 0 && self.pending_starts == 0 && !self.spinner_will_block() {
                 return Err(self.deadlock());
@@ -451,6 +452,7 @@ impl<'a> World<'a> {
             }
             self.now_ns = at_ns;
             self.handle(due);
+            self.trace.power_is(at_ns, self.power.total_uw());
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
