@@ -30,7 +30,7 @@ pub(crate) struct Panel<'a> {
     pub policies: &'a [&'a str],
 }
 
-/// Where values land on the paper.
+/// Where values are drawn.
 struct Frame {
     x: XAxis,
     scale: Scale,
@@ -42,7 +42,7 @@ impl Frame {
     fn left_of(&self, result: &RunResult, dimension: &Dimension) -> Option<f64> {
         Some(self.left(self.x.place(result.point.get(&dimension.name)?)?))
     }
-    /// Where a share of the axis lies; numbers keep off the edges so that markers are whole.
+    /// Where a share of the axis lies; numbers keep a distance from the edges, so that markers are not cut off.
     fn left(&self, share: f64) -> f64 {
         let inset = if self.x.categorical() { 0.0 } else { 10.0 };
         LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share
@@ -70,8 +70,21 @@ impl Panel<'_> {
         let _ = write!(body, "<g clip-path=\"url(#{id})\">");
         self.bound(&mut body, &frame);
         body.push_str("</g>\n");
-        for (index, policy) in self.policies.iter().enumerate() {
-            self.line(&mut body, &frame, index, policy);
+        let has_results = |policy: &&str| self.results.iter().any(|result| result.policy == *policy);
+        let count = self
+            .policies
+            .iter()
+            .copied()
+            .filter(|policy| has_results(policy))
+            .count();
+        let colours = self
+            .policies
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(_, policy)| has_results(policy));
+        for (place, (index, policy)) in colours.enumerate() {
+            self.line(&mut body, &frame, (place, count), index, policy);
         }
         format!(
             "{}<clipPath id=\"{id}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{HEIGHT}\"/></clipPath>\n{body}</svg></figure>\n",
@@ -192,9 +205,10 @@ impl Panel<'_> {
         );
     }
 
-    /// Curves that coincide are common (a policy that does no harm): the first are drawn wider, so that they show below the next.
-    fn line(&self, body: &mut String, frame: &Frame, index: usize, policy: &str) {
-        let dodge = (index as f64 - (self.policies.len() as f64 - 1.0) / 2.0) * self.dodge(frame);
+    /// Curves often coincide, where policies decide the same: the first are drawn wider, so that they show below the next.
+    /// `place`: among the policies of the panel, and how many these are; `index`: among those of the page, for the colour.
+    fn line(&self, body: &mut String, frame: &Frame, place: (usize, usize), index: usize, policy: &str) {
+        let dodge = (place.0 as f64 - (place.1 as f64 - 1.0) / 2.0) * self.dodge(frame, place.1);
         let mut places: Vec<(f64, &RunResult)> = self
             .results
             .iter()
@@ -206,7 +220,7 @@ impl Panel<'_> {
         body.push_str("<g>");
         // Nothing lies between two categories, so no line joins them.
         if !frame.x.categorical() {
-            let width = (4.2 - 0.6 * index as f64).max(1.6);
+            let width = (4.2 - 0.6 * place.0 as f64).max(1.6);
             let dashes = super::dashes(index);
             let path = polyline(places.iter().map(|(x, r)| (*x, frame.top_of((self.measure.value)(r)))));
             let _ = writeln!(
@@ -235,12 +249,12 @@ impl Panel<'_> {
     }
 
     /// Distance between policies at the same category, so that their markers and whiskers stand side by side.
-    fn dodge(&self, frame: &Frame) -> f64 {
+    fn dodge(&self, frame: &Frame, count: usize) -> f64 {
         if !frame.x.categorical() {
             return 0.0;
         }
         let slot = (WIDTH - LEFT - RIGHT) / self.dimension.values.len() as f64;
-        (slot * 0.8 / self.policies.len() as f64).min(7.0)
+        (slot * 0.8 / count as f64).min(7.0)
     }
 
     fn mark(&self, body: &mut String, frame: &Frame, index: usize, x: f64, result: &RunResult) {
@@ -276,7 +290,7 @@ impl Panel<'_> {
     }
 }
 
-/// A mark on the x axis; slanted labels lean to the left and must not run off the paper there.
+/// A mark on the x axis; slanted labels lean to the left and must not run off the drawing there.
 fn tick(body: &mut String, x: f64, label: &str, slanted: bool) {
     let bottom = TOP + HEIGHT;
     let (place, label) = if slanted {

@@ -18,7 +18,7 @@ pub(crate) struct Measure {
     pub half_width: fn(&RunResult) -> Option<f64>,
     /// What no schedule can beat.
     pub bound: fn(&RunResult) -> f64,
-    /// Of which measure published numbers are drawn: as such, or (true) as ratios to the first policy.
+    /// The published numbers that are drawn with it: of which measure, and whether (true) as ratios to the first policy.
     pub published: (published::Measure, bool),
 }
 

@@ -26,14 +26,21 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     if heading {
         let _ = writeln!(html, "<h2>{}</h2>", escape(&report.title));
     }
+    let rows = overall(report);
+    for (class, text) in [
+        ("verdict", verdict(report, &rows).as_str()),
+        ("about", &report.description),
+    ] {
+        if !text.is_empty() {
+            let _ = writeln!(html, "<p class=\"{class}\">{}</p>", escape(text));
+        }
+    }
     let groups = points(report);
     if groups.is_empty() {
         return html + &facts(report) + "<p>No results.</p>\n</section>\n";
     }
-    let rows = overall(report);
-    let _ = writeln!(html, "<p class=\"verdict\">{}</p>", escape(&verdict(report, &rows)));
-    html.push_str(&facts(report));
     html.push_str(&first_charts(report, &rows, palette));
+    html.push_str(&facts(report));
     let shown = merged(report);
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
@@ -122,16 +129,13 @@ fn facts(report: &Report) -> String {
     } else {
         format!("{} runs", report.runs)
     };
-    let mut html = format!(
+    let html = format!(
         "<p class=\"facts\">machine {}, workload {}, seed {}, {runs}, energy: {}</p>\n",
         escape(&report.machine),
         escape(&report.workload),
         report.seed,
         escape(&report.energy_source)
     );
-    if !report.description.is_empty() {
-        let _ = writeln!(html, "<p>{}</p>", escape(&report.description));
-    }
     html + &report.trace.as_ref().map(replayed).unwrap_or_default()
 }
 
@@ -157,7 +161,7 @@ fn legend(report: &Report, palette: &[&str]) -> String {
             escape(policy)
         );
     }
-    html + &format!("<span class=\"key\"><svg width=\"26\" height=\"14\" aria-hidden=\"true\"><path d=\"M0 7H26\" stroke=\"var(--text)\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/></svg>lower bound: no schedule can beat it (a plot without it lies far above)</span>{}</div>\n", published_key(report))
+    html + &format!("<span class=\"key\"><svg width=\"26\" height=\"14\" aria-hidden=\"true\"><path d=\"M0 7H26\" stroke=\"var(--text)\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/></svg>lower bound: no schedule can beat it (where a plot has none, it lies far below or is not known)</span>{}</div>\n", published_key(report))
 }
 
 /// The cross of published numbers, where there are any.
@@ -197,14 +201,15 @@ fn all_curves(report: &Report, number: usize, palette: &[&str]) -> String {
             let _ = writeln!(html, "<h4>{}</h4>", escape(label));
         }
         html.push_str("<div class=\"charts\">\n");
-        for (index, measure) in [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME, ENERGY, EDP]
-            .iter()
-            .enumerate()
-        {
+        let clocked: Vec<&RunResult> = results.iter().copied().filter(|r| response_s(r).is_some()).collect();
+        let measures =
+            [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME, ENERGY, EDP].map(|measure| (measure, results));
+        let late = (!clocked.is_empty()).then_some((RESPONSE, &clocked));
+        for (index, (measure, results)) in measures.into_iter().chain(late).enumerate() {
             let panel = Panel {
                 report,
                 results,
-                measure,
+                measure: &measure,
                 dimension: &found[along],
                 policies: palette,
             };
@@ -232,7 +237,7 @@ fn tables(report: &Report, groups: &[PointGroup]) -> String {
     html
 }
 
-/// Drawn along what differs between the points that have classes, and told.
+/// Classes of applications: a plot along what differs between their points, and a table.
 fn classes(report: &Report, number: usize, palette: &[&str]) -> String {
     let Some(grid) = classes_grid(report) else {
         return String::new();
@@ -255,7 +260,7 @@ fn classes(report: &Report, number: usize, palette: &[&str]) -> String {
     html + &html_table(&grid, 0)
 }
 
-/// A table for each source, and its notes.
+/// A table for each source, with its notes.
 fn published(report: &Report) -> String {
     let mut html = String::new();
     for table in &report.published {
