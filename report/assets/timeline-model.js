@@ -30,10 +30,10 @@ async function unpack(id) {
   return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
-/** Times from the differences between them. */
+/** Values from the differences between them. */
 function sums(differences) {
-  let time = 0;
-  return differences.map((difference) => (time += difference));
+  let value = 0;
+  return differences.map((difference) => (value += difference));
 }
 
 /** Splits columns {cpu, ...} by CPU; each entry keeps its index in the whole as `index`. */
@@ -52,15 +52,21 @@ function byCpu(columns, nrCpus, names) {
 }
 
 function buildModel(packed) {
-  const times = (columns) => ({ ...columns, at_ns: sums(columns.after_ns) });
-  const start_ns = sums(packed.runs.after_ns);
+  const instants = sums(packed.after_ns);
+  const timed = (columns) => ({ ...columns, at_ns: sums(columns.at).map((at) => instants[at]) });
+  const starts = sums(packed.runs.at);
   const raw = {
     ...packed,
-    runs: { ...packed.runs, start_ns, end_ns: start_ns.map((start, i) => start + packed.runs.ran_ns[i]) },
-    speeds: times(packed.speeds),
-    sets: times(packed.sets),
-    wakeups: times(packed.wakeups),
-    power: times(packed.power),
+    runs: {
+      start_ns: starts.map((at) => instants[at]),
+      end_ns: starts.map((at, i) => instants[at + packed.runs.instants[i]]),
+      cpu: packed.runs.cpu,
+      task: sums(packed.runs.task),
+    },
+    speeds: timed(packed.speeds),
+    sets: timed(packed.sets),
+    wakeups: { ...timed(packed.wakeups), task: sums(packed.wakeups.task) },
+    power: timed(packed.power),
   };
   return {
     raw,

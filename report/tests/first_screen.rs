@@ -166,7 +166,7 @@ fn no_line_joins_categories() -> Result<(), ReportError> {
     assert!(!page.contains("<path class=\"line\""));
     assert_eq!(
         page.matches("<path class=\"whisker\"").count(),
-        4 * 6,
+        2 * 6,
         "the points are there"
     );
     Ok(())

@@ -100,21 +100,32 @@ fn islands_equal_the_input() -> Result<(), ReportError> {
     }
     let data = island(&page, "timeline-1-data");
     assert_eq!(data["end_ns"].as_u64(), Some(timeline.end_ns));
+    let instants = sums(&data["after_ns"]);
+    assert!(
+        instants.windows(2).all(|pair| pair[0] < pair[1]),
+        "each instant is there once"
+    );
+    let times = |places: &[u64]| -> Vec<u64> { places.iter().map(|&at| instants[at as usize]).collect() };
+    let starts = sums(&data["runs"]["at"]);
+    let ends: Vec<u64> = starts
+        .iter()
+        .zip(numbers(&data["runs"]["instants"]))
+        .map(|(at, later)| at + later)
+        .collect();
     assert_eq!(
-        sums(&data["runs"]["after_ns"]),
+        times(&starts),
         timeline.runs.iter().map(|r| r.start_ns).collect::<Vec<_>>()
     );
-    assert_eq!(
-        numbers(&data["runs"]["ran_ns"]),
-        timeline.runs.iter().map(|r| r.end_ns - r.start_ns).collect::<Vec<_>>()
-    );
+    assert_eq!(times(&ends), timeline.runs.iter().map(|r| r.end_ns).collect::<Vec<_>>());
+    assert_eq!(sums(&data["runs"]["task"]), [0, 1, 1]);
     assert_eq!(
         numbers(&data["speeds"]["khz"]),
         timeline.speeds.iter().map(|s| s.khz).collect::<Vec<_>>()
     );
+    assert_eq!(times(&sums(&data["wakeups"]["at"])), [1_000]);
     assert_eq!(numbers(&data["wakeups"]["latency_ns"]), [234]);
     assert_eq!(data["sets"]["set"], serde_json::json!(["high", "low", "high"]));
-    assert_eq!(sums(&data["power"]["after_ns"]), [0, 1_000]);
+    assert_eq!(times(&sums(&data["power"]["at"])), [0, 1_000]);
     assert_eq!(numbers(&data["power"]["uw"]), [12_500_000, 20_000_000]);
     assert_eq!(data["cpu_kinds"], serde_json::json!(["big", "little"]));
     Ok(())
@@ -208,12 +219,19 @@ fn axes_have_units_and_energies_a_source() -> Result<(), ReportError> {
     Ok(())
 }
 
-/// A line per policy and panel (six panels), a whisker per result in each panel.
+/// Whiskers, of which a path holds those of a policy: three strokes each.
+fn whiskers(page: &str) -> usize {
+    let paths = page.split("<path class=\"whisker\"").skip(1);
+    let strokes = paths.map(|path| path.split("/>").next().map_or(0, |path| path.matches('M').count()));
+    strokes.sum::<usize>() / 3
+}
+
+/// A line and a path of whiskers for each policy and panel (six panels); each whisker starts with its upper end.
 #[test]
 fn sweeps_have_a_line_a_policy_and_whiskers() -> Result<(), ReportError> {
     let page = html(&[sweep()], &[])?;
     assert_eq!(page.matches("<path class=\"line\"").count(), 2 * 6);
-    assert_eq!(page.matches("<path class=\"whisker\"").count(), 4 * 6);
+    assert_eq!(whiskers(&page), 4 * 6);
     Ok(())
 }
 

@@ -40,11 +40,13 @@ fn the_script_is_javascript() -> Result<(), ReportError> {
 const LOOKUPS: &str = r#"
 const assert = require("assert");
 const model = buildModel({
-  end_ns: 8, nr_cpus: 1, cpu_kinds: ["little"], power: { after_ns: [0, 3], uw: [2e6, 4e6] }, task_names: ["a", "b"],
-  runs: { after_ns: [2, 4], ran_ns: [4, 1], cpu: [0, 0], task: [0, 1] },
-  speeds: { after_ns: [0, 4], cpu: [0, 0], khz: [1e6, 3e6] },
-  sets: { after_ns: [], cpu: [], set: [] },
-  wakeups: { after_ns: [1, 4], cpu: [0, 0], task: [0, 1], latency_ns: [1, 1] },
+  end_ns: 8, nr_cpus: 1, cpu_kinds: ["little"], task_names: ["a", "b"],
+  after_ns: [0, 1, 1, 1, 1, 1, 1, 1],
+  runs: { at: [2, 4], instants: [4, 1], cpu: [0, 0], task: [0, 1] },
+  speeds: { at: [0, 4], cpu: [0, 0], khz: [1e6, 3e6] },
+  sets: { at: [], cpu: [], set: [] },
+  wakeups: { at: [1, 4], cpu: [0, 0], task: [0, 1], latency_ns: [1, 1] },
+  power: { at: [0, 3], uw: [2e6, 4e6] },
 });
 const speeds = (view, columns) => [...stepMean(model.speeds[0].at_ns, (i) => model.speeds[0].khz[i], 8, view, columns)];
 assert.deepStrictEqual([...busyShare(model.runs[0], { from: 0, to: 8 }, 4)], [0, 1, 1, 0.5]);

@@ -163,7 +163,12 @@ fn classes_are_in_json_and_drawn() {
             .count(),
         1
     );
-    assert!(page.contains("linux:performance, jobs = 1: 25.00 ± 5.00 % of that with all slow"));
+    assert!(page.contains("<td>25 ± 5</td>"));
+    // The axis has 150 % at 8 and 0 at 218, so 25 % is at 183, and 5 % are 7.
+    assert!(
+        page.contains("d=\"M57.0 176.0h6M60.0 176.0V190.0M57.0 190.0h6"),
+        "to scale"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::escape::escape;
 use super::measure::Measure;
 use crate::model::{Report, RunResult};
 use crate::number::{tick_labels, ticks, Scale};
-use crate::sweep::{value_text, Dimension};
+use crate::sweep::Dimension;
 use std::fmt::Write;
 
 const WIDTH: f64 = 400.0;
@@ -217,7 +217,8 @@ impl Panel<'_> {
             .collect();
         places.sort_by(|a, b| a.0.total_cmp(&b.0));
         let colour = super::palette(index);
-        body.push_str("<g>");
+        // The figures themselves are in the table.
+        let _ = write!(body, "<g><title>{}</title>", escape(policy));
         // Nothing lies between two categories, so no line joins them.
         if !frame.x.categorical() {
             let width = (4.2 - 0.6 * place.0 as f64).max(1.6);
@@ -228,9 +229,27 @@ impl Panel<'_> {
                 "<path class=\"line\" d=\"{path}\" stroke=\"var(--p{colour})\" stroke-width=\"{width:.1}\"{dashes}/>"
             );
         }
+        let (mut whiskers, mut markers) = (String::new(), String::new());
+        let size = (5.0 - 0.5 * place.0 as f64).max(2.8);
         for (x, result) in places {
-            self.mark(body, frame, index, x, result);
+            let value = (self.measure.value)(result);
+            markers.push_str(&super::marker(index, x, frame.top_of(value), size));
+            if let Some(half_width) = (self.measure.half_width)(result) {
+                let (up, down) = (frame.top_of(value + half_width), frame.top_of(value - half_width));
+                let left = x - 3.0;
+                let _ = write!(
+                    whiskers,
+                    "M{left:.1} {up:.1}h6M{x:.1} {up:.1}V{down:.1}M{left:.1} {down:.1}h6"
+                );
+            }
         }
+        if !whiskers.is_empty() {
+            let _ = write!(
+                body,
+                "<path class=\"whisker\" style=\"stroke:var(--p{colour})\" d=\"{whiskers}\"/>"
+            );
+        }
+        let _ = writeln!(body, "<path d=\"{markers}\" fill=\"var(--p{colour})\"/>");
         for mark in self.measure.marks(self.report, self.results) {
             let place = frame.left_of(mark.result, self.dimension);
             let Some(x) = place.filter(|_| mark.result.policy == policy) else {
@@ -255,38 +274,6 @@ impl Panel<'_> {
         }
         let slot = (WIDTH - LEFT - RIGHT) / self.dimension.values.len() as f64;
         (slot * 0.8 / count as f64).min(7.0)
-    }
-
-    fn mark(&self, body: &mut String, frame: &Frame, index: usize, x: f64, result: &RunResult) {
-        let value = (self.measure.value)(result);
-        let half_width = (self.measure.half_width)(result);
-        if let Some(half_width) = half_width {
-            let (up, down) = (frame.top_of(value + half_width), frame.top_of(value - half_width));
-            let _ = write!(
-                body,
-                "<path class=\"whisker\" style=\"stroke:var(--p{})\" d=\"M{:.1} {up:.1}h6M{x:.1} {up:.1}V{down:.1}M{:.1} {down:.1}h6\"/>",
-                super::palette(index),
-                x - 3.0,
-                x - 3.0
-            );
-        }
-        let at = result
-            .point
-            .get(&self.dimension.name)
-            .map(value_text)
-            .unwrap_or_default();
-        let size = (5.0 - 0.5 * index as f64).max(2.8);
-        let _ = writeln!(
-            body,
-            "<path d=\"{}\" fill=\"var(--p{})\"><title>{}, {} = {}: {} {}</title></path>",
-            super::marker(index, x, frame.top_of(value), size),
-            super::palette(index),
-            escape(&result.policy),
-            escape(&self.dimension.name),
-            escape(&at),
-            frame.scale.with_interval(value, half_width),
-            frame.scale.unit
-        );
     }
 }
 

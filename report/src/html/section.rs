@@ -313,12 +313,10 @@ fn interval_below(number: &str) -> String {
 
 /// `heading`: the column that names the row.
 pub(crate) fn html_table(grid: &Grid, heading: usize) -> String {
-    let class = |index: usize| {
-        if grid.columns[index].numeric {
-            " class=\"number\""
-        } else {
-            ""
-        }
+    // Most cells are numbers, so these are the ones without a class.
+    let class = |index: usize| match grid.columns[index].numeric {
+        true => "",
+        false => " class=\"text\"",
     };
     let mut html = "<div class=\"wide\"><table><thead><tr>".to_string();
     for (index, column) in grid.columns.iter().enumerate() {
@@ -343,16 +341,16 @@ pub(crate) fn html_table(grid: &Grid, heading: usize) -> String {
             "<tr>"
         });
         for (index, cell) in row.iter().enumerate() {
-            let (tag, scope) = if index == heading {
+            let (tag, attribute) = if index == heading {
                 ("th", " scope=\"row\"")
             } else {
-                ("td", "")
+                ("td", class(index))
             };
             let text = match grid.columns[index].numeric {
                 true => interval_below(cell),
                 false => escape(cell),
             };
-            let _ = write!(html, "<{tag}{scope}{}>{text}</{tag}>", class(index));
+            let _ = write!(html, "<{tag}{attribute}>{text}</{tag}>");
         }
         html.push_str("</tr>\n");
     }

@@ -9,10 +9,11 @@ use serde::Serialize;
 
 const MARKUP: &str = include_str!("../../assets/timeline.html");
 
-/// The timeline by columns. Times are differences to the entry before (the first to 0): they compress to a third of the times themselves.
+/// The timeline by columns. What happens at one instant names it by its place in `after_ns`, which has each instant once: a run often starts when
+/// another one stops, a task wakes and the power changes. All of `after_ns`, `at` and `task` are differences to the entry before, the first to 0.
+/// So they compress to a third of plain times.
 #[derive(Serialize)]
 struct Columns<'a> {
-    policy: &'a str,
     end_ns: u64,
     nr_cpus: usize,
     cpu_kinds: &'a [String],
@@ -20,6 +21,7 @@ struct Columns<'a> {
     max_khz: u64,
     truncated_at_ns: Option<u64>,
     task_names: &'a [String],
+    after_ns: Vec<i64>,
     speeds: Speeds,
     sets: Sets,
     runs: Runs,
@@ -29,49 +31,67 @@ struct Columns<'a> {
 
 #[derive(Serialize)]
 struct Speeds {
-    after_ns: Vec<u64>,
+    at: Vec<i64>,
     cpu: Vec<u32>,
     khz: Vec<u64>,
 }
 
 #[derive(Serialize)]
 struct Sets {
-    after_ns: Vec<u64>,
+    at: Vec<i64>,
     cpu: Vec<u32>,
     set: Vec<CpuSetName>,
 }
 
+/// `instants`: how many later the run ends than it starts.
 #[derive(Serialize)]
 struct Runs {
-    after_ns: Vec<u64>,
-    ran_ns: Vec<u64>,
+    at: Vec<i64>,
+    instants: Vec<usize>,
     cpu: Vec<u32>,
-    task: Vec<u32>,
+    task: Vec<i64>,
 }
 
 #[derive(Serialize)]
 struct Powers {
-    after_ns: Vec<u64>,
+    at: Vec<i64>,
     uw: Vec<u64>,
 }
 
 #[derive(Serialize)]
 struct Wakeups {
-    after_ns: Vec<u64>,
-    task: Vec<u32>,
+    at: Vec<i64>,
+    task: Vec<i64>,
     cpu: Vec<u32>,
     latency_ns: Vec<u64>,
 }
 
-fn differences(times: impl Iterator<Item = u64>) -> Vec<u64> {
+/// Values are below 2^53 (see `check`).
+fn differences(values: impl Iterator<Item = u64>) -> Vec<i64> {
     let mut last = 0;
-    times.map(|at| at - std::mem::replace(&mut last, at)).collect()
+    let difference = |value| value - std::mem::replace(&mut last, value);
+    values.map(|value| value as i64).map(difference).collect()
 }
 
 pub(crate) fn data(timeline: &Timeline, number: usize) -> Result<String, ReportError> {
     let (speeds, sets, runs, wakeups) = (&timeline.speeds, &timeline.sets, &timeline.runs, &timeline.wakeups);
+    let changes = speeds.iter().map(|s| s.at_ns).chain(sets.iter().map(|s| s.at_ns));
+    let others = wakeups
+        .iter()
+        .map(|w| w.at_ns)
+        .chain(timeline.power.iter().map(|p| p.at_ns));
+    let mut instants: Vec<u64> = runs
+        .iter()
+        .flat_map(|r| [r.start_ns, r.end_ns])
+        .chain(changes)
+        .chain(others)
+        .collect();
+    instants.sort_unstable();
+    instants.dedup();
+    // Every time of the timeline is among them.
+    let place = |at_ns: u64| instants.partition_point(|&instant| instant < at_ns);
+    let at = |at_ns: u64| place(at_ns) as u64;
     let columns = Columns {
-        policy: &timeline.policy,
         end_ns: timeline.end_ns,
         nr_cpus: timeline.nr_cpus,
         cpu_kinds: &timeline.cpu_kinds,
@@ -79,30 +99,31 @@ pub(crate) fn data(timeline: &Timeline, number: usize) -> Result<String, ReportE
         max_khz: timeline.max_khz,
         truncated_at_ns: timeline.truncated_at_ns,
         task_names: &timeline.task_names,
+        after_ns: differences(instants.iter().copied()),
         speeds: Speeds {
-            after_ns: differences(speeds.iter().map(|s| s.at_ns)),
+            at: differences(speeds.iter().map(|s| at(s.at_ns))),
             cpu: speeds.iter().map(|s| s.cpu).collect(),
             khz: speeds.iter().map(|s| s.khz).collect(),
         },
         sets: Sets {
-            after_ns: differences(sets.iter().map(|s| s.at_ns)),
+            at: differences(sets.iter().map(|s| at(s.at_ns))),
             cpu: sets.iter().map(|s| s.cpu).collect(),
             set: sets.iter().map(|s| s.set).collect(),
         },
         runs: Runs {
-            after_ns: differences(runs.iter().map(|r| r.start_ns)),
-            ran_ns: runs.iter().map(|r| r.end_ns - r.start_ns).collect(),
+            at: differences(runs.iter().map(|r| at(r.start_ns))),
+            instants: runs.iter().map(|r| place(r.end_ns) - place(r.start_ns)).collect(),
             cpu: runs.iter().map(|r| r.cpu).collect(),
-            task: runs.iter().map(|r| r.task).collect(),
+            task: differences(runs.iter().map(|r| r.task.into())),
         },
         wakeups: Wakeups {
-            after_ns: differences(wakeups.iter().map(|w| w.at_ns)),
-            task: wakeups.iter().map(|w| w.task).collect(),
+            at: differences(wakeups.iter().map(|w| at(w.at_ns))),
+            task: differences(wakeups.iter().map(|w| w.task.into())),
             cpu: wakeups.iter().map(|w| w.cpu).collect(),
             latency_ns: wakeups.iter().map(|w| w.latency_ns).collect(),
         },
         power: Powers {
-            after_ns: differences(timeline.power.iter().map(|p| p.at_ns)),
+            at: differences(timeline.power.iter().map(|p| at(p.at_ns))),
             uw: timeline.power.iter().map(|p| p.uw).collect(),
         },
     };

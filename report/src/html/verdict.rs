@@ -98,6 +98,9 @@ fn where_it_pays(report: &Report, first: &Overall, best: &Overall) -> String {
             false => String::new(),
         };
     }
+    if unclear.len() == all {
+        return "At none of them is its EDP clearly different.".to_string();
+    }
     let at = |count: usize| match count {
         n if n == all => "every point".to_string(),
         1 => format!("1 of {all} points"),
