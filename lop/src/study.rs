@@ -117,12 +117,7 @@ pub fn run(mut experiments: Vec<Experiment>, published: &[Table], options: &Stud
         report.published = beside(published, &experiment.id, Some(&report))?;
         reports.push(Report { trace, ..report });
         if files.want_timelines() {
-            let name = if several {
-                format!("{}: ", experiment.id)
-            } else {
-                String::new()
-            };
-            timelines.extend(record(experiment, &name, budget, options, cancelled)?);
+            timelines.extend(record(experiment, budget, options, cancelled)?);
         }
     }
     let text = match options.format {
@@ -184,7 +179,6 @@ fn simulate(experiment: &mut Experiment, options: &StudyOptions, cancelled: &Ato
 /// One timeline for each policy, at the first sweep point with the first seed.
 fn record(
     experiment: &Experiment,
-    name: &str,
     budget: usize,
     options: &StudyOptions,
     cancelled: &AtomicBool,
@@ -195,16 +189,7 @@ fn record(
         cancelled,
     };
     let recorded = experiment::record(experiment, &control, budget)?;
-    let timelines = recorded.into_iter().map(|run| {
-        let point: String = run
-            .point
-            .iter()
-            .map(|(name, value)| format!(", {name} {value}"))
-            .collect();
-        let mut timeline = timeline::timeline(format!("{name}{}{point}", run.policy), run);
-        timeline.study = experiment.id.clone();
-        timeline
-    });
+    let timelines = recorded.into_iter().map(|run| timeline::timeline(&experiment.id, run));
     Ok(timelines.collect())
 }
 

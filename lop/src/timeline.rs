@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! From the events of a recorded run to the timeline that reports draw.
 
-use lop_report::{CpuSetName, RunSpan, SetChange, SpeedChange, Timeline, Wakeup};
+use lop_machine::Machine;
+use lop_report::{CpuSetName, PowerChange, RunSpan, SetChange, SpeedChange, Timeline, Wakeup};
 use lop_simulator::experiment::Recorded;
 use lop_simulator::{TraceEvent, TraceSet};
 use std::collections::HashMap;
 
-/// `name`: of the timeline, usually the policy.
-pub fn timeline(name: String, recorded: Recorded) -> Timeline {
+/// `study`: the title of its report.
+pub fn timeline(study: &str, recorded: Recorded) -> Timeline {
     let outcome = recorded.outcome;
+    let point = (recorded.point.iter()).map(|(name, value)| format!("{name} {value}"));
+    let power = (outcome.power_uw.iter()).map(|&(at_ns, uw)| PowerChange { at_ns, uw });
     let khz = || {
         recorded
             .machine
@@ -18,9 +21,13 @@ pub fn timeline(name: String, recorded: Recorded) -> Timeline {
     };
     let mut builder = Builder {
         timeline: Timeline {
-            policy: name,
+            study: study.to_string(),
+            policy: recorded.policy.to_string(),
+            point: point.collect::<Vec<_>>().join(", "),
             end_ns: outcome.time_ns,
             nr_cpus: recorded.machine.cpus.len(),
+            cpu_kinds: cpu_kinds(&recorded.machine),
+            power: power.collect(),
             min_khz: khz().min().unwrap_or(0),
             max_khz: khz().max().unwrap_or(0),
             task_names: outcome.task_names,
@@ -34,6 +41,16 @@ pub fn timeline(name: String, recorded: Recorded) -> Timeline {
         builder.add(event);
     }
     builder.finish()
+}
+
+/// Names of the kinds of cores by CPU; none where there is one kind.
+fn cpu_kinds(machine: &Machine) -> Vec<String> {
+    match machine.kinds.as_slice() {
+        [_] => Vec::new(),
+        kinds => (machine.cpus.iter())
+            .map(|cpu| kinds[usize::from(cpu.kind)].name.clone())
+            .collect(),
+    }
 }
 
 struct Builder {
@@ -129,6 +146,34 @@ fn set_name(set: TraceSet) -> CpuSetName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lop_simulator::experiment::{load_builtin, record, RunControl};
+    use std::sync::atomic::AtomicBool;
+
+    /// What the lane of power shows is the energy of the result: to the end of the run, and exactly, as both are integers.
+    #[test]
+    fn power_adds_up_to_the_energy() {
+        let experiment = load_builtin("hybrid-laptop").expect("it is built in");
+        let control = RunControl {
+            threads: None,
+            progress: &|_| {},
+            cancelled: &AtomicBool::new(false),
+        };
+        for recorded in record(&experiment, &control, usize::MAX).expect("it runs") {
+            let (policy, energy_j) = (recorded.policy.to_string(), recorded.outcome.cpu_energy_j);
+            let timeline = timeline("study", recorded);
+            assert_eq!(timeline.cpu_kinds[0], "performance");
+            let ends = timeline
+                .power
+                .iter()
+                .skip(1)
+                .map(|power| power.at_ns)
+                .chain([timeline.end_ns]);
+            let energy_fj: u128 = (timeline.power.iter().zip(ends))
+                .map(|(power, end_ns)| u128::from(power.uw) * u128::from(end_ns - power.at_ns))
+                .sum();
+            assert_eq!(energy_fj as f64 / 1e15, energy_j, "{policy}");
+        }
+    }
 
     fn built(events: &[TraceEvent], end_ns: u64) -> Timeline {
         let timeline = Timeline {

@@ -4,8 +4,8 @@ const SHORTEST_VIEW = 200;
 const timelines = [];
 
 class TimelineView {
-  constructor(section) {
-    this.model = buildModel(JSON.parse(document.getElementById(section.dataset.island).textContent));
+  constructor(section, model) {
+    this.model = model;
     this.section = section;
     this.canvas = section.querySelector("canvas");
     this.tip = section.querySelector(".tip");
@@ -44,11 +44,11 @@ class TimelineView {
   }
 
   columns() {
-    return Math.max(this.canvas.clientWidth - GUTTER, 1);
+    return Math.max(this.canvas.clientWidth - this.model.gutter, 1);
   }
 
   timeAt(x) {
-    return this.view.from + ((x - GUTTER) / this.columns()) * (this.view.to - this.view.from);
+    return this.view.from + ((x - this.model.gutter) / this.columns()) * (this.view.to - this.view.from);
   }
 
   act(action) {
@@ -150,7 +150,7 @@ class TimelineView {
   hover(event) {
     const cpu = Math.floor((event.offsetY - AXIS) / rowHeight(this.model.raw.nr_cpus));
     const time = this.timeAt(event.offsetX);
-    const inside = cpu >= 0 && cpu < this.model.raw.nr_cpus && event.offsetX >= GUTTER && time >= 0 && time <= this.model.end;
+    const inside = cpu >= 0 && (cpu < this.model.raw.nr_cpus || this.model.hasPower) && event.offsetX >= this.model.gutter && time >= 0 && time <= this.model.end;
     this.tip.hidden = !inside;
     if (!inside) return;
     this.tip.textContent = this.describe(cpu, time);
@@ -165,9 +165,11 @@ class TimelineView {
     const pixel = (this.view.to - this.view.from) / this.columns();
     const lines = [timeText(time, pixel)];
     if (this.model.raw.truncated_at_ns !== null && time > this.model.raw.truncated_at_ns) return `${lines[0]}\nnot recorded`;
+    if (cpu >= this.model.raw.nr_cpus) return `${lines[0]}\nCPU power ${wattText(powerAt(this.model, time))}`;
     const state = stateAt(this.model, cpu, time);
     const speed = state.khz === null ? "speed unknown" : `${state.khz / 1000} MHz`;
-    lines.push([`CPU ${cpu}`, speed, ...(state.set === null ? [] : [state.set === "offline" ? "offline" : `${state.set} set`])].join(", "));
+    const kind = this.model.raw.cpu_kinds.length > 0 ? [this.model.raw.cpu_kinds[cpu]] : [];
+    lines.push([`CPU ${cpu}`, ...kind, speed, ...(state.set === null ? [] : [state.set === "offline" ? "offline" : `${state.set} set`])].join(", "));
     lines.push(state.run === null ? "idle" : `${state.run.name}: ${durationText(state.run.end - state.run.start)} from ${timeText(state.run.start, pixel)}`);
     const wakeup = wakeupNear(this.model, cpu, time, 4 * pixel);
     if (wakeup !== null) {
@@ -198,7 +200,7 @@ class TimelineView {
   paint() {
     const ratio = window.devicePixelRatio || 1;
     const width = this.canvas.parentElement.clientWidth;
-    const height = canvasHeight(this.model.raw.nr_cpus);
+    const height = canvasHeight(this.model);
     if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
       this.canvas.width = Math.round(width * ratio);
       this.canvas.height = Math.round(height * ratio);
@@ -211,23 +213,25 @@ class TimelineView {
     if (bottom < 0 || top > window.innerHeight) return;
     const context = this.canvas.getContext("2d");
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    drawTimeline(context, this.model, this.view, width, ratio, this.chosen);
+    drawTimeline(context, this.model, this.view, width, ratio, this.chosen, mostPower(this));
   }
-}
-
-function linked() {
-  return document.getElementById("link-timelines")?.checked === true;
 }
 
 /** Those that move with it: all of the same study. Studies differ too much in length to share a scale. */
 function together(timeline) {
-  if (!linked()) return [timeline];
-  return timelines.filter(({ section }) => section.dataset.study === timeline.section.dataset.study);
+  const study = timeline.section.closest("details");
+  if (study?.querySelector(".link-timelines")?.checked !== true) return [timeline];
+  return timelines.filter(({ section }) => section.closest("details") === study);
 }
 
 /** How far a view may go: linked timelines share one scale, up to the end of the longest run, so that lengths compare. */
 function reach(timeline) {
   return Math.max(...together(timeline).map(({ model }) => model.end));
+}
+
+/** Highest power of all that move with it, so that heights compare too. */
+function mostPower(timeline) {
+  return Math.max(...together(timeline).map(({ model }) => model.mostUw));
 }
 
 function move(source, from, to) {
@@ -249,15 +253,38 @@ function remember({ from, to }) {
   }, 250);
 }
 
-function showAddress() {
+/** The view that the address asks for, in ns; null: none. */
+function viewOfAddress() {
   const match = /^#t=([0-9.]+),([0-9.]+)$/.exec(location.hash);
-  if (match === null) return;
+  if (match === null) return null;
   const [from, to] = [Number(match[1]) * 1e9, Number(match[2]) * 1e9];
-  if (to > from) for (const timeline of timelines) timeline.show(from, to);
+  return to > from ? { from, to } : null;
 }
 
-for (const section of document.querySelectorAll("section.timeline")) timelines.push(new TimelineView(section));
-for (const timeline of timelines) timeline.show(0, reach(timeline));
+/** Builds the timelines of a study when somebody opens them. */
+async function open(study) {
+  if (study.dataset.built === "yes") return;
+  study.dataset.built = "yes";
+  const built = [];
+  for (const section of study.querySelectorAll("section.timeline")) {
+    built.push(new TimelineView(section, buildModel(await unpack(section.dataset.island))));
+  }
+  timelines.push(...built);
+  const view = viewOfAddress();
+  for (const timeline of built) timeline.show(view?.from ?? 0, view?.to ?? reach(timeline));
+}
+
+/** Opens what the address names: a timeline, or the first study at a time. */
+function showAddress() {
+  const view = viewOfAddress();
+  const named = location.hash.startsWith("#timeline-") ? document.getElementById(location.hash.slice(1)) : null;
+  const study = view === null ? named?.closest("details") : document.querySelector("details.timelines");
+  if (study && !document.querySelector("details.timelines[open]")) study.open = true;
+  if (named) named.scrollIntoView();
+  if (view !== null) for (const timeline of timelines) timeline.show(view.from, view.to);
+}
+
+for (const study of document.querySelectorAll("details.timelines")) study.addEventListener("toggle", () => open(study));
 window.addEventListener("hashchange", showAddress);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => timelines.forEach((timeline) => timeline.redraw()));
 showAddress();

@@ -1,8 +1,10 @@
 // Drawing a timeline on its canvas. What is narrower than a pixel is merged: every row is reduced to one value per column
 // first, so that the cost of drawing follows the width of the screen and not the number of spans.
 
-const GUTTER = 58;
 const AXIS = 30;
+/** Height of the lane of power, and of the gap above it. */
+const POWER = 52;
+const POWER_GAP = 6;
 // Viridis: even in lightness, and readable for the colour-blind.
 const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
 const RAMP_COLOURS = Array.from({ length: 64 }, (_, i) => rampColour(i / 63));
@@ -28,8 +30,13 @@ function rowHeight(nrCpus) {
   return nrCpus <= 64 ? 16 : 8;
 }
 
-function canvasHeight(nrCpus) {
-  return AXIS + nrCpus * rowHeight(nrCpus) + 4;
+/** Where the lane of power begins. */
+function powerTop(model) {
+  return AXIS + model.raw.nr_cpus * rowHeight(model.raw.nr_cpus) + POWER_GAP;
+}
+
+function canvasHeight(model) {
+  return model.hasPower ? powerTop(model) + POWER + 4 : powerTop(model) - POWER_GAP + 4;
 }
 
 /** Colours of the page's style, as [red, green, blue]. */
@@ -40,7 +47,7 @@ function theme() {
     return [(hex >> 16) & 255, (hex >> 8) & 255, hex & 255];
   };
   return Object.fromEntries(
-    ["page", "text", "soft", "rule", "accent", "high", "green", "offline", "unknown"].map((name) => [name, read(name)]),
+    ["page", "text", "soft", "rule", "accent", "high", "green", "offline", "unknown", "p0"].map((name) => [name, read(name)]),
   );
 }
 
@@ -53,22 +60,23 @@ function mix(over, under, share) {
   return over.map((value, k) => value * share + under[k] * (1 - share));
 }
 
-/** `ratio`: device pixels per CSS pixel; merging goes down to device pixels. */
-function drawTimeline(context, model, view, width, ratio, chosen) {
+/** `ratio`: device pixels per CSS pixel; merging goes down to device pixels. `mostUw`: power at the top of its lane. */
+function drawTimeline(context, model, view, width, ratio, chosen, mostUw) {
   const colours = theme();
-  const plot = Math.max(width - GUTTER, 1);
+  const plot = Math.max(width - model.gutter, 1);
   const height = rowHeight(model.raw.nr_cpus);
   const body = height - (height > 10 ? 2 : 1);
   const space = {
     context, model, view, colours, plot, height, body,
     columns: Math.max(Math.round(plot * ratio), 1),
-    x: (t) => GUTTER + ((t - view.from) / (view.to - view.from)) * plot,
+    x: (t) => model.gutter + ((t - view.from) / (view.to - view.from)) * plot,
   };
   context.fillStyle = css(colours.page);
-  context.fillRect(0, 0, width, canvasHeight(model.raw.nr_cpus));
+  context.fillRect(0, 0, width, canvasHeight(model));
   drawAxis(space);
   drawBands(space);
   for (let cpu = 0; cpu < model.raw.nr_cpus; cpu++) drawRow(space, cpu, AXIS + cpu * height);
+  if (model.hasPower) drawPower(space, mostUw);
   drawUnrecorded(space);
   if (chosen !== null) drawChosen(space, chosen);
 }
@@ -91,9 +99,9 @@ function drawBands(space) {
   context.imageSmoothingEnabled = false;
   for (let cpu = 0; cpu < model.raw.nr_cpus; cpu++) {
     const top = AXIS + cpu * height;
-    context.drawImage(bands, 0, cpu * 3, columns, 1, GUTTER, top, plot, body);
-    context.drawImage(bands, 0, cpu * 3 + 1, columns, 1, GUTTER, top + body - strip, plot, strip);
-    context.drawImage(bands, 0, cpu * 3 + 2, columns, 1, GUTTER, top, plot, height > 20 ? 4 : 2);
+    context.drawImage(bands, 0, cpu * 3, columns, 1, model.gutter, top, plot, body);
+    context.drawImage(bands, 0, cpu * 3 + 1, columns, 1, model.gutter, top + body - strip, plot, strip);
+    context.drawImage(bands, 0, cpu * 3 + 2, columns, 1, model.gutter, top, plot, height > 20 ? 4 : 2);
   }
 }
 
@@ -159,7 +167,7 @@ function crowded(model, view, cpu, plot) {
   return lowerBound(at, view.to) - lowerBound(at, view.from) > plot / 12;
 }
 
-function drawAxis({ context, view, colours, plot, x }) {
+function drawAxis({ context, model, view, colours, plot, x }) {
   const { step, steps } = timeSteps(view.from, view.to, Math.max(plot / 110, 2));
   const [unit, size] = UNITS.find(([, size]) => view.to - view.from >= 2 * size) ?? UNITS[3];
   // Far from 0 the digits that all labels share are written once, at the left.
@@ -178,14 +186,14 @@ function drawAxis({ context, view, colours, plot, x }) {
     context.stroke();
     const label = `${base > 0 ? "+" : ""}${((time - base) / size).toFixed(decimals)} ${unit}`;
     const half = context.measureText(label).width / 2;
-    context.fillText(label, Math.min(Math.max(left, GUTTER + half), GUTTER + plot - half - 2), AXIS - 9);
+    context.fillText(label, Math.min(Math.max(left, model.gutter + half), model.gutter + plot - half - 2), AXIS - 9);
   }
   context.textAlign = "left";
   if (base > 0) context.fillText(`from ${timeText(base, step)}`, 4, 10);
 }
 
 function drawRow(space, cpu, top) {
-  const { context, colours, height, body } = space;
+  const { context, model, colours, height, body } = space;
   drawOffline(space, cpu, top);
   drawSpans(space, cpu, top);
   drawWakeups(space, cpu, top);
@@ -194,7 +202,29 @@ function drawRow(space, cpu, top) {
   context.textAlign = "right";
   context.textBaseline = "middle";
   context.font = `${height > 12 ? 11 : 8}px system-ui, sans-serif`;
-  context.fillText(`CPU ${cpu}`, GUTTER - 6, top + body / 2);
+  context.fillText(cpuLabel(model, cpu), model.gutter - 6, top + body / 2);
+}
+
+/** Mean power of each column, over a line at the bottom; what is narrower than a column is merged without losing energy. */
+function drawPower({ context, model, view, colours, plot, columns }, mostUw) {
+  const top = powerTop(model);
+  const means = stepMean(model.raw.power.at_ns, (i) => model.raw.power.uw[i], model.end, view, columns);
+  const y = (uw) => top + POWER * (1 - uw / mostUw);
+  context.fillStyle = css(colours.p0);
+  for (let column = 0; column < columns; column++) {
+    if (means[column] < 0) continue;
+    const left = model.gutter + (column / columns) * plot;
+    context.fillRect(left, y(means[column]), plot / columns + 0.2, top + POWER - y(means[column]));
+  }
+  context.fillStyle = css(colours.rule);
+  context.fillRect(model.gutter, top + POWER, plot, 1);
+  context.fillStyle = css(colours.text);
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  context.fillText(wattText(mostUw), model.gutter - 6, top + 6);
+  context.fillText("power", model.gutter - 6, top + POWER / 2);
+  context.fillText("0 W", model.gutter - 6, top + POWER - 5);
 }
 
 /** Edges and names, where there is room for them. */
@@ -207,12 +237,12 @@ function drawSpans({ context, model, view, colours, plot, columns, height, body,
   context.textBaseline = "middle";
   context.font = "11px system-ui, sans-serif";
   for (let i = first; i < last; i++) {
-    const left = Math.max(x(runs.start_ns[i]), GUTTER);
-    const right = Math.min(x(runs.end_ns[i]), GUTTER + plot);
+    const left = Math.max(x(runs.start_ns[i]), model.gutter);
+    const right = Math.min(x(runs.end_ns[i]), model.gutter + plot);
     if (right - left < 4) continue;
     context.fillStyle = css(colours.page);
     context.globalAlpha = 0.6;
-    if (x(runs.start_ns[i]) >= GUTTER) context.fillRect(left, top, 1, body);
+    if (x(runs.start_ns[i]) >= model.gutter) context.fillRect(left, top, 1, body);
     context.globalAlpha = 1;
     if (height > 12 && right - left > 26) nameSpan(context, model, cpu, i, { left, right, top, body, start: Math.max(runs.start_ns[i], view.from) });
   }
@@ -234,8 +264,8 @@ function drawOffline({ context, model, view, colours, plot, body, x }, cpu, top)
   const { at_ns: at, set } = model.sets[cpu];
   for (let i = Math.max(lastAtOrBefore(at, view.from), 0); i < at.length && at[i] < view.to; i++) {
     if (set[i] !== "offline") continue;
-    const left = Math.max(x(at[i]), GUTTER);
-    const right = Math.min(x(i + 1 < at.length ? at[i + 1] : model.end), GUTTER + plot);
+    const left = Math.max(x(at[i]), model.gutter);
+    const right = Math.min(x(i + 1 < at.length ? at[i + 1] : model.end), model.gutter + plot);
     if (right > left) hatch(context, left, top, right - left, body, css(colours.offline));
   }
 }
@@ -266,17 +296,17 @@ function drawWakeups({ context, model, view, colours, plot, height, x }, cpu, to
     const left = x(at[i]);
     const long = (latency[i] / (view.to - view.from)) * plot;
     context.fillRect(left, top, 1.5, height > 20 ? 9 : height / 3);
-    if (long >= 1) context.fillRect(left, top, Math.min(long, GUTTER + plot - left), height > 20 ? 4 : 2);
+    if (long >= 1) context.fillRect(left, top, Math.min(long, model.gutter + plot - left), height > 20 ? 4 : 2);
   }
 }
 
 /** Time after recording stopped. */
-function drawUnrecorded({ context, model, view, colours, plot, height, x }) {
+function drawUnrecorded({ context, model, view, colours, plot, x }) {
   const from = model.raw.truncated_at_ns;
   if (from === null || from >= view.to) return;
-  const left = Math.max(x(from), GUTTER);
-  const right = Math.min(x(model.end), GUTTER + plot);
-  const tall = model.raw.nr_cpus * height;
+  const left = Math.max(x(from), model.gutter);
+  const right = Math.min(x(model.end), model.gutter + plot);
+  const tall = canvasHeight(model) - AXIS - 4;
   context.fillStyle = css(colours.page);
   context.fillRect(left, AXIS, right - left, tall);
   hatch(context, left, AXIS, right - left, tall, css(colours.rule));
@@ -291,7 +321,7 @@ function drawUnrecorded({ context, model, view, colours, plot, height, x }) {
 function drawChosen({ context, model, colours, plot, height, x }, index) {
   const { at_ns: at, cpu, task, latency_ns: latency } = model.raw.wakeups;
   const left = x(at[index]);
-  if (left < GUTTER || left > GUTTER + plot) return;
+  if (left < model.gutter || left > model.gutter + plot) return;
   const top = AXIS + cpu[index] * height;
   context.strokeStyle = css(colours.accent);
   context.lineWidth = 1.5;
@@ -304,7 +334,7 @@ function drawChosen({ context, model, colours, plot, height, x }, index) {
   const label = `wakeup ${index + 1}: ${model.raw.task_names[task[index]]}, runs after ${durationText(latency[index])}`;
   context.font = "12px system-ui, sans-serif";
   const wide = context.measureText(label).width + 12;
-  const beside = Math.max(Math.min(left + 6, GUTTER + plot - wide), GUTTER);
+  const beside = Math.max(Math.min(left + 6, model.gutter + plot - wide), model.gutter);
   const below = cpu[index] + 1 < model.raw.nr_cpus ? top + height + 2 : top - 22;
   context.fillStyle = css(colours.page);
   context.fillRect(beside, below, wide, 20);

@@ -24,6 +24,18 @@ function lastAtOrBefore(values, x) {
   return low - 1;
 }
 
+/** JSON from a data island of the page: gzip in base64. */
+async function unpack(id) {
+  const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (character) => character.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
+
+/** Values from the differences between them. */
+function sums(differences) {
+  let value = 0;
+  return differences.map((difference) => (value += difference));
+}
+
 /** Splits columns {cpu, ...} by CPU; each entry keeps its index in the whole as `index`. */
 function byCpu(columns, nrCpus, names) {
   const lanes = Array.from({ length: nrCpus }, () => {
@@ -39,9 +51,28 @@ function byCpu(columns, nrCpus, names) {
   return lanes;
 }
 
-function buildModel(raw) {
+function buildModel(packed) {
+  const instants = sums(packed.after_ns);
+  const timed = (columns) => ({ ...columns, at_ns: sums(columns.at).map((at) => instants[at]) });
+  const starts = sums(packed.runs.at);
+  const raw = {
+    ...packed,
+    runs: {
+      start_ns: starts.map((at) => instants[at]),
+      end_ns: starts.map((at, i) => instants[at + packed.runs.instants[i]]),
+      cpu: packed.runs.cpu,
+      task: sums(packed.runs.task),
+    },
+    speeds: timed(packed.speeds),
+    sets: timed(packed.sets),
+    wakeups: { ...timed(packed.wakeups), task: sums(packed.wakeups.task) },
+    power: timed(packed.power),
+  };
   return {
     raw,
+    gutter: raw.cpu_kinds.reduce((most, kind, cpu) => Math.max(most, 14 + 6.2 * `${kind} ${cpu}`.length), 58),
+    hasPower: raw.power.uw.length > 0,
+    mostUw: raw.power.uw.reduce((most, uw) => Math.max(most, uw), 1),
     end: Math.max(raw.end_ns, 1),
     runs: byCpu(raw.runs, raw.nr_cpus, ["start_ns", "end_ns", "task"]),
     speeds: byCpu(raw.speeds, raw.nr_cpus, ["at_ns", "khz"]),
@@ -102,6 +133,20 @@ function stateAt(model, cpu, time) {
       ? { name: model.raw.task_names[runs.task[run]], start: runs.start_ns[run], end: runs.end_ns[run] }
       : null,
   };
+}
+
+/** Power of all cores and voltage domains at one time, in microwatts. */
+function powerAt(model, time) {
+  return model.raw.power.uw[Math.max(lastAtOrBefore(model.raw.power.at_ns, time), 0)];
+}
+
+/** "CPU 3", or with the kind of its core "efficiency 3". */
+function cpuLabel(model, cpu) {
+  return `${model.raw.cpu_kinds[cpu] ?? "CPU"} ${cpu}`;
+}
+
+function wattText(uw) {
+  return uw >= 1e6 ? `${Number((uw / 1e6).toPrecision(4))} W` : `${Number((uw / 1e3).toPrecision(4))} mW`;
 }
 
 /** The wakeup on this CPU nearest to a time, no further than `reach` away (or inside its latency); null if none. */

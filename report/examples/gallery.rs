@@ -192,6 +192,9 @@ fn timeline(policy: &str, nr_cpus: usize, seconds: f64, spans: u64) -> Timeline 
         nr_cpus,
         min_khz: 1_050_000,
         max_khz: 2_100_000,
+        cpu_kinds: (0..nr_cpus)
+            .map(|cpu| if cpu < nr_cpus / 2 { "performance" } else { "efficiency" }.to_string())
+            .collect(),
         task_names: ["cc1", "as", "sh", "make", "ld"].map(String::from).to_vec(),
         truncated_at_ns: spans.eq(&100_000).then_some(end_ns / 10 * 9),
         ..Timeline::default()
@@ -203,7 +206,25 @@ fn timeline(policy: &str, nr_cpus: usize, seconds: f64, spans: u64) -> Timeline 
     timeline.wakeups.sort_by_key(|w| (w.at_ns, w.cpu));
     timeline.speeds.sort_by_key(|s| (s.at_ns, s.cpu));
     timeline.sets.sort_by_key(|s| (s.at_ns, s.cpu));
+    timeline.power = power(&timeline);
     timeline
+}
+
+/// 10 W, and 5 W for each CPU that runs something.
+fn power(timeline: &Timeline) -> Vec<PowerChange> {
+    let ends = timeline.runs.iter().map(|run| (run.end_ns, -1));
+    let mut changes: Vec<(u64, i64)> = timeline.runs.iter().map(|run| (run.start_ns, 1)).chain(ends).collect();
+    changes.push((0, 0));
+    changes.sort_unstable();
+    let mut running = 0;
+    let power = |&(at_ns, change): &(u64, i64)| {
+        running += change;
+        PowerChange {
+            at_ns,
+            uw: 10_000_000 + 5_000_000 * running as u64,
+        }
+    };
+    changes.iter().map(power).collect()
 }
 
 fn fill_cpu(timeline: &mut Timeline, draw: &mut Draw, cpu: u32, mean: u64, sets: bool) {

@@ -129,6 +129,13 @@ pub(crate) fn check_timeline(timeline: &Timeline) -> Result<(), ReportError> {
             timeline.task_names.len()
         ));
     }
+    let kinds = timeline.cpu_kinds.len();
+    if kinds != 0 && kinds != timeline.nr_cpus {
+        return fault(format!(
+            "names the kinds of {kinds} CPUs, but there are {}",
+            timeline.nr_cpus
+        ));
+    }
     if let Some(list) = out_of_order(timeline) {
         return fault(format!("its {list} are not in order of time"));
     }
@@ -147,6 +154,9 @@ fn out_of_order(timeline: &Timeline) -> Option<&'static str> {
     }
     if !timeline.runs.is_sorted_by_key(|r| r.start_ns) {
         return Some("runs");
+    }
+    if !timeline.power.is_sorted_by_key(|p| p.at_ns) {
+        return Some("powers");
     }
     (!timeline.wakeups.is_sorted_by_key(|w| w.at_ns)).then_some("wakeups")
 }

@@ -6,7 +6,7 @@ use std::fmt;
 /// A report or timeline that would come out wrong. Each of them is a fault of the program that made it, not of its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReportError {
-    /// A number that is infinite or not a number: JSON has no word for it, and an axis no place.
+    /// A number that is infinite or not a number: neither JSON nor an axis can show it.
     NotFinite { place: String, value: String },
     /// A timeline that contradicts itself (a span on a CPU that does not exist, two tasks on one CPU at once).
     Timeline { policy: String, reason: String },
@@ -41,6 +41,12 @@ impl fmt::Display for ReportError {
 }
 
 impl std::error::Error for ReportError {}
+
+impl From<std::io::Error> for ReportError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Serialise(error.to_string())
+    }
+}
 
 impl From<serde_json::Error> for ReportError {
     fn from(error: serde_json::Error) -> Self {

@@ -20,10 +20,10 @@ pub struct Report {
     pub runs: u32,
     /// In order: sweep point by sweep point, policies in the order they were named.
     pub results: Vec<RunResult>,
-    /// Of a study that judges one policy beside all others: what became of it at each point. Left out of any other study.
+    /// Only for a study that judges one policy against all others: how it did at each point.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<Cell>,
-    /// What sources published of this experiment, beside what these results give. Left out where nothing was.
+    /// Figures that sources published of this experiment, beside those of these results. Left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<ComparedTable>,
     /// The recording that was replayed, if it was one.
@@ -39,12 +39,12 @@ pub struct Replayed {
     pub recorded_s: f64,
     /// Time on CPUs, of all its tasks.
     pub cpu_s: f64,
-    /// In which a task was ready and a CPU was with somebody who was not recorded.
+    /// In which a task was ready while a CPU ran something that was not recorded.
     pub others_s: f64,
     pub cpus: u32,
     pub tasks: usize,
     pub wakers_known: bool,
-    /// What the replay cannot know, a sentence each.
+    /// What the replay cannot know, one sentence each.
     pub unknown: Vec<String>,
 }
 
@@ -62,16 +62,16 @@ pub struct Cell {
     pub responses: bool,
     /// Its EDP is not nearly the lowest, or it is slower than the first policy.
     pub behind: bool,
-    /// Where it is behind: the rule, or the rules together, without which its EDP falls most, if there are any.
+    /// Only where it is behind: the rule or rules whose removal lowers its EDP most, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Where it is behind: itself beside the policy of the lowest EDP.
+    /// Only where it is behind: its figures beside those of the policy with the lowest EDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
 }
 
-/// The judged policy over the one of the lowest EDP, and what both count, its own figure first. EDP is power times the square of the time, or
-/// times the mean response.
+/// The judged policy relative to the one with the lowest EDP, and counters of both, those of the judged policy first. EDP is power times the
+/// square of the time, or times the mean response.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Beside {
     pub time: f64,
@@ -83,7 +83,7 @@ pub struct Beside {
     pub lost_slow_start_s: [f64; 2],
 }
 
-/// What the judged policy would be without one of its rules.
+/// The judged policy without one of its rules.
 #[derive(Debug, Clone, Serialize)]
 pub struct Price {
     /// The policy without that rule.
@@ -111,7 +111,7 @@ pub struct RunResult {
     /// Half-widths of the 95 % confidence interval of the mean; absent for a single run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<Interval>,
-    /// Of the application, where half of the cores are slow and the study asks for it.
+    /// Class of the application, where half of the cores are slow and the study asks for classes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
 }
@@ -149,7 +149,7 @@ pub struct Bounds {
     pub system_energy_j: f64,
 }
 
-/// What it costs an application that half of the cores are slow, as a share of what it costs that all are.
+/// How much time an application loses with half of the cores slow, as a share of what it loses with all of them slow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Class {
     /// "slow-limited", "middle", "unstable".
@@ -168,13 +168,17 @@ pub struct Interval {
 }
 
 /// Everything that happened in one run, for the HTML timeline and Perfetto. All times in simulated ns from 0.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Timeline {
-    /// The study it belongs to, if a page holds several: timelines of one study share a time scale. May be empty.
+    /// Title of the report it belongs to: timelines of one study share a time scale. May be empty.
     pub study: String,
     pub policy: String,
+    /// Where in a sweep it was recorded: "machine i7-940, jobs 4". May be empty.
+    pub point: String,
     pub end_ns: u64,
     pub nr_cpus: usize,
+    /// Kind of each CPU's core; empty where all cores are of one kind.
+    pub cpu_kinds: Vec<String>,
     /// Lowest and highest frequency of the machine, for the colour scale.
     pub min_khz: u64,
     pub max_khz: u64,
@@ -187,6 +191,8 @@ pub struct Timeline {
     pub runs: Vec<RunSpan>,
     /// In order of time.
     pub wakeups: Vec<Wakeup>,
+    /// In order of time; empty where it is not known.
+    pub power: Vec<PowerChange>,
     /// Set when recording stopped early because the run had too many events: nothing after this time is recorded.
     pub truncated_at_ns: Option<u64>,
 }
@@ -196,6 +202,13 @@ pub struct SpeedChange {
     pub at_ns: u64,
     pub cpu: u32,
     pub khz: u64,
+}
+
+/// Power of all cores and voltage domains, without base load and memory, from this time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PowerChange {
+    pub at_ns: u64,
+    pub uw: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers as people read them: one unit and one number of decimals for a whole column or axis.
 
-/// From how much on a unit takes a prefix.
+/// From which size on a unit takes a prefix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Large {
     /// Never ("364000 s", not "364 ks").
@@ -35,8 +35,8 @@ const PREFIXES: [(f64, &str); 8] = [
 const PLAIN: usize = 3;
 
 impl Scale {
-    /// Chosen so that the largest value has few digits before the point and the smallest shows four significant ones, where
-    /// that does not give the largest more than six.
+    /// The largest value gets few digits before the point; the smallest shows four significant digits, unless the largest would then have
+    /// more than six.
     pub fn fit(values: impl Iterator<Item = f64>, unit: &str, large: Large) -> Self {
         let sizes: Vec<f64> = values.map(f64::abs).filter(|v| v.is_finite() && *v > 0.0).collect();
         let (Some(largest), Some(smallest)) = (

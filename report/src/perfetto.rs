@@ -26,23 +26,26 @@ struct Event<'a> {
     args: Option<Value>,
 }
 
-/// The trace as text, one event a line. Order: by timeline; then names, runs, speeds, set sizes, wakeups, each in order of time.
+/// The trace as text, one event a line. Order: by timeline; then names, runs, speeds, set sizes, power, wakeups, each in order of time.
 ///
 /// # Errors
 /// A timeline that contradicts itself.
 pub fn perfetto(timelines: &[Timeline]) -> Result<String, ReportError> {
     let mut lines = Vec::new();
+    let several_studies = timelines.windows(2).any(|pair| pair[0].study != pair[1].study);
     for (index, timeline) in timelines.iter().enumerate() {
         check_timeline(timeline)?;
         // Process and thread 0 have a meaning of their own in trace viewers, so both count from 1.
         let writer = Writer {
             pid: index + 1,
             timeline,
+            several_studies,
         };
         writer.names(&mut lines)?;
         writer.runs(&mut lines)?;
         writer.speeds(&mut lines)?;
         writer.high_set(&mut lines)?;
+        writer.power(&mut lines)?;
         writer.wakeups(&mut lines)?;
     }
     // No displayTimeUnit: some versions of Perfetto took "ns" in it for the unit of the times themselves.
@@ -52,6 +55,8 @@ pub fn perfetto(timelines: &[Timeline]) -> Result<String, ReportError> {
 struct Writer<'a> {
     pid: usize,
     timeline: &'a Timeline,
+    /// In the trace: a name then says which study it is of.
+    several_studies: bool,
 }
 
 impl Writer<'_> {
@@ -77,13 +82,35 @@ impl Writer<'_> {
             })?);
             Ok::<(), ReportError>(())
         };
-        metadata("process_name", None, json!({ "name": self.timeline.policy }))?;
+        metadata("process_name", None, json!({ "name": self.process() }))?;
         metadata("process_sort_index", None, json!({ "sort_index": self.pid }))?;
         for cpu in 0..self.timeline.nr_cpus as u32 {
-            metadata("thread_name", Some(cpu + 1), json!({ "name": format!("CPU {cpu}") }))?;
+            metadata("thread_name", Some(cpu + 1), json!({ "name": self.cpu(cpu) }))?;
             metadata("thread_sort_index", Some(cpu + 1), json!({ "sort_index": cpu }))?;
         }
         Ok(())
+    }
+
+    /// "compile-transfer: auto, machine i7-940".
+    fn process(&self) -> String {
+        let Timeline {
+            study, policy, point, ..
+        } = self.timeline;
+        let study = if self.several_studies {
+            format!("{study}: ")
+        } else {
+            String::new()
+        };
+        let comma = if point.is_empty() { "" } else { ", " };
+        format!("{study}{policy}{comma}{point}")
+    }
+
+    /// "CPU 3", "CPU 3 (efficiency)".
+    fn cpu(&self, cpu: u32) -> String {
+        match self.timeline.cpu_kinds.get(cpu as usize) {
+            Some(kind) => format!("CPU {cpu} ({kind})"),
+            None => format!("CPU {cpu}"),
+        }
     }
 
     fn runs(&self, lines: &mut Vec<String>) -> Result<(), ReportError> {
@@ -121,6 +148,13 @@ impl Writer<'_> {
                 lines.push(self.counter("high set (CPUs)", changes[0].at_ns, json!({ "CPUs": size }))?);
                 shown = Some(size);
             }
+        }
+        Ok(())
+    }
+
+    fn power(&self, lines: &mut Vec<String>) -> Result<(), ReportError> {
+        for power in &self.timeline.power {
+            lines.push(self.counter("CPU power (W)", power.at_ns, json!({ "W": power.uw as f64 / 1e6 }))?);
         }
         Ok(())
     }

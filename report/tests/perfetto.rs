@@ -39,7 +39,26 @@ fn a_process_a_policy_and_a_thread_a_cpu() -> Outcome {
     };
     assert_eq!(named("process_name", 1), ["highlow"]);
     assert_eq!(named("process_name", 2), ["linux:ondemand"]);
-    assert_eq!(named("thread_name", 2), ["CPU 0", "CPU 1"]);
+    assert_eq!(named("thread_name", 2), ["CPU 0 (big)", "CPU 1 (little)"]);
+    Ok(())
+}
+
+#[test]
+fn processes_are_named_by_study_where_there_are_several() -> Outcome {
+    let name = |timelines: &[Timeline]| -> Result<Vec<String>, Box<dyn std::error::Error>> {
+        let events = events(timelines)?;
+        let named = events.iter().filter(|e| e["name"] == "process_name");
+        Ok(named
+            .filter_map(|e| Some(e["args"]["name"].as_str()?.to_string()))
+            .collect())
+    };
+    let of = |study: &str| Timeline {
+        study: study.into(),
+        point: "jobs 4".into(),
+        ..timeline()
+    };
+    assert_eq!(name(&[of("a"), of("a")])?, ["highlow, jobs 4", "highlow, jobs 4"]);
+    assert_eq!(name(&[of("a"), of("b")])?, ["a: highlow, jobs 4", "b: highlow, jobs 4"]);
     Ok(())
 }
 
@@ -73,6 +92,7 @@ fn speeds_sets_and_wakeups() -> Outcome {
     };
     assert_eq!(counter("CPU 1 speed (MHz)", "MHz"), [1200.0, 2400.0]);
     assert_eq!(counter("high set (CPUs)", "CPUs"), [1.0, 2.0]);
+    assert_eq!(counter("CPU power (W)", "W"), [12.5, 20.0]);
     let wakeups = of_phase(&events, "i");
     assert_eq!(
         (wakeups[0]["name"].as_str(), wakeups[0]["ts"].as_f64()),
@@ -105,6 +125,8 @@ fn contradictions_are_refused() {
     assert!(refused(|t| t.runs[1].cpu = 2).contains("names CPU 2, but there are 2 CPUs"));
     assert!(refused(|t| t.wakeups[0].task = 9).contains("names task 9, but there are 2 tasks"));
     assert!(refused(|t| t.runs.swap(0, 2)).contains("runs are not in order of time"));
+    assert!(refused(|t| t.power.swap(0, 1)).contains("powers are not in order of time"));
+    assert!(refused(|t| t.cpu_kinds.truncate(1)).contains("names the kinds of 1 CPUs, but there are 2"));
     let inside = |t: &mut Timeline| {
         t.runs.insert(
             1,

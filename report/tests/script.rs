@@ -40,11 +40,13 @@ fn the_script_is_javascript() -> Result<(), ReportError> {
 const LOOKUPS: &str = r#"
 const assert = require("assert");
 const model = buildModel({
-  end_ns: 8, nr_cpus: 1, task_names: ["a", "b"],
-  runs: { start_ns: [2, 6], end_ns: [6, 7], cpu: [0, 0], task: [0, 1] },
-  speeds: { at_ns: [0, 4], cpu: [0, 0], khz: [1e6, 3e6] },
-  sets: { at_ns: [], cpu: [], set: [] },
-  wakeups: { at_ns: [1, 5], cpu: [0, 0], task: [0, 1], latency_ns: [1, 1] },
+  end_ns: 8, nr_cpus: 1, cpu_kinds: ["little"], task_names: ["a", "b"],
+  after_ns: [0, 1, 1, 1, 1, 1, 1, 1],
+  runs: { at: [2, 4], instants: [4, 1], cpu: [0, 0], task: [0, 1] },
+  speeds: { at: [0, 4], cpu: [0, 0], khz: [1e6, 3e6] },
+  sets: { at: [], cpu: [], set: [] },
+  wakeups: { at: [1, 4], cpu: [0, 0], task: [0, 1], latency_ns: [1, 1] },
+  power: { at: [0, 3], uw: [2e6, 4e6] },
 });
 const speeds = (view, columns) => [...stepMean(model.speeds[0].at_ns, (i) => model.speeds[0].khz[i], 8, view, columns)];
 assert.deepStrictEqual([...busyShare(model.runs[0], { from: 0, to: 8 }, 4)], [0, 1, 1, 0.5]);
@@ -55,6 +57,12 @@ assert.strictEqual(stateAt(model, 0, 6.5).run.name, "b");
 assert.strictEqual(stateAt(model, 0, 7.5).run, null);
 assert.strictEqual(wakeupNear(model, 0, 5.5, 0), 1);
 assert.strictEqual(wakeupNear(model, 0, 3.5, 1), null);
+assert.strictEqual(powerAt(model, 2), 2e6);
+assert.deepStrictEqual([model.mostUw, model.hasPower, cpuLabel(model, 0)], [4e6, true, "little 0"]);
+assert.deepStrictEqual(
+  [...stepMean(model.raw.power.at_ns, (i) => model.raw.power.uw[i], 8, { from: 2, to: 4 }, 1)], [3e6],
+);
+assert.strictEqual(wattText(12345600), "12.35 W");
 assert.strictEqual(durationText(2556), "2.556 \u00b5s");
 assert.strictEqual(timeText(1234567890, 1000), "1.234568 s");
 assert.deepStrictEqual(timeSteps(0, 10, 5).steps, [0, 2, 4, 6, 8, 10]);
@@ -67,6 +75,38 @@ fn what_is_narrower_than_a_column_is_merged() {
     let model = include_str!("../assets/timeline-model.js");
     assert!(model.contains("function busyShare"));
     if let Some((good, output)) = node(&["-"], &format!("{model}{LOOKUPS}")) {
+        assert!(good, "{output}");
+    }
+}
+
+const DRAWING: &str = r#"
+const texts = [];
+const context = new Proxy({}, {
+  get: (target, key) => target[key] ?? ((...given) => {
+    if (key === "fillText") texts.push(given[0]);
+    return { width: 10 };
+  }),
+});
+globalThis.document = { documentElement: {}, createElement: () => ({ getContext: () => context }) };
+globalThis.getComputedStyle = () => ({ getPropertyValue: () => '#102030' });
+globalThis.ImageData = class {
+  constructor(width, height) { Object.assign(this, { width, height, data: new Uint8ClampedArray(4 * width * height) }); }
+};
+"#;
+
+const DRAWN: &str = r#"
+drawTimeline(context, model, { from: 0, to: 8 }, 400, 1, 0, model.mostUw);
+for (const text of ["little 0", "power", "4 W", "0 W", "a", "wakeup 1: a, runs after 1 ns"]) assert(texts.includes(text), `no ${text}: ${texts}`);
+"#;
+
+#[test]
+fn lanes_are_labelled() {
+    let (model, draw) = (
+        include_str!("../assets/timeline-model.js"),
+        include_str!("../assets/timeline-draw.js"),
+    );
+    assert!(draw.contains("function drawTimeline"));
+    if let Some((good, output)) = node(&["-"], &format!("{DRAWING}{model}{draw}{LOOKUPS}{DRAWN}")) {
         assert!(good, "{output}");
     }
 }

@@ -87,10 +87,10 @@ far      pack         1.100       0.900          5 / 4          3 / 0    2.50 / 
     assert_eq!(table(&report, Room::UNLIMITED), expected);
     let page = html(std::slice::from_ref(&report), &[]).unwrap();
     assert!(page.contains("highlow without a rule") && !page.contains("Bars at every point"));
-    // The axis goes from 1 at 310 to 1.1 at 836, its last step.
+    // The axis goes from 1 at 8 to 1.1 at 384, its last step; dots are 24 below the top of their row, and rows 34 apart.
     for dot in [
-        "<circle cx=\"836.0\" cy=\"33.0\" r=\"4\" fill=\"var(--p1)\"",
-        "<circle cx=\"310.0\" cy=\"55.0\" r=\"4\" fill=\"var(--p1)\"",
+        "<circle cx=\"384.0\" cy=\"58.0\" r=\"4\" fill=\"var(--p1)\"",
+        "<circle cx=\"8.0\" cy=\"92.0\" r=\"4\" fill=\"var(--p1)\"",
         "<title>near: 1.004 times the lowest EDP, that of pack; time 1.000</title>",
     ] {
         assert!(page.contains(dot), "no {dot}");
@@ -168,7 +168,12 @@ fn classes_are_in_json_and_drawn() {
             .count(),
         1
     );
-    assert!(page.contains("linux:performance, jobs = 1: 25.00 ± 5.00 % of that with all slow"));
+    assert!(page.contains("<td>25 ± 5</td>"));
+    // The axis has 150 % at 8 and 0 at 218, so 25 % is at 183, and 5 % are 7.
+    assert!(
+        page.contains("d=\"M57.0 176.0h6M60.0 176.0V190.0M57.0 190.0h6"),
+        "to scale"
+    );
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct Outcome {
     pub trace_truncated_at_ns: Option<u64>,
     /// Names of the tasks by their ids in `trace`; empty unless requested.
     pub task_names: Vec<String>,
+    /// Power of all cores and voltage domains from each time (ns) on; empty unless asked for, and as far as the trace goes.
+    pub power_uw: Vec<(u64, u64)>,
 }
 
 /// Lower bounds that no schedule can beat on that machine and workload (docs/model.md).

@@ -78,6 +78,8 @@ pub struct PowerModel {
     layout: Layout,
     domains: Vec<Domain>,
     cores: Vec<CorePower>,
+    /// Of all cores and voltage domains, now.
+    total_uw: u64,
 }
 
 /// Largest number of SMT threads of a core.
@@ -188,25 +190,29 @@ impl Domain {
         self.energy_fj += u128::from(self.power_uw) * u128::from(now_ns - self.since_ns);
         self.since_ns = now_ns;
     }
-    /// The domain's voltage is the highest that any of its cores needs.
-    fn settle_voltage(&mut self, layout: &Layout, now_ns: u64) {
+    /// The domain's voltage is the highest that any of its cores needs. Returns how much more the domain and its cores draw now, in microwatts.
+    fn settle_voltage(&mut self, layout: &Layout, now_ns: u64) -> i64 {
         let Some(&top) = layout.by_voltage.iter().find(|&&index| self.opp_cores[index] != 0) else {
-            return;
+            return 0;
         };
         let (mv, on_uw) = layout.levels[top];
         let power_uw = self.off_uw.filter(|_| self.awake == 0).unwrap_or(on_uw);
         if mv == self.mv && power_uw == self.power_uw {
-            return;
+            return 0;
         }
         self.flush(now_ns);
+        let mut more_uw = power_uw as i64 - self.power_uw as i64;
         self.power_uw = power_uw;
         if mv != self.mv {
             self.mv = mv;
             for cell in &mut self.cells {
+                let before_uw = cell.power_uw as i64;
                 cell.flush(now_ns);
                 cell.set_voltage(mv);
+                more_uw += cell.cores as i64 * (cell.power_uw as i64 - before_uw);
             }
         }
+        more_uw
     }
 }
 
@@ -246,11 +252,18 @@ impl PowerModel {
                 });
             }
         }
-        for domain in &mut domains {
-            domain.settle_voltage(&layout, 0);
+        let draws = domains.iter_mut().map(|domain| domain.settle_voltage(&layout, 0));
+        Self {
+            total_uw: draws.sum::<i64>() as u64,
+            layout,
+            domains,
+            cores: cores.into_iter().flatten().collect(),
         }
-        let cores = cores.into_iter().flatten().collect();
-        Self { layout, domains, cores }
+    }
+
+    /// Power of all cores and voltage domains.
+    pub fn total_uw(&self) -> u64 {
+        self.total_uw
     }
 
     pub fn set_core(&mut self, core: usize, opp: usize, state: CoreState, now_ns: u64) {
@@ -268,18 +281,21 @@ impl PowerModel {
         new.flush(now_ns);
         new.cores += 1;
         about.entered_at_fj = new.per_core_fj;
+        let mut more_uw = new.power_uw as i64;
+        more_uw -= domain.cells[about.cell].power_uw as i64;
         about.cell = cell;
         let parked = state == CoreState::Parked;
         if parked != std::mem::replace(&mut about.parked, parked) {
             domain.awake = if parked { domain.awake - 1 } else { domain.awake + 1 };
-            domain.settle_voltage(&self.layout, now_ns);
+            more_uw += domain.settle_voltage(&self.layout, now_ns);
         }
         if opp != about.opp {
             domain.opp_cores[self.layout.opp_index(about.kind, about.opp)] -= 1;
             domain.opp_cores[self.layout.opp_index(about.kind, opp)] += 1;
             about.opp = opp;
-            domain.settle_voltage(&self.layout, now_ns);
+            more_uw += domain.settle_voltage(&self.layout, now_ns);
         }
+        self.total_uw = (self.total_uw as i64 + more_uw) as u64;
     }
 
     /// Whether the voltage domain of a core is switched off: all of its cores are parked, and the machine can switch it off.

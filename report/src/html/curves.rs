@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Curves over a sweep: one line a policy, whiskers where the confidence is known, the lower bound dashed.
+//! Plots over a sweep: a line for each policy where the axis is a number, points side by side where it is a category. Whiskers where the
+//! confidence is known; the lower bound dashed.
 
 use super::axis::XAxis;
 use super::escape::escape;
 use super::measure::Measure;
 use crate::model::{Report, RunResult};
 use crate::number::{tick_labels, ticks, Scale};
-use crate::sweep::{value_text, Dimension};
+use crate::sweep::Dimension;
 use std::fmt::Write;
 
 const WIDTH: f64 = 400.0;
@@ -29,7 +30,7 @@ pub(crate) struct Panel<'a> {
     pub policies: &'a [&'a str],
 }
 
-/// Where values land on the paper.
+/// Where values are drawn.
 struct Frame {
     x: XAxis,
     scale: Scale,
@@ -41,7 +42,7 @@ impl Frame {
     fn left_of(&self, result: &RunResult, dimension: &Dimension) -> Option<f64> {
         Some(self.left(self.x.place(result.point.get(&dimension.name)?)?))
     }
-    /// Where a share of the axis lies; numbers keep off the edges so that markers are whole.
+    /// Where a share of the axis lies; numbers keep a distance from the edges, so that markers are not cut off.
     fn left(&self, share: f64) -> f64 {
         let inset = if self.x.categorical() { 0.0 } else { 10.0 };
         LEFT + inset + (WIDTH - LEFT - RIGHT - 2.0 * inset) * share
@@ -69,8 +70,21 @@ impl Panel<'_> {
         let _ = write!(body, "<g clip-path=\"url(#{id})\">");
         self.bound(&mut body, &frame);
         body.push_str("</g>\n");
-        for (index, policy) in self.policies.iter().enumerate() {
-            self.line(&mut body, &frame, index, policy);
+        let has_results = |policy: &&str| self.results.iter().any(|result| result.policy == *policy);
+        let count = self
+            .policies
+            .iter()
+            .copied()
+            .filter(|policy| has_results(policy))
+            .count();
+        let colours = self
+            .policies
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(_, policy)| has_results(policy));
+        for (place, (index, policy)) in colours.enumerate() {
+            self.line(&mut body, &frame, (place, count), index, policy);
         }
         format!(
             "{}<clipPath id=\"{id}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{HEIGHT}\"/></clipPath>\n{body}</svg></figure>\n",
@@ -175,16 +189,26 @@ impl Panel<'_> {
             }
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let path = polyline(points.iter().map(|(x, bound)| (*x, frame.top_of(*bound))));
+        let path = if frame.x.categorical() {
+            let half = 0.45 * (WIDTH - LEFT - RIGHT) / self.dimension.values.len() as f64;
+            let across = |(x, bound): &(f64, f64)| {
+                let y = frame.top_of(*bound);
+                polyline([(x - half, y), (x + half, y)].into_iter())
+            };
+            points.iter().map(across).collect()
+        } else {
+            polyline(points.iter().map(|(x, bound)| (*x, frame.top_of(*bound))))
+        };
         let _ = writeln!(
             body,
             "<path class=\"bound\" d=\"{path}\"><title>lower bound</title></path>"
         );
     }
 
-    /// Curves that coincide are common (a policy that does no harm): the first are drawn wider, so that they show below the next.
-    fn line(&self, body: &mut String, frame: &Frame, index: usize, policy: &str) {
-        let dodge = (index as f64 - (self.policies.len() as f64 - 1.0) / 2.0) * self.dodge(frame);
+    /// Curves often coincide, where policies decide the same: the first are drawn wider, so that they show below the next.
+    /// `place`: among the policies of the panel, and how many these are; `index`: among those of the page, for the colour.
+    fn line(&self, body: &mut String, frame: &Frame, place: (usize, usize), index: usize, policy: &str) {
+        let dodge = (place.0 as f64 - (place.1 as f64 - 1.0) / 2.0) * self.dodge(frame, place.1);
         let mut places: Vec<(f64, &RunResult)> = self
             .results
             .iter()
@@ -193,17 +217,39 @@ impl Panel<'_> {
             .collect();
         places.sort_by(|a, b| a.0.total_cmp(&b.0));
         let colour = super::palette(index);
-        let width = (4.2 - 0.6 * index as f64).max(1.6);
-        let kind = if frame.x.categorical() { "line category" } else { "line" };
-        let dashes = super::dashes(index);
-        let path = polyline(places.iter().map(|(x, r)| (*x, frame.top_of((self.measure.value)(r)))));
-        let _ = writeln!(
-            body,
-            "<g><path class=\"{kind}\" d=\"{path}\" stroke=\"var(--p{colour})\" stroke-width=\"{width:.1}\"{dashes}/>"
-        );
-        for (x, result) in places {
-            self.mark(body, frame, index, x, result);
+        // The figures themselves are in the table.
+        let _ = write!(body, "<g><title>{}</title>", escape(policy));
+        // Nothing lies between two categories, so no line joins them.
+        if !frame.x.categorical() {
+            let width = (4.2 - 0.6 * place.0 as f64).max(1.6);
+            let dashes = super::dashes(index);
+            let path = polyline(places.iter().map(|(x, r)| (*x, frame.top_of((self.measure.value)(r)))));
+            let _ = writeln!(
+                body,
+                "<path class=\"line\" d=\"{path}\" stroke=\"var(--p{colour})\" stroke-width=\"{width:.1}\"{dashes}/>"
+            );
         }
+        let (mut whiskers, mut markers) = (String::new(), String::new());
+        let size = (5.0 - 0.5 * place.0 as f64).max(2.8);
+        for (x, result) in places {
+            let value = (self.measure.value)(result);
+            markers.push_str(&super::marker(index, x, frame.top_of(value), size));
+            if let Some(half_width) = (self.measure.half_width)(result) {
+                let (up, down) = (frame.top_of(value + half_width), frame.top_of(value - half_width));
+                let left = x - 3.0;
+                let _ = write!(
+                    whiskers,
+                    "M{left:.1} {up:.1}h6M{x:.1} {up:.1}V{down:.1}M{left:.1} {down:.1}h6"
+                );
+            }
+        }
+        if !whiskers.is_empty() {
+            let _ = write!(
+                body,
+                "<path class=\"whisker\" style=\"stroke:var(--p{colour})\" d=\"{whiskers}\"/>"
+            );
+        }
+        let _ = writeln!(body, "<path d=\"{markers}\" fill=\"var(--p{colour})\"/>");
         for mark in self.measure.marks(self.report, self.results) {
             let place = frame.left_of(mark.result, self.dimension);
             let Some(x) = place.filter(|_| mark.result.policy == policy) else {
@@ -222,48 +268,16 @@ impl Panel<'_> {
     }
 
     /// Distance between policies at the same category, so that their markers and whiskers stand side by side.
-    fn dodge(&self, frame: &Frame) -> f64 {
+    fn dodge(&self, frame: &Frame, count: usize) -> f64 {
         if !frame.x.categorical() {
             return 0.0;
         }
         let slot = (WIDTH - LEFT - RIGHT) / self.dimension.values.len() as f64;
-        (slot * 0.8 / self.policies.len() as f64).min(7.0)
-    }
-
-    fn mark(&self, body: &mut String, frame: &Frame, index: usize, x: f64, result: &RunResult) {
-        let value = (self.measure.value)(result);
-        let half_width = (self.measure.half_width)(result);
-        if let Some(half_width) = half_width {
-            let (up, down) = (frame.top_of(value + half_width), frame.top_of(value - half_width));
-            let _ = write!(
-                body,
-                "<path class=\"whisker\" style=\"stroke:var(--p{})\" d=\"M{:.1} {up:.1}h6M{x:.1} {up:.1}V{down:.1}M{:.1} {down:.1}h6\"/>",
-                super::palette(index),
-                x - 3.0,
-                x - 3.0
-            );
-        }
-        let at = result
-            .point
-            .get(&self.dimension.name)
-            .map(value_text)
-            .unwrap_or_default();
-        let size = (5.0 - 0.5 * index as f64).max(2.8);
-        let _ = writeln!(
-            body,
-            "<path d=\"{}\" fill=\"var(--p{})\"><title>{}, {} = {}: {} {}</title></path>",
-            super::marker(index, x, frame.top_of(value), size),
-            super::palette(index),
-            escape(&result.policy),
-            escape(&self.dimension.name),
-            escape(&at),
-            frame.scale.with_interval(value, half_width),
-            frame.scale.unit
-        );
+        (slot * 0.8 / count as f64).min(7.0)
     }
 }
 
-/// A mark on the x axis; slanted labels lean to the left and must not run off the paper there.
+/// A mark on the x axis; slanted labels lean to the left and must not run off the drawing there.
 fn tick(body: &mut String, x: f64, label: &str, slanted: bool) {
     let bottom = TOP + HEIGHT;
     let (place, label) = if slanted {

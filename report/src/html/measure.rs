@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is plotted: a number of each result, its confidence, its bound, its unit.
 
+use super::merge::response_s;
 use crate::model::{Report, RunResult};
 use crate::number::{Large, Scale};
 use crate::published::{self, marks, Mark};
@@ -17,7 +18,7 @@ pub(crate) struct Measure {
     pub half_width: fn(&RunResult) -> Option<f64>,
     /// What no schedule can beat.
     pub bound: fn(&RunResult) -> f64,
-    /// Of which measure published numbers are drawn: as such, or (true) as ratios to the first policy.
+    /// The published numbers that are drawn with it: of which measure, and whether (true) as ratios to the first policy.
     pub published: (published::Measure, bool),
 }
 
@@ -91,6 +92,29 @@ pub(crate) const EDP: Measure = Measure {
     half_width: |r| r.ci95.map(|i| i.edp_js),
     bound: |r| r.bounds.time_s * r.bounds.system_energy_j,
     published: (published::Measure::Edp, false),
+};
+
+/// How late work is whose end the clock sets; 0 for other work. No lower bound is known for it.
+pub(crate) const RESPONSE: Measure = Measure {
+    name: "mean response",
+    unit: "s",
+    energy: false,
+    large: Large::Plain,
+    value: |r| response_s(r).unwrap_or(0.0),
+    half_width: |_| None,
+    bound: |_| 0.0,
+    published: (published::Measure::None, false),
+};
+
+pub(crate) const RESPONSE_EDP: Measure = Measure {
+    name: "EDP, energy times mean response",
+    unit: "J s",
+    energy: true,
+    large: Large::FromThousand,
+    value: |r| r.system_energy_j * response_s(r).unwrap_or(0.0),
+    half_width: |_| None,
+    bound: |_| 0.0,
+    published: (published::Measure::None, false),
 };
 
 /// What half of the cores being slow costs of what all of them being slow costs, of results that have a class. The whisker is the

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One HTML page that needs nothing but itself: inline styles, inline SVG, a script without a framework.
+//! One self-contained HTML page: inline styles, inline SVG, a script without a framework.
 
 mod axis;
 pub(crate) mod bars;
 mod curves;
 pub(crate) mod escape;
 mod measure;
+mod merge;
+mod pack;
+mod scatter;
 pub(crate) mod section;
 mod strips;
 mod timeline;
+mod verdict;
 
 use crate::check::{check_report, check_timeline};
 use crate::error::ReportError;
-use crate::json::json;
 use crate::model::{Report, Timeline};
 use crate::published::Mark;
 use crate::sweep::policies;
-use escape::{escape, fill, island};
+use escape::{escape, fill};
+use pack::island;
 use std::fmt::Write;
 
 pub(crate) const PAGE: &str = include_str!("../../assets/page.html");
@@ -27,27 +31,48 @@ const SCRIPT: [&str; 3] = [
     include_str!("../../assets/timeline-controls.js"),
 ];
 
-/// Colours in page.css.
+/// How many colours for policies page.css has.
 const COLOURS: usize = 8;
 
-/// The page: an index, a section per report (charts, tables, counters), a zoomable timeline each. The data is in it twice, drawn
-/// and as JSON islands (`report-N-data`, `timeline-N-data`), so that a saved page can be read by programs too. A hash
-/// `#t=FROM,TO` in seconds opens the timelines at that time.
+/// The page: a section for each report (verdict, charts, tables, counters, folded timelines). The data is in it twice, drawn and as compressed
+/// JSON (`report-N-data`, `timeline-N-data`), so that programs can read a saved page too. A hash `#t=FROM,TO` in seconds opens the timelines
+/// at that time.
 ///
 /// # Errors
 /// A number that cannot be drawn, or a timeline that contradicts itself.
 pub fn html(reports: &[Report], timelines: &[Timeline]) -> Result<String, ReportError> {
     reports.iter().try_for_each(check_report)?;
     timelines.iter().try_for_each(check_timeline)?;
+    let timelines = timeline::merged(timelines);
     let mut sections = String::new();
     let mut islands = String::new();
     let palette = policies(reports);
+    let of_study = |study: &str| -> Vec<(usize, &Timeline)> {
+        let numbered = timelines
+            .iter()
+            .enumerate()
+            .map(|(index, timeline)| (index + 1, timeline));
+        numbered.filter(|(_, timeline)| timeline.study == study).collect()
+    };
+    let mut studies: Vec<&str> = timelines.iter().map(|timeline| timeline.study.as_str()).collect();
+    studies.dedup();
     for (index, report) in reports.iter().enumerate() {
-        sections.push_str(&section::section(report, index + 1, &palette));
-        islands.push_str(&island(&format!("report-{}-data", index + 1), &json(report)?));
+        let folded = timeline::folded(&of_study(&report.title));
+        sections.push_str(&section::section(
+            report,
+            index + 1,
+            &palette,
+            reports.len() > 1,
+            &folded,
+        ));
+        islands.push_str(&island(
+            &format!("report-{}-data", index + 1),
+            &serde_json::to_string(report)?,
+        )?);
     }
-    if !timelines.is_empty() {
-        sections.push_str(&timelines_section(timelines));
+    let reported = |study: &str| reports.iter().any(|report| report.title == study);
+    for study in studies.into_iter().filter(|study| !reported(study)) {
+        sections.push_str(&timeline::folded(&of_study(study)));
     }
     for (index, timeline) in timelines.iter().enumerate() {
         islands.push_str(&timeline::data(timeline, index + 1)?);
@@ -57,7 +82,7 @@ pub fn html(reports: &[Report], timelines: &[Timeline]) -> Result<String, Report
         &[
             ("title", &escape(&title(reports))),
             ("css", STYLE),
-            ("index", &contents(reports, timelines)),
+            ("index", &contents(reports)),
             ("sections", &sections),
             ("islands", &islands),
             ("script", &SCRIPT.concat()),
@@ -73,38 +98,22 @@ fn title(reports: &[Report]) -> String {
     }
 }
 
-fn contents(reports: &[Report], timelines: &[Timeline]) -> String {
-    let mut html = String::new();
+/// Of several reports: what each comes to.
+fn contents(reports: &[Report]) -> String {
+    if reports.len() < 2 {
+        return String::new();
+    }
+    let mut html = "<nav aria-label=\"Contents\">\n<ul>\n".to_string();
     for (index, report) in reports.iter().enumerate() {
         let _ = writeln!(
             html,
-            "<li><a href=\"#report-{}\">{}</a>: {} on {}</li>",
+            "<li><a href=\"#report-{}\">{}</a>: {}</li>",
             index + 1,
             escape(&report.title),
-            escape(&report.workload),
-            escape(&report.machine)
+            escape(&verdict::verdict(report, &merge::overall(report)))
         );
     }
-    for (index, timeline) in timelines.iter().enumerate() {
-        let _ = writeln!(
-            html,
-            "<li><a href=\"#timeline-{}\">Timeline: {}</a></li>",
-            index + 1,
-            escape(&timeline.policy)
-        );
-    }
-    html
-}
-
-fn timelines_section(timelines: &[Timeline]) -> String {
-    let mut html = "<section id=\"timelines\">\n<h2>Timelines</h2>\n<p class=\"note\">Drag to move, wheel to zoom (click first, or hold Ctrl), pinch on a touch screen. Keys: arrows, + and -, 0 for the whole run, n and p for the next and previous wakeup.</p>\n<noscript><p>The timelines are drawn by a script, and scripts are switched off.</p></noscript>\n".to_string();
-    if timelines.len() > 1 {
-        html.push_str("<p><label><input type=\"checkbox\" id=\"link-timelines\" checked> Move and zoom the timelines of a study together</label></p>\n");
-    }
-    for (index, timeline) in timelines.iter().enumerate() {
-        html.push_str(&timeline::markup(timeline, index + 1));
-    }
-    html + "</section>\n"
+    html + "</ul>\n</nav>\n"
 }
 
 /// Caption with the unit of the numbers on the axis, and the start of the drawing; `size`: width and height.
@@ -131,7 +140,7 @@ fn published(mark: &Mark, colour: &str, x: f64, y: f64, text: &str) -> String {
     )
 }
 
-/// Beyond the colours there are, lines are told apart by dashes.
+/// Policies beyond the number of colours are told apart by dashes.
 fn dashes(index: usize) -> &'static str {
     match index / COLOURS {
         0 => "",

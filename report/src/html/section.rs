@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One report on the page: what was run, tables, bars, curves, counters.
 
-use super::bars::bars;
+use super::bars::{bars, mean_bars};
 use super::curves::Panel;
 use super::escape::escape;
-use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, TIME};
+use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, RESPONSE, RESPONSE_EDP, TIME};
+use super::merge::{merged, overall, response_s, Overall};
+use super::scatter::scatter;
 use super::strips::strips;
+use super::verdict::verdict;
 use crate::applications::{applications_grid, HEADING};
 use crate::cells::{beside_grid, cells_grid, summary};
 use crate::classes::{self, classes_grid};
@@ -17,42 +20,108 @@ use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_num
 use crate::table::{footnote, recorded, CANNOT_KNOW};
 use std::fmt::Write;
 
-/// `palette`: the policies of the whole page, in the order of their colours.
-pub(crate) fn section(report: &Report, number: usize, palette: &[&str]) -> String {
-    let groups = points(report);
-    let mut html = format!(
-        "<section id=\"report-{number}\">\n<h2>{}</h2>\n{}",
-        escape(&report.title),
-        facts(report)
-    );
-    if groups.is_empty() {
-        return html + "<p>No results.</p>\n</section>\n";
+/// `palette`: the policies of the whole page, in the order of their colours; `heading`: the page has other reports; `timelines`: markup.
+pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading: bool, timelines: &str) -> String {
+    let mut html = format!("<section id=\"report-{number}\">\n");
+    if heading {
+        let _ = writeln!(html, "<h2>{}</h2>", escape(&report.title));
     }
+    let rows = overall(report);
+    for (class, text) in [
+        ("verdict", verdict(report, &rows).as_str()),
+        ("about", &report.description),
+    ] {
+        if !text.is_empty() {
+            let _ = writeln!(html, "<p class=\"{class}\">{}</p>", escape(text));
+        }
+    }
+    let groups = points(report);
+    if groups.is_empty() {
+        return html + &facts(report) + "<p>No results.</p>\n</section>\n";
+    }
+    html.push_str(&first_charts(report, &rows, palette));
+    html.push_str(&facts(report));
+    let shown = merged(report);
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
         let beside = beside_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));
-        return html + &strips(report) + &html_table(&cells, 1) + &beside + "</section>\n";
+        return html + &strips(report) + &html_table(&cells, 1) + &beside + timelines + "</section>\n";
     }
-    html.push_str(&legend(report, palette));
     html.push_str(&classes(report, number, palette));
     if groups.len() > 1 {
+        html.push_str(&legend(report, palette));
         html.push_str(&all_curves(report, number, palette));
-    } else {
-        html.push_str(&all_bars(report, &groups[0], palette));
     }
-    html.push_str(&tables(report, &groups));
+    html.push_str(&tables(&shown, &points(&shown)));
+    html.push_str(&applications(&groups));
     html.push_str(&published(report));
-    if groups.len() > 1 {
-        html.push_str("<details><summary>Bars at every point</summary>\n");
-        for group in &groups {
-            let _ = writeln!(html, "<h4>{}</h4>", escape(&group.label()));
-            html.push_str(&all_bars(report, group, palette));
-        }
-        html.push_str("</details>\n");
-    }
     html.push_str(&counters(&groups));
-    html + "</section>\n"
+    html + timelines + "</section>\n"
 }
+
+/// Delay and energy of each policy, then bars: figures of the only point, or means over all points.
+fn first_charts(report: &Report, rows: &[Overall], palette: &[&str]) -> String {
+    let colour = |policy: &str| super::palette(place(palette, policy));
+    let clocked = report
+        .results
+        .iter()
+        .filter(|result| response_s(result).is_some())
+        .count();
+    let every = clocked == report.results.len();
+    let delay = match clocked {
+        0 => "time",
+        _ if every => "mean response",
+        _ => "delay",
+    };
+    let mut html = "<div class=\"charts first\">\n".to_string();
+    html.push_str(&scatter(rows, delay, &report.energy_source, &|policy| {
+        place(palette, policy)
+    }));
+    let one_point = rows.first().is_some_and(|first| first.results.len() == 1);
+    if one_point {
+        let measures = if every {
+            [RESPONSE_EDP, ENERGY, RESPONSE]
+        } else {
+            [EDP, ENERGY, TIME]
+        };
+        html.extend(measures.map(|measure| bars(report, rows, &measure, &colour)));
+    } else if let [first, _, ..] = rows {
+        let positive: Vec<&Overall> = rows.iter().filter(|row| row.mean.positive()).collect();
+        let source = &report.energy_source;
+        let unit = format!("geometric mean, 1 = {}", first.names[0]);
+        let of: [(&str, &str, fn(&Overall) -> f64); 3] = [
+            ("EDP", source, |row| row.mean.edp),
+            ("energy", source, |row| row.mean.energy),
+            (delay, "", |row| row.mean.delay),
+        ];
+        html.extend(of.map(|(name, source, of)| {
+            let unit = if source.is_empty() {
+                unit.clone()
+            } else {
+                format!("{unit}, {source}")
+            };
+            mean_bars(&format!("relative {name}"), &unit, &positive, of, &colour)
+        }));
+    }
+    html.push_str("</div>\n");
+    if one_point {
+        let _ = writeln!(
+            html,
+            "<div class=\"keys\">{BOUND_OF_BARS}{}</div>",
+            published_key(report)
+        );
+    }
+    if clocked > 0 {
+        html.push_str(if every { EVERY_CLOCKED } else { SOME_CLOCKED });
+    }
+    html
+}
+
+const BOUND_OF_BARS: &str = "<span class=\"key\"><svg width=\"6\" height=\"14\" aria-hidden=\"true\"><path d=\"M3 0V14\" stroke=\"var(--text)\" stroke-width=\"2\"/></svg>lower bound: no schedule can beat it</span>";
+
+const EVERY_CLOCKED: &str =
+    "<p class=\"note\">The clock sets when this work ends, so the delay is the mean response time, in EDP too.</p>\n";
+const SOME_CLOCKED: &str = "<p class=\"note\">The delay is the time; where the clock sets when the work ends, it is the mean response time, in EDP too.</p>\n";
 
 fn facts(report: &Report) -> String {
     let runs = if report.runs == 1 {
@@ -60,16 +129,13 @@ fn facts(report: &Report) -> String {
     } else {
         format!("{} runs", report.runs)
     };
-    let mut html = format!(
+    let html = format!(
         "<p class=\"facts\">machine {}, workload {}, seed {}, {runs}, energy: {}</p>\n",
         escape(&report.machine),
         escape(&report.workload),
         report.seed,
         escape(&report.energy_source)
     );
-    if !report.description.is_empty() {
-        let _ = writeln!(html, "<p>{}</p>", escape(&report.description));
-    }
     html + &report.trace.as_ref().map(replayed).unwrap_or_default()
 }
 
@@ -95,12 +161,7 @@ fn legend(report: &Report, palette: &[&str]) -> String {
             escape(policy)
         );
     }
-    let below = if points(report).len() > 1 {
-        " (a curve without it lies far above)"
-    } else {
-        ""
-    };
-    html + &format!("<span class=\"key\"><svg width=\"26\" height=\"14\" aria-hidden=\"true\"><path d=\"M0 7H16\" stroke=\"var(--text)\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/><path d=\"M23 0V14\" stroke=\"var(--text)\" stroke-width=\"2\"/></svg>lower bound: no schedule can beat it{below}</span>{}</div>\n", published_key(report))
+    html + &format!("<span class=\"key\"><svg width=\"26\" height=\"14\" aria-hidden=\"true\"><path d=\"M0 7H26\" stroke=\"var(--text)\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/></svg>lower bound: no schedule can beat it (where a plot has none, it lies far below or is not known)</span>{}</div>\n", published_key(report))
 }
 
 /// The cross of published numbers, where there are any.
@@ -114,12 +175,6 @@ fn published_key(report: &Report) -> &'static str {
 /// Where a policy stands in the palette.
 fn place(palette: &[&str], policy: &str) -> usize {
     palette.iter().position(|name| *name == policy).unwrap_or(0)
-}
-
-fn all_bars(report: &Report, group: &PointGroup, palette: &[&str]) -> String {
-    let colour = |policy: &str| super::palette(place(palette, policy));
-    let figures = [TIME, ENERGY, EDP].map(|measure| bars(report, &group.results, &measure, &colour));
-    format!("<div class=\"charts\">\n{}</div>\n", figures.concat())
 }
 
 /// A row of panels for each combination of the swept values that are not on the axis.
@@ -146,14 +201,15 @@ fn all_curves(report: &Report, number: usize, palette: &[&str]) -> String {
             let _ = writeln!(html, "<h4>{}</h4>", escape(label));
         }
         html.push_str("<div class=\"charts\">\n");
-        for (index, measure) in [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME, ENERGY, EDP]
-            .iter()
-            .enumerate()
-        {
+        let clocked: Vec<&RunResult> = results.iter().copied().filter(|r| response_s(r).is_some()).collect();
+        let measures =
+            [RELATIVE_TIME, RELATIVE_ENERGY, RELATIVE_EDP, TIME, ENERGY, EDP].map(|measure| (measure, results));
+        let late = (!clocked.is_empty()).then_some((RESPONSE, &clocked));
+        for (index, (measure, results)) in measures.into_iter().chain(late).enumerate() {
             let panel = Panel {
                 report,
                 results,
-                measure,
+                measure: &measure,
                 dimension: &found[along],
                 policies: palette,
             };
@@ -178,10 +234,10 @@ fn tables(report: &Report, groups: &[PointGroup]) -> String {
         }
     }
     let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(footnote(report).trim()));
-    html + &applications(groups)
+    html
 }
 
-/// Drawn along what differs between the points that have classes, and told.
+/// Classes of applications: a plot along what differs between their points, and a table.
 fn classes(report: &Report, number: usize, palette: &[&str]) -> String {
     let Some(grid) = classes_grid(report) else {
         return String::new();
@@ -204,7 +260,7 @@ fn classes(report: &Report, number: usize, palette: &[&str]) -> String {
     html + &html_table(&grid, 0)
 }
 
-/// A table for each source, and its notes.
+/// A table for each source, with its notes.
 fn published(report: &Report) -> String {
     let mut html = String::new();
     for table in &report.published {
@@ -257,12 +313,10 @@ fn interval_below(number: &str) -> String {
 
 /// `heading`: the column that names the row.
 pub(crate) fn html_table(grid: &Grid, heading: usize) -> String {
-    let class = |index: usize| {
-        if grid.columns[index].numeric {
-            " class=\"number\""
-        } else {
-            ""
-        }
+    // Most cells are numbers, so these are the ones without a class.
+    let class = |index: usize| match grid.columns[index].numeric {
+        true => "",
+        false => " class=\"text\"",
     };
     let mut html = "<div class=\"wide\"><table><thead><tr>".to_string();
     for (index, column) in grid.columns.iter().enumerate() {
@@ -287,16 +341,16 @@ pub(crate) fn html_table(grid: &Grid, heading: usize) -> String {
             "<tr>"
         });
         for (index, cell) in row.iter().enumerate() {
-            let (tag, scope) = if index == heading {
+            let (tag, attribute) = if index == heading {
                 ("th", " scope=\"row\"")
             } else {
-                ("td", "")
+                ("td", class(index))
             };
             let text = match grid.columns[index].numeric {
                 true => interval_below(cell),
                 false => escape(cell),
             };
-            let _ = write!(html, "<{tag}{scope}{}>{text}</{tag}>", class(index));
+            let _ = write!(html, "<{tag}{attribute}>{text}</{tag}>");
         }
         html.push_str("</tr>\n");
     }

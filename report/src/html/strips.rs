@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A study that judges one policy beside all others: a row for each machine, a dot for each cell.
+//! A study that judges one policy against all others: a row for each machine, a dot for each cell.
 
 use super::escape::escape;
 use crate::model::{Cell, Report};
 use crate::sweep::value_text;
 use std::fmt::Write;
 
-const WIDTH: f64 = 860.0;
-const LEFT: f64 = 310.0;
+const WIDTH: f64 = 400.0;
+const LEFT: f64 = 8.0;
 /// Room that a number on the axis takes.
 const NUMBER: f64 = 32.0;
-const RIGHT: f64 = 24.0;
-const ROW: f64 = 22.0;
+const RIGHT: f64 = 16.0;
+/// A line of text, and the dots below it.
+const ROW: f64 = 34.0;
+/// From the top of a row to its text and to its dots.
+const PLACES: [f64; 2] = [13.0, 24.0];
 const AXIS: f64 = 26.0;
-/// What the axis may name; it ends at the first that no cell exceeds.
+/// Steps of the axis; it ends at the first one that no cell exceeds.
 const STEPS: [f64; 12] = [1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0];
 
 /// EDP of the judged policy over the lowest, by logarithm; empty: the study judges nobody.
@@ -32,7 +35,7 @@ pub(crate) fn strips(report: &Report) -> String {
     let name = format!("EDP of {} over the lowest", escape(&first.judged));
     let mut svg = super::open_figure(
         &name,
-        "ratio; a dot is a cell, filled where it is behind",
+        "ratio; a dot for each cell, filled where it is behind",
         "cell",
         (WIDTH, bottom + AXIS),
     );
@@ -54,8 +57,8 @@ pub(crate) fn strips(report: &Report) -> String {
         );
     }
     for (row, (name, cells)) in rows.iter().enumerate() {
-        let y = ROW * (row as f64 + 0.5);
-        let _ = writeln!(svg, "<text x=\"4\" y=\"{:.1}\">{}</text>", y + 4.0, escape(name));
+        let [text, y] = PLACES.map(|place| ROW * row as f64 + place);
+        let _ = writeln!(svg, "<text x=\"4\" y=\"{text:.1}\">{}</text>", escape(name));
         for cell in cells {
             let fill = if cell.behind { "var(--p1)" } else { "none" };
             let _ = writeln!(

@@ -35,7 +35,7 @@ pub enum Ours {
 }
 
 impl Compared {
-    /// Ours is there and at most this share away; a bound or a class holds at any share or not at all.
+    /// Whether ours exists and is at most this share away; a bound or a class either holds or does not, whatever the share.
     pub fn within(&self, share: f64) -> bool {
         match (&self.figure.expected, self.error) {
             (_, None) => false,
@@ -137,7 +137,7 @@ pub(super) fn lies_at(result: &RunResult, point: &Point) -> bool {
     (point.iter()).all(|(name, values)| result.point.get(name).is_some_and(|value| values.contains(value)))
 }
 
-/// By application, or all under no name.
+/// By application; a measure of all of them under an empty name.
 fn measured(result: &RunResult, measure: Measure) -> Result<BTreeMap<String, f64>, String> {
     let counter = |name: &str| result.counters.get(name).ok_or(format!("no counter {name}"));
     let all = |value: f64| Ok([(String::new(), value)].into());
@@ -158,7 +158,7 @@ fn measured(result: &RunResult, measure: Measure) -> Result<BTreeMap<String, f64
     }
 }
 
-/// What a result is divided by: the least of the policies, where there are several.
+/// What a result is divided by: the lowest figure of the policies, where there are several.
 fn base(
     over: &Over,
     selection: &Selection,

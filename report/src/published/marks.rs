@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where published numbers are drawn: beside the result that they are about.
+//! Published numbers that are drawn beside the results they are about.
 
 use super::compare::lies_at;
 use super::{Change, Compared, Expected, Kind, Measure, Unit};
@@ -13,7 +13,7 @@ pub(crate) struct Mark<'a> {
     pub kind: Kind,
 }
 
-/// Those of these results: as such, or (`relative`) as ratios to the first policy of the same point.
+/// The numbers published of these results, or (`relative`) their ratios to the first policy of the same point.
 pub(crate) fn marks<'a>(report: &Report, results: &[&'a RunResult], measure: Measure, relative: bool) -> Vec<Mark<'a>> {
     let first = report.results.first().map(|result| result.policy.as_str());
     let one = |compared: &Compared| {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Figures that sources published, beside what a study computes: what was published, what comes out, how far apart they are, and what kind of
-//! agreement that is.
+//! Figures that sources published beside those that a study computes: both figures, how far apart they are, and what their agreement shows.
 
 mod agreement;
 mod compare;
@@ -37,7 +36,7 @@ pub fn builtin() -> Result<Vec<Table>, InputError> {
 pub struct Table {
     /// Author, year and subject.
     pub source: String,
-    /// Id of the experiment that computes them. One that is not there computes none of them.
+    /// Id of the experiment that computes them; if it does not exist, none of them is computed.
     pub study: String,
     pub figures: Vec<Figure>,
 }
@@ -52,7 +51,7 @@ pub struct Figure {
     /// How it follows from the study's results; `None`: no study computes it.
     #[serde(skip)]
     pub selection: Option<Selection>,
-    /// An error of the source, which is told and never met.
+    /// An error of the source: reported, and never reproduced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oddity: Option<String>,
     /// The most likely cause of a miss, or why no study computes it.
@@ -66,7 +65,7 @@ pub struct Figure {
 pub enum Expected {
     /// Not infinite, as every number of a file.
     Value(f64),
-    /// One of both at least.
+    /// At least one of the two is given.
     Within {
         at_least: Option<f64>,
         at_most: Option<f64>,
@@ -134,7 +133,7 @@ impl Unit {
     }
 }
 
-/// Which results of a study a figure is about, and what of them.
+/// Which results of a study a figure is about, and which of their numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selection {
     pub measure: Measure,

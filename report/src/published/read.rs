@@ -29,7 +29,7 @@ struct TableTable {
     source: Spanned<String>,
     /// Tables of one source about one study that follow each other are one.
     study: String,
-    /// What all of its figures have in common.
+    /// What all its figures have in common.
     all: Option<Spanned<toml::Table>>,
     /// What those of a column have; without any, a row is a figure.
     #[serde(default)]
@@ -37,11 +37,11 @@ struct TableTable {
     rows: Spanned<Vec<Spanned<toml::Table>>>,
 }
 
-/// A part of a figure's description: that of all, of its row, of its column, of the cell itself, in this order; the later counts.
+/// A part of a figure's description. Parts of the table, the row, the column and the cell itself apply in this order; the last one wins.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
-    /// The only one that adds up.
+    /// Joined with commas where several parts have it.
     what: Option<String>,
     value: Option<f64>,
     at_least: Option<f64>,
@@ -95,7 +95,7 @@ impl Part {
     }
 }
 
-/// What is needed to say where something stands.
+/// What an error needs to name its place.
 struct Reader<'a> {
     file: &'a str,
     text: &'a str,
@@ -314,7 +314,7 @@ fn expected(part: &Part) -> Result<Expected, &'static str> {
     }
 }
 
-/// That of the measure, where nothing else is said.
+/// The unit of the measure, unless another one is given.
 fn unit(part: &Part, selection: Option<&Selection>) -> Result<Unit, &'static str> {
     let known: &[Unit] = match (selection, part.change) {
         (_, Some(_)) => &[Unit::Percent],

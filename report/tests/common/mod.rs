@@ -77,8 +77,10 @@ pub fn timeline() -> Timeline {
     Timeline {
         study: String::new(),
         policy: "highlow".to_string(),
+        point: String::new(),
         end_ns: far + 2_000,
         nr_cpus: 2,
+        cpu_kinds: vec!["big".to_string(), "little".to_string()],
         min_khz: 1_200_000,
         max_khz: 2_400_000,
         task_names: vec!["cc1".to_string(), "as".to_string()],
@@ -143,5 +145,15 @@ pub fn timeline() -> Timeline {
             latency_ns: 234,
         }],
         truncated_at_ns: None,
+        power: vec![
+            PowerChange {
+                at_ns: 0,
+                uw: 12_500_000,
+            },
+            PowerChange {
+                at_ns: 1_000,
+                uw: 20_000_000,
+            },
+        ],
     }
 }

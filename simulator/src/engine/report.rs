@@ -47,6 +47,7 @@ impl<S: Scheduler> World<'_, S> {
             trace: self.trace.events,
             trace_truncated_at_ns: self.trace.truncated_at_ns,
             task_names: self.trace.task_names,
+            power_uw: self.trace.power_uw,
         }
     }
 

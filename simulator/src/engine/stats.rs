@@ -120,6 +120,8 @@ pub(super) struct Trace {
     pub events: Vec<TraceEvent>,
     pub truncated_at_ns: Option<u64>,
     pub task_names: Vec<String>,
+    /// See `Outcome::power_uw`.
+    pub power_uw: Vec<(u64, u64)>,
 }
 
 impl Trace {
@@ -141,6 +143,18 @@ impl Trace {
             return;
         }
         self.events.push(event());
+    }
+    /// Of several powers at one instant, the last one counts.
+    pub fn power_is(&mut self, at_ns: u64, uw: u64) {
+        if self.limit == 0 || self.truncated_at_ns.is_some() {
+            return;
+        }
+        if self.power_uw.last().is_some_and(|last| last.0 == at_ns) {
+            self.power_uw.pop();
+        }
+        if self.power_uw.last().is_none_or(|last| last.1 != uw) {
+            self.power_uw.push((at_ns, uw));
+        }
     }
     /// Index of the next event.
     pub fn position(&self) -> usize {

@@ -118,6 +118,7 @@ impl<'a, S: Scheduler> World<'a, S> {
             }
         }
         let end_ns = self.workload.duration_ns.unwrap_or(u64::MAX);
+        self.trace.power_is(self.time.now_ns, self.power.model.total_uw());
         while !self.work.is_over() {
             if self.work.is_stuck() {
                 return Err(self.work.deadlock(self.time.now_ns));
@@ -132,6 +133,7 @@ impl<'a, S: Scheduler> World<'a, S> {
                 return Err(self.standstill());
             }
             self.handle(due);
+            self.trace.power_is(at_ns, self.power.model.total_uw());
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
