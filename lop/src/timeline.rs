@@ -149,30 +149,35 @@ mod tests {
     use lop_simulator::experiment::{load_builtin, record, RunControl};
     use std::sync::atomic::AtomicBool;
 
-    /// What the lane of power shows is the energy of the result: to the end of the run, and exactly, as both are integers.
-    #[test]
-    fn power_adds_up_to_the_energy() {
-        let experiment = load_builtin("hybrid-laptop").expect("it is built in");
+    fn recorded(study: &str) -> Vec<Recorded> {
         let control = RunControl {
             threads: None,
             progress: &|_| {},
             cancelled: &AtomicBool::new(false),
         };
-        for recorded in record(&experiment, &control, usize::MAX).expect("it runs") {
+        let experiment = load_builtin(study).expect("it is built in");
+        record(&experiment, &control, usize::MAX).expect("it runs")
+    }
+
+    /// Where cores of two kinds change their speed and idle state, and where whole voltage domains are switched off. Exact, as both are integers.
+    #[test]
+    fn power_adds_up_to_the_energy() {
+        for recorded in recorded("hybrid-laptop").into_iter().chain(recorded("power-domains")) {
             let (policy, energy_j) = (recorded.policy.to_string(), recorded.outcome.cpu_energy_j);
             let timeline = timeline("study", recorded);
-            assert_eq!(timeline.cpu_kinds[0], "performance");
-            let ends = timeline
-                .power
-                .iter()
-                .skip(1)
-                .map(|power| power.at_ns)
-                .chain([timeline.end_ns]);
-            let energy_fj: u128 = (timeline.power.iter().zip(ends))
+            let ends = (timeline.power.iter().skip(1)).map(|power| power.at_ns);
+            let energy_fj: u128 = (timeline.power.iter().zip(ends.chain([timeline.end_ns])))
                 .map(|(power, end_ns)| u128::from(power.uw) * u128::from(end_ns - power.at_ns))
                 .sum();
             assert_eq!(energy_fj as f64 / 1e15, energy_j, "{policy}");
         }
+    }
+
+    #[test]
+    fn kinds_of_cores_are_named_where_there_are_several() {
+        let kinds = |study| timeline("", recorded(study).remove(0)).cpu_kinds;
+        assert_eq!(kinds("hybrid-laptop")[3..5], ["performance", "efficiency"]);
+        assert!(kinds("power-domains").is_empty());
     }
 
     fn built(events: &[TraceEvent], end_ns: u64) -> Timeline {

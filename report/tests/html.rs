@@ -4,7 +4,7 @@
 mod common;
 
 use common::{report, sweep, timeline};
-use lop_report::{html, published, PointValue, Replayed, Report, ReportError, Timeline};
+use lop_report::{html, published, PointValue, PowerChange, Replayed, Report, ReportError, RunSpan, Timeline, Wakeup};
 use serde_json::Value;
 
 /// A data island, unpacked and parsed.
@@ -128,6 +128,46 @@ fn islands_equal_the_input() -> Result<(), ReportError> {
     assert_eq!(times(&sums(&data["power"]["at"])), [0, 1_000]);
     assert_eq!(numbers(&data["power"]["uw"]), [12_500_000, 20_000_000]);
     assert_eq!(data["cpu_kinds"], serde_json::json!(["big", "little"]));
+    Ok(())
+}
+
+/// A run with its wakeup and two changes of power takes some 60 bytes of JSON; its duration alone is 20 bits of chance, which are 3.3 bytes of base64.
+#[test]
+fn a_run_takes_ten_bytes_of_the_page() -> Result<(), ReportError> {
+    const RUNS: usize = 10_000;
+    let (mut draw, mut now) = (7u64, 0);
+    let mut long = timeline();
+    (long.runs, long.wakeups, long.power) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        draw = draw
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let (start_ns, end_ns) = (now + 50_000, now + 50_000 + (draw >> 44));
+        let (cpu, task) = ((draw >> 43 & 1) as u32, 0);
+        long.wakeups.push(Wakeup {
+            at_ns: start_ns,
+            task,
+            cpu,
+            latency_ns: 2_000,
+        });
+        long.power.push(PowerChange {
+            at_ns: start_ns,
+            uw: 20_000_000,
+        });
+        long.power.push(PowerChange {
+            at_ns: end_ns,
+            uw: 10_000_000,
+        });
+        long.runs.push(RunSpan {
+            start_ns,
+            end_ns,
+            cpu,
+            task,
+        });
+        now = end_ns;
+    }
+    let added = html(&[], &[long])?.len() - html(&[], &[timeline()])?.len();
+    assert!(added < 10 * RUNS, "{added} bytes");
     Ok(())
 }
 

@@ -87,21 +87,14 @@ fn first_charts(report: &Report, rows: &[Overall], palette: &[&str]) -> String {
         html.extend(measures.map(|measure| bars(report, rows, &measure, &colour)));
     } else if let [first, _, ..] = rows {
         let positive: Vec<&Overall> = rows.iter().filter(|row| row.mean.positive()).collect();
-        let source = &report.energy_source;
         let unit = format!("geometric mean, 1 = {}", first.names[0]);
-        let of: [(&str, &str, fn(&Overall) -> f64); 3] = [
-            ("EDP", source, |row| row.mean.edp),
-            ("energy", source, |row| row.mean.energy),
-            (delay, "", |row| row.mean.delay),
-        ];
-        html.extend(of.map(|(name, source, of)| {
-            let unit = if source.is_empty() {
-                unit.clone()
-            } else {
-                format!("{unit}, {source}")
-            };
-            mean_bars(&format!("relative {name}"), &unit, &positive, of, &colour)
-        }));
+        let with_source = format!("{unit}, {}", report.energy_source);
+        let means = |name: &str, unit: &str, of: fn(&Overall) -> f64| {
+            mean_bars(&format!("relative {name}"), unit, &positive, of, &colour)
+        };
+        html.push_str(&means("EDP", &with_source, |row| row.mean.edp));
+        html.push_str(&means("energy", &with_source, |row| row.mean.energy));
+        html.push_str(&means(delay, &unit, |row| row.mean.delay));
     }
     html.push_str("</div>\n");
     if one_point {

@@ -210,14 +210,19 @@ fn facts(timeline: &Timeline) -> String {
     text
 }
 
-/// " (8 performance, 8 efficiency)".
+/// " (8 performance, 8 efficiency)": CPUs of each kind.
 fn kinds(of_cpus: &[String]) -> String {
-    let kinds = of_cpus
-        .chunk_by(|a, b| a == b)
-        .map(|cpus| format!("{} {}", cpus.len(), cpus[0]));
-    match of_cpus {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for kind in of_cpus {
+        match counts.iter_mut().find(|(name, _)| name == kind) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((kind, 1)),
+        }
+    }
+    let texts: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    match texts.as_slice() {
         [] => String::new(),
-        _ => format!(" ({})", kinds.collect::<Vec<_>>().join(", ")),
+        texts => format!(" ({})", texts.join(", ")),
     }
 }
 
