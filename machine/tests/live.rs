@@ -5,6 +5,7 @@
 mod assumed;
 #[path = "live/captured.rs"]
 mod captured;
+mod cases;
 #[path = "live/damaged.rs"]
 mod damaged;
 #[path = "live/errors.rs"]
