@@ -3,12 +3,7 @@
 # What this project asks of every file: at most 700 lines of code, no note of things left undone, no link into nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-findings=0
-
-finding() {
-  echo "$1"
-  findings=$((findings + 1))
-}
+. scripts/findings.sh
 
 files() {
   find . -name target -prune -o -name .git -prune -o -type f "$@" -print
@@ -33,5 +28,5 @@ while read -r file; do
   done < <(grep -oE '\]\([^)# ]+' "$file" | cut -c3- | grep -v '^[a-z]*:' || true)
 done < <(files -name '*.md')
 
-[ "$findings" = 0 ] || { echo "house rules: $findings findings"; exit 1; }
+end_of_findings 'house rules'
 echo 'house rules: kept'

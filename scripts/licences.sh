@@ -3,12 +3,7 @@
 # licences.sh: every code file names the licence of its room, LICENSES/ has its text, and nothing is linked into `lop` that GPL-2.0-only forbids.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-findings=0
-
-finding() {
-  echo "$1"
-  findings=$((findings + 1))
-}
+. scripts/findings.sh
 
 licence_of() {
   case $1 in
@@ -57,5 +52,5 @@ while IFS='|' read -r crate licence; do
 done < <(cargo tree --locked --package lop --edges normal --prefix none --format '{p}|{l}' | sed 's/ (\*)$//; s/ (\/[^)]*)|/|/' | sort -u)
 [ "$crates" -gt 50 ] || finding "cargo tree lists $crates crates only: not what lop links"
 
-[ "$findings" = 0 ] || { echo "licences: $findings findings"; exit 1; }
+end_of_findings 'licences'
 echo "licences: each file names its own, $crates crates may be linked into lop"

@@ -11,12 +11,7 @@ trap 'rm -rf "$scratch"' EXIT
 cp "$(scripts/built.sh)/lop" "$scratch/lop"
 export LOP=$scratch/lop
 installed=$scratch/installed packed=$scratch/packed
-findings=0
-
-finding() {
-  echo "package-check: $1"
-  findings=$((findings + 1))
-}
+. scripts/findings.sh
 
 # check WHAT COMMAND...: the command must succeed.
 check() {
@@ -95,7 +90,7 @@ if [ "${1:-}" = --deb ] && checker dpkg-deb; then
   if command -v lintian >/dev/null; then check 'lintian' lintian --allow-root --fail-on error "$deb"; fi
 fi
 
-[ "$findings" = 0 ] || { echo "package-check: $findings findings"; exit 1; }
+end_of_findings 'package-check'
 case ${1:-} in
   --deb) echo 'package-check: installed and packed files are complete and the same' ;;
   *) echo 'package-check: installed files are complete' ;;
