@@ -38,14 +38,14 @@ fn held_cores_are_a_kind_of_their_own() {
     assert_eq!((fast.opps.len(), slow.opps.len()), (5, 1));
     assert_eq!((fast.rated_khz, slow.rated_khz), (2_000_000, 2_000_000));
     assert_eq!(slow.opps[0], fast.opps[0]);
-    // The list is repeated along the cores.
+    // The list is repeated over the cores.
     assert_eq!(
         held("opteron-8350-x4", &format!("{:?}", [2000, 1000].repeat(8))).unwrap(),
         machine
     );
 }
 
-/// T(f) = W / s ((1 - m) 2000 / 1000 + m): of work that waits half of its time an hour takes an hour and a half, not two.
+/// T(f) = W / s ((1 - m) 2000 / 1000 + m): an hour of work that waits half of its time takes an hour and a half, not two.
 #[test]
 fn memory_shares_are_those_at_the_rated_frequency() {
     let machine = held("opteron-8350-x4", "[1000]").unwrap();
@@ -67,7 +67,7 @@ fn the_highest_operating_point_that_is_not_above_is_held() {
     assert_eq!(held("opteron-8350-x4", "[2000, 9999]").unwrap(), unheld);
 }
 
-/// Duty cycles are operating points too: 2/8 of 1400 MHz is 350. Siblings share their core's.
+/// Duty cycles are operating points too: 2/8 of 1400 MHz is 350. Siblings share that of their core.
 #[test]
 fn duty_cycles_are_held_by_core() {
     let machine = held("poweredge-6650", "[350, 1400, 1400, 1400]").unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a machine file is said with line and key, and what was expected instead.
+//! Errors in a machine file name the line, the key and what was expected.
 
 mod cases;
 
@@ -91,7 +91,7 @@ fn memory_is_read_with_and_without_a_bandwidth() {
     );
 }
 
-/// Of each socket: a domain of 2 fast and 1 slow core, one of 3 slow ones.
+/// In each socket, one domain of 2 fast cores and a slow one, and one of 3 slow cores.
 #[test]
 fn memory_domains_of_unequal_size_and_cache_are_read() {
     let tables = "[[memory_domain]]\ncores = { fast = 2, slow = 1 }\ncache_mib = 24\n\
@@ -243,7 +243,7 @@ fn a_path_is_read_and_overridden() {
         set("kind.0.opp.1.busy_w", "7").unwrap().kinds[0].opps[1].busy_uw,
         7_000_000
     );
-    // Without a second thread the SMT figures do not apply.
+    // With one thread the SMT figures do not apply.
     let single = set("kind.0.smt", "1").unwrap();
     assert_eq!((single.cpus.len(), single.kinds[0].smt_speedup), (12, 1.0));
     let table = r#"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The watts in the machine files are those that the fit files yield, and give the measured powers back.
+//! The watts in the machine files are the results of the fit files, and reproduce the measured powers.
 
 mod cases;
 
@@ -69,7 +69,7 @@ fn phenom_is_tied_by_the_ratio_of_its_sibling() {
     assert!((ratio - tied).abs() < 0.001, "{ratio} {tied}");
 }
 
-/// On opteron-8350-x4 watts go with frequency, busy and idle alike: no sign of a voltage that follows it.
+/// On opteron-8350-x4 watts are proportional to frequency, busy and idle alike, so there is no sign of voltage scaling.
 #[test]
 fn opteron_watts_are_proportional_to_frequency() {
     let fit = built_in("opteron-8350-x4");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is refused: the error names the file, what was found, what was expected.
+//! Refused trees: the error names the file, what was found and what was expected.
 
 use super::cases::rows;
 use super::*;
@@ -109,7 +109,7 @@ fn more_than_the_policy_has_room_for() {
             &format!("{at}/level = 3\n{at}/type = Unified\n{at}/shared_cpu_list = {{n}}"),
         )
     };
-    // Each kind has seven eighths of the speed of the one before it.
+    // Each kind has seven eighths of the speed of the previous one.
     let tiers = |count: u32| {
         let speed = |n: u32| (1e9 * 0.875f64.powi(n as i32)).round();
         let line = |n: u32| format!("cpu{n}/acpi_cppc/highest_perf = {}\n", speed(n));
