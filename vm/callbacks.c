@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A plugin for QEMU: how many instructions the callbacks of a sched_ext scheduler take, with what the kernel does for them, and without what other CPUs do
- * meanwhile. Argument marks=FILE: lines ADDRESS SYMBOL of the guest's kernel, of __bpf_prog_enter*, __bpf_prog_exit* and bpf_stats_handler;
- * out=FILE: written at the end, lines ADDRESS CALLS INSTRUCTIONS, the address is in the trampoline of the callback. Counted from the first call of
+ * A plugin for QEMU that counts the instructions of a sched_ext scheduler's callbacks, including the kernel's work for them, but without what other CPUs
+ * do meanwhile. Argument marks=FILE: lines ADDRESS SYMBOL of the guest's kernel, for __bpf_prog_enter*, __bpf_prog_exit* and bpf_stats_handler.
+ * out=FILE: written at the end, lines ADDRESS CALLS INSTRUCTIONS, with an address in the trampoline of the callback. Counts from the first call of
  * bpf_stats_handler to the second.
- * Waiting for a lock is counted, and so are interrupts in the few callbacks that have them on (exit_task, programs at functions of the kernel), up to the first
- * callback in them. Not counted: callbacks that may sleep (init_task), and timers and tracepoints of the program, which have no trampoline.
+ * Waiting for a lock counts, and so do interrupts in the few callbacks that have them enabled (exit_task, programs at functions of the kernel), up to the
+ * first callback in them. Callbacks that may sleep (init_task) do not count, nor do timers and tracepoints of the program, which have no trampoline.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What is used of QEMU's interface, as its documentation has it; PLUGIN_VERSION: the one that this QEMU asks for. */
+/* The used part of QEMU's interface, from its documentation. PLUGIN_VERSION: the version that this QEMU requires. */
 typedef uint64_t qemu_plugin_id_t;
 struct qemu_plugin_tb;
 int qemu_plugin_version = PLUGIN_VERSION;
@@ -23,7 +23,7 @@ uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 
 enum { MOST_CPUS = 128, MOST_MARKS = 64, MOST_CALLBACKS = 1024 };
-/* The kernel's code for programs and modules lies above. */
+/* The kernel's code for programs and modules is above this address. */
 #define LOADED_CODE UINT64_C(0xffffffffc0000000)
 #define KERNEL (UINT64_C(1) << 63)
 
@@ -32,7 +32,7 @@ struct block { uint64_t address; size_t instructions; enum kind kind; };
 static struct { uint64_t address; enum kind kind; } marks[MOST_MARKS];
 static struct callback { uint64_t address, calls, instructions; } callbacks[MOST_CALLBACKS], before_any;
 static unsigned nr_marks, nr_callbacks, switched;
-static struct callback *runs[MOST_CPUS]; /* none: no callback; before_any: which one is not known yet */
+static struct callback *runs[MOST_CPUS]; /* none: not in a callback; before_any: in one that is not known yet */
 static const char *out;
 
 static void fail(const char *what, const char *about)
@@ -79,7 +79,7 @@ static void block_is_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	unsigned n;
 	if (!(address & KERNEL))
 		return;
-	block = malloc(sizeof(*block)); /* QEMU does not say when it drops a block */
+	block = malloc(sizeof(*block)); /* never freed: QEMU does not tell when it drops a block */
 	if (!block)
 		fail("no memory", "");
 	*block = (struct block){ .address = address, .instructions = qemu_plugin_tb_n_insns(tb) };
