@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "lines.h"
 /*
- * A pointer chase: each thread walks all lines of its buffer in one random cycle, so that no address is known before the line
- * before has come, and computes between two lines. One miss at a time: MLP 1.
+ * A pointer chase: each thread walks through all lines of its buffer in one random cycle, and computes between two lines. No address is
+ * known before the previous line has arrived, so there is one miss at a time: MLP 1.
  *
- * After whole laps the walk is where it began, having met each line as often as there were laps.
+ * After whole laps the walk is back at its beginning, and has met each line once per lap.
  */
 
 static struct lines_asked asked = {
@@ -18,13 +18,13 @@ static const struct load_option options[] = {
 
 static const struct load load = {
 	.name = "chase",
-	.purpose = "follows pointers through memory in random order, with so many lines per thousand instructions",
+	.purpose = "follows pointers through memory in random order, with a given number of lines per thousand instructions",
 	.example = "chase --buffer-mib 32 --laps 2 --intensity-mpki 40",
 	.options = options,
 	.nr_options = LOAD_NR(options),
 };
 
-/* One cycle through all lines: shuffle as Fisher and Yates do, but never leave a line where it is (Sattolo). */
+/* One cycle through all lines: a Fisher-Yates shuffle that never leaves a line in place (Sattolo). */
 static void lay_out(struct line *lines, uint64_t count, uint64_t random)
 {
 	for (uint64_t i = 0; i < count; i++)
@@ -38,7 +38,7 @@ static void lay_out(struct line *lines, uint64_t count, uint64_t random)
 	}
 }
 
-/* The address of the next line waits for the computation too, though that adds 0: so times add up, and do not overlap. */
+/* The address of the next line also depends on the computation, which adds 0, so that their times add up instead of overlapping. */
 static void walk(struct load_thread *thread)
 {
 	const struct buffers *buffers = thread->team->shared;

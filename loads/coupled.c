@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "wait.h"
 /*
- * Fork-join with many barriers, of which a share b does not gain from threads, as if memory's bandwidth were used up:
+ * Fork-join with many barriers, where a share b of the work does not gain from threads, as if memory bandwidth were exhausted:
  *     T(n threads) = T1 * ((1 - b) / n + b)
  *
- * In each interval every thread computes its part of (1 - b) T1, then its part of b T1 while no other does; then all meet. That
- * holds the formula on any machine and does the same work each time, which real traffic to memory would not.
+ * In each interval every thread computes its part of (1 - b) T1, then its part of b T1 while no other thread does; then all meet.
+ * This follows the formula on any machine and is the same work each time, unlike real memory traffic.
  */
 
 static struct {

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 /*
- * What make -jN does: N slots over many short jobs. A job is a shell that waits for a compiler driver, which waits for a compiler
+ * Imitates make -jN: N slots for many short jobs. A job is a shell that waits for a compiler driver, which waits for a compiler
  * and then for an assembler; make itself computes a little before it starts each job; a serial end follows the last one.
  * Processes are forked and run no other program.
  *
@@ -41,7 +41,7 @@ static const struct load_option options[] = {
 
 static const struct load load = {
 	.name = "fork-storm",
-	.purpose = "many short processes of very different length in N slots, as make -jN has them; by default six minutes of a core at 2.4 GHz",
+	.purpose = "many short processes of very different length in N slots, as in make -jN; by default six minutes of a core at 2.4 GHz",
 	.example = "fork-storm --slots 2 --jobs 100 --mean-instructions 2e7",
 	.options = options,
 	.nr_options = LOAD_NR(options),
@@ -63,20 +63,20 @@ struct slot {
 };
 
 struct build {
-	struct job *jobs;   /* shared with all processes; the last one of jobs + 1 is the serial end */
-	struct slot *slots; /* of make alone */
+	struct job *jobs;   /* shared with all processes; the last of the jobs + 1 entries is the serial end */
+	struct slot *slots; /* private to make */
 	uint64_t running, most_running, failed;
 	uint64_t helper_instructions, helper_value; /* of make, before each job */
 };
 
-/* In (0, 1), by the upper half of the next state. */
+/* In (0, 1), from the upper half of the next state. */
 static double random_unit(uint64_t *state)
 {
 	*state = load_compute(*state, LOAD_INSTRUCTIONS_PER_TURN);
 	return ((double)(*state >> 32) + 0.5) / 4294967296.0;
 }
 
-/* z with the normal distribution's P(Z < z) = erfc(-z / sqrt 2) / 2 = p, by halving an interval. */
+/* The normal quantile z, P(Z < z) = erfc(-z / sqrt 2) / 2 = p, by bisection. */
 static double normal_quantile(double p)
 {
 	double low = -40, high = 40;
@@ -135,7 +135,7 @@ static bool is_chain(uint64_t index)
 	return asked.chain == MAKE && index < asked.jobs;
 }
 
-/* What the other stages leave is the compiler's; a job that is no chain has one stage. */
+/* The compiler gets what the other stages leave; a job without a chain has one stage. */
 static uint64_t stage_instructions(const struct build *build, uint64_t index, enum stage stage)
 {
 	uint64_t all = build->jobs[index].instructions, others = 0;
@@ -156,7 +156,7 @@ static uint64_t stage_first(uint64_t index, enum stage stage)
 
 static void run_stage(struct build *build, uint64_t index, enum stage stage);
 
-/* A process for the stage; who started it waits for it. */
+/* Starts a process for the stage; its parent waits for it. */
 static void run_child(struct build *build, uint64_t index, enum stage stage)
 {
 	int pid = load_fork(stage_names[stage]);
@@ -203,7 +203,7 @@ static void start(struct build *build, uint64_t index)
 		build->most_running = build->running;
 }
 
-/* Waits until one of the jobs has ended. Its usage is that of all processes it waited for. */
+/* Waits until one of the jobs has ended. Its usage includes all processes it waited for. */
 static void reap(struct build *build)
 {
 	struct rusage usage;
@@ -257,7 +257,7 @@ static bool stage_is_right(const struct build *build, uint64_t index, enum stage
 	return found == load_expected(stage_first(index, stage), stage_instructions(build, index, stage), 1);
 }
 
-/* Each stage of each job was computed, and what make does itself. */
+/* Whether each stage of each job was computed, and make's own work. */
 static bool computed(const struct build *build)
 {
 	bool right = build->failed == 0 &&

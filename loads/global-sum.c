@@ -2,7 +2,7 @@
 #include "wait.h"
 /*
  * Each thread, each round: compute (1 - a) L instructions; take the lock; compute a L, add to the sum; release. With
- * --barrier-every k instead: compute L for itself, and meet the others every k rounds; partial sums are added by the last one.
+ * --barrier-every k instead: compute L for itself, and meet the others every k rounds; the last thread adds the partial sums.
  *
  * Thread t adds t * rounds + i in its round i, so the sum is that of 0 .. N - 1 with N = threads * rounds.
  */
@@ -17,12 +17,12 @@ static const struct load_option options[] = {
 	LOAD_OPTION_COUNT("rounds", &asked.rounds, 1, 1e9, "rounds of each thread"),
 	LOAD_OPTION_COUNT("length-instructions", &asked.length_instructions, 4, 1e12, "L, instructions of a round"),
 	LOAD_OPTION_REAL("locked-percent", &asked.locked_percent, 0, 100, "a, share of a round with the lock held"),
-	LOAD_OPTION_COUNT("barrier-every", &asked.barrier_every, 0, 1e9, "rounds between barriers, which take the place of the lock; 0: lock"),
+	LOAD_OPTION_COUNT("barrier-every", &asked.barrier_every, 0, 1e9, "rounds between barriers, which replace the lock; 0: lock"),
 };
 
 static const struct load load = {
 	.name = "global-sum",
-	.purpose = "threads compute for themselves, then add to one sum under a lock, or meet at barriers; who waits sleeps (futex)",
+	.purpose = "threads compute for themselves, then add to one sum under a lock, or meet at barriers; waiting threads sleep (futex)",
 	.example = "global-sum --threads 4 --rounds 1000 --length-instructions 1e5 --locked-percent 50",
 	.options = options,
 	.nr_options = LOAD_NR(options),

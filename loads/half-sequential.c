@@ -4,8 +4,8 @@
  * Pairs of phases: in the sequential one the first thread computes while the others wait for it, in the parallel one all compute.
  * With share s, pair length L and n threads on equal cores, a pair takes as long as  s L + (1 - s) L / n  instructions.
  *
- * The others wait once per pair: they say that they arrived, and wait for the next parallel phase to open. The first thread waits
- * for the last to arrive. Its SEQUENTIAL flag is up whenever it computes alone.
+ * The others wait once per pair: they signal their arrival, and wait for the next parallel phase to open. The first thread waits
+ * for the last one to arrive. Its SEQUENTIAL flag is up whenever it computes alone.
  */
 
 static struct {
@@ -41,7 +41,7 @@ struct pair {
 struct phases {
 	uint64_t sequential_instructions, parallel_instructions;
 	_Atomic uint32_t opened, closed; /* parallel phases so far */
-	_Atomic uint32_t arrived;        /* at the end of the one that is open, of all threads but the first */
+	_Atomic uint32_t arrived;        /* at the end of the open phase, without the first thread */
 	struct pair *pairs;
 };
 

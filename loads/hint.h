@@ -5,25 +5,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 /*
- * What a thread says about itself while it runs: one record per thread, in memory that others may map.
+ * Hints of a thread about itself while it runs: one record per thread, in memory that others may map.
  *
  * Only the thread itself writes its record; anybody may read it, at any time, without a system call and without a lock. Flags are
- * raised and dropped one at a time and say nothing about each other. A record counts from when `version` is not 0 until it is 0
- * again. Versions only ever add fields, in `room`: a reader that knows version 1 understands every later record that long.
+ * raised and dropped one at a time, and are independent. A record is valid while `version` is not 0. New versions only add fields,
+ * in `room`, so a reader that knows version 1 understands that part of every later record.
  *
- * All records of a program lie in one array that starts on a page. Where the environment variable LOP_HINT_DIR names a folder, as under
- * `lop run` by affinity, the array is the file PID.hints there, and is read once a look; else nobody reads it but the loads themselves.
+ * All records of a program are in one array that starts on a page. If the environment variable LOP_HINT_DIR names a folder, as under
+ * `lop run` by affinity, the array is the file PID.hints there, which is read at each look; otherwise only the loads themselves read it.
  */
 
 #define LOP_HINT_VERSION 3u
 
 enum lop_hint_flag {
-	LOP_HINT_SPINNING = 1u << 0,    /* runs, and only waits: its core may be taken meanwhile */
+	LOP_HINT_SPINNING = 1u << 0,    /* is busy waiting: its core may be taken meanwhile */
 	LOP_HINT_SEQUENTIAL = 1u << 1,  /* the rest of the program waits for it */
-	LOP_HINT_LOCK_HOLDER = 1u << 2, /* others wait for what it holds */
+	LOP_HINT_LOCK_HOLDER = 1u << 2, /* others wait for a lock that it holds */
 };
 
-/* How much the thread asks of the memory that its domain shares: misses of the last-level cache per thousand instructions. */
+/* How intensively the thread uses the memory that its domain shares: last-level cache misses per thousand instructions. */
 enum lop_hint_memory {
 	LOP_HINT_MEMORY_UNKNOWN,
 	LOP_HINT_MEMORY_LIGHT,     /* below 0.1 */
@@ -32,10 +32,10 @@ enum lop_hint_memory {
 };
 
 struct lop_hint_record {
-	_Alignas(64) _Atomic uint32_t version; /* LOP_HINT_VERSION; 0 while nobody speaks here */
+	_Alignas(64) _Atomic uint32_t version; /* LOP_HINT_VERSION; 0 while the record is unused */
 	uint32_t size_bytes;                   /* of the whole record, so that an array of them can be walked */
-	int32_t thread_id;                     /* as gettid() tells it */
-	_Atomic uint32_t flags;                /* of enum lop_hint_flag; those that a reader does not know it ignores */
+	int32_t thread_id;                     /* from gettid() */
+	_Atomic uint32_t flags;                /* of enum lop_hint_flag; readers ignore unknown ones */
 	_Atomic uint32_t length;               /* since version 2: relative length of the thread's work, 0: not declared */
 	_Atomic uint32_t memory;               /* since version 3: of enum lop_hint_memory */
 	uint64_t room[5];                      /* 0; for fields of later versions */
@@ -43,7 +43,7 @@ struct lop_hint_record {
 
 _Static_assert(sizeof(struct lop_hint_record) == 64, "a record is a cache line, so that no two threads write to the same one");
 
-/* The calling thread speaks through this record from now on. */
+/* The calling thread uses this record from now on. */
 static inline void lop_hint_open(struct lop_hint_record *record)
 {
 	record->size_bytes = sizeof(*record);
@@ -67,7 +67,7 @@ static inline void lop_hint_drop(struct lop_hint_record *record, enum lop_hint_f
 	atomic_fetch_and(&record->flags, ~(uint32_t)flag);
 }
 
-/* For readers: is it raised? 0 as well for a record through which nobody speaks. */
+/* For readers: whether the flag is raised; 0 for an unused record. */
 static inline int lop_hint_raised(const struct lop_hint_record *record, enum lop_hint_flag flag)
 {
 	return atomic_load(&record->version) != 0 && (atomic_load(&record->flags) & (uint32_t)flag) != 0;

@@ -6,5 +6,5 @@
 extern const struct load *load_self; /* which load this program is; set by load_begin() */
 extern bool load_spoilt;             /* --spoil was given */
 
-/* What traces call the calling thread and all that it starts from now on: lop-NAME, cut to 15 letters. */
+/* Names the calling thread, and those that it creates from now on, for traces: lop-NAME, cut to 15 letters. */
 void load_name_process(const char *name);

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 /*
- * C = A B by the plain triple loop; fork, each thread computes its rows, join.
+ * C = A B by the plain triple loop: fork, each thread computes its rows, join.
  *
  * With A[i][k] = i + k and B[k][j] = k + j, and S1 and S2 the sums of k and of k^2 for k < n, every element is known:
  *     C[i][j] = n i j + (i + j) S1 + S2,    sum of all = 3 n S1^2 + n^2 S2
  * All of them are whole numbers below 2^53, so doubles hold them exactly, in whatever order they are added. Products of further repeats
- * are added to C, so that one that was left out or done twice is seen: 1000 of the largest matrices still are below 2^53.
+ * are added to C, so that a missing or double one is noticed; 1000 of the largest matrices are still below 2^53.
  */
 
 static struct {
@@ -81,7 +81,7 @@ static void fill(struct matrices *matrices)
 			matrices->a[i * n + j] = matrices->b[i * n + j] = (double)(i + j);
 }
 
-/* All elements that are wrong, and the sum of all as they are. */
+/* Counts the wrong elements, and sums all elements. */
 static uint64_t wrong_elements(const double *c, uint64_t *sum)
 {
 	uint64_t n = asked.size, s1 = n * (n - 1) / 2, s2 = (n - 1) * n * (2 * n - 1) / 6, wrong = 0;
@@ -95,7 +95,7 @@ static uint64_t wrong_elements(const double *c, uint64_t *sum)
 	return wrong + (*sum != asked.repeats * (3 * n * s1 * s1 + n * n * s2));
 }
 
-/* X-Y: both whole numbers, and all rows covered. */
+/* X-Y: both must be whole numbers, and all rows must be covered. */
 static void read_rows(struct matrices *matrices)
 {
 	unsigned x, y;

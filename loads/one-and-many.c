@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "load.h"
-/* Two applications at a time, each a process of its own: a sequential one, and one of n threads that only compute. */
+/* Two applications at the same time, in two processes: a sequential one, and one with n threads that only compute. */
 
 static struct {
 	uint64_t threads, one_instructions, many_instructions;
@@ -39,7 +39,7 @@ static void begin(struct application *application, uint64_t threads)
 	load_team_begin(&application->team, threads, compute, application);
 }
 
-/* One thread is the process itself, so that a sequential application has no other thread. */
+/* The process itself is one of the threads, so that a sequential application has no other thread. */
 static void start(struct application *application)
 {
 	application->pid = load_fork(application->name);

@@ -17,7 +17,7 @@ uint64_t load_started_ns(void)
 
 _Noreturn void load_refuse(const char *option, const char *value, const char *way_out)
 {
-	fprintf(stderr, "%s: --%s %s: %s; %s --help tells more\n", load_self->name, option, value, way_out, load_self->name);
+	fprintf(stderr, "%s: --%s %s: %s; see %s --help\n", load_self->name, option, value, way_out, load_self->name);
 	exit(2);
 }
 
@@ -38,7 +38,7 @@ static const struct load_option *option_named(const char *name, size_t length)
 	return NULL;
 }
 
-/* What may be given, as the end of "give ..."; of text the load itself says that. */
+/* The accepted values, to follow "give ..."; for text the load itself gives them. */
 static void describe(const struct load_option *option, char *out, size_t size)
 {
 	size_t used = 0;
@@ -155,7 +155,7 @@ static _Noreturn void help(void)
 
 static _Noreturn void refuse_argument(const char *argument, const char *reason)
 {
-	fprintf(stderr, "%s: %s: %s; %s --help names all options\n", load_self->name, argument, reason, load_self->name);
+	fprintf(stderr, "%s: %s: %s; %s --help lists all options\n", load_self->name, argument, reason, load_self->name);
 	exit(2);
 }
 

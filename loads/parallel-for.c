@@ -2,8 +2,8 @@
 #include "load.h"
 #include <omp.h>
 /*
- * One OpenMP loop over a large array, each element squared, `repeats` times over. Squares are added to a second array, so that an
- * element that was left out or done twice is seen: result[i] must be repeats * source[i]^2.
+ * One OpenMP loop over a large array, which squares each element, run `repeats` times. Squares are added to a second array, so that a
+ * missing or double element is noticed: result[i] must be repeats * source[i]^2.
  */
 
 enum { STATIC, DYNAMIC, GUIDED };
@@ -19,9 +19,9 @@ static const struct load_option options[] = {
 	LOAD_OPTION_THREADS(&asked.threads, "threads of the loop"),
 	LOAD_OPTION_COUNT("elements", &asked.elements, 1, 1e9, "elements of the array"),
 	LOAD_OPTION_COUNT("repeats", &asked.repeats, 1, 1e6, "times that the loop runs"),
-	LOAD_OPTION_COUNT("element-instructions", &asked.element_instructions, 0, 1e9, "work on each element beside squaring it"),
+	LOAD_OPTION_COUNT("element-instructions", &asked.element_instructions, 0, 1e9, "work on each element in addition to squaring it"),
 	LOAD_OPTION_CHOICE("schedule", &asked.schedule, schedules, "who computes which elements"),
-	LOAD_OPTION_COUNT("chunk", &asked.chunk, 0, 1e9, "elements handed out at a time (guided: at least); 0: as OpenMP has it"),
+	LOAD_OPTION_COUNT("chunk", &asked.chunk, 0, 1e9, "elements handed out at a time (guided: at least); 0: OpenMP's default"),
 };
 
 static const struct load load = {
@@ -50,7 +50,7 @@ static void square_all(struct load_thread *thread)
 	}
 }
 
-/* Elements that were not squared as often as asked. */
+/* The number of elements that were not squared `repeats` times. */
 static uint64_t wrong_elements(const struct arrays *arrays)
 {
 	uint64_t wrong = load_spoil(0);

@@ -2,7 +2,7 @@
 #include "load.h"
 #include <stdio.h>
 #include <stdlib.h>
-/* A parallel loop of equal iterations that was split over the threads when the program was compiled; fork, compute, join. */
+/* A parallel loop of equal iterations whose split over the threads is fixed at compile time: fork, compute, join. */
 
 static struct {
 	uint64_t iteration_instructions;
@@ -16,7 +16,7 @@ static const struct load_option options[] = {
 
 static const struct load load = {
 	.name = "registration",
-	.purpose = "a loop of 50 equal iterations over 8 threads, split 7,7,7,7,6,6,5,5 in advance, as image registration does it",
+	.purpose = "a loop of 50 equal iterations over 8 threads, split 7,7,7,7,6,6,5,5 in advance, as in image registration",
 	.example = "registration --iteration-instructions 1e7",
 	.options = options,
 	.nr_options = LOAD_NR(options),

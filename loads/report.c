@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Deeper than any report. */
+/* More levels than any report has. */
 #define DEPTH 16
 
 static char closers[DEPTH];
 static int depth;
-static bool follows; /* something stands before, at this depth */
+static bool follows; /* at this depth, a value has been printed before */
 
 static void quoted(const char *text, char dash)
 {
@@ -27,7 +27,7 @@ static void quoted(const char *text, char dash)
 	putchar('"');
 }
 
-/* Comma and name; names that are options have _ for -. */
+/* Prints comma and name; names of options get _ for -. */
 static void next(const char *name)
 {
 	if (follows)

@@ -2,9 +2,9 @@
 #include "lines.h"
 /*
  * A stream: each thread writes to all lines of its buffer in order, lap after lap, and computes between two lines. Addresses are
- * known in advance, so many misses are under way at a time, and prefetching hides most of their time until bandwidth is used up.
+ * known in advance, so many misses are pending at a time, and prefetching hides most of their latency until bandwidth is exhausted.
  *
- * Each line counts the laps, so all counts together are lines * laps.
+ * Each line counts the laps, so the sum of all counts is lines * laps.
  */
 
 static struct lines_asked asked = { .threads = 1, .buffer_mib = 64, .laps = 16, .intensity_mpki = 20, .overhead_instructions = 15 };
@@ -13,7 +13,7 @@ static const struct load_option options[] = { LINES_OPTIONS(&asked) };
 
 static const struct load load = {
 	.name = "stream",
-	.purpose = "writes through memory in order, with so many lines per thousand instructions",
+	.purpose = "writes through memory in order, with a given number of lines per thousand instructions",
 	.example = "stream --buffer-mib 32 --laps 8 --intensity-mpki 40",
 	.options = options,
 	.nr_options = LOAD_NR(options),

@@ -5,7 +5,7 @@
 
 const char *const load_ways[] = { "busy-wait", "adaptive", "spin-then-notify", "block", NULL };
 
-/* How often a spinning thread looks between two readings of the clock. */
+/* How often a spinning thread checks between two readings of the clock. */
 #define LOOKS_PER_READING 32
 
 /* One wait of one thread. */
@@ -34,7 +34,7 @@ static bool spun_long_enough(struct spin *spin)
 	return spin->over;
 }
 
-/* After each look that found nothing: false when it is time to sleep. */
+/* Called after each unsuccessful check; false when it is time to sleep. */
 static bool spin_on(struct spin *spin)
 {
 	unsigned way = spin->waiting->way;
@@ -61,7 +61,7 @@ static void spin_end(struct spin *spin)
 		lop_hint_drop(spin->thread->hint, LOP_HINT_SPINNING);
 }
 
-/* Sleeps unless *word has changed; may return early, so who calls looks again. */
+/* Sleeps unless *word has changed; may return early, so the caller must check again. */
 static void sleep_while(_Atomic uint32_t *word, uint32_t value, struct load_thread *thread)
 {
 	thread->sleeps++;
@@ -89,7 +89,7 @@ void load_wake_all(_Atomic uint32_t *word, const struct load_waiting *waiting)
 		wake(word, INT_MAX);
 }
 
-/* Who slept takes it as 2, since others may sleep still; one wake too many at the end is the price. */
+/* A thread that slept takes the lock as 2, since others may still sleep. This costs one unnecessary wake at the end. */
 void load_lock_take(load_lock *lock, const struct load_waiting *waiting, struct load_thread *thread)
 {
 	struct spin spin = { .waiting = waiting, .thread = thread };

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Of full period modulo 2^64: A odd, M - 1 a multiple of 4. */
+/* Full period modulo 2^64: A is odd and M - 1 a multiple of 4. */
 #define MULTIPLIER 0x5851f42d4c957f2dULL
 #define ADDEND 0x14057b7ef767814fULL
 
@@ -35,7 +35,7 @@ uint64_t load_thread_cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* In assembly, so that no compiler merges, unrolls or adds instructions. Elsewhere in C: about four of them. */
+/* In assembly, so that no compiler merges, unrolls or adds instructions. On other machines in C, about four instructions. */
 uint64_t load_compute(uint64_t x, uint64_t instructions)
 {
 	uint64_t turns = instructions / LOAD_INSTRUCTIONS_PER_TURN;
@@ -57,7 +57,7 @@ uint64_t load_compute(uint64_t x, uint64_t instructions)
 	return x;
 }
 
-/* Steps x -> m x + a compose: first (m1, a1), then (m2, a2) is (m1 m2, m2 a1 + a2). */
+/* Steps x -> m x + a compose: (m1, a1) followed by (m2, a2) is (m1 m2, m2 a1 + a2). */
 uint64_t load_expected(uint64_t x, uint64_t instructions, uint64_t times)
 {
 	uint64_t turns = instructions / LOAD_INSTRUCTIONS_PER_TURN * times;
@@ -81,7 +81,7 @@ void *load_shared_memory(size_t bytes)
 	return memory;
 }
 
-/* Where somebody asks for hints in files, the records are one; who cannot make it is heard by nobody, and works as well. */
+/* If hints are requested in files, the records are a file. If it cannot be created, nobody reads the hints, and the load works anyway. */
 static void *hint_memory(size_t bytes)
 {
 	const char *folder = getenv("LOP_HINT_DIR");
