@@ -48,7 +48,7 @@ impl fmt::Display for SpeedError {
             ),
             Self::Damaged(error) => write!(
                 f,
-                "{error}; nothing was changed: look at this file, restore by hand what it lists, then remove it"
+                "{error}; nothing was changed: look at this file, restore what it lists by hand, then remove it"
             ),
             Self::Journal { file, action, source } | Self::File { file, action, source } => {
                 write!(f, "{}: cannot {action}: {}", file.display(), explain(source))
