@@ -42,6 +42,7 @@ pub fn to_workload(recording: &Recording, name: &str) -> String {
         .collect();
     let mut text = header(recording, name);
     write_conditions(&mut text, &all);
+    text.push_str("\n[task]\n");
     for (index, steps) in all.iter().enumerate() {
         write_task(&mut text, recording, &names, index, steps);
     }
@@ -139,8 +140,11 @@ fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
             };
         }
     }
+    if !pairs.is_empty() {
+        text.push_str("\n[condition]\n");
+    }
     for (writer, reader) in pairs {
-        let _ = writeln!(text, "\n[condition.{}]\ncounting = true", pipe_name(writer, reader));
+        let _ = writeln!(text, "{} = {{ counting = true }}", pipe_name(writer, reader));
     }
 }
 
@@ -163,13 +167,13 @@ fn write_task(text: &mut String, recording: &Recording, names: &[String], index:
     let steps: Vec<String> = steps.iter().map(step_text).collect();
     let _ = writeln!(
         text,
-        "\n[task.{}] # {}, {:.3} s to {:.3} s\ncount = {}\nsteps = [{}]",
+        "{} = {{ count = {}, steps = [{}] }} # {}, {:.3} s to {:.3} s",
         names[index],
+        u32::from(index == 0),
+        steps.join(", "),
         if process.thread { "thread" } else { "process" },
         process.start_ns as f64 / 1e9,
-        process.end_ns as f64 / 1e9,
-        u32::from(index == 0),
-        steps.join(", ")
+        process.end_ns as f64 / 1e9
     );
 }
 
