@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The policy's rules for fast cores, called by several CPUs at once, as in a kernel and unlike in the simulator. A thread is a CPU: it wakes
- * tasks, runs them, gives them up when it is told to or by chance, and lets them sleep, until GOAL tasks were moved. In the end nothing runs:
- * no CPU is promised to a task, none keeps the order to send one away, no task is lost. Before that all claim the same CPUs. Argument: a seed, which
- * tells the rules too. Exit code 1: what was left, or nothing moves any more, or two got one CPU.
+ * The policy's rules for fast cores, called by several CPUs at once, as in a kernel and unlike in the simulator. Each thread is a CPU: it wakes
+ * tasks, runs them, stops them when told to or by chance, and lets them sleep, until GOAL tasks have moved. At the end nothing runs: no CPU is
+ * promised to a task, no order to send one away is left, and no task is lost. At the start, all threads claim the same CPUs. Argument: a seed, which
+ * also selects the rules. Exit code 1: something was left, tasks no longer move, or two threads got the same CPU.
  */
 #include "types.h"
 #include "lopsided.h"
@@ -20,14 +20,14 @@ static const u32 rules_of[] = { LOP_PHASES | LOP_TURNS, LOP_LONGEST, LOP_TURNS, 
 static struct lop_sched sched;
 static struct lop_app app = { .home_node = LOP_NONE };
 static struct lop_task tasks[NR_TASKS];
-static int queue_of[NR_TASKS]; /* LOCAL + CPU: started there; NOWHERE: runs or sleeps */
+static int queue_of[NR_TASKS]; /* LOCAL + CPU: put there to start; NOWHERE: runs or sleeps */
 static bool sleeps[NR_TASKS];
 static u32 awake, over_cpus;
-/* Far more than is needed, however busy the machine is. */
+/* Far more than needed, however busy the machine is. */
 static const u64 patience_ns = 600000000000ULL;
 static pthread_mutex_t queues = PTHREAD_MUTEX_INITIALIZER, task_lock[NR_TASKS];
 
-/* What one call asks for; the queue has it after the call. */
+/* What one call of the policy asks for; it is carried out after the call. */
 static __thread struct { int task, queue, taken; } asked = { NOWHERE, NOWHERE, NOWHERE };
 
 static u64 now(void)
@@ -43,7 +43,7 @@ static void ask(const struct lop_task *t, u32 queue)
 	asked.queue = (int)queue;
 }
 
-/* In no order: the first in number, if it is not ahead. */
+/* Takes the waiting task with the lowest number whose virtual time is not after `until_ns`; the order is not kept. */
 static bool take_from(int queue, u64 until_ns)
 {
 	int n;
@@ -85,12 +85,12 @@ u64 lop_env_first_ns(struct lop_world *world, u32 queue)
 			return tasks[n].vtime_ns;
 	return LOP_NO_TIME;
 }
-/* Kicks and the timer do nothing: each CPU looks again all the time. */
+/* Kicks and the timer do nothing: each CPU keeps looking for work. */
 
 struct cpu {
 	struct lop_world world;
 	u32 number, seed;
-	int runs; /* a task, or NOWHERE */
+	int runs; /* number of a task, or NOWHERE */
 };
 
 static u32 chance(struct cpu *c, u32 of)
@@ -152,7 +152,7 @@ static void look_for_work(struct cpu *c)
 	lop_started(&sched, &c->world, &tasks[c->runs], &app, c->number, now());
 }
 
-/* All claim each CPU of a set at once, and take it again: one of them is told each time that it was the one. */
+/* All threads claim each CPU of a set at the same time, and then take it out again. Each time, exactly one of them must be told that it succeeded. */
 static struct lop_cpus contested;
 static pthread_barrier_t together;
 static u32 claims, takes;
@@ -179,7 +179,7 @@ static void *cpu_runs(void *of)
 	bool over = false;
 	contend();
 	since_ns = now();
-	/* Until no CPU wakes anybody any more: what the last one does may start on any other. */
+	/* Until no CPU wakes tasks any more: a task that the last one woke may start on any other. */
 	while (now() < since_ns + 2 * patience_ns && !(__sync_fetch_and_add(&over_cpus, 0) == NR_CPUS && !__sync_fetch_and_add(&awake, 0))) {
 		u32 what = chance(c, 16);
 		bool was_over = over;
@@ -199,7 +199,7 @@ static void *cpu_runs(void *of)
 	return NULL;
 }
 
-/* One CPU of a fast kind. */
+/* CPU 0 is fast, the others are slower. */
 static void describe(u32 rules)
 {
 	struct lop_topology *top = &sched.topology;

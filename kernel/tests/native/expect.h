@@ -6,7 +6,7 @@
 #define expect(what, holds)                                             \
 	do {                                                            \
 		if (!(holds)) {                                         \
-			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, what); \
+			printf("%s:%d: does not hold: %s\n", __FILE__, __LINE__, what); \
 			exit(1);                                        \
 		}                                                       \
 	} while (0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #pragma once
-/* Machines and tasks for tests of the policy alone. Behind lopsided.h. */
+/* Machines and tasks for tests of the policy without the kernel's program. Include it after lopsided.h. */
 
-/* One kind of core, one cache, one node. The caller changes that afterwards. Each core is its own voltage domain and has `threads` CPUs. */
+/* One kind of core, one cache, one node; the caller may change this afterwards. Each core is its own voltage domain and has `threads` CPUs. */
 static inline void describe_machine(struct lop_topology *top, u32 cpus, u32 threads)
 {
 	u32 cpu;
@@ -19,7 +19,7 @@ static inline void describe_machine(struct lop_topology *top, u32 cpus, u32 thre
 	}
 }
 
-/* One of CPUs that are all in the high set, and busy. */
+/* Starts on a machine whose CPUs are all in the high set, and busy. */
 static inline void start_all_high(struct lop_sched *s, struct lop_world *world, u32 cpus, u64 now_ns)
 {
 	s->config.sizing = LOP_SIZE_ALL;
@@ -29,7 +29,7 @@ static inline void start_all_high(struct lop_sched *s, struct lop_world *world, 
 	lop_start(s, world, now_ns);
 }
 
-/* Asleep, of default weight, may run on all CPUs. Once the CPUs are online. */
+/* A task that sleeps, has the default weight and may run on all CPUs. Call it when the CPUs are online. */
 static inline void begin_task(struct lop_sched *s, struct lop_task *t)
 {
 	const struct lop_task asleep = { .weight = LOP_WEIGHT_DEFAULT, .anchor = LOP_NONE, .last_queue = LOP_NONE, .queue = LOP_NONE,

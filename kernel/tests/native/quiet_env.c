@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Answers to policy/core/env.h that do nothing. Weak: a test overrides those that it needs. The time is the test's. */
+/* The functions of policy/core/env.h, doing nothing. They are weak: a test overrides those that it needs. Each test defines lop_env_now_ns(). */
 #include "types.h"
 #include "cpuset.h"
 #define QUIET __attribute__((weak))

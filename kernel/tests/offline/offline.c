@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's program on a machine whose CPU 1 is isolated and whose CPU 0 goes and comes: main.bpf.c as it is, compiled natively with the kernel of
- * ../interleave/. Exit code 1: what is not so.
+ * The kernel's program on a machine whose CPU 1 is isolated and whose CPU 0 goes offline and comes back: main.bpf.c unchanged, compiled natively with the
+ * kernel of ../interleave/. Exit code 1: an expectation does not hold; it is printed.
  */
 #include "scx/common.bpf.h"
 #include "../interleave/program.c"
@@ -12,7 +12,7 @@
 
 static const struct cred user = { { 1000 } };
 
-/* May run on both CPUs. */
+/* A task that may run on both CPUs. */
 static struct task_struct *new_task(u32 number)
 {
 	struct model_task *t = &tasks[number];
@@ -40,12 +40,12 @@ int main(void)
 	begin_tasks();
 	lopsided_init();
 	first = new_task(0);
-	expect("an isolated CPU does not count while another is online", !states[0].task.bound);
+	expect("an isolated CPU does not count while another CPU is online", !states[0].task.bound);
 	lopsided_cpu_offline(0);
 	second = new_task(1);
-	expect("who is new while no other is online is bound to the isolated one", states[1].task.bound);
-	expect("so is who wakes then", lopsided_select_cpu(first, 0, SCX_ENQ_WAKEUP) == 1 && states[0].task.bound);
+	expect("a new task is bound to the isolated CPU while no other is online", states[1].task.bound);
+	expect("so is a task that wakes then", lopsided_select_cpu(first, 0, SCX_ENQ_WAKEUP) == 1 && states[0].task.bound);
 	lopsided_cpu_online(0);
-	expect("who wakes once it is back is bound no more", lopsided_select_cpu(second, 1, SCX_ENQ_WAKEUP) == 0 && !states[1].task.bound);
+	expect("a task that wakes when CPU 0 is back is no longer bound", lopsided_select_cpu(second, 1, SCX_ENQ_WAKEUP) == 0 && !states[1].task.bound);
 	return 0;
 }

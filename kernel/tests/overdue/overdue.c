@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* CPU 1 would look for who waits too long while CPU 0 looks through the queue that both serve. Exit code 1: what is not so. */
+/* CPU 1 would look for overdue tasks while CPU 0 searches the queue that both serve. Exit code 1: an expectation does not hold; it is printed. */
 #include "types.h"
 #include "lopsided.h"
 #include "expect.h"
@@ -33,15 +33,15 @@ int main(void)
 	now_ns += LOP_WAIT_MAX_NS;
 	meanwhile = true;
 	lop_dispatch(&sched, &world, 0, NULL);
-	expect("one looks", looks[0] == 1 && looks[1] == 0);
+	expect("only CPU 0 looks", looks[0] == 1 && looks[1] == 0);
 	meanwhile = false;
 	lop_dispatch(&sched, &other_world, 1, NULL);
-	expect("the other does the next time", looks[0] == 1 && looks[1] == 1);
+	expect("CPU 1 looks the next time", looks[0] == 1 && looks[1] == 1);
 	lop_dispatch(&sched, &world, 0, NULL);
 	lop_dispatch(&sched, &other_world, 1, NULL);
-	expect("and then neither for a while", looks[0] == 1 && looks[1] == 1);
+	expect("then neither looks for a while", looks[0] == 1 && looks[1] == 1);
 	now_ns += LOP_OVERDUE_PERIOD_NS;
 	lop_dispatch(&sched, &world, 0, NULL);
-	expect("a period later they look again", looks[0] == 2);
+	expect("a period later CPU 0 looks again", looks[0] == 2);
 	return 0;
 }

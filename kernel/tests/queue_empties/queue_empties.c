@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two CPUs, both members. The last task of their queue starts on CPU 0, which is about to clear the bit that says that somebody waits. Before it does another
- * task comes, and finds no CPU idle; after it did CPU 1 falls idle, and sees nobody wait. Exit code 1: CPU 1 is not told, and why that shows.
+ * Two CPUs, both members. The last task of their queue starts on CPU 0, which is about to clear the bit for waiting tasks. Before it does, another task
+ * comes and finds no CPU idle. After it did, CPU 1 becomes idle and sees no waiting task. Exit code 1: CPU 1 is not told; the broken expectation is printed.
  */
 #include "types.h"
 static void before_cleared(void *at), after_cleared(void *at);
@@ -46,7 +46,7 @@ static void before_cleared(void *at)
 	if (!is_watched(at))
 		return;
 	wake(&tasks[2]);
-	expect("the other task waits, and finds no CPU idle", tasks[2].queue == (s32)lop_domain_queue(0, LOP_HIGH) && !kicked);
+	expect("the other task waits and finds no CPU idle", tasks[2].queue == (s32)lop_domain_queue(0, LOP_HIGH) && !kicked);
 }
 
 static void after_cleared(void *at)
@@ -56,7 +56,7 @@ static void after_cleared(void *at)
 	watched = false;
 	expect("CPU 1 finds nothing", lop_dispatch(&sched, &other_world, 1, NULL) == LOP_NEXT_NONE);
 	lop_cpu_idle(&sched, &other_world, 1, true, now_ns);
-	expect("CPU 1 sees nobody wait", !kicked);
+	expect("CPU 1 sees no waiting task", !kicked);
 }
 
 int main(void)
@@ -69,9 +69,9 @@ int main(void)
 	timer_at_ns = kicked = 0;
 	watched = true;
 	lop_running(&sched, &world, &tasks[0], now_ns);
-	expect("the queue was empty for a moment", !watched);
+	expect("the bit was cleared", !watched);
 	expect("the queue has the other task", lop_queue_waits(&sched, lop_domain_queue(0, LOP_HIGH)));
-	expect("the timer is to look at once", timer_at_ns == now_ns);
+	expect("the timer looks at once", timer_at_ns == now_ns);
 	lop_timer(&sched, &world, now_ns);
 	expect("CPU 1 is told", kicked == 1U << 1);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Atomic operations on the policy's state, which all CPUs share, while a task wakes, runs and sleeps, and no set changes. The calls are those of the
- * kernel's program, in its order. Prints a line for each kind of machine: its name and the number.
+ * Counts atomic operations on the policy's state, which all CPUs share, while a task wakes, runs and sleeps, and no set changes. The calls are those of
+ * the kernel's program, in its order. Prints a line for each kind of machine: its name and the number.
  */
 #include "types.h"
 static unsigned accesses;
@@ -39,7 +39,7 @@ static void begin(u32 threads)
 	lop_start(&sched, &world, now_ns);
 }
 
-/* As the program's callbacks do: select_cpu, running, stopping, and dispatch, which finds nothing. Before Linux 7.0 the task waits at the CPU that it claimed. */
+/* Does what the program's callbacks do: select_cpu, running, stopping, and a dispatch that finds nothing. `waits`: as before Linux 7.0, the task waits at the CPU that it claimed. */
 static void wake_run_sleep(struct lop_task *t, bool waits)
 {
 	struct lop_placement place = lop_wake(&sched, &world, t, NULL, NULL, 0, now_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Groups and applications of the kernel's program where they are more than it has room for: main.bpf.c as it is, compiled natively with the kernel of ../interleave/. */
+/* More groups and applications than the kernel's program has room for: main.bpf.c unchanged, compiled natively with the kernel of ../interleave/. */
 #include "scx/common.bpf.h"
 static u64 clock_of_test_ns = 1000000000;
 #define bpf_ktime_get_ns() (clock_of_test_ns)
@@ -23,7 +23,7 @@ static struct task_group *group_in(struct task_group *parent)
 	return group;
 }
 
-/* Comes to a group, awake, and is looked at as at each wakeup. */
+/* A task that is awake enters a group; its group is determined as at each wakeup. */
 static void enter(unsigned n, struct task_group *group)
 {
 	threads[n].t.group = LOP_NONE;
@@ -43,7 +43,7 @@ static void leave(unsigned n)
 	t->group = LOP_NONE;
 }
 
-/* What each of the first `n` threads gets, in parts of all that one of the root group would. */
+/* The weight of the first `n` threads together, where one task of default weight in the root group has LOP_WEIGHT_DEFAULT. */
 static u64 share_of(unsigned n)
 {
 	u64 sum = 0, k;
@@ -66,7 +66,7 @@ static void begin_with(u32 places)
 	free_all_places(&free_apps, last_app);
 }
 
-/* Whoever makes more groups than there is room for gets no more for it than the group weighs in which he made them, and has his own once there is room. */
+/* A user with more groups than there is room for gets no more than the weight of the group around them. The groups get slots once there is room. */
 static void groups_without_room(void)
 {
 	struct task_group *root, *user;
@@ -76,8 +76,8 @@ static void groups_without_room(void)
 	user = group_in(root);
 	for (n = 0; n < 100; n++)
 		enter(n, group_in(user));
-	expect("a user with 100 groups, 97 of them without a slot, weighs what his own does", share_of(100) == LOP_WEIGHT_DEFAULT);
-	expect("that there is no room is found once", groups_left_out == 1);
+	expect("100 groups of a user, 97 of them without a slot, have the weight of the user's group", share_of(100) == LOP_WEIGHT_DEFAULT);
+	expect("the lack of room is found once", groups_left_out == 1);
 	for (pops = 0, n = 0; n < 10000; n++)
 		regroup(&threads[3 + n % 97].p, &threads[3 + n % 97].t);
 	expect("their wakeups do not look for a slot", pops == 0);
@@ -86,13 +86,13 @@ static void groups_without_room(void)
 	clock_of_test_ns += LOP_FULL_NS;
 	for (n = 3; n < 100; n++)
 		regroup(&threads[n].p, &threads[n].t);
-	expect("freed slots are given on", threads[3].t.group != threads[6].t.group && threads[6].t.group == threads[99].t.group);
+	expect("freed slots are used again", threads[3].t.group != threads[6].t.group && threads[6].t.group == threads[99].t.group);
 	for (n = 3; n < 100; n++)
 		leave(n);
-	expect("all slots are free when all have left", stack_of(&free_slots)->depth == 4);
+	expect("all slots are free when all tasks have left", stack_of(&free_slots)->depth == 4);
 }
 
-/* Deeper than slots lie. */
+/* Groups nested deeper than the program looks. */
 static void groups_too_deep(void)
 {
 	struct task_group *group;
@@ -105,14 +105,14 @@ static void groups_too_deep(void)
 		group = group_in(group);
 	enter(0, group);
 	enter(1, group);
-	expect("40 groups around two tasks do not take them out of the first one", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
+	expect("two tasks inside 40 nested groups still count in the outermost one", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
 	for (pops = 0, n = 0; n < 10000; n++)
 		regroup(&threads[n % 2].p, &threads[n % 2].t);
 	expect("their wakeups do not look for a slot", pops == 0);
-	expect("none takes the weight of another", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
+	expect("neither takes the weight of the other", share_of(2) == LOP_WEIGHT_DEFAULT / 4);
 	leave(0);
 	leave(1);
-	expect("all slots are free when all have left", stack_of(&free_slots)->depth == PLACES);
+	expect("all slots are free when all tasks have left", stack_of(&free_slots)->depth == PLACES);
 }
 
 static unsigned threads_counted(void)
@@ -131,12 +131,12 @@ static void processes_without_room(void)
 	for (turn = 0; turn < 3; turn++) {
 		for (pops = 0, n = 0; n < MOST_TASKS; n++)
 			enter_app(&threads[n].p, &threads[n].t, true);
-		expect("a fork is one look for a place", pops == MOST_TASKS);
-		expect("those without room are counted", apps_left_out == (turn + 1) * (MOST_TASKS - PLACES));
-		expect("and are of no application", threads_counted() == PLACES && !threads[MOST_TASKS - 1].t.app);
+		expect("a fork looks for a place once", pops == MOST_TASKS);
+		expect("processes without a place are counted", apps_left_out == (turn + 1) * (MOST_TASKS - PLACES));
+		expect("they belong to no application", threads_counted() == PLACES && !threads[MOST_TASKS - 1].t.app);
 		for (n = 0; n < MOST_TASKS; n++)
 			leave_app(&threads[n].t);
-		expect("all places are free when all have ended", !threads_counted() && stack_of(&free_apps)->depth == PLACES);
+		expect("all places are free when all processes have ended", !threads_counted() && stack_of(&free_apps)->depth == PLACES);
 	}
 }
 
