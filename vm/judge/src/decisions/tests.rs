@@ -43,7 +43,8 @@ fn thread(kind: &str, task: u64, process: u32, mask: u64) -> Value {
     json!({"kind": kind, "at_ns": 0, "task": task, "cpu": 0, "value": process, "words": [mask, 0, 0, 0, 0, 0, 0, 0]})
 }
 
-/// Worked by hand from the rules of `policy/`: target is active + 1, the lowest number that was out longest joins, who joined last leaves after 10 ms.
+/// Worked out by hand from the rules of `policy/`: the target is active + 1; of the CPUs that have been out longest, the lowest number joins; the last
+/// to join leaves after 10 ms.
 fn good() -> Vec<Value> {
     vec![
         begin(),
@@ -72,7 +73,7 @@ fn good() -> Vec<Value> {
         record("online", 11_000_000, 0, 3, 0),
         record("set", 11_000_000, 0, 3, 0),
         record("offline", 12_000_000, 0, 0, 0),
-        record("set", 12_000_000, 0, 0, 3), // a member goes, and another comes
+        record("set", 12_000_000, 0, 0, 3), // a member goes offline, and another CPU joins
         record("set", 12_000_000, 0, 2, 1), // it left before CPU 3 came
         record("forget", 13_000_000, 70, 0, 0),
         record("gone", 13_000_000, 70, 0, 0),
@@ -115,7 +116,7 @@ fn sequential() -> Vec<Value> {
     ]
 }
 
-/// Before Linux 7.0 who has claimed CPU 0 waits in its own queue, 0, and not in the one of all, 512.
+/// Before Linux 7.0, a task that has claimed CPU 0 waits in that CPU's queue, 0, and not in the common one, 512.
 #[test]
 fn who_claimed_a_cpu_waits_there() {
     let mut log = good();
@@ -135,8 +136,8 @@ fn rules_for_fast_cores_are_played_too() {
     assert_eq!((outcome.calls, outcome.decisions), (16, 7));
 }
 
-/// CPU 0 is fast, and 70 computes there; 80 says that it is awaited, and takes it from CPU 1. At nice 19 it has paid 1365 ms when its turn ends, so
-/// 70 has the core again, and 80 takes it no more: at nice 0 it would when 70 has had 20 ms, too.
+/// CPU 0 is fast, and 70 computes there. 80, on CPU 1, declares that others wait for it, and takes CPU 0. At nice 19, it has been charged 1365 ms when
+/// its turn ends, so 70 gets the core back and 80 does not take it again. At nice 0 it would, after 70 has also had 20 ms.
 fn of_two_users() -> Vec<Value> {
     let user = |at_ns, task, user, weight| record("user", at_ns, task, user, weight);
     let moves = |at_ns: u64, from: (u64, i32), to: (u64, i32)| {
@@ -172,7 +173,7 @@ fn of_two_users() -> Vec<Value> {
     lines
 }
 
-/// Were they of one user, the last claim would be heard; did 80 weigh as much as the other, it would have its turn at the end.
+/// If both belonged to one user, the last claim would succeed; if 80 weighed as much as the other, it would get its turn at the end.
 #[test]
 fn who_pays_for_a_task_is_played_too() {
     assert_eq!(play(&of_two_users()).unwrap().difference, None);
@@ -187,8 +188,8 @@ fn who_pays_for_a_task_is_played_too() {
     }
 }
 
-/// Without what the rule decides by, the task would not have moved: nor if its thread were one of two, nor if nobody knew its process. That it makes room,
-/// and where, has to be there, too.
+/// Without the input of the rule, the task would not have moved; nor if its thread were one of two, nor with an unknown process. The preemption and
+/// its CPU must match, too.
 #[test]
 fn what_the_rules_decide_by_has_to_be_in_the_log() {
     type Mutation = fn(&mut Vec<Value>);
@@ -215,7 +216,7 @@ fn what_the_rules_decide_by_has_to_be_in_the_log() {
     }
 }
 
-/// A flag that is said, a length and a parallelism reach the policy; of what has no process they are no part of a log.
+/// A flag, a length and a parallelism reach the policy; a log cannot have them for a task without a process.
 #[test]
 fn what_is_said_is_played() {
     let mut lines = sequential();
@@ -223,7 +224,7 @@ fn what_is_said_is_played() {
     let said = ["spin", "say", "length", "declare", "ended", "dequeue"];
     lines.splice(at..at, said.map(|kind| record(kind, 4900, 80, 0, 0)));
     assert_eq!(play(&lines).unwrap().difference, None);
-    lines[at] = record("spin", 4900, 80, 0, 1); // the fast core is not given to who only spins
+    lines[at] = record("spin", 4900, 80, 0, 1); // the fast core is not given to a spinning task
     assert!(play(&lines).unwrap().difference.is_some());
     for kind in ["length", "declare"] {
         let mut lines = sequential();
@@ -233,7 +234,7 @@ fn what_is_said_is_played() {
     }
 }
 
-/// Two memory domains of two CPUs, and plans that give threads to them.
+/// Two memory domains of two CPUs, and plans that assign threads to them.
 fn planned() -> Vec<Value> {
     let mut begin = begin();
     begin["machine"]["nr_memory_domains"] = json!(2);
@@ -280,7 +281,7 @@ fn planned() -> Vec<Value> {
     ]
 }
 
-/// CPU 0 is fast, CPU 1 slow, and a plan sends the task that runs on the one to the other.
+/// CPU 0 is fast, CPU 1 slow, and a plan sends the task on one to the other.
 fn exchanged() -> Vec<Value> {
     let mut begin = begin_with(&[0, 1], 0);
     begin["config"]["specialise"] = json!(true);
@@ -305,7 +306,7 @@ fn exchanged() -> Vec<Value> {
     ]
 }
 
-/// Where most work left goes first: task 70 on the fast CPU 0 is put on the list of CPU 1, which is high too. Then on none.
+/// With longest-first, task 70 on the fast CPU 0 is put on the list of CPU 1, which is high too, and then on none.
 fn listed() -> Vec<Value> {
     vec![
         begin_with(&[0, 1], 2),
@@ -332,8 +333,8 @@ fn listed() -> Vec<Value> {
     ]
 }
 
-/// Of three CPUs one is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends: after 100 ms at the low speed and as
-/// much at the high one the CPU is an ordinary one.
+/// One of three CPUs is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends, so after 100 ms at the low speed and
+/// 100 ms at the high speed the CPU becomes an ordinary one.
 fn reserved() -> Vec<Value> {
     let mut begin = begin();
     begin["config"]["sizing"] = json!("all");
@@ -379,7 +380,7 @@ fn plans_and_a_reserved_core_are_played_too() {
     }
 }
 
-/// Each order, each thing that is said of a task that wakes, each setting and each decision: without it, or with another, the rest does not follow.
+/// Each order, property of a woken task, setting and decision matters: without it, or with another value, the rest of the log does not follow.
 #[test]
 fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
     type Mutation = (fn() -> Vec<Value>, &'static str, u64, fn(&mut Vec<Value>, usize));
@@ -431,7 +432,7 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
     }
 }
 
-/// With its line and what is wrong with it.
+/// Faulty records are refused with their line and the reason.
 #[test]
 fn what_no_program_can_have_written_is_refused() {
     type Mutation = (fn() -> Vec<Value>, &'static str, &'static str, Value, &'static str);
@@ -496,7 +497,7 @@ fn play(lines: &[Value]) -> Result<Outcome> {
     replay(text.as_bytes())
 }
 
-/// Index of the first line with these.
+/// Index of the first line with this kind and time.
 fn find(lines: &[Value], kind: &str, at_ns: u64) -> usize {
     let wanted = |line: &&Value| line["kind"] == kind && line["at_ns"] == at_ns;
     lines.iter().position(|line| wanted(&line)).unwrap()
@@ -536,7 +537,7 @@ fn each_mutation_is_found_at_its_line() {
     }
 }
 
-/// Without the call that was left out the sets are not what the kernel's were.
+/// If a call is left out, the sets differ from the kernel's.
 #[test]
 fn a_missing_call_is_a_difference() {
     let good = good();
