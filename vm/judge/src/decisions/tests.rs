@@ -43,77 +43,76 @@ fn thread(kind: &str, task: u64, process: u32, mask: u64) -> Value {
     json!({"kind": kind, "at_ns": 0, "task": task, "cpu": 0, "value": process, "words": [mask, 0, 0, 0, 0, 0, 0, 0]})
 }
 
+/// A log of so many CPUs online: target 1, so CPU 0 alone is high. All are idle when task 70 wakes, so CPU 1 joins (target 2), and 70 is placed where it
+/// ran last. The rest follows.
+fn log(begin: Value, online: i32, tasks: &[Value], rest: &[Value]) -> Vec<Value> {
+    let mut lines = vec![begin, record("start", 1000, 0, 0, 0)];
+    lines.extend((0..online).map(|cpu| record("set", 1000, 0, cpu, (cpu == 0).into())));
+    lines.extend_from_slice(tasks);
+    lines.extend((0..online).map(|cpu| record("idle", 2000, 0, cpu, 1)));
+    lines.push(record("wake", 3000, 70, 0, 0));
+    lines.push(record("set", 3000, 0, 1, 1));
+    lines.push(record("placed", 3000, 70, 0, 1));
+    lines.extend_from_slice(rest);
+    lines.push(end(0, 0));
+    lines
+}
+
 /// Worked out by hand from the rules of `policy/`: the target is active + 1; of the CPUs that have been out longest, the lowest number joins; the last
 /// to join leaves after 10 ms.
 fn good() -> Vec<Value> {
-    vec![
+    log(
         begin(),
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1), // target 1
-        record("set", 1000, 0, 1, 0), // the others are low
-        record("set", 1000, 0, 2, 0),
-        cpus("task", 70, ALL),
-        cpus("task", 80, 0b0100),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("idle", 2000, 0, 2, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),     // target 2
-        record("placed", 3000, 70, 0, 1), // where it ran last
-        record("idle", 3500, 0, 0, 0),
-        record("wake", 4000, 80, 0, 0),
-        record("set", 4000, 0, 2, 1), // pinned to CPU 2, which is low: promoted
-        record("placed", 4000, 80, 2, 1),
-        record("idle", 4500, 0, 2, 0),
-        record("block", 5000, 80, 0, 0),
-        record("idle", 5000, 0, 2, 1),
-        record("timer", 10_004_999, 0, 0, 0), // 1 ns too early
-        record("timer", 10_005_000, 0, 0, 0),
-        record("set", 10_005_000, 0, 2, 0), // it joined last
-        record("online", 11_000_000, 0, 3, 0),
-        record("set", 11_000_000, 0, 3, 0),
-        record("offline", 12_000_000, 0, 0, 0),
-        record("set", 12_000_000, 0, 0, 3), // a member goes offline, and another CPU joins
-        record("set", 12_000_000, 0, 2, 1), // it left before CPU 3 came
-        record("forget", 13_000_000, 70, 0, 0),
-        record("gone", 13_000_000, 70, 0, 0),
-        record("exit", 14_000_000, 0, 0, 0),
-        end(0, 0),
-    ]
+        3,
+        &[cpus("task", 70, ALL), cpus("task", 80, 0b0100)],
+        &[
+            record("idle", 3500, 0, 0, 0),
+            record("wake", 4000, 80, 0, 0),
+            record("set", 4000, 0, 2, 1), // pinned to CPU 2, which is low: promoted
+            record("placed", 4000, 80, 2, 1),
+            record("idle", 4500, 0, 2, 0),
+            record("block", 5000, 80, 0, 0),
+            record("idle", 5000, 0, 2, 1),
+            record("timer", 10_004_999, 0, 0, 0), // 1 ns too early
+            record("timer", 10_005_000, 0, 0, 0),
+            record("set", 10_005_000, 0, 2, 0), // it joined last
+            record("online", 11_000_000, 0, 3, 0),
+            record("set", 11_000_000, 0, 3, 0),
+            record("offline", 12_000_000, 0, 0, 0),
+            record("set", 12_000_000, 0, 0, 3), // a member goes offline, and another CPU joins
+            record("set", 12_000_000, 0, 2, 1), // it left before CPU 3 came
+            record("forget", 13_000_000, 70, 0, 0),
+            record("gone", 13_000_000, 70, 0, 0),
+            record("exit", 14_000_000, 0, 0, 0),
+        ],
+    )
 }
 
 /// CPU 0 is fast, CPU 1 slow; both tasks are alone in their processes, so the one on the slow CPU moves when the other blocks.
 fn sequential() -> Vec<Value> {
-    vec![
+    log(
         begin_with(&[0, 1], 1),
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1),
-        record("set", 1000, 0, 1, 0),
-        thread("task", 70, 7, ALL),
-        thread("task", 80, 8, ALL),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),
-        record("placed", 3000, 70, 0, 1),
-        record("idle", 3100, 0, 0, 0),
-        record("started", 3100, 70, 0, 0),
-        record("wake", 4000, 80, 0, 0),
-        record("placed", 4000, 80, 1, 1),
-        record("idle", 4100, 0, 1, 0),
-        record("started", 4100, 80, 1, 0), // as much awaited as the other, which stays
-        record("stopped", 5000, 70, 0, 0),
-        record("block", 5000, 70, 0, 0),
-        record("idle", 5100, 0, 0, 1),
-        record("preempt", 5100, 0, 1, 0),
-        record("stopped", 5200, 80, 1, 1),
-        record("enqueue", 5200, 80, 1, 0),
-        record("queued", 5200, 80, 0, 0), // in the queue of CPU 0
-        record("idle", 5300, 0, 0, 0),
-        record("started", 5300, 80, 0, 0),
-        record("exit", 6000, 0, 0, 0),
-        end(0, 0),
-    ]
+        2,
+        &[thread("task", 70, 7, ALL), thread("task", 80, 8, ALL)],
+        &[
+            record("idle", 3100, 0, 0, 0),
+            record("started", 3100, 70, 0, 0),
+            record("wake", 4000, 80, 0, 0),
+            record("placed", 4000, 80, 1, 1),
+            record("idle", 4100, 0, 1, 0),
+            record("started", 4100, 80, 1, 0), // as much awaited as the other, which stays
+            record("stopped", 5000, 70, 0, 0),
+            record("block", 5000, 70, 0, 0),
+            record("idle", 5100, 0, 0, 1),
+            record("preempt", 5100, 0, 1, 0),
+            record("stopped", 5200, 80, 1, 1),
+            record("enqueue", 5200, 80, 1, 0),
+            record("queued", 5200, 80, 0, 0), // in the queue of CPU 0
+            record("idle", 5300, 0, 0, 0),
+            record("started", 5300, 80, 0, 0),
+            record("exit", 6000, 0, 0, 0),
+        ],
+    )
 }
 
 /// Before Linux 7.0, a task that has claimed CPU 0 waits in that CPU's queue, 0, and not in the common one, 512.
@@ -242,95 +241,73 @@ fn planned() -> Vec<Value> {
         begin["machine"]["cpus"][cpu]["memory_domain"] = json!(cpu / 2);
     }
     begin["config"]["domains"] = json!("gather");
-    vec![
+    log(
         begin,
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1),
-        record("set", 1000, 0, 1, 0),
-        record("set", 1000, 0, 2, 0),
-        cpus("task", 70, ALL),
-        cpus("task", 80, ALL),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("idle", 2000, 0, 2, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),
-        record("placed", 3000, 70, 0, 1),
-        record("idle", 3500, 0, 0, 0),
-        record("started", 3500, 70, 0, 0),
-        record("domain", 4000, 70, 0, 1), // the second one, and it runs in the first
-        record("leaves", 4000, 70, 0, 0),
-        record("enqueue", 4500, 70, 0, 0),
-        record("set", 4500, 0, 2, 1),     // the one CPU there that is online is high for it
-        record("placed", 4500, 70, 2, 1), // and idle
-        record("idle", 4600, 0, 2, 0),
-        record("idle", 4600, 0, 0, 1),
-        record("started", 4700, 70, 2, 0),
-        record("timer", 10_004_500, 0, 0, 0),
-        record("set", 10_004_500, 0, 1, 0), // a surplus of one for 10 ms; it joined after CPU 0
-        record("domain-off", 11_000_000, 0, 0, 0),
-        record("set", 11_000_000, 0, 0, 0),
-        record("wake", 12_000_000, 80, 0, 0), // one CPU that is on does not suffice for two tasks
-        record("set", 12_000_000, 0, 1, 1),   // it left before CPU 0
-        record("set", 12_000_000, 0, 0, 1),   // target 3
-        record("placed", 12_000_000, 80, 0, 1),
-        record("domain", 13_000_000, 70, 2, u32::MAX), // in any
-        record("rest", 13_000_000, 0, 0, 0),
-        record("exit", 14_000_000, 0, 0, 0),
-        end(0, 0),
-    ]
+        3,
+        &[cpus("task", 70, ALL), cpus("task", 80, ALL)],
+        &[
+            record("idle", 3500, 0, 0, 0),
+            record("started", 3500, 70, 0, 0),
+            record("domain", 4000, 70, 0, 1), // the second one, and it runs in the first
+            record("leaves", 4000, 70, 0, 0),
+            record("enqueue", 4500, 70, 0, 0),
+            record("set", 4500, 0, 2, 1), // the one CPU there that is online is high for it
+            record("placed", 4500, 70, 2, 1), // and idle
+            record("idle", 4600, 0, 2, 0),
+            record("idle", 4600, 0, 0, 1),
+            record("started", 4700, 70, 2, 0),
+            record("timer", 10_004_500, 0, 0, 0),
+            record("set", 10_004_500, 0, 1, 0), // a surplus of one for 10 ms; it joined after CPU 0
+            record("domain-off", 11_000_000, 0, 0, 0),
+            record("set", 11_000_000, 0, 0, 0),
+            record("wake", 12_000_000, 80, 0, 0), // one CPU that is on does not suffice for two tasks
+            record("set", 12_000_000, 0, 1, 1),   // it left before CPU 0
+            record("set", 12_000_000, 0, 0, 1),   // target 3
+            record("placed", 12_000_000, 80, 0, 1),
+            record("domain", 13_000_000, 70, 2, u32::MAX), // in any
+            record("rest", 13_000_000, 0, 0, 0),
+            record("exit", 14_000_000, 0, 0, 0),
+        ],
+    )
 }
 
 /// CPU 0 is fast, CPU 1 slow, and a plan sends the task on one to the other.
 fn exchanged() -> Vec<Value> {
     let mut begin = begin_with(&[0, 1], 0);
     begin["config"]["specialise"] = json!(true);
-    vec![
+    log(
         begin,
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1),
-        record("set", 1000, 0, 1, 0),
-        cpus("task", 70, ALL),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),
-        record("placed", 3000, 70, 0, 1),
-        record("idle", 3100, 0, 0, 0),
-        record("started", 3100, 70, 0, 0),
-        record("go-to", 4000, 70, 1, 0),
-        record("enqueue", 4200, 70, 0, 0),
-        record("queued", 4200, 70, 0, 1),
-        record("exit", 5000, 0, 0, 0),
-        end(0, 0),
-    ]
+        2,
+        &[cpus("task", 70, ALL)],
+        &[
+            record("idle", 3100, 0, 0, 0),
+            record("started", 3100, 70, 0, 0),
+            record("go-to", 4000, 70, 1, 0),
+            record("enqueue", 4200, 70, 0, 0),
+            record("queued", 4200, 70, 0, 1),
+            record("exit", 5000, 0, 0, 0),
+        ],
+    )
 }
 
 /// With longest-first, task 70 on the fast CPU 0 is put on the list of CPU 1, which is high too, and then on none.
 fn listed() -> Vec<Value> {
-    vec![
+    log(
         begin_with(&[0, 1], 2),
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1),
-        record("set", 1000, 0, 1, 0),
-        thread("task", 70, 7, ALL),
-        record("length", 1500, 70, 0, 30),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),
-        record("placed", 3000, 70, 0, 1),
-        record("idle", 3100, 0, 0, 0),
-        record("started", 3100, 70, 0, 0),
-        record("listed", 4000, 70, 1, 0),
-        record("leaves", 4000, 70, 0, 0),
-        record("stopped", 4200, 70, 0, 1),
-        record("enqueue", 4200, 70, 0, 0),
-        record("queued", 4200, 70, 0, 1),
-        record("listed", 4300, 70, -1, 0),
-        record("exit", 5000, 0, 0, 0),
-        end(0, 0),
-    ]
+        2,
+        &[thread("task", 70, 7, ALL), record("length", 1500, 70, 0, 30)],
+        &[
+            record("idle", 3100, 0, 0, 0),
+            record("started", 3100, 70, 0, 0),
+            record("listed", 4000, 70, 1, 0),
+            record("leaves", 4000, 70, 0, 0),
+            record("stopped", 4200, 70, 0, 1),
+            record("enqueue", 4200, 70, 0, 0),
+            record("queued", 4200, 70, 0, 1),
+            record("listed", 4300, 70, -1, 0),
+            record("exit", 5000, 0, 0, 0),
+        ],
+    )
 }
 
 /// One of three CPUs is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends, so after 100 ms at the low speed and
