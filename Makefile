@@ -1,4 +1,4 @@
-# Lopsided: what a person types. Each target is a script in scripts/; they install what is missing and say so.
+# The commands for people. Each target is a script in scripts/; these install missing tools and say so.
 
 SECONDS ?= 60
 
@@ -14,14 +14,14 @@ help:
 	@echo 'make install, make uninstall  lop, man pages, completions and unit file below PREFIX (/usr/local)'
 	@echo 'make deb    a Debian package of the same'
 	@echo 'make demo   build, simulate a recorded build under every policy, reproduce the kernel-compile study'
-	@echo 'make test   the gate: format, lint, tests, policy for gcc, clang and BPF, the kernel side in a guest; true or false by logic'
+	@echo 'make test   the gate: format, lint, tests, policy for gcc, clang and BPF, the kernel side in a guest; all exact checks'
 	@echo 'make soak   the rest, hours: shares, delays, percentiles, stressors, older kernels, long fuzzing, packaging, deliberate faults'
 	@echo 'make lint   the quick part of make test: format, lint, rules of policy/'
 	@echo 'make fleet-test  the part of make test that is about fleet/: gather on many machines, in Go'
 	@echo 'make loads  small native programs of known structure, in target/loads'
-	@echo 'make bench  events per second (criterion), peak memory, what a wakeup takes that promotes a CPU'
-	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and others that are installed, measured in a virtual machine'
-	@echo 'make fuzz   fuzz the readers of TOML and JSON; SECONDS=60 in all'
+	@echo 'make bench  events per second (criterion), peak memory, cost of a wakeup that promotes a CPU'
+	@echo 'make vm-bench  lopsided, the kernel'"'"'s own scheduler and other installed ones, measured in a virtual machine'
+	@echo 'make fuzz   fuzz the readers of TOML and JSON; SECONDS=60 in total'
 	@echo 'make try    a shell in a virtual machine whose kernel has sched_ext, with lop in it'
 	@echo 'make clean  remove what was built'
 

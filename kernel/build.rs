@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compiles the BPF program (policy/ and its adapter) and makes the skeleton that loads it. Which clang: .cargo/config.toml.
+//! Compiles the BPF program (policy/ and its adapter) and generates the skeleton that loads it. .cargo/config.toml chooses the clang.
 
 fn main() {
-    // Of policy/ what the program includes, by names without folders. Relative: flags are split at spaces.
-    let folders = std::fs::read_dir("../policy").expect("policy/ lies beside");
+    // The folders of policy/ whose headers the program includes without a folder's name. Relative paths, since flags are split at spaces.
+    let folders = std::fs::read_dir("../policy").expect("policy/ is beside kernel/");
     let names = folders.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let rooms = names.map(|name| format!("../policy/{name}"));
     let rooms: Vec<String> = rooms.filter(|room| is_room(room)).collect();
@@ -22,7 +22,7 @@ fn main() {
         .unwrap_or_else(|error| panic!("the BPF program does not build: {error:#}"));
 }
 
-/// A folder of headers; the others are the native build.
+/// Whether this folder has headers; the other folders belong to the native build.
 fn is_room(folder: &str) -> bool {
     std::path::Path::new(folder).is_dir() && !folder.ends_with("/src") && !folder.ends_with("/tests")
 }

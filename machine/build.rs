@@ -23,8 +23,8 @@ fn table(name: &str, folder: &Path) -> Result<String, Box<dyn std::error::Error>
         let stem = file
             .file_stem()
             .and_then(|s| s.to_str())
-            .ok_or("file name is no UTF-8")?;
-        let path = file.to_str().ok_or("path is no UTF-8")?;
+            .ok_or("file name is not UTF-8")?;
+        let path = file.to_str().ok_or("path is not UTF-8")?;
         writeln!(code, "    ({stem:?}, include_str!({path:?})),")?;
     }
     code += "];\n";

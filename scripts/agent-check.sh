@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# agent-check.sh [ROUNDS]: what enforcement by affinity costs and how late it is: the time from a second thread that wants to run until the first has
-# a second CPU (highlow), and the share of one CPU that lop itself took with eight busy processes and with none, and that of lop top. LOP_BIN: the program.
+# agent-check.sh [ROUNDS]: cost and delay of enforcement by affinity. Prints the time from when a second thread wants to run until the first one has a
+# second CPU (highlow), and the share of one CPU that lop itself took with eight busy processes and with none, and that of lop top. LOP_BIN: the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-20}
@@ -11,7 +11,7 @@ LOP_RUN_DIR=$(mktemp -d)
 export LOP_RUN_DIR
 trap 'rm -rf "$LOP_RUN_DIR"' EXIT
 
-# Bound to one CPU while it is alone; then another process runs, until this one sees its second CPU.
+# Bound to one CPU while it is alone. Then another process runs until this one gets its second CPU.
 cat >"$LOP_RUN_DIR/reaction" <<'EOF'
 own() { while read -r name list; do [ "$name" = Cpus_allowed_list: ] && cpus=$list; done </proc/self/status; }
 for _ in $(seq "$1"); do
@@ -33,7 +33,7 @@ share() {
 echo "eight busy: $(share bash -c 'for _ in 1 2 3 4 5 6 7 8; do (end=$((SECONDS + 10)); while [ $SECONDS -lt $end ]; do :; done) & done; wait')"
 echo "idle: $(share sleep 10)"
 
-# On a terminal of 80 x 24, by the kernel's clock of its threads.
+# On a terminal of 80 x 24, measured by the CPU time of its threads.
 top_share() {
   local pid before after begin
   script -qec "stty rows 24 cols 80; echo \$\$ >'$LOP_RUN_DIR/top'; exec '$lop' top" /dev/null < <(exec sleep 20) >/dev/null &

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# agreement-check.sh [--all]: docs/agreement.md is what `lop reproduce --agreement` prints, byte by byte. Without --all, only its sections about
-# studies that are quick; with it, another seed and one thread change no verdict either.
+# agreement-check.sh [--all]: checks that docs/agreement.md is exactly what `lop reproduce --agreement` prints. Without --all it only checks the
+# sections about quick studies; with --all it also checks that another seed and a single thread change no verdict.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=docs/agreement.md
 lop=$(scripts/built.sh)/lop
 slow=(critical-sections barriers)
 
-# Sections that do not follow a heading of a slow study.
+# The sections, without those of slow studies.
 quick_part() {
   awk -v slow=" ${slow[*]} " '/^## / { taken = !index(slow, " " $2 " ") } taken' "$page"
 }
 
-# What a page says without its numbers: how many figures are near, which hold, and, by their notes, which are missed.
+# The verdicts of a page: how many figures are near, which hold, and, by their notes, which are missed.
 verdicts() {
   awk -F ' \\| ' '!/^\|/ || NF != 7 { print; next } { print $1, $5 ~ /^[hsa]/ ? $5 : "", $7 }'
 }
@@ -27,7 +27,7 @@ else
   kept=$(quick_part)
 fi
 if ! diff -u --label "$page" --label 'lop reproduce --agreement' - <(echo "$printed") <<<"$kept"; then
-  echo "agreement: $page is not what comes out; 'lop reproduce --agreement >$page' renews it, and a miss stays a miss"
+  echo "agreement: $page is out of date; 'lop reproduce --agreement >$page' renews it, and a miss stays a miss"
   exit 1
 fi
 if [ "${1:-}" = --all ]; then
@@ -37,4 +37,4 @@ if [ "${1:-}" = --all ]; then
     exit 1
   fi
 fi
-echo "agreement: $(grep -c '^## ' <<<"$printed") studies come out as $page has them"
+echo "agreement: $(grep -c '^## ' <<<"$printed") studies are as in $page"

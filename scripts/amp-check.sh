@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# amp-check.sh [ROUNDS [LOAD...]]: makes CPU 1 half as fast (lop amp), runs loads on CPUs 0 and 1 under policies enforced by affinity, under the
-# kernel's own scheduler and with threads on CPUs by chance, and prints measured times beside the closed form. LOAD: registration, matmul,
-# half-sequential, spinner; all without one. For root; ends with the CPUs as they were. LOP_BIN: the program.
+# amp-check.sh [ROUNDS [LOAD...]]: slows CPU 1 to half its speed (lop amp) and runs loads on CPUs 0 and 1: under policies enforced by affinity, under
+# the kernel's own scheduler, and with threads placed at random. Prints measured times next to the closed form. LOAD: registration, matmul,
+# half-sequential, spinner; all by default. Needs root; restores the CPUs at the end. LOP_BIN: the program.
 #
-#   unit       CPU time of an iteration or row, the mean of the run itself: on a shared machine it differs by a third from one run to the next. Of a
+#   unit       CPU time of an iteration or row, the mean of the same run, since it differs by a third between runs on a shared machine. For a
 #              pair: its time on CPU 0 alone, measured in each round
-#   predicted  registration, matmul: max(sum of the lengths on CPU 0, sum on CPU 1 / 0.5) units for threads where chance put them, see `list` for
+#   predicted  registration, matmul: max(sum of the lengths on CPU 0, sum on CPU 1 / 0.5) units for random placement, see `list` for
 #              longest-first; half-sequential, spinner: see `pair`
 #
-# A round that others disturbed (they had more than 5 % of CPUs 0 and 1) is shown, not counted, and done again, up to three times as often as asked for. At
-# the end medians of the times and of measured / predicted. Exit code 3: others disturbed every round.
+# A round that others disturbed (they had more than 5 % of CPUs 0 and 1) is shown but not counted, and repeated, up to three times the number of rounds.
+# At the end it prints medians of the times and of measured / predicted. Exit code 3: others disturbed every round.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-3}
@@ -20,22 +20,22 @@ for load in $chosen; do
   case $load in registration | matmul | half-sequential | spinner) ;; *) echo "amp-check.sh: no load '$load': registration, matmul, half-sequential, spinner" >&2; exit 2 ;; esac
 done
 lop=${LOP_BIN:-${CARGO_TARGET_DIR:-target}/debug/lop}
-[ "$(id -u)" = 0 ] || { echo 'amp-check.sh: lop amp takes root: run it with sudo' >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo 'amp-check.sh: lop amp needs root: run it with sudo' >&2; exit 1; }
 [ "$(nproc)" -ge 2 ] || { echo 'amp-check.sh: needs two CPUs' >&2; exit 1; }
 loads=$(scripts/loads.sh)
 work=$(mktemp -d)
 export LOP_RUN_DIR=$work/run
-trap '"$lop" amp reset >"$work/reset" && rm -rf "$work" || echo "amp-check.sh: CPU 1 may be slow still: LOP_RUN_DIR=$LOP_RUN_DIR $lop amp reset" >&2' EXIT
+trap '"$lop" amp reset >"$work/reset" && rm -rf "$work" || echo "amp-check.sh: CPU 1 may still be slow: LOP_RUN_DIR=$LOP_RUN_DIR $lop amp reset" >&2' EXIT
 
-# What else runs here takes little.
+# Nothing else here takes much time.
 renice -n -20 -p $$ >"$work/reset"
 first=(taskset -c '0,1')
 out=$work/out
 
-# sum NAME: of that number in all threads of the load's report.
+# sum NAME: the sum of that number over all threads of the load's report.
 sum() { tr -d '\n' <"$out" | sed -E 's/.*"threads": *\[(.*)\].*/\1/' | grep -oE "\"$1\": *[0-9.]+" | awk -F: '{ sum += $2 } END { print sum + 0 }'; }
 
-# ms [PHASE]: how long the whole took, or a phase of it.
+# ms [PHASE]: how long the whole load, or a phase, took.
 ms() {
   tr -d '\n' <"$out" | if [ -z "${1:-}" ]; then
     sed -E 's/.*"threads": *\[(.*)\].*/\1/' | grep -oE '"(started|ended)_ms": *[0-9.]+' |
@@ -49,7 +49,7 @@ plain() { "${first[@]}" "$@" >"$out"; }
 # under POLICY COMMAND...
 under() { "${first[@]}" "$lop" run --enforce affinity --policy "$1" -- "${@:2}" >"$out"; }
 
-# by_chance COMMAND...: each of $threads to CPU 0 or 1 for life; $cpus: the CPUs in order of creation.
+# by_chance COMMAND...: binds each of $threads to CPU 0 or 1 at random, permanently; $cpus: the CPUs in order of creation.
 by_chance() {
   local pid tids=() tid
   cpus=()
@@ -67,8 +67,8 @@ by_chance() {
   wait "$pid"
 }
 
-# list LENGTH...: all is done at, in units, when the next longest goes to the core that would finish it first, and what is left on CPU 1 when CPU 0 has
-# nothing more to do goes on there:  CPU 0 + (CPU 1 / 0.5 - CPU 0) 0.5
+# list LENGTH...: the time, in units, at which everything is done if the next longest goes to the core that would finish it first, and if the rest on
+# CPU 1 moves to CPU 0 when that has no more work:  CPU 0 + (CPU 1 / 0.5 - CPU 0) 0.5
 list() {
   printf '%s\n' "$@" | sort -rn | awk '
     { fast = f + $1; slow = (s + $1) / 0.5; if (fast <= slow) f += $1; else s += $1 }
@@ -81,18 +81,18 @@ placed() {
     awk '{ sum[$1] += $2 } END { s = sum[1] / 0.5; f = sum[0]; print (f > s ? f : s) }'
 }
 
-# pair SEQUENTIAL PARALLEL: a pair in units when its halves run at these speeds, in that of CPU 0. In turn a thread runs at (1 + 0.5) / 2 beside one
-# that spins, and two at 1 + 0.5 together.
+# pair SEQUENTIAL PARALLEL: the time of a pair, in units, if its halves run at these speeds, relative to CPU 0. Taking turns with a spinning thread, a
+# thread runs at (1 + 0.5) / 2; two threads together run at 1 + 0.5.
 pair() { awk -v sequential="$1" -v parallel="$2" 'BEGIN { print 0.5 / sequential + 0.5 / parallel }'; }
 
-# placed_pair: leader and follower on $cpus; beside each other the slower one is the last.
+# placed_pair: the same for leader and follower on $cpus; the slower one determines the parallel half.
 placed_pair() {
   local speeds=(1 0.5) together=1
   [ "${cpus[0]}" = "${cpus[1]}" ] && together=${speeds[${cpus[0]}]}
   pair "${speeds[${cpus[0]}]}" "$together"
 }
 
-# row LOAD POLICY MEASURED UNIT UNITS: no UNITS where no closed form is known.
+# row LOAD POLICY MEASURED UNIT UNITS: UNITS is empty if no closed form is known.
 row() {
   awk -v load="$1" -v how="$2" -v took="$3" -v unit="$4" -v units="$5" 'BEGIN {
     printf "%-16s %-24s %6.0f ms", load, how, took
@@ -100,7 +100,7 @@ row() {
     printf "\n" }' | tee -a "$work/round"
 }
 
-# lengths NAME PHASE LENGTHS COMMAND...: the three ways.
+# lengths NAME PHASE LENGTHS COMMAND...: runs it in all three ways.
 lengths() {
   local name=$1 phase=$2 lengths
   read -ra lengths <<<"$3"
@@ -133,7 +133,7 @@ phased() {
   row "$1" "$2" "$(ms)" "$unit" "$3"
 }
 
-# Who waits sleeps, so both policies know of a sequential phase; chance puts it on the slow CPU or not.
+# Waiting threads sleep, so both policies see the sequential phase. Random placement may put it on the slow CPU.
 half-sequential() {
   local load=("${phases[@]}" --threads 2 --waiting block)
   unit=$(unit_of_pairs)
@@ -146,8 +146,8 @@ half-sequential() {
   row half-sequential linux "$(ms)" "$unit" ''
 }
 
-# Who waits spins, and takes the fast CPU in turn with whom it waits for, but where one of them says what it does: it that it spins, or the other
-# one that all wait for it. Without LOP_HINT_DIR nobody is heard.
+# The waiting thread spins and takes turns on the fast CPU with the one it waits for, unless one gives a hint: the waiting one that it spins, or the
+# other one that all wait for it. Without LOP_HINT_DIR there are no hints.
 spinner() {
   local load=("${phases[@]}" --threads 2 --waiting)
   unit=$(unit_of_pairs)
@@ -158,19 +158,19 @@ spinner() {
   phased spins,silent phase "$(pair 0.75 1.5)" env -u LOP_HINT_DIR "${load[@]}" busy-wait
 }
 
-# clock: $now becomes the s of the wall clock, the s that CPUs 0 and 1 together were busy or taken by a hypervisor, and the s of CPU time of what this
-# script started, which a subshell would not know.
+# clock: sets $now to three times in s: the wall clock, the time that CPUs 0 and 1 together were busy or stolen by a hypervisor, and the CPU time of
+# this script's children, which a subshell would not know.
 clock() {
   times >"$work/times"
   now="$EPOCHREALTIME $(awk -v hz="$(getconf CLK_TCK)" '/^cpu[01] / { busy += $2 + $3 + $4 + $7 + $8 + $9 } END { print busy / hz }' /proc/stat) $(
     tail -n 1 "$work/times" | awk -F '[ms ]+' '{ print $1 * 60 + $2 + $3 * 60 + $4 }')"
 }
 
-# others BEFORE AFTER: the share of CPUs 0 and 1, in percent, of everybody but this script and lop amp, which takes half of CPU 1.
+# others BEFORE AFTER: the share of CPUs 0 and 1, in percent, that went to others than this script and lop amp, which takes half of CPU 1.
 others() { awk -v before="$1" -v after="$2" 'BEGIN { split(before, b); split(after, a); s = a[1] - b[1]
   print 100 * (a[2] - b[2] - (a[3] - b[3]) - s / 2) / (2 * s) }'; }
 
-# medians: of each kind of row.
+# medians: prints the medians of each kind of row.
 medians() {
   sort -s -k1,2 "$work/rows" | awk '
     function median(a, n,  i, j, t) {
@@ -206,6 +206,6 @@ for _ in $(seq $((3 * rounds))); do
   good=$((good + 1))
   [ "$good" -lt "$rounds" ] || break
 done
-[ "$good" -gt 0 ] || { echo 'amp-check.sh: others disturbed every round; try again on a machine that does nothing else' >&2; exit 3; }
+[ "$good" -gt 0 ] || { echo 'amp-check.sh: others disturbed every round; try again on an idle machine' >&2; exit 3; }
 echo "medians of $good rounds"
 medians

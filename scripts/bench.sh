@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# bench.sh [NAME]: the engine's speed by criterion, then tables of events per second, of the sweep's time and memory, and of what a wakeup takes that
-# promotes a CPU. NAME: of the engine, only cases whose name contains it.
+# bench.sh [NAME]: measures the engine's speed with criterion, then prints tables of events per second, of the sweep's time and memory, and of the cost
+# of a wakeup that promotes a CPU. NAME: only engine cases whose name contains it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh rust cc bpf time

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# c-tree.sh FOLDER [FILES]: writes a small C program with a Makefile, of 24 files with 20 functions and more, so that jobs differ in length.
+# c-tree.sh FOLDER [FILES]: writes a small C program with a Makefile. It has 24 files with 20 functions or more, so that jobs differ in length.
 set -euo pipefail
 folder=$1
 files=${2:-24}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Prints the clang to use: clang-19 where it is, else the newest of 16 or later. Fails where there is none.
+# Prints the clang to use: clang-19 if installed, else the newest from 16 on. Fails if there is none.
 set -euo pipefail
 for name in clang-19 clang-22 clang-21 clang-20 clang-18 clang-17 clang-16 clang; do
   command -v "$name" >/dev/null || continue

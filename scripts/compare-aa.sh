@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# compare-aa.sh [REPETITIONS [ROUNDS [WORK]]]: what `lop compare` is worth on this machine. 100 comparisons of a command with itself (A/A): how many 95 %
-# intervals of the time's ratio cover 1; and 100 with one of 10 % more work (A/B): how many lie above 1. Of 10 rounds each. LOP names the binary; the
-# command is a shell that counts, about 20 ms. Fails if fewer than 83 of A/A cover 1: of 100 that each do in 94 % of cases, that happens in 3 of 100,000
-# runs. The count of A/B is printed and not judged: it depends on what else the machine does.
+# compare-aa.sh [REPETITIONS [ROUNDS [WORK]]]: tests `lop compare` on this machine. It makes 100 comparisons of a command with itself (A/A) and counts
+# how many 95 % intervals of the time's ratio cover 1; and 100 with a command of 10 % more work (A/B), and counts how many are above 1. Each has 10
+# rounds. LOP names the binary; the command is a shell that counts, about 20 ms. Fails if fewer than 83 of A/A cover 1: if each does with 94 %
+# probability, that happens in 3 of 100,000 runs. The count of A/B is only printed, since it depends on what else the machine does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lop=${LOP:-target/release/lop}
@@ -21,7 +21,7 @@ trap 'rm -rf "$XDG_STATE_HOME"' EXIT
 # count N: a line for sh that counts to N.
 count() { echo "i=0; while [ \$i -lt $1 ]; do i=\$((i + 1)); done"; }
 
-# $value, $low, $high: the time's ratio of the second result and its interval.
+# Sets $value, $low and $high: the time's ratio of the second result and its interval.
 ratio() {
   local said
   said=$("$lop" compare --meter none --format json "$@" 2>"$XDG_STATE_HOME/err" |

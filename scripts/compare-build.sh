@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# compare-build.sh [ROUNDS]: compares `make -j2` of a small C tree under linux and highlow-spare, put in force by affinity, with the modelled meter, in 10
-# rounds. The table is printed, its figures are not judged. Exit code 1 unless the command succeeds and the table is complete: of both policies every
-# run with its time and its energy, ratios with intervals, and energies that are said to be modelled. LOP: the program.
+# compare-build.sh [ROUNDS]: compares `make -j2` of a small C tree under linux and highlow-spare, enforced by affinity, with the modelled meter, in 10
+# rounds. Prints the table without judging its figures. Exit code 1 unless the command succeeds and the table is complete: every run of both policies
+# with its time and energy, ratios with intervals, and energies marked as modelled. LOP: the program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-10}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # deb.sh: builds the Debian package and prints its path. cargo-deb packs what install.sh installs.
-# LOP: another binary than the release build.
+# LOP: a binary other than the release build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

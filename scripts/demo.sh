@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# demo.sh: from a clean clone to the study: builds, simulates, prints the tables, writes the HTML and says where.
+# demo.sh: from a clean clone to a study: builds, simulates, prints the tables, writes the HTML and tells where.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 begin=$SECONDS
@@ -10,7 +10,7 @@ cargo build --release --locked -p lop
 lop=target/release/lop
 page=target/lopsided-demo.html
 
-# Shows the command before what it prints, as a person would type it.
+# Shows the command, as a user would type it, and then its output.
 show() {
   echo
   echo "\$ lop $*"

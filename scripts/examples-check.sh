@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Every file of data/ is read by the command it is made for, by path as a person would name it.
+# Checks that every file of data/ can be read by the command it is made for, by path as a user would give it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lop=$(scripts/built.sh)/lop

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# fleet-test.sh: what is true or false by logic of fleet/: format, vet, tests, built with -trimpath.
+# fleet-test.sh: the exact checks of fleet/: format, vet, tests, built with -trimpath.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh cc go

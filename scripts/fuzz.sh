@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# fuzz.sh [SECONDS]: fuzzes every reader of text that somebody wrote, guided by coverage, for SECONDS (60) in all.
+# fuzz.sh [SECONDS]: fuzzes every reader of user-written text, guided by coverage, for SECONDS (60) in total.
 #
-# The engine is libFuzzer. cargo-fuzz wants a nightly compiler for its sanitizers only; the coverage instrumentation itself is
-# an LLVM pass that the stable compiler runs too, and for safe code a panic is what there is to find.
-# Seeds are the files of data/ and of machine/tests/live/trees where they are, fuzz/seeds for what these have none of, and rt-app's
-# own examples where LOP_RTAPP_EXAMPLES names them. New inputs go to target/fuzz/corpus, crashing ones to target/fuzz/crashes.
+# The engine is libFuzzer. cargo-fuzz only wants a nightly compiler for its sanitizers. The coverage instrumentation is an LLVM
+# pass that the stable compiler has too, and in safe code the faults to find are panics.
+# Seeds are the files of data/ and machine/tests/live/trees, fuzz/seeds for formats without such files, and rt-app's own
+# examples if LOP_RTAPP_EXAMPLES names them. New inputs go to target/fuzz/corpus, crashing ones to target/fuzz/crashes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -38,13 +38,13 @@ build() {
   local flags='-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 --cfg fuzzing'
   flags+=' -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table'
   flags+=' -Cllvm-args=-sanitizer-coverage-trace-compares'
-  # The same versions as the product: its lock file, to which cargo adds the engine.
+  # The product's lock file, for the same versions; cargo adds the engine to it.
   [ fuzz/Cargo.lock -nt Cargo.lock ] || cp Cargo.lock fuzz/Cargo.lock
   # --target keeps the flags away from build scripts and procedural macros.
   RUSTFLAGS=$flags cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" --target-dir "$out"
 }
 
-# First number after "cov:" in the lines named, of a libFuzzer log.
+# The first number after "cov:" in the given lines of a libFuzzer log.
 coverage() {
   sed -n "s/.*$2.* cov: \([0-9]*\) .*/\1/p" "$1" | tail -n 1
 }
@@ -53,7 +53,7 @@ run() {
   local target=$1 log=$out/$1.log corpus=$out/corpus/$1 seeds input rc=0 before after runs
   mkdir -p "$corpus"
   mapfile -t seeds < <(seeds_of "$target")
-  [ -d "${seeds[0]}" ] || { echo "fuzz.sh: $target: no seeds: ${seeds[0]} is not there" >&2; return 1; }
+  [ -d "${seeds[0]}" ] || { echo "fuzz.sh: $target: no seeds: ${seeds[0]} is missing" >&2; return 1; }
   "$out/$host/release/$target" -max_total_time="$each" -timeout=600 -rss_limit_mb=1024 -max_len=16384 -print_final_stats=1 \
     -artifact_prefix="$out/crashes/$target-" "$corpus" "${seeds[@]}" >"$log" 2>&1 || rc=$?
   if [ $rc != 0 ]; then
@@ -67,7 +67,7 @@ run() {
   after=$(coverage "$log" DONE)
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   echo "fuzz: $target: $runs inputs in $each s, coverage $before -> $after"
-  # An engine that sees no coverage is a random generator, and its green means little.
+  # Without coverage the engine is just a random generator, and its success means little.
   [ "${after:-0}" -gt 100 ] || { echo "fuzz.sh: $target: no coverage seen; see $log" >&2; return 1; }
 }
 

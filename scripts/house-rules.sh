@@ -1,14 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What this project asks of every file: at most 700 lines of code, no note of things left undone, no link into nothing.
+# Checks the rules for every file: at most 700 lines of code, no notes of unfinished work, no dead links.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-findings=0
-
-finding() {
-  echo "$1"
-  findings=$((findings + 1))
-}
+. scripts/findings.sh
 
 files() {
   find . -name target -prune -o -name .git -prune -o -type f "$@" -print
@@ -19,19 +14,19 @@ while read -r file; do
   [ "$lines" -le 700 ] || finding "$file: $lines lines, at most 700: one module per concern"
 done < <(files '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.awk' -o -name '*.js' -o -name '*.go' ')')
 
-# Written apart, so that this line does not find itself.
+# Written in parts, so that the pattern does not match this line.
 notes='TO''DO|FIX''ME|X''XX'
 while read -r hit; do
-  finding "$hit: do it, or say in the documentation what is missing"
+  finding "$hit: do it, or document what is missing"
 done < <(files '(' -name '*.rs' -o -name '*.[ch]' -o -name '*.sh' -o -name '*.go' -o -name '*.md' -o -name '*.toml' ')' |
   xargs grep -nEHw "$notes" | cut -d: -f1,2 || true)
 
-# Relative links and pictures of the documents: [text](target), without what has a scheme or is an anchor.
+# Relative links and pictures in documents: [text](target), without those that have a scheme or are anchors.
 while read -r file; do
   while read -r target; do
-    [ -e "$(dirname "$file")/$target" ] || finding "$file: link to $target, which is not there"
+    [ -e "$(dirname "$file")/$target" ] || finding "$file: link to $target, which does not exist"
   done < <(grep -oE '\]\([^)# ]+' "$file" | cut -c3- | grep -v '^[a-z]*:' || true)
 done < <(files -name '*.md')
 
-[ "$findings" = 0 ] || { echo "house rules: $findings findings"; exit 1; }
+end_of_findings 'house rules'
 echo 'house rules: kept'

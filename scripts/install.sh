@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# install.sh [--remove]: puts lop, its man pages, completions, unit file and licence below $DESTDIR$PREFIX (/usr/local), or
-# takes them away again. Builds nothing that is built already, so that `make build` and `sudo make install` works without
-# Rust for root. LOP: another binary than the release build.
+# install.sh [--remove]: installs lop, its man pages, completions, unit file and licence below $DESTDIR$PREFIX (/usr/local), or
+# removes them. It does not build what is built already, so `make build` and then `sudo make install` works without Rust for
+# root. LOP: a binary other than the release build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -10,7 +10,7 @@ lop=${LOP:-$target/release/lop}
 prefix=${PREFIX:-/usr/local}
 root=${DESTDIR:-}$prefix
 
-# The folders, each with the program that looks there.
+# The folders, each with the program that uses it.
 binaries=$root/bin
 pages=$root/share/man                                # man
 bash=$root/share/bash-completion/completions         # bash

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# kernel-results.sh COMMIT: prints what the last `vm/tests/run.sh --soak` judged and what it found, as Markdown; soak.sh keeps it in
-# docs/kernel-results.md. COMMIT: what was built for it.
+# kernel-results.sh COMMIT: prints the checks and results of the last `vm/tests/run.sh --soak` as Markdown; soak.sh stores it in
+# docs/kernel-results.md. COMMIT: the commit that was tested.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 logs=target/vm-tests
 commit=${1:?COMMIT}
 
-# The kernel of a group: the newest, unless it asks for another one.
+# The kernel of a group: the newest, unless it names another one.
 kernel_of() {
   local asked
   asked=$(sed -n 's/^# guest: .*--kernel \([^ ]*\).*/\1/p' "vm/tests/soak/$1.sh")
   cat "$(vm/kernel.sh ${asked:+"$asked"})/release"
 }
 
-# What its first lines say that it shows.
+# The description in its first lines.
 shows() { awk '/^# SPDX-/ { next } !shown { sub(/^# [a-z-]*\.sh: /, "") } /^# [a-z]*: / { exit } { sub(/^# /, ""); printf "%s%s", (shown++ ? " " : ""), $0 } END { print "" }' "vm/tests/soak/$1.sh"; }
 
-# Rows: a sentence, what became of it, its figures. A bar in them is no border.
+# Rows: a sentence, its result, its figures. Bars in them are escaped.
 rows() {
   sed -n -E '/^((not )?ok|figure) - / {
     s/\|/\\|/g
@@ -45,7 +45,7 @@ groups() {
 }
 tables=$(groups)
 
-# count KIND: rows of that kind.
+# count KIND: the number of rows of that kind.
 count() { grep -c "^| $1 | " <<<"$tables" || true; }
 
 cat <<EOF

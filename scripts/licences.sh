@@ -1,14 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# licences.sh: every code file names the licence of its room, LICENSES/ has its text, and nothing is linked into `lop` that GPL-2.0-only forbids.
+# licences.sh: checks that every code file names the licence of its folder, that LICENSES/ has the texts, and that everything linked into `lop` is
+# compatible with GPL-2.0-only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-findings=0
-
-finding() {
-  echo "$1"
-  findings=$((findings + 1))
-}
+. scripts/findings.sh
 
 licence_of() {
   case $1 in
@@ -31,12 +27,12 @@ for licence in GPL-2.0-only BSD-2-Clause MIT Apache-2.0; do
   [ -s "LICENSES/$licence.txt" ] || finding "LICENSES/$licence.txt: its text is missing"
 done
 
-# What may be linked into a program that is GPL-2.0-only. clang-sys is Apache-2.0: scx_utils names it for builds of BPF programs, and nothing of it is
-# called, so nothing of it is in `lop`.
+# Licences that may be linked into a GPL-2.0-only program. clang-sys is Apache-2.0: scx_utils depends on it for building BPF programs, but `lop` calls
+# none of it and so contains none of it.
 allowed=' MIT BSD-2-Clause BSD-3-Clause 0BSD ISC Zlib Unlicense BSL-1.0 Unicode-3.0 LGPL-2.1-only GPL-2.0-only '
 not_linked=' clang-sys '
 
-# One alternative is allowed, and all of its parts are: the expression with 1 and 0 for its licences, as arithmetic.
+# Whether at least one alternative consists of allowed licences only: evaluates the expression as arithmetic, with 1 or 0 for each licence.
 is_allowed() {
   local expression='' word
   for word in $(sed 's/ WITH [A-Za-z0-9.-]*/-with-exception/g; s,/, OR ,g; s/[()]/ & /g' <<<"$1"); do
@@ -57,5 +53,5 @@ while IFS='|' read -r crate licence; do
 done < <(cargo tree --locked --package lop --edges normal --prefix none --format '{p}|{l}' | sed 's/ (\*)$//; s/ (\/[^)]*)|/|/' | sort -u)
 [ "$crates" -gt 50 ] || finding "cargo tree lists $crates crates only: not what lop links"
 
-[ "$findings" = 0 ] || { echo "licences: $findings findings"; exit 1; }
+end_of_findings 'licences'
 echo "licences: each file names its own, $crates crates may be linked into lop"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# lint.sh: format, clippy, rules of policy/ and of the house. The quick part of `make test`, which runs the same stages.
+# lint.sh: format, clippy, the rules of policy/ and of the house. The quick part of `make test`, which runs the same stages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh

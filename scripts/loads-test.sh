@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# loads-test.sh: builds the programs of loads/ with gcc, with clang, and with the sanitizers of addresses, undefined behaviour and
-# threads, and runs the tests of loads/check on each.
+# loads-test.sh: builds the programs of loads/ with gcc, with clang, and with the sanitizers for addresses, undefined behaviour and
+# threads, and runs the tests of loads/check on each build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh rust cc openmp clang clang-openmp sanitizers make
@@ -9,7 +9,7 @@ target=${CARGO_TARGET_DIR:-target}
 clang=$(scripts/clang.sh)
 failures=0
 
-# Not every container lets a program have its addresses as they come; the thread sanitizer of gcc 12 needs that on some kernels.
+# Disables address randomisation, which gcc 12's thread sanitizer needs on some kernels, and which not every container allows.
 plain_addresses() {
   if setarch --addr-no-randomize true 2>/dev/null; then setarch --addr-no-randomize "$@"; else "$@"; fi
 }
@@ -28,7 +28,7 @@ tested() {
   fi
 }
 
-# A second build does nothing, and a changed compiler builds all.
+# A second build does nothing, and a changed compiler rebuilds everything.
 builds_what_changed() {
   local folder=$target/loads-gcc before
   before=$(stat -c %Y.%y "$folder/matmul")
@@ -41,7 +41,7 @@ builds_what_changed() {
 tested gcc gcc ''
 tested clang "$clang" ''
 tested addresses gcc address,undefined
-# The thread sanitizer does not know the barriers inside libgomp and calls what they order a race.
+# The thread sanitizer does not know libgomp's barriers, and reports races between accesses that they order.
 LOP_LOADS_WITHOUT=parallel-for tested threads gcc thread --skip parallel_for
 builds_what_changed
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# loads.sh [--cc COMPILER] [--sanitize KINDS] [--out FOLDER]: builds the programs of loads/, what changed of them, and prints the
-# folder they are in: target/loads. KINDS are those of the compiler's -fsanitize=.
+# loads.sh [--cc COMPILER] [--sanitize KINDS] [--out FOLDER]: builds the changed programs of loads/, and prints their folder, by
+# default target/loads. KINDS are those of the compiler's -fsanitize=.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cc=cc

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# mutants.sh [NAME...]: does the gate see what it should? Makes each fault of mutants.tsv, or those named, in a copy of the last commit (and of what
-# is not committed yet, as far as git knows the files), and runs the cheapest check of the gate that has to be red then. Ends with a table; fails if
-# a check stayed green. target/mutants keeps the copy, what was built, and the logs. MUTANTS_WITHOUT=guest: no guests.
+# mutants.sh [NAME...]: tests the gate. Makes each fault of mutants.tsv, or the named ones, in a copy of the last commit (with uncommitted changes to
+# files that git knows), and runs the cheapest check of the gate that must then fail. Ends with a table; fails if a check passed. target/mutants keeps
+# the copy, the builds and the logs. MUTANTS_WITHOUT=guest skips faults that need a guest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 table=$PWD/scripts/mutants.tsv
@@ -10,7 +10,7 @@ work=$PWD/target/mutants
 tree=$work/tree
 log=$work/log
 export CARGO_TARGET_DIR=$work/target
-# As in the gate.
+# The same as in the gate.
 export PROPTEST_RNG_SEED=1
 unset LOP_BUILT
 runner=none
@@ -25,7 +25,7 @@ copy_tree() {
   git clean --quiet -fd
 }
 
-# wanted NAME...: lines of the table, tab between fields: name, check, file, what is there, what stands there instead.
+# wanted NAME...: lines of the table, with tab-separated fields: name, check, file, the original text, the faulty text.
 wanted() {
   local name
   if [ $# -eq 0 ]; then
@@ -43,7 +43,7 @@ with_fault() {
   printf '%s\n' "${text%%"$2"*}$3$rest"
 }
 
-# build CHECK, run CHECK: it is arguments of cargo test, `guest GROUP` or `fleet`.
+# build CHECK, run CHECK: CHECK is arguments of cargo test, `guest GROUP` or `fleet`.
 # shellcheck disable=SC2086  # words
 build() {
   case $1 in
@@ -53,7 +53,7 @@ build() {
   esac
 }
 
-# Until the first test or sentence that fails; in a session of its own, so that all of it ends then.
+# Runs until the first test or sentence fails, in a session of its own, so that all of it can be ended then.
 # shellcheck disable=SC2206  # words
 run() {
   local command=(cargo test --locked --no-fail-fast $1)
@@ -68,10 +68,10 @@ run() {
   wait "$runner"
 }
 
-# The first test or sentence in the log that failed.
+# The first failed test or sentence in the log.
 first_failed() { sed -n -e '/^ *--- FAIL: /{s/^ *--- FAIL: \([^ ]*\).*/\1/p;q}' -e '/^test .* FAILED$/{s/^test \(.*\) \.\.\. FAILED$/\1/p;q}' -e '/: not ok - /{s/.*: not ok - \([^:]*\).*/\1/p;q}' "$log"; }
 
-# try NAME CHECK FILE BEFORE AFTER: what found it is $found then. Fails if nothing did.
+# try NAME CHECK FILE BEFORE AFTER: sets $found to what found the fault. Fails if nothing did.
 try() {
   with_fault "$3" "$4" "$5" >"$work/faulty"
   cat "$work/faulty" >"$3"

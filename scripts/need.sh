@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# need.sh TOOL...: makes sure that each tool is there; installs what is missing with apt-get, and says what and why.
-# Tools: rust, cc, c++, clang, bpf (all that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
+# need.sh TOOL...: makes sure that each tool is installed; installs missing ones with apt-get, and says which and why.
+# Tools: rust, cc, c++, clang, bpf (everything that builds kernel/), openmp and clang-openmp (cc and clang with OpenMP), sanitizers (of cc),
 # go (any since 1.19, which fetches what go.sh asks), make, time, python3, dpkg-dev, systemd-analyze, and those of vm/: qemu, busybox, iasl, cpio, setpriv, uclampset, chrt, script, hackbench, perf, stress-ng,
-# kernel-packages (what reads and checks Debian's), archive-keyring. Elsewhere than on Debian and its kin it names the packages and stops.
-# need.sh --listed PACKAGE...: only makes sure that apt-get knows where to find the packages.
+# kernel-packages (to unpack Debian's kernels), archive-keyring. On systems without apt-get it names the packages and stops.
+# need.sh --listed PACKAGE...: only makes sure that apt-get knows the packages.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
-# Each of these: is it there?
+# Whether a tool is present.
 present() {
   case $1 in
     rust) command -v cargo && command -v rustc ;;
@@ -36,17 +36,17 @@ present() {
   esac >/dev/null 2>&1
 }
 
-# A compiler without its headers is no compiler: try one.
+# A compiler without its headers is useless, so try one.
 compiles() {
   command -v "$1" >/dev/null && echo "$3" | "$1" -x "$2" -fsyntax-only - 2>/dev/null
 }
 
-# links COMPILER FLAG HEADER: can it build a program with that flag, runtime library included?
+# links COMPILER FLAG HEADER: whether it can build a program with that flag, including the runtime library.
 links() {
   printf '#include <%s>\nint main(void) { return 0; }\n' "$3" | "$1" "$2" -x c -o /dev/null -
 }
 
-# What reads C declarations for Rust.
+# Whether libclang, which reads C declarations for Rust, is present.
 has_libclang() {
   compgen -G '/usr/lib/*/libclang*.so*' || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' || compgen -G '/usr/lib*/libclang*.so*'
 }
@@ -80,7 +80,7 @@ reason() {
   esac
 }
 
-# Packages of a tool on: Debian, Fedora, Arch.
+# Packages of a tool on Debian, Fedora and Arch.
 packages() {
   case $1 in
     cc) echo 'gcc libc6-dev|gcc glibc-devel|gcc' ;;
@@ -134,7 +134,7 @@ install_with_apt() {
 
 explain_and_stop() {
   local tool
-  echo 'need.sh: this is no system with apt-get; please install:' >&2
+  echo 'need.sh: this system has no apt-get; please install:' >&2
   for tool in "$@"; do
     IFS='|' read -r debian fedora arch < <(packages "$tool")
     echo "  $tool ($(reason "$tool")): Debian $debian; Fedora $fedora; Arch $arch" >&2
@@ -157,7 +157,7 @@ done
 to_install=()
 for tool in "${missing[@]}"; do
   if [ "$tool" = rust ]; then
-    echo 'need.sh: cargo and rustc are not on PATH; distributions carry older ones than this needs: see https://rustup.rs' >&2
+    echo 'need.sh: cargo and rustc are not on PATH; those of distributions are too old: see https://rustup.rs' >&2
     exit 1
   fi
   echo "need.sh: missing: $tool, which $(reason "$tool")"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# peak-memory.sh [--limit-mib N] COMMAND...: runs it without its output, prints elapsed time and peak resident memory, and
-# fails if the command fails or needs more than N MiB.
+# peak-memory.sh [--limit-mib N] COMMAND...: runs the command without showing its output, prints its elapsed time and peak resident
+# memory, and fails if it fails or needs more than N MiB.
 set -euo pipefail
 limit=
 if [ "${1:-}" = --limit-mib ]; then limit=$2; shift 2; fi

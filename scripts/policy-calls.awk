@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Reads clang's stack usage file and the BPF assembly of the same unit, and fails where functions recurse, where something
-# outside policy/ is called that is no lop_ function, where a call is indirect, or where a chain of calls needs more stack
-# than `limit` bytes. The kernel rounds each frame up to 32 bytes (check_max_stack_depth in its verifier).
+# Reads clang's stack usage file and the BPF assembly of the same unit. Fails if functions recurse, if a function outside policy/
+# is called that does not begin with lop_, if a call is indirect, or if a chain of calls needs more stack than `limit` bytes. The
+# kernel rounds each frame up to 32 bytes (check_max_stack_depth in its verifier).
 
 function finding(reason) {
 	print "policy: " reason

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Shows that policy-check.sh finds what it is there to find: each small header below breaks one rule and must be refused
-# for that reason, and the last one breaks none and must pass.
+# Tests policy-check.sh: each small header below breaks one rule and must be refused for that reason; the last one breaks none
+# and must pass.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trial=$(mktemp -d)
 trap 'rm -rf "$trial"' EXIT
-# Rules start a line, as in policy/.
+# Rules begin a line, as in policy/.
 rule='
 lop_rule'
 env='u64 lop_env_now_ns(void *world);'
 failures=0
 bad=0
 
-# verdict CHECK TEXT: refused or accepted; what was said is in the log.
+# verdict CHECK TEXT: prints refused or accepted; the log has the messages.
 verdict() {
   printf '#define lop_rule static inline __attribute__((always_inline, unused))\n%s\n' "$2" >"$trial/sample.h"
   if scripts/policy-check.sh "$1" "$trial" >"$trial/log" 2>&1; then echo accepted; else echo refused; fi
@@ -25,7 +25,7 @@ complain() {
   failures=$((failures + 1))
 }
 
-# refused CHECK REASON TEXT: the check fails and says REASON.
+# refused CHECK REASON TEXT: the check must fail with REASON.
 refused() {
   bad=$((bad + 1))
   [ "$(verdict "$1" "$3")" = refused ] || complain "'$1' accepts: $3"

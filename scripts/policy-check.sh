@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# policy-check.sh rules|gcc|clang|bpf [FOLDER]: what keeps policy/ (or FOLDER) fit for the kernel, before there is a kernel side.
+# policy-check.sh rules|gcc|clang|bpf [FOLDER]: checks that policy/ (or FOLDER) is fit for the kernel.
 #   rules  every loop goes through lop_for, nothing is included from outside policy/, no goto, no function pointer
 #   gcc    each header alone, then all together, natively with -Wall -Wextra -Werror
 #   clang  the same with clang
-#   bpf    the same for BPF; then from the generated code: no recursion, no call out of policy/ but to what env.h declares,
-#          no chain of calls with more than 512 bytes of stack (the kernel's limit)
+#   bpf    the same for BPF; then in the generated code: no recursion, no calls out of policy/ except to functions of env.h, no
+#          chain of calls with more than 512 bytes of stack (the kernel's limit)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(realpath "${2:-policy}")
 out=target/policy-check
 mkdir -p "$out"
 shopt -s nullglob
-# Headers and their rooms; src/ is the native build.
+# Headers and their folders; src/ is the native build.
 rooms=("$folder" "$folder"/*/)
 headers=()
 for room in "${rooms[@]}"; do
@@ -21,7 +21,7 @@ done
 includes=("${rooms[@]/#/-I}")
 [ ${#headers[@]} -gt 0 ] || { echo "policy-check.sh: no headers in $folder" >&2; exit 1; }
 warnings=(-std=c11 -Wall -Wextra -Werror)
-# A C file that includes the headers named.
+# Writes a C file that includes these headers.
 unit() {
   local file=$1 header
   shift
@@ -29,8 +29,8 @@ unit() {
   for header in "$@"; do echo "#include \"$header\"" >>"$file"; done
 }
 
-# compile COMMAND...: each header alone (it says what it needs), then all of them, with a caller for each rule, into all.s
-# beside all.su.
+# compile COMMAND...: compiles each header alone, since it must include what it needs, then all of them with a caller for each
+# rule, into all.s with all.su.
 compile() {
   local header
   for header in "${headers[@]}"; do

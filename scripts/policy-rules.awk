@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Reads the headers of policy/ and reports what the BPF side could not take or what policy/ must not know.
-# Prints each finding as file:line: reason, and fails if there is one.
+# Reads the headers of policy/ and reports what BPF cannot handle or what policy/ must not know. Prints each finding as
+# file:line: reason, and fails if there is one.
 
 function finding(reason) {
 	printf "%s:%d: %s\n", FILENAME, FNR, reason
@@ -41,7 +41,7 @@ FNR == 1 { in_comment = 0; in_loop_macro = 0 }
 	if ($0 ~ /^[ \t]*#[ \t]*include[ \t]*</) finding("includes from outside policy/: " $0)
 	if ($0 ~ /^[ \t]*#[ \t]*include[ \t]*"[^"]*\//) finding("includes from outside policy/: " $0)
 	code = code_of($0)
-	# The one place where a plain loop may stand: the definitions of lop_for and of what is built on it.
+	# Plain loops are only allowed in the definitions of lop_for and of macros based on it.
 	if (code ~ /^[ \t]*#[ \t]*define[ \t]+lop_for[a-z_]*[ \t]*\(/) in_loop_macro = 1
 	if (!in_loop_macro) {
 		if (has_word(code, "for")) finding("a plain for: use lop_for, which the verifier walks once")
@@ -50,7 +50,7 @@ FNR == 1 { in_comment = 0; in_loop_macro = 0 }
 	}
 	if (has_word(code, "goto")) finding("a goto")
 	if (code ~ /\([ \t]*\*[ \t]*[A-Za-z_][A-Za-z0-9_]*[ \t]*\)[ \t]*\(/) finding("a function pointer")
-	if (has_word(code, "float") || has_word(code, "double")) finding("floating point, which BPF has not")
+	if (has_word(code, "float") || has_word(code, "double")) finding("floating point, which BPF does not have")
 	if (has_word(code, "malloc") || has_word(code, "printf") || has_word(code, "memcpy")) finding("libc")
 	if (code ~ /struct[ \t]+(task_struct|rq|cpumask|bpf_[a-z_]+|scx_[a-z_]+)[^A-Za-z0-9_]/) finding("a kernel type")
 	if (code !~ /\\[ \t]*$/) in_loop_macro = 0

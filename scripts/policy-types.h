@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The types that policy/ takes from whoever includes it: in the kernel they come from vmlinux.h. */
+/* The types that policy/ expects from its includer; in the kernel they come from vmlinux.h. */
 #pragma once
 typedef unsigned char u8;
 typedef unsigned short u16;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Prints, for each rule of the headers read, a function that calls it: rules are always inlined, and what nothing calls would
-# vanish unchecked. Arguments and result go through a struct: BPF passes five at most and returns no struct, inlined rules may.
+# Prints a function that calls each rule of the headers: rules are always inlined, so without a call they would vanish unchecked.
+# Arguments and result are passed in a struct: BPF functions have at most five arguments and return no structs, inlined rules may.
 #
 #     lop_rule u64 lop_min(u64 a, u64 b) ...   ->   struct call_of_lop_min { u64 a; u64 b; u64 result; };
 #                                                   void check_lop_min(struct call_of_lop_min *p) { p->result = lop_min(p->a, p->b); }

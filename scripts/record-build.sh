@@ -4,11 +4,11 @@
 #
 #   scripts/record-build.sh [PACKAGE [OUTPUT]]      (nginx, data/workloads/recorded-build.toml)
 #
-# Gets the source with apt, from the archives this machine already uses, through package lists of its own: needs no root and
-# changes nothing in the system. Everything lands below ${XDG_CACHE_HOME:-~/.cache}/lopsided. Configures before recording.
+# Gets the source with apt from the archives that this machine already uses, through separate package lists: needs no root and
+# does not change the system. All files go below ${XDG_CACHE_HOME:-~/.cache}/lopsided. Configures before recording.
 #
 #   LOP        the command to record with (default: lop)
-#   CONFIGURE  the command that configures the source (default: the plainest for packages known here, else ./configure)
+#   CONFIGURE  the command that configures the source (default: a minimal one for known packages, else ./configure)
 #   JOBS       parallel jobs (default: 2)
 set -eu
 
@@ -27,7 +27,7 @@ for tool in apt-get dpkg-source make cc "$lop"; do
     command -v "$tool" >/dev/null || fail "$tool is missing (apt-get install dpkg-dev make gcc; LOP=path of lop)"
 done
 
-# Prints the deb-src twin of every entry of this distribution; other archives may have no sources.
+# Prints a deb-src entry for every deb entry of this distribution; other archives may have no sources.
 source_entries() {
     # shellcheck disable=SC1091
     codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
@@ -60,7 +60,7 @@ fetch() {
 
 configure_command() {
     case $package in
-        # Without the parts that need other libraries.
+        # Without parts that need further libraries.
         nginx) echo "./configure --without-http_rewrite_module --without-http_gzip_module" ;;
         *) echo ./configure ;;
     esac
@@ -77,7 +77,7 @@ echo "record-build: $package $version: $configure" >&2
 read -r load _ </proc/loadavg
 case $load in
     0.*) ;;
-    *) echo "record-build: the machine is busy (load $load): the waits recorded will be longer than they need be" >&2 ;;
+    *) echo "record-build: the machine is busy (load $load): the recorded waits will be longer than necessary" >&2 ;;
 esac
 
 recording=$cache/recorded-build.toml

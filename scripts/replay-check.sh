@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# replay-check.sh [RUNS]: records `make -j2` of a small C tree on this machine, replays it on a model of this machine, and holds the
-# simulated time against the measured one: within 10 % in the median of RUNS (5). Exit code 3: it is not, or others
-# disturbed every run.
+# replay-check.sh [RUNS]: records `make -j2` of a small C tree on this machine, replays it on a model of this machine, and compares
+# the simulated time with the measured one: the median of RUNS (5) must be within 10 %. Exit code 3: it is not, or others disturbed
+# every run.
 #
-# The tree is generated in a temporary folder, 24 files of C and one program. A run that others disturbed (they held a CPU for more
-# than 5 % of the time while the build was ready for it, as the recording knows) is done again, up to three times as often.
-# Measured is the same command without recording, in turn with the recorded one.
+# The tree is generated in a temporary folder: 24 files of C and one program. A run that others disturbed (according to the
+# recording they held a CPU for more than 5 % of the time while the build was ready for it) is repeated, up to three times RUNS.
+# The measured command runs without recording, alternating with the recorded one.
 #
 #   LOP    the program to check (default: lop)
-#   BOUND  the ratio that is allowed, in percent (default: 10)
+#   BOUND  the allowed deviation, in percent (default: 10)
 set -euo pipefail
 runs=${1:-5}
 lop=${LOP:-lop}
@@ -22,7 +22,7 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# Seconds of a command, on the clock.
+# Elapsed seconds of a command.
 seconds() {
   local begin
   begin=$(date +%s%N)
@@ -32,7 +32,7 @@ seconds() {
 
 median() { sort -n | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
 
-# The number of this name in the JSON of a replay.
+# The number with this name in the JSON of a replay.
 number() { sed -n "s/^ *\"$1\": \([0-9.e-]*\),*$/\1/p" "$2" | head -n 1; }
 
 "$(dirname "$0")/c-tree.sh" "$folder"
@@ -60,7 +60,7 @@ for turn in $(seq $((3 * runs))); do
   good=$((good + 1))
   [ "$good" -lt "$runs" ] || break
 done
-[ "$good" -gt 0 ] || { echo "replay-check.sh: others disturbed every run; try again on a machine that does nothing else" >&2; exit 3; }
+[ "$good" -gt 0 ] || { echo "replay-check.sh: others disturbed every run; try again on an idle machine" >&2; exit 3; }
 ratio=$(median <ratios)
 echo "simulated / measured: $ratio in the median of $good runs; size of a recording: $(stat -c %s build.trace) bytes"
 awk -v r="$ratio" -v b="$bound" 'BEGIN { exit !(r > 1 + b / 100 || r < 1 - b / 100) }' || exit 0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Prints a directory with rt-app's own example files. They are GPL and not ours, so they are fetched, not kept here: from the
-# installed package where there is one, else from Debian's binary package by apt's own client (nothing is installed).
+# Prints a directory with rt-app's own example files. They are GPL and not ours, so they are not kept here but fetched: from the
+# installed package if there is one, else from Debian's binary package with apt's own client (nothing is installed).
 # Cached under ${XDG_CACHE_HOME:-$HOME/.cache}/lopsided/rt-app.
 set -eu
 
@@ -25,7 +25,7 @@ fi
 mkdir -p "$cache"
 work=$(mktemp -d "$cache/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-# First with the package lists that are there; where there are none, with lists of our own, which needs no rights either.
+# First with the existing package lists; if there are none, with separate lists, which needs no root either.
 download() {
     (cd "$work" && apt-get -qq -o APT::Sandbox::User="$(id -un)" "$@" download rt-app >&2)
 }
@@ -41,10 +41,10 @@ if ! download 2>/dev/null && ! private_lists; then
 fi
 dpkg-deb -x "$work"/rt-app_*.deb "$work/tree"
 if ! has_examples "$work/tree/usr/share/doc/rt-app/examples"; then
-    echo "rtapp-examples: the package rt-app ships no examples any more; set LOP_RTAPP_EXAMPLES to a directory that has them" >&2
+    echo "rtapp-examples: the package rt-app no longer has examples; set LOP_RTAPP_EXAMPLES to a directory that has them" >&2
     exit 1
 fi
-# moved into place as a whole, so that a broken fetch is never taken for a good one
+# Moved into place as a whole, so that an incomplete fetch never counts as a good one.
 rm -rf "$cache/usr"
 mv "$work/tree/usr" "$cache/usr"
 echo "$examples"

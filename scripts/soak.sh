@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# soak.sh [STAGE...]: what make test leaves out, or some stages of it, since it judges shares, delays or percentiles, loads the machine for long, or
-# takes long to build.
-# A check here states samples, bound and the chance of a false alarm, or prints and does not judge. Takes hours; goes on after a failed stage.
-# FUZZ_SECONDS: time for all fuzzers together (1800). A run in which all groups of soak/ came to their end renews docs/kernel-results.md.
+# soak.sh [STAGE...]: what make test leaves out, or some stages of it: checks of shares, delays or percentiles, long loads, long builds.
+# A check here states its samples, bound and chance of a false alarm, or only prints. Takes hours; goes on after a failed stage.
+# FUZZ_SECONDS: time for all fuzzers together (1800). A run that completes all groups of soak/ renews docs/kernel-results.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
 
-# The tests that have proptest draw, with another seed. PROPTEST_RNG_SEED repeats one that was red.
+# The tests that use proptest, with a new seed. PROPTEST_RNG_SEED repeats a failed one.
 drawn_anew() {
   local seed=${PROPTEST_RNG_SEED:-$SRANDOM}
   echo "PROPTEST_RNG_SEED=$seed"
@@ -16,10 +15,10 @@ drawn_anew() {
     --test engine_properties --test policy --test workload --test random_schedules
 }
 
-# Seeds that no run had before. A red one is the last that is printed.
+# Seeds that no earlier run had. The last one printed is the one that failed.
 interleavings() { local seed=$SRANDOM; scripts/interleave.sh "$seed" $((seed + 63)) 10000000; }
 
-# printed SCRIPT: a time or a share on this machine: said, and not judged. Exit code 3 says that it is not as expected; another one that there is none.
+# printed SCRIPT: prints a time or a share on this machine without judging it. Exit code 3 means that it is not as expected; any other, that it failed.
 printed() {
   local code=0
   LOP=$LOP_BUILT/lop LOP_BIN=$LOP_BUILT/lop "$1" || code=$?
@@ -54,5 +53,5 @@ stage_of_build 'deliberate faults' scripts/mutants.sh
 stage 'fuzzing' scripts/fuzz.sh "${FUZZ_SECONDS:-1800}"
 code=0
 finish || code=1
-[ $# -gt 0 ] || echo 'printed and not judged: the stages reader, replay, agent and amp; of kernel what is counted as printed'
+[ $# -gt 0 ] || echo 'printed but not judged: the stages reader, replay, agent and amp; in kernel, what is counted as printed'
 exit $code

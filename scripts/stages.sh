@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Sourced by lint.sh, test.sh and soak.sh: runs named stages, goes on after a failed one, and sums up at the end. The caller's arguments name the
-# stages that are to run; without any, all.
+# Sourced by lint.sh, test.sh and soak.sh: runs named stages, continues after a failed one, and sums up at the end. The caller's arguments name the
+# stages to run; by default all.
 # shellcheck shell=bash
 
 only=("$@")
 
-# among NAME LIST...: is it one of these?
+# among NAME LIST...: whether NAME is in the list.
 among() {
   local name
   for name in "${@:2}"; do [ "$name" != "$1" ] || return 0; done
@@ -20,7 +20,7 @@ stage_results=()
 logs=target/test-logs
 mkdir -p "$logs"
 
-# begin: a whole run keeps no log of another one. Stages that run alone take what is built, so that comes before them.
+# begin: a complete run removes the logs of earlier ones. Stages that run alone use what is built, so the build comes first.
 begin() {
   if [ ${#only[@]} -gt 0 ]; then only+=(build); else rm -f "$logs"/*.log; fi
 }
@@ -31,7 +31,7 @@ record() {
   stage_results+=("$3")
 }
 
-# stage NAME COMMAND...: runs it, shows and keeps what it prints.
+# stage NAME COMMAND...: runs it, and shows and keeps its output.
 stage() {
   local name=$1 begin=$SECONDS result=ok
   wanted "$name" || return 0
@@ -50,7 +50,7 @@ has_failed() {
   return 1
 }
 
-# Where what was built is, LOP_BUILT says to all that comes after.
+# LOP_BUILT tells all later stages where the builds are.
 stage_that_builds() {
   unset LOP_BUILT
   stage 'build' scripts/built.sh
@@ -58,7 +58,7 @@ stage_that_builds() {
   export LOP_BUILT
 }
 
-# stage_of_build NAME COMMAND...: one that takes what the stage build made. Without that it would judge what was built some other time.
+# stage_of_build NAME COMMAND...: a stage that needs the stage build. Without it, the stage would test an older build.
 stage_of_build() {
   if wanted "$1" && has_failed build; then
     echo "== $1: not run: the build failed"
@@ -68,7 +68,7 @@ stage_of_build() {
   fi
 }
 
-# skip NAME REASON: for what a person may lack; continuous integration (CI set) may not lack anything.
+# skip NAME REASON: for tools that a developer may lack; continuous integration (CI set) must have everything.
 skip() {
   wanted "$1" || return 0
   echo "== $1: not run: $2"
@@ -96,7 +96,7 @@ stages_of_lint() {
   stage 'policy index' scripts/policy-index.sh --check
 }
 
-# Tests that cargo really ran, by its own "test result" lines: prints "PASSED FAILED".
+# Counts the tests that cargo really ran, from its "test result" lines: prints "PASSED FAILED".
 cargo_counts() {
   [ -e "$logs/tests.log" ] || { echo '0 0'; return; }
   awk '
@@ -104,10 +104,10 @@ cargo_counts() {
     END { print passed + 0, failed + 0 }' "$logs/tests.log"
 }
 
-# What says in a stage's log which check failed, and how to repeat it.
+# Lines in a stage's log that tell which check failed, and how to repeat it.
 failures='^FAILED |^ *--- FAIL: |^not ok |^vm/run: |^test .* FAILED$|^error(\[|:)| FAILED, exit code |^  (check|kernel|repeat|log|traces)  '
 
-# explain STAGE: what failed there, or else its last words; the commands that repeat the tests and the stage alone; its log.
+# explain STAGE: prints what failed, or else its last lines; the commands that repeat the tests and the stage alone; and its log.
 explain() {
   local log=$logs/${1// /-}.log seed='' said=''
   if [ -e "$log" ]; then

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# test.sh [STAGE...]: the gate, or some stages of it. Every check here is true or false by logic: an exact result, the order of events, a count
-# on a clock that counts instructions, settings restored byte by byte, a replay that agrees. What judges a share, a delay or a percentile is in
-# soak.sh. Ends with the time of each stage and the count of tests that ran.
+# test.sh [STAGE...]: the gate, or some stages of it. Every check here is exact: a result, the order of events, a count on a clock that counts
+# instructions, settings restored byte by byte, a replay that agrees. Checks of shares, delays or percentiles are in soak.sh. Ends with the time of
+# each stage and the number of tests that ran.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
 
-# rt-app's own examples are not ours to ship; the tests that load them are told where they are.
+# rt-app's own examples are not ours to ship; this tells the tests that load them where they are.
 find_rtapp_examples() {
   [ -n "${LOP_RTAPP_EXAMPLES:-}" ] && return
   [ -x scripts/rtapp-examples.sh ] || return 0
@@ -20,13 +20,13 @@ find_rtapp_examples() {
   fi
 }
 
-# What proptest draws is drawn alike each time; soak.sh draws anew.
+# proptest uses the same seed each time; soak.sh uses new ones.
 all_tests() {
   echo 'PROPTEST_RNG_SEED=1'
   PROPTEST_RNG_SEED=1 cargo test --workspace --locked --no-fail-fast
 }
 
-# What needs a guest: the guest itself, and the groups of gate/.
+# The stages with a guest: tests of the guest itself, and the groups of gate/.
 guest_itself() {
   vm/tests/lib-test.sh && LOP_BIN=$LOP_BUILT/lop vm/tests/run-test.sh && JUDGE_BIN=$LOP_BUILT vm/tests/judge-test.sh
 }

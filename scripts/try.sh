@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# try.sh: a shell in a guest whose kernel has sched_ext, with lop in it; the kernel of this machine stays as it is.
-# It takes the options of vm/run: scripts/try.sh --cpus 8.
+# try.sh: opens a shell, with lop, in a guest whose kernel has sched_ext; this machine's kernel is not touched.
+# Takes the options of vm/run: scripts/try.sh --cpus 8.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -t 0 ] || { echo 'try.sh: this opens a shell and needs a terminal; without one: vm/run -- SCRIPT' >&2; exit 1; }

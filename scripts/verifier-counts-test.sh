@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Shows that verifier-counts.sh finds what it is there to find: counts that grew, programs and kernels that are new or missing. On
-# made-up logs and a made-up file of what is kept.
+# Tests verifier-counts.sh with fake logs and a fake table: it must find counts that grew, and new or missing programs and kernels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 trial=$(mktemp -d)
@@ -11,7 +10,7 @@ cp scripts/verifier-counts.sh "$trial/scripts/"
 failures=0
 checks=0
 
-# printed NEWEST OLDEST: what the guests printed; `KERNEL CPUS RULES PROGRAM INSTRUCTIONS` a line.
+# printed NEWEST OLDEST: the output of the guests, in lines of `KERNEL CPUS RULES PROGRAM INSTRUCTIONS`.
 printed() {
   local logs=$trial/target/vm-tests
   rm -f "$logs"/*
@@ -19,7 +18,7 @@ printed() {
   [ -z "$2" ] || sed 's/^/count /' <<<"$2" >"$logs/verifier-oldest.log"
 }
 
-# compared EXPECTED-CODE SAID [OPTION]: how the comparison ends, and a part of what it says.
+# compared EXPECTED-CODE SAID [OPTION]: the expected exit code of the comparison, and a part of its output.
 compared() {
   local expected=$1 said=$2 code=0
   shift 2
@@ -57,14 +56,14 @@ printed "${newest%$'\n'*}" "$oldest"
 compared 1 '7.2 64 no two: kept, but not printed'
 compared 1 'run vm/tests/run.sh verifier verifier-oldest'
 
-# Another mirror, another newest kernel: the counts of both are kept, and either alone is enough.
+# Mirrors differ in their newest kernel: the counts of both are kept, and either one is enough.
 printed "${newest//7.2/6.18}" "$oldest"
 compared 0 'kept in' --write
 compared 0 'kernel 7.2: kept, but not among those that ran'
 printed "$newest" "$oldest"
 compared 0 'kernel 6.18: kept, but not among those that ran'
 
-# A guest that printed nothing: neither compared nor kept.
+# A guest that printed nothing is neither compared nor kept.
 printed "$newest" ''
 compared 1 'verifier-oldest printed no counts'
 compared 1 'verifier-oldest printed no counts' --write

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# verifier-counts.sh [--write]: compares the instructions that the verifier looked at, as the guest tests printed them, with
-# kernel/verifier.tsv. Fails where a program needs more than a tenth more, where one was printed that is not kept, and where one
-# that is kept for a kernel was not printed by it. Which kernels there are depends on the mirror: one that printed nothing is named.
-# --write keeps what was printed instead, and what is kept for other kernels.
+# verifier-counts.sh [--write]: compares the numbers of instructions that the verifier processed, as printed by the guest tests,
+# with kernel/verifier.tsv. Fails if a program needs over 10 % more, if a printed one is not in the table, and if one in the table
+# was not printed although its kernel ran. The kernels depend on the mirror, so a kernel that printed nothing is only named.
+# --write stores the printed numbers instead, and keeps those of other kernels.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kept=kernel/verifier.tsv

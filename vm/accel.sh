@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# accel.sh: prints kvm where a guest really boots under KVM within 5 minutes, tcg elsewhere. The answer is kept in the cache, for this
-# host kernel and this QEMU. /dev/kvm alone says little: inside other virtual machines it may be there and run no stock guest.
+# accel.sh: prints kvm if a guest really boots under KVM within 5 minutes, else tcg. The answer is cached for this host kernel and
+# this QEMU. /dev/kvm alone says little: inside other virtual machines it may exist but not run a stock guest.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${LOP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lopsided}
@@ -12,7 +12,7 @@ probe() {
   [ "$code" = 42 ]
 }
 
-# A machine without usable /dev/kvm today may have one tomorrow: that is not kept.
+# A machine without usable /dev/kvm today may have it tomorrow, so this answer is not cached.
 if [ ! -w /dev/kvm ]; then
   echo tcg
   exit

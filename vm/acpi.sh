@@ -3,10 +3,10 @@
 # acpi.sh MHZ,MHZ,...: writes to standard output the ACPI table that gives each CPU of the guest (the first MHZ is CPU 0)
 # operating points for acpi-cpufreq: the maximum, three quarters and half of it. A clock domain per CPU.
 set -euo pipefail
-# Ports that remember what was written: four of pc-testdev, the scratch registers of four UARTs.
+# Ports that keep what was written: four of pc-testdev, and the scratch registers of four UARTs.
 ports=(0xe0 0xe1 0xe2 0xe3 0x3ff 0x2ff 0x3ef 0x2ef)
 
-# Frequency (MHz), power (mW, assumed: it falls with the square of speed), latencies (us), code to write, code to read.
+# Frequency (MHz), power (mW, assumed to fall with the square of speed), latencies (us), code to write, code to read.
 points() {
   local max=$1 quarters
   for quarters in 4 3 2; do

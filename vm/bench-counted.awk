@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# From `symbols`, `switches` and what callbacks.c counted: a line SCHEDULER CALLBACK CALLS INSTRUCTIONS SWITCHES for each callback. `of`: the scheduler.
+# Combines `symbols`, `switches` and the counts of callbacks.c into a line SCHEDULER CALLBACK CALLS INSTRUCTIONS SWITCHES for each callback.
+# `of`: the scheduler.
 
 FILENAME ~ /symbols$/ { symbol[++symbols] = $2; at[symbols] = $1 }
 
 FILENAME ~ /switches$/ { switches = $1 }
 
-# All addresses have 16 digits: their order as text is their order.
+# All addresses have 16 digits, so their order as text is their numeric order.
 FILENAME ~ /counted$/ {
 	best = 0
 	for (i = 1; i <= symbols; i++)

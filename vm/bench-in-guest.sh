@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# bench-in-guest.sh: measures schedulers against each other in one boot, in rounds of all of them. Runs inside a guest behind
-# tests/lib.sh; vm/bench.sh sets schedulers, benchmarks, turns, loops, groups, and either rounds or counted, a scheduler. Leaves in /out: `times`, a line
-# ROUND SCHEDULER BENCHMARK VALUE UNIT for each run of `rounds`, less is better; or `symbols` of the callbacks and `switches`, their number, for callbacks.c.
-# With counted=marks only its `marks`.
+# bench-in-guest.sh: compares schedulers in one boot, in rounds of all of them. Runs inside a guest after tests/lib.sh; vm/bench.sh sets schedulers,
+# benchmarks, turns, loops, groups, and either rounds or counted, a scheduler. Leaves in /out: `times`, a line ROUND SCHEDULER BENCHMARK VALUE UNIT for
+# each run of `rounds`, where less is better; or `symbols` of the callbacks and `switches`, their number, for callbacks.c. With counted=marks, only its
+# `marks`.
 
 # start_scheduler NAME: eevdf is the kernel's own; its loader is $loader.
 start_scheduler() {
@@ -31,13 +31,13 @@ figure() { sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" | head -n 1; }
 
 us_per_fork() { lop-load storm --count "$forks" | figure wall_ms | awk -v forks="$forks" '{ print $1 * 1000 / forks }'; }
 
-# value ROUND SCHEDULER BENCHMARK UNIT NUMBER: nothing measured is an error.
+# value ROUND SCHEDULER BENCHMARK UNIT NUMBER: notes a value; an empty one is an error.
 value() {
   [ -n "${5:-}" ] || { not_ok "$3 under $2, round $1: no figure"; return; }
   echo "$1 $2 $3 $5 $4" | tee -a /out/times
 }
 
-# Whether this one was asked for: of none, all are.
+# Whether this benchmark was requested; by default all are.
 wanted() { [ -z "$benchmarks" ] || [[ " $benchmarks " == *" $1 "* ]]; }
 
 # measured ROUND SCHEDULER BENCHMARK UNIT COMMAND...
@@ -60,7 +60,7 @@ measure() {
   measured "$@" fork us us_per_fork
 }
 
-# Loading takes longest, so each is measured several times while it is there.
+# Loading takes longest, so each scheduler is measured several times while it is loaded.
 measure_turns() {
   local turn
   for ((turn = 0; turn < turns; turn++)); do measure "$@" || return; done
@@ -80,7 +80,7 @@ run_round() {
   done
 }
 
-# A peer that this kernel does not take is said and left out; without lopsided there is nothing to compare.
+# A peer that this kernel refuses is named and left out; without lopsided there is nothing to compare.
 leave_out() {
   case $1 in lopsided | lopsided:*) not_ok "$1: not started" ;; esac
   echo "$1 does not start here and stays out" | tee -a /out/left-out
@@ -96,7 +96,7 @@ crowd() {
   wait_for are_there lop-hog "$crowd"
 }
 
-# What is counted begins and ends where bpf_stats_handler is called.
+# Counting begins and ends where bpf_stats_handler is called.
 count_callbacks() {
   local before
   echo 1 >/proc/sys/net/core/bpf_jit_kallsyms

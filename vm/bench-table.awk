@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Tables of vm/bench.sh from its `times` and `callbacks`, and the same as JSON in the file `json`. `schedulers`: their order.
+# Prints the tables of vm/bench.sh from its `times` and `callbacks`, and writes the same as JSON to the file `json`. `schedulers`: their order.
 
 FILENAME ~ /times$/ {
 	if (!($3 in unit)) { benchmark[++benchmarks] = $3; unit[$3] = $5 }
@@ -48,7 +48,7 @@ function cell(b, s,   n) {
 	return sprintf("%.4g (%.4g to %.4g)", median(b, s), value[b, s, 1], value[b, s, n])
 }
 
-# Medians of all others over that of the first.
+# Medians of all others relative to that of the first.
 function ratios(nr,   i, k, b) {
 	printf "\n%-28s", "ratio to " name[1]
 	for (k = 2; k <= nr; k++) printf " %26s", name[k]
@@ -61,9 +61,9 @@ function ratios(nr,   i, k, b) {
 	}
 }
 
-# The callbacks that take most of all schedulers go first.
+# Callbacks in order of their total over all schedulers, largest first.
 function callbacks_table(   i, j, k, s, held) {
-	print "\nInstructions of callbacks for the same work, with what the kernel does for them and the waiting for locks:"
+	print "\nInstructions of callbacks for the same work, including the kernel's work for them and waiting for locks:"
 	for (i = 1; i <= nr_counted; i++) {
 		s = counted[i]
 		printf "%-16s %8.1f million, %8d calls, %8d for each of %d context switches, %.3f of %s\n", s, all[s] / 1e6, all_calls[s], all[s] / switches[s], switches[s], all[s] / switches[s] * switches[counted[1]] / all[counted[1]], counted[1]

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# bench.sh: lopsided against the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds; then the instructions that the
-# callbacks of each take for the same work, counted in a guest of its own (callbacks.c), so that they do not depend on what else the host does. Prints tables
-# and writes target/vm-bench/results.json. LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland, scx_rusty; those on PATH are found without it.
-# SCHEDULERS: instead of "eevdf lopsided", which is highlow-spare; lopsided:POLICY is lopsided under another policy, as lopsided:phase.
-# GUEST: further options of vm/run, as "--max-mhz 3000,3000,3000,3000,2000,2000,2000,2000": on kinds of CPUs auto has all rules for them.
-# BENCHMARKS: of those of bench-in-guest.sh, as "hackbench-pipe-processes fork". TURNS (1): so often each in a round, while a scheduler is loaded.
-# ROUNDS (5; 0: none), LOOPS and HACKBENCH_GROUPS (200, 2). COUNTED (yes; no); there are 100 loops then. CROWD (0): so many busy threads may run on CPUs 0 and 1
-# only, and what is counted on the others. LOP_BENCH_BIN: a folder with lop, lop-load, lop-judge that are built already.
+# bench.sh: compares lopsided with the kernel's own scheduler and other sched_ext schedulers in one guest, in interleaved rounds. Then it counts the
+# instructions that the callbacks of each take for the same work, in a separate guest for each (callbacks.c), so that the counts do not depend on the
+# host's load. Prints tables and writes target/vm-bench/results.json.
+# LOP_PEERS: a folder with scx_lavd, scx_cosmos, scx_bpfland, scx_rusty; those on PATH are found without it.
+# SCHEDULERS: default "eevdf lopsided", where lopsided is highlow-spare; lopsided:POLICY is lopsided under another policy, such as lopsided:phase.
+# GUEST: further options of vm/run, such as "--max-mhz 3000,3000,3000,3000,2000,2000,2000,2000": with kinds of CPUs auto has all rules for them.
+# BENCHMARKS: a choice of those of bench-in-guest.sh, such as "hackbench-pipe-processes fork". TURNS (1): runs of each in a round, while a scheduler is
+# loaded. ROUNDS (5; 0: none), LOOPS and HACKBENCH_GROUPS (200, 2). COUNTED (yes; no), which uses 100 loops. CROWD (0): number of busy threads that may
+# only run on CPUs 0 and 1, with the counted work on the others. LOP_BENCH_BIN: a folder with built lop, lop-load, lop-judge.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=target/vm-bench
@@ -19,7 +20,7 @@ build() {
   bin=${CARGO_TARGET_DIR:-target}/release
 }
 
-# Peers that are here join, the others are named.
+# Installed peers join, the others are named.
 find_peers() {
   local name found
   for name in "${peers[@]}"; do
@@ -32,7 +33,7 @@ find_peers() {
   done
 }
 
-# in_guest VARIABLES [OPTION...]: those say what is measured, options are of vm/run.
+# in_guest VARIABLES [OPTION...]: the variables tell what to measure; the options are those of vm/run.
 in_guest() {
   local variables=$1
   shift
@@ -44,14 +45,14 @@ $(cat vm/tests/lib.sh vm/bench-in-guest.sh)" >>"$out/log" || { tail -n 20 "$out/
   [ ! -e "$out/left-out" ] || { cat "$out/left-out" >>"$out/all-left-out" && rm "$out/left-out"; }
 }
 
-# QEMU takes plugins that ask for a version of its interface that it still has.
+# QEMU accepts plugins for any version of its interface that it still supports.
 plugin() {
   local version=1
   qemu-system-x86_64 --version | grep -q 'version [78]\.' || version=2
   cc -shared -fPIC -O2 -Wall -Wextra -Werror "-DPLUGIN_VERSION=$version" vm/callbacks.c -o "$out/callbacks.so"
 }
 
-# A guest for each, since what one loads may lie where another's was.
+# A separate guest for each, since a program may be loaded at the address of an earlier one.
 count_callbacks() {
   local all=$schedulers scheduler
   plugin

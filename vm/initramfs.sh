@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# initramfs.sh base KERNEL-FOLDER: prints the cached base archive for that kernel, made when it is not there.
+# initramfs.sh base KERNEL-FOLDER: prints the cached base archive for that kernel, creating it if necessary.
 # initramfs.sh extra FOLDER BINARY...: writes to standard output an archive of FOLDER's content and, in /usr/local/bin, of
-# the binaries with the libraries they name. Archives may be concatenated: the kernel unpacks one after the other.
+# the binaries with their libraries. Archives may be concatenated: the kernel unpacks one after the other.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${LOP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lopsided}
 
 fail() { echo "vm/initramfs.sh: $*" >&2; exit 1; }
 
-# archive FOLDER [OPTION...]: -L follows links, so that a tree of links is enough to make an archive of big files.
+# archive FOLDER [OPTION...]: with -L it follows links, so a tree of links is enough for an archive of big files.
 archive() {
   (cd "$1" && find "${@:2}" . -mindepth 1 | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0 "${@:2}")
 }
 
-# Paths of the libraries, the loader among them, that a binary names; none for a script or a static binary.
+# Paths of a binary's libraries, including the loader; empty for a script or a static binary.
 libraries() {
   local listing
   listing=$(ldd "$1" 2>/dev/null) || return 0
@@ -22,7 +22,7 @@ libraries() {
   grep -oE '/[^ ]+' <<<"$listing" | sort -u
 }
 
-# link_binary FILE TREE FOLDER: the binary in a folder of the tree, its libraries where it looks for them.
+# link_binary FILE TREE FOLDER: links the binary into a folder of the tree, and its libraries to where it looks for them.
 link_binary() {
   local file=$1 tree=$2 folder=$3 library
   mkdir -p "$tree/$folder"
@@ -33,7 +33,7 @@ link_binary() {
   done
 }
 
-# Binaries that every guest has. bash runs the scripts, since busybox's shell prefers its own applets to what is on PATH.
+# Binaries that every guest has. bash runs the scripts, since busybox's shell prefers its own applets to programs on PATH.
 base_binaries() {
   command -v busybox || fail 'busybox is missing; Debian: busybox-static'
   command -v bash
@@ -58,7 +58,7 @@ base_links() {
   for applet in $(busybox --list-full | grep -vx bin/busybox); do ln -s /bin/busybox "$tree/$applet"; done
 }
 
-# What a base is made of, as one hash: a new busybox, kernel or init makes a new base.
+# A hash of everything in a base: a new busybox, kernel or init leads to a new base.
 base_hash() {
   local kernel=$1
   { cat "$0" "$here/guest-init"
@@ -72,7 +72,7 @@ base() {
   file=$cache/vm/base-$(base_hash "$kernel").cpio
   if [ ! -e "$file" ]; then
     work=$(mktemp -d "$cache/vm/new.XXXXXX")
-    # shellcheck disable=SC2064  # the folder of now
+    # shellcheck disable=SC2064  # expands now
     trap "rm -rf '$work'" EXIT
     base_files "$kernel" "$work/files"
     base_links "$work/links"

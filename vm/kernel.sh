@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# kernel.sh [VERSION|PATH]: prints the folder of a kernel: vmlinuz, config (where it can be had), modules/ and release.
-# Without argument: the default of kernels.tsv. VERSION may be shortened (6.18: the newest of them). --list prints the table.
-# Fetches Debian's package with apt's own client from the mirror that this machine is set up with, into a private apt
-# directory; nothing is installed. LOP_DEBIAN_MIRROR names a mirror where none is set up.
+# kernel.sh [VERSION|PATH]: prints the folder of a kernel: vmlinuz, config (if available), modules/ and release.
+# Without argument: the default of kernels.tsv. VERSION may be shortened (6.18: the newest of these). --list prints the table.
+# Fetches Debian's package with apt's own client from the mirror that this machine uses, into a private apt directory; nothing
+# is installed. LOP_DEBIAN_MIRROR names a mirror if none is configured.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${LOP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lopsided}
@@ -13,7 +13,7 @@ modules='acpi-cpufreq cpufreq_ondemand cpufreq_conservative cpufreq_userspace cp
 
 fail() { echo "vm/kernel.sh: $*" >&2; exit 1; }
 
-# Where a version is kept with these modules.
+# The cache folder of a version with these modules.
 kept() { echo "$cache/kernels/$1.$(echo "$modules" | sha256sum | cut -c1-8)"; }
 
 # The kernels of the table, best first: version, suite, verdict.
@@ -35,12 +35,12 @@ mirror() {
   echo "$found"
 }
 
-# Suites that have a kernel that works: one that nobody asks for may be out of date.
+# Suites with a working kernel; other suites may be out of date.
 suites() { rows | awk -F'\t' '$3 == "loads" { print $2 }' | sort -u; }
 suite_of() { rows | awk -F'\t' -v version="$1" '$1 == version { print $2; exit }'; }
 
-# write_apt_directory FOLDER SUITE... A mirror that is no longer brought up to date serves as well: its packages are signed all the same,
-# and what is old about a kernel harms nobody in a guest.
+# write_apt_directory FOLDER SUITE... A mirror that is no longer updated will do: its packages are still signed, and an old kernel does no
+# harm in a guest.
 write_apt_directory() {
   local apt=$1 suite from
   shift
@@ -74,7 +74,7 @@ update_lists() {
   fi
 }
 
-# Packages that hold image, modules and configuration of a version: from 6.19 on they are split. Those had are printed.
+# Prints the available packages with image, modules and configuration of a version; from 6.19 on they are split.
 packages() {
   local name
   if known "linux-binary-$1"; then
@@ -90,7 +90,7 @@ packages() {
   done
 }
 
-# Does apt know where to get that package?
+# Whether apt knows where to get that package.
 known() {
   [ -n "$(apt-cache madison "$1" 2>/dev/null)" ]
 }
@@ -125,7 +125,7 @@ unpack_modules() {
   done
 }
 
-# keep TREE RELEASE FOLDER: what a guest needs of a tree goes to the folder, at once or not at all.
+# keep TREE RELEASE FOLDER: moves what a guest needs of a tree into the folder, all or nothing.
 keep() {
   local tree=$1 release=$2 folder=$3 new image config
   image=$(image_of "$tree")
@@ -139,12 +139,12 @@ keep() {
   mv -T "$new" "$folder"
 }
 
-# Fetches a version into the cache; fails when it is not to be had.
+# Fetches a version into the cache; fails if it is not available.
 fetch() {
   local version=$1 folder work deb
   folder=$(kept "$version")
   work=$(mktemp -d "$cache/kernels/get.XXXXXX")
-  # shellcheck disable=SC2064  # the folder of now
+  # shellcheck disable=SC2064  # expands now
   trap "rm -rf '$work'" EXIT
   download "$version" "$work" || { tail -n 1 "$work/download.log" >&2; return 1; }
   for deb in "$work"/*.deb; do dpkg-deb -x "$deb" "$work/tree"; done
@@ -175,7 +175,7 @@ fetch_locked() {
   fetch "$version"
 }
 
-# The versions to try for what was asked, best first.
+# The versions to try for a request, best first.
 candidates() {
   case $1 in
     '') rows | awk -F'\t' '$3 == "loads" { print $1 }' ;;
@@ -185,7 +185,7 @@ candidates() {
   esac
 }
 
-# The default is remembered for this table: what a mirror lacks is not asked for again on each run.
+# The default is remembered for this table, so that versions missing from the mirror are not requested on each run.
 default_folder() {
   local memo folder
   memo=$cache/kernels/default-$(cat "$table" "$0" | sha256sum | cut -c1-16)
@@ -200,9 +200,9 @@ default_folder() {
 by_version() {
   local version tried=''
   for version in $(candidates "$1"); do
-    # A process of its own: in a condition, this shell would not stop at an error.
+    # In a separate process, since in a condition this shell would not stop at an error.
     [ -d "$(kept "$version")" ] || "$0" --fetch "$version" || { tried+=" $version"; continue; }
-    [ -z "$tried" ] || echo "vm/kernel.sh: not to be had:$tried; taking $version" >&2
+    [ -z "$tried" ] || echo "vm/kernel.sh: not available:$tried; using $version" >&2
     kept "$version"
     return
   done
@@ -210,17 +210,17 @@ by_version() {
   fail "cannot fetch$tried; other kernels: vm/run --list-kernels; your own: --kernel PATH"
 }
 
-# A bzImage carries its release as text, at an offset given at 0x20e.
+# A bzImage contains its release as text, at an offset given at 0x20e.
 release_of() {
   local offset
   offset=$(od -An -tu2 -j 526 -N 2 "$1" | tr -d ' ')
   dd if="$1" bs=1 skip="$((offset + 512))" count=128 status=none | tr '\0 ' '\n\n' | sed -n 1p
 }
 
-# A kernel of one's own: configuration and modules are looked for where distributions keep them.
+# A kernel of the user: configuration and modules are searched for where distributions keep them.
 by_path() {
   local image=$1 release folder beside
-  [ "$(od -An -c -j 514 -N 4 "$image" | tr -d ' ')" = HdrS ] || fail "$image is no bzImage; give the vmlinuz of an x86_64 kernel"
+  [ "$(od -An -c -j 514 -N 4 "$image" | tr -d ' ')" = HdrS ] || fail "$image is not a bzImage; give the vmlinuz of an x86_64 kernel"
   release=$(release_of "$image")
   folder=$cache/kernels/path-$(sha256sum "$image" | cut -c1-16)
   if [ ! -d "$folder" ]; then

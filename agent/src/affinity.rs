@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Runs a command whose threads a policy binds to CPUs. Takes no rights but those over one's own threads.
+//! Runs a command and binds its threads to CPUs as a policy decides. Needs no privilege beyond that over one's own threads.
 
 use crate::amp::Amp;
 use crate::cpus::Cpus;
@@ -32,13 +32,13 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone)]
 pub struct Options {
     pub sizes: Sizes,
-    /// How programs use memory, recorded, for plans where the CPU counts no misses.
+    /// A recording of how programs use memory, for plans if the CPU counts no misses.
     pub intensity: Option<Arc<Intensities>>,
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
     pub root: PathBuf,
-    /// Where runs have their folders; `None`: where this user's are.
+    /// Where runs keep their folders; `None`: this user's default.
     pub run_dir: Option<PathBuf>,
-    /// Hears a sentence where a running command cannot be bound any more.
+    /// Called with a sentence if a running command can no longer be bound.
     pub tell: fn(&str),
 }
 
@@ -55,12 +55,12 @@ impl Options {
     }
 }
 
-/// Why a command did not run, or not to its end under the policy.
+/// Why a command did not run, or not until its end under the policy.
 #[derive(Debug)]
 pub enum AgentError {
     /// The command cannot be started.
     Command(io::Error),
-    /// What the agent needs is missing: a sentence.
+    /// Something that the agent needs is missing; a sentence.
     Setup(String),
 }
 
@@ -75,20 +75,20 @@ impl fmt::Display for AgentError {
 
 impl std::error::Error for AgentError {}
 
-/// How it went.
+/// Figures of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Report {
     /// CPU time of the agent itself.
     pub own_cpu: Duration,
     pub wall: Duration,
-    /// Longest time between two looks: what the policy's reaction may take.
+    /// Longest time between two looks, which bounds the policy's reaction.
     pub longest_wait: Duration,
     pub looks: u64,
-    /// Affinities that were changed.
+    /// How many affinities were changed.
     pub changes: u64,
 }
 
-/// Enforcement of a policy on the process tree of a command.
+/// Enforces a policy on the process tree of a command.
 pub struct Affinity {
     options: Options,
     layout: Layout,
@@ -114,20 +114,20 @@ impl Affinity {
         })
     }
 
-    /// What enforcing it from user space loses, for people: clauses.
+    /// What is lost by enforcing it from user space, for people; clauses.
     #[must_use]
     pub fn lost(&self) -> String {
         let rules = self.options.sizes.rules;
         let mut lost = vec![
             BETWEEN_LOOKS,
-            "order and shares on a CPU are the kernel's",
+            "the kernel decides order and shares on a CPU",
             "speeds are left to their governor",
         ];
         lost.extend(left_out(rules.policy));
         lost.join("; ")
     }
 
-    /// By what a policy that makes plans tells threads apart, for people; `None`: it makes none here.
+    /// How a policy that makes plans distinguishes threads, for people; `None` if it makes no plans here.
     #[must_use]
     pub fn plans_by(&self) -> Option<String> {
         self.measured().map(|measured| measured.said)
@@ -143,7 +143,7 @@ impl Affinity {
         Shadow::new(&self.layout.config(&self.options.sizes), &self.layout.cpus, now_ns)
     }
 
-    /// How the last run went.
+    /// Figures of the last run.
     #[must_use]
     pub fn report(&self) -> Report {
         self.report
@@ -152,12 +152,12 @@ impl Affinity {
     /// Runs the command to its end.
     ///
     /// # Errors
-    /// The command cannot be started, or what the agent needs is missing: the command was not run then.
+    /// The command cannot be started, or something that the agent needs is missing; then the command did not run.
     pub fn run(&mut self, mut command: Command) -> Result<ExitStatus, AgentError> {
         self.run_with(&mut command, Command::spawn)
     }
 
-    /// The same; `start` starts the command.
+    /// The same, with `start` starting the command.
     ///
     /// # Errors
     /// As [`Affinity::run`].
@@ -170,13 +170,13 @@ impl Affinity {
         let mut child = start(command.env(VARIABLE, ready.folder())).map_err(AgentError::Command)?;
         let bound = Ends::of(child.id()).and_then(|end| self.follow(child.id(), &end, &mut ready));
         if let Err(error) = bound {
-            let sentence = format!("affinity: the command goes on, but is bound to no CPUs any more: {error}");
+            let sentence = format!("affinity: the command goes on, but is no longer bound to CPUs: {error}");
             (self.options.tell)(&sentence);
         }
         child.wait().map_err(AgentError::Command)
     }
 
-    /// What is needed to follow a command, before it is started.
+    /// Prepares everything for following a command, before it is started.
     pub(crate) fn prepare(&self) -> Result<Ready, AgentError> {
         let base = base(self.options.run_dir.as_deref());
         let (folder, journal) = Folder::create(&base, &self.home).map_err(|error| no_folder(&base, &error))?;
@@ -191,10 +191,10 @@ impl Affinity {
         })
     }
 
-    /// Binds the threads of process `pid` and of what it creates until it has ended, and gives what is left of them back what it had.
+    /// Binds the threads of process `pid` and of its descendants until it has ended, then gives the remaining ones their own affinities back.
     ///
     /// # Errors
-    /// Threads cannot be followed any more: all have what they had before.
+    /// Threads can no longer be followed; all have their own affinities back.
     pub(crate) fn follow(&mut self, pid: u32, end: &Ends, ready: &mut Ready) -> io::Result<()> {
         let began = (Instant::now(), thread_cpu());
         self.report = Report::default();
@@ -226,14 +226,14 @@ impl Affinity {
     }
 }
 
-/// What no enforcement by polling can see.
+/// The limit of any enforcement by polling.
 pub(crate) const BETWEEN_LOOKS: &str = "what starts and stops between two looks, 10 to 500 ms apart, is not seen";
-/// What [`Ends`] needs is missing.
-const NO_HANDLE: &str = "pidfd_open(2), of Linux 5.3, is missing or forbidden here";
+/// The error if [`Ends`] cannot work.
+const NO_HANDLE: &str = "pidfd_open(2) is missing (it needs Linux 5.3) or forbidden here";
 
 fn no_folder(base: &Path, error: &io::Error) -> AgentError {
     AgentError::Setup(format!(
-        "{}: cannot keep the files of a run there: {error}: name another folder in LOP_RUN_DIR",
+        "{}: the files of a run cannot be kept there: {error}; name another folder in LOP_RUN_DIR",
         base.display()
     ))
 }
@@ -244,17 +244,17 @@ pub(crate) fn thread_cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Runs of this process that need what lost its parent.
+/// Runs of this process that need its orphans.
 static REAPERS: AtomicU32 = AtomicU32::new(0);
 
-/// While it lives, processes of the command that lose their parent come to this one, and are still found.
+/// While this exists, orphans of the command become children of this process, and so are still found.
 struct Subreaper;
 
 impl Subreaper {
     fn become_one() -> io::Result<Self> {
         REAPERS.fetch_add(1, Ordering::SeqCst);
         let one = Self;
-        // Any number but none says yes.
+        // Any number switches it on.
         set_child_subreaper(Pid::from_raw(1))?;
         Ok(one)
     }
@@ -263,13 +263,13 @@ impl Subreaper {
 impl Drop for Subreaper {
     fn drop(&mut self) {
         if REAPERS.fetch_sub(1, Ordering::SeqCst) == 1 {
-            // A process that still is one buries a few more children.
+            // If it stays a subreaper, it only reaps a few more children.
             let _ = set_child_subreaper(None);
         }
     }
 }
 
-/// All that is made before a command starts. Dropped after its end.
+/// Everything that is set up before a command starts. Dropped after its end.
 pub(crate) struct Ready {
     tree: ProcTree,
     folder: Folder,
@@ -277,7 +277,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Named to the command by [`VARIABLE`].
+    /// The folder that [`VARIABLE`] names to the command.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -288,14 +288,14 @@ pub(crate) struct Ends(OwnedFd);
 
 impl Ends {
     /// # Errors
-    /// There is no such process, or the system has no handles of processes.
+    /// There is no such process, or the system lacks pidfds.
     pub(crate) fn of(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| io::Error::other("no number of a process"))?;
+        let pid = pid.ok_or_else(|| io::Error::other("not the number of a process"))?;
         Ok(Self(pidfd_open(pid, PidfdFlags::empty())?))
     }
 
-    /// Waits for it; true: it has ended.
+    /// Waits for the end of the process; true if it has ended.
     fn within(&self, time: Duration) -> io::Result<bool> {
         let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
         let timeout = Timespec {

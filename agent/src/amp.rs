@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPUs that were slowed by hand (`lop amp`): which, by how much, and how. Limits of frequency stand in a journal of their own; shares of time are
-//! taken by a process that holds a lock, and end with it, however it ends.
+//! CPUs that `lop amp` slowed down: which, by how much, and how. Frequency limits have a journal of their own. Shares of time are taken by a
+//! process that holds a lock; they end with it, however it ends.
 
 mod duty;
 
@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The run folder that `lop amp` writes to: `asked`, or root's.
+/// The run folder that `lop amp` writes to: `asked`, or by default root's.
 #[must_use]
 pub fn folder(asked: Option<&Path>) -> PathBuf {
     asked.map_or_else(|| PathBuf::from("/run/lopsided"), Path::to_path_buf)
@@ -24,21 +24,21 @@ pub fn folder(asked: Option<&Path>) -> PathBuf {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// Its upper limit of frequency.
+    /// Its upper frequency limit.
     LimitKhz(u32),
-    /// A thread that takes the rest of its time.
+    /// A thread that takes up the rest of its time.
     Duty,
 }
 
-/// A CPU that was slowed.
+/// A slowed CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Slowed {
-    /// Its speed over what it would be, above 0.
+    /// The share of its speed that is left, above 0.
     pub share: f64,
     pub way: Way,
 }
 
-/// All CPUs that are slow by hand.
+/// All slowed CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Amp {
     boot_id: String,
@@ -46,10 +46,10 @@ pub struct Amp {
 }
 
 impl Amp {
-    /// What holds now: nothing of an earlier boot, and no share of time that nobody takes any more.
+    /// The present state, without anything from an earlier boot or from a process that has ended.
     ///
     /// # Errors
-    /// The file is there and cannot be read, or holds something else.
+    /// The file exists but cannot be read, or its contents are wrong.
     pub fn load(folder: &Path) -> io::Result<Self> {
         let path = file(folder);
         let text = match fs::read_to_string(&path) {
@@ -67,7 +67,7 @@ impl Amp {
         Ok(amp)
     }
 
-    /// Whole, or not at all; one that says nothing is a removed one.
+    /// Writes the file, all or nothing. If no CPU is slowed, the file is removed.
     ///
     /// # Errors
     /// It cannot be written.
@@ -89,7 +89,7 @@ impl Amp {
         write().map_err(|error| about(&path, &error))
     }
 
-    /// 1.0: as fast as it can.
+    /// 1.0 is full speed.
     #[must_use]
     pub fn share_of(&self, cpu: u32) -> f64 {
         self.cpus.get(&cpu).map_or(1.0, |slowed| slowed.share)
@@ -115,7 +115,7 @@ impl Amp {
     }
 }
 
-/// What a person asks for CPUs.
+/// What the user asks for CPUs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Asked {
     Khz(u32),
@@ -160,7 +160,7 @@ fn file(folder: &Path) -> PathBuf {
     folder.join("amp.json")
 }
 
-/// Where limits of frequency are written down.
+/// The journal of frequency limits.
 #[must_use]
 pub fn journal(folder: &Path) -> PathBuf {
     folder.join("amp.journal")
@@ -182,10 +182,10 @@ fn open_lock(folder: &Path, name: &str, mode: u32) -> io::Result<File> {
     options.open(&path).map_err(|error| about(&path, &error))
 }
 
-/// The right to slow CPUs and to let them go, which one process has at a time: waits for it, and has it until the file is dropped.
+/// The right to slow CPUs and to release them, which one process has at a time. Waits for it, and holds it until the file is dropped.
 ///
 /// # Errors
-/// Folder or file cannot be made or locked.
+/// The folder or file cannot be created or locked.
 pub fn turn(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder).map_err(|error| about(folder, &error))?;
     let file = open_lock(folder, "amp.turn", 0o600)?;
@@ -193,14 +193,14 @@ pub fn turn(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The right to take time from CPUs, until dropped or dead.
+/// The right to take time from CPUs, held until this is dropped or the process dies.
 pub struct Holding {
     _lock: File,
 }
 
 impl Holding {
     /// # Errors
-    /// Another process has it, or the folder cannot be written in.
+    /// Another process has it, or the folder is not writable.
     pub fn take(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder).map_err(|error| about(folder, &error))?;
         let mut lock = open_lock(folder, "amp.lock", 0o644)?;
@@ -211,17 +211,17 @@ impl Holding {
     }
 }
 
-/// The process that takes time from CPUs, if one does; 0 while it has not said its number yet.
+/// The process that takes time from CPUs, if any; 0 until it has written its number.
 ///
 /// # Errors
-/// The lock cannot be looked at.
+/// The lock cannot be checked.
 pub fn holder(folder: &Path) -> io::Result<Option<u32>> {
     let path = folder.join("amp.lock");
     let mut lock = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         lock => lock.map_err(|error| about(&path, &error))?,
     };
-    // Shared, so that two who only look are not taken for the holder.
+    // A shared lock, so that two who only check are not mistaken for the holder.
     match lock.try_lock_shared() {
         Ok(()) => Ok(None),
         Err(TryLockError::Error(error)) => Err(about(&path, &error)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Sets of CPUs, as the policy has them and as people and the kernel write them.
+//! Sets of CPUs, in the policy's form and as people and the kernel write them.
 
 use lop_policy::CpuBits;
 use std::fmt;
@@ -19,7 +19,7 @@ impl From<CpuBits> for Cpus {
 }
 
 impl Cpus {
-    /// As the policy has them.
+    /// In the policy's form.
     #[must_use]
     pub fn bits(&self) -> CpuBits {
         CpuBits { word: self.word }
@@ -54,7 +54,7 @@ impl Cpus {
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..MAX_CPUS as u32).filter(|&cpu| self.has(cpu))
     }
-    /// Reads what [`fmt::Display`] writes, and the kernel: `0-3,8`.
+    /// Reads the format of [`fmt::Display`] and of the kernel: `0-3,8`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut cpus = Self::default();

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How many tasks of the machine want to run: one number of /proc/loadavg, the cheapest that the kernel gives, and no task by name.
+//! How many tasks of the machine want to run, from /proc/loadavg: the cheapest source, which does not tell which tasks they are.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Longest line there.
+/// Longest line of the file.
 const LINE_BYTES: usize = 128;
 
 pub(crate) struct Demand(File);
 
 impl Demand {
     /// # Errors
-    /// A sentence: /proc is not there.
+    /// A sentence: /proc is not mounted.
     pub fn open(root: &Path) -> Result<Self, String> {
         let path = root.join("proc/loadavg");
         let file = File::open(&path).map_err(|error| format!("{}: {error}: mount /proc", path.display()))?;
         Ok(Self(file))
     }
 
-    /// Tasks that run or wait for a CPU at this moment, beside the thread that asks.
+    /// Tasks that run or wait for a CPU now, without the calling thread.
     ///
     /// # Errors
-    /// The file cannot be read any more, or holds something else.
+    /// The file can no longer be read, or its contents are wrong.
     pub fn now(&self) -> io::Result<u32> {
         let mut line = [0; LINE_BYTES];
         let read = self.0.read_at(&mut line, 0)?;
@@ -34,7 +34,7 @@ impl Demand {
     }
 }
 
-/// `0.20 0.18 0.12 3/312 4711`: of 312 tasks 3 run or wait.
+/// `0.20 0.18 0.12 3/312 4711`: 3 of 312 tasks run or wait.
 fn running(text: &str) -> Option<u32> {
     text.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }

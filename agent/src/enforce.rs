@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Turns what was seen of threads into events of the policy, and the policy's choice into affinities.
+//! Turns what looks see of threads into events for the policy, and the policy's choices into affinities.
 
 use crate::cpus::Cpus;
 use crate::plan::Planner;
@@ -15,34 +15,34 @@ struct Known {
     pid: u32,
     started: u64,
     runnable: bool,
-    /// Where it may run by its own choice or its owner's.
+    /// Where it may run by its own or its owner's choice.
     allowed: Cpus,
-    /// What it was last given or found with.
+    /// The affinity that it was last given or found with.
     given: Cpus,
     said: Said,
 }
 
-/// A command whose processes go on to create others faster than they are found is left after so many looks.
+/// At the end of a run, how many looks follow processes that create others faster than they are found.
 const MOST_LAST_LOOKS: u32 = 16;
-/// A process needs as long, or less, to become another program.
+/// At most how long a process takes to execute another program.
 const UNDECIDED: Duration = Duration::from_millis(2);
 
 pub(crate) struct Enforcer {
     shadow: Shadow,
-    /// `None`: the policy makes no plans.
+    /// `None` if the policy makes no plans.
     planner: Option<Planner>,
     known: BTreeMap<u32, Known>,
     all: Cpus,
-    /// What the command was started with.
+    /// The affinity that the command was started with.
     home: Cpus,
-    /// Sets that threads were given: a thread that has one inherited it, and did not choose it.
+    /// Sets that threads were given. A new thread with one of these has inherited it, not chosen it.
     given: BTreeSet<Cpus>,
-    /// Affinities that were changed.
+    /// How many affinities were changed.
     pub changes: u64,
 }
 
 impl Enforcer {
-    /// `planner`: for a policy that makes plans. `all`: CPUs of the machine that are online. `home`: those that the command may use.
+    /// `planner`: for a policy that makes plans. `all`: the online CPUs of the machine. `home`: the CPUs that the command may use.
     pub fn new(shadow: Shadow, planner: Option<Planner>, all: Cpus, home: Cpus) -> Self {
         Self {
             shadow,
@@ -60,10 +60,10 @@ impl Enforcer {
         self.shadow.active()
     }
 
-    /// Looks once, tells the policy what changed, and brings about what it wants.
+    /// Looks once, tells the policy what changed, and carries out its decisions.
     ///
     /// # Errors
-    /// Threads cannot be listed, or what is about to be changed cannot be written down.
+    /// Threads cannot be listed, or a change cannot be recorded beforehand.
     pub fn step(&mut self, world: &mut dyn World) -> io::Result<()> {
         let now_ns = world.now_ns();
         self.shadow.time_is(now_ns);
@@ -119,7 +119,7 @@ impl Enforcer {
         let Some(known) = self.known.get_mut(&thread.tid) else {
             return;
         };
-        // Who says nothing any more is about to end.
+        // A thread that no longer declares a length is about to end.
         if said.length != known.said.length && said.length != 0 {
             let (pid, allowed) = (known.pid, known.allowed);
             known.runnable = false;
@@ -135,7 +135,7 @@ impl Enforcer {
         self.shadow.set_hints(thread.tid, said.flags);
     }
 
-    /// A thread that was created since: what it inherited from one that the agent bound is not its own choice.
+    /// A new thread. An affinity that it inherited from a thread that the agent bound is not its own choice.
     fn meet(&mut self, thread: &Seen, found: Cpus, said: Said) {
         let inherited = self.given.contains(&found);
         let allowed = if inherited { self.home } else { found };
@@ -163,7 +163,7 @@ impl Enforcer {
         Ok(())
     }
 
-    /// Who bound itself meanwhile keeps what it chose. A thread that is gone is forgotten at the next look.
+    /// A thread that bound itself meanwhile keeps its choice. A thread that is gone is forgotten at the next look.
     fn give(&mut self, world: &mut dyn World, tid: u32, wanted: Cpus) -> io::Result<()> {
         let Some(known) = self.known.get_mut(&tid) else {
             return Ok(());
@@ -188,8 +188,8 @@ impl Enforcer {
         Ok(())
     }
 
-    /// Where a thread is to run. Sets hold for all; by a plan for memory domains a thread has those of its domain. Where some CPUs are faster and rules
-    /// say who gets them, each runnable thread has its kind of CPU, or, by a list, its CPU. An empty set asks for nothing.
+    /// Where a thread should run. The high set applies to all threads; with a plan for memory domains, a thread is limited to its domain. If rules
+    /// decide who gets the faster CPUs, each runnable thread is bound to its kind of CPU, or to its listed CPU. An empty set means no request.
     fn wanted(&self, tid: u32, allowed: &Cpus) -> Cpus {
         let members = self.shadow.members();
         let set = match members.is_empty() {
@@ -204,7 +204,7 @@ impl Enforcer {
         }
     }
 
-    /// A domain without a member has none of the thread's work yet.
+    /// A domain without a member of the high set is not used yet.
     fn in_domain(&self, tid: u32, set: Cpus) -> Cpus {
         let own = self.shadow.domain_of(tid).map(|domain| set.and(&domain));
         own.filter(|own| !own.is_empty()).unwrap_or(set)
@@ -228,8 +228,8 @@ impl Enforcer {
         }
     }
 
-    /// Gives every thread back what it had. What was created since the last look inherited a set too, and so did what is created while these are given
-    /// back: it is over when a look behind the last one finds nobody new. A world that cannot be looked at any more has those that are known.
+    /// Gives every thread its own affinity back. Threads that were created since the last look have inherited a set, and so have those created
+    /// meanwhile, so it looks again until it finds no new thread. If looks fail, it restores the known threads.
     pub fn restore(&mut self, world: &mut dyn World) {
         for _ in 0..MOST_LAST_LOOKS {
             let found = self.meet_new(world);

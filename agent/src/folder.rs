@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The folder of one run: a lock that its holder's death frees, the sets that threads were given, and the hints of the command's threads.
-//! After `kill -9` it tells `lop restore` whom to give back what.
+//! The folder of one run: a lock that is released when its holder dies, the sets that threads were given, and the hints of the command's
+//! threads. After `kill -9`, `lop restore` finds there which threads to restore.
 
 use crate::cpus::Cpus;
 use crate::hints;
@@ -16,7 +16,7 @@ const SETS: &str = "sets";
 const PREFIX: &str = "affinity-";
 const PROC: &str = "/proc";
 
-/// Where runs of this user have their folders: `asked`, else root's, else the user's own.
+/// Where this user's runs keep their folders: `asked`, else root's if the user is root, else the user's own.
 #[must_use]
 pub fn base(asked: Option<&Path>) -> PathBuf {
     let uid = rustix::process::geteuid();
@@ -36,18 +36,18 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// # Errors
-    /// It cannot be made, or somebody else's is there.
+    /// It cannot be created, or belongs to another user.
     pub fn create(base: &Path, home: &Cpus) -> io::Result<(Self, File)> {
         if !base.exists() {
             fs::DirBuilder::new().recursive(true).mode(0o755).create(base)?;
         }
         let about = fs::symlink_metadata(base)?;
         if about.uid() != rustix::process::geteuid().as_raw() || !about.is_dir() {
-            return Err(io::Error::other("it is another user's"));
+            return Err(io::Error::other("it belongs to another user"));
         }
-        // As its processes know it, wherever they are.
+        // An absolute path, valid in any working directory of the processes.
         let path = base.canonicalize()?.join(format!("{PREFIX}{}", std::process::id()));
-        // What an earlier process of this number left.
+        // Left by an earlier process with this number.
         let _ = fs::remove_dir_all(&path);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         let lock = new_file(&path.join(LOCK))?;
@@ -64,7 +64,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What stays is told by 'lop restore', and harms nobody.
+        // If it stays, it does no harm, and 'lop restore' removes it.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -82,11 +82,11 @@ pub(crate) fn boot_id() -> String {
     id.trim().to_string()
 }
 
-/// Gives threads back what a killed run took from them: every thread of its command that still has a set which it was given. Returns how many
-/// those were, or `None` where no dead run left anything.
+/// Restores the affinity of every thread of a killed run's command that still has a set which the run gave it. Returns how many those were, or
+/// `None` if no dead run left anything.
 ///
 /// # Errors
-/// A folder that cannot be read or removed.
+/// A folder cannot be read or removed.
 pub fn restore(base: &Path) -> io::Result<Option<u32>> {
     let mut restored = None;
     let base = base.canonicalize().unwrap_or_else(|_| base.to_path_buf());
@@ -142,7 +142,7 @@ fn processes_of(run: &Path) -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// What the environment of a run's processes says.
+/// The variable in the environment of a run's processes.
 pub(crate) fn mark(run: &Path) -> String {
     format!("{}={}", hints::VARIABLE, run.display())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The same enforcement for a command that somebody else starts and waits for: a thread of its own follows it.
+//! The same enforcement for a command that the caller starts and waits for: a thread of its own follows it.
 
 use crate::affinity::{Affinity, AgentError, Ends, Options, Report};
 use crate::hints::VARIABLE;
@@ -15,10 +15,10 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Makes ready for a command that is not started yet: its environment is to have [`Follower::variable`].
+    /// Prepares for a command that is not started yet. Its environment must have [`Follower::variable`].
     ///
     /// # Errors
-    /// What the agent needs is missing.
+    /// Something that the agent needs is missing.
     pub fn begin(options: Options) -> Result<Self, AgentError> {
         let affinity = Affinity::new(options)?;
         let (command, commands) = channel();
@@ -34,13 +34,13 @@ impl Follower {
         }
     }
 
-    /// Name and value of what the command's environment needs, so that its hints, and after a kill its processes, are found.
+    /// Name and value of a variable for the command's environment. By it the command's hints are found, and after a kill its processes.
     #[must_use]
     pub fn variable(&self) -> (&'static str, &Path) {
         (VARIABLE, &self.folder)
     }
 
-    /// The command runs as this process, which nobody has waited for yet.
+    /// The command runs as this process, which has not been waited for yet.
     ///
     /// # Errors
     /// It cannot be followed.
@@ -49,7 +49,7 @@ impl Follower {
         self.command.send((pid, handle)).map_err(|_| lost())
     }
 
-    /// Waits until the command has ended; at once if none was started. What is left of it has the CPUs that it had before.
+    /// Waits until the command has ended; returns at once if none was started. Its remaining threads have their own CPUs back.
     ///
     /// # Errors
     /// Its threads could not be followed to the end.
@@ -65,7 +65,7 @@ fn follow(
     commands: &Receiver<(u32, Ends)>,
 ) -> Result<Report, AgentError> {
     let mut prepared = affinity.prepare()?;
-    // Who asked waits for it.
+    // The caller waits for it.
     let _ = ready.send(prepared.folder().to_path_buf());
     if let Ok((pid, end)) = commands.recv() {
         let followed = affinity.follow(pid, &end, &mut prepared);
@@ -79,5 +79,5 @@ fn joined(thread: JoinHandle<Result<Report, AgentError>>) -> Result<Report, Agen
 }
 
 fn lost() -> AgentError {
-    AgentError::Setup("affinity: the thread that follows the command ended by a defect".to_string())
+    AgentError::Setup("affinity: the thread that follows the command has crashed".to_string())
 }

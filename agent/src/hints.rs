@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Records that threads of the command write of themselves (loads/hint.h): files in the folder that LOP_HINT_DIR names, one for each process,
-//! read once a look. Anybody of the command may write there, so nothing beyond flags and a length is taken from them, and they are read, not
-//! mapped: a file that is cut short under a mapping would kill its reader.
+//! Records in which threads of the command describe themselves (loads/hint.h): one file for each process in the folder that LOP_HINT_DIR names,
+//! read at each look. Any process of the command may write there. So only flags, a length and a memory class are taken from them, and they are
+//! read, not mapped: truncating a mapped file would kill its reader.
 
 use crate::world::Said;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,17 +9,17 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Names the folder to the command.
+/// The variable that names the folder to the command.
 pub const VARIABLE: &str = "LOP_HINT_DIR";
 const RECORD_BYTES: usize = 64;
 const MOST_THREADS: usize = 4096;
 const KNOWN_FLAGS: u32 = 7;
 /// The first version with a length.
 const WITH_LENGTH: u32 = 2;
-/// And with a memory class.
+/// The first version with a memory class.
 const WITH_MEMORY: u32 = 3;
 
-/// All records below a folder.
+/// All records in a folder.
 pub(crate) struct Hints {
     folder: PathBuf,
     files: BTreeMap<u32, File>,
@@ -37,7 +37,7 @@ impl Hints {
         }
     }
 
-    /// Processes or threads came or went: looks for files again.
+    /// To be called when processes or threads came or went: looks for files again.
     pub fn refresh(&mut self, pids: &BTreeSet<u32>) {
         self.files.retain(|pid, _| pids.contains(pid));
         for pid in pids {
@@ -48,7 +48,7 @@ impl Hints {
         }
     }
 
-    /// Reads what is said now.
+    /// Reads the present records.
     pub fn look(&mut self) {
         self.said.clear();
         for file in self.files.values() {
@@ -63,7 +63,7 @@ impl Hints {
     }
 }
 
-/// Words of a record: version, size, thread, flags, length, memory class. Version 0: nobody speaks.
+/// Words of a record: version, size, thread, flags, length, memory class. Version 0 is an empty record.
 fn record(bytes: &[u8]) -> Option<(u32, Said)> {
     let word = |n: usize| u32::from_ne_bytes([bytes[4 * n], bytes[4 * n + 1], bytes[4 * n + 2], bytes[4 * n + 3]]);
     let (version, tid) = (word(0), word(2));

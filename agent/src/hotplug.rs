@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whether CPUs came or went.
+//! Notices when CPUs come or go.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Between two looks for a change that must be about to show.
+/// Pause between two looks for a change that must show soon.
 const SOON_PAUSE: Duration = Duration::from_millis(5);
 
-/// The list of CPUs that are online, as it was at the beginning.
+/// The list of online CPUs at the beginning.
 pub(crate) struct Hotplug {
     online: PathBuf,
     was: String,
@@ -36,7 +36,7 @@ impl Hotplug {
         self.has_changed()
     }
 
-    /// Waits for a change, a period at most: a CPU that goes leaves the cpusets first, and the list of those that are online later.
+    /// Waits for a change, for at most a period: a CPU that goes offline first leaves the cpusets, and only later the list of online CPUs.
     pub fn changes_soon(&self) -> bool {
         let end = Instant::now() + Self::PERIOD;
         while !self.has_changed() {

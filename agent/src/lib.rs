@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Enforcement of a policy from user space, where the kernel has no sched_ext: the same policy core (policy/), told what polling sees, and
-//! carried out by affinities of a command's threads, or for the whole machine by a partition of the CPUs that nobody is to run on.
+//! Enforces a policy from user space, for kernels without sched_ext. The policy core (policy/) is the same; its events come from polling. Its
+//! decisions are carried out by the affinities of a command's threads or, for the whole machine, by a partition of CPUs that no task may use.
 
 mod affinity;
 pub mod amp;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The machine as the policy has to see it: what sysfs says, and what `lop amp` made of it.
+//! The machine in the policy's view: what sysfs tells, with the changes of `lop amp`.
 
 use crate::amp::Amp;
 use crate::cpus::{Cpus, MAX_CPUS};
@@ -9,16 +9,16 @@ use lop_policy::PolicyName;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What a running task loses that goes on at another CPU (ours): a system call of the agent, two switches and cold caches.
+/// The cost of moving a running task to another CPU (our estimate): a system call of the agent, two switches and cold caches.
 const MIGRATION_NS: u64 = 100_000;
 
-/// A policy, and what a person asked of the size of its high set.
+/// A policy, and the user's settings for the size of its high set.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
     pub rules: PolicyName,
     /// High CPUs kept idle; `None`: the policy's own number.
     pub spare: Option<u32>,
-    /// Power cap: so many CPUs are high at most.
+    /// Power cap: the most high CPUs.
     pub max_high: Option<u32>,
     /// T_hold; `None`: the policy's own.
     pub hold: Option<Duration>,
@@ -36,7 +36,7 @@ impl Sizes {
     }
 }
 
-/// CPUs that are online.
+/// The online CPUs.
 pub(crate) struct Layout {
     pub cpus: Vec<(u32, CpuPlace)>,
     pub nr_memory_domains: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// `amp`: CPUs that were slowed by hand, which are kinds of their own.
+    /// `amp`: CPUs that the user slowed down, which form kinds of their own.
     pub fn of(machine: &LiveMachine, amp: &Amp) -> Self {
         let online: Vec<&LiveCpu> = (machine.cpus.iter())
             .filter(|cpu| cpu.online && (cpu.number as usize) < MAX_CPUS)
@@ -99,7 +99,7 @@ impl Layout {
     }
 }
 
-/// In a ring over the siblings that are online.
+/// The next CPU in the ring of online siblings.
 fn next_sibling(machine: &LiveMachine, online: &[&LiveCpu], cpu: u32) -> u16 {
     let is_online = |number: &u32| online.iter().any(|other| other.number == *number);
     let siblings: Vec<u32> = machine.siblings(cpu).into_iter().filter(is_online).collect();

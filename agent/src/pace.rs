@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How often to look: as often as its share of a CPU allows, less often while nothing happens.
+//! How often to look: as often as the allowed share of a CPU permits, and less often while nothing happens.
 
 use std::time::Duration;
 
-/// Share of one CPU that looking may take while something runs, and while nothing does. Less than what is promised (0.5 and 0.1 %), since a look
-/// costs now more, now less.
+/// Shares of one CPU that looks may take, while something runs and while nothing does. Less than the promised 0.5 and 0.1 %, since the cost of a
+/// look varies.
 const BUSY_SHARE: f64 = 0.0035;
 const IDLE_SHARE: f64 = 0.0005;
-/// Until a second thread that wants to run has a second CPU: a look that sees it, whose time follows from what looks cost (the median of
+/// Time until a second runnable thread has a second CPU: until a look sees it, which depends on the cost of looks (the median of
 /// `scripts/agent-check.sh`, docs/enforcement.md).
 pub(crate) const REACTION: Duration = Duration::from_millis(50);
-/// Looking more often than this gains nothing: T_hold is 10 ms at least.
+/// Looking more often gains nothing, since T_hold is at least 10 ms.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// Looking less often than this would let new work wait.
+/// Looking less often would let new work wait.
 const LONGEST_BUSY: Duration = Duration::from_millis(250);
 const LONGEST_IDLE: Duration = Duration::from_millis(500);
-/// Weight of a new cost in the mean, which begins at none: a first look costs many times what the others do, and must not make the second one late.
+/// Weight of a new cost in the mean, which begins at 0: the first look is many times more expensive, and must not delay the second.
 const NEW: f64 = 0.2;
 
-/// Time between looks, from what looks cost.
+/// The time between looks, from their cost.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     cost_s: f64,
@@ -26,7 +26,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// A look cost so much CPU time and found so many active threads: how long to wait for the next.
+    /// After a look that took `cost` of CPU time and found `active` threads, how long to wait for the next.
     ///     period = cost / share, doubled for each look that found nothing, up to cost / idle share
     pub fn next(&mut self, cost: Duration, active: u32) -> Duration {
         self.cost_s += NEW * (cost.as_secs_f64() - self.cost_s);
@@ -53,13 +53,13 @@ mod tests {
         Duration::from_micros(us)
     }
 
-    /// The time to the next look after many that cost so much.
+    /// The time to the next look after many of this cost.
     fn settled(cost: Duration, active: u32) -> Duration {
         let mut pace = Pace::default();
         (0..100).map(|_| pace.next(cost, active)).last().unwrap()
     }
 
-    /// 20 us are 0.35 % of 5.7 ms, so 10 ms will do; 140 us of 40 ms.
+    /// 20 us are 0.35 % of 5.7 ms, so the shortest pause, 10 ms, applies; 140 us are 0.35 % of 40 ms.
     #[test]
     fn a_busy_look_costs_its_share() {
         assert_eq!(settled(us(20), 3), us(10_000));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! CPUs that everybody is kept off: an empty cgroup whose CPUs are an isolated partition (cgroup v2, controller cpuset, Linux 6.1).
+//! CPUs that no task may use: an empty cgroup whose CPUs are an isolated partition (cgroup v2, controller cpuset, Linux 6.1).
 //!
-//! The kernel takes the CPUs of such a partition from all other cgroups, moves what runs there, and gives them back when the partition or its
-//! cgroup goes. That the cgroup was made, and whether the controller was switched on for it, is written down before.
+//! The kernel takes the CPUs of such a partition from all other cgroups and moves the tasks there elsewhere. It gives them back when the
+//! partition or its cgroup is removed. A journal records beforehand that the cgroup is created, and whether the controller was switched on for it.
 
 mod groups;
 
@@ -28,12 +28,12 @@ const USABLE: &str = "cpuset.cpus.effective";
 const ISOLATED: &str = "isolated";
 const MEMBER: &str = "member";
 
-/// What keeps CPUs from being parked here.
+/// Why CPUs cannot be parked here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
     /// A clause.
     pub what: String,
-    /// A command, or what else would mend it; empty where nobody knows.
+    /// A command or other remedy; empty if none is known.
     pub mend: String,
 }
 
@@ -69,32 +69,33 @@ pub(crate) fn groups(root: &Path) -> Result<Box<dyn Groups>, Lack> {
     Ok(Box::new(System::find(root)?))
 }
 
-/// Where the journal lies in a run folder.
+/// The path of the journal in a run folder.
 #[must_use]
 pub fn journal(run_dir: &Path) -> PathBuf {
     run_dir.join("partition.journal")
 }
 
-/// What is to be undone.
+/// The changes to undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     boot_id: String,
-    /// cpuset was switched on below the root, and was not before.
+    /// Whether cpuset was switched on below the root, and was not before.
     switched_on: bool,
 }
 
 /// Whether CPUs can be parked on the machine below `root`; changes nothing.
 ///
 /// # Errors
-/// What is missing; the first thing.
+/// The first thing that is missing.
 pub fn check(root: &Path) -> Result<(), Lack> {
     let groups = System::find(root)?;
     has_cpuset(&groups).map_err(|lack| where_cpuset_is(root, lack))?;
     groups.may_change().map_err(|error| lack(&groups, "", &error))
 }
 
-/// The mend by what the kernel says of cgroup v1 (cgroups(7), /proc/cgroups): the controller belongs to one of its hierarchies, or is not there.
+/// Chooses the remedy by what the kernel tells of cgroup v1 (cgroups(7), /proc/cgroups): the controller belongs to one of its hierarchies, or is
+/// missing.
 fn where_cpuset_is(root: &Path, lack: Lack) -> Lack {
     let Ok(text) = std::fs::read_to_string(root.join("proc/cgroups")) else {
         return lack;
@@ -126,7 +127,7 @@ fn has_cpuset(groups: &dyn Groups) -> Result<(), Lack> {
 
 fn lack(groups: &dyn Groups, file: &str, error: &io::Error) -> Lack {
     let mend = match error.kind() {
-        io::ErrorKind::PermissionDenied => "it takes root's rights: run it with sudo",
+        io::ErrorKind::PermissionDenied => "this needs root: run it with sudo",
         io::ErrorKind::ReadOnlyFilesystem => "remount it writable, or run it on the host",
         _ => "",
     };
@@ -142,16 +143,16 @@ pub struct Partition {
     groups: Box<dyn Groups>,
     journal: PathBuf,
     switched_on: bool,
-    /// What is parked; `None`: the cgroup is no partition now.
+    /// The parked CPUs; `None` if the cgroup is not a partition now.
     parked: Option<Cpus>,
     is_open: bool,
 }
 
 impl Partition {
-    /// Makes the cgroup, and parks nothing yet. What a dead run left is removed first.
+    /// Creates the cgroup without parking anything yet. First removes what a dead run left.
     ///
     /// # Errors
-    /// A sentence: what is missing or refused, and the way out. Nothing is left then.
+    /// A sentence: what is missing or refused, and what to do. Then nothing is left behind.
     pub(crate) fn open(groups: Box<dyn Groups>, journal: &Path) -> Result<Self, String> {
         has_cpuset(groups.as_ref())?;
         remove_left(groups.as_ref(), journal)?;
@@ -173,7 +174,7 @@ impl Partition {
         match partition.make() {
             Ok(()) => Ok(partition),
             Err(error) => {
-                // What cannot be removed is in the journal still.
+                // If it cannot be removed, it is still in the journal.
                 let _ = partition.close();
                 Err(error)
             }
@@ -189,15 +190,16 @@ impl Partition {
             .map_err(|error| about(self.groups.as_ref(), NAME, &error))
     }
 
-    /// Keeps everybody off these CPUs and no others. Writes only what differs; true: something did.
+    /// Parks exactly these CPUs. Only writes what differs; true if something did.
     ///
     /// # Errors
-    /// A sentence with the kernel's own answer and the way out: nothing may be parked then.
+    /// A sentence with the kernel's answer and what to do. Then nothing may be parked.
     pub fn park(&mut self, cpus: &Cpus) -> Result<bool, String> {
         if self.parked.unwrap_or_default() == *cpus {
             return Ok(false);
         }
-        // The kernel looks whether what joins leaves others a CPU before it counts what they get back: that goes first.
+        // The kernel checks that newly parked CPUs leave one for the others, without counting those that are given back in the same write. So give back
+        // first.
         let stays = self.parked().and(cpus);
         if stays != self.parked() && stays != *cpus {
             self.park(&stays)?;
@@ -215,7 +217,7 @@ impl Partition {
         self.check_answer(cpus).map(|()| true)
     }
 
-    /// The kernel takes any write, and says in the same file what it made of it.
+    /// The kernel accepts any write, and reports the result in the same file.
     fn check_answer(&mut self, cpus: &Cpus) -> Result<(), String> {
         let groups = self.groups.as_ref();
         let answer = groups
@@ -237,7 +239,7 @@ impl Partition {
         groups.write(file, text).map_err(|error| {
             let old = file == PARTITION && error.kind() == io::ErrorKind::InvalidInput;
             let way_out = if old {
-                ": isolated partitions take Linux 6.1 or later"
+                ": isolated partitions need Linux 6.1 or later"
             } else {
                 ""
             };
@@ -245,14 +247,14 @@ impl Partition {
         })
     }
 
-    /// CPUs that the kernel gives to cgroups here, while nothing is parked; `None`: it does not say.
+    /// The CPUs available to cgroups here while nothing is parked; `None` if the kernel does not tell.
     #[must_use]
     pub fn usable(&self) -> Option<Cpus> {
         let text = self.groups.read(USABLE).ok()?;
         Cpus::parse(&text).filter(|cpus| !cpus.is_empty())
     }
 
-    /// What is parked now.
+    /// The CPUs parked now.
     #[must_use]
     pub fn parked(&self) -> Cpus {
         self.parked.unwrap_or_default()
@@ -264,10 +266,10 @@ impl Partition {
         self.groups.shown(NAME)
     }
 
-    /// Gives all CPUs back and removes the cgroup. Again is harmless.
+    /// Gives all CPUs back and removes the cgroup. May be called again.
     ///
     /// # Errors
-    /// It cannot be removed; it is in the journal still.
+    /// It cannot be removed, and is still in the journal.
     pub fn close(&mut self) -> Result<(), String> {
         if !self.is_open {
             return Ok(());
@@ -287,7 +289,7 @@ impl Drop for Partition {
     }
 }
 
-/// Removes what a dead run left, as its journal tells; true: there was a journal.
+/// Removes what a dead run left, according to its journal; true if there was one.
 ///
 /// # Errors
 /// It cannot be removed, or the journal cannot be read.
@@ -302,7 +304,7 @@ fn remove_left(groups: &dyn Groups, journal: &Path) -> Result<bool, String> {
     let Some(entry) = read_journal(journal)? else {
         return Ok(false);
     };
-    // Of another boot: the kernel started afresh.
+    // After a reboot there is nothing to undo.
     if entry.boot_id == boot_id() {
         undo(groups, entry.switched_on)?;
     }
@@ -313,7 +315,7 @@ fn undo(groups: &dyn Groups, switched_on: bool) -> Result<(), String> {
     remove(groups)?;
     if switched_on {
         match groups.write(CONTROLLED, "-cpuset") {
-            // Somebody uses it by now: it stays.
+            // Somebody uses it now, so it stays.
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
             written => written.map_err(|error| about(groups, CONTROLLED, &error))?,
         }
@@ -321,7 +323,7 @@ fn undo(groups: &dyn Groups, switched_on: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// One that somebody has put processes in is not this program's.
+/// A cgroup with processes in it is not ours.
 fn remove(groups: &dyn Groups) -> Result<(), String> {
     if !groups.exists(NAME) {
         return Ok(());
@@ -329,11 +331,11 @@ fn remove(groups: &dyn Groups) -> Result<(), String> {
     let processes = groups.read(PROCESSES).unwrap_or_default();
     if !processes.trim().is_empty() {
         return Err(format!(
-            "{}: has processes, so it is none that parks CPUs: move them elsewhere and remove it with rmdir",
+            "{}: it has processes, so it does not park CPUs: move them elsewhere and remove it with rmdir",
             groups.shown(NAME)
         ));
     }
-    // Without the controller there is no such file, and removing is enough in any case.
+    // Without the controller the file does not exist, and removing the cgroup is enough anyway.
     let _ = groups.write(PARTITION, MEMBER);
     groups.remove(NAME).map_err(|error| about(groups, NAME, &error))
 }

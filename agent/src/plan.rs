@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Plans for memory domains and kinds of cores, once a second: measures the threads that ran, and has the policy say where each is to run.
+//! Plans for memory domains and kinds of cores, once a second: measures the threads that ran, and lets the policy decide where each should run.
 
 use crate::policy::{Planned, MAX_PLANNED};
 use crate::shadow::Shadow;
@@ -9,15 +9,15 @@ use std::time::Duration;
 
 /// How often plans are made.
 pub(crate) const PERIOD: Duration = Duration::from_secs(1);
-/// `LOP_MEMORY_INTENSIVE`: what a later version of a hint may say is not said.
+/// `LOP_MEMORY_INTENSIVE`, the highest known class; higher values, of later versions of hints, are ignored.
 const INTENSIVE: u8 = 3;
-/// Threads that wanted to run for less of the last second are not planned, x 1000 (ours): as in the kernel.
+/// Threads that wanted to run for less than this share of the last second are not planned, x 1000 (our choice, the same as in the kernel).
 const LEAST_DEMAND: u32 = 10;
 
-/// What is kept of a thread from one plan to the next.
+/// What is remembered of a thread from one plan to the next.
 #[derive(Default)]
 struct Kept {
-    /// Time in which it wanted to run since the last plan, as looks saw it.
+    /// How long it wanted to run since the last plan, according to the looks.
     active_ns: u64,
     planned: Planned,
 }
@@ -39,7 +39,7 @@ impl Planner {
         }
     }
 
-    /// The time has come to `now_ns`: these threads wanted to run at the look before.
+    /// Advances the time to `now_ns`; these threads wanted to run at the previous look.
     pub fn passed(&mut self, now_ns: u64, runnable: impl Iterator<Item = u32>) {
         let passed_ns = now_ns - self.looked_ns;
         self.looked_ns = now_ns;
@@ -52,7 +52,8 @@ impl Planner {
         self.known.remove(&tid);
     }
 
-    /// Once a second makes a plan and has the shadow carry it out; where nothing ran no plan holds any more. `declared`: `enum lop_memory_class` of a thread, as it says of itself.
+    /// Makes a plan once a second and has the shadow carry it out. If nothing ran, the plan is dropped. `declared`: the `enum lop_memory_class` that a
+    /// thread declares.
     pub fn follow(&mut self, shadow: &mut Shadow, declared: impl Fn(u32) -> u8) {
         let passed_ns = self.looked_ns - self.planned_ns;
         if u128::from(passed_ns) < PERIOD.as_nanos() {
@@ -71,7 +72,7 @@ impl Planner {
         }
     }
 
-    /// Threads that are worth a plan; those of most demand, if there are too many.
+    /// Threads that are worth planning; those with the most demand, if there are too many.
     fn active(&mut self, passed_ns: u64, declared: impl Fn(u32) -> u8) -> Vec<u32> {
         let mut active = Vec::new();
         for (&tid, kept) in &mut self.known {
@@ -90,7 +91,7 @@ impl Planner {
         active
     }
 
-    /// A counter is kept from one second to the next while its thread is planned.
+    /// Measures these threads. A counter stays open as long as its thread is planned.
     fn measure(&mut self, active: &[u32], passed_ns: u64) {
         let Some(source) = &mut self.measured.source else {
             return;

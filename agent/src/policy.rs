@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The policy core as the agent calls it, and what it is answered.
+//! The policy core as the agent calls it, and the environment that it gets.
 
 use crate::cpus::Cpus;
 use lop_policy::{Env, PolicyHandle, Set, WEIGHT_DEFAULT};
@@ -7,27 +7,27 @@ use std::collections::BTreeMap;
 
 pub(crate) use lop_policy::{rules, says, App, CpuPlace, Listed, Named, Planned, Task, MAX_LISTED, MAX_PLANNED, NONE};
 
-/// What was asked for, and what the machine is like.
+/// The user's settings, and properties of the machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
     pub policy: Named,
     pub fixed_size: u32,
-    /// `None`: the policy's own.
+    /// `None`: the policy's default.
     pub spare: Option<u32>,
     pub nr_cpus: u32,
     pub nr_memory_domains: u32,
     pub nr_tiers: u32,
     pub threads: u32,
-    /// Power cap: so many CPUs are high at most; 0: no cap.
+    /// Power cap: the most high CPUs; 0: no cap.
     pub most_high: u32,
-    /// `None`: the policy's own.
+    /// `None`: the policy's default.
     pub hold_ns: Option<u64>,
     pub transition_ns: u64,
     pub migration_ns: u64,
 }
 
 impl Asked {
-    /// The reserved core's speed stays its governor's.
+    /// Nothing here has measured watts, and the speed of the reserved core is left to its governor.
     fn config(&self) -> lop_policy::Config {
         let hold_ns = self.hold_ns.unwrap_or(lop_policy::default_hold_ns(self.transition_ns));
         let (domains, tiers, threads) = (self.nr_memory_domains, self.nr_tiers, self.threads);
@@ -53,7 +53,7 @@ impl Asked {
 pub struct Facts {
     /// Active tasks.
     pub active: u32,
-    /// CPUs that the high set should have.
+    /// The target size of the high set.
     pub target: u32,
     pub spare: u32,
     /// T_hold.
@@ -62,7 +62,7 @@ pub struct Facts {
     pub demotions: u64,
 }
 
-/// What the policy asked for since somebody looked, and the queues that it keeps.
+/// The policy's requests since they were last taken, and its queues.
 #[derive(Default)]
 pub(crate) struct Answers {
     pub now_ns: u64,
@@ -70,13 +70,13 @@ pub(crate) struct Answers {
     pub starts: Vec<(u32, u32)>,
     pub kicks: Vec<u32>,
     pub preempts: Vec<u32>,
-    /// CPUs whose set changed, and whether they are high now.
+    /// CPUs that changed sets, and whether they are high now.
     pub changes: Vec<(u32, bool)>,
     pub timer_at_ns: Option<u64>,
     pub taken: Option<u32>,
-    /// By queue, in order of virtual time.
+    /// The tasks of each queue, in order of virtual time.
     queues: BTreeMap<u32, Vec<Waiting>>,
-    /// Of tasks that may not run everywhere.
+    /// The affinities of tasks that may not run everywhere.
     pub allowed: BTreeMap<u32, Cpus>,
 }
 
@@ -90,7 +90,7 @@ impl Answers {
     fn insert_by_time(&mut self, task: u32, queue: u32, vtime_ns: u64) {
         let since_ns = self.now_ns;
         let queue = self.queues.entry(queue).or_default();
-        // Virtual times come round to 0: as lop_before() has it.
+        // Virtual times wrap, so compare like lop_before().
         let at = queue.partition_point(|other| (other.vtime_ns.wrapping_sub(vtime_ns) as i64) <= 0);
         queue.insert(
             at,
@@ -102,7 +102,7 @@ impl Answers {
         );
     }
 
-    /// The first that may run on `cpu`, waits since `before_ns` or longer and is not ahead of `until_ns`; `u64::MAX`: whatever it is.
+    /// Starts the first task that may run on `cpu`, has waited since `before_ns` or longer, and is not ahead of `until_ns`. `u64::MAX` means no bound.
     fn take_first(&mut self, queue: u32, cpu: u32, before_ns: u64, until_ns: u64) -> bool {
         let allowed = &self.allowed;
         let is_ahead = |waiting: &Waiting| (until_ns.wrapping_sub(waiting.vtime_ns) as i64) < 0;
@@ -132,7 +132,7 @@ impl Answers {
     }
 }
 
-/// How long a task runs is the kernel's to say, and no temperature is read.
+/// The kernel decides how long a task runs, and no temperature is read.
 impl Env for Answers {
     fn now_ns(&mut self) -> u64 {
         self.now_ns
@@ -170,7 +170,7 @@ impl Env for Answers {
     }
 }
 
-/// Owns the policy's state. Every call is made at the time of its answers.
+/// Owns the policy's state. Every call happens at the time in `answers`.
 pub(crate) struct Policy {
     owner: lop_policy::Policy,
     planner: lop_policy::Planner,
@@ -179,7 +179,7 @@ pub(crate) struct Policy {
 
 const NO_GROUP: *mut lop_policy::Group = std::ptr::null_mut();
 
-// Tasks and applications are borrowed for the call, and the policy keeps no pointer to them.
+// Tasks and applications are borrowed for a call, and the policy keeps no pointers to them.
 impl Policy {
     pub fn new(asked: &Asked, cpus: &[(u32, CpuPlace)]) -> Self {
         let mut owner = lop_policy::Policy::new(asked.config());
@@ -266,7 +266,7 @@ impl Policy {
     pub fn anything_waits(&self, cpu: u32) -> bool {
         self.handle().anything_waits(cpu)
     }
-    /// What a thread says of itself: flags of `enum lop_says`.
+    /// A thread's hints: flags of `enum lop_says`.
     pub fn set_hints(&mut self, task: &mut Task, app: &mut App, flags: u32) {
         let (policy, now_ns, changed) = (self.handle(), self.answers.now_ns, task.hint.flags ^ flags);
         unsafe {
@@ -282,7 +282,7 @@ impl Policy {
     pub fn declare_length(&mut self, task: &mut Task, app: &mut App, length: u32) {
         lop_policy::declare_length(task, app, length);
     }
-    /// Tasks that are counted for the high set.
+    /// The active tasks that the high set is sized for.
     pub fn active(&self) -> u32 {
         self.handle().active(Set::High)
     }
@@ -297,7 +297,7 @@ impl Policy {
             demotions: policy.membership.demotions,
         }
     }
-    /// When the `level`-th member, counted from 1, leaves if it stays surplus.
+    /// When the `level`-th member, counted from 1, leaves if it remains surplus.
     pub fn leaves_ns(&self, level: u32) -> u64 {
         self.handle().due_at_ns(Set::High, level)
     }
@@ -308,23 +308,23 @@ impl Policy {
     pub fn reserved(&self) -> Option<u32> {
         self.handle().reserved().0
     }
-    /// Work that a thread of declared length has left.
+    /// The remaining work of a thread with a declared length.
     pub fn left(&self, task: &Task, app: &App) -> u64 {
         self.handle().listed_left(task, app, self.answers.now_ns)
     }
-    /// Fills in where each thread is to be; a core for each of `permille`.
+    /// Fills in the core of each thread; there is a core for each entry of `permille`.
     pub fn list(&mut self, app: &App, threads: &mut [Listed], permille: &[u32]) {
         let least_gain = self.handle().least_gain(app);
         self.planner.list(threads, permille, least_gain);
     }
-    /// The CPU at whose queue the task waits from now on. True: it runs elsewhere and has to leave.
+    /// Makes the task wait in this CPU's queue from now on. True if it runs elsewhere and must leave.
     pub fn put_on_list(&mut self, task: &mut Task, cpu: Option<u32>) -> bool {
         self.handle().put_on_list(task, cpu.map_or(NONE, |cpu| cpu as i32))
     }
     pub fn listed(&self, task: &Task) -> Option<u32> {
         task.listed.checked_sub(1)
     }
-    /// Whether it makes plans of where threads run: which memory domain, or which kind of core.
+    /// Whether it plans where threads run: in which memory domain, or on which kind of core.
     pub fn plans(&self) -> bool {
         self.handle().config.plans()
     }
@@ -332,11 +332,11 @@ impl Policy {
     pub fn gathers(&self) -> bool {
         self.handle().config.gathers()
     }
-    /// Fills in where each of the threads, at most [`MAX_PLANNED`], is to run.
+    /// Fills in where each of the threads, at most [`MAX_PLANNED`], should run.
     pub fn plan(&mut self, threads: &mut [Planned]) {
         self.planner.plan(&self.owner.handle(), threads, self.answers.now_ns);
     }
-    /// Whether the last plan has a thread in the memory domain.
+    /// Whether the last plan places a thread in the memory domain.
     pub fn is_wanted(&mut self, domain: u16) -> bool {
         self.planner.wants(domain.into())
     }
@@ -344,19 +344,19 @@ impl Policy {
         let (policy, now_ns) = (self.handle(), self.answers.now_ns);
         policy.set_domain_on(&mut self.answers, domain.into(), on, now_ns);
     }
-    /// The memory domain that the task runs in from now on; [`NONE`]: any. True: it is elsewhere (`cpu`), and has to be queued anew.
+    /// Assigns the task to a memory domain; [`NONE`] means any. True if it is elsewhere (on `cpu`) and must be queued again.
     pub fn set_domain(&mut self, task: &mut Task, domain: i32, cpu: u32) -> bool {
         self.handle().set_domain(task, domain, cpu)
     }
-    /// The memory domain that a plan has for the task.
+    /// The memory domain that a plan assigns to the task.
     pub fn domain(&self, task: &Task) -> Option<u16> {
         self.handle().domain_of(task).map(|domain| domain as u16)
     }
-    /// The task changes to the CPU when it is queued the next time.
+    /// The task goes to this CPU the next time it is queued.
     pub fn go_to(&self, task: &mut Task, cpu: u32) {
         self.handle().go_to(task, cpu);
     }
-    /// No plan for memory domains holds any more; all tasks have been told.
+    /// Drops the plan for memory domains; all tasks have been released from it.
     pub fn end_plans(&mut self) {
         self.handle().end_plans();
     }

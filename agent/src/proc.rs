@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Threads of a command and of all that it creates, read from /proc.
 //!
-//! A look reads one small file for each thread, kept open. It says too how many threads the process has, so folders are listed only where
-//! that changed. Children are asked for only if a process or thread was created since anywhere in the system, which /proc/loadavg tells by the
-//! number that was given last.
+//! A look reads one small file for each thread, which is kept open. The file also tells how many threads the process has, so folders are listed
+//! only when that changes. Children are searched for only if a process or thread was created anywhere in the system since the last look, which
+//! the last PID in /proc/loadavg tells.
 
 use crate::cpus::Cpus;
 use crate::hints::Hints;
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 /// Longest line of a thread's `stat`.
 const LINE_BYTES: usize = 1024;
-/// Files kept open; further ones are opened at each look. Most systems allow 1024.
+/// Most files that are kept open; further ones are opened at each look. Most systems allow 1024.
 const MOST_OPEN: usize = 512;
 
 struct Thread {
@@ -28,30 +28,30 @@ struct Thread {
     children: Option<File>,
 }
 
-/// The tree below a process, and what lost its parent there and came to this one (which has to be a subreaper).
+/// The tree below a process, including the orphans that came to this process, which must be a subreaper.
 pub(crate) struct ProcTree {
-    /// Where `proc` is.
+    /// The mount point of procfs.
     proc: PathBuf,
     command: u32,
     own: u32,
-    /// What is handed to this process when it loses its parent.
+    /// The children of this process's main thread, where orphans arrive.
     orphans: File,
-    /// What the environment of the command's processes says.
+    /// The variable in the environment of the command's processes.
     mark: String,
-    /// Children of this process that are not the command's.
+    /// Children of this process that do not belong to the command.
     others: BTreeSet<u32>,
-    /// What a process lost comes to the main thread. If that is the one that follows it starts nothing meanwhile, so all that is new there is the
-    /// command's, also what has ended before it was seen alive and whose environment nobody can read any more.
+    /// Whether the main thread is the one that follows the command. Orphans become children of the main thread. If that follows the command, it
+    /// starts nothing meanwhile, so all its new children belong to the command, even those that ended before their environment could be read.
     is_main_thread: bool,
     threads: BTreeMap<u32, Thread>,
     loadavg: File,
     last_number: Option<u32>,
-    /// Of some process that was handed to this one it could not be told whose it is: asked again at the next look.
+    /// Whether it is not yet known to whom some new child belongs; checked again at the next look.
     undecided: bool,
     hints: Hints,
     began: Instant,
     line: [u8; LINE_BYTES],
-    /// Where sets are written down.
+    /// Where the given sets are recorded.
     journal: File,
 }
 
@@ -60,17 +60,17 @@ pub(crate) struct ProcTree {
 struct Stat {
     state: u8,
     parent: u32,
-    /// Of the process.
+    /// How many threads the process has.
     threads: u32,
     started: u64,
     cpu: u32,
 }
 
 impl ProcTree {
-    /// Follows nothing yet: the command is to be started by this thread, and told to [`ProcTree::begin`].
+    /// Follows nothing yet. This thread must start the command, and pass its number to [`ProcTree::begin`].
     ///
     /// # Errors
-    /// /proc is not there, or its kernel was built without what names children: a sentence.
+    /// A sentence: /proc is missing, or the kernel was built without the lists of children.
     pub fn new(proc: PathBuf, mark: String, hints: Hints, journal: File) -> Result<Self, String> {
         let own = std::process::id();
         let orphans = open_children(&proc, own, own).map_err(|error| no_children(&proc, own, &error))?;
@@ -95,7 +95,7 @@ impl ProcTree {
         })
     }
 
-    /// From now on the process of this number is followed.
+    /// Follows the process of this number from now on.
     pub fn begin(&mut self, command: u32) {
         self.command = command;
         self.began = Instant::now();
@@ -120,7 +120,7 @@ impl ProcTree {
         parse_stat(&self.line[..read.ok()?])
     }
 
-    /// The thread as it is now; one that has ended is buried and forgotten.
+    /// The present state of the thread. If it has ended, it is reaped and forgotten.
     fn see(&mut self, tid: u32) -> Option<(Seen, u32)> {
         let pid = self.threads.get(&tid)?.pid;
         match self.read_stat(tid) {
@@ -142,7 +142,7 @@ impl ProcTree {
         }
     }
 
-    /// Begins to follow the threads of a process that are new, and tells which these are. One that has ended is none.
+    /// Begins to follow the new threads of a process, and returns them. Threads that have ended are left out.
     fn meet(&mut self, pid: u32, seen: &mut Vec<Seen>) -> Vec<u32> {
         let known = self.threads.len();
         let new: Vec<u32> = (threads_of(&self.proc, pid).into_iter())
@@ -161,7 +161,7 @@ impl ProcTree {
         new.into_iter().filter(|tid| self.threads.contains_key(tid)).collect()
     }
 
-    /// Processes that the thread created, and that are still there.
+    /// Living processes that the thread created.
     fn children_of(&self, tid: u32) -> Vec<u32> {
         let Some(thread) = self.threads.get(&tid) else {
             return Vec::new();
@@ -172,10 +172,10 @@ impl ProcTree {
         }
     }
 
-    /// What this process was handed, and not what it started for other ends.
+    /// Orphans of the command that came to this process, without the children that it started itself.
     fn own_orphans(&mut self) -> Vec<u32> {
         let children = numbers_in(&self.orphans);
-        // Numbers are given again.
+        // Process numbers are reused.
         self.others.retain(|pid| children.contains(pid));
         let mut ours = Vec::new();
         self.undecided = false;
@@ -193,7 +193,7 @@ impl ProcTree {
         ours
     }
 
-    /// `None`: that cannot be told yet.
+    /// `None` if it is not known yet.
     fn is_ours(&self, child: u32) -> Option<bool> {
         let known = child == self.command || self.threads.contains_key(&child);
         match known || self.is_main_thread {
@@ -202,7 +202,7 @@ impl ProcTree {
         }
     }
 
-    /// Follows what was created since, and what that created.
+    /// Follows new children, and their children.
     fn meet_children(&mut self, seen: &mut Vec<Seen>) -> bool {
         let mut to_ask: Vec<u32> = self.threads.keys().copied().collect();
         let mut processes = self.own_orphans();
@@ -228,13 +228,13 @@ impl ProcTree {
         counts.iter().filter_map(differs).collect()
     }
 
-    /// What lost its parent is this process' to bury; the command itself is waited for elsewhere.
+    /// This process must reap orphans; the command itself is waited for elsewhere.
     fn bury(&self, tid: u32, stat: &Stat) {
         if tid == self.command || stat.parent != self.own {
             return;
         }
         if let Some(pid) = i32::try_from(tid).ok().and_then(Pid::from_raw) {
-            // Whoever is not there any more needs nothing.
+            // If it is gone already, there is nothing to do.
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
     }
@@ -292,7 +292,7 @@ impl World for ProcTree {
 
 fn thread_id(tid: u32) -> io::Result<Pid> {
     let number = i32::try_from(tid).ok().and_then(Pid::from_raw);
-    number.ok_or_else(|| io::Error::other("no number of a thread"))
+    number.ok_or_else(|| io::Error::other("not the number of a thread"))
 }
 
 /// # Errors
@@ -305,7 +305,7 @@ pub(crate) fn affinity_of(tid: u32) -> io::Result<Cpus> {
 }
 
 /// # Errors
-/// The thread is gone or another user's, or may use none of these CPUs.
+/// The thread is gone, or belongs to another user, or may use none of these CPUs.
 pub(crate) fn bind(tid: u32, cpus: &Cpus) -> io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().for_each(|cpu| set.set(cpu as usize));
@@ -314,7 +314,7 @@ pub(crate) fn bind(tid: u32, cpus: &Cpus) -> io::Result<()> {
 
 fn no_children(proc: &Path, own: u32, error: &io::Error) -> String {
     format!(
-        "{}/{own}/task/{own}/children: {error}: what a command starts cannot be followed: mount /proc, or take a kernel with CONFIG_PROC_CHILDREN",
+        "{}/{own}/task/{own}/children: {error}: the children of a command cannot be followed: mount /proc, or use a kernel with CONFIG_PROC_CHILDREN",
         proc.display()
     )
 }
@@ -323,7 +323,7 @@ fn open_stat(proc: &Path, pid: u32, tid: u32) -> io::Result<File> {
     File::open(proc.join(format!("{pid}/task/{tid}/stat")))
 }
 
-/// None where the process is gone.
+/// Empty if the process is gone.
 pub(crate) fn threads_of(proc: &Path, pid: u32) -> Vec<u32> {
     let entries = fs::read_dir(proc.join(format!("{pid}/task")))
         .into_iter()
@@ -338,7 +338,7 @@ fn open_children(proc: &Path, pid: u32, tid: u32) -> io::Result<File> {
     File::open(proc.join(format!("{pid}/task/{tid}/children")))
 }
 
-/// Numbers in a file of any length; none where its thread is gone.
+/// The numbers in a file of any length; empty if its thread is gone.
 fn numbers_in(file: &File) -> Vec<u32> {
     let mut text = Vec::new();
     let mut part = [0; 4096];
@@ -357,12 +357,12 @@ pub(crate) fn has_in_environment(proc: &Path, pid: u32, variable: &str) -> bool 
     says(&environment(proc, pid), variable) == Some(true)
 }
 
-/// Empty where there is none, where the process is gone, and for a moment while it becomes another program.
+/// Empty if there is none, if the process is gone, and for a moment during an exec.
 fn environment(proc: &Path, pid: u32) -> Vec<u8> {
     fs::read(proc.join(format!("{pid}/environ"))).unwrap_or_default()
 }
 
-/// Whether this environment has the variable; an empty one does not say.
+/// Whether this environment has the variable; `None` if the environment is empty.
 fn says(environment: &[u8], variable: &str) -> Option<bool> {
     let has = || {
         environment
@@ -372,7 +372,7 @@ fn says(environment: &[u8], variable: &str) -> Option<bool> {
     (!environment.is_empty()).then(has)
 }
 
-/// The name may hold anything, also `)`: fields are counted from the last one. 3 state, 4 parent, 20 threads, 22 start, 39 CPU.
+/// The name may contain anything, even `)`, so fields are counted from the last one. 3 state, 4 parent, 20 threads, 22 start, 39 CPU.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
     let text = String::from_utf8_lossy(line);
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
@@ -403,7 +403,7 @@ mod tests {
         assert_eq!(parse_stat(b"7 (a) R 5"), None);
     }
 
-    /// A process that is becoming another program shows an empty environment for a moment: it is not another's for that.
+    /// During an exec a process shows an empty environment for a moment; this must not exclude it.
     #[test]
     fn an_empty_environment_does_not_say_whose_a_process_is() {
         assert_eq!(says(b"A=1\0B=2\0", "B=2"), Some(true));

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Policies as they can be enforced from user space.
+//! Which parts of a policy can be enforced from user space.
 
 use crate::{pace, plan};
 use lop_policy::{Named, PolicyName};
 use std::time::Duration;
 
-/// What the whole machine can have of it by parking CPUs: how many CPUs, and not who runs on which. `auto` is its sets alone.
+/// The policy for the whole machine, where parking CPUs decides how many CPUs run but not which thread runs where. Of `auto`, the sets remain.
 ///
 /// # Errors
-/// A sentence: all of the policy is about who runs where.
+/// A sentence: the policy only decides which thread runs where.
 pub fn for_machine(chosen: PolicyName) -> Result<PolicyName, String> {
     match chosen.policy {
         Named::SimpleSets | Named::Highlow | Named::HighlowSpare => Ok(chosen),
         Named::Auto => Ok(Named::HighlowSpare.into()),
         _ => Err(format!(
-            "policy '{chosen}' says which thread runs where, and parking CPUs says only how many run"
+            "policy '{chosen}' decides which thread runs where, but parking CPUs only decides how many run"
         )),
     }
 }
 
-/// Time that passes before it can act on what a command does: a look, or for those that only make plans as many of them as a thread has to be measured for.
+/// Time until the policy can act on what a command does: until a look, or for policies that only make plans, until a thread has been measured.
 #[must_use]
 pub fn reaction(policy: Named) -> Duration {
     match policy != Named::Auto && policy.config().plans() {
@@ -28,12 +28,12 @@ pub fn reaction(policy: Named) -> Duration {
     }
 }
 
-/// What of it is lost by affinity beside reaction time; `None`: nothing.
+/// What is lost of the policy by affinity, apart from reaction time; `None`: nothing.
 pub(crate) fn left_out(policy: Named) -> Option<&'static str> {
     match policy {
         Named::ReservedCore => Some("the system's own work is not moved to the reserved core"),
-        Named::Phase | Named::Auto => Some("who holds a lock is seen only if it says so"),
-        Named::Gather => Some("a memory domain without work is left empty, and its speeds to their governor"),
+        Named::Phase | Named::Auto => Some("holders of locks are only seen if they say so"),
+        Named::Gather => Some("a memory domain without work is left empty, with its speeds left to their governor"),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A shadow of the machine in which the policy's decisions are carried out at once: CPUs that each run one task, and queues. Who runs
-//! where in it is what the policy wants; what the kernel is told of that is enforce.rs's business.
+//! A model of the machine in which the policy's decisions take effect at once: CPUs that each run one task, and queues. It shows where the policy
+//! wants each task; enforce.rs passes that on to the kernel.
 
 use crate::cpus::Cpus;
 use crate::policy::{rules, App, Asked, CpuPlace, Facts, Listed, Planned, Policy, Task, MAX_LISTED, NONE};
@@ -12,7 +12,7 @@ pub(crate) enum Place {
     Blocked,
     /// On this CPU.
     Runs(u32),
-    /// Runnable, on no CPU.
+    /// Runnable, but not on a CPU.
     Waits,
 }
 
@@ -20,10 +20,10 @@ struct Entry {
     task: Task,
     app: u32,
     place: Place,
-    /// When it came to its CPU.
+    /// When it arrived on its CPU.
     since_ns: u64,
     last_cpu: u32,
-    /// Number of its creation.
+    /// Its number in order of creation.
     serial: u64,
     length: u32,
     restricted: bool,
@@ -35,14 +35,14 @@ struct Members {
     tasks: u32,
 }
 
-/// More steps than these follow from no single event: a defect of the rules must not hang the agent.
+/// No single event leads to more steps than this; a faulty rule must not hang the agent.
 const MOST_STEPS: usize = 10_000;
 
 pub(crate) struct Shadow {
     policy: Policy,
     tasks: BTreeMap<u32, Entry>,
     apps: BTreeMap<u32, Members>,
-    /// Task that each CPU runs.
+    /// The task on each CPU.
     runs: BTreeMap<u32, Option<u32>>,
     /// Kind and speed of each CPU.
     kinds: BTreeMap<u32, (u16, u16)>,
@@ -51,7 +51,7 @@ pub(crate) struct Shadow {
     created: u64,
 }
 
-/// Where it came from and how it goes.
+/// Why a task leaves its CPU.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Leaving {
     Preempted,
@@ -87,7 +87,7 @@ impl Shadow {
         self.policy.answers.now_ns
     }
 
-    /// A task that is blocked; tasks of one application share its number.
+    /// Adds a blocked task; tasks of one application share its number.
     pub fn add(&mut self, id: u32, app: u32, allowed: &Cpus, length: u32) {
         let mut task = self.policy.task(id, allowed);
         let members = self.apps.entry(app).or_insert_with(|| Members {
@@ -144,7 +144,7 @@ impl Shadow {
         self.policy.facts()
     }
 
-    /// When the `level`-th member, counted from 1, leaves if it stays surplus.
+    /// When the `level`-th member, counted from 1, leaves if it remains surplus.
     pub fn leaves_ns(&self, level: u32) -> u64 {
         self.policy.leaves_ns(level)
     }
@@ -154,7 +154,7 @@ impl Shadow {
         matches!(self.runs.get(&cpu), Some(Some(_)))
     }
 
-    /// Where it runs or ran last.
+    /// Where the task runs or last ran.
     pub fn last_cpu(&self, id: u32) -> Option<u32> {
         let entry = self.tasks.get(&id)?;
         Some(match entry.place {
@@ -171,7 +171,7 @@ impl Shadow {
         self.policy.active()
     }
 
-    /// Whether rules say who gets the fast CPUs, and there are some.
+    /// Whether rules decide who gets the fast CPUs, and there are some.
     pub fn ranks(&self) -> bool {
         self.policy.rules() != 0 && self.kinds.values().any(|(tier, _)| *tier > 0)
     }
@@ -201,7 +201,7 @@ impl Shadow {
         self.stop(id, Leaving::Blocked);
     }
 
-    /// What it says of itself: `enum lop_says`.
+    /// The task's hints: `enum lop_says`.
     pub fn set_hints(&mut self, id: u32, flags: u32) {
         let Some(entry) = self.tasks.get_mut(&id) else { return };
         let Some(members) = self.apps.get_mut(&entry.app) else {
@@ -215,7 +215,7 @@ impl Shadow {
         self.follow();
     }
 
-    /// Time has passed: the policy's timer, and turns of tasks that wait.
+    /// To be called when time has passed: runs the policy's timer, and the turns of waiting tasks.
     pub fn tick(&mut self) {
         let now_ns = self.now_ns();
         if self.policy.answers.timer_at_ns.is_some_and(|at_ns| at_ns <= now_ns) {
@@ -259,7 +259,7 @@ impl Shadow {
         self.follow();
     }
 
-    /// What runs on the CPU stops, and the next one begins.
+    /// Stops the task on the CPU and starts the next one.
     fn leave(&mut self, cpu: u32, why: Leaving) {
         let now_ns = self.now_ns();
         let Some(id) = self.runs.insert(cpu, None).flatten() else {
@@ -303,7 +303,7 @@ impl Shadow {
         self.policy.running(&mut entry.task, &mut members.app, cpu);
     }
 
-    /// Carries out what the policy asked for, and what it asks for because of that.
+    /// Carries out the policy's requests, and those that follow from them.
     fn follow(&mut self) {
         for _ in 0..MOST_STEPS {
             if let Some((id, cpu)) = self.policy.answers.starts.pop() {
@@ -333,13 +333,14 @@ impl Shadow {
         }
     }
 
-    /// The CPU that the task waits for, where it waits for one alone.
+    /// The CPU that the task waits for, if it waits for a single one.
     pub fn waits_for(&self, id: u32) -> Option<u32> {
         let queue = self.policy.answers.queue_of(id)?;
         (queue < crate::cpus::MAX_CPUS as u32).then_some(queue)
     }
 
-    /// A thread of declared length was created or has ended: where those of its application wait, if they are more than CPUs.
+    /// To be called when a thread of declared length was created or has ended: assigns a queue to each of its application's threads, if there are more
+    /// of them than CPUs.
     fn list(&mut self, app: u32, length: u32) {
         if length == 0 || self.policy.rules() & rules::LONGEST == 0 {
             return;
@@ -364,7 +365,7 @@ impl Shadow {
         self.follow();
     }
 
-    /// The CPU of each thread by the plan.
+    /// The CPU of each thread according to the list.
     fn listed(&mut self, app: u32, ids: &[u32], cpus: &[u32]) -> Vec<u32> {
         let Some(members) = self.apps.get(&app) else {
             return Vec::new();
@@ -395,7 +396,7 @@ impl Shadow {
         let elsewhere = self.policy.put_on_list(&mut entry.task, cpu);
         match entry.place {
             Place::Runs(here) if elsewhere => self.leave(here, Leaving::Preempted),
-            // It waits in the queue where it was put before: it is queued anew, where the plan has it.
+            // It waits in its old queue, so it is queued again where the list has it.
             Place::Waits => {
                 self.policy.answers.remove(id);
                 self.policy.dequeue(&mut entry.task);
@@ -405,23 +406,23 @@ impl Shadow {
         }
     }
 
-    /// The CPU that a plan has for the task.
+    /// The CPU that the list assigns to the task.
     pub fn listed_at(&self, id: u32) -> Option<u32> {
         self.policy.listed(&self.tasks.get(&id)?.task)
     }
 
-    /// Whether the policy makes plans of where tasks run, once a second.
+    /// Whether the policy plans, once a second, where tasks run.
     pub fn plans(&self) -> bool {
         self.policy.plans()
     }
 
-    /// CPUs of the memory domain that a plan has for the task.
+    /// CPUs of the memory domain that a plan assigns to the task.
     pub fn domain_of(&self, id: u32) -> Option<Cpus> {
         let domain = self.policy.domain(&self.tasks.get(&id)?.task)?;
         self.domains.get(&domain).copied()
     }
 
-    /// Plans where these tasks run, at most [`lop_policy::MAX_PLANNED`], and carries it out. What is known of each comes with it.
+    /// Plans where these tasks run, at most [`lop_policy::MAX_PLANNED`], and carries the plan out. `threads` has what is known of each.
     pub fn plan(&mut self, ids: &[u32], threads: &mut [Planned]) {
         for (id, thread) in ids.iter().zip(&mut *threads) {
             let Some(entry) = self.tasks.get(id) else { continue };
@@ -430,7 +431,7 @@ impl Shadow {
             thread.fixed = entry.restricted;
         }
         self.policy.plan(threads);
-        // On before work needs them; off when all have been told to leave.
+        // Domains are switched on before work needs them, and off after all tasks were told to leave.
         self.switch_domains(true);
         let to_domain: Vec<u32> = (ids.iter().zip(&*threads))
             .filter_map(|(&id, thread)| self.send_to_domain(id, thread))
@@ -443,7 +444,7 @@ impl Shadow {
         self.queue_anew(&to_cpu);
     }
 
-    /// Nothing holds any more that was planned.
+    /// Drops the last plan.
     pub fn end_plans(&mut self) {
         for entry in self.tasks.values_mut() {
             self.policy.set_domain(&mut entry.task, NONE, entry.last_cpu);
@@ -455,7 +456,7 @@ impl Shadow {
         self.follow();
     }
 
-    /// Those that the plan wants a task in are switched on, or those that it wants none in off.
+    /// Switches on the domains in which the plan has a task, or switches off those in which it has none.
     fn switch_domains(&mut self, on: bool) {
         if self.policy.gathers() {
             let wrong = |domain: &u16| self.policy.is_wanted(*domain) == on;
@@ -465,7 +466,7 @@ impl Shadow {
         }
     }
 
-    /// The CPU that the task has to leave for that.
+    /// Sends the task to its domain. Returns the CPU that it must leave for that.
     fn send_to_domain(&mut self, id: u32, thread: &Planned) -> Option<u32> {
         let entry = self.tasks.get_mut(&id)?;
         entry.task.set_measured_speedup(thread.speedup_permille);
@@ -484,7 +485,7 @@ impl Shadow {
         }
     }
 
-    /// What runs on these CPUs goes where it is sent.
+    /// Queues the tasks on these CPUs again, so that they go where they are sent.
     fn queue_anew(&mut self, cpus: &[u32]) {
         cpus.iter().for_each(|&cpu| self.leave(cpu, Leaving::Preempted));
         self.follow();

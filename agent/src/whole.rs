@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A scheduler of the whole machine from user space: how many tasks want to run decides which CPUs are high, and the others are parked.
+//! A scheduler for the whole machine in user space: the number of tasks that want to run decides which CPUs are high, and the others are parked.
 //!
-//! Nobody tells which task is which, so the shadow gets as many nameless ones as want to run.
+//! Only their number is known, so the shadow gets as many anonymous tasks as want to run.
 
 use crate::affinity::{thread_cpu, AgentError, BETWEEN_LOOKS};
 use crate::amp::{self, Amp};
@@ -21,14 +21,14 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Parking and opening CPUs cost the kernel a new set of scheduling domains each: so much of one CPU they may take, with the looks less than what is
-/// promised (0.5 %).
+/// Share of one CPU that parking and opening CPUs may cost. Each time, the kernel rebuilds its scheduling domains. Together with the looks it is less
+/// than the promised 0.5 %.
 const PARKING_SHARE: f64 = 0.001;
-/// Where they cost more than 5 ms at a time, what is not needed would stay open for too long.
+/// Longest pause before parking. If a change costs more than 5 ms, the share above would keep CPUs open for too long.
 const LONGEST_PARKING_PAUSE: Duration = Duration::from_secs(5);
-/// What wants to run for less than this is a visit and no demand: threads of the kernel that a tick woke (250 a second), mostly.
+/// Tasks that run for less than this do not count as demand: mostly kernel threads that a tick woke (250 a second).
 const VISIT: Duration = Duration::from_millis(6);
-/// A machine that cannot be read while CPUs come and go is read again after this time.
+/// While CPUs come and go, reading the machine may fail; it is read again after this time.
 const READ_AGAIN: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone)]
@@ -39,17 +39,17 @@ pub struct WholeOptions {
     pub high_speed: HighSpeed,
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
     pub root: PathBuf,
-    /// Where what is changed is written down before.
+    /// Where changes are recorded beforehand.
     pub run_dir: PathBuf,
     pub speed_journal: PathBuf,
 }
 
-/// What a look came to.
+/// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Look again after this time.
     Wait(Duration),
-    /// CPUs came or went: begin anew.
+    /// CPUs came or went: begin again.
     CpusChanged,
 }
 
@@ -61,34 +61,33 @@ pub enum MemberIs {
     Spare,
     /// Surplus; leaves after this time.
     Held(Duration),
-    /// The last one: something ran in the last second.
+    /// The last member, kept because something ran in the last second.
     Recent,
 }
 
-/// Runs the policy on the whole machine. Everything is as before once it is dropped, and [`Whole::end`] tells what could not be.
+/// Runs the policy on the whole machine. Dropping it restores everything; [`Whole::end`] also returns what could not be restored.
 pub struct Whole {
     eyes: Eyes,
     hands: Hands,
     all: Cpus,
-    /// CPUs of the machine that cannot be used now.
+    /// CPUs of the machine that are offline.
     offline: Cpus,
     hotplug: Hotplug,
     began: Instant,
-    /// Of the machine's kinds and domains, for people.
+    /// Notes about the machine's kinds and domains, for people.
     notes: Vec<String>,
 }
 
 impl Whole {
-    /// Reads the machine, puts back what a dead run left, and makes the cgroup of parked CPUs; nothing is parked yet.
+    /// Reads the machine, restores what a dead run left, and creates the cgroup of parked CPUs; parks nothing yet.
     ///
     /// # Errors
-    /// A sentence: what is missing, or the policy is not one for a whole machine.
+    /// A sentence: something is missing, or the policy cannot be used for a whole machine.
     pub fn begin(options: &WholeOptions) -> Result<Self, AgentError> {
         Self::begin_on(options, &|| groups(&options.root))
     }
 
-    /// The same after [`Step::CpusChanged`]: while CPUs come and go what the machine says of itself may not fit together, so what fails is tried
-    /// again for a second.
+    /// The same after [`Step::CpusChanged`]. While CPUs come and go, the machine's files may contradict one another, so it retries for a second.
     ///
     /// # Errors
     /// As [`Whole::begin`].
@@ -108,7 +107,7 @@ impl Whole {
     ) -> Result<Self, AgentError> {
         let setup = |error: &dyn std::fmt::Display| AgentError::Setup(error.to_string());
         let rules = for_machine(options.sizes.rules).map_err(AgentError::Setup)?;
-        // Before the machine is read: what changes meanwhile is seen at the first look.
+        // Before the machine is read, so that the first look sees what changes meanwhile.
         let hotplug = Hotplug::of(&options.root);
         let machine = live::read(&options.root).map_err(|error| setup(&error))?;
         let amp = Amp::load(&amp::folder(Some(&options.run_dir))).map_err(|error| setup(&error))?;
@@ -138,10 +137,10 @@ impl Whole {
         })
     }
 
-    /// Looks once, and brings about what the policy wants.
+    /// Looks once, and carries out the policy's decisions.
     ///
     /// # Errors
-    /// A sentence: demand cannot be read any more, or the kernel does not let CPUs be parked.
+    /// A sentence: demand can no longer be read, or the kernel refuses to park CPUs.
     pub fn step(&mut self) -> Result<Step, AgentError> {
         if self.hotplug.has_changed_lately() {
             return Ok(Step::CpusChanged);
@@ -154,7 +153,7 @@ impl Whole {
         let members = self.eyes.shadow.members();
         match self.hands.bring_about(&members, &self.all, now) {
             Ok(()) => Ok(Step::Wait(wait)),
-            // The kernel takes no partition whose CPUs are all offline, or whose others are: that is no refusal for good.
+            // The kernel refuses a partition if all its CPUs, or all other CPUs, are offline; this is not final.
             Err(_) if self.hotplug.changes_soon() => Ok(Step::CpusChanged),
             Err(sentence) => Err(AgentError::Setup(sentence)),
         }
@@ -172,28 +171,28 @@ impl Whole {
         self.eyes.members()
     }
 
-    /// CPUs that the policy has, whatever set they are in.
+    /// All CPUs of the policy, in whatever set.
     #[must_use]
     pub fn all(&self) -> Cpus {
         self.all
     }
 
-    /// CPUs of the machine that are not online, and come back with the next life once they are.
+    /// Offline CPUs of the machine; once online, they are included after the restart.
     #[must_use]
     pub fn offline(&self) -> Cpus {
         self.offline
     }
 
-    /// CPUs that everybody is kept off.
+    /// The parked CPUs.
     #[must_use]
     pub fn parked(&self) -> Cpus {
         self.hands.partition.parked()
     }
 
-    /// What enforcing it from user space loses, for people: clauses.
+    /// What is lost by enforcing it from user space, for people; clauses.
     #[must_use]
     pub fn lost(&self) -> String {
-        format!("{BETWEEN_LOOKS}; nor is which CPU falls idle, so one may be parked under a task that goes on elsewhere; who runs where, order and shares are the kernel's")
+        format!("{BETWEEN_LOOKS}; idle CPUs are not seen either, so a CPU may be parked under a task that goes on elsewhere; the kernel decides who runs where, order and shares")
     }
 
     /// For people, one line each: how CPUs are parked and speeds set.
@@ -201,7 +200,7 @@ impl Whole {
     pub fn describe(&self) -> (String, Vec<String>) {
         let speeds = match &self.hands.speeds {
             Some(speeds) => speeds.describe(),
-            None => vec!["left alone, as asked for or as simple-sets has it".to_string()],
+            None => vec!["left alone, as requested or as in simple-sets".to_string()],
         };
         (
             format!(
@@ -212,13 +211,13 @@ impl Whole {
         )
     }
 
-    /// What had to be assumed of the machine.
+    /// Assumptions about the machine.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Sentences about speeds that could not be set, each said once.
+    /// Sentences about speeds that could not be set, each returned once.
     pub fn complaints(&mut self) -> Vec<String> {
         std::mem::take(&mut self.hands.complaints)
     }
@@ -229,7 +228,7 @@ impl Whole {
         self.hands.speeds_act()
     }
 
-    /// Gives all CPUs back and puts speeds back. What could not be is told.
+    /// Gives all CPUs back and restores speeds. Returns what could not be restored.
     pub fn end(mut self) -> Vec<String> {
         let mut failed: Vec<String> = self.hands.partition.close().err().into_iter().collect();
         if let Some(speeds) = &mut self.hands.speeds {
@@ -239,7 +238,7 @@ impl Whole {
     }
 }
 
-/// A thread that takes a CPU's time for `lop amp` is bound to it: parked, it would be sent to an open CPU and take that one's time.
+/// Refuses CPUs slowed by a thread of `lop amp`: if its CPU were parked, the thread would move to an open CPU and take that one's time.
 fn none_held_by_threads(amp: &Amp) -> Result<(), String> {
     match amp.iter().find(|(_, slowed)| slowed.way == amp::Way::Duty) {
         None => Ok(()),
@@ -250,29 +249,29 @@ fn none_held_by_threads(amp: &Amp) -> Result<(), String> {
     }
 }
 
-/// Has the calling thread run before ordinary ones, and not what it starts: looks must come in time just when CPUs are too few.
+/// Lets the calling thread, but not its children, run before ordinary ones: looks must be in time especially when there are too few CPUs.
 ///
 /// # Errors
-/// It lacks the right to.
+/// It lacks the privilege.
 pub fn run_above_others() -> io::Result<()> {
     let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the parameters are read only; of this thread.
+    // SAFETY: the call only reads the parameters, and affects this thread only.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &lowest) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Sees demand, and asks the policy.
+/// Observes demand, and consults the policy.
 struct Eyes {
     demand: Demand,
     shadow: Shadow,
-    /// Nameless tasks, the first so many of which are active.
+    /// How many of the anonymous tasks are active, the first ones.
     crowd: u32,
-    /// More than these change nothing.
+    /// Most tasks that make a difference.
     most: u32,
     pace: Pace,
-    /// Since the beginning, as of the last look.
+    /// Time of the last look, since the beginning.
     now: Duration,
 }
 
@@ -306,7 +305,7 @@ impl Eyes {
         Ok(self.pace.next(thread_cpu() - before, wanted))
     }
 
-    /// Who waits goes first when demand falls.
+    /// Adjusts the crowd to the demand. When demand falls, waiting tasks are removed first.
     fn follow(&mut self, wanted: u32) {
         let is = |shadow: &Shadow, id: u32| shadow.place(id);
         while self.crowd > wanted {
@@ -359,14 +358,14 @@ impl Eyes {
 /// Parks CPUs and sets speeds.
 struct Hands {
     partition: Partition,
-    /// `None`: left alone.
+    /// `None` if speeds are left alone.
     speeds: Option<Speeds>,
-    /// Of CPUs whose speed could not be set it was said.
+    /// CPUs whose failure to set a speed was reported.
     failed: BTreeSet<u32>,
     complaints: Vec<String>,
-    /// Not parking before.
+    /// Earliest time to park CPUs.
     park_at: Duration,
-    /// CPU time of changes since CPUs were parked last.
+    /// CPU time of changes since CPUs were last parked.
     spent: Duration,
 }
 
@@ -386,9 +385,9 @@ impl Hands {
         self.speeds.as_ref().is_some_and(Speeds::acts)
     }
 
-    /// Work waits for CPUs that join: they rise and open at once, while parking may be put off:
+    /// Work waits for joining CPUs, so they are opened and sped up at once, while parking may be delayed:
     ///     pause before CPUs are parked = CPU time of all changes since they were parked last / [`PARKING_SHARE`]
-    /// An empty set asks for the lowest speed everywhere and leaves open what is open, since whatever wakes next has to run somewhere.
+    /// An empty set means the lowest speed everywhere, and open CPUs stay open, since the next task to wake must run somewhere.
     fn bring_about(&mut self, members: &Cpus, all: &Cpus, now: Duration) -> Result<(), String> {
         self.wish(members, Wish::High);
         let parked = self.partition.parked();

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the agent sees of threads and does to them: the real one is proc.rs, tests bring their own.
+//! How the agent sees and binds threads. proc.rs is the real implementation, tests have their own.
 
 use crate::cpus::Cpus;
 use std::io;
 
-/// A thread as it was found.
+/// A thread at a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     pub tid: u32,
     /// Its process.
     pub pid: u32,
-    /// Start of the thread in the kernel's own unit: tells it from a later one of the same number.
+    /// Start of the thread in the kernel's unit; distinguishes it from a later thread with the same number.
     pub started: u64,
-    /// It runs there or ran there last.
+    /// Where it runs or last ran.
     pub cpu: u32,
-    /// It runs or waits for a CPU.
+    /// Whether it runs or waits for a CPU.
     pub runnable: bool,
 }
 
-/// What a thread says of itself (loads/hint.h).
+/// A thread's hints (loads/hint.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Said {
     /// 1 spinning, 2 sequential, 4 lock holder.
@@ -35,23 +35,23 @@ pub trait World {
     /// All threads at this moment.
     ///
     /// # Errors
-    /// They cannot be listed any more.
+    /// They can no longer be listed.
     fn look(&mut self) -> io::Result<Vec<Seen>>;
-    /// The last look left out somebody of whom it could not be told yet whether he belongs here.
+    /// Whether the last look left out a process because it is not yet known to whom it belongs.
     fn is_undecided(&self) -> bool {
         false
     }
-    /// What the thread says of itself, as of the last look.
+    /// The thread's hints at the last look.
     fn said(&mut self, tid: u32) -> Said;
     /// # Errors
-    /// The thread is gone, or another user's.
+    /// The thread is gone, or belongs to another user.
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus>;
     /// # Errors
     /// As [`World::affinity`], or none of these CPUs may be used.
     fn set_affinity(&mut self, tid: u32, cpus: &Cpus) -> io::Result<()>;
-    /// Called before this set is given to a thread for the first time: it is written down, so that it is known as the agent's.
+    /// Records this set before a thread gets it for the first time, so that it is recognised as the agent's.
     ///
     /// # Errors
-    /// It cannot be written down.
+    /// It cannot be recorded.
     fn note_set(&mut self, cpus: &Cpus) -> io::Result<()>;
 }

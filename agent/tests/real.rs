@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The process tree of a shell on this machine, bound for real. Needs two CPUs; with one there is nothing to choose.
-//! The shell asks until it has what it should have: how late a busy machine is, is not what is tested.
+//! The process tree of a shell on this machine, really bound. Needs two CPUs; with one there is nothing to choose.
+//! The shell polls until it has what it should have, so that a busy machine may be late.
 
 use lop_agent::{Affinity, AgentError, Cpus, Options, Report};
 use lop_policy::{Named, PolicyName};
@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// `await NAME COUNT`: busy until it may use so many CPUs, and says so; or until its patience ends (a minute and more), and says what it has.
-/// `apart PROCESS`: the same until either may use one CPU, and not the same.
+/// `await NAME COUNT` is busy until it may use that many CPUs, or until its patience ends (a minute and more), and then reports how many it has.
+/// `apart PROCESS` does the same until both may use one CPU each, and different ones.
 const SCRIPT: &str = r#"
 of() { while read -r name list; do case $name in Cpus_allowed_list:) cpus=$list;; esac; done < /proc/$1/status; }
 own() { of self; }
@@ -28,7 +28,7 @@ struct Ran {
     folder: TempDir,
 }
 
-/// The CPUs that this process may use: two or more, whatever a quota of time says.
+/// The CPUs that this process may use; there must be two or more, regardless of CPU quotas.
 fn needs_two_cpus() -> Cpus {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc is mounted");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -65,7 +65,7 @@ fn run(rules: PolicyName, script: &str) -> Ran {
     }
 }
 
-/// How many CPUs `await` said that it had.
+/// How many CPUs `await` reported.
 fn count(folder: &TempDir, name: &str) -> usize {
     let told = std::fs::read_to_string(folder.path().join(name)).unwrap();
     let list = told.strip_prefix(name).unwrap();
@@ -82,7 +82,7 @@ fn a_busy_thread_has_one_cpu_and_a_second_one_brings_another() {
     assert_eq!((count(&ran.folder, "one"), count(&ran.folder, "two")), (1, 2));
 }
 
-/// With the spare there are two at any time, so nothing is waited for: the loop gives the first look its time.
+/// With the spare there are always two CPUs, so nothing changes to wait for: the loop gives the first look its time.
 #[test]
 fn a_spare_is_kept_for_what_comes_next() {
     let script = "n=0; while [ $n -lt 300000 ]; do n=$((n + 1)); done; await two 2";
@@ -91,7 +91,7 @@ fn a_spare_is_kept_for_what_comes_next() {
     assert!(ran.report.looks > 0, "{:?}", ran.report);
 }
 
-/// What lost its parent is followed, and what is alive at the end has its CPUs back.
+/// Orphans are followed, and whatever is alive at the end has its CPUs back.
 #[test]
 fn a_background_process_is_followed_and_freed_at_the_end() {
     let script = "(sh -c '. ./await.sh; await orphan 1; while [ -e orphan ] && [ ! -e ended ]; do sleep 0.05; done; own; echo \"after $cpus\" > new; mv new after' &)
@@ -107,7 +107,7 @@ fn a_background_process_is_followed_and_freed_at_the_end() {
     assert!(count(&ran.folder, "after") > 1);
 }
 
-/// As if each of two CPUs had a last-level cache of its own: two busy processes have one each, once they have been planned, and not both before.
+/// As if each of two CPUs had its own last-level cache: once planned, two busy processes have one CPU each, but not before.
 #[test]
 fn spread_gives_two_busy_processes_a_memory_domain_each() {
     let two: Cpus = needs_two_cpus().iter().take(2).collect();
@@ -141,7 +141,7 @@ fn spread_gives_two_busy_processes_a_memory_domain_each() {
     assert_eq!(found, two.iter().collect::<Vec<_>>(), "{told}");
 }
 
-/// A child that has ended and that its living parent never asks for is no reason to look again at once, and none to wait for it.
+/// A zombie whose living parent never reaps it is no reason to look again at once, and need not be waited for.
 #[test]
 fn children_that_nobody_asks_for_are_left_alone() {
     let ran = run(Named::Highlow.into(), "true & sh -c 'exit 3' & exec sleep 1");
@@ -150,7 +150,7 @@ fn children_that_nobody_asks_for_are_left_alone() {
     assert!((1..looks_at_most).contains(&ran.report.looks), "{:?}", ran.report);
 }
 
-/// A tree like this machine's, whose `proc` knows this process only.
+/// A tree like this machine's, with only this process in `proc`.
 fn fake_root() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     let cpu = root.path().join("sys/devices/system/cpu");
@@ -187,14 +187,14 @@ fn where_children_are_not_named_the_command_is_not_run() {
 
 static TOLD: Mutex<String> = Mutex::new(String::new());
 
-/// What cannot be read while the command runs is said, and the command goes on.
+/// If something cannot be read while the command runs, this is reported and the command goes on.
 #[test]
 fn a_command_that_cannot_be_followed_any_more_goes_on_and_that_is_said() {
     let (root, folder) = (fake_root(), tempfile::tempdir().unwrap());
     let own = std::process::id().to_string();
     let proc = root.path().join("proc");
     std::os::unix::fs::symlink(Path::new("/proc").join(&own), proc.join(&own)).unwrap();
-    // Can be opened, and not be read.
+    // It can be opened but not read.
     std::fs::create_dir(proc.join("loadavg")).unwrap();
     let mut affinity = Affinity::new(Options {
         root: root.path().to_path_buf(),
@@ -207,5 +207,5 @@ fn a_command_that_cannot_be_followed_any_more_goes_on_and_that_is_said() {
         Some(4)
     );
     let told = TOLD.lock().unwrap();
-    assert!(told.contains("bound to no CPUs any more"), "{told}");
+    assert!(told.contains("no longer bound to CPUs"), "{told}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often 95 % intervals cover the truth: Student's and BCa, of the mean, of the median and of a paired ratio, with times of lognormal noise.
+//! How often 95 % intervals (Student's and BCa) of the mean, the median and a paired ratio cover the truth, for times with lognormal noise.
 //! Prints the table of docs/compare.md.
 
 use fastrand::Rng;
@@ -42,7 +42,7 @@ fn line(deviation: f64, rounds: usize) -> String {
     format!("{deviation}, {rounds}: {}", shares.join(" "))
 }
 
-/// Median 1; Box-Muller.
+/// A lognormal time with median 1, by Box-Muller.
 fn time(random: &mut Rng, deviation: f64) -> f64 {
     let (radius, angle) = (1.0 - random.f64(), random.f64());
     let normal = (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos();

@@ -1,61 +1,61 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From runs to rows: means with intervals, paired ratios, and what one should know before believing them. Pure.
+//! Turns runs into rows: means with intervals, paired ratios, and warnings about them. Pure.
 
 use crate::journal::{Idle, Measured, Run};
 use crate::statistics::{outliers, Method, Ratio, Summary};
 
 mod warnings;
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// In the order of the combinations.
     pub rows: Vec<Row>,
-    /// Rounds in which something was measured.
+    /// How many rounds have measurements.
     pub rounds: u32,
-    /// As far as the meter saw it.
+    /// Idle power, as far as the meter saw it.
     pub idle: Idle,
     /// Sentences.
     pub warnings: Vec<String>,
 }
 
-/// One combination. Failed runs are counted and nothing else; outliers are flagged and averaged like all others.
+/// One combination. Failed runs are only counted; outliers are flagged but averaged in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Indices of this combination and of the one it is compared with.
     pub combination: usize,
     pub baseline: usize,
-    /// Of every run, failed ones too, in the order of rounds.
+    /// The exit codes of all runs, including failed ones, in the order of rounds.
     pub exit_codes: Vec<i32>,
-    /// Round and code of those that failed.
+    /// Round and code of each failed run.
     pub failed: Vec<(u32, i32)>,
-    /// Of the runs that did not fail, in the order of rounds; as are all lists below.
+    /// The rounds of the runs that did not fail. All lists below are of these runs, in this order.
     pub rounds: Vec<u32>,
     pub times_s: Vec<f64>,
-    /// Empty where no meter was read, or it moved in none of them; never some of them.
+    /// Energies of all these runs, or empty if there is no meter or it moved in none of them.
     pub energies_j: Vec<f64>,
     pub memory_byte: Vec<u64>,
-    /// Indices in these lists of runs whose time lies far from the others.
+    /// Indices, in these lists, of runs whose time is far from the others.
     pub outliers: Vec<usize>,
-    /// `None`: no run that did not fail.
+    /// `None` if all runs failed.
     pub time_s: Option<Summary>,
-    /// Energy over time of each run.
+    /// Energy divided by time, by run.
     pub power_w: Option<Summary>,
     pub energy_j: Option<Summary>,
-    /// Energy less that of the idle machine over the same time.
+    /// Energy minus that of the idle machine over the same time.
     pub net_energy_j: Option<Summary>,
-    /// Energy times time of each run.
+    /// Energy times time, by run.
     pub edp_js: Option<Summary>,
     /// Means.
     pub cpu_energy_j: Option<f64>,
     pub user_s: Option<f64>,
     pub system_s: Option<f64>,
-    /// Against the baseline.
+    /// Compared with the baseline.
     pub relative: Relative,
 }
 
-/// Ratios over the rounds in which both ran and did not fail; `None` where there is no such round, no meter, or one that moved in some of
-/// their runs only. The baseline has none.
+/// Ratios over the rounds in which both ran without failing; `None` if there is no such round, no meter, or if the meter moved in only some
+/// of their runs. The baseline has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Relative {
     pub time: Option<Ratio>,
@@ -72,7 +72,7 @@ const ENERGY: Quantity = |run| run.energy_j;
 const POWER: Quantity = |run| Some(run.energy_j? / run.time_s);
 const EDP: Quantity = |run| Some(run.energy_j? * run.time_s);
 
-/// Judges what was measured so far, with intervals by this method.
+/// Analyses the measurements so far, with intervals by this method.
 pub fn analyse(measured: &Measured, method: Method) -> Analysis {
     let baselines = measured.header.baselines();
     let (runs, idle) = (with_energy_seen(measured), measured.idle.seen());
@@ -89,7 +89,7 @@ pub fn analyse(measured: &Measured, method: Method) -> Analysis {
     }
 }
 
-/// The runs; without energy where the meter moved in no run of a combination that did not fail, since nothing uses 0 J.
+/// The runs. If the meter moved in no good run of a combination, these get no energy, since nothing uses 0 J.
 fn with_energy_seen(measured: &Measured) -> Vec<Run> {
     let unseen = |combination: usize| good(&measured.runs, combination).all(|run| run.energy_j == Some(0.0));
     let unseen: Vec<bool> = (0..measured.header.combinations.len()).map(unseen).collect();
@@ -136,7 +136,7 @@ fn row(runs: &[Run], idle: &Idle, combination: usize, baseline: usize, method: M
     }
 }
 
-/// The runs of a combination that did not fail, as they were made.
+/// The runs of a combination that did not fail, in the order in which they ran.
 fn good(runs: &[Run], combination: usize) -> impl Iterator<Item = &Run> {
     runs.iter()
         .filter(move |run| run.combination == combination && run.exit_code == 0)
@@ -149,13 +149,13 @@ fn of(runs: &[Run], combination: usize) -> Vec<&Run> {
     found
 }
 
-/// The quantity of every run, or of none where one lacks it: a mean over some of them would be another one's.
+/// The quantity of every run, or nothing if one lacks it: a mean over some of the runs would mislead.
 fn every(runs: &[&Run], quantity: Quantity) -> Vec<f64> {
     let values: Option<Vec<f64>> = runs.iter().map(|run| quantity(run)).collect();
     values.unwrap_or_default()
 }
 
-/// Energy - idle power * time, run by run; `None` where one of them is not known.
+/// Energy - idle power * time, by run; `None` if one of them is not known.
 fn net_energies(runs: &[&Run], idle: &Idle) -> Option<Vec<f64>> {
     let idle_w = idle.mean_w()?;
     runs.iter()
@@ -171,7 +171,7 @@ fn relative(baseline: &[&Run], runs: &[&Run], method: Method) -> Relative {
                 .find(|base| base.round == run.round && base.exit_code == 0)?;
             Some((quantity(base), quantity(run)))
         };
-        // Of all pairs or none: those in which a coarse meter moved are no fair choice.
+        // All pairs or none: those in which a coarse meter moved would be a biased choice.
         let known = |(base, value): (Option<f64>, Option<f64>)| {
             Some((base?, value?)).filter(|(base, value)| *base > 0.0 && *value > 0.0)
         };

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Confidence intervals by resampling, for which no distribution is assumed. Pure.
+//! Confidence intervals by resampling, without assuming a distribution. Pure.
 
 use crate::statistics::Interval;
 use fastrand::Rng;
 use special::Error;
 use std::f64::consts::SQRT_2;
 
-/// From one seed to another an end of a 95 % interval then varies by 1.4 % (standard deviation) of its distance from the value.
+/// With this many, an end of a 95 % interval varies from seed to seed by 1.4 % (standard deviation) of its distance from the value.
 const RESAMPLES: usize = 10_000;
-/// The same values have the same interval.
+/// Fixed, so that the same values have the same interval.
 const SEED: u64 = 1;
 
 /// The bias-corrected and accelerated interval (BCa) of a statistic of independent values: its quantiles over resamples with replacement, at
 ///
 /// Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z = -+ Phi^-1((1 + confidence) / 2)
 ///
-/// z0 = Phi^-1 of the share of resamples whose statistic is below that of the values, of equal ones half. With d the mean of the n statistics
-/// that leave one value out less each of them, a = sum(d^3) / (6 sum(d^2)^1.5) (Efron, "Better bootstrap confidence intervals", Journal of the
+/// z0 = Phi^-1 of the share of resamples whose statistic is below that of the values, counting half of the equal ones. With d the mean of the n
+/// statistics that leave one value out, minus each of them, a = sum(d^3) / (6 sum(d^2)^1.5) (Efron, "Better bootstrap confidence intervals", Journal of the
 /// American Statistical Association 82, 1987; Efron & Tibshirani, "An introduction to the bootstrap", 1993, 14.3). `None` for fewer than two
-/// values, and where no resample is on one side of the statistic.
+/// values, and if all resamples are on one side of the statistic.
 pub fn bca(values: &[f64], confidence: f64, statistic: impl Fn(&[f64]) -> f64) -> Option<Interval> {
     if values.len() < 2 {
         return None;
@@ -52,7 +52,7 @@ fn bias(sorted: &[f64], value: f64) -> Option<f64> {
     (share > 0.0 && share < 1.0).then(|| quantile(share))
 }
 
-/// a; 0 where no value makes a difference.
+/// a; 0 if no value makes a difference.
 fn acceleration(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> f64 {
     let without = |left_out: usize| statistic(&[&values[..left_out], &values[left_out + 1..]].concat());
     let all: Vec<f64> = (0..values.len()).map(without).collect();
@@ -64,7 +64,7 @@ fn acceleration(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> f64 {
     }
 }
 
-/// Phi, of the standard normal distribution.
+/// Phi, the standard normal distribution.
 fn cumulative(z: f64) -> f64 {
     0.5 * (-z / SQRT_2).compl_error()
 }

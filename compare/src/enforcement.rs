@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a policy is put in force for a run. Who can do that (the kernel's scheduler, affinity from user space) is no concern of
-//! this crate: it is handed one.
+//! How a policy is put in force for a run. The means (the kernel's scheduler, affinity from user space) are no concern of
+//! this crate; the caller supplies them.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Puts policies in force and takes them back.
+/// Puts policies in force and ends them.
 pub trait Enforcement {
-    /// What enforces, for people: `the kernel's scheduler (sched_ext)`.
+    /// The means, for people: `the kernel's scheduler (sched_ext)`.
     fn name(&self) -> &str;
 
-    /// Why it was chosen, or what is lost by it: a clause.
+    /// Why it was chosen, or what is lost by it; a clause.
     fn why(&self) -> &str;
 
-    /// How long `policy` takes to act on what a command does, in seconds; `None`: at once. Never called for `linux`.
+    /// How long `policy` takes to act on what a command does, in seconds; `None` if it acts at once. Never called for `linux`.
     fn reaction_s(&self, policy: &str) -> Option<f64> {
         let _ = policy;
         None
@@ -22,34 +22,34 @@ pub trait Enforcement {
     /// Puts `policy` in force; not timed. Never called for `linux`.
     ///
     /// # Errors
-    /// It cannot be put in force; then nothing has to be taken back.
+    /// It cannot be put in force; then nothing needs to be ended.
     fn begin(&mut self, policy: &str) -> Result<(), EnforcementError>;
 
-    /// A variable that the environment of the command has to have, and its value; asked after [`Enforcement::begin`].
+    /// A variable that the command's environment must have, and its value; called after [`Enforcement::begin`].
     fn variable(&self) -> Option<(String, PathBuf)> {
         None
     }
 
-    /// The command runs as process `pid` from now on; within the timed part. For those that act on the tree of a process.
+    /// The command has started as process `pid`; called within the timed part. For means that act on a process tree.
     ///
     /// # Errors
-    /// The process cannot be acted on. [`Enforcement::end`] is called nevertheless.
+    /// The policy cannot act on the process. [`Enforcement::end`] is called nevertheless.
     fn started(&mut self, pid: u32) -> Result<(), EnforcementError> {
         let _ = pid;
         Ok(())
     }
 
-    /// Takes the policy back, as before [`Enforcement::begin`]; not timed.
+    /// Ends the policy; everything is then as before [`Enforcement::begin`]. Not timed.
     ///
     /// # Errors
-    /// It was lost while the command ran, or something could not be put back.
+    /// It was lost while the command ran, or something could not be restored.
     fn end(&mut self) -> Result<(), EnforcementError>;
 }
 
-/// The policy that needs no enforcement: whatever this machine runs.
+/// The policy that needs no enforcement: the scheduler that this machine runs.
 pub const LINUX: &str = "linux";
 
-/// Nobody: for comparisons of `linux` alone.
+/// For comparisons of `linux` only.
 pub struct Nothing;
 
 impl Enforcement for Nothing {
@@ -62,7 +62,7 @@ impl Enforcement for Nothing {
     }
 
     fn begin(&mut self, policy: &str) -> Result<(), EnforcementError> {
-        Err(EnforcementError(format!("{policy}: nobody here can put it in force")))
+        Err(EnforcementError(format!("{policy}: nothing here can put it in force")))
     }
 
     fn end(&mut self) -> Result<(), EnforcementError> {
@@ -70,7 +70,7 @@ impl Enforcement for Nothing {
     }
 }
 
-/// Why a policy is not in force: thing, reason, way out.
+/// Why a policy is not in force: the thing, the reason, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnforcementError(pub String);
 

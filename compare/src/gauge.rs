@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A meter while runs are measured: read in time, or not there.
+//! An optional meter for measuring runs, with the time of each reading.
 
 use lop_machine::meter::{Meter, MeterError, Source};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ impl Gauge {
         self.0.as_ref().map(|meter| meter.source())
     }
 
-    /// `None` without a meter. May take as long as the meter takes to answer, or to end an answer that it is at.
+    /// `None` without a meter. May take as long as the meter takes to answer, or to finish an answer that it has begun.
     ///
     /// # Errors
     /// The meter's own.
@@ -25,18 +25,18 @@ impl Gauge {
             return Ok(None);
         };
         let total_uj = meter.read_uj()?;
-        // After it: what a meter says is of the end of its answer.
+        // Taken after the reading, which is from the end of the meter's answer.
         let at = Instant::now();
         Ok(Some(Reading { total_uj, at }))
     }
 
-    /// How long one may wait before the next reading: half of what the meter allows.
+    /// Longest wait until the next reading: half of what the meter allows.
     pub fn patience(&self) -> Option<Duration> {
         Some(self.0.as_ref()?.read_within()? / 2)
     }
 }
 
-/// What a meter said, and when.
+/// A meter's reading and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Energy since the meter was opened, in microjoules.
@@ -44,7 +44,7 @@ pub struct Reading {
     pub at: Instant,
 }
 
-/// Mean power between two readings, W: (E1 - E0) / (t1 - t0). 0 where the meter moved by no step; `None` without a meter or time.
+/// Mean power between two readings, W: (E1 - E0) / (t1 - t0). 0 if the meter did not move; `None` without a meter or if no time passed.
 pub fn mean_w(before: Option<Reading>, after: Option<Reading>) -> Option<f64> {
     let (before, after) = (before?, after?);
     let energy_j = after.total_uj.checked_sub(before.total_uj)? as f64 / 1e6;
@@ -56,7 +56,7 @@ pub fn mean_w(before: Option<Reading>, after: Option<Reading>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// 310 J in 3.1 s are 100 W, however long what was measured took of that time.
+    /// 310 J in 3.1 s are 100 W, whatever part of that time the run took.
     #[test]
     fn power_is_energy_over_the_time_between_the_readings() {
         let begin = Instant::now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ctrl-C and its like as something that can be waited for.
+//! Ctrl-C and similar signals, as an event that can be waited for.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
@@ -9,19 +9,19 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// Says whether, and by which signal, the whole is to end.
+/// Tells whether the program should end, and by which signal.
 pub struct Interrupt {
     signal: Arc<AtomicUsize>,
-    /// Readable from the first signal on.
+    /// Becomes readable at the first signal.
     wake: UnixStream,
     raise: UnixStream,
 }
 
 impl Interrupt {
-    /// One that nothing but [`Interrupt::raise`] raises.
+    /// Only raised by [`Interrupt::raise`].
     ///
     /// # Errors
-    /// No sockets left.
+    /// No socket can be created.
     pub fn by_hand() -> io::Result<Self> {
         let (wake, raise) = UnixStream::pair()?;
         Ok(Self {
@@ -31,10 +31,10 @@ impl Interrupt {
         })
     }
 
-    /// Takes SIGINT, SIGTERM and SIGHUP for the rest of the program.
+    /// Handles SIGINT, SIGTERM and SIGHUP for the rest of the program.
     ///
     /// # Errors
-    /// The system does not let handlers be installed.
+    /// The system refuses the handlers.
     pub fn of_signals() -> io::Result<Self> {
         let interrupt = Self::by_hand()?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -56,16 +56,16 @@ impl Interrupt {
         })
     }
 
-    /// As if `signal` had come.
+    /// Acts as if `signal` had arrived.
     ///
     /// # Errors
-    /// Who waits cannot be woken.
+    /// The waiting threads cannot be woken.
     pub fn raise(&self, signal: i32) -> io::Result<()> {
         self.signal.store(signal as usize, Ordering::SeqCst);
         (&self.raise).write_all(b"!")
     }
 
-    /// The number of the signal that came.
+    /// The number of the signal that arrived.
     pub fn signal(&self) -> Option<i32> {
         i32::try_from(self.signal.load(Ordering::SeqCst))
             .ok()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was measured, on disk after every run: one JSON object a line, so that whatever ends the program leaves all lines before.
+//! The measurements, written to disk after every run: one JSON object a line, so that whatever ends the program, all earlier lines survive.
 
 use crate::plan::{baselines, Combination};
 use crate::surroundings::Around;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Version of the lines.
 const FORMAT: u32 = 1;
 
-/// What stands above the runs.
+/// The first line, before the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     pub format: u32,
@@ -25,14 +25,14 @@ pub struct Header {
     pub meter: Option<MeterUsed>,
     /// Why there is no meter, as a sentence.
     pub no_meter: Option<String>,
-    /// Who put policies in force, and why that one; `None` where nothing had to be.
+    /// What put policies in force, and why it was chosen; `None` if nothing had to be.
     pub enforcement: Option<String>,
-    /// How long policies take to act on what a command does, by name; not those that act at once.
+    /// By name, how long policies take to act on what a command does; without those that act at once.
     #[serde(default)]
     pub reactions_s: BTreeMap<String, f64>,
     /// The simulated machine; `None`: this one.
     pub simulated: Option<String>,
-    /// Index of the combination that all others are compared with, where somebody chose one.
+    /// Index of the combination that all others are compared with, if the user chose one.
     #[serde(default)]
     pub reference: Option<usize>,
 }
@@ -54,7 +54,7 @@ impl Header {
         }
     }
 
-    /// With which combination each is compared.
+    /// The combination with which each one is compared.
     pub fn baselines(&self) -> Vec<usize> {
         baselines(&self.combinations, self.reference)
     }
@@ -84,25 +84,25 @@ impl From<&Source> for MeterUsed {
 /// One timed run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// From 0 on.
+    /// Counted from 0.
     pub round: u32,
     /// Index in [`Header::combinations`].
     pub combination: usize,
     pub time_s: f64,
-    /// CPU times; a simulation tells none.
+    /// CPU times; a simulation has none.
     pub user_s: Option<f64>,
     pub system_s: Option<f64>,
     pub memory_usage_byte: Option<u64>,
-    /// As a shell says it: the exit code, or 128 + the signal.
+    /// As in a shell: the exit code, or 128 + the signal.
     pub exit_code: i32,
-    /// Of what the meter measures; 0 where it moved by no step.
+    /// Energy of what the meter measures; 0 if it did not move.
     pub energy_j: Option<f64>,
-    /// Of processor and memory, where the meter tells it beside the whole system.
+    /// Energy of processor and memory, if the meter tells it besides that of the whole system.
     pub cpu_energy_j: Option<f64>,
     pub around: Around,
 }
 
-/// Power of the machine with nothing to do; 0 where the meter moved by no step.
+/// Power of the idle machine; 0 if the meter did not move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
     pub before_w: Option<f64>,
@@ -110,7 +110,7 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// Nothing where the meter moved by no step in one of them: no machine draws 0 W, and the other may be of a step by chance.
+    /// Empty if the meter did not move in one of the two: no machine draws 0 W, and the other value may stem from a chance step.
     pub fn seen(self) -> Self {
         match [self.before_w, self.after_w].contains(&Some(0.0)) {
             true => Self::default(),
@@ -143,16 +143,16 @@ pub struct Measured {
     pub header: Header,
     pub idle: Idle,
     pub runs: Vec<Run>,
-    /// `None`: it runs still, or was killed.
+    /// `None` if it is still running, or was killed.
     pub end: Option<End>,
-    /// Of each combination; empty where nothing was simulated. No journal holds it.
+    /// One for each combination; empty if nothing was simulated. Not part of a journal.
     pub simulated: Vec<Simulated>,
 }
 
-/// What only a simulator knows of a combination: means over the rounds.
+/// What only a simulator knows about a combination; means over the rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
-    /// What no schedule can beat.
+    /// Lower bound that no schedule can beat.
     pub bound_time_s: f64,
     pub bound_system_energy_j: f64,
     pub counters: Map<String, Value>,
@@ -188,7 +188,7 @@ enum Line {
     End(End),
 }
 
-/// A comparison that is written down as it goes.
+/// A comparison that is recorded as it proceeds.
 pub struct Journal {
     path: PathBuf,
     file: File,
@@ -196,7 +196,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a new file; one that is there is never overwritten.
+    /// Begins a new file; never overwrites an existing one.
     ///
     /// # Errors
     /// It exists, or cannot be written.
@@ -236,7 +236,7 @@ impl Journal {
         self.write(Line::End(end))
     }
 
-    /// A line in one call, and on disk before the next run.
+    /// Writes a line in one call, and syncs it to disk before the next run.
     fn write(&mut self, line: Line) -> io::Result<()> {
         let mut text = serde_json::to_string(&line)?;
         text.push('\n');
@@ -247,31 +247,31 @@ impl Journal {
     }
 }
 
-/// Reads a journal. A last line that was cut short is left out.
+/// Reads a journal. A truncated last line is left out.
 ///
 /// # Errors
-/// No journal, one of another version, or a broken line before the last.
+/// The file is not a journal or has another version, or a line before the last is broken.
 pub fn read(path: &Path) -> io::Result<Measured> {
     let text = fs::read_to_string(path)?;
     let wrong =
         |number: usize, what: String| io::Error::new(ErrorKind::InvalidData, format!("line {}: {what}", number + 1));
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines().enumerate();
-    let no_journal = || wrong(0, "no journal of 'lop compare'; name one that it wrote".into());
+    let no_journal = || wrong(0, "not a journal of 'lop compare'; name one that it wrote".into());
     let (_, first) = lines.next().ok_or_else(no_journal)?;
     let mut measured = match serde_json::from_str(first) {
         Ok(Line::Begin(header)) if header.format == FORMAT => {
             if let Some(reference) = header.reference.filter(|&index| index >= header.combinations.len()) {
                 return Err(wrong(
                     0,
-                    format!("there is no combination {reference} to be the reference"),
+                    format!("the reference, combination {reference}, does not exist"),
                 ));
             }
             Measured::new(header)
         }
         Ok(Line::Begin(header)) => {
             let message = format!(
-                "format {}, this 'lop' reads {FORMAT}; use the 'lop' that wrote it",
+                "it has format {}, but this 'lop' reads {FORMAT}; use the 'lop' that wrote it",
                 header.format
             );
             return Err(wrong(0, message));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measuring commands for real.
+//! Measures real commands.
 
 pub mod analysis;
 pub mod bootstrap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is compared: every combination of policy, command and parameters, and the order of the rounds.
+//! The plan of a comparison: every combination of policy, command and parameters, and the order of the rounds.
 
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// A command as it was given.
+/// A command as the user gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandLine {
@@ -18,10 +18,10 @@ pub enum CommandLine {
 }
 
 impl CommandLine {
-    /// The line for `shell`, or split into words where that is `None`.
+    /// The line for `shell`, or split into words if that is `None`.
     ///
     /// # Errors
-    /// A line without words, or with an open quotation mark.
+    /// The line has no words, or an open quotation mark.
     pub fn of(line: &str, shell: Option<&str>) -> Result<Self, String> {
         let split = |text: &str| match shlex::split(text) {
             Some(words) if !words.is_empty() => Ok(words),
@@ -66,7 +66,7 @@ impl fmt::Display for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Shell { line, .. } => f.write_str(line),
-            // A word with a NUL byte cannot be quoted, and no such word came from a command line.
+            // Only a word with a NUL byte cannot be quoted, and a command line cannot contain one.
             Self::Words(words) => match shlex::try_join(words.iter().map(String::as_str)) {
                 Ok(line) => f.write_str(&line),
                 Err(_) => f.write_str(&words.join(" ")),
@@ -75,7 +75,7 @@ impl fmt::Display for CommandLine {
     }
 }
 
-/// Replaces each `{NAME}` in one pass, so that a value that looks like a place stays what it is.
+/// Replaces each `{NAME}` in one pass, so that a value that looks like `{NAME}` is not replaced again.
 pub fn substitute(text: &str, parameters: &BTreeMap<String, String>) -> String {
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
@@ -102,7 +102,7 @@ pub fn substitute(text: &str, parameters: &BTreeMap<String, String>) -> String {
     done + rest
 }
 
-/// A parameter and the values it takes.
+/// A parameter and its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub name: String,
@@ -110,10 +110,10 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// From `low` to `high` by `step`, written with the decimals that the three have.
+    /// From `low` to `high` by `step`, written with as many decimals as these three have.
     ///
     /// # Errors
-    /// Something that is no number, a step of nothing or away from the end, or more than 10,000 values.
+    /// One of them is not a number, the step is 0 or leads away from the end, or there are more than 10,000 values.
     pub fn scan(name: &str, low: &str, high: &str, step: &str) -> Result<Self, String> {
         let number = |text: &str| match text.parse::<f64>() {
             Ok(value) if value.is_finite() => Ok(value),
@@ -124,11 +124,11 @@ impl Parameter {
         let steps = (to - from) / by;
         if by == 0.0 || steps < 0.0 {
             return Err(format!(
-                "{name}: no step of {step} leads from {low} to {high}; give another with -D"
+                "{name}: steps of {step} do not lead from {low} to {high}; give another with -D"
             ));
         }
         if steps >= 10_000.0 {
-            return Err(format!("{name}: more than 10,000 values; take a larger step with -D"));
+            return Err(format!("{name}: more than 10,000 values; use a larger step with -D"));
         }
         let digits = [low, high, step].map(decimals).into_iter().max().unwrap_or(0);
         let count = (steps + 1e-9).floor() as u32;
@@ -140,7 +140,7 @@ impl Parameter {
     }
 }
 
-/// All combinations of the values, the last parameter changing fastest; one empty combination without parameters.
+/// All combinations of the values, with the last parameter changing fastest; without parameters, one empty combination.
 pub fn combine(parameters: &[Parameter]) -> Vec<BTreeMap<String, String>> {
     let mut all = vec![BTreeMap::new()];
     for parameter in parameters {
@@ -167,12 +167,12 @@ pub fn combine(parameters: &[Parameter]) -> Vec<BTreeMap<String, String>> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Combination {
     pub policy: String,
-    /// As it is run.
+    /// The command that is run.
     pub command: CommandLine,
-    /// What it is called in results.
+    /// Its name in results.
     pub name: String,
     pub parameters: BTreeMap<String, String>,
-    /// Combinations that differ in nothing but the policy have the same.
+    /// Combinations that only differ in the policy have the same unit.
     pub unit: usize,
     /// Before each run.
     pub prepare: Option<CommandLine>,
@@ -189,14 +189,14 @@ pub struct Combination {
 #[serde(rename_all = "snake_case")]
 pub enum Rounds {
     Exactly(u32),
-    /// As many as last [`MEASURED`] for each combination, by the time of the first round, within these bounds.
+    /// Enough to measure each combination for [`MEASURED`], by the times of whole runs in the first round, within these bounds.
     Between {
         min: u32,
         max: Option<u32>,
     },
 }
 
-/// hyperfine's: how long the runs of each combination take where nobody says how many, with all that belongs to a run.
+/// By default each combination is measured for at least this long, as in hyperfine, with all that belongs to a run.
 pub const MEASURED: Duration = Duration::from_secs(3);
 
 impl Rounds {
@@ -218,7 +218,7 @@ impl Rounds {
         }
     }
 
-    /// Before the first round has ended.
+    /// The lower bound, for use before the first round has ended.
     pub fn at_least(self) -> u32 {
         match self {
             Self::Exactly(count) => count,
@@ -227,7 +227,7 @@ impl Rounds {
     }
 }
 
-/// The orders of rounds: each holds every combination once. The same seed gives the same orders.
+/// The orders of rounds; each contains every combination once. The same seed gives the same orders.
 pub struct Orders {
     random: Rng,
     combinations: usize,
@@ -249,8 +249,8 @@ impl Orders {
     }
 }
 
-/// What each combination is compared with: the reference if there is one, else with several policies the first of its own command and parameters,
-/// else the first of all.
+/// What each combination is compared with: the reference if there is one; else, with several policies, the first with the same command and
+/// parameters; else the first of all.
 pub fn baselines(combinations: &[Combination], reference: Option<usize>) -> Vec<usize> {
     if let Some(reference) = reference {
         return vec![reference; combinations.len()];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Running one command to its end: its time, CPU time, memory and exit, while the meter is read in time.
+//! Runs one command to its end, and measures its time, CPU time, memory and exit while reading the meter in time.
 
 use crate::gauge::{mean_w, Gauge};
 use crate::interrupt::Interrupt;
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 mod tree;
 
-/// How long an interrupted command has to end by itself.
+/// How long an interrupted command may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Where a command's output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     Null,
-    /// To the caller's own standard output and error.
+    /// To the caller's standard output and error.
     Inherit,
     /// Appended to a file.
     File(PathBuf),
@@ -33,11 +33,11 @@ pub enum Output {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Null,
-    /// Read from its beginning by every run.
+    /// Each run reads it from its beginning.
     File(PathBuf),
 }
 
-/// What a command's standard streams are.
+/// A command's standard streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Streams {
     pub input: Input,
@@ -47,25 +47,25 @@ pub struct Streams {
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// From before its process was made until it was gone.
+    /// From before its process was created until it was gone.
     pub time_s: f64,
-    /// CPU time of it and of all children it waited for.
+    /// CPU time of the command and of all children it waited for.
     pub user_s: f64,
     pub system_s: f64,
-    /// The largest resident set of it and its children.
+    /// The largest resident set of the command and its children.
     pub memory_usage_byte: u64,
     /// As a shell says it: the exit code, or 128 + the signal.
     pub exit_code: i32,
-    /// [`mean_w`] times `time_s`: the meter takes its time to answer, before and after, and that is no part of the run. 0 where it moved by no step.
+    /// [`mean_w`] times `time_s`, since the meter's answers before and after take time that is not part of the run. 0 if the meter did not move.
     pub energy_j: Option<f64>,
 }
 
-/// Why a run gave nothing.
+/// Why a run has no result.
 #[derive(Debug)]
 pub enum RunError {
     /// By this signal; the command was ended.
     Interrupted(i32),
-    /// 127 or 126, as shells have it.
+    /// With code 127 or 126, as in shells.
     NotStarted {
         program: String,
         code: u8,
@@ -99,20 +99,20 @@ impl From<rustix::io::Errno> for RunError {
 /// Producing wrong data without doing anything obviously wrong). A policy that sets a variable would have such a shift in all of its runs.
 pub const PADDING: &str = "LOP_PADDING";
 
-/// Whoever acts on the process of a command.
+/// Something that acts on the process of a command.
 pub struct Companion<'a> {
-    /// A variable that its environment is to have.
+    /// A variable that the command's environment must have.
     pub variable: Option<(String, PathBuf)>,
     /// Length of [`PADDING`]; `None`: the environment stays as it is.
     pub padding: Option<usize>,
-    /// Told its process, within the timed part.
+    /// Called with its process number, within the timed part.
     pub started: &'a mut dyn FnMut(u32),
 }
 
 /// Runs a command to its end, with its companion.
 ///
 /// # Errors
-/// It cannot be started, the meter fails, or the interrupt was raised, which ends the command and all that it started.
+/// It cannot be started, the meter fails, or the interrupt was raised, which ends the command and all its descendants.
 pub fn run(
     line: &CommandLine,
     streams: &Streams,
@@ -135,7 +135,7 @@ pub fn run(
     let (status, usage) = process.reap()?;
     let time_s = begin.elapsed().as_secs_f64();
     waited?;
-    // A command that Ctrl-C ended reports itself before the signal reaches this process.
+    // After Ctrl-C the command may end before the signal reaches this process.
     if let Some(signal) = interrupt.signal() {
         return Err(RunError::Interrupted(signal));
     }
@@ -150,7 +150,7 @@ pub fn run(
     })
 }
 
-/// Waits for this long with nothing running.
+/// Waits for this long without running anything.
 ///
 /// # Errors
 /// The meter fails, or the interrupt was raised.
@@ -184,7 +184,7 @@ fn not_started(line: &CommandLine, error: io::Error) -> RunError {
     }
 }
 
-/// What shells exit with where a command could not be run.
+/// The exit code of shells for a command that could not be run.
 pub(crate) fn code_of_refusal(error: &io::Error) -> u8 {
     match error.kind() {
         io::ErrorKind::NotFound => 127,
@@ -192,7 +192,7 @@ pub(crate) fn code_of_refusal(error: &io::Error) -> u8 {
     }
 }
 
-/// A child of this process that nobody else waits for.
+/// A child of this process that nothing else waits for.
 struct Process {
     pid: u32,
     handle: OwnedFd,
@@ -201,14 +201,14 @@ struct Process {
 impl Process {
     fn of(pid: u32) -> Result<Self, RunError> {
         let named = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let named = named.ok_or_else(|| io::Error::other(format!("{pid} is no process")))?;
+        let named = named.ok_or_else(|| io::Error::other(format!("{pid} is not a process")))?;
         Ok(Self {
             pid,
             handle: pidfd_open(named, PidfdFlags::empty())?,
         })
     }
 
-    /// Ends it and all that it started: asks, and kills what is left after [`GRACE`].
+    /// Ends the process and its descendants: asks them to end, and kills the rest after [`GRACE`].
     fn end(&self) -> Result<(), RunError> {
         let all = tree::handles(self.pid);
         all.iter().for_each(|process| tree::tell(process, Signal::TERM));
@@ -223,7 +223,7 @@ impl Process {
 
     fn reap(&self) -> io::Result<(i32, libc::rusage)> {
         let mut status = 0;
-        // SAFETY: both are plain numbers, all zeros being a value of theirs.
+        // SAFETY: the structure consists of plain numbers, for which all zeros is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         loop {
             // SAFETY: waits for a child of ours, writes into the two variables.
@@ -237,7 +237,7 @@ impl Process {
     }
 }
 
-/// Waits until then at most.
+/// Waits until then at most; true if the process has ended.
 fn has_ended_by(process: &OwnedFd, limit: Instant) -> io::Result<bool> {
     let mut fds = [PollFd::new(process, PollFlags::IN)];
     loop {
@@ -256,8 +256,8 @@ fn exit_code(status: i32) -> i32 {
     }
 }
 
-/// Until the process has ended or the time has come, reading the meter in time. It sleeps in between: no polling of ours in the
-/// energy of a run but what the meter asks for.
+/// Waits until the process has ended or the time has come, reading the meter in time. It sleeps in between, so the energy of a run
+/// contains no polling beyond what the meter needs.
 fn wait(
     process: Option<&Process>,
     until: Option<Instant>,
@@ -287,7 +287,7 @@ fn wait(
     }
 }
 
-/// `None`: longer than the system can say.
+/// `None` if the time is too long for the system's type.
 fn timespec(time: Duration) -> Option<Timespec> {
     Timespec::try_from(time).ok()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The measuring itself: setup, warmup, idle power, rounds in random order, and putting back whatever happens.
+//! The measurement itself: setup, warmup, idle power, rounds in random order, and cleanup whatever happens.
 
 use crate::enforcement::{Enforcement, EnforcementError, LINUX};
 use crate::gauge::{mean_w, Gauge};
@@ -14,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Failures of commands that end nothing: these runs are counted, and not averaged in.
+/// Failures of commands that do not end the session: these runs are counted, but not averaged in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ignored {
     None,
@@ -39,24 +39,24 @@ pub struct Settings {
     pub rounds: Rounds,
     /// Untimed runs of each combination before the rounds.
     pub warmup: u32,
-    /// Go on when a command fails.
+    /// Failures that do not end the session.
     pub ignored: Ignored,
     pub streams: Streams,
-    /// How long idle power is measured, before and after, where there is a meter.
+    /// If there is a meter, how long idle power is measured before and after.
     pub idle: Duration,
 }
 
-/// Everything outside the journal that a session works with.
+/// Everything that a session uses besides the journal.
 pub struct Tools<'a> {
     pub gauge: Gauge,
     pub enforcement: &'a mut dyn Enforcement,
     pub interrupt: &'a Interrupt,
     pub surroundings: Surroundings,
-    /// Told the runs done and the runs that are to be done after each.
+    /// Called after each run with the number of runs done and the total.
     pub progress: &'a mut dyn FnMut(usize, usize),
 }
 
-/// Why a session ended before its last round. What was measured until then is in the journal.
+/// Why a session ended before its last round. The journal has the measurements until then.
 #[derive(Debug)]
 pub enum SessionError {
     Interrupted(i32),
@@ -66,7 +66,7 @@ pub enum SessionError {
         policy: String,
         code: i32,
     },
-    /// A command beside the measured ones failed.
+    /// A command other than the measured ones failed.
     Helper {
         option: &'static str,
         command: String,
@@ -79,7 +79,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// What the whole program should end with: the code of a command that failed, 128 + the signal, else 1.
+    /// Exit code for the program: that of the failed command, 128 + the signal, else 1.
     pub fn exit_code(&self) -> u8 {
         let code = match self {
             Self::Interrupted(signal) => 128 + signal,
@@ -97,10 +97,10 @@ impl fmt::Display for SessionError {
             Self::Interrupted(signal) => write!(f, "interrupted by signal {signal}"),
             Self::Failed { command, policy, code } => write!(
                 f,
-                "'{command}' under {policy} failed with code {code}; mend it, or go on in spite of it with --ignore-failure"
+                "'{command}' under {policy} failed with code {code}; fix it, or continue in spite of it with --ignore-failure"
             ),
             Self::Helper { option, command, code } => {
-                write!(f, "{option}: '{command}' failed with code {code}; mend it or leave the option out")
+                write!(f, "{option}: '{command}' failed with code {code}; fix it or omit the option")
             }
             Self::Run(RunError::NotStarted { program, error, .. }) => write!(f, "{program}: cannot be run: {error}"),
             Self::Run(RunError::Meter(error)) => error.fmt(f),
@@ -123,10 +123,10 @@ impl From<RunError> for SessionError {
     }
 }
 
-/// Measures what the journal's header says. The journal holds every run and how it ended; the machine is put back in any case.
+/// Measures the combinations of the journal's header. The journal gets every run and the way the session ended; the machine is restored in any case.
 ///
 /// # Errors
-/// What ended it before its last round.
+/// The reason for an end before the last round.
 pub fn measure(journal: &mut Journal, settings: &Settings, tools: &mut Tools) -> Result<(), SessionError> {
     let combinations = journal.measured.header.combinations.clone();
     let mut session = Session {
@@ -151,7 +151,7 @@ struct Session<'a, 'b> {
     combinations: &'a [Combination],
     settings: &'a Settings,
     tools: &'a mut Tools<'b>,
-    /// Combinations whose setup has run, one of each unit.
+    /// Combinations whose setup has run, one for each unit.
     set_up: BTreeSet<usize>,
     /// A generator of its own: orders of rounds stay as they are.
     paddings: Rng,
@@ -187,7 +187,7 @@ impl Session<'_, '_> {
         let mut units = BTreeSet::new();
         for (index, combination) in self.combinations.iter().enumerate() {
             if units.insert(combination.unit) {
-                // Before it runs: what it did by halves is cleaned up too.
+                // Noted before it runs, so that a partial setup is cleaned up too.
                 self.set_up.insert(index);
                 self.helper("--setup", combination.setup.as_ref())?;
             }
@@ -195,7 +195,7 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// Runs every cleanup whose setup ran, whatever became of the others.
+    /// Runs the cleanup for each setup that ran, even if other cleanups fail.
     fn clean_up(&mut self) -> Result<(), SessionError> {
         let mut result = Ok(());
         for index in std::mem::take(&mut self.set_up) {
@@ -225,7 +225,7 @@ impl Session<'_, '_> {
         Ok(())
     }
 
-    /// One run with what belongs before it, what keeps its result, and what belongs after it. Its exit code.
+    /// One run, with its preparation before, the recording of its result, and its conclusion after. Returns its exit code.
     fn one(&mut self, index: usize, keep: impl FnOnce(&Ran, Around) -> io::Result<()>) -> Result<i32, SessionError> {
         let combinations = self.combinations;
         let combination = &combinations[index];
@@ -303,7 +303,7 @@ impl Session<'_, '_> {
         )
     }
 
-    /// A command that undoes another runs after an interrupt too.
+    /// Runs a command that undoes another one; this happens even after an interrupt.
     fn undoing(&mut self, option: &'static str, line: Option<&CommandLine>) -> Result<(), SessionError> {
         if line.is_none() {
             return Ok(());

@@ -4,14 +4,14 @@
 use crate::bootstrap::bca;
 use special::Beta;
 
-/// How many standard deviations from the median a value lies that is flagged. The same bound as hyperfine's.
+/// A value this many standard deviations from the median is flagged. The same bound as hyperfine's.
 const OUTLIER_DEVIATIONS: f64 = 10.0;
 /// Standard deviation over median absolute deviation of a normal distribution: 1 / quantile(0.75).
 const DEVIATION_PER_MAD: f64 = 1.4826;
-/// Of the median: what is nearer to it than that is no outlier, as near as the others may be.
+/// A value within this share of the median is never an outlier, however close the others are.
 const LEAST_DISTANCE: f64 = 1e-3;
 
-/// Of all intervals.
+/// Confidence of all intervals.
 const CONFIDENCE: f64 = 0.95;
 
 /// A 95 % confidence interval.
@@ -27,7 +27,7 @@ impl Interval {
     }
 }
 
-/// How intervals are found.
+/// The method for intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Student's t, of means and of logarithms of ratios.
@@ -37,7 +37,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Of the mean; `None` for one value.
+    /// The interval of the mean; `None` for one value.
     fn of_mean(self, values: &[f64]) -> Option<Interval> {
         match self {
             Self::Student => student(values),
@@ -51,14 +51,14 @@ impl Method {
 pub struct Summary {
     pub count: usize,
     pub mean: f64,
-    /// Of the sample (n - 1); `None` for one value.
+    /// Sample standard deviation (n - 1); `None` for one value.
     pub deviation: Option<f64>,
     pub median: f64,
-    /// `None` for one value, and by Student's t, which has none.
+    /// `None` for one value, and for Student's t, which has none.
     pub median_interval: Option<Interval>,
     pub min: f64,
     pub max: f64,
-    /// Of the mean; `None` for one value.
+    /// Interval of the mean; `None` for one value.
     pub interval: Option<Interval>,
 }
 
@@ -80,7 +80,7 @@ impl Summary {
     }
 }
 
-/// What a quantity is of another that was measured in the same rounds.
+/// The ratio of a quantity to another one that was measured in the same rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     pub pairs: usize,
@@ -92,7 +92,7 @@ pub struct Ratio {
 impl Ratio {
     /// The geometric mean of x / base over pairs (base, x), both above 0, with its interval: exp(mean(d)) with d = ln(x / base), and
     /// the interval of mean(d) taken back (of Student's: Bland & Altman, "The use of transformation when comparing two
-    /// means", BMJ 312:1153, 1996). What disturbs a whole round disturbs both of a pair and falls out. `None` without pairs.
+    /// means", BMJ 312:1153, 1996). A disturbance of a whole round affects both values of a pair and cancels. `None` without pairs.
     pub fn of(pairs: &[(f64, f64)], method: Method) -> Option<Self> {
         let logs: Vec<f64> = pairs.iter().map(|(base, value)| (value / base).ln()).collect();
         let (mean, _) = moments(&logs)?;
@@ -107,7 +107,7 @@ impl Ratio {
     }
 }
 
-/// Mean, and the sample's standard deviation where there are two values.
+/// The mean, and the sample standard deviation if there are two or more values.
 fn moments(values: &[f64]) -> Option<(f64, Option<f64>)> {
     if values.is_empty() {
         return None;
@@ -133,7 +133,7 @@ fn student(values: &[f64]) -> Option<Interval> {
     })
 }
 
-/// The 0.975 quantile of Student's distribution with so many degrees of freedom n, by that of the beta distribution: with
+/// The 0.975 quantile of Student's distribution with n degrees of freedom, from that of the beta distribution: with
 /// x = I^-1(0.05; n / 2, 1 / 2), t = sqrt(n (1 / x - 1)) (Abramowitz & Stegun, "Handbook of mathematical functions", 1964, 26.5.27).
 fn student_0975(freedom: f64) -> f64 {
     let (a, b) = (freedom / 2.0, 0.5);
@@ -153,9 +153,9 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// Which values lie far from the others, by the modified z-score (Iglewicz & Hoaglin, "How to detect and handle outliers", 1993)
-/// with hyperfine's bound: |x - median| > 10 * 1.4826 * MAD, and > 0.1 % of the median. Where more than half of the values are the same
-/// (a coarse meter), the MAD is 0 and nothing can be said of the rest.
+/// Which values are far from the others, by the modified z-score (Iglewicz & Hoaglin, "How to detect and handle outliers", 1993)
+/// with hyperfine's bound: |x - median| > 10 * 1.4826 * MAD, and > 0.1 % of the median. If more than half of the values are equal
+/// (a coarse meter), the MAD is 0 and the rest cannot be judged.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let Some(centre) = median(values) else {
         return Vec::new();

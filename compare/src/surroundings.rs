@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What else the machine does while commands are measured: load of others, temperature, governors.
+//! The machine's state while commands are measured: other load, temperature, governors.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The machine at one moment. What it does not tell is `None`.
+/// The machine at one moment. Unknown values are `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
     cpu: Option<CpuTime>,
@@ -13,7 +13,7 @@ pub struct Moment {
     governors: Option<String>,
 }
 
-/// Seconds summed over all CPUs since boot.
+/// Seconds since boot, summed over all CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CpuTime {
     busy_s: f64,
@@ -24,11 +24,11 @@ struct CpuTime {
 /// What happened around a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Around {
-    /// CPU seconds that others took: busy time of all CPUs less the command's own. Counted in clock ticks.
+    /// CPU seconds that others took: busy time of all CPUs minus the command's own. Counted in clock ticks.
     pub others_s: Option<f64>,
     /// CPU seconds that a hypervisor gave to others.
     pub stolen_s: Option<f64>,
-    /// CPU seconds that there were.
+    /// CPU seconds that were available.
     pub capacity_s: Option<f64>,
     /// The hottest sensor after the run, in degrees Celsius.
     pub hottest_c: Option<f64>,
@@ -74,7 +74,7 @@ impl Surroundings {
         })
     }
 
-    /// Of the processors' own sensors where there are any, else of all thermal zones: one of these may be a disk's or a radio's.
+    /// From the processors' own sensors if there are any, else from all thermal zones, which may include those of a disk or a radio.
     fn hottest_c(&self) -> Option<f64> {
         let sensors = self
             .folders("sys/class/hwmon", "hwmon")
@@ -101,7 +101,7 @@ impl Surroundings {
     }
 }
 
-/// Drivers of sensors inside processors (Documentation/hwmon in the kernel's sources), and the file of the whole one.
+/// Drivers of sensors in processors (Documentation/hwmon in the kernel's sources).
 const PROCESSOR_DRIVERS: [&str; 4] = ["coretemp", "k10temp", "zenpower", "cpu_thermal"];
 const WHOLE_PROCESSOR: &str = "temp1_input";
 
@@ -109,7 +109,7 @@ fn is_processors(hwmon: &Path) -> bool {
     fs::read_to_string(hwmon.join("name")).is_ok_and(|name| PROCESSOR_DRIVERS.contains(&name.trim()))
 }
 
-/// Of the whole processor; of the hottest core where its driver knows only these (coretemp on processors before 2011).
+/// The temperature of the whole processor, or of its hottest core if the driver only has cores (coretemp on processors before 2011).
 fn processor_millidegrees(hwmon: &Path) -> Option<f64> {
     let entries = fs::read_dir(hwmon).into_iter().flatten().flatten();
     let inputs = entries.filter(|entry| {
@@ -187,7 +187,7 @@ mod tests {
         );
     }
 
-    /// A disk at 70 degrees and a zone at 60 are not asked where two processors tell theirs.
+    /// A disk at 70 degrees and a zone at 60 are ignored if two processors have sensors.
     #[test]
     fn the_processors_own_sensors_go_before_other_temperatures() {
         let root = tempfile::tempdir().unwrap();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The recorder of scheduling: who ran when and where, through the kernel's performance events; no program is stopped for it.
+//! The recorder of scheduling: who ran when and where, through the kernel's performance events, without stopping any program.
 //!
-//! [`of_command`] records a command and all that it starts, with no privilege; [`of_machine`] all that runs, which the kernel
-//! allows to root (or where `kernel.perf_event_paranoid` is 0 or less). Who woke whom is recorded where the tracepoint
-//! `sched_waking` may be read: by root, with tracefs mounted.
+//! [`of_command`] records a command and its descendants, without privilege. [`of_machine`] records everything, which the kernel
+//! allows for root (or if `kernel.perf_event_paranoid` is 0 or less). Who woke whom is recorded if the tracepoint `sched_waking`
+//! may be read: by root, with tracefs mounted.
 //!
 //! **How.** A software event that counts nothing (`dummy`) carries the kernel's records of switches, forks, exits and names, with
-//! time, thread and CPU, in one ring for each CPU, which is emptied every [`DRAIN`]. Records that the kernel had no room for make
-//! the whole recording an error. Events of a command are inherited by what it starts, and begin where it executes its program.
+//! time, thread and CPU, in one ring for each CPU, which is emptied every [`DRAIN`]. If the kernel lost records,
+//! the whole recording is an error. A command's events are inherited by its descendants, and begin when it executes its program.
 //!
-//! **What is not seen.** What a task does after it has begun to exit (giving back its memory) leaves no record. A program with more
-//! rights than the caller (set-user-ID) is recorded by root only.
+//! **What is not seen.** What a task does after it has begun to exit (giving back its memory) leaves no record. Only root can record
+//! a program with more privileges than the caller (set-user-ID).
 
 mod bytes;
 mod error;
@@ -34,20 +34,20 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often rings are emptied: the smallest hold 4000 records, some hundred thousand a second.
+/// How often rings are emptied. The smallest ring holds 4000 records, so this allows some hundred thousand a second.
 pub const DRAIN: Duration = Duration::from_millis(10);
 
 /// Runs `command` to its end and records it; standard input and outputs are the caller's. Signals that end the caller are passed on
-/// to the command, but for SIGINT, which a terminal sends to both.
+/// to the command, except for SIGINT, which a terminal sends to both.
 ///
 /// # Errors
-/// The command cannot be run, the kernel does not let it be recorded, or lost records. A command that ran and failed is no error:
+/// The command cannot be run, or the kernel refuses to record it, or lost records. A command that ran and failed is not an error:
 /// see [`Header::exit_code`].
 pub fn of_command(command: &[OsString], interrupt: &Interrupt) -> Result<Trace, TraceError> {
     let began = SystemTime::now();
     let (send, news) = mpsc::channel();
     let (mut events, ended, wakers) = std::thread::scope(|scope| {
-        // Events belong to the thread that opens them and to what it starts; this one reads them.
+        // Events belong to the thread that opens them and to its descendants; this thread reads them.
         std::thread::Builder::new()
             .name("starter".into())
             .spawn_scoped(scope, || start(command, &send))
@@ -72,7 +72,7 @@ pub fn of_command(command: &[OsString], interrupt: &Interrupt) -> Result<Trace, 
     })
 }
 
-/// What the thread that starts the command tells.
+/// Messages of the thread that starts the command.
 enum News {
     Opened(Box<Rings>),
     Started(u32),
@@ -88,7 +88,7 @@ struct Ended {
 
 fn start(command: &[OsString], send: &Sender<News>) {
     let tell = |news| {
-        // Who does not listen any more has failed, and says so.
+        // If the receiver is gone, it has failed and reports that itself.
         let _ = send.send(news);
     };
     let rings = match Rings::open(Scope::ThisThread) {
@@ -127,7 +127,7 @@ fn children_ns() -> Option<u64> {
     Some(ns(usage.user_time()) + ns(usage.system_time()))
 }
 
-/// Empties the rings until the command has ended. Gives back what was recorded, and whether wakers were.
+/// Empties the rings until the command has ended. Returns the events, and whether wakers were recorded.
 fn follow(news: &Receiver<News>, interrupt: &Interrupt) -> Result<(Vec<Event>, Ended, bool), TraceError> {
     let mut rings: Option<Box<Rings>> = None;
     let mut child = None;
@@ -160,7 +160,7 @@ fn follow(news: &Receiver<News>, interrupt: &Interrupt) -> Result<(Vec<Event>, E
 fn pass_on(signal: i32, pid: u32) {
     let Ok(signal) = Signal::try_from(signal) else { return };
     if signal != Signal::SIGINT {
-        // Who is gone needs no signal.
+        // A process that is gone needs no signal.
         let _ = kill(Pid::from_raw(pid as i32), signal);
     }
 }
@@ -169,10 +169,10 @@ fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Records all that runs on this machine, but for this process, for `length` or until interrupted.
+/// Records everything on this machine except this process, for `length` or until interrupted.
 ///
 /// # Errors
-/// The kernel does not let it be recorded, or lost records.
+/// The kernel refuses to record, or lost records.
 pub fn of_machine(length: Duration, interrupt: &Interrupt) -> Result<Trace, TraceError> {
     let mut names = names();
     let began = SystemTime::now();
@@ -208,7 +208,7 @@ pub fn of_machine(length: Duration, interrupt: &Interrupt) -> Result<Trace, Trac
     })
 }
 
-/// Names of the threads that there are, by number.
+/// Names of the present threads, by number.
 fn names() -> HashMap<u32, String> {
     let numbers = |folder: String| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -222,7 +222,7 @@ fn names() -> HashMap<u32, String> {
     threads.filter_map(named).collect()
 }
 
-/// A task that was there before is named where it is first seen on a CPU.
+/// Names a task that existed before when it is first seen on a CPU.
 fn with_names(events: Vec<Event>, names: &HashMap<u32, String>) -> Vec<Event> {
     let mut known: HashSet<u32> = HashSet::new();
     let mut all = Vec::with_capacity(events.len());
@@ -280,7 +280,7 @@ fn host() -> Host {
     }
 }
 
-/// CPUs that run; empty where the system does not tell.
+/// Online CPUs; empty if the system does not tell.
 fn online() -> Vec<u32> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     parse_cpu_list(list.trim()).into_iter().flatten().collect()

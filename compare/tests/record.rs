@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const NOBODY: u32 = 65534;
-/// Longer than any machine needs; only a defect makes a test wait for it.
+/// Longer than any machine needs; a test only waits this long if something is broken.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn words<S: AsRef<str>>(command: &[S]) -> Vec<OsString> {
@@ -35,7 +35,7 @@ fn sh(script: &str) -> Recording {
     recorded(&["sh", "-c", script])
 }
 
-/// What holds for every recording.
+/// Checks what holds for every recording.
 fn assert_is_sound(recording: &Recording) {
     assert_eq!(
         recording.cpu_ns,
@@ -72,7 +72,7 @@ fn steps(task: &toml::Value) -> impl Iterator<Item = &toml::Table> {
         .map(|step| step.as_table().expect("a table"))
 }
 
-/// The workload file is TOML, has every task forked once, and the CPU time recorded.
+/// The workload file is TOML, forks every task once, and has the recorded CPU time.
 fn assert_workload_fits(recording: &Recording) {
     let text = to_workload(recording, "trial");
     let workload: toml::Table = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -137,8 +137,9 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
-/// A copy of this test program that everybody may run; `PROGRAMS` there holds the C programs, which others may not read here. Copied by another process:
-/// were it open here, a process that another test starts at that moment would have it open too, and the kernel runs no file that somebody may write.
+/// A copy of this test program that everybody may run. Beside it, `PROGRAMS` has the C programs, which other users may not read here. Another
+/// process copies it: if it were open for writing here, a process that another test starts at that moment would inherit it, and the kernel runs no
+/// file that is open for writing.
 fn public_copy(directory: &Path) -> PathBuf {
     let copy = directory.join("tests");
     let copied = Command::new("cp")
@@ -152,7 +153,7 @@ fn public_copy(directory: &Path) -> PathBuf {
     copy
 }
 
-/// A C program of ours, compiled; or as compiled before, for the copy that runs as somebody else.
+/// Compiles a C program of ours; the copy that runs as another user gets it precompiled.
 fn program(directory: &Path, name: &str) -> String {
     match std::env::var("LOP_TEST_PROGRAMS") {
         Ok(compiled) => format!("{compiled}/{name}"),
@@ -229,7 +230,7 @@ fn public_waits_by_name() {
         .all(|process| process.parent == Some(0) && !process.thread));
 }
 
-/// The writer begins when the reader, its sibling, sleeps: in `read`.
+/// The writer begins when its sibling, the reader, sleeps in `read`.
 const PIPELINE: &str = "(
         state=
         read -r own rest < /proc/self/stat
@@ -298,7 +299,7 @@ fn exit_codes_and_signals_are_passed_on() {
     );
 }
 
-/// It sleeps when its parent is another one than the shell.
+/// It begins to sleep when its parent is no longer the shell.
 const ORPHAN: &str = "(
         parent=$$
         while [ $parent = $$ ]; do read -r pid name state parent rest < /proc/self/stat; done
@@ -368,7 +369,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 #[test]
 fn ctrl_c_leaves_nothing_running() {
     if let Ok(mark) = std::env::var("LOP_TEST_MARK") {
-        // A shell starts what it puts in the background with SIGINT ignored, and that is inherited.
+        // A shell starts background jobs with SIGINT ignored, which is inherited.
         // SAFETY: the default action needs no handler.
         unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         sh(&format!("echo $$ > {mark}; exec sleep 600"));
@@ -427,7 +428,7 @@ fn as_an_unprivileged_user() {
     assert_passed(&command.output().expect("run"), 3);
 }
 
-/// "Fail `ptrace` with EPERM, allow the rest", as containers do.
+/// "Fail `ptrace` with EPERM, allow the rest", as in containers.
 fn forbid_ptrace() -> std::io::Result<()> {
     let instruction = |code: u32, jf: u8, k: u32| libc::sock_filter {
         code: code as u16,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whole comparisons of real commands, with a meter and an enforcement made up for the test.
+//! Complete comparisons of real commands, with a fake meter and a fake enforcement.
 
 use lop_compare::analysis::analyse;
 use lop_compare::enforcement::{Enforcement, EnforcementError, Nothing};
@@ -18,19 +18,19 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// 10 W, always; vanishes after so many readings.
+/// Always 10 W; vanishes after a number of readings.
 struct TenWatts {
     source: Source,
     begin: Instant,
     left: usize,
-    /// For an answer, which is of its end.
+    /// How long an answer takes; its value is from its end.
     takes: Duration,
-    /// In which it has to be read.
+    /// Longest time between two readings.
     within: Duration,
     answers: Arc<Mutex<Vec<Answer>>>,
 }
 
-/// What a meter said, and when it was asked and answered.
+/// A reading of the meter, and when it was asked and answered.
 struct Answer {
     asked: Instant,
     at: Instant,
@@ -80,7 +80,7 @@ impl Meter for TenWatts {
     }
 }
 
-/// Notes what it is asked, and when.
+/// Notes its calls and their times.
 #[derive(Default)]
 struct Notes(Vec<String>, Vec<Instant>);
 
@@ -193,7 +193,7 @@ impl Bench {
         let near = |(on_disk, known): (&journal::Run, &journal::Run)| (on_disk.time_s - known.time_s).abs() < 1e-12;
         assert!(
             read.runs.iter().zip(&known.runs).all(near),
-            "what is on disk is what was measured"
+            "the file has what was measured"
         );
         (read, result)
     }
@@ -275,11 +275,11 @@ fn preparations_count_towards_the_number_of_rounds() {
 /// How long idle power is measured.
 const REST: Duration = Duration::from_millis(300);
 
-/// A comparison as its meter and its enforcement saw it.
+/// A comparison as seen by its meter and its enforcement.
 struct Seen {
     measured: journal::Measured,
     answers: Vec<Answer>,
-    /// Of each run: the policy is asked for, the command has been started, the policy is not needed any more.
+    /// For each run, when the policy began, when the command had started, and when the policy ended.
     runs: Vec<[Instant; 3]>,
     over: Instant,
 }
@@ -304,8 +304,8 @@ fn sleeps_measured(takes: Duration) -> Seen {
     }
 }
 
-/// Whoever measures reads the clock between two moments that are known, however busy the machine is: what it says lies between the power that follows
-/// from the longest time and that from the shortest, but for rounding.
+/// The session reads the clock between two known moments, however busy the machine is. So the power must lie, up to rounding, between the values for
+/// the longest and for the shortest possible time.
 fn lies_between(told_w: f64, first: &Answer, last: &Answer, longest: Duration, shortest: Duration) {
     let energy_j = (last.total_uj - first.total_uj) as f64 / 1e6;
     let [least_w, most_w] = [longest, shortest].map(|time| energy_j / time.as_secs_f64());
@@ -315,7 +315,7 @@ fn lies_between(told_w: f64, first: &Answer, last: &Answer, longest: Duration, s
     );
 }
 
-/// Also where the meter takes twice the run's own time to answer, on either side of it.
+/// Even if the meter takes twice as long to answer as the run itself, before and after it.
 #[test]
 fn energy_is_that_of_the_run() {
     for takes in [Duration::ZERO, Duration::from_millis(100)] {
@@ -345,12 +345,12 @@ fn idle_power_is_measured_before_and_after() {
     assert!(analyse(&seen.measured, Method::Student).rows[0].net_energy_j.is_some());
 }
 
-/// The meter fails in the middle of a run: no energy is made up, and what was measured before stays.
+/// If the meter fails in the middle of a run, no energy is invented, and earlier measurements stay.
 #[test]
 fn a_meter_that_vanishes_ends_the_comparison() {
     let mut bench = Bench::new(50);
     let mut meter = TenWatts::new(80);
-    // It is read before and after each run, and not the more often the longer a run takes.
+    // The meter is only read before and after each run, however long a run takes.
     meter.within = Duration::from_secs(3600);
     bench.meter = Some(meter);
     let (measured, result) = bench.measure(vec![combination("linux", "true")]);
@@ -422,7 +422,7 @@ fn commands_that_are_not_there_have_the_code_of_shells() {
     assert!(error.to_string().contains("/nowhere/at-all: cannot be run"), "{error}");
 }
 
-/// The signal comes in the third run, which is a shell with a child of its own; the shell heeds SIGTERM, the child does not.
+/// The signal arrives in the third run, a shell with a child. The shell obeys SIGTERM, the child ignores it.
 #[test]
 fn an_interrupt_ends_the_whole_tree_keeps_what_was_measured_and_takes_the_policy_back() {
     let mut bench = Bench::new(50);
@@ -454,14 +454,14 @@ fn an_interrupt_ends_the_whole_tree_keeps_what_was_measured_and_takes_the_policy
     within(|| has_ended(child).then_some(()));
 }
 
-/// Gone, or dead and not buried yet by who inherited it, which may be never where process 1 buries nobody.
+/// Whether it is gone or a zombie. If process 1 does not reap orphans, it may stay a zombie.
 fn has_ended(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')')
         .is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Asks until there is an answer.
+/// Retries until there is a value.
 fn within<T>(mut found: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(600);
     loop {
@@ -473,7 +473,7 @@ fn within<T>(mut found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A line cut short by SIGKILL or a full disk is left out; a broken one before the last is told.
+/// A last line truncated by SIGKILL or a full disk is left out; an earlier broken line is an error.
 #[test]
 fn a_journal_is_readable_whatever_ended_it() {
     let mut bench = Bench::new(2);
@@ -494,15 +494,15 @@ fn a_journal_is_readable_whatever_ended_it() {
     assert_eq!(
         journal::read(&path).unwrap(),
         measured,
-        "of a 'lop' that knew no reference"
+        "from a 'lop' without references"
     );
     std::fs::write(&path, text.replace(r#""reference":null"#, r#""reference":7"#)).unwrap();
     assert!(journal::read(&path)
         .unwrap_err()
         .to_string()
-        .contains("no combination 7"));
+        .contains("combination 7, does not exist"));
     std::fs::write(&path, "{}\n").unwrap();
-    assert!(journal::read(&path).unwrap_err().to_string().contains("no journal"));
+    assert!(journal::read(&path).unwrap_err().to_string().contains("not a journal"));
     Journal::begin(&path, Header::new(1, Vec::new()))
         .err()
         .expect("no file is overwritten");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Any text as an experiment: refused with the file's name, or one with something to run. Nothing that it names is opened.
+//! Any text as an experiment: refused with the file's name, or an experiment with something to run. Files that it names are not opened.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Any text as a recording of intensity: refused with the file's name, or one whose programs miss the cache less often than they compute.
+//! Any text as a recording of intensity: refused with the file's name, or one whose programs have at most as many misses as instructions.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use lop_machine::intensity::Intensities;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Any text as what a meter's command prints: refused with what was expected, or a number that can be counted with.
+//! Any text as the output of a meter's command: refused with what was expected, or a finite number.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use lop_machine::meter::parse::{command_line, Said};

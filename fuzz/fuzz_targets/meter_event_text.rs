@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Any lines as the files of an energy event (configuration, scale, unit): refused with what was found, or a scale that is one.
+//! Any lines as the files of an energy event (configuration, scale, unit): refused with what was found, or a valid scale.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use lop_machine::meter::parse::{event_config, event_scale_uj};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Any text as what an IPMI tool prints: refused, or watts that flow.
+//! Any text as the output of an IPMI tool: refused, or watts above 0.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use lop_machine::meter::parse::dcmi_watts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A first line KEY=VALUE as `--set`, the rest as the file that it changes: refused, or TOML still.
+//! The first line KEY=VALUE as `--set`, the rest as the file that it changes: refused, or still valid TOML.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use lop_machine::input::{apply_overrides, Override};

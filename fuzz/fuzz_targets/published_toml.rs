@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Any text as published figures: refused with the file's name, or tables that have a figure each.
+//! Any text as published figures: refused with the file's name, or tables with at least one figure each.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Any bytes as a recording: refused with the file's name, or one that is written as it was read and makes a workload that can be read.
+//! Any bytes as a recording: refused with the file's name, or one that survives writing and reading, and whose workload can be read.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| match lop_trace::read("fuzz.trace", bytes) {
             trace
         );
         match lop_trace::to_workload("fuzz.trace", &trace, "fuzz") {
-            // Sums of any times may be longer than a workload may be; that is refused as such.
+            // Sums of arbitrary times may exceed the longest workload, which is then refused.
             Ok((text, summary)) => match lop_simulator::workload::read("fuzz.toml", &text) {
                 Ok(spec) => assert!(spec.build(1).programs.len() >= summary.tasks),
                 Err(error) => assert!(error.to_string().starts_with("fuzz.toml")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A journal of speeds, which root reads back: refused with a line, or one that names only files of CPUs and survives writing.
+//! A journal of speeds, which root reads back: refused with a line, or one that only names files of CPUs and survives writing.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use lop_machine::speed::Journal;

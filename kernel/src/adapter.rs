@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the service knows of a scheduler: a function that attaches, sleeps until it is asked something, and detaches.
+//! The scheduler as the service sees it: a function that attaches, sleeps until there is a request, and detaches.
 
 use crate::options::Options;
 use crate::requests::Inbox;
 use crate::status::Status;
 use std::fmt;
 
-/// Attaches, tells the observer, answers the inbox until it is asked to stop, and detaches. On every way out, a panic that
-/// unwinds included, the kernel's own scheduler is back and speeds are restored.
+/// Attaches, tells the observer, answers the inbox until it is asked to stop, and detaches. However it returns, even by a panic
+/// that unwinds, the kernel's own scheduler is back and speeds are restored.
 pub type Run<'a> = dyn FnMut(&Options, &Inbox, &mut dyn Observer) -> Result<Exit, KernelError> + 'a;
 
-/// Who wants to know how a run goes. Called on the scheduler's thread, so it must not block.
+/// Observes a run. Called on the scheduler's thread, so it must not block.
 pub trait Observer {
-    /// The scheduler is in charge; once, however often CPUs come and go after that.
+    /// The scheduler is in charge. Called once, however often CPUs come and go after that.
     ///
     /// # Errors
-    /// A reason to detach at once: what should happen next cannot.
+    /// A reason to detach at once, because the next step is impossible.
     fn attached(&mut self, status: &Status) -> Result<(), KernelError>;
 
-    /// Something that people should know: a restart, a speed that cannot be set.
+    /// Something that users should know, such as a restart or a speed that cannot be set.
     fn note(&mut self, line: &str);
 }
 
-/// How a run ended that was asked to end.
+/// The result of a run that ended on request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exit {
     /// The last status before it detached.
     pub last: Status,
-    /// It was in charge, and its observer has heard so. Not if it was asked to end before.
+    /// Whether it was in charge and its observer was told; false if it was asked to end before that.
     pub was_in_charge: bool,
     pub restored: Restored,
 }
 
-/// What became of the speeds, for people, one line each.
+/// Whether the speeds were restored, for people, one line each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     pub done: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Says what is not as it was.
+    /// Reports what could not be restored.
     pub fn tell_failures(&self, observer: &mut dyn Observer) {
         self.failed.iter().for_each(|line| observer.note(line));
     }
@@ -51,11 +51,11 @@ impl Restored {
 pub struct KernelError {
     /// The thing and the reason, in one line.
     pub message: String,
-    /// The way out.
+    /// What to do about it.
     pub mend: Option<String>,
     /// The exit dump of sched_ext, many lines.
     pub dump: Option<String>,
-    /// Taken out of charge from outside: by SysRq-S or the kernel's watchdog. To be looked into before another start.
+    /// Whether it was ejected from outside, by SysRq-S or the kernel's watchdog, which should be investigated before the next start.
     pub ejected: bool,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Going into the background: the same program again in a session of its own, which its starter waits for until it is
-//! attached. Until then the new process speaks through its starter; from then on to the journal, or to a file where there is
-//! none. No fork of a running program is needed for that, so threads are no worry.
+//! Goes into the background by starting the same program again in a session of its own. The starter waits until that process is
+//! attached, and prints its output until then. Afterwards the process writes to the journal, or to a file if there is none. This
+//! needs no fork of the running program, so its threads are no problem.
 
 use crate::adapter::KernelError;
 use crate::instance::{refused, RunDir};
@@ -15,7 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Ends what the new process says to its starter.
+/// Marks the end of the new process's messages to its starter.
 const ATTACHED: u8 = 0;
 
 /// Identifies our lines in the journal.
@@ -23,8 +23,8 @@ const TAG: &str = "lop";
 
 const JOURNAL_SOCKET: &str = "/run/systemd/journal/stdout";
 
-/// Starts this program again with `arguments`, copies what it prints to `output`, and returns when it has detached or ended:
-/// 0, or its exit code.
+/// Starts this program again with `arguments`, copies its output to `output`, and returns when it has detached, with 0, or
+/// ended, with its exit code.
 ///
 /// # Errors
 /// The system cannot start or follow it.
@@ -39,7 +39,7 @@ pub fn launch(arguments: &[OsString], output: &mut dyn Write) -> io::Result<u8> 
     if copy_until_attached(said, output)? {
         return Ok(0);
     }
-    // A signal ended it if it has no code.
+    // It has no code if a signal ended it.
     Ok(child
         .wait()?
         .code()
@@ -47,7 +47,7 @@ pub fn launch(arguments: &[OsString], output: &mut dyn Write) -> io::Result<u8> 
         .unwrap_or(1))
 }
 
-/// Whether the end was that of the attaching.
+/// Copies until the end mark, true, or until the end of the stream, false.
 fn copy_until_attached(mut said: impl Read, output: &mut dyn Write) -> io::Result<bool> {
     let mut buffer = [0; 4096];
     loop {
@@ -65,7 +65,7 @@ fn copy_until_attached(mut said: impl Read, output: &mut dyn Write) -> io::Resul
     }
 }
 
-/// Leaves the terminal; what the new process does first.
+/// Leaves the terminal; the first thing that the new process does.
 ///
 /// # Errors
 /// The system's own.
@@ -73,15 +73,15 @@ pub fn leave_terminal() -> io::Result<()> {
     rustix::process::setsid().map(|_| ()).map_err(io::Error::from)
 }
 
-/// Where a detached process writes, and how people read it.
+/// The log of a detached process, and how to read it.
 pub struct Log {
     sink: OwnedFd,
-    /// A command for people.
+    /// A command that shows it.
     pub shown_by: String,
 }
 
 impl Log {
-    /// The journal, or else the log file of the run folder, which is made if need be.
+    /// The journal, or else the log file in the run folder, which is created if necessary.
     ///
     /// # Errors
     /// Neither can be written.
@@ -101,10 +101,10 @@ impl Log {
         })
     }
 
-    /// Tells the starter that all is well, and writes to the log from now on.
+    /// Tells the starter that the process is attached, and writes to the log from now on.
     ///
     /// # Errors
-    /// The starter is gone: it was interrupted, so nobody wants this any more.
+    /// The starter is gone: it was interrupted, so the user no longer wants this.
     pub fn detach(&self) -> Result<(), KernelError> {
         let mut stdout = io::stdout();
         let detach = stdout
@@ -117,7 +117,7 @@ impl Log {
     }
 }
 
-/// A stream of lines to the journal, by its protocol: a few lines of header, then text.
+/// A stream of lines to the journal, in its protocol: a few header lines, then text.
 fn journal_stream(socket: &Path) -> io::Result<UnixStream> {
     const PRIORITY_INFO: u8 = 6;
     let mut stream = UnixStream::connect(socket)?;

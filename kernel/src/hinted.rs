@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How many threads have which hints: all threads of the machine are asked for, since the kernel keeps what is said with each.
+//! How many threads have which hints. The kernel stores hints with each thread, so all threads of the machine are looked up.
 
 use crate::adapter::KernelError;
 use crate::hints::{threads_of, Hint, Hints, Memory};
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 
-/// Threads that are alive and of which something is said, by what it is; one may have several hints. What a thread got from its creator
-/// (`--next-length`) is the scheduler's own knowledge of it, and not in here.
+/// Living threads with hints, by hint; a thread may have several. What a thread got from its creator (`--next-length`) is only known to the
+/// scheduler, and not counted here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hinted {
@@ -27,13 +27,13 @@ pub struct Hinted {
 }
 
 impl Hinted {
-    /// Of all threads of the machine whose `proc` lies below `root`.
+    /// Counts all threads of the machine whose `proc` is below `root`.
     ///
     /// # Errors
     /// The hints of the scheduler cannot be reached.
     pub fn now(root: &Path) -> Result<Self, KernelError> {
         let hints = Hints::open(root)?;
-        // One that ends meanwhile has none any more.
+        // A thread that ends meanwhile has no hints.
         Ok(Self::of_threads(&root.join("proc"), |thread| {
             hints.of(thread).ok().flatten()
         }))

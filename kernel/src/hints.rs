@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What is said of a thread to the scheduler: one record for each, in a map of the program that forgets a thread when it ends.
+//! Hints about threads for the scheduler: one record for each thread, in a map of the program that drops it when the thread ends.
 
 use crate::adapter::KernelError;
 use crate::support;
@@ -14,9 +14,9 @@ use std::str::FromStr;
 
 /// `lop_hints` in kernel/src/bpf/hint.bpf.h.
 const MAP: &str = "lop_hints";
-/// The program there that makes a thread heard while it runs.
+/// The program there that applies the hints of a running thread.
 const HINT_APPLY: &str = "lop_hint_apply";
-/// Since Linux 6.9, which is older than sched_ext: a descriptor of a thread, not of its process.
+/// Asks for a descriptor of a thread, not of its process; since Linux 6.9, which is older than sched_ext.
 const PIDFD_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
 const VERSION: u32 = 1;
 
@@ -39,12 +39,12 @@ const SEQUENTIAL: u32 = 2;
 const LOCK_HOLDER: u32 = 4;
 const WITH_CHILDREN: u32 = 1 << 16;
 
-/// How much a thread asks of the memory.
+/// How intensively a thread uses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// Hardly anything: below 0.1 misses per thousand instructions.
+    /// Below 0.1 misses per thousand instructions.
     Light,
-    /// Neither.
+    /// In between.
     Moderate,
     /// Above 1 miss per thousand instructions.
     Intensive,
@@ -73,22 +73,22 @@ impl fmt::Display for Memory {
     }
 }
 
-/// What is said of a thread. What is `None` or false is not said.
+/// The hints for a thread. `None` or false means no hint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hint {
-    /// It runs, and only waits: its core may be taken meanwhile.
+    /// It is busy waiting, so its core may be taken meanwhile.
     pub spinning: bool,
     /// The rest of its program waits for it.
     pub sequential: bool,
-    /// Others wait for what it holds.
+    /// Others wait for a lock that it holds.
     pub lock_holder: bool,
-    /// Its work in all, in units that only its program knows (iterations, rows), from 1.
+    /// Its total work, in units of its program (iterations, rows), from 1.
     pub length: Option<u32>,
-    /// The same of the next thread that it creates.
+    /// The same for the next thread that it creates.
     pub next_length: Option<u32>,
     /// How many threads of its application want to run at once, from 1.
     pub parallelism: Option<u32>,
-    /// Processes that it creates belong to its application, and those that they create.
+    /// Whether its descendants belong to its application too.
     pub with_children: bool,
     pub memory: Option<Memory>,
 }
@@ -124,7 +124,7 @@ impl Hint {
             memory: number(record.memory).and_then(named),
         }
     }
-    /// Whether nothing at all is said.
+    /// Whether there is no hint at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -147,7 +147,7 @@ impl Record {
         }
         bytes
     }
-    /// `None`: written by nobody, or too short.
+    /// `None` if the record is empty or too short.
     fn read(bytes: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at * 4..at * 4 + 4)?.try_into().ok()?));
         let record = Self {
@@ -175,7 +175,7 @@ impl Hints {
     /// # Errors
     /// Lopsided is not in charge, or the caller may not see the maps of programs.
     pub fn open(root: &Path) -> Result<Self, KernelError> {
-        // The map of one that has ended lives on for a moment.
+        // The map of a scheduler that has ended exists for a moment longer.
         if !support::attached(root).is_some_and(|name| name.starts_with("lopsided")) {
             return Err(KernelError::new("Lopsided is not in charge: nobody would hear a hint")
                 .mend("start it first: sudo lop start --daemon"));
@@ -201,7 +201,7 @@ impl Hints {
         })
     }
 
-    /// What is said of a thread; `None`: nothing.
+    /// The hints for a thread; `None` if there are none.
     ///
     /// # Errors
     /// There is no such thread.
@@ -216,7 +216,7 @@ impl Hints {
             .map(|record| Hint::of(&record)))
     }
 
-    /// Says it of a thread, instead of what was said before.
+    /// Sets the hints for a thread, replacing earlier ones.
     ///
     /// # Errors
     /// There is no such thread.
@@ -228,7 +228,7 @@ impl Hints {
         self.apply(thread).map_err(|error| said_in_vain(thread, &error))
     }
 
-    /// The scheduler looks at what was said of the thread: at once if it runs, else when it does.
+    /// Makes the scheduler read the thread's hints: at once if it runs, else when it next runs.
     fn apply(&self, thread: u32) -> std::io::Result<()> {
         // `struct lop_hint_args`.
         let arguments = thread.to_ne_bytes();
@@ -259,7 +259,7 @@ fn said_in_vain(thread: u32, error: &dyn fmt::Display) -> KernelError {
 }
 
 fn open_thread(thread: u32) -> Result<OwnedFd, KernelError> {
-    // SAFETY: the call takes numbers only, and what it returns is a new descriptor or -1.
+    // SAFETY: the call only takes numbers, and returns a new descriptor or -1.
     let raw = unsafe { libc::syscall(libc::SYS_pidfd_open, thread, PIDFD_THREAD) };
     if raw < 0 {
         let error = std::io::Error::last_os_error();
@@ -268,14 +268,14 @@ fn open_thread(thread: u32) -> Result<OwnedFd, KernelError> {
         )));
     }
     let raw = i32::try_from(raw).map_err(|_| KernelError::new(format!("thread {thread}: no descriptor is left")))?;
-    // SAFETY: the call above made it, and nobody else has it.
+    // SAFETY: the call above created it, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// Whether the caller may speak for a thread: its owner may, and root. `proc` is `/proc`, or a fake one in tests.
+/// Whether the caller may give hints for a thread: its owner may, and root. `proc` is `/proc`, or a fake one in tests.
 ///
 /// # Errors
-/// There is no such thread, or it is another user's.
+/// There is no such thread, or it belongs to another user.
 pub fn may_speak_for(proc: &Path, thread: u32, caller: u32) -> Result<(), KernelError> {
     let status = fs::metadata(proc.join(thread.to_string()).join("status"))
         .map_err(|_| KernelError::new(format!("there is no process or thread {thread}")).mend("ps -eLf lists them"))?;
@@ -289,7 +289,7 @@ pub fn may_speak_for(proc: &Path, thread: u32, caller: u32) -> Result<(), Kernel
     Ok(())
 }
 
-/// All threads of the process that has `thread`, in order of their numbers. `proc` as for [`may_speak_for`].
+/// All threads of the process of `thread`, in order of their numbers. `proc` as for [`may_speak_for`].
 ///
 /// # Errors
 /// The process has ended.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One instance on a machine: a lock that its holder's death frees, with the holder's process id beside it.
+//! Allows one instance on a machine: a lock that is released when its holder dies, in a file with the holder's process id.
 
 use crate::adapter::KernelError;
 use nix::fcntl::{fcntl, FcntlArg};
@@ -22,13 +22,13 @@ impl RunDir {
         &self.0
     }
 
-    /// Where the status is served.
+    /// The socket of the status server.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.0.join("status.sock")
     }
 
-    /// Where the tools of sched_ext look for statistics; a run folder of one's own has its own.
+    /// Where the tools of sched_ext look for statistics; a non-default run folder has its own socket.
     #[must_use]
     pub fn statistics(&self) -> PathBuf {
         match *self == Self::default() {
@@ -37,13 +37,13 @@ impl RunDir {
         }
     }
 
-    /// What a daemon says where there is no journal.
+    /// The daemon's log if there is no journal.
     #[must_use]
     pub fn log(&self) -> PathBuf {
         self.0.join("log")
     }
 
-    /// The speeds and knobs that were changed.
+    /// The journal of changed speeds and knobs.
     #[must_use]
     pub fn speed_journal(&self) -> PathBuf {
         self.0.join("speeds.journal")
@@ -53,10 +53,10 @@ impl RunDir {
         self.0.join("lock")
     }
 
-    /// Makes the folder if it is not there.
+    /// Creates the folder if it is missing.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn create(&self) -> Result<(), KernelError> {
         let create = || {
             std::fs::create_dir_all(&self.0)?;
@@ -72,17 +72,17 @@ impl Default for RunDir {
     }
 }
 
-/// The right to be the one instance, until dropped or dead.
+/// The right to be the one instance, held until this is dropped or the process dies.
 #[derive(Debug)]
 pub struct Instance {
     lock: File,
 }
 
 impl Instance {
-    /// Takes the lock and writes this process' id into its file. Makes the folder.
+    /// Takes the lock and writes the id of this process into its file. Creates the folder.
     ///
     /// # Errors
-    /// An instance runs, or the folder cannot be written in.
+    /// Another instance runs, or the folder is not writable.
     pub fn acquire(dir: &RunDir) -> Result<Self, KernelError> {
         dir.create()?;
         let path = dir.lock();
@@ -94,7 +94,7 @@ impl Instance {
             .mode(0o600)
             .open(&path)
             .map_err(|error| refused(&path, "cannot be opened", &error))?;
-        // Whoever may read it could hold a lock on it, and so keep every instance from starting.
+        // Anyone who can read the file could lock it, and so keep every instance from starting.
         lock.set_permissions(Permissions::from_mode(0o600))
             .map_err(|error| refused(&path, "cannot be kept from others", &error))?;
         match fcntl(&lock, FcntlArg::F_OFD_SETLK(&whole_file())) {
@@ -117,19 +117,19 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // A number left behind is not believed without the lock.
+        // A number that is left behind does not count without the lock.
         let _ = self.lock.set_len(0);
-        // Closing the file is not enough: what this process is starting at this moment has it open too, until it becomes that program.
+        // Closing the file is not enough: a child that this process is just starting has it open too, until its exec.
         let mut free = whole_file();
         free.l_type = libc::F_UNLCK as libc::c_short;
         let _ = fcntl(&self.lock, FcntlArg::F_OFD_SETLK(&free));
     }
 }
 
-/// The process id of the instance that runs, 0 while it has not said yet; `None` when none runs.
+/// The process id of the running instance, 0 until it has written it; `None` if none runs.
 ///
 /// # Errors
-/// The lock is another user's, who alone may look at it.
+/// The lock belongs to another user, and only they may check it.
 pub fn running(dir: &RunDir) -> Result<Option<u32>, KernelError> {
     let path = dir.lock();
     match File::open(&path) {
@@ -141,7 +141,7 @@ pub fn running(dir: &RunDir) -> Result<Option<u32>, KernelError> {
 
 fn holder(lock: &File) -> Option<u32> {
     let mut found = whole_file();
-    // F_OFD_GETLK tests the lock without taking it, so that looking never keeps an instance from starting.
+    // F_OFD_GETLK tests the lock without taking it, so that checking never keeps an instance from starting.
     fcntl(lock, FcntlArg::F_OFD_GETLK(&mut found)).ok()?;
     if i32::from(found.l_type) == libc::F_UNLCK {
         return None;
@@ -150,7 +150,7 @@ fn holder(lock: &File) -> Option<u32> {
     Some(pid.trim().parse().unwrap_or(0))
 }
 
-/// What a second one is told.
+/// The error for a second instance.
 #[must_use]
 pub fn already_running(dir: &RunDir) -> KernelError {
     let who = match running(dir) {
@@ -161,14 +161,14 @@ pub fn already_running(dir: &RunDir) -> KernelError {
 }
 
 fn whole_file() -> libc::flock {
-    // SAFETY: a C struct of integers, for which all zeros is a value: the whole file, by no process in particular.
+    // SAFETY: a C struct of integers, for which all zeros is valid: the whole file, without a process.
     let mut flock: libc::flock = unsafe { std::mem::zeroed() };
     flock.l_type = libc::F_WRLCK as libc::c_short;
     flock.l_whence = libc::SEEK_SET as libc::c_short;
     flock
 }
 
-/// An error of the run folder; who may not write there is told about sudo.
+/// An error about the run folder; suggests sudo if permission is missing.
 pub(crate) fn refused(path: &Path, what: &str, error: &io::Error) -> KernelError {
     let message = format!("{}: {what}: {error}", path.display());
     match error.kind() {
@@ -198,7 +198,7 @@ mod tests {
         Instance::acquire(&dir).unwrap();
     }
 
-    /// As an earlier version made it, readable for all.
+    /// An earlier version created the file readable for all.
     #[test]
     fn nobody_else_may_lock_it() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How many jobs a `make` runs at once, read from how it was called. Its children share them through its job server, so that number is
-//! the parallelism of the whole build.
+//! How many jobs a `make` runs at once, from its command line and environment. Its children share them through its job server, so that
+//! number is the parallelism of the whole build.
 
 use crate::adapter::KernelError;
 use crate::hints::{Hint, Hints};
@@ -8,14 +8,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Short options of GNU make whose argument is what follows, in the same word or in the next.
+/// Short options of GNU make whose argument follows, in the same word or in the next.
 const WITH_ARGUMENT: &str = "CEfIoW";
 /// The same, but only in the same word.
 const WITH_OPTIONAL_ARGUMENT: &str = "lO";
 
-/// Jobs at once of a `make` that is called with `arguments`, without its name, and finds `makeflags` in its environment: the last `-j` counts,
-/// those of the arguments after those of the environment, as in GNU make's manual (5.7.3 and 9.8). `None`: one at a time, no bound, or a
-/// job server that another `make` opened.
+/// Simultaneous jobs of a `make` with these `arguments`, without its name, and with `makeflags` in its environment. The last `-j` counts, and
+/// arguments come after the environment, as in GNU make's manual (5.7.3 and 9.8). `None`: one at a time, no limit, or the job server of
+/// another `make`.
 #[must_use]
 pub fn at_once(arguments: &[&str], makeflags: &str) -> Option<u32> {
     let asked = last_jobs(arguments);
@@ -26,7 +26,7 @@ pub fn at_once(arguments: &[&str], makeflags: &str) -> Option<u32> {
     asked.unwrap_or_else(inherited).filter(|&jobs| jobs > 1)
 }
 
-/// The options in `MAKEFLAGS`: the first word may be letters without a dash; what follows `--` are variables.
+/// The options in `MAKEFLAGS`. The first word may be letters without a dash; after `--` follow variables.
 fn words(makeflags: &str) -> Vec<String> {
     let mut words: Vec<String> = makeflags
         .split_ascii_whitespace()
@@ -41,7 +41,7 @@ fn words(makeflags: &str) -> Vec<String> {
     words
 }
 
-/// The last `-j`: outer `None` there is none, inner `None` it has no number.
+/// The last `-j`. The outer `None` means that there is none, the inner `None` that it has no number.
 fn last_jobs(arguments: &[&str]) -> Option<Option<u32>> {
     let mut found = None;
     let mut rest = arguments.iter().copied().peekable();
@@ -97,7 +97,7 @@ fn jobs_among(letters: &str) -> Letters<'_> {
     Letters::Others
 }
 
-/// Jobs at once of the process, if it is a `make`. `proc` is `/proc`, or a fake one in tests.
+/// Simultaneous jobs of the process, if it is a `make`. `proc` is `/proc`, or a fake one in tests.
 ///
 /// # Errors
 /// It has ended.
@@ -105,7 +105,7 @@ pub fn of_process(proc: &Path, process: u32) -> io::Result<Option<u32>> {
     let folder = proc.join(process.to_string());
     let read = |name: &str| fs::read(folder.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let called = read("cmdline")?;
-    // Who may not trace the process sees its command line alone.
+    // Without permission to trace the process, only its command line can be read.
     let environment = match read("environ") {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => String::new(),
         environment => environment?,
@@ -117,11 +117,11 @@ pub fn of_process(proc: &Path, process: u32) -> io::Result<Option<u32>> {
     Ok(at_once(&arguments, makeflags.unwrap_or("")))
 }
 
-/// Says of the process, if it is a `make` with several jobs at once and nobody has said so, that these are one application, and how many they are.
-/// One that has ended needs nothing. `hints` are opened when they are first needed.
+/// If the process is a `make` with several simultaneous jobs and without such a hint, declares its descendants one application, and their number.
+/// Does nothing for a process that has ended. `hints` are opened when first needed.
 ///
 /// # Errors
-/// It cannot be read though it is there, or the hint does not reach the scheduler.
+/// The process exists but cannot be read, or the hint does not reach the scheduler.
 pub fn declare(root: &Path, hints: &mut Option<Hints>, process: u32) -> Result<(), KernelError> {
     let proc = root.join("proc");
     let there = || proc.join(process.to_string()).exists();
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// What looks like `-j` and is the argument of another option, or a target; no bound; no number.
+    /// Words that look like `-j` but are the argument of another option, or a target; no limit; no number.
     #[test]
     fn what_is_no_number_of_jobs() {
         for line in [
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// A user's MAKEFLAGS counts where the arguments say nothing; that of another make names its job server, whose number is not ours.
+    /// A user's MAKEFLAGS count if the arguments have no -j. Those of another make name its job server, whose number does not count.
     #[test]
     fn jobs_of_the_environment() {
         for (arguments, makeflags, jobs) in [

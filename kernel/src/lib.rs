@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The policy in the running kernel: what it needs, how it is asked to start, what it says while it runs, and the service
-//! around it.
+//! The policy in the running kernel: its requirements, its options, its status, and the service around it.
 
 pub mod adapter;
 pub mod daemon;

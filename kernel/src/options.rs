@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a person may ask of the scheduler when it starts.
+//! The scheduler's options at its start.
 
 use lop_machine::intensity::Intensities;
 use lop_machine::speed::HighSpeed;
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub const SHORTEST_HOLD: Duration = Duration::from_millis(10);
 pub const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
-/// The policy that runs when this one is asked for: on a machine with one memory domain, one kind of cores and one thread of a core `auto` stands for
+/// The policy that runs if this one is requested: on a machine with one memory domain, one kind of cores and no SMT, `auto` means
 /// `highlow-spare`.
 #[must_use]
 pub fn resolved(asked: PolicyName, nr_memory_domains: u16, nr_tiers: u16, threads: u16) -> PolicyName {
@@ -28,39 +28,39 @@ pub struct Options {
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
     pub root: PathBuf,
     pub policy: PolicyName,
-    /// High CPUs kept idle; `None`: the policy's own number.
+    /// High CPUs kept idle; `None`: the policy's default.
     pub spare: Option<u32>,
-    /// Power cap: CPUs that are high at most; `None`: no cap. Nobody here knows what a CPU draws.
+    /// Power cap: the most high CPUs; `None`: no cap. In CPUs rather than watts, since the watts of a CPU are not known here.
     pub max_high: Option<u32>,
-    /// T_hold; `None`: the policy's own.
+    /// T_hold; `None`: the policy's default.
     pub hold: Option<Duration>,
-    /// Whether a core is reserved; `None`: as the policy has it.
+    /// Whether a core is reserved; `None`: the policy's default.
     pub reserve: Option<Reserve>,
-    /// How programs use memory, recorded, for plans where the CPU counts no misses.
+    /// A recording of how programs use memory, for plans if the CPU counts no misses.
     pub intensity: Option<Arc<Intensities>>,
-    /// CPUs that were slowed by hand, and the share of their speed that is left, x 1000: kinds of their own.
+    /// CPUs that the user slowed down, and the share of their speed that is left, x 1000; they form kinds of their own.
     pub slowed: BTreeMap<u32, u16>,
-    /// Only tasks of SCHED_EXT are scheduled, all others stay with the kernel's scheduler.
+    /// Schedules only tasks of SCHED_EXT; all others stay with the kernel's scheduler.
     pub partial: bool,
-    /// It may schedule though groups have limits of CPU time (cpu.max), which nobody keeps then.
+    /// Starts even if groups have limits of CPU time (cpu.max), which are then not enforced.
     pub ignore_cpu_max: bool,
-    /// 0: the few lines everybody sees; more: what the loader and libbpf have to say.
+    /// 0: only the usual few lines; more: also messages of the loader and libbpf.
     pub verbose: u8,
     /// Whether CPU speeds are set at all.
     pub speeds: bool,
-    /// What high CPUs are asked for.
+    /// The speed of high CPUs.
     pub high_speed: HighSpeed,
-    /// Where changed speeds are written down before they are changed.
+    /// Where speeds are recorded before they are changed.
     pub speed_journal: PathBuf,
-    /// File for the log of demand events and decisions.
+    /// File for the log of calls and decisions.
     pub decisions: Option<PathBuf>,
-    /// For tests: the BPF program raises an error after this time; 0: it fails at the start.
+    /// For tests: the BPF program raises an error after this time; with 0 it fails at the start.
     pub fail_after: Option<Duration>,
-    /// For tests: how long the kernel's watchdog lets a task wait before it takes the scheduler out of charge; `None`: 30 s.
+    /// For tests: how long the kernel's watchdog lets a task wait before it ejects the scheduler; `None`: 30 s.
     pub watchdog: Option<Duration>,
-    /// For tests: as on a machine whose CPU numbers need so many words of 64 bits, 1 to 8; `None`: as many as this one's need.
+    /// For tests: load as for a machine whose CPU numbers need this many words of 64 bits, 1 to 8; `None`: as many as this machine needs.
     pub cpu_words: Option<u32>,
-    /// For tests: so many groups of tasks and applications find room, up to a power of two; `None`: by the machine's memory.
+    /// For tests: room for this many groups of tasks and applications, rounded to a power of two; `None`: by the machine's memory.
     pub places: Option<u32>,
 }
 
@@ -91,10 +91,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether the options go together.
+    /// Whether the options fit together.
     ///
     /// # Errors
-    /// A sentence that names the option, the reason and the way out.
+    /// A sentence with the option, the reason and what to do.
     pub fn check(&self) -> Result<(), String> {
         let is_fixed = self.policy.fixed_size().is_some();
         match (self.policy.policy, self.spare) {
@@ -171,7 +171,7 @@ impl Options {
 }
 
 impl Options {
-    /// The same for a machine of `cpus` CPUs: no set is larger than that. With a sentence for people where something was cut.
+    /// The same for a machine of `cpus` CPUs, where no set can be larger. With a sentence for people if a number was reduced.
     #[must_use]
     pub fn fitted(&self, cpus: u32) -> (Self, Option<String>) {
         let mut fitted = self.clone();
@@ -191,10 +191,10 @@ impl Options {
     }
 }
 
-/// Reads T_hold as a person types it: `50ms`, `1s`, `1.5s`.
+/// Parses T_hold as the user types it: `50ms`, `1s`, `1.5s`.
 ///
 /// # Errors
-/// No unit, no number, or outside of 10 ms to 60 s.
+/// The unit or the number is missing, or it is outside of 10 ms to 60 s.
 pub fn parse_hold(text: &str) -> Result<Duration, String> {
     let hold = parse_duration(text)?;
     if (SHORTEST_HOLD..=LONGEST_HOLD).contains(&hold) {
@@ -204,10 +204,10 @@ pub fn parse_hold(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Reads a time with its unit: `50ms`, `1s`, `1.5s`.
+/// Parses a time with its unit: `50ms`, `1s`, `1.5s`.
 ///
 /// # Errors
-/// No unit, or no number that is a time.
+/// The unit is missing, or the number is not a time.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let refused = || format!("expected a time with its unit, as in 50ms or 1.5s, found '{text}'");
     let (number, unit_s) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! How the threads of the service reach the scheduler's thread, which sleeps in the kernel: a request wakes it through an
-//! eventfd. Nothing is polled, so a scheduler without requests sleeps on.
+//! eventfd. Nothing is polled, so without requests the scheduler keeps sleeping.
 
 use crate::status::Status;
 use rustix::event::{eventfd, EventfdFlags, PollFd, PollFlags};
@@ -19,17 +19,17 @@ struct Bell {
 
 impl Bell {
     fn ring(&self) {
-        // Fails only when the counter is full, and then the bell rings already.
+        // This only fails if the counter is full, and then the bell rings already.
         let _ = rustix::io::write(&self.eventfd, &1_u64.to_ne_bytes());
     }
 
     fn quiet(&self) {
-        // Fails when it did not ring.
+        // This fails if the bell did not ring.
         let _ = rustix::io::read(&self.eventfd, &mut [0_u8; 8]);
     }
 }
 
-/// Who asks. Cheap to clone, and good for any thread.
+/// The requesting end. Cheap to clone, and usable from any thread.
 #[derive(Clone)]
 pub struct Requests {
     replies: Sender<SyncSender<Status>>,
@@ -45,7 +45,7 @@ pub struct Inbox {
 /// The two ends.
 ///
 /// # Errors
-/// The system has no eventfd left.
+/// No eventfd can be created.
 pub fn requests() -> io::Result<(Requests, Inbox)> {
     let bell = Arc::new(Bell {
         eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
@@ -67,7 +67,7 @@ pub fn requests() -> io::Result<(Requests, Inbox)> {
 }
 
 impl Requests {
-    /// The scheduler's status; `None` when it does not answer within `patience` or has ended.
+    /// The scheduler's status; `None` if it does not answer within `patience` or has ended.
     #[must_use]
     pub fn ask(&self, patience: Duration) -> Option<Status> {
         let (reply, answer) = sync_channel(1);
@@ -95,7 +95,7 @@ impl Requests {
 }
 
 impl Inbox {
-    /// Readable while there is something to do; for epoll. [`Inbox::answer`] makes it quiet.
+    /// Readable while there is something to do; for epoll. [`Inbox::answer`] resets it.
     #[must_use]
     pub fn wake_fd(&self) -> BorrowedFd<'_> {
         self.bell.eventfd.as_fd()
@@ -106,21 +106,21 @@ impl Inbox {
         self.bell.stop.load(Ordering::SeqCst)
     }
 
-    /// Says whether the program is being loaded, which takes seconds, and nobody is answered meanwhile.
+    /// Sets whether the program is being loaded, which takes seconds, during which no request is answered.
     pub fn set_loading(&self, loading: bool) {
         self.bell.loading.store(loading, Ordering::SeqCst);
     }
 
-    /// The same as a flag that others may hold.
+    /// The same flag, for use by others.
     #[must_use]
     pub fn stop_flag(&self) -> &AtomicBool {
         &self.bell.stop
     }
 
-    /// Answers everyone who waits; `status` is called once, and only if somebody does.
+    /// Answers all waiting requests; `status` is called once, and only if there are any.
     pub fn answer(&self, status: impl FnOnce() -> Status) {
-        // First quiet, then look: who asks in between rings again. All are taken before the first is answered, so that nobody
-        // gets a status from before the question.
+        // Reset the bell before looking: a request in between rings it again. All requests are taken before the first is answered,
+        // so that none gets a status from before it was made.
         self.bell.quiet();
         let waiting: Vec<SyncSender<Status>> = self.replies.try_iter().collect();
         if waiting.is_empty() {
@@ -128,12 +128,12 @@ impl Inbox {
         }
         let status = status();
         for reply in waiting {
-            // Who lost patience is not there any more.
+            // A requester that lost patience is gone.
             let _ = reply.try_send(status.clone());
         }
     }
 
-    /// Sleeps until something is asked.
+    /// Sleeps until there is a request.
     ///
     /// # Errors
     /// The system's own.
@@ -153,7 +153,7 @@ mod tests {
     use crate::options::Options;
     use std::cell::Cell;
 
-    /// Longer than any machine needs; only a defect makes a test wait for it.
+    /// Longer than any machine needs; a test only waits this long if something is broken.
     const PATIENCE: Duration = Duration::from_secs(600);
 
     /// Answers until asked to stop, counting how often it woke.
@@ -181,7 +181,7 @@ mod tests {
         }
         requests.stop();
         assert_eq!(thread.join().unwrap(), 3);
-        assert!(requests.ask(PATIENCE).is_none(), "nobody is there to answer");
+        assert!(requests.ask(PATIENCE).is_none(), "there is no scheduler to answer");
     }
 
     #[test]

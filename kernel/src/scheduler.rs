@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The scheduler itself: loads the BPF program, follows it, sets the speeds that the kernel's governor does not, and gives
-//! everything back.
+//! The scheduler itself: loads the BPF program, follows it, sets the speeds that the kernel's governor does not set, and restores
+//! everything.
 
 mod above;
 mod config;
@@ -38,16 +38,16 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often the program may be loaded again for CPUs that come, before that is taken for a defect.
+/// How often the program may be loaded again for new CPUs before that counts as a bug.
 const MOST_RESTARTS: u32 = 100;
 
-/// How a life of the program ended.
+/// How one load of the program ended.
 enum End {
-    /// It was asked to stop; what was restored.
+    /// It was asked to stop, with what was restored.
     Stopped(Restored),
-    /// It has to be loaded again: a CPU came online that was not known.
+    /// It must be loaded again, because an unknown CPU came online.
     NewCpu,
-    /// The same: others are isolated.
+    /// It must be loaded again, because other CPUs are isolated now.
     Isolated,
 }
 
@@ -55,7 +55,7 @@ enum End {
 ///
 /// # Errors
 /// The machine cannot be read, the kernel refuses the program, another scheduler is in charge, or the program ended by itself.
-/// On every way out the kernel's own scheduler is back and speeds are restored.
+/// However it returns, the kernel's own scheduler is back and speeds are restored.
 pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
     let mut status = Status::begin(options);
     let mut decisions = DecisionLog::open(options)?;
@@ -93,7 +93,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
     }
 }
 
-/// One life of the program after others, which counted what `status` says.
+/// Loads and follows the program once; `status` has the counts of earlier loads.
 fn follow_once(
     options: &Options,
     inbox: &Inbox,
@@ -123,7 +123,7 @@ fn follow_once(
     let measures = planner.as_ref().is_some_and(Planner::measures);
     let mut program = Program::load(&options, &machine, config, &speeds.wishes(), measures)?;
     decisions.machine(&machine, &program.config())?;
-    // Writing a log is long work: above the policy it would keep a CPU from all that is bound there.
+    // Writing a log takes long: above the policy, it would keep a CPU from all tasks that are bound there.
     let is_brief = options.decisions.is_none();
     if is_brief && (speeds.writes() || planner.is_some() || lister.is_some()) {
         above::stay_out_of_demand(observer);
@@ -165,7 +165,7 @@ fn follow_once(
         is_blind: false,
     };
     life.fill(status);
-    // A program that fails while it takes its tasks over attaches too, and has ended by now.
+    // A program that fails while it takes over its tasks attaches too, but has ended by now.
     if !*was_in_charge && !inbox.stop_wanted() && !life.program.exited() {
         observer.attached(status)?;
         *was_in_charge = true;
@@ -202,9 +202,9 @@ struct Life {
     isolation: Isolation,
     machine: LiveMachine,
     former: Counts,
-    /// Records that are known to have found no room.
+    /// Records known to be lost for lack of room.
     lost_records: u64,
-    /// It was said that threads cannot be looked at.
+    /// Whether it was reported that threads cannot be looked at.
     is_blind: bool,
 }
 
@@ -220,7 +220,7 @@ impl Life {
         status.plan.extend(self.lister.as_ref().map(Lister::describe));
     }
 
-    /// Speeds that found no room in the ring are seen in the sets. Whether it is about lists nobody knows.
+    /// After lost records, takes speeds from the sets. Requests for lists may be among the lost records too.
     fn catch_up(&mut self, observer: &mut dyn Observer) {
         let (lost_records, _) = self.program.log_faults();
         if lost_records != self.lost_records {
@@ -230,7 +230,7 @@ impl Life {
         }
     }
 
-    /// Sleeps until the program or somebody who asks has something to say, or it is time to plan. True: it ended as other CPUs are isolated now.
+    /// Sleeps until there is a record or a request, or until it is time to plan. True if it ended because other CPUs are isolated now.
     fn follow(
         &mut self,
         inbox: &Inbox,
@@ -270,7 +270,7 @@ impl Life {
 }
 
 impl Life {
-    /// A `make` that just began says by its command line how many jobs it runs at once.
+    /// Passes on each new `make`, whose command line tells how many jobs it runs at once.
     fn find_jobs(&self, records: &[Record], observer: &mut dyn Observer) {
         for process in records.iter().filter_map(Record::make) {
             self.job_finder.offer(process);
@@ -280,7 +280,7 @@ impl Life {
             .for_each(|complaint| observer.note(&complaint));
     }
 
-    /// Once a second while there is something to plan by.
+    /// Plans once a second while there is something to plan.
     fn plan(&mut self, asked: bool, observer: &mut dyn Observer) -> Result<(), KernelError> {
         let Some(planner) = &mut self.planner else {
             return Ok(());
@@ -304,7 +304,7 @@ impl Life {
         Ok(())
     }
 
-    /// When the program says that threads which declared their lengths began or ended, and when there are more CPUs than before for them.
+    /// Makes lists when the program reports that threads with declared lengths began or ended, or when more CPUs are available for them.
     fn list(&mut self, records: &[Record], observer: &mut dyn Observer) -> Result<(), KernelError> {
         let Some(lister) = &mut self.lister else {
             return Ok(());
@@ -318,7 +318,7 @@ impl Life {
         if !lister.is_due() {
             return Ok(());
         }
-        // First: what changes while the threads are looked at is told again.
+        // Called first, so that changes during the look are reported again.
         self.program.listen_for_lists();
         lister.begin();
         let Some(looks) = look(&self.program, &mut self.is_blind, observer) else {
@@ -337,7 +337,7 @@ fn find_jobs_of(root: &Path) -> Result<JobFinder, KernelError> {
     JobFinder::start(move |process| jobs::declare(&root, &mut hints, process))
 }
 
-/// `None`: the threads could not be looked at, which is said once.
+/// `None` if the threads could not be looked at, which is reported once.
 fn look(program: &Program, is_blind: &mut bool, observer: &mut dyn Observer) -> Option<Vec<Look>> {
     match program.look() {
         Ok(looks) => Some(looks),
@@ -364,7 +364,7 @@ fn wait(program: &Program, inbox: &Inbox, due_in: Option<Duration>) -> io::Resul
     }
 }
 
-/// For people: how many CPUs of which kind in how many domains, then what had to be assumed.
+/// For people: how many CPUs of which kind in how many domains, then the assumptions.
 fn describe(machine: &LiveMachine) -> Vec<String> {
     let kinds: Vec<String> = (0..machine.nr_tiers)
         .map(|tier| {

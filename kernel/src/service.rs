@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The service around a scheduler: one instance, its status socket, its statistics, its signals, and clean ends of all kinds.
+//! The service around a scheduler: a single instance, its status socket, its statistics, its signals, and a clean end in every case.
 
 use crate::adapter::{Exit, KernelError, Observer, Run};
 use crate::instance::{self, already_running, Instance, RunDir};
@@ -11,20 +11,20 @@ use crate::support::{self, Missing};
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// An instance that is about to run. Dropping it gives the socket and the lock back.
+/// An instance that is about to run. Dropping it releases the socket and the lock.
 pub struct Service {
     dir: RunDir,
     requests: Requests,
     inbox: Inbox,
     _server: StatusServer,
-    /// Last, so that the lock is given back when nothing else is left.
+    /// The last field, so that the lock is released after everything else.
     _instance: Instance,
 }
 
-/// Whether a scheduler can start here; changes nothing.
+/// Checks whether a scheduler can start here; changes nothing.
 ///
 /// # Errors
-/// One line: what is missing and what would mend it, or who is in charge already.
+/// One line: what is missing and how to fix that, or which scheduler is already in charge.
 pub fn check(options: &Options, dir: &RunDir) -> Result<(), KernelError> {
     let missing = support::lacks(options);
     if !missing.is_empty() {
@@ -45,7 +45,7 @@ fn cannot_start(missing: &[Missing]) -> KernelError {
 }
 
 impl Service {
-    /// Becomes the one instance and serves its status.
+    /// Becomes the single instance and serves its status.
     ///
     /// # Errors
     /// Another instance runs, or the run folder cannot be used.
@@ -61,20 +61,19 @@ impl Service {
         })
     }
 
-    /// For other threads: asks for the status, ends the run.
+    /// For other threads, to get the status or end the run.
     #[must_use]
     pub fn requests(&self) -> Requests {
         self.requests.clone()
     }
 
-    /// Runs the scheduler until it is asked to end or fails, and gives everything back. systemd hears about it where it
-    /// waits for that.
+    /// Runs the scheduler until it is asked to end or fails, and restores everything. Notifies systemd if that waits for it.
     ///
     /// # Errors
-    /// The scheduler's own; a panic in it becomes one.
+    /// Those of the scheduler; a panic in it becomes an error.
     pub fn run(self, options: &Options, scheduler: &mut Run, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
         let mut observer = ForSystemd(observer);
-        // Its threads begin here, before the scheduler's thread rises above others: theirs would too.
+        // Its threads start here, before the scheduler's thread raises its priority, since they would inherit it.
         let _statistics = serve_statistics(&self.dir, &mut observer);
         let run = || scheduler(options, &self.inbox, &mut observer);
         let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(internal_error(panic.as_ref())));
@@ -83,7 +82,7 @@ impl Service {
     }
 }
 
-/// `None`: they cannot be served, which is said and no reason not to schedule.
+/// `None` if statistics cannot be served, which is reported but does not keep the scheduler from running.
 fn serve_statistics(dir: &RunDir, observer: &mut dyn Observer) -> Option<StatisticsServer> {
     let asked = dir.clone();
     let status = move || status_server::fetch(&asked)?.ok_or_else(|| KernelError::new("Lopsided has ended"));
@@ -116,7 +115,7 @@ impl Observer for ForSystemd<'_> {
     }
 }
 
-/// Where nobody waits for it, there is nothing to do and nothing to say.
+/// Does nothing if systemd does not wait for it.
 fn tell_systemd(states: &[sd_notify::NotifyState]) {
     let _ = sd_notify::notify(states);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Signals as calls on a thread of their own.
+//! Turns signals into calls on a separate thread.
 
 use signal_hook::iterator::{Handle, Signals};
 use std::io;
@@ -10,29 +10,29 @@ pub use libc::{
     SIGXFSZ,
 };
 
-/// What asks a program to end: Ctrl-C, `kill`, a terminal that is gone, and whatever else would end it without letting it put
-/// anything back. Not SIGPIPE, which Rust has ignored from the start, nor what a defect of its own raises (SIGABRT, SIGSEGV).
+/// Signals that ask a program to end: Ctrl-C, `kill`, a terminal that is gone, and all others that would end it before it could
+/// restore anything. Not SIGPIPE, which Rust ignores from the start, nor signals from its own bugs (SIGABRT, SIGSEGV).
 pub const ENDING: [i32; 14] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGPWR,
     SIGSTKFLT,
 ];
 
-/// Who started this program may have ignored SIGCHLD, which is inherited, and then no child is left to be asked how it ended.
+/// The program's parent may have ignored SIGCHLD, which is inherited, and then the exit codes of children are lost.
 pub fn hear_of_children() {
-    // SAFETY: the system's own handling runs no code of ours.
+    // SAFETY: the default action runs none of our code.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Signals are taken until this is dropped. Programs started meanwhile get the system's own handling.
+/// Handles signals until this is dropped. Programs started meanwhile get the default actions.
 pub struct SignalGuard {
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Calls `action` with the number of each of these signals that comes.
+/// Calls `action` with the number of each of these signals that arrives.
 ///
 /// # Errors
-/// The system does not let a handler be installed.
+/// The system refuses a handler.
 pub fn on_signals(signals: &[i32], mut action: impl FnMut(i32) + Send + 'static) -> io::Result<SignalGuard> {
     let mut signals = Signals::new(signals)?;
     let handle = signals.handle();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a scheduler did in an interval, with the names and descriptions by which the tools of sched_ext read it.
+//! What a scheduler did in an interval, with names and descriptions for the tools of sched_ext.
 
 use crate::status::Status;
 use scx_stats_derive::{stat_doc, Stats};
 use serde::{Deserialize, Serialize};
 
-/// Counts of an interval; sets and demand as they are at its end.
+/// Counts of an interval, and sets and demand at its end.
 #[stat_doc]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Stats)]
 #[serde(default)]
@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 pub struct Statistics {
     #[stat(desc = "active tasks, runnable and not spinning: now")]
     pub active: u32,
-    #[stat(desc = "CPUs that the high set should have: now")]
+    #[stat(desc = "target size of the high set: now")]
     pub target: u32,
-    #[stat(desc = "CPUs of the high set that are to be idle beside the active tasks: now")]
+    #[stat(desc = "CPUs of the high set that should be idle beyond the active tasks: now")]
     pub spare: u32,
     #[stat(desc = "CPUs of the high set: now")]
     pub high: u32,
@@ -29,11 +29,13 @@ pub struct Statistics {
     pub low: u32,
     #[stat(desc = "CPUs that are offline: now")]
     pub offline: u32,
-    #[stat(desc = "CPUs on which something runs that others wait for: now")]
+    #[stat(desc = "CPUs that run something which others wait for: now")]
     pub awaited: u32,
-    #[stat(desc = "woken tasks that began at once on an idle CPU of the set: of the interval")]
+    #[stat(desc = "woken tasks that started at once on an idle CPU of the set: of the interval")]
     pub claimed: u64,
-    #[stat(desc = "tasks put in a queue, woken with no CPU of the set idle or at the end of a slice: of the interval")]
+    #[stat(
+        desc = "tasks that were queued, because they woke with no CPU of the set idle or used up a slice: of the interval"
+    )]
     pub queued: u64,
     #[stat(desc = "woken threads of the kernel that are bound to one CPU: of the interval")]
     pub pinned: u64,
@@ -43,12 +45,13 @@ pub struct Statistics {
     pub demotions: u64,
     #[stat(desc = "hot CPUs that changed places with cool ones: of the interval")]
     pub swaps: u64,
-    #[stat(desc = "times that the program was loaded again after CPUs changed: of the interval")]
+    #[stat(desc = "reloads of the program after CPUs changed: of the interval")]
     pub restarts: u64,
 }
 
 impl Statistics {
-    /// Of the interval from one status to a later one. Where the former is another instance's, the later one's counters began at 0 within it.
+    /// The statistics of the interval from one status to a later one. If the former is from another instance, the later one's counters began at 0 within
+    /// the interval.
     #[must_use]
     pub fn between(before: &Status, now: &Status) -> Self {
         let instance = |status: &Status| (status.pid, status.since_unix_ns);
@@ -115,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Eight CPUs, three of them high, one green, one offline; two woken tasks began at once, one waited, a CPU joined and two left.
+    /// Eight CPUs, three of them high, one green and one offline. Two woken tasks started at once, one waited; a CPU joined and two left.
     fn now() -> Status {
         Status {
             active: 2,
@@ -162,7 +165,7 @@ mod tests {
         assert_eq!(Statistics::between(&before(), &now()), BY_HAND);
     }
 
-    /// A new instance between two questions: all that it counted is of the interval.
+    /// With a new instance between two requests, all its counts belong to the interval.
     #[test]
     fn another_instance_counted_from_0() {
         let another = Status {
@@ -185,7 +188,7 @@ mod tests {
         assert_eq!(Statistics::between(&Status::default(), &now()).claimed, 5002);
     }
 
-    /// Tools that do not know the struct go by that.
+    /// Tools that do not know the struct rely on this.
     #[test]
     fn every_number_has_a_description_and_a_name_of_its_own() {
         let meta = Statistics::meta();

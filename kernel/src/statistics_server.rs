@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Statistics by the protocol of `scx_stats`, for the tools of sched_ext.
+//! Serves statistics in the protocol of `scx_stats`, for the tools of sched_ext.
 //!
-//! Its server starts a thread for each client and reads lines of any length, and nothing bounds either: so only root may connect. What it asks
-//! is the status socket, which asks the scheduler ten times a second at most, whoever wants to know.
+//! The server of `scx_stats` starts a thread for each client and reads lines of any length, without bounds, so only root may connect. It gets its
+//! data from the status socket, which asks the scheduler at most ten times a second, however many clients there are.
 
 use crate::adapter::KernelError;
 use crate::statistics::Statistics;
@@ -18,20 +18,20 @@ use std::sync::Arc;
 /// Serves until dropped.
 pub struct StatisticsServer {
     socket: PathBuf,
-    /// The socket that this one made: another may be in its place by now.
+    /// The socket that this server created; another may be in its place by now.
     made: Option<File>,
     server: Option<StatsServer<(), ()>>,
 }
 
-/// Device and number.
+/// Device and inode number.
 type File = (u64, u64);
 
 impl StatisticsServer {
-    /// Binds the socket for root alone, in the place of one that a dead scheduler left. Each client hears what happened since its last question, by
-    /// what `status` says.
+    /// Binds the socket for root only, replacing one that a dead scheduler left. Each client gets what happened since its last request, according
+    /// to `status`.
     ///
     /// # Errors
-    /// The socket cannot be made, or another scheduler serves there.
+    /// The socket cannot be created, or another scheduler serves there.
     pub fn start(
         socket: &Path,
         status: impl Fn() -> Result<Status, KernelError> + Send + Sync + 'static,
@@ -40,7 +40,7 @@ impl StatisticsServer {
             let socket = socket.display();
             KernelError::new(format!("no statistics for the tools of sched_ext: {socket}: {reason}"))
         };
-        // scx_stats would take it away from whoever serves.
+        // scx_stats would take the socket away from the present server.
         if UnixStream::connect(socket).is_ok() {
             return Err(lost("another scheduler serves there".to_string()));
         }
@@ -55,7 +55,7 @@ impl StatisticsServer {
 
 impl Drop for StatisticsServer {
     fn drop(&mut self) {
-        // First the server: its listener is told by a connection, which takes the socket.
+        // The server first: its listener is woken by a connection, which needs the socket.
         self.server = None;
         if self.made.is_some() && file(&self.socket) == self.made {
             let _ = std::fs::remove_file(&self.socket);
@@ -70,7 +70,7 @@ fn file(path: &Path) -> Option<File> {
 
 type Source = dyn Fn() -> Result<Status, KernelError> + Send + Sync;
 
-/// The folder is closed meanwhile: between being bound and being closed itself the socket is open to whom the umask lets in.
+/// The folder is closed to others meanwhile, because a new socket is open to everyone whom the umask admits until its own permissions are set.
 fn launch(socket: &Path, status: Arc<Source>) -> anyhow::Result<StatsServer<(), ()>> {
     let folder = socket.parent().context("it is in no folder")?;
     std::fs::create_dir_all(folder)?;
@@ -85,7 +85,7 @@ fn launch(socket: &Path, status: Arc<Source>) -> anyhow::Result<StatsServer<(), 
     closed
 }
 
-/// What is served: the description of the statistics, and for each client its own intervals, which begin when it asks first.
+/// The served data: the description of the statistics, and for each client its own intervals, which begin at its first request.
 fn answers(status: Arc<Source>) -> StatsServerData<(), ()> {
     let open: Box<dyn StatsOpener<(), ()>> = Box::new(move |_| {
         let status = status.clone();
@@ -151,14 +151,14 @@ mod tests {
             assert_eq!(heard.active, 3);
             heard.claimed
         };
-        // Questions at 0 and 10; at 20 and 30; at 40, which is 30 after the last one of the first client.
+        // Requests at 0 and 10; at 20 and 30; and at 40, which is 30 after the first client's last one.
         let (mut first, mut second) = (client(&socket), client(&socket));
         assert_eq!(claimed(&mut first), 10);
         assert_eq!(claimed(&mut second), 10);
         assert_eq!(claimed(&mut first), 30);
     }
 
-    /// As a tool that knows no scheduler's struct begins.
+    /// The first requests of a tool that knows no scheduler's struct.
     #[test]
     fn the_statistics_are_described_and_other_requests_refused() {
         let folder = tempfile::tempdir().unwrap();
@@ -203,7 +203,7 @@ mod tests {
         assert!(error.contains("another scheduler serves there"), "{error}");
         client(&socket);
 
-        // As a scheduler does that takes what is there.
+        // As a scheduler does that replaces the socket.
         std::fs::remove_file(&socket).unwrap();
         let others = UnixListener::bind(&socket).unwrap();
         drop(first);
@@ -217,7 +217,7 @@ mod tests {
         let socket = socket_in(folder.path());
         std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
         drop(UnixListener::bind(&socket).unwrap());
-        // What another test starts at this moment has the socket open too, until it becomes that program.
+        // A child that another test is just starting has the socket open too, until its exec.
         let replaces = |_| {
             std::thread::sleep(Duration::from_millis(10));
             StatisticsServer::start(&socket, placing()).ok()

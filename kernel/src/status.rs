@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What a running scheduler says about itself, as it goes over the status socket.
+//! The status of a running scheduler, as sent over the status socket.
 
 use crate::hinted::Hinted;
 use crate::options::Options;
@@ -14,49 +14,49 @@ use time::OffsetDateTime;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
-    /// Of Lopsided.
+    /// Version of Lopsided.
     pub version: String,
-    /// The policy that runs.
+    /// The running policy.
     pub policy: String,
-    /// As asked for, where that is another name (`auto`).
+    /// The requested policy, if it has another name (`auto`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_policy: Option<String>,
     pub pid: u32,
     pub since_unix_ns: u64,
-    /// The same by RFC 3339, in UTC.
+    /// The same in RFC 3339, in UTC.
     pub since: String,
     /// Release of the kernel.
     pub kernel: String,
-    /// For people: how the policy is enforced, where that is not by the kernel's scheduler.
+    /// For people: how the policy is enforced, if not by the kernel's scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforced: Option<String>,
-    /// For people: what is lost by that, and in the kernel limits of CPU time (`cpu.max`), which `lop status` looks for itself.
+    /// For people: what is lost by that; in the kernel, also limits of CPU time (`cpu.max`), which `lop status` finds itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
-    /// Only tasks of SCHED_EXT are scheduled.
+    /// Whether only tasks of SCHED_EXT are scheduled.
     pub partial: bool,
     /// For people, one line each: kinds of CPUs, clock and memory domains.
     pub machine: Vec<String>,
-    /// For people, one line each: who gets the fast cores, and by which plans threads move.
+    /// For people, one line each: who gets the fast cores, and which plans move threads.
     pub rules: Vec<String>,
-    /// CPUs on which something runs now that others wait for: a sequential phase, the holder of a lock.
+    /// CPUs that run something which others wait for: a sequential phase, or the holder of a lock.
     pub awaited: Vec<u32>,
-    /// Whether `lop hint` said anything of any thread since the start.
+    /// Whether `lop hint` has given any hint since the start.
     pub hinted: bool,
-    /// Where it did: how many threads have which hints. `None`: that cannot be read, or nothing was said.
+    /// If so, how many threads have which hints. `None` if that cannot be read, or if there were no hints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<Hinted>,
-    /// For people: whether holders of locks are seen of programs that say nothing, or why not. `None`: no rule uses them.
+    /// For people: whether holders of locks are seen in programs without hints, or why not. `None` if no rule uses them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_holders: Option<String>,
     pub sets: Sets,
     /// Active tasks: runnable and not spinning.
     pub active: u32,
-    /// CPUs the high set should have.
+    /// Target size of the high set.
     pub target: u32,
     /// High CPUs kept idle.
     pub spare: u32,
-    /// Power cap: CPUs that are high at most. `None`: no cap.
+    /// Power cap: the most high CPUs. `None`: no cap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_high: Option<u32>,
     /// T_hold.
@@ -69,13 +69,13 @@ pub struct Status {
     pub left_out: LeftOut,
     /// For people, one line for each mechanism that sets speeds, or why none does.
     pub speeds: Vec<String>,
-    /// The CPU that runs the system's own work alone.
+    /// The CPU that only runs the system's own work.
     pub reserved_cpu: Option<u32>,
-    /// For people, one line each: of the reserved core, or why there is none where one was asked for.
+    /// For people, one line each: the reserved core, or why there is none although one was requested.
     pub reserved: Vec<String>,
-    /// For people, one line each: what a policy that makes plans goes by, and what came of it.
+    /// For people, one line each: the basis of the policy's plans, and their effect.
     pub plan: Vec<String>,
-    /// How often the scheduler was loaded again, after CPUs came or went.
+    /// How often the scheduler was reloaded after CPUs came or went.
     pub restarts: u32,
 }
 
@@ -88,14 +88,14 @@ pub struct Sets {
     pub offline: Vec<u32>,
 }
 
-/// A CPU of a set that work may run on.
+/// A CPU of a set on which work may run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub cpu: u32,
     /// Why it is in the set.
     #[serde(flatten)]
     pub reason: Reason,
-    /// Current speed; `None` where the kernel does not say.
+    /// Present speed; `None` if the kernel does not tell.
     pub khz: Option<u64>,
     pub asked: Asked,
 }
@@ -105,11 +105,11 @@ pub struct Member {
 pub enum Reason {
     /// It runs a task.
     Busy,
-    /// A task of a higher class runs there; another CPU makes up for it.
+    /// A task of a higher scheduling class runs there; another CPU replaces it.
     Taken,
-    /// Kept idle for what comes next.
+    /// Kept idle for the next task.
     Spare,
-    /// Tasks that may run nowhere else are active.
+    /// Active tasks may only run there.
     Pinned { tasks: u32 },
     /// Surplus; leaves after this time.
     Held { for_ms: u64 },
@@ -117,7 +117,7 @@ pub enum Reason {
     Recent,
 }
 
-/// The speed that was asked for, where Lopsided asks at all.
+/// The requested speed, if Lopsided requests any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Asked {
@@ -129,19 +129,19 @@ pub enum Asked {
     Nothing,
 }
 
-/// Where tasks went that were to run.
+/// How tasks were placed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Placements {
-    /// Woken, and begun at once on an idle member of the set.
+    /// Woken tasks that started at once on an idle member of the set.
     pub claimed: u64,
-    /// Put in a queue: woken with no member idle, or at the end of a slice.
+    /// Tasks that were queued, because they woke with no member idle or used up a slice.
     pub queued: u64,
-    /// Threads of the kernel that are bound to one CPU, and began there.
+    /// Kernel threads that are bound to one CPU, and started there.
     pub pinned: u64,
 }
 
-/// What a status has counted.
+/// The counters of a status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     promotions: u64,
@@ -150,20 +150,20 @@ pub struct Counts {
     placements: Placements,
 }
 
-/// How often there was no room for what rules go by, since the scheduler was loaded last.
+/// How often there was no room for data that rules need, since the scheduler was last loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LeftOut {
-    /// For so many groups and as many applications at a time there is room.
+    /// There is room for this many groups, and as many applications, at a time.
     pub room: u32,
-    /// Groups of tasks (cgroups, sessions): theirs count in the nearest group around it that has room.
+    /// Groups of tasks (cgroups, sessions) without room; their tasks count in the nearest enclosing group that has room.
     pub groups: u64,
-    /// Applications: rules about applications leave their threads out.
+    /// Applications without room; rules about applications ignore their threads.
     pub applications: u64,
 }
 
 impl LeftOut {
-    /// For people; `None`: there was room for all.
+    /// For people; `None` if there was room for all.
     #[must_use]
     pub fn told(self) -> Option<String> {
         (self.groups + self.applications > 0).then(|| {
@@ -190,7 +190,7 @@ impl fmt::Display for Reason {
 }
 
 impl Status {
-    /// Who starts now with these options; sets and counters are the scheduler's to fill.
+    /// The status of an instance that starts now with these options; the scheduler fills in sets and counters.
     #[must_use]
     pub fn begin(options: &Options) -> Self {
         Self::begin_at(options, SystemTime::now())
@@ -222,7 +222,7 @@ impl Status {
         }
     }
 
-    /// Adds what earlier lives of the program counted, whose counters began at 0 as those of this one do.
+    /// Adds the counts of earlier loads of the program; each load's counters begin at 0.
     pub fn add(&mut self, former: &Counts) {
         self.promotions += former.promotions;
         self.demotions += former.demotions;
@@ -232,7 +232,7 @@ impl Status {
         self.placements.pinned += former.placements.pinned;
     }
 
-    /// For people: how many threads have which hints. `None`: nothing was said since the start.
+    /// For people: how many threads have which hints. `None` if there were no hints since the start.
     #[must_use]
     pub fn hints_told(&self) -> Option<String> {
         self.hinted.then(|| match &self.hints {
@@ -241,14 +241,14 @@ impl Status {
         })
     }
 
-    /// How long it has been running by the clock on the wall.
+    /// How long it has been running, by wall-clock time.
     #[must_use]
     pub fn age(&self, now: SystemTime) -> Duration {
         let since = UNIX_EPOCH + Duration::from_nanos(self.since_unix_ns);
         now.duration_since(since).unwrap_or_default()
     }
 
-    /// CPUs of all sets and those that are offline.
+    /// The CPUs of all sets, and the offline ones.
     #[must_use]
     pub fn cpu_count(&self) -> usize {
         let sets = &self.sets;
@@ -256,7 +256,7 @@ impl Status {
     }
 }
 
-/// To the second: nobody needs a finer start time.
+/// Rounded to the second, which is enough for a start time.
 fn rfc3339(unix_ns: u64) -> String {
     let seconds = i64::try_from(unix_ns / 1_000_000_000).unwrap_or(0);
     OffsetDateTime::from_unix_timestamp(seconds)

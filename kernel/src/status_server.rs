@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The status socket: whoever connects gets one status as JSON and is closed.
+//! The status socket: each client that connects gets one status as JSON, then the connection is closed.
 //!
-//! One thread serves all. It reads nothing and never waits for a client: what does not fit the socket's buffer at once
-//! (about 200 kB; 512 CPUs take 50) is not sent. Whoever connects may do so as often as he likes: the scheduler is asked ten times a second at
-//! most, and all who wait share the answer.
+//! One thread serves all clients. It reads nothing and never waits for a client: what does not fit the socket's buffer at once
+//! (about 200 kB; 512 CPUs take 50) is not sent. Clients may connect as often as they like: the scheduler is asked at most ten times a second, and
+//! all waiting clients share the answer.
 
 use crate::adapter::KernelError;
 use crate::hinted::Hinted;
@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the scheduler's thread may take to answer; in tests longer than any machine needs.
+/// How long the scheduler's thread may take to answer; in tests, longer than any machine needs.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 2 });
-/// How long a client waits: longer, so that it hears that the scheduler did not answer.
+/// How long a client waits: longer, so that it learns that the scheduler did not answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1200 } else { 4 });
 
-/// What is answered instead of a status while the program is being loaded.
+/// The answer while the program is being loaded, instead of a status.
 const STARTING: &[u8] = b"starting";
 
 /// Serves until dropped.
@@ -36,10 +36,10 @@ pub struct StatusServer {
 }
 
 impl StatusServer {
-    /// Binds the socket of `dir`, which the caller holds the instance lock of, for everybody to read.
+    /// Binds the socket of `dir` for all users. The caller holds the instance lock of `dir`.
     ///
     /// # Errors
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     pub fn start(dir: &RunDir, requests: Requests) -> Result<Self, KernelError> {
         let socket = dir.socket();
         let bound = bind(&socket).and_then(|listener| {
@@ -79,11 +79,11 @@ fn bind(socket: &PathBuf) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Threads are asked for their hints here and not in the scheduler's thread, which has speeds to set meanwhile; and however many clients there
-/// are, not more often than this.
+/// Hints are counted here and not in the scheduler's thread, which has speeds to set meanwhile; and not more often than this, however many
+/// clients there are.
 const COUNTED_AGAIN: Duration = Duration::from_millis(500);
 
-/// The last count of hints, and when it was made.
+/// The last count of hints, and its time.
 #[derive(Default)]
 struct Counted(Option<(Instant, Option<Hinted>)>);
 
@@ -103,9 +103,9 @@ impl Counted {
     }
 }
 
-/// Between two questions to the scheduler's thread, which runs above all others.
+/// Shortest time between two requests to the scheduler's thread, which runs above all others.
 const BETWEEN_QUESTIONS: Duration = Duration::from_millis(100);
-/// So many share an answer; more wait for the next.
+/// Most clients that share an answer; further ones wait for the next.
 const MOST_AT_ONCE: usize = 128;
 
 fn serve(listener: &UnixListener, ended: &UnixStream, requests: &Requests) {
@@ -126,7 +126,7 @@ fn serve(listener: &UnixListener, ended: &UnixStream, requests: &Requests) {
     }
 }
 
-/// Waits for a client or that long; false: it is to end.
+/// Waits for a client or for that long; false if it should end.
 fn ready(listener: Option<&UnixListener>, ended: &UnixStream, time: Option<Duration>) -> bool {
     let time = time.and_then(|time| time.try_into().ok());
     let mut fds = vec![PollFd::new(ended, PollFlags::IN | PollFlags::HUP)];
@@ -140,7 +140,7 @@ fn ready(listener: Option<&UnixListener>, ended: &UnixStream, time: Option<Durat
     }
 }
 
-/// An empty answer says that the scheduler did not answer in time.
+/// An empty answer means that the scheduler did not answer in time.
 fn answer(clients: Vec<UnixStream>, requests: &Requests, counted: &mut Counted) {
     let text = match requests.ask(PATIENCE) {
         Some(mut status) => {
@@ -151,15 +151,15 @@ fn answer(clients: Vec<UnixStream>, requests: &Requests, counted: &mut Counted) 
         None => Vec::new(),
     };
     for mut client in clients {
-        // A client that is gone again is no trouble.
+        // A client that has gone is not an error.
         let _ = client.set_nonblocking(true).and_then(|()| client.write_all(&text));
     }
 }
 
-/// The status of the instance that runs; `None` when none does.
+/// The status of the running instance; `None` if none runs.
 ///
 /// # Errors
-/// An instance is there and does not answer.
+/// An instance runs but does not answer.
 pub fn fetch(dir: &RunDir) -> Result<Option<Status>, KernelError> {
     let socket = dir.socket();
     let mut stream = match UnixStream::connect(&socket) {
@@ -203,7 +203,7 @@ mod tests {
         status
     }
 
-    /// A served folder and the thread that answers in the scheduler's place: how often it did, and what the test says.
+    /// Runs a test with a served folder and a thread that answers in the scheduler's place. Returns how often that answered, and the test's result.
     fn served<T>(test: impl FnOnce(&RunDir) -> T) -> (u32, T) {
         let folder = tempfile::tempdir().unwrap();
         let dir = RunDir::new(folder.path());
@@ -219,7 +219,7 @@ mod tests {
         (asked, tested)
     }
 
-    /// How often it was asked.
+    /// Returns how often it was asked.
     fn answer_until_stopped(inbox: &Inbox) -> u32 {
         let mut asked = 0;
         while !inbox.stop_wanted() {
@@ -244,7 +244,7 @@ mod tests {
         });
     }
 
-    /// Before, each of them had the scheduler's thread look at all of its state.
+    /// In an earlier version, each client made the scheduler's thread look at all of its state.
     #[test]
     fn clients_that_come_in_a_storm_share_answers() {
         let questions = served(|dir| {
@@ -279,7 +279,7 @@ mod tests {
         let dir = RunDir::new(folder.path());
         assert_eq!(fetch(&dir), Ok(None));
         drop(UnixListener::bind(dir.socket()).unwrap());
-        // What another test starts at this moment has the socket open too, until it becomes that program.
+        // A child that another test is just starting has the socket open too, until its exec.
         let is_nobody = |_| {
             std::thread::sleep(Duration::from_millis(10));
             fetch(&dir) == Ok(None)

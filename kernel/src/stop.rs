@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Ending the instance that runs, whoever started it.
+//! Ends the running instance, whoever started it.
 
 use crate::adapter::KernelError;
 use crate::instance::{self, RunDir};
@@ -9,10 +9,10 @@ use rustix::io::Errno;
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 use std::time::{Duration, Instant};
 
-/// Asks the instance to end and waits until it has; comes back with its process id.
+/// Asks the instance to end and waits until it has ended; returns its process id.
 ///
 /// # Errors
-/// None runs, it belongs to somebody else, or it has not ended within `patience`.
+/// None runs, it belongs to another user, or it has not ended within `patience`.
 pub fn stop(dir: &RunDir, patience: Duration) -> Result<u32, KernelError> {
     let Some((pid, process)) = instance_process(dir)? else {
         return Err(KernelError::new("Lopsided is not running, so there is nothing to stop"));
@@ -35,7 +35,7 @@ pub fn stop(dir: &RunDir, patience: Duration) -> Result<u32, KernelError> {
     .mend(format!("wait, or 'kill -9 {pid}' and then 'lop restore'")))
 }
 
-/// The instance by its process id and as a handle that stays with that process, should the number be used again.
+/// The instance's process id, and a handle that stays with that process even if the id is reused.
 fn instance_process(dir: &RunDir) -> Result<Option<(u32, OwnedFd)>, KernelError> {
     let Some(number) = instance::running(dir)? else {
         return Ok(None);
@@ -47,7 +47,7 @@ fn instance_process(dir: &RunDir) -> Result<Option<(u32, OwnedFd)>, KernelError>
         Err(Errno::SRCH) => return Ok(None),
         Err(error) => return Err(KernelError::new(format!("pid {pid}: {error}"))),
     };
-    // The handle is that of the instance if the instance is still there now.
+    // If the instance still runs now, the handle belongs to it.
     let same = instance::running(dir)? == Some(number);
     Ok(same.then_some((number, process)))
 }
@@ -74,7 +74,7 @@ mod tests {
     const DIR: &str = "LOP_TEST_INSTANCE_DIR";
     const PATIENCE: Duration = Duration::from_secs(600);
 
-    /// Not a test of its own: the process that the tests below stop, in which they start this program again.
+    /// Not a test itself: the tests below start this program again to run it, and stop that process.
     #[test]
     fn the_process_to_stop() {
         let Some(dir) = std::env::var_os(DIR) else { return };
@@ -114,7 +114,10 @@ mod tests {
         assert_eq!(stop(&dir, PATIENCE), Ok(child.id()));
         assert_eq!(instance::running(&dir), Ok(None));
         child.wait().unwrap();
-        assert!(stop(&dir, PATIENCE).is_err(), "its number alone is nobody");
+        assert!(
+            stop(&dir, PATIENCE).is_err(),
+            "a process number without the lock is not an instance"
+        );
     }
 
     #[test]

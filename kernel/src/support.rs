@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Whether this machine can run the scheduler, and what would mend it if not.
+//! Whether this machine can run the scheduler, and if not, how to fix that.
 
 use crate::options::Options;
 use flate2::read::GzDecoder;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Missing {
     /// What is missing, for people.
     pub what: String,
-    /// What would mend it.
+    /// How to fix it.
     pub mend: String,
 }
 
@@ -41,7 +41,7 @@ pub fn missing(root: &Path) -> Vec<Missing> {
     .collect()
 }
 
-/// The same, and what keeps it from starting with these options.
+/// The same, and what keeps the scheduler from starting with these options.
 #[must_use]
 pub fn lacks(options: &Options) -> Vec<Missing> {
     let mut lacks = missing(&options.root);
@@ -51,7 +51,7 @@ pub fn lacks(options: &Options) -> Vec<Missing> {
     lacks
 }
 
-/// Limits of CPU time that groups have (`cpu.max`, in cgroup v1 `cpu.cfs_quota_us`): the kernel keeps them for its own scheduler's tasks alone.
+/// Limits of CPU time of groups (`cpu.max`, in cgroup v1 `cpu.cfs_quota_us`): the kernel only enforces them for its own scheduler's tasks.
 #[must_use]
 pub fn limits(root: &Path) -> Option<Missing> {
     let top = root.join("sys/fs/cgroup");
@@ -62,7 +62,7 @@ pub fn limits(root: &Path) -> Option<Missing> {
         1 => " and one more".to_string(),
         others => format!(" and {others} more"),
     };
-    // Whoever may make groups chooses their names: no terminal is to do what one says.
+    // Users who may create groups choose their names, so escape them for the terminal.
     let name = first.strip_prefix(&top).unwrap_or(first).to_string_lossy();
     let name = name.escape_debug();
     Some(Missing {
@@ -73,7 +73,7 @@ pub fn limits(root: &Path) -> Option<Missing> {
     })
 }
 
-/// Folders below `top` whose groups have a limit, in order of their names. A group that goes meanwhile has none.
+/// Folders below `top` whose groups have a limit, in order of their names. A group that vanishes meanwhile has none.
 fn limited_groups(top: &Path) -> Vec<PathBuf> {
     let mut limited = Vec::new();
     let mut folders = vec![top.to_path_buf()];
@@ -110,7 +110,7 @@ pub fn attached(root: &Path) -> Option<String> {
     }
 }
 
-/// The release of the kernel, as `uname -r` says it.
+/// The release of the kernel, as printed by `uname -r`.
 #[must_use]
 pub fn release(root: &Path) -> String {
     trimmed(&root.join("proc/sys/kernel/osrelease")).unwrap_or_else(|| "of unknown release".to_string())
@@ -152,7 +152,7 @@ fn sched_ext(root: &Path) -> Option<Missing> {
     Some(Missing { what, mend })
 }
 
-/// Configured, and yet not to be seen.
+/// Configured, but not visible.
 fn hidden(release: &str) -> Missing {
     Missing {
         what: format!(
@@ -162,7 +162,7 @@ fn hidden(release: &str) -> Missing {
     }
 }
 
-/// Every kernel so far takes no scheduler where it was booted so. Isolated partitions of cpuset are no hindrance.
+/// All kernels so far refuse schedulers if booted with isolcpus=. Isolated cpuset partitions are no problem.
 fn isolcpus(root: &Path) -> Option<Missing> {
     let cpus = trimmed(&root.join("sys/devices/system/cpu/isolated")).filter(|cpus| !cpus.is_empty())?;
     root.join("sys/kernel/sched_ext").exists().then(|| Missing {
@@ -178,8 +178,8 @@ fn btf(root: &Path) -> Option<Missing> {
     })
 }
 
-/// Debian built these for its release 13 with a pahole that describes sched_ext's functions otherwise than they are, so that every scheduler is
-/// refused (vm/kernels.tsv has what was seen). Its builds of 6.16 to 6.18, of 7.3, and all for later releases are well.
+/// Debian built these for its release 13 with a pahole that describes sched_ext's functions wrongly, so that every scheduler is refused
+/// (observations are in vm/kernels.tsv). Its builds of 6.16 to 6.18 and of 7.3, and all builds for later releases, are fine.
 fn wrong_types(root: &Path) -> Option<Missing> {
     let release = release(root);
     let is_wrong = release.contains("+deb13") && matches!(version(&release), Some((7, 1 | 2)));
@@ -189,7 +189,7 @@ fn wrong_types(root: &Path) -> Option<Missing> {
     })
 }
 
-/// Only `confidentiality` keeps BPF programs from reading what they schedule.
+/// Only the mode `confidentiality` keeps BPF programs from reading the tasks that they schedule.
 fn lockdown(root: &Path) -> Option<Missing> {
     let state = trimmed(&root.join("sys/kernel/security/lockdown"))?;
     state.contains("[confidentiality]").then(|| Missing {
@@ -203,7 +203,7 @@ fn privilege(root: &Path) -> Option<Missing> {
     let has = |set: u64| effective & set == set;
     let enough = has(CAP_SYS_ADMIN) || has(CAP_BPF | CAP_PERFMON);
     (!enough).then(|| Missing {
-        what: "changing the scheduler takes root's rights".to_string(),
+        what: "changing the scheduler needs root's rights".to_string(),
         mend: "run it with sudo".to_string(),
     })
 }
@@ -214,7 +214,7 @@ fn effective_capabilities(root: &Path) -> Option<u64> {
     u64::from_str_radix(line.trim(), 16).ok()
 }
 
-/// Whether the kernel was configured with sched_ext; `None` where its configuration cannot be read.
+/// Whether the kernel was configured with sched_ext; `None` if its configuration cannot be read.
 fn configured(root: &Path, release: &str) -> Option<bool> {
     let plain = |path: String| std::fs::read_to_string(root.join(path)).ok();
     let config = compressed(&root.join("proc/config.gz"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Going into the background with a scheduler that leaves the kernel alone. `launch` starts the program that calls it again, so
-//! this has its own `main`: with arguments it is the daemon, without it is the test.
+//! Going into the background with a scheduler that leaves the kernel alone. `launch` starts its own program again, so this test has
+//! its own `main`: with arguments it is the daemon, without arguments the test.
 
 use lop_kernel::adapter::{Exit, KernelError, Observer};
 use lop_kernel::daemon::{launch, leave_terminal, Log};
@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Longer than any machine needs; only a defect makes the test wait for it.
+/// Longer than any machine needs; the test only waits this long if something is broken.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn main() -> ExitCode {
@@ -68,7 +68,7 @@ fn daemon(role: &str, dir: &RunDir) -> ExitCode {
     }
 }
 
-/// Launches this program in a role; its code, and what its starter was told.
+/// Launches this program in a role. Returns its exit code, and its messages to the starter.
 fn launched(role: &str, dir: &RunDir) -> (u8, String) {
     let mut said = Vec::new();
     let arguments = [OsString::from(role), dir.path().into()];
@@ -84,7 +84,7 @@ fn it_detaches_when_it_is_attached() {
     let status = answered(&dir);
     assert_eq!(instance::running(&dir), Ok(Some(status.pid)));
     assert_ne!(status.pid, std::process::id());
-    // Where there is a journal, the log is there.
+    // If there is a journal, the log is there instead.
     if let Ok(log) = std::fs::read_to_string(dir.log()) {
         assert_eq!(log, "for the log\n");
     }
@@ -92,7 +92,7 @@ fn it_detaches_when_it_is_attached() {
     assert_eq!(instance::running(&dir), Ok(None));
 }
 
-/// An instance has two seconds to say how it is, which may be too few on a busy machine: it is asked again then.
+/// An instance has two seconds to answer, which may be too short on a busy machine, so it is asked again.
 fn answered(dir: &RunDir) -> Status {
     loop {
         match status_server::fetch(dir) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The program for the kernel on simulated CPUs that run at once, in interleavings drawn from seeds: `interleave/`. Green or red by the seed alone.
+//! The kernel's program on simulated CPUs that run concurrently, in interleavings drawn from seeds: `interleave/`. The result depends on the seed only.
 
 use std::path::Path;
 use std::process::Command;
 
-/// From seed 1 on; what it printed, and whether all seeds were green.
+/// Runs seeds from 1 on: what it printed, and whether all seeds were green.
 fn interleave(last: &str, log: Option<&str>) -> (String, bool) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/interleave.sh");
     let mut command = Command::new(script);
@@ -15,7 +15,7 @@ fn interleave(last: &str, log: Option<&str>) -> (String, bool) {
     (said, run.status.success())
 }
 
-/// Faults that it finds stand in `scripts/mutants.tsv`: of so many seeds, each makes one red at least. Printing what happens changes nothing of it.
+/// Faults that it finds are in `scripts/mutants.tsv`: with this many seeds, each fault fails at least one. A log changes no run.
 #[test]
 fn no_cpu_and_no_wakeup_is_lost() {
     let (plain, green) = interleave("2400", None);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The program for the kernel as it was compiled.
+//! The kernel's program as compiled.
 
 use object::{Object, ObjectSection, SectionKind};
 
 /// `struct bpf_insn` of linux/bpf.h.
 const INSTRUCTION_BYTES: usize = 8;
-/// BPF_STX | BPF_ATOMIC, whatever the size is.
+/// BPF_STX | BPF_ATOMIC, for any size.
 const ATOMIC: u8 = 0xc3;
 const SIZE: u8 = 0x18;
 const FETCH: u8 = 0x01;
@@ -14,7 +14,7 @@ fn is_atomic(instruction: &[u8]) -> bool {
     instruction[0] & !SIZE == ATOMIC
 }
 
-/// Of atomic instructions the kernel's JIT for arm64 orders only those that fetch (linux/bpf.h: BPF_FETCH).
+/// The kernel's JIT for arm64 only orders atomic instructions that fetch (linux/bpf.h: BPF_FETCH).
 #[test]
 fn every_atomic_orders() {
     let bytes = include_bytes!(concat!(env!("OUT_DIR"), "/bpf.bpf.o"));

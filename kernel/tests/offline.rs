@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Affinity while CPUs that are not isolated go and come: `offline/offline.c`, the program compiled natively.
+//! Affinity while CPUs that are not isolated go offline and come back: `offline/offline.c`, with the program compiled natively.
 
 mod native;
 

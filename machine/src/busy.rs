@@ -15,7 +15,7 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Share of the time in between that was busy, in 1/1000; `None`: not a tick went by. The kernel's account may go back by a little.
+    /// Busy share of the time since `before`, in 1/1000; `None` if not a tick has passed. The kernel's counts may go back by a little.
     #[must_use]
     pub fn busy_permille_since(&self, before: &Self) -> Option<u16> {
         let busy = self.busy_ticks.saturating_sub(before.busy_ticks);
@@ -24,10 +24,10 @@ impl CpuTimes {
     }
 }
 
-/// Of each online CPU, by its number.
+/// The times of each online CPU, by its number.
 ///
 /// # Errors
-/// The file is not there, or holds what the kernel does not write.
+/// The file is missing, or its contents are not what the kernel writes.
 pub fn read(tree: &dyn Tree) -> Result<BTreeMap<u32, CpuTimes>, LiveError> {
     let text = tree
         .read(FILE)
@@ -54,7 +54,7 @@ fn parse(text: &str) -> Result<BTreeMap<u32, CpuTimes>, usize> {
     }
 }
 
-/// `0 user nice system idle iowait irq softirq steal guest guest_nice`: time of guests is in user's too, and stolen time was no work of ours.
+/// `0 user nice system idle iowait irq softirq steal guest guest_nice`: guest time is part of user time, and stolen time is not work of this machine.
 fn parse_line(rest: &str) -> Option<(u32, CpuTimes)> {
     let mut words = rest.split_ascii_whitespace();
     let cpu = words.next()?.parse().ok()?;

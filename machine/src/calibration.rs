@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast this machine is beside the reference core, by a loop whose cycles there are known.
+//! How fast this machine is compared with the reference core, measured by a loop whose cycles there are known.
 
 use rustix::time::{clock_gettime, ClockId};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Of full period modulo 2^64.
+/// Gives the generator its full period modulo 2^64.
 pub(crate) const MULTIPLIER: u64 = 0x5851_f42d_4c95_7f2d;
 const ADDEND: u64 = 0x1405_7b7e_f767_814f;
-/// Of the reference core, phenom-9750.
+/// Clock of the reference core, phenom-9750.
 const REFERENCE_HZ: f64 = 2.4e9;
-/// A multiplication of 64 bits in 4 cycles, an addition in 1, each of which waits for the one before ("Software optimization guide for AMD family 10h
-/// and 12h processors", 40546, 2011, appendix C).
+/// Cycles of a step: 4 for the 64-bit multiplication and 1 for the addition, which waits for its result ("Software optimization guide for AMD
+/// family 10h and 12h processors", 40546, 2011, appendix C).
 const REFERENCE_CYCLES: f64 = 5.0;
-/// About a millisecond a slice: short beside what others leave alone.
+/// About a millisecond a slice, short enough to fit between the interruptions of a busy machine.
 const STEPS: u32 = 1_000_000;
 const SLICES: u32 = 30;
 
-/// Work of a second on the core that this runs on, in seconds of the reference core to the ms: by the fastest of some slices, as others on the machine make some of
-/// them slower. Takes some 40 ms. A loop that waits for its own results shows clock and latency, and not how many instructions a core does at once.
+/// What this core does in a second, in seconds of the reference core, rounded to the ms. Other work on the machine slows some slices down, so the
+/// fastest counts. Takes some 40 ms. Each step waits for the last, so this measures clock and latency, not instructions per cycle.
 pub fn speed() -> f64 {
     let begin = Instant::now();
     let speed = fastest(|| begin.elapsed());
     (speed * 1000.0).round() / 1000.0
 }
 
-/// The same of a CPU that others may keep busy: by the time that this thread had it.
+/// The same on a CPU that others may keep busy: measured by this thread's own CPU time.
 pub(crate) fn speed_while_running() -> f64 {
     fastest(|| {
         let used = clock_gettime(ClockId::ThreadCPUTime);
@@ -43,12 +43,12 @@ fn fastest(now: impl Fn() -> Duration) -> f64 {
     work_s(u64::from(STEPS)) / fastest_s
 }
 
-/// What so many steps of the loop take on the reference core, s.
+/// How long `steps` steps of the loop take on the reference core, s.
 pub(crate) fn work_s(steps: u64) -> f64 {
     REFERENCE_CYCLES / REFERENCE_HZ * steps as f64
 }
 
-/// x -> multiplier x + ADDEND, so often. The multiplier comes at run time, or a compiler would take several steps as one.
+/// Applies x -> multiplier x + ADDEND `count` times. The multiplier is only known at run time, so the compiler cannot fold several steps into one.
 pub(crate) fn steps(mut x: u64, multiplier: u64, count: u32) -> u64 {
     for _ in 0..count {
         x = x.wrapping_mul(multiplier).wrapping_add(ADDEND);
@@ -60,7 +60,7 @@ pub(crate) fn steps(mut x: u64, multiplier: u64, count: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// Two steps are one of m^2 and m a + a.
+    /// Two steps equal one with multiplier m^2 and addend m a + a.
     #[test]
     fn the_loop_computes_what_it_says() {
         let twice = MULTIPLIER

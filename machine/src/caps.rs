@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cores held below their highest operating point, as `scaling_max_freq` does it: symmetric hardware made asymmetric. Cores of
-//! one kind that are held at different points become kinds of their own.
+//! Cores held below their highest operating point, as `scaling_max_freq` does it, to make symmetric hardware asymmetric. Cores of
+//! one kind that are held at different points become separate kinds.
 
 use crate::check::Source;
 use crate::kind::MAX_MHZ;
@@ -12,10 +12,10 @@ use toml::Spanned;
 
 const KEY: &str = "max_mhz";
 
-/// A kind of core, by its number before, and how many of its operating points are left.
+/// A kind of core by its old number, and how many of its operating points are left.
 type Held = (u16, usize);
 
-/// Holds the cores of `machine` at the frequencies of the list, which is repeated along the cores in the order of their numbers.
+/// Holds the cores of `machine` at the frequencies of the list, which is repeated over the cores in the order of their numbers.
 ///
 /// # Errors
 /// A list that does not fit the number of cores, a frequency below a core's lowest operating point, or different ones for cores
@@ -82,13 +82,13 @@ fn one_for_each_clock(
     Ok(())
 }
 
-/// Kinds as they are held, fastest first; those of which no core is left go.
+/// Sorts the kinds by their speed as held, fastest first, and drops those without cores.
 fn renumber(machine: &mut Machine, held: &[Held]) {
     let mut kinds: Vec<(Held, Kind)> = BTreeSet::from_iter(held.iter().map(|&(kind, left)| (kind, Reverse(left))))
         .into_iter()
         .map(|(kind, Reverse(left))| ((kind, left), held_kind(&machine.kinds[usize::from(kind)], left)))
         .collect();
-    // Stable, so kinds that are equally fast stay in the order of the file.
+    // The sort is stable: kinds of equal speed stay in the order of the file.
     kinds.sort_by(|(_, a), (_, b)| b.top_rate().total_cmp(&a.top_rate()));
     let number: BTreeMap<Held, u16> = kinds
         .iter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! This machine as a machine file: cores, domains, operating points and idle states as sysfs tells them, watts as on another machine, as no
-//! kernel does. What is not told is assumed, and each assumption is a note of the file.
+//! This machine as a machine file. Cores, domains, operating points and idle states come from sysfs; watts come from another machine, since no
+//! kernel tells them. What is unknown is assumed, and each assumption is a note of the file.
 
 mod points;
 mod shape;
@@ -12,22 +12,22 @@ use std::fmt::Write;
 
 /// The name under which [`crate::load`] knows the machine that it runs on.
 pub const THIS: &str = "this";
-/// The machine whose watts are taken where nobody names another.
+/// The machine whose watts are taken by default.
 pub const WATTS_OF: &str = "phenom-9750";
 
-/// A note of a machine file is one line of at most so many characters.
+/// Most characters of a note, which is one line of a machine file.
 const NOTE: usize = 900;
 
-/// The machine of `tree` as TOML, named `name`. Watts are those of `like`, at the same share of the highest frequency. `speed`: of its fastest core, in times
-/// that of the reference core; `None`: not measured, and 1 is written.
+/// The machine of `tree` as TOML, named `name`. Watts are those of `like`, at the same share of the highest frequency. `speed` is that of
+/// its fastest core relative to the reference core; `None`: not measured, and 1 is written.
 ///
 /// # Errors
-/// The machine cannot be read (see [`live::read_tree`]), or is of a shape that no machine file has: a socket without an online CPU.
+/// The machine cannot be read (see [`live::read_tree`]), or has a shape that a machine file cannot describe: a socket without an online CPU.
 pub fn capture(tree: &dyn Tree, name: &str, like: &Machine, speed: Option<f64>) -> Result<String, LiveError> {
     let mut draft = Draft::of(tree, like)?;
     draft.first_notes = vec![
         format!(
-            "{} Measured ones go through 'lop machine measure' or 'lop machine fit'.",
+            "{} To measure them, use 'lop machine measure' or 'lop machine fit'.",
             watts_note(like)
         ),
         match speed {
@@ -43,10 +43,10 @@ pub fn capture(tree: &dyn Tree, name: &str, like: &Machine, speed: Option<f64>) 
     Ok(draft.text(name, "as captured", like))
 }
 
-/// How the note begins that says so.
+/// The note that says so begins with these words.
 const WATTS_ASSUMED: &str = "Watts are assumed";
 
-/// What watts are where none were measured.
+/// The note about watts that were not measured.
 pub(crate) fn watts_note(like: &Machine) -> String {
     format!(
         "{WATTS_ASSUMED}: those of {}, a core at the same share of its highest frequency.",
@@ -54,7 +54,7 @@ pub(crate) fn watts_note(like: &Machine) -> String {
     )
 }
 
-/// Whether a file that was written here has watts that nobody measured.
+/// Whether the watts of a captured file are assumed.
 pub(crate) fn has_assumed_watts(machine: &Machine) -> bool {
     machine.notes.iter().any(|note| note.starts_with(WATTS_ASSUMED))
 }
@@ -63,7 +63,7 @@ pub(crate) fn has_assumed_watts(machine: &Machine) -> bool {
 pub(crate) struct Draft {
     pub live: LiveMachine,
     shape: shape::Shape,
-    /// By kind, and so are `speeds`: in times that of the fastest core, until it is known.
+    /// One for each kind, as in `speeds`. Speeds are relative to the fastest core until that one's is known.
     pub points: Vec<KindPoints>,
     pub speeds: Vec<f64>,
     pub base_uw: u64,
@@ -168,12 +168,12 @@ fn kind_text(kind: &shape::Kind, points: &KindPoints, speed: f64) -> String {
     text + "]\n"
 }
 
-/// To the mW.
+/// Rounded to the mW.
 fn watts(uw: u64) -> f64 {
     (uw as f64 / 1e3).round() / 1e3
 }
 
-/// A TOML string on one line; control characters, which a file that sysfs gave could hold, are left out.
+/// A TOML string on one line, without the control characters that a file of sysfs could hold.
 fn quoted(text: &str) -> String {
     let plain: String = text.chars().filter(|c| !c.is_control()).take(NOTE).collect();
     toml::Value::String(plain).to_string()

@@ -5,7 +5,7 @@ use crate::InputError;
 use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
 
-/// The file that is being read: turns a place in it into an error.
+/// The file that is being read; turns a place in it into an error.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     pub file: &'a str,
@@ -88,7 +88,7 @@ impl Source<'_> {
     }
 }
 
-/// A number as people write it: no hundreds of digits for 1e300.
+/// A number as people write it: 1e300 without its hundreds of digits.
 fn short(number: f64) -> String {
     if number.abs() < 1e9 {
         number.to_string()

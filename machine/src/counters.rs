@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a plan measures of threads: misses of the last-level cache and instructions, by the CPU's counters, or as a recording has them.
+//! What a plan knows of threads: misses of the last-level cache and instructions, from the CPU's counters or from a recording.
 
 use crate::intensity::Intensities;
 use crate::pmu::{builder, devices, Device};
@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 /// Reads counters of threads.
 pub trait Source: Send {
-    /// Misses and instructions of a thread since it was asked last; `None`: not known, as when it is asked of for the first time.
+    /// Misses and instructions of a thread since the last call for it; `None`: not known, as at the first call.
     fn read(&mut self, thread: u32) -> Option<(u64, u64)>;
-    /// Forgets threads of which this is false.
+    /// Forgets the threads for which `lives` is false.
     fn keep(&mut self, lives: &dyn Fn(u32) -> bool);
 }
 
-/// Two counters of a thread; they count at the same times, whatever else is counted, and are read at once.
+/// Two counters of a thread. They are one group: scheduled on the CPU together, and read together.
 struct Pair {
     first: Counter,
     second: Counter,
@@ -27,7 +27,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Misses and instructions on the CPUs of a device. `thread` 0: the caller's.
+    /// Counts misses and instructions on the CPUs of a device. `thread` 0 is the calling thread.
     fn open(thread: u32, device: Option<&Device>) -> io::Result<Self> {
         let of = |event| builder(event, device);
         Self::of(of(Hardware::CACHE_MISSES), of(Hardware::INSTRUCTIONS), thread)
@@ -60,16 +60,16 @@ impl Pair {
     }
 }
 
-/// Where a planner has the intensity of threads from.
+/// Where a planner gets the intensity of threads from.
 pub struct Measured {
-    /// `None`: nobody measures it.
+    /// `None`: nothing measures it.
     pub source: Option<Box<dyn Source>>,
-    /// For people: which source, and why that one.
+    /// For people: which source it is, and why.
     pub said: String,
 }
 
 impl Measured {
-    /// The CPU's counters where it has some, else a recording. `proc`: where it is mounted. `declared`: how a program declares its class, for people.
+    /// The CPU's counters if it has them, else a recording. `proc`: where procfs is mounted. `declared`: how a program declares its class, for people.
     #[must_use]
     pub fn find(recording: Option<&Arc<Intensities>>, proc: PathBuf, declared: &str) -> Self {
         match (OfCpu::open(), recording) {
@@ -89,7 +89,7 @@ impl Measured {
         Self {
             source: Some(counters),
             said: format!(
-                "intensity of each thread by the CPU's counters; a class that was declared ({declared}) goes before{unused}"
+                "intensity of each thread from the CPU's counters; a class that a thread declared ({declared}) takes precedence{unused}"
             ),
         }
     }
@@ -97,7 +97,7 @@ impl Measured {
     #[must_use]
     pub fn by_recording(why: &str, recording: &Arc<Intensities>, proc: PathBuf, declared: &str) -> Self {
         let said = format!(
-            "{why}: intensity as recorded of {} programs (--intensity); a class that was declared ({declared}) goes before",
+            "{why}: intensity from the recording of {} programs (--intensity); a class that a thread declared ({declared}) takes precedence",
             recording.len()
         );
         let source = OfRecording {
@@ -114,12 +114,14 @@ impl Measured {
     pub fn by_none(why: &str, declared: &str) -> Self {
         Self {
             source: None,
-            said: format!("{why}: threads are told apart by what was declared ({declared}), all others are alike"),
+            said: format!(
+                "{why}: only threads with a class that they declared ({declared}) are told apart, all others are alike"
+            ),
         }
     }
 }
 
-/// A recording: a thread's means are those of all threads that had its name.
+/// A recording. A thread gets the mean of all recorded threads of its name.
 struct OfRecording {
     recording: Arc<Intensities>,
     proc: PathBuf,
@@ -127,7 +129,7 @@ struct OfRecording {
 
 impl Source for OfRecording {
     fn read(&mut self, thread: u32) -> Option<(u64, u64)> {
-        // It may have ended by now, or changed its name.
+        // The thread may have ended or changed its name.
         let name = std::fs::read_to_string(self.proc.join(thread.to_string()).join("comm")).ok()?;
         let counts = self.recording.of(name.strip_suffix('\n').unwrap_or(&name))?;
         Some((counts.misses, counts.instructions))
@@ -136,22 +138,22 @@ impl Source for OfRecording {
     fn keep(&mut self, _: &dyn Fn(u32) -> bool) {}
 }
 
-/// Descriptors that are left for all else.
+/// File descriptors left for everything else.
 const OTHER_FILES: u64 = 200;
 
-/// The counters of this machine.
+/// The counters of this machine's CPUs.
 pub struct OfCpu {
-    /// One for each kind of core; `None`: the only one.
+    /// One for each kind of core; `None` is the only one.
     devices: Vec<Option<Device>>,
-    /// A pair for each device: a thread counts on that of the CPU that it runs on.
+    /// A pair for each device; a thread counts on the device of the CPU that it runs on.
     open: HashMap<u32, Vec<Pair>>,
-    /// Threads whose counters may be open at a time.
+    /// Most threads whose counters may be open at a time.
     most: usize,
 }
 
 impl OfCpu {
     /// # Errors
-    /// Why this machine has none, for people.
+    /// Why this machine has no counters, for people.
     pub fn open() -> Result<Self, String> {
         let devices = match devices(Path::new("/")) {
             several if several.len() > 1 => several.into_iter().map(Some).collect(),
@@ -174,7 +176,7 @@ impl OfCpu {
     }
 }
 
-/// How many threads `limit` descriptors do for, two a device and thread; `None`: no limit.
+/// How many threads `limit` descriptors suffice for, at two for each device and thread; `None`: no limit.
 fn most_threads(limit: Option<u64>, devices: usize) -> usize {
     let threads = |limit: u64| usize::try_from(limit.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX) / (2 * devices);
     limit.map_or(usize::MAX, threads)
@@ -191,7 +193,7 @@ impl Source for OfCpu {
         if self.open.len() >= self.most {
             return None;
         }
-        // It may have ended by now.
+        // The thread may have ended.
         self.open.insert(thread, self.pairs(thread).ok()?);
         None
     }
@@ -206,14 +208,14 @@ mod tests {
     use super::*;
     use perf_event::events::Software;
 
-    /// Events that every kernel counts: this thread writes to 64 places in 1 GiB, more than any test has given back before, so it is memory that
-    /// it never had.
+    /// Events that every kernel counts. This thread writes to 64 places in 1 GiB. That is more than any test has freed before, so each write is a
+    /// page fault.
     #[test]
     fn two_counters_of_a_thread_are_read_together_and_say_what_came_since() {
         let (clock, faults) = (Builder::new(Software::TASK_CLOCK), Builder::new(Software::PAGE_FAULTS));
         let mut pair = Pair::of(clock, faults, 0)
             .expect("events of one's own thread are allowed (kernel.perf_event_paranoid below 3, or root)");
-        // An event of software counts from when its thread begins to run again.
+        // A software event starts to count when its thread is next scheduled in.
         std::thread::sleep(std::time::Duration::from_millis(1));
         pair.since().unwrap();
         let mut fresh = vec![0_u8; 1 << 30];
@@ -227,7 +229,7 @@ mod tests {
         assert!(faults < 64, "{faults} faults");
     }
 
-    /// `stream` was recorded with 30 misses in 2000 instructions, `sleep` was not, and of thread 9 there is no name.
+    /// `stream` was recorded with 30 misses in 2000 instructions, `sleep` was not recorded, and thread 9 has no name.
     #[test]
     fn a_thread_has_the_intensity_that_was_recorded_of_its_name() {
         let text = "stream-1,30,,cache-misses\nstream-1,2000,,instructions\n";
@@ -240,7 +242,7 @@ mod tests {
         let measured = Measured::by_recording("no counters here", &recording, proc.path().to_path_buf(), "somehow");
         assert!(measured
             .said
-            .starts_with("no counters here: intensity as recorded of 1 programs"));
+            .starts_with("no counters here: intensity from the recording of 1 programs"));
         let mut source = measured.source.unwrap();
         assert_eq!(
             [7, 8, 9].map(|thread| source.read(thread)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a machine can do for Lopsided, what it lacks, what that costs, and the command that would mend it.
 //!
-//! Nothing is changed: of speeds only whether their files take them is seen, unless somebody else tried them ([`Report::add_trial`]).
+//! Nothing is changed. Speeds are judged by whether their files are writable, unless the caller tried them ([`Report::add_trial`]).
 
 mod checks;
 mod counters;
@@ -26,7 +26,7 @@ use std::path::Path;
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Yes,
-    /// Some of it, or by some.
+    /// In part, or by some users only.
     Partly,
     No,
 }
@@ -39,13 +39,13 @@ pub struct Finding {
     /// For people.
     pub title: &'static str,
     pub state: State,
-    /// What was found, a sentence each.
+    /// What was found, one sentence each.
     pub found: Vec<String>,
-    /// What is lost; empty where nothing is.
+    /// What is lost; empty if nothing is.
     pub costs: Vec<String>,
-    /// What would mend it: commands, kernel options, packages.
+    /// What would fix it: commands, kernel options, packages.
     pub mends: Vec<String>,
-    /// Commands of this distribution for mends that take another boot.
+    /// This distribution's commands for fixes that need a reboot.
     pub commands: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Every kind of meter, in the order of choice.
     pub meters: Vec<Result<Found, MeterError>>,
-    /// What came of trying the speeds; None: nobody did.
+    /// The outcome of trying the speeds; None if they were not tried.
     pub trial: Option<Trial>,
 }
 
@@ -94,7 +94,7 @@ pub struct Report {
 const USEFUL: [&str; 5] = ["scheduler", "cgroup", "affinity", "speeds", "meters"];
 
 impl Report {
-    /// Looks at the machine that `setup` names. `enforcement`: ways to put a policy in force, of which this crate knows nothing.
+    /// Looks at the machine that `setup` names. `enforcement`: findings about ways to enforce a policy, which this crate knows nothing about.
     pub fn look(setup: &Setup, enforcement: Vec<Finding>) -> Self {
         let root = &setup.root;
         let machine = live::read(root).map_err(|error| error.to_string());
@@ -118,7 +118,7 @@ impl Report {
         report
     }
 
-    /// Puts what came of trying the speeds of the machine below `root` in the place of what was believed of them.
+    /// Replaces what was concluded about speeds by the outcome of trying them on the machine below `root`.
     pub fn add_trial(&mut self, root: &Path, trial: Trial) {
         let speeds = self.findings.iter_mut().find(|finding| finding.area == "speeds");
         speeds.into_iter().for_each(|finding| trial::add(finding, root, &trial));
@@ -134,7 +134,7 @@ impl Report {
         }
     }
 
-    /// The areas that can be used, wholly or partly, and steer work or measure it.
+    /// The useful areas that work, fully or in part.
     pub fn usable(&self) -> Vec<&'static str> {
         let useful = self
             .findings

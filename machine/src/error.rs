@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One shape for everything that is wrong with what somebody wrote: file, line, key, what was expected.
+//! The one error type for faults in input files: file, line, key, what was expected.
 
 use std::fmt;
 
-/// An input that was rejected. `Display` prints `file:line: key: message`, leaving out what is not known.
+/// An input that was rejected. `Display` prints `file:line: key: message`, without the parts that are not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
     pub file: String,
-    /// 1-based; `None` where the fault belongs to the whole file (too large, unreadable).
+    /// 1-based; `None` if the fault is in the file as a whole (too large, unreadable).
     pub line: Option<usize>,
-    /// Dotted path of the key, as the person wrote it (`pool.build.slots`).
+    /// Dotted path of the key, as written in the file (`pool.build.slots`).
     pub key: Option<String>,
     /// What was found and what was expected instead.
     pub message: String,

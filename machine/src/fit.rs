@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Power parameters from measurements: linear least squares over rows of (state, watts).
 //!
-//! The model is linear in its parameters: watts = sum over parameters of coefficient * parameter. Rows are met as well
-//! as they can be (least weighted squares); fixed values and equations are met exactly.
+//! The model is linear in its parameters: watts = sum over parameters of coefficient * parameter. Rows are fitted
+//! by weighted least squares; fixed values and equations hold exactly.
 
 use crate::check::Source;
 use crate::input;
@@ -23,7 +23,7 @@ pub struct Fit {
     pub title: String,
     pub parameters: Vec<FittedParameter>,
     pub rows: Vec<FittedRow>,
-    /// Reasons of the equations that hold exactly.
+    /// The reason for each equation.
     pub equations: Vec<String>,
     /// Rows that were left out, with the reason.
     pub excluded: Vec<String>,
@@ -47,7 +47,7 @@ pub struct FittedRow {
     pub predicted_w: f64,
 }
 
-/// What a key of the machine file (dotted, as for `--set`) gets.
+/// A key of the machine file (dotted, as for `--set`) and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedValue {
     pub key: String,
@@ -111,8 +111,8 @@ struct ValueFile {
 /// Fits the parameters of a fit file. `file` is only named in errors.
 ///
 /// # Errors
-/// What the file has wrong, with line and key; equations that contradict each other; parameters that rows and equations
-/// cannot tell apart, by name.
+/// A fault in the file, with line and key; equations that contradict each other; the names of parameters that rows and equations
+/// cannot tell apart.
 pub fn fit(file: &str, text: &str) -> Result<Fit, InputError> {
     let parsed: FitFile = input::parse(file, text)?;
     let reader = Reader::new(Source { file, text }, &parsed)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading TOML that somebody wrote: bounded in size, overridable by key, every error with file, line and key.
+//! Reading TOML files: bounded in size, overridable by key, every error with file, line and key.
 
 use crate::InputError;
 use serde::de::DeserializeOwned;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-/// Larger inputs are refused unread: nothing that is meant for `lop` comes near it.
+/// Larger inputs are refused unread: no sensible input for `lop` comes near this size.
 pub const MAX_INPUT_BYTES: u64 = 16 << 20;
 
 /// One `--set KEY=VALUE`: a dotted key and a TOML value (a bare word counts as a string).
@@ -17,7 +17,7 @@ pub struct Override {
     pub value: String,
 }
 
-/// Contents of a file, refused when it is missing, no regular file, larger than [`MAX_INPUT_BYTES`] or no UTF-8.
+/// Contents of a file. Refused if it is missing, not a regular file, larger than [`MAX_INPUT_BYTES`] or not UTF-8.
 pub fn read_text(path: &Path) -> Result<String, InputError> {
     let file = path.display().to_string();
     let about = std::fs::metadata(path).map_err(|e| InputError::new(&file, format!("cannot be read: {e}")))?;
@@ -38,7 +38,7 @@ pub fn read_text(path: &Path) -> Result<String, InputError> {
     })
 }
 
-/// Deserialises TOML; what serde or the parser rejects comes back with its line and key.
+/// Deserialises TOML. Errors of serde and of the parser get their line and key.
 pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
     if text.len() as u64 > MAX_INPUT_BYTES {
         return Err(InputError::new(
@@ -55,7 +55,7 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputErro
     })
 }
 
-/// Names of Rust's types mean nothing to who wrote a TOML file.
+/// Replaces the names of Rust's types, which mean nothing to the author of a TOML file.
 fn in_words(message: &str) -> String {
     const WORDS: [(&str, &str); 9] = [
         ("expected f64", "expected a number"),
@@ -108,10 +108,10 @@ fn key_at_line(text: &str, line: usize) -> Option<String> {
 }
 
 /// Applies overrides to a TOML text. Keys are dotted paths; a number selects an element of an array (of tables).
-/// A key may be new; the reader that follows rejects it if it knows no such key.
+/// A key may be new; an unknown one is rejected later, by the reader of the file.
 ///
 /// # Errors
-/// The text is no TOML, or a path leads through something that is no table.
+/// The text is not TOML, or a path leads through something that is not a table.
 pub fn apply_overrides(file: &str, text: &str, overrides: &[Override]) -> Result<String, InputError> {
     if overrides.is_empty() {
         return Ok(text.to_string());
@@ -150,7 +150,7 @@ fn set_path(root: &mut Item, key: &str, value: &str) -> Result<(), String> {
     }
     let table = item
         .as_table_like_mut()
-        .ok_or_else(|| format!("'{last}' is inside something that is no table"))?;
+        .ok_or_else(|| format!("'{last}' is inside something that is not a table"))?;
     table.insert(last, new);
     Ok(())
 }
@@ -163,7 +163,7 @@ fn descend<'a>(item: &'a mut Item, part: &str) -> Result<&'a mut Item, String> {
     }
     let table = item
         .as_table_like_mut()
-        .ok_or_else(|| format!("'{part}' is inside something that is no table"))?;
+        .ok_or_else(|| format!("'{part}' is inside something that is not a table"))?;
     if !table.contains_key(part) {
         table.insert(part, Item::Table(Table::new()));
     }

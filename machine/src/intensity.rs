@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How programs use memory, recorded where a CPU counts it: cache misses and instructions, as `perf stat` printed them.
+//! How programs use memory: cache misses and instructions, as `perf stat` recorded them on a machine whose CPU counts them.
 //!
-//! A line is what `perf stat -a --per-thread -x, -e cache-misses,instructions` prints of one event of one thread, with or without `-I`:
-//! `[SECONDS,]NAME-THREAD,COUNT,UNIT,EVENT,...`. Counts of all threads of a name and of all its seconds are added. Other events, empty lines,
-//! lines with `#` and counts of threads that did not run (`<not counted>`) say nothing.
+//! Each line is what `perf stat -a --per-thread -x, -e cache-misses,instructions` prints for one event of one thread, with or without `-I`:
+//! `[SECONDS,]NAME-THREAD,COUNT,UNIT,EVENT,...`. Counts are added up over all threads of a name and over all intervals. Other events, empty
+//! lines, lines with `#` and counts of threads that did not run (`<not counted>`) are ignored.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The largest recording that is read: a day of a busy machine is less.
+/// Largest recording that is read; a day of a busy machine is smaller.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
-/// Of a thread's name, as the kernel keeps it.
+/// Most bytes of a thread's name, as the kernel keeps it.
 const MAX_NAME: usize = 64;
-/// How to make one.
+/// How to make a recording.
 const HOW: &str = "record what runs with 'perf stat -a --per-thread -x, -e cache-misses,instructions -o FILE sleep 60'";
 
-/// What was counted of the threads of a name.
+/// The counts of all threads of a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Of the last-level cache.
+    /// Misses of the last-level cache.
     pub misses: u64,
     pub instructions: u64,
 }
@@ -33,7 +33,7 @@ impl Counts {
     }
 }
 
-/// Counts by name of the thread. Each has instructions, and no more misses than these.
+/// Counts by thread name. Each has instructions, and no more misses than instructions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intensities(BTreeMap<String, Counts>);
 
@@ -58,7 +58,7 @@ impl Event {
 
 impl Intensities {
     /// # Errors
-    /// File, line and reason: it cannot be read, or is no such recording.
+    /// File, line and reason: it cannot be read, or is not such a recording.
     pub fn read(path: &Path) -> Result<Self, String> {
         let shown = path.display();
         let mut bytes = Vec::new();
@@ -106,7 +106,7 @@ impl Intensities {
         Ok(Self(counts))
     }
 
-    /// What was counted of threads of this name.
+    /// The counts of threads of this name.
     #[must_use]
     pub fn of(&self, name: &str) -> Option<Counts> {
         self.0.get(name).copied()
@@ -118,14 +118,14 @@ impl Intensities {
         self.0.len()
     }
 
-    /// Never: a recording of nothing is refused.
+    /// Always false: an empty recording is refused.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Name of the thread, event and count of a line; `None`: it says nothing of these. The name may hold anything, so it is what is left before the count.
+/// Name of the thread, event and count of a line; `None` for any other line. The name may contain commas, so it is everything before the count.
 fn reading(line: &str) -> Result<Option<(&str, Event, u64)>, String> {
     let line = line.trim();
     let fields: Vec<&str> = line.split(',').collect();
@@ -157,7 +157,7 @@ fn reading(line: &str) -> Result<Option<(&str, Event, u64)>, String> {
     }
 }
 
-/// `1.000123,stream-12` is `stream-12`: of intervals each line begins with the time.
+/// Turns `1.000123,stream-12` into `stream-12`: with `-I`, each line begins with the time.
 fn without_seconds(thread: &str) -> &str {
     match thread.split_once(',') {
         Some((seconds, rest)) if seconds.contains('.') && seconds.parse::<f64>().is_ok() => rest,
@@ -169,7 +169,7 @@ fn without_seconds(thread: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// 20 misses in 1000 instructions in the first second, 10 in the next: 30 / 2000 are 15 MPKI. Two threads of a name are one.
+    /// 20 misses in 1000 instructions in the first second, 10 in the next: 30 / 2000 are 15 MPKI. Two threads of a name count as one.
     #[test]
     fn counts_of_a_name_are_added() {
         let text = "\

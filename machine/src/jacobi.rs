@@ -8,7 +8,7 @@
 const RANK_TOLERANCE: f64 = 1e-9;
 /// Columns count as orthogonal when the cosine between them is below this.
 const ORTHOGONAL: f64 = 1e-14;
-/// Convergence is quadratic: ten sweeps are many.
+/// A generous limit: convergence is quadratic, and ten sweeps are already many.
 const MAX_SWEEPS: usize = 100;
 
 /// A dense matrix, column by column.
@@ -72,7 +72,7 @@ impl Decomposition {
         let n = matrix.ncols();
         let mut scaled_left = matrix.columns.clone();
         let mut right = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j))).columns;
-        // What is shorter than this is rounding, and its direction means nothing.
+        // A column shorter than this is rounding error, and its direction means nothing.
         let size = scaled_left.iter().map(|c| dot(c, c)).sum::<f64>().sqrt();
         let negligible = (size * f64::EPSILON).powi(2);
         let converged = (0..MAX_SWEEPS).any(|_| !sweep(&mut scaled_left, &mut right, negligible));

@@ -37,7 +37,7 @@ pub fn kinds(source: Source, files: &[KindFile]) -> Result<Vec<Kind>, InputError
 fn kind(source: Source, i: usize, file: &KindFile) -> Result<Kind, InputError> {
     let key = |name: &str| format!("kind.{i}.{name}");
     let name = source.line(&file.name, &key("name"), 24)?.to_string();
-    // Checked before; 1 thread means that the SMT figures do not apply, so that `smt` alone may be overridden.
+    // Checked before. With 1 thread the SMT figures are ignored, so that overriding `smt` alone is enough.
     let threads = file.smt.as_ref().map_or(1, |smt| *smt.get_ref());
     let share = |value: &Option<Spanned<f64>>, name: &str, range, alone: f64| match value {
         Some(value) if threads > 1 => source.number(value, &key(name), range, ""),

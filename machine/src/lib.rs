@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a machine is: the model of its cores, domains, operating points and power, read from TOML; and where the CPUs of the running one
-//! lie, read from sysfs.
+//! What a machine is: the model of its cores, domains, operating points and power, read from TOML; and the topology of the running machine,
+//! read from sysfs.
 
 mod builtin;
 pub mod busy;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the CPUs of a running Linux machine lie, read from sysfs: kinds of cores, SMT siblings, clock, voltage and memory
+//! The topology of a running Linux machine, read from sysfs: kinds of cores, SMT siblings, clock, voltage and memory
 //! domains, nodes, sockets. What sysfs does not say is assumed, and each assumption is a note.
 //!
 //! | what | from | else |
@@ -15,10 +15,10 @@
 //!
 //! All numbers but those of the CPUs are dense from 0, in the order of the lowest CPU of each domain; kinds from the fastest.
 //!
-//! A CPU that is present but offline shows hardly anything. It stands in a core of its own, in the clock domain that names it
-//! (else in one of its own), and takes all else from an online CPU: the lowest of its clock domain, else its next lower neighbour.
-//! Whoever schedules starts again when such a CPU comes online, and reads the machine anew; until then the values only
-//! have to be plausible.
+//! Sysfs tells little about a CPU that is present but offline. It counts as a core of its own, in the clock domain that lists it
+//! (else in one of its own), and takes everything else from an online CPU: the lowest of its clock domain, else its next lower
+//! neighbour. When such a CPU comes online, the scheduler restarts and reads the machine again; until then the values only need
+//! to be plausible.
 
 mod caches;
 mod clocks;
@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Most nodes, and most sockets, that the policy keeps apart (`LOP_MAX_NODES` of policy/core/topology.h).
+/// Most nodes, and most sockets, that the policy distinguishes (`LOP_MAX_NODES` of policy/core/topology.h).
 pub const MAX_NODES: usize = 64;
 /// `LOP_MAX_TIERS`
 pub const MAX_TIERS: usize = 16;
@@ -54,9 +54,9 @@ pub const MAX_MEMORY_DOMAINS: usize = 256;
 /// `LOP_MAX_SMT`
 pub const MAX_SMT: usize = 8;
 
-/// The largest of what CPUs need to change frequency is taken up to here; drivers that do not know say 0 or 4294967295.
+/// Longest transition that is believed; drivers that do not know it report 0 or 4294967295.
 const MAX_TRANSITION_NS: u64 = 10_000_000;
-/// Assumed where no driver says.
+/// Assumed if no driver reports it.
 const ASSUMED_TRANSITION_NS: u64 = 100_000;
 
 /// A running machine as the policy needs to see it.
@@ -75,7 +75,7 @@ pub struct LiveMachine {
     /// Last-level cache of each memory domain; `None`: none is listed, or without its size.
     #[serde(default)]
     pub cache_kib: Vec<Option<u64>>,
-    /// A core runs at its new frequency after this: the largest that a driver states, or assumed (then a note says so).
+    /// How long a change of frequency takes: the longest that a driver reports, or an assumption (then a note says so).
     pub transition_ns: u64,
     /// What could not be read and what was assumed instead, one sentence each.
     pub notes: Vec<String>,
@@ -87,13 +87,13 @@ pub struct LiveCpu {
     /// Linux's number, below [`crate::MAX_CPUS`].
     pub number: u32,
     pub online: bool,
-    /// Kept from all tasks but those that are bound there.
+    /// Closed to all tasks except those that are bound there.
     #[serde(default)]
     pub isolated: bool,
     /// Kind of core, 0 the fastest.
     pub tier: u16,
-    /// Top speed, 1 to 1024, 1024 the fastest CPU. The kernel's own scale can differ where it does not tell the kinds
-    /// apart: for `scx_bpf_cpuperf_set()` ask `scx_bpf_cpuperf_cap()`.
+    /// Top speed, 1 to 1024; the fastest CPU has 1024. The kernel's own scale can differ if it does not distinguish the kinds:
+    /// for `scx_bpf_cpuperf_set()` use `scx_bpf_cpuperf_cap()`.
     pub capacity: u32,
     /// Highest frequency; `None`: not known.
     pub max_khz: Option<u64>,
@@ -125,13 +125,13 @@ impl LiveMachine {
         at.map_or(cpu, |at| siblings[(at + 1) % siblings.len()])
     }
 
-    /// CPUs that are kept from all tasks but those that are bound there, ascending.
+    /// CPUs that are closed to all tasks except those that are bound there, ascending.
     pub fn isolated(&self) -> BTreeSet<u32> {
         let isolated = self.cpus.iter().filter(|cpu| cpu.isolated);
         isolated.map(|cpu| cpu.number).collect()
     }
 
-    /// CPUs of the core that has most; 1 without SMT.
+    /// Threads of the core that has the most; 1 without SMT.
     pub fn threads(&self) -> u16 {
         let of_core = |cpu: &LiveCpu| self.siblings(cpu.number).len() as u16;
         self.cpus.iter().map(of_core).max().unwrap_or(1)
@@ -139,7 +139,7 @@ impl LiveMachine {
 }
 
 impl LiveCpu {
-    /// Its speed over that of the fastest kind, x 1000.
+    /// Its speed relative to the fastest kind, x 1000.
     pub fn permille(&self) -> u16 {
         (self.capacity * 1000 / 1024) as u16
     }
@@ -148,7 +148,7 @@ impl LiveCpu {
 /// Reads the machine whose `sys` lies in the folder `root`; `/` for the one this runs on.
 ///
 /// # Errors
-/// The lists of CPUs are missing, a file holds what the kernel does not write, or the machine has more of something than
+/// The lists of CPUs are missing, a file holds something that no kernel writes, or the machine has more of something than
 /// the policy has room for. The error names the file.
 pub fn read(root: &Path) -> Result<LiveMachine, LiveError> {
     read_tree(&Folder::new(root))
@@ -207,7 +207,7 @@ pub fn read_tree(tree: &dyn Tree) -> Result<LiveMachine, LiveError> {
     })
 }
 
-/// Which CPUs are isolated now, as [`LiveMachine::isolated`]: by partitions they come and go.
+/// Which CPUs are isolated now, as [`LiveMachine::isolated`]. Cpuset partitions change it at run time.
 ///
 /// # Errors
 /// As [`read`].
@@ -218,8 +218,8 @@ pub fn isolated(root: &Path) -> Result<BTreeSet<u32>, LiveError> {
     isolated::read(&mut reader, &present)
 }
 
-/// Cores that share a clock share the supply too as a rule; single cores with a clock each mostly share that of their socket
-/// with those of the same kind. Offline siblings count as no core of their own here.
+/// Cores that share a clock usually share a supply too. Cores with a clock each usually share the supply with the others of their
+/// kind in the socket. Offline siblings do not count as cores here.
 fn voltage_domains(
     reader: &mut Reader,
     online: &[bool],
@@ -244,7 +244,7 @@ fn voltage_domains(
 fn transition(reader: &mut Reader, stated_ns: Option<u64>) -> u64 {
     stated_ns.unwrap_or_else(|| {
         reader.note(format!(
-            "No driver states how long a change of frequency takes: {} µs are assumed.",
+            "No driver reports how long a change of frequency takes: {} µs are assumed.",
             ASSUMED_TRANSITION_NS / 1000
         ));
         ASSUMED_TRANSITION_NS

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measures the power of this machine: a known load on 1, 2, 4 and so on to all cores of a kind, at each operating point that can be set, the rest idle at
-//! its lowest; and a quiet stretch at each. What that gives is fitted to the model of [`crate::steady_power_w`] by least squares:
+//! Measures the power of this machine: a known load on 1, 2, 4 and so on up to all cores of a kind, at each operating point that can be set,
+//! with the other cores idle at their lowest; and one stretch without load at each point. The model of [`crate::steady_power_w`] is fitted to
+//! the results by least squares:
 //!
 //! watts = base + (cores of the kind) * idle(point) + (busy cores) * busy(point)
 //!
-//! base: every core idle at its lowest point; idle: what an idle core draws more at this point; busy: what a busy one draws above that. A voltage domain
-//! has no watts of its own then: one meter for all cannot tell them from those of idle cores.
+//! base: every core idle at its lowest point; idle: how much more an idle core draws at this point; busy: how much more a busy core draws than
+//! an idle one. Voltage domains get no watts of their own: one meter for everything cannot separate them from those of idle cores.
 //!
-//! All that is asked of the machine goes through [`World`], so that tests measure one whose watts they know.
+//! All access to the machine goes through [`World`], so that tests can measure one whose watts they know.
 
 mod fitting;
 mod host;
@@ -29,34 +30,34 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Before each stretch, as a share of it: clocks, caches and the meter come to rest.
+/// Time for clocks, caches and the meter to settle before each stretch, as a share of the stretch.
 const SETTLE: f64 = 0.2;
 
-/// More than the daemons of a quiet machine take.
+/// CPUs' worth of other work that counts as a disturbance: more than the daemons of a quiet machine need.
 const DISTURBED_CPUS: f64 = 0.25;
 
-/// What is asked of a machine that is measured.
+/// The machine that is measured.
 pub trait World {
-    /// Holds the CPUs of each kind at this frequency, kHz; `None`: as they are.
+    /// Holds the CPUs of each kind at this frequency, kHz; `None` leaves them as they are.
     fn hold(&mut self, khz: &[Option<u64>]) -> Result<(), Trouble>;
-    /// From now on these CPUs compute, and no others.
+    /// Puts the load on these CPUs, and on no others.
     fn load(&mut self, cpus: &[u32]) -> Result<(), Trouble>;
     fn pass(&mut self, time: Duration) -> Result<(), Trouble>;
     fn look(&mut self) -> Result<Look, Trouble>;
-    /// Ends the load and puts every speed back; again is harmless.
+    /// Ends the load and restores every speed. May be called again.
     fn put_back(&mut self);
 }
 
 /// What a machine shows at a moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
-    /// Since some moment.
+    /// Since a fixed moment.
     pub at: Duration,
     /// What the present load has done, in seconds of the reference core.
     pub work_s: f64,
-    /// Since some moment; `None`: there is no meter.
+    /// Since a fixed moment; `None` if there is no meter.
     pub joules: Option<f64>,
-    /// By CPU; empty where nothing tells.
+    /// By CPU; empty if not known.
     pub cpu_times: BTreeMap<u32, CpuTimes>,
 }
 
@@ -90,7 +91,7 @@ impl fmt::Display for Trouble {
 
 impl std::error::Error for Trouble {}
 
-/// What to measure: so many cores of a kind busy at one of its points.
+/// What to measure: this many cores of a kind busy at one of its points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     pub kind: usize,
@@ -99,22 +100,22 @@ pub struct Setting {
     pub busy: usize,
 }
 
-/// What came of it.
+/// The result for one setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     pub setting: Setting,
-    /// Work that the busy cores did together, in seconds of the reference core for each second.
+    /// Work per second of all busy cores together, in seconds of the reference core.
     pub work_per_s: f64,
-    /// `None`: there is no meter.
+    /// `None` if there is no meter.
     pub watts: Option<f64>,
-    /// CPUs that something else kept busy, on the mean.
+    /// CPUs that other work kept busy, on average.
     pub disturbed_cpus: f64,
 }
 
-/// Measures every setting of the plan, `seconds` each, and puts everything back, whatever happens. `done` is called after each.
+/// Measures every setting of the plan for `seconds` each, and restores everything whatever happens. Calls `done` after each.
 ///
 /// # Errors
-/// Speeds, the load or the meter fail, or a person interrupts.
+/// Speeds, the load or the meter fail, or the user interrupts.
 pub fn measure(plan: &Plan, seconds: f64, world: &mut dyn World, done: &dyn Fn()) -> Result<Vec<Row>, Trouble> {
     let rows = plan.settings().into_iter().map(|setting| {
         let row = stretch(plan, setting, seconds, world);
@@ -157,7 +158,7 @@ fn busy_cpus(before: &Look, after: &Look) -> f64 {
     shares.sum()
 }
 
-/// A sentence about the stretch that something else disturbed most; `None`: all had the machine to themselves.
+/// A sentence about the stretch that other work disturbed most; `None` if no stretch was disturbed.
 pub fn disturbance(plan: &Plan, rows: &[Row]) -> Option<String> {
     let worst = rows
         .iter()

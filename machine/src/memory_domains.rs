@@ -22,7 +22,7 @@ pub fn divisor(source: Source, value: &Spanned<i64>, key: &str, of: usize) -> Re
     Ok(n)
 }
 
-/// Which cores share a domain; one for each socket where the file does not say.
+/// Which cores share a domain; one for each socket by default.
 pub fn scope(source: Source, file: &MachineFile, cores_per_socket: usize) -> Result<MemoryScope, InputError> {
     match (&file.memory_domain, &file.cores_per_memory_domain) {
         (None, None) => Ok(MemoryScope::Shared(Scope::Socket)),
@@ -66,7 +66,7 @@ fn cores(source: Source, file: &MachineFile, i: usize, table: &MemoryDomainFile)
     Ok(of_kind)
 }
 
-/// Each core of a kind is in one domain.
+/// Each core of a kind must be in exactly one domain.
 fn check_sums(
     source: Source,
     file: &MachineFile,
@@ -84,7 +84,7 @@ fn check_sums(
     Ok(())
 }
 
-/// Nodes and domains that the file sizes by itself lie inside one another.
+/// If the file gives the sizes of both nodes and domains, one must lie within the other.
 pub fn check_nodes(source: Source, file: &MachineFile, layout: &Layout) -> Result<(), InputError> {
     let (place, key) = match (&layout.memory, &file.memory_domain, &file.cores_per_memory_domain) {
         (MemoryScope::Cores(_), _, Some(n)) => (n.span(), PER_DOMAIN),

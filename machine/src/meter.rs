@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Energy meters: what tells how much energy this machine used. Each names itself, and one that cannot be read says why: no meter
-//! ever answers zero because it could not be read.
+//! Energy meters: how much energy this machine used. Each names itself, and one that cannot be read says why. A meter that cannot be read
+//! never answers zero.
 //!
-//! [`find`] tells which meters this machine has, [`open`] takes one, the best or the one that was asked for, and reads it as often as it
-//! needs: a consumer asks for [`OpenMeter::total_uj`] and nothing else. `meter/README.md` says what is read where.
+//! [`find`] lists the meters of this machine. [`open`] opens the best one, or the one asked for, and reads it as often as necessary; a consumer
+//! only calls [`OpenMeter::total_uj`]. `meter/README.md` tells what is read where.
 
 mod battery;
 mod choose;
@@ -31,7 +31,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Where energy comes from, best first: the order in which a meter is chosen. What measures GPUs only is last, and chosen by name only.
+/// Kinds of meters in the order in which one is chosen, best first. The meter of GPUs is last, and only used if named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MeterKind {
     /// Energy counters of the processor through the kernel's `perf` events (`power/energy-pkg/` and others).
@@ -40,20 +40,20 @@ pub enum MeterKind {
     Powercap,
     /// Sensors of the board: `/sys/class/hwmon`.
     Hwmon,
-    /// What a laptop's battery gives: `/sys/class/power_supply`.
+    /// What a laptop's battery delivers: `/sys/class/power_supply`.
     Battery,
     /// The power reading of a server's management controller (IPMI DCMI).
     Ipmi,
-    /// A command of the user's, for a wall meter.
+    /// A command of the user, for a wall meter.
     Command,
     /// Not measured: the machine's model applied to measured residencies.
     Modelled,
-    /// NVIDIA's GPUs, by the library of their driver.
+    /// NVIDIA's GPUs, through the library of their driver.
     Nvml,
 }
 
 impl MeterKind {
-    /// All of them, in the order in which one is chosen.
+    /// All kinds, in the order in which one is chosen.
     pub const ALL: [Self; 8] = [
         Self::Perf,
         Self::Powercap,
@@ -79,7 +79,7 @@ impl MeterKind {
         }
     }
 
-    /// Whether it tells of GPUs, and of nothing that a scheduler places work on.
+    /// Whether it measures GPUs only, and so nothing that a scheduler places work on.
     pub fn is_of_gpus(self) -> bool {
         self == Self::Nvml
     }
@@ -101,7 +101,7 @@ impl fmt::Display for MeterKind {
     }
 }
 
-/// What a meter says of itself.
+/// A meter's description of itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     pub kind: MeterKind,
@@ -109,7 +109,7 @@ pub struct Source {
     pub name: String,
     /// Whether the whole system is measured (a battery, a wall meter), or the processor and its memory only, or ([`MeterKind::is_of_gpus`]) the GPUs.
     pub whole_system: bool,
-    /// How often the meter has something new, where that is known.
+    /// How often the meter updates, if known.
     pub update_period: Option<Duration>,
 }
 
@@ -117,14 +117,13 @@ pub struct Source {
 pub trait Meter: Send {
     fn source(&self) -> &Source;
 
-    /// Energy in microjoules since the meter was opened. Has to be called at least once in `read_within()`.
+    /// Energy in microjoules since the meter was opened. Must be called at least once in every `read_within()`.
     ///
     /// # Errors
-    /// A meter that vanished, may not be read any more, or gives what cannot be.
+    /// The meter vanished, may no longer be read, or gives an impossible value.
     fn read_uj(&mut self) -> Result<u64, MeterError>;
 
-    /// The longest time between two readings in which a counter that wraps does not do so twice, or a power that is sampled is not
-    /// missed. None: as long as one likes.
+    /// Longest time between two readings: in it a counter cannot wrap twice, and sampled power is not missed. None: no limit.
     fn read_within(&self) -> Option<Duration>;
 }
 

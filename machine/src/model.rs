@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine as everything else sees it: resolved, validated, units in names.
+//! The machine as the rest of the code sees it: resolved, validated, units in names.
 
 /// Most CPUs that a machine may have; the policy's CPU sets are bitmaps of this size.
 pub const MAX_CPUS: usize = 512;
@@ -19,9 +19,9 @@ pub struct Machine {
     pub nr_memory_domains: usize,
     pub nr_sockets: usize,
     pub nr_nodes: usize,
-    /// Last-level cache of each memory domain; `None`: not known. What tasks do to one another in it does not depend on its size here.
+    /// Last-level cache of each memory domain; `None` if not known. The model of contention does not use the size.
     pub cache_kib: Vec<Option<u64>>,
-    /// Power that flows whatever the cores do (board, disks, supply losses).
+    /// Power that does not depend on the cores (board, disks, supply losses).
     pub base_uw: u64,
     pub dram: Dram,
     /// What the cores of a memory domain share behind their last-level cache; `None`: no contention is modelled.
@@ -31,7 +31,7 @@ pub struct Machine {
     /// Deep state that a core of the low set may be put in; `None`: low cores only run at their lowest OPP.
     pub park: Option<Park>,
     pub thermal: Option<Thermal>,
-    /// What was fitted, to what, with which residual; where parameters come from. Free text lines for `lop machine show`.
+    /// What was fitted, to what, with which residual; the sources of parameters. Free text for `lop machine show`.
     pub notes: Vec<String>,
 }
 
@@ -54,13 +54,13 @@ pub struct Kind {
     pub name: String,
     /// Work done per second at `rated_khz`, in seconds of the reference core (phenom-9750 at 2.4 GHz).
     pub speed: f64,
-    /// The highest OPP of the hardware. Work and its memory share are measured there, also where `max_mhz` keeps cores below it.
+    /// The highest OPP of the hardware. Work and its memory share are measured there, even if `max_mhz` keeps cores below it.
     pub rated_khz: u64,
-    /// Throughput of a physical core whose siblings are all busy, over that with one busy (1.0 without SMT).
+    /// Throughput of a physical core with all siblings busy, relative to one busy sibling (1.0 without SMT).
     pub smt_speedup: f64,
-    /// Busy power above idle of each further busy sibling, as a share of that of the first.
+    /// Power that each further busy sibling adds, as a share of what the first one adds.
     pub smt_power: f64,
-    /// Those that may be used, lowest frequency first.
+    /// The OPPs that may be used, lowest frequency first.
     pub opps: Vec<Opp>,
     /// Shallowest first; the first is entered at once.
     pub idle_states: Vec<IdleState>,
@@ -76,7 +76,7 @@ pub struct Opp {
     pub idle_uw: u64,
     /// One physical core with one busy CPU (total, not above idle).
     pub busy_uw: u64,
-    /// What the voltage domain itself draws (shared leakage, cache, ring) while this is the highest OPP voltage in it.
+    /// Power of the voltage domain itself (shared leakage, cache, ring) while this OPP's voltage is the highest in it.
     pub domain_uw: u64,
 }
 
@@ -84,31 +84,31 @@ pub struct Opp {
 pub struct IdleState {
     pub name: String,
     pub exit_ns: u64,
-    /// A core that has been idle for this long is taken to be in this state.
+    /// A core that has been idle for this long is in this state.
     pub residency_ns: u64,
-    /// Power of a physical core in it; `None`: the OPP's `idle_uw` (clock on).
+    /// Power of a physical core in this state; `None`: the OPP's `idle_uw` (clock on).
     pub power_uw: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dram {
     pub idle_uw: u64,
-    /// Added for each core for the time it waits for memory (the share m of its run time).
+    /// Added for each core while it waits for memory (the share m of its run time).
     pub stall_uw: u64,
 }
 
 /// The same for each memory domain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory {
-    /// Of a miss in the last-level cache, while no other one is under way.
+    /// Latency of a miss in the last-level cache while no other miss is pending.
     pub latency_ns: f64,
-    /// Of each domain, in 10^6 bytes per second; `None`: never what tasks wait for.
+    /// Bandwidth of each domain, in 10^6 bytes per second; `None`: no limit.
     pub bandwidth_mb_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cpufreq {
-    /// The core runs at the old frequency until it ends.
+    /// Duration of a change of frequency, during which the core runs at the old one.
     pub transition_ns: u64,
     /// Sampling period of `ondemand`.
     pub ondemand_period_ns: u64,
@@ -129,9 +129,9 @@ pub struct Cost {
 pub struct Park {
     pub exit_ns: u64,
     pub power_uw: u64,
-    /// Of a voltage domain all of whose cores are parked; `None`: what its operating point says.
+    /// Power of a voltage domain while all its cores are parked; `None`: that of its operating point.
     pub domain_uw: Option<u64>,
-    /// From then until its first core runs; more than `exit_ns` where the whole domain was switched off.
+    /// Time until the first core of such a domain runs; more than `exit_ns` if the whole domain was switched off.
     pub domain_exit_ns: u64,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Devices that count hardware events: one for all CPUs or, where CPUs differ in kind, one for each kind.
+//! Devices that count hardware events: one for all CPUs or, if CPUs differ in kind, one for each kind.
 
 use crate::live::parse_cpu_list;
 use perf_event::events::Hardware;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 const FOLDER: &str = "sys/bus/event_source/devices";
-/// Names of such devices on x86, and what their names begin with elsewhere.
+/// Names of such devices on x86. Elsewhere, their names begin with these.
 const NAMES: [&str; 3] = ["cpu", "cpu_core", "cpu_atom"];
 const BEGINNINGS: [&str; 2] = ["armv", "apple_"];
 
@@ -17,13 +17,13 @@ const BEGINNINGS: [&str; 2] = ["armv", "apple_"];
 pub struct Device {
     /// As in `/sys/bus/event_source/devices`.
     pub name: String,
-    /// The kernel's number of it (`perf_event_attr::type`).
+    /// The kernel's number of the device (`perf_event_attr::type`).
     pub number: u32,
-    /// CPUs that it serves; `None`: all.
+    /// Its CPUs; `None`: all.
     pub cpus: Option<BTreeSet<u32>>,
 }
 
-/// The devices of the machine below `root`, by name; empty where it has no counters.
+/// The devices of the machine below `root`, by name; empty if it has no counters.
 #[must_use]
 pub fn devices(root: &Path) -> Vec<Device> {
     let folder = root.join(FOLDER);
@@ -42,7 +42,7 @@ pub fn devices(root: &Path) -> Vec<Device> {
     devices
 }
 
-/// Counts an event by one of several devices; `None`: by the only one. An event that names no device counts on CPUs of the first kind alone
+/// Counts an event on one of several devices; `None` is the only one. Without a device, an event counts on CPUs of the first kind only
 /// (`PERF_TYPE_HARDWARE`, perf_event_open(2): the device stands in the upper half of `config`).
 #[must_use]
 pub fn builder(event: Hardware, device: Option<&Device>) -> Builder<'static> {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Power of a machine in a steady state: the formula by which the watts of machine files were fitted.
+//! Power of a machine in a steady state, by the formula that the watts of machine files were fitted with.
 //!
 //! P = base + DRAM idle + sum over voltage domains of domain_w(OPP of highest voltage in it)
 //!   + sum over cores of w(OPP, activity) * (V_domain / V_opp)^2
 //!
-//! An idle state with watts of its own has its power gated and is not scaled with the voltage.
+//! In an idle state with watts of its own the core is power-gated, so its watts do not scale with the voltage.
 
 use crate::{Cpu, Machine, Opp};
 

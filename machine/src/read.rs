@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a machine file to a [`Machine`]: checks every value before anything is built from it.
+//! Reads a machine file into a [`Machine`]; checks every value before it is used.
 
 use crate::builtin::{builtin_names, builtin_text};
 use crate::calibration;
@@ -14,15 +14,15 @@ use crate::{caps, kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Mem
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Most power that a single figure may name. Far above any machine, and far from overflow in µW.
+/// Highest power of a single figure: far above any machine, and far from overflow in µW.
 pub(crate) const MAX_W: f64 = 1e6;
-/// Longest time that a single figure may name, in µs.
+/// Longest time of a single figure, µs.
 pub(crate) const MAX_US: f64 = 1e9;
 /// Most lines of `sources` and of `notes`.
 const MAX_NOTES: usize = 64;
 const MAX_CPUS_I64: i64 = MAX_CPUS as i64;
 
-/// Machine of a built-in name, of a TOML file (a path has a slash or ends in `.toml`), or this one ([`THIS`]), with overrides applied.
+/// The machine with a built-in name, from a TOML file (a path has a slash or ends in `.toml`), or this machine ([`THIS`]), with overrides applied.
 ///
 /// # Errors
 /// The name is unknown, the file cannot be read, or its content is rejected (see [`read`]); a value that an override
@@ -55,8 +55,8 @@ fn text_of(name_or_path: &str) -> Result<(String, String), InputError> {
     }
 }
 
-/// The first override with which the error appears, if the file is right without any: the value that was rejected came
-/// from the command line then, and the line in the file would mislead.
+/// If the file is valid by itself, blames the first override with which the error appears: the rejected value came from the
+/// command line, and a line in the file would mislead.
 fn blame_override(file: &str, text: &str, overrides: &[Override], error: InputError) -> InputError {
     if overrides.is_empty() || read(file, text).is_err() {
         return error;
@@ -76,10 +76,10 @@ fn blame_override(file: &str, text: &str, overrides: &[Override], error: InputEr
     InputError::new("--set", message).key(set)
 }
 
-/// Machine that `text` describes. `file` is only named in errors.
+/// The machine that `text` describes. `file` is only used in errors.
 ///
 /// # Errors
-/// Whatever is missing, unknown, of the wrong type or out of range, with line, key and what was expected.
+/// A key is missing or unknown, or a value has the wrong type or is out of range; with line, key and what was expected.
 pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
     let parsed: MachineFile = input::parse(file, text)?;
     let source = Source { file, text };

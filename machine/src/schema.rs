@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine file as it stands in TOML: every key with its unit in its name, every value with its place in the text.
+//! A machine file in TOML: every key has its unit in its name, every value its place in the text.
 //!
-//! Whole numbers are read as `i64` and decimals as `f64`, so that a number out of range meets the range check (which
-//! says what was expected) and not the parser.
+//! Whole numbers are read as `i64` and decimals as `f64`, so that a number out of range reaches the range check, which
+//! says what was expected, instead of failing in the parser.
 
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, IntoDeserializer, SeqAccess, Visitor};
@@ -20,7 +20,7 @@ pub type Text = Spanned<String>;
 pub struct MachineFile {
     pub name: Text,
     pub description: Text,
-    /// Where figures come from: author, title, year.
+    /// Sources of the figures: author, title, year.
     #[serde(default)]
     pub sources: Vec<Text>,
     /// What was fitted, to what, with which residual; what is assumed.
@@ -33,13 +33,13 @@ pub struct MachineFile {
     pub memory_domain: Option<Spanned<MemoryDomains>>,
     /// Instead of `memory_domain`: neighbouring cores of a socket, this many to a domain.
     pub cores_per_memory_domain: Option<Count>,
-    /// Last-level cache of each memory domain where they are alike. Absent: not known.
+    /// Last-level cache of each memory domain, if all are alike. Absent: not known.
     pub cache_mib: Option<Number>,
-    /// Cores held below their highest operating point: MHz by core, repeated along the cores. Absent: none is.
+    /// Cores held below their highest operating point: MHz by core, repeated over the cores. Absent: none.
     pub max_mhz: Option<Spanned<Vec<Number>>>,
     pub base_w: Number,
     pub dram: Option<DramFile>,
-    /// Absent: tasks do not slow one another down by their misses.
+    /// Absent: the misses of tasks do not slow other tasks down.
     pub memory: Option<MemoryFile>,
     pub cpufreq: CpufreqFile,
     pub cost: CostFile,
@@ -61,7 +61,7 @@ pub enum Scope {
     Machine,
 }
 
-/// Memory domains: those of a scope, or each by itself where they are of unequal size or cache.
+/// Memory domains: those of a scope, or a list of them if they differ in size or cache.
 #[derive(Debug)]
 pub enum MemoryDomains {
     Shared(Scope),
@@ -71,12 +71,12 @@ pub enum MemoryDomains {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryDomainFile {
-    /// How many of each kind, by its name, in each socket: those that follow the cores of the domain before.
+    /// How many cores of each kind, by its name, in each socket. They follow the cores of the previous domain.
     pub cores: Spanned<BTreeMap<String, Count>>,
     pub cache_mib: Option<Number>,
 }
 
-/// By hand: what serde derives for such a choice forgets the places of values in the text.
+/// Written by hand: the code that serde derives for such a choice loses the places of values in the text.
 impl<'de> Deserialize<'de> for MemoryDomains {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
@@ -110,7 +110,7 @@ pub struct DramFile {
 #[serde(deny_unknown_fields)]
 pub struct MemoryFile {
     pub latency_ns: Number,
-    /// Of each memory domain. Absent: never what tasks wait for.
+    /// Bandwidth of each memory domain. Absent: no limit.
     pub bandwidth_mb_s: Option<Number>,
 }
 
@@ -138,9 +138,9 @@ pub struct CostFile {
 pub struct ParkFile {
     pub exit_us: Number,
     pub w: Number,
-    /// Of a voltage domain all of whose cores are parked. Absent: what its operating point says.
+    /// Power of a voltage domain while all its cores are parked. Absent: that of its operating point.
     pub domain_w: Option<Number>,
-    /// Until a core of such a domain runs again. Absent: as long as any core takes.
+    /// Time until a core of such a domain runs again. Absent: the same as for any core.
     pub domain_exit_us: Option<Number>,
 }
 

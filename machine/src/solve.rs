@@ -16,7 +16,7 @@ pub struct Problem {
 
 #[derive(Debug, PartialEq)]
 pub enum SolveError {
-    /// Parameters (by index) that could change together without any row or constraint noticing.
+    /// Parameters (by index) that could change together without affecting any row or constraint.
     Undetermined(Vec<usize>),
     Contradiction,
     NoConvergence,
@@ -39,7 +39,7 @@ impl Problem {
         self.constraints.push((coefficients.to_vec(), right));
     }
 
-    /// What the solution gives for a row.
+    /// The solution's prediction for a row.
     pub fn predict(&self, row: usize, solution: &[f64]) -> f64 {
         dot(&self.rows[row].0, solution)
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Setting speeds from user space, and putting everything back.
 //!
-//! What is changed lies below `/sys/devices/system/cpu`: frequencies, limits and energy preferences of cpufreq policies, and what
-//! keeps low CPUs from their deepest idle state; and where interrupts go (`/proc/irq`). Each file is written down in a journal before it is changed for the first time,
-//! so that a run that was killed can be undone by the next one. Under `schedutil` nothing is written: there the scheduler in the
-//! kernel asks, with [`ClockDomain::high_perf`].
+//! The files are below `/sys/devices/system/cpu`: frequencies, limits and energy preferences of cpufreq policies, and whatever keeps
+//! low CPUs from their deepest idle state; and those that route interrupts (`/proc/irq`). Each file is recorded in a journal before its
+//! first change, so that the next run can undo the changes of one that was killed. Under `schedutil` nothing is written: there the
+//! scheduler in the kernel requests speeds, with [`ClockDomain::high_perf`].
 
 mod change;
 mod describe;
@@ -40,30 +40,30 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the journal lies unless somebody says otherwise: gone after a reboot, as what it tells about.
+/// The default path of the journal. It vanishes at a reboot, as do the changes that it records.
 pub fn default_journal() -> PathBuf {
     PathBuf::from("/run/lopsided/speeds.journal")
 }
 
-/// What a CPU should do. In a clock domain the highest wish holds, and no wish is lower than any.
+/// The speed that a CPU should have. In a clock domain the highest wish counts; [`Wish::Released`] is the lowest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wish {
-    /// None: as it was found, unless another CPU of the clock domain has a wish.
+    /// No wish: as it was found, unless another CPU of the clock domain has one.
     Released,
     Low,
     High,
 }
 
-/// What could be set, and how.
+/// Which speeds can be set, and how.
 #[derive(Debug, Clone)]
 pub struct Look {
-    /// In the order of their first CPUs; every online CPU is in one.
+    /// In the order of their first CPUs; every online CPU belongs to one.
     pub domains: Vec<ClockDomain>,
-    /// The same for people: how speeds are set on which CPUs, or why they cannot be and what would mend that.
+    /// For people: how the speeds of which CPUs are set, or why they cannot be, and how to fix that.
     pub lines: Vec<String>,
 }
 
-/// Looks at the machine below `root` and touches nothing, no journal either.
+/// Looks at the machine below `root` without changing anything, not even a journal.
 ///
 /// # Errors
 /// The list of CPUs cannot be read.
@@ -79,7 +79,7 @@ pub fn look(root: &Path) -> io::Result<Look> {
     })
 }
 
-/// What a low CPU asks of `schedutil` by `scx_bpf_cpuperf_set`: the governor goes no lower than its lower limit.
+/// What a low CPU requests of `schedutil` by `scx_bpf_cpuperf_set`; the governor respects its lower limit.
 pub const LOW_PERF: u32 = 0;
 /// What the kernel sets when a scheduler attaches.
 pub const RELEASED_PERF: u32 = high::PERF_ONE;
@@ -90,12 +90,12 @@ fn quarters_up(min_khz: u32, max_khz: u32) -> u32 {
     (1..=32).find(reached).unwrap_or(32)
 }
 
-/// What writing to a file and reading it back has taught of it.
+/// What is known of a file from writing to it and reading it back.
 #[derive(Debug, Default)]
 struct Known {
-    /// What it was asked for last, and holds as far as is known.
+    /// The last value written, which it is believed to hold.
     asked: String,
-    /// Frequencies that it shows as they were written: what is asked for again and again need not be looked at each time.
+    /// Frequencies that it shows exactly as written, so they need not be read back again.
     taken: Vec<String>,
 }
 
@@ -111,9 +111,9 @@ impl Known {
     }
 }
 
-/// Control of the speeds of a machine. Puts everything back when dropped.
+/// Control of the speeds of a machine. Restores everything when dropped.
 ///
-/// CPUs are those that were online at [`Speeds::open`]: drop it and open again when CPUs came or went.
+/// Its CPUs are those that were online at [`Speeds::open`]. When CPUs come or go, drop it and open it again.
 pub struct Speeds {
     files: Box<dyn Files>,
     journal_path: PathBuf,
@@ -128,17 +128,17 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// Reads what can be set below `root` (`/`, or a folder that looks like it) and changes nothing, except that what the journal of
-    /// a dead run names is put back first ([`Speeds::recovered`]).
+    /// Reads what can be set below `root` (`/`, or a folder that looks like it). It changes nothing, except that it first restores
+    /// what the journal of a dead run lists ([`Speeds::recovered`]).
     ///
     /// # Errors
     /// Another living process holds the journal; the journal is damaged or cannot be written; the list of CPUs cannot be read.
-    /// A machine without speed control is no error: its mechanism is [`Mechanism::Nothing`].
+    /// A machine without speed control is not an error: its mechanism is [`Mechanism::Nothing`].
     pub fn open(root: &Path, journal: &Path) -> Result<Self, SpeedError> {
         Self::open_for(Asker::Scheduler, root, journal)
     }
 
-    /// The same, where it matters who asks for speeds.
+    /// The same for a given requester of speeds.
     ///
     /// # Errors
     /// As [`Speeds::open`].
@@ -171,7 +171,7 @@ impl Speeds {
         })
     }
 
-    /// Every online CPU is in one; in the order of their first CPUs.
+    /// The clock domains in the order of their first CPUs; every online CPU belongs to one.
     pub fn domains(&self) -> &[ClockDomain] {
         &self.public_domains
     }
@@ -183,7 +183,7 @@ impl Speeds {
         self.public_domains.iter().any(acts)
     }
 
-    /// Between which frequencies, kHz, `cpu` and all that share its clock can be held ([`Speeds::set_high`]).
+    /// The range, kHz, in which `cpu` and all that share its clock can be held ([`Speeds::set_high`]).
     ///
     /// # Errors
     /// Why they cannot.
@@ -201,17 +201,17 @@ impl Speeds {
         }
     }
 
-    /// From now on high means this frequency for `cpu` and all that share its clock. The next [`Speeds::apply`] writes it.
+    /// Makes this the high speed of `cpu` and all that share its clock. The next [`Speeds::apply`] writes it.
     pub fn set_high(&mut self, cpu: usize, khz: u32) {
         let of_cpu = self.domains.iter_mut().filter(|d| d.domain.cpus.contains(&cpu));
         of_cpu.for_each(|d| d.set_high(khz));
     }
 
-    /// From now on high means this. A ceiling, where drivers choose speeds themselves, is written now and holds until everything is put back; other
-    /// speeds follow with the next wishes.
+    /// Makes this the high speed. For drivers that choose speeds themselves, it becomes a ceiling that is written now and stays until everything is
+    /// restored; other speeds follow with the next wishes.
     ///
     /// # Errors
-    /// Nothing tells that speed here, or it cannot be asked for: nothing was changed. Or a ceiling cannot be written.
+    /// This speed is not known here, or cannot be requested; then nothing was changed. Or a ceiling cannot be written.
     pub fn set_high_speed(&mut self, wanted: HighSpeed) -> Result<(), SpeedError> {
         let speeds = high::speeds(self.files.as_ref(), wanted, &self.domains)?;
         for (controlled, khz) in self.domains.iter_mut().zip(speeds) {
@@ -226,14 +226,13 @@ impl Speeds {
         self.carry_out(self.changes_for(knobs.map(|knob| (knob, Wish::High)))?)
     }
 
-    /// Shortest time between two changes of speed under `schedutil`, which drops what it is asked for in between; 0 where it
-    /// governs nothing.
+    /// Shortest time between two changes of speed under `schedutil`, which drops requests in between; 0 if it governs no CPU.
     pub fn rate_limit_ns(&self) -> u64 {
         domain::rate_limit_ns(self.files.as_ref())
     }
 
-    /// How many requests take a CPU from its lowest to its top speed under `schedutil`: one, or, where the kernel cannot tell how
-    /// fast a CPU runs, as many as it takes by a quarter of the present speed at each.
+    /// How many requests take a CPU from its lowest to its top speed under `schedutil`. One if the kernel knows the CPU's present speed;
+    /// otherwise each request raises the speed by a quarter.
     pub fn requests_to_top(&self) -> u32 {
         if domain::knows_speed(self.files.as_ref()) {
             return 1;
@@ -245,13 +244,13 @@ impl Speeds {
         ranges.map(|(min, max)| quarters_up(min, max)).max().unwrap_or(1)
     }
 
-    /// What opening put back of an earlier run's changes.
+    /// The changes of an earlier run that opening restored.
     pub fn recovered(&self) -> &Restored {
         &self.recovered
     }
 
-    /// Writes no file from now on, for this reason; a governor that the scheduler in the kernel asks is asked on. For a caller that
-    /// shares the CPUs with work that is not its own.
+    /// Writes no file from now on, for this reason; requests of the scheduler in the kernel go on. For a caller that shares the CPUs
+    /// with other work.
     pub fn leave_files_alone(&mut self, reason: &str) {
         for controlled in &mut self.domains {
             controlled.leave_files_alone(reason);
@@ -260,8 +259,8 @@ impl Speeds {
         self.public_domains = self.domains.iter().map(|d| d.domain.clone()).collect();
     }
 
-    /// For people: what an earlier run left, how speeds are set on which CPUs, or why they cannot be and what would mend that. Looks
-    /// whether another governor was chosen since, and says what that means.
+    /// For people: what an earlier run left; how the speeds of which CPUs are set, or why they cannot be, and how to fix that; and
+    /// whether the governor has changed since, and what that means.
     pub fn describe(&self) -> Vec<String> {
         let mut lines = describe::restored_lines(&self.recovered);
         let text = |d: &Controlled| match d.governor_since(self.files.as_ref()) {
@@ -279,13 +278,13 @@ impl Speeds {
         lines
     }
 
-    /// Makes a wish for a CPU hold, with what its clock domain and its idle states need for it. Writes only what is not so already.
-    /// A CPU that is offline by now has no wish.
+    /// Applies a wish for a CPU to its clock domain and its idle states. Only writes what differs. A CPU that has gone offline has no
+    /// wish.
     ///
     /// # Errors
-    /// The CPU was not online at opening, or a file or the journal could not be written; where that is because another governor was
-    /// chosen, it says so. What this call had changed is put back then and the CPU's former wish stands; should that fail too, the
-    /// journal still knows.
+    /// The CPU was not online at opening, or a file or the journal could not be written; if the cause is a change of governor, the
+    /// error says so. This call's changes are then undone and the CPU keeps its former wish; if undoing fails too, the journal still
+    /// has the originals.
     pub fn apply(&mut self, cpu: usize, wish: Wish) -> Result<(), SpeedError> {
         let of_cpu = |d: &Controlled| d.domain.cpus.contains(&cpu);
         let domain = self
@@ -303,13 +302,13 @@ impl Speeds {
         }
     }
 
-    /// Whether a CPU is offline, or on its way there and its clock domain with it.
+    /// Whether a CPU is offline, or going offline together with its clock domain.
     fn is_away(&self, domain: usize, cpu: usize) -> bool {
         let online = online_cpus(self.files.as_ref());
         online.is_ok_and(|online| !online.contains(&cpu)) || self.domains[domain].is_asleep(self.files.as_ref())
     }
 
-    /// A CPU that is away wishes nothing, and its own files do not answer. Others of its clock domain may still be there.
+    /// Drops the wish of a CPU that is away, whose own files do not answer. Others of its clock domain may still be online.
     fn forget(&mut self, domain: usize, cpu: usize) -> Result<(), SpeedError> {
         self.wishes.remove(&cpu);
         for knob in self.idle.get(&cpu).into_iter().flatten() {
@@ -336,8 +335,8 @@ impl Speeds {
         }
     }
 
-    /// The error behind a write that failed where another governor than `userspace` was chosen since the start. Limits hold under
-    /// every governor: theirs fail for other reasons.
+    /// The error for a write that failed because the governor is no longer `userspace`. Limits work under every governor, so their
+    /// writes fail for other reasons.
     fn governor_error(&self, domain: usize) -> Option<SpeedError> {
         if self.domains[domain].domain.mechanism != Mechanism::Setspeed {
             return None;
@@ -366,7 +365,7 @@ impl Speeds {
         self.carry_out(self.changes_for(domain_knobs.chain(idle_knobs))?)
     }
 
-    /// What wishes need of files, with the entries that are new.
+    /// The changes that wishes need, with new journal entries.
     fn changes_for<'a>(
         &self,
         wishes: impl Iterator<Item = (&'a Knob, Wish)>,
@@ -389,7 +388,7 @@ impl Speeds {
         self.write_all(changes)
     }
 
-    /// Entries reach the disk before any file is touched.
+    /// Writes entries to disk before any file is changed.
     fn note(&mut self, entries: Vec<Entry>) -> Result<(), SpeedError> {
         if entries.is_empty() {
             return Ok(());
@@ -409,7 +408,7 @@ impl Speeds {
         wishes.max().copied().unwrap_or(Wish::Released)
     }
 
-    /// The change that a wish needs of a file, with its journal entry if that is new; `None` where the file is so already.
+    /// The change to a file that a wish needs, with its journal entry if that is new; `None` if the file has the value already.
     fn change_for(&self, knob: &Knob, wish: Wish) -> Result<Option<(Change, Option<Entry>)>, SpeedError> {
         let wanted = match wish {
             Wish::High => knob.high.as_ref(),
@@ -436,7 +435,7 @@ impl Speeds {
         if current.trim() == value.trim() && standing != Some(Standing::HeldDown) {
             return Ok(None);
         }
-        // Going back: not over what somebody else wrote meanwhile.
+        // When restoring, do not overwrite what somebody else wrote meanwhile.
         if wanted.is_none() && standing == Some(Standing::Foreign) {
             return Ok(None);
         }
@@ -452,7 +451,7 @@ impl Speeds {
             let one_line = is_value(text.strip_suffix('\n').unwrap_or(&text));
             one_line.then_some(text).ok_or(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "not a value of one line as every kernel shows it",
+                "not a value of one line, as every kernel shows it",
             ))
         });
         text.map_err(|source| self.file_error(path, "read it", source))
@@ -466,7 +465,7 @@ impl Speeds {
         }
     }
 
-    /// All, or none: what was written is taken back when a later write fails.
+    /// All or none: if a write fails, the earlier ones are undone.
     fn write_all(&mut self, changes: Vec<Change>) -> Result<(), SpeedError> {
         let mut undo = Vec::new();
         for change in changes {
@@ -500,7 +499,7 @@ impl Speeds {
         self.read_back(path, value)
     }
 
-    /// In the reverse order, so that limits stay in order. What cannot be taken back is in the journal still.
+    /// Undoes changes in reverse, so that limits never cross. What cannot be undone is still in the journal.
     fn take_back(&mut self, undo: Vec<Change>) {
         for change in undo.into_iter().rev() {
             self.known.remove(&change.path);
@@ -508,8 +507,8 @@ impl Speeds {
         }
     }
 
-    /// A kernel may round what was written; the journal must know the rounded value as ours. A frequency that it does not round is
-    /// known from now on.
+    /// A kernel may round what was written, so the journal must record the rounded value as ours. From now on a frequency that it does
+    /// not round is known.
     fn read_back(&mut self, path: &str, written: &str) -> Result<(), SpeedError> {
         let (Ok(shown), Some(entry)) = (self.files.read(path), self.journal.entries.get_mut(path)) else {
             return Ok(());
@@ -523,7 +522,7 @@ impl Speeds {
         Ok(())
     }
 
-    /// Governor `performance`, chosen meanwhile, refuses energy preferences: there is nothing to set any more, until the next start.
+    /// Governor `performance`, chosen meanwhile, refuses energy preferences, so nothing can be set until the next start.
     fn give_up_preference(&mut self, domain: usize) {
         let now = self.domains[domain].governor_since(self.files.as_ref());
         let controlled = &mut self.domains[domain];
@@ -535,8 +534,8 @@ impl Speeds {
         }
     }
 
-    /// Puts everything back; every CPU is released. What could not be put back, or was changed by somebody else and left, comes back
-    /// as errors; the former stays in the journal. Again is harmless.
+    /// Restores everything and releases every CPU. Returns an error for each file that could not be restored, which stays in the
+    /// journal, and for each that was left because somebody else changed it. May be called again.
     pub fn restore(&mut self) -> Vec<SpeedError> {
         self.wishes.clear();
         self.known.clear();
@@ -557,7 +556,7 @@ impl Drop for Speeds {
     }
 }
 
-/// The bytes to write for a value: the original's own where it is that, else a line as `echo` writes it.
+/// The bytes to write for a value: those of the original if it is that, else a line as `echo` writes it.
 fn as_echoed(value: &str, entry: Option<&Entry>) -> String {
     match entry {
         Some(entry) if entry.holds_original(value) => entry.original.clone(),
@@ -565,10 +564,10 @@ fn as_echoed(value: &str, entry: Option<&Entry>) -> String {
     }
 }
 
-/// The entry for a file that now holds `current` and is about to be changed; `None` where the journal's own will do.
+/// The entry for a file that now holds `current` and is about to be changed; `None` if the journal's entry still fits.
 fn noted(entry: Option<&Entry>, knob: &Knob, current: &str) -> Option<Entry> {
-    // Heat cuts frequencies: what they show meanwhile is no setting of anybody, so their first original stays. A word that
-    // changed is another program's choice, and what to go back to.
+    // Heat cuts frequencies, and what they then show is nobody's setting, so the first original stays. A word that changed is
+    // another program's choice, and becomes the original.
     let keeps = |entry: &&Entry| is_frequency(&knob.path) || entry.is_ours(current) || entry.holds_original(current);
     let known = entry.filter(keeps).cloned();
     let is_known = known.is_some();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers CPUs and domains: which core each CPU belongs to, and what that core shares with others.
+//! Numbers CPUs and domains: the core of each CPU, and what that core shares with others.
 
 use crate::schema::Scope;
 use crate::Cpu;
 use std::collections::BTreeSet;
 
-/// What the numbering needs; every count at least 1, and together at most [`crate::MAX_CPUS`] CPUs (checked before).
+/// The input of the numbering. Every count is at least 1, and there are at most [`crate::MAX_CPUS`] CPUs (checked before).
 pub struct Layout {
     pub sockets: usize,
     pub nodes_per_socket: usize,
@@ -27,16 +27,16 @@ pub enum MemoryScope {
     Shared(Scope),
     /// This many neighbouring cores of a socket.
     Cores(usize),
-    /// Domain by domain of a socket: how many cores of each kind. Together they are all cores of a socket (checked before).
+    /// For each domain of a socket, how many cores of each kind. Together they are all cores of the socket (checked before).
     Listed(Vec<Vec<usize>>),
 }
 
-/// A physical core and where it stands.
+/// A physical core and its position.
 #[derive(Clone, Copy)]
 struct Place {
     socket: usize,
     kind: usize,
-    /// Among all cores, among those of its socket, among those of its kind there.
+    /// Its index among all cores, in its socket, and among those of its kind in the socket.
     core: usize,
     in_socket: usize,
     in_kind: usize,
@@ -110,7 +110,7 @@ impl Layout {
         }
     }
 
-    /// A memory domain that shares part of a node only, where neither lies inside the other.
+    /// A memory domain that overlaps a node while neither is within the other.
     pub fn straddling(&self) -> Option<u16> {
         let pairs: BTreeSet<(u16, u16)> = self.cpus().iter().map(|cpu| (cpu.memory_domain, cpu.node)).collect();
         let nodes_of = |domain: u16| pairs.iter().filter(move |pair| pair.0 == domain).count();

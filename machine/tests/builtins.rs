@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every built-in machine loads, and is what its source says it is.
+//! Every built-in machine loads and agrees with its source.
 
 use lop_machine::{builtin_fit_names, builtin_names, builtin_text, draw, load, read, Machine, MAX_CPUS};
 
@@ -76,7 +76,7 @@ fn operating_points_follow_the_sources() {
 
 #[test]
 fn speeds_follow_the_phase_lengths_of_the_source() {
-    // Phases shrink by these factors beside phenom-9750.
+    // Phases shrink by these factors compared with phenom-9750.
     let phases = [
         ("phenom-9750", 1.0),
         ("phenom2-940", 2.4 / 3.0 / 1.05),
@@ -111,7 +111,7 @@ fn duty_cycles_scale_power_with_their_square() {
     }
 }
 
-/// The only machines of the sources with figures for their memory; bandwidth is that of reading, as misses read.
+/// The only machines whose sources have figures for memory. The bandwidth is that of reading, since misses read.
 #[test]
 fn memory_follows_the_sources() {
     for name in builtin_names() {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cores held below their highest operating point (`max_mhz`).
 
+mod cases;
+
+use cases::{check, rows};
 use lop_machine::input::Override;
 use lop_machine::{builtin_names, draw, load, InputError, Machine};
 
@@ -35,14 +38,14 @@ fn held_cores_are_a_kind_of_their_own() {
     assert_eq!((fast.opps.len(), slow.opps.len()), (5, 1));
     assert_eq!((fast.rated_khz, slow.rated_khz), (2_000_000, 2_000_000));
     assert_eq!(slow.opps[0], fast.opps[0]);
-    // The list is repeated along the cores.
+    // The list is repeated over the cores.
     assert_eq!(
         held("opteron-8350-x4", &format!("{:?}", [2000, 1000].repeat(8))).unwrap(),
         machine
     );
 }
 
-/// T(f) = W / s ((1 - m) 2000 / 1000 + m): of work that waits half of its time an hour takes an hour and a half, not two.
+/// T(f) = W / s ((1 - m) 2000 / 1000 + m): an hour of work that waits half of its time takes an hour and a half, not two.
 #[test]
 fn memory_shares_are_those_at_the_rated_frequency() {
     let machine = held("opteron-8350-x4", "[1000]").unwrap();
@@ -64,7 +67,7 @@ fn the_highest_operating_point_that_is_not_above_is_held() {
     assert_eq!(held("opteron-8350-x4", "[2000, 9999]").unwrap(), unheld);
 }
 
-/// Duty cycles are operating points too: 2/8 of 1400 MHz is 350. Siblings share their core's.
+/// Duty cycles are operating points too: 2/8 of 1400 MHz is 350. Siblings share that of their core.
 #[test]
 fn duty_cycles_are_held_by_core() {
     let machine = held("poweredge-6650", "[350, 1400, 1400, 1400]").unwrap();
@@ -84,38 +87,19 @@ fn the_kind_that_is_fastest_as_held_comes_first() {
 
 #[test]
 fn lists_that_do_not_fit_are_refused() {
-    for (machine, list, key, expected) in [
-        (
-            "opteron-8350-x4",
-            "[]",
-            "max_mhz",
-            "0 frequencies for 16 cores, expected one for each core",
-        ),
-        ("opteron-8350-x4", "[2000, 1000, 1000]", "max_mhz", "a divisor of 16"),
-        (
-            "opteron-8350-x4",
-            "[2000, 900]",
-            "max_mhz",
-            "900, expected at least 1000 MHz, the lowest operating point of core 1 (kind 'k10')",
-        ),
-        ("opteron-8350-x4", "[0]", "max_mhz", "0, expected a number above 0"),
-        ("opteron-8350-x4", "[nan]", "max_mhz", "expected a number above 0"),
-        ("opteron-8350-x4", "1000", "max_mhz", "expected a list"),
-        ("opteron-8350-x4", "[\"slow\"]", "max_mhz", "expected a number"),
-        (
-            "i7-940",
-            "[2933, 1600]",
-            "max_mhz",
-            "cores 0 and 1 share a clock, expected the same for both",
-        ),
-    ] {
-        let error = held(machine, list).unwrap_err();
-        assert_eq!(
-            (error.file.as_str(), error.key.as_deref()),
-            ("--set", Some(key)),
-            "{list}: {error}"
-        );
-        assert!(error.to_string().contains(expected), "{list}: {error}");
+    let table = r#"
+opteron-8350-x4 | [] | 0 frequencies for 16 cores, expected one for each core
+opteron-8350-x4 | [2000, 1000, 1000] | a divisor of 16
+opteron-8350-x4 | [2000, 900] | 900, expected at least 1000 MHz, the lowest operating point of core 1 (kind 'k10')
+opteron-8350-x4 | [0] | 0, expected a number above 0
+opteron-8350-x4 | [nan] | expected a number above 0
+opteron-8350-x4 | 1000 | expected a list
+opteron-8350-x4 | ["slow"] | expected a number
+i7-940 | [2933, 1600] | cores 0 and 1 share a clock, expected the same for both
+"#;
+    for [machine, list, says] in rows(table) {
+        let error = check(held(&machine, &list), &list, None, "max_mhz", &says);
+        assert_eq!(error.file, "--set");
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The drawing of a small machine, as a whole.
+//! The complete drawing of a small machine.
 
 use lop_machine::{draw, read};
 

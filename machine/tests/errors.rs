@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a machine file is said with line and key, and what was expected instead.
+//! Errors in a machine file name the line, the key and what was expected.
 
+mod cases;
+
+use cases::{check, check_replacements, rows};
 use lop_machine::input::Override;
 use lop_machine::{builtin_text, load, read, Memory};
 
@@ -88,7 +91,7 @@ fn memory_is_read_with_and_without_a_bandwidth() {
     );
 }
 
-/// Of each socket: a domain of 2 fast and 1 slow core, one of 3 slow ones.
+/// In each socket, one domain of 2 fast cores and a slow one, and one of 3 slow cores.
 #[test]
 fn memory_domains_of_unequal_size_and_cache_are_read() {
     let tables = "[[memory_domain]]\ncores = { fast = 2, slow = 1 }\ncache_mib = 24\n\
@@ -105,403 +108,71 @@ fn memory_domains_of_unequal_size_and_cache_are_read() {
     assert_eq!(alike.cache_kib, [Some(6 << 10); 4]);
 }
 
-/// (what stands there, what is put instead, line, key, part of the message)
-type Case = (&'static str, &'static str, usize, &'static str, &'static str);
-
-const BAD_VALUES: &[Case] = &[
-    (
-        "sockets = 2",
-        "sockets = 0",
-        3,
-        "sockets",
-        "0, expected a whole number from 1 to 512",
-    ),
-    (
-        "sockets = 2",
-        "sockets = -1",
-        3,
-        "sockets",
-        "-1, expected a whole number from 1 to 512",
-    ),
-    (
-        "sockets = 2",
-        "sockets = 65",
-        3,
-        "sockets",
-        "520 CPUs in all, expected 1 to 512",
-    ),
-    (
-        "ondemand_period_ms = 200",
-        "ondemand_period_ms = 200\nondemand_min_period_ms = 201",
-        10,
-        "cpufreq.ondemand_period_ms",
-        "expected at least the minimum of 201 ms",
-    ),
-    (
-        "sockets = 2",
-        "sockets = 9223372036854775807",
-        3,
-        "sockets",
-        "expected a whole number from 1 to 512",
-    ),
-    ("sockets = 2", "sockets = 99999999999999999999", 3, "sockets", ""),
-    (
-        "sockets = 2",
-        "sockets = \"two\"",
-        3,
-        "sockets",
-        "expected a whole number",
-    ),
-    (
-        "sockets = 2",
-        "sockets = 2\nnodes_per_socket = 4",
-        4,
-        "nodes_per_socket",
-        "4 does not divide the 6 cores",
-    ),
-    (
-        "sockets = 2",
-        "sockets = 2\nnodes_per_socket = 3",
-        7,
-        "cores_per_memory_domain",
-        "straddles the nodes",
-    ),
-    ("\"kind\"\n", "\"die\"\n", 4, "clock_domain", "unknown variant `die`"),
-    (
-        "domain = 3",
-        "domain = 4",
-        6,
-        "cores_per_memory_domain",
-        "4 does not divide the 6 cores",
-    ),
-    (
-        "base_w = 10",
-        "memory_domain = \"core\"\nbase_w = 10",
-        6,
-        "cores_per_memory_domain",
-        "found both",
-    ),
-    (
-        "base_w = 10",
-        "max_mhz = [2000, 1000, 1000, 1000]\nbase_w = 10",
-        7,
-        "max_mhz.1",
-        "cores 0 and 1 share a clock",
-    ),
-    (
-        "base_w = 10",
-        "max_mhz = [\n1000, 1000, 2000,\n2000, 900, 2000]\nbase_w = 10",
-        9,
-        "max_mhz.4",
-        "cores 2 and 4 share a clock",
-    ),
-    (
-        "base_w = 10",
-        "max_mhz = [900]\nbase_w = 10",
-        7,
-        "max_mhz.0",
-        "900, expected at least 1000 MHz",
-    ),
-    (
-        "base_w = 10",
-        "base_w = -0.5",
-        7,
-        "base_w",
-        "-0.5, expected 0 to 1000000 W",
-    ),
-    (
-        "base_w = 10",
-        "base_w = nan",
-        7,
-        "base_w",
-        "NaN, expected 0 to 1000000 W",
-    ),
-    (
-        "base_w = 10",
-        "base_w = inf",
-        7,
-        "base_w",
-        "inf, expected 0 to 1000000 W",
-    ),
-    (
-        "base_w = 10",
-        "base_w = 1e300",
-        7,
-        "base_w",
-        "1e300, expected 0 to 1000000 W",
-    ),
-    ("base_w = 10", "bas_w = 10", 7, "bas_w", "unknown field `bas_w`"),
-    (
-        "transition_us = 100",
-        "transition_us = -1",
-        9,
-        "cpufreq.transition_us",
-        "-1, expected 0",
-    ),
-    (
-        "period_ms = 200",
-        "period_ms = 0",
-        10,
-        "cpufreq.ondemand_period_ms",
-        "0, expected a number above 0",
-    ),
-    (
-        "[cost]",
-        "[memory]\nlatency_ns = 0\n[cost]",
-        13,
-        "memory.latency_ns",
-        "0, expected 0.1 to 1000000 ns",
-    ),
-    (
-        "[cost]",
-        "[memory]\nlatency_ns = nan\n[cost]",
-        13,
-        "memory.latency_ns",
-        "NaN, expected 0.1",
-    ),
-    (
-        "[cost]",
-        "[memory]\nlatency_ns = 80\nbandwidth_mb_s = 0\n[cost]",
-        14,
-        "memory.bandwidth_mb_s",
-        "0, expected 1 to 1000000000 MB/s",
-    ),
-    (
-        "[cost]",
-        "[memory]\nbandwidth_mb_s = 3000\n[cost]",
-        12,
-        "memory",
-        "missing field `latency_ns`",
-    ),
-    (
-        "[cost]",
-        "[memory]\nlatency_ns = 80\nbandwidth_gb_s = 3\n[cost]",
-        14,
-        "memory.bandwidth_gb_s",
-        "unknown field `bandwidth_gb_s`",
-    ),
-    (
-        "migration_us = 1",
-        "migration_us = nan",
-        14,
-        "cost.migration_us",
-        "NaN, expected 0",
-    ),
-    (
-        "c_per_w = 2",
-        "c_per_w = 0",
-        18,
-        "thermal.c_per_w",
-        "0, expected a number above 0",
-    ),
-    (
-        "constant_s = 5",
-        "constant_s = -5",
-        19,
-        "thermal.time_constant_s",
-        "-5, expected a number above 0",
-    ),
-    (
-        "limit_c = 80",
-        "limit_c = 20",
-        20,
-        "thermal.limit_c",
-        "expected more than ambient_c, which is 20",
-    ),
-    ("\"fast\"", "\"\"", 22, "kind.0.name", "0 characters, expected 1 to 24"),
-    ("\"fast\"", "\"fa\\u001bst\"", 22, "kind.0.name", "control character"),
-    (
-        "cores = 2",
-        "cores = 0",
-        23,
-        "kind.0.cores",
-        "0, expected a whole number from 1 to 512",
-    ),
-    (
-        "smt = 2",
-        "smt = 9",
-        24,
-        "kind.0.smt",
-        "9, expected a whole number from 1 to 8",
-    ),
-    (
-        "speedup = 1.3",
-        "speedup = 2.5",
-        25,
-        "kind.0.smt_speedup",
-        "2.5, expected 0.1 to 2",
-    ),
-    (
-        "smt_power = 0.2",
-        "smt_power = 1.5",
-        26,
-        "kind.0.smt_power",
-        "1.5, expected 0 to 1",
-    ),
-    (
-        "speed = 2.0",
-        "speed = 0",
-        27,
-        "kind.0.speed",
-        "0, expected a number above 0",
-    ),
-    (
-        "speed = 2.0",
-        "speed = 0.5",
-        39,
-        "kind.1.speed",
-        "expected the fastest kind first",
-    ),
-    ("\"slow\"", "\"fast\"", 37, "kind.1.name", "names two kinds"),
-];
-
-const PER_DOMAIN: &str = "cores_per_memory_domain = 3";
-const BAD_DOMAINS: &[Case] = &[
-    (
-        PER_DOMAIN,
-        "memory_domain = 3",
-        6,
-        "memory_domain",
-        "expected core, kind, socket, machine or a list of tables",
-    ),
-    (
-        PER_DOMAIN,
-        "memory_domain = \"die\"",
-        6,
-        "memory_domain",
-        "unknown variant `die`",
-    ),
-    (
-        PER_DOMAIN,
-        "memory_domain = [{ cores = { fast = 2, slow = 1 } }, { cores = { slow = 2 } }]",
-        6,
-        "memory_domain",
-        "3 cores of kind 'slow' in all, expected the 4 of a socket",
-    ),
-    (
-        PER_DOMAIN,
-        "memory_domain = [\n{ cores = { fast = 2, slow = 4 } },\n{ cores = { quick = 2 } }]",
-        8,
-        "memory_domain.1.cores.quick",
-        "unknown kind 'quick', expected one of fast, slow",
-    ),
-    (
-        PER_DOMAIN,
-        "memory_domain = [{ cores = { fast = 0, slow = 4 } }]",
-        6,
-        "memory_domain.0.cores.fast",
-        "0, expected a whole number from 1 to 512",
-    ),
-    (
-        PER_DOMAIN,
-        "memory_domain = [{ cores = { fast = 2, slow = 4 } }, { cores = {} }]",
-        6,
-        "memory_domain.1.cores",
-        "no cores",
-    ),
-    (
-        PER_DOMAIN,
-        "memory_domain = [\n{ cores = { fast = 2 }, cache_mib = 8 },\n{ cores = { slow = 4 }, cache_mib = 0 }]",
-        8,
-        "memory_domain.1.cache_mib",
-        "0, expected a number above 0 and at most 65536 MiB",
-    ),
-    (
-        PER_DOMAIN,
-        "nodes_per_socket = 2\nmemory_domain = [{ cores = { fast = 2 } }, { cores = { slow = 4 } }]",
-        7,
-        "memory_domain",
-        "domain 1 straddles the nodes of 3 cores",
-    ),
-    (
-        PER_DOMAIN,
-        "cache_mib = 8\nmemory_domain = [{ cores = { fast = 2, slow = 4 } }]",
-        6,
-        "cache_mib",
-        "expected it in each memory_domain",
-    ),
-];
-
-const BAD_LISTS: &[Case] = &[
-    (
-        "mhz = 2000",
-        "mhz = 1000",
-        30,
-        "kind.0.opp.1.mhz",
-        "1000, expected more than 1000 MHz",
-    ),
-    (
-        "mhz = 2000",
-        "mhz = 0",
-        30,
-        "kind.0.opp.1.mhz",
-        "0, expected 0.001 to 100000 MHz",
-    ),
-    (
-        "mv = 1000",
-        "mv = 800",
-        30,
-        "kind.0.opp.1.mv",
-        "800, expected at least 900 mV",
-    ),
-    (
-        "mv = 1000",
-        "mv = 0",
-        30,
-        "kind.0.opp.1.mv",
-        "0, expected a whole number from 1 to 10000",
-    ),
-    (
-        "busy_w = 5",
-        "busy_w = 1.5",
-        30,
-        "kind.0.opp.1.busy_w",
-        "1.5, expected at least idle_w, which is 2 W",
-    ),
-    (
-        "domain_w = 1",
-        "domain_w = -1",
-        30,
-        "kind.0.opp.1.domain_w",
-        "-1, expected 0",
-    ),
-    (
-        "opp = [{ mhz = 1000, mv = 900, idle_w = 0.5, busy_w = 1 }]",
-        "opp = []",
-        40,
-        "kind.1.opp",
-        "0 operating points",
-    ),
-    (
-        "residency_us = 300",
-        "residency_us = 0",
-        34,
-        "kind.0.idle.1.residency_us",
-        "0, expected more than 0 µs",
-    ),
-    (
-        "exit_us = 100",
-        "exit_us = inf",
-        34,
-        "kind.0.idle.1.exit_us",
-        "inf, expected 0",
-    ),
-    ("w = 0.1", "w = -0.1", 34, "kind.0.idle.1.w", "-0.1, expected 0"),
-];
+const BAD: &str = r#"
+sockets = 2 | sockets = 0 | 3 | sockets | 0, expected a whole number from 1 to 512
+sockets = 2 | sockets = -1 | 3 | sockets | -1, expected a whole number from 1 to 512
+sockets = 2 | sockets = 65 | 3 | sockets | 520 CPUs in all, expected 1 to 512
+ondemand_period_ms = 200 | ondemand_period_ms = 200\nondemand_min_period_ms = 201 | 10 | cpufreq.ondemand_period_ms | expected at least the minimum of 201 ms
+sockets = 2 | sockets = 9223372036854775807 | 3 | sockets | expected a whole number from 1 to 512
+sockets = 2 | sockets = 99999999999999999999 | 3 | sockets | expected a whole number
+sockets = 2 | sockets = "two" | 3 | sockets | expected a whole number
+sockets = 2 | sockets = 2\nnodes_per_socket = 4 | 4 | nodes_per_socket | 4 does not divide the 6 cores
+sockets = 2 | sockets = 2\nnodes_per_socket = 3 | 7 | cores_per_memory_domain | straddles the nodes
+"kind"\n | "die"\n | 4 | clock_domain | unknown variant `die`
+domain = 3 | domain = 4 | 6 | cores_per_memory_domain | 4 does not divide the 6 cores
+base_w = 10 | memory_domain = "core"\nbase_w = 10 | 6 | cores_per_memory_domain | found both
+base_w = 10 | max_mhz = [2000, 1000, 1000, 1000]\nbase_w = 10 | 7 | max_mhz.1 | cores 0 and 1 share a clock
+base_w = 10 | max_mhz = [\n1000, 1000, 2000,\n2000, 900, 2000]\nbase_w = 10 | 9 | max_mhz.4 | cores 2 and 4 share a clock
+base_w = 10 | max_mhz = [900]\nbase_w = 10 | 7 | max_mhz.0 | 900, expected at least 1000 MHz
+base_w = 10 | base_w = -0.5 | 7 | base_w | -0.5, expected 0 to 1000000 W
+base_w = 10 | base_w = nan | 7 | base_w | NaN, expected 0 to 1000000 W
+base_w = 10 | base_w = inf | 7 | base_w | inf, expected 0 to 1000000 W
+base_w = 10 | base_w = 1e300 | 7 | base_w | 1e300, expected 0 to 1000000 W
+base_w = 10 | bas_w = 10 | 7 | bas_w | unknown field `bas_w`
+transition_us = 100 | transition_us = -1 | 9 | cpufreq.transition_us | -1, expected 0
+period_ms = 200 | period_ms = 0 | 10 | cpufreq.ondemand_period_ms | 0, expected a number above 0
+[cost] | [memory]\nlatency_ns = 0\n[cost] | 13 | memory.latency_ns | 0, expected 0.1 to 1000000 ns
+[cost] | [memory]\nlatency_ns = nan\n[cost] | 13 | memory.latency_ns | NaN, expected 0.1
+[cost] | [memory]\nlatency_ns = 80\nbandwidth_mb_s = 0\n[cost] | 14 | memory.bandwidth_mb_s | 0, expected 1 to 1000000000 MB/s
+[cost] | [memory]\nbandwidth_mb_s = 3000\n[cost] | 12 | memory | missing field `latency_ns`
+[cost] | [memory]\nlatency_ns = 80\nbandwidth_gb_s = 3\n[cost] | 14 | memory.bandwidth_gb_s | unknown field `bandwidth_gb_s`
+migration_us = 1 | migration_us = nan | 14 | cost.migration_us | NaN, expected 0
+c_per_w = 2 | c_per_w = 0 | 18 | thermal.c_per_w | 0, expected a number above 0
+constant_s = 5 | constant_s = -5 | 19 | thermal.time_constant_s | -5, expected a number above 0
+limit_c = 80 | limit_c = 20 | 20 | thermal.limit_c | expected more than ambient_c, which is 20
+"fast" | "" | 22 | kind.0.name | 0 characters, expected 1 to 24
+"fast" | "fa\u001bst" | 22 | kind.0.name | control character
+cores = 2 | cores = 0 | 23 | kind.0.cores | 0, expected a whole number from 1 to 512
+smt = 2 | smt = 9 | 24 | kind.0.smt | 9, expected a whole number from 1 to 8
+speedup = 1.3 | speedup = 2.5 | 25 | kind.0.smt_speedup | 2.5, expected 0.1 to 2
+smt_power = 0.2 | smt_power = 1.5 | 26 | kind.0.smt_power | 1.5, expected 0 to 1
+speed = 2.0 | speed = 0 | 27 | kind.0.speed | 0, expected a number above 0
+speed = 2.0 | speed = 0.5 | 39 | kind.1.speed | expected the fastest kind first
+"slow" | "fast" | 37 | kind.1.name | names two kinds
+cores_per_memory_domain = 3 | memory_domain = 3 | 6 | memory_domain | expected core, kind, socket, machine or a list of tables
+cores_per_memory_domain = 3 | memory_domain = "die" | 6 | memory_domain | unknown variant `die`
+cores_per_memory_domain = 3 | memory_domain = [{ cores = { fast = 2, slow = 1 } }, { cores = { slow = 2 } }] | 6 | memory_domain | 3 cores of kind 'slow' in all, expected the 4 of a socket
+cores_per_memory_domain = 3 | memory_domain = [\n{ cores = { fast = 2, slow = 4 } },\n{ cores = { quick = 2 } }] | 8 | memory_domain.1.cores.quick | unknown kind 'quick', expected one of fast, slow
+cores_per_memory_domain = 3 | memory_domain = [{ cores = { fast = 0, slow = 4 } }] | 6 | memory_domain.0.cores.fast | 0, expected a whole number from 1 to 512
+cores_per_memory_domain = 3 | memory_domain = [{ cores = { fast = 2, slow = 4 } }, { cores = {} }] | 6 | memory_domain.1.cores | no cores
+cores_per_memory_domain = 3 | memory_domain = [\n{ cores = { fast = 2 }, cache_mib = 8 },\n{ cores = { slow = 4 }, cache_mib = 0 }] | 8 | memory_domain.1.cache_mib | 0, expected a number above 0 and at most 65536 MiB
+cores_per_memory_domain = 3 | nodes_per_socket = 2\nmemory_domain = [{ cores = { fast = 2 } }, { cores = { slow = 4 } }] | 7 | memory_domain | domain 1 straddles the nodes of 3 cores
+cores_per_memory_domain = 3 | cache_mib = 8\nmemory_domain = [{ cores = { fast = 2, slow = 4 } }] | 6 | cache_mib | expected it in each memory_domain
+mhz = 2000 | mhz = 1000 | 30 | kind.0.opp.1.mhz | 1000, expected more than 1000 MHz
+mhz = 2000 | mhz = 0 | 30 | kind.0.opp.1.mhz | 0, expected 0.001 to 100000 MHz
+mv = 1000 | mv = 800 | 30 | kind.0.opp.1.mv | 800, expected at least 900 mV
+mv = 1000 | mv = 0 | 30 | kind.0.opp.1.mv | 0, expected a whole number from 1 to 10000
+busy_w = 5 | busy_w = 1.5 | 30 | kind.0.opp.1.busy_w | 1.5, expected at least idle_w, which is 2 W
+domain_w = 1 | domain_w = -1 | 30 | kind.0.opp.1.domain_w | -1, expected 0
+opp = [{ mhz = 1000, mv = 900, idle_w = 0.5, busy_w = 1 }] | opp = [] | 40 | kind.1.opp | 0 operating points
+residency_us = 300 | residency_us = 0 | 34 | kind.0.idle.1.residency_us | 0, expected more than 0 µs
+exit_us = 100 | exit_us = inf | 34 | kind.0.idle.1.exit_us | inf, expected 0
+w = 0.1 | w = -0.1 | 34 | kind.0.idle.1.w | -0.1, expected 0
+"#;
 
 #[test]
 fn each_bad_value_is_named_with_line_and_key() {
-    for (good, bad, line, key, message) in BAD_VALUES.iter().chain(BAD_DOMAINS).chain(BAD_LISTS) {
-        assert_eq!(GOOD.matches(good).count().min(1), 1, "{good} is not in the good file");
-        let error = read("test.toml", &GOOD.replacen(good, bad, 1)).expect_err(bad);
-        assert_eq!(error.file, "test.toml");
-        assert_eq!(
-            (error.line, error.key.as_deref()),
-            (Some(*line), Some(*key)),
-            "{bad}: {error}"
-        );
-        assert!(error.message.contains(message), "{bad}: {error}");
-    }
+    check_replacements(GOOD, BAD, |text| read("test.toml", text));
 }
 
 #[test]
@@ -541,12 +212,9 @@ fn most_cpus_are_allowed_and_one_more_is_not() {
     let phenom = builtin_text("phenom-9750").unwrap();
     let with = |cores: &str| read("big.toml", &phenom.replace("cores = 4", cores));
     assert_eq!(with("cores = 512").unwrap().cpus.len(), 512);
-    let error = with("cores = 513").unwrap_err();
-    assert_eq!(error.key.as_deref(), Some("kind.0.cores"));
-    assert!(
-        error.message.contains("513, expected a whole number from 1 to 512"),
-        "{error}"
-    );
+    let error = with("cores = 513").unwrap_err().to_string();
+    let says = "kind.0.cores: 513, expected a whole number from 1 to 512";
+    assert!(error.ends_with(says), "{error}");
 }
 
 #[test]
@@ -575,25 +243,17 @@ fn a_path_is_read_and_overridden() {
         set("kind.0.opp.1.busy_w", "7").unwrap().kinds[0].opps[1].busy_uw,
         7_000_000
     );
-    // Without a second thread the SMT figures do not apply.
+    // With one thread the SMT figures do not apply.
     let single = set("kind.0.smt", "1").unwrap();
     assert_eq!((single.cpus.len(), single.kinds[0].smt_speedup), (12, 1.0));
-    let error = set("kind.0.opp.1.busy_w", "1").unwrap_err();
-    assert_eq!(
-        (error.file.as_str(), error.key.as_deref()),
-        ("--set", Some("kind.0.opp.1.busy_w"))
-    );
-    assert!(error.message.contains("expected at least idle_w"), "{error}");
-    let error = set("kind.0.opp.1.mv", "high").unwrap_err();
-    assert_eq!(
-        (error.file.as_str(), error.line, error.key.as_deref()),
-        ("--set", None, Some("kind.0.opp.1.mv"))
-    );
-    let error = set("kind.0.colour", "red").unwrap_err();
-    assert_eq!(
-        (error.file.as_str(), error.key.as_deref()),
-        ("--set", Some("kind.0.colour"))
-    );
+    let table = r#"
+kind.0.opp.1.busy_w | 1 | expected at least idle_w
+kind.0.opp.1.mv | high | expected a whole number
+kind.0.colour | red | unknown field `colour`
+"#;
+    for [key, value, says] in rows(table) {
+        assert_eq!(check(set(&key, &value), &value, None, &key, &says).file, "--set");
+    }
 }
 
 #[test]
@@ -604,6 +264,11 @@ fn a_fault_of_the_file_is_not_blamed_on_an_override() {
         key: "sockets".into(),
         value: "1".into(),
     };
-    let error = load(file.path().to_str().unwrap(), &[change]).unwrap_err();
-    assert_eq!((error.line, error.key.as_deref()), (Some(7), Some("base_w")), "{error}");
+    check(
+        load(file.path().to_str().unwrap(), &[change]),
+        "base_w = -1",
+        Some(7),
+        "base_w",
+        "-1",
+    );
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The watts in the machine files are those that the fit files yield, and give the measured powers back.
+//! The watts in the machine files are the results of the fit files, and reproduce the measured powers.
+
+mod cases;
 
 use lop_machine::{
     builtin_fit_names, builtin_fit_text, builtin_text, fit, load, steady_power_w, Activity, CoreState, Fit, Machine,
@@ -67,7 +69,7 @@ fn phenom_is_tied_by_the_ratio_of_its_sibling() {
     assert!((ratio - tied).abs() < 0.001, "{ratio} {tied}");
 }
 
-/// On opteron-8350-x4 watts go with frequency, busy and idle alike: no sign of a voltage that follows it.
+/// On opteron-8350-x4 watts are proportional to frequency, busy and idle alike, so there is no sign of voltage scaling.
 #[test]
 fn opteron_watts_are_proportional_to_frequency() {
     let fit = built_in("opteron-8350-x4");
@@ -148,26 +150,16 @@ fn what_rows_cannot_tell_apart_is_named() {
 
 #[test]
 fn bad_fit_files_are_refused_with_line_and_key() {
-    let cases = [
-        (
-            "core = 2 }",
-            "cor = 2 }",
-            13,
-            "row.1.state.cor",
-            "unknown parameter 'cor'",
-        ),
-        ("watts = 65", "watts = -1", 12, "row.1.watts", "-1, expected 0"),
-        ("watts = 65", "watts = nan", 12, "row.1.watts", "NaN, expected 0"),
-        ("watts = 65", "watts = 65\nweight = 0", 13, "row.1.weight", "above 0"),
-        ("core = 2 }", "core = inf }", 13, "row.1.state.core", "inf, expected"),
-        ("state = { base = 1 }", "state = {}", 9, "row.0.state", "empty"),
-        ("watts = 65", "wats = 65", 12, "row.wats", "unknown field `wats`"),
-    ];
-    for (good, bad, line, key, message) in cases {
-        let error = fit("line.toml", &LINE.replace(good, bad)).unwrap_err();
-        assert_eq!((error.line, error.key.as_deref()), (Some(line), Some(key)), "{error}");
-        assert!(error.message.contains(message), "{error}");
-    }
+    let table = r#"
+core = 2 } | cor = 2 } | 13 | row.1.state.cor | unknown parameter 'cor'
+watts = 65 | watts = -1 | 12 | row.1.watts | -1, expected 0
+watts = 65 | watts = nan | 12 | row.1.watts | NaN, expected 0
+watts = 65 | watts = 65\nweight = 0 | 13 | row.1.weight | above 0
+core = 2 } | core = inf } | 13 | row.1.state.core | inf, expected
+state = { base = 1 } | state = {} | 9 | row.0.state | empty
+watts = 65 | wats = 65 | 12 | row.wats | unknown field `wats`
+"#;
+    cases::check_replacements(LINE, table, |text| fit("line.toml", text));
 }
 
 /// a + b = 10 W and a = 20 W leave b = -10 W, which nothing draws.

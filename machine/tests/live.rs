@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading a live machine: trees of real machines and what their domains are, worked out by hand; errors; damage.
+//! Reading a live machine: trees of real machines with their domains worked out by hand; errors; damage.
 
 #[path = "live/assumed.rs"]
 mod assumed;
 #[path = "live/captured.rs"]
 mod captured;
+mod cases;
 #[path = "live/damaged.rs"]
 mod damaged;
 #[path = "live/errors.rs"]
@@ -34,10 +35,10 @@ fn tree(text: &str) -> TextTree {
     TextTree::parse("test.sysfs", text).unwrap()
 }
 
-/// What a CPU has in one column of the table.
+/// A CPU's value in one column of the table.
 type Column<T> = fn(&LiveCpu) -> T;
 
-/// The machine of a fixture to which lines were added; a later line counts.
+/// The machine of a fixture with further lines, which override earlier ones.
 fn read_with(name: &str, lines: &str) -> Result<LiveMachine, live::LiveError> {
     let text = format!("{}\n[sys/devices/system/cpu]\n{lines}\n", text_of(name));
     live::read_tree(&tree(&text))
@@ -56,7 +57,7 @@ fn by<T>(machine: &LiveMachine, value: impl Fn(&LiveCpu) -> T) -> Vec<T> {
     machine.cpus.iter().map(value).collect()
 }
 
-/// What holds for every machine that is read.
+/// Checks what holds for every machine that is read.
 fn check_invariants(machine: &LiveMachine) {
     assert!(!machine.cpus.is_empty());
     assert!(machine.cpus.iter().any(|c| c.online));
@@ -109,7 +110,7 @@ fn all_of_them_hold_together() {
 
 #[test]
 fn a_folder_reads_like_its_text() {
-    // The thousands of files of the big server add time, not cases.
+    // The thousands of files of the big server would add time but no cases.
     for (name, text) in FIXTURES.into_iter().filter(|(name, _)| *name != "server-512") {
         let folder = tempfile::tempdir().unwrap();
         materialise(&tree(text), folder.path());
@@ -118,7 +119,7 @@ fn a_folder_reads_like_its_text() {
     }
 }
 
-/// The machine that runs the test; whatever it is, reading it must work.
+/// Reading must work on the machine that runs the test, whatever it is.
 #[test]
 fn this_machine_is_read() {
     let machine = live::read(Path::new("/")).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Readers end with a value or an error on whatever is done to a good file; a machine that is accepted can be drawn.
+//! Whatever is done to a good file, readers return a value or an error, and an accepted machine can be drawn.
 
 use lop_machine::input::Override;
 use lop_machine::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text, draw, fit, load, read, MAX_CPUS};
@@ -47,7 +47,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Keys that exist, lead nowhere or are no keys.
+/// Keys that exist, lead nowhere or are malformed.
 fn override_key() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("kind"),

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The file: a line that names format and version, a line of JSON ([`Header`]), and events of some bytes each.
+//! The file format: a line with format and version, a line of JSON ([`Header`]), and events of a few bytes each.
 //!
-//! Numbers of events are LEB128: seven bits a byte, the lowest first, the eighth bit set where more follow. An event is a byte
-//! for what happened, the time since the event before in ns, the CPU, and its own numbers in the order of [`What`]. The end is
-//! an event of its own with the number of events, so that a file cut short is seen.
+//! Numbers in events are LEB128: seven bits a byte, the lowest first, with the eighth bit set if more follow. An event is a byte
+//! for its kind, the time since the previous event in ns, the CPU, and its own numbers in the order of [`What`]. The end is a
+//! separate event with the number of events, so that a truncated file is noticed.
 
 use crate::event::{Event, Header, Trace, What, MAX_CPU, MAX_NAME, MAX_TASK, MAX_TIME_NS};
 use lop_machine::InputError;
 use std::io::Read;
 use std::path::Path;
 
-/// First line of every file that is written.
+/// First line of every file that we write.
 pub const MAGIC: &str = "lop-trace 2\n";
-/// That of files without the speed of their machine.
+/// First line of older files, which lack the speed of their machine.
 const FIRST: &str = "lop-trace 1\n";
-/// What it begins with in any version.
+/// The beginning of this line in every version.
 const FAMILY: &[u8] = b"lop-trace ";
 /// Larger files are refused unread.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Longest line of the header.
 const MAX_HEADER: usize = 1 << 20;
 
-/// Of machines, in thousandths of the reference core.
+/// Highest speed of a machine, in thousandths of the reference core.
 const MAX_SPEED_PERMILLE: u32 = 1_000_000;
 
 const END: u8 = 0;
@@ -35,7 +35,7 @@ const NAME: u8 = 7;
 const NAME_EXEC: u8 = 8;
 const WAKE: u8 = 9;
 
-/// Whether a file begins as a recording of any version does.
+/// Whether a file begins like a recording of any version.
 pub fn is_trace(path: &Path) -> bool {
     let mut start = [0; FAMILY.len()];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
@@ -60,10 +60,10 @@ pub fn load(path: &Path) -> Result<Trace, InputError> {
     read(&file, &std::fs::read(path).map_err(failed)?)
 }
 
-/// The bytes of a recording. Events are written in the order they have, names cut to [`MAX_NAME`] bytes.
+/// The bytes of a recording. Events are written in their present order, with names cut to [`MAX_NAME`] bytes.
 ///
 /// # Errors
-/// The header has no JSON (which takes a number that JSON lacks).
+/// The header cannot be written as JSON (because of a number that JSON lacks).
 pub fn write(trace: &Trace) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = MAGIC.as_bytes().to_vec();
     bytes.extend(serde_json::to_vec(&trace.header)?);
@@ -112,13 +112,13 @@ fn put_event(bytes: &mut Vec<u8>, event: &Event, before_ns: u64) {
 /// Reads what [`write`] writes. `file` is used in errors.
 ///
 /// # Errors
-/// The first thing that is wrong: with its line where it is in the header, with the byte it begins at where it is an event.
+/// The first fault: with its line if it is in the header, with the byte at which it begins if it is in an event.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Trace, InputError> {
     let wrong = |line: usize, message: String| InputError::new(file, message).at_line(line);
     if !bytes.starts_with(MAGIC.as_bytes()) && !bytes.starts_with(FIRST.as_bytes()) {
         let message = match bytes.starts_with(FAMILY) {
-            true => "a recording of another version; expected version 1 or 2, so record anew with this program",
-            false => "no recording; expected a file that 'lop record' wrote, which begins with 'lop-trace 2'",
+            true => "a recording of another version; expected version 1 or 2, so record again with this program",
+            false => "not a recording; expected a file that 'lop record' wrote, which begins with 'lop-trace 2'",
         };
         return Err(wrong(1, message.into()));
     }
@@ -128,11 +128,11 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Trace, InputError> {
     let header: Header = serde_json::from_slice(&rest[..end]).map_err(|error| {
         wrong(
             2,
-            format!("no header: {error}; expected one line of JSON as 'lop record' writes"),
+            format!("bad header: {error}; expected one line of JSON, as 'lop record' writes it"),
         )
     })?;
     if header.wall_ns > MAX_TIME_NS || header.host.cpus == 0 || header.host.cpus > u32::from(MAX_CPU) + 1 {
-        return Err(wrong(2, "a time or a number of CPUs that no recording has".into()));
+        return Err(wrong(2, "a time or a number of CPUs that is out of range".into()));
     }
     if header
         .host
@@ -152,7 +152,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Trace, InputError> {
         .map_err(|(at, message)| InputError::new(file, format!("byte {at}: {message}")))
 }
 
-/// The byte that something wrong begins at, and what is wrong.
+/// The byte at which a fault begins, and the message.
 type Wrong = (usize, String);
 
 struct Events<'a> {
@@ -178,7 +178,7 @@ impl Events<'_> {
     fn end(&mut self, start: usize, events: usize) -> Result<(), Wrong> {
         let count = self.number("the number of events", u64::MAX)?;
         if count != events as u64 {
-            return Err((start, format!("the end says {count} events, but {events} are there")));
+            return Err((start, format!("the end says {count} events, but there are {events}")));
         }
         match self.at == self.bytes.len() {
             true => Ok(()),
@@ -233,7 +233,7 @@ impl Events<'_> {
         let bytes = self.bytes.get(start..start + length);
         let bytes = bytes.ok_or_else(|| self.cut_short())?;
         self.at += length;
-        let name = std::str::from_utf8(bytes).map_err(|_| (start, "a name that is no UTF-8 text".to_string()))?;
+        let name = std::str::from_utf8(bytes).map_err(|_| (start, "a name that is not UTF-8 text".to_string()))?;
         Ok(name.to_string())
     }
 
@@ -262,7 +262,7 @@ impl Events<'_> {
     fn cut_short(&self) -> Wrong {
         (
             self.bytes.len(),
-            "the file ends here, before its end is said: it was cut short; copy it whole or record anew".into(),
+            "the file ends here, without its end mark: it was cut short; copy all of it, or record again".into(),
         )
     }
 }

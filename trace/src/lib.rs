@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings of scheduling: who ran when and where, who was preempted or blocked, who forked, exited and woke whom.
 //!
-//! A [`Trace`] is what `lop record` writes ([`write`], [`read`]; docs/recording.md describes the file). [`lives`] puts its events
-//! together into lives of tasks, [`to_workload`] makes the workload that replays them, [`Summary`] says what was recorded and
-//! what no replay can know.
+//! A [`Trace`] is what `lop record` writes ([`write`], [`read`]; docs/recording.md describes the file). [`lives`] combines its events
+//! into lives of tasks, [`to_workload`] makes the workload that replays them, and [`Summary`] tells what was recorded and what a
+//! replay cannot know.
 
 mod event;
 mod format;

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From events to lives: when each task ran, was ready, was blocked, and what it did on the way.
+//! Turns events into lives: when each task ran, was ready or was blocked, and what it did meanwhile.
 
 use crate::event::{Trace, What};
 use std::collections::HashMap;
 
-/// Longest time that the end of a task (giving back its memory, which the kernel does not record) is taken to last; what is
-/// longer was something else.
+/// Longest time that the end of a task may last (giving back its memory, which the kernel does not record); a longer time has
+/// another cause.
 const MAX_ENDING_NS: u64 = 20_000_000;
 /// A task may be woken this long before it has left its CPU.
 const EARLY_WAKE_NS: u64 = 100_000;
 
-/// One task from its birth, or from where it was first seen.
+/// One task from its birth, or from when it was first seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Life {
     pub task: u32,
-    /// Its last name; that of its parent where it has none of its own.
+    /// Its last name; that of its parent if it has none.
     pub name: String,
-    /// Index of the task that forked it; `None`: it was there before, or nobody knows.
+    /// Index of the task that forked it; `None` if it existed before, or if this is not known.
     pub parent: Option<usize>,
-    /// A thread of its parent's process.
+    /// Whether it is a thread of its parent's process.
     pub thread: bool,
     pub born_ns: u64,
-    /// When it began to exit; `None`: it outlived the recording.
+    /// When it began to exit; `None` if it outlived the recording.
     pub exit_ns: Option<u64>,
     /// The end of its last run.
     pub end_ns: u64,
@@ -29,7 +29,7 @@ pub struct Life {
     pub moments: Vec<Moment>,
 }
 
-/// A stretch or a point of a task's life. Other tasks are named by their index.
+/// A stretch or a point of a task's life. Other tasks are given by their index.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Moment {
     Run {
@@ -41,7 +41,7 @@ pub enum Moment {
         from_ns: u64,
         to_ns: u64,
     },
-    /// Blocked, and from where it was woken ready, until it ran again.
+    /// Blocked, then ready after it was woken, until it ran again.
     Wait {
         from_ns: u64,
         to_ns: u64,
@@ -60,15 +60,15 @@ pub enum Moment {
     },
 }
 
-/// Who ended a wait, as recorded.
+/// The recorded waker that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waker {
     pub at_ns: u64,
-    /// `None`: an interrupt, or a task that was not recorded.
+    /// `None` for an interrupt or a task that was not recorded.
     pub task: Option<usize>,
 }
 
-/// Lives in order of birth. Any events give some: what does not fit (a task on two CPUs) ends what was there before.
+/// Lives in order of birth. Accepts any events: a contradiction (a task on two CPUs) ends the earlier state.
 pub fn lives(trace: &Trace) -> Vec<Life> {
     let mut builder = Builder::default();
     for event in &trace.events {
@@ -82,7 +82,7 @@ pub fn lives(trace: &Trace) -> Vec<Life> {
     builder.finish(end_ns)
 }
 
-/// Where a task is.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum At {
     /// Not seen yet.
@@ -105,7 +105,7 @@ struct Builder {
     lives: Vec<Life>,
     at: Vec<At>,
     early: Vec<Option<Waker>>,
-    /// Of those that exit: when their CPU went to somebody else.
+    /// For tasks that exit: when their CPU went to another task.
     freed_ns: Vec<Option<u64>>,
     by_task: HashMap<u32, usize>,
     on_cpu: HashMap<u16, usize>,
@@ -165,7 +165,7 @@ impl Builder {
         self.on_cpu.insert(cpu, life);
     }
 
-    /// Whoever was on the CPU is not there any more.
+    /// The task that was on this CPU is no longer there.
     fn cpu_goes_to_another(&mut self, cpu: u16, at_ns: u64) {
         let Some(life) = self.on_cpu.remove(&cpu) else { return };
         match self.at[life] {
@@ -180,7 +180,7 @@ impl Builder {
         }
     }
 
-    /// Ends the stretch that a task is in and notes it.
+    /// Ends a task's present stretch and notes it.
     fn close(&mut self, life: usize, at_ns: u64) {
         let moment = match self.at[life] {
             At::Unknown | At::Gone => return,
@@ -205,7 +205,7 @@ impl Builder {
         about.moments.push(moment);
     }
 
-    /// A task that is on a CPU at this time; of one whose coming was not seen it ran since the last event there.
+    /// A task that is on a CPU at this time. If its arrival was not seen, it has run since the last event on that CPU.
     fn running(&mut self, task: u32, cpu: u16, at_ns: u64) -> Option<usize> {
         if task == 0 {
             return None;
@@ -230,13 +230,13 @@ impl Builder {
         Some(life)
     }
 
-    /// The task that is at its end on this CPU, if it is this one.
+    /// This task, if it is exiting on this CPU.
     fn at_its_end(&self, task: u32, cpu: u16) -> Option<usize> {
         let life = self.on_cpu.get(&cpu).copied();
         life.filter(|&life| self.at[life] == At::Gone && self.lives[life].task == task)
     }
 
-    /// A task that is on a CPU leaves it; `None`: it had begun to exit, or is none.
+    /// A task on a CPU leaves it; `None` if it has begun to exit, or is not a task.
     fn leaves(&mut self, task: u32, cpu: u16, at_ns: u64) -> Option<usize> {
         if self.at_its_end(task, cpu).is_some() {
             self.cpu_goes_to_another(cpu, at_ns);
@@ -248,7 +248,7 @@ impl Builder {
         Some(life)
     }
 
-    /// Cuts the run of a task at a point.
+    /// Splits the run of a task at a point.
     fn point(&mut self, life: usize, at_ns: u64, moment: Moment) {
         self.close(life, at_ns);
         self.at[life] = At::Cpu { since_ns: at_ns };
@@ -319,7 +319,7 @@ impl Builder {
         self.lives
     }
 
-    /// The run after the exit was recorded: until its CPU went to another task, or its parent, which slept, ran.
+    /// Adds the run after the recorded exit: until the CPU went to another task, or until its sleeping parent ran.
     fn add_ending(&mut self, life: usize) {
         let Some(exit_ns) = self.lives[life].exit_ns else {
             return;

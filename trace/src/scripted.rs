@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Hand-written recordings for tests: one event a line, in us.
+//! Hand-written recordings for tests: one event a line, with times in us.
 
 use crate::event::{Event, Header, Host, Trace, What};
 
-/// Lines of `US CPU EVENT TASK [TASK|NAME]`, as `120 0 fork 1 2`.
+/// Lines of the form `US CPU EVENT TASK [TASK|NAME]`, such as `120 0 fork 1 2`.
 pub fn scripted(text: &str) -> Trace {
     let events: Vec<Event> = text
         .lines()

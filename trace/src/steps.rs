@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Lives into steps: what each task does on any machine, with what it waited for where that is known or can be told.
+//! Turns lives into steps: what each task does on any machine, and what it waits for if that is known or can be inferred.
 //!
-//! - **A child.** A task that was blocked while a child of it ended, and ran within [`LATENCY_NS`] after that end, waited for that
-//!   child; of several it is the first that fits. With others of its children alive, and none that had ended before without
-//!   waking it, it waits for any child, as `make` does; else for this one. Where it stayed blocked for longer, it sleeps for the rest.
+//! - **A child.** A task that was blocked while one of its children ended, and ran within [`LATENCY_NS`] of that end, waited for that
+//!   child; if several fit, for the first. If other children are alive, and none has ended earlier without waking it, it waits for
+//!   any child, as `make` does; else for this one. If it stayed blocked for longer, it sleeps for the rest.
 //! - **A program to begin.** Blocked from right after a fork until the child executed a program: `vfork`.
-//! - **Who woke it**, where recorded: it waits until that task has come as far as it had then.
-//! - **Outside.** All else, known or not, is a sleep of the length recorded.
+//! - **A recorded waker.** It waits until that task has got as far as it had then.
+//! - **Outside.** Everything else, known or not, becomes a sleep of the recorded length.
 
 use crate::lives::{Life, Moment, Waker};
 use std::collections::HashMap;
 
-/// A task that runs so soon after a child's end was waiting for it: a few turns of a CPU that others use.
+/// A task that runs this soon after a child's end was waiting for it; allows for a few turns of others on its CPU.
 pub const LATENCY_NS: u64 = 10_000_000;
-/// What a parent still does between a `vfork` and standing still.
+/// How long a parent may still run between a `vfork` and blocking.
 const VFORK_NS: u64 = 200_000;
 
-/// One step of a task; others are named by index.
+/// One step of a task; other tasks are given by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Run(u64),
@@ -24,28 +24,28 @@ pub enum Step {
     Fork(usize),
     Join(usize),
     JoinAny,
-    /// Until this task has released it once more.
+    /// Waits until this task has released it once more.
     Await(usize),
     Release(usize),
 }
 
-/// The steps of all tasks, and what they were made from.
+/// The steps of all tasks, and statistics of the waits.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
-    /// As many as lives.
+    /// One list for each life.
     pub steps: Vec<Vec<Step>>,
     pub waits_for_children: u64,
-    /// For a program to begin, or a task that is known to have woken it.
+    /// Waits for a program to begin, or for a task that is known to have woken the waiting one.
     pub waits_for_tasks: u64,
-    /// For timers and devices, as recorded wakers say.
+    /// Waits for timers and devices, according to recorded wakers.
     pub waits_for_outside: u64,
-    /// Nobody knows for what.
+    /// Waits with an unknown cause.
     pub waits_unknown: u64,
-    /// Slept in these two, in all.
+    /// Total sleep in the last two.
     pub slept_ns: u64,
 }
 
-/// What ended a wait.
+/// The cause that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cause {
     Child { child: usize, any: bool, rest_ns: u64 },
@@ -68,7 +68,7 @@ pub fn steps(lives: &[Life]) -> Plan {
     plan
 }
 
-/// Points of lives at which others go on: task, time, whom.
+/// Points at which a task releases others: task and time, to the released tasks.
 type Releases = HashMap<(usize, u64), Vec<usize>>;
 
 /// A step, or a point that may become one.
@@ -80,9 +80,9 @@ enum Draft {
 struct Writer<'a> {
     lives: &'a [Life],
     drafts: Vec<Draft>,
-    /// Children forked and not waited for.
+    /// Children that were forked but not waited for.
     outstanding: Vec<usize>,
-    /// It has waited for any of several.
+    /// Whether it has waited for any of several children.
     takes_any: bool,
     last_fork: Option<(u64, usize)>,
 }
@@ -128,7 +128,7 @@ impl<'a> Writer<'a> {
         self.last_fork = Some((at_ns, child));
     }
 
-    /// Those that ended while nobody waited count as waited for, so that later waits are for later ends.
+    /// Children that ended while nobody waited count as waited for, so that later waits match later ends.
     fn join_ended(&mut self, at_ns: u64) {
         let lives = self.lives;
         let before = self.outstanding.len();
@@ -166,7 +166,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// By a recorded waker; `None`: it was a child at its end, which is told by other means.
+    /// The cause by a recorded waker; `None` if that was a child at its end, which is recognised in another way.
     fn known(&self, from_ns: u64, waker: Waker) -> Option<Cause> {
         match waker.task {
             None => Some(Cause::Outside {
@@ -214,7 +214,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Points become releases where others wait for them; neighbouring runs become one.
+    /// Turns points into releases if others wait for them, and merges neighbouring runs.
     fn with_releases(self, life: usize, releases: &mut Releases) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::with_capacity(self.drafts.len());
         for draft in self.drafts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was recorded, and what no replay can know.
+//! What was recorded, and what a replay cannot know.
 
 use crate::event::Trace;
 use crate::lives::{Life, Moment};
@@ -10,13 +10,13 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     pub recorded_s: f64,
-    /// Time on CPUs, of all tasks.
+    /// CPU time of all tasks.
     pub cpu_s: f64,
-    /// Time in which a task was ready and a CPU was with somebody who was not recorded.
+    /// Time in which a task was ready while an unrecorded task had a CPU.
     pub others_s: f64,
     pub tasks: usize,
     pub events: usize,
-    /// Of the machine recorded, in times the reference core.
+    /// Speed of the recorded machine, relative to the reference core.
     pub speed: Option<f64>,
     pub wakers_known: bool,
     pub waits_for_children: u64,
@@ -35,7 +35,7 @@ impl Summary {
         }
     }
 
-    /// Of a recording, its lives and the steps made of them.
+    /// Sums up a recording, its lives and their steps.
     pub fn of(trace: &Trace, lives: &[Life], plan: &Plan) -> Self {
         let seconds = |ns: u64| ns as f64 / 1e9;
         Self {
@@ -58,16 +58,16 @@ impl Summary {
         }
     }
 
-    /// What a replay of this recording cannot know, a line each.
+    /// What a replay of this recording cannot know, one line each.
     pub fn unknown(&self) -> Vec<String> {
         let wakers = match self.wakers_known {
-            true => "who woke a task that waited is known where it was recorded too".to_string(),
-            false => "who woke whom was not recorded: an end of a child, or the start of its program, is taken for the reason where it fits".to_string(),
+            true => "the waker of a waiting task is only known if it was recorded too".to_string(),
+            false => "who woke whom was not recorded: the end of a child, or the start of its program, is assumed as the cause if it fits".to_string(),
         };
         vec![
             wakers,
             format!(
-                "{} waits for a timer, a device or somebody unknown are slept as long as recorded, {:.3} s in all, even if they were for another task",
+                "{} waits for a timer, a device or an unknown task are replayed as sleeps of the recorded length, {:.3} s in all, even if they were for another task",
                 self.waits_for_outside + self.waits_unknown,
                 self.slept_s
             ),
@@ -83,7 +83,7 @@ impl Summary {
              its cgroup are forgotten: all are alike"
                 .to_string(),
             format!(
-                "what others did on the machine is left out; they held CPUs for {:.3} s while a recorded task was ready",
+                "other work on the machine is left out; it held CPUs for {:.3} s while a recorded task was ready",
                 self.others_s
             ),
         ]
@@ -97,7 +97,7 @@ fn run_ns(moment: &Moment) -> u64 {
     }
 }
 
-/// Integral over time of min(ready tasks, CPUs without a recorded task): with CPUs given to whoever is ready, others had them.
+/// Integral over time of min(ready tasks, CPUs without a recorded task): a ready task would have got such a CPU if others had not had it.
 fn others_ns(lives: &[Life], cpus: u32) -> u64 {
     let mut changes: Vec<(u64, i64, i64)> = Vec::new();
     for moment in lives.iter().flat_map(|life| &life.moments) {

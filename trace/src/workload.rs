@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A recording as a workload file of the simulator.
+//! Turns a recording into a workload file of the simulator.
 //!
-//! One task of the file is one task of the recording, forked by its parent. Work is time on the machine that was recorded times its speed, or
-//! that time itself where its speed is not known.
+//! Each task of the file is a task of the recording, forked by its parent. Work is time on the recorded machine times its speed, or just that
+//! time if the speed is not known.
 
 use crate::event::Trace;
 use crate::lives::{lives, Life};
@@ -12,7 +12,7 @@ use lop_machine::InputError;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The workload under this name, in the schema that `lop workload show --toml` shows, and what it was made from.
+/// The workload with this name, in the schema of `lop workload show --toml`, and a summary of the recording.
 ///
 /// # Errors
 /// Nothing ran in the recording. `file` is used in errors.
@@ -91,7 +91,7 @@ fn condition_name(from: usize, to: usize) -> String {
     format!("t{from}-t{to}")
 }
 
-/// One for each pair of tasks, counting: whoever is released before it waits goes on at once.
+/// One counting condition for each pair of tasks: a task that is released before it waits goes on at once.
 fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
     let mut pairs = BTreeSet::new();
     for (index, steps) in all.iter().enumerate() {
@@ -106,14 +106,14 @@ fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
     }
 }
 
-/// Whoever was there before is an application, with all that it forks; a command is one.
+/// Each task that existed before is an application, together with its descendants; a command is one application.
 fn write_apps(text: &mut String, lives: &[Life], names: &[String]) {
     for (life, name) in lives.iter().zip(names).filter(|(life, _)| life.parent.is_none()) {
         let _ = writeln!(text, "\n[app.{name}] # {} when first seen", life.task);
     }
 }
 
-/// Of each task the first of its line; parents come before their children.
+/// For each task its earliest ancestor; parents come before their children.
 fn founders(lives: &[Life]) -> Vec<usize> {
     let mut founders: Vec<usize> = Vec::with_capacity(lives.len());
     for (index, life) in lives.iter().enumerate() {
@@ -125,7 +125,7 @@ fn founders(lives: &[Life]) -> Vec<usize> {
 fn write_task(text: &mut String, speed: f64, life: &Life, app: &str, names: &[String], index: usize, steps: &[Step]) {
     let us = |ns: u64| format!("{}.{:03}", ns / 1000, ns % 1000);
     let step_text = |step: &Step| match *step {
-        // Work of less than a ns is none, and none may be.
+        // Work below a ns would be written as 0, which is not allowed.
         Step::Run(ns) => format!("{{ run_us = {} }}", us(((ns as f64 * speed).round() as u64).max(1))),
         Step::Sleep(ns) => format!("{{ sleep_us = {} }}", us(ns)),
         Step::Fork(child) => format!("{{ fork = \"{}\" }}", names[child]),
@@ -135,7 +135,7 @@ fn write_task(text: &mut String, speed: f64, life: &Life, app: &str, names: &[St
         Step::Release(to) => format!("{{ signal = \"{}\" }}", condition_name(index, to)),
     };
     let steps: Vec<String> = match steps {
-        // A task has one step at least.
+        // A task has at least one step.
         [] => vec!["{ run_us = 0.001 }".into()],
         _ => steps.iter().map(step_text).collect(),
     };
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::scripted::scripted;
 
-    /// 100 us on a machine of 2.5 times the speed are 250 us of the reference core, and a sleep is as long there as here.
+    /// 100 us on a machine of 2.5 times the speed are 250 us of the reference core; a sleep has the same length on both.
     #[test]
     fn runs_count_by_the_speed_of_the_machine_recorded() {
         let mut trace = scripted("0 0 in 7\n100 0 blocked 7\n400 0 in 7\n500 0 exit 7");

@@ -3,7 +3,7 @@
 # shellcheck shell=bash
 ran=0 failed=0
 
-# check NAME EXPECTED FOUND: of one that fails, also what stands in the file err of $work, where there is one.
+# check NAME EXPECTED FOUND: if it fails, also prints the file err of $work, if that exists.
 check() {
   ran=$((ran + 1))
   if [ "$2" = "$3" ]; then

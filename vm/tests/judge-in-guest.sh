@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# judge-in-guest.sh: do recorder and checks tell top speed from low on a real kernel? Runs inside a guest with cpufreq and 2 CPUs or more,
-# behind lib.sh; speeds are set by hand, so the right verdicts are known. See judge-test.sh.
+# judge-in-guest.sh: checks that recorder and checks distinguish top speed from low speed on a real kernel. Runs after lib.sh in a guest with cpufreq
+# and at least 2 CPUs; speeds are set by hand, so the right verdicts are known. See judge-test.sh.
 failed=0
 
-# verdict EXPECTED-CODE CHECK...: of the last recording.
+# verdict EXPECTED-CODE CHECK...: the verdict on the last recording.
 verdict() {
   local expected=$1 code=0
   shift

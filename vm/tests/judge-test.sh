@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# judge-test.sh: boots one guest (half a minute) and shows there that the judge's verdicts follow speeds that were set by hand.
+# judge-test.sh: boots one guest (half a minute) and checks there that the judge's verdicts follow speeds that are set by hand.
 # JUDGE_BIN: folder of lop-load and lop-judge (target/debug under the crate's target folder).
 set -euo pipefail
 cd "$(dirname "$0")/../.."

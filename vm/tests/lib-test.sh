@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# lib-test.sh: do the helpers of lib.sh do what they say? On made-up trees, without a guest. Prints a line per check.
+# lib-test.sh: tests the helpers of lib.sh on fake trees, without a guest. Prints a line per check.
 set -uo pipefail
 cd "$(dirname "$0")"
 . ./lib.sh

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Helpers of scripts that run inside the guest: source it. Needs lop-judge on PATH for figures of BPF programs.
-# Nothing here decides what a scheduler should do; it waits, reads and compares.
+# Helpers to be sourced by scripts inside the guest. Needs lop-judge on PATH for figures of BPF programs.
+# Nothing here decides what a scheduler should do; the helpers wait, read and compare.
 
 # say_and_fail WORDS...: one line on standard error, returns 1.
 say_and_fail() {
@@ -8,8 +8,8 @@ say_and_fail() {
   return 1
 }
 
-# wait_for COMMAND...: tries the command every 50 ms until it succeeds. How long things take in a guest says nothing, so there is one limit for
-# all, and it only ends what hangs: it fails then, and says what it waited for.
+# wait_for COMMAND...: tries the command every 50 ms until it succeeds. Times in a guest mean nothing, so there is a single limit, which only ends
+# what hangs: then it fails, and says what it waited for.
 export patience_s=600
 wait_for() {
   local deadline_cs
@@ -27,7 +27,7 @@ uptime_cs() {
   echo "$((10#${since%.*} * 100 + 10#${since#*.}))"
 }
 
-# scheduler_is NAME: is this sched_ext scheduler in charge?  scheduler_is_none: is the kernel's own?
+# scheduler_is NAME: whether this sched_ext scheduler is in charge.  scheduler_is_none: whether the kernel's own is.
 scheduler_is() {
   local ops
   ops=$(cat "${LOP_SYS:-/sys}/kernel/sched_ext/root/ops" 2>/dev/null) || return 1
@@ -38,8 +38,8 @@ scheduler_is_none() {
   [ "$(cat "${LOP_SYS:-/sys}/kernel/sched_ext/state")" = disabled ]
 }
 
-# snapshot_cpufreq: every cpufreq setting of every CPU, `file: content` a line, to be compared before and after. Left out is what is
-# measured and not set: the current speed (set by hand it stands in scaling_setspeed) and statistics.
+# snapshot_cpufreq: every cpufreq setting of every CPU, in lines of `file: content`, for comparisons before and after. It leaves out values that
+# are measured, not set: the current speed (a speed set by hand is in scaling_setspeed) and statistics.
 snapshot_cpufreq() {
   local file
   for file in "${LOP_SYS:-/sys}"/devices/system/cpu/cpu*/cpufreq/* "${LOP_SYS:-/sys}"/devices/system/cpu/cpufreq/*; do
@@ -49,7 +49,7 @@ snapshot_cpufreq() {
   done
 }
 
-# same_cpufreq BEFORE: is a file with an earlier snapshot what a snapshot says now? Prints the difference.
+# same_cpufreq BEFORE: whether a new snapshot is the same as the earlier one in this file. Prints the difference.
 same_cpufreq() {
   local now
   now=$(mktemp)
@@ -58,7 +58,7 @@ same_cpufreq() {
   rm -f "$now"
 }
 
-# cpufreq_residency: time of each CPU at each speed since boot, `CPU kHz ms` a line, from cpufreq's own statistics.
+# cpufreq_residency: time of each CPU at each speed since boot, in lines of `CPU kHz ms`, from cpufreq's own statistics.
 cpufreq_residency() {
   local file cpu khz ticks found=no
   for file in "${LOP_SYS:-/sys}"/devices/system/cpu/cpu*/cpufreq/stats/time_in_state; do
@@ -84,7 +84,7 @@ armed_bpf_timers() {
   grep -c 'bpf_timer_cb' "${LOP_PROC:-/proc}/timer_list" || true
 }
 
-# What a script has shown: one line per sentence, and the count at its end.
+# The results of a script: one line per sentence, and the count at its end.
 sentences_held=0 sentences_failed=0
 
 # ok WHAT [(FIGURES)]   not_ok WHAT: REASON
@@ -98,7 +98,7 @@ not_ok() {
   echo "not ok - $*"
 }
 
-# expect WHAT COMMAND...: the sentence holds if the command succeeds; the last line of what it printed stands behind it. The command
+# expect WHAT COMMAND...: the sentence holds if the command succeeds; the last line of its output is printed after it. The command
 # runs in this shell, so that it may leave variables and children behind.
 expect() {
   local what=$1 said
@@ -113,8 +113,8 @@ expect() {
   fi
 }
 
-# figure WHAT COMMAND...: as expect, of what may come out otherwise by chance: a share, a delay, a percentile. Said, and not judged. Where something
-# that it rests on failed there is no figure, and that is judged.
+# figure WHAT COMMAND...: like expect, for results that depend on chance: a share, a delay, a percentile. Printed but not judged. If something that it
+# depends on failed, there is no figure, and that is judged.
 figure() {
   local what=$1 verdict='does not hold' said
   missing=''
@@ -129,14 +129,14 @@ figure() {
   fi
 }
 
-# needed COMMAND...: what a figure rests on: a recording, a load that ends, an attachment.
+# needed COMMAND...: something that a figure depends on: a recording, a load that ends, an attachment.
 needed() {
   "$@" && return
   missing=$*
   return 1
 }
 
-# The end of a script: how many sentences, and its exit code. Of one that failed its traces and logs are brought out of the guest.
+# The end of a script: prints the number of sentences, and sets the exit code. If it failed, its traces and logs are copied out of the guest.
 sum_up() {
   echo "$sentences_held held, $sentences_failed failed"
   [ "$sentences_failed" = 0 ] && [ "$sentences_held" -gt 0 ] && return
@@ -150,7 +150,7 @@ bring_out() {
   find /tmp -maxdepth 1 -type f '(' -name '*.log' -o -name '*.trace' -o -name '*.json' -o -name verdict -o -name difference ')' -exec cp {} /out ';' 2>/dev/null
 }
 
-# ends_after SECONDS: in the background of a script. One that hangs is ended while the guest still runs: else its traces would go with the guest.
+# ends_after SECONDS: runs in the background of a script, and ends it if it hangs, while the guest still runs, so that its traces are not lost.
 ends_after() {
   local process
   sleep "$1"
@@ -164,8 +164,8 @@ ends_after() {
   kill -KILL $$
 }
 
-# kernel_is_well: has the kernel warned of anything since the boot? What it said is printed. That something stalled counts where the guest's clock
-# counts instructions; by the host's clock it does because the host is busy.
+# kernel_is_well: whether the kernel has warned of nothing since the boot; prints its warnings. Stalls only count if the guest's clock counts
+# instructions; on the host's clock they mean that the host is busy.
 kernel_is_well() {
   local said
   said=$(dmesg | grep -E 'WARNING:|BUG:|Oops|Call Trace|soft lockup|rcu.*stall|hung_task|blocked for more than')
@@ -173,7 +173,7 @@ kernel_is_well() {
   [ -z "$said" ] || say_and_fail "$(head -n 5 <<<"$said")"
 }
 
-# vm/run says this to the kernel of such a guest, and of no other.
+# vm/run only gives this to the kernel of such a guest.
 counts_instructions() { grep -qw nokaslr "${LOP_PROC:-/proc}/cmdline"; }
 
 # begin_lop OPTION...: starts the scheduler in the background and returns when it is attached; $loader is its process.
@@ -188,7 +188,7 @@ begin_lop() {
 
 attached_or_gone() { scheduler_is lopsided || ! kill -0 "$loader"; }
 
-# status [OPTION...]: what `lop status` says. The loader has two seconds to answer, and on a busy host that may be too few: it is asked again then.
+# status [OPTION...]: the output of `lop status`. The loader has two seconds to answer, which may be too short on a busy host, so it is asked again.
 status() {
   wait_for answered "$@" || return
   cat "${LOP_TMP:-/tmp}/answer"
@@ -201,7 +201,7 @@ answered() {
   [ "$answer_code" = 0 ] || ! grep -qE 'try again in a moment|does not answer' "${LOP_TMP:-/tmp}/no-answer"
 }
 
-# ended_by SIGNAL: ends it so, waits until it is gone and its scheduler too; its exit code is $loader_code.
+# ended_by SIGNAL: ends the loader with this signal, waits until it and its scheduler are gone, and sets $loader_code to its exit code.
 ended_by() {
   kill -"$1" "$loader" || return
   ends "$loader" || return
@@ -209,8 +209,8 @@ ended_by() {
   wait_for scheduler_is_none
 }
 
-# ends PROCESS: waits for a child; $end_code is its exit code. Of one that does not end it is said what its threads wait for; it is
-# killed then, so that a defect of it does not hold up all that comes after.
+# ends PROCESS: waits for a child, and sets $end_code to its exit code. If the child does not end, prints what its threads wait for and
+# kills it, so that it does not hold up everything that follows.
 ends() {
   local process=$1 thread result=0
   end_code=0
@@ -225,8 +225,8 @@ ends() {
   return $result
 }
 
-# time_of_attaching: how long the last begin_lop took, and what that is on a machine that is not emulated: the same loop of the shell
-# was timed there (native_loop_ms) and is timed here. Holds if that is 3 s or less.
+# time_of_attaching: how long the last begin_lop took, and the equivalent without emulation, from timing the same shell loop there
+# (native_loop_ms) and here. Holds if that is 3 s or less.
 time_of_attaching() {
   local took_ms=$(((attach_ended_cs - attach_began_cs) * 10)) begin_cs loop_ms i
   begin_cs=$(uptime_cs)
@@ -242,7 +242,7 @@ set_speeds() {
   for file in "${LOP_SYS:-/sys}"/devices/system/cpu/cpu*/cpufreq/scaling_setspeed; do echo "$1" >"$file"; done
 }
 
-# named NAME: threads of that name, as folders of /proc.
+# named NAME: the threads with that name, as folders of /proc.
 named() {
   local file name
   for file in /proc/[0-9]*/task/[0-9]*/comm; do
@@ -251,12 +251,12 @@ named() {
   return 0
 }
 
-# cpus_in high | green | low | offline: CPUs of a set, one a line, as `lop status` says.
+# cpus_in high | green | low | offline: the CPUs of a set, one per line, from `lop status`.
 cpus_in() {
   status --format json >/tmp/status && set_in_file "$1"
 }
 
-# The same of a status that was taken before: all sets of one moment.
+# The same from an earlier status, so that all sets are from one moment.
 set_in_file() {
   awk -v set="\"$1\": [" '
     index($0, set) { if ($0 ~ /\]/) exit; inside = 1; next }
@@ -265,14 +265,14 @@ set_in_file() {
     inside && /"cpu":/ { gsub(/[^0-9]/, ""); print }' "${LOP_TMP:-/tmp}/status"
 }
 
-# in_set SET CPU: is it there?
+# in_set SET CPU: whether the CPU is in the set.
 in_set() { cpus_in "$1" | grep -qx "$2"; }
 
-# offline CPU   online CPU: the kernel refuses for a moment while it is busy with another change.
+# offline CPU   online CPU: retries, since the kernel refuses while it is busy with another change.
 offline() { wait_for eval "echo 0 >${LOP_SYS:-/sys}/devices/system/cpu/cpu$1/online"; }
 online() { wait_for eval "echo 1 >${LOP_SYS:-/sys}/devices/system/cpu/cpu$1/online"; }
 
-# every_cpu_in_one_set COUNT: is each of that many CPUs in one set and in no other?
+# every_cpu_in_one_set COUNT: whether each of that many CPUs is in exactly one set.
 every_cpu_in_one_set() {
   local found expected
   status --format json >/tmp/status || return
@@ -281,7 +281,7 @@ every_cpu_in_one_set() {
   [ "$found" = "$expected" ] || { cat /tmp/status; say_and_fail "in sets: $found"; }
 }
 
-# spin COUNT [CPUS]: so many busy shells, bound to CPUs where that is said; $spinners are all of them.
+# spin COUNT [CPUS]: starts that many busy shells, optionally bound to CPUs; $spinners are all of them.
 spinners=()
 spin() {
   local i
@@ -298,13 +298,14 @@ end_spinners() {
   spinners=()
 }
 
-# ticks_of PROCESS: time that it has run, in hundredths of a second.
+# ticks_of PROCESS: its CPU time, in hundredths of a second.
 ticks_of() {
   local -a fields
   read -r -a fields <"/proc/$1/stat" && echo $((fields[13] + fields[14]))
 }
 
-# walk COUNT [CPUS]: so many shells that sleep and compute by turns, as much as the emulator can bear all the time; among $spinners.
+# walk COUNT [CPUS]: starts that many shells that alternately sleep and compute, as much as the emulator can bear permanently; they are among
+# $spinners.
 walk() {
   local i
   [ -p /tmp/never ] || mkfifo /tmp/never
@@ -315,7 +316,7 @@ walk() {
   done
 }
 
-# all_get_on: does each spinner run on, counted from now?
+# all_get_on: whether each spinner makes progress from now on.
 all_get_on() {
   local process before
   for process in "${spinners[@]}"; do
@@ -326,7 +327,7 @@ all_get_on() {
 
 ran_since() { [ "$(ticks_of "$1")" -gt "$2" ]; }
 
-# recorded eevdf | lopsided NAME COMMAND...: a command's scheduling, for the checks below; fails as the command does.
+# recorded eevdf | lopsided NAME COMMAND...: records a command's scheduling for the checks below; fails if the command does.
 recorded() {
   local trace=/tmp/$1-$2.trace code=0
   shift 2
@@ -351,7 +352,7 @@ none_lost() {
   grep -E 'longest_wait_ms|^lost' /tmp/verdict | xargs
 }
 
-# delay_as_under_eevdf NAME: p99.9 below 100 ms, unless EEVDF's is not either; both are said. The trace is not needed any more.
+# delay_as_under_eevdf NAME: p99.9 is below 100 ms, unless EEVDF's is not either; prints both. Removes the trace.
 delay_as_under_eevdf() {
   local ours theirs trace=/tmp/lopsided-$1.trace
   theirs=$(cat "/tmp/eevdf-$1.trace.p999") && ours=$(p999_ms "$trace") || return
@@ -360,14 +361,14 @@ delay_as_under_eevdf() {
   awk -v ours="$ours" -v theirs="$theirs" 'BEGIN { exit ours >= 100 && theirs < 100 }'
 }
 
-# record NAME COMMAND...: who runs where while the command runs, and what is said by `lop hint`; fails as the command does.
+# record NAME COMMAND...: records who runs where while the command runs, and calls of `lop hint`; fails if the command does.
 record() {
   local trace=/tmp/$1.trace
   shift
   lop-judge record --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork,sys_enter_bpf --out "$trace" -- "$@" >/tmp/recorded
 }
 
-# judge CHECK...: does the check hold of $trace? The sentence last.
+# judge CHECK...: whether the check holds for $trace; prints its sentence last.
 judge() {
   local code=0
   lop-judge check "$trace" "$@" >/tmp/verdict || code=$?
@@ -376,29 +377,29 @@ judge() {
   return $code
 }
 
-# judged NAME CHECK...: of what was recorded under that name.
+# judged NAME CHECK...: the same for the recording with that name.
 judged() {
   local trace=/tmp/$1.trace
   shift
   judge "$@"
 }
 
-# placed NAME: of 10,000 wakeups of three threads that sleep most of the time, as many as one of a hundred may run elsewhere than on the CPU that was claimed.
+# placed NAME: of 10,000 wakeups of three threads that sleep most of the time, at most 1 % may run on another CPU than the claimed one.
 placed() {
   record "$1" lop-load bursts --threads 3 --count 10000 --busy-ms 1 --idle-ms 1..5 && judged "$1" placed --comm lop-burst --share 0.99
 }
 
-# refuted COMMAND...: what the command judged does not hold, and there was something to judge.
+# refuted COMMAND...: the command's check does not hold, although there was something to judge.
 refuted() {
   "$@" && return 1
   grep -q 'DOES NOT HOLD' /tmp/verdict && ! grep -q 'nothing to judge' /tmp/verdict
 }
 
-# What declares the memory class of loads and is recorded, for the policies that plan by it.
+# Helpers that declare the memory class of loads and record them, for policies that plan by it.
 threads_of() { named "$1" | sed 's|.*/||'; }
 are_there() { [ "$(threads_of "$1" | wc -l)" = "$2" ]; }
 
-# declare_all NAME CLASS CPUS: threads of that name may run there from now on, and this is said of them.
+# declare_all NAME CLASS CPUS: lets the threads with that name run on these CPUs, and declares their class.
 declare_all() {
   local thread
   for thread in $(threads_of "$1"); do
@@ -406,14 +407,15 @@ declare_all() {
   done
 }
 
-# declared_for SECONDS: all is said, which takes its time. From now on, hundredths of a second since $begin_cs, the loads run on so long.
+# declared_for SECONDS: notes the time, in hundredths of a second since $begin_cs, at which all declarations are done, and lets the loads run on for
+# that long.
 declared_for() {
   echo $(($(uptime_cs) - begin_cs)) >/tmp/declared_cs
   sleep "$1"
   kill $(jobs -p)
 }
 
-# hogs COUNT CPUS   shares COUNT CPUS: begins a load there.
+# hogs COUNT CPUS   shares COUNT CPUS: starts a load there.
 hogs() { taskset -c "$2" lop-load hogs "$1" --seconds 100 >/dev/null & wait_for are_there lop-hog "$1"; }
 shares() {
   local -a tasks
@@ -421,21 +423,21 @@ shares() {
   taskset -c "$2" lop-load shares --seconds 100 "${tasks[@]}" >/dev/null & wait_for are_there lop-share "$1"
 }
 
-# side_by_side SECONDS [CPUS]: two intensive threads in the first of two domains, two light ones in the second, and nothing that would move them but a
-# plan. The intensive ones may run on those CPUs, or everywhere.
+# side_by_side SECONDS [CPUS]: two intensive threads in the first of two domains and two light ones in the second, which only a plan can move. The
+# intensive ones may run on those CPUs, or everywhere.
 side_by_side() {
   begin_cs=$(uptime_cs)
   hogs 2 0,1 && shares 2 2,3 && declare_all lop-hog intensive "${2:-0-3}" && declare_all lop-share light 0-3 && declared_for "$1"
 }
 
-# Nothing is planned any more.
+# The planner rests again.
 rests_again() { status | grep -q 'rests: nothing to plan by'; }
 
-# How often the planner has moved somebody.
+# How often the planner has moved a thread.
 says_moves() { status | tr -s ' \n' ' ' | grep -o '[1-9][0-9]* moves so far'; }
 
-# until_moved LOAD SECONDS: until a plan has moved somebody, or eight times. Threads that may run everywhere come to stand as it wants them by
-# themselves too, and then there is nothing to move; in a guest whose clock counts instructions it may be so each time.
+# until_moved LOAD SECONDS: repeats the load until a plan has moved a thread, at most eight times. Threads that may run everywhere may end up in the
+# planned places by chance, and then there is nothing to move; in a guest whose clock counts instructions, this may happen each time.
 until_moved() {
   local turn
   for turn in {1..8}; do
@@ -452,18 +454,18 @@ recorded_while() {
 }
 export -f side_by_side declared_for hogs shares declare_all threads_of are_there wait_for say_and_fail uptime_cs named
 
-# judge_planned CHECK...: as judge, of what was recorded. The first plan comes two looks after a declared thread was seen at a tick, and takes
+# judge_planned CHECK...: like judge, for that recording. The first plan comes two looks after a declared thread was seen at a tick, and takes
 # effect at a tick: 3 s.
 judge_planned() {
   local trace=/tmp/planned.trace
   judge "$@" --after-s "$(awk '{ print $1 / 100 + 3 }' /tmp/declared_cs)" --allow lop
 }
 
-# The cgroup of the system's services, and a program for it.
+# The cgroup of the system's services, and a program that runs in it.
 slice=/sys/fs/cgroup/system.slice
 make_daemons() { mkdir -p $slice && cp "$(type -P lop-load)" /tmp/lop-daemon; }
 
-# as_daemon LOAD...: in that cgroup, and called lop-daemon. Its first thread was the shell's before, and runs where that was until it sleeps.
+# as_daemon LOAD...: runs in that cgroup, with the name lop-daemon. Its first thread was the shell, and stays on the shell's CPU until it sleeps.
 as_daemon() { (echo $BASHPID >$slice/cgroup.procs && exec /tmp/lop-daemon "$@"); }
 
 # More busy threads than CPUs, forks (which the kernel cleans up after), and a daemon that computes now and then.
@@ -479,7 +481,7 @@ saturate() { as_daemon hogs 2 --seconds 2 >/dev/null; }
 export -f as_daemon mixed_load saturate
 export slice
 
-# same_decisions LOG: the native build, given the same calls, decides the same.
+# same_decisions LOG: the native build makes the same decisions for the same calls.
 same_decisions() {
   local code=0
   lop-judge replay "$1" >/tmp/replayed 2>/tmp/difference || code=$?
@@ -488,7 +490,7 @@ same_decisions() {
   return $code
 }
 
-# changed LOG PROGRAM: one line of the log is not as it was; the replay has to say so.
+# changed LOG PROGRAM: changes one line of the log, which the replay must notice.
 changed() {
   local code=0
   awk "$2" "$1" >/tmp/changed.log
@@ -496,7 +498,7 @@ changed() {
   [ "$code" = 1 ] && grep ': line [0-9]*: ' /tmp/difference || say_and_fail "exit code $code: $(cat /tmp/difference)"
 }
 
-# has_kinds LOG KIND...: a record of each kind. One pass: a log is long, and the guest slow.
+# has_kinds LOG KIND...: the log has a record of each kind. Uses one pass, since a log is long and the guest slow.
 has_kinds() {
   local kind found
   found=$(awk -F'"' '{ for (i = 2; i < NF; i++) if ($i == "kind") { seen[$(i + 2)] = 1; break } } END { for (kind in seen) print kind }' "$1") || return
@@ -506,12 +508,12 @@ has_kinds() {
   done
 }
 
-# still_in_charge: the loader and its program, and neither was loaded again.
+# still_in_charge: the loader and its program still run, and were not loaded again.
 still_in_charge() {
   scheduler_is lopsided && kill -0 "$loader" && status --format json | grep -q '"restarts": 0' || { cat /tmp/lop.log; say_and_fail 'not any more'; }
 }
 
-# counts_as WORDS RULES OPTION...: loads the program as for 64 x WORDS CPUs and prints what it cost.
+# counts_as WORDS RULES OPTION...: loads the program as for 64 x WORDS CPUs and prints the verifier's counts.
 counts_as() {
   local release words=$1 rules=$2
   shift 2
@@ -524,19 +526,19 @@ counts_as() {
   ended_by INT
 }
 
-# loads_with_log OPTION...: the calls that log go deepest into the stack.
+# loads_with_log OPTION...: loads with a log, whose calls need the deepest stack.
 loads_with_log() { begin_lop "$@" --log-decisions /tmp/decisions.log && ended_by INT; }
 
-# isolate CPUS: an isolated partition of these, made or changed.
+# isolate CPUS: creates or changes an isolated partition with these CPUs.
 partition=/sys/fs/cgroup/isolated
 isolate() {
   mkdir -p $partition && echo "$1" >$partition/cpuset.cpus && echo isolated >$partition/cpuset.cpus.partition || return
   [ "$(cat $partition/cpuset.cpus.partition)" = isolated ] || say_and_fail "$(cat $partition/cpuset.cpus.partition)"
 }
 
-# What the verifier of this kernel says: the program is taken, as for 64 CPUs and as for 512, without rules and with all of them, and how many
-# instructions it looked at. The lines `count KERNEL CPUS RULES PROGRAM INSTRUCTIONS` are compared with kernel/verifier.tsv by
-# scripts/verifier-counts.sh. For a machine with several kinds of cores and memory domains: elsewhere auto leaves rules out.
+# The verdict of this kernel's verifier: whether it accepts the program, for 64 CPUs and for 512, without rules and with all of them, and how many
+# instructions it processed. The lines `count KERNEL CPUS RULES PROGRAM INSTRUCTIONS` are compared with kernel/verifier.tsv by
+# scripts/verifier-counts.sh. Needs a machine with several kinds of cores and memory domains, since otherwise auto leaves rules out.
 verifier_takes_it() {
   local words
   for words in 1 8; do

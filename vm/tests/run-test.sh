@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# run-test.sh [--all]: does vm/run what it says? Boots six guests; with --all also those that take long. Fetches the kernel where it is not yet
-# in the cache. Prints a line per check and how many ran; needs no root.
+# run-test.sh [--all]: tests vm/run. Boots six guests; with --all also those that take long. Fetches the kernel if it is not in the cache yet. Prints
+# a line per check and how many ran; needs no root.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 megabytes=5
 [ "${1:-}" != --all ] || { megabytes=50 && scripts/need.sh script; } || exit
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# In a folder of its own: what lies beside it would come along.
+# In a separate folder, since programs next to it would be included.
 mkdir "$work/alone"
 ln -s "$(realpath "${LOP_BIN:-$(type -P true)}")" "$work/alone/lop"
 export LOP_BIN=$work/alone/lop
@@ -19,7 +19,7 @@ check_has() {
   case $3 in *"$2"*) check "$1" yes yes ;; *) check "$1" "...$2..." "$3" ;; esac
 }
 
-# guest OPTION...: runs vm/run; leaves what it printed in $work/out and $work/err, its code in $code. No busy host needs so long.
+# guest OPTION...: runs vm/run; leaves its output in $work/out and $work/err, and its code in $code. Even a busy host does not need that long.
 guest() {
   code=0
   vm/run --timeout 3600 "$@" >"$work/out" 2>"$work/err" || code=$?
@@ -69,7 +69,7 @@ qemu_that_fails() {
   check 'QEMU that fails: said' 'vm/run: QEMU failed (exit code 3): no room' "$(cat "$work/err")"
 }
 
-# place FOLDER NAME...: programs there that say which folder they are from.
+# place FOLDER NAME...: creates programs there that print their folder.
 place() {
   local folder=$work/$1 name
   mkdir -p "$folder"
@@ -79,7 +79,7 @@ place() {
   done
 }
 
-# What lies beside lop comes along; what is no program does not, and --bin goes before it.
+# Programs next to lop are included, other files are not, and --bin takes precedence.
 beside_lop() {
   place beside lop lop-load lop-judge
   place given lop-judge
@@ -92,7 +92,7 @@ beside_lop() {
   check 'beside lop: nothing is said of that' '' "$(cat "$work/err")"
 }
 
-# Bytes of all kinds, no newline at the end, errors apart, a process left behind, files brought out, tools and mounts there.
+# Arbitrary bytes, no final newline, separate errors, a process left behind, copied files, tools and mounts.
 script_and_files() {
   # shellcheck disable=SC2016  # the guest expands it
   guest --cpus 2 --bin sha256sum --share "$work/share" -- "megabytes=$megabytes"'
@@ -121,7 +121,7 @@ script_and_files() {
   done
 }
 
-# The first line is here while the script still runs; then the caller is ended, and QEMU with it.
+# The first line arrives while the script still runs; then the caller is ended, and QEMU with it.
 streamed_and_interrupted() {
   local line runner qemu
   mkfifo "$work/stream"
@@ -138,7 +138,7 @@ streamed_and_interrupted() {
   check 'interrupted: QEMU ended' gone "$(kill -0 "$qemu" 2>/dev/null && echo there || echo gone)"
 }
 
-# A busy machine may not have booted the guest by then; it gets more time.
+# On a busy machine the guest may not have booted by then, so it gets more time.
 time_limit() {
   local limit_s
   for limit_s in 45 180 900; do
@@ -151,7 +151,7 @@ time_limit() {
 }
 
 panic_and_power_off() {
-  # Not before the line was passed on: a panic stops who does that.
+  # Not before the line was passed on, since a panic stops the process that does that.
   # shellcheck disable=SC2016
   guest --cpus 2 -- 'echo before
     for copier in /proc/[0-9]*; do [ "$(readlink $copier/fd/1)" != /dev/vport0p1 ] || break; done
@@ -180,7 +180,7 @@ many_cpus() {
   check '--sockets 2: a cache each' 0-31 "$(said cache)"
 }
 
-# The guest waits for what must come, as long as the time limit allows.
+# The guest waits for the expected event, as long as the time limit allows.
 frequencies() {
   # shellcheck disable=SC2016
   guest --cpus 8 --max-mhz 2100,2100,2100,2100,1400,1400,1400,1400 -- '
@@ -209,7 +209,7 @@ frequencies() {
   check 'ondemand raises a busy core' 1400000 "$(said busy)"
 }
 
-# Where the guest's clock counts instructions its CPUs are given one by one.
+# If the guest's clock counts instructions, its CPUs are listed one by one.
 siblings() {
   local clock
   for clock in '' '--instruction-ns 8'; do
@@ -219,7 +219,7 @@ siblings() {
   done
 }
 
-# What `make try` opens, typed at as a person would.
+# The shell of `make try`, with typed input.
 shell_on_a_terminal() {
   local shell
   mkfifo "$work/typed"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# run.sh [GROUP... | --soak]: shows on the real kernel what is claimed of the scheduler. Boots a guest for each group and sums up. Without
-# argument: the groups of gate/, where each check is true or false by logic. --soak: those of soak/, which judge shares, delays and percentiles,
-# load the machine for long, or boot the oldest kernel. As many guests at a time as there are CPUs here, or LOP_VM_JOBS.
+# run.sh [GROUP... | --soak]: tests the scheduler on a real kernel. Boots a guest for each group and sums up. Without argument: the groups of gate/,
+# whose checks are exact. --soak: those of soak/, which judge shares, delays and percentiles, load the machine for long, or boot the oldest kernel.
+# Runs as many guests at a time as there are CPUs here, or LOP_VM_JOBS.
 # LOP_PEERS: a folder with other sched_ext schedulers, for comparison; those on PATH are found without it.
 #
-# Comment lines in a group say what it takes: `# guest: OPTIONS` of vm/run, `# needs: TOOLS` of scripts/need.sh, `# loads: PROGRAMS` of
-# loads/, `# peers: PROGRAMS` that it uses where they are.
+# Comment lines in a group state its requirements: `# guest: OPTIONS` of vm/run, `# needs: TOOLS` of scripts/need.sh, `# loads: PROGRAMS` of
+# loads/, `# peers: PROGRAMS` that it uses if installed.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 here=vm/tests
@@ -23,10 +23,10 @@ script_of() {
   return 1
 }
 
-# declared KIND GROUP: what a group's comment lines of that kind say.
+# declared KIND GROUP: the contents of a group's comment lines of that kind.
 declared() { sed -n "s/^# $1: //p" "$(script_of "$2")" | xargs; }
 
-# The groups of the command line; one that is not there is named.
+# The groups of the command line; an unknown one is an error.
 groups_wanted() {
   local group
   case ${1:-} in
@@ -39,21 +39,21 @@ groups_wanted() {
   esac
 }
 
-# Without symbols for debuggers a guest boots in half the time.
+# Without debug symbols a guest boots in half the time.
 build() {
   local bin program
   bin=$(scripts/built.sh) || return
   for program in lop lop-load lop-judge; do strip --strip-debug -o "$work/$program" "$bin/$program" || return; done
 }
 
-# CPU time of a loop of the shell here: by how much a guest is slower, it can tell from timing the same.
+# CPU time of a shell loop here; a guest can time the same loop to find how much slower it is.
 native_loop_ms() {
   local TIMEFORMAT=%U seconds i
   seconds=$({ time for ((i = 0; i < 50000; i++)); do :; done; } 2>&1)
   echo $((10#${seconds//./} + 1))
 }
 
-# Options that give the guest the peers that are here.
+# Options that give the guest the installed peers.
 peer_options() {
   local name found
   for name in "$@"; do
@@ -70,8 +70,8 @@ load_options() {
   for name in "$@"; do echo "--bin $folder/$name"; done
 }
 
-# ends_within OPTION...: seconds after which a script that hangs is ended in the guest, before the guest is. A clock that counts instructions may run
-# ahead of the one here, and skips idle time, so that what hangs comes there soon.
+# ends_within OPTION...: seconds after which a hanging script is ended in the guest, before the guest itself is. A clock that counts instructions may
+# run ahead of the one here, and skips idle time, so a script that hangs soon reaches the limit.
 ends_within() {
   local limit_s=300 factor=9
   while [ $# -gt 0 ]; do
@@ -81,7 +81,7 @@ ends_within() {
   echo $((limit_s * factor / 10))
 }
 
-# Boots the group's guest; its lines with the group's name before each, and in a file. What it leaves in /out when a check fails is kept.
+# Boots the group's guest; prints its lines with the group's name, and writes them to a file. Keeps what it leaves in /out if a check fails.
 run_group() {
   local group=$1 begin=$SECONDS code=0 options
   # shellcheck disable=SC2046,SC2207  # words
@@ -92,7 +92,7 @@ run_group() {
 $(cat "$here/lib.sh")
 ends_after $(ends_within "${options[@]}") &
 $(cat "$(script_of "$group")")" 2>&1 | tee "$logs/$group.log" | sed -u "s/^/$group: /" || code=$?
-  # Whatever its code says, a script that never summed up has not come to its end.
+  # Whatever its code, a script without a summary did not reach its end.
   grep -qE '[0-9]+ held, [0-9]+ failed$' "$logs/$group.log" || [ "$code" != 0 ] || code=no-end
   echo "$group $code $((SECONDS - begin)) $(grep -c '^ok - ' "$logs/$group.log") $(grep -c '^not ok - ' "$logs/$group.log") $(grep -c '^figure - ' "$logs/$group.log")" >>"$work/results"
 }
@@ -106,10 +106,10 @@ run_all() {
   wait
 }
 
-# Why a guest ended before its script did; else what it said last.
+# Why a guest ended before its script did; else its last line.
 why_ended() { grep -h '^vm/run: ' "$logs/$1.log" || tail -n 1 "$logs/$1.log"; }
 
-# explain GROUP: what failed there, on which kernel, what repeats it, and where to look.
+# explain GROUP: prints what failed, on which kernel, how to repeat it, and where to look.
 explain() {
   local kernel name asked='' seed=''
   grep -h '^not ok - ' "$logs/$1.log" | sed 's/^/  check   /' ||
@@ -117,7 +117,7 @@ explain() {
   kernel=$(declared guest "$1" | sed -n 's/.*--kernel \([^ ]*\).*/\1/p')
   kernel=${kernel:-${LOP_VM_KERNEL:-}}
   for name in LOP_VM_KERNEL LOP_VM_ACCEL LOP_VM_SEED; do [ -z "${!name:-}" ] || asked+="$name=${!name} "; done
-  # Where its clock counts instructions all that is drawn comes from a seed.
+  # If its clock counts instructions, all randomness comes from a seed.
   [[ $(declared guest "$1") != *--instruction-ns* ]] || seed=", seed ${LOP_VM_SEED:-1}"
   echo "  kernel  $(cat "$(vm/kernel.sh ${kernel:+"$kernel"})/release")$seed"
   echo "  repeat  ${asked}vm/tests/run.sh $1"
@@ -125,7 +125,7 @@ explain() {
   echo "  traces  $logs/$1/: $(ls "$logs/$1" 2>/dev/null | xargs)"
 }
 
-# A line per group and the sum; fails if a check or a guest failed, or if a group showed nothing.
+# Prints a line per group and the sum; fails if a check or a guest failed, or if a group had no results.
 sum_up() {
   local group code seconds held failed printed said result=0 all_held=0 all_failed=0 all_printed=0
   echo
@@ -152,7 +152,7 @@ trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 mkdir -p "$logs"
-# What another run said is no result of this one.
+# Remove the results of other runs.
 for group in "${wanted[@]}"; do rm -f "$logs/$group.log"; done
 touch "$work/results"
 # shellcheck disable=SC2046  # words

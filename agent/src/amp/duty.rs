@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Slowing a CPU by taking a share of its time: a real-time thread bound to it spins for the rest of each short period. It costs power instead
-//! of saving it, since the CPU is busy all the time; what others see is a CPU of that share of its speed.
+//! Slows a CPU by taking a share of its time: a real-time thread bound to it spins for the rest of each short period. To others the CPU looks
+//! slower by that share. It costs power instead of saving it, since the CPU is always busy.
 
 use crate::affinity::thread_cpu;
 use crate::proc::bind;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Of what others see (ours): shorter than a tick of 4 ms and than what affinities react to, and so long that what each turn costs others
-/// beside the time that is taken (an interrupt, two switches, cold caches: 13 us on a virtual machine) is a hundredth of what they get. No multiple or
-/// part of a tick (1, 4 or 10 ms): what counts CPU time by ticks, as /proc/stat does on most kernels, would find this thread at each of them or at none.
+/// Our choice. It is shorter than a tick of 4 ms and than the reaction time of affinities. It is long enough that the extra cost of each turn (an
+/// interrupt, two switches, cold caches: 13 us on a virtual machine) is a hundredth of what others get. It is neither a multiple nor a fraction of a
+/// tick (1, 4 or 10 ms): accounting by ticks, as /proc/stat does on most kernels, would otherwise find this thread at every tick or at none.
 const PERIOD: Duration = Duration::from_micros(2300);
-/// Others get at least this share of a CPU, so that the machine stays usable, and less is taken than the kernel lets real-time threads have (95 %).
+/// Others get at least this share of a CPU, so that the machine stays usable and the kernel's limit for real-time threads (95 %) is not reached.
 pub const LEAST_SHARE: f64 = 0.1;
-/// Any real-time priority goes before what is slowed; the lowest leaves the others alone.
+/// Any real-time priority runs before ordinary tasks; the lowest does not disturb other real-time tasks.
 const PRIORITY: i32 = 1;
 
 /// Threads that slow CPUs until this is dropped.
@@ -27,7 +27,7 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Others get `share` of each CPU from now on.
+    /// From now on, others get their share of each CPU.
     ///
     /// # Errors
     /// The kernel does not let this process have real-time threads, or a CPU is not online.
@@ -42,7 +42,7 @@ impl Throttle {
             let body = move || {
                 let ready = become_real_time(cpu);
                 let is_ready = ready.is_ok();
-                // Who started this thread waits for the word.
+                // The thread that started this one waits for the message.
                 let _ = tell.send(ready);
                 if is_ready {
                     take_time(share, &ending);
@@ -85,18 +85,18 @@ fn become_real_time(cpu: u32) -> io::Result<()> {
     }
 }
 
-/// Longest debt that is taken from a CPU: what is older was lost when the whole machine stood still.
+/// Longest backlog that is still taken; a longer one arose while the whole machine stood still.
 const LONGEST_DEBT: Duration = Duration::from_millis(5);
 
-/// What others get of a period.
+/// The part of a period that others get.
 fn rest(share: f64) -> Duration {
     PERIOD.mul_f64(share)
 }
 
-/// How long to spin now, so that of all time since the beginning, with the rest that follows, others get their share:
+/// How long to spin now, so that others have their share of all time since the beginning, including the rest that follows:
 ///     taken + spin = (1 - share) * (passed + spin + rest)
-/// What a late wakeup left untaken is taken later. Worked example, half of periods of 2.3 ms: 1.05 ms were taken of 2.3 ms that passed, so now it is
-/// 1.35.
+/// After a late wakeup, the missing time is taken later. Worked example, half of periods of 2.3 ms: 1.05 ms were taken in the first 2.3 ms, so now it
+/// spins for 1.35 ms.
 fn spin_time(passed: Duration, taken: Duration, share: f64) -> Duration {
     (passed + rest(share))
         .mul_f64(1.0 - share)
@@ -104,8 +104,8 @@ fn spin_time(passed: Duration, taken: Duration, share: f64) -> Duration {
         .div_f64(share)
 }
 
-/// Spins for its part of each period and leaves the rest. What it took is its CPU time, in which waking and going to sleep count too: others do not
-/// have that time either.
+/// Spins for its part of each period and leaves the rest. The time taken is its CPU time, which includes waking and going to sleep: others do not get
+/// that time either.
 fn take_time(share: f64, ending: &AtomicBool) {
     let (mut began, mut before) = (Instant::now(), thread_cpu());
     while !ending.load(Ordering::Relaxed) {
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// A thread for each CPU, or an error where there may be no real-time threads. What it takes of a real CPU, scripts/amp-check.sh says.
+    /// A thread for each CPU, or an error if real-time threads are not allowed. scripts/amp-check.sh measures what it takes of a real CPU.
     #[test]
     fn a_cpu_is_slowed_by_a_thread_of_its_own_or_not_at_all() {
         let own: Cpus = affinity_of(std::process::id()).unwrap();

@@ -3,13 +3,13 @@ use super::*;
 use crate::policy::{Asked, CpuPlace, Named};
 use lop_machine::counters::{Measured, Source};
 
-/// Threads by number: process, whether it runs, affinity, what it says.
+/// Threads by number: process, whether it runs, affinity, its hints.
 #[derive(Default)]
 struct Fake {
     now_ns: u64,
     threads: BTreeMap<u32, (u32, bool, Cpus, Said)>,
     written: Vec<Cpus>,
-    /// That thread creates this one behind the next look, which so misses it.
+    /// The first thread creates the second right after the next look, which so misses it.
     creates: Option<(u32, u32)>,
 }
 
@@ -198,7 +198,7 @@ fn the_longest_thread_has_the_fast_cpu_and_others_the_rest() {
         assert!(!Cpus::parse(&world.of(tid)).unwrap().has(3), "{tid}: {}", world.of(tid));
     }
     assert!(!world.written.is_empty() && world.written.iter().all(|set| !set.is_empty()));
-    // It ends after 90 ms, so a unit is 10 ms; of its 80 the next longest has done 45 on a slow CPU, and rises for the rest.
+    // It ends after 90 ms, so a unit is 10 ms. The next longest has done 45 of its 80 on a slow CPU, and moves to the fast one for the rest.
     world.later(&mut enforcer, 89);
     world.threads.remove(&11);
     world.later(&mut enforcer, 1);
@@ -219,7 +219,7 @@ fn after_a_second_of_nothing_no_cpu_is_kept_from_anybody() {
     assert_eq!(world.of(10), "0-3");
 }
 
-/// As `matmul` runs: one thread begins, creates two, and waits; their lengths are heard a look after they are seen, in either order.
+/// As `matmul` runs: one thread begins, creates two, and waits. Their lengths are read one look after they are seen, in either order.
 #[test]
 fn lengths_that_are_heard_late_count_from_then_on() {
     for first_heard in [11, 12] {
@@ -250,14 +250,14 @@ fn lengths_that_are_heard_late_count_from_then_on() {
             ("1".into(), "0".into()),
             "{first_heard} first"
         );
-        // The short one ends first all the same, and the long one stays.
+        // The short one still ends first, and the long one stays.
         world.threads.remove(&11);
         world.later(&mut enforcer, 20);
         assert_eq!(world.of(12), "0");
     }
 }
 
-/// Thread 11 is created behind the last look of the run, and 12 behind the first one of its end, each with the one CPU of its parent.
+/// Thread 11 is created after the last look of the run, and 12 after the first look of the restore, each with the one CPU of its parent.
 #[test]
 fn who_is_created_behind_the_last_look_is_freed_too() {
     let mut world = Fake::default();
@@ -273,7 +273,7 @@ fn who_is_created_behind_the_last_look_is_freed_too() {
     assert_eq!((world.of(11), world.of(12)), ("0-3".into(), "0-3".into()));
 }
 
-/// Misses in a million instructions of each thread, as counters would have them each second.
+/// Misses per million instructions of each thread, as counters would report them each second.
 struct Counted(BTreeMap<u32, u64>);
 
 impl Source for Counted {
@@ -287,14 +287,14 @@ fn counted<const N: usize>(mpmi: [(u32, u64); N]) -> Option<Measured> {
     Some(Measured::by_counters(Box::new(Counted(mpmi.into())), false, "a record"))
 }
 
-/// Looks each 20 ms.
+/// Looks every 20 ms.
 fn for_ms(world: &mut Fake, enforcer: &mut Enforcer, ms: u64) {
     (0..ms / 20).for_each(|_| world.later(enforcer, 20));
 }
 
 const TWO_DOMAINS: [u16; 4] = [0, 0, 1, 1];
 
-/// Threads of which each has CPUs of one domain alone, by domain.
+/// The threads by domain; each must have the CPUs of one domain only.
 fn by_domain(world: &Fake, tids: impl IntoIterator<Item = u32>) -> [Vec<u32>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     for tid in tids {
@@ -306,7 +306,7 @@ fn by_domain(world: &Fake, tids: impl IntoIterator<Item = u32>) -> [Vec<u32>; 2]
     found
 }
 
-/// 30 MPKI twice and 0.05 MPKI twice: one of each in each domain, whoever began where. A second passes before anything is measured.
+/// 30 MPKI twice and 0.05 MPKI twice: each domain gets one of each, wherever they began. A second passes before anything is measured.
 #[test]
 fn spread_keeps_intensive_threads_in_domains_of_their_own() {
     let mut world = Fake::default();
@@ -323,7 +323,7 @@ fn spread_keeps_intensive_threads_in_domains_of_their_own() {
         let intensive = domain.iter().filter(|tid| **tid < 12).count();
         assert_eq!((intensive, domain.len()), (1, 2), "{found:?}");
     }
-    // It stays so, also over a nap.
+    // This stays the same, even after a pause.
     world.runs(10, false);
     for_ms(&mut world, &mut enforcer, 100);
     world.runs(10, true);
@@ -333,7 +333,7 @@ fn spread_keeps_intensive_threads_in_domains_of_their_own() {
     assert_eq!(world.of(10), "0-3");
 }
 
-/// What a thread says of itself does for what nobody counts.
+/// Hints replace counters that are missing.
 #[test]
 fn spread_goes_by_what_threads_declare_where_nothing_is_counted() {
     let mut world = Fake::default();
@@ -350,7 +350,7 @@ fn spread_goes_by_what_threads_declare_where_nothing_is_counted() {
     }
 }
 
-/// Two that hardly use memory do on one domain, and a new one is let in there too; a third and a fourth that use much open the other.
+/// Two threads that hardly use memory fit one domain, and a new one may run there too. A third and a fourth that use much open the other domain.
 #[test]
 fn gather_leaves_a_domain_empty_until_it_pays() {
     let mut world = Fake::default();
@@ -382,7 +382,7 @@ fn gather_leaves_a_domain_empty_until_it_pays() {
     assert_eq!(domains.len(), 2, "after a second of nothing no plan holds");
 }
 
-/// The thread that only computes gets the fast CPU, though the one that waits for memory was there first.
+/// The thread that only computes gets the fast CPU, although the one that waits for memory was there first.
 #[test]
 fn specialise_gives_the_fast_cpu_to_who_gains_most() {
     let mut world = Fake::default();

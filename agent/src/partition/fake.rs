@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A cgroup filesystem that answers as the kernel's does.
+//! A fake cgroup filesystem that answers as the kernel's does.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ struct State {
     log: Vec<String>,
     /// CPUs that another cgroup has claimed.
     claimed: Cpus,
-    /// Those that are online, where a test says so.
+    /// The online CPUs, if a test sets them.
     online: Option<Cpus>,
-    /// Done once, when a partition is asked for of which no CPU is online.
+    /// Called once, when a partition without an online CPU is requested.
     when_offline: Option<Box<dyn FnOnce() + Send>>,
-    /// Fails from now on.
+    /// The file that fails from now on, and how.
     refuses: Option<(String, io::ErrorKind)>,
 }
 
@@ -47,7 +47,7 @@ impl Fake {
     pub fn claim(&self, cpus: Cpus) {
         self.0.lock().unwrap().claimed = cpus;
     }
-    /// CPUs go and come: the kernel looks at every partition anew.
+    /// CPUs go and come: the kernel checks every partition again.
     pub fn online(&self, cpus: Cpus) {
         let mut state = self.0.lock().unwrap();
         state.online = Some(cpus);
@@ -80,7 +80,7 @@ impl State {
         }
         self.files.insert(CONTROLLED.into(), now.join(" "));
     }
-    /// As cpuset has it: invalid without CPUs, with CPUs that others claim, with none that is online, or with all that are.
+    /// As in cpuset: invalid without CPUs, with CPUs that others claim, without an online CPU, or with all online CPUs.
     fn partition(&self) -> String {
         let cpus = Cpus::parse(&self.files[CPUS]).unwrap();
         match cpus {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The few things that are asked of the cgroup filesystem, so that tests can answer as a kernel does.
+//! The few operations on the cgroup filesystem, so that tests can imitate a kernel.
 
 use super::Lack;
 use std::fs::{self, OpenOptions};
@@ -18,12 +18,12 @@ pub(crate) trait Groups: Send {
     fn shown(&self, name: &str) -> String;
 }
 
-/// Where cgroup v2 is mounted.
+/// The mount point of cgroup v2.
 pub(crate) struct System(PathBuf);
 
 impl System {
     /// # Errors
-    /// It is mounted nowhere.
+    /// It is not mounted.
     pub fn find(root: &Path) -> Result<Self, Lack> {
         let mounts = root.join("proc/self/mountinfo");
         let text = fs::read_to_string(&mounts)
@@ -37,7 +37,7 @@ impl System {
         }
     }
 
-    /// Whether this process may make cgroups there.
+    /// Whether this process may create cgroups there.
     ///
     /// # Errors
     /// It may not.
@@ -46,14 +46,14 @@ impl System {
     }
 }
 
-/// The mount point in a line of mountinfo, if it is of cgroup v2: `ID PARENT DEVICE ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS`.
+/// The mount point in a line of mountinfo, if it is that of cgroup v2: `ID PARENT DEVICE ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS`.
 fn mount_point(line: &str) -> Option<String> {
     let (about, of) = line.split_once(" - ")?;
     let is_v2 = of.split_whitespace().next() == Some("cgroup2");
     is_v2.then(|| about.split_whitespace().nth(4).map(unescaped)).flatten()
 }
 
-/// Blanks and the like are written as `\040`.
+/// Replaces escapes such as `\040` for a blank.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Parking and giving back.
+//! Parking CPUs and giving them back.
 
 use super::fake::Fake;
 use super::*;
@@ -13,12 +13,12 @@ fn cpus_are_parked_and_given_back_with_no_write_too_many() {
     let folder = tempfile::tempdir().unwrap();
     let fake = Fake::new("cpu cpuset memory", "memory");
     let mut partition = fake.open(&folder).unwrap();
-    assert!(journal(folder.path()).exists(), "written down before");
+    assert!(journal(folder.path()).exists(), "recorded beforehand");
     assert_eq!(fake.log(), ["cgroup.subtree_control=+cpuset", "mkdir lopsided"]);
     assert_eq!(partition.park(&cpus("1-3")), Ok(true));
     assert_eq!(fake.log(), [format!("{CPUS}=1-3"), format!("{PARTITION}=isolated")]);
     assert_eq!(partition.park(&cpus("1-3")), Ok(false));
-    assert_eq!(fake.log(), [""; 0], "it is so already");
+    assert_eq!(fake.log(), [""; 0], "nothing to change");
     partition.park(&cpus("2-3")).unwrap();
     assert_eq!(fake.log(), [format!("{CPUS}=2-3")]);
     partition.park(&cpus("1-2")).unwrap();
@@ -73,7 +73,7 @@ fn the_next_start_takes_over_what_a_killed_run_left() {
     assert_eq!(fake.get(PARTITION).unwrap(), MEMBER, "nothing is parked");
     next.close().unwrap();
     assert_eq!(fake.get(CONTROLLED).unwrap(), "", "the first had switched it on");
-    // Without a next start: lop restore.
+    // Undone by lop restore instead of the next start.
     let mut killed = fake.open(&folder).unwrap();
     killed.park(&cpus("1")).unwrap();
     std::mem::forget(killed);
@@ -156,6 +156,6 @@ fn a_cgroup_of_that_name_with_processes_is_somebody_elses() {
     fake.make(NAME).unwrap();
     fake.put(PROCESSES, "1234\n");
     let refused = fake.open(&folder).err().unwrap();
-    assert!(refused.contains("/cg/lopsided: has processes"), "{refused}");
+    assert!(refused.contains("/cg/lopsided: it has processes"), "{refused}");
     assert!(fake.exists(NAME) && !journal(folder.path()).exists());
 }

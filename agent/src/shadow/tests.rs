@@ -20,7 +20,7 @@ fn config(policy: Named, nr_tiers: u32) -> Asked {
     }
 }
 
-/// Four CPUs of this speed each, x 1000; a speed is a kind.
+/// Four CPUs of these speeds, x 1000; each speed is a kind.
 fn machine(policy: Named, permille: [u16; 4]) -> Shadow {
     let mut kinds = permille.to_vec();
     kinds.sort_unstable_by(|a, b| b.cmp(a));
@@ -99,7 +99,7 @@ fn a_sequential_phase_gets_the_fast_cpu() {
     at(&mut shadow, 30);
     let fast = |shadow: &Shadow| (0..4).find(|&id| shadow.place(id) == Some(Place::Runs(2)));
     let first = fast(&shadow).unwrap();
-    // The others sleep, one by one: who is left is waited for.
+    // The others fall asleep, one by one; the last one is waited for.
     let alone = (0..4).rev().find(|&id| id != first).unwrap();
     (0..4).filter(|&id| id != alone).for_each(|id| shadow.block(id));
     assert_eq!(fast(&shadow), Some(alone));
@@ -125,7 +125,7 @@ fn the_longest_gets_the_fast_cpu_and_lists_hold_for_more_threads_than_cpus() {
         shadow.wake(id, 1);
     }
     assert_eq!(shadow.place(1), Some(Place::Runs(0)));
-    // 9, 8, 7, 4, 3 on speeds 1, 1/2, 1/2, 1/2: done at 9 there, 16, 14, 8; then 3 first at the fast one (12, beside 14 on the last).
+    // 9, 8, 7, 4, 3 on speeds 1, 1/2, 1/2, 1/2: done at 9, 16, 14 and 8. Then 3 is done earliest on the fast one, at 12; on the last one at 14.
     for (id, length) in [(3, 8), (4, 7)] {
         add(&mut shadow, id..id + 1, length);
         shadow.wake(id, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Four CPUs, and a kernel that says how many tasks want to run.
+//! Four CPUs, and a kernel that tells how many tasks want to run.
 
 use super::*;
 use crate::partition::fake::{Fake, OFFLINE};
@@ -69,9 +69,9 @@ impl Bench {
         Self::new(&Sizes::new(rules))
     }
 
-    /// Looks at this time, with so many tasks that want to run; comes back with what is parked.
+    /// Looks at this time, with this many runnable tasks, and returns the parked CPUs.
     fn look(&mut self, at_ms: u64, tasks: u32) -> String {
-        // Who looks runs, too.
+        // The observer runs, too.
         write(&self.folder, "proc/loadavg", &format!("0 0 0 {}/100 1\n", tasks + 1));
         let now = Duration::from_millis(at_ms);
         self.eyes.look(now).unwrap();
@@ -114,7 +114,7 @@ fn as_many_cpus_are_open_as_tasks_want_and_more_at_once_when_they_are_more() {
     assert_eq!(bench.look(9000, 1), "");
     let one = bench.look(9020, 1);
     assert_eq!(Cpus::parse(&one).unwrap().iter().count(), 3, "{one}");
-    // Nothing runs for more than a second: the set is empty, and the last one stays open.
+    // Nothing runs for more than a second: the set is empty, and the last CPU stays open.
     bench.look(12_000, 0);
     assert_eq!(bench.look(15_000, 0), one);
     assert!(bench.eyes.shadow.members().is_empty());
@@ -132,7 +132,7 @@ fn a_spare_and_a_cap_are_the_policys() {
     assert_eq!(parked(&capped, 4), 2);
 }
 
-/// Rebuilding the kernel's sets costs: parking waits for its share of time, opening never does.
+/// Rebuilding scheduling domains is expensive: parking waits for its share of time, opening never does.
 #[test]
 fn parking_is_put_off_and_opening_is_not() {
     let mut bench = Bench::of(Named::Highlow.into());
@@ -150,7 +150,7 @@ fn parking_is_put_off_and_opening_is_not() {
     assert_eq!(bench.hands.spent, Duration::ZERO);
 }
 
-/// The governor would leave an open CPU slow, and nobody in the kernel asks it for more.
+/// Under schedutil speeds must be set: the governor would leave an open CPU slow, and nothing in the kernel requests more.
 #[test]
 fn speeds_follow_the_sets_under_schedutil_too_and_come_back() {
     let mut bench = Bench::of(Named::Highlow.into());
@@ -215,7 +215,7 @@ fn a_cpu_whose_time_a_thread_takes_is_never_parked() {
     );
 }
 
-/// The same machine, begun by [`Whole`] itself.
+/// The same machine, set up by [`Whole`] itself.
 struct Machine {
     folder: TempDir,
     groups: Fake,
@@ -248,7 +248,7 @@ impl Machine {
         self.listed_later(list)();
     }
 
-    /// The kernel takes a CPU out of cpusets before it takes it off its list; that, what is returned does.
+    /// The kernel removes a CPU from cpusets before it removes it from its list; calling the returned function does the latter.
     fn listed_later(&self, list: &str) -> impl FnOnce() + Send + 'static {
         self.groups.online(Cpus::parse(list).unwrap());
         let is_online = Cpus::parse(list).unwrap().has(3);
@@ -263,7 +263,7 @@ impl Machine {
         let (file, next) = (self.folder.path().join(ONLINE), self.folder.path().join("next"));
         let text = format!("{list}\n");
         move || {
-            // Replaced, so that nobody reads half of it.
+            // Replaced as a whole, so that no reader sees half of it.
             fs::write(&next, text).unwrap();
             fs::rename(&next, &file).unwrap();
         }
@@ -283,7 +283,7 @@ impl Machine {
     }
 }
 
-/// No CPU that is to be parked is there.
+/// No CPU of the partition is online.
 fn is_refused(groups: &Fake) -> bool {
     groups.get(PARTITION).is_some_and(|answer| answer.contains(OFFLINE))
 }
@@ -295,7 +295,7 @@ fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
     machine.tasks_want(1);
     whole.step().unwrap();
     assert_eq!(whole.parked().to_string(), "1-3");
-    // One of three, and then the others are wanted: what is to be parked alone is not there, and the kernel refuses.
+    // First one CPU of three is wanted, then the others. The only one left to park is offline, so the kernel refuses.
     machine.groups.when_offline(machine.listed_later("0-2"));
     machine.tasks_want(3);
     assert_eq!(whole.step().unwrap(), Step::CpusChanged, "refused, and no error");
@@ -317,7 +317,7 @@ fn a_cpu_that_goes_offline_while_parked_is_left_out_and_comes_back() {
         (whole.parked().to_string(), machine.groups.get(PARTITION).unwrap()),
         ("1-2".into(), "isolated".into())
     );
-    // All but the open one, and all come back.
+    // All except the open one go offline, and all come back.
     machine.online("0");
     Machine::until_changed(&mut whole);
     whole.end();

@@ -48,7 +48,7 @@ fn warning(measured: &Measured, with: &str) -> bool {
         .any(|warning| warning.contains(with))
 }
 
-/// 10 J in 1 s beside 12 W of idle power are -2 J net, beside 8 W 2 J.
+/// 10 J in 1 s are -2 J net with an idle power of 12 W, and 2 J with 8 W.
 #[test]
 fn a_net_energy_below_zero_is_told() {
     let with = |idle_w: f64| {
@@ -159,7 +159,7 @@ fn in_steps(energies_j: [f64; 4]) -> Measured {
     measured
 }
 
-/// A meter that moves by 36 J each 30 s, and runs of 1 s.
+/// A meter that moves by 36 J every 30 s, and runs of 1 s.
 #[test]
 fn a_run_that_saw_no_step_of_the_meter_used_no_0_j() {
     let mut none = in_steps([0.0, 36.0, 0.0, 36.0]);
@@ -180,7 +180,7 @@ fn a_run_that_saw_no_step_of_the_meter_used_no_0_j() {
         .iter()
         .filter(|warning| warning.contains("may be off"))
         .count();
-    assert_eq!(off, 1, "of the row that has an energy");
+    assert_eq!(off, 1, "for the row that has an energy");
     let some = in_steps([36.0, 0.0, 36.0, 36.0]);
     let row = &analyse(&some, Method::Student).rows[1];
     assert_eq!(row.energy_j.unwrap().mean, 18.0, "all runs are averaged");
@@ -272,10 +272,10 @@ fn an_early_end_and_outliers_are_told() {
     measured.end = Some(End::Interrupted(2));
     assert!(warning(&measured, "interrupted by signal 2: 5 runs"));
     measured.end = None;
-    assert!(warning(&measured, "no end: 5 runs"));
+    assert!(warning(&measured, "5 runs were made so far"));
 }
 
-/// Of 20 ms a policy that takes 50 ms sees nothing; of 80 ms it does, and linux takes no time.
+/// A policy that takes 50 ms to react misses a run of 20 ms but acts on one of 80 ms. linux reacts at once.
 #[test]
 fn runs_shorter_than_the_reaction_of_a_policy_are_told() {
     let of = |time_s: f64| {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What makes figures doubtful, said in sentences.
+//! Warnings about doubtful figures, in sentences.
 
 use super::{good, Row};
 use crate::journal::{End, Idle, Measured, MeterUsed, Run};
 
-/// A reading may be off by the energy of one update period at either end, so a run of n periods by 2 / n: 40 give 5 %.
+/// A reading may be off by the energy of one update period at either end, so a run of n periods may be off by 2 / n: 5 % for 40 periods.
 const PERIODS_PER_RUN: f64 = 40.0;
-/// Beyond it the starting of a shell (about 1 ms) is more than some per cent of the time; hyperfine's bound.
+/// For shorter runs, starting the shell (about 1 ms) is a considerable part of the time; hyperfine's bound.
 const SHORT_FOR_SHELL_S: f64 = 0.005;
 /// Share of all CPU time.
 const OTHERS_SHARE: f64 = 0.05;
-/// Clock ticks are too coarse to judge less CPU time than this by.
+/// Clock ticks are too coarse to judge less CPU time than this.
 const LEAST_CAPACITY_S: f64 = 0.5;
-/// A run of so many reactions has a policy in force for nine tenths of it.
+/// In a run of this many reaction times, the policy is in force for nine tenths of the run.
 const REACTIONS_PER_RUN: f64 = 10.0;
 const TEMPERATURE_DRIFT_K: f64 = 10.0;
 const IDLE_DRIFT: f64 = 0.1;
@@ -53,7 +53,7 @@ fn unfinished(measured: &Measured) -> Option<String> {
         Some(End::Interrupted(signal)) => Some(format!("interrupted by signal {signal}: {runs} made until then")),
         Some(End::Failed(why)) => Some(format!("ended early: {why}; {runs} made until then")),
         None => Some(format!(
-            "the journal has no end: {runs} made until it was killed, or it runs still"
+            "the journal has no end: it was killed or is still running; {runs} made so far"
         )),
     }
 }
@@ -74,7 +74,7 @@ fn failed(measured: &Measured, row: &Row) -> Option<String> {
     ))
 }
 
-/// As people count: from 1 on, the first few.
+/// The first few, counted from 1 as people do.
 fn rounds(of: impl ExactSizeIterator<Item = u32>) -> String {
     let count = of.len();
     let shown: Vec<String> = of.take(5).map(|round| (round + 1).to_string()).collect();
@@ -101,7 +101,7 @@ fn outlying(measured: &Measured, row: &Row) -> Option<String> {
     })
 }
 
-/// A meter that moves in steps, and a run between two of them.
+/// Warns of runs that fell between two steps of the meter.
 fn unseen(measured: &Measured, row: &Row, meter: &MeterUsed) -> Option<String> {
     let zeros = good(&measured.runs, row.combination)
         .filter(|run| run.energy_j == Some(0.0))
@@ -114,7 +114,7 @@ fn unseen(measured: &Measured, row: &Row, meter: &MeterUsed) -> Option<String> {
             meter.kind
         ),
         _ => format!(
-            "{zeros} of {all} runs saw no step of meter {}: energies are coarse, and there are no ratios of them",
+            "{zeros} of {all} runs saw no step of meter {}: energies are coarse, so there are no ratios",
             meter.kind
         ),
     };
@@ -128,7 +128,7 @@ fn too_short(measured: &Measured, row: &Row, meter: &MeterUsed) -> Option<String
     let (period_s, time_s) = (meter.update_period_s?, row.energy_j.and(row.time_s)?.median);
     (time_s < PERIODS_PER_RUN * period_s).then(|| {
         format!(
-            "{}: a run of {:.0} ms is short for meter {}, which has something new every {:.1} ms: energy may be off by {:.0} %; \
+            "{}: a run of {:.0} ms is short for meter {}, which updates every {:.1} ms: energy may be off by {:.0} %; \
              take a command of {:.1} s or more",
             label(measured, row),
             time_s * 1e3,
@@ -145,7 +145,7 @@ fn short_for_shell(measured: &Measured, row: &Row) -> Option<String> {
     let time_s = row.time_s?.median;
     (has_shell && time_s < SHORT_FOR_SHELL_S && measured.header.simulated.is_none()).then(|| {
         format!(
-            "{}: a run takes {:.1} ms, the start of the shell included; leave the shell out with -N",
+            "{}: a run takes {:.1} ms, including the start of the shell; -N runs the command without a shell",
             label(measured, row),
             time_s * 1e3
         )
@@ -167,7 +167,7 @@ fn short_for_policy(measured: &Measured, row: &Row) -> Option<String> {
     })
 }
 
-/// A quantity summed over the runs that tell it, and the CPU time there was in these.
+/// The sum of a quantity over the runs that have it, as a share of the CPU time available in these runs.
 fn share(runs: &[Run], quantity: fn(&Run) -> Option<f64>) -> Option<f64> {
     let told = runs
         .iter()
@@ -179,7 +179,7 @@ fn share(runs: &[Run], quantity: fn(&Run) -> Option<f64>) -> Option<f64> {
 fn noisy(runs: &[Run]) -> Option<String> {
     let share = share(runs, |run| run.around.others_s).filter(|share| *share > OTHERS_SHARE)?;
     Some(format!(
-        "the machine was not quiet: others took {:.0} % of its CPU time during the runs; end them, or take more rounds",
+        "the machine was not quiet: others took {:.0} % of its CPU time during the runs; end them, or use more rounds",
         100.0 * share
     ))
 }
@@ -187,7 +187,7 @@ fn noisy(runs: &[Run]) -> Option<String> {
 fn stolen(runs: &[Run]) -> Option<String> {
     let share = share(runs, |run| run.around.stolen_s).filter(|share| *share > OTHERS_SHARE)?;
     Some(format!(
-        "the hypervisor gave {:.0} % of this machine's CPU time to others during the runs; take more rounds",
+        "the hypervisor gave {:.0} % of this machine's CPU time to others during the runs; use more rounds",
         100.0 * share
     ))
 }
@@ -224,7 +224,7 @@ fn governors(runs: &[Run]) -> Option<String> {
 
 fn idle_unseen(measured: &Measured, idle: &Idle) -> Option<String> {
     (*idle != measured.idle).then(|| {
-        "idle power is not known, and so no net energy: the meter moved by no step while it was measured; measure it for longer with --idle"
+        "idle power is not known, so neither is net energy: the meter did not move while it was measured; measure it for longer with --idle"
             .to_string()
     })
 }
@@ -232,7 +232,7 @@ fn idle_unseen(measured: &Measured, idle: &Idle) -> Option<String> {
 fn idle_drift(idle: &Idle) -> Option<String> {
     let (before_w, after_w) = (idle.before_w?, idle.after_w?);
     ((after_w / before_w - 1.0).abs() > IDLE_DRIFT)
-        .then(|| format!("idle power went from {before_w:.2} W to {after_w:.2} W; net energy takes the mean of both"))
+        .then(|| format!("idle power went from {before_w:.2} W to {after_w:.2} W; net energy uses the mean of both"))
 }
 
 fn below_idle(measured: &Measured, idle: &Idle, row: &Row) -> Option<String> {

@@ -89,7 +89,11 @@ fn policies_are_compared_within_a_command_and_commands_with_the_first() {
     assert_eq!(of(&[0, 0, 1, 1], None), [0, 0, 2, 2]);
     assert_eq!(of(&[0, 1, 2], None), [0, 0, 0]);
     assert_eq!(of(&[0, 0], None), [0, 0]);
-    assert_eq!(of(&[0, 0, 1, 1], Some(2)), [2; 4], "what was chosen, across policies");
+    assert_eq!(
+        of(&[0, 0, 1, 1], Some(2)),
+        [2; 4],
+        "the chosen reference, across policies"
+    );
 }
 
 proptest! {

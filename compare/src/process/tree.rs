@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signals to a process and all that it started.
+//! Signals a process and all its descendants.
 
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 use std::fs;
 use std::os::fd::OwnedFd;
 
-/// The process and its descendants, parents first, as handles: who outlives its parent is found by its own still, and no signal meets another
-/// process of the same number. One that has ended meanwhile is left out.
+/// Handles of the process and its descendants, parents first. A process that outlives its parent can still be signalled, and no signal hits
+/// another process that got the same number. Processes that have ended meanwhile are left out.
 pub fn handles(root: u32) -> Vec<OwnedFd> {
     let open = |pid: u32| pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok();
     descendants(root, &parents()).into_iter().filter_map(open).collect()
 }
 
-/// One that has ended meanwhile needs no signal.
+/// Signals a process; one that has ended meanwhile needs no signal.
 pub fn tell(process: &OwnedFd, signal: Signal) {
     let _ = pidfd_send_signal(process, signal);
 }
@@ -27,7 +27,7 @@ fn parents() -> Vec<(u32, u32)> {
         .collect()
 }
 
-/// The fourth field of /proc/PID/stat; the second, the name, stands in brackets and may hold any.
+/// The fourth field of /proc/PID/stat. The second, the name, is in parentheses and may itself contain any characters.
 fn parent(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The system calls of the tracer: waiting for stops, letting go, and reading what a stop is about.
+//! The system calls of the tracer: waiting for stops, resuming tasks, and reading the reason for a stop.
 
 use super::RecordError;
 use nix::errno::Errno;
 use nix::sys::ptrace;
 use nix::unistd::Pid;
 
-/// linux/ptrace.h; `libc` has it for some systems only.
+/// From linux/ptrace.h; `libc` only has it for some systems.
 const PTRACE_LISTEN: libc::c_uint = 0x4208;
 
 /// How a stopped task goes on.
 pub enum Resume {
     /// To the next stop that the options name, with a signal delivered (0: none).
     Continue(i32),
-    /// Likewise, or to the end of the system call it is in.
+    /// The same, or to the end of its system call.
     ToSyscallEnd,
-    /// Stays stopped, as its own process group wants, until it is continued by a signal.
+    /// Stays stopped by its job control until a signal continues it.
     Listen,
 }
 
@@ -27,7 +27,7 @@ pub struct WaitCall {
     info_address: Option<u64>,
 }
 
-/// The next task with something to report, and whether it has ended; `None`: none is left. Takes nothing away.
+/// The next task with something to report, and whether it has ended; `None` if no task is left. Does not consume the report.
 pub fn next_stop() -> Result<Option<(i32, bool)>, RecordError> {
     let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
     loop {
@@ -46,7 +46,7 @@ pub fn next_stop() -> Result<Option<(i32, bool)>, RecordError> {
     }
 }
 
-/// Takes a task's report: its status, and user plus system time of it and the children it waited for.
+/// Consumes a task's report: its status, and the user plus system time of the task and the children it waited for.
 pub fn take_status(tid: i32) -> Result<Option<(i32, u64)>, RecordError> {
     let mut status = 0;
     // SAFETY: all zero is a valid rusage; the kernel fills both in.
@@ -75,14 +75,14 @@ pub fn exit_code(status: i32) -> i32 {
     }
 }
 
-/// Lets a stopped task go on. One that was killed meanwhile is no error: its end will be reported.
+/// Resumes a stopped task. It is not an error if it was killed meanwhile: its end will be reported.
 pub fn let_go(tid: i32, resume: Resume) -> Result<(), RecordError> {
     let (request, signal) = match resume {
         Resume::Continue(signal) => (libc::PTRACE_CONT, signal),
         Resume::ToSyscallEnd => (libc::PTRACE_SYSCALL, 0),
         Resume::Listen => (PTRACE_LISTEN, 0),
     };
-    // Not through nix: its signals leave out the real-time ones. SAFETY: these requests take no addresses.
+    // Not through nix, which lacks real-time signals. SAFETY: these requests take no addresses.
     let result = unsafe { libc::ptrace(request, tid, 0usize, signal as usize) };
     if result == 0 || Errno::last() == Errno::ESRCH {
         return Ok(());
@@ -96,7 +96,7 @@ pub fn event_message(tid: i32) -> Option<i32> {
         .and_then(|message| i32::try_from(message).ok())
 }
 
-/// What the task's current system call is. Not through nix: its 0.30 passes no size, and the kernel then fills nothing in.
+/// The task's current system call. Not through nix: its version 0.30 passes no size, and then the kernel fills nothing in.
 fn syscall_info(tid: i32) -> Option<libc::ptrace_syscall_info> {
     // SAFETY: all zero is a valid value of this plain structure; the kernel writes at most the size given.
     let mut info: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
@@ -105,7 +105,7 @@ fn syscall_info(tid: i32) -> Option<libc::ptrace_syscall_info> {
     (written > 0).then_some(info)
 }
 
-/// The wait a task is about to make, if it is one.
+/// The wait that a task is about to make, if its call is one.
 pub fn wait_call(tid: i32) -> Option<WaitCall> {
     let info = syscall_info(tid)?;
     if info.op != libc::PTRACE_SYSCALL_INFO_SECCOMP {

@@ -5,7 +5,7 @@ use crate::process::code_of_refusal;
 use std::fmt;
 use std::io;
 
-/// Why there is no recording. `Display` names the thing, the reason and the way out.
+/// Why there is no recording. `Display` names the thing, the reason and what to do.
 #[derive(Debug)]
 pub enum RecordError {
     NoCommand,
@@ -14,7 +14,7 @@ pub enum RecordError {
         program: String,
         error: io::Error,
     },
-    /// The system does not let a process trace its own children. `scope` is `kernel.yama.ptrace_scope`, where there is one.
+    /// The system does not let a process trace its own children. `scope` is `kernel.yama.ptrace_scope`, if it exists.
     TracingDenied {
         error: io::Error,
         scope: Option<u32>,
@@ -23,7 +23,7 @@ pub enum RecordError {
     FilterDenied {
         error: io::Error,
     },
-    /// Processor architecture or kernel without what the recorder stands on.
+    /// The processor architecture or the kernel lacks something that the recorder needs.
     Unsupported {
         what: String,
     },
@@ -43,7 +43,7 @@ impl RecordError {
         }
     }
 
-    /// What the recording program should exit with: as a shell does where the command could not be run.
+    /// Exit code for the recording program; as a shell's if the command could not be run.
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::NoCommand => 2,

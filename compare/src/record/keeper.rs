@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Ends a recording from outside: the tracer sleeps in `waitid` and cannot look at clocks and flags.
+//! Ends a recording from another thread: the tracer sleeps in `waitid` and cannot watch clocks and flags.
 
 use super::RecordOptions;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// What tracer and keeper share.
+/// Shared by tracer and keeper.
 #[derive(Debug, Default)]
 pub struct Watch {
     live: Mutex<HashSet<i32>>,
@@ -28,7 +28,7 @@ impl Watch {
     pub fn add(&self, tid: i32) {
         lock(&self.live).insert(tid);
     }
-    /// To be called before the task is reaped: from then on its number may belong to somebody else.
+    /// Must be called before the task is reaped: afterwards its number may belong to another task.
     pub fn remove(&self, tid: i32) {
         lock(&self.live).remove(&tid);
     }
@@ -45,15 +45,15 @@ impl Watch {
     fn kill_all(&self) -> usize {
         let live = lock(&self.live);
         for &tid in live.iter() {
-            // SAFETY: a signal to a task that is not reaped yet, so the number is still its own.
+            // SAFETY: a signal to a task that has not been reaped, so the number is still its own.
             unsafe { libc::syscall(libc::SYS_tkill, tid, libc::SIGKILL) };
         }
         live.len()
     }
 }
 
-/// Looks at flag and clock until the tracer drops the other end of `done`. Kills again each time, since what is being killed may
-/// have forked meanwhile.
+/// Watches the flag and the clock until the tracer drops the other end of `done`. Kills again each time, since a task may have
+/// forked while it was being killed.
 pub fn keep(watch: &Watch, options: &RecordOptions, done: &Receiver<()>) {
     while done.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
         if options

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Starting the command: filtered, and held back until it is traced.
+//! Starts the command with its filter, and holds it back until it is traced.
 
 use super::RecordError;
 use nix::sys::ptrace;
@@ -25,14 +25,14 @@ const OFFSET_OF_ARCH: u32 = 4;
 const STEP_FILTER: u8 = b'f';
 const STEP_EXECUTE: u8 = b'x';
 
-/// A command that has been started, is traced, and may or may not have been executed.
+/// A started and traced command, which may or may not have been executed.
 pub struct Launched {
     report: io::PipeReader,
     program: String,
 }
 
 impl Launched {
-    /// Why the command was not executed; `None` if it was. To be asked when its process has ended.
+    /// Why the command was not executed; `None` if it was. To be called when its process has ended.
     pub fn failure(mut self) -> Option<RecordError> {
         let mut message = [0u8; 5];
         self.report.read_exact(&mut message).ok()?;
@@ -48,7 +48,7 @@ impl Launched {
     }
 }
 
-/// Everything the child needs, made before the fork: after it, a copy of a threaded process must not allocate.
+/// Everything the child needs, allocated before the fork: the child of a threaded process must not allocate.
 struct Plan {
     arguments: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
@@ -66,7 +66,7 @@ impl Plan {
                 .first()
                 .map(|word| word.to_string_lossy().into_owned())
                 .unwrap_or_default(),
-            error: io::Error::new(io::ErrorKind::InvalidInput, "an argument holds a NUL byte"),
+            error: io::Error::new(io::ErrorKind::InvalidInput, "an argument contains a NUL byte"),
         })?;
         let mut pointers: Vec<_> = arguments.iter().map(|argument| argument.as_ptr()).collect();
         pointers.push(std::ptr::null());
@@ -78,8 +78,8 @@ impl Plan {
     }
 }
 
-/// "Trace `wait4` and `waitid`, allow the rest", as classic BPF. System calls of another interface (32-bit programs) have other
-/// numbers and are allowed untraced. Written out here since the filter builders at hand kill on a foreign interface.
+/// "Trace `wait4` and `waitid`, allow the rest", as classic BPF. System calls of another interface (32-bit programs) have
+/// different numbers and are allowed untraced. Written by hand since the available filter builders kill on a foreign interface.
 fn wait_filter() -> Result<Vec<libc::sock_filter>, RecordError> {
     let arch = AUDIT_ARCH.ok_or_else(|| RecordError::Unsupported {
         what: format!(
@@ -107,7 +107,7 @@ fn wait_filter() -> Result<Vec<libc::sock_filter>, RecordError> {
     ])
 }
 
-/// What the tracer wants to hear of; new tasks of the tree are traced alike.
+/// The events that the tracer wants; new tasks of the tree are traced in the same way.
 fn trace_options() -> ptrace::Options {
     use ptrace::Options;
     Options::PTRACE_O_EXITKILL
@@ -121,10 +121,10 @@ fn trace_options() -> ptrace::Options {
         | Options::PTRACE_O_TRACEEXIT
 }
 
-/// Forks a child that waits for a byte, begins to trace it, calls `before_go`, then lets it execute the command.
+/// Forks a child that waits for a byte, traces it, calls `before_go`, then lets it execute the command.
 ///
-/// The calling thread becomes the tracer. Errors: tracing denied, no such processor known; a command that cannot be executed
-/// shows later, in [`Launched::failure`].
+/// The calling thread becomes the tracer. Errors: tracing is denied, or the processor is unknown. If the command cannot be
+/// executed, [`Launched::failure`] tells later.
 pub fn launch(command: &[OsString], before_go: impl FnOnce(i32)) -> Result<Launched, RecordError> {
     let program = command
         .first()
@@ -134,7 +134,7 @@ pub fn launch(command: &[OsString], before_go: impl FnOnce(i32)) -> Result<Launc
     let plan = Plan::new(command)?;
     let (go_read, mut go_write) = io::pipe().map_err(|e| RecordError::system("make a pipe", e))?;
     let (report_read, report_write) = io::pipe().map_err(|e| RecordError::system("make a pipe", e))?;
-    // SAFETY: the child calls nothing but async-signal-safe functions, on memory made before.
+    // SAFETY: the child only calls async-signal-safe functions, on memory allocated before.
     let pid = unsafe { libc::fork() };
     match pid {
         -1 => return Err(RecordError::system("fork", io::Error::last_os_error())),
@@ -149,7 +149,7 @@ pub fn launch(command: &[OsString], before_go: impl FnOnce(i32)) -> Result<Launc
     drop(report_write);
     if let Err(error) = ptrace::seize(Pid::from_raw(pid), trace_options()) {
         drop(go_write); // end of file on its pipe: the child exits
-                        // SAFETY: reaps our own child; the status is not wanted.
+                        // SAFETY: reaps our own child; the status is not needed.
         unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL) };
         return Err(denied(error.into()));
     }
@@ -171,9 +171,9 @@ fn denied(error: io::Error) -> RecordError {
     }
 }
 
-/// The child up to the program it becomes. Never returns.
+/// The child until it executes its program. Never returns.
 fn run_child(plan: &Plan, go: i32, go_other_end: i32, report: i32) -> ! {
-    // SAFETY: async-signal-safe calls only; `plan` outlives them, being memory of this process.
+    // SAFETY: only async-signal-safe calls; `plan` is memory of this process and outlives them.
     unsafe {
         libc::close(go_other_end);
         // A process that has changed its user may not be traced until told otherwise.
@@ -186,7 +186,7 @@ fn run_child(plan: &Plan, go: i32, go_other_end: i32, report: i32) -> ! {
                 _ => libc::_exit(1),
             }
         }
-        // What Rust changed for itself and the command does not expect.
+        // Undoes what Rust changed for itself, which the command does not expect.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The books of a recording: what each task did between its stops. Knows nothing of ptrace.
+//! The accounts of a recording: what each task did between its stops. Independent of ptrace.
 
 use super::proc_files::Usage;
 use super::{Event, Process, Segment};
@@ -9,21 +9,21 @@ use std::collections::HashMap;
 #[derive(Debug)]
 struct Account {
     process: Process,
-    /// Neither running nor runnable since the last segment ended, without the time spent standing still for the recorder.
+    /// Time neither running nor runnable since the last segment ended, without the time for which the recorder stopped the task.
     blocked_ns: u64,
     segment_start_ns: u64,
     usage_at_segment_start: Usage,
     last_usage: Usage,
-    /// When it was last let go; `None` while it stands still.
+    /// When it was last resumed; `None` while it is stopped.
     going_since_ns: Option<u64>,
     exiting: bool,
     dead: bool,
-    /// Its fork was told.
+    /// Whether its fork has been reported.
     announced: bool,
 }
 
-/// Blocked time of a stretch: elapsed minus running minus runnable. Its end is one voluntary switch, to stand still for the
-/// recorder; without another one the task has not blocked, and what seems so is the recorder having come late.
+/// Blocked time of a stretch: elapsed minus running minus runnable. The stop for the recorder at its end is one voluntary switch.
+/// Without a second one the task did not block, and the apparent blocked time is the recorder's delay.
 fn blocked_ns(elapsed_ns: u64, before: Usage, after: Usage) -> u64 {
     if after.voluntary_switches.saturating_sub(before.voluntary_switches) <= 1 {
         return 0;
@@ -37,7 +37,7 @@ fn blocked_ns(elapsed_ns: u64, before: Usage, after: Usage) -> u64 {
 #[derive(Debug, Default)]
 pub struct Ledger {
     accounts: Vec<Account>,
-    /// The latest task of each number, dead ones included: a parent asks for its child after that has died.
+    /// The latest task of each number, including dead ones: a parent waits for its child after that has died.
     by_tid: HashMap<i32, usize>,
 }
 
@@ -47,12 +47,12 @@ impl Ledger {
         self.latest(tid).filter(|&index| !self.accounts[index].dead)
     }
 
-    /// Index of the task that bore this number last.
+    /// Index of the latest task with this number.
     pub fn latest(&self, tid: i32) -> Option<usize> {
         self.by_tid.get(&tid).copied()
     }
 
-    /// Opens an account; the task starts now, standing still.
+    /// Opens an account; the task starts now, stopped.
     pub fn open(&mut self, tid: i32, now_ns: u64) -> usize {
         let index = self.accounts.len();
         self.accounts.push(Account {
@@ -81,7 +81,7 @@ impl Ledger {
         index
     }
 
-    /// What the task has used before it became part of the recording.
+    /// Sets what the task had used before it became part of the recording.
     pub fn set_baseline(&mut self, index: usize, usage: Usage) {
         let account = &mut self.accounts[index];
         account.usage_at_segment_start = usage;
@@ -98,12 +98,12 @@ impl Ledger {
         }
     }
 
-    /// The account of a task whose fork has not been told yet. It may have ended by now: the one that creates it may get a CPU later.
+    /// The account of a task whose fork has not been reported yet. The task may have ended already, since its creator may get a CPU later.
     pub fn unannounced(&self, tid: i32) -> Option<usize> {
         self.latest(tid).filter(|&index| !self.accounts[index].announced)
     }
 
-    /// Its fork is told.
+    /// Notes that its fork was reported.
     pub fn announce(&mut self, index: usize) {
         self.accounts[index].announced = true;
     }
@@ -116,19 +116,19 @@ impl Ledger {
         self.accounts[index].process.program = program;
     }
 
-    /// The pipes that are its standard input and output now; what was known stays where there is none.
+    /// Sets the pipes that are now its standard input and output; `None` keeps the known one.
     pub fn set_pipes(&mut self, index: usize, input: Option<u64>, output: Option<u64>) {
         let process = &mut self.accounts[index].process;
         process.input_pipe = input.or(process.input_pipe);
         process.output_pipe = output.or(process.output_pipe);
     }
 
-    /// The task was let go.
+    /// The task was resumed.
     pub fn go(&mut self, index: usize, now_ns: u64) {
         self.accounts[index].going_since_ns = Some(now_ns);
     }
 
-    /// The task has stopped. `usage` is `None` where it could not be read: then nothing is known to have been used.
+    /// The task has stopped. `usage` is `None` if it could not be read; then nothing is added.
     pub fn stop(&mut self, index: usize, now_ns: u64, usage: Option<Usage>) {
         let account = &mut self.accounts[index];
         let Some(usage) = usage else {
@@ -161,14 +161,14 @@ impl Ledger {
         account.blocked_ns = 0;
     }
 
-    /// The task begins to exit: others may notice from now on.
+    /// The task begins to exit; from now on others may notice.
     pub fn begin_exit(&mut self, index: usize, now_ns: u64) {
         self.event(index, now_ns, Event::Exit);
         self.accounts[index].process.end_ns = now_ns;
         self.accounts[index].exiting = true;
     }
 
-    /// The task is a zombie. What it used on its way there belongs to its last segment.
+    /// The task is a zombie. What it used while exiting belongs to its last segment.
     pub fn end(&mut self, index: usize, now_ns: u64, usage: Option<Usage>) {
         self.stop(index, now_ns, usage);
         if !self.accounts[index].exiting {
@@ -187,8 +187,8 @@ impl Ledger {
         account.dead = true;
     }
 
-    /// A thread other than the first has executed a program: it takes the number and place of the first, which has exited for
-    /// that. Goes on as the account of the first, from `usage` of the one that took its place.
+    /// A thread other than the first has executed a program: it takes over the number and place of the first, which has exited.
+    /// The account of the first continues, from `usage` of the thread that took its place.
     pub fn take_over(&mut self, first: usize, now_ns: u64, former_tid: i32, usage: Option<Usage>) {
         if let Some(former) = self.living(former_tid).filter(|&former| former != first) {
             self.end(former, now_ns, usage);
@@ -217,7 +217,7 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    /// Of a task that blocks in every stretch.
+    /// The usage of a task that blocks in every stretch.
     fn usage(cpu_ns: u64, run_delay_ns: u64) -> Option<Usage> {
         Some(Usage {
             cpu_ns,
@@ -232,7 +232,7 @@ mod tests {
         let task = ledger.open(7, 100);
         ledger.go(task, 100);
         ledger.stop(task, 1_100, usage(300, 200)); // a signal: no event
-        ledger.go(task, 5_000); // stood still in between
+        ledger.go(task, 5_000); // stopped in between
         ledger.stop(task, 6_000, usage(900, 250));
         ledger.event(task, 6_000, Event::WaitBegin);
         ledger.go(task, 6_010);
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(ledger.living(7), Some(second));
     }
 
-    /// Who created it had no CPU meanwhile.
+    /// Its creator had no CPU meanwhile.
     #[test]
     fn a_task_that_ended_before_its_fork_was_told_has_one_account() {
         let mut ledger = Ledger::default();

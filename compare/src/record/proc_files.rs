@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading `/proc`. The parsers are total: text that is not as expected gives `None`, never a panic.
+//! Reads `/proc`. The parsers never panic: unexpected text yields `None`.
 
 use super::CpuClock;
 use std::fs;
@@ -8,9 +8,9 @@ use std::fs;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     pub cpu_ns: u64,
-    /// Time spent runnable without a CPU; 0 where the system does not say.
+    /// Time spent runnable without a CPU; 0 if the system does not tell.
     pub run_delay_ns: u64,
-    /// How often it gave up its CPU by itself: to block, or to stand still for its tracer.
+    /// How often it gave up its CPU voluntarily: to block, or to stop for its tracer.
     pub voluntary_switches: u64,
 }
 
@@ -20,8 +20,8 @@ pub fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// User and system time of `/proc/PID/task/TID/stat` in clock ticks (fields 14 and 15). The command name in field 2 stands in
-/// parentheses and may itself hold spaces and parentheses: fields count from the last closing one.
+/// User and system time of `/proc/PID/task/TID/stat` in clock ticks (fields 14 and 15). The command name in field 2 is in
+/// parentheses and may itself contain spaces and parentheses, so fields are counted from the last closing one.
 pub fn parse_stat_ticks(text: &str) -> Option<u64> {
     let (_, after_name) = text.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace().skip(11);
@@ -47,7 +47,7 @@ pub fn parse_cpu_model(text: &str) -> Option<String> {
     ["model name", "Model", "cpu model"].into_iter().find_map(value_of)
 }
 
-/// Reads CPU times of tasks from the best source this system has.
+/// Reads CPU times of tasks from the best source of this system.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuReader {
     pub clock: CpuClock,
@@ -55,8 +55,8 @@ pub struct CpuReader {
 }
 
 impl CpuReader {
-    /// Kernels without scheduler information have no schedstat, or one that is all zero; others have counted one time slice at
-    /// least for whoever asks.
+    /// Kernels without scheduler statistics have no schedstat, or one with only zeros; others have counted at least one time slice
+    /// of the caller.
     pub fn for_this_system() -> Self {
         let own = fs::read_to_string("/proc/thread-self/schedstat").ok();
         let counts = own.is_some_and(|text| text.split_ascii_whitespace().any(|field| field != "0"));
@@ -68,7 +68,7 @@ impl CpuReader {
         }
     }
 
-    /// Usage of one task, alive or zombie; `None` when it is gone.
+    /// Usage of a living or zombie task; `None` if it is gone.
     pub fn usage(&self, tid: i32) -> Option<Usage> {
         let (cpu_ns, run_delay_ns) = self.times(tid)?;
         let status = fs::read(format!("/proc/{tid}/status")).ok()?;
@@ -93,15 +93,14 @@ impl CpuReader {
     }
 }
 
-/// Process a task belongs to and that process's parent, from `/proc/TID/status`.
+/// The process of a task and that process's parent, from `/proc/TID/status`.
 pub fn process_and_parent(tid: i32) -> Option<(i32, i32)> {
     let text = String::from_utf8_lossy(&fs::read(format!("/proc/{tid}/status")).ok()?).into_owned();
     let number = |key| i32::try_from(parse_status_number(&text, key)?).ok();
     Some((number("Tgid")?, number("PPid")?))
 }
 
-/// The program a process has just executed, by the name it was called by (`sh` rather than what that is a link to), cut to 15
-/// bytes by the kernel.
+/// The program a process has just executed, by the name used (`sh`, even if that is a link), cut to 15 bytes by the kernel.
 pub fn program_of(tid: i32) -> Option<String> {
     let name = fs::read(format!("/proc/{tid}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim().to_string())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what a task did to the steps that replay it; `to_workload` says by which rules.
+//! Turns what a task did into the steps that replay it, by the rules in `to_workload`.
 
 mod tree;
 
@@ -10,7 +10,7 @@ use tree::Tree;
 /// Resolution of a workload file.
 const UNIT_NS: i64 = 1_000;
 
-/// A step of a task; tasks are indices into the recording.
+/// A step of a task; tasks are given by their index in the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     RunUs(i64),
@@ -18,13 +18,13 @@ pub enum Step {
     Fork(usize),
     Join(usize),
     JoinAny,
-    /// Until this task, which writes what the waiting one reads, releases it.
+    /// Waits until this task, whose output the waiting one reads, releases it.
     AwaitWriter(usize),
-    /// Lets a task go on that reads what this one writes.
+    /// Releases a task that reads this one's output.
     ReleaseReader(usize),
 }
 
-/// The steps of every task, in the order of `processes`. Shorter blocks than `threshold_ns` are noise.
+/// The steps of every task, in the order of `processes`. Blocked times below `threshold_ns` are noise.
 pub fn steps_of_all(processes: &[Process], threshold_ns: u64) -> Vec<Vec<Step>> {
     let tree = Tree::new(processes, threshold_ns);
     (0..processes.len())
@@ -32,19 +32,19 @@ pub fn steps_of_all(processes: &[Process], threshold_ns: u64) -> Vec<Vec<Step>> 
         .collect()
 }
 
-/// One task's segments, one after the other.
+/// Walks through the segments of one task.
 struct Walk<'a> {
     tree: &'a Tree<'a>,
     index: usize,
     steps: Vec<Step>,
-    /// CPU time not written yet; below zero where rounding wrote too much.
+    /// CPU time that has not been written yet; negative if rounding wrote too much.
     pending_ns: i64,
-    /// Own children not waited for yet.
+    /// Its children that have not been waited for yet.
     outstanding: BTreeSet<usize>,
-    /// Those of them that were outstanding when any of several was waited for: which one is left is the schedule's choice, so
-    /// they are waited for as `any` from then on.
+    /// Those of them that were outstanding at a wait for any of several children. The schedule decides which of them is left, so
+    /// later waits for them are for `any` too.
     interchangeable: BTreeSet<usize>,
-    /// Readers to let go on, at which times; those done are taken off.
+    /// When to release which readers; those done are removed.
     releases: &'a [(u64, usize)],
 }
 
@@ -88,7 +88,7 @@ impl<'a> Walk<'a> {
         self.steps
     }
 
-    /// Runs this much, the last of the segment or all of it, letting readers go on where their time comes.
+    /// Runs for this long, which is the last part of the segment or all of it, and releases readers at their times.
     fn run(&mut self, segment: &Segment, cpu_ns: u64) {
         let mut left_ns = cpu_ns;
         while let Some(&(at_ns, _)) = self.releases.first().filter(|&&(at_ns, _)| at_ns <= segment.end_ns) {
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A segment in which the task may have stood still for a reason that was not traced.
+    /// A segment in which the task may have been blocked for a reason that was not traced.
     fn untraced(&mut self, segment: &Segment, rest: &[Segment]) {
         let threshold_ns = self.tree.threshold_ns;
         if segment.blocked_ns < threshold_ns {
@@ -115,10 +115,10 @@ impl<'a> Walk<'a> {
         }
         let awaited = self.awaited(segment, rest);
         let last_end_ns = awaited.iter().map(|&(step, _)| self.end_of(step, segment)).max();
-        // What fits behind the end of the last one awaited came after it; without one, all came before.
+        // As much of it as fits after the end of the last awaited task came after that; if there was none, all of it came before.
         let after_ns = last_end_ns.map_or(0, |end_ns| segment.cpu_ns.min(segment.end_ns.saturating_sub(end_ns)));
         self.pending_ns += signed(segment.cpu_ns - after_ns);
-        // Before the join: what is awaited may itself be a reader.
+        // Before the join, since the awaited task may itself be a reader.
         self.release_until(last_end_ns.unwrap_or(segment.start_ns));
         for (step, named) in awaited {
             match step {
@@ -134,7 +134,7 @@ impl<'a> Walk<'a> {
         self.run(segment, after_ns);
     }
 
-    /// When an awaited one let the task go on.
+    /// When an awaited task let this one go on.
     fn end_of(&self, step: Step, segment: &Segment) -> u64 {
         match step {
             Step::Join(task) => self.tree.processes[task].end_ns,
@@ -146,8 +146,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whose end the task was waiting for in this segment, and whether by name: threads that ended, one child, or else the one
-    /// at the other end of its standard input.
+    /// What the task was waiting for in this segment, and whether by name: threads that ended, one child, or else the task at the
+    /// other end of its standard input.
     fn awaited(&self, segment: &Segment, rest: &[Segment]) -> Vec<(Step, bool)> {
         let ended = self
             .outstanding
@@ -196,8 +196,7 @@ impl<'a> Walk<'a> {
         self.steps.push(step);
     }
 
-    /// Writes the CPU time so far, rounded; the difference is carried on, so that the sum stays right. A task has one step at
-    /// least.
+    /// Writes the CPU time so far, rounded, and carries the rest on, so that the sum is right. A task has at least one step.
     fn flush(&mut self, at_end: bool) {
         let units = (self.pending_ns + UNIT_NS / 2).div_euclid(UNIT_NS);
         let units = if at_end && self.steps.is_empty() {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recording as a workload file.
 //!
-//! Every process and thread becomes a task that is forked by its parent and runs the CPU time recorded, cut where it forked and
-//! waited. How the rest is mapped:
+//! Every process and thread becomes a task that is forked by its parent and runs for the recorded CPU time, split at its forks and
+//! waits. The rest is mapped as follows:
 //!
-//! - **Waits.** A wait that named its child, or had only one to wait for, becomes a join of that child. One for any of several
-//!   becomes `join = "any"`, as in wait(2): under another schedule another child may come first. A child is waited for once.
-//! - **Blocked in something else** (a pipe, a futex, the disk) is known as a sum between two stops and counts above
-//!   [`SLEEP_THRESHOLD_NS`]. If a child ended meanwhile, the task was waiting for that one: it was reading the child's output, or
-//!   sat in a poll that the child's end broke (make waiting for a free job), or joined threads. If not, but its standard input
-//!   is a pipe that another task writes (`a | b`, `gcc -pipe`), it waits for that one, through a condition, until its end or
-//!   where it went on: what it reads comes late rather than bit by bit. Otherwise, and for what is left after such an end, it sleeps as long as it was blocked; so does
-//!   a make below another while it waits for a job slot of its parent's.
-//! - **vfork**: the parent goes on at once, where it really stands still until the child executes its program (some 0.1 ms).
-//! - **Order in a segment**: as much CPU time after the end that was waited for as fits behind it, the rest before.
+//! - **Waits.** A wait that named its child, or had only one to wait for, becomes a join of that child. A wait for any of several
+//!   becomes `join = "any"`, as in wait(2): with another schedule another child may end first. Each child is waited for once.
+//! - **Blocked for another reason** (a pipe, a futex, the disk): only the sum between two stops is known, and it counts if it is at
+//!   least [`SLEEP_THRESHOLD_NS`]. If a child ended meanwhile, the task was waiting for that child: it was reading the child's output,
+//!   or was in a poll that the child's end woke (make waiting for a free job), or joined threads. If not, but its standard input is a
+//!   pipe that another task writes to (`a | b`, `gcc -pipe`), it waits for that task, through a condition, until the task's end or
+//!   until it went on; so its input arrives late rather than bit by bit. Otherwise, and for the rest after such an end, it sleeps for
+//!   as long as it was blocked. So does a make below another while it waits for a job slot of its parent.
+//! - **vfork**: the parent goes on at once; in reality it waits until the child executes its program (some 0.1 ms).
+//! - **Order in a segment**: as much CPU time as fits comes after the end that was waited for, the rest before it.
 
 use super::steps::{steps_of_all, Step};
 use super::{CpuClock, Recording};
@@ -21,13 +21,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::SystemTime;
 
-/// Time blocked between two events that is taken for a wait; less is noise of the recording (page faults, wake-ups).
+/// Shortest blocked time between two events that counts as a wait; less is noise of the recording (page faults, wake-ups).
 pub const SLEEP_THRESHOLD_NS: u64 = 1_000_000;
-/// With CPU time in clock ticks nothing shorter than two of them can be told from an error of reading.
+/// With CPU time in clock ticks, anything shorter than two ticks may be a reading error.
 const SLEEP_THRESHOLD_TICKS_NS: u64 = 20_000_000;
-/// Assumed for every task, since a recording does not tell: the share fitted for compiling.
+/// Assumed for every task, since a recording does not tell it: the share fitted for compiling.
 const MEMORY_SHARE: f64 = 0.058;
-/// Programs of which one process compiles one source file.
+/// Programs that compile one source file per process.
 const COMPILERS: [&str; 7] = ["cc1", "cc1plus", "clang", "clang++", "rustc", "f951", "tcc"];
 
 /// The recording in the schema of workload files (`lop workload show`), under this name.
@@ -42,6 +42,7 @@ pub fn to_workload(recording: &Recording, name: &str) -> String {
         .collect();
     let mut text = header(recording, name);
     write_conditions(&mut text, &all);
+    text.push_str("\n[task]\n");
     for (index, steps) in all.iter().enumerate() {
         write_task(&mut text, recording, &names, index, steps);
     }
@@ -114,7 +115,7 @@ fn header(recording: &Recording, name: &str) -> String {
     text
 }
 
-/// Text that stays in its comment line.
+/// Text without line breaks, for a comment line.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -127,7 +128,7 @@ fn date(at: SystemTime) -> String {
     time::OffsetDateTime::from(at).date().to_string()
 }
 
-/// One condition per reader and writer; kept, since the writer may end before the reader comes to wait.
+/// One condition per reader and writer. It counts, since the writer may end before the reader begins to wait.
 fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
     let mut pairs = BTreeSet::new();
     for (index, steps) in all.iter().enumerate() {
@@ -139,8 +140,11 @@ fn write_conditions(text: &mut String, all: &[Vec<Step>]) {
             };
         }
     }
+    if !pairs.is_empty() {
+        text.push_str("\n[condition]\n");
+    }
     for (writer, reader) in pairs {
-        let _ = writeln!(text, "\n[condition.{}]\ncounting = true", pipe_name(writer, reader));
+        let _ = writeln!(text, "{} = {{ counting = true }}", pipe_name(writer, reader));
     }
 }
 
@@ -163,13 +167,13 @@ fn write_task(text: &mut String, recording: &Recording, names: &[String], index:
     let steps: Vec<String> = steps.iter().map(step_text).collect();
     let _ = writeln!(
         text,
-        "\n[task.{}] # {}, {:.3} s to {:.3} s\ncount = {}\nsteps = [{}]",
+        "{} = {{ count = {}, steps = [{}] }} # {}, {:.3} s to {:.3} s",
         names[index],
+        u32::from(index == 0),
+        steps.join(", "),
         if process.thread { "thread" } else { "process" },
         process.start_ns as f64 / 1e9,
-        process.end_ns as f64 / 1e9,
-        u32::from(index == 0),
-        steps.join(", ")
+        process.end_ns as f64 / 1e9
     );
 }
 

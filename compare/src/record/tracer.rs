@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Following the tree: waits for stops, tells the ledger, lets go.
+//! Follows the tree: waits for stops, notes them in the ledger, resumes tasks.
 
 use super::calls::{self, Resume, WaitCall};
 use super::keeper::{self, Watch};
@@ -109,7 +109,7 @@ impl<'a> Tracer<'a> {
             .map_or(0, |(_, run_delay_ns)| run_delay_ns)
     }
 
-    /// A zombie: its last CPU time can be read until it is taken away.
+    /// The task is a zombie: its final CPU time can be read until it is reaped.
     fn task_ended(&mut self, tid: i32, now_ns: u64) -> Result<(), RecordError> {
         let usage = self.reader.usage(tid);
         self.watch.remove(tid);
@@ -142,7 +142,7 @@ impl<'a> Tracer<'a> {
         calls::let_go(tid, resume)
     }
 
-    /// A task of the tree that has not been announced yet, or whose parent was killed before it could.
+    /// A task of the tree whose fork has not been reported yet, or whose parent was killed before it could report it.
     fn new_task(&mut self, tid: i32, now_ns: u64) -> usize {
         self.watch.add(tid);
         self.ledger.open(tid, now_ns)
@@ -187,7 +187,7 @@ impl<'a> Tracer<'a> {
         self.ledger.event(index, now_ns, Event::Fork { child });
     }
 
-    /// A task whose fork has not been reported by its parent, and may never be, gets its parent from the system for now.
+    /// Takes the parent of a task from the system for now, because its fork has not been reported, and may never be.
     fn adopt(&mut self, tid: i32, index: usize) {
         if tid == self.root_tid || self.ledger.has_parent(index) {
             return;
@@ -214,7 +214,7 @@ impl<'a> Tracer<'a> {
         self.note_pipes(tid, index);
     }
 
-    /// Taken when a program begins, and again at the end for those that execute none (subshells).
+    /// Called when a program begins, and again at the end for processes that execute none (subshells).
     fn note_pipes(&mut self, tid: i32, index: usize) {
         let [input, output] = [0, 1].map(|descriptor| proc_files::pipe_of(tid, descriptor));
         self.ledger.set_pipes(index, input, output);

@@ -78,7 +78,7 @@ fn the_interval_of_a_ratio_covers_the_truth_in_95_of_100() {
     }
 }
 
-/// Run times have a floor and a tail to the right: exponential noise on a fixed time. Pairs make differences symmetric under A/A.
+/// Run times have a lower bound and a tail to the right: exponential noise on a fixed time. Pairing makes the differences of an A/A test symmetric.
 #[test]
 fn skewed_times_are_covered_too() {
     let mut random = Rng::with_seed(2);
@@ -87,7 +87,7 @@ fn skewed_times_are_covered_too() {
     assert!((3745..=3900).contains(&covered), "{covered}");
 }
 
-/// Without pairing, what disturbs whole rounds would hide a difference of 3 %; with it the interval is narrow.
+/// Without pairing, disturbances of whole rounds would hide a difference of 3 %; with it the interval is narrow.
 #[test]
 fn what_disturbs_a_whole_round_falls_out() {
     let mut random = Rng::with_seed(3);
@@ -135,7 +135,7 @@ fn what_lies_near_is_no_outlier_as_near_as_the_others_may_be() {
     assert_eq!(outliers(&[364.003_6, 364.003_601, 364.5]), [2], "0.14 %");
 }
 
-/// Ends of BCa lie between the extremes of what is resampled; those of a ratio are taken back from logarithms.
+/// The ends of a BCa interval lie between the extremes of the values; for a ratio they are transformed back from logarithms.
 #[test]
 fn by_resampling_the_median_has_an_interval_too() {
     let values = [1.0, 2.0, 3.0, 4.0, 50.0];

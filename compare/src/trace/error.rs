@@ -5,7 +5,7 @@ use crate::process::code_of_refusal;
 use std::fmt;
 use std::io;
 
-/// `Display` names the thing, the reason and the way out.
+/// `Display` names the thing, the reason and what to do.
 #[derive(Debug)]
 pub enum TraceError {
     NoCommand,
@@ -14,21 +14,21 @@ pub enum TraceError {
         program: String,
         error: io::Error,
     },
-    /// The kernel refuses the event. `paranoid`: `kernel.perf_event_paranoid`; empty where it is not there.
+    /// The kernel refuses the event. `paranoid`: `kernel.perf_event_paranoid`; empty if it does not exist.
     Refused {
         machine: bool,
         error: io::Error,
         paranoid: String,
     },
-    /// Records that the kernel had no room for.
+    /// How many records the kernel had no room for.
     Lost(u64),
-    /// A record that no kernel known here writes.
+    /// A record in an unknown format.
     Record(&'static str),
     System(&'static str, io::Error),
 }
 
 impl TraceError {
-    /// What the recording program should exit with: as a shell does where the command could not be run.
+    /// Exit code for the recording program; as a shell's if the command could not be run.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NoCommand => 2,
@@ -69,7 +69,7 @@ fn refused(f: &mut fmt::Formatter<'_>, machine: bool, error: &io::Error, paranoi
         "the kernel does not let {what} be recorded (perf_event_open: {error}): "
     )?;
     match (machine, paranoid) {
-        (_, "") => write!(f, "it has no performance events; take a kernel with CONFIG_PERF_EVENTS, or 'lop workload record'"),
+        (_, "") => write!(f, "it has no performance events; use a kernel with CONFIG_PERF_EVENTS, or 'lop workload record'"),
         (true, level) => write!(
             f,
             "kernel.perf_event_paranoid is {level}; record as root, or record one command, which needs no privilege"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's rings of records, one for each CPU and kind of event, and their records as events.
+//! The kernel's rings of records, one for each CPU and kind of event, and the conversion of records to events.
 
 use super::bytes::{u32_at, u64_at};
 use super::sched_waking::SchedWaking;
@@ -10,7 +10,7 @@ use perf_event::events::{Software, Tracepoint};
 use perf_event::{Builder, Clock, SampleFlag, Sampler};
 use std::io;
 
-/// Sizes that are tried, largest first: without privilege a user has 512 kB for each CPU.
+/// Sizes to try, largest first: an unprivileged user may have 512 kB for each CPU.
 const RING_BYTES: [usize; 3] = [8 << 20, 512 << 10, 128 << 10];
 
 /// `perf_event_header::type` (linux/perf_event.h).
@@ -22,20 +22,20 @@ const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
 const SWITCH: u32 = 14;
 const SWITCH_CPU_WIDE: u32 = 15;
-/// `perf_event_header::misc`: of a switch, away from the task; of a name, by executing a program.
+/// `perf_event_header::misc`. For a switch: away from the task. For a name: by executing a program.
 const SWITCH_OUT: u16 = 1 << 13;
 const COMM_EXEC: u16 = 1 << 13;
-/// The task could have run on.
+/// The task was preempted.
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
-/// Thread, time and CPU at the end of every record but samples.
+/// Thread, time and CPU at the end of every record except samples.
 const TRAILER: usize = 24;
 
-/// What is recorded.
+/// The tasks that are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// What the calling thread starts, from where it executes a program.
+    /// The descendants of the calling thread, from their first exec on.
     ThisThread,
-    /// All but this process, at once.
+    /// All tasks except this process, from now on.
     Machine,
 }
 
@@ -44,7 +44,7 @@ pub struct Rings {
     wakings: Vec<Sampler>,
     sched_waking: Option<SchedWaking>,
     scope: Scope,
-    /// Wakers are recorded.
+    /// Whether wakers are recorded.
     pub wakers: bool,
     own: u32,
     lost: u64,
@@ -53,7 +53,7 @@ pub struct Rings {
 
 impl Rings {
     /// # Errors
-    /// The kernel refuses the events of switches. Without those of wakers it goes on.
+    /// The kernel refuses the events of switches. If it only refuses those of wakers, recording goes on without them.
     pub fn open(scope: Scope) -> Result<Self, TraceError> {
         let cpus = online();
         let refused = |error: io::Error| TraceError::Refused {
@@ -82,7 +82,7 @@ impl Rings {
         })
     }
 
-    /// Takes out what the kernel has written.
+    /// Takes the kernel's records out of the rings.
     ///
     /// # Errors
     /// A record that cannot be read.
@@ -99,7 +99,7 @@ impl Rings {
         read
     }
 
-    /// Ends the recording; rings keep what they have.
+    /// Ends the recording; the rings keep their contents.
     ///
     /// # Errors
     /// The kernel's own.
@@ -110,7 +110,7 @@ impl Rings {
             .map_err(|error| TraceError::System("stop the recording", error))
     }
 
-    /// All that was taken out, in order of time.
+    /// All records taken out, in order of time.
     ///
     /// # Errors
     /// Records were lost.
@@ -141,7 +141,7 @@ impl Rings {
         Ok(())
     }
 
-    /// `None`: too short; `Some(None)`: not to be recorded.
+    /// `None`: the record is too short; `Some(None)`: it is not needed.
     fn event(&self, kind: u32, misc: u16, data: &[u8]) -> Option<Option<Event>> {
         let trailer = data.len().checked_sub(TRAILER)?;
         let (process, task) = (u32_at(data, trailer)?, u32_at(data, trailer + 4)?);
@@ -174,7 +174,7 @@ impl Rings {
         Some(self.kept(process, at_ns, cpu, What::Wake { waker, woken }))
     }
 
-    /// What a file can hold and is not about this program itself. A task that is gone has no number any more.
+    /// The event, if a file can express it and it is not about this program. A task that is gone has no number.
     fn kept(&self, process: u32, at_ns: u64, cpu: u32, what: What) -> Option<Event> {
         let own = self.scope == Scope::Machine && process == self.own;
         let cpu = u16::try_from(cpu).ok().filter(|&cpu| cpu <= MAX_CPU)?;
@@ -189,7 +189,7 @@ impl Rings {
     }
 }
 
-/// A name up to its first NUL.
+/// The name up to its first NUL.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
@@ -200,7 +200,7 @@ fn paranoid() -> String {
     level.trim().to_string()
 }
 
-/// The time that records carry.
+/// The present time on the clock of the records.
 ///
 /// # Errors
 /// The system has no such clock.
@@ -240,7 +240,7 @@ fn wakings_of(event: SchedWaking, scope: Scope, cpu: u32) -> Builder<'static> {
     builder
 }
 
-/// With the largest ring that the user may have.
+/// Opens the event with the largest ring that the user may have.
 fn ring(builder: &Builder) -> io::Result<Sampler> {
     let mut last = io::Error::from(io::ErrorKind::OutOfMemory);
     for bytes in RING_BYTES {

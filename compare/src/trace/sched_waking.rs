@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tracepoint `sched:sched_waking`: whom the task on a CPU wakes.
+//! The tracepoint `sched:sched_waking`, which tells whom the task on a CPU wakes.
 
 use super::bytes;
 use std::path::PathBuf;
 
-/// `common_flags` of a tracepoint: what runs is an interrupt, not the task on the CPU (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`).
+/// `common_flags` of a tracepoint: an interrupt runs, not the task on the CPU (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`).
 const INTERRUPT: u8 = 0x08 | 0x10;
 
-/// Number and layout of the tracepoint, as tracefs tells them.
+/// Number and layout of the tracepoint, from tracefs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchedWaking {
     pub id: u64,
@@ -16,7 +16,7 @@ pub struct SchedWaking {
 }
 
 impl SchedWaking {
-    /// `None`: tracefs is not mounted, or not for this user.
+    /// `None` if tracefs is not mounted, or not accessible to this user.
     pub fn find() -> Option<Self> {
         let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
         let read = |root: &str, file: &str| {
@@ -36,7 +36,7 @@ impl SchedWaking {
         })
     }
 
-    /// Whom a sample's raw data say is woken, and whether an interrupt does it. `None`: too short.
+    /// The woken task in a sample's raw data, and whether an interrupt wakes it. `None` if the data are too short.
     pub fn woken(&self, raw: &[u8]) -> Option<(u32, bool)> {
         let flags = *raw.get(self.flags_at)?;
         Some((bytes::u32_at(raw, self.woken_at)?, flags & INTERRUPT != 0))

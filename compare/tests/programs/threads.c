@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Three threads that each wait until the first one waits for them, and then use 30 ms of CPU time; with an argument, a thread executes it instead. */
+/*
+ * Three threads that each wait until the first thread waits for them, and then use 30 ms of CPU time. With an argument, one thread executes
+ * that program instead.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,7 +20,7 @@ static long long cpu_ns(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* State S behind the name. */
+/* Whether the state, the field after the name, is S. */
 static int first_sleeps(void)
 {
 	char path[64], line[512] = "", *name_ends;
@@ -36,7 +39,7 @@ static void *spin(void *unused)
 {
 	long long begin_ns;
 
-	/* It sleeps nowhere but in pthread_join. */
+	/* The first thread only sleeps in pthread_join. */
 	while (!atomic_load(&all_are_there) || !first_sleeps())
 		usleep(1000);
 	begin_ns = cpu_ns();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The loader's own thread, beside the policy that it loads.
+//! Priority of the loader's own thread relative to the policy that it loads.
 
 use crate::adapter::Observer;
 use libbpf_rs::Link;
 
-/// This thread wakes when sets change. Were it an ordinary task, waking it would be demand, which changes sets: it runs above
-/// the policy instead, for the short time that writing a few files or looking at all threads takes. What it starts is
-/// ordinary.
+/// This thread wakes when sets change. As an ordinary task, its wakeups would be demand, which changes sets. So it runs above the
+/// policy, for the short time that it takes to write a few files or look at all threads. Its children are ordinary tasks.
 pub fn stay_out_of_demand(observer: &mut dyn Observer) {
     if let Err(error) = rise() {
         observer.note(&format!(
@@ -15,9 +14,9 @@ pub fn stay_out_of_demand(observer: &mut dyn Observer) {
     }
 }
 
-/// A scheduler while it is attached. It is ended from above it, at the latest when this is dropped. Once the kernel has begun to end a scheduler it takes nothing
-/// from that one's queues any more, and goes on from this thread: were it an ordinary task and preempted there, it would wait in such a queue, and
-/// the machine would stand still.
+/// An attached scheduler. It is detached from above the policy, at the latest when this is dropped. Once the kernel has begun to detach a scheduler, it
+/// takes nothing more from that scheduler's queues, while the detaching goes on in this thread. If the thread were an ordinary task and were
+/// preempted then, it would wait in such a queue, and the machine would hang.
 pub struct Attached(pub Option<Link>);
 
 impl Attached {
@@ -25,9 +24,9 @@ impl Attached {
         let Some(link) = self.0.take() else {
             return;
         };
-        // SAFETY: asks about this thread.
+        // SAFETY: only queries this thread.
         let before = unsafe { libc::sched_getscheduler(0) };
-        // Who may load a scheduler may rise, but in a container without CAP_SYS_NICE: then it ends as it is.
+        // A process that may load a scheduler may also raise its priority, except in a container without CAP_SYS_NICE; then it detaches as it is.
         let has_risen = before & !libc::SCHED_RESET_ON_FORK != libc::SCHED_FIFO && rise().is_ok();
         drop(link);
         if has_risen {
@@ -48,7 +47,7 @@ fn rise() -> std::io::Result<()> {
 
 fn become_of(policy: i32, sched_priority: i32) -> std::io::Result<()> {
     let priority = libc::sched_param { sched_priority };
-    // SAFETY: changes this thread alone, by a parameter that lives on.
+    // SAFETY: only changes this thread, and the parameter outlives the call.
     match unsafe { libc::sched_setscheduler(0, policy, &priority) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The policy's configuration for what a person asked of this machine, and what follows from it for the loader.
+//! The policy's configuration for the user's options on this machine, and what follows from it for the loader.
 
 use crate::options::Options;
 use lop_machine::live::LiveMachine;
 use lop_policy::{default_hold_ns, rules, Config, Domains};
 use std::time::Duration;
 
-/// What it costs a running task to go on elsewhere, caches included (ours).
+/// What it costs a running task to move, including cold caches (our estimate).
 const MIGRATION_NS: u64 = 20_000;
-/// A reserved core has two speeds here, that of low CPUs and that of high ones.
+/// A reserved core has two speeds here: that of low CPUs and that of high CPUs.
 const RESERVE_RAISES: u32 = 1;
 
-/// Rules that the program does not have are left out: green cores, heat, and room beyond demand.
+/// Leaves out rules that the program does not have: green cores, heat, and room beyond demand. Watts are not known here.
 pub fn of(options: &Options, machine: &LiveMachine) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
@@ -38,7 +38,7 @@ pub fn of(options: &Options, machine: &LiveMachine) -> Config {
     }
 }
 
-/// For people: who gets the fast cores and whole ones, then by which plans threads move.
+/// For people: who gets the fast cores and whole cores, then which plans move threads.
 pub fn rules_for_people(config: &Config) -> Vec<String> {
     let named = |rules: &[(u32, &str)]| {
         let in_force = rules.iter().filter(|(rule, _)| config.rules & rule != 0);
@@ -104,7 +104,7 @@ mod tests {
         (config.hold_ns / 1_000_000, config.last_hold_ns / 1_000_000)
     }
 
-    /// 100 transitions of 500 us are 50 ms. What a person asks for goes before, and the last member stays at least as long.
+    /// 100 transitions of 500 us are 50 ms. The user's setting takes precedence, and the last member stays at least as long.
     #[test]
     fn a_hold_that_was_asked_for_goes_before_the_default() {
         assert_eq!(hold_and_last_hold_ms(None, 0), (10, 1000));
@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
     }
 
-    /// What each name stands for, and what auto leaves out where there is no choice (policy/core/config.h, policy/core/auto.h): without figures of what the
-    /// machine draws the spare stays, and no domain goes off.
+    /// What each name stands for, and what auto leaves out if there is no choice (policy/core/config.h, policy/core/auto.h). Without watts of the
+    /// machine, the spare stays and no domain is switched off.
     #[test]
     fn policies_stand_for_their_rules() {
         use Domains::{AsCome, Gather, Spread};

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-/// Writes nothing unless a file was asked for.
+/// Only writes if a file was requested.
 pub struct DecisionLog {
     file: Option<(PathBuf, BufWriter<File>)>,
 }
@@ -42,7 +42,7 @@ impl DecisionLog {
         self.flush()
     }
 
-    /// Whether the log is whole.
+    /// Ends the log with the numbers of its faults, which tell whether it is complete.
     pub fn end(&mut self, (lost_records, unordered_calls): (u64, u64)) -> Result<(), KernelError> {
         self.line(&json!({ "end": { "lost_records": lost_records, "unordered_calls": unordered_calls } }))?;
         self.flush()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Isolated CPUs come and go with partitions of cpuset: the scheduler begins anew when they are others than at its start.
+//! Isolated CPUs change with cpuset partitions: the scheduler restarts if they differ from those at its start.
 
 use super::program::Record;
 use lop_machine::live::{self, LiveMachine};
@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Kind of record that says that the CPUs that are isolated may be others than before.
+/// Kind of record that reports a possible change of isolated CPUs.
 pub const ISOLATED: &str = "isolated";
-/// So long after the program told of a change, which is made in several steps, and after the start, since the machine was read before.
+/// How long to wait after the program reported a change, which happens in several steps, and after the start, because the machine was read earlier.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 pub struct Isolation {
@@ -19,7 +19,7 @@ pub struct Isolation {
 }
 
 impl Isolation {
-    /// As `machine` was read.
+    /// The isolated CPUs when `machine` was read.
     pub fn of(root: &Path, machine: &LiveMachine, now: Instant) -> Self {
         Self {
             root: root.to_path_buf(),
@@ -38,7 +38,7 @@ impl Isolation {
         Some(self.look_at?.saturating_duration_since(now))
     }
 
-    /// Whether they are others now, as far as it is time to look. Lists that contradict each other, while a CPU comes or goes, are read again.
+    /// Whether they have changed, once it is time to look. If the lists contradict each other while a CPU comes or goes, they are read again.
     pub fn has_changed(&mut self, now: Instant) -> bool {
         if self.look_at.is_none_or(|at| at > now) {
             return false;
@@ -64,7 +64,7 @@ mod tests {
         }
     }
 
-    /// Four CPUs, of which none is isolated, then 2 and 3 are.
+    /// Four CPUs, at first without isolated ones, then with 2 and 3 isolated.
     #[test]
     fn what_changed_is_seen_a_second_after_the_start_and_after_it_was_said() {
         let root = tempfile::tempdir().unwrap();
@@ -83,7 +83,7 @@ mod tests {
         let mut isolation = Isolation::of(root.path(), &machine, at(0));
         assert_eq!(isolation.due_in(at(0)), Some(Duration::from_secs(1)));
         assert!(!isolation.has_changed(at(1)));
-        assert_eq!(isolation.due_in(at(1)), None, "nobody looks unless it is told");
+        assert_eq!(isolation.due_in(at(1)), None, "no look without a report");
 
         partition("2-3\n");
         isolation.follow(&[], at(5));
@@ -91,7 +91,7 @@ mod tests {
         isolation.follow(&[said()], at(10));
         isolation.follow(&[said()], at(10) + Duration::from_millis(900));
         assert_eq!(isolation.due_in(at(10)), Some(Duration::from_secs(1)));
-        assert!(!isolation.has_changed(at(10)), "it is made in several steps");
+        assert!(!isolation.has_changed(at(10)), "a change happens in several steps");
         assert!(isolation.has_changed(at(11)));
 
         let machine = live::read(root.path()).unwrap();
@@ -99,7 +99,10 @@ mod tests {
         assert!(!later.has_changed(at(21)));
         let mut late = Isolation::of(root.path(), &machine, at(30));
         partition("0-4\n");
-        assert!(!late.has_changed(at(31)), "that leaves none: the lists are read again");
+        assert!(
+            !late.has_changed(at(31)),
+            "no CPU would be left, so the lists are read again"
+        );
         partition("1\n");
         assert!(late.has_changed(at(32)));
     }

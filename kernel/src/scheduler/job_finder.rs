@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Declares the jobs of each `make` from an ordinary thread. How often somebody starts a program of that name is up to him, and so is how long
-//! reading its command line takes: the scheduler's own thread, which runs above all others, only passes on the numbers of processes.
+//! Declares the jobs of each `make` from an ordinary thread. Users decide how often they start such a program, and how long reading its command
+//! line takes. So the scheduler's own thread, which runs above all others, only passes on process numbers.
 
 use crate::adapter::KernelError;
 use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// So many wait at most. One more stays a build of unknown parallelism.
+/// Most processes that wait. The parallelism of further ones stays unknown.
 const MOST_WAITING: usize = 64;
-/// Between two of them: 50 a second at most.
+/// Pause between two processes: at most 50 a second.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Ends its thread when dropped.
 pub struct JobFinder {
     makes: Option<SyncSender<u32>>,
-    /// What could not be declared, and why.
+    /// Failures to declare jobs.
     complaints: Receiver<String>,
     /// Closed to end the thread during a pause.
     end: Option<Sender<()>>,
@@ -23,10 +23,10 @@ pub struct JobFinder {
 }
 
 impl JobFinder {
-    /// `declare` says to the scheduler what it finds of a process, as [`crate::jobs::declare`] does.
+    /// `declare` finds out a process's jobs and tells the scheduler, as [`crate::jobs::declare`] does.
     ///
     /// # Errors
-    /// The system has no thread left.
+    /// No thread can be started.
     pub fn start(declare: impl FnMut(u32) -> Result<(), KernelError> + Send + 'static) -> Result<Self, KernelError> {
         let (makes, waiting) = sync_channel(MOST_WAITING);
         let (complain, complaints) = channel();
@@ -43,7 +43,7 @@ impl JobFinder {
         })
     }
 
-    /// Passes on a process that has become a `make`; false: too many wait already.
+    /// Passes on a process that has become a `make`; false if too many are waiting.
     pub fn offer(&self, process: u32) -> bool {
         self.makes.as_ref().is_some_and(|makes| makes.try_send(process).is_ok())
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Before, each was declared at once by the thread that runs above all others.
+    /// In an earlier version, the thread that runs above all others declared each one at once.
     #[test]
     fn a_storm_of_makes_is_bounded_and_holds_nobody_up() {
         let (begun, begins) = channel();
@@ -107,7 +107,7 @@ mod tests {
         assert!(second_at - first_at >= PAUSE);
         drop(go_on);
         drop(finder);
-        assert_eq!(begins.try_iter().count(), 0, "it does not work on when it is to end");
+        assert_eq!(begins.try_iter().count(), 0, "it stops working when asked to end");
     }
 
     #[test]

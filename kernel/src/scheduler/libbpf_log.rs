@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What libbpf and the verifier say while a program is loaded: kept for the error, shown with -v.
+//! Messages of libbpf and the verifier while a program is loaded: kept for the error, shown with -v.
 
 use libbpf_rs::PrintLevel;
 use std::sync::Mutex;
 
-/// Lines kept for an error: the verifier says why at the end.
+/// How many lines are kept for an error: the verifier gives its reason at the end.
 const KEPT: usize = 40;
 
 static LINES: Mutex<(bool, Vec<String>)> = Mutex::new((false, Vec::new()));
@@ -21,7 +21,7 @@ fn keep(level: PrintLevel, text: String) {
     }
 }
 
-/// From now on libbpf speaks to us; `show` also to stderr.
+/// Collects libbpf's messages from now on; with `show`, also prints them to stderr.
 pub fn listen(show: bool) {
     if let Ok(mut lines) = LINES.lock() {
         *lines = (show, Vec::new());
@@ -30,7 +30,7 @@ pub fn listen(show: bool) {
     libbpf_rs::set_print(Some((level, keep)));
 }
 
-/// The last lines said since [`listen`].
+/// The last lines since [`listen`].
 pub fn said() -> String {
     LINES.lock().map(|lines| lines.1.join("\n")).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Lists of threads that declared their lengths, where an application has more of them than there are CPUs: looks at the threads when the program says
-//! that something changed, asks the policy (natively) where each waits, and gives the program its orders.
+//! Lists of threads with declared lengths, for applications that have more of them than there are CPUs. Looks at the threads when the program reports
+//! a change, asks the policy (natively) where each should wait, and gives the program its orders.
 
 use super::places::app_of;
 use super::plan::{Order, PERIOD};
@@ -10,30 +10,29 @@ use lop_policy::{App, Config, Listed, Planner, Sched, Task, MAX_CPUS, MAX_LISTED
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Lists are made anew after this at the earliest (ours): a program that creates threads as fast as it can costs no more than looks at all threads
-/// so often.
+/// Shortest time between two lists (our choice). A program that creates threads as fast as it can costs no more than this many looks at all threads.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Decides for a policy that makes lists.
+/// Makes the lists of a policy that uses them.
 #[derive(Default)]
 pub struct Lister {
     room: Planner,
-    /// When to look next; `None`: when the program says so.
+    /// When to look next; `None`: when the program asks for it.
     next: Option<Instant>,
     looked: Option<Instant>,
-    /// As of the last look, and orders since the begin.
+    /// Figures of the last look, and orders since the start.
     threads: u32,
     applications: usize,
     orders: usize,
 }
 
 impl Lister {
-    /// `None`: this configuration has no lists.
+    /// `None` if this configuration has no lists.
     pub fn of(config: &Config) -> Option<Self> {
         config.lists().then(Self::default)
     }
 
-    /// Time until the next look; `None`: there is nothing to look for.
+    /// Time until the next look; `None` if none is needed.
     pub fn due_in(&self) -> Option<Duration> {
         self.next.map(|next| next.saturating_duration_since(Instant::now()))
     }
@@ -43,25 +42,25 @@ impl Lister {
         self.due_in().is_some_and(|left| left.is_zero())
     }
 
-    /// A thread that declared its length began or ended, or CPUs came or went.
+    /// To be called when a thread with a declared length began or ended, or when CPUs came or went.
     pub fn wake(&mut self) {
         let now = Instant::now();
         let at = self.looked.map_or(now, |looked| now.max(looked + PAUSE));
         self.next.get_or_insert(at);
     }
 
-    /// The threads are about to be looked at.
+    /// To be called just before the threads are looked at.
     pub fn begin(&mut self) {
         self.next = None;
         self.looked = Some(Instant::now());
     }
 
-    /// The threads could not be looked at this time.
+    /// To be called if the threads could not be looked at.
     pub fn look_later(&mut self) {
         self.next = Some(Instant::now() + PERIOD);
     }
 
-    /// What follows from a look at all threads. `apps`: by their places.
+    /// The orders that follow from a look at all threads. `apps` are indexed by place.
     pub fn follow(&mut self, looks: &[Look], sched: &Sched, apps: &[lop_app_state]) -> Vec<Order> {
         let mut by_app: BTreeMap<usize, Vec<&Look>> = BTreeMap::new();
         for look in looks {
@@ -90,7 +89,8 @@ impl Lister {
         orders.extend(others.into_iter().filter_map(|look| change(look, NONE)));
     }
 
-    /// At which CPU each of the first threads waits, in the order of their creation (policy/fast/list.h); none: they are not more than CPUs.
+    /// The CPU at which each of the first threads should wait, in the order of their creation (policy/fast/list.h); empty if there are no more threads
+    /// than CPUs.
     fn wanted(&mut self, threads: &[&Look], sched: &Sched, app: &App) -> Vec<i32> {
         let cpus: Vec<u32> = (0..MAX_CPUS as u32).filter(|&cpu| sched.is_usable(cpu)).collect();
         if cpus.is_empty() || threads.len() <= cpus.len() {
@@ -115,7 +115,7 @@ impl Lister {
             .collect()
     }
 
-    /// For people: who waits by lists now.
+    /// For people: which threads wait by lists now.
     pub fn describe(&self) -> String {
         let (threads, applications) = (self.threads, self.applications);
         match threads {
@@ -136,7 +136,7 @@ impl Lister {
     }
 }
 
-/// The CPU that it runs on, else the one where it waits by a list.
+/// The CPU that it runs on, else the one at which it waits by a list.
 fn place(look: &Look) -> i32 {
     match look.runs {
         0 => look.listed as i32 - 1,
@@ -144,7 +144,7 @@ fn place(look: &Look) -> i32 {
     }
 }
 
-/// `None`: it is where it is to be, by what the program was told before.
+/// `None` if earlier orders already put it where it should be.
 fn change(look: &Look, wanted: i32) -> Option<Order> {
     let stays = look.listed as i32 - 1 == wanted && (wanted == NONE || place(look) == wanted);
     (!stays).then_some(Order::List {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Holders of locks, of programs that say nothing: seen where the kernel lets threads wait for a futex and wakes them (`lock.bpf.h`).
+//! Finds holders of locks in programs without hints, by watching where the kernel makes threads wait for a futex and wakes them (`lock.bpf.h`).
 
 use super::program::skeleton::{BpfSkel, OpenBpfSkel};
 use libbpf_rs::btf::types::{Func, FuncProto};
@@ -9,10 +9,10 @@ use std::fmt;
 
 const WAIT: &str = "futex_wait";
 const WAKE: &str = "futex_wake";
-/// So many arguments of a function can be read.
+/// How many arguments of a function can be read.
 const MOST_ARGUMENTS: usize = 6;
 
-/// At which place the kernel's functions have the arguments that are read, counted from 0.
+/// The positions, counted from 0, of the arguments that are read from the kernel's functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Places {
     wait_address: u32,
@@ -32,7 +32,7 @@ impl Places {
     }
 }
 
-/// The place of an argument of that name.
+/// The position of the argument with that name.
 fn place(btf: &Btf<'_>, function: &str, argument: &str) -> Result<u32, String> {
     let found = btf
         .type_by_name::<Func<'_>>(function)
@@ -46,18 +46,18 @@ fn place(btf: &Btf<'_>, function: &str, argument: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("the kernel's {function} has no argument {argument} that could be read"))
 }
 
-/// Whether holders are seen, and if not why.
+/// Whether holders are seen, and if not, why.
 #[derive(Debug)]
 pub enum Locks {
     /// No rule would use them.
     NotWanted,
-    /// The functions can be followed; not empty: they are, for as long as this lives.
+    /// The functions can be traced. If there are links, they are being traced as long as this exists.
     Seen(Places, Vec<Link>),
     NotSeen(String),
 }
 
 impl Locks {
-    /// What this kernel has, where a rule uses holders (`wanted`).
+    /// Checks this kernel, if a rule uses holders (`wanted`).
     pub fn look(wanted: bool) -> Self {
         if !wanted {
             return Self::NotWanted;
@@ -71,12 +71,12 @@ impl Locks {
         }
     }
 
-    /// Whether the programs are to be loaded.
+    /// Whether the programs should be loaded.
     pub fn are_seen(&self) -> bool {
         matches!(self, Self::Seen(..))
     }
 
-    /// Before the program is loaded. The programs are attached apart, so that the others are where the kernel refuses these.
+    /// To be called before the program is loaded. These programs are attached separately, so that the others work if the kernel refuses these.
     pub fn prepare(&self, skel: &mut OpenBpfSkel<'_>) {
         let progs = &mut skel.progs;
         for program in [
@@ -88,7 +88,7 @@ impl Locks {
             program.set_autoload(self.are_seen());
             program.set_autoattach(false);
         }
-        // Only these use it.
+        // Only these programs use it.
         skel.maps
             .futexes
             .set_autocreate(self.are_seen())
@@ -102,11 +102,11 @@ impl Locks {
         }
     }
 
-    /// Follows the kernel's functions from now on, or says why it cannot.
+    /// Traces the kernel's functions from now on, or notes why it cannot.
     pub fn attach(&mut self, skel: &mut BpfSkel<'_>) {
         let Self::Seen(_, links) = self else { return };
         let progs = &mut skel.progs;
-        // What ends a wait or a wake first: nobody is left in one.
+        // The ends of waits and wakes first, so that no thread is left in one.
         let attached: Result<Vec<Link>, _> = [
             &mut progs.lop_waited,
             &mut progs.lop_woke,
@@ -126,14 +126,14 @@ impl Locks {
         }
     }
 
-    /// Follows them no more.
+    /// Ends the tracing.
     pub fn detach(&mut self) {
         if let Self::Seen(_, links) = self {
             links.clear();
         }
     }
 
-    /// For people; `None` where no rule uses them.
+    /// For people; `None` if no rule uses holders.
     pub fn describe(&self) -> Option<String> {
         match self {
             Self::NotWanted => None,

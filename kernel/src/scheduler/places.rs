@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Room for groups of tasks and for applications: as much as the machine is large, since the program's arrays cannot grow while it runs.
+//! Room for groups of tasks and for applications, according to the machine's size, since the program's arrays cannot grow while it runs.
 
 use super::program::skeleton::{types, BpfSkel, OpenBpfSkel};
 use anyhow::Result;
@@ -8,11 +8,11 @@ use lop_policy::App;
 use std::mem::size_of;
 use std::path::Path;
 
-/// For any machine; and for none more, as the kernel has no more cgroups with the memory controller.
+/// Lower bound for any machine.
 const FEWEST: u32 = 1 << 12;
 const MOST: u32 = 1 << 16;
 
-/// A power of two: half of the threads that the kernel lets there be, rounded down. That is by its memory, of which places for so many groups and
+/// A power of two: half of the kernel's limit of threads, rounded down. That limit depends on the memory, of which places for this many groups and
 /// applications take less than two thousandths. `asked`: for tests.
 fn places(root: &Path, asked: Option<u32>) -> u32 {
     let by_memory = || {
@@ -26,7 +26,7 @@ fn places(root: &Path, asked: Option<u32>) -> u32 {
     }
 }
 
-/// Before the program is loaded. Without rules nobody asks for applications.
+/// To be called before the program is loaded. Without rules, applications are not used.
 pub fn make(skel: &mut OpenBpfSkel<'_>, root: &Path, asked: Option<u32>, has_rules: bool) -> Result<()> {
     let groups = places(root, asked);
     let apps = if has_rules { groups } else { 1 };
@@ -42,12 +42,12 @@ pub fn make(skel: &mut OpenBpfSkel<'_>, root: &Path, asked: Option<u32>, has_rul
     Ok(())
 }
 
-/// From here on what the skeleton holds of this memory is not to be used before the program is loaded: it lies elsewhere.
+/// After this, the skeleton's pointer to this memory must not be used until the program is loaded, because the memory moves.
 fn lengthen(array: &mut OpenMapMut<'_>, length: u32, element: usize) -> Result<()> {
     Ok(array.set_value_size(length * u32::try_from(element)?)?)
 }
 
-/// How many groups have room, and as many applications.
+/// How many groups have room; there is room for as many applications.
 pub fn room(skel: &BpfSkel<'_>) -> u32 {
     skel.maps
         .rodata_data
@@ -57,20 +57,20 @@ pub fn room(skel: &BpfSkel<'_>) -> u32 {
         + 1
 }
 
-/// What is kept of applications, by their places; the program changes it at any moment.
+/// The state of applications, by place; the program may change it at any moment.
 pub fn apps<'a>(skel: &'a BpfSkel<'_>) -> &'a [types::lop_app_state] {
     let maps = &skel.maps;
     let last = maps.rodata_data.as_ref().expect("the program has constants").last_app;
     let first = &maps.data_apps_data.as_ref().expect("the program has applications").apps;
-    // As long as `make` said.
+    // As long as `make` set it.
     unsafe { std::slice::from_raw_parts(first.as_ptr(), last as usize + 1) }
 }
 
 const _: () = assert!(size_of::<types::lop_app>() == size_of::<App>());
 
-/// What the policy knows of an application.
+/// The policy's state of an application.
 pub fn app_of(about: &types::lop_app_state) -> &App {
-    // The same headers as of the native build, compiled for the same sizes and alignments.
+    // The same headers as in the native build, compiled to the same sizes and alignments.
     unsafe { &*std::ptr::from_ref(&about.app).cast() }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     fn room_is_by_memory_within_bounds() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("proc/sys/kernel");
-        assert_eq!(places(root.path(), None), 4096, "the kernel does not say");
+        assert_eq!(places(root.path(), None), 4096, "the kernel does not tell");
         std::fs::create_dir_all(&folder).unwrap();
         for (threads_max, expected) in [(3_000, 4096), (62_977, 16_384), (131_072, 65_536), (8_000_000, 65_536)] {
             std::fs::write(folder.join("threads-max"), format!("{threads_max}\n")).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Plans for memory domains and kinds of cores, once a second while there is something to plan by: looks at the threads, asks the policy
-//! (natively), and gives the program its orders.
+//! Plans for memory domains and kinds of cores, once a second while there is something to plan: looks at the threads, asks the policy (natively),
+//! and gives the program its orders.
 
 use super::program::interface::lop_look as Look;
 use crate::adapter::KernelError;
@@ -14,25 +14,26 @@ use std::time::{Duration, Instant};
 /// How often threads are looked at.
 pub const PERIOD: Duration = Duration::from_secs(1);
 const PERIOD_NS: u64 = 1_000_000_000;
-/// The last memory class of version 1 of a hint; what a later one may say is not said.
+/// The last memory class of version 1 of hints; higher values, of later versions, are ignored.
 const INTENSIVE: u8 = 3;
-/// Threads that ran and waited for less of the last second are not planned, x 1000 (ours): where nothing else runs a machine is idle.
+/// Threads that ran and waited for less than this share of the last second are not planned, x 1000 (our choice): if only such threads run, the
+/// machine is idle.
 const LEAST_DEMAND: u32 = 10;
 
-/// What the program is to do.
+/// An order for the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The thread runs in this memory domain from now on; `NONE`: in any.
+    /// The thread should run in this memory domain from now on; `NONE`: in any.
     Domain {
         thread: u32,
         domain: i32,
     },
-    /// The thread changes to this CPU.
+    /// The thread should move to this CPU.
     Cpu {
         thread: u32,
         cpu: i32,
     },
-    /// The thread gains so much from speed, x 1000; 0: nobody knows.
+    /// The thread's gain from speed, x 1000; 0: not known.
     Speedup {
         thread: u32,
         permille: u32,
@@ -43,48 +44,48 @@ pub enum Order {
     Off {
         domain: u32,
     },
-    /// No plan holds any more.
+    /// There is no plan any more.
     Rest,
-    /// The thread waits at this CPU by a list (`lists.rs`); `NONE`: where any does.
+    /// The thread should wait at this CPU, by a list (`lists.rs`); `NONE`: in the common queue.
     List {
         thread: u32,
         cpu: i32,
     },
 }
 
-/// What is kept of a thread from one look to the next.
+/// What is remembered of a thread from one look to the next.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     active_ns: u64,
     planned: Planned,
-    /// Memory domain that the program was told; `NONE`: none.
+    /// Memory domain that the program was told; `NONE` if none.
     told: i32,
-    /// What it gains from speed, x 1000, as the program was told; 0: nothing.
+    /// Its gain from speed that the program was told, x 1000; 0 if none.
     told_permille: u32,
-    /// It was there at this look.
+    /// Whether it exists at this look.
     lives: bool,
 }
 
-/// Decides for a policy that makes plans.
+/// Makes the plans of a policy that uses them.
 pub struct Planner {
     gathers: bool,
     room: lop_policy::Planner,
     measured: Measured,
     known: HashMap<u32, Kept>,
-    /// When to look next; `None`: when the program says so.
+    /// When to look next; `None`: when the program asks for it.
     next: Option<Instant>,
-    /// The next look only sees how things stand: what threads did since the last one is too long ago.
+    /// Whether the next look only takes a baseline, because the last one was too long ago.
     fresh: bool,
-    /// In the last plan, and those of a declared class among them.
+    /// Threads in the last plan, and how many of them declared a class.
     threads: usize,
     declared: usize,
     moves: u64,
 }
 
-/// Whether the machine has what a policy chooses among.
+/// Checks that the machine has alternatives for the policy to choose from.
 ///
 /// # Errors
-/// It has one of them only.
+/// It has only one.
 pub fn check(policy: PolicyName, machine: &LiveMachine) -> Result<(), KernelError> {
     let (found, what) = match policy.policy {
         Named::Spread | Named::Gather => (machine.nr_memory_domains, "memory domain"),
@@ -101,7 +102,7 @@ pub fn check(policy: PolicyName, machine: &LiveMachine) -> Result<(), KernelErro
 }
 
 impl Planner {
-    /// `None`: this configuration makes no plans.
+    /// `None` if this configuration makes no plans.
     pub fn of(config: &Config, options: &Options) -> Option<Self> {
         let measured = || {
             Measured::find(
@@ -127,12 +128,12 @@ impl Planner {
         }
     }
 
-    /// Whether threads are worth a plan of which nothing is declared.
+    /// Whether threads without a declared class are worth a plan.
     pub fn measures(&self) -> bool {
         self.measured.source.is_some()
     }
 
-    /// Time until the next look; `None`: there is nothing to plan by.
+    /// Time until the next look; `None` if there is nothing to plan.
     pub fn due_in(&self) -> Option<Duration> {
         self.next.map(|next| next.saturating_duration_since(Instant::now()))
     }
@@ -142,7 +143,7 @@ impl Planner {
         self.due_in().is_some_and(|left| left.is_zero())
     }
 
-    /// The program saw a thread that is worth a plan.
+    /// To be called when the program saw a thread that is worth a plan.
     pub fn wake(&mut self) {
         if self.next.is_none() {
             self.fresh = true;
@@ -150,7 +151,7 @@ impl Planner {
         }
     }
 
-    /// What follows from a look at all threads; the orders are to be carried out in turn. Nothing to plan by: it rests until it is woken.
+    /// The orders that follow from a look at all threads, to be carried out in this order. With nothing to plan, it rests until it is woken.
     pub fn follow(&mut self, looks: &[Look], sched: &Sched, now_ns: u64) -> Vec<Order> {
         self.next = Some(Instant::now() + PERIOD);
         let active = self.see(looks);
@@ -168,7 +169,7 @@ impl Planner {
         self.plan(&active, sched, now_ns)
     }
 
-    /// The threads could not be looked at this time.
+    /// To be called if the threads could not be looked at.
     pub fn look_later(&mut self) {
         self.fresh = true;
         self.next = Some(Instant::now() + PERIOD);
@@ -178,7 +179,7 @@ impl Planner {
         self.next.is_none()
     }
 
-    /// Brings what is known up to date. Threads that were active since the last look; those of most demand, if there are too many to plan.
+    /// Updates what is known. Returns the threads that were active since the last look; those with the most demand, if there are too many to plan.
     fn see(&mut self, looks: &[Look]) -> Vec<u32> {
         let none = Kept {
             active_ns: 0,
@@ -192,7 +193,7 @@ impl Planner {
         for look in looks {
             let kept = self.known.entry(look.thread).or_insert(none);
             let active_ns = look.ran_ns + look.waited_ns;
-            // A number that another thread has now counts from 0 again.
+            // The number belongs to another thread now, which counts from 0.
             if active_ns < kept.active_ns {
                 *kept = none;
             }
@@ -220,7 +221,7 @@ impl Planner {
         active
     }
 
-    /// Of threads that are planned; a counter is kept from one second to the next.
+    /// Measures the threads to be planned; their counters stay open from one second to the next.
     fn measure(&mut self, active: &[u32]) {
         let Some(counters) = &mut self.measured.source else {
             return;
@@ -239,7 +240,7 @@ impl Planner {
     fn plan(&mut self, active: &[u32], sched: &Sched, now_ns: u64) -> Vec<Order> {
         let mut threads: Vec<Planned> = active.iter().map(|thread| self.known[thread].planned).collect();
         self.moves += u64::from(self.room.plan(sched, &mut threads, now_ns));
-        // On before work needs them; off when all have been told to leave.
+        // Domains are switched on before work needs them, and off after all threads were told to leave.
         let mut orders = self.switch(sched, true);
         for (&thread, planned) in active.iter().zip(threads) {
             orders.extend(self.tell_speedup(thread, planned.speedup_permille));
@@ -259,7 +260,7 @@ impl Planner {
         (told != wanted || !stays).then_some(Order::Domain { thread, domain: wanted })
     }
 
-    /// When it is known, is no longer, or has changed by more than 10 %: less moves nobody (rank.h).
+    /// Tells the speedup when it becomes known or unknown, or changes by more than 10 %; a smaller change moves no thread (rank.h).
     fn tell_speedup(&mut self, thread: u32, permille: u32) -> Option<Order> {
         let told = &mut self.known.get_mut(&thread)?.told_permille;
         (gains_more(permille, *told) || gains_more(*told, permille)).then(|| {
@@ -268,7 +269,7 @@ impl Planner {
         })
     }
 
-    /// The program takes it that a thread which changes to a CPU is to run in its memory domain, if it is to run in any.
+    /// The program assumes that a thread that moves to a CPU should run in that CPU's memory domain, if it has a domain at all.
     fn change_core(&mut self, thread: u32, planned: Planned, sched: &Sched) -> Option<Order> {
         let (kept, domain) = (self.known.get_mut(&thread)?, domain_of(planned.wanted_cpu, sched)?);
         if kept.told != NONE {
@@ -280,7 +281,7 @@ impl Planner {
         })
     }
 
-    /// Memory domains that the plan wants a thread in are switched on, or those that it wants none in off.
+    /// Switches on the memory domains in which the plan has a thread, or switches off those in which it has none.
     fn switch(&mut self, sched: &Sched, on: bool) -> Vec<Order> {
         if !self.gathers {
             return Vec::new();
@@ -298,7 +299,7 @@ impl Planner {
             .collect()
     }
 
-    /// Nothing holds any more that was planned.
+    /// Drops the last plan.
     fn rest(&mut self, sched: &Sched) -> Vec<Order> {
         self.next = None;
         let domains = 0..u32::from(sched.topology.nr_memory_domains);
@@ -316,7 +317,7 @@ impl Planner {
         orders
     }
 
-    /// For people: by what it plans, and what came of it.
+    /// For people: the basis of the plans, and their effect.
     pub fn describe(&self) -> Vec<String> {
         let state = match self.rests() {
             true => format!("rests: nothing to plan by has run lately; {} moves so far", self.moves),
@@ -329,7 +330,7 @@ impl Planner {
     }
 }
 
-/// Memory domain of a CPU; `None`: of no CPU.
+/// Memory domain of a CPU; `None` if there is no CPU.
 fn domain_of(cpu: i32, sched: &Sched) -> Option<i32> {
     let cpu = usize::try_from(cpu).ok()?;
     sched.topology.memory_domain.get(cpu).map(|&domain| i32::from(domain))

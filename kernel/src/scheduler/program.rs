@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The BPF program from user space: filled with the machine and the configuration, loaded, attached, read, detached.
+//! User space's side of the BPF program: fills in the machine and the configuration, loads, attaches, reads and detaches it.
 
 use super::above::Attached;
 use super::isolation::ISOLATED;
@@ -45,29 +45,29 @@ pub(super) mod interface {
     include!(concat!(env!("OUT_DIR"), "/bpf_intf.rs"));
 }
 
-/// What `lop hint` writes is read by the program.
+/// The program reads what `lop hint` writes, so sizes must agree.
 const _: () = assert!(std::mem::size_of::<crate::hints::Record>() == std::mem::size_of::<interface::lop_hint_record>());
 
-/// Kind of record that asks for a speed.
+/// Kind of record that requests a speed.
 pub(super) const SPEED: &str = "speed";
 const MAKE: &str = "make";
 const GIVEN_UP: &str = "given-up";
 const LOOK: &str = "look";
 const LIST: &str = "list";
-/// Room for the records of a minute of hard work, while every decision is logged.
+/// Room for the records of a minute of heavy work with every decision logged.
 const DECISION_BYTES: u32 = 1 << 26;
-/// After the governor's rate limit, for what lies between its clock and ours.
+/// Added to the governor's rate limit, for the difference between its clock and ours.
 const MARGIN_NS: u64 = 10_000;
-/// How often a speed is asked for again, beyond the requests that it takes.
+/// How often a speed is requested again, beyond the requests that are needed.
 const REPEATS: u32 = 2;
 
-/// A record at the front of these bytes; `None`: they are too few.
+/// A record at the start of these bytes; `None` if they are too few.
 fn read_front<T: RawRecord>(bytes: &[u8]) -> Option<T> {
-    // Any bytes are a record, and it need not be aligned.
+    // Any bytes are a valid record, which need not be aligned.
     (bytes.len() >= std::mem::size_of::<T>()).then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
 }
 
-/// Of integers alone.
+/// A record that consists of integers only.
 trait RawRecord: Copy {}
 impl RawRecord for interface::lop_record {}
 impl RawRecord for interface::lop_record_of_cpus {}
@@ -147,7 +147,7 @@ impl Record {
         })
     }
 
-    /// The CPU whose speed is to be set, and that speed.
+    /// The CPU whose speed should be set, and the wish.
     pub fn wish(&self) -> Option<(usize, Wish)> {
         let cpu = usize::try_from(self.cpu).ok()?;
         let wish = match self.value {
@@ -158,7 +158,7 @@ impl Record {
         (self.kind == SPEED).then_some((cpu, wish))
     }
 
-    /// For the loader alone, and no decision.
+    /// Whether it is only for the loader, and not a decision.
     pub fn is_for_loader(&self) -> bool {
         matches!(self.kind, SPEED | MAKE | GIVEN_UP | LOOK | LIST | ISOLATED)
     }
@@ -172,30 +172,30 @@ impl Record {
         self.kind == GIVEN_UP
     }
 
-    /// A thread runs that is worth a plan.
+    /// Whether it reports a running thread that is worth a plan.
     pub fn asks_for_look(&self) -> bool {
         self.kind == LOOK
     }
 
-    /// Threads that declared their lengths are to be listed anew.
+    /// Whether threads with declared lengths must be listed again.
     pub fn asks_for_lists(&self) -> bool {
         self.kind == LIST
     }
 }
 
-/// Who sets the speeds.
+/// How speeds are set.
 pub struct SpeedWishes {
-    /// CPUs whose governor takes what the program asks for, and what each asks for while it is high, in 1024ths of its capacity.
+    /// CPUs whose governor accepts the program's requests, and the request of each while it is high, in 1024ths of its capacity.
     pub asked_by_kernel: Vec<(usize, u32)>,
-    /// The governor goes to the top at so many requests.
+    /// How many requests take the governor to the top.
     pub requests_to_top: u32,
-    /// The governor drops what comes sooner after a change.
+    /// The governor drops requests that come sooner after a change.
     pub rate_limit_ns: u64,
-    /// User space sets some and has to hear of changes. Not otherwise: hearing wakes the loader, which is demand.
+    /// Whether user space sets some speeds and so must be told of changes. Otherwise not, since telling wakes the loader, which is demand.
     pub told: bool,
 }
 
-/// How a program ended that did not fail.
+/// How a program that did not fail ended.
 pub enum Ended {
     Stopped,
     Restart,
@@ -228,7 +228,7 @@ impl Program {
     ) -> Result<Self, KernelError> {
         libbpf_log::listen(options.verbose > 1);
         scx_utils::try_set_rlimit_infinity();
-        // The object lives as long as the process: the skeleton borrows it, and few are ever made.
+        // The object lives as long as the process: the skeleton borrows it, and only few are ever created.
         let object: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
         let locks = Locks::look(config.rules & rules::PHASES != 0);
         let skel = open_and_load(options, machine, wishes, measures, &config, &locks, object)
@@ -268,7 +268,7 @@ impl Program {
         Ok(())
     }
 
-    /// Whether holders of locks are seen, or why not; `None` where no rule uses them.
+    /// Whether holders of locks are seen, or why not; `None` if no rule uses them.
     pub fn lock_holders(&self) -> Option<String> {
         self.locks.describe()
     }
@@ -280,21 +280,21 @@ impl Program {
 
     /// Readable when there are records.
     pub fn records_fd(&self) -> BorrowedFd<'_> {
-        // Lives as long as the ring that `self` owns.
+        // Valid as long as the ring, which `self` owns.
         unsafe { BorrowedFd::borrow_raw(self.ring.epoll_fd()) }
     }
 
-    /// Those that came since the last call.
+    /// The records since the last call.
     pub fn records(&self) -> Vec<Record> {
-        // A record that is not understood is dropped by the callback; consuming itself does not fail.
+        // The callback drops unknown records; consuming itself does not fail.
         let _ = self.ring.consume();
         self.arrived.take()
     }
 
-    /// Gives the kernel's own scheduler back and says how the program ended.
+    /// Restores the kernel's own scheduler and returns how the program ended.
     ///
     /// # Errors
-    /// It ended by an error of its own; with the exit dump.
+    /// It ended with an error of its own; with the exit dump.
     pub fn detach(&mut self) -> Result<Ended, KernelError> {
         self.locks.detach();
         self.link.end();
@@ -319,7 +319,7 @@ impl Program {
         let info: UserExitInfo = uei_read!(skel, uei);
         let raw = &skel.maps.data_data.as_ref().expect("the program has data").uei;
         let text = |bytes: &[std::os::raw::c_char]| {
-            // Written by the kernel as strings that end within the array.
+            // The kernel writes strings that end within the array.
             let text = unsafe { CStr::from_ptr(bytes.as_ptr()) };
             text.to_string_lossy().into_owned()
         };
@@ -338,13 +338,13 @@ impl Program {
         }
     }
 
-    /// Records that found no room, and calls that the log may show in another order than they were made.
+    /// How many records were lost for lack of room, and how many calls may be out of order in the log.
     pub fn log_faults(&self) -> (u64, u64) {
         let bss = self.skel.maps.bss_data.as_ref().expect("the program has variables");
         (bss.lost_records, bss.unordered_calls)
     }
 
-    /// The speeds that go with the sets as they are now.
+    /// The speeds for the present sets.
     pub fn wishes(&self, machine: &LiveMachine) -> BTreeMap<usize, Wish> {
         state::wishes(&self.skel, machine)
     }
@@ -353,23 +353,23 @@ impl Program {
         state::reserved(self.sched())
     }
 
-    /// The policy's state, which the program changes at any moment.
+    /// The policy's state, which the program may change at any moment.
     pub fn sched(&self) -> &Sched {
         state::sched(&self.skel)
     }
 
-    /// What is kept of applications, by their places; the program changes it at any moment.
+    /// The state of applications, by place; the program may change it at any moment.
     pub fn apps(&self) -> &[skeleton::types::lop_app_state] {
         places::apps(&self.skel)
     }
 
-    /// From now on the program says again when threads are to be listed anew.
+    /// Makes the program report again when threads must be listed again.
     pub fn listen_for_lists(&mut self) {
         let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
         bss.listing = 0;
     }
 
-    /// Every thread, for a policy that makes plans; where it makes lists alone, those that declared a length or wait by a list.
+    /// Every thread, for a policy that makes plans; for one that only makes lists, those with a declared length and those that wait by a list.
     ///
     /// # Errors
     /// The kernel does not run the program that looks.
@@ -382,19 +382,19 @@ impl Program {
         };
         let bytes = read().map_err(|error| refused("the threads cannot be looked at", &error))?;
         let looks = bytes.chunks_exact(std::mem::size_of::<interface::lop_look>());
-        // Any bytes are one, and it need not be aligned.
+        // Any bytes are a valid one, which need not be aligned.
         let read = |one: &[u8]| unsafe { std::ptr::read_unaligned(one.as_ptr().cast()) };
         Ok(looks.map(read).collect())
     }
 
-    /// Carries out what was planned. A thread that has ended needs nothing.
+    /// Carries out an order. Does nothing for a thread that has ended.
     ///
     /// # Errors
     /// The kernel does not run the program.
     pub fn order(&self, order: Order) -> Result<(), KernelError> {
         let mut order = state::order(order);
         let size = std::mem::size_of_val(&order);
-        // A C struct of integers without gaps.
+        // A C struct of integers without padding.
         let bytes = unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(&mut order).cast::<u8>(), size) };
         let input = ProgramInput {
             context_in: Some(bytes),
@@ -405,13 +405,13 @@ impl Program {
             .map_err(|error| refused("a plan cannot be carried out", &error.into()))
     }
 
-    /// From now on the program says again when a thread runs that is worth a plan.
+    /// Makes the program report again when a thread runs that is worth a plan.
     pub fn look_no_more(&mut self) {
         let bss = self.skel.maps.bss_data.as_mut().expect("the program has variables");
         bss.looking = 0;
     }
 
-    /// Sets, counters and reasons as they are now.
+    /// Fills in the present sets, counters and reasons.
     pub fn fill(&self, status: &mut Status, machine: &LiveMachine, speeds_act: bool) {
         state::fill(status, &self.skel, &self.config, machine, speeds_act);
     }
@@ -454,7 +454,7 @@ fn open_and_load(
     let mut skel = scx_ops_open!(builder, object, lopsided_ops, None)?;
     set_flags(&mut skel, options);
     locks.prepare(&mut skel);
-    // What a make declares is for the rules about applications.
+    // Only rules about applications need what a make declares.
     skel.progs.lop_exec.set_autoload(config.rules & !rules::WHOLE != 0);
     skel.progs.lop_look.set_autoload(config.plans() || config.lists());
     skel.progs.lop_order.set_autoload(config.plans() || config.lists());
@@ -528,15 +528,7 @@ mod tests {
     #[test]
     fn only_sysrq_and_the_watchdog_take_it_out_of_charge() {
         use scx_utils::ScxExitKind::{Error, ErrorBPF, ErrorStall, SysRq, Unreg, UnregKern};
-        for (kind, ejected) in [
-            (Unreg as i32, false),
-            (UnregKern as i32, false),
-            (SysRq as i32, true),
-            (Error as i32, false),
-            (ErrorBPF as i32, false),
-            (ErrorStall as i32, true),
-        ] {
-            assert_eq!(is_ejection(kind), ejected, "{kind}");
-        }
+        let ejected = [Unreg, UnregKern, SysRq, Error, ErrorBPF, ErrorStall].map(|kind| is_ejection(kind as i32));
+        assert_eq!(ejected, [false, false, true, false, false, true]);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The reserved core as the loader sees it: whose work is the system's own, where interrupts go, and what is said of it.
+//! The loader's part of the reserved core: which work is the system's own, where interrupts go, and the description for people.
 
 use super::speeds::SpeedSetter;
 use crate::adapter::Observer;
@@ -9,12 +9,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Where systemd has itself and the system's services, directly below the root of the cgroups.
+/// The cgroups, directly below the root, in which systemd keeps itself and the system's services.
 const SYSTEM_CGROUPS: [&str; 2] = ["init.scope", "system.slice"];
-/// Where the unified hierarchy is mounted: alone, or beside older ones.
+/// Mount points of the unified hierarchy: alone, or beside older ones.
 const CGROUPS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
 
-/// Numbers of the cgroups whose tasks are the system's own work; 0: there is none of that name.
+/// Ids of the cgroups whose tasks are the system's own work; 0 if there is none with that name.
 pub fn system_cgroups(root: &Path) -> [u64; 2] {
     SYSTEM_CGROUPS.map(|name| {
         let found = CGROUPS
@@ -28,23 +28,23 @@ pub fn system_cgroups(root: &Path) -> [u64; 2] {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserved {
     pub cpu: u32,
-    /// It was raised to its highest speed.
+    /// Whether it was raised to its highest speed.
     pub raised: bool,
 }
 
-/// What is known of a reservation beside its present state.
+/// What is known of a reservation apart from its present state.
 #[derive(Debug, Default)]
 pub struct Reservation {
     wanted: Option<Reserve>,
-    /// That was reserved at the start.
+    /// The CPU that was reserved at the start.
     first: Option<u32>,
-    /// For people: what does not change.
+    /// For people: facts that do not change.
     facts: Vec<String>,
     speeds_act: bool,
 }
 
 impl Reservation {
-    /// Once the program is attached: interrupts go to the CPU that it reserved.
+    /// To be called once the program is attached: steers interrupts to the CPU that it reserved.
     pub fn begin(
         wanted: Reserve,
         now: Option<Reserved>,
@@ -66,7 +66,7 @@ impl Reservation {
         reservation
     }
 
-    /// For people, one line each; none where nobody asked for a reserved core.
+    /// For people, one line each; empty if no reserved core was requested.
     pub fn describe(&self, now: Option<Reserved>) -> Vec<String> {
         match (self.wanted, now, self.first) {
             (None, ..) => Vec::new(),
@@ -91,7 +91,7 @@ impl Reservation {
         format!("CPU {} runs the system's own work alone, {speed}", reserved.cpu)
     }
 
-    /// The program has given the reservation up.
+    /// To be called when the program has given up the reservation.
     pub fn end(&self, speeds: &mut SpeedSetter, observer: &mut dyn Observer) {
         let Some(cpu) = self.first else { return };
         observer.note(&given_up(cpu));
@@ -113,7 +113,7 @@ fn whose_work(cgroups: [u64; 2]) -> String {
     format!("the system's own work: threads of the kernel that may move, and {daemons}")
 }
 
-/// Linux runs CPUs of one clock at the highest speed that any of them asks for.
+/// Linux runs CPUs that share a clock at the highest speed that any of them requests.
 fn shared_clock(machine: &LiveMachine, cpu: u32) -> Option<String> {
     let about = machine.cpus.iter().find(|about| about.number == cpu)?;
     let others = machine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Speeds as far as user space sets them: which governors are asked by the program, which files follow its sets.
+//! Speeds as far as user space sets them: which governors take the program's requests, and which files follow its sets.
 
 use super::program::{Record, SpeedWishes};
 use crate::adapter::{KernelError, Observer, Restored};
@@ -8,12 +8,12 @@ use lop_machine::speed::{restore_from_journal, Mechanism, SpeedError, Speeds, Wi
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Why files stay as they are where only some of the tasks are ours: a low CPU of ours may be a busy one of the kernel's.
+/// Why files are left alone if only some of the tasks are ours: our low CPU may be busy with the kernel's tasks.
 const SHARED: &str =
     "with --partial other tasks run on these CPUs too, and only governor schedutil counts both: choose it to have \
                       speeds follow";
 
-/// A processor that chooses speeds itself takes a while to follow a preference: a CPU that rises again within this time was told nothing.
+/// A processor that chooses speeds itself is slow to follow a preference. So a CPU is only lowered if it does not rise again within this time.
 const LOWERED_AFTER: Duration = Duration::from_secs(1);
 
 fn open(options: &Options) -> Result<Speeds, KernelError> {
@@ -30,20 +30,20 @@ fn open(options: &Options) -> Result<Speeds, KernelError> {
 
 /// Speeds as far as user space sets them.
 pub struct SpeedSetter {
-    /// `None`: speeds are left alone.
+    /// `None` if speeds are left alone.
     speeds: Option<Speeds>,
     why_not: &'static str,
-    /// CPUs whose speed could not be set; said once.
+    /// CPUs whose speed could not be set; reported once.
     failed: Vec<usize>,
-    /// CPUs that are low, and when their processors are told.
+    /// Low CPUs, and when to lower each.
     lowered_at: BTreeMap<usize, Instant>,
 }
 
 impl SpeedSetter {
-    /// Puts back what a dead run left changed, also where speeds are left alone from now on.
+    /// Restores what a dead run left changed, even if speeds are left alone from now on.
     ///
     /// # Errors
-    /// The speeds of this machine are somebody else's, or their journal is damaged or cannot be written.
+    /// Another process sets the speeds of this machine, or their journal is damaged or cannot be written.
     pub fn open(options: &Options, observer: &mut dyn Observer) -> Result<Self, KernelError> {
         let why_not = match (options.speeds, options.policy.policy) {
             (false, _) => "left alone, as asked for (--no-speeds)",
@@ -81,7 +81,7 @@ impl SpeedSetter {
         }
     }
 
-    /// Whether any file may be written when sets change.
+    /// Whether files may be written when sets change.
     pub fn writes(&self) -> bool {
         self.domains()
             .any(|d| !matches!(d.mechanism, Mechanism::Scheduler | Mechanism::Nothing { .. }))
@@ -100,12 +100,12 @@ impl SpeedSetter {
         }
     }
 
-    /// The last word on each CPU counts.
+    /// Applies the last wish for each CPU.
     pub fn follow(&mut self, records: &[Record], observer: &mut dyn Observer) {
         self.set(records.iter().filter_map(Record::wish).collect(), observer);
     }
 
-    /// Work waits for CPUs that rise: they come first. Those that fall wait where their processor chooses.
+    /// CPUs that rise come first, since work waits for them. CPUs that fall are delayed if their processor chooses speeds.
     pub fn set(&mut self, wishes: BTreeMap<usize, Wish>, observer: &mut dyn Observer) {
         self.set_at(Instant::now(), wishes, observer);
     }
@@ -136,7 +136,7 @@ impl SpeedSetter {
         waiting.find_map(|(&cpu, &at)| (at <= now).then_some(cpu))
     }
 
-    /// Time until [`SpeedSetter::set`] has something to do though no set changes.
+    /// Time until [`SpeedSetter::set`] has something to do even if no set changes.
     pub fn due_in(&self) -> Option<Duration> {
         let next = self.lowered_at.values().min()?;
         Some(next.saturating_duration_since(Instant::now()))
@@ -154,7 +154,7 @@ impl SpeedSetter {
         }
     }
 
-    /// Sends interrupts to `cpu`; for people: how many went.
+    /// Sends interrupts to `cpu`. Returns, for people, how many went there.
     pub fn steer_interrupts(&mut self, cpu: u32) -> String {
         let Some(speeds) = &mut self.speeds else {
             return format!("interrupts stay where they are, as speeds do ({})", self.why_not);
@@ -187,7 +187,7 @@ impl SpeedSetter {
     }
 }
 
-/// What a dead run left changed. Nothing here needs these speeds, so a failure is only said.
+/// Restores what a dead run left changed. Nothing here needs these speeds, so a failure is only reported.
 fn put_back(options: &Options, observer: &mut dyn Observer) {
     match restore_from_journal(&options.root, &options.speed_journal) {
         Ok(restored) => restored

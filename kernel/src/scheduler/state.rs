@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The policy's state in the program's memory: filled before it starts, read for the status.
+//! The policy's state in the program's memory: filled in before the program starts, and read for the status.
 
 use super::places;
 use super::plan::Order;
@@ -13,22 +13,22 @@ use lop_machine::speed::Wish;
 use lop_policy::{class, Config, CpuPlace, Sched, Set, NONE};
 use std::collections::BTreeMap;
 
-/// The program's variable is what the policy's headers say, as the native build has it too.
+/// The program's variable and the native build have the same type from the policy's headers.
 const _: () = assert!(size_of::<types::lop_sched>() == size_of::<Sched>());
 
 pub fn as_policy(sched: &mut types::lop_sched) -> &mut Sched {
-    // The same headers, compiled for the same sizes and alignments.
+    // The same headers, compiled to the same sizes and alignments.
     unsafe { &mut *std::ptr::from_mut(sched).cast() }
 }
 
-/// The program changes it at any moment.
+/// The program may change it at any moment.
 pub fn sched<'a>(skel: &'a BpfSkel<'_>) -> &'a Sched {
     let bss = skel.maps.bss_data.as_ref().expect("the program has variables");
     // As above.
     unsafe { &*std::ptr::from_ref(&bss.lopsided).cast() }
 }
 
-/// Configuration and topology, before the program is loaded. CPU numbers are below 512, as the reader of the machine checks.
+/// Fills in configuration and topology before the program is loaded. CPU numbers are below 512, which the reader of the machine has checked.
 pub fn configure(sched: &mut Sched, config: &Config, machine: &LiveMachine) {
     sched.config = *config;
     for about in &machine.cpus {
@@ -52,7 +52,7 @@ pub fn configure(sched: &mut Sched, config: &Config, machine: &LiveMachine) {
     }
 }
 
-/// The speeds that go with the sets as they are now, of CPUs that are online.
+/// The speeds of online CPUs for the present sets.
 pub fn wishes(skel: &BpfSkel<'_>, machine: &LiveMachine) -> BTreeMap<usize, Wish> {
     let sched = sched(skel);
     let (high, green) = (sched.members(Set::High), sched.members(Set::Green));
@@ -68,7 +68,7 @@ pub fn wishes(skel: &BpfSkel<'_>, machine: &LiveMachine) -> BTreeMap<usize, Wish
     online.map(|cpu| (cpu, wish(cpu))).collect()
 }
 
-/// The program changes it at any moment: each number is true, together they may be of two moments.
+/// The program may change the state meanwhile: each number is correct, but together they may be from different moments.
 pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &LiveMachine, speeds_act: bool) {
     let bss = skel.maps.bss_data.as_ref().expect("the program has variables");
     let sched = sched(skel);
@@ -95,7 +95,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     fill_sets(status, sched, machine, speeds_act);
 }
 
-/// Where something runs that others wait for, as CPUs tell one another.
+/// CPUs that run something which others wait for, from the state that CPUs share.
 fn awaited(sched: &Sched, machine: &LiveMachine) -> Vec<u32> {
     let runs_one = |cpu: &u32| {
         let on = &sched.fast.on[*cpu as usize];
@@ -130,7 +130,7 @@ fn fill_sets(status: &mut Status, sched: &Sched, machine: &LiveMachine, speeds_a
     }
 }
 
-/// Idle members beyond the target are held for a while, the others are spare.
+/// Why a CPU is a member: idle members beyond the target are held for a while, and other idle ones are spare.
 fn reason(sched: &Sched, cpu: u32, surplus: &mut u32, level: &mut u32) -> Reason {
     let at = cpu as usize;
     let anchored = sched.membership.anchored[at];
@@ -160,7 +160,7 @@ fn reason(sched: &Sched, cpu: u32, surplus: &mut u32, level: &mut u32) -> Reason
     }
 }
 
-/// An order as the program reads it.
+/// An order in the program's format.
 pub fn order(order: Order) -> lop_order {
     let (kind, thread, place) = match order {
         Order::Domain { thread, domain } => (interface::lop_order_kind_LOP_ORDER_DOMAIN, thread, domain),
@@ -174,7 +174,7 @@ pub fn order(order: Order) -> lop_order {
     lop_order { kind, thread, place }
 }
 
-/// The CPU that is reserved now, if one is.
+/// The CPU that is reserved now, if any.
 pub fn reserved(sched: &Sched) -> Option<Reserved> {
     let (cpu, raised) = sched.reserved();
     cpu.map(|cpu| Reserved {

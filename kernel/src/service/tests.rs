@@ -11,7 +11,7 @@ fn write(root: &Path, path: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// A machine that lacks nothing.
+/// A machine with everything that is needed.
 fn machine() -> (TempDir, Options) {
     let root = tempfile::tempdir().unwrap();
     write(root.path(), "proc/sys/kernel/osrelease", "6.18.15\n");
@@ -29,7 +29,7 @@ fn run_dir(root: &TempDir) -> RunDir {
     RunDir::new(root.path().join("run/lopsided"))
 }
 
-/// Does something when the scheduler is attached.
+/// Calls a function when the scheduler is attached.
 struct When<F: FnMut() -> Result<(), KernelError>>(F);
 
 impl<F: FnMut() -> Result<(), KernelError>> Observer for When<F> {
@@ -40,7 +40,7 @@ impl<F: FnMut() -> Result<(), KernelError>> Observer for When<F> {
     fn note(&mut self, _: &str) {}
 }
 
-/// Attaches, answers, ends when asked: a scheduler without a kernel.
+/// A scheduler without a kernel: attaches, answers, and ends when asked.
 fn obedient(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Result<Exit, KernelError> {
     let status = Status::begin(options);
     observer.attached(&status)?;
@@ -112,7 +112,7 @@ fn a_run_serves_its_status_and_ends_when_asked() {
     assert_eq!(status_server::fetch(&dir), Ok(None));
 }
 
-/// Over the socket of the tools of sched_ext, by their protocol.
+/// Through the socket of the sched_ext tools, in their protocol.
 #[test]
 fn a_run_serves_its_statistics() {
     use crate::statistics::Statistics;
@@ -137,7 +137,7 @@ fn a_run_serves_its_statistics() {
     assert!(!socket.exists());
 }
 
-/// Hears what is said, and ends the run when it is in charge.
+/// Collects notes, and ends the run once it is in charge.
 struct Listens(Vec<String>, Requests);
 
 impl Observer for Listens {
@@ -175,7 +175,7 @@ fn without_statistics_it_runs_and_says_so() {
     assert!(socket.exists());
 }
 
-/// Restores when it goes, as speeds do.
+/// Restores when dropped, as speeds do.
 struct Restores<'a>(&'a std::cell::Cell<bool>);
 
 impl Drop for Restores<'_> {

@@ -188,7 +188,7 @@ fn an_attached_scheduler_has_its_name() {
     assert_eq!(attached(tree(&[]).path()), None);
 }
 
-/// Nobody who set a limit is to find that it is not kept.
+/// A limit must not be ignored silently.
 #[test]
 fn a_limit_of_cpu_time_keeps_it_from_starting_unless_one_does_without() {
     for (file, limited) in [
@@ -235,7 +235,7 @@ fn limited_groups_are_counted() {
     assert!(found.what.starts_with("group /a and 2 more"), "{found:?}");
 }
 
-/// A user with a delegated group made one of that name.
+/// A user with a delegated group created one with that name.
 #[test]
 fn the_name_of_a_group_is_not_for_the_terminal_to_obey() {
     let root = tree(&[("sys/fs/cgroup/\u{1b}[2J\r/cpu.max", "1 100000\n")]);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! C files of the tests, compiled natively.
+//! Compiles the C files of the tests natively.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the program `tests/NAME/NAME.c`, with `more` files below tests/, once for each list of arguments; what it prints in all. It may include the policy,
-/// and the kernel of interleave/. Fails the test if the program does not end with 0.
+/// Runs the program `tests/NAME/NAME.c`, with `more` files below tests/, once for each list of arguments, and returns all its output. The program may
+/// include the policy and the kernel of interleave/. Fails the test if the program does not exit with 0.
 pub fn ran(name: &str, flags: &[&str], more: &[&str], runs: &[&[&str]]) -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -24,7 +24,7 @@ pub fn ran(name: &str, flags: &[&str], more: &[&str], runs: &[&[&str]]) -> Strin
         .args(more.iter().map(|file| here.join("tests").join(file)))
         .arg("-o")
         .arg(&program);
-    assert!(cc.status().expect("cc, which links Rust programs too").success());
+    assert!(cc.status().expect("cc, which also links Rust programs").success());
     let mut printed = String::new();
     for arguments in runs {
         let run = Command::new(&program).args(*arguments).output().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Every load, with arguments that make it end soon, but what LOP_LOADS_WITHOUT names.
+/// Every load except the one that LOP_LOADS_WITHOUT names, with arguments that make it end soon.
 pub fn short() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     let without = std::env::var("LOP_LOADS_WITHOUT").unwrap_or_default();
     SHORT.into_iter().filter(move |(load, _)| *load != without)
@@ -53,10 +53,10 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The JSON object on standard output, of which there must be one and nothing else.
+    /// The JSON object on standard output, which must contain nothing else.
     ///
     /// # Panics
-    /// It is none.
+    /// The output is not such an object.
     pub fn json(&self) -> Value {
         let value: Value = serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no JSON: {error}: {}\n{}", self.stdout, self.stderr));
@@ -65,7 +65,7 @@ impl Ended {
     }
 }
 
-/// Where the loads are: LOP_LOADS_DIR, or where scripts/loads.sh puts them, which is called once then.
+/// The folder of the loads: LOP_LOADS_DIR, or where scripts/loads.sh puts them, which is then called once.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -83,7 +83,7 @@ fn folder() -> &'static Path {
     })
 }
 
-/// Runs a load to its end, or to that of five minutes: who waits for a wakeup that never comes must not hold up all tests.
+/// Runs a load to its end, for at most five minutes: a load that waits for a lost wakeup must not hold up all tests.
 ///
 /// # Panics
 /// It cannot be started.
@@ -101,7 +101,7 @@ pub fn end(load: &str, arguments: &[&str]) -> Ended {
     }
 }
 
-/// Runs a load that must succeed; what it printed.
+/// Runs a load that must succeed, and returns what it printed.
 ///
 /// # Panics
 /// It failed, wrote to standard error or found its result wrong.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What holds for every load: shape of the report, help, refusals, a check that can fail.
+//! What holds for every load: the shape of its report, its help, its refusals, and a check of the result that can fail.
 
 use lop_loads_check::{end, run, short};
 use serde_json::Value;
@@ -8,7 +8,7 @@ fn ms(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("no {key}: {value}"))
 }
 
-/// Started, ended within the whole, in this order.
+/// The start and the end are within the whole, in this order.
 fn assert_times(value: &Value, wall_ms: f64) {
     let (started, ended) = (ms(value, "started_ms"), ms(value, "ended_ms"));
     assert!(
@@ -17,13 +17,13 @@ fn assert_times(value: &Value, wall_ms: f64) {
     );
 }
 
-/// The times of threads, processes and phases: CPU time is no more than the time on the clock allows.
+/// The times of threads, processes and phases; CPU time is at most what the elapsed time allows.
 fn assert_list(json: &Value, list: &str, at_a_time: f64) {
     let wall_ms = ms(json, "wall_ms");
     for element in json[list].as_array().unwrap_or_else(|| panic!("no {list}: {json}")) {
         assert_times(element, wall_ms);
         let length_ms = ms(element, "ended_ms") - ms(element, "started_ms");
-        // the two clocks are read one after the other
+        // The two clocks are read one after the other.
         if list != "phases" {
             assert!(ms(element, "cpu_ms") <= length_ms * at_a_time + 0.1, "{element}");
         }
@@ -54,7 +54,7 @@ fn report_has_name_parameters_and_times() {
                     assert_list(&threads, "threads", 1.0);
                 }
             }
-            // A job is up to four processes, of which each waits for the next one: but a parent may be charged what is stolen from its CPU.
+            // A job has up to four processes, each of which waits for the next one; but a parent may be charged for time stolen from its CPU.
             "fork-storm" => assert_list(&json, "jobs", 4.0),
             _ => assert_list(&json, "threads", 1.0),
         }
@@ -92,7 +92,7 @@ fn a_result_that_is_wrong_is_found() {
     }
 }
 
-/// Exit code 2, nothing on standard output, and one line that names each of `parts`.
+/// Exit code 2, nothing on standard output, and one line that contains each of `parts`.
 fn assert_refused(load: &str, arguments: &[&str], parts: &[&str]) {
     let refused = end(load, arguments);
     assert_eq!(refused.code, 2, "{load} {arguments:?}: {}", refused.stderr);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The table of knobs in loads/README.md: it names every option of every load, and each load takes the values that stand there.
+//! The table of knobs in loads/README.md lists every option of every load, with values that the load accepts.
 
 use lop_loads_check::{end, short};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of each load, the examples of the table as words: `--waiting`, `adaptive`, ..
+/// For each load, the examples of the table as words: `--waiting`, `adaptive`, ..
 fn examples() -> BTreeMap<String, Vec<Vec<String>>> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
     let text = std::fs::read_to_string(file).unwrap();
@@ -22,7 +22,7 @@ fn examples() -> BTreeMap<String, Vec<Vec<String>>> {
     examples
 }
 
-/// The options that `--help` lists beside those of every load, each with the value that it has, which stands between brackets.
+/// The options that `--help` lists besides the common ones, each with its present value, which is in brackets.
 fn options(help: &str) -> BTreeMap<String, String> {
     let mut lines = help.lines().peekable();
     let mut options = BTreeMap::new();
@@ -60,7 +60,7 @@ fn the_table_has_every_option_of_every_load() {
     }
 }
 
-/// What comes before `--help` is read first, so that shows the values given.
+/// Options before `--help` are read first, so the help shows their values.
 #[test]
 fn every_load_takes_the_values_of_the_table() {
     let examples = examples();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What each load is made of.
+//! The structure of each load.
 
 use lop_loads_check::{counts, run};
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn matmul_shares_rows_as_asked_and_has_the_known_sum() {
     let even = run("matmul", &["--size", "62", "--threads", "4"]);
     assert_eq!(counts(&even, "threads", "rows"), [16, 16, 15, 15]);
 
-    // by hand: A = B = 0 1 / 1 2, so C = 1 2 / 2 5
+    // By hand: A = B = 0 1 / 1 2, so C = 1 2 / 2 5.
     let two = run("matmul", &["--size", "2", "--threads", "2"]);
     assert_eq!(two["checksum"], "0x000000000000000a");
     assert_eq!(json["wrong_elements"], 0);
@@ -28,7 +28,7 @@ fn global_sum_is_the_same_under_lock_and_with_barriers() {
         let json = run("global-sum", &[&short[..], &["--locked-percent", percent]].concat());
         assert_eq!((&json["sum"], &json["barriers"]), (&sum.into(), &0.into()));
     }
-    // nearly nothing but the lock: one that lets two in would lose an addition
+    // Almost only the lock: if it let two threads in, an addition would be lost.
     run(
         "global-sum",
         &[
@@ -71,7 +71,7 @@ fn parallel_for_covers_each_element_once_under_every_schedule() {
             assert_eq!(elements.iter().sum::<u64>(), 5000, "{schedule} {chunk}");
             match (schedule, chunk) {
                 ("static", "0") => assert!(elements.iter().all(|n| (1665..=1670).contains(n)), "{elements:?}"),
-                // 143 chunks in turn, so 48, 48 and 47; the last one, the second thread's, has 6 elements instead of 7
+                // 143 chunks in turn, so 48, 48 and 47; the last chunk, the second thread's, has 6 elements instead of 7.
                 ("static", "7") => assert_eq!(elements, [5 * 336, 5 * 335, 5 * 329]),
                 _ => {}
             }
@@ -108,7 +108,7 @@ fn total(json: &Value, key: &str) -> u64 {
 
 #[test]
 fn the_ways_of_waiting_differ_in_what_is_seen_but_not_in_the_result() {
-    // way, how long it spins, whether it sleeps, whether it says that it spins
+    // Way of waiting, how long it spins, whether it sleeps, whether it raises SPINNING.
     let ways = [
         ("busy-wait", "0", false, false),
         ("adaptive", "0", true, false),
@@ -219,7 +219,7 @@ fn chase_and_stream_meet_as_many_lines_as_asked() {
             );
             assert_eq!(lines, 2.0 * 1024.0 * 1024.0 / 64.0);
             let found = lines * 1000.0 / instructions;
-            // a turn more or less of 25 instructions
+            // A turn has about 25 instructions, and one more or less may run.
             assert!((found / mpki - 1.0).abs() < 0.2, "{load}: {found} for {mpki}");
         }
     }
@@ -230,7 +230,7 @@ fn fork_storm(more: &[&str]) -> Value {
     run("fork-storm", &[&short[..], more].concat())
 }
 
-/// Most of the intervals that overlap at any time.
+/// The largest number of intervals that overlap at any time.
 fn most_at_a_time(jobs: &[Value]) -> usize {
     let time = |job: &Value, key: &str| job[key].as_f64().unwrap();
     let at = |moment: f64| {
@@ -267,14 +267,14 @@ fn fork_storm_draws_lengths_from_its_seed() {
     let first = lengths("1");
     assert_eq!(first, lengths("1"));
     assert_ne!(first, lengths("2"));
-    // all work is jobs * mean: 2 % make's own, 3 % the end, 95 % jobs; each is rounded down to turns
+    // All work is jobs * mean: 2 % for make, 3 % for the end, 95 % for jobs, each rounded down to turns.
     let all: u64 = first[..200].iter().sum();
     assert!((3_800_000 - 800..=3_800_000).contains(&all), "{all}");
     assert!((120_000 - 4..=120_000).contains(&first[200]));
     assert!(first.iter().collect::<HashSet<_>>().len() > 100);
 }
 
-/// Coefficient of variation, of a lognormal distribution without its far tail: that is where 300 strata end.
+/// The coefficient of variation of a lognormal distribution without its far tail, since there are only 300 strata.
 #[test]
 fn fork_storm_lengths_vary_as_asked() {
     for (asked, least, most) in [("0", 0.0, 0.001), ("0.5", 0.45, 0.52), ("1", 0.85, 1.1)] {

@@ -73,7 +73,7 @@ fn a_machine_is_measured_as_a_person_types_it_and_its_file_is_kept() {
     assert!(
         measured
             .stderr
-            .contains("cannot be set, and the point there is, 2000 MHz,"),
+            .contains("cannot be set, so only its present point, 2000 MHz,"),
         "{}",
         measured.stderr
     );

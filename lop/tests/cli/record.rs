@@ -402,7 +402,7 @@ fn wrong_arguments_and_files_are_refused() {
         (
             &["simulate", "--trace", "true.trace"],
             2,
-            "true.trace:2: no header: missing field `command`",
+            "true.trace:2: bad header: missing field `command`",
         ),
         (
             &["simulate", "--trace", "other"],

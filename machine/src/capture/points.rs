@@ -18,18 +18,18 @@ pub struct Idle {
     pub residency_us: u64,
 }
 
-/// Where the driver lists no frequencies, so many are taken between the lowest and the highest, both among them.
+/// How many frequencies are taken from the lowest to the highest where the driver lists none.
 const STEPS: u64 = 8;
-/// A machine file has room for so many idle states and operating points.
+/// Most idle states and operating points of a machine file.
 const MAX_STATES: usize = 8;
 const MAX_POINTS: usize = 64;
 /// Linux has ten states at most (`CPUIDLE_STATE_MAX`).
 const LINUX_STATES: u32 = 10;
-/// Of a name in a machine file.
+/// Most characters of a name in a machine file.
 const NAME: usize = 24;
 /// Assumed where no driver says how fast a CPU runs.
 const ASSUMED_KHZ: u64 = 2_000_000;
-/// What is above is no frequency of a CPU.
+/// Anything above is not a CPU frequency.
 const MAX_KHZ: u64 = 100_000_000;
 
 pub fn of(tree: &dyn Tree, machine: &LiveMachine, tier: u16, like: &Machine, notes: &mut Vec<String>) -> KindPoints {
@@ -42,7 +42,7 @@ pub fn of(tree: &dyn Tree, machine: &LiveMachine, tier: u16, like: &Machine, not
     let khz = frequencies(tree, number).unwrap_or_else(|| {
         let khz = cpu.and_then(|cpu| cpu.max_khz).unwrap_or(ASSUMED_KHZ);
         notes.push(format!(
-            "CPU {number} and others of its kind tell no frequencies; {} MHz is taken as their only one.",
+            "CPU {number} and others of its kind list no frequencies; {} MHz is assumed as their only one.",
             khz / 1000
         ));
         vec![khz]
@@ -58,7 +58,7 @@ pub fn of(tree: &dyn Tree, machine: &LiveMachine, tier: u16, like: &Machine, not
     }
 }
 
-/// Ascending; `None`: no driver tells any.
+/// Ascending; `None` if no driver lists any.
 fn frequencies(tree: &dyn Tree, cpu: u32) -> Option<Vec<u64>> {
     let read = |file: &str| {
         tree.read(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"))
@@ -78,7 +78,7 @@ fn frequencies(tree: &dyn Tree, cpu: u32) -> Option<Vec<u64>> {
     khz.retain(|&khz| (1..=MAX_KHZ).contains(&khz));
     khz.sort_unstable();
     khz.dedup();
-    // Of more than there is room for, those between go.
+    // Too many: drop every other one between the ends.
     while khz.len() > MAX_POINTS {
         let last = khz.len() - 1;
         khz = khz
@@ -91,8 +91,8 @@ fn frequencies(tree: &dyn Tree, cpu: u32) -> Option<Vec<u64>> {
     (!khz.is_empty()).then_some(khz)
 }
 
-/// Watts and voltage of the other machine's fastest kind at this share of its highest frequency: in a straight line between its operating
-/// points; below the lowest its voltage stays, so that watts go with the frequency.
+/// Watts and voltage of the other machine's fastest kind at this share of its highest frequency, interpolated linearly between its operating
+/// points. Below the lowest point the voltage stays the same, and watts are proportional to the frequency.
 fn like_at(like: &Machine, khz: u64, share: f64) -> Opp {
     let opps = &like.kinds[0].opps;
     let top_khz = opps[opps.len() - 1].khz as f64;
@@ -118,7 +118,7 @@ fn like_at(like: &Machine, khz: u64, share: f64) -> Opp {
     }
 }
 
-/// Shallowest first. The state in which the kernel polls is none: the core is busy in it.
+/// Shallowest first. Polling is not an idle state: the core is busy in it.
 fn idle(tree: &dyn Tree, cpu: u32, notes: &mut Vec<String>) -> Vec<Idle> {
     let states = (0..LINUX_STATES).filter_map(|state| {
         let read = |file: &str| {
@@ -139,11 +139,11 @@ fn idle(tree: &dyn Tree, cpu: u32, notes: &mut Vec<String>) -> Vec<Idle> {
     states.dedup_by_key(|state| state.residency_us);
     states.truncate(MAX_STATES);
     match states.first_mut() {
-        // A core is in the first one at once.
+        // A core enters the first one at once.
         Some(first) => first.residency_us = 0,
         None => {
             notes.push(format!(
-                "CPU {cpu} tells no idle states; one that takes 1 us to leave is assumed."
+                "CPU {cpu} lists no idle states; one that takes 1 us to leave is assumed."
             ));
             states.push(Idle {
                 name: "idle".to_string(),
@@ -152,8 +152,7 @@ fn idle(tree: &dyn Tree, cpu: u32, notes: &mut Vec<String>) -> Vec<Idle> {
             });
         }
     }
-    notes.push(
-        "Idle states are taken to draw what a core draws in the first one: no kernel tells their watts.".to_string(),
-    );
+    notes
+        .push("All idle states are assumed to draw as much as the first one: no kernel tells their watts.".to_string());
     states
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How cores lie, in the words of a machine file: the same in each socket, and domains that are a core, a kind, a socket or the machine.
+//! The layout of the cores as a machine file describes it: the same in each socket, with domains that are a core, a kind, a socket or the machine.
 
 use crate::live::{LiveCpu, LiveError, LiveMachine};
 use crate::schema::Scope;
@@ -13,18 +13,18 @@ pub struct Shape {
     clock: &'static str,
     voltage: &'static str,
     memory: Memory,
-    /// Of each memory domain where they are alike.
+    /// Cache of each memory domain, if all have the same.
     cache_kib: Option<u64>,
     pub kinds: Vec<Kind>,
 }
 
 #[derive(Debug, PartialEq)]
 enum Memory {
-    /// By the name of a scope.
+    /// The domains of a scope, by its name.
     Shared(&'static str),
     /// This many neighbouring cores.
     Cores(usize),
-    /// Those of a socket, one by one.
+    /// The domains of a socket, one by one.
     Listed(Vec<MemoryDomain>),
 }
 
@@ -41,7 +41,7 @@ pub struct Kind {
     /// In each socket.
     pub cores: usize,
     pub smt: usize,
-    /// Top speed, 1024 the fastest CPU's.
+    /// Top speed; 1024 is that of the fastest CPU.
     pub capacity: u32,
 }
 
@@ -83,10 +83,10 @@ fn mib(kib: u64) -> f64 {
 
 type Key = fn(&LiveCpu) -> u16;
 
-/// The nearest shape; what is not so on this machine is noted.
+/// The nearest shape. Each difference from this machine becomes a note.
 ///
 /// # Errors
-/// No CPU is online, or the machine file would have more CPUs than there is room for.
+/// No CPU is online, or the file would have more than [`crate::MAX_CPUS`] CPUs.
 pub fn of(machine: &LiveMachine, notes: &mut Vec<String>) -> Result<Shape, LiveError> {
     let sockets = usize::from(machine.nr_sockets).max(1);
     let kinds: Vec<Kind> = (0..machine.nr_tiers)
@@ -99,7 +99,7 @@ pub fn of(machine: &LiveMachine, notes: &mut Vec<String>) -> Result<Shape, LiveE
     }
     if cpus != machine.cpus.len() {
         notes.push(format!(
-            "This machine has {} CPUs; {cpus} are the nearest that a file describes, whose sockets and cores of a kind are alike.",
+            "This machine has {} CPUs; the file has {cpus}, since its sockets, and the cores of a kind, must be alike.",
             machine.cpus.len()
         ));
     }
@@ -119,7 +119,7 @@ pub fn of(machine: &LiveMachine, notes: &mut Vec<String>) -> Result<Shape, LiveE
     })
 }
 
-/// Cores of a kind in the socket that has most; threads of the core that has most.
+/// The most cores of this kind in a socket, and the most threads of such a core.
 fn kind(machine: &LiveMachine, tier: u16, sockets: usize, notes: &mut Vec<String>) -> Option<Kind> {
     let of_kind = || machine.cpus.iter().filter(move |cpu| cpu.tier == tier);
     let count = |key: Key| {
@@ -134,7 +134,7 @@ fn kind(machine: &LiveMachine, tier: u16, sockets: usize, notes: &mut Vec<String
     let most = *cores.iter().max()?;
     if cores.len() < sockets || cores.iter().any(|&n| n != most) {
         notes.push(format!(
-            "Kind {tier} has other numbers of cores in other sockets; {most} are taken in each."
+            "Sockets differ in their number of cores of kind {tier}; {most} are assumed in each."
         ));
     }
     Some(Kind {
@@ -151,7 +151,7 @@ const SCOPES: [(&str, Key); 3] = [
     ("core", |cpu| cpu.core),
 ];
 
-/// The scope whose domains are just these; `kind` is that of one kind in one socket.
+/// The scope that has exactly these domains; `kind` means the cores of one kind in one socket.
 fn same_as(machine: &LiveMachine, domain: Key) -> Option<&'static str> {
     let same = |scope: &dyn Fn(&LiveCpu) -> (u16, u16)| {
         let pairs: BTreeSet<_> = machine.cpus.iter().map(|cpu| (domain(cpu), scope(cpu))).collect();
@@ -166,21 +166,21 @@ fn same_as(machine: &LiveMachine, domain: Key) -> Option<&'static str> {
     simple.or_else(|| same(&|cpu| (cpu.socket, cpu.tier)).then_some("kind"))
 }
 
-/// The nearest scope by the number of domains.
+/// The scope whose number of domains is nearest.
 fn scope(machine: &LiveMachine, what: &str, domain: Key, notes: &mut Vec<String>) -> &'static str {
     same_as(machine, domain).unwrap_or_else(|| {
         let count = |key: Key| machine.cpus.iter().map(key).collect::<BTreeSet<_>>().len();
         let nearest = SCOPES.iter().min_by_key(|(_, key)| count(*key).abs_diff(count(domain)));
         let name = nearest.map_or("core", |(name, _)| *name);
         notes.push(format!(
-            "The {} {what} domains are not those of a file; one for each {name} is the nearest.",
+            "A file cannot describe the {} {what} domains; one for each {name} is the nearest.",
             count(domain)
         ));
         name
     })
 }
 
-/// Domains as they are, in the shortest form that says so; where each socket has others, neighbouring cores of the most frequent size.
+/// The domains in the shortest form that describes them; if sockets differ, neighbouring cores in domains of the most frequent size.
 fn memory(
     machine: &LiveMachine,
     (sockets, nodes_per_socket): (usize, usize),
@@ -220,12 +220,12 @@ fn memory(
     let divisors = (1..=in_socket).filter(|n| in_socket.is_multiple_of(*n));
     let nearest = divisors.min_by_key(|n| (n.abs_diff(most), in_socket - n)).unwrap_or(1);
     notes.push(format!(
-        "Memory domains are not the same in each socket, or straddle nodes; {nearest} neighbouring cores are taken as one."
+        "Memory domains differ between sockets, or straddle nodes; each {nearest} neighbouring cores are assumed to be one."
     ));
     Memory::Cores(nearest)
 }
 
-/// Domains of each socket in the order of their first CPUs.
+/// The domains of each socket, in the order of their first CPUs.
 fn domains_by_socket(machine: &LiveMachine) -> BTreeMap<u16, Vec<MemoryDomain>> {
     let mut cores: BTreeMap<(u16, u16), BTreeSet<(u16, u16)>> = BTreeMap::new();
     for cpu in &machine.cpus {
@@ -246,13 +246,13 @@ fn domains_by_socket(machine: &LiveMachine) -> BTreeMap<u16, Vec<MemoryDomain>> 
     by_socket
 }
 
-/// Size of the cache that every domain has.
+/// The cache size that all domains share.
 fn same_cache(machine: &LiveMachine) -> Option<u64> {
     let first = *machine.cache_kib.first()?;
     first.filter(|_| machine.cache_kib.iter().all(|other| *other == first))
 }
 
-/// Whether a file with these domains would be refused for its nodes.
+/// Whether the reader would refuse a file with these domains because of its nodes.
 fn straddles(listed: &[MemoryDomain], kinds: &[Kind], sockets: usize, nodes_per_socket: usize) -> bool {
     let of_kinds = |domain: &MemoryDomain| {
         let cores = kinds

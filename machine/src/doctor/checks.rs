@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub const CPUS: &str = "sys/devices/system/cpu";
-/// What is said of speeds that were not tried.
+/// The remark about speeds that were not tried.
 pub const UNTRIED: &str = "judged by the driver's files: no speed was set to try it; 'sudo lop doctor --try' does, for some seconds, and tells \
                            whether requests act";
 /// What is lost where speeds cannot be set.
@@ -27,7 +27,7 @@ pub fn boot_words(root: &Path) -> Vec<String> {
     line.split_whitespace().map(str::to_string).collect()
 }
 
-/// Binding threads to CPUs takes no right and no option of the kernel.
+/// Binding threads to CPUs needs no privilege and no kernel option.
 pub fn affinity(machine: &Result<LiveMachine, String>) -> Finding {
     let finding = |state| Finding::new("affinity", "CPUs for the threads of one program (affinity)", state);
     let online = machine
@@ -109,7 +109,7 @@ pub fn speeds(root: &Path) -> Finding {
     }
 }
 
-/// How to get a driver of frequencies, by what processor this is.
+/// How to get a frequency driver for this processor.
 fn driver(root: &Path) -> &'static str {
     let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
     let has_flag = |flag| {
@@ -127,7 +127,7 @@ fn driver(root: &Path) -> &'static str {
     }
 }
 
-/// What measures energy, by what was tried.
+/// Which meters work, from the attempt to open each.
 pub fn meters(meters: &[Result<Found, MeterError>]) -> Finding {
     let works = |kind: MeterKind| meters.iter().flatten().any(|found| found.source.kind == kind);
     let measures = |kind: &MeterKind| *kind != MeterKind::Modelled && !kind.is_of_gpus();
@@ -173,7 +173,7 @@ fn meter_line(meter: &Result<Found, MeterError>) -> String {
                 found.source.kind, found.source.name, found.permission
             )
         }
-        // It mends nothing of what is missing else.
+        // A meter of GPUs is no substitute for one of the processor.
         Err(error) if error.kind.is_of_gpus() => {
             format!("{}: no: {}: {}; {}", error.kind, error.what, error.reason, error.mend)
         }

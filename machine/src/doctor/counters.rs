@@ -14,7 +14,7 @@ const EVENTS: [(&str, Hardware); 3] = [
     ("cache misses", Hardware::CACHE_MISSES),
 ];
 
-/// On this machine each is opened and read, on a CPU of each kind; of another one's files only that there are devices is seen.
+/// On this machine each counter is opened and read, on a CPU of each kind. For another machine's files, only the devices are listed.
 pub fn counters(root: &Path) -> Finding {
     let finding = |state| Finding::new("counters", "hardware counters", state);
     let costs = "nobody sees who misses the cache: spread, gather and specialise know only what programs say of themselves ('lop hint')";
@@ -73,7 +73,7 @@ fn told(device: &Device) -> String {
     }
 }
 
-/// Counts on a CPU of the device, which takes a thread of its own; `None`: wherever this thread runs.
+/// Counts on a CPU of the device, in a thread bound there; `None`: wherever this thread runs.
 fn counted(event: Hardware, device: Option<&Device>) -> Result<u64, String> {
     let Some(device) = device else {
         return counted_here(event, None);
@@ -90,13 +90,13 @@ fn counted(event: Hardware, device: Option<&Device>) -> Result<u64, String> {
         .unwrap_or_else(|_| Err("the thread that counts failed".into()))
 }
 
-/// Counts while this thread computes a little: a counter of which nothing comes is none.
+/// Counts while this thread computes a little. A counter that stays at 0 does not work.
 fn counted_here(event: Hardware, device: Option<&Device>) -> Result<u64, String> {
     let mut counter = builder(event, device).build().map_err(|error| error.to_string())?;
     counter.enable().map_err(|error| error.to_string())?;
     let mut places = vec![0_u64; 1 << 18];
     for i in 0..places.len() {
-        // A stride that no cache line shares with the last one.
+        // A stride longer than a cache line.
         let at = (i * 4099) % places.len();
         places[at] = std::hint::black_box(places[at] + i as u64);
     }

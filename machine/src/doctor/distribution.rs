@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a mend that takes another boot is on the distributions that people have: a command to copy.
+//! The command, on common distributions, for a fix that needs a reboot.
 
 use super::checks::text;
 use std::path::Path;
 
-/// Whose commands install a kernel and set what it is booted with.
+/// The distribution, which decides the commands that install a kernel and set its boot options.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Distribution {
     Debian {
@@ -15,26 +15,26 @@ pub enum Distribution {
     },
     Fedora,
     Arch(Loader),
-    /// Mends are left as they are.
+    /// No commands are known.
     Other,
 }
 
-/// Where options of the kernel are written down, where the distribution leaves that to its user.
+/// Where kernel options are kept, on a distribution that leaves the boot loader to its user.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Loader {
     Grub,
-    /// The file from which an image of kernel and options is made.
+    /// The file from which a unified kernel image takes its options.
     CommandLine,
-    /// systemd-boot, a file for each kernel.
+    /// systemd-boot, with one file for each kernel.
     Entries,
 }
 
-/// Debian's kernels of releases 12 and 13 are built without sched_ext, and so are backports for 12. Those for 13 have it and install on 12 as well:
-/// 7.3.4 attached a scheduler (vm/kernels.tsv). Nothing is taken from a suite of backports by itself, so naming it changes no other package.
+/// Debian 12 and 13, and the backports for 12, build their kernels without sched_ext. The backports for 13 have it, and install on 12 as well:
+/// 7.3.4 attached a scheduler (vm/kernels.tsv). apt takes nothing from backports unless asked, so adding the suite changes no other package.
 const SUITE: &str = "trixie-backports";
 
 impl Distribution {
-    /// As `/etc/os-release` has it (os-release(5)): by `ID`, else by the first of `ID_LIKE` that is known.
+    /// From `/etc/os-release` (os-release(5)): by `ID`, else by the first known name in `ID_LIKE`.
     pub fn of(root: &Path) -> Self {
         let release = ["etc/os-release", "usr/lib/os-release"]
             .iter()
@@ -59,8 +59,8 @@ impl Distribution {
         ids.split_whitespace().find_map(known).unwrap_or(Self::Other)
     }
 
-    /// The command for a mend that asks for another kernel ("boot a kernel ..."), for an option of the kernel ("boot with NAME=VALUE"), or for
-    /// one less ("boot without NAME=VALUE").
+    /// The command for a fix that needs another kernel ("boot a kernel ..."), a kernel option ("boot with NAME=VALUE"), or the removal of one
+    /// ("boot without NAME=VALUE").
     pub fn command(&self, mend: &str) -> Option<String> {
         let word = |before: &str| mend.split_once(before).and_then(|(_, after)| option(after));
         match (word("boot with "), word("boot without ")) {
@@ -82,7 +82,7 @@ impl Distribution {
                 "forky" | "sid" => of_debian.to_string(),
                 _ => return None,
             },
-            // Those before have none with sched_ext, those between are newer.
+            // Earlier releases have no kernel with sched_ext; later ones have it in their default kernel.
             Self::Ubuntu { version } if version == "24.04" => {
                 format!("sudo apt-get install linux-generic-hwe-{version}")
             }
@@ -131,7 +131,7 @@ impl Loader {
         }
     }
 
-    /// The command that edits the file and has the change take effect at the next boot.
+    /// The command that applies `edit` so that it takes effect at the next boot.
     fn changed(&self, edit: String) -> String {
         match self {
             Self::Grub => {
@@ -143,7 +143,7 @@ impl Loader {
     }
 }
 
-/// The NAME=VALUE that a text begins with; what a shell would take for more than a word is none.
+/// The NAME=VALUE that a text begins with; `None` if a shell would not read it as one plain word.
 fn option(text: &str) -> Option<&str> {
     let word = text.split_whitespace().next()?.trim_end_matches([',', ';', ')']);
     let plain = word
@@ -152,7 +152,7 @@ fn option(text: &str) -> Option<&str> {
     (plain && word.contains('=')).then_some(word)
 }
 
-/// A value without the quotes that it may have.
+/// A value without its optional quotes.
 fn unquoted(value: &str) -> String {
     value.trim().trim_matches(['"', '\'']).to_string()
 }
@@ -265,7 +265,7 @@ mod tests {
         for mend in ["sudo modprobe rapl", "boot without quiet", "boot without a=$(reboot)"] {
             assert_eq!(Distribution::Fedora.command(mend), None);
         }
-        // Of these no package of a kernel with sched_ext is known.
+        // These have no known package of a kernel with sched_ext.
         for release in [
             "ID=debian\n",
             "ID=debian\nVERSION_CODENAME=bullseye\n",

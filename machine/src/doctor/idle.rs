@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Idle states: which there are, and whether the kernel's command line takes some away.
+//! Idle states: which ones exist, and whether the kernel's command line disables some.
 
 use super::checks::{boot_words, text, CPUS};
 use super::{Finding, State};
 use std::path::Path;
 
-/// By those of the first CPU that has any.
+/// Judged by the first CPU that has idle states.
 pub fn idle(root: &Path) -> Finding {
     let finding = |state| Finding::new("idle", "idle states (cpuidle)", state);
     let driver =
@@ -23,7 +23,7 @@ pub fn idle(root: &Path) -> Finding {
     };
     let governor = governor.unwrap_or_else(|| "unknown".into());
     let found = format!("driver {driver}, governor {governor}: {}", states.join(", "));
-    // Polling and one way to halt are what every kernel has.
+    // Every kernel has polling and one halt state.
     let deep = driver != "haltpoll" && states.len() > 2;
     match (deep, taken.is_empty()) {
         (true, true) => finding(State::Yes).found(found),
@@ -40,7 +40,7 @@ pub fn idle(root: &Path) -> Finding {
     }
 }
 
-/// Who took states away by name is to take the name back; else they are looked for where they may be hidden.
+/// If the command line disables states, the fix is to remove those words; else it is to look where states may be hidden.
 fn mended(finding: Finding, taken: &[String]) -> Finding {
     if taken.is_empty() {
         return finding.mend(
@@ -54,14 +54,14 @@ fn mended(finding: Finding, taken: &[String]) -> Finding {
         .fold(finding, |finding, word| finding.mend(format!("boot without {word}")))
 }
 
-/// Whether a word of the command line does that (Documentation/admin-guide/kernel-parameters.txt).
+/// Whether this word of the command line disables idle states (Documentation/admin-guide/kernel-parameters.txt).
 fn takes_states(word: &str) -> bool {
-    /// More than any processor has: no limit.
+    /// More states than any processor has: no limit.
     const ALL_STATES: u32 = 9;
     let Some((name, value)) = word.split_once('=') else {
         return word == "nohlt";
     };
-    // To the kernel a dash in the name of a parameter is an underscore.
+    // The kernel treats a dash in a parameter's name as an underscore.
     match (name.replace('-', "_").as_str(), value) {
         ("idle", "poll" | "halt") => true,
         ("cpuidle.off", value) => value != "0",

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Services that place work or set speeds too, each by its own idea.
+//! Other services that place work or set speeds.
 
 use super::{Finding, State};
 use std::path::Path;
 
-/// A service, by what is to be seen of it while it runs.
+/// A service, and how to recognise it while it runs.
 struct Rival {
     name: &'static str,
     sign: Sign,
-    /// What it does that a policy does too.
+    /// Which of a policy's jobs it does too.
     does: &'static str,
     unit: &'static str,
 }
 
 enum Sign {
-    /// A process with this name, of which the kernel keeps 15 characters.
+    /// A process with this name, cut to the 15 characters that the kernel keeps.
     Process(&'static str),
-    /// A process whose name begins so, and is not that of the loader of these.
+    /// A process whose name begins like this, except for the loader of these schedulers.
     Scheduler(&'static str),
-    /// A file or folder that is there after it has set all it sets, and ended.
+    /// A file or folder that it leaves behind: it sets everything once and exits.
     Left(&'static str),
 }
 
@@ -91,7 +91,7 @@ pub fn rivals(root: &Path) -> Finding {
         .costs("what one sets the other changes: neither holds, and a comparison measures both")
 }
 
-/// Names of all processes; those that end meanwhile are left out.
+/// Names of all processes, without those that end during the scan.
 fn processes(root: &Path) -> Vec<String> {
     let folders = std::fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
     let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());

@@ -30,7 +30,7 @@ fn of<'a>(report: &'a Report, area: &str) -> &'a Finding {
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// A laptop with all that there is.
+/// A laptop where everything works.
 fn laptop() -> TempDir {
     let policy = |file: &str| format!("{CPU}/cpufreq/policy0/{file}");
     let state = |n: usize, file: &str| format!("{CPU}/cpu0/cpuidle/state{n}/{file}");
@@ -189,7 +189,7 @@ fn a_counter_that_begins_anew_says_how_long_one_may_look_away() {
     assert_eq!(json["wraps_after_s"], 131.065);
 }
 
-/// What is not there does not need root.
+/// A missing meter is not reported as one that needs root.
 #[test]
 fn the_right_to_count_costs_what_there_is_to_count() {
     for (level, power, costs) in [
@@ -293,7 +293,7 @@ fn json_has_findings_and_every_meter() {
     assert!(look(tree(&[]).path()).json()["machine"]["error"].is_string());
 }
 
-/// The kernel keeps 15 characters of a name. A kernel thread and this program are nobody's rivals.
+/// The kernel keeps 15 characters of a name. Kernel threads and this program are not rivals.
 #[test]
 fn who_else_places_work_or_sets_speeds_is_named_with_what_ends_it() {
     let root = tree(&[

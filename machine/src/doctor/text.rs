@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The report for people, 80 columns wide but for commands to copy.
+//! The report for people, 80 columns wide except for commands to copy.
 
 use super::{Finding, Report, State};
 use crate::draw_domains;
 
 const WIDTH: usize = 80;
 
-/// What can be used, then the CPUs, then each finding. Ends with a newline.
+/// What works, then the CPUs, then each finding. Ends with a newline.
 pub fn text(report: &Report) -> String {
     let mut text = wrapped(&summary(report), "", "  ") + "\n";
     text += &match &report.machine {
@@ -32,11 +32,11 @@ fn section(finding: &Finding) -> String {
         ("        costs: ", &finding.costs),
         ("        mend:  ", &finding.mends),
     ] {
-        // Continuations stand under the text.
+        // Continuation lines are indented to the text.
         let next = " ".repeat(first.chars().count() + if lines.len() > 1 { 2 } else { 0 });
         text.extend(lines.iter().map(|line| wrapped(line, first, &next)));
     }
-    // To be copied: each on a line of its own, however long.
+    // For copying: each on a line of its own, however long.
     text.extend(
         finding
             .commands
@@ -67,7 +67,7 @@ fn wrapped(text: &str, first: &str, next: &str) -> String {
         .subsequent_indent(next)
         .word_separator(textwrap::WordSeparator::AsciiSpace)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
-        // A path or an option of the kernel is to be copied: it stays whole.
+        // Paths and kernel options stay whole, so that they can be copied.
         .break_words(false);
     textwrap::wrap(text, options)
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a trial of the speeds means for people: whether requests act, and if not, why and the way out as far as they are known.
+//! The outcome of trying the speeds, for people: whether requests act, and if not, why, and what to do about it.
 
 use super::checks::{boot_words, text, NO_SPEEDS, UNTRIED};
 use super::{Finding, State};
@@ -11,7 +11,7 @@ use std::path::Path;
 /// A trial, or why there was none.
 pub type Trial = Result<Tried, String>;
 
-/// Puts what was tried in the place of what the driver's files made believe.
+/// Replaces what the driver's files suggested by what was tried.
 pub(super) fn add(finding: &mut Finding, root: &Path, trial: &Trial) {
     finding.found.retain(|line| line != UNTRIED);
     let tried = match trial {
@@ -43,7 +43,7 @@ fn is_lacking(outcome: &Outcome) -> bool {
     matches!(outcome.verdict, Verdict::Ignored | Verdict::Partly)
 }
 
-/// What could not be tried leaves it open.
+/// The state after the trial; kinds that could not be tried do not change it.
 fn state(believed: State, tried: &Tried) -> State {
     let outcomes = tried.kinds.iter().filter_map(|kind| kind.outcome.as_ref().ok());
     let verdicts: Vec<Verdict> = outcomes.map(|outcome| outcome.verdict).collect();
@@ -82,7 +82,7 @@ fn outcome_told(outcome: &Outcome, driver: &str) -> String {
     }
 }
 
-/// Work of a second in that at the low request, and what the driver showed.
+/// Work per second relative to the low request, and the frequencies that the driver showed.
 fn compared_told(compared: &Compared) -> String {
     let Compared { low, high } = compared;
     let at = |seen: &Seen| format!("{:.2} at {} GHz", seen.work, ghz(seen.asked_khz));
@@ -103,13 +103,17 @@ fn cost(verdict: Verdict) -> Option<String> {
     let cost = match verdict {
         Verdict::Act => return None,
         Verdict::Ignored => NO_SPEEDS,
-        Verdict::Together => "a CPU is slow only while all that share its clock are: few CPUs at high speed keep the others fast",
-        Verdict::Partly => "high and low CPUs differ less in speed than they are asked to: less is saved, and work on low CPUs is faster",
+        Verdict::Together => {
+            "a CPU is slow only while all that share its clock are: few CPUs at high speed keep the others fast"
+        }
+        Verdict::Partly => {
+            "high and low CPUs differ less in speed than requested: less is saved, and work on low CPUs is faster"
+        }
     };
     Some(cost.to_string())
 }
 
-/// Why requests are ignored, and the way out.
+/// Why requests are ignored, and what to do about it.
 fn why(root: &Path, driver: &str) -> (String, String) {
     let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
     let flags = cpuinfo
@@ -121,7 +125,7 @@ fn why(root: &Path, driver: &str) -> (String, String) {
         "in the firmware's setup leave power management to the operating system (HPE: OS Control Mode; Dell: OS DBPM)";
     let (why, mend) = match driver {
         _ if has("hypervisor") || root.join("sys/hypervisor/type").exists() => (
-            "this is a virtual machine: its host chooses the speeds, whatever is asked for here",
+            "this is a virtual machine: its host chooses the speeds and ignores requests from here",
             "run Lopsided on the host of this virtual machine".to_string(),
         ),
         "pcc-cpufreq" => (
@@ -133,7 +137,7 @@ fn why(root: &Path, driver: &str) -> (String, String) {
             with_intel_pstate(root),
         ),
         _ => (
-            "why is not known; as a rule the firmware keeps the choice to itself",
+            "the cause is not known; usually the firmware keeps control of the speeds",
             match other_mode(driver, has("cppc")) {
                 Some(option) => format!("{setup}; or boot with {option}, another mode of the driver"),
                 None => setup.to_string(),
@@ -151,7 +155,7 @@ fn with_intel_pstate(root: &Path) -> String {
     }
 }
 
-/// The option of the kernel by which the same hardware is asked in another way (Documentation/admin-guide/pm/).
+/// The kernel option that switches the driver to its other mode (Documentation/admin-guide/pm/).
 fn other_mode(driver: &str, is_amd_with_cppc: bool) -> Option<&'static str> {
     match driver {
         "intel_pstate" => Some("intel_pstate=passive"),
@@ -262,7 +266,12 @@ mod tests {
                 "HWP",
                 "boot without intel_pstate=disable",
             ),
-            (&[], "amd-pstate-epp", "not known", "boot with amd_pstate=passive"),
+            (
+                &[],
+                "amd-pstate-epp",
+                "cause is not known",
+                "boot with amd_pstate=passive",
+            ),
             (
                 &[("proc/cpuinfo", "flags: cppc")],
                 "acpi-cpufreq",

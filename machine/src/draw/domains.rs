@@ -5,9 +5,9 @@ use super::counted;
 use crate::live::{format_cpu_list, LiveCpu, LiveMachine};
 use std::collections::BTreeMap;
 
-/// Cores of a machine that are drawn one by one; more are lists.
+/// Most cores that are drawn one by one; beyond that they are lists.
 const MAX_DRAWN_CORES: u16 = 16;
-/// Memory domains with a line each.
+/// Most memory domains with a line of their own.
 const MAX_LINES: usize = 16;
 
 /// Text at the top of `lop doctor`: at most 80 columns on usual machines, ends with a newline.

@@ -137,7 +137,7 @@ enum Level {
     Memory,
 }
 
-/// What else all these cores share and nobody outside does, for the title of their box.
+/// The other domains that consist of exactly these cores, for the title of their box.
 fn shared(machine: &Machine, cores: &[&Core], level: Level) -> Vec<String> {
     let mut words = Vec::new();
     let mut note = |name: &str, domains: usize, of: fn(&Cpu) -> u16| {
@@ -145,7 +145,7 @@ fn shared(machine: &Machine, cores: &[&Core], level: Level) -> Vec<String> {
         let common = cores.iter().all(|core| of(&core.place) == first);
         let outside = machine.cpus.iter().filter(|cpu| of(cpu) == first).count();
         let inside: usize = cores.iter().map(|core| core.cpus.len()).sum();
-        // What a whole socket shares stands in the title of the socket.
+        // What a whole socket shares is in the title of the socket.
         let said_above = level == Level::Memory && domains <= machine.nr_sockets;
         if common && !said_above && (outside == inside || domains == 1) {
             words.push(format!("{name} {first}"));

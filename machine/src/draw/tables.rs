@@ -4,7 +4,7 @@
 use super::wrapped;
 use crate::{steady_power_w, Activity, CoreState, IdleState, Kind, Machine, Opp};
 
-/// Heading, operating points and idle states of a kind.
+/// The heading, operating points and idle states of a kind.
 pub fn kind(machine: &Machine, kind: &Kind) -> String {
     let mut text = wrapped(&kind_heading(machine, kind), "", "  ");
     text += "       MHz        V    speed    idle W    busy W  domain W   J per ref. s\n";

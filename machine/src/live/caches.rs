@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory domains: the CPUs that share a last-level cache.
 //!
-//! The last-level cache of a CPU is its highest unified one in `cache/index*`; so two chiplets with caches of 96 and 32 MiB are two
-//! domains, and low-power cores outside the ring, which end at a common L2 while the others have an L3, are one of their own.
+//! The last-level cache of a CPU is its highest unified one in `cache/index*`. So two chiplets with caches of 96 and 32 MiB are two
+//! domains. Low-power cores outside the ring, whose highest cache is a shared L2 while the others have an L3, are a separate domain.
 //!
 //! Some machines list only part of their caches (phones: the private L2 but not the L3 behind it; guests: nothing). A cache of level 2
-//! or less that belongs to a single core is believed to be the last only if another core of the socket lists a better one.
-//! Where no core of a socket does, its clusters are taken (`topology/cluster_cpus_list`) if one of them spans several
+//! or less that belongs to a single core counts as the last only if another core of the socket lists a better one.
+//! If no core of a socket does, the domains are its clusters (`topology/cluster_cpus_list`), provided that one of them spans several
 //! cores, else the whole socket.
 
 use super::partition::{Numbering, Partition};
@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 
 /// Linux numbers the caches of a CPU from 0 without gaps.
 const MAX_CACHES: usize = 16;
-/// From this level on a cache is the last one even if a single core has it (servers with few cores per chiplet).
+/// From this level on, a cache is the last one even if only one core has it (servers with few cores per chiplet).
 const LAST_LEVEL: i64 = 3;
 
-/// What is above is no cache: 64 GiB.
+/// Anything larger is not a cache: 64 GiB.
 const MAX_KIB: u64 = 1 << 26;
 
 struct Cache {
@@ -29,7 +29,7 @@ struct Cache {
     kib: Option<u64>,
 }
 
-/// Reads the memory domains, and the size of the cache of each in KiB. Offline CPUs are with their stand-in.
+/// Reads the memory domains, and the size of the cache of each in KiB. Offline CPUs belong to the domain of their stand-in.
 pub fn read(
     reader: &mut Reader,
     present: &Present,
@@ -98,7 +98,7 @@ fn last_cache(reader: &mut Reader, cpu: u32) -> Result<Option<Cache>, LiveError>
     Ok(last)
 }
 
-/// `24576K`, as the kernel writes it. What else stands there tells no size, and nothing else depends on it.
+/// Parses `24576K`, as the kernel writes it. Any other text means an unknown size, on which nothing else depends.
 fn size_kib(text: &str) -> Option<u64> {
     let kib = text.strip_suffix('K')?.parse().ok()?;
     (1..=MAX_KIB).contains(&kib).then_some(kib)

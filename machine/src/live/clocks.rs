@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Clock domains, highest frequencies, time of a transition: what cpufreq says.
+//! What cpufreq tells: clock domains, highest frequencies, transition times.
 
 use super::partition::{Numbering, Partition};
 use super::present::Present;
@@ -11,9 +11,9 @@ const MAX_KHZ: i64 = 100_000_000;
 
 pub struct Clocks {
     pub domains: Numbering,
-    /// By index of the CPU; `None` for those that do not say.
+    /// By index of the CPU; `None` if it is not known.
     pub max_khz: Vec<Option<u64>>,
-    /// The largest plausible one.
+    /// The longest plausible one.
     pub transition_ns: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ pub fn read(reader: &mut Reader, present: &Present, cores: &Numbering) -> Result
     })
 }
 
-/// Drivers that do not know say 0.
+/// Drivers that do not know it report 0.
 fn frequency(reader: &mut Reader, cpu: u32) -> Result<Option<u64>, LiveError> {
     let khz = reader.number(
         &cpu_file(cpu, "cpufreq/cpuinfo_max_freq"),

@@ -12,7 +12,7 @@ pub fn read(reader: &mut Reader, present: &Present) -> Result<Numbering, LiveErr
     let mut unknown = Vec::new();
     for (i, cpu) in present.online() {
         let list = match reader.sharing(&cpu_file(cpu, "topology/core_cpus_list"), cpu)? {
-            // The name before Linux 5.3.
+            // Its name before Linux 5.3.
             None => reader.sharing(&cpu_file(cpu, "topology/thread_siblings_list"), cpu)?,
             found => found,
         };
@@ -45,7 +45,7 @@ fn check_threads(reader: &Reader, present: &Present, cores: &Numbering) -> Resul
     Ok(())
 }
 
-/// Sockets by the number of the package; CPUs that have none (-1 on some boards) share one.
+/// Sockets by package number; CPUs without one (-1 on some boards) share a socket.
 pub fn sockets(reader: &mut Reader, present: &Present, stand_in: &[usize]) -> Result<Numbering, LiveError> {
     let mut package = vec![None; present.numbers.len()];
     let mut unknown = Vec::new();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kinds of cores ("tiers"), and how fast they are.
 //!
-//! A measure of speed is looked for, in this order: `cpu_capacity` (ARM; x86 where the kernel balances by capacity),
-//! `acpi_cppc/highest_perf`, `cpufreq/cpuinfo_max_freq`. The first that all online CPUs show and that tells kinds apart is taken; so a
-//! hybrid x86 whose capacities are all 1024, as they are with SMT on, is told apart by the next one.
+//! A measure of speed is searched for in this order: `cpu_capacity` (ARM; x86 where the kernel balances by capacity),
+//! `acpi_cppc/highest_perf`, `cpufreq/cpuinfo_max_freq`. The first one that all online CPUs have and that distinguishes kinds is used; so the
+//! next one distinguishes the kinds of a hybrid x86 whose capacities are all 1024, as they are with SMT on.
 //!
-//! Kinds are told apart by gaps: cores in the order of the measure, and a new kind begins where a core is more than 10 % below
-//! the one before it. Favoured cores of one kind differ by less: 4.8 and 4.5 GHz (6 %), 5.76 and 5.25 GHz on the two chiplets of
-//! a desktop (9 %), or rankings in steps of 2 to 3 % from 236 down to 166; different cores by more: the least are about 12 %.
+//! Kinds are separated by gaps: with the cores in order of speed, a new kind begins where a core is more than 10 % below the one
+//! before it. Favoured cores of one kind differ by less: 4.8 and 4.5 GHz (6 %), 5.76 and 5.25 GHz on the two chiplets of
+//! a desktop (9 %), or rankings in steps of 2 to 3 % from 236 down to 166. Different cores differ by about 12 % or more.
 //!
 //! Worked example, a laptop whose cores reach 4800, 4500, 3800 and 2500 MHz:
 //!
@@ -17,8 +17,8 @@
 //! 2500 <  0.9 x 3800 = 3420    next kind: three kinds, 0 (4800 and 4500), 1 (3800), 2 (2500)
 //! ```
 //!
-//! Where the kernel names types of cores (`/sys/devices/cpu_core`, `cpu_atom`, `cpu_lowpower`), cores of different types are different
-//! kinds in any case. SMT never makes a kind: a core counts by the fastest of its siblings.
+//! If the kernel names core types (`/sys/devices/cpu_core`, `cpu_atom`, `cpu_lowpower`), cores of different types are always different
+//! kinds. SMT never makes a kind: a core counts as its fastest sibling.
 
 use super::partition::Numbering;
 use super::present::Present;
@@ -38,16 +38,16 @@ pub struct Kinds {
     pub capacity: Vec<u32>,
 }
 
-/// What tells the cores of CPUs apart.
+/// What distinguishes the kinds of cores.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Core {
     /// Position in [`TYPES`], or after them.
     named: usize,
-    /// In whatever unit the measure has; equal where there is no measure.
+    /// In the unit of the measure; equal for all if there is no measure.
     speed: Reverse<u64>,
 }
 
-/// Reads kinds and capacities. Offline CPUs are like their stand-in.
+/// Reads kinds and capacities. Offline CPUs are assumed to be like their stand-in.
 pub fn read(
     reader: &mut Reader,
     present: &Present,
@@ -80,7 +80,7 @@ pub fn read(
     }
     let stated = complete(present, &stated).filter(|stated| telling.is_none() || telling.as_ref() == Some(stated));
     if telling.is_none() && fastest.len() > 1 {
-        reader.note("How fast the kinds of cores are is not stated: the order of their names is taken, and the full capacity for each.");
+        reader.note("The speeds of the kinds of cores are not known: their order follows their names, and each gets the full capacity.");
     }
     let derived = |i: usize| relative(fastest[usize::from(tier[i])], fastest[0]);
     let capacity = (0..tier.len()).map(|i| stated.as_ref().map_or_else(|| derived(i), |s| s[stand_in[i]] as u32));
@@ -107,7 +107,7 @@ fn values(
     Ok(values)
 }
 
-/// The measure if all online CPUs show it; 0 for those that are offline.
+/// The measure if all online CPUs have it; 0 for offline ones.
 fn complete(present: &Present, values: &[Option<u64>]) -> Option<Vec<u64>> {
     let all = values.iter().zip(&present.online);
     all.map(|(value, online)| if *online { *value } else { Some(0) })
@@ -127,7 +127,7 @@ fn named_types(reader: &mut Reader, present: &Present) -> Result<Vec<usize>, Liv
     Ok(named)
 }
 
-/// Gives each CPU the figures of the best of its siblings.
+/// Gives each CPU the figures of its best sibling.
 fn best_of_siblings(cores: &Numbering, figures: Vec<Core>) -> Vec<Core> {
     let mut best: BTreeMap<u16, Core> = BTreeMap::new();
     for (core, figure) in cores.of.iter().zip(figures) {
@@ -136,13 +136,13 @@ fn best_of_siblings(cores: &Numbering, figures: Vec<Core>) -> Vec<Core> {
     cores.of.iter().map(|core| best[core]).collect()
 }
 
-/// Whether the measure alone, without the named types, makes more than one kind.
+/// Whether the measure alone, without the named types, yields more than one kind.
 fn tells_apart(figures: &[Core]) -> bool {
     let unnamed: Vec<Core> = figures.iter().map(|f| Core { named: 0, ..*f }).collect();
     tiers(&unnamed).1.len() > 1
 }
 
-/// Tier of each, and the highest speed in each tier: tiers in the order of these, by name where they are equal.
+/// The tier of each, and the highest speed in each tier. Tiers are in order of speed; equal ones are in order of their names.
 fn tiers(figures: &[Core]) -> (Vec<u16>, Vec<u64>) {
     let mut order: Vec<usize> = (0..figures.len()).collect();
     order.sort_by_key(|&i| figures[i]);
@@ -170,13 +170,13 @@ fn tiers(figures: &[Core]) -> (Vec<u16>, Vec<u64>) {
     (tier, fastest)
 }
 
-/// Of two neighbours in the order of speed, the faster first: at most 10 % apart.
+/// Whether two neighbours in the order of speed, the faster one first, are at most 10 % apart.
 fn same_kind(faster: Core, slower: Core) -> bool {
     let (faster_tenths, slower_tenths) = (u128::from(faster.speed.0) * 9, u128::from(slower.speed.0) * 10);
     faster.named == slower.named && slower_tenths >= faster_tenths
 }
 
-/// Capacity of a tier: 1024 for the fastest and where no speed is known.
+/// Capacity of a tier: 1024 for the fastest, and if no speed is known.
 fn relative(speed: u64, fastest: u64) -> u32 {
     if fastest == 0 {
         return FULL_CAPACITY;

@@ -8,7 +8,7 @@ use super::{LiveError, MAX_NODES};
 
 const ONLINE: &str = "sys/devices/system/node/online";
 
-/// Nodes that have CPUs. A kernel without NUMA lists none: one node then.
+/// Nodes that have CPUs. A kernel without NUMA lists none; then there is one node.
 pub fn read(reader: &mut Reader, present: &Present, stand_in: &[usize]) -> Result<Numbering, LiveError> {
     let mut node_of: Vec<Option<u32>> = vec![None; present.numbers.len()];
     for node in reader.list(ONLINE)?.unwrap_or_default() {

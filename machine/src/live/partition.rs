@@ -28,7 +28,7 @@ pub fn number_by_key<K: Ord>(keys: impl IntoIterator<Item = K>) -> Numbering {
         let next = numbers.len();
         of.push(*numbers.entry(key).or_insert(next));
     }
-    // At most one domain for each CPU, and at most MAX_CPUS of these (checked when their list is read).
+    // At most one domain for each CPU, and at most MAX_CPUS CPUs (checked when their list is read).
     debug_assert!(numbers.len() <= MAX_CPUS);
     Numbering {
         count: numbers.len() as u16,
@@ -36,7 +36,7 @@ pub fn number_by_key<K: Ord>(keys: impl IntoIterator<Item = K>) -> Numbering {
     }
 }
 
-/// Grows domains by joining CPUs, so that lists that contradict each other still give domains that do not overlap.
+/// Grows domains by joining CPUs, so that even contradictory lists yield domains that do not overlap.
 #[derive(Debug, Clone)]
 pub struct Partition {
     parent: Vec<usize>,
@@ -55,7 +55,7 @@ impl Partition {
         self.parent[a.max(b)] = a.min(b);
     }
 
-    /// CPUs that share a domain of `other` share one here, too.
+    /// Joins the CPUs that share a domain of `other`.
     pub fn join_all(&mut self, other: &Numbering) {
         let mut first: Vec<Option<usize>> = vec![None; usize::from(other.count)];
         for (i, &domain) in other.of.iter().enumerate() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which CPUs there are.
+//! Which CPUs the machine has.
 
 use super::partition::{Numbering, Partition};
 use super::reader::Reader;
@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 const PRESENT: &str = "sys/devices/system/cpu/present";
 const ONLINE: &str = "sys/devices/system/cpu/online";
 
-/// Present CPUs. Everywhere in this module a CPU is known by its index in here.
+/// Present CPUs. Everywhere in this module, a CPU is identified by its index in this list.
 pub struct Present {
     /// Ascending, at most [`MAX_CPUS`], each below it.
     pub numbers: Vec<u32>,
-    /// At least one is.
+    /// At least one is online.
     pub online: Vec<bool>,
 }
 
@@ -25,12 +25,12 @@ impl Present {
         all.filter(|&(i, _)| self.online[i])
     }
 
-    /// Indices of those CPUs of a list that are present; firmware names others too.
+    /// Indices of the CPUs of a list that are present; firmware lists others too.
     pub fn indices<'a>(&'a self, list: &'a BTreeSet<u32>) -> impl Iterator<Item = usize> + 'a {
         list.iter().filter_map(|cpu| self.numbers.binary_search(cpu).ok())
     }
 
-    /// Joins a CPU with those of a list that names it.
+    /// Joins a CPU with the others of its list.
     pub fn join(&self, partition: &mut Partition, index: usize, list: &BTreeSet<u32>) {
         for other in self.indices(list) {
             partition.join(index, other);
@@ -42,7 +42,7 @@ impl Present {
         cpulist::format(indices.into_iter().map(|i| self.numbers[i]))
     }
 
-    /// The online CPU from which each CPU takes what is unknown of it, by index: itself if it is online, else the lowest of
+    /// The online CPU from which each CPU takes what is not known about it, by index: itself if it is online, else the lowest of
     /// its clock domain, else the next lower one, else the first.
     pub fn stand_ins(&self, clocks: &Numbering) -> Vec<usize> {
         let first_of = |wanted: &dyn Fn(usize) -> bool| self.online().map(|(i, _)| i).find(|&i| wanted(i));
@@ -90,7 +90,7 @@ fn note_offline(reader: &mut Reader, offline: impl Iterator<Item = u32>) {
     let offline = cpulist::format(offline);
     if !offline.is_empty() {
         reader.note(format!(
-            "Offline and so hardly described: CPU {offline}; taken as cores of their own that resemble a neighbour."
+            "Offline, so little is known: CPU {offline}; each is taken as a core of its own that resembles a neighbour."
         ));
     }
 }

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 
-/// Longest part of a wrong value that an error repeats.
+/// How much of a wrong value an error repeats.
 const SHOWN_CHARS: usize = 60;
 
 pub struct Reader<'a> {
     tree: &'a dyn Tree,
     notes: Vec<String>,
-    /// By last part of the path, since such a file exists for each CPU: the first one, why, and how many more.
+    /// By the last part of the path, since each CPU has such a file: the first one, the reason, and how many more.
     unreadable: BTreeMap<String, (String, String, usize)>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         self.notes.into_iter().chain(unreadable).collect()
     }
 
-    /// Contents without the line end. A file that is not there is `None`; so is one that cannot be read, with a note.
+    /// Contents without the line end. `None` if the file is missing; also if it cannot be read, with a note.
     pub fn text(&mut self, path: &str) -> Option<String> {
         match self.tree.read(path) {
             Ok(text) => Some(text.trim_end().to_string()),
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Contents of a file without which nothing is known.
+    /// Contents of an indispensable file.
     pub fn needed(&mut self, path: &str, expected: &str) -> Result<String, LiveError> {
         match self.tree.read(path) {
             Ok(text) => Ok(text.trim_end().to_string()),
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         cpulist::parse(text).ok_or_else(|| self.unexpected(path, text, "a list such as 0-3,8"))
     }
 
-    /// CPUs that `cpu` shares something with, itself among them.
+    /// CPUs that `cpu` shares something with, including itself.
     pub fn sharing(&mut self, path: &str, cpu: u32) -> Result<Option<BTreeSet<u32>>, LiveError> {
         match self.list(path)? {
             Some(list) => self.with_itself(path, list, cpu).map(Some),
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same where cpufreq separates by blanks.
+    /// The same for cpufreq's lists, which are separated by blanks.
     pub fn sharing_blanks(&mut self, path: &str, cpu: u32) -> Result<Option<BTreeSet<u32>>, LiveError> {
         let Some(text) = self.text(path) else { return Ok(None) };
         let list = cpulist::parse_blanks(&text)
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         Err(self.unexpected(path, &found, &format!("a list with CPU {cpu} in it")))
     }
 
-    /// A whole number; `what` says what was expected besides the range.
+    /// A whole number; `what` is the error's word for what was expected.
     pub fn number(&mut self, path: &str, range: RangeInclusive<i64>, what: &str) -> Result<Option<i64>, LiveError> {
         let Some(text) = self.text(path) else { return Ok(None) };
         match text.parse() {
@@ -114,10 +114,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The kernel writes these files, so there is little that a person can mend.
+    /// The kernel writes these files, so there is little that a user can fix.
     pub fn unexpected(&self, path: &str, found: &str, expected: &str) -> LiveError {
         let message = format!(
-            "found '{}', expected {expected}; run again in case a CPU just went on- or offline, and report the machine if it stays",
+            "found '{}', expected {expected}; run again in case a CPU just went on- or offline; if it happens again, report the machine",
             shown(found)
         );
         LiveError::new(self.tree.shown(path), message)
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Control characters escaped, shortened.
+/// Shortened, with control characters escaped.
 fn shown(found: &str) -> String {
     let mut text: String = found.chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
     if found.chars().nth(SHOWN_CHARS).is_some() {

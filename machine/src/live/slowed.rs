@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! CPUs that were slowed by hand are kinds of their own.
+//! CPUs that the user slowed down form kinds of their own.
 
 use super::{LiveMachine, MAX_TIERS};
 use std::collections::BTreeMap;
 
-/// What tells CPUs apart: the kind that the reader told apart, and the share of its speed that is left, x 1000.
+/// The kind as read, and the share of its speed that is left, x 1000.
 type Kind = (u16, u16);
 
-/// Kind of each CPU, 0 the fastest, and its speed over that of the fastest, x 1000. A CPU: kind and speed as read, x 1000, and the share of it that
-/// is left, x 1000. Where nothing was taken from any the kinds stay.
+/// The kind of each CPU, 0 being the fastest, and its speed relative to the fastest, x 1000. Each input is a CPU's kind and speed as read, x 1000,
+/// and the share of that speed that is left, x 1000. If no CPU is slowed, the kinds stay the same.
 #[must_use]
 pub fn kinds_of(cpus: &[(u16, u16, u16)]) -> Vec<(u16, u16)> {
     let left = |&(_, permille, share): &(u16, u16, u16)| u32::from(permille) * u32::from(share) / 1000;
@@ -28,7 +28,7 @@ pub fn kinds_of(cpus: &[(u16, u16, u16)]) -> Vec<(u16, u16)> {
 }
 
 impl LiveMachine {
-    /// The same machine, of which some CPUs have a share of their speed left, x 1000, by number.
+    /// The same machine with some CPUs slowed down: by number, the share of its speed that each has left, x 1000.
     #[must_use]
     pub fn slowed(mut self, left: &BTreeMap<u32, u16>) -> Self {
         let left = |number: u32| left.get(&number).copied().unwrap_or(1000);
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(kinds_of(&machine(800)), [(0, 1000), (1, 800), (2, 600)]);
     }
 
-    /// All at half their speed are one kind, as fast as any.
+    /// If all run at half their speed, they are one kind, and the fastest.
     #[test]
     fn speeds_are_relative_to_the_fastest() {
         assert_eq!(kinds_of(&[(0, 1000, 500), (0, 1000, 500)]), [(0, 1000), (0, 1000)]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where the files come from: a folder, or one text that lists them.
+//! The source of the files: a folder, or one text that lists them.
 
 use crate::InputError;
 use std::collections::BTreeMap;
@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::{Path, PathBuf};
 
-/// Files of sysfs are a page at most; a few that list CPUs may be longer.
+/// Files of sysfs have at most a page; a few that list CPUs may be longer.
 const MAX_FILE_BYTES: u64 = 64 << 10;
-/// A text that stands for more files is refused: 512 CPUs need about 10,000.
+/// Most files of a text; 512 CPUs need about 10,000.
 const MAX_FILES: usize = 32_768;
 
 /// A tree of small text files.
@@ -41,14 +41,14 @@ impl Folder {
 impl Tree for Folder {
     fn read(&self, path: &str) -> IoResult<String> {
         let path = self.root.join(path);
-        // Asked before opening, which waits for a writer if it is a pipe.
+        // Checked before opening: opening a pipe waits for a writer.
         let about = std::fs::metadata(&path).map_err(|error| match error.kind() {
-            // A file stands where a folder was expected: what is below it is not there.
+            // There is a file instead of a folder, so nothing is below it.
             ErrorKind::NotADirectory => Error::from(ErrorKind::NotFound),
             _ => error,
         })?;
         if !about.is_file() {
-            return Err(Error::other("no regular file"));
+            return Err(Error::other("not a regular file"));
         }
         let mut text = String::new();
         File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
@@ -63,7 +63,7 @@ impl Tree for Folder {
     }
 }
 
-/// A tree written down in one text, to keep or to send a machine:
+/// A tree in the form of one text, for storing or sending a machine:
 ///
 /// ```text
 /// # a comment
@@ -73,8 +73,8 @@ impl Tree for Folder {
 /// cpu{0-3}/topology/core_cpus_list = {n},{n+4}
 /// ```
 ///
-/// `[folder]` goes before the paths that follow. One list of numbers in braces stands for as many files; in their contents
-/// `{n}`, `{n+K}` and `{n-K}` are that number, K added or taken away. A later line for the same file counts.
+/// `[folder]` is the prefix of the paths that follow. A list of numbers in braces stands for one file each; in their contents
+/// `{n}`, `{n+K}` and `{n-K}` are that number, plus K and minus K. If a file has several lines, the last one counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextTree {
     name: String,
@@ -85,7 +85,7 @@ impl TextTree {
     /// Reads such a text; `name` is for errors.
     ///
     /// # Errors
-    /// A line that is none of the forms above, with its number; more than 32,768 files.
+    /// A line that has none of the forms above, with its number; more than 32,768 files.
     pub fn parse(name: &str, text: &str) -> Result<Self, InputError> {
         let mut files = BTreeMap::new();
         let mut folder = String::new();

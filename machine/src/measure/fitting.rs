@@ -4,7 +4,7 @@
 use super::{Plan, Row, Setting};
 use crate::solve::{least_squares, Problem, SolveError};
 
-/// Watts of the model, and what it says of each row.
+/// The fitted watts, and the prediction for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
     /// Every core idle at its lowest point.
@@ -13,17 +13,17 @@ pub struct Fitted {
     pub points: Vec<Vec<PointWatts>>,
     /// By row.
     pub model_w: Vec<f64>,
-    /// Root of the mean square of measured less model.
+    /// Root mean square of measured minus model.
     pub rms_w: f64,
-    /// What came out negative and is taken as 0.
+    /// Parameters that came out negative and are set to 0.
     below_zero: Vec<Parameter>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PointWatts {
-    /// Of an idle core above one at the lowest point.
+    /// Of an idle core, above an idle core at the lowest point.
     pub idle_w: f64,
-    /// Of a busy core above an idle one.
+    /// Of a busy core, above an idle one.
     pub busy_w: f64,
 }
 
@@ -34,11 +34,11 @@ enum Parameter {
     Busy { kind: usize, point: usize },
 }
 
-/// What is below this by rounding alone is no finding.
+/// Values within this of 0 are rounding errors, not negative.
 const ROUNDING_W: f64 = 1e-9;
 
 impl Fitted {
-    /// `None`: rows have no watts, or no core could be measured.
+    /// `None` if the rows have no watts, or if no core could be measured.
     pub fn of(plan: &Plan, rows: &[Row]) -> Option<Self> {
         let measured = rows.iter().map(|row| Some((row.setting, row.watts?)));
         let measured: Vec<(Setting, f64)> = measured.collect::<Option<_>>()?;
@@ -80,7 +80,7 @@ impl Fitted {
         )
     }
 
-    /// A sentence for each that came out negative.
+    /// A sentence for each parameter that came out negative.
     pub fn below_zero(&self, plan: &Plan) -> Vec<String> {
         let mhz = |kind: usize, point: usize| plan.kinds[kind].khz[point] as f64 / 1e3;
         let sentence = |parameter: &Parameter| match *parameter {
@@ -128,7 +128,8 @@ fn coefficients(plan: &Plan, parameters: &[Parameter], at: Setting) -> Vec<f64> 
     parameters.iter().map(coefficient).collect()
 }
 
-/// The solution in which nothing is negative, and which parameters are held at 0 for that: the most negative one first, until none is.
+/// The solution without negative values, and the parameters that are held at 0 for it. The most negative one is held first, until none is
+/// negative.
 fn from_zero_up(problem: &mut Problem, parameters: usize) -> Result<(Vec<f64>, Vec<usize>), SolveError> {
     let mut held = Vec::new();
     loop {

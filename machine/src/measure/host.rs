@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How soon an interruption is seen.
+/// How soon an interruption is noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 pub struct Host {
-    /// `None`: put back, or not to be had, for the reason given.
+    /// The error tells why speeds cannot be set, or that they were restored.
     speeds: Result<Speeds, String>,
     /// By kind.
     cpus: Vec<Vec<u32>>,
@@ -28,7 +28,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads what can be set on the machine whose files lie below `root`. Changes are written down in `journal`; once `interrupted` is true it ends.
+    /// Reads what can be set on the machine whose files are below `root`. Changes are recorded in `journal`; measuring ends when `interrupted` is true.
     ///
     /// # Errors
     /// Another process sets speeds; the journal is damaged; the list of CPUs cannot be read.
@@ -40,7 +40,7 @@ impl Host {
     ) -> Result<Self, SpeedError> {
         let speeds = match Speeds::open_for(Asker::Trial, root, journal) {
             Ok(speeds) => Ok(speeds),
-            // Without a journal nothing may be changed.
+            // Nothing may be changed without a journal.
             Err(error @ SpeedError::Journal { .. }) => Err(error.to_string()),
             Err(error) => return Err(error),
         };
@@ -69,7 +69,7 @@ impl Host {
         Ok((least, most))
     }
 
-    /// To be called before anything is measured.
+    /// Must be called before anything is measured.
     pub fn follow(&mut self, plan: &Plan) {
         self.cpus = plan.kinds.iter().map(|kind| kind.cpus.clone()).collect();
     }
@@ -128,7 +128,7 @@ impl World for Host {
 
     fn put_back(&mut self) {
         self.load = Load::default();
-        // What cannot be put back is said then, and stays in the journal.
+        // What cannot be restored was reported, and stays in the journal.
         self.speeds = Err("they were put back".to_string());
     }
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// A tenth of a millisecond or so between two looks whether it is to end.
+/// Steps between two checks whether to end; about a tenth of a millisecond.
 const CHUNK: u32 = 50_000;
 
 /// Runs until dropped.
@@ -31,15 +31,15 @@ impl Load {
             let thread = std::thread::Builder::new().spawn(move || compute(cpu, &bound, &ends, &steps));
             load.threads
                 .push(thread.map_err(|error| format!("no thread can be started: {error}"))?);
-            // A thread that died says nothing.
+            // A thread that died sends nothing.
             answer.recv().unwrap_or_else(|_| Err("the thread ended".to_string())).map_err(|reason| {
-                format!("CPU {cpu} cannot be loaded: {reason}; run where all CPUs may be used, outside of taskset and cpusets")
+                format!("CPU {cpu} cannot be loaded: {reason}; run outside of taskset and cpusets, where all CPUs may be used")
             })?;
         }
         Ok(load)
     }
 
-    /// What all of it has done, in seconds of the reference core.
+    /// Work done so far, in seconds of the reference core.
     pub fn work_s(&self) -> f64 {
         work_s(self.steps.load(Relaxed))
     }
@@ -64,7 +64,7 @@ impl Drop for Load {
     fn drop(&mut self) {
         self.ends.store(true, Relaxed);
         for thread in self.threads.drain(..) {
-            // A panic in it was printed where it happened.
+            // A panic in the thread was printed when it happened.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is measured, and what it becomes: a machine file.
+//! What is measured, and the machine file that results.
 
 use super::fitting::Fitted;
 use super::{disturbance, text, Row, Setting};
@@ -23,15 +23,15 @@ pub struct KindPlan {
     pub cpus: Vec<u32>,
     /// Ascending, at least one.
     pub khz: Vec<u64>,
-    /// Why no other speed can be set: then there is one point, the one that stands.
+    /// Why no other speed can be set; then the present one is the only point.
     pub fixed: Option<String>,
 }
 
-/// Between which frequencies (kHz) CPUs can be held, or why they cannot.
+/// The range of frequencies (kHz) at which CPUs can be held, or why they cannot.
 pub type RangeOf<'a> = &'a dyn Fn(&[u32]) -> Result<(u64, u64), String>;
 
 impl KindPlan {
-    /// A kind whose CPUs are all offline has no cores: there is nothing to measure then, and its file is as captured.
+    /// A kind whose CPUs are all offline has no cores: nothing is measured, and the captured figures stay.
     fn of(live: &LiveMachine, tier: u16, opps: &[Opp], range: RangeOf) -> Self {
         let of_kind: Vec<&LiveCpu> = live.cpus.iter().filter(|cpu| cpu.online && cpu.tier == tier).collect();
         let mut seen = BTreeSet::new();
@@ -50,10 +50,10 @@ impl KindPlan {
 }
 
 impl Plan {
-    /// Voltages, costs and, where nothing measures them, watts are those of `like`.
+    /// Voltages, costs and, if nothing measures them, watts are those of `like`.
     ///
     /// # Errors
-    /// The machine cannot be read, or no machine file has its shape.
+    /// The machine cannot be read, or a machine file cannot describe its shape.
     pub fn of(tree: &dyn Tree, like: &Machine, range: RangeOf) -> Result<Self, LiveError> {
         let mut draft = Draft::of(tree, like)?;
         let tiers = draft.tiers().zip(&draft.points);
@@ -65,7 +65,7 @@ impl Plan {
         Ok(Self { kinds, draft })
     }
 
-    /// Each quiet stretch once: with every kind at its lowest point all of them are the same.
+    /// The stretch without load at the lowest point occurs once, since it is the same for every kind.
     pub fn settings(&self) -> Vec<Setting> {
         let mut settings = Vec::new();
         for (kind, about) in self.kinds.iter().enumerate() {
@@ -78,7 +78,7 @@ impl Plan {
         settings
     }
 
-    /// By kind: this one at its point, the others at their lowest.
+    /// Frequencies by kind: this one at its point, the others at their lowest.
     pub fn khz_at(&self, setting: Setting) -> Vec<Option<u64>> {
         let of_kind = |(kind, about): (usize, &KindPlan)| {
             let point = if kind == setting.kind { setting.point } else { 0 };
@@ -87,13 +87,13 @@ impl Plan {
         self.kinds.iter().enumerate().map(of_kind).collect()
     }
 
-    /// Kinds whose speed cannot be set, a sentence each.
+    /// A sentence for each kind whose speed cannot be set.
     pub fn notes(&self) -> Vec<String> {
         let fixed = self.kinds.iter().filter_map(|kind| {
             let mhz = kind.khz[0] as f64 / 1e3;
             let reason = kind.fixed.as_ref()?;
             Some(format!(
-                "speeds of {} cannot be set, and the point there is, {mhz} MHz, is measured alone: {reason}",
+                "speeds of {} cannot be set, so only its present point, {mhz} MHz, is measured: {reason}",
                 kind.name
             ))
         });
@@ -129,7 +129,7 @@ impl Plan {
         self.draft.text(name, "as measured", like)
     }
 
-    /// Of one busy core at the highest point. A file has its fastest kind first: what was measured otherwise is said.
+    /// Takes the speed of one busy core at the highest point. A file lists its fastest kind first; a measurement that contradicts this is reported.
     fn take_speeds(&mut self, rows: &[Row]) -> Option<String> {
         let mut note = None;
         let mut limit = f64::INFINITY;
@@ -145,7 +145,7 @@ impl Plan {
             let speed = (row.work_per_s * 1e3).round().max(1.0) / 1e3;
             if speed > limit {
                 note = Some(format!(
-                    "{} was measured at {speed} times the reference core, faster than the kind before it; it is written as fast.",
+                    "{} was measured at {speed} times the reference core, faster than the kind before it; the file gives both the same speed.",
                     about.name
                 ));
             }
@@ -156,7 +156,7 @@ impl Plan {
     }
 }
 
-/// Those within the range; of a fixed clock the highest.
+/// The frequencies within the range; the highest if the clock is fixed.
 fn points(khz: Vec<u64>, range: Result<(u64, u64), String>) -> (Vec<u64>, Option<String>) {
     let highest = vec![khz[khz.len() - 1]];
     match range {
@@ -166,7 +166,7 @@ fn points(khz: Vec<u64>, range: Result<(u64, u64), String>) -> (Vec<u64>, Option
                 false => (within, None),
                 true => {
                     let (least, most) = (least / 1000, most / 1000);
-                    let reason = format!("none lies between the limits that stand, {least} and {most} MHz; widen them");
+                    let reason = format!("none is within the present limits, {least} and {most} MHz; widen them");
                     (highest, Some(reason))
                 }
             }
@@ -181,10 +181,10 @@ fn doubled(cores: usize) -> impl Iterator<Item = usize> {
     below.chain((cores > 0).then_some(cores))
 }
 
-/// How a machine was measured, for the notes of its file.
+/// How the machine was measured, for the notes of its file.
 pub struct How {
     pub seconds: f64,
-    /// The meter's name for itself; `None`: nothing measures watts here.
+    /// The meter's name; `None` if nothing measures watts here.
     pub meter: Option<String>,
     /// Whether it sees the whole system.
     pub whole_system: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Measuring a machine whose watts are known: what comes out is what it draws.
+//! Measuring a machine whose watts are known must yield these watts.
 
 use super::load::Load;
 use super::*;
@@ -25,7 +25,7 @@ cpu{0-1}/cpufreq/cpuinfo_max_freq = 2000000
 cpu{2-4}/cpufreq/cpuinfo_max_freq = 1000000
 ";
 
-/// The same with watts that the measured model has room for.
+/// The same machine with watts that the measured model can express.
 const KNOWN: &str = r#"
 name = "known"
 description = "two kinds"
@@ -61,11 +61,11 @@ idle = [{ name = "C1", exit_us = 1, residency_us = 0 }]
 "#;
 
 const SECONDS: f64 = 3.0;
-/// Of a counter that does not wrap here.
+/// Range of a counter that does not wrap in these tests.
 const WIDE_UJ: u64 = 262_143_328_850;
 const COUNTER: &str = "sys/class/powercap/intel-rapl:0/energy_uj";
 
-/// Power that flows, and what has flowed.
+/// Present power, and the energy so far.
 #[derive(Default)]
 struct Flow {
     uj: f64,
@@ -94,7 +94,7 @@ struct Known {
 }
 
 impl Known {
-    /// With a counter that begins at 0 again beyond `range_uj`, and cannot be read any more from `fails_at_s` on.
+    /// With a counter that wraps at `range_uj`, and that cannot be read from `fails_at_s` on.
     fn new(toml: &str, range_uj: u64, fails_at_s: f64) -> Self {
         let clock = Fake::new(&[("sys/class/powercap/intel-rapl:0/name", "package-0")]);
         let flow = Arc::new(Mutex::new(Flow {
@@ -138,7 +138,7 @@ impl Known {
         (0..self.machine.nr_cores).map(of_core).collect()
     }
 
-    /// Somebody else has one of the slow cores from `disturbed_from_s` on.
+    /// Other work uses one of the slow cores from `disturbed_from_s` on.
     fn cpu_times(&self) -> BTreeMap<u32, CpuTimes> {
         let ticks = (self.clock.seconds() * 100.0) as u64;
         let disturbed = self.clock.seconds() > self.disturbed_from_s;
@@ -168,7 +168,7 @@ impl World for Known {
     fn hold(&mut self, khz: &[Option<u64>]) -> Result<(), Trouble> {
         for (kind, khz) in khz.iter().enumerate() {
             let opps = &self.machine.kinds[kind].opps;
-            // One that cannot be held runs as fast as it may.
+            // A kind that cannot be held runs at its highest speed.
             let wanted = khz.unwrap_or(opps[opps.len() - 1].khz);
             self.points[kind] = opps.iter().position(|opp| opp.khz == wanted).unwrap();
         }
@@ -182,7 +182,7 @@ impl World for Known {
         Ok(())
     }
 
-    /// In steps, after each of which the meter is read, as a thread of its own does on a real machine.
+    /// In steps, reading the meter after each, as a thread does on a real machine.
     fn pass(&mut self, time: Duration) -> Result<(), Trouble> {
         const STEPS: u32 = 60;
         for _ in 0..STEPS {
@@ -240,7 +240,7 @@ fn how(meter: Option<&str>) -> How {
     }
 }
 
-/// Rows, what is fitted to them, and the machine that is read from the file.
+/// The rows, the fitted model, and the machine that is read back from the file.
 fn measured(world: &mut Known, plan: Plan) -> (Vec<Row>, Option<Fitted>, Machine, String) {
     let rows = measure(&plan, SECONDS, world, &|| ()).unwrap();
     assert!(world.is_back && world.busy.is_empty());
@@ -275,12 +275,12 @@ fn a_machine_of_known_watts_comes_back_as_it_is() {
         "{toml}"
     );
     assert_eq!(disturbance(&plan(), &rows), None);
-    // Fast: quiet, 1, 2 at both points; slow: quiet at the upper, 1, 2, 3 at both.
+    // Fast: 0, 1 and 2 busy at both points; slow: 0 at the upper one, and 1, 2 and 3 at both.
     let busy: Vec<usize> = rows.iter().map(|row| row.setting.busy).collect();
     assert_eq!(busy, [0, 1, 2, 0, 1, 2, 1, 2, 3, 0, 1, 2, 3]);
 }
 
-/// The watts of a voltage domain and of cores idle at the lowest point end up in others, and the whole machine draws the same.
+/// The watts of a voltage domain and of cores idle at the lowest point become part of other parameters; the machine's total stays the same.
 #[test]
 fn watts_that_the_model_has_no_room_for_are_drawn_all_the_same() {
     let text = KNOWN.replace("idle_w = 0, ", "idle_w = 0.125, ");
@@ -296,7 +296,7 @@ fn watts_that_the_model_has_no_room_for_are_drawn_all_the_same() {
         world.busy = (first..first + row.setting.busy as u32).collect();
         let watts = steady_power_w(&machine, &world.state());
         let known = steady_power_w(&world.machine, &world.state());
-        // The file has whole milliwatts.
+        // The file rounds to milliwatts.
         assert!((watts - known).abs() < 0.005, "{row:?}: {watts} instead of {known}");
     }
 }
@@ -373,7 +373,7 @@ fn where_speeds_cannot_be_set_the_point_there_is_is_measured() {
     );
     let (_, fitted, machine, toml) = measured(&mut world, plan);
     assert!(fitted.unwrap().rms_w < 1e-5);
-    // Every core idle at the one point there is: 20 + 2 * 1.5 + 3 * 0.25.
+    // Every core idle at its only point: 20 + 2 * 1.5 + 3 * 0.25.
     assert_eq!(machine.base_uw, 23_750_000);
     assert_eq!(figures(&machine)[0], (2.0, vec![(2_000_000, 0, 9_500_000)]));
     assert_eq!(figures(&machine)[1], (0.5, vec![(1_000_000, 0, 1_000_000)]));
@@ -385,10 +385,10 @@ fn points_outside_of_the_limits_that_stand_are_left_out() {
     let khz = |range| -> Vec<Vec<u64>> { plan_with(Ok(range)).kinds.into_iter().map(|kind| kind.khz).collect() };
     assert_eq!(khz((900_000, 2_000_000)), [vec![1_000_000, 2_000_000], vec![1_000_000]]);
     let narrow = plan_with(Ok((1_100_000, 1_200_000)));
-    assert!(narrow.notes()[0].contains("between the limits that stand, 1100 and 1200 MHz"));
+    assert!(narrow.notes()[0].contains("within the present limits, 1100 and 1200 MHz"));
 }
 
-/// Noise may say that an idle core saves power at a higher point.
+/// Noise may suggest that an idle core draws less at a higher point.
 #[test]
 fn nothing_draws_less_than_nothing() {
     let mut world = Known::new(KNOWN, WIDE_UJ, f64::INFINITY);

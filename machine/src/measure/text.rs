@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was measured, as a table.
+//! The results as a table.
 
 use super::{Fitted, Plan, Row};
 
@@ -45,7 +45,7 @@ pub fn table(plan: &Plan, rows: &[Row], fitted: Option<&Fitted>) -> String {
     }
 }
 
-/// What would print as `-0.00` prints as `0.00`.
+/// Turns what would print as `-0.00` into 0.
 fn without_sign(value: f64, rounds_to_zero: f64) -> f64 {
     if value.abs() < rounds_to_zero {
         0.0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a laptop's batteries give (`/sys/class/power_supply`), while they are what the machine runs on.
+//! What a laptop's batteries deliver (`/sys/class/power_supply`) while the machine runs on them.
 //!
-//! Power is sampled where a battery tells it (`power_now`, or `current_now` x `voltage_now`); else its content is (`energy_now`, or
-//! `charge_now` x `voltage_now`), which goes in steps of 10 mWh, 36 J, on many machines.
+//! If a battery tells its power (`power_now`, or `current_now` x `voltage_now`), that is sampled; else its charge (`energy_now`, or
+//! `charge_now` x `voltage_now`), which moves in steps of 10 mWh, 36 J, on many machines.
 
 use super::integral::Integral;
 use super::rising::{Plan, Register, Rising};
@@ -13,12 +13,12 @@ use std::time::Duration;
 
 pub const FOLDER: &str = "sys/class/power_supply";
 const READ_WITHIN: Duration = Duration::from_secs(10);
-/// A gauge of 10 mWh moves every ten seconds at 4 W; one that rests for so long tells nothing.
+/// At 4 W a gauge with steps of 10 mWh moves about every ten seconds; one that stands still for this long does not work.
 const STILL_AFTER: Duration = Duration::from_secs(600);
 const KIND: MeterKind = MeterKind::Battery;
 
 /// # Errors
-/// No battery, or none that discharges; files that cannot be read.
+/// There is no battery, none discharges, or its files cannot be read.
 pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     let batteries = batteries(world.as_ref());
     let Some(first) = batteries.first() else {
@@ -27,7 +27,7 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
         return Err(MeterError::new(
             KIND,
             world.shown(FOLDER),
-            "no battery of this machine here",
+            "this machine has no battery",
             mend,
         ));
     };
@@ -73,14 +73,14 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     Ok(Box::new(Rising::open(world, plan, vec![register])?))
 }
 
-/// Those of the machine itself: a mouse's battery has the scope of a device.
+/// The batteries of the machine itself, without those of devices such as a mouse.
 pub fn batteries(world: &dyn World) -> Vec<String> {
     let word = |name: &str, file: &str| world.read(&format!("{FOLDER}/{name}/{file}")).unwrap_or_default();
     let is_own = |name: &String| word(name, "type").trim() == "Battery" && word(name, "scope").trim() != "Device";
     world.list(FOLDER).into_iter().filter(is_own).collect()
 }
 
-/// At least one gives, and none takes.
+/// At least one battery must discharge, and none may charge.
 fn discharging(world: &dyn World, batteries: &[String]) -> Result<(), MeterError> {
     let mut gives = false;
     for battery in batteries {
@@ -102,23 +102,23 @@ fn discharging(world: &dyn World, batteries: &[String]) -> Result<(), MeterError
 
 fn not_alone(world: &dyn World, path: &str, status: &str) -> MeterError {
     let reason = format!(
-        "the battery is {}: it does not tell what the machine uses",
+        "the battery is {}, so it does not show what the machine uses",
         status.to_lowercase()
     );
     MeterError::new(
         KIND,
         world.shown(path),
         reason,
-        "unplug the power supply, and leave it so until the end",
+        "unplug the power supply until the measurement has ended",
     )
 }
 
 fn unreadable(world: &dyn World, path: &str, reason: &str) -> MeterError {
-    let mend = "leave the battery in until the end; else take another meter (--meter)";
+    let mend = "leave the battery in until the measurement has ended, or use another meter (--meter)";
     MeterError::new(KIND, world.shown(path), reason, mend)
 }
 
-/// A whole number; discharge currents are negative with some drivers.
+/// A whole number; some drivers report discharge currents as negative.
 fn micro(world: &dyn World, battery: &str, file: &str) -> Result<f64, MeterError> {
     let path = format!("{FOLDER}/{battery}/{file}");
     let text = world
@@ -151,14 +151,14 @@ fn content_uj(world: &dyn World, battery: &str) -> Result<f64, MeterError> {
     }
 }
 
-/// What was taken out since now.
+/// Counts what is taken out from now on.
 fn content(world: &Arc<dyn World>, what: String, batteries: Vec<String>) -> Result<Register, MeterError> {
     let sum = |world: &dyn World, batteries: &[String]| -> Result<f64, MeterError> {
         batteries.iter().map(|battery| content_uj(world, battery)).sum()
     };
     let at_first_uj = sum(world.as_ref(), &batteries)?;
     let world = world.clone();
-    // A voltage that recovers makes the content rise a little: what was taken out stays so.
+    // When the voltage recovers, the charge rises a little; the energy used must not fall.
     let mut most_uj = 0.0_f64;
     let read = move || {
         discharging(world.as_ref(), &batteries)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which meters there are, and opening one.
+//! Finding the meters, and opening one.
 
 use super::sampler::{pause, OpenMeter};
 use super::world::{Host, World};
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a person may have to say about meters.
+/// The user's settings for meters.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Where the machine's files are: `/`, or a folder that looks like it.
+    /// The root of the machine's files: `/`, or a folder that looks like it.
     pub root: PathBuf,
     /// Prints watts or joules (`--meter-cmd`).
     pub command: Option<String>,
@@ -36,22 +36,22 @@ pub struct Found {
     pub source: Source,
     /// Who may read it, for people: `everybody`, `root`.
     pub permission: String,
-    /// None: its counters do not begin anew within any time that matters.
+    /// None if its counters do not wrap in any relevant time.
     pub wraps: Option<Wraps>,
 }
 
-/// When a counter of a limited range begins anew, so that it has to be read before it does so again.
+/// When a counter wraps, and so how often it must be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wraps {
-    /// At the soonest, which is at the most that it may count.
+    /// The soonest time, at the highest power.
     pub after: Duration,
     pub most_w: f64,
-    /// How often it is read therefore.
+    /// How often it is read for that reason.
     pub read_every: Duration,
 }
 
-/// Every kind of meter in the order of choice, on the machine whose files lie below `root`: what it is, or why it cannot be used. Each is
-/// opened and read; one that counts has two seconds to move.
+/// Every kind of meter in the order of choice, on the machine whose files are below `root`: its description, or why it cannot be used. Each
+/// is opened and read; a counter has two seconds to move.
 pub fn find(root: &Path) -> Vec<Result<Found, MeterError>> {
     find_with(&Setup {
         root: root.to_path_buf(),
@@ -76,10 +76,10 @@ pub(super) fn found_in(world: &Arc<dyn World>, setup: &Setup) -> Vec<Result<Foun
     MeterKind::ALL.map(found).into()
 }
 
-/// The meter of a kind, or the best that works: a command that was given, else the first in the order of kinds. It is kept up by a thread.
+/// The meter of this kind, or by default the best one that works: a given command, else the first in the order of kinds. A thread keeps reading it.
 ///
 /// # Errors
-/// Why the wanted one cannot be used; for the best one, why each of them cannot.
+/// Why the wanted meter cannot be used; or, if none was named, why none works.
 pub fn open(wanted: Option<MeterKind>, setup: &Setup) -> Result<OpenMeter, Vec<MeterError>> {
     let world: Arc<dyn World> = Arc::new(Host::new(&setup.root));
     open_in(&world, wanted, setup).map(OpenMeter::new)
@@ -90,7 +90,7 @@ pub(super) fn open_in(
     wanted: Option<MeterKind>,
     setup: &Setup,
 ) -> Result<Box<dyn Meter>, Vec<MeterError>> {
-    // Who names a command wants it.
+    // A user who names a command wants it used.
     let kinds = match wanted.or(setup.command.is_some().then_some(MeterKind::Command)) {
         Some(kind) => vec![kind],
         None => MeterKind::ALL.into_iter().filter(|kind| !kind.is_of_gpus()).collect(),
@@ -140,7 +140,7 @@ fn permission(world: &dyn World, kind: MeterKind) -> String {
         MeterKind::Ipmi => ipmi::DEVICES.map(str::to_string).into(),
         MeterKind::Nvml => vec![nvml::DEVICE.to_string()],
         MeterKind::Battery | MeterKind::Modelled => Vec::new(),
-        MeterKind::Command => return "who may run the command".to_string(),
+        MeterKind::Command => return "whoever may run the command".to_string(),
     };
     const READ_BY_ALL: u32 = 0o004;
     let modes = files.iter().filter_map(|file| world.mode(file));

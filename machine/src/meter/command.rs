@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A command of the user's, for a wall meter: run by `sh -c` for each reading, it prints one line of a number and a unit.
+//! A command of the user, for a wall meter. It is run by `sh -c` for each reading, and prints one line with a number and a unit.
 //!
-//! `W`, `mW`, `kW`: the power that flows now; it is asked a second after each answer. `J`, `kJ`, `Wh`, `kWh`: a sum of energy since any moment,
-//! which only rises. It has five seconds, and what it says counts as that of the whole system.
+//! `W`, `mW`, `kW`: the present power; the command runs again a second after each answer. `J`, `kJ`, `Wh`, `kWh`: the energy since any fixed
+//! moment, which only rises. The command has five seconds to answer, and its figure counts as that of the whole system.
 
 use super::integral::Integral;
 use super::parse::{command_line, Said};
@@ -14,16 +14,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// A pause of a tenth of it, which is a second, and a reading that takes all its time, with as much to spare.
+/// Room for a pause of a tenth of it, which is a second, and for a reading that takes all of its five seconds, with time to spare.
 const READ_WITHIN: Duration = Duration::from_secs(10);
-/// Wall meters have nothing new more often.
+/// Wall meters do not update more often.
 const SHORTEST_PERIOD: Duration = Duration::from_secs(1);
-/// Wall meters have steps of up to 0.01 kWh, which is six minutes at 100 W.
+/// Wall meters have steps of up to 0.01 kWh, which take six minutes at 100 W.
 const STILL_AFTER: Duration = Duration::from_secs(3600);
 const KIND: MeterKind = MeterKind::Command;
 
 /// # Errors
-/// No command was given; it fails, takes too long, or says what is not understood.
+/// No command was given; or it fails, takes too long, or prints something else.
 pub fn open(world: Arc<dyn World>, command: Option<&str>) -> Result<Box<dyn Meter>, MeterError> {
     let Some(command) = command else {
         let mend = "name a command that prints watts or joules: --meter-cmd 'my-meter --watts' (one line: a number, and W or J)";
@@ -100,6 +100,6 @@ fn said(world: &dyn World, command: &str) -> Result<Said, MeterError> {
 }
 
 fn changed(command: &str) -> MeterError {
-    let reason = "said power and energy in turns, expected the same each time";
-    MeterError::new(KIND, command, reason, "let it print one of them only")
+    let reason = "printed power at one time and energy at another, expected always the same";
+    MeterError::new(KIND, command, reason, "make it print only one of them")
 }

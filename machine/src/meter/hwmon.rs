@@ -2,8 +2,8 @@
 //! Sensors of boards and processors in `/sys/class/hwmon`: energy (`energyN_input`) where a chip counts it, else power
 //! (`powerN_average`, `powerN_input`), sampled.
 //!
-//! One chip is taken, and of it what belongs to the processor; a channel whose label says that it is the whole system stands alone, since it
-//! holds the others. Chips of graphics cards, disks and network cards tell nothing of the processor and are left out.
+//! One chip is used, and of its channels those of the processor. A channel labelled as the whole system is used alone, since it contains the
+//! others. Chips of graphics cards, disks and network cards are left out.
 
 use super::integral::Integral;
 use super::rising::{Plan, Register, Rising, IMPOSSIBLE_W, STILL_AFTER};
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub const FOLDER: &str = "sys/class/hwmon";
 const READ_WITHIN: Duration = Duration::from_secs(2);
 const KIND: MeterKind = MeterKind::Hwmon;
-/// Drivers of what is no processor.
+/// Drivers of devices other than processors.
 const OTHERS: [&str; 8] = [
     "amdgpu",
     "radeon",
@@ -27,7 +27,7 @@ const OTHERS: [&str; 8] = [
     "nvme",
     "drivetemp",
 ];
-/// Drivers of processors: their channels are theirs, whatever their labels say.
+/// Drivers of processors; all their channels count as the processor's, whatever the labels say.
 const PROCESSORS: [&str; 7] = [
     "amd_energy",
     "fam15h_power",
@@ -37,7 +37,7 @@ const PROCESSORS: [&str; 7] = [
     "scpi_sensors",
     "xgene-hwmon",
 ];
-/// The power meter of ACPI 4.0 is that of the machine.
+/// The power meter of ACPI 4.0 measures the whole machine.
 const SYSTEMS: [&str; 1] = ["power_meter"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ enum Role {
     Processor,
     System,
     Unknown,
-    /// A part of another channel, or of no processor.
+    /// A part of another channel, or not of a processor.
     Other,
 }
 
@@ -53,14 +53,14 @@ enum Role {
 struct Channel {
     path: String,
     counts_energy: bool,
-    /// As the chip says it, else the file's name.
+    /// The chip's label, else the file's name.
     label: String,
     role: Role,
     chip: String,
 }
 
 /// # Errors
-/// No sensor that is known to be the processor's or the system's; one that cannot be read or stands still.
+/// No sensor is known to be the processor's or the system's, or one cannot be read or stands still.
 pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     let channels = chosen(world.as_ref())?;
     let first = &channels[0];
@@ -102,14 +102,14 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     )?))
 }
 
-/// The file that tells who may read.
+/// The files whose permissions tell who may read.
 pub fn files(world: &dyn World) -> Vec<String> {
     chosen(world).map_or(Vec::new(), |channels| {
         channels.into_iter().map(|channel| channel.path).collect()
     })
 }
 
-/// Those of one chip that are summed: the processor's before the system's, energy before power.
+/// The channels of one chip that are summed: the processor's rather than the system's, energy rather than power.
 fn chosen(world: &dyn World) -> Result<Vec<Channel>, MeterError> {
     let all: Vec<Channel> = world
         .list(FOLDER)
@@ -138,7 +138,7 @@ fn chosen(world: &dyn World) -> Result<Vec<Channel>, MeterError> {
     }
 }
 
-/// A sensor of which nothing is known is taken where there is no other that it could be confused with.
+/// A sensor without a known meaning is used if there is no other one that it could be confused with.
 fn lone_unknown(world: &dyn World, all: Vec<Channel>) -> Result<Vec<Channel>, MeterError> {
     let mut unknown: Vec<Channel> = all
         .into_iter()
@@ -150,19 +150,19 @@ fn lone_unknown(world: &dyn World, all: Vec<Channel>) -> Result<Vec<Channel>, Me
     }
     let wall = "take another meter (--meter), or measure at the wall (--meter-cmd)";
     if unknown.is_empty() {
-        let reason = "no sensor of energy or power of the processor or the system here";
+        let reason = "no sensor for the energy or power of the processor or the system here";
         return Err(MeterError::new(KIND, world.shown(FOLDER), reason, wall));
     }
     Err(ambiguous(world, "the processor's", &unknown))
 }
 
-/// Several supplies may feed one system, or one may hold the others: half of a machine is not to be told as the whole.
+/// Several supplies may feed one system, or one channel may contain the others: half of a machine must not be reported as the whole.
 fn ambiguous(world: &dyn World, whose: &str, channels: &[Channel]) -> MeterError {
     let names: Vec<String> = channels
         .iter()
         .map(|channel| format!("{} {}", channel.chip, channel.label))
         .collect();
-    let reason = format!("nothing says which of these is {whose}: {}", names.join(", "));
+    let reason = format!("it is not clear which of these is {whose}: {}", names.join(", "));
     let mend = match channels[0].counts_energy {
         true => "take another meter (--meter), or measure at the wall (--meter-cmd)".to_string(),
         false => format!(
@@ -196,14 +196,14 @@ fn channels(world: &dyn World, device: &str) -> Vec<Channel> {
         })
     });
     let mut found: Vec<Channel> = found.collect();
-    // Sockets hold their cores, which amd_energy lists beside them.
+    // A socket contains its cores, which amd_energy lists as well.
     if found.iter().any(|channel| channel.label.starts_with("Esocket")) {
         found.retain(|channel| channel.label.starts_with("Esocket"));
     }
     found
 }
 
-/// `energy1` and true of `energy1_input`; an average goes before the power of a moment.
+/// `energy1` and true for `energy1_input`; an average is preferred to momentary power.
 fn stem<'a>(name: &'a str, names: &[String]) -> Option<(&'a str, bool)> {
     let (stem, what) = name.split_once('_')?;
     let counted = |word: &str| {
@@ -260,7 +260,7 @@ fn number(world: &dyn World, path: &str) -> Result<u64, MeterError> {
         ),
         _ => wrong(
             error.to_string(),
-            "run again; look in 'dmesg' for hwmon if it stays".into(),
+            "run again; if it happens again, look for hwmon in 'dmesg'".into(),
         ),
     })?;
     let expected = format!("found '{}', expected a whole number", parse::shown(&text));

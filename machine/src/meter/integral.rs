@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Meters that tell power: sampled, and summed by the trapezoid rule, E += (P0 + P1) / 2 * dt.
+//! Meters of power: sampled, and integrated by the trapezoid rule, E += (P0 + P1) / 2 * dt.
 
 use super::rising::{late, STILL_AFTER};
 use super::world::World;
@@ -7,7 +7,7 @@ use super::{Meter, MeterError, Source};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a meter that says 0 W is asked again at opening.
+/// How often a meter that reads 0 W is read again while it is opened.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// Present power, W.
@@ -29,7 +29,7 @@ pub struct Integral {
 
 impl Integral {
     /// # Errors
-    /// Power that cannot be read, or is 0 W for two seconds.
+    /// The power cannot be read, or is 0 W for two seconds.
     pub fn open(
         world: Arc<dyn World>,
         source: Source,
@@ -63,7 +63,7 @@ impl Integral {
 
     fn advance(&mut self) -> Result<u64, MeterError> {
         let watts = (self.read)()?;
-        // After reading: a program that asks a controller takes its time, and its answer is of its end.
+        // Taken after the reading: a program that asks a controller is slow, and its answer is from its end.
         let now = self.world.now();
         let passed = now.saturating_sub(self.last_read);
         if passed > self.read_within {
@@ -81,7 +81,7 @@ impl Integral {
 }
 
 fn no_power(source: &Source, what: &str, time: Duration) -> MeterError {
-    let reason = format!("says 0 W for {:.1} s", time.as_secs_f64());
+    let reason = format!("reads 0 W for {:.1} s", time.as_secs_f64());
     MeterError::new(
         source.kind,
         what,

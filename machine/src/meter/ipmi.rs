@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The power reading of a server's management controller (IPMI DCMI), asked of `ipmitool` or FreeIPMI's `ipmi-dcmi`, and sampled.
+//! The power reading of a server's management controller (IPMI DCMI), sampled through `ipmitool` or FreeIPMI's `ipmi-dcmi`.
 
 use super::integral::Integral;
 use super::parse::dcmi_watts;
@@ -14,7 +14,7 @@ const TOOLS: [(&str, &[&str]); 2] = [
     ("ipmitool", &["dcmi", "power", "reading"]),
     ("ipmi-dcmi", &["--get-system-power-statistics"]),
 ];
-/// Controllers are slow and asked over a narrow bus.
+/// Controllers are slow, and so is the bus to them.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const READ_WITHIN: Duration = Duration::from_secs(22);
 /// Most controllers measure once a second.
@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 const KIND: MeterKind = MeterKind::Ipmi;
 
 /// # Errors
-/// No controller, no tool, no right, or no reading.
+/// There is no controller, tool, permission or reading.
 pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     if !DEVICES.iter().any(|device| world.mode(device).is_some()) {
         let mend =
@@ -30,7 +30,7 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
         return Err(MeterError::new(
             KIND,
             world.shown(DEVICES[0]),
-            "no management controller here",
+            "this machine has no management controller",
             mend,
         ));
     }
@@ -69,7 +69,7 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
 fn watts(world: &dyn World, program: &Path, arguments: &[&str], what: &str) -> Result<f64, MeterError> {
     let wrong = |reason: String, mend: &str| MeterError::new(KIND, what, reason, mend);
     let by_hand =
-        format!("try 'sudo {what}'; power measuring may have to be switched on in the controller, or it has none");
+        format!("try 'sudo {what}'; power measurement may be switched off in the controller, or it may have none");
     let printed = world
         .run(program, arguments, TIMEOUT)
         .map_err(|error| wrong(error.to_string(), &by_hand))?;
@@ -81,7 +81,7 @@ fn watts(world: &dyn World, program: &Path, arguments: &[&str], what: &str) -> R
         .iter()
         .any(|word| complaint.contains(word));
     match denied {
-        true => Err(wrong(complaint, "run with sudo: the controller answers root only")),
+        true => Err(wrong(complaint, "run with sudo: the controller only answers root")),
         false => Err(wrong(complaint, &by_hand)),
     }
 }

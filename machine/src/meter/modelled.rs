@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Not measured: a machine's model (its TOML) applied to what each CPU was measured to do.
+//! Modelled, not measured: a machine's model (its TOML) applied to the measured activity of each CPU.
 //!
-//! The formula is that of `power.rs`, with shares of time in place of states ([`power_w`]). What the model leaves out is left out here too:
-//! memory under load, temperature, what hangs on the machine.
+//! The formula is that of `power.rs`, with shares of time in place of states ([`power_w`]). It leaves out what the model leaves out:
+//! memory under load, temperature, attached devices.
 
 use super::residency::{Shares, Snapshot};
 use super::world::World;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const KIND: MeterKind = MeterKind::Modelled;
-/// Ticks are of 10 ms; shares of less than a few of them say little.
+/// A tick is 10 ms; shares of less than a few ticks mean little.
 const SHORTEST: Duration = Duration::from_millis(100);
 const READ_WITHIN: Duration = Duration::from_secs(2);
-/// This machine's own model, as an administrator may have put it down.
+/// This machine's own model, if an administrator has installed one.
 pub const OWN_MODEL: &str = "etc/lopsided/machine.toml";
 
-/// What one CPU of the model did: shares of time.
+/// The activity of one CPU of the model, in shares of time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Load {
     pub busy: f64,
@@ -33,22 +33,22 @@ pub struct Modelled {
     world: Arc<dyn World>,
     source: Source,
     machine: Machine,
-    /// CPUs of the running machine, in the order of the model's.
+    /// The CPUs of the running machine, in the order of the model's CPUs.
     cpus: Vec<usize>,
-    /// Highest frequency of each, kHz, where it is known.
+    /// The highest frequency of each, kHz, if known.
     top_khz: Vec<Option<u64>>,
     samples_frequency: bool,
     last: Snapshot,
     last_read: Duration,
     power_w: f64,
     total_uj: f64,
-    /// The largest sum that was given: between looks it is an estimate, and must not fall after.
+    /// The largest sum returned so far. Between looks the sum is an estimate, and it must not fall afterwards.
     told_uj: u64,
     failed: Option<MeterError>,
 }
 
 /// # Errors
-/// No model was named, its file is wrong, it has fewer CPUs than this machine, or `/proc/stat` cannot be read.
+/// No model was named, its file is faulty, it has fewer CPUs than this machine, or `/proc/stat` cannot be read.
 pub fn open(world: Arc<dyn World>, model: Option<&Machine>) -> Result<Box<dyn Meter>, MeterError> {
     let machine = match model {
         Some(machine) => machine.clone(),
@@ -87,10 +87,10 @@ fn own_model(world: &dyn World) -> Result<Machine, MeterError> {
         return Err(MeterError::new(KIND, "--model", "no model was named", mend));
     };
     crate::read(&file, &text)
-        .map_err(|error| MeterError::new(KIND, file, error.to_string(), "mend that line and run again"))
+        .map_err(|error| MeterError::new(KIND, file, error.to_string(), "fix that line and run again"))
 }
 
-/// Named after the model, with what was assumed.
+/// Named after the model, with the assumptions.
 fn source(machine: &Machine, last: &Snapshot, cpus: &[usize]) -> Result<Source, MeterError> {
     let (here, there) = (cpus.len(), machine.cpus.len());
     if here > there {
@@ -138,7 +138,7 @@ fn top_khz(world: &dyn World, cpu: usize) -> Option<u64> {
 }
 
 impl Modelled {
-    /// The energy up to now. Between looks at the shares, power stays what it was.
+    /// The energy up to now. Between looks at the shares, the power is assumed constant.
     fn advance(&mut self) -> Result<u64, MeterError> {
         let now = self.world.now();
         let passed = now.saturating_sub(self.last_read);
@@ -155,7 +155,7 @@ impl Modelled {
         }
         let next = snapshot(self.world.as_ref())?;
         if next.cpus() != self.cpus {
-            let mend = "run again, and leave CPUs online and offline as they are meanwhile";
+            let mend = "run again, and do not take CPUs online or offline meanwhile";
             return Err(MeterError::new(
                 KIND,
                 self.world.shown("proc/stat"),
@@ -174,7 +174,7 @@ impl Modelled {
         self.told_uj
     }
 
-    /// Of each CPU of the model; those beyond this machine's sleep.
+    /// The activity of each CPU of the model; CPUs that this machine lacks sleep.
     fn loads(&self, next: &Snapshot) -> Vec<Load> {
         let kind = |i: usize| &self.machine.kinds[usize::from(self.machine.cpus[i].kind)];
         let load = |i: usize| match self.cpus.get(i) {
@@ -195,7 +195,7 @@ fn asleep(kind: &Kind) -> Load {
     }
 }
 
-/// What was measured, in the model's operating points and idle states.
+/// Maps the measured shares to the model's operating points and idle states.
 fn load(kind: &Kind, shares: &Shares, top_khz: Option<u64>) -> Load {
     let top = kind.opps.len() - 1;
     let mut opps: Vec<(usize, f64)> = shares
@@ -221,7 +221,7 @@ fn load(kind: &Kind, shares: &Shares, top_khz: Option<u64>) -> Load {
     }
 }
 
-/// By the share of the top frequency, so that another machine's scale does.
+/// Compares shares of the top frequency, so that the model of another machine can serve.
 fn nearest_opp(kind: &Kind, khz: u64, top_khz: Option<u64>) -> usize {
     let highest = kind.opps[kind.opps.len() - 1].khz as f64;
     let wanted = khz as f64 * top_khz.map_or(1.0, |top| highest / top as f64);
@@ -234,7 +234,7 @@ fn nearest_opp(kind: &Kind, khz: u64, top_khz: Option<u64>) -> usize {
     nearest.map_or(0, |(index, _)| index)
 }
 
-/// The deepest that pays no later than the one that was entered.
+/// The deepest state whose residency is no longer than that of the state entered.
 fn idle_state(kind: &Kind, residency_us: u64) -> usize {
     let pays = kind
         .idle_states
@@ -245,8 +245,8 @@ fn idle_state(kind: &Kind, residency_us: u64) -> usize {
 
 /// Power of the machine in W, from what each of its CPUs did.
 ///
-/// Of a core with threads of busy shares b1, b2, ...: any = 1 - (1 - b1)(1 - b2)..., further = b1 + b2 + ... - any, as if they were
-/// independent. P_core = sum over OPPs of share * [any * (idle_w + above) + further * smt_power * above] * (V_domain / V_opp)^2
+/// For a core whose threads have busy shares b1, b2, ...: any = 1 - (1 - b1)(1 - b2)..., further = b1 + b2 + ... - any, assuming that they
+/// are independent. P_core = sum over OPPs of share * [any * (idle_w + above) + further * smt_power * above] * (V_domain / V_opp)^2
 /// + (1 - any) * P_idle, above = busy_w - idle_w. V_domain is the highest mean voltage of a core in the domain.
 pub fn power_w(machine: &Machine, loads: &[Load]) -> f64 {
     let mut cores: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
@@ -282,7 +282,7 @@ fn core_uw(machine: &Machine, loads: &[Load], cpus: &[usize], domain_mv: f64) ->
     let busy = || cpus.iter().map(|&i| loads[i].busy.clamp(0.0, 1.0));
     let any = 1.0 - busy().map(|b| 1.0 - b).product::<f64>();
     let further = busy().sum::<f64>() - any;
-    // Siblings share a clock, which the busiest one tells, of equals the faster; a core sleeps as deeply as the one that does so least.
+    // Siblings share a clock, so the busiest one tells the frequency; if equal, the faster one. A core sleeps as deeply as its lightest sleeper.
     let index = |shares: &[(usize, f64)]| shares.iter().map(|(i, share)| *i as f64 * share).sum::<f64>();
     let (speed, depth) = (|i: usize| index(&loads[i].opps), |i: usize| index(&loads[i].idle));
     let by_use = |a: &usize, b: &usize| {

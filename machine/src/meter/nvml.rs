@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! NVIDIA's GPUs, by the library of their driver: the energy that each counts, else its power, sampled.
+//! NVIDIA's GPUs, through the library of their driver: the energy that each counts, else its sampled power.
 //!
-//! It tells nothing of the processor, so it is never chosen for somebody: who wants it names it.
+//! It does not measure the processor, so it is only used if the user names it.
 
 mod library;
 
@@ -17,23 +17,23 @@ use library::{Nvml, Refusal, LIBRARY};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Its mode tells who may ask the driver.
+/// Its permissions tell who may query the driver.
 pub const DEVICE: &str = "dev/nvidiactl";
 const READ_WITHIN: Duration = Duration::from_secs(2);
 const PCI: &str = "sys/bus/pci/devices";
-/// Of NVIDIA, and the class of displays and accelerators (PCI code and ID assignment specification).
+/// The vendor NVIDIA, and the classes of displays and accelerators (PCI code and ID assignment specification).
 const VENDOR: &str = "0x10de";
 const DISPLAY: &str = "0x03";
 const KIND: MeterKind = MeterKind::Nvml;
 
 /// # Errors
-/// No library or no GPU; what the library refuses; a GPU that tells neither energy nor power, or says that it uses none.
+/// There is no library or no GPU, the library refuses, or a GPU reports neither energy nor power, or reports 0.
 pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     let loaded = world.nvml().map_err(|reason| no_library(world.as_ref(), reason))?;
     let nvml = Arc::new(Nvml::begin(loaded).map_err(refused)?);
     if nvml.gpus() == 0 {
-        let mend = "look whether 'nvidia-smi' lists one; in a container give it the device";
-        return Err(MeterError::new(KIND, LIBRARY, "the driver knows no GPU", mend));
+        let mend = "check whether 'nvidia-smi' lists one; give a container access to the device";
+        return Err(MeterError::new(KIND, LIBRARY, "the driver finds no GPU", mend));
     }
     let energies = (0..nvml.gpus()).map(|gpu| nvml.energy_mj(gpu));
     match energies.collect::<Result<Vec<u64>, Refusal>>() {
@@ -67,7 +67,7 @@ fn counted(world: Arc<dyn World>, nvml: &Arc<Nvml>) -> Result<Rising, MeterError
     Rising::open(world, plan, (0..nvml.gpus()).map(register).collect())
 }
 
-/// Where one of them counts no energy, the power of all.
+/// The power of all GPUs, used if one of them does not count energy.
 fn sampled(world: Arc<dyn World>, nvml: Arc<Nvml>) -> Result<Integral, MeterError> {
     let source = Source {
         kind: KIND,
@@ -94,7 +94,7 @@ fn refused(refusal: Refusal) -> MeterError {
     MeterError::new(KIND, LIBRARY, reason, mend)
 }
 
-/// Only who has a card needs the library.
+/// The error if there is no library; only a machine with a card needs it.
 fn no_library(world: &dyn World, reason: String) -> MeterError {
     let read = |device: &str, file: &str| world.read(&format!("{PCI}/{device}/{file}")).unwrap_or_default();
     let is_gpu =
@@ -109,8 +109,8 @@ fn no_library(world: &dyn World, reason: String) -> MeterError {
         None => MeterError::new(
             KIND,
             world.shown(PCI),
-            "no NVIDIA GPU here",
-            "other meters need none (--meter)",
+            "this machine has no NVIDIA GPU",
+            "use another meter (--meter)",
         ),
     }
 }

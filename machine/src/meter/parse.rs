@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is parsed of other people's words: the kernel's files of energy events, a command's line, what IPMI tools print. All strict: what is
-//! not understood is an error that says what was expected, never a zero.
+//! Parsers of foreign text: the kernel's files of energy events, a command's line, the output of IPMI tools. All are strict: unknown text is
+//! an error that says what was expected, never a zero.
 
-/// Longest part of a wrong text that an error repeats.
+/// How much of a wrong text an error repeats.
 const SHOWN_CHARS: usize = 60;
 
-/// What a wall meter's command says.
+/// The answer of a wall meter's command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Said {
-    /// A sum that only rises, J.
+    /// Energy that only rises, J.
     EnergyJ(f64),
-    /// What flows now, W.
+    /// Present power, W.
     PowerW(f64),
 }
 
-/// One line of a number and a unit: `123.4 W` (W, mW, kW) is power, `5.25 kWh` (J, kJ, Wh, kWh) a sum of energy that only rises.
+/// One line with a number and a unit: `123.4 W` (W, mW, kW) is power, `5.25 kWh` (J, kJ, Wh, kWh) is energy that only rises.
 ///
 /// # Errors
 /// Anything else: more lines, no unit, another unit, a number that is negative or not finite.
@@ -46,10 +46,10 @@ pub fn command_line(text: &str) -> Result<Said, String> {
     })
 }
 
-/// Watts in what `ipmitool dcmi power reading` or FreeIPMI's `ipmi-dcmi --get-system-power-statistics` prints.
+/// The watts in the output of `ipmitool dcmi power reading` or FreeIPMI's `ipmi-dcmi --get-system-power-statistics`.
 ///
 /// # Errors
-/// No such line, measuring switched off, or a reading of 0 W, which is what controllers without a sensor say.
+/// There is no such line, measuring is switched off, or the reading is 0 W, which is what controllers without a sensor report.
 pub fn dcmi_watts(text: &str) -> Result<f64, String> {
     let mut watts = None;
     for line in text.lines() {
@@ -60,13 +60,13 @@ pub fn dcmi_watts(text: &str) -> Result<f64, String> {
         match key.as_str() {
             "instantaneous power reading" | "current power" => watts = Some(in_watts(value)?),
             "power reading state is" | "power measurement" if !is_active(value) => {
-                return Err(format!("measuring of power is '{}'", shown(value)));
+                return Err(format!("power measurement is '{}'", shown(value)));
             }
             _ => {}
         }
     }
     match watts {
-        Some(0.0) => Err("the controller says 0 W, as one without a sensor does".to_string()),
+        Some(0.0) => Err("the controller reports 0 W, as one without a sensor does".to_string()),
         Some(watts) => Ok(watts),
         None => Err(format!("'{}' has no power reading", shown(text))),
     }
@@ -89,7 +89,7 @@ fn in_watts(value: &str) -> Result<f64, String> {
 /// The configuration of an event from its file in `events/` (`event=0x02`).
 ///
 /// # Errors
-/// Terms other than `event`, which is what energy events consist of.
+/// The file has terms other than `event`, which energy events do not.
 pub fn event_config(text: &str) -> Result<u64, String> {
     let wrong = || format!("found '{}', expected event=0xNN", shown(text));
     let value = text.trim().strip_prefix("event=").ok_or_else(wrong)?;
@@ -104,21 +104,21 @@ pub fn event_config(text: &str) -> Result<u64, String> {
 /// Microjoules for each count, from an event's files `.scale` and `.unit`.
 ///
 /// # Errors
-/// A unit other than Joules, a scale that is no positive number.
+/// The unit is not Joules, or the scale is not a positive number.
 pub fn event_scale_uj(scale: &str, unit: &str) -> Result<f64, String> {
     if unit.trim() != "Joules" {
         return Err(format!("found unit '{}', expected Joules", shown(unit)));
     }
     let wrong = || format!("found scale '{}', expected a positive number of Joules", shown(scale));
     let joules = plain_number(scale.trim()).ok_or_else(wrong)?;
-    // Counts are of 2^-32 J to a few mJ; what is far from that would be a misreading.
+    // Counts stand for 2^-32 J to a few mJ; a scale far from that is a misreading.
     (1e-15..=1e3)
         .contains(&joules)
         .then_some(joules * 1e6)
         .ok_or_else(wrong)
 }
 
-/// A number of decimal digits, perhaps with a fraction and an exponent; no sign, no `inf`.
+/// A decimal number, optionally with a fraction and an exponent; no sign, no `inf`.
 fn plain_number(text: &str) -> Option<f64> {
     let usual = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-' | b'+');
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
@@ -133,7 +133,7 @@ pub fn plain_integer(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok())?
 }
 
-/// Control characters escaped, shortened.
+/// Shortened, with control characters escaped.
 pub(super) fn shown(text: &str) -> String {
     let text = text.trim_end();
     let mut short: String = text.chars().take(SHOWN_CHARS).flat_map(char::escape_debug).collect();
@@ -202,11 +202,11 @@ mod tests {
         for (text, reason) in [
             (
                 ipmitool.replace("activated", "deactivated"),
-                "measuring of power is 'deactivated'",
+                "power measurement is 'deactivated'",
             ),
             (
                 freeipmi.replace("Active", "Not Available"),
-                "measuring of power is 'Not Available'",
+                "power measurement is 'Not Available'",
             ),
             (ipmitool.replace("220", "0"), "0 W"),
             (ipmitool.replace("220", "-1"), "expected watts"),

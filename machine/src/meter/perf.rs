@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Energy counters of processors through the kernel's events: `power/energy-pkg/` and `power/energy-ram/`, one of each for each package.
+//! Energy counters of processors through the kernel's perf events: `power/energy-pkg/` and `power/energy-ram/`, one of each for each package.
 //!
-//! `energy-psys` holds both, `energy-cores` and `energy-gpu` are parts of the package: none of these is added.
+//! `energy-psys` contains both, and `energy-cores` and `energy-gpu` are parts of the package, so none of these is added.
 
 use super::rising::{Plan, Register, Rising, IMPOSSIBLE_W, STILL_AFTER};
 use super::world::{EventId, World};
@@ -22,7 +22,7 @@ struct Event {
 }
 
 /// # Errors
-/// No such events, no right to count them, counters that stand still.
+/// There are no such events, no permission to count them, or a counter stands still.
 pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     let files = Files(world.as_ref());
     let Some(device) = files.optional("type")? else {
@@ -56,7 +56,7 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
         kind: KIND,
         name: format!("perf {} of {packages}", names.join(" + ")),
         whole_system: false,
-        // The kernel's own sum has 64 bits: 4 GJ.
+        // The kernel's sum has 64 bits, enough for 4 GJ.
         read_within: None,
         still_after: STILL_AFTER,
         waits: true,
@@ -78,7 +78,7 @@ fn register(world: &Arc<dyn World>, device: u32, event: &Event, cpu: usize) -> R
         .map_err(|error| refused(world.as_ref(), &what, &error))?;
     let of = what.clone();
     let read = move || {
-        let mend = "run again; a package whose CPUs went offline counts no more";
+        let mend = "run again; a package whose CPUs went offline no longer counts";
         counter
             .read()
             .map_err(|error| MeterError::new(KIND, &of, error.to_string(), mend))
@@ -95,7 +95,7 @@ fn register(world: &Arc<dyn World>, device: u32, event: &Event, cpu: usize) -> R
 /// The kernel would not open the event.
 fn refused(world: &dyn World, what: &str, error: &Error) -> MeterError {
     if error.kind() != ErrorKind::PermissionDenied {
-        let mend = "run again; look in 'dmesg' for perf if it stays, or take another meter (--meter)";
+        let mend = "run again; if it happens again, look for perf in 'dmesg', or take another meter (--meter)";
         return MeterError::new(KIND, what, error.to_string(), mend);
     }
     let level = world
@@ -124,7 +124,7 @@ struct Files<'a>(&'a dyn World);
 
 impl Files<'_> {
     fn error(&self, name: &str, reason: String) -> MeterError {
-        let mend = "run again; report the machine if it stays, or take another meter (--meter)";
+        let mend = "run again; if it happens again, report the machine, or take another meter (--meter)";
         MeterError::new(KIND, self.0.shown(&format!("{FOLDER}/{name}")), reason, mend)
     }
 
@@ -138,7 +138,7 @@ impl Files<'_> {
 
     fn needed(&self, name: &str) -> Result<String, MeterError> {
         self.optional(name)?
-            .ok_or_else(|| self.error(name, "it is not there".into()))
+            .ok_or_else(|| self.error(name, "it is missing".into()))
     }
 
     fn event(&self, name: &'static str) -> Result<Option<Event>, MeterError> {

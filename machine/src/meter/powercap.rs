@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Energy counters of processors and their memory in `/sys/class/powercap` (Intel's RAPL, and AMD's under the same name).
 //!
-//! Counted are the zones `package-*` and, inside these, `dram`. A platform's zone (`psys`) holds both, `core` and `uncore` are parts of the
-//! package: none of these is added. The same package may be there twice, by model-specific registers (`intel-rapl`) and by memory-mapped ones
-//! (`intel-rapl-mmio`): it counts once.
+//! The zones `package-*` and, inside these, `dram` are added up. A platform's zone (`psys`) contains both, and `core` and `uncore` are parts of
+//! the package, so none of these is added. The same package may be listed twice, through model-specific registers (`intel-rapl`) and through
+//! memory-mapped ones (`intel-rapl-mmio`); it counts once.
 
 use super::rising::{Plan, ReadRegister, Register, Rising, IMPOSSIBLE_W, STILL_AFTER};
 use super::world::World;
@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub const FOLDER: &str = "sys/class/powercap";
-/// Taken first where both tell of a package.
+/// Preferred if both list a package.
 const FIRST_TYPE: &str = "intel-rapl";
-/// What a package draws at most, if its zone allows no more: limits of a zone are of its cooling, and are exceeded for seconds.
+/// Least upper bound for the power of a package. A zone's own limits are made for its cooling, and may be exceeded for seconds.
 const MOST_UW: u64 = 500_000_000;
 const KIND: MeterKind = MeterKind::Powercap;
 
@@ -28,7 +28,7 @@ struct Zone {
 }
 
 /// # Errors
-/// No zone of a package, one that may not be read, vanished or stands still.
+/// There is no zone of a package, or one may not be read, vanished or stands still.
 pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     let zones = zones(world.as_ref());
     if zones.is_empty() {
@@ -55,7 +55,7 @@ pub fn open(world: Arc<dyn World>) -> Result<Box<dyn Meter>, MeterError> {
     Ok(Box::new(Rising::open(world, plan, registers)?))
 }
 
-/// The files that are read; the first tells who may.
+/// The files that are read; the permissions of the first tell who may.
 pub fn files(world: &dyn World) -> Vec<String> {
     zones(world)
         .iter()
@@ -70,7 +70,7 @@ fn zones(world: &dyn World) -> Vec<Zone> {
         Some(name.trim().to_string())
     };
     let mut found: BTreeMap<String, Zone> = BTreeMap::new();
-    // The preferred type first, so that the first of a name stays.
+    // The preferred type first, since the first zone of a name is kept.
     let mut in_order: Vec<&String> = names.iter().filter(|name| name.contains(':')).collect();
     in_order.sort_by_key(|name| (name.split(':').next() != Some(FIRST_TYPE), name.matches(':').count()));
     for zone in in_order {
@@ -94,7 +94,7 @@ fn zones(world: &dyn World) -> Vec<Zone> {
     found.into_values().collect()
 }
 
-/// When the first of the zones begins anew at the soonest, and at how many W that is.
+/// The soonest time at which a zone can wrap, and at how many W.
 pub fn wraps(world: &dyn World) -> Option<(Duration, f64)> {
     let zones = zones(world);
     let all = zones.iter().filter_map(|zone| wraps_in(world, zone).ok());
@@ -120,10 +120,10 @@ fn range_uj(world: &dyn World, zone: &Zone) -> Result<u64, MeterError> {
     number(world, &format!("{}/max_energy_range_uj", zone.folder))
 }
 
-/// The time in which a zone cannot wrap twice, and the W that it draws at most.
+/// The time in which a zone cannot wrap twice, and the highest power that this assumes, W.
 fn wraps_in(world: &dyn World, zone: &Zone) -> Result<(Duration, f64), MeterError> {
     let (range_uj, most_uw) = (range_uj(world, zone)?, most_uw(world, zone));
-    // t = range / P: with no more than P the register gains less than its range in less than t, so that it wraps once at most.
+    // t = range / P: at P or less, the register gains less than its range in less than t, so it wraps at most once.
     let wraps_in_s = range_uj as f64 / most_uw as f64;
     if wraps_in_s < 1.0 {
         let what = world.shown(&format!("{}/energy_uj", zone.folder));
@@ -136,7 +136,7 @@ fn wraps_in(world: &dyn World, zone: &Zone) -> Result<(Duration, f64), MeterErro
 fn most_uw(world: &dyn World, zone: &Zone) -> u64 {
     let limits = (0..4).flat_map(|n| ["max_power_uw", "power_limit_uw"].map(|word| format!("constraint_{n}_{word}")));
     let stated = limits.filter_map(|file| parse::plain_integer(&world.read(&format!("{}/{file}", zone.folder)).ok()?));
-    // Firmware states limits that no machine reaches; they would make the time meaninglessly short.
+    // Some firmware states limits that no machine reaches; they would make the time far too short.
     let sane = stated.filter(|&uw| uw < (IMPOSSIBLE_W * 1e6) as u64);
     sane.max().unwrap_or(0).max(MOST_UW)
 }
@@ -145,17 +145,20 @@ fn number(world: &dyn World, path: &str) -> Result<u64, MeterError> {
     let wrong = |reason: String, mend: &str| MeterError::new(KIND, world.shown(path), reason, mend);
     let text = world.read(path).map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied => wrong(
-            "only root may read it, since Linux 5.10, as energy tells of secrets (CVE-2020-8694)".into(),
+            "since Linux 5.10 only root may read it, because energy can reveal secrets (CVE-2020-8694)".into(),
             &permission_mend(),
         ),
         ErrorKind::NotFound => wrong(
-            "it is not there, or no more".into(),
+            "it is missing, or no longer there".into(),
             "load the driver again: sudo modprobe intel_rapl_msr",
         ),
-        _ => wrong(error.to_string(), "run again; look in 'dmesg' for rapl if it stays"),
+        _ => wrong(
+            error.to_string(),
+            "run again; if it happens again, look for rapl in 'dmesg'",
+        ),
     })?;
     let expected = format!("found '{}', expected microjoules", parse::shown(&text));
-    parse::plain_integer(&text).ok_or_else(|| wrong(expected, "run again; report the machine if it stays"))
+    parse::plain_integer(&text).ok_or_else(|| wrong(expected, "run again; if it happens again, report the machine"))
 }
 
 /// For now, and for good.
@@ -169,5 +172,10 @@ fn permission_mend() -> String {
 fn none(world: &dyn World) -> MeterError {
     let mend = "sudo modprobe intel_rapl_msr (CONFIG_INTEL_RAPL, on Intel and AMD); a virtual machine has none: measure on its host, or take \
                 another meter (--meter)";
-    MeterError::new(KIND, world.shown(FOLDER), "no energy zone of a package here", mend)
+    MeterError::new(
+        KIND,
+        world.shown(FOLDER),
+        "this machine has no energy zone of a package",
+        mend,
+    )
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each CPU did between two moments: busy or idle, at which frequencies, in which idle states.
+//! The activity of each CPU between two moments: busy or idle, at which frequencies, in which idle states.
 //!
-//! Busy and idle are of `/proc/stat`, in ticks. Frequencies are of `time_in_state` where the kernel keeps it, else the one that
-//! `scaling_cur_freq` shows at each look; idle states are of `cpuidle`.
+//! Busy and idle times are from `/proc/stat`, in ticks. Frequencies are from `time_in_state` if the kernel has it, else from
+//! `scaling_cur_freq` at each look; idle states are from `cpuidle`.
 
 use super::parse::plain_integer;
 use super::world::World;
@@ -20,9 +20,9 @@ struct CpuSums {
     idle_ticks: u64,
     /// Ticks at each frequency.
     at_khz: Option<BTreeMap<u64, u64>>,
-    /// What it runs at in this moment.
+    /// Its present frequency.
     now_khz: Option<u64>,
-    /// Time in each idle state, µs; with the residency from which on it pays, µs.
+    /// Time in each idle state, and the residency from which on the state pays, µs.
     idle_us: Vec<(u64, u64)>,
 }
 
@@ -31,9 +31,9 @@ struct CpuSums {
 pub struct Shares {
     /// 0 to 1.
     pub busy: f64,
-    /// Frequency, and the share of the interval at it; empty where nobody tells.
+    /// Each frequency, and its share of the interval; empty if not known.
     pub khz: Vec<(u64, f64)>,
-    /// Residency of an idle state in µs, and its share of the idle time; empty where nobody tells.
+    /// The residency of each idle state in µs, and its share of the idle time; empty if not known.
     pub idle: Vec<(u64, f64)>,
 }
 
@@ -66,7 +66,7 @@ impl Snapshot {
         self.cpus.keys().copied().collect()
     }
 
-    /// Whether a frequency is known only for the moments at which it is looked at.
+    /// Whether frequencies are only known for the moments of the looks.
     pub fn samples_frequency(&self) -> bool {
         self.cpus.values().any(|cpu| cpu.now_khz.is_some())
     }
@@ -81,11 +81,11 @@ impl Snapshot {
         self.cpus.values().all(|cpu| cpu.idle_us.len() > 1)
     }
 
-    /// What a CPU did since `before`; None where either does not know it, or nothing was counted between them.
+    /// The activity of a CPU since `before`; None if either lacks the CPU, or if nothing was counted in between.
     pub fn since(&self, before: &Self, cpu: usize) -> Option<Shares> {
         let (now, before) = (self.cpus.get(&cpu)?, before.cpus.get(&cpu)?);
         let busy = now.busy_ticks.saturating_sub(before.busy_ticks) as f64;
-        // Idle time of a CPU that is about to wake is taken back now and then.
+        // The kernel sometimes takes back idle time of a CPU that is about to wake.
         let idle = now.idle_ticks.saturating_sub(before.idle_ticks) as f64;
         if busy + idle == 0.0 {
             return None;
@@ -105,12 +105,13 @@ fn frequencies(now: &CpuSums, before: &CpuSums) -> Vec<(u64, f64)> {
             .map(|(khz, ticks)| (*khz, ticks.saturating_sub(before.get(khz).copied().unwrap_or(0)) as f64));
         return shares(ticks.collect());
     }
-    // Half of the interval each, as the trapezoid rule has it.
+    // Half of the interval each, by the trapezoid rule.
     let both = [before.now_khz, now.now_khz].into_iter().flatten();
     shares(both.map(|khz| (khz, 1.0)).collect())
 }
 
-/// An idle time that has not ended yet is not in the sums: it is as long as the interval, which the deepest state is for.
+/// The sums lack an idle period that has not ended yet. If they did not change, the CPU was idle for the whole interval, and counts
+/// as in its deepest state.
 fn idle_shares(now: &CpuSums, before: &CpuSums) -> Vec<(u64, f64)> {
     let pairs = now.idle_us.iter().zip(&before.idle_us);
     let times: Vec<(u64, f64)> = pairs
@@ -132,7 +133,7 @@ fn shares(weights: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     some.map(|(key, weight)| (key, weight / sum)).collect()
 }
 
-/// Lines `cpuN user nice system idle iowait irq softirq steal ...`. Time that the host gave to others (steal) counts as idle: it is not ours.
+/// Lines `cpuN user nice system idle iowait irq softirq steal ...`. Stolen time counts as idle: the host gave it to others.
 fn busy_and_idle(text: &str) -> BTreeMap<usize, CpuSums> {
     let line = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_whitespace();
@@ -144,7 +145,7 @@ fn busy_and_idle(text: &str) -> BTreeMap<usize, CpuSums> {
             idle_ticks: sum(&[3, 4, 7]),
             ..CpuSums::default()
         };
-        // "cpu  1 2 3" is the sum of all: its first word is no number of a CPU.
+        // "cpu  1 2 3" is the sum of all CPUs, without a CPU number.
         (!line.starts_with("cpu ") && ticks.len() >= 4).then_some((cpu, sums))
     };
     text.lines().filter_map(line).collect()

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Meters that count: registers that only rise, or wrap at a known range, summed from the moment of opening.
+//! Meters that count: registers that only rise, or wrap at a known range, summed from the time they are opened.
 //!
-//! Opening waits for the first update, so that what a counter had not told yet is not taken for energy of the measured time, and a counter
-//! that stands still is found before anything is measured.
+//! Opening waits for the first update, so that energy from before is not counted, and so that a counter that stands still is found before
+//! anything is measured.
 
 use super::world::World;
 use super::{Meter, MeterError, MeterKind, Source};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Energy counters of hardware are updated every millisecond or so; even one of a machine that sleeps moves within this.
+/// Hardware updates its energy counters about every millisecond; even that of a sleeping machine moves within this time.
 pub const STILL_AFTER: Duration = Duration::from_secs(2);
-/// How often a counter is looked at while its update is waited for.
+/// How often a counter is read while waiting for its update.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
-/// Longest wait for the second update, which tells the period only.
+/// Longest wait for the second update, which only serves to find the period.
 const PERIOD_WITHIN: Duration = Duration::from_millis(250);
-/// No register counts what draws more: what shows more was set back, or is none.
+/// No counted device draws more. A register that shows more was reset, or is not an energy counter.
 pub const IMPOSSIBLE_W: f64 = 5000.0;
 
 /// Reads a register's present value, in its own units.
@@ -26,26 +26,26 @@ pub struct Register {
     pub what: String,
     pub read: ReadRegister,
     pub uj_per_unit: f64,
-    /// The value at which it begins at 0 again, in its units; None: it never does.
+    /// The value at which it wraps to 0, in its units; None if it does not wrap.
     pub range: Option<u64>,
-    /// Left out, and said so, where it stands still at opening: some machines list a counter of memory that counts nothing.
+    /// Whether it is left out, with a note, if it stands still at opening: some machines list a memory counter that counts nothing.
     pub may_stand_still: bool,
 }
 
-/// What a meter of registers is, besides them.
+/// The properties of a meter, besides its registers.
 pub struct Plan {
     pub kind: MeterKind,
     pub name: String,
     pub whole_system: bool,
-    /// The time in which no register wraps twice.
+    /// A time in which no register wraps twice.
     pub read_within: Option<Duration>,
-    /// How long it may stand still.
+    /// How long a register may stand still.
     pub still_after: Duration,
-    /// Whether opening waits for an update; not for what moves every few minutes.
+    /// Whether opening waits for an update; not sensible for a register that moves every few minutes.
     pub waits: bool,
-    /// How often it has something new at most; None: not known, or told by the updates that opening waits for.
+    /// Shortest time between updates; None if not known, or if opening finds it out.
     pub update_period: Option<Duration>,
-    /// What no register counts; None: its steps are as large as they like.
+    /// Highest plausible power of a register; None: steps may have any size.
     pub most_w: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ pub struct Rising {
 
 impl Rising {
     /// # Errors
-    /// A register that cannot be read or stands still.
+    /// A register cannot be read or stands still.
     pub fn open(world: Arc<dyn World>, plan: Plan, registers: Vec<Register>) -> Result<Self, MeterError> {
         let now = world.now();
         let counted = |mut register: Register| {
@@ -104,7 +104,7 @@ impl Rising {
         Ok(meter)
     }
 
-    /// Until each register has moved once.
+    /// Waits until each register has moved once.
     fn wait_for_updates(&mut self) -> Result<(), MeterError> {
         let end = self.world.now() + self.still_after;
         while self.registers.iter().any(|counted| counted.units == 0) && self.world.now() < end {
@@ -142,7 +142,7 @@ impl Rising {
         Ok((edges.len() == 2).then(|| edges[1] - edges[0]))
     }
 
-    /// From here on it counts.
+    /// Starts the sums here.
     fn begin(&mut self) -> Result<(), MeterError> {
         self.take_all()?;
         self.last_moved = self.last_read;
@@ -162,7 +162,7 @@ impl Rising {
         Ok(self.registers.iter().map(total).sum::<f64>().round() as u64)
     }
 
-    /// Adds what was counted since the last reading; true where anything was.
+    /// Adds what was counted since the last reading; true if there was anything.
     fn take_all(&mut self) -> Result<bool, MeterError> {
         let now = self.world.now();
         let passed = now.saturating_sub(self.last_read);
@@ -185,14 +185,14 @@ impl Rising {
     }
 }
 
-/// Nobody read a meter in time.
+/// The error of a meter that was not read in time.
 pub fn late(source: &Source, what: &str, passed: Duration, limit: Duration) -> MeterError {
     let reason = format!(
-        "not read for {:.1} s, more than the {:.1} s in which nothing can be missed: what was used meanwhile is not known",
+        "not read for {:.1} s, longer than the {:.1} s in which nothing can be missed: the energy used meanwhile is not known",
         passed.as_secs_f64(),
         limit.as_secs_f64()
     );
-    let mend = "run again; the machine slept, or was too busy to look";
+    let mend = "run again; the machine slept, or was too busy to read it";
     MeterError::new(source.kind, what, reason, mend)
 }
 
@@ -202,7 +202,7 @@ impl Counted {
         let last = std::mem::replace(&mut self.last, now);
         let units = match self.register.range {
             _ if now >= last => now - last,
-            // It began at 0 again: what was left to the range, and what it shows.
+            // It wrapped: the rest up to the range, plus the present value.
             Some(range) if range >= last => range - last + now,
             _ => return Err(self.went_wrong(kind, format!("went back from {last} to {now}"))),
         };
@@ -219,7 +219,7 @@ impl Counted {
     }
 
     fn went_wrong(&self, kind: MeterKind, reason: String) -> MeterError {
-        let mend = "run again; the counter was set back, as by a sleep of the machine or a driver that was loaded anew";
+        let mend = "run again; the counter was reset, for example by a suspend or by reloading its driver";
         MeterError::new(kind, &self.register.what, reason, mend)
     }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A meter in use by somebody who has other things to do: a thread reads it as often as it has to be.
+//! A meter that a thread of its own reads as often as necessary.
 
 use super::{Meter, MeterError, Source};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Readings in the time that one would do for: the thread may be late, and power changes meanwhile.
+/// Readings in the time for which one would suffice: the thread may be late, and power changes meanwhile.
 const READINGS: u32 = 10;
-/// No more often than this, whatever the meter says.
+/// Shortest time between two readings, whatever the meter asks for.
 const SHORTEST: Duration = Duration::from_millis(20);
 
-/// A meter that is open and kept up.
+/// An open meter and the thread that reads it.
 pub struct OpenMeter {
     source: Source,
     shared: Arc<Shared>,
@@ -25,13 +25,13 @@ struct Shared {
 
 struct State {
     meter: Box<dyn Meter>,
-    /// What failed first; nothing after it is trusted.
+    /// The first failure; nothing after it is trusted.
     failed: Option<MeterError>,
     ends: bool,
 }
 
 impl OpenMeter {
-    /// Keeps any meter up, until dropped.
+    /// Keeps reading the meter until this is dropped.
     pub fn new(meter: Box<dyn Meter>) -> Self {
         let (source, read_within) = (meter.source().clone(), meter.read_within());
         let state = Mutex::new(State {
@@ -62,10 +62,10 @@ impl OpenMeter {
         self.shared.state().read()
     }
 
-    /// What was used since `total_uj()` said `before_uj`, in microjoules.
+    /// The energy used since `total_uj()` returned `before_uj`, in microjoules.
     ///
     /// # Errors
-    /// As `total_uj()`, and where nothing was seen in that time: it was shorter than the meter's own steps, and nothing uses 0 J.
+    /// As `total_uj()`; also if the meter did not move: the time was shorter than its steps, since nothing uses 0 J.
     pub fn used_since_uj(&self, before_uj: u64) -> Result<u64, MeterError> {
         match self.total_uj()?.saturating_sub(before_uj) {
             0 => Err(self.too_short()),
@@ -75,8 +75,8 @@ impl OpenMeter {
 
     fn too_short(&self) -> MeterError {
         let steps = match self.source.update_period {
-            Some(period) => format!("has something new every {:.3} s only", period.as_secs_f64()),
-            None => "had nothing new".to_string(),
+            Some(period) => format!("only updates every {:.3} s", period.as_secs_f64()),
+            None => "did not update".to_string(),
         };
         let reason = format!("the time was too short for this meter, which {steps}");
         MeterError::new(
@@ -88,12 +88,12 @@ impl OpenMeter {
     }
 }
 
-/// Between two readings of a meter that has to be read within this.
+/// The pause between two readings of a meter that must be read within this time.
 pub(super) fn pause(read_within: Duration) -> Duration {
     (read_within / READINGS).max(SHORTEST)
 }
 
-/// For those who take any meter; this one needs nobody to read it in time.
+/// For callers that take any meter; this one need not be read in time.
 impl Meter for OpenMeter {
     fn source(&self) -> &Source {
         &self.source
@@ -120,7 +120,7 @@ impl State {
 }
 
 impl Shared {
-    /// A meter that panicked while it was read has failed; its lock still says what is known.
+    /// A meter that panicked in a reading has failed; the state behind its lock is still valid.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,7 +139,7 @@ impl Drop for OpenMeter {
         self.shared.state().ends = true;
         self.shared.ended.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic in it was printed where it happened.
+            // A panic in the thread was printed when it happened.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All that meters ask of the machine: files, hardware events, programs and time; in tests a fake answers.
+//! Everything that meters need of the machine: files, hardware events, programs and time. Tests use a fake.
 
 use super::nvml::Loaded;
 use crate::live::Tree;
@@ -12,34 +12,34 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A program of a meter prints a line or a few; what prints more is not read further.
+/// How much of a program's output is read; a meter's program prints a few lines.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
-/// Of `/proc/stat` on the largest machines.
+/// Size of `/proc/stat` on the largest machines.
 const MAX_LONG_BYTES: u64 = 4 << 20;
 
 pub trait World: Tree + Send + Sync {
-    /// Names in a folder, sorted; empty where it is missing or cannot be read.
+    /// Names in a folder, sorted; empty if it is missing or cannot be read.
     fn list(&self, folder: &str) -> Vec<String>;
-    /// A file that may be longer than those of sysfs: `/proc/stat` has a number for each interrupt.
+    /// A file that may be longer than those of sysfs, as `/proc/stat` with a number for each interrupt.
     fn read_long(&self, path: &str) -> io::Result<String>;
     /// Permission bits of a file.
     fn mode(&self, path: &str) -> Option<u32>;
-    /// Since some moment, sleep of the machine included.
+    /// Time since a fixed moment, including suspends.
     fn now(&self) -> Duration;
     fn wait(&self, time: Duration);
     fn open_event(&self, event: EventId) -> io::Result<Box<dyn EventCounter>>;
-    /// Where a program lies that administrators have on their path.
+    /// The path of a program, searched for on an administrator's PATH.
     fn program(&self, name: &str) -> Option<PathBuf>;
-    /// Runs a program to its end and gives what it printed.
+    /// Runs a program to its end and returns what it printed.
     fn run(&self, program: &Path, arguments: &[&str], timeout: Duration) -> io::Result<Printed>;
-    /// NVIDIA's library, or why there is none.
+    /// NVIDIA's library, or why it is not available.
     fn nvml(&self) -> Result<Loaded, String>;
 }
 
 /// An event of a counting device, on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventId {
-    /// As the device's file `type` says it.
+    /// The number in the device's file `type`.
     pub device: u32,
     pub config: u64,
     pub cpu: usize,
@@ -49,17 +49,17 @@ pub trait EventCounter: Send {
     fn read(&mut self) -> io::Result<u64>;
 }
 
-/// What a program left behind.
+/// The output and exit code of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
     pub stdout: String,
     pub stderr: String,
-    /// Its exit code; None: a signal ended it.
+    /// None if a signal ended it.
     pub code: Option<i32>,
 }
 
 impl Printed {
-    /// The first thing it had to say of what went wrong.
+    /// Its first line about what went wrong.
     pub fn complaint(&self) -> String {
         let lines = self.stderr.lines().chain(self.stdout.lines());
         let said = lines
@@ -73,7 +73,8 @@ impl Printed {
     }
 }
 
-/// The machine whose files lie in a folder. Its events and programs are this machine's for `/`, and none or the folder's own elsewhere.
+/// The machine whose files are in a folder. For `/`, events and programs are those of this machine; for any other folder there are no events,
+/// and programs are the folder's own.
 pub struct Host {
     root: PathBuf,
     files: crate::live::Folder,
@@ -187,7 +188,7 @@ impl EventCounter for Counter {
     }
 }
 
-/// Runs it in a process group of its own, so that what it started ends with it when its time is over.
+/// Runs it in a process group of its own, so that its children end with it at the timeout.
 fn run(command: &mut Command, timeout: Duration) -> io::Result<Printed> {
     command
         .stdin(Stdio::null())
@@ -215,12 +216,12 @@ fn run(command: &mut Command, timeout: Duration) -> io::Result<Printed> {
 
 fn text_of(pipe: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
-    // What was read before an error is what there is.
+    // On an error, what was read before it counts.
     let _ = pipe.map(|pipe| pipe.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// None: killed when the time was over. Whatever is left of its group ends too: it might hold the pipes open.
+/// None if it was killed at the timeout. The rest of its process group is killed in any case, since it might hold the pipes open.
 fn wait_or_kill(child: &mut Child, timeout: Duration) -> io::Result<Option<std::process::ExitStatus>> {
     let end = std::time::Instant::now() + timeout;
     let mut pause = Duration::from_micros(200);

@@ -18,12 +18,12 @@ fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Does the file hold a frequency?
+/// Whether the file holds a frequency.
 pub(super) fn is_frequency(path: &str) -> bool {
     split(path).1.starts_with("scaling_")
 }
 
-/// Orders changes by folder; of a policy's limits first the one that widens. `now_khz`: what a limit stands at.
+/// Orders changes by folder, and of a policy's limits puts the widening one first. `now_khz`: present value of a limit.
 pub(super) fn in_order(now_khz: impl Fn(&str) -> Option<u32>, mut changes: Vec<Change>) -> Vec<Change> {
     changes.sort_by_cached_key(|change| {
         let (folder, name) = split(&change.path);
@@ -48,7 +48,7 @@ fn rank(now_khz: impl Fn(&str) -> Option<u32>, folder: &str, name: &str, value: 
     }
 }
 
-/// Would this limit pass the other one of its policy, as that stands now?
+/// Whether this limit would cross the present value of the policy's other limit.
 pub(super) fn crosses(files: &dyn Files, change: &Change) -> bool {
     let (folder, name) = split(&change.path);
     let value: Option<u32> = change.value.trim().parse().ok();
@@ -60,8 +60,8 @@ pub(super) fn crosses(files: &dyn Files, change: &Change) -> bool {
     }
 }
 
-/// Is a lower limit shown smaller than `written` because somebody, or the heat, lowered the upper one? The kernel shows the
-/// smaller of the two then and keeps what was written: it would come back when the upper limit rises.
+/// Whether a lower limit is shown smaller than `written` because somebody, or heat, lowered the upper one. The kernel then shows
+/// the smaller of the two but keeps what was written, which would come back when the upper limit rises.
 pub(super) fn is_held_down(files: &dyn Files, path: &str, current: &str, written: &[String]) -> bool {
     let (folder, name) = split(path);
     let Ok(shown) = current.trim().parse::<u32>() else {

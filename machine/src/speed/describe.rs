@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Speeds in words, for people.
+//! Speeds, described for people.
 
 use super::domain::{ClockDomain, Controlled, Knob, Mechanism};
 use super::files::format_cpus;
 use super::restore::Restored;
 
-/// One line for each distinct text, with all CPUs that it is about, in the order of their first CPUs.
+/// One line for each distinct text, with all its CPUs, in the order of their first CPUs.
 pub(super) fn lines_by_cpus(texts: impl Iterator<Item = (Vec<usize>, String)>) -> Vec<String> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (cpus, text) in texts {
@@ -27,7 +27,7 @@ pub(super) fn named_cpus(cpus: &[usize]) -> String {
     format!("{word} {}", format_cpus(cpus))
 }
 
-/// What another governor since the start means for speeds, and how to follow it.
+/// What a change of governor since the start means for speeds, and how to adapt to it.
 pub(super) fn governor_text(domain: &ClockDomain, now: &str) -> String {
     let followed = match domain.mechanism {
         Mechanism::Limits => "both scaling limits are still set there",
@@ -40,7 +40,7 @@ pub(super) fn governor_text(domain: &ClockDomain, now: &str) -> String {
     )
 }
 
-/// The mechanism of a clock domain and its notes.
+/// Describes the mechanism of a clock domain and its notes.
 pub(super) fn domain_text(controlled: &Controlled) -> String {
     let domain = &controlled.domain;
     let how = match &domain.mechanism {
@@ -74,7 +74,7 @@ fn range(domain: &ClockDomain) -> String {
     }
 }
 
-/// What is lifted for a CPU while it is low.
+/// Which obstacles to deep idle states are lifted while a CPU is low.
 pub(super) fn idle_text(knobs: &[Knob]) -> String {
     let files: Vec<&str> = knobs
         .iter()
@@ -87,7 +87,7 @@ pub(super) fn idle_text(knobs: &[Knob]) -> String {
     )
 }
 
-/// What an earlier run left, and what became of it.
+/// What an earlier run left changed, and whether it was restored.
 pub(super) fn restored_lines(restored: &Restored) -> Vec<String> {
     let mut lines = Vec::new();
     if !restored.files.is_empty() {

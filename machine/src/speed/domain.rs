@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What controls the speed of which CPUs: reads the cpufreq policies and chooses a mechanism for each.
+//! Reads the cpufreq policies and chooses a mechanism for each, by which the speed of its CPUs is set.
 
 use super::change::is_frequency;
 use super::error::explain;
@@ -9,57 +9,57 @@ use std::io;
 
 pub(super) const CPU_FOLDER: &str = "sys/devices/system/cpu";
 const POLICY_FOLDER: &str = "sys/devices/system/cpu/cpufreq";
-/// Drivers, or their processors, that choose speeds themselves, guided by the energy preference. They are told nothing else: with both limits at one
-/// speed they would choose nothing any more, and a low CPU would serve its interrupts and real-time tasks at the lowest. Elsewhere a governor
-/// decides and the preference is at most a hint beside it.
+/// Drivers that choose speeds themselves, or let the processor choose, guided by the energy preference. Only the preference is set: with both
+/// limits at one speed they would have no choice left, and a low CPU would serve its interrupts and real-time tasks at the lowest speed. With
+/// other drivers a governor decides, and the preference is at most a hint.
 const ACTIVE_DRIVERS: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd_pstate_epp"];
 
 /// How the speed of a clock domain is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Governor `schedutil`: the scheduler in the kernel asks for speeds itself; nothing is written.
+    /// Governor `schedutil`: the scheduler in the kernel requests speeds itself; nothing is written.
     Scheduler,
     /// Governor `userspace`: `scaling_setspeed`.
     Setspeed,
     /// `scaling_min_freq` and `scaling_max_freq`, under any other governor.
     Limits,
-    /// `energy_performance_preference` alone: the driver stays free in its choice.
+    /// `energy_performance_preference` only: the driver keeps its choice.
     Preference,
-    /// Nothing can be set: why, and what would mend it.
+    /// Nothing can be set; the reason tells why, and how to fix it.
     Nothing { reason: String },
 }
 
-/// Who asks for speeds.
+/// Who requests speeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asker {
-    /// The scheduler in the kernel, where the governor is `schedutil`; elsewhere user space writes.
+    /// The scheduler in the kernel if the governor is `schedutil`; otherwise user space writes.
     Scheduler,
-    /// User space alone: under `schedutil` it writes limits, as under any other governor.
+    /// User space only: under `schedutil` it writes limits, as under other governors.
     UserSpace,
-    /// Who holds CPUs at a speed for a while to see what it does: as user space, and limits for drivers that choose speeds themselves too, since what
-    /// a preference does to a busy CPU is theirs to choose.
+    /// A trial that holds CPUs at a speed for a while to see its effect. Like user space, but it also writes limits for drivers that choose speeds
+    /// themselves, since they are free in what a preference does to a busy CPU.
     Trial,
 }
 
-/// CPUs that share a clock, online when it was read.
+/// CPUs that share a clock and were online when this was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockDomain {
     /// Ascending.
     pub cpus: Vec<usize>,
-    /// Empty where there is no driver.
+    /// Empty if there is no driver.
     pub driver: String,
-    /// Empty where there is no governor.
+    /// Empty if there is no governor.
     pub governor: String,
     pub mechanism: Mechanism,
-    /// Speed of low CPUs: the lower limit that stood when it was read. `None` where nothing tells.
+    /// Speed of low CPUs: the lower limit at the time of reading. `None` if not known.
     pub min_khz: Option<u32>,
-    /// Speed of high CPUs: the upper limit that stood when it was read, or what [`super::Speeds::set_high_speed`] made of it. `None` where nothing tells.
+    /// Speed of high CPUs: the upper limit at the time of reading, or what [`super::Speeds::set_high_speed`] chose. `None` if not known.
     pub max_khz: Option<u32>,
-    /// What to ask of `schedutil` for a high CPU, in 1024ths of the CPU's own capacity.
+    /// What to request of `schedutil` for a high CPU, in 1024ths of the CPU's own capacity.
     pub high_perf: u32,
 }
 
-/// A file and what it holds for high and for low CPUs; `None`: what was found in it.
+/// A file and its values for high and for low CPUs; `None` is the original value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Knob {
     pub(super) path: String,
@@ -77,9 +77,9 @@ impl Knob {
     }
 }
 
-/// A clock domain, its files, and what is worth telling about it.
+/// A clock domain, its files, and notes about it.
 pub(super) struct Controlled {
-    /// Of its cpufreq policy; empty where there is none.
+    /// The folder of its cpufreq policy; empty if there is none.
     pub(super) folder: String,
     pub(super) domain: ClockDomain,
     pub(super) knobs: Vec<Knob>,
@@ -87,13 +87,13 @@ pub(super) struct Controlled {
 }
 
 impl Controlled {
-    /// The governor that is in charge now, where that is another one than when this was read.
+    /// The present governor, if it has changed since this was read.
     pub(super) fn governor_since(&self, files: &dyn Files) -> Option<String> {
         let now = files.read_trimmed(&self.governor_file()?).ok()?;
         (now != self.domain.governor).then_some(now)
     }
 
-    /// Whether the kernel put the policy to sleep because the last of its CPUs goes offline: it answers nothing then.
+    /// Whether the kernel has suspended the policy because the last of its CPUs goes offline; then its files do not answer.
     pub(super) fn is_asleep(&self, files: &dyn Files) -> bool {
         let answer = self.governor_file().map(|file| files.read(&file));
         matches!(answer, Some(Err(error)) if error.kind() == io::ErrorKind::ResourceBusy)
@@ -103,17 +103,17 @@ impl Controlled {
         (!self.folder.is_empty()).then(|| format!("{}/scaling_governor", self.folder))
     }
 
-    /// From now on high CPUs have this frequency, which is no higher than their limit.
+    /// Sets the frequency of high CPUs, which is at most their limit.
     ///
-    /// Where the driver chooses it is a ceiling above all its CPUs, high or low: one that came and went with the sets would cost a write at each change,
-    /// and low CPUs are slow by their preference.
+    /// If the driver chooses speeds, this is a ceiling for all its CPUs, high or low: one that came and went with the sets would cost a write at each
+    /// change, and low CPUs are slow anyway because of their preference.
     pub(super) fn run_high_at(&mut self, files: &dyn Files, khz: u32, wanted: HighSpeed) {
         match self.domain.mechanism {
             Mechanism::Scheduler => {
                 let highest = files.read_khz(&format!("{}/cpuinfo_max_freq", self.folder));
                 self.domain.high_perf = high::perf(khz, highest.unwrap_or(khz));
             }
-            // Nothing is written over a limit that is no higher.
+            // The limit is no higher already, so nothing is written.
             Mechanism::Preference if self.domain.max_khz == Some(khz) => {}
             Mechanism::Preference => {
                 let path = format!("{}/scaling_max_freq", self.folder);
@@ -131,7 +131,7 @@ impl Controlled {
         }
     }
 
-    /// Writes nothing from now on, for this reason; a governor that is asked by the scheduler still is.
+    /// Writes nothing from now on, for this reason; the scheduler in the kernel goes on requesting speeds.
     pub(super) fn leave_files_alone(&mut self, reason: &str) {
         if matches!(self.domain.mechanism, Mechanism::Scheduler | Mechanism::Nothing { .. }) {
             return;
@@ -142,21 +142,21 @@ impl Controlled {
     }
 }
 
-/// Why an active driver cannot be told anything under governor `performance`, and the way out.
+/// Why preferences cannot be set under governor `performance`, and what to do about it.
 pub(super) fn held_by_performance(folder: &str) -> String {
     format!(
         "governor performance holds the energy preference, so every CPU has its highest speed; echo powersave > /{folder}/scaling_governor frees it"
     )
 }
 
-/// CPUs online, ascending.
+/// Online CPUs, ascending.
 pub(super) fn online_cpus(files: &dyn Files) -> io::Result<Vec<usize>> {
     let path = format!("{CPU_FOLDER}/online");
     match files.read(&path) {
         Ok(text) => {
             parse_cpus(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "expected a list of CPUs"))
         }
-        // Kernels without hotplug: every CPU that is there is online.
+        // A kernel without hotplug: every CPU is online.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let names = files.list(CPU_FOLDER)?;
             let mut cpus: Vec<usize> = names.iter().filter_map(|name| number_after(name, "cpu")).collect();
@@ -232,8 +232,8 @@ fn read_policy(files: &dyn Files, folder: &str, online: &[usize], asker: Asker) 
     })
 }
 
-/// Whether the kernel can tell how fast a CPU runs. If not, schedutil takes what it is asked for as a share of the present
-/// speed, not of the highest. Only x86 says so, by the flag `aperfmperf`; elsewhere it can.
+/// Whether the kernel knows how fast a CPU runs. If not, schedutil takes a request as a share of the present speed instead of the
+/// highest. On x86 the flag `aperfmperf` tells; on other architectures the kernel knows.
 pub(super) fn knows_speed(files: &dyn Files) -> bool {
     let text = files.read("proc/cpuinfo").unwrap_or_default();
     let flags = text.lines().find(|line| line.starts_with("flags"));
@@ -246,7 +246,7 @@ pub(super) fn boost_is_off(files: &dyn Files, folder: &str) -> bool {
     is_off(POLICY_FOLDER) || is_off(folder)
 }
 
-/// Shortest time between two changes that schedutil makes of one policy; 0 where it governs none.
+/// Shortest time between two changes that schedutil makes to a policy; 0 if it governs none.
 pub(super) fn rate_limit_ns(files: &dyn Files) -> u64 {
     let folders = files.list(POLICY_FOLDER).unwrap_or_default();
     let named = folders.iter().map(|name| format!("{POLICY_FOLDER}/{name}/schedutil"));
@@ -293,7 +293,7 @@ impl Policy<'_> {
         ACTIVE_DRIVERS.contains(&self.word("scaling_driver").as_str())
     }
 
-    /// Reason and way out where a file cannot be written.
+    /// If a file cannot be written, the reason and what to do about it.
     fn writable(&self, name: &str) -> Result<String, String> {
         let path = self.path(name);
         match self.files.writable(&path) {
@@ -302,11 +302,11 @@ impl Policy<'_> {
         }
     }
 
-    /// The limits that stand; an error where they leave no room.
+    /// The present limits; an error if they are equal.
     fn range(&self) -> Result<(u32, u32), String> {
         let (Some(min), Some(max)) = (self.khz("scaling_min_freq"), self.khz("scaling_max_freq")) else {
             return Err(format!(
-                "/{} tells no limits; the driver may be unloading: start again",
+                "/{} shows no limits; the driver may be unloading: start again",
                 self.folder
             ));
         };
@@ -315,7 +315,7 @@ impl Policy<'_> {
         }
         Err(match (self.khz("cpuinfo_min_freq"), self.khz("cpuinfo_max_freq")) {
             (Some(lowest), Some(highest)) if lowest < highest => format!(
-                "both limits stand at {max} kHz; make room: echo {lowest} > /{}, echo {highest} > /{}",
+                "both limits are {max} kHz; to widen them: echo {lowest} > /{}, echo {highest} > /{}",
                 self.path("scaling_min_freq"),
                 self.path("scaling_max_freq")
             ),
@@ -329,7 +329,7 @@ impl Policy<'_> {
         let path = self.writable("scaling_setspeed")?;
         if self.khz("scaling_setspeed").is_none() {
             return Err(format!(
-                "/{path} holds no speed; echo userspace > /{}",
+                "/{path} shows no speed; echo userspace > /{}",
                 self.path("scaling_governor")
             ));
         }
@@ -337,7 +337,7 @@ impl Policy<'_> {
         Ok((Mechanism::Setspeed, vec![Knob::new(path, high, low)]))
     }
 
-    /// The outermost table frequencies within the limits, so that the kernel has nothing to round.
+    /// The lowest and the highest table frequency within the limits, so that the kernel need not round.
     fn table_range(&self) -> Result<(u32, u32), String> {
         let (min, max) = self.range()?;
         let table = self.word("scaling_available_frequencies");
@@ -365,7 +365,7 @@ impl Policy<'_> {
         }
         if !self.has_preference() {
             return Err(format!(
-                "driver {} chooses speeds itself and takes no energy preference on this processor; with {} a governor chooses, and can be told",
+                "driver {} chooses speeds itself and takes no energy preference on this processor; with {} a governor chooses, whose limits can be set",
                 self.word("scaling_driver"),
                 if self.word("scaling_driver") == "intel_pstate" { "intel_pstate=passive (kernel command line)" } else { "amd_pstate=passive (kernel command line)" },
             ));
@@ -397,10 +397,10 @@ impl Policy<'_> {
             .read_trimmed(&format!("{CPU_FOLDER}/intel_pstate/no_turbo"))
             .is_ok_and(|v| v == "1")
         {
-            notes.push("turbo is off (intel_pstate/no_turbo): high means without it".into());
+            notes.push("turbo is off (intel_pstate/no_turbo), so high speed is without turbo".into());
         }
         if boost_is_off(self.files, self.folder) {
-            notes.push("boost is off: high means without it".into());
+            notes.push("boost is off, so high speed is without boost".into());
         }
         notes
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can go wrong with speeds, each with the thing, the reason and the way out.
+//! Errors in setting speeds, each with the thing, the reason and what to do.
 
 use super::high::HighSpeed;
 use crate::InputError;
@@ -12,9 +12,9 @@ use std::path::PathBuf;
 pub enum SpeedError {
     /// Another living process sets the speeds of this machine.
     Busy { lock: PathBuf, holder: String },
-    /// The journal is not one that this program wrote whole; nothing was changed.
+    /// The journal is incomplete, or not from this program; nothing was changed.
     Damaged(InputError),
-    /// The journal or its lock could not be read or written. No file is changed that is not in a written journal.
+    /// The journal or its lock could not be read or written. No file is changed without an entry in the journal.
     Journal {
         file: PathBuf,
         action: &'static str,
@@ -26,15 +26,15 @@ pub enum SpeedError {
         action: &'static str,
         source: io::Error,
     },
-    /// A file that was not put back, since it no longer holds what was written to it.
+    /// A file was not restored, because it no longer holds what was written to it.
     Changed { file: PathBuf, found: String },
-    /// A limit that could not be put back beside the other limit that somebody set since.
+    /// A limit could not be restored, because it would cross the other limit, which somebody changed.
     OutOfOrder { file: PathBuf, value: String },
-    /// A speed could not be set because another governor was chosen since the start; all CPUs that this is so of.
+    /// Speeds could not be set because the governor was changed since the start; with all CPUs concerned.
     Governor { cpus: Vec<usize>, text: String },
-    /// The speed that high CPUs were to have cannot be found out, or not be set.
+    /// The wanted speed of high CPUs is not known or cannot be set.
     HighSpeed { wanted: HighSpeed, reason: String },
-    /// A CPU that is not there or not online.
+    /// A CPU that does not exist or is not online.
     UnknownCpu { cpu: usize },
 }
 
@@ -43,33 +43,33 @@ impl fmt::Display for SpeedError {
         match self {
             Self::Busy { lock, holder } => write!(
                 f,
-                "{}: process {holder} sets the speeds of this machine already; end it with `lop stop` first",
+                "{}: process {holder} already sets the speeds of this machine; end it with `lop stop` first",
                 lock.display()
             ),
             Self::Damaged(error) => write!(
                 f,
-                "{error}; nothing was changed: look at this file, set what it names back by hand, then remove it"
+                "{error}; nothing was changed: look at this file, restore what it lists by hand, then remove it"
             ),
             Self::Journal { file, action, source } | Self::File { file, action, source } => {
                 write!(f, "{}: cannot {action}: {}", file.display(), explain(source))
             }
             Self::Changed { file, found } => write!(
                 f,
-                "{}: left at {found:?}, which somebody else wrote meanwhile; write it yourself if that is not meant",
+                "{}: left at {found:?}, which somebody else wrote meanwhile; if that is not intended, change it yourself",
                 file.display()
             ),
             Self::OutOfOrder { file, value } => write!(
                 f,
-                "{}: not put back to {value}: the other limit was changed meanwhile and the two would cross; write both yourself",
+                "{}: not put back to {value}: the other limit was changed meanwhile, and the two would cross; set both yourself",
                 file.display()
             ),
             Self::Governor { text, .. } => f.write_str(text),
             Self::HighSpeed { wanted, reason } => {
-                write!(f, "--high-speed {wanted}: {reason}; --high-speed max needs nothing")
+                write!(f, "--high-speed {wanted}: {reason}; --high-speed max always works")
             }
             Self::UnknownCpu { cpu } => write!(
                 f,
-                "CPU {cpu} was not online when speeds were read; read them again after CPUs came or went"
+                "CPU {cpu} was not online when speeds were read; start again after CPUs came or went"
             ),
         }
     }
@@ -85,7 +85,7 @@ impl std::error::Error for SpeedError {
     }
 }
 
-/// The reason that the system gave, and the way out where one is known.
+/// The system's reason, and what to do about it if known.
 pub(super) fn explain(error: &io::Error) -> String {
     let way_out = match error.kind() {
         io::ErrorKind::PermissionDenied => "run it as root; if you are root, the kernel keeps this file read-only",

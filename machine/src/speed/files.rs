@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The few things that are asked of sysfs, so that tests can answer as a kernel does (rounding, refusing).
+//! The few operations on sysfs, so that tests can imitate a kernel (rounding, refusing).
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,9 +15,9 @@ pub(super) trait Files: Send {
     fn read(&self, path: &str) -> io::Result<String>;
     /// One write, as `echo` does; never creates a file.
     fn write(&self, path: &str, value: &str) -> io::Result<()>;
-    /// Could it be written? Asks without writing.
+    /// Whether the file could be written; does not write.
     fn writable(&self, path: &str) -> io::Result<()>;
-    /// Names in a folder, sorted; empty where the folder is missing.
+    /// Names in a folder, sorted; empty if the folder is missing.
     fn list(&self, folder: &str) -> io::Result<Vec<String>>;
 
     fn absolute(&self, path: &str) -> PathBuf {
@@ -67,7 +67,7 @@ impl Files for Tree {
 
     fn writable(&self, path: &str) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(self.absolute(path))?;
-        // sysfs refuses root too where no write bit is set; other file systems don't.
+        // Without a write bit, sysfs refuses even root; other file systems don't.
         if file.metadata()?.permissions().mode() & 0o222 == 0 {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
@@ -89,7 +89,7 @@ impl Files for Tree {
     }
 }
 
-/// CPUs of a list as the kernel writes them: `0-3,8` or `0 1 2 3`. `None` where it is no such list.
+/// CPUs of a list as the kernel writes it: `0-3,8` or `0 1 2 3`. `None` if it is not such a list.
 pub(super) fn parse_cpus(text: &str) -> Option<Vec<usize>> {
     const MAX_CPU: usize = 1 << 16;
     let mut cpus = Vec::new();
@@ -106,7 +106,7 @@ pub(super) fn parse_cpus(text: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// `0-3,8` of sorted CPU numbers.
+/// Formats sorted CPU numbers as `0-3,8`.
 pub(super) fn format_cpus(cpus: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &cpu in cpus {
@@ -122,10 +122,10 @@ pub(super) fn format_cpus(cpus: &[usize]) -> String {
     text.collect::<Vec<_>>().join(",")
 }
 
-/// The number in `cpu12`, `policy3` or `state0` after its word.
+/// The number that follows the word in `cpu12`, `policy3` or `state0`.
 pub(super) fn number_after(name: &str, word: &str) -> Option<usize> {
     let digits = name.strip_prefix(word)?;
     let plain = !digits.is_empty() && digits.len() <= 6 && digits.bytes().all(|b| b.is_ascii_digit());
-    // One way to write each number: `cpu01` is no CPU.
+    // Each number has only one form: `cpu01` is not a CPU.
     (plain && (digits == "0" || !digits.starts_with('0'))).then(|| digits.parse().ok())?
 }

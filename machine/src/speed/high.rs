@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How fast high CPUs are: their highest speed, or one below it that a person chose.
+//! The speed of high CPUs: their highest one, or a lower one that the user chose.
 
 use super::domain::{Controlled, Mechanism, CPU_FOLDER};
 use super::error::SpeedError;
@@ -12,15 +12,15 @@ use crate::{live, Kind, Machine};
 use std::fmt;
 use std::str::FromStr;
 
-/// The speed of high CPUs. None is higher than the upper limit that stood.
+/// The speed of high CPUs, never above the upper limit that was set before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HighSpeed {
-    /// The upper limit that stood.
+    /// The upper limit that was set before.
     #[default]
     Max,
-    /// What the processor keeps up for as long as it is asked to: the highest without turbo.
+    /// The highest speed that the processor can sustain: the highest without turbo.
     Base,
-    /// The operating point with the least energy per work, by this machine's own model.
+    /// The operating point with the least energy per work, according to this machine's own model.
     Efficient,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for HighSpeed {
 /// Highest target of the kernel's scale (`SCX_CPUPERF_ONE`).
 pub(super) const PERF_ONE: u32 = 1024;
 
-/// The speed of each of these clock domains, kHz, in their order; none where each keeps its own.
+/// The speed of each of these clock domains, kHz, in their order; empty if each keeps its own.
 pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled]) -> Result<Vec<u32>, SpeedError> {
     let found = match wanted {
         HighSpeed::Max => return Ok(Vec::new()),
@@ -69,7 +69,7 @@ fn each(
     domains.iter().map(|d| fit(files, d, khz(d)?)).collect()
 }
 
-/// Whether a speed between the lowest and the highest can be asked for.
+/// Whether a speed between the lowest and the highest can be requested.
 fn can_be_told(files: &dyn Files, controlled: &Controlled) -> Result<(), String> {
     let Controlled { folder, domain, .. } = controlled;
     let name = named(controlled);
@@ -87,7 +87,7 @@ fn named(controlled: &Controlled) -> String {
     describe::named_cpus(&controlled.domain.cpus)
 }
 
-/// What the driver says, else the firmware, else the highest frequency while boost is off.
+/// The base frequency from the driver, else from the firmware, else the highest frequency if boost is off.
 fn base_khz(files: &dyn Files, controlled: &Controlled) -> Result<u32, String> {
     let Controlled { folder, domain, .. } = controlled;
     let nominal = format!("{CPU_FOLDER}/cpu{}/acpi_cppc/nominal_freq", domain.cpus[0]);
@@ -95,7 +95,7 @@ fn base_khz(files: &dyn Files, controlled: &Controlled) -> Result<u32, String> {
         let is_off = domain::boost_is_off(files, folder);
         is_off.then(|| files.read_khz(&format!("{folder}/cpuinfo_max_freq")))?
     };
-    // Firmware that does not know writes 0.
+    // Firmware that does not know it reports 0.
     let told = files
         .read_khz(&format!("{folder}/base_frequency"))
         .filter(|&khz| khz > 0);
@@ -111,11 +111,11 @@ fn base_khz(files: &dyn Files, controlled: &Controlled) -> Result<u32, String> {
         })
 }
 
-/// The model that `lop machine measure` wrote of this machine.
+/// The model of this machine that `lop machine measure` wrote.
 struct Model {
     file: String,
     machine: Machine,
-    /// By CPU: its kind.
+    /// The kind of each CPU.
     kinds: Vec<(usize, usize)>,
 }
 
@@ -126,14 +126,14 @@ impl Model {
         if !path.exists() {
             let folder = path.parent().unwrap_or(files.root()).display();
             return Err(format!(
-                "nothing here tells what this machine draws at which speed: 'mkdir -p {folder}; lop machine measure -o {file}' measures it"
+                "the power of this machine at each speed is not known: to measure it, run 'mkdir -p {folder}; lop machine measure -o {file}'"
             ));
         }
-        let anew = format!("'lop machine measure --force -o {file}' measures anew");
+        let anew = format!("'lop machine measure --force -o {file}' measures again");
         let machine = crate::load(&file, &[]).map_err(|error| error.to_string())?;
         if has_assumed_watts(&machine) {
             return Err(format!(
-                "{file} has watts of another machine, as no meter measured these; with one ('lop doctor' lists them) {anew}"
+                "{file} has the watts of another machine, as no meter measured these; with one ('lop doctor' lists them) {anew}"
             ));
         }
         let live = live::read(files.root()).map_err(|error| error.to_string())?;
@@ -158,7 +158,7 @@ impl Model {
         let kind = of_first.map(|(_, kind)| &self.machine.kinds[*kind]);
         match kind.map(|kind| (kind.opps.len(), efficient_khz(kind))) {
             None | Some((0 | 1, _)) => Err(format!(
-                "{} has no two operating points of {} to choose from: 'lop machine measure' says why",
+                "{} has fewer than two operating points of {} to choose from: 'lop machine measure' says why",
                 self.file,
                 named(controlled)
             )),
@@ -167,8 +167,8 @@ impl Model {
     }
 }
 
-/// argmin over operating points of (watts of a busy core and its voltage domain, above those of the idle core at its least) / frequency: the machine stays
-/// on whatever its speed is, so what it draws idle is nobody's. Of equals the fastest.
+/// argmin over operating points of (watts of a busy core and its voltage domain - watts of the idle core at its lowest) / frequency. The machine
+/// stays on at any speed, so idle watts are not attributed to work. If equal, the fastest.
 pub(super) fn efficient_khz(kind: &Kind) -> u64 {
     let rest_uw = kind
         .opps
@@ -191,11 +191,11 @@ pub(super) fn efficient_khz(kind: &Kind) -> u64 {
     best.map_or(0, |(_, khz)| khz)
 }
 
-/// The speed as these CPUs can have it: within the limits that stand, a step of the driver's table where it has one, and above that of low CPUs.
+/// The nearest speed that these CPUs can have: within the present limits, a step of the driver's table if it has one, and above that of low CPUs.
 fn fit(files: &dyn Files, controlled: &Controlled, khz: u32) -> Result<u32, String> {
     let Controlled { folder, domain, .. } = controlled;
     let (Some(min_khz), Some(max_khz)) = (domain.min_khz, domain.max_khz) else {
-        return Err(format!("/{folder} tells no limits"));
+        return Err(format!("/{folder} shows no limits"));
     };
     let khz = step_below(files, folder, khz.min(max_khz));
     match khz > min_khz {
@@ -209,11 +209,11 @@ fn fit(files: &dyn Files, controlled: &Controlled, khz: u32) -> Result<u32, Stri
     }
 }
 
-/// What to ask of `schedutil` for this frequency, in 1024ths of the CPU's own capacity:
+/// What to request of `schedutil` for this frequency, in 1024ths of the CPU's own capacity:
 ///
 /// frequency = 1.25 * target / capacity * highest frequency     (kernel/sched/cpufreq_schedutil.c)
 ///
-/// Rounded down, as the governor takes the next step above.
+/// Rounded down, since the governor takes the next higher step.
 pub(super) fn perf(khz: u32, highest_khz: u32) -> u32 {
     if khz >= highest_khz {
         return PERF_ONE;

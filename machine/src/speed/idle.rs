@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps a CPU from its deepest idle state: lifted while it is low.
+//! Settings that keep a CPU from its deepest idle state; they are lifted while it is low.
 
 use super::domain::{Knob, CPU_FOLDER};
 use super::files::{number_after, Files};
 
-/// The files to change while `cpu` is low; empty where nothing stands in the way, or where it cannot be changed.
+/// The files to change while `cpu` is low; empty if there is no obstacle, or if it cannot be changed.
 pub(super) fn idle_knobs(files: &dyn Files, cpu: usize) -> Vec<Knob> {
     let Some(deepest) = deepest_state(files, cpu) else {
         return Vec::new();
@@ -17,7 +17,7 @@ pub(super) fn idle_knobs(files: &dyn Files, cpu: usize) -> Vec<Knob> {
         .collect()
 }
 
-/// Folder of the deepest state that the platform means to be used; states that its driver turned off are not ours to turn on.
+/// Folder of the deepest state that is meant to be used on this platform; states that the driver turned off stay off.
 fn deepest_state(files: &dyn Files, cpu: usize) -> Option<String> {
     let folder = format!("{CPU_FOLDER}/cpu{cpu}/cpuidle");
     let names = files.list(&folder).ok()?;
@@ -36,7 +36,7 @@ fn disabled(files: &dyn Files, state: &str) -> Option<Knob> {
     (files.read_trimmed(&path).ok()? != "0").then(|| while_low(path, "0"))
 }
 
-/// The limit reads 0 for none, n/a for no latency at all, else the microseconds that waking up may take.
+/// The limit reads 0 if there is none, n/a if no latency is allowed, else the microseconds that a wakeup may take.
 fn latency_limit(files: &dyn Files, cpu: usize, deepest: &str) -> Option<Knob> {
     let path = format!("{CPU_FOLDER}/cpu{cpu}/power/pm_qos_resume_latency_us");
     let limit = files.read_trimmed(&path).ok()?;

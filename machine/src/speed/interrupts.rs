@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts, as far as the machine lets them be steered: all to one CPU, and back.
+//! Steers interrupts to one CPU, as far as the machine allows, and back.
 
 use super::files::{number_after, Files};
 use super::journal::{Entry, Journal};
@@ -10,16 +10,16 @@ use std::collections::BTreeMap;
 const FOLDER: &str = "proc/irq";
 const FILE: &str = "smp_affinity_list";
 
-/// How many interrupts there are, and where they go.
+/// How many interrupts go where.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Steered {
-    /// To the CPU that was asked for.
+    /// To the requested CPU.
     pub there: usize,
-    /// Where they went before: the machine binds them, or does not say.
+    /// To where they went before: the machine binds them, or does not tell.
     pub elsewhere: usize,
 }
 
-/// Is it the file of an interrupt's CPUs?
+/// Whether this is the file with an interrupt's CPUs.
 pub(super) fn is_interrupt(path: &str) -> bool {
     let parts = path.strip_prefix(FOLDER).and_then(|inside| inside.strip_prefix('/'));
     matches!(parts.and_then(|inside| inside.split_once('/')), Some((number, FILE)) if number_after(number, "").is_some())
@@ -32,10 +32,10 @@ fn interrupts(files: &dyn Files) -> Vec<String> {
 }
 
 impl Speeds {
-    /// Sends every interrupt to `cpu` that may be sent there. One that is asked for later goes where the kernel sends it.
+    /// Sends every interrupt to `cpu` that can be sent there. Interrupts that are set up later go where the kernel sends them.
     ///
     /// # Errors
-    /// The journal cannot be written; nothing was changed then.
+    /// The journal cannot be written; then nothing was changed.
     pub fn steer_interrupts(&mut self, cpu: usize) -> Result<Steered, SpeedError> {
         let value = cpu.to_string();
         let mut steered = Steered::default();
@@ -68,7 +68,7 @@ impl Speeds {
         entry
     }
 
-    /// Sends interrupts where they went before. What could not be put back comes back as errors, as from [`Speeds::restore`].
+    /// Sends interrupts where they went before. Returns an error for each that could not be restored, as [`Speeds::restore`] does.
     pub fn release_interrupts(&mut self) -> Vec<SpeedError> {
         let entries = std::mem::take(&mut self.journal.entries);
         let (of_interrupts, others): (BTreeMap<_, _>, BTreeMap<_, _>) =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The journal of what was changed: a file of JSON lines, written whole and renamed into place before a change.
+//! The journal of changes: a file of JSON lines, written as a whole and renamed into place before a change.
 //!
-//! Line 1 is the header with the count of entries, so that a file that lost its end is noticed; each further line is an entry.
-//! It is read back by root, hence nothing in it is believed: only the files that this program writes may be named in it.
+//! Line 1 is the header with the number of entries, so that a truncated file is noticed; each further line is an entry.
+//! Root reads it back, so it is not trusted: it may only name files that this program writes.
 
 use super::error::SpeedError;
 use super::files::{number_after, Files};
@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 const FORMAT: &str = "lopsided-speeds";
 const VERSION: u32 = 1;
 const CPU_FOLDER: &str = "sys/devices/system/cpu/";
-/// Longest value of a file that is ever changed; the kernel's words are shorter.
+/// Longest value of a file that is changed; the kernel's words are shorter.
 const MAX_VALUE_BYTES: usize = 64;
-/// What is remembered of a file: the two values of the sets, and the latest roundings of them.
+/// How many values are remembered for a file: those of the two sets, and their latest roundings.
 const MAX_WRITTEN: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ struct Header {
     entries: usize,
 }
 
-/// One file that was or is about to be changed.
+/// A file that was changed or is about to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -40,7 +40,7 @@ pub struct Entry {
     pub path: String,
     /// What it held before, byte for byte.
     pub original: String,
-    /// What may stand in it because of us: values written, and what they read back as. Trimmed.
+    /// Values that it may hold because of us: those written, and what they read back as. Trimmed.
     pub written: Vec<String>,
 }
 
@@ -53,13 +53,13 @@ impl Entry {
         self.original.trim() == current.trim()
     }
 
-    /// Remembers a value that stands or will stand in the file because of us; true if it was new.
+    /// Remembers a value that the file holds or will hold because of us; true if it was new.
     pub(super) fn remember(&mut self, value: &str) -> bool {
         if self.is_ours(value) {
             return false;
         }
         if self.written.len() == MAX_WRITTEN {
-            // The first two are what the sets ask for, and stay.
+            // The first two are those of the sets, and stay.
             self.written.remove(2);
         }
         self.written.push(value.trim().to_string());
@@ -85,20 +85,21 @@ impl Journal {
     /// Reads the text of a journal; `file` is named in errors.
     ///
     /// # Errors
-    /// With the line: no header, another format or version, lines missing or too many, a path that is not one of the files that
-    /// speeds are set by, a value that no such file can hold.
+    /// With the line: the header is missing, the format or version differs, there are too few or too many lines, a path is not one of
+    /// the files by which speeds are set, or a value is one that no such file can hold.
     pub fn parse(file: &str, text: &str) -> Result<Self, InputError> {
         let at = |line: usize, message: String| InputError::new(file, message).at_line(line);
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
         let (_, first) = lines
             .next()
             .ok_or_else(|| at(1, "empty, expected a journal of speeds".into()))?;
-        let header: Header = serde_json::from_str(first).map_err(|e| at(1, format!("no header of a journal: {e}")))?;
+        let header: Header =
+            serde_json::from_str(first).map_err(|e| at(1, format!("not the header of a journal: {e}")))?;
         check_header(&header).map_err(|message| at(1, message))?;
         let mut journal = Self::new(header.boot_id);
         for (number, line) in lines {
             let entry: Entry =
-                serde_json::from_str(line).map_err(|e| at(number, format!("no entry of a journal: {e}")))?;
+                serde_json::from_str(line).map_err(|e| at(number, format!("not an entry of a journal: {e}")))?;
             check_entry(&entry).map_err(|message| at(number, message))?;
             if let Some(twice) = journal.entries.insert(entry.path.clone(), entry) {
                 return Err(at(number, format!("{}: named twice", twice.path)));
@@ -130,7 +131,7 @@ impl Journal {
         text
     }
 
-    /// The journal at `path`; `None` where there is none.
+    /// The journal at `path`; `None` if there is none.
     pub(super) fn load(path: &Path) -> Result<Option<Self>, SpeedError> {
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -142,7 +143,7 @@ impl Journal {
         Ok(Some(journal))
     }
 
-    /// Puts it on disk: whole, or not at all. An empty journal is a removed one.
+    /// Writes it to disk, all or nothing. An empty journal is removed.
     pub(super) fn save(&self, path: &Path) -> Result<(), SpeedError> {
         if self.entries.is_empty() {
             return match fs::remove_file(path) {
@@ -208,7 +209,7 @@ fn check_header(header: &Header) -> Result<(), String> {
 fn check_entry(entry: &Entry) -> Result<(), String> {
     if !is_speed_file(&entry.path) {
         return Err(format!(
-            "{:?} is no file by which speeds, idle states or interrupts are set",
+            "{:?} is not a file by which speeds, idle states or interrupts are set",
             entry.path
         ));
     }
@@ -221,7 +222,7 @@ fn check_entry(entry: &Entry) -> Result<(), String> {
     let original = entry.original.strip_suffix('\n').unwrap_or(&entry.original);
     for value in entry.written.iter().map(String::as_str).chain([original]) {
         if !is_value(value) {
-            return Err(format!("{value:?} is no value of {}", entry.path));
+            return Err(format!("{value:?} is not a value of {}", entry.path));
         }
     }
     Ok(())
@@ -232,7 +233,7 @@ pub(super) fn is_value(text: &str) -> bool {
     text.len() <= MAX_VALUE_BYTES && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
 }
 
-/// Is it one of the files that this program writes? Nothing else is ever written, whatever a journal says.
+/// Whether this is one of the files that this program writes. It writes no other, whatever a journal says.
 fn is_speed_file(path: &str) -> bool {
     let Some(inside) = path.strip_prefix(CPU_FOLDER) else {
         return is_interrupt(path);
@@ -256,12 +257,12 @@ fn is_speed_file(path: &str) -> bool {
     }
 }
 
-/// The kernel's name of this boot; empty where it does not tell.
+/// The kernel's id of this boot; empty if it does not tell.
 pub(super) fn boot_id(files: &dyn Files) -> String {
     files.read_trimmed("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Held while speeds are set; the kernel lets go of it when its process dies, however it dies. The file goes with it, but for a killed process.
+/// Held while speeds are set. The kernel releases it when the process dies, however it dies. The file is removed too, except by a killed process.
 pub(super) struct Lock {
     file: File,
     path: PathBuf,
@@ -273,7 +274,7 @@ impl Lock {
         fs::create_dir_all(folder_of(journal))
             .map_err(|error| journal_error(folder_of(journal), "make this folder", error))?;
         let mut file = locked(&path)?;
-        // Its last holder may have removed it between opening and locking: that lock keeps nobody out.
+        // Its last holder may have removed the file between our open and our lock; such a lock excludes nobody.
         while !is_at(&file, &path) {
             file = locked(&path)?;
         }
@@ -288,7 +289,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if is_at(&self.file, &self.path) {
-            // One that stays harms nobody.
+            // A file that stays does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }

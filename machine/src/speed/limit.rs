@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Upper limits that hold until they are put back, for a machine whose CPUs are to differ in speed.
+//! Upper limits that stay until they are restored, for a machine whose CPUs are to differ in speed.
 
 use super::domain::{online_cpus, CPU_FOLDER};
 use super::error::SpeedError;
@@ -12,21 +12,21 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-/// What came of a limit.
+/// A limit that was set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limited {
-    /// As the driver took it: a step of its own near to what was asked for.
+    /// As the driver took it: one of its steps, near the requested one.
     pub khz: u32,
-    /// Over the highest frequency of the CPU.
+    /// As a share of the CPU's highest frequency.
     pub share: f64,
 }
 
-/// Limits these CPUs, by number in kHz, and with each all that share its clock. Whatever this journal names is put back first. Comes back with
-/// every CPU that is limited now.
+/// Limits these CPUs, by number to kHz, each together with all that share its clock. First restores what this journal lists. Returns every
+/// CPU that is limited now.
 ///
 /// # Errors
-/// Another process holds the journal; a CPU has no frequency control, or the frequency is outside of its range; a file or the journal cannot be
-/// written, or the kernel does not take a limit in: what was changed then is in the journal, for [`super::restore_from_journal`].
+/// Another process holds the journal; a CPU has no frequency control, or the frequency is out of its range; a file or the journal cannot be
+/// written, or the kernel does not apply a limit. Changes up to then are in the journal, for [`super::restore_from_journal`].
 pub fn limit_khz(
     root: &Path,
     journal_path: &Path,
@@ -81,24 +81,24 @@ pub(super) fn limit(
     }
 }
 
-/// The limit as the driver shows it once it has taken it in: as asked for or a step of its own table, or lower where heat or another program keeps
-/// it lower.
+/// The limit as the driver shows it once it has applied it: as requested, or a step of its table, or lower if heat or another program keeps it
+/// lower.
 fn taken_in(files: &dyn Files, entry: &Entry, asked_khz: [u32; 2], deadline: Instant) -> Result<u32, SpeedError> {
     let is_asked = |shown: &str| asked_khz.iter().any(|khz| shown == khz.to_string());
     let changed = |shown: &str| is_asked(shown) || !entry.holds_original(shown);
     let shown = shown_at_last(files, &entry.path, deadline, changed);
     let shown = shown.map_err(|source| file_error(files, &entry.path, "read its limit", source))?;
     let refused = |text: String| file_error(files, &entry.path, "limit its frequency", io::Error::other(text));
-    let shown_khz: u32 = (shown.parse()).map_err(|_| refused(format!("{shown:?} is no frequency")))?;
+    let shown_khz: u32 = (shown.parse()).map_err(|_| refused(format!("{shown:?} is not a frequency")))?;
     if !changed(&shown) && shown_khz > asked_khz[0] {
         return Err(refused(format!(
-            "the kernel does not take the limit in, {shown_khz} kHz stand as before: slow it by a share of its time, as in 50%"
+            "the kernel does not apply the limit, which is still {shown_khz} kHz: slow the CPU by a share of its time instead, as in 50%"
         )));
     }
     Ok(shown_khz)
 }
 
-/// The highest frequency of the driver's table that is not above; the frequency itself where it has no table.
+/// The highest frequency of the driver's table up to this one; the frequency itself if there is no table.
 pub(super) fn step_below(files: &dyn Files, folder: &str, khz: u32) -> u32 {
     let table = files.read(&format!("{folder}/scaling_available_frequencies"));
     let steps = table.unwrap_or_default();
@@ -118,7 +118,8 @@ fn read(files: &dyn Files, path: &str) -> Result<String, SpeedError> {
 }
 
 fn no_control(files: &dyn Files, cpu: usize) -> SpeedError {
-    let reason = io::Error::other("no cpufreq driver controls this CPU: slow it by a share of its time, as in 50%");
+    let reason =
+        io::Error::other("no cpufreq driver controls this CPU: slow it by a share of its time instead, as in 50%");
     file_error(
         files,
         &format!("{CPU_FOLDER}/cpu{cpu}/cpufreq"),
@@ -202,7 +203,7 @@ mod tests {
             (max_of(&folder, 0), max_of(&folder, 2)),
             ("1000000".into(), "2000000".into())
         );
-        // Another set takes its place.
+        // Another set of limits replaces it.
         limit_khz(folder.path(), &journal, &[(2, 1_200_000)].into()).unwrap();
         assert_eq!(
             (max_of(&folder, 0), max_of(&folder, 2)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Putting back what a journal holds, in this process or after the death of another.
+//! Restores what a journal lists, in this process or after the death of another.
 
 use super::change::{crosses, in_order, is_held_down, Change};
 use super::describe::named_cpus;
@@ -12,34 +12,34 @@ use super::settle::{deadline, shown_at_last, takes_effect_later};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What became of the files of a journal.
+/// The outcome for the files of a journal.
 #[derive(Debug, Default)]
 pub struct Restored {
-    /// Put back to what they held before.
+    /// Restored to their original values.
     pub files: Vec<PathBuf>,
-    /// Not put back, and why.
+    /// Not restored, and why.
     pub skipped: Vec<Skipped>,
 }
 
-/// A file that was not put back.
+/// A file that was not restored.
 #[derive(Debug)]
 pub struct Skipped {
     pub file: PathBuf,
     pub reason: String,
-    /// Still in the journal, to be tried again: the CPU was offline, or the write failed.
+    /// Whether it is still in the journal, to be tried again: the CPU was offline, or the write failed.
     pub kept: bool,
 }
 
-/// Puts back what a dead run left changed: for the next start, and for `lop restore`.
+/// Restores what a dead run left changed; used by the next start and by `lop restore`.
 ///
-/// A file is put back only if it still holds what was written to it. An entry whose file cannot be read now, as that of an
-/// offline CPU, stays in the journal: the kernel may keep the old limits for the day when the CPU comes back, or start afresh
-/// with its own, and only then it shows which. A journal of another boot is discarded, since the kernel started afresh.
-/// No journal: nothing to do, both lists are empty.
+/// A file is restored only if it still holds what was written to it. If its file cannot be read now, as that of an offline CPU,
+/// the entry stays in the journal: when the CPU comes back, the kernel may use the old limits or fresh ones, and it does not show
+/// which until then. A journal of another boot is discarded, since the kernel started afresh. Without a journal there is nothing
+/// to do, and both lists are empty.
 ///
 /// # Errors
-/// Another living process sets speeds; the journal is damaged or cannot be read or written. Nothing was changed then, except
-/// that files may be back where only the journal's new state could not be written.
+/// Another living process sets speeds, or the journal is damaged or cannot be read or written. Then nothing was changed, except
+/// that if only the journal's new state could not be written, files may have been restored.
 pub fn restore_from_journal(root: &Path, journal: &Path) -> Result<Restored, SpeedError> {
     if !journal.exists() {
         return Ok(Restored::default());
@@ -48,7 +48,7 @@ pub fn restore_from_journal(root: &Path, journal: &Path) -> Result<Restored, Spe
     take_over(&Tree::new(root), journal).map(|(_, restored)| restored)
 }
 
-/// For people: the files that a journal still names, each with the CPUs that it belongs to. Changes nothing.
+/// For people: the files that a journal still lists, each with its CPUs. Changes nothing.
 ///
 /// # Errors
 /// The journal is damaged or cannot be read.
@@ -63,7 +63,7 @@ pub fn left_in_journal(root: &Path, journal: &Path) -> Result<Vec<String>, Speed
     Ok(lines.collect())
 }
 
-/// The CPUs that a file of a journal is about: a policy answers while one of its CPUs is online, and is named by its first.
+/// The CPUs of a file in a journal. A policy answers while one of its CPUs is online, and is named after its first CPU.
 fn cpus_of(files: &dyn Files, path: &str) -> Option<Vec<usize>> {
     let mut folders = path.strip_prefix(CPU_FOLDER)?.trim_start_matches('/').split('/');
     match (folders.next()?, folders.next()?) {
@@ -78,7 +78,7 @@ fn cpus_of(files: &dyn Files, path: &str) -> Option<Vec<usize>> {
     }
 }
 
-/// Restores from the journal at `path` if there is one; comes back with what is left of it, which is saved.
+/// Restores from the journal at `path` if there is one, and saves and returns what is left of it.
 pub(super) fn take_over(files: &dyn Files, path: &Path) -> Result<(Journal, Restored), SpeedError> {
     let boot = boot_id(files);
     let Some(mut journal) = Journal::load(path)? else {
@@ -96,7 +96,7 @@ pub(super) fn take_over(files: &dyn Files, path: &Path) -> Result<(Journal, Rest
 fn discard(files: &dyn Files, journal: Journal) -> Restored {
     let skipped = journal.entries.into_keys().map(|path| Skipped {
         file: files.absolute(&path),
-        reason: "was changed before the machine was started anew, which undid it; its journal is discarded".into(),
+        reason: "was changed before the last reboot, which undid it; its journal is discarded".into(),
         kept: false,
     });
     Restored {
@@ -105,7 +105,7 @@ fn discard(files: &dyn Files, journal: Journal) -> Restored {
     }
 }
 
-/// What [`put_back`] did: paths relative to the root, and an error for each file that was left.
+/// The outcome of [`put_back`]: paths relative to the root, and an error for each file that was left.
 #[derive(Default)]
 pub(super) struct PutBack {
     files: Vec<String>,
@@ -130,7 +130,7 @@ impl PutBack {
     }
 }
 
-/// Puts every file of the journal back and takes out of it what is settled.
+/// Restores every file of the journal and removes the settled entries.
 pub(super) fn put_back(files: &dyn Files, journal: &mut Journal) -> PutBack {
     let mut done = PutBack::default();
     let (mut changes, mut hidden) = (Vec::new(), Vec::new());
@@ -161,15 +161,15 @@ pub(super) fn put_back(files: &dyn Files, journal: &mut Journal) -> PutBack {
     done
 }
 
-/// Waits until limits that were put back are shown, so that who reads one next does not take ours for its original. Where heat or another program
-/// keeps one lower that is not to be had.
+/// Waits until restored limits are shown, so that the next reader does not take ours for the originals. If heat or another program keeps a limit
+/// lower, it never shows.
 fn settle(files: &dyn Files, journal: &Journal, written: &[String]) {
     let deadline = deadline();
     for path in written.iter().filter(|path| takes_effect_later(path)) {
         let Some(entry) = journal.entries.get(path) else {
             continue;
         };
-        // One that cannot be read was written all the same: its CPU has just gone offline.
+        // A limit that cannot be read was written all the same: its CPU has just gone offline.
         let _ = shown_at_last(files, path, deadline, |shown| entry.holds_original(shown));
     }
 }
@@ -183,7 +183,7 @@ enum Verdict {
 fn judge(files: &dyn Files, entry: &Entry) -> Verdict {
     let current = match files.read(&entry.path) {
         Ok(current) => current,
-        // Nobody asks for it any more.
+        // The interrupt no longer exists.
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_interrupt(&entry.path) => return Verdict::IsBack,
         Err(source) => {
             return Verdict::Leave {
@@ -197,7 +197,7 @@ fn judge(files: &dyn Files, entry: &Entry) -> Verdict {
         }
     };
     match entry.standing(files, &current) {
-        // What still shows the original may be ours a moment later: the original is written, which changes nothing where it stands already.
+        // A file that still shows the original may show our value a moment later. So the original is written, which is harmless if it holds already.
         Standing::Original if takes_effect_later(&entry.path) => Verdict::Write { held_down: false },
         Standing::Original => Verdict::IsBack,
         Standing::Ours => Verdict::Write { held_down: false },
@@ -212,12 +212,12 @@ fn judge(files: &dyn Files, entry: &Entry) -> Verdict {
     }
 }
 
-/// Whose the value is that a file holds now.
+/// Whose value a file holds now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     Original,
     Ours,
-    /// A lower limit of ours, shown smaller because the upper one was lowered.
+    /// Our lower limit, shown smaller because the upper one was lowered.
     HeldDown,
     Foreign,
 }
@@ -236,8 +236,8 @@ impl Entry {
     }
 }
 
-/// The error tells whether to keep the entry. A lower limit that is held down passes the upper one already, out of sight, and the
-/// kernel goes on showing the smaller of the two: then any smaller one is better.
+/// The error tells whether to keep the entry. A lower limit that is held down already exceeds the upper one, although the kernel
+/// only shows the smaller of the two; then any smaller one is better.
 fn write_back(files: &dyn Files, change: &Change, held_down: bool) -> Result<(), (SpeedError, bool)> {
     let file = files.absolute(&change.path);
     if !held_down && crosses(files, change) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether requests for speeds act at all: tried on one CPU of each kind, by what it computes at its lowest and at its highest speed.
+//! Whether speed requests have an effect, tried on one CPU of each kind by how much it computes at its lowest and at its highest speed.
 
 use super::change::is_frequency;
 use super::describe::restored_lines;
@@ -10,23 +10,24 @@ use rustix::thread::{sched_setaffinity, CpuSet};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Requests that differ by less tell nothing beside what else slows a loop by a few percent.
+/// Least ratio of the two speeds. Other influences change a loop's time by a few percent, so a smaller difference would mean nothing.
 const LEAST_RATIO: f64 = 1.1;
-/// Of the way from the low to the high request: work that goes less of it goes none, and so much of it all that heat and limits of power leave.
+/// Share of the way from the low to the high request. Work that rises by less counts as unchanged; above it, heat and power limits may explain the
+/// rest.
 const NONE_OF_THE_WAY: f64 = 0.2;
 const MOST_OF_THE_WAY: f64 = 0.5;
-/// What computes on a CPU.
+/// Computes on a CPU.
 pub trait Worker {
-    /// Work of a second, in any unit, at the speed that the CPU settles at.
+    /// Work per second, in any unit, at the speed that the CPU settles at.
     ///
     /// # Errors
-    /// Nothing may run there, or there is no time left.
+    /// No thread may run there, or there is no time left.
     fn speed(&mut self, cpu: usize) -> Result<f64, String>;
 }
 
-/// A loop whose instructions wait for one another, on the CPU itself. About half a second each time.
+/// A loop on that CPU whose instructions depend on one another. Takes about half a second.
 pub struct Loop<'a> {
-    /// Set once no more is wanted.
+    /// Set to end early.
     pub ends: &'a AtomicBool,
 }
 
@@ -35,12 +36,12 @@ impl Worker for Loop<'_> {
         let on_it = || {
             let mut set = CpuSet::new();
             if cpu >= CpuSet::MAX_CPU {
-                return Err(format!("CPU {cpu}: no thread can be bound to one of so high a number"));
+                return Err(format!("CPU {cpu}: its number is too high to bind a thread to it"));
             }
             set.set(cpu);
             sched_setaffinity(None, &set).map_err(|error| format!("no thread can be bound to CPU {cpu}: {error}"))?;
             let mut speed = 0.0;
-            // The first is of a CPU whose speed still changes.
+            // In the first turn the speed of the CPU may still change.
             for _ in 0..2 {
                 if self.ends.load(Ordering::SeqCst) {
                     return Err("interrupted".into());
@@ -53,42 +54,42 @@ impl Worker for Loop<'_> {
     }
 }
 
-/// A CPU under a request.
+/// A CPU at one request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Seen {
     pub asked_khz: u32,
     /// `scaling_cur_freq` just after the work.
     pub shown_khz: Option<u32>,
-    /// Work of a second; at the low request it is 1.
+    /// Work per second; 1 at the low request.
     pub work: f64,
 }
 
-/// The same CPU under both.
+/// The same CPU at both requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Compared {
     pub low: Seen,
     pub high: Seen,
 }
 
-/// What became of requests.
+/// The effect of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Act,
-    /// Only where all CPUs are asked for the same: they share a clock, of which the driver says nothing.
+    /// Requests act only if all CPUs have the same one: they share a clock, which the driver does not tell.
     Together,
-    /// They change less than half of what they ask for.
+    /// Less than half of the requested change happens.
     Partly,
     Ignored,
 }
 
-/// What one CPU of a kind showed.
+/// The result of one CPU of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Outcome {
     pub verdict: Verdict,
-    /// While it alone was asked.
+    /// With a request for this CPU only.
     pub alone: Compared,
-    /// While all CPUs were asked for the same; tried where it alone ignored it.
+    /// With the same request for all CPUs; tried if the CPU ignored its own.
     pub together: Option<Compared>,
 }
 
@@ -96,23 +97,24 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TriedKind {
     pub cpus: Vec<usize>,
-    /// The one that was tried.
+    /// The CPU that was tried.
     pub cpu: usize,
     pub driver: String,
-    /// Or why that is not known.
+    /// The result, or why it is not known.
     pub outcome: Result<Outcome, String>,
 }
 
-/// What the whole machine showed.
+/// The results of the whole machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tried {
     pub kinds: Vec<TriedKind>,
-    /// What an earlier run had left and was put back first; what could not be put back now.
+    /// What an earlier run had left and was restored first; what could not be restored now.
     pub notes: Vec<String>,
 }
 
-/// `speeds`: opened for [`super::Asker::Trial`]. Asks one CPU of each kind for its lowest and its highest speed, between the limits that stand, and has it compute. All is put back before this
-/// returns, and when `speeds` is dropped if it does not; what its process leaves when it is killed is in the journal.
+/// Sets one CPU of each kind to its lowest and its highest speed within the present limits, and has it compute. `speeds` must be opened for
+/// [`super::Asker::Trial`]. Everything is restored before this returns, or else when `speeds` is dropped; the journal has the changes of a process
+/// that is killed.
 pub fn try_speeds(speeds: &mut Speeds, worker: &mut dyn Worker) -> Tried {
     let mut tried = Tried {
         notes: restored_lines(speeds.recovered()),
@@ -156,7 +158,7 @@ fn is_alike(one: &ClockDomain, other: &ClockDomain) -> bool {
     how(one) == how(other) && (one.min_khz, one.max_khz) == (other.min_khz, other.max_khz)
 }
 
-/// A CPU, and the lowest and the highest frequency that it can be asked for.
+/// A CPU, and the lowest and the highest frequency that can be requested for it.
 struct Subject {
     cpu: usize,
     low_khz: u32,
@@ -164,7 +166,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// None where no frequency can be asked for.
+    /// None if no frequency can be requested.
     fn of(speeds: &Speeds, domain: &ClockDomain) -> Option<Self> {
         let controlled = speeds.domains.iter().find(|of| of.domain.cpus == domain.cpus)?;
         let knob = controlled.knobs.iter().find(|knob| is_frequency(&knob.path))?;
@@ -181,14 +183,14 @@ impl Subject {
         f64::from(self.high_khz) / f64::from(self.low_khz)
     }
 
-    /// How much of what was asked for came, 0 to about 1.
+    /// The share of the requested change that happened, 0 to about 1.
     fn share(&self, seen: &Compared) -> f64 {
         (seen.high.work - 1.0) / (self.ratio() - 1.0)
     }
 }
 
 fn try_kind(speeds: &mut Speeds, worker: &mut dyn Worker, first: &ClockDomain) -> Result<Outcome, String> {
-    let subject = Subject::of(speeds, first).ok_or("no frequency can be asked for")?;
+    let subject = Subject::of(speeds, first).ok_or("no frequency can be requested")?;
     if subject.ratio() < LEAST_RATIO {
         let percent = (subject.ratio() - 1.0) * 100.0;
         return Err(format!(
@@ -210,14 +212,14 @@ fn try_kind(speeds: &mut Speeds, worker: &mut dyn Worker, first: &ClockDomain) -
     if all == first.cpus {
         return Ok(outcome(Verdict::Ignored, None));
     }
-    // Others that cannot be asked leave what this one showed alone.
+    // If a request for the others fails, the result of this CPU stands.
     let together = compare(speeds, worker, &subject, &all).ok();
     let act = together.is_some_and(|together| subject.share(&together) >= MOST_OF_THE_WAY);
     let verdict = if act { Verdict::Together } else { Verdict::Ignored };
     Ok(outcome(verdict, together))
 }
 
-/// The subject at its lowest and at its highest speed, while all of `asked` are asked for the same.
+/// The subject at its lowest and at its highest speed, with the same request for all of `asked`.
 fn compare(
     speeds: &mut Speeds,
     worker: &mut dyn Worker,

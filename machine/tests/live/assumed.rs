@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is taken where sysfs says nothing or says it another way, and that a note tells.
+//! What is assumed if sysfs says nothing or says it in another way, and that a note tells.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn has_note(machine: &LiveMachine, part: &str) {
     );
 }
 
-/// All that is known of these CPUs is that they are there.
+/// Nothing is known of these CPUs but their numbers.
 fn bare(cpus: &str, lines: &str) -> LiveMachine {
     let text = format!("[sys/devices/system/cpu]\npresent = {cpus}\nonline = {cpus}\n{lines}\n");
     let machine = live::read_tree(&tree(&text)).unwrap();
@@ -59,7 +59,7 @@ fn a_machine_that_tells_all_leaves_the_voltage_note() {
     );
 }
 
-/// With SMT off in firmware or by the kernel half of a big server is present but offline: still within all limits.
+/// With SMT switched off, half of a big server is present but offline, and still within all limits.
 #[test]
 fn half_of_a_big_server_offline() {
     let lines = "online = 0-255\ncpu{0-255}/topology/core_cpus_list = {n}";
@@ -73,7 +73,7 @@ fn half_of_a_big_server_offline() {
         (machine.nr_cores, machine.nr_memory_domains, machine.nr_nodes),
         (512, 32, 8)
     );
-    // Clock domains name the offline siblings, so these are where their siblings are.
+    // Clock domains list the offline siblings, so each is in the domain of its sibling.
     assert!(machine
         .cpus
         .iter()
@@ -121,7 +121,7 @@ fn named_types_are_kinds_where_nothing_is_measured() {
     );
     assert_eq!(by(&machine, |c| c.tier), [1, 1, 0, 0, 2]);
     assert_eq!(by(&machine, |c| c.capacity), [1024; 5]);
-    has_note(&machine, "order of their names");
+    has_note(&machine, "their order follows their names");
 }
 
 fn caches(cpus: &str, level: u8, shared: &str) -> String {
@@ -189,7 +189,7 @@ fn packages_without_a_number_are_one_socket() {
     assert_eq!((machine.nr_sockets, by(&machine, |c| c.socket)), (1, vec![0, 0]));
 }
 
-/// Firmware and drivers name CPUs that could be plugged in.
+/// Firmware and drivers list CPUs that could be plugged in.
 #[test]
 fn lists_may_name_cpus_that_are_not_there() {
     let machine = bare("0,2", "cpu{0,2}/cpufreq/related_cpus = 0 1 2 3");
@@ -208,15 +208,15 @@ fn files_that_cannot_be_read_count_as_missing_and_are_told() {
         std::fs::create_dir(&file).unwrap();
     }
     let machine = live::read(folder.path()).unwrap();
-    // By frequency then: 1786, 2496 and 2995 MHz.
+    // Then the frequency decides: 1786, 2496 and 2995 MHz.
     assert_eq!(by(&machine, |c| c.tier), [2, 2, 2, 2, 1, 1, 1, 0]);
     has_note(
         &machine,
-        "cpu0/cpu_capacity and 7 more of this name could not be read (no regular file)",
+        "cpu0/cpu_capacity and 7 more of this name could not be read (not a regular file)",
     );
 }
 
-/// Booted so, by a partition of cgroup v2 alone, and of v2 beside v1; CPU 9 is not there. CPUs without tick are not isolated.
+/// Isolated at boot, by a partition of cgroup v2 alone, and of v2 beside v1. CPU 9 does not exist. CPUs without a tick are not isolated.
 #[test]
 fn isolated_cpus_are_of_the_command_line_and_of_partitions() {
     let lines = |boot: &str, cgroup: &str| {

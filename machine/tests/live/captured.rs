@@ -15,10 +15,10 @@ fn captured(text: &str) -> (String, Machine) {
     (text, machine)
 }
 
-/// Of each memory domain: how many CPUs of which kind, and its cache in KiB.
+/// For each memory domain: how many CPUs of which kind, and its cache in KiB.
 type Domains = Vec<(Vec<(u16, usize)>, Option<u64>)>;
 
-/// Of each memory domain how many cores of each kind it has, and its cache; in an order of their own, as numbers differ.
+/// For each memory domain, how many cores of each kind it has, and its cache. Sorted, since domain numbers differ.
 fn sorted(places: impl Iterator<Item = (u16, u16, u16)>, cache_kib: &[Option<u64>]) -> Domains {
     let mut cores: Vec<BTreeMap<u16, BTreeSet<u16>>> = vec![BTreeMap::new(); cache_kib.len()];
     for (domain, kind, core) in places {
@@ -41,21 +41,21 @@ fn domains_of_live(machine: &LiveMachine) -> Domains {
     sorted(places, &machine.cache_kib)
 }
 
-/// Of regular machines all domains are as they were read; of others the file says what is not.
+/// For a regular machine, all domains are as they were read; for any other, the file notes the differences.
 #[test]
 fn every_machine_becomes_a_file_that_can_be_read() {
     for (name, text) in FIXTURES {
         let live = live::read_tree(&tree(text)).unwrap();
         let (file, machine) = captured(text);
         let says = |words: &str| file.contains(words);
-        let differs = says("are the nearest that a file describes");
+        let differs = says("since its sockets, and the cores of a kind, must be alike");
         assert_eq!(machine.cpus.len() != live.cpus.len(), differs, "{name}");
         assert_eq!(machine.kinds.len(), usize::from(live.nr_tiers), "{name}");
-        if !differs && !says("clock domains are not those") {
+        if !differs && !says("clock domains; one for each") {
             assert_eq!(machine.nr_clock_domains, usize::from(live.nr_clock_domains), "{name}");
         }
         if !differs {
-            assert!(!says("Memory domains are not"), "{name}");
+            assert!(!says("Memory domains differ between sockets"), "{name}");
             assert_eq!(domains_of(&machine), domains_of_live(&live), "{name}");
         }
         assert!(says("Watts are assumed: those of phenom-9750"), "{name}");
@@ -80,7 +80,7 @@ fn memory_domains_of_unequal_size_or_cache_are_listed() {
         chiplets.contains("{ cores = { kind-0 = 8 }, cache_mib = 32 },\n"),
         "{chiplets}"
     );
-    // Of equal ones the size stands once; of one that is no size nothing.
+    // Equal sizes are written once; an unreadable size is left out.
     let sizes = "cpu{0-31}/cache/index3/size = 32768K";
     let with = |sizes: &str| {
         captured(&format!(
@@ -129,7 +129,7 @@ fn watts_are_those_of_the_other_machine_at_the_same_share_of_its_speed() {
     assert_eq!(points, expected);
 }
 
-/// The kernel polls in none, and is in the first at once.
+/// The polling state is left out, and the first state is entered at once.
 #[test]
 fn idle_states_are_the_kernels_but_polling() {
     let (_, machine) = captured(TWO);
@@ -156,11 +156,11 @@ fn where_no_frequencies_are_listed_eight_between_the_limits_are_taken() {
 fn what_is_not_told_is_assumed_and_said() {
     let (text, machine) = captured("[sys/devices/system/cpu]\npresent = 0-1\nonline = 0-1\n");
     assert_eq!((machine.cpus.len(), machine.kinds[0].opps.len()), (2, 1));
-    assert!(text.contains("tell no frequencies; 2000 MHz is taken"), "{text}");
-    assert!(text.contains("tells no idle states"), "{text}");
+    assert!(text.contains("list no frequencies; 2000 MHz is assumed"), "{text}");
+    assert!(text.contains("lists no idle states"), "{text}");
 }
 
-/// Numbers that no kernel writes make no file that cannot be read.
+/// Even numbers that no kernel writes lead to a file that can be read.
 #[test]
 fn nonsense_in_the_files_of_speeds_and_idle_states_does_no_harm() {
     for (from, to) in [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever is done to a good tree, reading it ends with a machine that holds together or an error that names a file.
+//! Whatever is done to a good tree, reading it yields a consistent machine or an error that names a file.
 
 use super::*;
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ proptest! {
 
     #[test]
     fn damaged_trees_are_read_or_refused(which in any::<Index>(), damages in prop::collection::vec(damage(), 1..12)) {
-        // The big server is left out: what it has more of is time that each case takes.
+        // Without the big server, which would only make each case slower.
         let small: Vec<_> = FIXTURES.iter().filter(|(name, _)| *name != "server-512").collect();
         let tree = tree(small[which.index(small.len())].1);
         let mut files: Files = tree.files().map(|(path, value)| (path.to_string(), value.to_string())).collect();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is refused: the error names the file, what was found, what was expected.
+//! Refused trees: the error names the file, what was found and what was expected.
 
+use super::cases::rows;
 use super::*;
 
 #[track_caller]
@@ -16,113 +17,34 @@ fn refused(found: Result<LiveMachine, live::LiveError>, file: &str, parts: &[&st
 
 #[test]
 fn what_the_kernel_does_not_write() {
-    for (line, file, found, expected) in [
-        ("present = 0-x", "cpu/present", "'0-x'", "a list such as 0-3,8"),
-        ("present =", "cpu/present", "''", "at least one CPU"),
-        ("online = 3-0", "cpu/online", "'3-0'", "a list such as 0-3,8"),
-        ("online =", "cpu/online", "''", "CPUs out of 0-7"),
-        ("online = 0-8", "cpu/online", "'0-8'", "CPUs out of 0-7"),
-        ("isolated = 3-", "cpu/isolated", "'3-'", "a list such as 0-3,8"),
-        (
-            "isolated = 0-7",
-            "cpu/isolated",
-            "'0-7'",
-            "an online CPU that is not isolated",
-        ),
-        (
-            "cpu3/topology/core_cpus_list = 3;4",
-            "cpu3/topology/core_cpus_list",
-            "'3;4'",
-            "a list such as",
-        ),
-        (
-            "cpu3/topology/core_cpus_list = 0-2",
-            "cpu3/topology/core_cpus_list",
-            "'0-2'",
-            "CPU 3 in it",
-        ),
-        (
-            "cpu7/cpufreq/related_cpus = 4-7",
-            "cpu7/cpufreq/related_cpus",
-            "'4-7'",
-            "separated by blanks",
-        ),
-        (
-            "cpu7/cpufreq/related_cpus = 4 5",
-            "cpu7/cpufreq/related_cpus",
-            "'4-5'",
-            "CPU 7 in it",
-        ),
-        ("cpu0/cpu_capacity = 0", "cpu0/cpu_capacity", "'0'", "from 1 to 1024"),
-        (
-            "cpu0/cpu_capacity = 1025",
-            "cpu0/cpu_capacity",
-            "'1025'",
-            "from 1 to 1024",
-        ),
-        ("cpu0/acpi_cppc/highest_perf = -1", "highest_perf", "'-1'", "from 0 to"),
-        (
-            "cpu5/cpufreq/cpuinfo_max_freq = fast",
-            "cpu5/cpufreq/cpuinfo_max_freq",
-            "'fast'",
-            "in kHz",
-        ),
-        (
-            "cpu5/cpufreq/cpuinfo_transition_latency = 1us",
-            "cpuinfo_transition_latency",
-            "'1us'",
-            "in ns",
-        ),
-        (
-            "cpu1/topology/physical_package_id = -2",
-            "physical_package_id",
-            "'-2'",
-            "a package",
-        ),
-        (
-            "cpu1/cache/index0/level = L1",
-            "cpu1/cache/index0/level",
-            "'L1'",
-            "level of a cache",
-        ),
-        (
-            "cpu1/cache/index1/shared_cpu_list = 2",
-            "cpu1/cache/index1/shared_cpu_list",
-            "'2'",
-            "CPU 1 in it",
-        ),
-        (
-            "cpu1/topology/cluster_cpus_list = ?",
-            "cpu1/topology/cluster_cpus_list",
-            "'?'",
-            "a list such as",
-        ),
-        (
-            "[sys/devices]\ncpu_core/cpus = none",
-            "sys/devices/cpu_core/cpus",
-            "'none'",
-            "a list such as",
-        ),
-        (
-            "[sys/devices/system/node]\nonline = x",
-            "node/online",
-            "'x'",
-            "a list such as",
-        ),
-        (
-            "[sys/devices/system/node]\nonline = 0\nnode0/cpulist = y",
-            "node0/cpulist",
-            "'y'",
-            "a list such as",
-        ),
-        (
-            "[sys/devices/system/node]\nonline = 0-1\nnode0/cpulist = 0-3\nnode1/cpulist = 3-7",
-            "node1/cpulist",
-            "'3'",
-            "which is in node 0 already",
-        ),
-    ] {
-        refused(read_with("phone", line), file, &[found, expected, "run again"]);
+    let table = r"
+present = 0-x | cpu/present | '0-x' | a list such as 0-3,8
+present = | cpu/present | '' | at least one CPU
+online = 3-0 | cpu/online | '3-0' | a list such as 0-3,8
+online = | cpu/online | '' | CPUs out of 0-7
+online = 0-8 | cpu/online | '0-8' | CPUs out of 0-7
+isolated = 3- | cpu/isolated | '3-' | a list such as 0-3,8
+isolated = 0-7 | cpu/isolated | '0-7' | an online CPU that is not isolated
+cpu3/topology/core_cpus_list = 3;4 | cpu3/topology/core_cpus_list | '3;4' | a list such as
+cpu3/topology/core_cpus_list = 0-2 | cpu3/topology/core_cpus_list | '0-2' | CPU 3 in it
+cpu7/cpufreq/related_cpus = 4-7 | cpu7/cpufreq/related_cpus | '4-7' | separated by blanks
+cpu7/cpufreq/related_cpus = 4 5 | cpu7/cpufreq/related_cpus | '4-5' | CPU 7 in it
+cpu0/cpu_capacity = 0 | cpu0/cpu_capacity | '0' | from 1 to 1024
+cpu0/cpu_capacity = 1025 | cpu0/cpu_capacity | '1025' | from 1 to 1024
+cpu0/acpi_cppc/highest_perf = -1 | highest_perf | '-1' | from 0 to
+cpu5/cpufreq/cpuinfo_max_freq = fast | cpu5/cpufreq/cpuinfo_max_freq | 'fast' | in kHz
+cpu5/cpufreq/cpuinfo_transition_latency = 1us | cpuinfo_transition_latency | '1us' | in ns
+cpu1/topology/physical_package_id = -2 | physical_package_id | '-2' | a package
+cpu1/cache/index0/level = L1 | cpu1/cache/index0/level | 'L1' | level of a cache
+cpu1/cache/index1/shared_cpu_list = 2 | cpu1/cache/index1/shared_cpu_list | '2' | CPU 1 in it
+cpu1/topology/cluster_cpus_list = ? | cpu1/topology/cluster_cpus_list | '?' | a list such as
+[sys/devices]\ncpu_core/cpus = none | sys/devices/cpu_core/cpus | 'none' | a list such as
+[sys/devices/system/node]\nonline = x | node/online | 'x' | a list such as
+[sys/devices/system/node]\nonline = 0\nnode0/cpulist = y | node0/cpulist | 'y' | a list such as
+[sys/devices/system/node]\nonline = 0-1\nnode0/cpulist = 0-3\nnode1/cpulist = 3-7 | node1/cpulist | '3' | which is in node 0 already
+";
+    for [line, file, found, expected] in rows(table) {
+        refused(read_with("phone", &line), &file, &[&found, &expected, "run again"]);
     }
 }
 
@@ -187,7 +109,7 @@ fn more_than_the_policy_has_room_for() {
             &format!("{at}/level = 3\n{at}/type = Unified\n{at}/shared_cpu_list = {{n}}"),
         )
     };
-    // Each kind has seven eighths of the speed of the one before it.
+    // Each kind has seven eighths of the speed of the previous one.
     let tiers = |count: u32| {
         let speed = |n: u32| (1e9 * 0.875f64.powi(n as i32)).round();
         let line = |n: u32| format!("cpu{n}/acpi_cppc/highest_perf = {}\n", speed(n));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Domains of the machines in this folder. `0*4` is four times 0, `6-15` counts up.
+//! The domains of the machines in this folder. `0*4` means 0 four times, `6-15` counts up.
 
 use super::*;
 
@@ -22,7 +22,7 @@ const EXPECTED: [Expected; 7] = [
         name: "laptop-hybrid",
         cpus: "0-21",
         tier: "0*12 1*8 2*2",
-        // Of 4800 MHz: 3800 is 811, 2500 is 533.
+        // In 1024ths of 4800 MHz: 3800 is 811, 2500 is 533.
         capacity: "1024*12 811*8 533*2",
         core: "0*2 1*2 2*2 3*2 4*2 5*2 6-15",
         clock: "0*2 1*2 2*2 3*2 4*2 5*2 6-15",
@@ -102,10 +102,10 @@ const EXPECTED: [Expected; 7] = [
         cpus: "0-7",
         tier: "0*8",
         capacity: "1024*8",
-        // 3, 6 and 7 are offline: cores of their own; 3 is in the clock domain of 2, the others in one of their own.
+        // 3, 6 and 7 are offline: cores of their own. 3 is in the clock domain of 2, the others are in one of their own.
         core: "0 1 2 3 0 1 4 5",
         clock: "0 0 1 1 0 0 2 3",
-        // Clock domain 0 spans two cores and so is a voltage domain; the rest of the socket is the other.
+        // Clock domain 0 spans two cores, so it is a voltage domain; the rest of the socket is the other one.
         voltage: "0 0 1 1 0 0 1 1",
         // 3 takes it from 2, 6 and 7 from 5.
         memory: "0 0 1 1 0 0 0 0",
@@ -147,7 +147,7 @@ fn domains_are_those_worked_out_by_hand() {
     }
 }
 
-/// 8 cores a chiplet, 32 a node, 128 a socket; CPU n and n + 256 are siblings.
+/// 8 cores in a chiplet, 32 in a node, 128 in a socket; CPUs n and n + 256 are siblings.
 #[test]
 fn a_machine_of_512_cpus() {
     let machine = live::read_tree(&tree(text_of("server-512"))).unwrap();

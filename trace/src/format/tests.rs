@@ -18,7 +18,7 @@ fn bytes() -> Vec<u8> {
     write(&scripted(ALL)).unwrap()
 }
 
-/// Where the events of [`bytes`] begin.
+/// The offset at which the events of [`bytes`] begin.
 fn first_event(bytes: &[u8]) -> usize {
     (bytes.iter().enumerate())
         .filter(|(_, &b)| b == b'\n')
@@ -32,7 +32,7 @@ fn first_event(bytes: &[u8]) -> usize {
 fn what_is_written_can_be_read() {
     let trace = scripted(ALL);
     assert_eq!(read("a.trace", &bytes()).unwrap(), trace);
-    // An event of a switch is some bytes, not a line of text.
+    // A switch takes a few bytes, not a line of text.
     let events = bytes().len() - first_event(&bytes());
     assert!(events < 8 * trace.events.len(), "{events} bytes");
 }
@@ -54,7 +54,7 @@ fn recordings_of_version_1_are_read() {
 
 #[test]
 fn the_bytes_of_an_event_are_those_of_the_documentation() {
-    // 300 us in ns = 289000 after the one before: 0xe8 0xd1 0x11; CPU 4095: 0xff 0x1f.
+    // 300 us is 289000 ns after the previous event: 0xe8 0xd1 0x11; CPU 4095: 0xff 0x1f.
     let bytes = bytes();
     let expected = [BLOCKED, 0xe8, 0xd1, 0x11, 0xff, 0x1f, 9];
     assert!(bytes.windows(expected.len()).any(|window| window == expected));
@@ -72,15 +72,15 @@ fn what_is_malformed_is_refused_with_file_place_and_reason() {
         header(&line.replace(from, to))
     };
     for (bytes, expected) in [
-        (b"".to_vec(), "a.trace:1: no recording"),
-        (b"name = 'a'\n".to_vec(), "a.trace:1: no recording"),
+        (b"".to_vec(), "a.trace:1: not a recording"),
+        (b"name = 'a'\n".to_vec(), "a.trace:1: not a recording"),
         (
             b"lop-trace 3\n{}\n".to_vec(),
             "a.trace:1: a recording of another version",
         ),
         (b"lop-trace 1\n{}".to_vec(), "a.trace:2: the header does not end"),
-        (header("{}"), "a.trace:2: no header: missing field `command`"),
-        (header("[1"), "a.trace:2: no header"),
+        (header("{}"), "a.trace:2: bad header: missing field `command`"),
+        (header("[1"), "a.trace:2: bad header: invalid type"),
         (
             changed("\"cpus\":2", "\"cpus\":0"),
             "a.trace:2: a time or a number of CPUs",
@@ -95,14 +95,14 @@ fn what_is_malformed_is_refused_with_file_place_and_reason() {
         ),
         (
             changed("\"command\"", "\"comand\""),
-            "a.trace:2: no header: unknown field",
+            "a.trace:2: bad header: unknown field",
         ),
         (with(&[]), "the file ends here"),
         (good[..good.len() - 1].to_vec(), "the file ends here"),
         (with(&[99]), &format!("byte {events}: unknown event 99")),
         (
             with(&[END, 3]),
-            &format!("byte {events}: the end says 3 events, but 0 are there"),
+            &format!("byte {events}: the end says 3 events, but there are 0"),
         ),
         (with(&[END, 0, 7]), &format!("byte {}: more after the end", events + 2)),
         (
@@ -120,7 +120,7 @@ fn what_is_malformed_is_refused_with_file_place_and_reason() {
         (with(&[NAME, 0, 0, 1, 65]), "65, expected a length of a name"),
         (
             with(&[NAME, 0, 0, 1, 2, 0xff, 0xff, END, 1]),
-            &format!("byte {}: a name that is no UTF-8", events + 5),
+            &format!("byte {}: a name that is not UTF-8", events + 5),
         ),
         (with(&[NAME, 0, 0, 1, 9, b'a']), "the file ends here"),
     ] {

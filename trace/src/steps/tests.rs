@@ -124,7 +124,7 @@ fn after_vfork_the_parent_waits_until_the_child_executes_its_program() {
     assert_eq!(plan.steps[1], [Run(188 * US), Release(0), Run(210 * US)]);
 }
 
-/// `make -j2`: two children; the first to end is followed by another one.
+/// `make -j2`: two children; when the first one ends, another follows.
 #[test]
 fn with_several_children_alive_the_first_to_end_counts() {
     let plan = plan(
@@ -168,7 +168,7 @@ fn with_several_children_alive_the_first_to_end_counts() {
     );
 }
 
-/// `wait PID`: the other child ended long before, and did not wake it.
+/// `wait PID`: the other child ended long before, without waking it.
 #[test]
 fn a_child_that_ended_without_waking_its_parent_was_not_waited_for() {
     let plan = plan("0 0 in 10\n10 0 fork 10 11\n20 0 fork 10 12\n30 0 blocked 10\n30 0 in 11\n30 1 in 12\n100 1 exit 12\n100 1 in 0\n90000 0 exit 11\n90000 0 in 10\n90010 0 exit 10");

@@ -11,12 +11,12 @@ const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Program {
     pub id: u32,
-    /// As the kernel keeps it: at most 15 characters.
+    /// At most 15 characters, which is what the kernel keeps.
     pub name: String,
     pub kind: String,
     pub run_cnt: u64,
     pub run_time_ns: u64,
-    /// Instructions that the verifier went through.
+    /// Instructions that the verifier processed.
     pub verified_insns: u32,
     /// Size after translation, bytes.
     pub xlated_bytes: usize,
@@ -43,7 +43,7 @@ pub fn enable(on: bool) -> Result<()> {
     std::fs::write(SWITCH, if on { "1" } else { "0" }).with_context(|| format!("write {SWITCH}: needs root"))
 }
 
-/// All programs that are loaded, in order of their ids.
+/// All loaded programs, in order of their ids.
 ///
 /// # Errors
 /// Needs root.
@@ -67,7 +67,7 @@ pub fn programs() -> Result<Vec<Program>> {
     Ok(ProgInfoIter::with_query_opts(options).map(program).collect())
 }
 
-/// What the programs of `after` did since `before`; those that were loaded in between count from 0.
+/// What the programs in `after` did since `before`; programs that were loaded in between count from 0.
 ///
 /// # Errors
 /// A program of `before` is gone, or its counters went down.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What was promised, compared with what a trace shows. Each check gives figures and a verdict; one that finds nothing
-//! to judge does not hold.
+//! Compares promises with a trace. Each check gives figures and a verdict; a check that finds nothing to judge does not hold.
 
 pub mod bursts;
 pub mod delay;
@@ -29,7 +28,7 @@ pub use speeds::Speeds;
 pub struct Verdict {
     pub check: &'static str,
     pub holds: bool,
-    /// One sentence: what was found, and what was asked.
+    /// One sentence: what was found, and what was expected.
     pub reason: String,
     pub figures: Value,
 }
@@ -46,10 +45,10 @@ impl Verdict {
     }
 }
 
-/// At most this many cases are listed one by one.
+/// Most cases that are listed one by one.
 pub const LISTED: usize = 20;
 
-/// `part` of `whole`; 0 of nothing.
+/// `part` / `whole`; 0 if `whole` is 0.
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
@@ -58,12 +57,12 @@ pub fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Milliseconds of nanoseconds.
+/// Nanoseconds in milliseconds.
 pub fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Value below which `share` of the sorted values lie, by nearest rank; `None` of no values.
+/// Value below which `share` of the sorted values lie, by nearest rank; `None` without values.
 pub fn percentile(sorted: &[u64], share: f64) -> Option<u64> {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.max(1) - 1).copied()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Which tasks a scheduler has to place, and which it has to leave alone.
+//! Which tasks a scheduler must place, and which it must leave alone.
 
 use crate::trace::{Pid, TaskInfo, Trace, What};
 use serde::Serialize;
@@ -10,19 +10,19 @@ const KTHREADD: Pid = 2;
 /// Kernel priorities below this are real-time (0 to 99) or deadline (-1).
 const FIRST_ORDINARY_PRIO: i32 = 100;
 
-/// What kind of task this is, to a scheduler of sets.
+/// The kind of a task, from the view of a scheduler with sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// The idle task.
     Idle,
-    /// A kernel thread that may run on one CPU only: it runs where it is.
+    /// A kernel thread that may only run on one CPU.
     PerCpuKernel,
-    /// Real-time or deadline: not ours to place.
+    /// Real-time or deadline; the scheduler does not place these.
     RealTime,
-    /// Named by the caller as none of the judged work (the loader of the scheduler itself).
+    /// Excluded by the caller, such as the loader of the scheduler.
     Allowed,
-    /// Everything else, kernel threads that may move among them.
+    /// Everything else, including kernel threads that may move.
     Ordinary,
 }
 
@@ -34,7 +34,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// From words: a number is a pid, anything else a name.
+    /// From words; a number is a pid, anything else a name.
     pub fn new(words: &[String]) -> Self {
         let pids = words.iter().filter_map(|word| word.parse().ok()).collect();
         let comms = words
@@ -46,7 +46,7 @@ impl Allowed {
     }
 }
 
-/// Tells classes apart by what /proc and the trace say.
+/// Determines classes from /proc and the trace.
 pub struct Classifier {
     known: HashMap<Pid, TaskInfo>,
     kernel_born: HashSet<Pid>,
@@ -70,7 +70,7 @@ impl Classifier {
         }
     }
 
-    /// Class of a task that has this kernel priority and name now.
+    /// Class of a task with this kernel priority and name.
     pub fn class(&self, pid: Pid, prio: i32, comm: &str) -> Class {
         if pid == 0 {
             Class::Idle
@@ -85,7 +85,7 @@ impl Classifier {
         }
     }
 
-    /// Whether it is the idle task or a kernel thread that may run on one CPU only, of whatever priority.
+    /// Whether it is the idle task or a kernel thread that may only run on one CPU, with any priority.
     pub fn stays_with_its_cpu(&self, pid: Pid, comm: &str) -> bool {
         pid == 0 || self.bound_kernel_thread(pid, comm)
     }
@@ -98,7 +98,7 @@ impl Classifier {
     }
 }
 
-/// A kernel thread that came and went between the snapshots is told by its name: `ksoftirqd/3`, `kworker/3:1H`, but
+/// A per-CPU kernel thread that began and ended between the snapshots is recognised by its name: `ksoftirqd/3`, `kworker/3:1H`, but
 /// not `kworker/u8:2`.
 fn names_a_cpu(comm: &str) -> bool {
     let Some((_, place)) = comm.rsplit_once('/') else {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The log of decisions that `lop start --log-decisions` writes, played against the native build of the policy: same calls, same
-//! decisions?
+//! Plays the log of decisions that `lop start --log-decisions` writes against the native build of the policy: do the same calls lead to the
+//! same decisions?
 //!
-//! One JSON object a line: machine and configuration first (again whenever the program is loaded anew), then records in the order in which the
-//! kernel's build was called. Decisions are changes of a set, where a woken task goes, in which queue one waits, running tasks that have to make
-//! room, tasks that have to leave where they are by a plan, and the speed of a reserved core; each stands behind the call that made it. Logged is every call
-//! that decides such, or what a later decision depends on, the orders that follow from plans among them. Not logged are `lop_stopping`,
-//! `lop_dispatch` and weights: they change virtual times, which decide who of those that wait runs next, and no decision above.
+//! Each line is a JSON object: first the machine and the configuration (again whenever the program is loaded again), then records in the order
+//! in which the kernel's build was called. Decisions are: changes of a set, the CPU of a woken task, the queue of a waiting task, preemptions,
+//! tasks that must leave their place because of a plan, and the speed of a reserved core. Each follows the call that made it. Every call is logged
+//! that makes such a decision or that a later decision depends on, including the orders that follow from plans. `lop_stopping`, `lop_dispatch` and
+//! weights are not logged: they only change virtual times, which decide the next task of a queue, but none of the decisions above.
 
 mod player;
 
@@ -27,7 +27,7 @@ enum Line {
 }
 
 impl Line {
-    /// What it is says a name that only such a line has: a line that is of no kind is read as a record, and refused as one.
+    /// A key that only one kind of line has tells the kind. Any other line is read, and possibly refused, as a record.
     fn read(text: &str) -> serde_json::Result<Self> {
         let line: Value = serde_json::from_str(text)?;
         if line.get("machine").is_some() {
@@ -40,14 +40,14 @@ impl Line {
     }
 }
 
-/// The program is loaded.
+/// The program has been loaded.
 #[derive(Debug, Deserialize)]
 struct Begin {
     machine: LiveMachine,
     config: Config,
 }
 
-/// What the program says of the log itself when it ends.
+/// The program's statement about the log at its end.
 #[derive(Debug, Deserialize)]
 struct End {
     lost_records: u64,
@@ -58,7 +58,7 @@ struct End {
 struct Record {
     kind: Kind,
     at_ns: u64,
-    /// The kernel's name for a task: the same number is the same task until it is gone.
+    /// The kernel's number for a task, valid until the task is gone.
     task: u64,
     cpu: i32,
     value: u32,
@@ -108,25 +108,25 @@ enum Kind {
     Listed,
 }
 
-/// What the policy decided.
+/// A decision of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decision {
-    /// The policy's number of a CPU's new set, see `enum lop_set`.
+    /// A CPU's new set, as in `enum lop_set`.
     Set { cpu: i32, set: u32 },
-    /// Where the task goes that woke, -1: nowhere; or starts that was to be queued.
+    /// The CPU of a task that woke, or of one that starts instead of being queued; -1: none.
     Placed { cpu: i32, claimed: bool },
-    /// Where the task waits.
+    /// The queue of the task.
     Queued { queue: u32 },
-    /// What runs there makes room.
+    /// The task on this CPU is preempted.
     Preempt { cpu: i32 },
-    /// The CPU is on the reserved core, whose speed is so many steps up.
+    /// The CPU is on the reserved core, whose speed is raised by this many steps.
     Reserved { cpu: i32, raised: u32 },
-    /// The task is not where it is to run.
+    /// The task must leave its place.
     Leaves,
 }
 
 impl Decision {
-    /// `None`: the record is of something else.
+    /// `None` if the record is not a decision.
     fn of(record: &Record) -> Option<Self> {
         let (cpu, value) = (record.cpu, record.value);
         match record.kind {
@@ -163,31 +163,31 @@ impl std::fmt::Display for Decision {
     }
 }
 
-/// What came of playing a log.
+/// The result of playing a log.
 #[derive(Debug, Serialize, PartialEq)]
 pub struct Outcome {
     /// Calls of the policy.
     pub calls: u64,
-    /// Decisions, all the same in both builds up to the difference.
+    /// Decisions up to the difference; both builds agree on them.
     pub decisions: u64,
     /// How often the program was loaded.
     pub loads: u64,
     by_kind: BTreeMap<Kind, u64>,
-    /// `None`: the decisions were the same at every step.
+    /// `None` if all decisions were the same.
     pub difference: Option<Difference>,
 }
 
 #[derive(Debug, Serialize, PartialEq)]
 pub struct Difference {
-    /// Of the log, from 1.
+    /// Line of the log, counted from 1.
     pub line: usize,
     pub what: String,
 }
 
-/// Plays a log up to its end or to the first difference, behind which only the log's end is read: it may say why.
+/// Plays a log up to its end or to the first difference. After a difference only the log's end is read, which may explain it.
 ///
 /// # Errors
-/// The log is no such log or not whole: a line that is not understood, a task that was never introduced, lost records, no end.
+/// The log is faulty or incomplete: an unknown line, a task that was never introduced, lost records, no end.
 pub fn replay(log: impl BufRead) -> Result<Outcome> {
     let mut run = Run::default();
     for (index, line) in log.lines().enumerate() {
@@ -208,7 +208,7 @@ pub fn replay(log: impl BufRead) -> Result<Outcome> {
 
 struct Run {
     outcome: Outcome,
-    /// `None` outside of a life of the program.
+    /// `None` while the program is not loaded.
     player: Option<Player>,
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Records of tracepoints, from the bytes of a ring buffer to events.
+//! Decodes records of tracepoints from the bytes of a ring buffer into events.
 
 use crate::format::Format;
 use crate::trace::{Event, Pid, What};
 use anyhow::{bail, Context, Result};
 use std::collections::HashMap;
 
-/// Bits of `prev_state` that mean blocked, stopped or dead; what is left is runnable, preempted or not.
+/// Bits of `prev_state` that mean blocked, stopped or dead; without them the task is runnable, preempted or not.
 const BLOCKED_STATES: i64 = 0xff;
 /// `state` of cpu_idle when a CPU leaves idle.
 const IDLE_EXIT: i64 = -1;
@@ -56,7 +56,7 @@ impl Tracepoint {
     /// The tracepoint of this name, without its group.
     ///
     /// # Errors
-    /// Lists the names that are known.
+    /// The name is unknown; the error lists the known ones.
     pub fn named(name: &str) -> Result<Self> {
         let short = |point: &Tracepoint| point.folder().split('/').nth(1).unwrap_or_default();
         let known: Vec<_> = Tracepoint::ALL.iter().map(short).collect();
@@ -72,10 +72,10 @@ pub struct Decoder {
     formats: HashMap<u16, (Tracepoint, Format)>,
 }
 
-/// pid, priority and name of a task, as a record carries them.
+/// pid, priority and name of a task from a record.
 pub type Named = (Pid, i32, String);
 
-/// A record with the names that it carries.
+/// A record with its names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
     pub event: Event,
@@ -95,7 +95,7 @@ impl Decoder {
     /// One record.
     ///
     /// # Errors
-    /// A record of no known tracepoint, or shorter than its format says.
+    /// The tracepoint is unknown, or the record is shorter than its format says.
     pub fn decode(&self, at_ns: u64, cpu: u32, record: &[u8]) -> Result<Decoded> {
         let Some(&[low, high]) = record.get(..2) else {
             bail!("record of {} bytes", record.len())
@@ -161,7 +161,7 @@ impl Reader<'_> {
                     pid: self.pid("common_pid")?,
                     op: self.number("op")?,
                     address: self.number("uaddr")?.cast_unsigned(),
-                    // What the call carries above an int is nobody's.
+                    // Bits above an int are undefined.
                     count: i64::from(self.number("val")? as i32),
                 },
                 Vec::new(),
@@ -218,8 +218,8 @@ impl Reader<'_> {
     }
 }
 
-/// Puts the records of all CPUs in order of time, with a line for each name that is new. Records of one CPU keep their
-/// order; at the same instant the lower CPU comes first.
+/// Merges the records of all CPUs in order of time, with a line for each new name. Records of one CPU keep their order; at the
+/// same time the lower CPU comes first.
 pub fn merge(mut records: Vec<Decoded>) -> Vec<Event> {
     records.sort_by_key(|record| (record.event.at_ns, record.event.cpu));
     let mut known: HashMap<Pid, (i32, String)> = HashMap::new();
@@ -304,7 +304,7 @@ mod tests {
             .iter()
             .map(|e| (e.at_ns, matches!(e.what, What::Name { .. })))
             .collect();
-        // 7 as "one", 8 as "two"; 7 as "two"; 8 as "one", then 7 as "two" is known already
+        // 7 as "one", 8 as "two"; 7 as "two"; 8 as "one", and then 7 as "two" is already known.
         assert_eq!(
             kinds,
             [

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The format files of tracefs: where in a record each field lies.
+//! The format files of tracefs: the place of each field in a record.
 
 use anyhow::{anyhow, bail, Context, Result};
 use std::collections::HashMap;
 
-/// Where a field lies, in bytes.
+/// The place of a field, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     pub offset: usize,
@@ -14,7 +14,7 @@ pub struct Field {
 /// Layout of one kind of event, or of a page header.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Format {
-    /// What `common_type` holds in such records; 0 for a page header.
+    /// `common_type` of such records; 0 for a page header.
     pub id: u16,
     fields: HashMap<String, Field>,
 }
@@ -23,7 +23,7 @@ impl Format {
     /// Reads `events/*/*/format` or `events/header_page`.
     ///
     /// # Errors
-    /// Names the line that is not as the kernel writes it.
+    /// A line differs from the kernel's format; the error has the line.
     pub fn parse(text: &str) -> Result<Self> {
         let mut format = Format::default();
         for line in text.lines().map(str::trim) {
@@ -37,7 +37,7 @@ impl Format {
         Ok(format)
     }
 
-    /// Where `name` lies.
+    /// The place of the field `name`.
     ///
     /// # Errors
     /// This kernel's event has no such field.
@@ -51,7 +51,7 @@ impl Format {
     /// The integer `name` of `record`, sign-extended.
     ///
     /// # Errors
-    /// No such field, or the record is shorter, or the field is no integer.
+    /// There is no such field, the record is too short, or the field is not an integer.
     pub fn integer(&self, record: &[u8], name: &str) -> Result<i64> {
         let bytes = self.bytes(record, name)?;
         Ok(match *bytes {
@@ -66,7 +66,7 @@ impl Format {
     /// The text `name` of `record`, up to its NUL.
     ///
     /// # Errors
-    /// No such field, or the record is shorter.
+    /// There is no such field, or the record is too short.
     pub fn text(&self, record: &[u8], name: &str) -> Result<String> {
         let bytes = self.bytes(record, name)?;
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Judging a scheduler from the kernel's own tracepoints, and the loads to judge it under.
+//! Judges a scheduler by the kernel's own tracepoints, and has the loads for that.
 //!
-//! Everything between a trace and a verdict is pure and works on copied traces on any machine: [`trace`] is the file,
-//! [`replay`] rebuilds who ran, waited and blocked when, [`checks`] compare that with what was promised. [`record`] and
-//! [`bpf_stats`] read the live kernel; [`load`] makes work for it.
+//! Everything between a trace and a verdict is pure, and works on copied traces on any machine: [`trace`] is the file,
+//! [`replay`] reconstructs who ran, waited and blocked when, and [`checks`] compare that with promises. [`record`] and
+//! [`bpf_stats`] read the live kernel; [`load`] creates work for it.
 
 pub mod bpf_stats;
 pub mod checks;

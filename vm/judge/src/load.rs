@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Work for a scheduler: each load has arguments, runs, and tells its own times as plain data for JSON.
+//! Work for a scheduler: each load has arguments, runs, and returns its own times as plain data for JSON.
 
 pub mod affinity_churn;
 pub mod bursts;
@@ -16,7 +16,7 @@ pub mod storm;
 pub mod task_spec;
 pub mod wakeups;
 
-/// Milliseconds of nanoseconds.
+/// Nanoseconds in milliseconds.
 fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }

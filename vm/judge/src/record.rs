@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Recording: a tracefs instance of its own, raw ring buffers read after the command has ended, so that reading wakes
-//! nobody while it runs. Lost events are an error.
+//! Records in a separate tracefs instance. The raw ring buffers are read after the command has ended, so that reading causes no
+//! wakeups while it runs. Lost events are an error.
 
 use crate::decode::{merge, Decoded, Decoder, Tracepoint};
 use crate::format::Format;
@@ -17,21 +17,21 @@ use std::path::{Path, PathBuf};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 const CPU_TREE: &str = "/sys/devices/system/cpu";
-/// More than any file of tracefs that is read with one call.
+/// Larger than any tracefs file that is read with one call.
 const WHOLE_FILE_BYTES: usize = 65_536;
-/// Lines of per_cpu/cpu*/stats that count events that are not in the buffer.
+/// Lines of per_cpu/cpu*/stats that count lost events.
 const LOSSES: [&str; 3] = ["overrun", "commit overrun", "dropped events"];
 
-/// CLOCK_MONOTONIC, the clock of recordings, ns.
+/// Present time on CLOCK_MONOTONIC, the clock of recordings, ns.
 ///
 /// # Errors
-/// None on Linux.
+/// Cannot fail on Linux.
 pub fn now_ns() -> Result<u64> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
-/// A recording that runs; its instance goes with it.
+/// A running recording; its instance is removed when it is dropped.
 pub struct Recorder {
     instance: Instance,
     tracepoints: Vec<Tracepoint>,
@@ -40,10 +40,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts recording `tracepoints` into `buffer_kb` of memory per CPU.
+    /// Starts to record `tracepoints` into `buffer_kb` of memory per CPU.
     ///
     /// # Errors
-    /// Needs root and a kernel with tracefs.
+    /// Not root, or a kernel without tracefs.
     pub fn start(tracepoints: &[Tracepoint], buffer_kb: u64) -> Result<Self> {
         let instance = Instance::new(&tracefs()?)?;
         instance.write("trace_clock", "mono")?;
@@ -88,7 +88,7 @@ impl Recorder {
     }
 }
 
-/// Where tracefs is; mounts it where it is not.
+/// The path of tracefs, which is mounted if necessary.
 fn tracefs() -> Result<PathBuf> {
     let root = PathBuf::from(TRACEFS);
     if !root.join("instances").exists() {
@@ -117,7 +117,7 @@ impl Instance {
         fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))
     }
 
-    /// CPUs that have a buffer, in order.
+    /// CPUs with a buffer, in order.
     fn cpus(&self) -> Result<Vec<Cpu>> {
         let entries = fs::read_dir(self.0.join("per_cpu")).context("list per_cpu")?.flatten();
         let number = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_prefix("cpu")?.parse().ok();
@@ -193,7 +193,7 @@ impl Drop for Instance {
     }
 }
 
-/// Reads a small file with one call: `header_page` read in pieces comes back short.
+/// Reads a small file with one call, since `header_page` is truncated if read in pieces.
 fn read_at_once(file: &Path) -> Result<String> {
     let mut buffer = vec![0; WHOLE_FILE_BYTES];
     let length = File::open(file)?.read(&mut buffer)?;
@@ -201,7 +201,7 @@ fn read_at_once(file: &Path) -> Result<String> {
     Ok(String::from_utf8(buffer)?)
 }
 
-/// Sum of what a per_cpu/cpu*/stats file says was lost.
+/// Sum of the lost events in a per_cpu/cpu*/stats file.
 fn lost_events(stats: &str) -> u64 {
     let fields = stats.lines().filter_map(|line| line.split_once(": "));
     fields

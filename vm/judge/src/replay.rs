@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Who ran, waited and blocked when: a trace read from its first event to its last.
+//! Reconstructs from a trace who ran, waited and blocked when.
 //!
-//! What a task did before its first event follows from that event: switched out, it had been running since the start;
-//! switched in without a wakeup, it had been waiting; woken, it had been blocked. A task without any event stays
-//! unknown: one that runs through the whole recording undisturbed is not seen.
+//! What a task did before its first event follows from that event. If it is switched out, it had been running since the start;
+//! if it is switched in without a wakeup, it had been waiting; if it is woken, it had been blocked. A task without any event is
+//! not known, even if it runs undisturbed through the whole recording.
 
 use crate::classes::{Class, Classifier};
 use crate::steps::{Interval, Steps};
@@ -11,7 +11,7 @@ use crate::trace::{Cpu, Event, Pid, Trace, What};
 use anyhow::{bail, Result};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A task on a CPU without interruption.
+/// An uninterrupted run of a task on a CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     pub pid: Pid,
@@ -22,20 +22,20 @@ pub struct Run {
     pub comm: String,
 }
 
-/// A task that may run and does not.
+/// A time in which a task was runnable without running.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wait {
     pub pid: Pid,
     pub from_ns: u64,
-    /// When it ran; `None`: never, up to the end of the recording.
+    /// When it ran; `None` if it did not run until the end of the recording.
     pub until_ns: Option<u64>,
-    /// It begins with a wakeup or a fork that was recorded, not with a preemption.
+    /// Whether it begins with a recorded wakeup or fork, not with a preemption.
     pub woken: bool,
     pub class: Class,
     pub comm: String,
 }
 
-/// A trace, rebuilt. All times inside the recording except where said.
+/// A reconstructed trace. All times are within the recording unless noted.
 #[derive(Debug, Clone)]
 pub struct Replay {
     pub recording: Interval,
@@ -45,17 +45,17 @@ pub struct Replay {
     pub waits: Vec<Wait>,
     /// Number of ordinary tasks that run or wait.
     pub active: Steps<u32>,
-    /// Speed asked for, of each CPU that has one, kHz.
+    /// Requested speed of each CPU that has one, kHz.
     pub asked_khz: BTreeMap<Cpu, Steps<u64>>,
-    /// Idle state of each CPU that told one.
+    /// Idle state of each CPU with such events.
     pub idle_state: BTreeMap<Cpu, Steps<Option<u32>>>,
 }
 
 impl Replay {
-    /// Rebuilds `trace`.
+    /// Reconstructs `trace`.
     ///
     /// # Errors
-    /// Events that contradict each other, which happens when some are missing.
+    /// Events contradict each other, which happens if some are missing.
     pub fn new(trace: &Trace, classifier: &Classifier) -> Result<Self> {
         let mut builder = Builder::new(trace, classifier);
         for event in &trace.events {
@@ -132,7 +132,7 @@ impl<'a> Builder<'a> {
         self.change(begin_ns, pid, |task| task.state = state);
     }
 
-    /// Changes a task and counts it if it is active now; the idle task has no state.
+    /// Changes a task and updates the number of active tasks; the idle task has no state.
     fn change(&mut self, at_ns: u64, pid: Pid, mend: impl FnOnce(&mut Task)) {
         if pid == 0 {
             return;
@@ -215,8 +215,8 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// A CPU that goes offline stops telling its switches before the last of them, and begins after the first when it comes back; only
-    /// what stays with the CPU runs then.
+    /// A CPU that goes offline stops recording before its last switches, and starts again after its first ones when it comes back. In
+    /// between only tasks that stay with the CPU run.
     fn was_offline(&self, running: Pid, prev: Pid) -> bool {
         let stays = |pid| {
             let comm = self.tasks.get(&pid).map_or("", |task| &task.comm);
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
         stays(running) && stays(prev)
     }
 
-    /// Ends a run whose end was not told; its length is unknown and does not count.
+    /// Drops a run without a recorded end, since its length is unknown.
     fn forget_run(&mut self, pid: Pid, at_ns: u64) {
         self.change(at_ns, pid, |task| task.state = State::Blocked);
     }

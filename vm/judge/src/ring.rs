@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Pages of the kernel's trace ring buffer, as `trace_pipe_raw` gives them.
+//! Pages of the kernel's trace ring buffer, as read from `trace_pipe_raw`.
 //!
-//! A page is a header (time of its first record, bytes in use) and records. A record begins with 32 bits: 5 of kind or
-//! length, 27 of time since the record before it.
+//! A page has a header (time of its first record, bytes in use) and records. A record begins with 32 bits: 5 for kind or
+//! length, 27 for the time since the previous record.
 
 use crate::format::{Field, Format};
 use anyhow::{anyhow, bail, Context, Result};
@@ -12,12 +12,12 @@ const DELTA_BITS: u32 = 27;
 const KIND_PADDING: u32 = 29;
 const KIND_TIME_EXTEND: u32 = 30;
 const KIND_TIME_STAMP: u32 = 31;
-/// An absolute time has 59 bits; the rest is that of the record before.
+/// An absolute time has 59 bits; the upper bits are those of the previous record.
 const STAMP_MASK: u64 = (1 << STAMP_BITS) - 1;
 const STAMP_BITS: u32 = 59;
-/// `commit` of a page after which records were lost.
+/// Bit of `commit` if records were lost before this page.
 const MISSED_EVENTS: u64 = 1 << 31;
-/// Bits of `commit` that are a length.
+/// Bits of `commit` with the length.
 const LENGTH_MASK: u64 = (1 << 27) - 1;
 
 /// Layout of a page.
@@ -51,7 +51,7 @@ impl PageLayout {
     /// Calls `each` with time in ns and payload of every record of `page`.
     ///
     /// # Errors
-    /// Lost records, a page that contradicts itself, or what `each` returns.
+    /// Records were lost, the page is inconsistent, or `each` fails.
     pub fn records(&self, page: &[u8], mut each: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let time = read_u64(page, 0)?;
         let commit = read_u64(page, self.commit.offset)?;
@@ -81,7 +81,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Payload of the next record, `None` at the end; moves `time_ns` on.
+    /// Payload of the next record, `None` at the end; advances `time_ns`.
     fn next(&mut self) -> Result<Option<&'a [u8]>> {
         while self.at < self.data.len() {
             let head = self.word()?;

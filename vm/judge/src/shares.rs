@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compares what two schedulers gave the same tasks: two outputs of `lop-load shares`.
+//! Compares two outputs of `lop-load shares`: what two schedulers gave to the same tasks.
 
 use crate::checks::Verdict;
 use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
-/// Output of `lop-load shares`, as far as it is compared.
+/// The compared part of the output of `lop-load shares`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Shares {
     pub tasks: Vec<Share>,
@@ -14,27 +14,27 @@ pub struct Shares {
 /// CPU time of one task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Share {
-    /// The task as it was asked for.
+    /// The description of the task.
     pub task: String,
     pub cpu_ms: f64,
-    /// Of the CPU time of all tasks.
+    /// Its share of the CPU time of all tasks.
     pub share: f64,
 }
 
-/// How far a share may be from the reference: the larger of the two counts.
+/// How far a share may be from the reference; the larger of the two limits counts.
 ///
-/// The reference scheduler does not divide exactly either: in one window of four tasks on two CPUs it may give 0.321 where 0.301 is due.
-/// Where the exact shares are known, what lies between them and the reference's is no difference, as far as that lies at most [`TRUSTED`] times what
-/// is allowed from them.
+/// The reference scheduler is not exact either: in one window of four tasks on two CPUs it may give 0.321 where 0.301 is due. If the exact shares
+/// are known, a share between the exact one and the reference's counts as equal, provided that the reference is within [`TRUSTED`] times the allowed
+/// difference of the exact share.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowed {
-    /// In parts of the reference share.
+    /// Relative to the reference share.
     pub of_share: f64,
-    /// In parts of all CPU time, for shares of which `of_share` is less than what measuring leaves open.
+    /// Relative to all CPU time, for shares so small that `of_share` of them is below the measuring error.
     pub of_all: f64,
 }
 
-/// A reference farther from the exact share than so many times what is allowed was measured badly: it excuses no more.
+/// A reference farther than this many times the allowed difference from the exact share was measured badly, and only counts up to this distance.
 const TRUSTED: f64 = 2.0;
 
 impl Allowed {
@@ -47,28 +47,28 @@ impl Allowed {
 struct Compared {
     task: String,
     reference: f64,
-    /// What is due by weight, where that is known.
+    /// The share by weight, if known.
     exact: Option<f64>,
     share: f64,
-    /// From the nearer of reference and exact share, of all CPU time; 0 between them.
+    /// Distance from the nearer of the reference and the exact share, relative to all CPU time; 0 between them.
     difference: f64,
-    /// What the difference may be, either way.
+    /// The allowed difference, in either direction.
     allowed: f64,
 }
 
-/// `share` beyond the span of `reference`, as far as it is trusted, and `exact`: `max(0, share - highest) + min(0, share - lowest)`.
+/// How far `share` is outside the range from the trusted part of `reference` to `exact`: `max(0, share - highest) + min(0, share - lowest)`.
 fn beyond(share: f64, reference: f64, exact: Option<f64>, allowed: f64) -> f64 {
     let exact = exact.unwrap_or(reference);
     let reference = reference.clamp(exact - TRUSTED * allowed, exact + TRUSTED * allowed);
     (share - reference.max(exact)).max(0.0) + (share - reference.min(exact)).min(0.0)
 }
 
-/// Each task's share differs from the reference, or from what is due to its one of `weights`, by no more than is allowed.
+/// Each task's share differs from the reference, or from the share by its weight, by at most the allowed difference.
 ///
-/// `weights`: one for each task, in their order, of CPU time that all compete for; empty where no exact share is known.
+/// `weights`: one for each task, in their order, if all compete for the same CPU time; empty if no exact shares are known.
 ///
 /// # Errors
-/// The two runs had other tasks, or there is not one weight for each.
+/// The two runs had different tasks, or the number of weights does not match.
 pub fn compare(reference: &Shares, shares: &Shares, weights: &[f64], allowed: Allowed) -> Result<Verdict> {
     let names = |of: &Shares| of.tasks.iter().map(|task| task.task.clone()).collect::<Vec<_>>();
     if names(reference) != names(shares) {

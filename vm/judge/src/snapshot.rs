@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What sysfs and /proc say when a recording starts and ends: speeds asked for, tasks and where they may run.
+//! Data from sysfs and /proc at the start and end of a recording: requested speeds, tasks and their affinities.
 
 use crate::trace::{Cpu, CpuSpeed, Pid, TaskInfo};
 use anyhow::{Context, Result};
@@ -12,10 +12,10 @@ const FLAG_KERNEL_THREAD: u64 = 0x0020_0000;
 /// Fields of /proc/PID/stat after the name in brackets: `flags` is the seventh.
 const STAT_FLAGS: usize = 6;
 
-/// Speeds of every CPU that is online, from a tree like /sys/devices/system/cpu.
+/// Speeds of every online CPU, from a tree like /sys/devices/system/cpu.
 ///
 /// # Errors
-/// The tree cannot be read, or a speed in it is no number.
+/// The tree cannot be read, or a speed in it is not a number.
 pub fn cpu_speeds(tree: &Path) -> Result<Vec<CpuSpeed>> {
     let online = read(&tree.join("online"))?.with_context(|| format!("{}: no file `online`", tree.display()))?;
     parse_cpu_list(&online)?
@@ -34,8 +34,8 @@ fn cpu_speed(tree: &Path, cpu: Cpu) -> Result<CpuSpeed> {
     })
 }
 
-/// The speed set by hand if that governor runs, else the current one; where the hardware has steps, the nearest of
-/// them, since a measured speed lies beside them.
+/// The speed set by the user under governor userspace, else the present one. If the hardware has steps, the nearest step, since a
+/// measured speed is slightly off.
 fn asked_khz(policy: &Path) -> Result<Option<u64>> {
     let set_by_hand = read(&policy.join("scaling_setspeed"))?.and_then(|text| text.parse().ok());
     let Some(speed) = set_by_hand.or(khz(&policy.join("scaling_cur_freq"))?) else {
@@ -63,7 +63,7 @@ fn read(file: &Path) -> Result<Option<String>> {
     }
 }
 
-/// All threads of the system by pid; one that ends while it is read is left out.
+/// All threads of the system by pid; threads that end while they are read are left out.
 ///
 /// # Errors
 /// /proc cannot be listed.
@@ -101,7 +101,7 @@ fn task(folder: &Path) -> Option<TaskInfo> {
     })
 }
 
-/// Name, and whether it is a kernel thread. The name may hold brackets and spaces.
+/// Name, and whether it is a kernel thread. The name may contain brackets and spaces.
 fn parse_stat(stat: &str) -> Option<(String, bool)> {
     let (head, fields) = stat.rsplit_once(')')?;
     let comm = head.split_once('(')?.1.to_owned();
@@ -109,10 +109,10 @@ fn parse_stat(stat: &str) -> Option<(String, bool)> {
     Some((comm, flags & FLAG_KERNEL_THREAD != 0))
 }
 
-/// `0-3,8` as numbers.
+/// Parses a list such as `0-3,8`.
 ///
 /// # Errors
-/// Names the part that is no number or range.
+/// A part is not a number or range; the error has it.
 pub fn parse_cpu_list(list: &str) -> Result<Vec<Cpu>> {
     let mut cpus = Vec::new();
     for part in list.trim().split(',').filter(|part| !part.is_empty()) {

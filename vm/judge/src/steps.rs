@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Values that change at instants: step functions of time, and the intervals in which they are something.
+//! Step functions of time, and the intervals in which they have a value.
 
-/// A value over time: from each instant on, until the next. Times in ns, growing.
+/// A value over time: each entry is valid until the next. Times are in ns, ascending.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps<T>(Vec<(u64, T)>);
 
@@ -11,7 +11,7 @@ impl<T: Copy + PartialEq> Steps<T> {
         Steps(vec![(from_ns, value)])
     }
 
-    /// `value` from `at_ns` on, which is not before the last change.
+    /// Sets `value` from `at_ns` on, which must not be before the last change.
     pub fn set(&mut self, at_ns: u64, value: T) {
         let last = self.0.last_mut().expect("never empty");
         debug_assert!(last.0 <= at_ns);
@@ -32,7 +32,7 @@ impl<T: Copy + PartialEq> Steps<T> {
         self.0.last().expect("never empty").1
     }
 
-    /// Each stretch of one value inside `[from_ns, to_ns)`: where it begins, where it ends, the value.
+    /// Each interval of constant value within `[from_ns, to_ns)`, with the value.
     pub fn stretches(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = (Interval, T)> + '_ {
         let first = self.0.partition_point(|(from, _)| *from <= from_ns).saturating_sub(1);
         let ends = self.0[first..].iter().skip(1).map(|step| step.0).chain([u64::MAX]);
@@ -57,7 +57,7 @@ impl<T: Copy + PartialEq> Steps<T> {
     }
 }
 
-/// A half-open stretch of time.
+/// A half-open interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
     pub from_ns: u64,

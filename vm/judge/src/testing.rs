@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Short words for handmade traces.
+//! Helpers for handwritten traces.
 
 use crate::classes::{Allowed, Classifier};
 use crate::replay::Replay;
 use crate::trace::{CpuSpeed, Trace};
 
-/// Two speeds of the CPUs of handmade traces, kHz.
+/// Two speeds of the CPUs in handwritten traces, kHz.
 pub const LOW: u64 = 1000;
 pub const TOP: u64 = 2000;
 
-/// A trace of equal CPUs with these speeds at its start, from the lines of the file form; times in ns.
+/// A trace of equal CPUs with these speeds at its start, from lines in the file's format; times in ns.
 pub fn trace(asked_khz: &[u64], start_ns: u64, end_ns: u64, lines: &str) -> Trace {
     let tops = vec![TOP; asked_khz.len()];
     trace_of(asked_khz, &tops, start_ns, end_ns, lines)
 }
 
-/// The same of CPUs with these top speeds, at which they run.
+/// The same with CPUs of these top speeds, at which they run.
 pub fn trace_of_kinds(top_khz: &[u64], start_ns: u64, end_ns: u64, lines: &str) -> Trace {
     trace_of(top_khz, top_khz, start_ns, end_ns, lines)
 }
@@ -38,7 +38,7 @@ pub fn replay(trace: &Trace) -> Replay {
     replay_without(trace, &[])
 }
 
-/// Replay with the tasks named in `allowed` not judged.
+/// A replay that does not judge the tasks named in `allowed`.
 pub fn replay_without(trace: &Trace, allowed: &[&str]) -> Replay {
     let words: Vec<String> = allowed.iter().map(|word| (*word).to_owned()).collect();
     Replay::new(trace, &Classifier::new(trace, Allowed::new(&words))).expect("a handmade trace is consistent")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! A recorded trace: one JSON line of what was known at the start and end, then one line per event, in order of time.
+//! A recorded trace: one JSON line with data from the start and end, then one line per event, in order of time.
 //!
 //! ```text
 //! lop-trace 1
@@ -8,8 +8,8 @@
 //! 1200 0 wakeup 71 1
 //! 1300 1 switch 0 R 71
 //! ```
-//! Each line: time in ns of CLOCK_MONOTONIC, CPU that wrote it, what happened. Names and priorities have lines of their
-//! own, before the first event that carries the new one, so that the other lines stay short.
+//! Each line has the time in ns of CLOCK_MONOTONIC, the CPU that wrote it, and the event. Names and priorities have their own
+//! lines, before the first event with the new value, so that the other lines stay short.
 
 use anyhow::{anyhow, bail, Context, Result};
 use serde::{Deserialize, Serialize};
@@ -22,21 +22,21 @@ pub type Pid = i32;
 /// A CPU number.
 pub type Cpu = u32;
 
-/// What the recorder read beside the events.
+/// What the recorder read in addition to the events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// When the snapshots were complete and the command started; what happened before only says how things stood.
+    /// When the snapshots were complete and the command started; earlier events only serve to find the state at this time.
     pub start_ns: u64,
     /// When recording ended.
     pub end_ns: u64,
-    /// CPUs that were online at the start.
+    /// The online CPUs at the start.
     pub cpus: Vec<CpuSpeed>,
     /// Tasks seen at the start or at the end.
     #[serde(default)]
     pub tasks: Vec<TaskInfo>,
 }
 
-/// Speeds of one CPU; all `None` where the kernel has no cpufreq for it.
+/// Speeds of one CPU; all `None` if it has no cpufreq.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuSpeed {
     pub cpu: Cpu,
@@ -44,11 +44,11 @@ pub struct CpuSpeed {
     pub low_khz: Option<u64>,
     /// Highest speed of the hardware.
     pub top_khz: Option<u64>,
-    /// Speed that was asked for last when the recording started.
+    /// The requested speed when the recording started.
     pub asked_khz: Option<u64>,
 }
 
-/// What /proc says about a task.
+/// Data about a task from /proc.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskInfo {
     pub pid: Pid,
@@ -62,12 +62,12 @@ pub struct TaskInfo {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub at_ns: u64,
-    /// CPU on which it was written.
+    /// The CPU on which it was recorded.
     pub cpu: Cpu,
     pub what: What,
 }
 
-/// What happened. Kernel events of other kinds are not kept.
+/// What happened. Other kinds of kernel events are not kept.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// sched_switch; `prev_runnable`: `prev` was preempted and waits, else it blocked or ended.
@@ -80,16 +80,16 @@ pub enum What {
     Idle { cpu: Cpu, state: Option<u32> },
     /// sched_process_fork.
     Fork { parent: Pid, child: Pid },
-    /// sys_enter_bpf: `pid` asks the kernel for something about BPF, the command's number.
+    /// sys_enter_bpf: `pid` calls bpf(2) with this command number.
     Bpf { pid: Pid, command: i64 },
-    /// sys_enter_futex: `pid` waits at an address, or wakes up to `count` of those that do; `op` is the kernel's number with its flags.
+    /// sys_enter_futex: `pid` waits at an address, or wakes up to `count` waiters; `op` is the kernel's number with its flags.
     Futex {
         pid: Pid,
         op: i64,
         address: u64,
         count: i64,
     },
-    /// sys_exit_futex: it is over.
+    /// sys_exit_futex: the call returns.
     FutexDone { pid: Pid, result: i64 },
     /// Name and kernel priority of a task from now on: below 100 real-time or deadline, 100 to 139 ordinary.
     Name { pid: Pid, prio: i32, comm: String },
@@ -103,10 +103,10 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Writes the file form.
+    /// Writes the file.
     ///
     /// # Errors
-    /// What the writer says.
+    /// Those of the writer.
     pub fn write(&self, to: &mut impl Write) -> Result<()> {
         writeln!(to, "{MAGIC}")?;
         writeln!(to, "{}", serde_json::to_string(&self.header)?)?;
@@ -116,10 +116,10 @@ impl Trace {
         Ok(())
     }
 
-    /// Reads the file form.
+    /// Reads the file.
     ///
     /// # Errors
-    /// Names the line that is not as it should be.
+    /// A line is faulty; the error names it.
     pub fn read(from: impl BufRead) -> Result<Self> {
         let mut lines = from.lines();
         let mut next = |what: &str| {
@@ -233,7 +233,7 @@ fn parse_event(line: &str) -> Result<Event> {
     }
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Words<'a>(&'a str);
 
 impl<'a> Words<'a> {

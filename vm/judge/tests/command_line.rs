@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The judge as a script sees it: exit codes and output for traces that keep and that break each promise.
+//! The judge from a script's view: exit codes and output for traces that keep or break each promise.
 
 use assert_cmd::Command;
 use std::fs;
@@ -10,7 +10,7 @@ const HEADER: &str = r#"{"start_ns":0,"end_ns":100000000,"cpus":[
     {"cpu":0,"low_khz":1000,"top_khz":2000,"asked_khz":2000},
     {"cpu":1,"low_khz":1000,"top_khz":2000,"asked_khz":1000}]}"#;
 
-/// Task 7 wakes, runs for 20 ms on CPU 1, which is asked for top speed first and leaves it 12 ms after.
+/// Task 7 wakes and runs for 20 ms on CPU 1, for which top speed was requested before and which leaves top speed 12 ms after the run.
 const GOOD: &[&str] = &[
     r#"1000000 0 name 7 120 "lop-burst""#,
     "1000000 0 wakeup 7 1",
@@ -27,7 +27,7 @@ fn file(folder: &TempDir, name: &str, lines: &[&str]) -> PathBuf {
     file
 }
 
-/// The good trace with the lines that contain `old` replaced, or dropped.
+/// The good trace with the lines that contain `old` replaced or dropped.
 fn broken(old: &str, new: Option<&'static str>) -> Vec<&'static str> {
     GOOD.iter()
         .filter_map(|line| if line.contains(old) { new } else { Some(*line) })

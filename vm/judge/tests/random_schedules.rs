@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Random schedules of a tiny machine, whose figures it counts itself, step by step: the judge must find the same from the events.
+//! Random schedules of a tiny machine that counts its own figures step by step; the judge must find the same figures from the events.
 
 use lop_vm_judge::checks::{bursts, delay, low, residency, Speeds};
 use lop_vm_judge::classes::{Allowed, Classifier};
@@ -20,10 +20,10 @@ enum State {
     Running(usize),
 }
 
-/// A step: time that passes before it, what is tried, which task or CPU.
+/// A step: the time before it, the action, and the task or CPU.
 type Step = (u64, u8, usize);
 
-/// What a machine did, counted by brute force.
+/// What the machine did, counted by brute force.
 #[derive(Default)]
 struct Truth {
     run_ns: u64,
@@ -117,7 +117,7 @@ impl Machine {
         );
     }
 
-    /// A waiting task takes the CPU; who ran there waits.
+    /// A waiting task takes the CPU; the task that ran there waits.
     fn dispatch(&mut self, task: usize, cpu: usize) {
         if self.tasks[task] != State::Waiting {
             return;

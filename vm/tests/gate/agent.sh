@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# agent.sh: enforcement from user space, with sched_ext not in use. By cgroup: who is not needed is parked (an isolated partition), speeds follow, and
-# all is as before after SIGTERM and after SIGKILL and `lop restore`. By affinity: the threads of a command. How soon and for how much of the time is
-# soak's (reaction.sh).
+# agent.sh: enforcement from user space, without sched_ext. By cgroup: CPUs that are not needed are parked (an isolated partition), speeds follow, and
+# everything is restored after SIGTERM, and after SIGKILL and `lop restore`. By affinity: the threads of a command. Delays and shares are judged in soak
+# (reaction.sh).
 # guest: --cpus 4 --cpufreq --instruction-ns 4 --turn-us 4000 --timeout 1200
 # Behind lib.sh.
 group=/sys/fs/cgroup/lopsided
 
-# begin_agent OPTION...: as begin_lop, by cgroup.
+# begin_agent OPTION...: like begin_lop, by cgroup.
 begin_agent() {
-  rm -f /tmp/lop.log # who starts it looks at once, and would find what the last one said
+  rm -f /tmp/lop.log # so that the output of an earlier start is not mistaken for this one's
   lop start --enforce cgroup "$@" >/tmp/lop.log 2>&1 &
   loader=$!
   wait_for runs_or_gone && grep -q '^running' /tmp/lop.log && wait_for lop status && return
@@ -18,8 +18,8 @@ begin_agent() {
 
 runs_or_gone() { grep -qs '^running' /tmp/lop.log || ! kill -0 "$loader"; }
 
-# parked: are two CPUs or more kept from everybody? The kernel says which it took, and which it left to the others. The third is often open: in
-# an emulated guest what the kernel itself does after a change of the partition lasts long enough to count as a task.
+# parked: whether at least two CPUs are parked. The kernel tells which CPUs it took, and which it left to the others. The third is often open: in
+# an emulated guest, the kernel's own work after a change of the partition lasts long enough to count as a task.
 parked() {
   local open of how left
   read -r open </sys/fs/cgroup/cpuset.cpus.effective
@@ -30,14 +30,14 @@ parked() {
   [ "$left" -le 2 ] && [ "$how" = isolated ]
 }
 
-# cpus_of_list LIST: `0-2,5` as a number a line.
+# cpus_of_list LIST: prints `0-2,5` as one number per line.
 cpus_of_list() {
   local part
   for part in ${1//,/ }; do seq "${part%-*}" "${part#*-}"; done
 }
 
-# one_runs: one task runs; the CPUs that are not needed are parked, and at the lowest speed. Looking is work too, for which CPUs may be opened, and so are
-# threads of the kernel where CPUs take turns: so it is looked now and then, for as long as it takes.
+# one_runs: one task runs, and the CPUs that are not needed are parked and at the lowest speed. Checking is work too, for which CPUs may be opened, and
+# so are kernel threads while CPUs take turns; so it checks now and then, for as long as it takes.
 one_runs() {
   local code=0
   begin_hog
@@ -49,14 +49,14 @@ one_runs() {
 begin_hog() { lop-load hogs 1 --seconds 100000 >/dev/null & hogs=$!; }
 parked_and_slow() { sleep 1.3; parked >/tmp/parked && speeds_follow >/tmp/speeds; }
 
-# For some seconds after the boot the kernel still works in threads of its own, which count as any.
+# For some seconds after the boot the kernel still works in its own threads, which count like any tasks.
 quiet() {
   local running
   read -r _ _ _ running _ </proc/loadavg
   [ "${running%/*}" = 1 ]
 }
 
-# The task stays within the CPUs that are left, and those alone are at top.
+# The task stays on the CPUs that are left, and only those are at top speed.
 speeds_follow() {
   local cpu khz open
   open=$(cpus_of_list "$(cat /sys/fs/cgroup/cpuset.cpus.effective)")
@@ -67,7 +67,7 @@ speeds_follow() {
   done
 }
 
-# goes_and_comes: a CPU that is parked goes offline: the status lists it, the others are parked and opened as before, and it comes back.
+# goes_and_comes: a parked CPU goes offline: the status lists it, the others are parked and opened as before, and it comes back.
 goes_and_comes() {
   local cpu
   wait_for eval 'cpu=$(a_parked_cpu) && [ -n "$cpu" ]' && offline "$cpu" && wait_for in_set offline "$cpu" || { online "$cpu"; say_and_fail "CPU '$cpu'"; return; }
@@ -80,7 +80,7 @@ a_parked_cpu() { cpus_of_list "$(cat $group/cpuset.cpus)" | grep -vx 0 | tail -n
 
 one_parked() { parked >/tmp/parked; }
 
-# is_as_before: no cgroup, all CPUs for all, speeds as they were.
+# is_as_before: the cgroup is gone, all CPUs are open to all tasks, and speeds are as before.
 is_as_before() {
   [ ! -e $group ] || say_and_fail "$group is still there" || return
   [ "$(cat /sys/fs/cgroup/cpuset.cpus.effective)" = 0-3 ] || say_and_fail 'not all CPUs are open' || return
@@ -95,7 +95,7 @@ ends_well() {
   return 1
 }
 
-# by_affinity: the threads of the command have one CPU, and nobody else is kept from any.
+# by_affinity: the threads of the command have one CPU, and no other task is restricted.
 by_affinity() {
   local list
   lop run --enforce affinity --policy highlow -- lop-load hogs 1 --seconds 100000 >/dev/null &
@@ -113,7 +113,7 @@ allowed_of() {
   cpus_of_list "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "$task/status")" | wc -l
 }
 
-# What going offline itself does to settings is done once before they are noted.
+# Going offline changes some settings by itself, so do it once before they are noted.
 for cpu in 1 2 3; do offline $cpu; online $cpu; done
 set_governor schedutil
 controlled=$(cat /sys/fs/cgroup/cgroup.subtree_control)
@@ -145,7 +145,7 @@ wait "$hogs"
 
 expect 'cgroup: lop run passes the code of its command on' eval 'lop run --enforce cgroup --policy highlow -- sh -c "exit 7"; [ $? = 7 ] && is_as_before'
 expect 'affinity: the threads of a command have one CPU' by_affinity
-# Linux 7.2 warns of itself now and then when an isolated partition changes (housekeeping_update); of all else it shall not.
+# Linux 7.2 itself sometimes warns when an isolated partition changes (housekeeping_update); other warnings are failures.
 well_but_for_housekeeping() {
   local said
   said=$(dmesg | grep -E 'WARNING:|BUG:|Oops|soft lockup|rcu.*stall|hung_task|blocked for more than' | grep -v 'kernel/sched/isolation.c')

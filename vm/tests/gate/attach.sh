@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# attach.sh: coming and going of the scheduler: start, status, every ordinary way to end, refusals, `lop run`, --daemon, --partial.
+# attach.sh: start and end of the scheduler: start, status, every ordinary way to end, refusals, `lop run`, --daemon, --partial.
 # guest: --cpus 4 --cpufreq --timeout 1200
-# Behind lib.sh. An attachment costs the guest more than all else here, so one serves as many sentences as it can.
+# Runs after lib.sh. An attachment is the most expensive step here, so each one serves as many sentences as possible.
 
 named_lopsided() { cat /sys/kernel/sched_ext/root/ops; scheduler_is lopsided; }
 
@@ -18,7 +18,7 @@ status_as_json() {
   every_cpu_in_one_set 4
 }
 
-# Odd settings, so that what comes back is not by chance what was there.
+# Unusual settings, so that they cannot be restored by chance.
 odd_settings() {
   local cpu=/sys/devices/system/cpu
   set_governor "$1" || return
@@ -27,7 +27,7 @@ odd_settings() {
   [ "$1" != userspace ] || set_speeds 1575000
 }
 
-# leaves_settings GOVERNOR SIGNAL writes|reads: are all settings as they were, and were they changed meanwhile where they have to be?
+# leaves_settings GOVERNOR SIGNAL writes|reads: whether all settings are restored, and were changed meanwhile if they had to be.
 leaves_settings() {
   odd_settings "$1" && snapshot_cpufreq >/tmp/before || return
   begin_lop || return
@@ -40,7 +40,7 @@ settings_while_running() {
   case $1 in writes) ! same_cpufreq /tmp/before ;; reads) same_cpufreq /tmp/before ;; esac
 }
 
-# refused CODE WORDS COMMAND...: ends with that code and says so in its first line, which is shown.
+# refused CODE WORDS COMMAND...: the command must end with that code, with the words in its first line, which is shown.
 refused() {
   local expected=$1 words=$2 code=0 said
   shift 2
@@ -51,7 +51,7 @@ refused() {
 
 second_start_refused() { refused 1 "running already \\(pid $loader\\): 'lop stop' ends it" lop start; }
 
-# A Lopsided of another folder is another scheduler as far as a second one is concerned.
+# For a second instance, a Lopsided with another folder is just another scheduler.
 refused_by_another() {
   local other result=0
   lop start --run-dir /run/other >/tmp/other.log 2>&1 & other=$!
@@ -63,7 +63,7 @@ refused_by_another() {
 
 scheduler_is_one() { [ "$(cat /sys/kernel/sched_ext/state)" = enabled ]; }
 
-# Both pass the first look; the kernel takes one. Told to end before it says that it runs that one would be interrupted, which is another end.
+# Both pass the first check; the kernel accepts one. If that one were told to end before it reports that it runs, it would be interrupted instead.
 one_of_two_at_once() {
   local a b code_a=0 code_b=0
   lop start --run-dir /run/a >/tmp/a.log 2>&1 & a=$!
@@ -81,7 +81,7 @@ one_of_two_at_once() {
   esac
 }
 
-# run_ends CODE COMMAND...: lop run passes the code on, and the kernel's scheduler is back.
+# run_ends CODE COMMAND...: lop run returns the command's code, and the kernel's scheduler is back.
 run_ends() {
   local expected=$1 code=0
   shift
@@ -99,7 +99,7 @@ run_passes_sigterm_on() {
   [ "$code" = 5 ] && scheduler_is_none || say_and_fail "exit code $code"
 }
 
-# Has it the handle by which it passes signals on? The command may be there first.
+# Waits until it has the handle for passing on signals, since the command may exist before that.
 holds_its_command() { ls -l "/proc/$1/fd" | grep -q pidfd; }
 
 run_attaches() { run_ends 7 sh -c 'cat /sys/kernel/sched_ext/root/ops; exit 7' && grep '^lopsided' /tmp/run.log; }
@@ -111,12 +111,12 @@ daemon_starts_and_stops() {
   stopped && scheduler_is_none
 }
 
-# `lop stop` waits for ten seconds, which on a busy host may be too few: then until there is nothing to stop.
+# `lop stop` waits for ten seconds, which may be too short on a busy host; then repeat until there is nothing to stop.
 stopped() {
   lop stop 2>/tmp/stop || { cat /tmp/stop; grep -q 'has not ended within' /tmp/stop && wait_for refused 1 'nothing to stop' lop stop; }
 }
 
-# Only what asks for sched_ext is ours, and speeds are nobody's.
+# Only tasks that ask for sched_ext are ours, and speeds are not set.
 partial_takes_only_its_own() {
   local load result=0
   set_governor ondemand && snapshot_cpufreq >/tmp/before && begin_lop --partial || return
@@ -127,7 +127,7 @@ partial_takes_only_its_own() {
   ended_by INT && return $result
 }
 
-# One of the sharers under sched_ext, the other not; this shell not.
+# One of the tasks is under sched_ext, the other and this shell are not.
 classes_of_sharers() {
   local thread ours=0 others=0
   for thread in $(named lop-share); do
@@ -150,7 +150,7 @@ cut_to_the_machine() {
   begin_lop --policy simple-sets:400 && every_cpu_in_one_set 4 && ended_by INT && grep 'simple-sets:400 is cut to 4' /tmp/lop.log
 }
 
-# Somebody chooses another governor: the status that is asked for says so, and so does the note of the write that fails.
+# The user chooses another governor: the status says so, and so does the note of the write that fails.
 says_another_governor() {
   set_governor userspace && begin_lop || return
   set_governor powersave

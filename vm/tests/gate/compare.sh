@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# compare.sh: lop compare with the kernel's enforcement: its policy is in charge of its own runs and of no others, the energy is that of the model, and
-# however it ends, the kernel's scheduler and the speeds are back and what was measured is kept.
+# compare.sh: lop compare with the kernel's scheduler: a policy is only in charge of its own runs, energy comes from the model, and however it ends,
+# the kernel's scheduler and the speeds are restored and the measurements kept.
 # guest: --cpus 4 --cpufreq --timeout 1200
 # Behind lib.sh.
 journal=/tmp/journal
 
-# Says who is in charge while it runs.
+# Prints which scheduler is in charge while it runs.
 who='cat /sys/kernel/sched_ext/root/ops >>/tmp/ops 2>/dev/null || echo nobody >>/tmp/ops'
 
 options='--policy linux,highlow-spare --model phenom-9750 --idle 0'
@@ -22,7 +22,7 @@ says_by_whom() { grep 'in force by the kernel (sched_ext)' /tmp/compare.txt; }
 says_modelled() { grep -o 'energy: modelled from phenom-9750' /tmp/compare.txt | head -n 1 && grep -c '"meter": "modelled"' /tmp/compare.json; }
 as_before() { scheduler_is_none && same_cpufreq /tmp/cpufreq.before; }
 
-# Once one run at least is over, the next one under the policy stays: who looks for a short one may come too late each time.
+# After at least one run is over, the next one under the policy lasts, since a check for a short one may always be too late.
 stays='if [ -e /tmp/may_stay ] && [ -e /sys/kernel/sched_ext/root/ops ]; then touch /tmp/stays; sleep 100000; fi'
 begin_long() {
   rm -f "$journal" /tmp/may_stay /tmp/stays

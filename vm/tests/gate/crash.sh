@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# crash.sh: the loader is killed, or the program in the kernel fails: the kernel's own scheduler and the speeds come back.
+# crash.sh: if the loader is killed or the program in the kernel fails, the kernel's own scheduler and the speeds are restored.
 # guest: --cpus 4 --cpufreq --timeout 1200
 
-# Runs until its speeds are set, then dies; the kernel's scheduler is back without anybody's help, speeds are not.
+# Runs until its speeds are set, then dies. The kernel's scheduler comes back by itself, the speeds do not.
 killed() {
   begin_lop || return
   wait_for speeds_differ || return
@@ -19,7 +19,7 @@ restored_by_next_start() { begin_lop && ended_by INT && same_cpufreq /tmp/before
 
 nothing_left_to_restore() { lop restore | grep 'nothing to restore'; }
 
-# fails_well: exit code, dump, scheduler and speeds, after an error in the program itself.
+# fails_well: checks exit code, dump, scheduler and speeds after an error in the program itself.
 fails_well() {
   local code=0
   timeout 600 lop start --fail-after 200ms >/tmp/lop.log 2>&1 || code=$?
@@ -29,7 +29,7 @@ fails_well() {
   [ ! -e /run/lopsided/speeds.journal ] || say_and_fail 'the journal of speeds is still there'
 }
 
-# The kernel says that it attached, and then how it ended: nobody may take it for a start.
+# The kernel reports the attachment and then the failure, which must not be mistaken for a start.
 never_in_charge() {
   local code=0
   lop run --fail-after 0s -- touch /tmp/ran >/tmp/run.log 2>&1 || code=$?
@@ -40,8 +40,8 @@ never_in_charge() {
   grep '^lop: .*init' /tmp/lop.log
 }
 
-# Who asks it to end while it loads gets no scheduler and no command. Sooner, before it hears signals, it would die of them; where it had its command
-# already, it was asked too late.
+# If it is asked to end while it loads, neither scheduler nor command starts. Earlier, before it handles signals, it would die of them; if the command
+# runs already, the request was too late.
 stopped_while_loading() {
   local process
   for _ in {1..50}; do
@@ -58,7 +58,7 @@ stopped_while_loading() {
 
 hears_sigterm() { ((0x$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status") >> 14 & 1)); }
 
-# SysRq-S takes it out of charge: a code of its own, by which the service is not started again.
+# SysRq-S ejects it: this has a separate exit code, so that the service is not restarted.
 sysrq_ends_it() {
   begin_lop || return
   echo 1 >/proc/sys/kernel/sysrq
@@ -69,7 +69,7 @@ sysrq_ends_it() {
   grep '^lop: .*SysRq' -i /tmp/lop.log
 }
 
-# A busy host may need longer to attach than the program has: then no command was begun, and it gets more time.
+# On a busy host attaching may take longer than the program has; then no command was started, and it gets more time.
 run_goes_on() {
   local code time
   rm -f /tmp/begun

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# decisions-rules.sh: what decisions.sh shows of the sets, of every rule: under auto with a reserved core on a machine with two kinds of cores and
-# two memory domains, and under longest-first, whose lists auto does not use. Which records come depends on how the kernel interleaves its tasks, so
-# only those are asked for that every run has; soak's groups decisions-kinds and decisions-plans ask for the others.
+# decisions-rules.sh: like decisions.sh, but for every rule instead of the sets: under auto with a reserved core, on a machine with two kinds of cores
+# and two memory domains, and under longest-first, whose lists auto does not use. The kernel's interleaving decides which records occur, so only those
+# are required that every run has; the soak groups decisions-kinds and decisions-plans look for the others.
 # guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 8 --turn-us 4000 --timeout 1200
 # loads: half-sequential global-sum
 # Behind lib.sh. CPUs 0 and 1 are one memory domain, 2 and 3 the other; 1 and 3 are slow.
 
-# Sequential phases, a lock, the system's own work beside more busy threads than CPUs, threads of declared memory class, lengths, and flags.
+# Sequential phases, a lock, the system's own work with more busy threads than CPUs, declared memory classes, lengths, and flags.
 work() {
   local load said
   half-sequential --threads 4 --pairs 4 --pair-instructions 4e6 >/tmp/half.json &&

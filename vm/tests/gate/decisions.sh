@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# decisions.sh: same code, same decisions: the calls that the program in the kernel got, given to the native build of the policy, change
-# the same sets and place tasks alike, step by step.
+# decisions.sh: same code, same decisions: if the native build of the policy gets the calls of the program in the kernel, it changes the
+# same sets and places tasks in the same way, step by step.
 # guest: --cpus 4 --instruction-ns 8 --turn-us 4000 --timeout 1200
 log=/tmp/decisions.log
 
-# As make starts compilers, in phases of different parallelism; and what may not run everywhere.
+# Like a make that starts compilers, in phases of different parallelism, plus a pinned task.
 storm_and_pinned() {
   local pinned
   lop-load pinned --cpu 2 --rounds 10 >/tmp/pinned.json & pinned=$!
@@ -13,7 +13,7 @@ storm_and_pinned() {
 
 affinities() { lop-load affinity-churn --threads 6 --seconds 1; }
 
-# A real-time task takes a member.
+# A real-time task takes a member of the high set.
 real_time() { lop-load shares --seconds 1 --task policy=fifo,cpus=2 --task cpus=2+3; }
 
 hotplug() {
@@ -26,8 +26,8 @@ hotplug() {
   wait $load
 }
 
-# Of all that ran, each was counted out when it blocked; whoever asks is active himself, and the loader that answers.
-# What else is awake now and then is not so at two hundred looks in a row.
+# Each task that ran was counted out when it blocked. The client and the loader that answers are active themselves. Other tasks that wake now
+# and then are not active at two hundred looks in a row.
 nobody_is_counted() {
   for _ in {1..200}; do
     lop status --format json >/tmp/status && grep -q '"active": [0-2],' /tmp/status && return
@@ -45,7 +45,7 @@ expect 'CPUs go and come' hotplug
 expect 'nor after all of that' nobody_is_counted
 expect 'no watchdog exit' scheduler_is lopsided
 expect 'Ctrl-C ends it' ended_by INT
-# Which others there are depends on how the kernel interleaves its tasks.
+# Which other kinds occur depends on how the kernel interleaves its tasks.
 expect 'the log has the records of every run' has_kinds $log start task allowed gone wake placed enqueue started block idle online offline set
 expect 'the native build decides the same, no record lost, no call out of order' same_decisions $log
 expect 'another CPU in one change: found' changed $log '/"wake"/ { woke = 1 } woke && /"set"/ && !n++ { sub(/"cpu":[0-9]+/, "\"cpu\":9") } { print }'

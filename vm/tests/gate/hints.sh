@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# hints.sh: what is said to the scheduler: kept as it was said, forgotten with its thread, refused to other users, taken while a thread runs; what is
-# read from the command line of make; threads that declare their lengths while CPUs go and come.
+# hints.sh: hints are kept exactly, dropped with their thread, refused to other users, and applied while a thread runs; the jobs of make are read from
+# its command line; threads declare their lengths while CPUs go offline and come back.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --timeout 1200 --bin setpriv --bin make
 # needs: setpriv make
 # Behind lib.sh.
 
-# A hint is kept as it was said, forgotten with its thread, and refused by name where it is none.
+# A hint is kept exactly, dropped with its thread, and refused by name if it is invalid.
 hints_are_kept() {
   local process
   sleep 10000 & process=$!
@@ -21,10 +21,10 @@ hints_are_kept() {
   ! lop hint 1 --memory garbage 2>/tmp/garbage && grep -q "'garbage' for '--memory" /tmp/garbage
 }
 
-# counted TEXT: so many threads have hints, says the status, which may be half a second old.
+# counted TEXT: the status reports these threads with hints; it may be half a second old.
 counted() { wait_for eval "lop status | grep -q '^hints  *$1\$'" || say_and_fail "$(lop status | grep '^hints')"; }
 
-# Another one of the same number has nothing to do with it.
+# A new thread with the same number does not inherit them.
 forgotten_with_its_thread() {
   local first second turn
   for turn in {1..20}; do
@@ -42,12 +42,12 @@ forgotten_with_its_thread() {
   kill $second
 }
 
-# Another user may not even ask.
+# Another user may not even read them.
 refused_for_others() {
   ! setpriv --reuid 1000 --clear-groups lop hint 1 --sequential 2>/tmp/refused && grep -q 'belongs to another user' /tmp/refused
 }
 
-# Said to threads while they run, and taken. What a policy makes of it is in soak: phases.sh.
+# Hints for running threads are accepted. Their effect under a policy is tested in soak: phases.sh.
 taken_while_they_run() {
   local load said
   lop-load hogs 6 --seconds 10000 >/tmp/hogs.json & load=$!
@@ -61,7 +61,7 @@ taken_while_they_run() {
   [ $? = 143 ]
 }
 
-# Where each waits is decided anew while CPUs go and come: all of them end, as the load says, and nobody is on a list then.
+# Queues are reassigned while CPUs go and come: all threads end, as the load reports, and then no thread is on a list.
 listed_while_cpus_go() {
   local load
   lop-load lengths --unit 200000 60,50,40,40,40,40,40,40 >/tmp/listed.json & load=$!
@@ -71,10 +71,10 @@ listed_while_cpus_go() {
 says_lists() { lop status | tr -s ' \n' ' ' | grep -o ' lists: [0-9]* threads of 1 application'; }
 no_lists() { lop status | grep -q 'no lists: '; }
 
-# The last job waits until it was looked at.
+# The last job waits until the check is done.
 printf 'last: 1 2 3\n\ttouch /tmp/alone && until [ -e /tmp/looked ]; do sleep 0.1; done\n%%:\n\tn=0; while [ $$n -lt 10000 ]; do n=$$((n + 1)); done\n' >/tmp/Makefile
 
-# said_of_make WORDS MAKE-OPTIONS...: is that said of a make that has come to its last job? It ends well.
+# said_of_make WORDS MAKE-OPTIONS...: whether these are the hints of a make that has reached its last job, and make succeeds.
 said_of_make() {
   local words=$1 build code=0
   shift
@@ -88,7 +88,7 @@ said_of_make() {
 six_are_said() { said_of_make 'parallelism 6, with its children' -j6; }
 nothing_is_said() { said_of_make 'nothing was said' -j; }
 
-# Said to the shell that becomes the make.
+# A hint for the shell that becomes the make.
 own_word_counts() {
   local build
   rm -f /tmp/alone /tmp/looked /tmp/said_first
@@ -100,7 +100,7 @@ own_word_counts() {
   wait $build && return $code
 }
 
-# left_out: applications that found no place.
+# left_out: how many applications found no place.
 left_out() { lop status --format json | sed -n '/"left_out"/,/}/s/.*"applications": \([0-9]*\).*/\1/p'; }
 
 places_are_taken_again() {

@@ -2,10 +2,10 @@
 # hotplug.sh: CPUs of either set go offline and come back under load.
 # guest: --cpus 8 --cpufreq --timeout 1200
 
-# member_of SET [NOT]: one of its CPUs that can go offline, the last.
+# member_of SET [NOT]: the last of its CPUs that can go offline.
 member_of() { cpus_in "$1" | grep -vx 0 | tail -n 1; }
 
-# A CPU of that set goes and comes; the sets follow, everything runs on meanwhile and afterwards.
+# A CPU of that set goes offline and comes back; the sets follow, and all tasks make progress meanwhile and afterwards.
 goes_and_comes() {
   local cpu
   wait_for eval "cpu=\$(member_of $1) && [ -n \"\$cpu\" ]" || return
@@ -15,7 +15,7 @@ goes_and_comes() {
 
 nobody_offline() { status --format json >/tmp/status && grep -q '"offline": \[\]' /tmp/status; }
 
-# All that can go but one, in one go, and back.
+# All CPUs that can go offline except one, at once, and back.
 most_go_and_come() {
   local cpu
   for cpu in 2 3 4 5 6 7; do offline $cpu || return; done
@@ -24,7 +24,7 @@ most_go_and_come() {
   wait_for nobody_offline && every_cpu_in_one_set 8 && all_get_on
 }
 
-# Shells bound to one CPU get on when it is gone: the kernel widens where they may run, by its own rules.
+# Shells that are bound to one CPU make progress when it is gone: the kernel widens their affinity by its own rules.
 bound_get_on() {
   spin 1 4
   walk 1 4
@@ -43,7 +43,7 @@ says_nothing_of_offline_cpus() {
   ! grep -E 'cannot (read|write) it' /tmp/lop.log || return 1
 }
 
-# Who sets speeds reads the machine again when a CPU comes of which nothing was known.
+# When an unknown CPU comes online, the machine is read again, since speeds are set.
 absent_at_start() {
   offline 6 && offline 7 || return
   begin_lop || return
@@ -56,7 +56,7 @@ absent_at_start() {
 
 ends_as_it_began() { ended_by INT && [ "$loader_code" = 0 ] && same_cpufreq /tmp/before; }
 
-# What going offline itself does to settings is done once before they are noted.
+# Going offline changes some settings by itself, so do it once before they are noted.
 set_governor userspace
 for cpu in 1 2 3 4 5 6 7; do offline $cpu; online $cpu; done
 set_governor userspace

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# limits.sh: a machine made asymmetric by hand: limits of frequency hold while Lopsided sets speeds, CPUs that differ are of different kinds for the
-# rules, and all is as before afterwards, as it is after lop doctor --try. Which thread runs where then is soak's (amp.sh).
+# limits.sh: on a machine that the user made asymmetric, frequency limits hold while Lopsided sets speeds, CPUs that differ are different kinds for the
+# rules, and everything is restored afterwards, also after lop doctor --try. Placement is tested in soak (amp.sh).
 # guest: --cpus 2 --cpufreq --timeout 1200
 # Behind lib.sh.
 
 limited() { [ "$(cat "/sys/devices/system/cpu/cpu$1/cpufreq/scaling_max_freq")" = "$2" ]; }
 
-# never_above CPU KHZ: the load lasts until it has been at this speed, and it never was at a higher one. What the limit itself slows down is over first.
+# never_above CPU KHZ: the load lasts until the CPU has had this speed, and it never had a higher one. The slowdown by the limit itself ends first.
 never_above() {
   local load
   wait_for eval "[ \$(cat /sys/devices/system/cpu/cpu$1/cpufreq/scaling_cur_freq) -le $2 ]" || return

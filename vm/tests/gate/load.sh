@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# load.sh: the verifier of the newest kernel takes the program for 512 CPUs, without rules, and with all of them logged, where the stack is deepest,
-# without isolated CPUs and with one.
-# What it read is said by program; scripts/verifier-counts.sh, in soak, compares that with kernel/verifier.tsv.
+# load.sh: the verifier of the newest kernel accepts the program for 512 CPUs, without rules, and with all rules and a log, which needs the deepest
+# stack; without isolated CPUs and with one.
+# It prints the instructions for each program; scripts/verifier-counts.sh, in soak, compares them with kernel/verifier.tsv.
 # guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --timeout 1200
 expect 'without rules' counts_as 8 no --policy highlow-spare
 expect 'with all rules, logged' counts_as 8 all --policy auto --reserve asked --log-decisions /tmp/decisions.log

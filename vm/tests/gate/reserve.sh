@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# reserve.sh: a core for the system's own work: its speed, the interrupts, its end when it does not suffice, and that all is put back. Who ran
-# where, and when it was given up, is soak's (reserved.sh).
+# reserve.sh: a core for the system's own work: its speed, interrupts, its end when it does not suffice, and restoring. Placement and the time at
+# which it is given up are tested in soak (reserved.sh).
 # guest: --cpus 4 --cpufreq --instruction-ns 8 --turn-us 4000 --timeout 1200
 # Behind lib.sh.
 
 affinities() { grep -H . /proc/irq/*/smp_affinity_list; }
 reserved_is() { status --format json >/tmp/status && grep -q "\"reserved_cpu\": $1" /tmp/status || { cat /tmp/status; return 1; }; }
 
-# Those that the machine does not bind are all at the reserved CPU, and there are some.
+# All interrupts that the machine does not bind go to the reserved CPU, and there are some.
 interrupts_are_there() {
   affinities | awk -F: 'FNR == NR { before[$1] = $2; next } $2 == before[$1] { stay++ } $2 != before[$1] && $2 == 0 { moved++ } $2 != before[$1] && $2 != 0 { astray++ }
     END { print moved + 0, "moved,", stay + 0, "stayed,", astray + 0, "elsewhere"; exit !(moved && !astray) }' /tmp/affinities -
@@ -15,8 +15,8 @@ interrupts_are_there() {
 affinities_are_back() { affinities | diff /tmp/affinities - ; }
 bound_runs() { lop-load pinned --cpu 0 --rounds 5 >/dev/null; }
 
-# undisturbed CHECK: it holds of the core at its lowest speed. What the kernel itself does after an attachment may be too much for that in an emulated
-# machine, which raises the core or gives it up, for good: then it is attached anew. If it is so each time, that is what has to be said.
+# undisturbed CHECK: the check holds with the core at its lowest speed. In an emulated machine, the kernel's own work after an attachment may be too
+# much for that, so that the core is raised or given up permanently; then the scheduler is attached again. If this happens each time, it must be reported.
 undisturbed() {
   local turn
   for turn in {1..20}; do
@@ -31,7 +31,7 @@ disturbed() { ! is_at_rest && wait_for eval "grep 'is reserved no longer' /tmp/l
 at_lowest_speed() { wait_for eval 'speed_of_reserved "$low" || ! is_at_rest' && speed_of_reserved "$low"; }
 speed_of_reserved() { [ "$(cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_setspeed)" = "$1" ]; }
 
-# More of the system's own work than one core can do, until that is said. It is the only way: who is not given up would saturate the core for ever.
+# More of the system's own work than one core can do, repeated until the core is given up.
 given_up() { wait_for saturated && reserved_is null && status | grep '^reserved'; }
 saturated() { bash -c saturate && grep -q 'CPU 0 is reserved no longer' /tmp/lop.log; }
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# amp.sh: CPUs whose time is taken are a kind of their own: the longest thread avoids them, and more threads of declared length than CPUs run where
-# list scheduling has them, and not so if nothing was declared.
+# amp.sh: CPUs slowed by taking time are a separate kind: the longest thread avoids them, and if more threads declare lengths than there are CPUs, they
+# run where list scheduling puts them, but not without declarations.
 # guest: --cpus 2 --cpufreq --instruction-ns 8 --timeout 2400
 # Behind lib.sh.
 
 two_kinds() { grep "1 of kind 0 ($1), 1 of kind 1 ($2)" /tmp/lop.log; }
 all_as_before() { lop amp reset && same_cpufreq /tmp/cpufreq.before; }
 
-# longest_on CPU: of three threads that declare their lengths the longest, by the trace: of its time on the CPUs the share on that one.
+# longest_on CPU: of three threads that declare their lengths, the share of the longest one's run time on that CPU, from the trace.
 longest_on() {
   local trace=/tmp/lengths.trace
   needed lop-judge record --out $trace -- lop-load lengths 100,120,400 >/dev/null || return
@@ -35,7 +35,7 @@ as_listed() {
 as_listed_less_than() { local code=0; as_listed "$1" || code=$?; [ $code = 1 ]; }
 said_lists() { lop status | tr -s ' \n' ' ' | grep -o 'no lists: .* [1-9][0-9]* orders so far'; }
 
-# half_taken SLOW FAST: with the rule the longest thread has the fast CPU, whichever that is.
+# half_taken SLOW FAST: with the rule, the longest thread gets the fast CPU, whichever that is.
 half_taken() {
   expect "CPU $1 at half of its time" lop amp set "$1=50%"
   expect "CPU $1 at half: longest-first: attached" begin_lop --policy longest-first

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# attach-times.sh: how long an attachment takes, other ends than those of the gate, ten failures of the program, a peer of ours, and what a task gets beside
-# the kernel's own scheduler.
+# attach-times.sh: how long an attachment takes, further ways to end, ten failures of the program, a peer scheduler, and what a task gets next to the
+# kernel's own scheduler.
 # guest: --cpus 8 --cpufreq --timeout 5400
 # peers: scx_cosmos
 # Behind lib.sh; native_loop_ms is set by run.sh.
@@ -10,8 +10,8 @@ attached_in_time() {
   time_of_attaching
 }
 
-# leaves_settings GOVERNOR SIGNAL: are all settings as they were, and were they changed meanwhile? Odd limits, so that what comes back is not by chance
-# what was there.
+# leaves_settings GOVERNOR SIGNAL: whether all settings are restored, and were changed meanwhile. Unusual limits, so that they cannot be restored by
+# chance.
 leaves_settings() {
   local cpu=/sys/devices/system/cpu
   set_governor "$1" && echo 1575000 >$cpu/cpu3/cpufreq/scaling_max_freq && echo 1575000 >$cpu/cpu4/cpufreq/scaling_min_freq || return
@@ -32,7 +32,7 @@ fails_well_often() {
   echo "$turn times"
 }
 
-# run_ends CODE COMMAND...: lop run passes the code on, and the kernel's scheduler is back.
+# run_ends CODE COMMAND...: lop run returns the command's code, and the kernel's scheduler is back.
 run_ends() {
   local expected=$1 code=0
   shift
@@ -56,7 +56,7 @@ peer_refused_while_attached() {
   echo "exit code $code"
 }
 
-# Tasks of the kernel's own scheduler keep half of the CPUs busy: one of ours finds a free one, however low. Beside one of theirs it would have half.
+# Tasks of the kernel's own scheduler keep half of the CPUs busy. Our task finds a free CPU, even a low one; sharing with one of theirs, it would get half.
 partial_finds_a_free_cpu() {
   local cpu code=0
   needed begin_lop --partial || return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# cycles.sh: the scheduler comes and goes 50 times under load: nothing is lost, nothing is left behind.
+# cycles.sh: the scheduler starts and ends 50 times under load: nothing is lost, nothing is left behind.
 # guest: --cpus 8 --timeout 5400
 cycles=50
 
@@ -19,7 +19,7 @@ changing_or_gone() { ! scheduler_is_none || ! kill -0 "$loader"; }
 
 spinners_go() { kill -"$1" "${spinners[@]:0:4}"; }
 
-# A look at all of them in every cycle would take longer than the cycle: each has its turn.
+# Checking all of them in every cycle would take longer than the cycle, so they take turns.
 one_gets_on() {
   local process=${spinners[$1 % ${#spinners[@]}]} before
   before=$(ticks_of "$process") && wait_for ran_since "$process" "$before"
@@ -33,7 +33,7 @@ cycle_often() {
 
 all_alive() { kill -0 "${spinners[@]}"; }
 
-# What the scheduler takes of the kernel's memory for BPF is given back: programs and maps.
+# The kernel memory for BPF is given back: programs and maps.
 nothing_left() {
   wait_for eval '! lop-judge bpf-stats | grep -q lopsided' && [ ! -e /run/lopsided/speeds.journal ]
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# decisions-kinds.sh: what decisions.sh shows of the sets, of the rules for the fast cores. Which records come beside those of every run is up to chance, and
-# so is what depends on them; it is said only. That the replay minds each of them is a test of vm/judge.
+# decisions-kinds.sh: like decisions.sh, but for the rules for the fast cores. Chance decides which further records occur, and so what depends on them,
+# so this is only printed. Tests of vm/judge show that the replay checks each of them.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 5400
 # loads: half-sequential global-sum
 # Behind lib.sh.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# decisions-plans.sh: what decisions.sh shows of the sets, of the policies that plan where threads run, of a reserved core, and of auto with one. What a
-# policy adds to the records of every run is up to chance, and so is whether an order has an effect; it is said only. That the replay minds each of
-# them is a test of vm/judge.
+# decisions-plans.sh: like decisions.sh, but for the policies that plan where threads run, for a reserved core, and for auto with one. Chance decides
+# which further records a policy adds, and whether an order has an effect, so this is only printed. Tests of vm/judge show that the replay checks each
+# of them.
 # guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 16 --timeout 5400
 # Behind lib.sh. CPUs 0 and 1 are one memory domain, 2 and 3 the other; 1 and 3 are slow, so that 1 is the one to be reserved.
 

@@ -41,7 +41,7 @@ record_intensity() {
     printf '%s-1,%s,,cache-misses,1000,100.00,,\n%s-1,1000000,,instructions,1000,100.00,,\n' "${name%:*}" "${name#*:}" "${name%:*}"
   done >/tmp/perf.csv
 }
-says_recorded() { lop status --format json | grep 'as recorded of 3 programs'; }
+says_recorded() { lop status --format json | grep 'from the recording of 3 programs'; }
 planned_as_recorded() { lop status | grep -E '[0-9]+ threads in the last plan, 0 of them declared; [1-9][0-9]* moves'; }
 # Until it was a plan that moved them: free ones come apart by chance as well, and then there is nothing to move.
 ran_apart_as_recorded() {

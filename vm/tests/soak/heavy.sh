@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# heavy.sh: more than CPUs can bear: 2,000 runnable tasks, 10,000 forks, a kernel thread that never sleeps. Nobody is lost, and delays are
-# what they are under EEVDF.
+# heavy.sh: overload: 2,000 runnable tasks, 10,000 forks, a kernel thread that never sleeps. No task is lost, and delays are as under EEVDF.
 # guest: --cpus 8 --memory-mb 3072 --instruction-ns 8 --timeout 5400
 
 hogs() { lop-load hogs 2000 --seconds 3; }
 forks() { lop-load storm --count "$1"; }
-# Wakeups beside twice as many busy tasks as CPUs.
+# Wakeups with twice as many busy tasks as CPUs.
 wakeups() {
   local busy
   lop-load hogs 16 --seconds 4 >/dev/null & busy=$!
   lop-load wakeups --seconds 3 >/dev/null && wait $busy
 }
 
-# The kernel's packet generator on CPU 3, where its thread is bound: without end, until it is told to stop.
+# The kernel's packet generator, whose thread is bound to CPU 3; it runs until it is told to stop.
 generator=/proc/net/pktgen
 generate_packets() {
   insmod /vm/modules/pktgen.ko && echo 'add_device lo' >$generator/kpktgend_3 || return

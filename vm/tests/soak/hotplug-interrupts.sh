@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# hotplug-interrupts.sh: a CPU that was offline interrupts itself again. Where the program asked for such an interrupt while the CPU went, none ever
-# comes there (kernel/src/bpf/dying.bpf.h): before it left off, a CPU was silent after 27 and after 75 times offline.
+# hotplug-interrupts.sh: a CPU that was offline can interrupt itself again. If the program requests such an interrupt while the CPU goes offline, none
+# ever arrives there (kernel/src/bpf/dying.bpf.h): before the program avoided this, a CPU was silent after going offline 27 and 75 times.
 # guest: --cpus 4 --instruction-ns 8 --turn-us 4000 --timeout 2400
 
 storm() { lop-load fork-storm --jobs 6 --count "$1" >/tmp/storm.json; }
@@ -9,7 +9,7 @@ storm() { lop-load fork-storm --jobs 6 --count "$1" >/tmp/storm.json; }
 interrupts_of() { awk -v field=$(($1 + 2)) '$1 == "IWI:" { print $field }' /proc/interrupts; }
 has_more() { storm 12 && [ "$(interrupts_of "$1")" -gt "$2" ]; }
 
-# With the program's log, each of whose records may wake the loader by such an interrupt.
+# With the program's log, since each record may wake the loader by such an interrupt.
 interrupts_go_on() {
   local turn cpu load before
   for turn in {1..80}; do

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# hotplug-storm.sh: CPUs go and come as fast as they can while tasks fork, wake and change their affinities, and the loader sets speeds.
+# hotplug-storm.sh: CPUs go offline and come back as fast as possible while tasks fork, wake and change their affinities, and the loader sets speeds.
 # guest: --cpus 8 --cpufreq --timeout 5400
 
 nobody_offline() { lop status --format json >/tmp/status && grep -q '"offline": \[\]' /tmp/status; }
 
-# Forks, wakeups and changes of affinity while CPUs go and come as fast as they can.
+# Forks, wakeups and changes of affinity while CPUs go and come as fast as possible.
 storm_meanwhile() {
   local load code=0 rounds=0
   lop-load fork-storm >/tmp/storm.json 2>&1 & load=$!
@@ -20,7 +20,7 @@ storm_meanwhile() {
 says_nothing_of_offline_cpus() { ! grep -E 'cannot (read|write) it' /tmp/lop.log; }
 ends_as_it_began() { ended_by INT && [ "$loader_code" = 0 ] && same_cpufreq /tmp/before; }
 
-# What going offline itself does to settings is done once before they are noted.
+# Going offline changes some settings by itself, so do it once before they are noted.
 for cpu in 2 7; do offline $cpu; online $cpu; done
 set_governor userspace
 set_speeds 1575000

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# idle.sh: an idle machine stays idle: programs run no oftener than wakeups and switches ask for, fewer times than under a peer, no timer.
+# idle.sh: an idle machine stays idle: programs only run for wakeups and switches, less often than under a peer, and no timer is armed.
 # guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 5400
 # peers: scx_cosmos scx_bpfland scx_lavd
 # Behind lib.sh.
 idle_s=10
 
-# count_idle NAME: what the machine did by itself and what BPF programs did, over the same time.
+# count_idle NAME: counts what the machine and BPF programs did in the same idle time.
 count_idle() {
   lop-judge bpf-stats --enable true || return
   lop-load idle-count --seconds $idle_s >"/tmp/$1.count" || return
@@ -16,8 +16,8 @@ count_idle() {
 runs() { awk -F: '/"run_cnt"/ { sum += $2 } END { print sum + 0 }' "/tmp/$1.count"; }
 counted() { awk -F: -v key="\"$2\"" 'index($0, key) { print $2 + 0; exit }' "/tmp/$1.count"; }
 
-# A wakeup asks for select_cpu, and for enqueue where that does not place it at once; a switch for dispatch and stopping of who goes, and
-# running of who comes: to idle there is nobody who comes, from idle nobody who goes.
+# A wakeup needs select_cpu, and enqueue if that does not place the task at once. A switch needs dispatch and stopping for the old task, and
+# running for the new one; idle has neither.
 asked_for() {
   echo $((2 * $(counted "$1" wakeups) + 3 * $(counted "$1" switches) - $(counted "$1" switches_to_idle) - 2 * $(counted "$1" switches_from_idle)))
 }
@@ -65,8 +65,8 @@ armed_after() {
   return 1
 }
 
-# That an armed one is seen: members that are held for 5 s after work need a timer. How many are armed later is said only: who looks by a process
-# is demand that falls.
+# Shows that an armed timer is seen: members that are held for 5 s after work need one. The number of later ones is only printed, since a process that
+# checks is itself falling demand.
 armed_while_held() {
   local while_held after
   needed lop-load hogs 4 --seconds 1 >/dev/null && while_held=$(armed_bpf_timers) && sleep 8 && after=$(armed_bpf_timers)
@@ -81,7 +81,7 @@ fewer_than() {
   [ "$(runs lopsided)" -lt "$(runs "$1")" ]
 }
 
-# against PEER: counts the same under it.
+# against PEER: counts the same under a peer.
 against() {
   local name=${1#scx_} process
   "$1" >/tmp/peer.log 2>&1 &
@@ -94,7 +94,7 @@ against() {
   fewer_than "$1"
 }
 
-# Those that are here; `make soak` brings none, LOP_PEERS names a folder that has some.
+# The installed peers; `make soak` installs none, LOP_PEERS names a folder with some.
 peers() {
   local peer
   for peer in scx_cosmos scx_bpfland scx_lavd; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# jobs.sh: what is said of a process as an application that keeps its children holds CPUs high for them as long as it lives.
+# jobs.sh: a hint that makes a process an application with its children keeps CPUs high for them as long as it lives.
 # guest: --cpus 8 --max-mhz 3000,3000,3000,3000,2000,2000,2000,2000 --instruction-ns 8 --timeout 5400
 # Behind lib.sh.
 

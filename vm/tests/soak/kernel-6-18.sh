@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# kernel-6-18.sh: Linux 6.18, between the oldest kernel and the newest: comes, places, and leaves.
+# kernel-6-18.sh: Linux 6.18, between the oldest kernel and the newest: the scheduler attaches, places tasks and detaches.
 # guest: --kernel 6.18 --cpus 8 --instruction-ns 8 --timeout 5400
 
 expect 'starts' begin_lop --policy highlow-spare

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# kernel-7-3.sh: Linux 7.3, newer than the one of the other groups: comes, places, and leaves.
+# kernel-7-3.sh: Linux 7.3, newer than the one of the other groups: the scheduler attaches, places tasks and detaches.
 # guest: --kernel 7.3.4 --cpus 8 --instruction-ns 8 --timeout 5400
 
 expect 'starts' begin_lop --policy highlow-spare

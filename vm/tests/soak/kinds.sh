@@ -5,7 +5,7 @@
 # loads: chase stream matmul
 # Behind lib.sh. CPUs 4 to 7 are the fast ones.
 
-# Recorded with a new load each time: where its time went.
+# Records a new load each time, to see where its time went.
 fast_share() {
   needed lop-judge record --out /tmp/kinds.trace -- lop-load bursts --count 60 --threads "$1" --idle-ms 20..60 >/dev/null || return
   needed lop-judge --format json check /tmp/kinds.trace residency >/tmp/kinds.json || return
@@ -18,7 +18,7 @@ slow_ones_help() {
   grep -E '"(least_work|longest_gap_ms)"' /tmp/hogs.json | xargs
 }
 
-# What auto has use for here: rank, and kinds by SF. Nothing to choose among memory domains.
+# The parts of auto that are useful here: rank, and kinds by speedup factor. There is only one memory domain.
 says_its_rules() {
   lop status >/tmp/status && [ "$(grep -c '^rules' /tmp/status)" = 3 ] && grep -q '^rules *lock holders: ' /tmp/status && grep -q '^policy *auto, spare 1' /tmp/status &&
     grep '^rules *fast cores: sequential phases, most work left, most gain, in turn$' /tmp/status || { cat /tmp/status; return 1; }
@@ -63,7 +63,7 @@ both_kinds auto
 expect 'specialise: attached' begin_lop --policy specialise
 expect 'specialise: four programs that wait for memory begin on the fast CPUs, two that compute on slow ones' recorded_while 'six intensive 4 light 0' 14
 figure 'specialise: those that compute change to fast CPUs' compute_on_fast
-# Two of the four fast CPUs are left for them, so half of them may stay; without exchanges all would.
+# Two of the four fast CPUs are left for them, so half of them may stay; without exchanges all would stay.
 figure 'specialise: two of those that wait for memory, or more, change to slow ones' refuted wait_on_fast 0.75
 expect 'specialise: the same programs, each declared to be what it is not, begin where they would be best' recorded_while 'six light 0 intensive 4' 14
 figure 'specialise: those that compute do not stay on fast CPUs' refuted compute_on_fast

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# nearly-idle.sh: interrupts and context switches of a thread that wakes 40 times a second, and of two that wake each other, beside those under the kernel's
-# own scheduler.
+# nearly-idle.sh: interrupts and context switches of a thread that wakes 40 times a second, and of two threads that wake each other, compared with the
+# kernel's own scheduler.
 # guest: --cpus 8 --cpufreq --instruction-ns 16 --timeout 3600 --bin /usr/bin/perf
 # needs: perf
 # Behind lib.sh.
@@ -14,7 +14,7 @@ interrupts() {
 }
 switches() { awk '$1 == "ctxt" { print $2 }' /proc/stat; }
 
-# count NAME LOAD: by how much each grows meanwhile, as variables NAME_LOAD_KIND.
+# count NAME LOAD: sets NAME_LOAD_KIND to the growth of each counter during the load.
 count() {
   local kind
   local -A before
@@ -26,7 +26,7 @@ count() {
 }
 declare -A counts
 
-# no_more LOAD KIND...: in all, than under the kernel's scheduler and a tenth.
+# no_more LOAD KIND...: in total, at most 10 % more than under the kernel's scheduler.
 no_more() {
   local load=$1 kind ours=0 theirs=0 said=''
   shift
@@ -38,7 +38,7 @@ no_more() {
   [ $((ours * 10)) -le $((theirs * 11)) ]
 }
 
-# The thread comes and goes, the sets stay: one that joined and left each time would come to 300.
+# The sets stay while the thread comes and goes; a CPU that joined and left each time would count 300.
 sets_stay() {
   local promotions
   promotions=$(status --format json | sed -n 's/.*"promotions": \([0-9]*\).*/\1/p')

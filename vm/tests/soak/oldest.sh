@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# oldest.sh: the oldest kernel with sched_ext that can be had: comes, places, survives a CPU that goes with tasks bound to it, and leaves. Kernels
-# before 7 ask no scheduler on behalf of a CPU that is going: what waits for it in a queue would keep it from going.
-# Nor do they give a task of ours anything of a CPU that a SCHED_FIFO task never leaves: one that it displaced has to go elsewhere at once.
+# oldest.sh: the oldest available kernel with sched_ext: the scheduler attaches, places tasks, survives a CPU that goes offline with tasks bound to it,
+# and detaches. Kernels before 7 do not call the scheduler for a CPU that is going offline, so tasks that wait in its queue would keep it from going.
+# They also give our tasks nothing of a CPU that a SCHED_FIFO task never leaves, so a displaced task must move at once.
 # guest: --kernel oldest --cpus 8 --instruction-ns 8 --timeout 5400
 
-# Three busy tasks may run on CPU 4 only, so two of them wait there at any moment.
+# Three busy tasks may only run on CPU 4, so two of them always wait there.
 goes_with_bound_tasks() {
   local code=0
   spin 3 4
@@ -15,8 +15,7 @@ goes_with_bound_tasks() {
   return $code
 }
 
-# The FIFO task displaces what writes and sleeps on the CPU that it comes to, the load that starts it among them: were that one left there,
-# it would not end.
+# The FIFO task displaces tasks on its CPU, possibly including the load that starts it; if that stayed there, it would not end.
 displaced_goes_elsewhere() {
   local round
   for round in 1 2 3 4 5 6 7 8; do

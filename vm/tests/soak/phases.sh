@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# phases.sh: whom a whole program waits for has the fast core, judged from the kernel's tracepoints; without the rule it has not.
+# phases.sh: the thread that a whole program waits for gets the fast core, judged from the kernel's tracepoints; without the rule it does not.
 # guest: --cpus 4 --max-mhz 3000,2000,2000,2000 --instruction-ns 8 --timeout 5400 --bin uclampset --bin chrt
 # loads: one-and-many half-sequential global-sum matmul chase
 # needs: uclampset chrt
@@ -17,24 +17,24 @@ half_sequential_beside() {
   record half-sequential-beside \
     bash -c 'matmul --threads 2 --size 1000 >/dev/null & sleep 1; half-sequential --threads 2 --pairs 40 --pair-instructions 4e6; kill $!'
 }
-# Not 95 %: who waits for a CPU when its phase begins is late, which is some of them.
+# Not 95 %: a thread that waits for a CPU when its phase begins is late, which happens to some.
 on_fast_beside_matmul() { judged half-sequential-beside sequential --comm lop-half-sequen --share 0.9; }
 
-# Three threads take turns at a lock: who holds it runs alone for most of the time.
+# Three threads take turns at a lock, so that its holder runs alone most of the time.
 lock_in_turns() { record lock-in-turns global-sum --threads 3 --rounds 20 --length-instructions 4e6 --locked-percent 80; }
 
-# Four threads at a lock that one of them holds at any time, while others compute: no phase is sequential, and nothing is said of them.
+# Four threads at a lock that one of them always holds, while others compute: no phase is sequential, and there are no hints.
 contended_lock() {
   lop-judge record --events sched_switch,sched_wakeup,sched_wakeup_new,sched_process_fork,sys_enter_futex,sys_exit_futex --out /tmp/contended-lock.trace -- \
     global-sum --threads 4 --rounds 25 --length-instructions 4e6 --locked-percent 40 >/tmp/recorded
 }
 
-# wishes NAME OF_MATMUL OF_CHASE: two programs of one thread each, and one fast CPU; LEAST-MOST is what uclamp says of one, of 1024, `0-1024` being nothing.
+# wishes NAME OF_MATMUL OF_CHASE: two programs of one thread each, and one fast CPU. LEAST-MOST are uclamp's limits of 1024; `0-1024` is no limit.
 wishes() {
   record "wishes-$1" bash -c "uclampset -m ${2%-*} -M ${2#*-} matmul --threads 1 --size 1200 >/dev/null &
     uclampset -m ${3%-*} -M ${3#*-} chase --threads 1 --buffer-mib 1 --laps 1e6 --intensity-mpki 1 >/dev/null & sleep 6; kill \$(jobs -p)"
 }
-# The same said of a cgroup, and nothing of its tasks.
+# The same limits for a cgroup, and none for its tasks.
 wishes_of_group() {
   local group=/sys/fs/cgroup/needs-no-speed
   echo +cpu >/sys/fs/cgroup/cgroup.subtree_control && mkdir $group && echo 10 >$group/cpu.uclamp.max || return
@@ -63,7 +63,7 @@ wishes_are_not_heard() {
   figure 'phase: it has the fast CPU in turn with the other one' refuted has_fast phase matmul
 }
 
-# Where a rule heeds holders they are looked for.
+# If a rule uses holders, they are searched for.
 says_holders() {
   case $1 in
     highlow-spare) ! lop status | grep 'lock holders' ;;
@@ -97,7 +97,7 @@ flag_is_raised() {
   return $code
 }
 
-# The hog that is on CPU 0 now.
+# The hog that is now on CPU 0.
 on_fast_cpu() {
   local folder
   for folder in $(named lop-hog); do

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# reaction.sh: how soon enforcement by cgroup reacts, how much of the burst time is at top speed, and what the loader costs, beside the kernel's way.
+# reaction.sh: how soon enforcement by cgroup reacts, how much of the burst time is at top speed, and what the loader costs, compared with sched_ext.
 # guest: --cpus 4 --cpufreq --instruction-ns 4 --timeout 2400
 # Behind lib.sh.
 trace=/tmp/agent.trace
 
-# begin_agent OPTION...: as begin_lop, by cgroup.
+# begin_agent OPTION...: like begin_lop, by cgroup.
 begin_agent() {
   lop start --enforce cgroup "$@" >/tmp/lop.log 2>&1 &
   loader=$!
@@ -15,7 +15,7 @@ begin_agent() {
 
 runs_or_gone() { grep -q '^running' /tmp/lop.log || ! kill -0 "$loader"; }
 
-# For some seconds after the boot the kernel still works in threads of its own, which count as any.
+# For some seconds after the boot the kernel still works in its own threads, which count like any tasks.
 quiet() {
   local running
   read -r _ _ _ running _ </proc/loadavg
@@ -38,7 +38,7 @@ reactions() {
       exit !(NR * 2 > of && middle <= limit) }' /tmp/reactions
 }
 
-# bursts_at_top SHARE: burst time on CPUs at top speed, and nobody on a parked CPU but for its way there.
+# bursts_at_top SHARE: the share of burst time on CPUs at top speed; no task runs on a parked CPU except while moving away.
 bursts_at_top() {
   needed lop-judge record --out $trace -- lop-load bursts --count 60 --busy-ms 50 --threads 3 --idle-ms 5..120 >/dev/null || return
   judge bursts --share "$1"
@@ -79,7 +79,7 @@ figure 'cgroup: nobody runs on a low CPU for longer than a reaction takes' nobod
 sleep 3
 figure 'cgroup: while nothing runs the loader takes below 0.1 % of a CPU of 3e9 instructions a second' costs 3000 sleep 20
 expect 'cgroup: SIGTERM ends it' ends_well
-# Last, since loading takes longest: what the others are to be compared with.
+# Last, since loading takes longest: the reference for the others.
 expect 'kernel: attached' begin_lop --policy highlow
 figure 'kernel: four threads have four CPUs' reactions 50
 figure 'kernel: burst time at top speed' bursts_at_top 0.99

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# reserved.sh: a core for the system's own work: who runs there, and when it is given up. Judged from the kernel's tracepoints.
+# reserved.sh: a core for the system's own work: which tasks run there, and when it is given up. Judged from the kernel's tracepoints.
 # guest: --cpus 4 --cpufreq --instruction-ns 16 --timeout 5400
 # Behind lib.sh.
 trace=/tmp/reserved.trace

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# rules.sh: under the policies with rules for the fast cores all busy threads get on, and the longest have the fast cores.
+# rules.sh: under the policies with rules for the fast cores, all busy threads make progress, and the longest have the fast cores.
 # guest: --cpus 4 --max-mhz 3000,3000,2000,2000 --instruction-ns 8 --timeout 5400
 # Behind lib.sh.
 
-# The shorter ones come first and find the fast CPUs idle.
+# The shorter ones start first and find the fast CPUs idle.
 # What has to be refuted is bound: free ones have the fast CPUs for three quarters of the time by chance.
 lengths() { record "lengths-$1" "${@:2}" lop-load lengths 100,120,300,360; }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# sets.sh: bursts of work find CPUs at top speed, the set shrinks in time, low CPUs stay free, speeds under each governor. All is judged from the
-# kernel's tracepoints and from cpufreq's own statistics.
+# sets.sh: bursts of work find CPUs at top speed, the set shrinks in time, low CPUs stay free, and speeds are set under each governor. Judged from the
+# kernel's tracepoints and cpufreq's own statistics.
 # guest: --cpus 8 --cpufreq --instruction-ns 4 --timeout 5400
 # Behind lib.sh.
 
@@ -39,7 +39,7 @@ pinned_promotes() {
   return $code
 }
 
-# Three busy tasks that stay on CPUs 1, 3 and 5: these at top, of the other five all but the spare at bottom.
+# Three busy tasks stay on CPUs 1, 3 and 5: these are at top speed, and all others except the spare at the lowest.
 residency() {
   local hogs begin_cs took_ms
   lop-load hogs 3 --cpus 1,3,5 --seconds 4 >/dev/null &

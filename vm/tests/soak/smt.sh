@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# smt.sh: on cores of two CPUs a whole core that falls idle takes one of two tasks that share another; refuted of two that are bound to theirs.
+# smt.sh: on cores of two CPUs, a whole core that becomes idle takes one of two tasks that share another core; but not if both are bound to theirs.
 # guest: --cpus 4 --smt --instruction-ns 8 --timeout 5400
 # Behind lib.sh. CPUs 0 and 1 are a core, 2 and 3 the other.
 
-# What auto has use for here: one kind of core, with siblings.
+# The parts of auto that are useful here: one kind of core, with siblings.
 says_its_rules() {
   lop status >/tmp/status && grep -q '^policy *auto,' /tmp/status && grep -q '^rules *a whole core before a share of one$' /tmp/status || { cat /tmp/status; return 1; }
 }

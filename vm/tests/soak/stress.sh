@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# stress.sh: stress-ng for a minute, and affinities that change under load. Nobody is lost, and delays are what they are under EEVDF.
+# stress.sh: stress-ng for a minute, and affinities that change under load. No task is lost, and delays are as under EEVDF.
 # guest: --cpus 8 --memory-mb 3072 --instruction-ns 8 --timeout 5400 --bin stress-ng
 # needs: stress-ng
 

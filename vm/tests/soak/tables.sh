@@ -6,7 +6,7 @@
 
 cgroups=/sys/fs/cgroup
 
-# left_out groups | applications: how often one found no room.
+# left_out groups | applications: how often there was no room for one.
 left_out() { status --format json | sed -n '/"left_out"/,/}/s/.*"'"$1"'": \([0-9]*\).*/\1/p'; }
 nothing_left_out() { local found="$(left_out groups) groups, $(left_out applications) applications left out"; echo "$found"; [ "$found" = '0 groups, 0 applications left out' ]; }
 
@@ -29,7 +29,7 @@ hundred() {
   wait
 }
 
-# Which group a task has come to is seen when it wakes.
+# A task's new group takes effect when it wakes.
 wakes_once() { read -r -t 0.1 -u 9; }
 sleepers_are() { [ "$(stat -c %s /tmp/sleepers)" = "$1" ]; }
 
@@ -47,7 +47,7 @@ crowds_have_room() {
 }
 
 begun=()
-# begin GROUP COMMAND: a process on CPU 0 in that group.
+# begin GROUP COMMAND: starts a process on CPU 0 in that group.
 begin() { mkdir "$cgroups/$1" && { taskset -c 0 bash -c "echo \$\$ >$cgroups/$1/cgroup.procs && $2" 2>/dev/null & begun+=($!); wait_for grep -q . "$cgroups/$1/cgroup.procs"; }; }
 busy() { begin "$1" 'while :; do :; done'; }
 used_us() { sed -n 's/^usage_usec //p' "$cgroups/$1/cpu.stat"; }
@@ -72,7 +72,7 @@ users_share() {
   [ $((two * 3)) -ge "$one" ]
 }
 
-# Beside the crowd, which has all places but those of the users that have gone.
+# With the crowd, which has all places except those of the users that have gone.
 forks_end() {
   lop-load storm --count 2000 >/dev/null && disperse && echo "$(left_out applications) without room" && [ "$(left_out applications)" -ge 1000 ]
 }

@@ -109,7 +109,7 @@ fn a_named_wait_among_several_is_by_name_and_once() {
 
 #[test]
 fn a_poll_broken_by_a_child_is_a_wait_and_its_reaping_none() {
-    // make -j2 that waits for a free job in pselect, then reaps without waiting.
+    // make -j2 waits for a free job in pselect, then reaps without waiting.
     let segments = [
         (0, 0, 0, Event::Fork { child: 1 }),
         (0, 0, 0, Event::Fork { child: 2 }),

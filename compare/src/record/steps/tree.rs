@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a recording says about who waited for whom.
+//! Who waited for whom, according to a recording.
 
 use crate::record::{Event, Process, Segment};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A task was blocked until another one, which writes what it reads, let it go on.
+/// A task was blocked until another one, whose output it reads, let it go on.
 #[derive(Debug, Clone, Copy)]
 pub struct PipeWait {
     pub writer: usize,
-    /// When it went on, as near as can be told.
+    /// When it went on, as far as can be told.
     pub at_ns: u64,
 }
 
-/// What the walks along single tasks look up in the whole.
+/// Relations between tasks, for the walks through single tasks.
 pub struct Tree<'a> {
     pub processes: &'a [Process],
     pub threshold_ns: u64,
-    /// Children that no fork event names: their parent was killed before it could report them. They are forked at its end.
+    /// Children without a fork event, because their parent was killed before it could report them. They are forked at its end.
     pub unreported: BTreeMap<usize, Vec<usize>>,
     /// Writers of each pipe.
     writers: BTreeMap<u64, Vec<usize>>,
     children: Vec<Vec<usize>>,
-    /// By reader and start of its segment.
+    /// By reader and the start of its segment.
     pub waits: BTreeMap<(usize, u64), PipeWait>,
-    /// By writer: when it lets which reader go on, in order.
+    /// By writer: when it releases which reader, in order.
     pub releases: BTreeMap<usize, Vec<(u64, usize)>>,
 }
 
@@ -59,8 +59,8 @@ impl<'a> Tree<'a> {
         end_ns > segment.start_ns && end_ns <= segment.end_ns
     }
 
-    /// What a reader was waiting for in a segment in which it was blocked: the end of the last of its writers that ended
-    /// meanwhile. If none did, the one started last has fed it or closed the pipe, not later than the reader began to use the
+    /// What a reader waited for in a segment in which it was blocked: the end of the last of its writers that ended meanwhile.
+    /// If none did, the writer that was started last has fed it or closed the pipe, at the latest when the reader began to use the
     /// CPU time of this segment.
     fn pipe_wait(&self, reader: usize, segment: &Segment) -> Option<PipeWait> {
         let writers = self.writers.get(&self.processes[reader].input_pipe?)?;
@@ -82,7 +82,7 @@ impl<'a> Tree<'a> {
             .map(|writer| PipeWait { writer, at_ns })
     }
 
-    /// Notes at each writer when it lets whom go on. At recorded times, so that no circle of waits can come about.
+    /// Notes for each writer when it releases which reader. These are recorded times, so waits cannot form a cycle.
     fn note_releases(&mut self) {
         for reader in 0..self.processes.len() {
             for segment in &self.processes[reader].segments {

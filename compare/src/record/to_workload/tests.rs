@@ -41,7 +41,9 @@ fn recording(command: &str, program: &str) -> Recording {
 fn one_process() {
     let text = to_workload(&recording("true", "true"), "small");
     assert!(
-        text.ends_with("\n[task.p0-true] # process, 0.000 s to 0.002 s\ncount = 1\nsteps = [{ run_ms = 1.235 }]\n"),
+        text.ends_with(
+            "\n[task]\np0-true = { count = 1, steps = [{ run_ms = 1.235 }] } # process, 0.000 s to 0.002 s\n"
+        ),
         "{text}"
     );
     assert!(text.contains("# Date: 2000-02-29 (UTC)\n"), "{text}");

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 const MS: u64 = 1_000_000;
 
-/// Nothing is known of it.
+/// A thread without any known properties.
 impl Default for Look {
     fn default() -> Self {
         // A C struct of integers.
@@ -28,14 +28,14 @@ fn machine(cpus: u32) -> Box<Sched> {
     sched
 }
 
-/// Room for two applications; a unit of length takes so long on the fast CPU, 0: nobody knows.
+/// Room for two applications. A unit of length takes this long on the fast CPU; 0: not known.
 fn apps(unit_ns: u64) -> Vec<lop_app_state> {
     let mut about = lop_app_state::default();
     about.app.unit_ns = unit_ns;
     vec![about, about]
 }
 
-/// A thread of the first application that waits for its first turn: number, length.
+/// A thread of the first application that waits for its first turn.
 fn look(thread: u32, length: u32) -> Look {
     Look {
         thread,
@@ -61,18 +61,18 @@ fn orders(looks: &[Look], sched: &Sched) -> Vec<Order> {
     Lister::default().follow(looks, sched, &apps(0))
 }
 
-/// Carries orders out.
+/// Carries out orders.
 fn told(looks: &mut [Look], orders: &[Order]) {
     for order in orders {
         let Order::List { thread, cpu } = *order else {
-            panic!("{order:?} is none of lists");
+            panic!("{order:?} is not an order of lists");
         };
         let look = looks.iter_mut().find(|look| look.thread == thread).unwrap();
         look.listed = (cpu + 1) as u32;
     }
 }
 
-/// The example of list.h: 6, 5, 4 and 3 on cores of speed 1 and 1/2. The look need not be in the order of creation, which decides between equals.
+/// The example of list.h: 6, 5, 4 and 3 on cores of speed 1 and 1/2. A look need not be in the order of creation, which decides between equals.
 #[test]
 fn the_next_longest_waits_where_it_would_be_done_first() {
     let mut threads = looks(&[6, 5, 4, 3]);
@@ -98,13 +98,17 @@ fn as_many_threads_as_cpus_need_no_list_and_come_off_theirs() {
         lister.describe()
     );
     told(&mut threads, &given);
-    assert_eq!(lister.follow(&threads, &sched, &apps(0)), [], "all of that was said");
+    assert_eq!(
+        lister.follow(&threads, &sched, &apps(0)),
+        [],
+        "all orders were given already"
+    );
     threads.remove(0);
     assert_eq!(lister.follow(&threads, &sched, &apps(0)), [to(2, NONE), to(3, NONE)]);
     assert!(lister.describe().starts_with("no lists: "), "{}", lister.describe());
 }
 
-/// Neither one that is offline nor the reserved one: of four CPUs two are left, for three threads.
+/// An offline CPU and the reserved one do not count: two of four CPUs are left for three threads.
 #[test]
 fn cpus_that_run_no_applications_are_on_no_list() {
     let mut sched = machine(4);
@@ -117,7 +121,7 @@ fn cpus_that_run_no_applications_are_on_no_list() {
     assert_eq!(orders(&threads, &sched), [to(1, 2), to(2, 3), to(3, 3)]);
 }
 
-/// A thread that may not run everywhere, or is about to end, has length 0 in a look. Without it there is a CPU for each.
+/// A thread that may not run everywhere, or is about to end, has length 0 in a look. Without it, there is a CPU for each thread.
 #[test]
 fn who_does_not_fit_a_list_any_more_comes_off_it() {
     let mut threads = looks(&[6, 5, 4, 3]);
@@ -137,7 +141,7 @@ fn who_does_not_fit_a_list_any_more_comes_off_it() {
     assert_eq!(
         orders(&threads[..1], &sched),
         [to(1, NONE)],
-        "nor does one of no application"
+        "nor does a thread without an application"
     );
 }
 
@@ -162,8 +166,8 @@ fn applications_have_lists_of_their_own() {
     );
 }
 
-/// 8 and 4 ms on CPU 1 and 2 ms on CPU 0, which is twice as fast: done after 24 ms. Listed anew (8 and 2 on CPU 0, 4 on CPU 1) after 10. Once the two
-/// on CPU 1 have done all but 0.1 and 0.05 ms, nothing is won by ten migrations of 20 us.
+/// 8 and 4 ms on CPU 1 and 2 ms on CPU 0, which is twice as fast: done after 24 ms. With a new list (8 and 2 on CPU 0, 4 on CPU 1), after 10 ms. Once the
+/// two on CPU 1 only have 0.1 and 0.05 ms left, the gain is less than ten migrations of 20 us.
 #[test]
 fn running_threads_change_cpus_for_ten_migrations_or_more() {
     let (sched, apps) = (machine(2), apps(MS));
@@ -179,7 +183,7 @@ fn running_threads_change_cpus_for_ten_migrations_or_more() {
     assert_eq!(lister.follow(&threads, &sched, &apps), []);
 }
 
-/// An idle CPU took the thread, which is to go on where the list has it.
+/// An idle CPU took the thread, which should continue where the list has it.
 #[test]
 fn who_runs_elsewhere_is_told_again() {
     let sched = machine(2);
@@ -198,7 +202,7 @@ fn who_runs_elsewhere_is_told_again() {
     );
 }
 
-/// The first at once, others not before a pause is over.
+/// The first list is made at once, others not before a pause is over.
 #[test]
 fn a_program_that_creates_threads_without_end_is_looked_at_now_and_then() {
     let mut lister = Lister::default();

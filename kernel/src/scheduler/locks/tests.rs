@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 
-/// BTF of a kernel that has these functions: names, and the names of their arguments, which are all integers.
+/// BTF of a kernel with these functions: names, and the names of their arguments, which are all integers.
 fn kernel(functions: &[(&str, &[&str])]) -> Vec<u8> {
     let (mut types, mut strings) = (Vec::new(), vec![0u8]);
     let mut text = |word: &str| {
@@ -21,7 +21,7 @@ fn kernel(functions: &[(&str, &[&str])]) -> Vec<u8> {
         put(&[text(name), 12 << 24, prototype]);
     }
     let lengths = [types.len() as u32, strings.len() as u32];
-    // Magic, version, flags; then the length of the header, and where types and strings lie behind it.
+    // Magic, version, flags; then the length of the header, and the offsets and lengths of types and strings after it.
     let header = [0xeb9f | 1 << 16, 24, 0, lengths[0], lengths[0], lengths[1]];
     let mut bytes: Vec<u8> = header.iter().flat_map(|word: &u32| word.to_ne_bytes()).collect();
     bytes.extend(types);
@@ -29,7 +29,7 @@ fn kernel(functions: &[(&str, &[&str])]) -> Vec<u8> {
     bytes
 }
 
-/// What is found in a kernel that has these functions.
+/// The result for a kernel with these functions.
 fn found(functions: &[(&str, &[&str])]) -> Result<Places, String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("vmlinux");
@@ -72,7 +72,7 @@ fn what_a_kernel_lacks_is_said() {
     }
 }
 
-/// The kernel that runs the tests, where it tells of its functions.
+/// The kernel that runs the tests, if it has BTF.
 #[test]
 fn this_kernel_is_read_without_fault() {
     match Locks::look(true).describe() {
@@ -80,7 +80,7 @@ fn this_kernel_is_read_without_fault() {
             said.starts_with("seen by futex") || said.starts_with("not seen: "),
             "{said}"
         ),
-        None => panic!("nothing is said although it is wanted"),
+        None => panic!("no description although holders are wanted"),
     }
     assert_eq!(Locks::look(false).describe(), None);
     assert!(!Locks::look(false).are_seen());

@@ -5,7 +5,7 @@ use lop_policy::Domains;
 
 const S: u64 = 1_000_000_000;
 
-/// Two memory domains, a node each: CPUs 0 and 1, 2 and 3. The latter are of a slower kind.
+/// Two memory domains, each a node: CPUs 0 and 1, and CPUs 2 and 3, which are slower.
 fn machine(domains: Domains) -> Box<Sched> {
     let mut sched = Box::<Sched>::default();
     sched.config.domains = domains;
@@ -25,7 +25,7 @@ fn machine(domains: Domains) -> Box<Sched> {
     sched
 }
 
-/// A thread that has run for `ran_s` in all.
+/// A thread that has run for `ran_s` in total.
 fn look(thread: u32, cpu: i32, memory: u32, ran_s: u64) -> Look {
     Look {
         thread,
@@ -46,7 +46,7 @@ fn by_class(gathers: bool) -> Planner {
     Planner::with(gathers, Measured::by_none("no counters here", "lop hint --memory"))
 }
 
-/// Looks at threads (number, CPU, class) that run all the time, once to begin with and then once a second; the last orders.
+/// Looks at threads (number, CPU, class) that run all the time, once at the beginning and then once a second. Returns the last orders.
 fn orders(planner: &mut Planner, sched: &Sched, threads: &[(u32, i32, u32)], seconds: u64) -> Vec<Order> {
     let mut last = Vec::new();
     for second in 0..=seconds {
@@ -68,7 +68,7 @@ fn spread_sends_intensive_threads_apart() {
     assert_eq!(
         orders(&mut planner, &sched, &threads, 0),
         [],
-        "the first look sees how things stand"
+        "the first look takes a baseline"
     );
     let given = planner.follow(
         &threads.map(|(thread, cpu, memory)| look(thread, cpu, memory, 1)),
@@ -87,7 +87,7 @@ fn spread_sends_intensive_threads_apart() {
     assert!(planner.describe()[1].starts_with("4 threads in the last plan, 4 of them declared; 2 moves"));
 }
 
-/// Two light threads, a domain each: one domain does, and the other goes off. When they have ended it is back on.
+/// Two light threads, in a domain each: one domain suffices, and the other is switched off. After they have ended, it is on again.
 #[test]
 fn gather_switches_a_domain_off_and_back_on() {
     let mut sched = machine(Domains::Gather);
@@ -97,7 +97,7 @@ fn gather_switches_a_domain_off_and_back_on() {
         Order::Off { domain } => Some(*domain),
         _ => None,
     });
-    let domain = off.unwrap_or_else(|| panic!("none is off: {given:?}"));
+    let domain = off.unwrap_or_else(|| panic!("no domain is off: {given:?}"));
     assert_eq!(given.last(), Some(&Order::Off { domain }), "last: {given:?}");
     sched.off.word[0] = 0b11 << (2 * domain);
     let given = planner.follow(&[], &sched, 12 * S);
@@ -128,9 +128,9 @@ fn specialise_exchanges_across_kinds() {
         },
         Order::Cpu { thread: 8, cpu: 0 },
     ];
-    assert_eq!(given, expected, "who is not known stays");
+    assert_eq!(given, expected, "an unknown thread stays");
     let later = [look(7, 2, INTENSIVE, 2), look(8, 0, LIGHT, 2)];
-    assert_eq!(planner.follow(&later, &sched, 12 * S), [], "all of it is known");
+    assert_eq!(planner.follow(&later, &sched, 12 * S), [], "nothing has changed");
     let unsaid = [look(7, 2, 0, 3), look(8, 0, LIGHT, 3)];
     assert_eq!(
         planner.follow(&unsaid, &sched, 13 * S),
@@ -141,7 +141,8 @@ fn specialise_exchanges_across_kinds() {
 }
 
 /// Both intensive threads run on the fast cores of one domain, both light ones on the slow cores of the other: one of each changes domains, and
-/// what moved rests, so the others change cores. Nobody is left with a domain other than that of the core it changed to. A thread of which nothing is known is left where it is.
+/// threads that moved rest, so the others change cores. No thread keeps a domain other than that of the core it moved to. An unknown thread stays
+/// where it is.
 #[test]
 fn both_plans_are_made_and_nobody_moves_twice() {
     let mut sched = machine(Domains::Spread);
@@ -194,7 +195,7 @@ fn without_counters_and_classes_it_rests_and_takes_back_what_it_said() {
     assert!(planner.describe()[0].contains("no counters here"));
 }
 
-/// Misses and instructions in each second, as a machine's counters told them.
+/// Misses and instructions in each second, as counters reported them.
 struct Recorded(HashMap<u32, Vec<(u64, u64)>>);
 
 impl Source for Recorded {
@@ -208,7 +209,7 @@ impl Source for Recorded {
     }
 }
 
-/// 20 MPKI twice beside 0.05 MPKI twice: by their counters they are told apart as by what is declared. One reading of a second is enough.
+/// 20 MPKI twice and 0.05 MPKI twice: counters distinguish them just as declarations do. One reading of a second is enough.
 #[test]
 fn counters_tell_threads_apart_where_nothing_is_declared() {
     let sched = machine(Domains::Spread);
@@ -230,10 +231,10 @@ fn counters_tell_threads_apart_where_nothing_is_declared() {
             .count()
     };
     assert_eq!((of(0), of(1)), (1, 1), "{given:?}");
-    assert!(planner.describe()[0].starts_with("intensity of each thread by the CPU's counters"));
+    assert!(planner.describe()[0].starts_with("intensity of each thread from the CPU's counters"));
 }
 
-/// What was declared of thread 8 is taken back while 7 is still planned: it has no domain any more. What hardly runs is not planned.
+/// The declaration of thread 8 is withdrawn while 7 is still planned, so it loses its domain. A thread that hardly runs is not planned.
 #[test]
 fn who_is_planned_no_more_may_run_in_any_domain() {
     let mut sched = machine(Domains::Spread);

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 const FOLDER: &str = "sys/devices/system/cpu/cpufreq/policy0";
 
-/// A machine of one CPU below a folder.
+/// A machine with one CPU, in a folder.
 struct Machine(TempDir);
 
 impl Machine {
@@ -57,7 +57,7 @@ impl Machine {
     }
 }
 
-/// Remembers what it was told.
+/// Remembers its notes.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
@@ -108,7 +108,7 @@ fn a_partial_scheduler_sets_speeds_by_schedutil_only() {
     }
 }
 
-/// A CPU that falls and rises within a second was told nothing; one that stays low is told once.
+/// A CPU that falls and rises within a second is not changed; one that stays low is changed once.
 #[test]
 fn a_processor_that_chooses_is_told_to_save_after_a_second() {
     let machine = Machine::with("powersave");
@@ -138,7 +138,7 @@ fn a_processor_that_chooses_is_told_to_save_after_a_second() {
     }
 }
 
-/// 1.5 of 2 GHz: limits follow the sets, schedutil is asked for 4/5 of three quarters, and files that stay as they are cannot do it.
+/// 1.5 of 2 GHz: limits follow the sets, schedutil gets a request for 4/5 of three quarters, and it fails if files are left alone.
 #[test]
 fn high_cpus_have_the_speed_that_was_asked_for() {
     let opened = |governor: &str, partial| {
@@ -202,7 +202,7 @@ fn a_start_that_leaves_speeds_alone_puts_back_what_a_dead_one_changed() {
         killed.follow(&[joins_high(0)], &mut Notes::default());
         assert_eq!(machine.minimum(), "2000000\n");
         std::mem::forget(killed);
-        // Its lock went with its process.
+        // The lock would have vanished with its process.
         std::fs::remove_file(machine.path("run/speeds.journal.lock")).unwrap();
         let options = Options {
             policy,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! NVIDIA's management library (NVML), loaded at run time: the few functions that tell energy (docs.nvidia.com/deploy/nvml-api).
+//! NVIDIA's management library (NVML), loaded at run time: the few functions for energy (docs.nvidia.com/deploy/nvml-api).
 
 use libloading::Library;
 use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
@@ -21,14 +21,14 @@ type GetEnergy = unsafe extern "C" fn(*mut c_void, *mut c_ulonglong) -> c_int;
 /// mW
 type GetPower = unsafe extern "C" fn(*mut c_void, *mut c_uint) -> c_int;
 
-/// Where the functions lie; in tests, others of the same kind.
+/// Pointers to the functions; tests supply their own.
 #[derive(Clone, Copy)]
 pub struct Functions {
     pub init: Call,
     pub shutdown: Call,
     pub count: GetCount,
     pub handle: GetHandle,
-    /// Older drivers lack it.
+    /// `None` with older drivers.
     pub energy: Option<GetEnergy>,
     pub power: GetPower,
 }
@@ -36,11 +36,11 @@ pub struct Functions {
 /// The library in this process.
 pub struct Loaded {
     pub functions: Functions,
-    /// None: the functions are this program's own.
+    /// None if the functions are part of this program.
     pub library: Option<Library>,
 }
 
-/// What a function answered instead of a value.
+/// A function that answered with an error, and its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub function: &'static str,
@@ -48,22 +48,19 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// The GPU cannot tell this.
+    /// Whether the GPU does not support this.
     pub fn is_lack(self) -> bool {
         self.code == NOT_SUPPORTED
     }
 
-    /// What the code means, as `nvml.h` says it, and the way out.
+    /// The meaning of the code, from `nvml.h`, and what to do about it.
     pub fn explained(self) -> (String, &'static str) {
-        let again = "run again; look in 'dmesg' for NVRM, and whether 'nvidia-smi' works";
+        let again = "run again; look for NVRM in 'dmesg', and check whether 'nvidia-smi' works";
         let (meaning, mend) = match self.code {
-            NOT_SUPPORTED => ("this GPU does not tell it", "take another meter (--meter)"),
+            NOT_SUPPORTED => ("this GPU does not support it", "take another meter (--meter)"),
             NO_PERMISSION => ("no permission", "run with sudo"),
             DRIVER_NOT_LOADED => ("the kernel's driver is not loaded", "sudo modprobe nvidia"),
-            OTHER_VERSION => (
-                "the library is of another version than the kernel's driver",
-                "start the machine anew",
-            ),
+            OTHER_VERSION => ("the library and the kernel's driver differ in version", "reboot"),
             15 => ("the GPU is lost", again),
             _ => ("it failed", again),
         };
@@ -71,28 +68,28 @@ impl Refusal {
     }
 }
 
-/// A GPU, as the library names it.
+/// The library's handle of a GPU.
 struct Handle(*mut c_void);
 
-// SAFETY: the library is thread-safe, and its handles hold for the process ("NVML API Reference Guide", section 1.1).
+// SAFETY: the library is thread-safe, and its handles are valid in the whole process ("NVML API Reference Guide", section 1.1).
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
-/// The library in use, from its first call until this is dropped.
+/// The initialised library; dropping this shuts it down.
 pub struct Nvml {
     functions: Functions,
     gpus: Vec<Handle>,
-    /// Behind what calls into it, so that it is unloaded last.
+    /// The last field, so that the library is unloaded last.
     _library: Option<Library>,
 }
 
 impl Loaded {
     ///
     /// # Errors
-    /// It is not there, or lacks a function.
+    /// The library is missing, or lacks a function.
     pub fn load() -> Result<Self, String> {
-        // SAFETY: the driver's own library, found as the system finds libraries; what it does when it is loaded is left to it.
+        // SAFETY: this is the driver's own library, found on the system's library path, and we trust its initialisers.
         let library = unsafe { Library::new(LIBRARY) }.map_err(|error| error.to_string())?;
         let lacks = |error: libloading::Error| error.to_string();
         // SAFETY: the types are those of nvml.h.
@@ -120,19 +117,19 @@ impl Loaded {
 
 impl Nvml {
     /// # Errors
-    /// What the library refused: to begin, to count the GPUs, or to name one.
+    /// The library refused to initialise, to count the GPUs, or to give a handle.
     pub fn begin(loaded: Loaded) -> Result<Self, Refusal> {
         let Loaded { functions, library } = loaded;
-        // SAFETY: the first call, as the library asks for it.
+        // SAFETY: the library requires this call to be the first.
         answered("nvmlInit_v2", unsafe { (functions.init)() })?;
-        // From here on the drop ends what was begun.
+        // From here on, dropping `nvml` shuts the library down.
         let mut nvml = Self {
             functions,
             gpus: Vec::new(),
             _library: library,
         };
         let mut count: c_uint = 0;
-        // SAFETY: the number is written to a place of its type.
+        // SAFETY: the pointer is to a variable of the right type.
         answered("nvmlDeviceGetCount_v2", unsafe { (functions.count)(&mut count) })?;
         for index in 0..count {
             let mut handle = null_mut();
@@ -148,22 +145,22 @@ impl Nvml {
         self.gpus.len()
     }
 
-    /// mJ that a GPU used since its driver was loaded.
+    /// Energy that a GPU used since its driver was loaded, mJ.
     ///
     /// # Errors
-    /// The library refuses, or is too old for the question.
+    /// The library refuses, or is too old to have the function.
     pub fn energy_mj(&self, gpu: usize) -> Result<u64, Refusal> {
         const NAME: &str = "nvmlDeviceGetTotalEnergyConsumption";
         let Some(function) = self.functions.energy else {
             return answered(NAME, NOT_SUPPORTED).map(|()| 0);
         };
         let mut energy_mj: c_ulonglong = 0;
-        // SAFETY: a handle that the library gave, and a place of the type.
+        // SAFETY: the handle is from the library, and the pointer to a variable of the right type.
         answered(NAME, unsafe { function(self.gpus[gpu].0, &mut energy_mj) })?;
         Ok(energy_mj)
     }
 
-    /// mW that a GPU draws.
+    /// Power of a GPU, mW.
     ///
     /// # Errors
     /// The library refuses.
@@ -178,7 +175,7 @@ impl Nvml {
 
 impl Drop for Nvml {
     fn drop(&mut self) {
-        // SAFETY: the last call; nothing is asked after it. What it answers changes nothing any more.
+        // SAFETY: this is the last call to the library. Its result does not matter any more.
         let _ = unsafe { (self.functions.shutdown)() };
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which meter is taken, and the thread that keeps it up.
+//! Which meter is chosen, and the thread that keeps reading it.
 
 use super::fake::{prints, Fake};
 use crate::meter::choose::{found_in, open_in, Setup};
@@ -50,7 +50,7 @@ fn a_meter_that_is_asked_for_is_no_other() {
 fn a_machine_without_any_says_why_of_each() {
     let fake = Fake::new(&[]);
     let errors = open_in(&world(&fake), None, &Setup::default()).err().unwrap();
-    // The last is of GPUs only: it is listed, and taken by name only.
+    // The last one measures GPUs only: it is listed, but only used if named.
     assert_eq!(
         errors.iter().map(|error| error.kind).collect::<Vec<_>>(),
         MeterKind::ALL[..7]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const CAP: &str = "sys/class/powercap";
 
-/// Power in W to the counter of a zone, in steps of a millisecond, from `first_uj` on.
+/// Feeds the counter of a zone with a power in W, in steps of a millisecond, from `first_uj` on.
 fn counts(fake: &Fake, zone: &str, watts: f64, first_uj: u64, range_uj: u64) {
     let at = move |s: f64| {
         Ok(format!(
@@ -22,7 +22,7 @@ fn counts(fake: &Fake, zone: &str, watts: f64, first_uj: u64, range_uj: u64) {
     fake.file(&format!("{CAP}/{zone}/max_energy_range_uj"), &range_uj.to_string());
 }
 
-/// Two packages, one with everything that must not be added.
+/// Two packages, one of them with all the zones that must not be added.
 fn intel() -> Arc<Fake> {
     let fake = Fake::new(&[
         ("sys/class/powercap/intel-rapl/enabled", "1"),
@@ -88,7 +88,7 @@ fn a_counter_that_wraps_once_goes_on() {
     // 65.5 kJ; 10 J before the end.
     counts(&fake, "intel-rapl:0", 100.0, 65_522_610_987, 65_532_610_987);
     let mut meter = powercap::open(fake.clone()).unwrap();
-    // Nobody draws more than 500 W: 131 s.
+    // No package draws more than 500 W, so 131 s.
     assert_eq!(meter.read_within().unwrap().as_secs(), 131);
     for step in 1..=20 {
         fake.pass(100.0);
@@ -142,7 +142,7 @@ fn a_zone_that_vanishes_is_an_error() {
     fake.pass(1.0);
     let error = meter.read_uj().unwrap_err();
     assert!(
-        error.reason.contains("not there, or no more") && error.mend.contains("modprobe"),
+        error.reason.contains("no longer there") && error.mend.contains("modprobe"),
         "{error}"
     );
 }
@@ -155,7 +155,7 @@ fn a_counter_that_stands_still_is_no_zero() {
         let error = refused(powercap::open(fake));
         assert!(error.reason.contains("stands still"), "{error}");
     }
-    // And one that stops later.
+    // A counter that stops later.
     let fake = intel();
     let mut meter = powercap::open(fake.clone()).unwrap();
     let (package, memory) = (
@@ -191,7 +191,7 @@ fn memory_that_counts_nothing_is_left_out_and_said_so() {
 fn what_a_late_counter_had_not_told_before_is_not_counted() {
     let fake = Fake::new(&[(&format!("{CAP}/intel-rapl:0/name"), "package-0")]);
     counts(&fake, "intel-rapl:0", 0.0, 0, 262_143_328_850);
-    // Nothing for a second, then 900 J of the time before at once, then 10 W.
+    // Nothing for a second, then 900 J from before at once, then 10 W.
     let late = |s: f64| {
         Ok(format!(
             "{}\n",
@@ -217,7 +217,7 @@ fn a_counter_that_was_set_back_is_an_error() {
     fake.file(&format!("{CAP}/intel-rapl:0/energy_uj"), "5");
     let error = meter.read_uj().unwrap_err();
     assert!(
-        error.reason.contains("to 5 in 1.0") && error.mend.contains("set back"),
+        error.reason.contains("to 5 in 1.0") && error.mend.contains("reset"),
         "{error}"
     );
 }
@@ -271,7 +271,7 @@ fn events_of_all_packages_are_summed() {
     let mut meter = perf::open(fake).unwrap();
     assert_eq!(meter.source().name, "perf energy-pkg + energy-ram of 2 packages");
     assert_eq!(meter.read_within(), None);
-    // Each reading is half a millisecond later: 2000 of them are a second.
+    // The clock advances half a millisecond with each reading, so 2000 readings are a second.
     for _ in 0..1999 {
         meter.read_uj().unwrap();
     }
@@ -329,8 +329,8 @@ fn events_that_count_nothing_are_no_zero() {
 }
 
 proptest! {
-    /// The thread that keeps a meter up reads it often enough, however late it is by up to nine of its ten readings: who asks once in three turns of the
-    /// counter gets the energy of all of them. At any range and any power that a zone allows, the shortest time included.
+    /// The thread reads a meter often enough, even if it is late by up to nine of its ten readings: a caller who asks once in three wraps of the
+    /// counter gets the energy of all of them. This holds for any range and any power that a zone allows, and for the shortest time.
     #[test]
     fn several_turns_between_two_questions_are_all_counted(
         range_uj in 500_000_000_u64..70_000_000_000,
@@ -358,8 +358,8 @@ proptest! {
         prop_assert_eq!(meter.read_uj().unwrap(), at_uj(fake.seconds()) - opened_uj);
     }
 
-    /// Whatever the counter's range, where it stands and how often it is read: the joules are true, or an error says that they are not known.
-    /// Never less than before, never those of a wrap too many or too few.
+    /// Whatever the counter's range, its first value and how often it is read, the joules are correct, or an error says that they are not known.
+    /// They never fall, and never miss or add a wrap.
     #[test]
     fn any_readings_give_the_true_joules_or_an_error(
         range_uj in 1_000_000_000_u64..300_000_000_000,

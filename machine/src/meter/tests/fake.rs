@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine whose files, events and programs follow its own clock, which goes on while somebody waits and no other way.
+//! A machine whose files, events and programs follow its own clock, which only advances while somebody waits.
 
 use crate::live::Tree;
 use crate::meter::choose::open_in;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 type At<T> = Arc<dyn Fn(f64) -> T + Send + Sync>;
-/// What a counter says at a time.
+/// The value of a counter at a time.
 type Counts = At<Result<u64, ErrorKind>>;
 
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl Fake {
     }
 }
 
-/// The meter of this kind, for who measures a machine with it.
+/// The meter of this kind, for tests that measure a machine with it.
 pub fn opened(fake: &Arc<Fake>, kind: MeterKind) -> Box<dyn Meter> {
     let world: Arc<dyn World> = fake.clone();
     open_in(&world, Some(kind), &Setup::default()).unwrap_or_else(|errors| panic!("{errors:?}"))
@@ -154,7 +154,7 @@ impl World for Fake {
     }
 }
 
-/// Has a clock of its own, which goes on by half a millisecond with each reading.
+/// Has a clock of its own, which advances by half a millisecond with each reading.
 struct FakeCounter {
     now: f64,
     step: f64,

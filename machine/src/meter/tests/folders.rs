@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The same on folders that look like a machine, with real files and programs.
+//! Meters on folders that look like a machine, with real files and programs.
 
 use crate::meter::{find, find_with, open, MeterKind, Setup};
 use std::path::Path;
@@ -21,8 +21,8 @@ fn write(root: &Path, path: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// Written by another process: were it open here, a process that another test starts at that moment would have it open too, and the kernel
-/// runs no file that somebody may write.
+/// Another process writes it. If it were open for writing here, a process that another test starts at that moment would inherit it, and the
+/// kernel runs no file that is open for writing.
 fn program(root: &Path, path: &str, text: &str) {
     write(root, path, "");
     let line = "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\"";
@@ -54,7 +54,7 @@ fn a_file_that_cannot_be_read_is_named() {
     std::fs::create_dir_all(root.path().join("sys/class/powercap/intel-rapl:0/max_energy_range_uj")).unwrap();
     let error = find(root.path()).remove(1).unwrap_err();
     assert!(
-        error.what.ends_with("intel-rapl:0/max_energy_range_uj") && error.reason.contains("no regular file"),
+        error.what.ends_with("intel-rapl:0/max_energy_range_uj") && error.reason.contains("not a regular file"),
         "{error}"
     );
 }
@@ -67,11 +67,11 @@ fn a_zone_is_read_while_it_counts() {
         ("sys/class/powercap/intel-rapl:0/energy_uj", "0\n"),
     ]);
     let (ends, begin) = (AtomicBool::new(false), Instant::now());
-    // What the file said or says next, and what it says at least.
+    // The upper and the lower bound of what the file shows.
     let (at_most, at_least) = (AtomicU64::new(0), AtomicU64::new(0));
     let file = root.path().join("sys/class/powercap/intel-rapl:0/energy_uj");
     let next = root.path().join("next");
-    // Replaced, so that nobody reads half of it.
+    // Replaced as a whole, so that no reader sees half of it.
     let count = || {
         while !ends.load(Ordering::SeqCst) && begin.elapsed() < Duration::from_secs(600) {
             let uj = begin.elapsed().as_micros() as u64 * 10;
@@ -84,7 +84,7 @@ fn a_zone_is_read_while_it_counts() {
     };
     std::thread::scope(|scope| {
         scope.spawn(count);
-        // While nobody counts for two seconds, as on a busy machine, it stands still.
+        // If the counting thread gets no CPU for two seconds, as on a busy machine, the counter stands still.
         let meter = loop {
             match open(Some(MeterKind::Powercap), &setup(&root)) {
                 Ok(meter) => break meter,
@@ -107,7 +107,7 @@ fn a_zone_is_read_while_it_counts() {
     });
 }
 
-/// On a busy machine a program may not be done in the seconds that it has: it is asked again then.
+/// Repeats a call that timed out, as it may on a busy machine.
 fn in_time<T, E: std::fmt::Display>(asked: impl Fn() -> Result<T, E>) -> Result<T, E> {
     loop {
         match asked() {
@@ -149,7 +149,7 @@ fn a_command_is_run_by_the_shell_and_ended_in_time() {
         let error = with(command).err().unwrap();
         assert!(error.contains(reason), "{command}: {error}");
     }
-    // The child of the shell holds the pipe, and is not waited for.
+    // The child of the shell holds the pipe, and must not be waited for.
     let root = tree(&[]);
     let waited = root.path().join("waited");
     let error = once(&format!("(sleep 600; echo > '{}'); echo 3 W", waited.display()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modelled meter: its formula against that of steady states, and what it reads.
+//! The modelled meter: its formula compared with that of steady states, and what it reads.
 
 use super::fake::Fake;
 use crate::meter::modelled::{open, power_w, Load};
@@ -39,7 +39,7 @@ fn mean_w(fake: &Arc<Fake>, model: &str) -> (f64, String) {
 fn whole_states_have_the_power_of_steady_states() {
     for name in crate::builtin_names() {
         let machine = load(name, &[]).unwrap();
-        // Every core with one busy thread in its highest point, all others in their deepest idle state.
+        // The cores with a busy thread at their highest point, all others in their deepest idle state.
         let deepest = |kind: u16| machine.kinds[usize::from(kind)].idle_states.len() - 1;
         let top = |kind: u16| machine.kinds[usize::from(kind)].opps.len() - 1;
         let first = |core: u16| machine.cpus.iter().position(|cpu| cpu.core == core).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! GPUs, behind functions that answer as NVIDIA's library does.
+//! GPUs, with functions that answer as NVIDIA's library does.
 
 use super::fake::Fake;
 use crate::meter::nvml::{self, Functions};
@@ -8,13 +8,13 @@ use std::cell::RefCell;
 use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
 
-/// What the library of this thread's test answers.
+/// The answers of the library in this thread's test.
 #[derive(Default)]
 struct Answers {
     world: Arc<Fake>,
     /// W of each GPU.
     watts: Vec<f64>,
-    /// The function of this name answers this code.
+    /// The function of this name answers with this code.
     refuses: Option<(&'static str, c_int)>,
     begun: usize,
     ended: usize,
@@ -46,12 +46,12 @@ unsafe extern "C" fn count(to: *mut c_uint) -> c_int {
     answer("count", |answers| *to = answers.watts.len() as c_uint)
 }
 
-/// One more than the index, so that none is null.
+/// The index plus one, so that no handle is null.
 unsafe extern "C" fn handle(index: c_uint, to: *mut *mut c_void) -> c_int {
     answer("handle", |_| *to = (index as usize + 1) as *mut c_void)
 }
 
-/// In steps of 100 ms.
+/// Updated every 100 ms.
 unsafe extern "C" fn energy(gpu: *mut c_void, to: *mut c_ulonglong) -> c_int {
     answer("energy", |answers| {
         let steps = (answers.world.seconds() * 10.0).floor();
@@ -89,7 +89,7 @@ fn refuses(function: &'static str, code: c_int) {
     ANSWERS.with_borrow_mut(|answers| answers.refuses = Some((function, code)));
 }
 
-/// How often the library was begun and not ended.
+/// How many initialisations of the library were not shut down.
 fn in_use() -> usize {
     ANSWERS.with_borrow(|answers| answers.begun - answers.ended)
 }
@@ -124,7 +124,7 @@ fn energies_of_all_gpus_are_summed() {
 
 #[test]
 fn where_no_energy_is_counted_power_is_sampled() {
-    // A GPU that cannot, and a library that is too old to be asked.
+    // A GPU that does not support it, and a library that is too old to have the function.
     for (function, code) in [(Some(energy as _), 3), (None, 0)] {
         let fake = machine(&[70.0]);
         *fake.nvml.lock().unwrap() = Some(Functions {
@@ -150,7 +150,7 @@ fn each_refusal_is_an_error_that_says_who_refused() {
             "nvmlInit_v2 answers 9: the kernel's driver is not loaded",
             "modprobe nvidia",
         ),
-        ("init", 18, "of another version", "start the machine anew"),
+        ("init", 18, "differ in version", "reboot"),
         ("count", 999, "nvmlDeviceGetCount_v2 answers 999", "nvidia-smi"),
         (
             "handle",
@@ -203,7 +203,7 @@ fn a_gpu_that_says_that_it_uses_nothing_is_no_meter() {
     assert!(refused(fake).reason.contains("stands still"));
     let fake = machine(&[0.0]);
     refuses("energy", 3);
-    assert!(refused(fake).reason.contains("says 0 W"));
+    assert!(refused(fake).reason.contains("reads 0 W"));
     assert!(refused(machine(&[])).reason.contains("no GPU"));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Meters that tell power, and gauges: hwmon, battery, ipmi, command.
+//! Meters of power, and gauges: hwmon, battery, ipmi, command.
 
 use super::fake::{prints, Fake};
 use crate::meter::world::Printed;
@@ -76,7 +76,7 @@ fn sockets_go_before_their_cores_and_the_system_stands_alone() {
     assert!((measured(&fake, meter.as_mut(), 10.0, 0.5) - 1500.0).abs() < 1e-6);
 }
 
-/// Two supplies feed a server, each with half of it: neither is the whole, and a unit of power is not offered for energy.
+/// Two supplies each feed half of a server: neither is the whole, and the suggested command must use the right unit.
 #[test]
 fn one_of_two_supplies_is_not_the_whole_system() {
     for (file, value, mend) in [
@@ -128,7 +128,7 @@ fn sensors_that_tell_nothing_are_no_zero() {
         ("sys/class/hwmon/hwmon0/name", "zenpower"),
         ("sys/class/hwmon/hwmon0/power1_input", "0"),
     ]);
-    assert!(refused(hwmon::open(fake.clone())).reason.contains("says 0 W"));
+    assert!(refused(hwmon::open(fake.clone())).reason.contains("reads 0 W"));
     fake.refuses("sys/class/hwmon/hwmon0/power1_input", ErrorKind::PermissionDenied);
     assert!(refused(hwmon::open(fake))
         .mend
@@ -276,10 +276,10 @@ fn a_command_tells_power_or_energy() {
     let used = measured(&fake, meter.as_mut(), 100.0, 1.0);
     assert!((used - 36_000.0).abs() < 1e-3, "{used}");
     fake.program("sh", |_| prints("42.5 W\n"));
-    assert!(meter.read_uj().unwrap_err().reason.contains("in turns"));
+    assert!(meter.read_uj().unwrap_err().reason.contains("at one time"));
 }
 
-/// One that answers at once has something new each second, one that takes two seconds each two.
+/// A command that answers at once updates every second, one that takes two seconds every two.
 #[test]
 fn a_command_has_something_new_no_more_often_than_it_answers() {
     for unit in ["W", "J"] {

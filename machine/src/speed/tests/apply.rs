@@ -37,7 +37,7 @@ fn limits_close_in_on_the_wish_and_come_back() {
     assert!(!fake.journal_path().exists());
 }
 
-/// As who measures each operating point needs it: both limits stand at a frequency of choice, one after the other, and come back.
+/// As needed to measure each operating point: both limits are set to one frequency after the other, and then restored.
 #[test]
 fn high_may_be_any_frequency_within_the_limits_that_stand() {
     let fake = Fake::new(&[acpi(0, "0-1", "ondemand")], "0-1");
@@ -73,7 +73,7 @@ fn only_what_differs_is_written() {
     );
 }
 
-/// All wishes of two CPUs that share a clock, and the limits that hold then.
+/// All wishes of two CPUs that share a clock, and the resulting limits.
 #[test]
 fn in_a_clock_domain_the_highest_wish_holds() {
     use Wish::{High, Low, Released};
@@ -130,7 +130,7 @@ fn a_number_as_preference_comes_back_as_a_number() {
     assert_eq!(fake.snapshot(), before);
 }
 
-/// Somebody chooses governor performance while we run: the preference is refused as busy from then on, which is said once.
+/// Somebody chooses governor performance while we run: from then on the preference is refused as busy, which is reported once.
 #[test]
 fn a_preference_that_is_refused_is_given_up() {
     let fake = Fake::new(&[active(0, "0", "intel_pstate", "powersave")], "0");
@@ -153,11 +153,11 @@ fn a_rounded_value_is_known_as_ours() {
     let fake = Fake::new(&[acpi(0, "0", "userspace")], "0");
     let before = fake.snapshot();
     let mut speeds = fake.open();
-    // A table that changed after it was read, as with a boost that came: the kernel rounds to what it has now.
+    // A table that changed after it was read, for example by enabling boost: the kernel rounds to its present steps.
     fake.put(&policy_file(0, "scaling_available_frequencies"), "2100000 1200000");
     speeds.apply(0, Wish::Low).unwrap();
     assert_eq!(fake.policy(0, "scaling_setspeed"), "1200000");
-    // 1.4 GHz, which stood there, has no place in the new table: put it back as it was.
+    // The original, 1.4 GHz, is missing from the new table, so the old table is put back.
     fake.put(
         &policy_file(0, "scaling_available_frequencies"),
         "2100000 1800000 1400000 1050000",
@@ -166,7 +166,7 @@ fn a_rounded_value_is_known_as_ours() {
     assert_eq!(fake.snapshot(), before);
 }
 
-/// Each write of a call in turn fails: all that the call changed is back, the error names the file, the former wish stands.
+/// Each write of a call fails in turn: the call's changes are undone, the error names the file, and the former wish stays.
 #[test]
 fn a_failed_write_leaves_nothing_half_done() {
     for failing in ["scaling_min_freq", "scaling_max_freq"] {
@@ -211,7 +211,7 @@ fn a_policy_that_vanished_is_named() {
     speeds.apply(0, Wish::High).unwrap();
 }
 
-/// State 1 wakes up in 200 us. What is written for a low CPU, for what stood there.
+/// State 1 takes 200 us to wake up. Original values, and what is written for a low CPU.
 #[test]
 fn low_cpus_may_sleep_deeply() {
     let limit = format!("{CPU}/cpu0/power/pm_qos_resume_latency_us");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A fake kernel: plain files, and the rules by which cpufreq takes or refuses what is written to them.
+//! A fake kernel: plain files, and the rules by which cpufreq accepts or refuses writes.
 
 use crate::speed::files::{Files, Tree};
 use crate::speed::{journal::Journal, Asker, Speeds};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 pub const CPU: &str = "sys/devices/system/cpu";
 pub const BOOT_ID: &str = "5f1c2b8e-0a53-4f0e-9b7b-6d1f3c1c7a10";
 
-/// A cpufreq policy to be laid out as files.
+/// A cpufreq policy that is laid out as files.
 pub struct Policy {
     pub number: usize,
     pub cpus: &'static str,
@@ -20,7 +20,7 @@ pub struct Policy {
     pub governor: &'static str,
     pub limits_khz: (u32, u32),
     pub table: &'static str,
-    /// Value and words offered.
+    /// The value, and the words that are offered.
     pub preference: Option<(&'static str, &'static str)>,
 }
 
@@ -55,15 +55,15 @@ struct Rules {
     /// Paths and values, in order.
     writes: Vec<(String, String)>,
     refuses: HashMap<String, io::ErrorKind>,
-    /// After so many writes none succeeds.
+    /// After this many writes, all fail.
     dies_after: Option<usize>,
-    /// Heat keeps upper limits down: a lower limit above is taken, and not shown.
+    /// Heat keeps upper limits down: a lower limit above them is accepted but not shown.
     hot: bool,
-    /// Limits are shown as they were for so many reads after a write.
+    /// For this many reads after a write, limits show their old values.
     late_reads: usize,
-    /// What was written and is not shown yet: reads that are left, and the value.
+    /// Values that were written but are not shown yet, each with the reads left until then.
     late: HashMap<String, (usize, String)>,
-    /// Writes that no kernel would have to see.
+    /// Writes that must never happen.
     violations: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ pub struct Fake {
     folder: Arc<tempfile::TempDir>,
     pub root: PathBuf,
     rules: Arc<Mutex<Rules>>,
-    /// Folders that answer nothing, as that of a policy without an online CPU.
+    /// Folders that do not answer, as that of a policy without an online CPU.
     asleep: Arc<Mutex<Vec<String>>>,
 }
 
@@ -121,7 +121,7 @@ impl Fake {
         }
     }
 
-    /// Makes or changes a file as somebody else would, past all rules.
+    /// Creates or changes a file on behalf of somebody else, bypassing all rules.
     pub fn put(&self, path: &str, value: &str) {
         let file = self.root.join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -135,17 +135,17 @@ impl Fake {
         self.rules.lock().unwrap().hot = true;
     }
 
-    /// What the files hold, past all rules.
+    /// The contents of the files, bypassing all rules.
     fn plain(&self) -> Tree {
         Tree::new(&self.root)
     }
 
-    /// From now on a worker takes limits in: they are shown as they were for so many reads.
+    /// From now on a worker applies limits: for this many reads they show their old values.
     pub fn late(&self, reads: usize) {
         self.rules.lock().unwrap().late_reads = reads;
     }
 
-    /// How often a limit that is never shown was looked at since it was written.
+    /// How often a limit that is never shown was read since it was written.
     pub fn looks_in_vain(&self, path: &str) -> usize {
         usize::MAX - self.rules.lock().unwrap().late[path].0
     }
@@ -186,7 +186,7 @@ impl Fake {
     pub fn policy(&self, number: usize, name: &str) -> String {
         Files::read_trimmed(self, &policy_file(number, name)).unwrap()
     }
-    /// Lower and upper limit as they stand.
+    /// The present lower and upper limit.
     pub fn limits(&self, number: usize) -> (String, String) {
         (
             self.policy(number, "scaling_min_freq"),
@@ -196,7 +196,7 @@ impl Fake {
     pub fn refuse(&self, path: &str, kind: io::ErrorKind) {
         self.rules.lock().unwrap().refuses.insert(path.into(), kind);
     }
-    /// The last CPUs of a policy go offline; `online` are those that stay.
+    /// The last CPUs of a policy go offline; `online` lists the CPUs that stay.
     pub fn sleep(&self, number: usize, online: &str) {
         self.put(&format!("{CPU}/online"), online);
         self.asleep.lock().unwrap().push(policy_file(number, ""));
@@ -224,7 +224,7 @@ impl Fake {
         self.rules.lock().unwrap().violations.clone()
     }
 
-    /// All files and what they hold, byte for byte.
+    /// All files with their contents, byte for byte.
     pub fn snapshot(&self) -> BTreeMap<PathBuf, String> {
         let mut files = BTreeMap::new();
         collect(&self.root, &mut files);
@@ -237,7 +237,7 @@ impl Fake {
         let new: u32 = value
             .trim()
             .parse()
-            .map_err(|_| format!("{path}: {value:?} is no number"))?;
+            .map_err(|_| format!("{path}: {value:?} is not a number"))?;
         let (min, max) = match name {
             "scaling_min_freq" => (new, khz(&format!("{folder}/scaling_max_freq"))),
             _ => (khz(&format!("{folder}/scaling_min_freq")), new),
@@ -248,7 +248,7 @@ impl Fake {
         Ok(())
     }
 
-    /// The lowest table frequency that is no lower, as governor userspace asks for it.
+    /// The lowest table frequency that is not below the value, as governor userspace chooses it.
     fn rounded(&self, path: &str, value: &str) -> String {
         let folder = path.rsplit_once('/').unwrap().0;
         let table = self
@@ -273,14 +273,14 @@ pub fn policy_file(number: usize, name: &str) -> String {
     format!("{CPU}/cpufreq/policy{number}/{name}")
 }
 
-/// Where journals lie in life too: in memory, where waiting for the disk costs nothing. Any folder would do.
+/// In memory, where real journals are too, and where waiting for the disk costs nothing. Any folder would do.
 fn folder_in_memory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .unwrap()
 }
 
-/// As SIGKILL would: nothing is put back, the lock is free.
+/// Acts like SIGKILL: nothing is restored, and the lock is free.
 pub fn kill(mut speeds: Speeds) {
     speeds.journal.entries.clear();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! High CPUs slower than they could be: at their base frequency, or where work costs the least energy.
+//! High CPUs below their top speed: at their base frequency, or where work costs the least energy.
 
 use super::fake::{acpi, active, kill, policy_file, Fake, Policy, CPU};
 use crate::meter::OWN_MODEL;
@@ -11,7 +11,7 @@ const DRIVERS: [(&str, &str, &str); 2] = [
     ("amd-pstate-epp", "cpu1/acpi_cppc/nominal_freq", "2400"),
 ];
 
-/// Two CPUs whose processor chooses speeds, and which tell their base frequency, 2.4 GHz, as `file` has it.
+/// Two CPUs whose processor chooses speeds, with `file` telling their base frequency, 2.4 GHz.
 fn choosing(driver: &'static str, file: &str, text: &str) -> Fake {
     let policies = [active(0, "0", driver, "powersave"), active(1, "1", driver, "powersave")];
     let fake = Fake::new(&policies, "0-1");
@@ -26,7 +26,7 @@ fn refused(fake: &Fake, wanted: HighSpeed) -> String {
     let error = fake.open().set_high_speed(wanted).unwrap_err().to_string();
     assert!(fake.writes().is_empty() && fake.snapshot() == before);
     assert!(error.starts_with(&format!("--high-speed {wanted}: ")), "{error}");
-    assert!(error.ends_with("; --high-speed max needs nothing"), "{error}");
+    assert!(error.ends_with("; --high-speed max always works"), "{error}");
     error
 }
 
@@ -37,7 +37,7 @@ fn says(fake: &Fake, wanted: HighSpeed, parts: &[&str]) {
     }
 }
 
-/// One ceiling for high and low CPUs, written at the start; then preferences alone, and no lower limit ever.
+/// One ceiling for high and low CPUs is written at the start; then only preferences, and never a lower limit.
 #[test]
 fn a_processor_that_chooses_gets_a_ceiling_once() {
     for (driver, file, text) in DRIVERS {
@@ -88,7 +88,7 @@ fn the_highest_speed_is_what_it_is_without_a_word() {
     }
 }
 
-/// Somebody keeps CPUs below their base frequency: that stays.
+/// A limit below the base frequency stays.
 #[test]
 fn a_limit_that_stands_is_kept_to() {
     for (driver, file, text) in DRIVERS {
@@ -99,7 +99,7 @@ fn a_limit_that_stands_is_kept_to() {
         let mut speeds = fake.open();
         speeds.set_high_speed(HighSpeed::Base).unwrap();
         assert_eq!(fake.writes(), []);
-        // Nor is it written again when they lower it meanwhile.
+        // Nor is the limit written again when somebody lowers it meanwhile.
         fake.put(&policy_file(0, "scaling_max_freq"), "1500000");
         speeds.apply(0, Wish::High).unwrap();
         assert_eq!(fake.policy(0, "scaling_max_freq"), "1500000");
@@ -166,7 +166,7 @@ fn a_base_frequency_that_nobody_tells_is_refused_with_the_way_out() {
         HighSpeed::Base,
         &["CPU 0 (driver amd-pstate-epp", "acpi_cppc/nominal_freq", boost],
     );
-    // Firmware that does not know it.
+    // Firmware that does not know the base frequency.
     fake.put(&format!("{CPU}/cpu0/acpi_cppc/nominal_freq"), "0");
     says(&fake, HighSpeed::Base, &["nothing tells the base frequency"]);
     let virtual_machine = Fake::new(&[], "0-3");
@@ -177,7 +177,7 @@ fn a_base_frequency_that_nobody_tells_is_refused_with_the_way_out() {
     );
 }
 
-/// Low and high would be one: under an active driver both limits would be one, too.
+/// Low and high would be the same speed; under an active driver the limits would be equal, too.
 #[test]
 fn a_high_speed_has_to_be_above_the_low_one() {
     for (driver, file, text) in DRIVERS {
@@ -275,7 +275,7 @@ fn without_measured_points_nothing_is_efficient() {
     says(
         &one_point,
         HighSpeed::Efficient,
-        &["no two operating points of CPU 1", "lop machine measure"],
+        &["fewer than two operating points of CPU 1", "lop machine measure"],
     );
     let steep = with("", &[FAST, &[(800, 1.0), (2400, 5.0)]]);
     says(
@@ -288,7 +288,7 @@ fn without_measured_points_nothing_is_efficient() {
     says(&damaged, HighSpeed::Efficient, &["machine.toml:1"]);
 }
 
-/// What `lop machine measure` assumed says so in its own words.
+/// The test uses the very words with which `lop machine measure` marks assumed watts.
 #[test]
 fn a_captured_machine_has_assumed_watts() {
     let fake = two_kinds("intel_pstate");
@@ -299,7 +299,7 @@ fn a_captured_machine_has_assumed_watts() {
     says(&fake, HighSpeed::Efficient, &["no meter measured"]);
 }
 
-/// What a voltage domain draws more at a faster point, 2 W here, costs as much as what the core draws: 4.4 / 1.6, and 4.8 / 2.4 is less.
+/// What a voltage domain draws more at a faster point, 2 W here, counts as much as the core's own: 4.4 / 1.6, and 4.8 / 2.4 is less.
 #[test]
 fn a_voltage_domain_counts() {
     let efficient = |text: &str| efficient_khz(&crate::read("own", text).unwrap().kinds[0]);

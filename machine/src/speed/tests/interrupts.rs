@@ -9,7 +9,7 @@ fn file(number: u32) -> String {
     format!("proc/irq/{number}/smp_affinity_list")
 }
 
-/// Interrupts 1 and 7 may go anywhere, 4 is bound, 9 goes to CPU 2 already.
+/// Interrupts 1 and 7 may go anywhere, 4 is bound, and 9 already goes to CPU 2.
 fn machine() -> Fake {
     let fake = Fake::new(&[acpi(0, "0 1 2 3", "ondemand")], "0-3");
     for (number, cpus) in [(1, "0-3"), (4, "1"), (7, "0,2"), (9, "2")] {

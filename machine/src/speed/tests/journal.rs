@@ -22,29 +22,29 @@ fn what_is_written_is_read_back() {
     assert_eq!(journal.to_text(), good());
 }
 
-/// Damaged journals, the line that is named and a word of the reason.
+/// Damaged journals, with the line that the error names and a part of its reason.
 #[test]
 fn damage_is_refused_by_line_and_reason() {
     let max = policy_file(0, "scaling_max_freq");
     let table = [
         (String::new(), 1, "empty"),
-        ("\n".into(), 1, "no header"),
-        ("{}\n".into(), 1, "no header"),
+        ("\n".into(), 1, "not the header"),
+        ("{}\n".into(), 1, "not the header"),
         (header(0).replace("version\":1", "version\":2"), 1, "version 2"),
         (header(0).replace("lopsided-speeds", "other"), 1, "\"other\""),
         (header(1), 1, "0 entries, expected 1"),
         (header(2) + &entry(&max, "1"), 2, "1 entries, expected 2"),
         (header(0) + &entry(&max, "1"), 2, "1 entries, expected 0"),
         (good().trim_end().into(), 2, "whole lines"),
-        (good()[..good().len() - 9].into(), 2, "no entry"),
-        (header(1) + "garbage\n", 2, "no entry"),
+        (good()[..good().len() - 9].into(), 2, "not an entry"),
+        (header(1) + "garbage\n", 2, "not an entry"),
         (header(2) + &entry(&max, "1") + &entry(&max, "1"), 3, "named twice"),
-        (header(1) + &entry(&max, "a\\nb"), 2, "no value"),
-        (header(1) + &entry(&max, &"9".repeat(65)), 2, "no value"),
+        (header(1) + &entry(&max, "a\\nb"), 2, "not a value"),
+        (header(1) + &entry(&max, &"9".repeat(65)), 2, "not a value"),
         (
             header(1) + &entry(&max, "1").replace("\"1\",\"2\"", "\"1\",\"2\\u0007\""),
             2,
-            "no value",
+            "not a value",
         ),
         (
             header(1) + &entry(&max, "1").replace("[\"1\"", &format!("[{}\"1\"", "\"3\",".repeat(20))),
@@ -84,7 +84,7 @@ fn only_files_that_speeds_are_set_by_may_be_named() {
     ];
     for path in refused {
         let error = Journal::parse("j", &(header(1) + &entry(&path, "1"))).unwrap_err();
-        assert!(error.message.contains("is no file by which"), "{path}: {error}");
+        assert!(error.message.contains("is not a file by which"), "{path}: {error}");
     }
     for path in [
         policy_file(12, "scaling_setspeed"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A process that is killed for real: the test runs this very program again as the victim.
+//! A process that is really killed: the test runs its own program again as the victim.
 
 use super::fake::{acpi, Fake};
 use crate::speed::{restore_from_journal, Speeds, Wish};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 const ROOT: &str = "LOP_TEST_SPEED_ROOT";
 const JOURNAL: &str = "LOP_TEST_SPEED_JOURNAL";
 
-/// The victim: sets a speed, says so, waits to be killed. Without the variables there is nothing to do.
+/// The victim sets a speed, says so, and waits to be killed. Without the variables it does nothing.
 #[test]
 fn victim() {
     let (Some(root), Some(journal)) = (std::env::var_os(ROOT), std::env::var_os(JOURNAL)) else {

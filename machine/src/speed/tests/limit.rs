@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits on a kernel whose worker takes them in a moment after they were written.
+//! Limits on a kernel whose worker applies them a moment after they were written.
 
 use super::fake::{acpi, policy_file, Fake};
 use crate::speed::limit::limit;
@@ -12,7 +12,7 @@ fn late_fake(reads: usize) -> Fake {
     fake
 }
 
-/// What CPU 1 is limited to, or why it is not.
+/// The limit of CPU 1, or why it has none.
 fn limited(fake: &Fake, khz: u32) -> Result<u32, String> {
     let wanted = BTreeMap::from([(1, khz)]);
     let limited = limit(fake, &fake.journal_path(), &wanted).map_err(|error| error.to_string())?;
@@ -53,7 +53,7 @@ fn a_limit_that_is_never_taken_in_is_an_error() {
     let fake = late_fake(usize::MAX);
     let refused = limited(&fake, 1_400_000).unwrap_err();
     assert!(
-        refused.contains("2100000 kHz stand as before") && refused.contains("as in 50%"),
+        refused.contains("still 2100000 kHz") && refused.contains("as in 50%"),
         "{refused}"
     );
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What changes while speeds are set: governors, and CPUs that go offline and come back.
+//! Changes while speeds are set: governors, and CPUs that go offline and come back.
 
 use super::fake::{acpi, active, policy_file, Fake, CPU};
 use crate::speed::{left_in_journal, Mechanism, SpeedError, Wish};
@@ -64,7 +64,7 @@ fn a_write_that_fails_for_another_governor_says_so() {
     }
 }
 
-/// Whatever the governor: a limit that is refused was refused for another reason.
+/// Limits work under every governor, so a refused limit is not blamed on the governor.
 #[test]
 fn a_limit_that_is_refused_keeps_its_reason() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
@@ -106,7 +106,7 @@ fn a_cpu_that_goes_offline_is_released_without_a_word() {
     }
 }
 
-/// The kernel puts the policy to sleep a moment before its list of CPUs says so.
+/// The kernel suspends the policy a moment before its list of CPUs shows it.
 #[test]
 fn a_cpu_on_its_way_offline_is_released_without_a_word() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand"), acpi(1, "1", "ondemand")], "0-1");

@@ -11,7 +11,7 @@ fn mechanisms(fake: &Fake) -> Vec<(String, Mechanism)> {
     domains.map(|d| (format_cpus(&d.cpus), d.mechanism.clone())).collect()
 }
 
-/// The drivers and governors of real machines, and what serves each.
+/// The drivers and governors of real machines, and the mechanism for each.
 #[test]
 fn each_driver_and_governor_has_its_mechanism() {
     let passive = |governor| Policy {
@@ -27,7 +27,7 @@ fn each_driver_and_governor_has_its_mechanism() {
         (acpi(0, "0", "schedutil"), Mechanism::Scheduler),
         (active(0, "0", "intel_pstate", "powersave"), Mechanism::Preference),
         (active(0, "0", "amd-pstate-epp", "powersave"), Mechanism::Preference),
-        // Guided and passive: a governor decides, whatever preference is shown beside it.
+        // Guided and passive modes: a governor decides, even if a preference is shown too.
         (active(0, "0", "amd-pstate", "ondemand"), Mechanism::Limits),
         (passive("schedutil"), Mechanism::Scheduler),
         (passive("ondemand"), Mechanism::Limits),
@@ -39,7 +39,7 @@ fn each_driver_and_governor_has_its_mechanism() {
     }
 }
 
-/// An active driver that takes no preference is told nothing: limits would take its choice away.
+/// Nothing is set for an active driver without a preference: limits would take its choice away.
 #[test]
 fn an_active_driver_is_told_a_preference_or_nothing_and_why() {
     let old = Policy {
@@ -114,7 +114,7 @@ fn clusters_are_domains_without_their_offline_cpus() {
         .iter()
         .map(|d| (d.cpus.clone(), d.min_khz, d.max_khz))
         .collect();
-    // CPU 2 is online and in no policy: nothing sets its speed.
+    // CPU 2 is online but in no policy, so nothing sets its speed.
     assert_eq!(
         domains,
         [
@@ -186,11 +186,11 @@ fn limits_without_room_are_told_with_the_command() {
     fake.put(&policy_file(0, "scaling_min_freq"), "2100000");
     let line = fake.open().describe().remove(0);
     let command = format!("echo 1050000 > /{}", policy_file(0, "scaling_min_freq"));
-    assert!(line.contains("both limits stand at 2100000 kHz"), "{line}");
+    assert!(line.contains("both limits are 2100000 kHz"), "{line}");
     assert!(line.contains(&command), "{line}");
 }
 
-/// What sysfs does with a read-only attribute, also to root.
+/// Sysfs refuses to write a read-only attribute, even to root.
 #[test]
 fn a_read_only_file_is_named_with_the_reason() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
@@ -202,7 +202,7 @@ fn a_read_only_file_is_named_with_the_reason() {
     }
 }
 
-/// A folder in place of a file cannot be opened for writing, whoever asks.
+/// A folder in place of a file cannot be opened for writing, even by root.
 #[test]
 fn a_file_that_cannot_be_opened_is_named_with_the_reason() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
@@ -242,7 +242,7 @@ fn balanced_words_where_the_outer_ones_are_missing() {
     assert_eq!(fake.policy(0, "energy_performance_preference"), "balance_power");
 }
 
-/// Without APERF and MPERF schedutil counts from the present speed: 1050 MHz, 1312, 1640, 2050, 2100 are four requests.
+/// Without APERF and MPERF, schedutil starts from the present speed: 1050, 1312, 1640, 2050, 2100 MHz are four requests.
 #[test]
 fn schedutil_goes_step_by_step_where_the_clock_is_not_counted() {
     for (cpuinfo, requests) in [

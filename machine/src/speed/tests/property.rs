@@ -8,7 +8,7 @@ const CPUS: usize = 6;
 #[derive(Debug, Clone)]
 enum Step {
     Apply(usize, Wish),
-    /// Only so many writes succeed during this call; with `killed` the process dies of it.
+    /// Only this many writes succeed during this call.
     Fail {
         cpu: usize,
         wish: Wish,
@@ -17,7 +17,7 @@ enum Step {
     },
     Restore,
     Kill,
-    /// As `Kill`, and `lop restore` before the next start.
+    /// As `Kill`, with `lop restore` before the next start.
     KillAndRestore,
 }
 
@@ -34,7 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
-/// Every mechanism, a shared clock, hindered idle states.
+/// Every mechanism, a shared clock, obstacles to idle states.
 fn machine() -> Fake {
     let policies = [
         acpi(0, "0 1", "ondemand"),
@@ -92,8 +92,8 @@ fn take(fake: &Fake, mut speeds: Speeds, step: &Step) -> Speeds {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever is asked, fails or dies: in the end every byte is as before, and at no step did limits cross or a write come
-    /// before its journal entry.
+    /// Whatever is requested, fails or dies, in the end every byte is as before, and at no time did limits cross or a write precede
+    /// its journal entry.
     #[test]
     fn every_story_ends_with_the_original_tree(steps in steps()) {
         let fake = machine();

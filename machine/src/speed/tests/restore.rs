@@ -82,7 +82,7 @@ fn what_somebody_else_changed_is_left() {
     assert!(!fake.journal_path().exists());
 }
 
-/// The kernel shows a limit as it was until its worker comes to what was written: the file shows the original still, and ours is on its way.
+/// Until its worker runs, the kernel shows the old limit: the file still shows the original while our value is pending.
 #[test]
 fn a_limit_that_has_not_taken_effect_yet_is_put_back_too() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
@@ -111,8 +111,8 @@ fn what_somebody_else_changed_is_an_error_of_restore_once() {
     assert!(speeds.restore().is_empty());
 }
 
-/// Heat lowers the upper limit to 1.4 GHz, so the kernel shows our lower limit of 2.1 GHz as 1.4. Left there, it would hold
-/// the CPU at 2.1 GHz as soon as it is cool.
+/// Heat lowers the upper limit to 1.4 GHz, so the kernel shows our lower limit of 2.1 GHz as 1.4. If it were left, it would hold
+/// the CPU at 2.1 GHz once it has cooled.
 #[test]
 fn a_lower_limit_that_heat_hides_is_put_back() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
@@ -123,7 +123,7 @@ fn a_lower_limit_that_heat_hides_is_put_back() {
     assert_eq!(fake.limits(0), ("1050000".to_string(), "1400000".to_string()));
 }
 
-/// Too hot even for what stood there before: the kernel takes the lower limit and shows it when it is cool.
+/// Too hot even for the original: the kernel accepts the lower limit and shows it once the CPU has cooled.
 #[test]
 fn a_lower_limit_that_heat_hides_is_put_back_even_above_what_heat_allows() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
@@ -136,7 +136,7 @@ fn a_lower_limit_that_heat_hides_is_put_back_even_above_what_heat_allows() {
     assert_eq!(fake.writes(), [(policy_file(0, MIN), "1400000".to_string())]);
 }
 
-/// Of a policy's limits only the lower one is ours still, and what stood there is above somebody else's upper one.
+/// Only the lower limit of a policy is still ours, and its original is above somebody else's upper limit.
 #[test]
 fn limits_that_would_cross_are_left_and_named() {
     let fake = Fake::new(&[acpi(0, "0", "ondemand")], "0");
@@ -154,7 +154,7 @@ fn limits_that_would_cross_are_left_and_named() {
     assert_eq!(fake.limits(0), ("1050000".to_string(), "1200000".to_string()));
 }
 
-/// A file that is away at the first restore, and what becomes of it when it is back and holds this.
+/// A file that is missing at the first restore, and what happens once it is back with these contents.
 fn gone_then_back(file_when_back: &str, expected: &str, is_put_back: bool) {
     let fake = Fake::new(&[acpi(0, "0", "userspace")], "0");
     let mut speeds = fake.open();
@@ -235,7 +235,10 @@ fn a_journal_of_another_boot_is_discarded_and_said() {
     fake.put("proc/sys/kernel/random/boot_id", "another");
     let restored = restore_from_journal(&fake.root, &fake.journal_path()).unwrap();
     assert!(restored.files.is_empty());
-    assert!(restored.skipped[0].reason.contains("started anew"), "{restored:?}");
+    assert!(
+        restored.skipped[0].reason.contains("before the last reboot"),
+        "{restored:?}"
+    );
     assert!(!fake.journal_path().exists());
     fake.put("proc/sys/kernel/random/boot_id", BOOT_ID);
     assert_eq!(fake.snapshot(), left);

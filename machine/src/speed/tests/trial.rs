@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Speeds that are tried, on machines where requests act, act in part or together only, or not at all.
+//! Trials on machines where requests act, act in part, act only together, or do not act.
 
 use super::fake::{acpi, active, kill, policy_file, Fake, Policy};
 use crate::speed::{restore_from_journal, try_speeds, Asker, Tried, Verdict, Worker};
 use std::io::ErrorKind;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// A machine that computes at some speed of its upper limits.
+/// A machine whose speed depends on its upper limits.
 struct Machine<'a, F: Fn(&Fake, usize) -> Result<f64, String>>(&'a Fake, F);
 
 impl<F: Fn(&Fake, usize) -> Result<f64, String>> Worker for Machine<'_, F> {
@@ -23,7 +23,7 @@ fn as_asked(fake: &Fake, cpu: usize) -> Result<f64, String> {
     Ok(limit_khz(fake, cpu))
 }
 
-/// What was tried, and that all files and the journal are as before.
+/// The outcome of a trial, after which all files and the journal must be as before.
 fn tried(fake: &Fake, speed: impl Fn(&Fake, usize) -> Result<f64, String>) -> Tried {
     let before = fake.snapshot();
     let mut speeds = fake.open_for(Asker::Trial);
@@ -97,7 +97,7 @@ fn each_kind_and_each_way_of_asking_is_tried_once() {
 
 #[test]
 fn requests_that_are_ignored_or_act_in_part_are_told_apart() {
-    // Half of what was asked for: 1.05 GHz become 2.1, and the work 1.5 times as much.
+    // Half of the requested change: from 1.05 to 2.1 GHz, with 1.5 times the work.
     for (gain, verdict) in [
         (0.0, Verdict::Ignored),
         (0.19, Verdict::Ignored),
@@ -112,7 +112,7 @@ fn requests_that_are_ignored_or_act_in_part_are_told_apart() {
     }
 }
 
-/// The clock that both have follows the higher request, as where the driver says nothing of it.
+/// Both CPUs share a clock that follows the higher request, and the driver does not tell.
 #[test]
 fn cpus_that_share_a_clock_in_secret_act_together() {
     let fastest = |fake: &Fake, _| Ok(limit_khz(fake, 0).max(limit_khz(fake, 1)));
@@ -163,7 +163,7 @@ fn what_cannot_be_written_is_told_of_its_kind() {
     assert_eq!((other.verdict, other.together), (Verdict::Ignored, None));
     assert!(tried.notes[0].contains("cannot put it back"), "{:?}", tried.notes);
     assert_eq!(fake.snapshot(), before);
-    // What nobody may write for a while is put back later.
+    // A file that could not be written for a while is restored later.
     fake.allow_all();
     drop(speeds);
     assert!(!fake.journal_path().exists());
@@ -198,7 +198,7 @@ fn a_defect_in_the_middle_leaves_nothing_changed() {
     }
 }
 
-/// As `lop restore` does it.
+/// Restores as `lop restore` does.
 #[test]
 fn who_is_killed_in_the_middle_leaves_a_journal() {
     let fake = two();
@@ -213,7 +213,7 @@ fn who_is_killed_in_the_middle_leaves_a_journal() {
         .skipped
         .is_empty());
     assert_eq!(fake.snapshot(), before);
-    // The next trial does the same first, and says so.
+    // The next trial first does the same, and says so.
     let mut speeds = fake.open_for(Asker::Trial);
     let failing = || try_speeds(&mut speeds, &mut Machine(&fake, fails_at(3)));
     assert!(catch_unwind(AssertUnwindSafe(failing)).is_err());

@@ -48,13 +48,13 @@ enum Action {
     Shares {
         reference: PathBuf,
         other: PathBuf,
-        /// Allowed difference, in parts of the task's share in the reference.
+        /// Allowed difference, relative to the task's share in the reference.
         #[arg(long, default_value_t = 0.05)]
         within: f64,
-        /// What is allowed at least, in parts of all CPU time.
+        /// Least difference that is allowed, relative to all CPU time.
         #[arg(long, default_value_t = 0.02)]
         or_of_all: f64,
-        /// Weight of each task, where all compete for the same CPU time: what lies between the shares by weight and the reference's holds.
+        /// Weight of each task, if all compete for the same CPU time: any share between the one by weight and the reference's is accepted.
         #[arg(long, value_delimiter = ',')]
         weights: Vec<f64>,
     },
@@ -70,7 +70,7 @@ enum Action {
 
 #[derive(Args)]
 struct RecordArgs {
-    /// Where the trace goes.
+    /// File for the trace.
     #[arg(long)]
     out: PathBuf,
     /// Tracepoints, without their group.
@@ -94,7 +94,7 @@ struct CheckArgs {
     /// Tasks that are not judged, by pid or name: the loader of the scheduler.
     #[arg(long, global = true, value_delimiter = ',')]
     allow: Vec<String>,
-    /// Top speed of every CPU, kHz; otherwise each CPU's own maximum.
+    /// Top speed of all CPUs, kHz; by default, each CPU's own maximum.
     #[arg(long, global = true)]
     top_khz: Option<u64>,
     #[command(subcommand)]
@@ -103,7 +103,7 @@ struct CheckArgs {
 
 #[derive(Subcommand)]
 enum Check {
-    /// Share of the run time of a task's name on CPUs at top speed.
+    /// Tasks of a name spend a share of their run time on CPUs at top speed.
     Bursts {
         #[arg(long, default_value = "lop-burst")]
         comm: String,
@@ -118,7 +118,7 @@ enum Check {
         /// A task may run this long on a low CPU, us.
         #[arg(long, default_value_t = 0)]
         grace_us: u64,
-        /// All ordinary work may be on low CPUs for this part of its run time.
+        /// Ordinary work in total may be on low CPUs for this part of its run time.
         #[arg(long, default_value_t = 1.0)]
         share: f64,
     },
@@ -130,7 +130,7 @@ enum Check {
         hold_ms: f64,
         #[arg(long, default_value_t = 5.0)]
         slack_ms: f64,
-        /// Sizes up to this are not judged.
+        /// Sizes up to this one are not judged.
         #[arg(long, default_value_t = 1)]
         floor: u32,
         #[arg(long, default_value_t = 0.95)]
@@ -145,46 +145,46 @@ enum Check {
         /// Latest request after the task began to run, us.
         #[arg(long, default_value_t = 1000)]
         within_us: u64,
-        /// Runs that have to be in time.
+        /// Share of runs that must be in time.
         #[arg(long, default_value_t = 1.0)]
         share: f64,
     },
-    /// Share of the run time of tasks on the CPUs of the highest top speed.
+    /// Tasks spend a share of their run time on the CPUs with the highest top speed.
     Fast {
         /// Their names.
         #[arg(long, value_delimiter = ',', required = true)]
         comm: Vec<String>,
         #[arg(long, default_value_t = 0.95)]
         share: f64,
-        /// Judged from so long after the beginning, s.
+        /// Time at the beginning that is not judged, s.
         #[arg(long, default_value_t = 0.0)]
         after_s: f64,
     },
-    /// A program of which one thread alone is not blocked has it on a fast CPU in time.
+    /// When only one thread of a program is not blocked, that thread is on a fast CPU in time.
     Sequential {
         #[arg(long)]
         comm: String,
-        /// Latest moment after the others blocked, us.
+        /// Latest time after the others blocked, us.
         #[arg(long, default_value_t = 2000)]
         within_us: u64,
         #[arg(long, default_value_t = 0.95)]
         share: f64,
     },
-    /// The fast CPU of a thread of which `lop hint` says that it spins is given to another thread of its name; recorded with sys_enter_bpf.
+    /// When `lop hint` marks a thread as spinning, its fast CPU goes to another thread of its name; recorded with sys_enter_bpf.
     Given {
         #[arg(long)]
         pid: Pid,
-        /// Latest moment after the flag was raised, us.
+        /// Latest time after the flag was raised, us.
         #[arg(long, default_value_t = 2000)]
         within_us: u64,
         #[arg(long, default_value_t = 0.95)]
         share: f64,
     },
-    /// Who is given a lock that others wait for is on a fast CPU in time; recorded with sys_enter_futex and sys_exit_futex.
+    /// A thread that gets a lock which others wait for is on a fast CPU in time; recorded with sys_enter_futex and sys_exit_futex.
     Holders {
         #[arg(long)]
         comm: String,
-        /// Latest moment after it was woken, us.
+        /// Latest time after it was woken, us.
         #[arg(long, default_value_t = 2000)]
         within_us: u64,
         #[arg(long, default_value_t = 0.95)]
@@ -206,27 +206,27 @@ enum Check {
         #[arg(long, default_value_t = 0.99)]
         share: f64,
     },
-    /// No task is runnable for ever.
+    /// No task waits too long for a CPU.
     Lost {
         #[arg(long, default_value_t = 5.0)]
         limit_s: f64,
     },
-    /// Time at each speed and work of each CPU.
+    /// Time at each speed, and work, of each CPU.
     Residency,
-    /// Which memory domain threads run in, and beside whom.
+    /// In which memory domain threads run, and next to which others.
     Domains {
         /// Threads of these names are judged.
         #[arg(long, value_delimiter = ',', default_value = "lop-hog")]
         comm: Vec<String>,
-        /// CPUs of a memory domain, separated by commas; once for each.
+        /// CPUs of a memory domain, separated by commas; give it once for each domain.
         #[arg(long = "domain", required = true, value_parser = cpus)]
         domains: Vec<CpuList>,
-        /// Ordinary threads of these names may run in the same domain; without: all but their like.
+        /// Ordinary threads of these names may run in the same domain; by default, all except other judged threads.
         #[arg(long, value_delimiter = ',', num_args = 0..)]
         beside: Option<Vec<String>>,
         #[arg(long, default_value_t = 0.95)]
         share: f64,
-        /// No thread changes domains twice within it, s.
+        /// Shortest time between two changes of a thread's domain, s.
         #[arg(long, default_value_t = 2.0)]
         rest_s: f64,
         /// Judged from so long after the beginning, s.
@@ -237,10 +237,10 @@ enum Check {
     Empty {
         #[arg(long, value_parser = cpus)]
         cpus: CpuList,
-        /// But for this part of the time.
+        /// Part of the time for which there may be some.
         #[arg(long, default_value_t = 0.001)]
         share: f64,
-        /// And they are at top speed for no more than this part of it.
+        /// Part of the time for which these CPUs may be at top speed.
         #[arg(long)]
         top_share: Option<f64>,
         /// Judged from so long after the beginning, s.
@@ -251,27 +251,27 @@ enum Check {
     Served {
         #[arg(long)]
         comm: String,
-        /// For this part of the time in which they run or wait for a CPU.
+        /// Least part of the time, running or waiting for a CPU, in which they must run.
         #[arg(long, default_value_t = 0.95)]
         share: f64,
     },
-    /// One CPU runs the system's own work alone, and all of that.
+    /// One CPU runs the system's own work, all of it and nothing else.
     Reserved {
         #[arg(long)]
         cpu: Cpu,
-        /// User threads of these names are the system's too.
+        /// User threads of these names count as the system's own work too.
         #[arg(long, value_delimiter = ',')]
         daemons: Vec<String>,
-        /// User threads may be there for this part of their run time.
+        /// Part of their run time for which user threads may be there.
         #[arg(long, default_value_t = 0.001)]
         user_share: f64,
-        /// The system's may be elsewhere for this part of theirs.
+        /// Part of its run time for which the system's work may be elsewhere.
         #[arg(long, default_value_t = 0.01)]
         system_share: f64,
     },
 }
 
-/// CPU numbers; a list of its own for each time that it is given.
+/// CPU numbers; each use of the option adds a separate list.
 #[derive(Clone)]
 struct CpuList(Vec<Cpu>);
 
@@ -324,7 +324,7 @@ fn record(arguments: &RecordArgs) -> Result<u8> {
     recorded
 }
 
-/// Runs the command and writes the trace; the command's exit code.
+/// Runs the command and writes the trace; returns the command's exit code.
 fn record_into(file: File, arguments: &RecordArgs) -> Result<u8> {
     let tracepoints = arguments
         .events
@@ -478,7 +478,7 @@ fn ns_of_ms(ms: f64) -> u64 {
     (ms * 1e6).round() as u64
 }
 
-/// Prints a verdict; its exit code.
+/// Prints a verdict; returns its exit code.
 fn tell(verdict: &Verdict, format: Format) -> Result<u8> {
     if format == Format::Json {
         print_json(verdict)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Makes work for a scheduler, and prints its own times as JSON.
+//! Creates work for a scheduler, and prints its own times as JSON.
 
 use anyhow::{anyhow, Result};
 use clap::{Parser, Subcommand};
@@ -9,11 +9,11 @@ use lop_vm_judge::load::{
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Makes work for a scheduler; prints its own times as JSON.
+/// Creates work for a scheduler; prints its own times as JSON.
 #[derive(Parser)]
 #[command(name = "lop-load", version)]
 struct Cli {
-    /// Seed of everything random; the same seed draws the same sequence.
+    /// Random seed; the same seed gives the same sequence.
     #[arg(long, global = true, default_value_t = 1)]
     seed: u64,
     #[command(subcommand)]
@@ -24,9 +24,9 @@ struct Cli {
 enum Load {
     /// Bursts of work after random idle times.
     Bursts(bursts::Bursts),
-    /// Short-lived processes in phases of different parallelism, as make makes them.
+    /// Short-lived processes in phases of different parallelism, as in a make.
     ForkStorm(fork_storm::ForkStorm),
-    /// Many forks, as fast as they go.
+    /// Many forks, as fast as possible.
     Storm(storm::Storm),
     /// Message threads wake workers: wake-up delays.
     Wakeups(wakeups::Wakeups),
@@ -36,13 +36,13 @@ enum Load {
     Burn(shares::Burn),
     /// A task pinned to one CPU that sleeps and computes.
     Pinned(pinned::Pinned),
-    /// Many busy threads: did each make progress, how long did one wait.
+    /// Many busy threads: whether each made progress, and how long they waited.
     Hogs(hogs::Hogs),
     /// Threads of different lengths, told to the scheduler before they are created.
     Lengths(lengths::Lengths),
     /// Random changes of affinity under load, and whether they are kept.
     AffinityChurn(affinity_churn::AffinityChurn),
-    /// Counts what the machine does by itself: wakeups, switches, ways out of idle.
+    /// Counts what the machine does by itself: wakeups, switches, exits from idle.
     IdleCount(idle_count::IdleCount),
 }
 

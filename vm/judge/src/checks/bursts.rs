@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Does work run on CPUs that were asked for top speed at that moment?
+//! Does work run on CPUs whose requested speed is the top one at that time?
 
 use super::{ms, share, Speeds, Verdict};
 use crate::replay::{Replay, Run};
@@ -16,11 +16,11 @@ struct Figures {
     longest_below_top_ms: f64,
 }
 
-/// Of the run time of the tasks called `comm`, at least `share_wanted` was on CPUs at top speed. A run counts under the name that
+/// At least `share_wanted` of the run time of the tasks called `comm` was on CPUs at top speed. A run counts under the name that
 /// the task had when it left the CPU.
 ///
 /// # Errors
-/// A run on a CPU without speed.
+/// A run was on a CPU without a known speed.
 pub fn check(replay: &Replay, speeds: &Speeds, comm: &str, share_wanted: f64) -> Result<Verdict> {
     let runs: Vec<&Run> = replay.runs.iter().filter(|run| run.comm == comm).collect();
     let (mut total_ns, mut top_ns, mut longest_ns) = (0, 0, 0);
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::testing::{replay, trace, LOW};
 
-    /// Task 7 runs 100 to 200 on CPU 1, whose speed rises at `rise`; 8, of another name, on CPU 0 at low speed.
+    /// Task 7 runs from 100 to 200 on CPU 1, whose speed rises at `rise`; task 8, with another name, runs on CPU 0 at low speed.
     fn judge(rise: u64, comm: &str) -> Verdict {
         let lines = format!(
             r#"

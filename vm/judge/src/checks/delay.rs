@@ -33,13 +33,13 @@ impl Distribution {
 #[derive(Serialize)]
 struct Figures {
     all: Distribution,
-    /// Woken and never run by the end; see `lost`.
+    /// Woken but not run by the end; see `lost`.
     unfinished: usize,
     by_comm: BTreeMap<String, Distribution>,
 }
 
-/// Delay from sched_wakeup (or sched_wakeup_new) to the sched_switch that runs the task, for ordinary tasks, those called `comm` or
-/// all. Holds if there are any and, with a limit, the 99.9th percentile is at most `max_p999_ns`.
+/// Delay from sched_wakeup (or sched_wakeup_new) to the sched_switch that runs the task, for ordinary tasks, either those called `comm`
+/// or all. Holds if there are any and, if there is a limit, the 99.9th percentile is at most `max_p999_ns`.
 pub fn check(replay: &Replay, comm: Option<&str>, max_p999_ns: Option<u64>) -> Verdict {
     let mut by_comm: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut unfinished = 0;
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::testing::{replay, trace, TOP};
 
-    /// 7 waits 1 ms and, after being preempted, 8 ms more; 8 waits 3 ms; 9 never runs; 6 is real-time.
+    /// 7 waits 1 ms and, after a preemption, 8 ms more; 8 waits 3 ms; 9 never runs; 6 is real-time.
     const LINES: &str = r#"
         500000 0 name 6 49 "rt"
         500000 0 name 7 120 "a"

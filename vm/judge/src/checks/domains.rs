@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! In which memory domain does each thread run, and beside whom?
+//! In which memory domain does each thread run, and next to which others?
 
 use super::{ms, share, Speeds, Verdict};
 use crate::classes::Class;
@@ -12,18 +12,18 @@ use std::collections::BTreeMap;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What is asked of the threads that are judged.
+/// The expectations on the judged threads.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// Their names.
     pub comms: Vec<String>,
-    /// Ordinary threads of these names may run beside them; `None`: all but their like.
+    /// Ordinary threads of these names may run in the same domain; `None`: all except other judged threads.
     pub beside: Option<Vec<String>>,
-    /// They are undisturbed for this part of their run time.
+    /// Least part of their run time in which they are undisturbed.
     pub share: f64,
-    /// No thread changes its domain twice within it, ns.
+    /// Shortest time between two changes of a thread's domain, ns.
     pub rest_ns: u64,
-    /// Judged from so long after the recording began, ns: the first plan takes its time.
+    /// Time at the beginning that is not judged, ns, since the first plan takes a while.
     pub after_ns: u64,
 }
 
@@ -43,20 +43,20 @@ impl Rules {
 #[derive(Serialize)]
 struct Figures {
     run_time_ms: f64,
-    /// While a thread that they should not be beside ran in the same domain.
+    /// Run time while a thread that they should not share a domain with ran in it.
     disturbed_ms: f64,
     share_undisturbed: f64,
     moves: usize,
     /// Shortest time between two moves of a thread.
     shortest_rest_ms: Option<f64>,
-    /// Run time of each thread in each domain, in the order in which these were named, ms.
+    /// Run time of each thread in each domain, in the order of the domains' options, ms.
     by_thread: BTreeMap<Pid, Vec<f64>>,
-    /// `NAME PID`: the same in each second of the recording, of every ordinary thread that ran for a tenth of it, judged or not.
+    /// By `NAME PID`, the same for each second of the recording, for every ordinary thread that ran for a tenth of the recording, judged or not.
     over_time: BTreeMap<String, String>,
 }
 
-/// Threads called one of `rules.comms` are undisturbed in their memory domain for the share of run time that is asked for, and none changes domains
-/// twice within the rest. `domains`: CPUs of each.
+/// Threads with a name in `rules.comms` are undisturbed in their memory domain for the wanted share of their run time, and none changes domains
+/// twice within the rest time. `domains`: the CPUs of each.
 pub fn check(replay: &Replay, domains: &[Vec<Cpu>], rules: &Rules) -> Verdict {
     let from_ns = replay.recording.from_ns + rules.after_ns;
     let domain_of = |cpu: Cpu| domains.iter().position(|cpus| cpus.contains(&cpu));
@@ -146,13 +146,13 @@ fn parts(times: impl Iterator<Item = f64>, between: &str) -> String {
     times.map(|ms| format!("{ms:.0}")).collect::<Vec<_>>().join(between)
 }
 
-/// Run time of the threads that are judged, and that in which they were disturbed.
+/// Run time of the judged threads, and the part in which they were disturbed.
 fn times(runs: &[(&Run, usize, u64)], rules: &Rules) -> (u64, u64) {
     let mut steps: Vec<(u64, bool, usize)> = Vec::new();
     for (index, (run, _, begin_ns)) in runs.iter().enumerate() {
         steps.extend([(*begin_ns, true, index), (run.time.to_ns, false, index)]);
     }
-    // Who leaves goes before who comes at the same time.
+    // Departures are handled before arrivals at the same time.
     steps.sort_unstable();
     let nr_domains = runs.iter().map(|(_, domain, _)| domain + 1).max().unwrap_or(0);
     let (mut judged, mut others) = (vec![0_u64; nr_domains], vec![0_u64; nr_domains]);
@@ -180,27 +180,27 @@ fn times(runs: &[(&Run, usize, u64)], rules: &Rules) -> (u64, u64) {
 struct Emptiness {
     ordinary_ms: f64,
     share: f64,
-    /// Time at top speed; `None`: not asked for.
+    /// Share of time at top speed; `None` if not checked.
     top_share: Option<f64>,
     /// Run time by name, ms.
     by_comm: BTreeMap<String, f64>,
 }
 
-/// What may be seen of CPUs that should be left alone.
+/// Limits for CPUs that should be unused.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Ordinary work runs there for no more than this part of the time.
+    /// Most of the time in which ordinary work may run there.
     pub share: f64,
-    /// They are at top speed for no more than this part; `None`: for as long as they like.
+    /// Most of the time in which they may be at top speed; `None`: no limit.
     pub top_share: Option<f64>,
-    /// Judged from so long after the recording began, ns.
+    /// Time at the beginning that is not judged, ns.
     pub after_ns: u64,
 }
 
-/// Nothing ran on these CPUs, within the limits. `speeds` is asked only if there is a limit for them.
+/// Nothing ran on these CPUs, within the limits. `speeds` is only called if there is a limit for top speed.
 ///
 /// # Errors
-/// There is a limit for speeds, and the trace knows none.
+/// There is a limit for speeds, but the trace has none.
 pub fn check_empty(
     replay: &Replay,
     cpus: &[Cpu],
@@ -286,8 +286,8 @@ mod tests {
         vec![vec![0, 1], vec![2, 3]]
     }
 
-    /// Heavy 7 and 8 run side by side in the first domain for 200; then 8 is in the second one for 600, beside light 9 and, for the last 100 of
-    /// that, 10.
+    /// The heavy tasks 7 and 8 run together in the first domain for 200. Then 8 is in the second domain for 600, together with light task 9 and,
+    /// for the last 100, with 10.
     const LINES: &str = r#"
         0 0 name 7 120 "heavy"
         0 0 name 8 120 "heavy"
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// `heavy` and `light` together: their like is each other.
+    /// If both `heavy` and `light` are judged, they disturb each other.
     #[test]
     fn threads_of_several_names_are_judged_together() {
         let replay = replay(&trace(&[TOP; 4], 0, 1000, LINES));
@@ -330,7 +330,7 @@ mod tests {
             ..rules(None)
         };
         let figures = check(&replay, &domains(), &both).figures;
-        // Light 9 is beside 8 from 200 to 700.
+        // Light task 9 shares the domain with 8 from 200 to 700.
         assert_eq!(
             (&figures["run_time_ms"], &figures["disturbed_ms"]),
             (&ms(2100).into(), &ms(1400).into())
@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    /// CPU 3 is at top for 250 of 1000, CPU 2 never.
+    /// CPU 3 is at top speed for 250 of 1000, CPU 2 never.
     #[test]
     fn an_empty_domain_is_low_up_to_a_share() {
         let trace = trace(&[LOW; 4], 0, 1000, "100 0 speed 3 2000\n350 0 speed 3 1000");

@@ -8,13 +8,13 @@ use anyhow::{bail, Result};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// The CPUs of the highest top speed, where not all have the same.
+/// The CPUs with the highest top speed, if not all have the same.
 #[derive(Debug)]
 pub struct FastCpus(BTreeSet<Cpu>);
 
 impl FastCpus {
     /// # Errors
-    /// A CPU tells no top speed, or all tell the same.
+    /// A CPU has no known top speed, or all have the same.
     pub fn of(trace: &Trace) -> Result<Self> {
         let cpus = &trace.header.cpus;
         let fastest = cpus.iter().map(|cpu| cpu.top_khz).max().flatten();
@@ -37,11 +37,11 @@ impl FastCpus {
 struct Figures {
     run_ms: f64,
     fast_ms: f64,
-    /// Times that one of them left a fast CPU for a slow one, or the other way.
+    /// How often one of them moved from a fast CPU to a slow one, or the other way.
     moves: usize,
 }
 
-/// Tasks of these names ran for `wanted` of their run time on fast CPUs, judged from `after_ns` after the recording began.
+/// Tasks of these names spent `wanted` of their run time on fast CPUs, judged from `after_ns` after the beginning.
 pub fn check(replay: &Replay, fast: &FastCpus, comms: &[String], wanted: f64, after_ns: u64) -> Verdict {
     let from_ns = replay.recording.from_ns + after_ns;
     let (mut run_ns, mut fast_ns, mut moves) = (0, 0, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Is a fast CPU given on when what runs there says that it only waits?
+//! Is a fast CPU given to another thread when the one there is marked as spinning?
 
 use super::fast::FastCpus;
 use super::{ms, percentile, share, Verdict};
@@ -7,12 +7,12 @@ use crate::replay::{Replay, Run};
 use crate::trace::{Pid, Trace, What};
 use serde::Serialize;
 
-/// `BPF_MAP_UPDATE_ELEM`: how `lop hint` writes down what is said.
+/// `BPF_MAP_UPDATE_ELEM`, with which `lop hint` stores a hint.
 const MAP_UPDATE: i64 = 2;
 
 #[derive(Serialize)]
 struct Figures {
-    /// Times that the flag was raised, and of these those in which the thread was on a fast CPU.
+    /// How often the flag was raised, and in how many of these cases the thread was on a fast CPU.
     raised: usize,
     raised_on_fast: usize,
     in_time: usize,
@@ -98,11 +98,11 @@ mod tests {
             (exchanged, 60, true, 1),
             (exchanged, 59, false, 1),
             (stays, 500, false, 1),
-            // somebody else on it is none of its threads
+            // A thread with another name gets the CPU.
             (other_comes, 500, false, 1),
-            // looking something up raises nothing
+            // A lookup does not raise the flag.
             (&exchanged.replace("bpf 9 2", "bpf 9 1"), 60, false, 0),
-            // dropped at 300; raised again at 400, while 7 is on the slow CPU
+            // Dropped at 300, and raised again at 400 while 7 is on the slow CPU.
             (&twice, 60, true, 1),
         ] {
             let verdict = judge(lines, limit_ns);

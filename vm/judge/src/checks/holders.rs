@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Does who holds a lock that others wait for come to a fast CPU in time?
+//! Does the holder of a contended lock get a fast CPU in time?
 
 use super::fast::FastCpus;
 use super::sequential::{in_time, Promise, Stretch};
@@ -9,28 +9,28 @@ use crate::steps::Interval;
 use crate::trace::{Pid, Trace, What};
 use std::collections::HashMap;
 
-/// The operation without the flags that say whose futex it is and by which clock it is waited for.
+/// Mask of the operation, without the flags for private futexes and for the clock.
 const OPERATION: i64 = 127;
 const WAIT: i64 = 0;
 const WAKE: i64 = 1;
 const WAIT_BITSET: i64 = 9;
 const WAKE_BITSET: i64 = 10;
 
-/// What a thread has to do with a futex.
+/// A thread's relation to a futex.
 #[derive(Clone, Copy)]
 enum State {
     Waits {
         address: u64,
     },
-    /// It was woken while others waited on.
+    /// It was woken while others kept waiting.
     Woken {
         address: u64,
         from_ns: u64,
     },
 }
 
-/// A thread called `comm` holds a lock from when it is woken at a futex at which others wait on, until it wakes one there itself. In
-/// `wanted` of the cases it is on a fast CPU by then, or `limit_ns` later at most. One that waits again had not got the lock.
+/// A thread called `comm` holds a lock from when it is woken at a futex at which others keep waiting, until it wakes one there itself. In
+/// `wanted` of the cases it is on a fast CPU at once or at most `limit_ns` later. A thread that waits again did not get the lock.
 pub fn check(trace: &Trace, replay: &Replay, fast: &FastCpus, comm: &str, limit_ns: u64, wanted: f64) -> Verdict {
     let promise = Promise {
         check: "holders",
@@ -87,12 +87,12 @@ impl Follower<'_> {
                 self.found.push(Stretch { time, pid: Some(pid) });
                 self.states.remove(&pid);
             }
-            // Something else meanwhile: what it holds it holds still.
+            // Any other operation: it still holds what it holds.
             _ => {}
         }
     }
 
-    /// Whether it slept or found the futex changed, it waits no more; who gave up was given nothing.
+    /// The thread no longer waits, whether it slept or found the futex changed. If it gave up, it got nothing.
     fn returns(&mut self, pid: Pid, result: i64) {
         match self.states.get(&pid) {
             Some(State::Woken { .. }) if result >= 0 => {}
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::testing::{replay, trace_of_kinds, TOP};
 
-    /// CPU 0 is fast and runs 7, CPU 1 runs 8 and then nothing: 7 holds the lock at 64, for which 8 and 9 wait. 7 wakes 8 at 1000 and goes on.
+    /// CPU 0 is fast and runs 7; CPU 1 runs 8 and then nothing. 7 holds the lock at address 64, for which 8 and 9 wait. 7 wakes 8 at 1000 and goes on.
     const BEGIN: &str = r#"
         10 0 name 7 120 "sum"
         10 0 name 8 120 "sum"
@@ -141,7 +141,7 @@ mod tests {
         1010 1 switch 0 R 8
         1011 1 futex-done 8 0
     "#;
-    /// 8 takes the fast CPU from 7 at 1100, if it does, and lets go of the lock at 2000.
+    /// 8 takes the fast CPU from 7 at 1100 and releases the lock at 2000.
     const TAKES: &str =
         "1100 1 switch 8 R 0\n1110 0 switch 7 R 8\n1120 1 switch 0 R 7\n2000 0 futex 8 129 64 1\n2000 0 wakeup 9 2";
     const STAYS: &str = "2000 1 futex 8 129 64 1\n2000 1 wakeup 9 2";
@@ -166,22 +166,22 @@ mod tests {
             (&takes, 110, true, 1),
             (&takes, 109, false, 1),
             (&stays, 500, false, 1),
-            // the hold is shorter than the limit
+            // The lock is held for less than the limit.
             (&stays, 1000, false, 0),
-            // all are woken: no lock
+            // All are woken, so it is not a lock.
             (&stays.replace("129 64 1\n2000", "129 64 9\n2000"), 500, false, 0),
-            // it wakes nobody there, but elsewhere
+            // It wakes a waiter of another futex.
             (&stays.replace("futex 8 129 64", "futex 8 129 72"), 500, false, 0),
-            // it did not get the lock and waits again
+            // It did not get the lock and waits again.
             (
                 &stays.replace("2000 1 futex 8 129", "1500 1 futex 8 128 64 2\n2000 1 futex 8 129"),
                 500,
                 false,
                 0,
             ),
-            // nobody else waits
+            // No other thread waits.
             (&stays.replace("50 2 futex 9", "50 2 futex 5"), 500, false, 0),
-            // it was given up and not woken by who held it
+            // It gave up, and was not woken by the holder.
             (&stays.replace("futex-done 8 0", "futex-done 8 -110"), 500, false, 0),
         ] {
             let verdict = judge(lines, limit_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Is there a task that may run and does not, for too long?
+//! Is there a task that is runnable for too long without running?
 
 use super::{ms, Verdict, LISTED};
 use crate::classes::Class;
@@ -24,7 +24,7 @@ struct Figures {
     tasks: Vec<Lost>,
 }
 
-/// No ordinary task was runnable for longer than `limit_ns` without running, be it that the recording ended or that it ran then after all.
+/// No ordinary task was runnable for longer than `limit_ns` without running, whether it ran afterwards or the recording ended.
 pub fn check(replay: &Replay, limit_ns: u64) -> Verdict {
     let end_ns = replay.recording.to_ns;
     let length_ns = |wait: &Wait| wait.until_ns.unwrap_or(end_ns).saturating_sub(wait.from_ns);
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(check(&replay, 900).figures["longest_wait_ms"], ms(900));
     }
 
-    /// 8 waits from 200 to 210 before it runs. 9 runs at 300, and nothing was heard of it before: it has waited since the recording began.
+    /// 8 waits from 200 to 210 before it runs. 9 runs at 300 without an earlier event, so it has waited since the recording began.
     #[test]
     fn a_wait_that_ended_counts_as_well() {
         let replay = replay(&trace(&[TOP], 0, 1000, LINES));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Does ordinary work keep off low CPUs?
+//! Does ordinary work stay off low CPUs?
 
 use super::{ms, share, Speeds, Verdict, LISTED};
 use crate::classes::Class;
@@ -12,12 +12,12 @@ use serde::Serialize;
 /// When a CPU counts as low, and how long a task may run on one.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// A CPU is low from this long after its speed fell below top until it is asked for top again, ns.
+    /// A CPU is low from this long after its speed fell below top until top speed is requested again, ns.
     pub settle_ns: u64,
-    /// A task may run this long on a low CPU without pause, ns: time for its promotion to be carried out.
+    /// A task may run this long on a low CPU without pause, ns, which allows for its promotion.
     pub grace_ns: u64,
-    /// All time on low CPUs, with that within the grace time, may be this part of all ordinary run time: many short stretches are
-    /// no promotion in progress.
+    /// Share of all ordinary run time that may be on low CPUs, including the grace times: many short stretches cannot all be promotions
+    /// in progress.
     pub share: f64,
 }
 
@@ -34,7 +34,7 @@ struct Violation {
 struct Figures {
     ordinary_runs: usize,
     ordinary_ms: f64,
-    /// On low CPUs, the grace time included.
+    /// Run time on low CPUs, including the grace times.
     low_ms: f64,
     violations: usize,
     violating_ms: f64,
@@ -42,10 +42,10 @@ struct Figures {
     longest: Vec<Violation>,
 }
 
-/// No ordinary task ran on a low CPU for longer than the grace time, and all of them together not for more than their share.
+/// No ordinary task ran on a low CPU for longer than the grace time, and all of them together ran there for at most their share.
 ///
 /// # Errors
-/// A run on a CPU without speed.
+/// A run was on a CPU without a known speed.
 pub fn check(replay: &Replay, speeds: &Speeds, limits: Limits) -> Result<Verdict> {
     let ordinary: Vec<_> = replay.runs.iter().filter(|run| run.class == Class::Ordinary).collect();
     let mut low_ns = 0;
@@ -102,7 +102,7 @@ pub fn check(replay: &Replay, speeds: &Speeds, limits: Limits) -> Result<Verdict
     Ok(Verdict::new("low", holds, reason, figures))
 }
 
-/// Where a run from `from_ns` to `to_ns` was on a low CPU: beginning and length.
+/// The beginning and length of each stretch of a run from `from_ns` to `to_ns` in which the CPU was low.
 fn low_stretches(at_top: &Steps<bool>, from_ns: u64, to_ns: u64, settle_ns: u64) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     for (stretch, top) in at_top.stretches(0, to_ns) {
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// 20 of the 200 ns are low, in a stretch that is allowed: what counts is how much of all time that is.
+    /// 20 of the 200 ns are low, in a stretch of allowed length, so only the share of all time matters.
     #[test]
     fn short_stretches_count_together() {
         for (share, settle_ns, holds) in [(0.1, 0, true), (0.099, 0, false), (0.0, 0, false), (0.0, 500, true)] {

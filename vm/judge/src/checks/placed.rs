@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct Figures {
-    /// Wakeups after which the task ran within the recording.
+    /// How many wakeups were followed by a run within the recording.
     wakeups: usize,
-    /// Of these, it first ran on another CPU.
+    /// After how many of these the task first ran on another CPU.
     elsewhere: usize,
 }
 
-/// From each sched_wakeup (or sched_wakeup_new) of a task called `comm` to the sched_switch that runs it. Holds if there are any, and `wanted` of them stay
-/// on the CPU of the wakeup.
+/// From each sched_wakeup (or sched_wakeup_new) of a task called `comm` to the sched_switch that runs it. Holds if there are any, and
+/// `wanted` of them run on the CPU of the wakeup.
 pub fn check(trace: &Trace, comm: &str, wanted: f64) -> Verdict {
     let mut names = BTreeMap::new();
     let mut woken_to = BTreeMap::new();
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use crate::testing::{trace, TOP};
 
-    /// 7 is woken to CPU 0 and runs there, then to 0 and runs on 1; what runs without a wakeup, and who has another name, do not count.
+    /// 7 is woken to CPU 0 and runs there, then to 0 and runs on 1; runs without a wakeup and tasks with another name do not count.
     #[test]
     fn who_runs_on_another_cpu_was_not_placed() {
         let lines = r#"

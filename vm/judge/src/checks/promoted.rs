@@ -9,22 +9,22 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 struct Figures {
-    /// Runs of the task on the CPU.
+    /// How many runs the task had on the CPU.
     runs: usize,
-    /// Runs that ended within the limit before any request: neither kept nor broken.
+    /// Runs that ended within the limit before any request, which do not count either way.
     too_short: usize,
-    /// Runs that were, or came, at top speed in time.
+    /// Runs that were at top speed at once or in time.
     in_time: usize,
     late: usize,
     /// Times at which the CPU rose to top speed.
     promotions: usize,
-    /// Time from the beginning of a run to the request, 0 when it came before, us.
+    /// Time from the beginning of a run to the request, us; 0 if that came before.
     after_us_p50: Option<f64>,
     after_us_max: Option<f64>,
 }
 
-/// When a task called `comm` begins to run on `cpu`, the CPU is at top speed then or at most `limit_ns` later, in at least this
-/// share of cases; and the CPU rose to top speed at least once, or else nothing was shown.
+/// When a task called `comm` begins to run on `cpu`, the CPU is at top speed at once or at most `limit_ns` later, in at least this
+/// share of cases. The CPU must rise to top speed at least once; otherwise nothing is shown.
 ///
 /// # Errors
 /// The CPU has no speed.
@@ -106,18 +106,18 @@ mod tests {
     #[test]
     fn table() {
         for (speeds, limit, holds, in_time, late) in [
-            // promoted before each run
+            // Promoted before each run.
             (&[(90, TOP), (300, LOW), (399, TOP)][..], 0, true, 2, 0),
-            // 20 after it began to run
+            // 20 after it began to run.
             (&[(120, TOP), (300, LOW), (390, TOP)], 20, true, 2, 0),
             (&[(120, TOP), (300, LOW), (390, TOP)], 19, false, 1, 1),
-            // only after the run was over
+            // Only after the run was over.
             (&[(250, TOP), (300, LOW), (390, TOP)], 20, false, 1, 1),
-            // never
+            // Never.
             (&[], 20, false, 0, 2),
-            // both runs shorter than the limit, without any request: nothing to judge
+            // Both runs are shorter than the limit, without any request: nothing to judge.
             (&[], 100, false, 0, 0),
-            // stays at top all the time: nothing shown
+            // Always at top speed: nothing is shown.
             (&[(0, TOP)], 20, false, 2, 0),
         ] {
             let verdict = judge(speeds, limit, 1.0);
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// One of two in time is half.
+    /// One of two in time is a share of one half.
     #[test]
     fn a_share_may_be_late() {
         let speeds = [(120, TOP), (300, LOW), (390, TOP)];

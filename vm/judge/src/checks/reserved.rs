@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Does one CPU run the system's own work alone, and all of that?
+//! Does one CPU run the system's own work, all of it and nothing else?
 
 use super::{ms, share, Verdict};
 use crate::classes::Class;
@@ -8,19 +8,19 @@ use crate::trace::{Cpu, Pid, TaskInfo, Trace};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// How much may be where it should not be.
+/// How much work may be in the wrong place.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Of the run time of user threads on the reserved CPU.
+    /// Share of the run time of user threads that may be on the reserved CPU.
     pub user_share: f64,
-    /// Of the run time of threads of the kernel on other CPUs, and of that of daemons.
+    /// Share of the run time of kernel threads, and of that of daemons, that may be on other CPUs.
     pub system_share: f64,
 }
 
 #[derive(Default, Serialize)]
 struct Side {
     run_time_ms: f64,
-    /// Where it should not be.
+    /// Run time in the wrong place.
     astray_ms: f64,
     share_astray: f64,
     /// The names that ran there, with their times, ms.
@@ -34,13 +34,13 @@ struct Figures {
     daemons: Side,
 }
 
-/// Who a thread belongs to, for this rule.
+/// To whom a thread belongs, for this rule.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
     User,
     Kernel,
     Daemon,
-    /// It may run on one side only.
+    /// It may only run on one of the two sides.
     Bound,
 }
 
@@ -51,7 +51,7 @@ struct Owners<'a> {
 }
 
 impl Owners<'_> {
-    /// Who came and went between the snapshots counts as a user's: threads of the kernel that may move last longer.
+    /// A thread that began and ended between the snapshots counts as a user thread, since kernel threads that may move live longer.
     fn of(&self, pid: Pid, comm: &str) -> Owner {
         let task = self.known.get(&pid);
         let may_be_there = task.is_none_or(|task| task.cpus.contains(&self.cpu));
@@ -68,8 +68,9 @@ impl Owners<'_> {
     }
 }
 
-/// Of the run time of ordinary user threads on `cpu`, of that of the kernel's threads elsewhere and of that of those called `daemons`, each no
-/// more than its limit: much work of one kind cannot hide that another is astray. What may run on one side only is not judged.
+/// The shares of three kinds of run time in the wrong place are each within their limit: ordinary user threads on `cpu`, kernel threads elsewhere,
+/// and threads called `daemons` elsewhere. So much work of one kind cannot hide misplaced work of another. Threads that may only run on one side
+/// are not judged.
 pub fn check(trace: &Trace, replay: &Replay, cpu: Cpu, daemons: &[String], limits: Limits) -> Verdict {
     let known = trace.header.tasks.iter().map(|task| (task.pid, task)).collect();
     let owners = Owners { known, cpu, daemons };

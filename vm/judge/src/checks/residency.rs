@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Where did the time go: speeds and work of each CPU.
+//! How each CPU spent its time: speeds and work.
 
 use super::{ms, share, Verdict};
 use crate::classes::Class;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 #[derive(Debug, Default, Serialize)]
 struct OfCpu {
-    /// Time at each speed asked for, ms by kHz.
+    /// Time at each requested speed, ms by kHz.
     speed_ms: BTreeMap<u64, f64>,
-    /// Share of the recording that each class of task ran.
+    /// Share of the recording in which each class of tasks ran.
     busy: BTreeMap<String, f64>,
     /// Share of the recording in each idle state.
     idle_state: BTreeMap<String, f64>,
@@ -24,7 +24,7 @@ struct Figures {
     cpus: BTreeMap<Cpu, OfCpu>,
 }
 
-/// Figures only: holds if there was a recording with CPUs in it.
+/// Only gives figures; holds if the recording has CPUs.
 pub fn check(replay: &Replay) -> Verdict {
     let recording = replay.recording;
     let length_ns = recording.length_ns();

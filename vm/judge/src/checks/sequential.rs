@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Does a program's sequential phase come to a fast CPU in time?
+//! Does a program's sequential phase get a fast CPU in time?
 
 use super::fast::FastCpus;
 use super::{ms, percentile, share, Verdict};
@@ -12,36 +12,36 @@ use std::collections::BTreeMap;
 #[derive(Serialize)]
 struct Figures {
     phases: usize,
-    /// Over within the limit, without having come to a fast CPU: neither kept nor broken.
+    /// Phases that ended within the limit without a fast CPU, which do not count either way.
     too_short: usize,
     in_time: usize,
     late: usize,
-    /// From the beginning of a phase to its first moment on a fast CPU; 0: it was there.
+    /// Time from the beginning of a phase to its first moment on a fast CPU; 0 if it was there already.
     after_us_p50: Option<f64>,
     after_us_p95: Option<f64>,
     after_us_max: Option<f64>,
-    /// Part of the phases' run time on fast CPUs.
+    /// Share of the phases' run time on fast CPUs.
     share_on_fast: f64,
 }
 
-/// What is to be on a fast CPU for a while: one thread, or any of the name.
+/// A time in which a thread, or any thread of the name, should be on a fast CPU.
 pub(super) struct Stretch {
     pub time: Interval,
     pub pid: Option<Pid>,
 }
 
-/// Of whom, and how soon and how often it is wanted.
+/// Whose stretches these are, how soon they should be on a fast CPU, and how often.
 pub(super) struct Promise<'a> {
     pub check: &'static str,
-    /// What a stretch is, for people.
+    /// The kind of stretch, for people.
     pub what: &'static str,
     pub comm: &'a str,
     pub limit_ns: u64,
     pub share: f64,
 }
 
-/// A phase is sequential from when all threads called `comm` but one have blocked until another one is woken. In `wanted` of the cases that
-/// one is on a fast CPU by then, or `limit_ns` later at most.
+/// A phase is sequential from when all threads called `comm` except one have blocked until another one is woken. In `wanted` of the cases
+/// that one is on a fast CPU at once or at most `limit_ns` later.
 pub fn check(replay: &Replay, fast: &FastCpus, comm: &str, limit_ns: u64, wanted: f64) -> Verdict {
     let promise = Promise {
         check: "sequential",
@@ -55,7 +55,7 @@ pub fn check(replay: &Replay, fast: &FastCpus, comm: &str, limit_ns: u64, wanted
     in_time(replay, fast, &phases, &promise)
 }
 
-/// Stretches of time of which so many are on a fast CPU in time.
+/// Enough of the stretches are on a fast CPU in time.
 pub(super) fn in_time(replay: &Replay, fast: &FastCpus, phases: &[Stretch], promise: &Promise<'_>) -> Verdict {
     let &Promise { comm, limit_ns, .. } = promise;
     let (mut after, mut too_short, mut late) = (Vec::new(), 0, 0);
@@ -108,7 +108,7 @@ pub(super) fn in_time(replay: &Replay, fast: &FastCpus, phases: &[Stretch], prom
     Verdict::new(promise.check, judged > 0 && found >= promise.share, reason, figures)
 }
 
-/// When exactly one of the threads runs or waits for a CPU, and more did just before.
+/// Intervals in which exactly one of the threads runs or waits for a CPU, after more than one did.
 fn phases(replay: &Replay, comm: &str) -> Vec<Interval> {
     let mut changes: BTreeMap<u64, i32> = BTreeMap::new();
     let mut change = |at_ns, by| *changes.entry(at_ns).or_default() += by;
@@ -160,13 +160,13 @@ mod tests {
     #[test]
     fn table() {
         for (moves, limit_ns, wanted, holds, judged) in [
-            // on the fast CPU 110 ns after the others blocked
+            // On the fast CPU 110 ns after the others blocked.
             (Some(1100), 110, 1.0, true, 1),
             (Some(1100), 109, 1.0, false, 1),
-            // half of the cases is enough where that is asked for: with a limit below 100 ns the second phase counts
+            // Half of the cases is enough if that is wanted; with a limit below 100 ns the second phase counts.
             (Some(1080), 90, 0.5, true, 2),
             (Some(1080), 90, 0.6, false, 2),
-            // never: that of 8 is on the fast CPU
+            // The first never; the one of 8 is on the fast CPU.
             (None, 500, 0.6, false, 2),
             (None, 500, 0.5, true, 2),
         ] {

@@ -12,7 +12,7 @@ struct Figures {
     share: f64,
 }
 
-/// Threads called `comm` ran for `wanted` of the time in which they could:  run / (run + waits for a CPU).
+/// Threads called `comm` ran for `wanted` of the time in which they could: run / (run + waits for a CPU).
 pub fn check(replay: &Replay, comm: &str, wanted: f64) -> Verdict {
     let end_ns = replay.recording.to_ns;
     let runs = replay.runs.iter().filter(|run| run.comm == comm);

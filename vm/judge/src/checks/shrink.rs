@@ -6,8 +6,8 @@
 //!
 //! A case, for a size k above the floor: at an instant t0 the target falls below k (k CPUs were wanted until then, fewer from then
 //! on) while top(t0) >= k, and it stays below k for longer than the limit, hold + slack. The case is in time if top falls below k
-//! at some t1 with t1 - t0 <= limit. When the target is back at k before the limit, there was nothing to return to, and it
-//! is no case. A fall by several opens a case for each size: from 5 to 2 is three cases.
+//! at some t1 with t1 - t0 <= limit. If the target is back at k before the limit, the CPU was
+//! needed, and this is not a case. A fall by several opens a case for each size: from 5 to 2 is three cases.
 //!
 //! Worked example: spare 1, hold 10 ms, slack 5 ms. Three tasks run until t = 100 ms, then one: target 4, then 2. Cases: k = 4 and
 //! k = 3, both opened at 100 ms. CPUs leave top speed at 110 and 118 ms: top < 4 after 10 ms, in time; top < 3 after 18 ms, late.
@@ -17,16 +17,16 @@ use crate::replay::Replay;
 use crate::steps::Steps;
 use serde::Serialize;
 
-/// What was promised.
+/// The promise.
 #[derive(Debug, Clone, Copy)]
 pub struct Promise {
-    /// CPUs kept at top speed beside those that active tasks need.
+    /// CPUs kept at top speed in addition to those that active tasks need.
     pub spare: u32,
-    /// Time for which a surplus is kept, ns.
+    /// How long a surplus is kept, ns.
     pub hold_ns: u64,
     /// How much later a CPU may leave, ns.
     pub slack_ns: u64,
-    /// Sizes up to this one have other rules (one CPU stays high for a second) and are no cases.
+    /// Sizes up to this one have other rules (one CPU stays high for a second) and are not cases.
     pub floor: u32,
     /// Share of the cases that must be in time.
     pub share: f64,
@@ -43,7 +43,7 @@ impl Promise {
 struct Case {
     at_ns: u64,
     size: u32,
-    /// How long top stayed at `size` or above; `None`: for longer than the limit, up to where it was judged.
+    /// How long top stayed at `size` or above; `None` if it did so until the end of the judged time.
     after_ns: Option<u64>,
 }
 
@@ -119,7 +119,7 @@ fn target(replay: &Replay, cpus: u32, spare: u32) -> Steps<u32> {
 
 fn cases(target: &Steps<u32>, top: &Steps<u32>, end_ns: u64, promise: Promise) -> Vec<Case> {
     let mut cases = Vec::new();
-    // open[k]: when the target fell below k, for sizes that wait to be judged
+    // open[k]: when the target fell below k, for sizes that are still to be judged.
     let mut open: Vec<Option<u64>> = Vec::new();
     let mut before = target.at(0);
     for (stretch, value) in target.stretches(0, end_ns) {
@@ -199,13 +199,13 @@ mod tests {
             ("110 0 speed 3 1000\n115 0 speed 2 1000", (2, 2, 0), true),
             ("109 0 speed 3 1000\n110 0 speed 2 1000", (2, 2, 1), true),
             ("", (2, 0, 0), false),
-            // demand is back within the limit: no case for size 3, and none for 4 when both come back
+            // Demand is back within the limit: no case for size 3, and none for 4 if both come back.
             ("112 1 wakeup 8 1\n112 1 switch 0 R 8", (1, 0, 0), false),
             ("112 1 wakeup 8 1\n113 2 wakeup 9 2", (0, 0, 0), false),
-            // back at the limit is no case yet, just after it is one
+            // Back exactly at the limit is not a case, just after it is one.
             ("115 1 wakeup 8 1", (1, 0, 0), false),
             ("116 1 wakeup 8 1", (2, 0, 0), false),
-            // back after the limit: judged all the same
+            // Back after the limit is judged anyway.
             (
                 "110 0 speed 3 1000\n111 0 speed 2 1000\n150 1 wakeup 8 1\n160 0 speed 2 2000",
                 (2, 2, 0),
@@ -220,10 +220,10 @@ mod tests {
 
     #[test]
     fn a_set_that_is_small_enough_already_is_no_case() {
-        // without a spare the target falls from 3 to 1, with four CPUs at top: cases 2 and 3
+        // Without a spare the target falls from 3 to 1, with four CPUs at top speed: cases 2 and 3.
         let none = Promise { spare: 0, ..PROMISE };
         assert_eq!(figures(&judge_example("", none)), (2, 0, 0));
-        // a large spare: the target is always all CPUs
+        // With a large spare the target is always all CPUs.
         assert_eq!(figures(&judge_example("", Promise { spare: 9, ..PROMISE })), (0, 0, 0));
         assert_eq!(figures(&judge_example("", Promise { floor: 3, ..PROMISE })), (1, 0, 0));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Speeds of CPUs against their top one.
+//! Speeds of CPUs compared with their top speed.
 
 use crate::replay::Replay;
 use crate::steps::{Interval, Steps};
@@ -7,16 +7,16 @@ use crate::trace::{Cpu, Trace};
 use anyhow::{bail, Result};
 use std::collections::BTreeMap;
 
-/// Which CPUs were asked for their top speed, over time.
+/// For which CPUs the top speed was requested, over time.
 pub struct Speeds {
     at_top: BTreeMap<Cpu, Steps<bool>>,
 }
 
 impl Speeds {
-    /// Top is `top_khz` for every CPU, or without it what the hardware says of each.
+    /// The top speed is `top_khz` for every CPU, or by default each CPU's hardware maximum.
     ///
     /// # Errors
-    /// The trace knows no speeds.
+    /// The trace has no speeds.
     pub fn new(trace: &Trace, replay: &Replay, top_khz: Option<u64>) -> Result<Self> {
         let mut at_top = BTreeMap::new();
         for cpu in &trace.header.cpus {
@@ -30,12 +30,12 @@ impl Speeds {
         Ok(Speeds { at_top })
     }
 
-    /// Number of CPUs that have a speed.
+    /// Number of CPUs with a known speed.
     pub fn cpus(&self) -> usize {
         self.at_top.len()
     }
 
-    /// Whether `cpu` is at top, over time.
+    /// Whether `cpu` is at top speed, over time.
     ///
     /// # Errors
     /// It has no speed.
@@ -46,7 +46,7 @@ impl Speeds {
         }
     }
 
-    /// Time of `interval` during which `cpu` was at top, ns.
+    /// Time within `interval` during which `cpu` was at top speed, ns.
     ///
     /// # Errors
     /// It has no speed.
@@ -58,7 +58,7 @@ impl Speeds {
             .sum())
     }
 
-    /// Number of CPUs at top, over time, from `from_ns` on.
+    /// Number of CPUs at top speed, over time, from `from_ns` on.
     pub fn number_at_top(&self, from_ns: u64) -> Steps<u32> {
         let mut changes: Vec<(u64, i64)> = Vec::new();
         let mut count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The native build of the policy, called as the log says.
+//! Calls the native build of the policy as the log says.
 
 use super::{Decision, Kind, Record};
 use anyhow::{Context, Result};
@@ -7,9 +7,9 @@ use lop_machine::live::LiveMachine;
 use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
 use std::collections::{HashMap, VecDeque};
 
-/// Weights decide nothing that is compared.
+/// The weight does not affect the compared decisions.
 const ANY_WEIGHT: u32 = 100;
-/// `enum lop_woken` of the program: what the policy has to know of a task that wakes.
+/// `enum lop_woken` of the program: properties of a woken task.
 const WOKEN_BRIEF: u32 = 1;
 const WOKEN_SYSTEM: u32 = 2;
 
@@ -17,7 +17,7 @@ pub struct Player {
     policy: Policy,
     world: Told,
     tasks: HashMap<u64, Known>,
-    /// By process.
+    /// By process id.
     apps: HashMap<u32, Process>,
     nr_memory_domains: u32,
 }
@@ -28,17 +28,17 @@ struct Known {
     process: u32,
 }
 
-/// Kept as long as one of its threads lives.
+/// Kept as long as one of its threads exists.
 struct Process {
     app: Box<App>,
     threads: u32,
 }
 
-/// The world as the kernel had it at a call: its time. What the policy asks for of queues is not done: nothing waits.
+/// The environment at a call, which only has the kernel's time. Requests for queues are not carried out, so nothing waits.
 struct Told {
     now_ns: u64,
     decisions: VecDeque<Decision>,
-    /// What the call in the making does with its task, which the kernel says last.
+    /// What the present call does with its task; the kernel logs this last.
     put: Option<Decision>,
 }
 
@@ -90,13 +90,13 @@ impl Player {
         })
     }
 
-    /// The next decision that calls made and nobody asked for yet.
+    /// The next decision of the calls so far.
     pub fn next_decision(&mut self) -> Option<Decision> {
         self.world.decisions.pop_front()
     }
 
     /// # Errors
-    /// The record names a task that is not known, or a CPU that cannot be.
+    /// The record has an unknown task, or an impossible CPU.
     pub fn apply(&mut self, record: &Record) -> Result<()> {
         self.world.now_ns = record.at_ns;
         match record.kind {
@@ -143,7 +143,7 @@ impl Player {
         }
     }
 
-    /// A memory domain of the machine.
+    /// The record's memory domain, which the machine must have.
     fn domain_of(&self, record: &Record) -> Result<i32> {
         let domain = record.value;
         anyhow::ensure!(domain < self.nr_memory_domains, "memory domain {domain} is none");
@@ -194,7 +194,7 @@ impl Player {
         let task = &raw mut *known.task;
         let (world, at_ns, value) = (&mut self.world, record.at_ns, record.value);
         let no_group = std::ptr::null_mut();
-        // They live in `tasks` and `apps`, and only here are they used.
+        // The pointers are to entries of `tasks` and `apps`, which are only used here.
         unsafe {
             match record.kind {
                 Kind::Wake => {

@@ -43,79 +43,79 @@ fn thread(kind: &str, task: u64, process: u32, mask: u64) -> Value {
     json!({"kind": kind, "at_ns": 0, "task": task, "cpu": 0, "value": process, "words": [mask, 0, 0, 0, 0, 0, 0, 0]})
 }
 
-/// Worked by hand from the rules of `policy/`: target is active + 1, the lowest number that was out longest joins, who joined last leaves after 10 ms.
+/// A log of so many CPUs online: target 1, so CPU 0 alone is high. All are idle when task 70 wakes, so CPU 1 joins (target 2), and 70 is placed where it
+/// ran last. The rest follows.
+fn log(begin: Value, online: i32, tasks: &[Value], rest: &[Value]) -> Vec<Value> {
+    let mut lines = vec![begin, record("start", 1000, 0, 0, 0)];
+    lines.extend((0..online).map(|cpu| record("set", 1000, 0, cpu, (cpu == 0).into())));
+    lines.extend_from_slice(tasks);
+    lines.extend((0..online).map(|cpu| record("idle", 2000, 0, cpu, 1)));
+    lines.push(record("wake", 3000, 70, 0, 0));
+    lines.push(record("set", 3000, 0, 1, 1));
+    lines.push(record("placed", 3000, 70, 0, 1));
+    lines.extend_from_slice(rest);
+    lines.push(end(0, 0));
+    lines
+}
+
+/// Worked out by hand from the rules of `policy/`: the target is active + 1; of the CPUs that have been out longest, the lowest number joins; the last
+/// to join leaves after 10 ms.
 fn good() -> Vec<Value> {
-    vec![
+    log(
         begin(),
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1), // target 1
-        record("set", 1000, 0, 1, 0), // the others are low
-        record("set", 1000, 0, 2, 0),
-        cpus("task", 70, ALL),
-        cpus("task", 80, 0b0100),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("idle", 2000, 0, 2, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),     // target 2
-        record("placed", 3000, 70, 0, 1), // where it ran last
-        record("idle", 3500, 0, 0, 0),
-        record("wake", 4000, 80, 0, 0),
-        record("set", 4000, 0, 2, 1), // pinned to CPU 2, which is low: promoted
-        record("placed", 4000, 80, 2, 1),
-        record("idle", 4500, 0, 2, 0),
-        record("block", 5000, 80, 0, 0),
-        record("idle", 5000, 0, 2, 1),
-        record("timer", 10_004_999, 0, 0, 0), // 1 ns too early
-        record("timer", 10_005_000, 0, 0, 0),
-        record("set", 10_005_000, 0, 2, 0), // it joined last
-        record("online", 11_000_000, 0, 3, 0),
-        record("set", 11_000_000, 0, 3, 0),
-        record("offline", 12_000_000, 0, 0, 0),
-        record("set", 12_000_000, 0, 0, 3), // a member goes, and another comes
-        record("set", 12_000_000, 0, 2, 1), // it left before CPU 3 came
-        record("forget", 13_000_000, 70, 0, 0),
-        record("gone", 13_000_000, 70, 0, 0),
-        record("exit", 14_000_000, 0, 0, 0),
-        end(0, 0),
-    ]
+        3,
+        &[cpus("task", 70, ALL), cpus("task", 80, 0b0100)],
+        &[
+            record("idle", 3500, 0, 0, 0),
+            record("wake", 4000, 80, 0, 0),
+            record("set", 4000, 0, 2, 1), // pinned to CPU 2, which is low: promoted
+            record("placed", 4000, 80, 2, 1),
+            record("idle", 4500, 0, 2, 0),
+            record("block", 5000, 80, 0, 0),
+            record("idle", 5000, 0, 2, 1),
+            record("timer", 10_004_999, 0, 0, 0), // 1 ns too early
+            record("timer", 10_005_000, 0, 0, 0),
+            record("set", 10_005_000, 0, 2, 0), // it joined last
+            record("online", 11_000_000, 0, 3, 0),
+            record("set", 11_000_000, 0, 3, 0),
+            record("offline", 12_000_000, 0, 0, 0),
+            record("set", 12_000_000, 0, 0, 3), // a member goes offline, and another CPU joins
+            record("set", 12_000_000, 0, 2, 1), // it left before CPU 3 came
+            record("forget", 13_000_000, 70, 0, 0),
+            record("gone", 13_000_000, 70, 0, 0),
+            record("exit", 14_000_000, 0, 0, 0),
+        ],
+    )
 }
 
 /// CPU 0 is fast, CPU 1 slow; both tasks are alone in their processes, so the one on the slow CPU moves when the other blocks.
 fn sequential() -> Vec<Value> {
-    vec![
+    log(
         begin_with(&[0, 1], 1),
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1),
-        record("set", 1000, 0, 1, 0),
-        thread("task", 70, 7, ALL),
-        thread("task", 80, 8, ALL),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),
-        record("placed", 3000, 70, 0, 1),
-        record("idle", 3100, 0, 0, 0),
-        record("started", 3100, 70, 0, 0),
-        record("wake", 4000, 80, 0, 0),
-        record("placed", 4000, 80, 1, 1),
-        record("idle", 4100, 0, 1, 0),
-        record("started", 4100, 80, 1, 0), // as much awaited as the other, which stays
-        record("stopped", 5000, 70, 0, 0),
-        record("block", 5000, 70, 0, 0),
-        record("idle", 5100, 0, 0, 1),
-        record("preempt", 5100, 0, 1, 0),
-        record("stopped", 5200, 80, 1, 1),
-        record("enqueue", 5200, 80, 1, 0),
-        record("queued", 5200, 80, 0, 0), // in the queue of CPU 0
-        record("idle", 5300, 0, 0, 0),
-        record("started", 5300, 80, 0, 0),
-        record("exit", 6000, 0, 0, 0),
-        end(0, 0),
-    ]
+        2,
+        &[thread("task", 70, 7, ALL), thread("task", 80, 8, ALL)],
+        &[
+            record("idle", 3100, 0, 0, 0),
+            record("started", 3100, 70, 0, 0),
+            record("wake", 4000, 80, 0, 0),
+            record("placed", 4000, 80, 1, 1),
+            record("idle", 4100, 0, 1, 0),
+            record("started", 4100, 80, 1, 0), // as much awaited as the other, which stays
+            record("stopped", 5000, 70, 0, 0),
+            record("block", 5000, 70, 0, 0),
+            record("idle", 5100, 0, 0, 1),
+            record("preempt", 5100, 0, 1, 0),
+            record("stopped", 5200, 80, 1, 1),
+            record("enqueue", 5200, 80, 1, 0),
+            record("queued", 5200, 80, 0, 0), // in the queue of CPU 0
+            record("idle", 5300, 0, 0, 0),
+            record("started", 5300, 80, 0, 0),
+            record("exit", 6000, 0, 0, 0),
+        ],
+    )
 }
 
-/// Before Linux 7.0 who has claimed CPU 0 waits in its own queue, 0, and not in the one of all, 512.
+/// Before Linux 7.0, a task that has claimed CPU 0 waits in that CPU's queue, 0, and not in the common one, 512.
 #[test]
 fn who_claimed_a_cpu_waits_there() {
     let mut log = good();
@@ -135,8 +135,8 @@ fn rules_for_fast_cores_are_played_too() {
     assert_eq!((outcome.calls, outcome.decisions), (16, 7));
 }
 
-/// CPU 0 is fast, and 70 computes there; 80 says that it is awaited, and takes it from CPU 1. At nice 19 it has paid 1365 ms when its turn ends, so
-/// 70 has the core again, and 80 takes it no more: at nice 0 it would when 70 has had 20 ms, too.
+/// CPU 0 is fast, and 70 computes there. 80, on CPU 1, declares that others wait for it, and takes CPU 0. At nice 19, it has been charged 1365 ms when
+/// its turn ends, so 70 gets the core back and 80 does not take it again. At nice 0 it would, after 70 has also had 20 ms.
 fn of_two_users() -> Vec<Value> {
     let user = |at_ns, task, user, weight| record("user", at_ns, task, user, weight);
     let moves = |at_ns: u64, from: (u64, i32), to: (u64, i32)| {
@@ -172,7 +172,7 @@ fn of_two_users() -> Vec<Value> {
     lines
 }
 
-/// Were they of one user, the last claim would be heard; did 80 weigh as much as the other, it would have its turn at the end.
+/// If both belonged to one user, the last claim would succeed; if 80 weighed as much as the other, it would get its turn at the end.
 #[test]
 fn who_pays_for_a_task_is_played_too() {
     assert_eq!(play(&of_two_users()).unwrap().difference, None);
@@ -187,8 +187,8 @@ fn who_pays_for_a_task_is_played_too() {
     }
 }
 
-/// Without what the rule decides by, the task would not have moved: nor if its thread were one of two, nor if nobody knew its process. That it makes room,
-/// and where, has to be there, too.
+/// Without the input of the rule, the task would not have moved; nor if its thread were one of two, nor with an unknown process. The preemption and
+/// its CPU must match, too.
 #[test]
 fn what_the_rules_decide_by_has_to_be_in_the_log() {
     type Mutation = fn(&mut Vec<Value>);
@@ -215,7 +215,7 @@ fn what_the_rules_decide_by_has_to_be_in_the_log() {
     }
 }
 
-/// A flag that is said, a length and a parallelism reach the policy; of what has no process they are no part of a log.
+/// A flag, a length and a parallelism reach the policy; a log cannot have them for a task without a process.
 #[test]
 fn what_is_said_is_played() {
     let mut lines = sequential();
@@ -223,7 +223,7 @@ fn what_is_said_is_played() {
     let said = ["spin", "say", "length", "declare", "ended", "dequeue"];
     lines.splice(at..at, said.map(|kind| record(kind, 4900, 80, 0, 0)));
     assert_eq!(play(&lines).unwrap().difference, None);
-    lines[at] = record("spin", 4900, 80, 0, 1); // the fast core is not given to who only spins
+    lines[at] = record("spin", 4900, 80, 0, 1); // the fast core is not given to a spinning task
     assert!(play(&lines).unwrap().difference.is_some());
     for kind in ["length", "declare"] {
         let mut lines = sequential();
@@ -233,7 +233,7 @@ fn what_is_said_is_played() {
     }
 }
 
-/// Two memory domains of two CPUs, and plans that give threads to them.
+/// Two memory domains of two CPUs, and plans that assign threads to them.
 fn planned() -> Vec<Value> {
     let mut begin = begin();
     begin["machine"]["nr_memory_domains"] = json!(2);
@@ -241,99 +241,77 @@ fn planned() -> Vec<Value> {
         begin["machine"]["cpus"][cpu]["memory_domain"] = json!(cpu / 2);
     }
     begin["config"]["domains"] = json!("gather");
-    vec![
+    log(
         begin,
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1),
-        record("set", 1000, 0, 1, 0),
-        record("set", 1000, 0, 2, 0),
-        cpus("task", 70, ALL),
-        cpus("task", 80, ALL),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("idle", 2000, 0, 2, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),
-        record("placed", 3000, 70, 0, 1),
-        record("idle", 3500, 0, 0, 0),
-        record("started", 3500, 70, 0, 0),
-        record("domain", 4000, 70, 0, 1), // the second one, and it runs in the first
-        record("leaves", 4000, 70, 0, 0),
-        record("enqueue", 4500, 70, 0, 0),
-        record("set", 4500, 0, 2, 1),     // the one CPU there that is online is high for it
-        record("placed", 4500, 70, 2, 1), // and idle
-        record("idle", 4600, 0, 2, 0),
-        record("idle", 4600, 0, 0, 1),
-        record("started", 4700, 70, 2, 0),
-        record("timer", 10_004_500, 0, 0, 0),
-        record("set", 10_004_500, 0, 1, 0), // a surplus of one for 10 ms; it joined after CPU 0
-        record("domain-off", 11_000_000, 0, 0, 0),
-        record("set", 11_000_000, 0, 0, 0),
-        record("wake", 12_000_000, 80, 0, 0), // one CPU that is on does not suffice for two tasks
-        record("set", 12_000_000, 0, 1, 1),   // it left before CPU 0
-        record("set", 12_000_000, 0, 0, 1),   // target 3
-        record("placed", 12_000_000, 80, 0, 1),
-        record("domain", 13_000_000, 70, 2, u32::MAX), // in any
-        record("rest", 13_000_000, 0, 0, 0),
-        record("exit", 14_000_000, 0, 0, 0),
-        end(0, 0),
-    ]
+        3,
+        &[cpus("task", 70, ALL), cpus("task", 80, ALL)],
+        &[
+            record("idle", 3500, 0, 0, 0),
+            record("started", 3500, 70, 0, 0),
+            record("domain", 4000, 70, 0, 1), // the second one, and it runs in the first
+            record("leaves", 4000, 70, 0, 0),
+            record("enqueue", 4500, 70, 0, 0),
+            record("set", 4500, 0, 2, 1), // the one CPU there that is online is high for it
+            record("placed", 4500, 70, 2, 1), // and idle
+            record("idle", 4600, 0, 2, 0),
+            record("idle", 4600, 0, 0, 1),
+            record("started", 4700, 70, 2, 0),
+            record("timer", 10_004_500, 0, 0, 0),
+            record("set", 10_004_500, 0, 1, 0), // a surplus of one for 10 ms; it joined after CPU 0
+            record("domain-off", 11_000_000, 0, 0, 0),
+            record("set", 11_000_000, 0, 0, 0),
+            record("wake", 12_000_000, 80, 0, 0), // one CPU that is on does not suffice for two tasks
+            record("set", 12_000_000, 0, 1, 1),   // it left before CPU 0
+            record("set", 12_000_000, 0, 0, 1),   // target 3
+            record("placed", 12_000_000, 80, 0, 1),
+            record("domain", 13_000_000, 70, 2, u32::MAX), // in any
+            record("rest", 13_000_000, 0, 0, 0),
+            record("exit", 14_000_000, 0, 0, 0),
+        ],
+    )
 }
 
-/// CPU 0 is fast, CPU 1 slow, and a plan sends the task that runs on the one to the other.
+/// CPU 0 is fast, CPU 1 slow, and a plan sends the task on one to the other.
 fn exchanged() -> Vec<Value> {
     let mut begin = begin_with(&[0, 1], 0);
     begin["config"]["specialise"] = json!(true);
-    vec![
+    log(
         begin,
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1),
-        record("set", 1000, 0, 1, 0),
-        cpus("task", 70, ALL),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),
-        record("placed", 3000, 70, 0, 1),
-        record("idle", 3100, 0, 0, 0),
-        record("started", 3100, 70, 0, 0),
-        record("go-to", 4000, 70, 1, 0),
-        record("enqueue", 4200, 70, 0, 0),
-        record("queued", 4200, 70, 0, 1),
-        record("exit", 5000, 0, 0, 0),
-        end(0, 0),
-    ]
+        2,
+        &[cpus("task", 70, ALL)],
+        &[
+            record("idle", 3100, 0, 0, 0),
+            record("started", 3100, 70, 0, 0),
+            record("go-to", 4000, 70, 1, 0),
+            record("enqueue", 4200, 70, 0, 0),
+            record("queued", 4200, 70, 0, 1),
+            record("exit", 5000, 0, 0, 0),
+        ],
+    )
 }
 
-/// Where most work left goes first: task 70 on the fast CPU 0 is put on the list of CPU 1, which is high too. Then on none.
+/// With longest-first, task 70 on the fast CPU 0 is put on the list of CPU 1, which is high too, and then on none.
 fn listed() -> Vec<Value> {
-    vec![
+    log(
         begin_with(&[0, 1], 2),
-        record("start", 1000, 0, 0, 0),
-        record("set", 1000, 0, 0, 1),
-        record("set", 1000, 0, 1, 0),
-        thread("task", 70, 7, ALL),
-        record("length", 1500, 70, 0, 30),
-        record("idle", 2000, 0, 0, 1),
-        record("idle", 2000, 0, 1, 1),
-        record("wake", 3000, 70, 0, 0),
-        record("set", 3000, 0, 1, 1),
-        record("placed", 3000, 70, 0, 1),
-        record("idle", 3100, 0, 0, 0),
-        record("started", 3100, 70, 0, 0),
-        record("listed", 4000, 70, 1, 0),
-        record("leaves", 4000, 70, 0, 0),
-        record("stopped", 4200, 70, 0, 1),
-        record("enqueue", 4200, 70, 0, 0),
-        record("queued", 4200, 70, 0, 1),
-        record("listed", 4300, 70, -1, 0),
-        record("exit", 5000, 0, 0, 0),
-        end(0, 0),
-    ]
+        2,
+        &[thread("task", 70, 7, ALL), record("length", 1500, 70, 0, 30)],
+        &[
+            record("idle", 3100, 0, 0, 0),
+            record("started", 3100, 70, 0, 0),
+            record("listed", 4000, 70, 1, 0),
+            record("leaves", 4000, 70, 0, 0),
+            record("stopped", 4200, 70, 0, 1),
+            record("enqueue", 4200, 70, 0, 0),
+            record("queued", 4200, 70, 0, 1),
+            record("listed", 4300, 70, -1, 0),
+            record("exit", 5000, 0, 0, 0),
+        ],
+    )
 }
 
-/// Of three CPUs one is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends: after 100 ms at the low speed and as
-/// much at the high one the CPU is an ordinary one.
+/// One of three CPUs is reserved: CPU 0, as none is slower. Task 70 is the system's own work and never ends, so after 100 ms at the low speed and
+/// 100 ms at the high speed the CPU becomes an ordinary one.
 fn reserved() -> Vec<Value> {
     let mut begin = begin();
     begin["config"]["sizing"] = json!("all");
@@ -379,7 +357,7 @@ fn plans_and_a_reserved_core_are_played_too() {
     }
 }
 
-/// Each order, each thing that is said of a task that wakes, each setting and each decision: without it, or with another, the rest does not follow.
+/// Each order, property of a woken task, setting and decision matters: without it, or with another value, the rest of the log does not follow.
 #[test]
 fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
     type Mutation = (fn() -> Vec<Value>, &'static str, u64, fn(&mut Vec<Value>, usize));
@@ -431,7 +409,7 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
     }
 }
 
-/// With its line and what is wrong with it.
+/// Faulty records are refused with their line and the reason.
 #[test]
 fn what_no_program_can_have_written_is_refused() {
     type Mutation = (fn() -> Vec<Value>, &'static str, &'static str, Value, &'static str);
@@ -496,7 +474,7 @@ fn play(lines: &[Value]) -> Result<Outcome> {
     replay(text.as_bytes())
 }
 
-/// Index of the first line with these.
+/// Index of the first line with this kind and time.
 fn find(lines: &[Value], kind: &str, at_ns: u64) -> usize {
     let wanted = |line: &&Value| line["kind"] == kind && line["at_ns"] == at_ns;
     lines.iter().position(|line| wanted(&line)).unwrap()
@@ -536,7 +514,7 @@ fn each_mutation_is_found_at_its_line() {
     }
 }
 
-/// Without the call that was left out the sets are not what the kernel's were.
+/// If a call is left out, the sets differ from the kernel's.
 #[test]
 fn a_missing_call_is_a_difference() {
     let good = good();

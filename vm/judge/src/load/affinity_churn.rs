@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Affinities that change at random under load, and a check that they are kept.
+//! Random changes of affinity under load, and a check that affinities are kept.
 //!
-//! The one thread that changes affinities writes, for each worker, which mask holds: before a change the slot says "in
-//! flux", after it the number of the change and the mask. A worker that reads the same slot before and after it asked on
-//! which CPU it runs knows that the mask held all the while.
+//! A single thread changes affinities, and writes the present mask into each worker's slot: "in flux" before a change, and the
+//! number of the change and the mask after it. If a worker reads the same slot before and after it asked for its CPU, the mask
+//! was valid all the while.
 
 use super::busy::{name_thread, wall_ns, work};
 use super::ms;
@@ -26,7 +26,7 @@ const MASK_BITS: u32 = 16;
 /// Turns of computing between two sleeps.
 const TURNS_AWAKE: u64 = 500;
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct AffinityChurn {
     #[arg(long, default_value_t = 16)]
@@ -38,21 +38,21 @@ pub struct AffinityChurn {
     pub interval_us: u64,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     pub comm: &'static str,
     pub changes: u64,
-    /// Looks of a worker at its CPU while no change was under way.
+    /// How often workers looked at their CPU while no change was under way.
     pub looks: u64,
-    /// Looks that found a CPU outside the mask.
+    /// How often the CPU was outside the mask.
     pub outside: u64,
     pub without_progress: usize,
     pub longest_gap_ms: f64,
 }
 
 impl Outcome {
-    /// Why this is not as it should be; `None` if it is.
+    /// What is wrong with the result; `None` if nothing is.
     pub fn complaint(&self) -> Option<String> {
         if self.outside > 0 {
             Some(format!(

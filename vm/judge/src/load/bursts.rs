@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-/// Name of the threads that work.
+/// Name of the working threads.
 pub const COMM: &str = "lop-burst";
 
 /// A range of milliseconds, `5..200` or `5`.
@@ -40,10 +40,10 @@ impl FromStr for MsRange {
     }
 }
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct Bursts {
-    /// Bursts in all, shared by the threads.
+    /// Total number of bursts, divided among the threads.
     #[arg(long, default_value_t = 1000)]
     pub count: u64,
     /// Length of a burst, ms.
@@ -52,15 +52,15 @@ pub struct Bursts {
     /// Idle time before each burst, ms: a range to draw from, or one number.
     #[arg(long, default_value = "5..200")]
     pub idle_ms: MsRange,
-    /// Threads that do so at the same time, each with a sequence of its own.
+    /// Number of threads, each with its own random sequence.
     #[arg(long, default_value_t = 1)]
     pub threads: u64,
-    /// A burst is so long by this clock; CPU time is the same work under any scheduler.
+    /// The clock for the length of a burst; CPU time means the same work under any scheduler.
     #[arg(long, value_enum, default_value = "cpu")]
     pub clock: BusyClock,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     pub comm: &'static str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Being busy for a stretch of time, and the clocks to tell it by.
+//! Being busy for a time, measured by a choice of clocks.
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -11,12 +11,12 @@ const TURNS: u64 = 2_000;
 /// Names of threads hold this many bytes.
 const NAME_BYTES: usize = 15;
 
-/// Which time a busy stretch is long.
+/// The clock that measures a busy stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BusyClock {
-    /// CPU time of the thread: the same work however often it is preempted.
+    /// CPU time of the thread: the same amount of work however often it is preempted.
     Cpu,
-    /// Time that passes: the same end however little it ran.
+    /// Elapsed time: the same end however little it ran.
     Wall,
 }
 
@@ -57,7 +57,7 @@ pub fn wall_ns() -> u64 {
     BusyClock::Wall.now_ns()
 }
 
-/// Names the calling thread, so that a trace knows it.
+/// Names the calling thread, so that traces show the name.
 ///
 /// # Errors
 /// The name is longer than 15 bytes.

@@ -21,7 +21,7 @@ pub fn start(busy_ns: u64, clock: BusyClock) -> Result<Pid> {
         ForkResult::Child => {
             let code = i32::from(name_thread(COMM).is_err());
             clock.spend(busy_ns);
-            // SAFETY: ends the child at once; the parent's handlers and buffers are not the child's to run.
+            // SAFETY: ends the child at once, without running the parent's exit handlers or flushing its buffers.
             unsafe { libc::_exit(code) }
         }
     }
@@ -30,7 +30,7 @@ pub fn start(busy_ns: u64, clock: BusyClock) -> Result<Pid> {
 /// Waits until a child has ended.
 ///
 /// # Errors
-/// It ended otherwise than with code 0, or there is none.
+/// The child did not end with code 0, or there is none.
 pub fn reap() -> Result<()> {
     loop {
         match waitpid(None, None::<WaitPidFlag>) {

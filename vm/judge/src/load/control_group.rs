@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Control groups (version 2) of one run, with weights; gone when the run is over.
+//! Control groups (version 2) with weights, which are removed at the end of a run.
 
 use anyhow::{bail, Context, Result};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A group of our own below the root, and in it one per name.
+/// Our own group below the root, with one subgroup for each name.
 pub struct ControlGroups {
     top: PathBuf,
     groups: BTreeMap<String, PathBuf>,
 }
 
 impl ControlGroups {
-    /// Makes a group for each name, with its weight.
+    /// Creates a group for each name, with its weight.
     ///
     /// # Errors
-    /// Needs root and a mounted cgroup2 whose cpu controller is free; two weights for one name.
+    /// Not root, no mounted cgroup2 with a free cpu controller, or two weights for one name.
     pub fn new(wanted: &[(String, u32)]) -> Result<Self> {
         let root = mount_point(&fs::read_to_string("/proc/self/mounts").context("/proc/self/mounts")?)?;
         write(&root.join("cgroup.subtree_control"), "+cpu")?;
@@ -36,7 +36,7 @@ impl ControlGroups {
         Ok(all)
     }
 
-    /// Moves a process into the group of that name.
+    /// Moves a process into the group with that name.
     ///
     /// # Errors
     /// No such group, or the kernel refuses.

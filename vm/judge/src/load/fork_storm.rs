@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What make does: short-lived processes, at most N at once, in phases of different parallelism.
+//! Short-lived processes as in a make: at most N at once, in phases of different parallelism.
 
 use super::busy::{wall_ns, BusyClock};
 use super::{children, ms};
@@ -8,16 +8,16 @@ use clap::Args;
 use fastrand::Rng;
 use serde::Serialize;
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct ForkStorm {
     /// Most children at once.
     #[arg(long, default_value_t = 8)]
     pub jobs: u64,
-    /// Children in all.
+    /// Total number of children.
     #[arg(long, default_value_t = 500)]
     pub count: u64,
-    /// Mean time that a child computes, us; drawn from half to one and a half of it.
+    /// Mean time that a child computes, us; drawn from 0.5 to 1.5 times this.
     #[arg(long, default_value_t = 5000)]
     pub busy_us: u64,
     /// Mean children of a phase; each phase draws its own parallelism, 1 to --jobs.
@@ -27,14 +27,14 @@ pub struct ForkStorm {
     pub clock: BusyClock,
 }
 
-/// A stretch of one parallelism; between two of them all children have ended.
+/// A time of constant parallelism; between two phases all children have ended.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Phase {
     pub parallelism: u64,
     pub busy_us: Vec<u64>,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     pub comm: &'static str,
@@ -44,7 +44,7 @@ pub struct Outcome {
     pub phases: Vec<PhaseOutcome>,
 }
 
-/// Times of a phase, of CLOCK_MONOTONIC.
+/// Times of a phase, on CLOCK_MONOTONIC.
 #[derive(Debug, Serialize)]
 pub struct PhaseOutcome {
     pub parallelism: u64,
@@ -53,7 +53,7 @@ pub struct PhaseOutcome {
     pub end_ns: u64,
 }
 
-/// The phases that `seed` draws.
+/// The phases drawn from `seed`.
 pub fn plan(load: &ForkStorm, seed: u64) -> Vec<Phase> {
     let mut random = Rng::with_seed(seed);
     let (mut phases, mut left) = (Vec::new(), load.count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Many busy threads at once, each of which watches that it gets on.
+//! Many busy threads at once, each of which watches its own progress.
 
 use super::busy::{name_thread, wall_ns, work};
 use super::{ms, pinned, task_spec};
@@ -13,23 +13,23 @@ use std::time::Duration;
 
 /// Name of the threads.
 pub const COMM: &str = "lop-hog";
-/// Thousands of them must fit.
+/// Small, so that thousands of stacks fit.
 const STACK_BYTES: usize = 64 * 1024;
-/// From the word to start to the start: time for every thread to hear it.
+/// Time from setting the start to the start itself, so that every thread can read it.
 const FIRST_START_NS: u64 = 100_000_000;
 const START_NS_PER_HOG: u64 = 500_000;
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct Hogs {
     /// Number of threads.
     pub count: usize,
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
-    /// CPUs on which they may run, separated by commas; all without.
+    /// CPUs on which they may run, separated by commas; all by default.
     #[arg(long, value_delimiter = ',')]
     pub cpus: Vec<usize>,
-    /// Scheduling policy that they take on at the common start: other, batch, idle, ext.
+    /// Scheduling policy that they get at the common start: other, batch, idle, ext.
     #[arg(long, value_parser = task_spec::policy)]
     pub policy: Option<i32>,
     /// Fails if a thread went this long without running, ms.
@@ -37,25 +37,25 @@ pub struct Hogs {
     pub max_gap_ms: Option<f64>,
 }
 
-/// What came of it. A gap is the time between two looks at the clock of a thread that does nothing but look at it.
+/// Result of the load. A gap is the time between two looks of a thread at the clock.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     pub comm: &'static str,
     pub hogs: usize,
     pub wall_ms: f64,
-    /// Threads that never ran once before the time was over.
+    /// Threads that did not run even once before the time was over.
     pub without_progress: usize,
     /// Longest gap of any thread, from the common start to the end of the run.
     pub longest_gap_ms: f64,
     /// Median of the threads' longest gaps.
     pub median_gap_ms: f64,
-    /// Least and most work of a thread over the mean.
+    /// Least and most work of a thread, relative to the mean.
     pub least_work: f64,
     pub most_work: f64,
 }
 
-/// When all threads start, ns of CLOCK_MONOTONIC; held for writing until all are there. They then sleep until that time,
-/// and timers wake them: a single waker would have to share its CPU with those whom it woke already.
+/// When all threads start, ns of CLOCK_MONOTONIC; write-locked until all threads exist. They then sleep until that time, and
+/// timers wake them: a single waker would have to share its CPU with the threads that it woke.
 type Start = Arc<RwLock<u64>>;
 
 struct Progress {
@@ -78,7 +78,7 @@ pub fn run(load: &Hogs) -> Result<Outcome> {
 }
 
 impl Outcome {
-    /// Why this is not as it should be; `None` if it is.
+    /// What is wrong with the result; `None` if nothing is.
     pub fn complaint(&self, max_gap_ms: Option<f64>) -> Option<String> {
         if self.without_progress > 0 {
             return Some(format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What an idle machine does by itself: its wakeups and switches, counted by the kernel's tracepoints.
+//! What an idle machine does by itself: wakeups and switches, counted by the kernel's tracepoints.
 
 use crate::bpf_stats::{self, Spent};
 use crate::decode::Tracepoint;
@@ -13,25 +13,25 @@ use std::time::Duration;
 
 const BUFFER_KB: u64 = 4096;
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct IdleCount {
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Outcome {
     pub wall_ms: f64,
     /// sched_switch.
     pub switches: u64,
-    /// Those of them to and from the idle task.
+    /// Switches to and from the idle task.
     pub switches_to_idle: u64,
     pub switches_from_idle: u64,
     /// sched_wakeup and sched_wakeup_new.
     pub wakeups: u64,
-    /// Times that a CPU left an idle state.
+    /// How often a CPU left an idle state.
     pub idle_exits: u64,
     /// Context switches that /proc/stat counted.
     pub stat_switches: u64,
@@ -39,14 +39,14 @@ pub struct Outcome {
     pub stat_interrupts: u64,
     /// Wakeups by task name.
     pub woken: BTreeMap<String, u64>,
-    /// What BPF programs did over the same time, as far as the kernel counts it (`lop-judge bpf-stats --enable true`).
+    /// What BPF programs did in the same time, if the kernel counts it (`lop-judge bpf-stats --enable true`).
     pub bpf: Vec<Spent>,
 }
 
 /// Sleeps and counts.
 ///
 /// # Errors
-/// Needs root; events were lost.
+/// Not root, or events were lost.
 pub fn run(load: &IdleCount) -> Result<Outcome> {
     let points = [
         Tracepoint::SchedSwitch,

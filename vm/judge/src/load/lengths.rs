@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Threads of different lengths, each of which is told to the scheduler before the thread is created.
+//! Threads of different lengths, which the scheduler is told before each thread is created.
 
 use super::busy::{name_thread, wall_ns, work};
 use super::ms;
@@ -9,21 +9,21 @@ use serde::Serialize;
 use std::process::Command;
 use std::thread;
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct Lengths {
-    /// Work of each thread in units, in the order in which they are created, separated by commas. A thread is called lop-LENGTH.
+    /// Work of each thread in units, in order of creation, separated by commas. Threads are called lop-LENGTH.
     #[arg(value_delimiter = ',', required = true)]
     pub lengths: Vec<u32>,
-    /// Turns of a short computation that make a unit.
+    /// Turns of a short computation in a unit.
     #[arg(long, default_value_t = 500)]
     pub unit: u32,
-    /// The command that tells: gets the creator's number, --next-length and the length.
+    /// The command that tells the scheduler; its arguments are the creator's number, --next-length and the length.
     #[arg(long, default_value = "lop hint")]
     pub tell: String,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     pub threads: Vec<Thread>,
@@ -35,7 +35,7 @@ pub struct Thread {
     pub wall_ms: f64,
 }
 
-/// Runs the load: each thread computes from when it is created.
+/// Runs the load: each thread computes as soon as it is created.
 ///
 /// # Errors
 /// The command fails, or a thread cannot be started.

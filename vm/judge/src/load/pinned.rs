@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One task that may run on one CPU only, and sleeps and computes in turn.
+//! One task that may only run on one CPU, and alternately sleeps and computes.
 
 use super::bursts::MsRange;
 use super::busy::{name_thread, wall_ns, BusyClock};
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Name of the task.
 pub const COMM: &str = "lop-pinned";
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct Pinned {
     /// The CPU.
@@ -24,17 +24,17 @@ pub struct Pinned {
     pub cpu: usize,
     #[arg(long, default_value_t = 20)]
     pub rounds: u64,
-    /// Computing in each round, ms.
+    /// Computing time in each round, ms.
     #[arg(long, default_value_t = 20)]
     pub busy_ms: u64,
-    /// Sleeping before it, ms.
+    /// Sleeping time before it, ms.
     #[arg(long, default_value = "50..200")]
     pub idle_ms: MsRange,
     #[arg(long, value_enum, default_value = "cpu")]
     pub clock: BusyClock,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     pub comm: &'static str,
@@ -69,7 +69,7 @@ pub fn run(load: &Pinned, seed: u64) -> Result<Outcome> {
     })
 }
 
-/// Lets the calling thread run on these CPUs only.
+/// Restricts the calling thread to these CPUs.
 ///
 /// # Errors
 /// None of them is online.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Busy processes of different kinds side by side: what share of the CPU time each gets.
+//! Busy processes of different kinds at the same time: the share of CPU time that each gets.
 //!
-//! Each task is a process of its own that runs this program again, makes itself what was asked, says so, waits for the
-//! word to start, and computes until it is ended. All are measured over one window.
+//! Each task is a process that runs this program again, sets its own properties, reports that, waits for the start, and
+//! computes until it is ended. All are measured over the same window.
 
 use super::busy::{name_thread, work};
 use super::control_group::ControlGroups;
@@ -24,7 +24,7 @@ use std::time::Duration;
 pub const COMM: &str = "lop-share";
 const READY: &str = "ready";
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct SharesLoad {
     /// A task: nice=, policy=other|batch|idle|fifo|rr|ext, cpus=0+2-3, cgroup=NAME:WEIGHT, session, threads=, name=; may be repeated.
@@ -38,7 +38,7 @@ pub struct SharesLoad {
     pub warm_up_ms: u64,
 }
 
-/// One of the tasks; not for people.
+/// One of the tasks; for internal use.
 #[derive(Debug, Clone, Args)]
 pub struct Burn {
     pub task: TaskSpec,
@@ -47,7 +47,7 @@ pub struct Burn {
 /// Runs the load and measures.
 ///
 /// # Errors
-/// A task cannot be what was asked, or ended early.
+/// A task cannot get its properties, or ended early.
 pub fn run(load: &SharesLoad) -> Result<Shares> {
     let wanted: Vec<_> = load.tasks.iter().filter_map(|task| task.cgroup.clone()).collect();
     let groups = if wanted.is_empty() {
@@ -90,7 +90,7 @@ fn shares(specs: &[TaskSpec], spent_ns: &[u64]) -> Result<Shares> {
     })
 }
 
-/// A running task; ended with this.
+/// A running task, which is ended when this is dropped.
 struct Task {
     child: Child,
     text: String,
@@ -149,10 +149,10 @@ impl Drop for Task {
     }
 }
 
-/// What one task does: until its parent ends it, or is gone.
+/// Runs one task, until its parent ends it or is gone.
 ///
 /// # Errors
-/// It cannot be what was asked.
+/// It cannot get its properties.
 pub fn burn(burn: &Burn) -> Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL).context("end with the parent")?;
     name_thread(COMM)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Many forks, as fast as they go.
+//! Many forks, as fast as possible.
 
 use super::busy::{wall_ns, BusyClock};
 use super::{children, ms};
@@ -7,10 +7,10 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct Storm {
-    /// Forks in all.
+    /// Total number of forks.
     #[arg(long, default_value_t = 10_000)]
     pub count: u64,
     /// Most children at once.
@@ -18,7 +18,7 @@ pub struct Storm {
     pub living: u64,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     pub forks: u64,
@@ -26,7 +26,7 @@ pub struct Outcome {
     pub forks_per_s: f64,
 }
 
-/// Runs the load from a process of one thread: children that end at once.
+/// Runs the load from a process of one thread; the children end at once.
 ///
 /// # Errors
 /// A child cannot be started or fails.

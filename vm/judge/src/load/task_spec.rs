@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Description of a task: `nice=5,cpus=0+2-3,policy=batch,cgroup=a:100,session,threads=2,name=x`.
+//! The description of a task: `nice=5,cpus=0+2-3,policy=batch,cgroup=a:100,session,threads=2,name=x`.
 
 use super::pinned;
 use crate::snapshot::parse_cpu_list;
@@ -16,20 +16,20 @@ const POLICIES: [(&str, i32); 6] = [
     ("ext", 7),
 ];
 
-/// A task as it was asked for; what is not said stays as it is.
+/// The requested properties of a task; others stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskSpec {
     /// The words as given.
     pub text: String,
     pub nice: Option<i32>,
-    /// Number of sched.h.
+    /// Its number in sched.h.
     pub policy: Option<i32>,
     pub cpus: Vec<usize>,
-    /// Name and cpu.weight of a cgroup of its own.
+    /// Name and cpu.weight of its own cgroup.
     pub cgroup: Option<(String, u32)>,
-    /// Starts a session, and so an autogroup.
+    /// Whether it starts a session, and so an autogroup.
     pub session: bool,
-    /// Busy threads; 1 if not said.
+    /// Number of busy threads; 1 by default.
     pub threads: Option<usize>,
 }
 
@@ -73,10 +73,10 @@ impl TaskSpec {
         Ok(())
     }
 
-    /// Makes the calling process such a task, except for its cgroup. It has one thread, so that each call acts on all.
+    /// Gives the calling process these properties, except for its cgroup. It must have one thread, so that each call acts on the whole process.
     ///
     /// # Errors
-    /// The kernel refuses, for lack of privilege or of such a CPU.
+    /// The kernel refuses, because a privilege or a CPU is missing.
     pub fn apply(&self) -> Result<()> {
         if self.session {
             nix::unistd::setsid().context("start a session")?;
@@ -99,7 +99,7 @@ impl TaskSpec {
 /// The kernel's number of a scheduling policy.
 ///
 /// # Errors
-/// No such name is known.
+/// The name is unknown.
 pub fn policy(name: &str) -> Result<i32> {
     match POLICIES.iter().find(|policy| policy.0 == name) {
         Some(policy) => Ok(policy.1),
@@ -107,14 +107,14 @@ pub fn policy(name: &str) -> Result<i32> {
     }
 }
 
-/// The calling thread has this policy from now on, at the lowest priority if it is a real-time one.
+/// Gives the calling thread this policy, at the lowest priority if it is a real-time policy.
 ///
 /// # Errors
 /// The kernel refuses.
 pub fn set_policy(policy: i32) -> Result<()> {
     let sched_priority = i32::from(policy == libc::SCHED_FIFO || policy == libc::SCHED_RR);
     let parameters = libc::sched_param { sched_priority };
-    // SAFETY: the parameters live through the call; 0 is the calling thread.
+    // SAFETY: the parameters outlive the call; 0 is the calling thread.
     let code = unsafe { libc::sched_setscheduler(0, policy, &parameters) };
     nix::errno::Errno::result(code).with_context(|| format!("scheduling policy {policy}"))?;
     Ok(())

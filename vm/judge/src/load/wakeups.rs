@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Message threads that wake workers, over and over: how long until a woken worker runs, by its own clock.
+//! Message threads that wake workers again and again: how long it takes until a woken worker runs, by its own clock.
 //!
-//! A worker's slot says how things stand: it waits, works, has been told to stop, or was woken at a time. The message
-//! thread wakes each worker that waits, and sleeps until one waits again.
+//! A worker's slot has its state: it waits, works, should stop, or was woken at a time. The message thread wakes each waiting
+//! worker, and sleeps until one waits again.
 
 use super::busy::{name_thread, wall_ns, BusyClock};
 use anyhow::{anyhow, Context, Result};
@@ -21,22 +21,22 @@ const WORKS: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const LONGEST_DELAY_NS: u64 = 600_000_000_000;
 
-/// What to do.
+/// Arguments of the load.
 #[derive(Debug, Clone, Args)]
 pub struct Wakeups {
     #[arg(long, default_value_t = 2)]
     pub message_threads: usize,
-    /// Workers of each message thread.
+    /// Workers for each message thread.
     #[arg(long, default_value_t = 8)]
     pub workers: usize,
-    /// Computing of a worker after each wakeup, us of CPU time.
+    /// Computing time of a worker after each wakeup, us of CPU time.
     #[arg(long, default_value_t = 100)]
     pub think_us: u64,
     #[arg(long, default_value_t = 10)]
     pub seconds: u64,
 }
 
-/// What came of it.
+/// Result of the load.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     pub comm: &'static str,
@@ -92,7 +92,7 @@ fn join(group: Group) -> Result<Histogram<u64>> {
     group.join().map_err(|_| anyhow!("a thread panicked"))?
 }
 
-/// A message thread with its workers; it returns their delays.
+/// Starts a message thread with its workers; it returns their delays.
 fn group(load: &Wakeups) -> Result<Group> {
     let load = load.clone();
     let group = move || {
@@ -140,7 +140,7 @@ fn work(worker: &Worker, think_ns: u64) -> Result<Histogram<u64>> {
     }
 }
 
-/// Wakes whoever waits until `end_ns`, then tells everyone to stop.
+/// Wakes waiting workers until `end_ns`, then tells all to stop.
 fn send(workers: &[(Arc<Worker>, Group)], end_ns: u64) {
     let mut stopped = vec![false; workers.len()];
     while stopped.contains(&false) {
@@ -170,7 +170,7 @@ mod tests {
             think_us: 0,
             seconds: 1,
         };
-        // In the second of one try a busy machine may not come to wake every worker.
+        // On a busy machine, one try of a second may be too short to wake every worker.
         let woke_all = (0..60).any(|_| {
             let outcome = run(&load).unwrap();
             assert!(outcome.p50_us <= outcome.p99_us && outcome.p999_us <= outcome.max_us * 1.001);

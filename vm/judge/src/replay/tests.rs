@@ -169,7 +169,7 @@ fn contradictions_are_errors() {
 
 #[test]
 fn a_cpu_that_was_offline_takes_up_where_it_may() {
-    // the stopper runs as the CPU goes; when it is back, first idle, then its hotplug thread show up
+    // The stopper runs as the CPU goes offline. When it is back, first idle and then its hotplug thread appear.
     let lines = r#"
         5 0 fork 2 47
         5 0 name 47 0 "migration/0"
