@@ -356,3 +356,6 @@ impl Residencies {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
