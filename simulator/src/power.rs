@@ -372,3 +372,6 @@ impl Residencies {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
