@@ -23,7 +23,6 @@ fn engine(_: &Machine, _: &Workload, policy: &PolicyChoice, options: &RunOptions
         events: 1,
         trace: Vec::new(),
         trace_truncated_at_ns: None,
-        power_uw: vec![],
         task_names: Vec::new(),
     })
 }
