@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{report, result, sweep, timeline};
-use lop_report::{html, PointValue, Report, ReportError, RunResult};
+use common::{report, sweep, timeline};
+use lop_report::{html, table, PointValue, Report, ReportError, Room, RunResult};
 
 /// Text of the first paragraph of this class.
 fn verdict(report: Report) -> Result<String, ReportError> {
@@ -41,55 +41,17 @@ fn verdict_charts_table_timelines_in_that_order() -> Result<(), ReportError> {
     Ok(())
 }
 
+/// Both have the same: what the text says first.
 #[test]
-fn the_best_policy_against_the_first() -> Result<(), ReportError> {
-    assert_eq!(
-        verdict(report())?,
-        "highlow has the lowest EDP: 12.0 % less energy, 10.0 % more time and 3.2 % lower EDP than linux:performance (energy modelled)."
-    );
-    let worse = result("highlow", 110.0, 5000.0, (1.1, 1.0, 1.1));
-    assert_eq!(
-        verdict(with(vec![report().results[0].clone(), worse]))?,
-        "No policy has a lower EDP than linux:performance. The closest, highlow, has the same energy, 10.0 % more time and 10.0 % higher EDP (energy modelled)."
-    );
-    assert_eq!(
-        verdict(with(report().results[..1].to_vec()))?,
-        "Only linux:performance was run, so there is nothing to compare."
-    );
-    Ok(())
-}
-
-/// By hand: 9 kJ s on both sides of 500 and 484 kJ s leave 16 - 18 kJ s between them: they overlap.
-#[test]
-fn intervals_that_overlap_are_told() -> Result<(), ReportError> {
-    let mut swept = sweep();
-    swept.results.truncate(2);
-    let overlap = "The 95 % confidence intervals of their EDPs overlap.";
-    assert!(verdict(swept.clone())?.ends_with(overlap));
-    for result in &mut swept.results {
-        result.ci95 = result.ci95.map(|ci| lop_report::Interval { edp_js: 7000.0, ..ci });
+fn the_verdict_is_that_of_the_text() -> Result<(), ReportError> {
+    for report in [report(), sweep()] {
+        let text = table(&report, Room::UNLIMITED);
+        let said = verdict(report)?;
+        assert!(!said.is_empty());
+        assert!(text.replace('\n', " ").contains(&said), "{said}\n{text}");
     }
-    assert!(!verdict(swept)?.contains(overlap));
-    Ok(())
-}
-
-/// Ratios of EDP 0.968 and 1.21 have the geometric mean 1.0823, those of energy 0.88 and 1.1 have 0.9839, those of time are both 1.1.
-#[test]
-fn a_sweep_tells_where_it_does_not_pay() -> Result<(), ReportError> {
-    let mut swept = sweep();
-    for result in &mut swept.results {
-        result.ci95 = None;
-    }
-    swept.results[3].relative = lop_report::Relative {
-        time: 1.1,
-        system_energy: 1.1,
-        edp: 1.21,
-    };
-    assert_eq!(
-        verdict(swept)?,
-        "No policy has a lower EDP than linux:performance. The closest, highlow, has 1.6 % less energy, 10.0 % more time and 8.2 % higher EDP \
-         (energy modelled, geometric means over 2 points). Its EDP is lower at 1 of 2 points, higher at 1 of 2 points (by up to 21.0 %, at jobs = 2)."
-    );
+    let only = with(report().results[..1].to_vec());
+    assert_eq!(verdict(only)?, "");
     Ok(())
 }
 
@@ -108,7 +70,6 @@ fn equal_policies_share_a_row_under_all_their_names() -> Result<(), ReportError>
         "two bars in each figure"
     );
     assert_eq!(page.matches(">highlow, phase</text>").count(), 3);
-    assert!(page.contains("highlow and phase have the lowest EDP"));
     let labels = page.split_once("<b>EDP</b>").map_or("", |(scatter, _)| scatter);
     assert!(labels.contains(">highlow</text>") && labels.contains(">phase</text>"));
     assert_eq!(labels.matches("class=\"leader\"").count(), 2);
@@ -181,7 +142,7 @@ fn clock_bound_work_shows_energy_and_lateness() -> Result<(), ReportError> {
         (result.time_s, result.relative.time) = (60.0, 1.0);
     }
     let page = html(&[with(results)], &[])?;
-    assert!(page.contains("highlow, has 12.0 % less energy, 50.0 % more mean response time and 32.0 % higher EDP"));
+    assert!(page.contains("highlow: 50 % more mean response, 12 % less energy"));
     for part in [
         "<b>mean response and energy</b>",
         "<b>mean response</b> (ms)",

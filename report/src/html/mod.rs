@@ -12,7 +12,6 @@ mod scatter;
 pub(crate) mod section;
 mod strips;
 mod timeline;
-mod verdict;
 
 use crate::check::{check_report, check_timeline};
 use crate::error::ReportError;
@@ -110,7 +109,7 @@ fn contents(reports: &[Report]) -> String {
             "<li><a href=\"#report-{}\">{}</a>: {}</li>",
             index + 1,
             escape(&report.title),
-            escape(&verdict::verdict(report, &merge::overall(report)))
+            escape(&crate::verdict::verdicts(report).join(" "))
         );
     }
     html + "</ul>\n</nav>\n"

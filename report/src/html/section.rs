@@ -8,7 +8,6 @@ use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_
 use super::merge::{merged, overall, response_s, Overall};
 use super::scatter::scatter;
 use super::strips::strips;
-use super::verdict::verdict;
 use crate::applications::{applications_grid, HEADING};
 use crate::cells::{beside_grid, cells_grid, summary};
 use crate::classes::{self, classes_grid};
@@ -18,6 +17,7 @@ use crate::model::{Replayed, Report, RunResult};
 use crate::published::{published_grid, HEADING as HEADING_OF_PUBLISHED};
 use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_numeric, value_text, PointGroup};
 use crate::table::{footnote, recorded, CANNOT_KNOW};
+use crate::verdict::verdicts;
 use std::fmt::Write;
 
 /// `palette`: the policies of the whole page, in the order of their colours; `heading`: the page has other reports; `timelines`: markup.
@@ -28,7 +28,7 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     }
     let rows = overall(report);
     for (class, text) in [
-        ("verdict", verdict(report, &rows).as_str()),
+        ("verdict", verdicts(report).join(" ").as_str()),
         ("about", &report.description),
     ] {
         if !text.is_empty() {

@@ -23,6 +23,7 @@ fn engine(_: &Machine, _: &Workload, policy: &PolicyChoice, options: &RunOptions
         events: 1,
         trace: Vec::new(),
         trace_truncated_at_ns: None,
+        power_uw: Vec::new(),
         task_names: Vec::new(),
     })
 }
