@@ -15,7 +15,7 @@ const SAME: f64 = 0.0005;
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     Same,
-    /// The 95 % confidence intervals overlap.
+    /// The 95 % confidence intervals overlap, or there is no ratio.
     Unknown,
     /// A share of the first policy's figure.
     Less(f64),
@@ -27,7 +27,9 @@ impl Change {
     fn between(own: f64, first: f64, half: Option<[f64; 2]>) -> Self {
         let by = own / first - 1.0;
         match half {
-            _ if by.abs() < SAME => Self::Same,
+            _ if own == first || by.abs() < SAME => Self::Same,
+            // The first policy's figure is 0.
+            _ if !by.is_finite() => Self::Unknown,
             Some([a, b]) if (own - first).abs() <= a + b => Self::Unknown,
             _ if by < 0.0 => Self::Less(-by),
             _ => Self::More(by),
