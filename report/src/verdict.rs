@@ -8,6 +8,9 @@ use crate::sweep::{points, policies, PointGroup};
 /// The policy that a verdict is about where it is among the others: the one in force where nobody names another.
 const DEFAULT: &str = "auto";
 
+/// What is compared where the clock sets the end.
+const RESPONSE: &str = "mean response";
+
 /// Less than this is no difference in a figure of three digits.
 const SAME: f64 = 0.0005;
 
@@ -36,13 +39,18 @@ impl Change {
         }
     }
 
-    /// "33 % less time".
+    /// "33 % less time", "12 % longer mean response".
     fn text(self, what: &str) -> String {
+        let (less, more) = if what == RESPONSE {
+            ("shorter", "longer")
+        } else {
+            ("less", "more")
+        };
         match self {
             Self::Same => format!("the same {what}"),
             Self::Unknown => format!("no clear difference in {what}"),
-            Self::Less(by) => format!("{} less {what}", percent(by)),
-            Self::More(by) => format!("{} more {what}", percent(by)),
+            Self::Less(by) => format!("{} {less} {what}", percent(by)),
+            Self::More(by) => format!("{} {more} {what}", percent(by)),
         }
     }
 
@@ -79,7 +87,7 @@ impl Changes {
         match (response_ms(own), response_ms(first)) {
             // Nobody knows the interval of a response.
             (Some(a), Some(b)) => Self {
-                what: "mean response",
+                what: RESPONSE,
                 time: Change::between(a, b, None),
                 energy,
                 product: Change::between(a * energies[0], b * energies[1], None),

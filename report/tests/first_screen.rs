@@ -142,7 +142,7 @@ fn clock_bound_work_shows_energy_and_lateness() -> Result<(), ReportError> {
         (result.time_s, result.relative.time) = (60.0, 1.0);
     }
     let page = html(&[with(results)], &[])?;
-    assert!(page.contains("highlow: 50 % more mean response, 12 % less energy"));
+    assert!(page.contains("highlow: 50 % longer mean response, 12 % less energy"));
     for part in [
         "<b>mean response and energy</b>",
         "<b>mean response</b> (ms)",

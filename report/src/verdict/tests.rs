@@ -133,7 +133,7 @@ fn responses_stand_for_a_time_that_the_clock_sets() {
     ];
     assert_eq!(
         verdicts(&report(all)),
-        ["auto: 20 % more mean response, 20 % less energy than linux (modelled). Energy x mean response is 4.0 % lower: it pays by that measure."]
+        ["auto: 20 % longer mean response, 20 % less energy than linux (modelled). Energy x mean response is 4.0 % lower: it pays by that measure."]
     );
 }
 
