@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Zoom, pan, wakeups, hover. One view (from, to in ns) per timeline; linked timelines share theirs.
 
 const SHORTEST_VIEW = 200;

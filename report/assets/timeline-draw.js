@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Drawing a timeline on its canvas. What is narrower than a pixel is merged: every row is reduced to one value per column
 // first, so that the cost of drawing follows the width of the screen and not the number of spans.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // What a timeline holds, sorted by CPU, and look-ups in it. No drawing, no events. Times are ns.
 
 /** Index of the first value that is at least x, in a sorted array. */
