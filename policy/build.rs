@@ -12,7 +12,7 @@ const CALLED: &str = "
     wake put enqueue wait_at_claimed dispatch goes_on anything_waits dequeue
     running started stopping stopped block forget ended spin set_hints claim_late must_go came_too_late is_short
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
-    declare declare_length born median_length wished_speedup
+    declare declare_length born median_length clamp_speedup
     active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable
     ranks_before displaces class_on has_core_by_length green_opp
     note_counters memory_class planned_mpmi speedup_of_mpmi is_planned
@@ -21,19 +21,18 @@ const CALLED: &str = "
     list_threads listed_left least_gain work_ns put_on_list
 ";
 /// Prefixes dropped from enum constants.
-const PREFIXES: [&str; 7] = [
+const PREFIXES: [&str; 6] = [
     "LOP_DOMAINS_",
     "LOP_SIZE_",
     "LOP_RESERVE_",
     "LOP_MEMORY_",
     "LOP_NEXT_",
-    "LOP_LOOK_",
     "LOP_",
 ];
 /// Types serialised in decision logs.
 const LOGGED: [&str; 4] = ["lop_config", "lop_sizing", "lop_domains", "lop_reserve"];
 /// Enums that stay integers: bit flags, or stored in a u8.
-const FLAGS: [&str; 3] = ["rules", "says", "class"];
+const FLAGS: [&str; 3] = ["rules", "hint_flags", "class"];
 
 /// HIGHLOW_SPARE becomes HighlowSpare.
 fn camel(name: &str) -> String {

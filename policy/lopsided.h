@@ -5,15 +5,18 @@
 #include "fair.h"
 #include "green.h"
 #include "heat.h"
+#include "kthread.h"
 #include "list.h"
 #include "overdue.h"
 #include "phase.h"
 #include "place.h"
+#include "preempt.h"
 #include "room.h"
 #include "specialise.h"
 #include "rt_pressure.h"
+#include "start.h"
 #include "uclamp.h"
-/* What an adapter calls, in the order of a wakeup. The rules are in the headers above. */
+/* What an adapter calls, in the order of a wakeup. The rules are in the headers that it includes. */
 
 /* The end of a wakeup: a CPU that was idle and is now claimed for the task, or a queue. */
 struct lop_placement {
@@ -35,32 +38,6 @@ lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct
 		lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* A plan of list.h says at which CPU the task waits, and that CPU runs such work. */
-lop_rule bool lop_waits_on_list(const struct lop_sched *s, const struct lop_task *t)
-{
-	return lop_has_lists(s) && t->listed && !t->restricted &&
-	       lop_set_of(s, lop_cpu_index(t->listed - 1)) == lop_usable_set(s, t);
-}
-
-/* A waiting task's queue: the CPU's own if it may run nowhere else or is bound to isolated CPUs, else the domain's. */
-lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
-{
-	return t->nr_allowed == 1 || t->bound ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_usable_set(s, t));
-}
-
-/*
- * Kernel threads add no demand: they are short as a rule, so they take an idle member and the sets do not change. With
- * no member idle, or if the adapter sees that the thread is not short, it is a task like any other.
- */
-lop_rule s32 lop_place_kthread(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_group *group, u32 last_cpu,
-		       u64 now_ns)
-{
-	if (!t->brief || t->counted || lop_for_reserved(s, t))
-		return LOP_NONE;
-	lop_bound_lag(s, t, group);
-	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, false, now_ns);
-}
-
 /* System work goes to the reserved CPU, or waits for it. */
 lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop_task *t)
 {
@@ -68,26 +45,6 @@ lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop
 	if (place.claimed)
 		t->last_queue = (s32)lop_cpu_queue(s->reserved.cpu);
 	return place;
-}
-
-/*
- * Wakeup preemption: with no member idle, a task that goes before a running one takes the CPU of the one lowest in
- * rank, and moves up from there. LOP_NONE: all running tasks may stay.
- */
-lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
-{
-	struct lop_rank rank;
-	s32 cpu;
-	if (!lop_has_rank(s) || t->restricted)
-		return LOP_NONE;
-	lop_rank_of(s, t, app, &rank);
-	rank.by_plan = lop_waits_on_list(s, t);
-	cpu = lop_weakest_faster(s, world, &rank, LOP_MAX_TIERS);
-	if (cpu < 0 || !lop_cpus_claim(&s->fast.claimed, lop_cpu_index((u32)cpu)))
-		return LOP_NONE;
-	lop_want(s, (u32)cpu, !lop_is_slowest(s, (u32)cpu), lop_env_now_ns(world));
-	t->given = lop_cpu_index((u32)cpu) + 1;
-	return cpu;
 }
 
 /*
@@ -129,44 +86,6 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	if (app && app->home_node == LOP_NONE && place.cpu >= 0)
 		app->home_node = s->topology.node[lop_cpu_index(place.cpu)];
 	return place;
-}
-
-/* The task is queued outside of the memory domain that a plan gave it. */
-lop_rule bool lop_changes_domain(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
-{
-	return lop_wants_domain(s, t) && s->topology.memory_domain[lop_cpu_index(cpu)] != t->memory_domain;
-}
-
-lop_rule u32 lop_first_of_domain(const struct lop_sched *s, s32 domain)
-{
-	s32 first = lop_cpus_next(lop_domain_cpus(s, domain), 0);
-	return first < 0 ? 0 : lop_cpu_index((u32)first);
-}
-
-/*
- * Start in another memory domain: the task starts on an idle CPU there, which becomes a member if it is none. False:
- * all of them are busy, and it waits in their queue.
- */
-lop_subprog bool lop_start_in_domain(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull,
-				  const struct lop_group *group)
-{
-	const struct lop_cpus *there = lop_domain_cpus(s, t->memory_domain);
-	u64 now_ns = lop_env_now_ns(world);
-	s32 cpu;
-	if (!lop_cpus_meet(there, &s->idle))
-		return false;
-	lop_pin(s, world, t);
-	lop_settle(s, world, LOP_NONE, now_ns);
-	lop_cpus_and(&world->usable, &s->set[lop_set_index(lop_usable_set(s, t))].cpus, &s->idle);
-	if (!lop_cpus_meet(there, &world->usable))
-		return false;
-	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), true, now_ns);
-	if (cpu < 0)
-		return false;
-	lop_clamp_vtime(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));
-	t->last_queue = (s32)lop_queue_at(s, t, lop_cpu_index((u32)cpu));
-	lop_env_insert_local(world, t, lop_cpu_index((u32)cpu), lop_slice_ns(s));
-	return true;
 }
 
 /* The queue of the CPU that the task changes to, once; else the queue where it belongs. */
@@ -428,7 +347,7 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 	lop_settle(s, world, spinning ? LOP_NONE : lop_home_node(app), now_ns);
 }
 
-/* A task announces that others wait for it, or no longer do: enum lop_says without LOP_SPINNING (lop_spin()). */
+/* A task announces that others wait for it, or no longer do: enum lop_hint_flags without LOP_SPINNING (lop_spin()). */
 lop_rule void lop_set_hints(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 flags, u64 now_ns)
 {
 	u32 holds = flags & LOP_LOCK_HOLDER, held = t->hint.flags & LOP_LOCK_HOLDER;
@@ -451,7 +370,7 @@ lop_rule void lop_set_hints(struct lop_sched *s, struct lop_world *world, struct
 lop_rule bool lop_claim_late(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
 {
 	bool is_next = t->queue >= 0 && (u32)t->queue < LOP_MAX_CPUS && lop_cpus_has(&s->queues.given, lop_cpu_index((u32)t->queue));
-	return t->queue != LOP_NONE && !is_next && lop_says_awaited(s, t, app) && lop_claim_busy(s, world, t, app) >= 0;
+	return t->queue != LOP_NONE && !is_next && lop_hinted_awaited(s, t, app) && lop_claim_busy(s, world, t, app) >= 0;
 }
 
 /* A thread has ended: before lop_block() or lop_forget(). Its declared length tells how long the others will take. */
@@ -554,7 +473,7 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 	if (s->queues.look)
 		lop_look_now(s, world);
 	if (lop_has_rank(s) && s->fast.look_at_ns)
-		lop_rank_now(s, world, now_ns);
+		lop_rank_timer(s, world, now_ns);
 	if (lop_has_reserved(s) && lop_watch_reserved(s, world, now_ns)) {
 		s->reserved.failed = true;
 		lop_give_up_reserved(s, world, now_ns);

@@ -5,7 +5,9 @@ use crate::cpus::Cpus;
 use lop_policy::{Env, PolicyHandle, Set, WEIGHT_DEFAULT};
 use std::collections::BTreeMap;
 
-pub(crate) use lop_policy::{rules, says, App, CpuPlace, Listed, Named, Planned, Task, MAX_LISTED, MAX_PLANNED, NONE};
+pub(crate) use lop_policy::{
+    hint_flags, rules, App, CpuPlace, Listed, Named, Planned, Task, MAX_LISTED, MAX_PLANNED, NONE,
+};
 
 /// The user's settings, and properties of the machine.
 #[derive(Debug, Clone, Copy)]
@@ -266,16 +268,16 @@ impl Policy {
     pub fn anything_waits(&self, cpu: u32) -> bool {
         self.handle().anything_waits(cpu)
     }
-    /// A thread's hints: flags of `enum lop_says`.
+    /// A thread's hints: flags of `enum lop_hint_flags`.
     pub fn set_hints(&mut self, task: &mut Task, app: &mut App, flags: u32) {
         let (policy, now_ns, changed) = (self.handle(), self.answers.now_ns, task.hint.flags ^ flags);
         unsafe {
-            if changed & says::SPINNING != 0 {
-                let spins = flags & says::SPINNING != 0;
+            if changed & hint_flags::SPINNING != 0 {
+                let spins = flags & hint_flags::SPINNING != 0;
                 policy.spin(&mut self.answers, task, app, NO_GROUP, spins, now_ns);
             }
-            if changed & (says::SEQUENTIAL | says::LOCK_HOLDER) != 0 {
-                policy.set_hints(&mut self.answers, task, app, flags & !says::SPINNING, now_ns);
+            if changed & (hint_flags::SEQUENTIAL | hint_flags::LOCK_HOLDER) != 0 {
+                policy.set_hints(&mut self.answers, task, app, flags & !hint_flags::SPINNING, now_ns);
             }
         }
     }

@@ -201,7 +201,7 @@ impl Shadow {
         self.stop(id, Leaving::Blocked);
     }
 
-    /// The task's hints: `enum lop_says`.
+    /// The task's hints: `enum lop_hint_flags`.
     pub fn set_hints(&mut self, id: u32, flags: u32) {
         let Some(entry) = self.tasks.get_mut(&id) else { return };
         let Some(members) = self.apps.get_mut(&entry.app) else {

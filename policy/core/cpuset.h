@@ -13,9 +13,7 @@ struct lop_cpus { u64 word[LOP_CPU_WORDS]; };
  * callers and callees use different ones.
  */
 struct lop_world {
-	struct lop_cpus candidates; /* narrowed down to choose a CPU */
-	struct lop_cpus usable;     /* in placement: CPUs that a task may use; in heat rotation: idle high CPUs */
-	struct lop_cpus others;     /* in placement: the idle ones of these; in heat rotation: low CPUs */
+	struct lop_cpus candidates, usable, others; /* each rule says what it keeps there */
 	LOP_WORLD_MEMBERS           /* what the adapter keeps for the length of a call */
 };
 

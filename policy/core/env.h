@@ -69,7 +69,7 @@ LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 /*
  * A rule with a stack frame of its own, where one frame for all rules would be too large. The BPF verifier can check it
  * alone, for any argument, and then accepts each call at once. So it masks its indices, takes at most five arguments,
- * gets pointers that are never null, and returns a number.
+ * marks pointers that are never null with lop_nonnull, and returns a number.
  */
 #ifndef lop_subprog
 #define lop_subprog static __attribute__((noinline, unused))

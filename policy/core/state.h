@@ -9,7 +9,8 @@
 /*
  * The whole state of the policy, put together from the folders' parts. It is passed by pointer, never global: a
  * thousand simulations run side by side, the kernel has one.
- * Per-CPU entries are written by their CPU, counters are atomic, and membership changes under its lock.
+ * Per-CPU entries are written by their CPU, except for some fields of lop_on_cpu, whose rules allow for a lost update.
+ * Counters are atomic, and membership changes under its lock.
  */
 
 struct lop_app {

@@ -4,7 +4,7 @@
 /* What the policy keeps about each task, and what the task declares. */
 
 /* What a thread, or its creator, declares about it (flags as in loads/hint.h). All 0: nothing. */
-enum lop_says { LOP_SPINNING = 1, LOP_SEQUENTIAL = 2, LOP_LOCK_HOLDER = 4 };
+enum lop_hint_flags { LOP_SPINNING = 1, LOP_SEQUENTIAL = 2, LOP_LOCK_HOLDER = 4 };
 struct lop_hint {
 	u32 flags;
 	u32 length;                        /* all the work of the thread, in units of its application */

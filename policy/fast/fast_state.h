@@ -30,7 +30,7 @@ struct lop_on_cpu {
 	u32 length;                        /* all of its work, in units of its application; 0: unknown */
 	u64 unit_ns;                       /* ns of one unit on the fastest kind of core; 0: unknown */
 	bool movable;                      /* may run on every CPU */
-	bool said;                         /* LOP_AWAITED by its own hint, for as long as the hint stands */
+	bool hinted;                       /* awaited by its own hint, not by observation */
 	u32 weight;                        /* lop_task.user_weight */
 	u64 wanted_ns;                     /* paid up to here for keeping a task from this core (budget.h); 0: none kept */
 };
@@ -41,12 +41,12 @@ struct lop_mean {
 	u32 count;
 };
 
-/* Which task runs where (phase.h), and which migrates to a faster core (pull.h). */
+/* Which task runs where (phase.h), and which migrates where (pull.h, smt_spread.h). */
 struct lop_fast {
 	struct lop_on_cpu on[LOP_MAX_CPUS];
 	struct lop_cpus of_class[LOP_CLASS_ROOM]; /* CPUs by the class of the task that runs there, or ran there last */
 	u32 migrates_to[LOP_MAX_CPUS];     /* 1 + the CPU that the task running here migrates to; 0: it stays */
-	struct lop_cpus claimed;           /* CPUs that a task from another CPU is on its way to, one task to each */
+	struct lop_cpus claimed;           /* CPUs that a running or woken task is on its way to, one task to each */
 	u64 look_at_ns;                    /* when the timer checks the fast cores next; 0: no need */
 	u32 nr_apps;                       /* applications numbered so far */
 	u64 moves;                         /* running tasks that were sent to another CPU */

@@ -61,7 +61,7 @@ lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app 
 }
 
 /* The task says that others wait for it: it is alone, or it holds a lock that is held long enough. */
-lop_rule bool lop_says_awaited(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
+lop_rule bool lop_hinted_awaited(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
 {
 	if (!lop_rules_by(s, LOP_PHASES))
 		return false;
@@ -73,7 +73,7 @@ lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop
 {
 	if (t->hint.flags & LOP_SPINNING)
 		return LOP_ONLY_SPINS;
-	return lop_says_awaited(s, t, app) || lop_is_sequential(s, app) ? LOP_AWAITED : LOP_ORDINARY;
+	return lop_hinted_awaited(s, t, app) || lop_is_sequential(s, app) ? LOP_AWAITED : LOP_ORDINARY;
 }
 
 /* What decides whether the task gets a fast core. */
@@ -104,9 +104,9 @@ lop_rule void lop_classify_as(struct lop_sched *s, const struct lop_task *t, str
 	on->rank.class = class;
 	if (!lop_cpus_has(&s->fast.of_class[class & (LOP_CLASS_ROOM - 1)], cpu))
 		lop_set_class(s, cpu, class);
-	on->said = lop_says_awaited(s, t, app);
+	on->hinted = lop_hinted_awaited(s, t, app);
 	on->grace_ends_ns = 0;
-	if (app && on->rank.class == LOP_AWAITED && !on->said)
+	if (app && on->rank.class == LOP_AWAITED && !on->hinted)
 		app->boosted = cpu + 1;
 }
 
@@ -157,7 +157,7 @@ lop_rule void lop_end_boost(struct lop_sched *s, struct lop_world *world, struct
 	if (!app->boosted)
 		return;
 	app->boosted = 0;
-	if (on->said)
+	if (on->hinted)
 		return;
 	on->grace_ends_ns = now_ns + s->config.grace_ns;
 	lop_rank_timer_by(s, world, on->grace_ends_ns, now_ns);

@@ -10,7 +10,7 @@
  * Tested in: pull, phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, longest-job, registration, hybrid-laptop, everything.
  */
 #define LOP_WORTH_MIGRATIONS 10
-/* Moves in one pass: the others are as good a moment later. */
+/* At most this many moves in one pass; the rest follow in the next. */
 #define LOP_MOVES_AT_ONCE 8
 
 /* The timer checks the fast cores at this time, or before. */
@@ -25,7 +25,7 @@ lop_rule void lop_rank_timer_by(struct lop_sched *s, struct lop_world *world, u6
 lop_rule u64 lop_worth_ns(const struct lop_sched *s, u64 now_ns) { return now_ns + lop_max(LOP_WORTH_MIGRATIONS * s->config.migration_ns, 1); }
 
 /* The timer checks by then anyway. A timer that is overdue does not count. */
-lop_rule bool lop_ranks_by(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->fast.look_at_ns >= now_ns && s->fast.look_at_ns <= at_ns; }
+lop_rule bool lop_rank_timer_is_set(const struct lop_sched *s, u64 at_ns, u64 now_ns) { return s->fast.look_at_ns >= now_ns && s->fast.look_at_ns <= at_ns; }
 
 /*
  * A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the member left
@@ -250,7 +250,7 @@ lop_subprog bool lop_pull(struct lop_sched *s lop_nonnull, struct lop_world *wor
 	from = lop_first_slower(s, world, tier, LOP_ORDINARY, now_ns);
 	if (from >= 0)
 		return lop_send(s, world, (u32)from, cpu, now_ns);
-	if (lop_ranks_by(s, worth_ns, now_ns))
+	if (lop_rank_timer_is_set(s, worth_ns, now_ns))
 		return false;
 	if (lop_any_slower(s, world, tier))
 		lop_rank_timer_by(s, world, worth_ns, now_ns);
@@ -286,7 +286,7 @@ lop_subprog bool lop_upmigrate(struct lop_sched *s lop_nonnull, struct lop_world
 	if (!tier || !lop_may_leave(s, cpu) || rank->class == LOP_ONLY_SPINS)
 		return false;
 	if (!lop_is_worth_moving(s, cpu, now_ns)) {
-		if (!lop_ranks_by(s, worth_ns, now_ns) && lop_idle_faster(s, world, tier) >= 0)
+		if (!lop_rank_timer_is_set(s, worth_ns, now_ns) && lop_idle_faster(s, world, tier) >= 0)
 			lop_rank_timer_by(s, world, worth_ns, now_ns);
 		return false;
 	}

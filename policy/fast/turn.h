@@ -106,7 +106,7 @@ lop_rule void lop_take_turns(struct lop_sched *s, struct lop_world *world, u64 n
 }
 
 /* The timer: tasks that may have a fast core by now get it. */
-lop_subprog bool lop_rank_now(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
+lop_subprog bool lop_rank_timer(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
 {
 	u64 at_ns = s->fast.look_at_ns;
 	s->fast.look_at_ns = 0;

@@ -21,7 +21,7 @@
 lop_rule u32 lop_measured_speedup(u32 mpmi) { return lop_speedup_of_mpmi(mpmi, 2000); }
 
 /* SF of a task that is worth a speed of `util` to its owner: 1 + util / 1024, x 1000. */
-lop_rule u32 lop_wish_permille(u32 util) { return 1000 + (u32)(lop_min(util, LOP_FULL_SPEED) * 1000 / LOP_FULL_SPEED); }
+lop_rule u32 lop_util_permille(u32 util) { return 1000 + (u32)(lop_min(util, LOP_FULL_SPEED) * 1000 / LOP_FULL_SPEED); }
 
 /*
  * SF = clamp(SF, wish(min), wish(max)). An unknown SF (0) becomes wish(min), or wish(max) if min is 0, and stays
@@ -29,9 +29,9 @@ lop_rule u32 lop_wish_permille(u32 util) { return 1000 + (u32)(lop_min(util, LOP
  * Worked examples: min 1024, SF 1.1: 2.0, so it is fast work. max 0: 1.0, so it hardly gains. min 0, max 1024:
  * unchanged.
  */
-lop_rule u32 lop_wished_speedup(u32 speedup_permille, u32 min, u32 max)
+lop_rule u32 lop_clamp_speedup(u32 speedup_permille, u32 min, u32 max)
 {
-	u32 least = lop_wish_permille(min), most = (u32)lop_max(lop_wish_permille(max), least);
+	u32 least = lop_util_permille(min), most = (u32)lop_max(lop_util_permille(max), least);
 	if (!speedup_permille && !min)
 		return max < LOP_FULL_SPEED ? most : 0;
 	if (max >= LOP_FULL_SPEED)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
+#include "fair.h"
 #include "sets.h"
 /*
  * A woken task claims the best idle member of its set; if no member is idle, it waits at a busy one.
@@ -200,6 +201,12 @@ lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop
 	bool green = lop_has_green(s) && t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
 		     (!t->restricted || lop_cpus_meet(&s->set[LOP_GREEN].cpus, &t->allowed));
 	return green ? LOP_GREEN : LOP_HIGH;
+}
+
+/* A waiting task's queue: the CPU's own if it may run nowhere else or is bound to isolated CPUs, else the domain's. */
+lop_rule u32 lop_queue_at(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
+{
+	return t->nr_allowed == 1 || t->bound ? lop_cpu_queue(cpu) : lop_shared_queue(s, cpu, lop_usable_set(s, t));
 }
 
 /*

@@ -306,7 +306,7 @@ lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topolo
 /*
  * Where plans give tasks memory domains, a CPU of another domain takes one of them only after tasks have waited in its
  * queue for a period, in which each should have had a slice. A task that changes its domain waits for the CPU of one
- * that changes the other way, and a short visit of system work displaces no task. Where plans move only known threads,
+ * that changes the other way, and brief system work moves no task out of its domain. Where plans move only known threads,
  * and none has a domain yet, there is no such task to wait for.
  */
 lop_rule bool lop_may_take_away(struct lop_sched *s, struct lop_world *world, u32 queue)
@@ -461,7 +461,7 @@ lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_wor
  * next one may be far ahead.
  * Worked example: two CPUs whose ticks coincide, three tasks of nice 0 and one of nice 5, each CPU's slice over. Both
  * see the same task of nice 0 wait. One takes it, and the other goes on with its own. Otherwise it would take the task
- * of nice 5, each time, which would so get a quarter instead of a tenth.
+ * of nice 5 each time, and that task would get 25 % instead of 10 %.
  */
 lop_subprog bool lop_pick_next(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, u64 until_ns)
 {

@@ -3,7 +3,7 @@
 #include "topology.h"
 /* State of the rules in queue/. */
 #define LOP_MAX_GROUP_DEPTH 8
-/* Queues: one per CPU for tasks that may run only there, then one per memory domain and set that runs ordinary work. */
+/* Queues: one per CPU for tasks that are bound or given to it, then one per memory domain and set that runs ordinary work. */
 #define LOP_QUEUES (LOP_MAX_CPUS + 2 * LOP_MAX_MEMORY_DOMAINS)
 
 /*

@@ -68,8 +68,8 @@ lop_rule bool lop_in_rounds(const struct lop_rounds *r, u32 nr_cores)
 
 /*
  * One core fewer takes nothing from the threads: as many CPUs are left as there are threads, on cores that share no
- * clock with the reserved CPU. Or one CPU fewer is left, and the thread that waits for a CPU can do, once the first of
- * the others blocks, what that one did:
+ * clock with the reserved CPU. Or one CPU fewer is left, and the waiting thread, which gets the CPU of the first thread
+ * that blocks, still finishes within the round:
  *     threads <= left,  or  threads = left + 1 and 2 * full <= length        full: all of them were active
  * Worked example: 8 threads compute 1.05 ms each side by side, then 0.26 ms one after the other. The first is done
  * after 1.3 of 3.1 ms, so 7 CPUs suffice. Of 8 threads that are done after 0.9 to 1.1 ms, one would begin when the

@@ -10,7 +10,7 @@ struct lop_reserved {
 	struct lop_cpus cpus;              /* the reserved CPU */
 	struct lop_cpus beside;            /* its SMT siblings */
 	u32 raised;                        /* steps by which its speed was raised */
-	bool works;                        /* it is busy. It and the timer write this and the next; a race costs a window */
+	bool works;                        /* it is busy. The CPU writes this; it and the timer write the next two: a race costs a window */
 	u64 since_ns;                      /* start of the window in which it is watched */
 	u64 rested_ns;                     /* idle time since then, until it last fell idle */
 	u64 rests_since_ns;                /* when it last fell idle */

@@ -22,7 +22,7 @@ lop_rule bool lop_is_isolated(const struct lop_sched *s, u32 cpu)
 	return lop_has_isolated(s) && lop_cpus_has(&s->topology.isolated, lop_cpu_index(cpu));
 }
 
-/* Isolated members. An active task is anchored to each, so both sides of size = demand include them. */
+/* Isolated members. An active task is anchored to each, so they count in the size of the set and in its demand. */
 lop_subprog u32 lop_isolated_members(const struct lop_sched *s lop_nonnull)
 {
 	return lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->topology.isolated);

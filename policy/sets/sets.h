@@ -162,7 +162,7 @@ lop_rule u64 lop_hold_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 	return level == 1 ? s->config.last_hold_ns : lop_max(s->config.last_hold_ns, s->config.hold_ns);
 }
 
-/* When the k-th member may leave, if it is the last one: it is surplus since the target last fell below k. */
+/* When a set of k members may shrink: a hold time after its target last fell below k. */
 lop_rule u64 lop_due_at_ns(const struct lop_sched *s, enum lop_set set, u32 level)
 {
 	return s->set[lop_set_index(set)].below_since_ns[lop_min(level, LOP_MAX_CPUS)] + lop_hold_ns(s, set, level);

@@ -14,7 +14,7 @@ struct lop_members {
 
 /*
  * Which CPUs are members, and since when (sets.h, member.h), and which tasks count on them (place.h). Changes under the
- * lock, except for atomics.
+ * lock, except for atomics and for `left_ns` of a CPU that comes online.
  */
 struct lop_membership {
 	struct lop_cpus warm;              /* CPUs of voltage domains that have a high member */

@@ -133,6 +133,6 @@ pub fn median_length(app: &App) -> u32 {
 /// Gain of a task from speed, x 1000 (0: unknown), limited to its owner's wishes: `sched_util_min` and
 /// `sched_util_max`, 0 to 1024.
 #[must_use]
-pub fn wished_speedup(speedup_permille: u32, min: u32, max: u32) -> u32 {
-    unsafe { ffi::lop_wished_speedup(speedup_permille, min, max) }
+pub fn clamp_speedup(speedup_permille: u32, min: u32, max: u32) -> u32 {
+    unsafe { ffi::lop_clamp_speedup(speedup_permille, min, max) }
 }

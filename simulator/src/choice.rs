@@ -46,7 +46,7 @@ pub enum SetsVariant {
     Simple { size: Option<u32> },
     /// Any other policy, unchanged.
     Plain(Named),
-    /// All rules together (spec/policies.md, section 10), or all but some.
+    /// All rules together (policy/core/auto.h), or all but some.
     Auto(Without),
     /// One core runs the operating system's own work at this speed, all others run at the highest.
     Reserved(ReservedSpeed),

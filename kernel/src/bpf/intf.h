@@ -13,7 +13,7 @@ typedef unsigned long long u64;
 typedef long long s64;
 #endif
 
-/* A bit of a hint's flags besides those of enum lop_says, which the policy reads. */
+/* A bit of a hint's flags besides those of enum lop_hint_flags, which the policy reads. */
 #define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that the thread creates belong to its application */
 
 enum lop_record_kind {
@@ -98,7 +98,7 @@ struct lop_record_of_cpus {
 #define LOP_HINT_VERSION 1
 struct lop_hint_record {
 	u32 version;      /* 0: never filled in */
-	u32 flags;        /* enum lop_says, LOP_HINT_WITH_CHILDREN */
+	u32 flags;        /* enum lop_hint_flags, LOP_HINT_WITH_CHILDREN */
 	u32 length;       /* of its work, in units that only its application knows */
 	u32 next_length;  /* the same for the next thread that it creates */
 	u32 parallelism;  /* number of threads of its process that want to run at the same time */

@@ -367,7 +367,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 static __always_inline void started(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, s32 cpu)
 {
 	bool locked = log_begin();
-	t->task.speedup_permille = wished_speedup(p, t);
+	t->task.speedup_permille = clamp_speedup(p, t);
 	tell(LOP_RECORD_STARTED, c->now_ns, (u64)p, cpu, t->task.speedup_permille);
 	lop_running(&lopsided, c, &t->task, c->now_ns);
 	lop_started(&lopsided, c, &t->task, app_of(t), (u32)cpu, c->now_ns);

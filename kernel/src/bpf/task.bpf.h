@@ -92,7 +92,7 @@ struct task_struct___clamped {
 } __attribute__((preserve_access_index));
 
 /* Speedup x 1000: what the loader knows, clamped to the task's uclamp values. */
-static __always_inline u32 wished_speedup(const struct task_struct *p, const struct lop_task_state *t)
+static __always_inline u32 clamp_speedup(const struct task_struct *p, const struct lop_task_state *t)
 {
 	u32 known = t->speedup_permille ? t->speedup_permille : LOP_UNMEASURED_SPEEDUP;
 	const struct task_struct___clamped *about = (const void *)p;
@@ -107,7 +107,7 @@ static __always_inline u32 wished_speedup(const struct task_struct *p, const str
 		min = BPF_CORE_READ_BITFIELD(about, uclamp_req[0].value);
 		max = BPF_CORE_READ_BITFIELD(about, uclamp_req[1].value);
 	}
-	return lop_wished_speedup(known, min, max);
+	return lop_clamp_speedup(known, min, max);
 }
 
 static __always_inline bool is_bound(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }

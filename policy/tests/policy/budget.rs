@@ -3,7 +3,7 @@
 
 use crate::bench::{Bench, MS};
 use crate::phase::asymmetric;
-use lop_policy::{rules, says, weight_of_nice, Group, WEIGHT_DEFAULT};
+use lop_policy::{hint_flags, rules, weight_of_nice, Group, WEIGHT_DEFAULT};
 
 const HONEST: u32 = 1000;
 const ATTACKER: u32 = 1001;
@@ -62,7 +62,7 @@ fn what_a_claim_takes_from_another_user_it_pays_by_weight() {
         let mut bench = bench(2);
         let honest = thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
         bench.pass(500 * MS);
-        let attacker = thread_of(&mut bench, ATTACKER, weight, says::SEQUENTIAL);
+        let attacker = thread_of(&mut bench, ATTACKER, weight, hint_flags::SEQUENTIAL);
         assert_eq!(bench.cpu_of(attacker), Some(0), "nobody has had less than the other");
         bench.pass(TURN_MS * MS - 1);
         assert_eq!(bench.cpu_of(attacker), Some(0));
@@ -83,7 +83,7 @@ fn over_each_second_a_claim_has_no_more_than_its_share_of_another_user() {
         let mut bench = bench(2);
         thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
         bench.pass(500 * MS);
-        thread_of(&mut bench, ATTACKER, weight, says::SEQUENTIAL);
+        thread_of(&mut bench, ATTACKER, weight, hint_flags::SEQUENTIAL);
         let found_ms = fast_ms(&mut bench, 20, ATTACKER, &mut nothing);
         assert_share(&found_ms, share_ms, &format!("weight {weight}"));
     }
@@ -97,7 +97,7 @@ fn within_a_user_claims_hold_without_end() {
         thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, 0);
     }
     bench.pass(500 * MS);
-    let awaited = thread_of(&mut bench, ATTACKER, weight_of_nice(19), says::SEQUENTIAL);
+    let awaited = thread_of(&mut bench, ATTACKER, weight_of_nice(19), hint_flags::SEQUENTIAL);
     for _ in 0..3000 {
         assert_eq!(bench.cpu_of(awaited), Some(0));
         bench.pass(MS);
@@ -108,8 +108,8 @@ fn within_a_user_claims_hold_without_end() {
 #[test]
 fn of_two_awaited_threads_of_two_users_the_heavier_has_more() {
     let mut bench = bench(2);
-    thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, says::SEQUENTIAL);
-    thread_of(&mut bench, ATTACKER, weight_of_nice(19), says::SEQUENTIAL);
+    thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, hint_flags::SEQUENTIAL);
+    thread_of(&mut bench, ATTACKER, weight_of_nice(19), hint_flags::SEQUENTIAL);
     let found_ms = fast_ms(&mut bench, 20, ATTACKER, &mut nothing);
     assert_share(&found_ms, 14, "nice 19");
 }
@@ -134,7 +134,14 @@ fn no_trick_gives_a_user_more_than_its_share() {
     let retracts = |bench: &mut Bench, ms: u64| {
         for id in 0..bench.tasks.len() {
             if bench.tasks[id].user == ATTACKER {
-                bench.set_hints(id, if ms.is_multiple_of(10) { 0 } else { says::SEQUENTIAL });
+                bench.set_hints(
+                    id,
+                    if ms.is_multiple_of(10) {
+                        0
+                    } else {
+                        hint_flags::SEQUENTIAL
+                    },
+                );
             }
         }
     };
@@ -151,7 +158,7 @@ fn no_trick_gives_a_user_more_than_its_share() {
             thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
             bench.pass(500 * MS);
             for n in 0..claims + others {
-                let says = if n < claims { says::SEQUENTIAL } else { 0 };
+                let says = if n < claims { hint_flags::SEQUENTIAL } else { 0 };
                 thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, says);
             }
             let found_ms = fast_ms(&mut bench, 10, ATTACKER, &mut |bench, ms| trick(bench, ms));
@@ -170,7 +177,7 @@ fn no_trick_gives_a_user_more_than_its_share() {
 fn sleep_earns_nothing() {
     let mut bench = bench(2);
     thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
-    let attacker = thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, says::SEQUENTIAL);
+    let attacker = thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, hint_flags::SEQUENTIAL);
     let found_ms = fast_ms(&mut bench, 8, ATTACKER, &mut |bench, ms| match ms % 2000 {
         999 => bench.block(attacker),
         0 if ms > 0 => drop(bench.wake(attacker)),
@@ -186,7 +193,7 @@ fn what_nobody_else_wanted_is_not_paid_for() {
     let mut bench = bench(2);
     thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
     bench.pass(3600 * 1000 * MS);
-    thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, says::SEQUENTIAL);
+    thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, hint_flags::SEQUENTIAL);
     assert_share(&fast_ms(&mut bench, 3, ATTACKER, &mut nothing), 500, "after an hour");
 }
 
@@ -199,7 +206,7 @@ fn a_claim_that_is_used_up_takes_no_core_when_it_wakes() {
         .map(|_| thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0))
         .collect();
     bench.pass(500 * MS);
-    let attacker = thread_of(&mut bench, ATTACKER, weight_of_nice(19), says::SEQUENTIAL);
+    let attacker = thread_of(&mut bench, ATTACKER, weight_of_nice(19), hint_flags::SEQUENTIAL);
     assert_eq!(bench.cpu_of(attacker), Some(0));
     bench.pass(10 * MS);
     bench.block(attacker);

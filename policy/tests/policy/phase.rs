@@ -2,7 +2,7 @@
 //! The only active thread of an application runs on a fast core.
 
 use crate::bench::{config, flat, Bench, MS, US};
-use lop_policy::{rules, says, Config, CpuPlace};
+use lop_policy::{hint_flags, rules, Config, CpuPlace};
 
 pub const MIGRATION: u64 = 20 * US;
 
@@ -186,7 +186,7 @@ fn phases_shorter_than_a_migration_are_left_where_they_are() {
 fn a_thread_that_says_so_is_sequential() {
     let mut bench = bench(3);
     let ids = parallel(&mut bench, 3);
-    for flag in [says::SEQUENTIAL, says::LOCK_HOLDER] {
+    for flag in [hint_flags::SEQUENTIAL, hint_flags::LOCK_HOLDER] {
         let slow = ids.iter().copied().find(|&id| bench.cpu_of(id) == Some(2)).unwrap();
         bench.set_hints(slow, flag);
         assert_eq!(bench.cpu_of(slow), Some(0));
@@ -207,7 +207,7 @@ fn who_holds_a_lock_for_less_than_moving_gains_stays() {
         let ids = parallel(&mut bench, 3);
         let slow = ids.iter().copied().find(|&id| bench.cpu_of(id) == Some(2)).unwrap();
         for time in 0..5 {
-            bench.set_hints(slow, says::LOCK_HOLDER);
+            bench.set_hints(slow, hint_flags::LOCK_HOLDER);
             assert_eq!(
                 bench.cpu_of(slow) == Some(0),
                 time < 4 || pays,
@@ -232,11 +232,11 @@ fn a_lock_holder_that_waits_for_a_cpu_takes_one() {
     let waiting: Vec<usize> = ids.iter().copied().filter(|&id| bench.cpu_of(id).is_none()).collect();
     assert_eq!(waiting.len(), 2);
     for &holder in &waiting {
-        bench.set_hints(holder, says::LOCK_HOLDER);
+        bench.set_hints(holder, hint_flags::LOCK_HOLDER);
         assert!(bench.cpu_of(holder).is_some(), "task {holder}");
     }
     let third = ids.iter().copied().find(|&id| bench.cpu_of(id).is_none()).unwrap();
-    bench.set_hints(third, says::LOCK_HOLDER);
+    bench.set_hints(third, hint_flags::LOCK_HOLDER);
     assert_eq!(bench.cpu_of(third), None);
 }
 
@@ -245,11 +245,11 @@ fn a_lock_holder_that_waits_for_a_cpu_takes_one() {
 fn a_hold_is_as_long_as_its_thread_runs() {
     let mut bench = bench(2);
     let ids = threads(&mut bench, 2);
-    ids.iter().for_each(|&id| bench.set_hints(id, says::SEQUENTIAL));
+    ids.iter().for_each(|&id| bench.set_hints(id, hint_flags::SEQUENTIAL));
     let app = bench.app(0);
     let holder = bench.task_of(app);
     bench.wake(holder);
-    bench.set_hints(holder, says::LOCK_HOLDER);
+    bench.set_hints(holder, hint_flags::LOCK_HOLDER);
     bench.pass(5 * MS);
     assert_eq!(bench.cpu_of(holder), None);
     bench.block(ids[0]);

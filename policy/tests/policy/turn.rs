@@ -3,7 +3,7 @@
 
 use crate::bench::MS;
 use crate::phase::asymmetric;
-use lop_policy::{rules, says};
+use lop_policy::{hint_flags, rules};
 
 /// When the second task has its first turn, in ms since it woke. It wakes on a slow CPU of half the speed with
 /// `done_ms` of earlier work. The holder of the fast CPU has `holder_done_ms` of earlier work and has computed for
@@ -51,5 +51,5 @@ fn who_is_young_and_new_at_it_waits_for_a_turn() {
 
 #[test]
 fn sequential_phases_share_in_turn_however_new() {
-    assert_eq!(first_turn_ms(900, 300, 0, says::SEQUENTIAL), Some(20));
+    assert_eq!(first_turn_ms(900, 300, 0, hint_flags::SEQUENTIAL), Some(20));
 }

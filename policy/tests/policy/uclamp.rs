@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! The kernel's uclamp hint as a wish for speed.
 
-use lop_policy::wished_speedup;
+use lop_policy::clamp_speedup;
 
 const UNKNOWN: u32 = 0;
 /// LOP_UNMEASURED_SPEEDUP
@@ -19,7 +19,7 @@ fn who_says_nothing_is_between_those_who_wish_for_little_and_for_much() {
         (768, 1024, 1750),
         (0, 768, 1500),
     ] {
-        assert_eq!(wished_speedup(UNMEASURED, min, max), wished, "{min} {max}");
+        assert_eq!(clamp_speedup(UNMEASURED, min, max), wished, "{min} {max}");
     }
 }
 
@@ -39,10 +39,6 @@ fn a_wish_bounds_what_is_known_of_the_gain() {
         (UNKNOWN, 512, 768, 1500, "the least is sure"),
         (1100, 5000, 9000, 2000, "beyond full speed there is nothing"),
     ] {
-        assert_eq!(
-            wished_speedup(speedup, min, max),
-            wished,
-            "{why}: {speedup} {min} {max}"
-        );
+        assert_eq!(clamp_speedup(speedup, min, max), wished, "{why}: {speedup} {min} {max}");
     }
 }

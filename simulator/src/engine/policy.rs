@@ -16,7 +16,7 @@ use crate::waiting::WaitingTasks;
 use crate::workload::{Program, Step, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
-use lop_policy::{says, App, Config, CpuBits, Env, Group, PolicyHandle, Set};
+use lop_policy::{hint_flags, App, Config, CpuBits, Env, Group, PolicyHandle, Set};
 
 pub(crate) struct Policy {
     /// Owns what `handle` points to.
@@ -296,7 +296,7 @@ impl Scheduler for Policy {
     }
     fn waited_for(world: &mut World<'_, Self>, id: u32, waited_for: bool) {
         let Some(call) = world.ranking_call(id) else { return };
-        let flags = if waited_for { says::LOCK_HOLDER } else { 0 };
+        let flags = if waited_for { hint_flags::LOCK_HOLDER } else { 0 };
         unsafe { (call.handle).set_hints(world, call.task, call.app, flags, call.now_ns) };
         if waited_for && unsafe { call.handle.claim_late(world, call.task, call.app) } {
             world.queue_waiting_anew(id);
