@@ -44,7 +44,7 @@ const NOT_EXECUTABLE: u8 = 126;
 pub struct Arguments {
     #[command(flatten)]
     scheduler: SchedulerArguments,
-    /// How the policy is enforced: kernel, cgroup (of the whole machine, meanwhile) or affinity [default: the first that works here]
+    /// How the policy is enforced: kernel, cgroup (parks CPUs for the whole machine while the command runs) or affinity [default: the first that works here]
     #[arg(long, value_name = "WAY")]
     enforce: Option<Enforce>,
     /// The command and its arguments; everything after it belongs to it

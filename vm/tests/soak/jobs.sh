@@ -23,10 +23,10 @@ dumped() {
 }
 
 expect 'attached' begin_lop --policy phase --hold 2s --fail-after 15s
-expect 'six are said of a process that lives on' fails_beside 100
-figure 'what is said of a process holds CPUs high for its child as long as it lives' dumped 'high [6-8] declared parallelism 6$'
+expect 'a process that lives on has a hint of six' fails_beside 100
+figure 'a hint about a process keeps CPUs high for its child while it lives' dumped 'high [6-8] declared parallelism 6$'
 expect 'attached again' begin_lop --policy phase --hold 2s --fail-after 15s
-expect 'six are said of a process that ends sooner' fails_beside 4
+expect 'a process that ends sooner has a hint of six' fails_beside 4
 figure 'and no longer' dumped 'declared parallelism 0$'
 expect 'the kernel has nothing to complain of' kernel_is_well
 sum_up

@@ -5,8 +5,8 @@
 # needs: uclampset chrt
 # Behind lib.sh.
 
-# Long enough that how it begins says little. What stays lost is the emulator's: after each wait for its share of time the program begins on the CPU that
-# asked first, and until that and the fast one have heard of their exchange their turns among the emulated CPUs have to come, 0.3 ms of 8.
+# Long enough that the start counts little. Some time is lost to the emulator: after each wait the program starts on the CPU that asked first, and both that
+# CPU and the fast one must get a turn of the emulator before they exchange tasks, 0.3 ms of 8.
 one_and_many() { record one-and-many one-and-many --threads 8 --one-instructions 18e7 --many-instructions 9e7; }
 
 half_sequential() { record half-sequential half-sequential --threads 4 --pairs 60 --pair-instructions 4e6; }
