@@ -3,7 +3,12 @@
 
 use crate::model::{Interval, Report, RunResult};
 use crate::number::{percent_above, Large, Scale};
+use crate::rows::response_s;
 use crate::sweep::{value_text, PointGroup};
+
+/// Units of columns that a footnote explains.
+pub(crate) const RELATIVE: &str = "relative";
+pub(crate) const OVER_BOUND: &str = "% over bound";
 
 pub(crate) struct Column {
     pub name: String,
@@ -78,7 +83,7 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
     let results: Vec<&RunResult> = groups.iter().flat_map(|g| g.results.iter().copied()).collect();
     let scales = Scales::fit(&results);
     let several_sources = results.iter().any(|r| r.energy_source != report.energy_source);
-    let responses = results.iter().any(|r| response_ms(r).is_some());
+    let responses = results.iter().any(|r| response_s(r).is_some());
     let mut rows = Vec::new();
     for group in groups {
         for (index, result) in group.results.iter().enumerate() {
@@ -89,7 +94,7 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
             }
             row.extend(cells(result, &scales));
             if responses {
-                row.push(response_ms(result).map_or_else(|| "-".to_string(), |ms| format!("{ms:.2}")));
+                row.push(response_s(result).map_or_else(|| "-".to_string(), |s| format!("{:.2}", s * 1e3)));
             }
             if several_sources {
                 row.push(result.energy_source.clone());
@@ -103,11 +108,6 @@ pub(crate) fn results_grid(report: &Report, groups: &[PointGroup], point_name: O
     Grid { columns, rows }
 }
 
-/// Where the clock sets the end of a workload, so that times say nothing.
-pub(crate) fn response_ms(result: &RunResult) -> Option<f64> {
-    Some(result.counters.get("mean_response_s")?.as_f64()? * 1e3)
-}
-
 fn columns(scales: &Scales, point_name: Option<&str>) -> Vec<Column> {
     let mut columns: Vec<Column> = point_name.map(|name| Column::number(name, "")).into_iter().collect();
     columns.push(Column::text("policy"));
@@ -116,11 +116,11 @@ fn columns(scales: &Scales, point_name: Option<&str>) -> Vec<Column> {
         Column::number("power", &scales.power.unit).rank(4),
         Column::number("energy", &scales.energy.unit),
         Column::number("EDP", &scales.edp.unit).rank(3),
-        Column::number("time", "relative").rank(1),
-        Column::number("energy", "relative").rank(1),
-        Column::number("EDP", "relative").rank(2),
-        Column::number("time", "% over bound").rank(5),
-        Column::number("energy", "% over bound").rank(5),
+        Column::number("time", RELATIVE).rank(1),
+        Column::number("energy", RELATIVE).rank(1),
+        Column::number("EDP", RELATIVE).rank(2),
+        Column::number("time", OVER_BOUND).rank(5),
+        Column::number("energy", OVER_BOUND).rank(5),
     ]);
     columns
 }

@@ -18,6 +18,7 @@ mod number;
 mod page;
 mod perfetto;
 pub mod published;
+mod rows;
 mod sweep;
 mod table;
 mod verdict;

@@ -59,6 +59,12 @@ impl Page {
         }
     }
 
+    /// Whether a table left out a column of this unit.
+    pub fn leaves_out(&self, unit: &str) -> bool {
+        let end = format!("({unit})");
+        self.left_out.iter().any(|label| label.ends_with(&end))
+    }
+
     /// The text, and which columns it leaves out.
     pub fn end(mut self) -> String {
         if !self.left_out.is_empty() {
@@ -86,12 +92,16 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
 
 /// At spaces; a word that is longer than a line has one of its own. One line at least.
 fn broken(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    if length(text) <= width {
-        lines[0].push_str(text);
-        return lines;
+    match length(text) <= width {
+        true => vec![text.to_string()],
+        false => lines_of(words(text), width),
     }
-    for word in words(text) {
+}
+
+/// As many words on each line as have room, with a space between them.
+pub(crate) fn lines_of(words: Vec<String>, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in words {
         let Some(line) = lines.last_mut() else { continue };
         match line.is_empty() {
             true => line.push_str(&word),

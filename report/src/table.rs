@@ -4,10 +4,11 @@
 use crate::applications::applications_text;
 use crate::cells::{beside_grid, cells_grid, judgement, legend};
 use crate::classes::classes_text;
-use crate::grid::results_grid;
-use crate::model::{Replayed, Report, RunResult};
+use crate::grid::{results_grid, OVER_BOUND, RELATIVE};
+use crate::model::{Replayed, Report};
 use crate::page::{Page, Room};
 use crate::published::published_text;
+use crate::rows::merged;
 use crate::sweep::{points, single_numeric};
 use crate::verdict::verdicts;
 
@@ -50,10 +51,7 @@ pub fn table(report: &Report, room: Room) -> String {
 
 /// Policies that came to the same share a row.
 fn results(report: &Report, page: &mut Page) {
-    let merged = Report {
-        results: merged(&report.results),
-        ..report.clone()
-    };
+    let merged = merged(report);
     let groups = points(&merged);
     if let Some(name) = single_numeric(&merged) {
         page.blank();
@@ -69,36 +67,8 @@ fn results(report: &Report, page: &mut Page) {
         }
     }
     page.blank();
-    footnote(report).lines().for_each(|line| page.prose(line));
-    if merged.results.len() < report.results.len() {
-        page.prose("Policies that share a row decided the same here: all figures are equal.");
-    }
-}
-
-/// Results in their order, those of equal policies at a point as one whose name has all of theirs.
-fn merged(results: &[RunResult]) -> Vec<RunResult> {
-    let mut merged: Vec<RunResult> = Vec::new();
-    let mut names: Vec<String> = Vec::new();
-    for result in results {
-        let same = merged.iter().position(|other| came_to_the_same(other, result));
-        match same {
-            Some(index) => names[index] += &format!(", {}", result.policy),
-            None => {
-                merged.push(result.clone());
-                names.push(result.policy.clone());
-            }
-        }
-    }
-    merged
-        .iter_mut()
-        .zip(names)
-        .for_each(|(result, name)| result.policy = name);
-    merged
-}
-
-fn came_to_the_same(a: &RunResult, b: &RunResult) -> bool {
-    let figures = |r: &RunResult| (r.time_s, r.cpu_energy_j, r.system_energy_j, r.ci95);
-    a.point == b.point && figures(a) == figures(b) && a.counters == b.counters
+    let footnote = footnote(report, &merged, |unit| !page.leaves_out(unit));
+    footnote.iter().for_each(|line| page.prose(line));
 }
 
 /// Above the lines of [`Replayed::unknown`].
@@ -125,29 +95,44 @@ pub(crate) fn replayed_text(trace: &Replayed, page: &mut Page) {
 
 /// "compile-governors: machine phenom-9750, workload kernel-build, seed 1, 1 run, energy: modelled".
 pub(crate) fn title(report: &Report) -> String {
+    format!("{}: {}", report.title, setting(report))
+}
+
+/// What was run: the title without its name.
+pub(crate) fn setting(report: &Report) -> String {
     let runs = if report.runs == 1 {
         "1 run".to_string()
     } else {
         format!("{} runs", report.runs)
     };
     format!(
-        "{}: machine {}, workload {}, seed {}, {runs}, energy: {}",
-        report.title, report.machine, report.workload, report.seed, report.energy_source
+        "machine {}, workload {}, seed {}, {runs}, energy: {}",
+        report.machine, report.workload, report.seed, report.energy_source
     )
 }
 
-/// What the columns leave unsaid.
-pub(crate) fn footnote(report: &Report) -> String {
+/// What the columns leave unsaid. `shows`: whether there are columns of this unit.
+pub(crate) fn footnote(report: &Report, merged: &Report, shows: impl Fn(&str) -> bool) -> Vec<String> {
     let of_point = match points(report).len() {
         0 | 1 => "",
         _ => " of the same point",
     };
-    let mut text = format!(
-        "Power, energy and EDP (energy x time) are those of the whole system. Relative: to the first policy{of_point}. Bound: what no schedule can beat."
-    );
+    let mut of_columns = "Power, energy and EDP (energy x time) are those of the whole system.".to_string();
+    if shows(RELATIVE) {
+        of_columns += &format!(" Relative: to the first policy{of_point}.");
+    }
+    if shows(OVER_BOUND) {
+        of_columns += " Bound: what no schedule can beat.";
+    }
+    let mut lines = vec![of_columns];
     if report.results.iter().any(|r| r.ci95.is_some()) {
         let runs = report.runs;
-        text += &format!("\nMeans over {runs} runs ± half-width of the 95 % confidence interval.");
+        lines.push(format!(
+            "Means over {runs} runs ± half-width of the 95 % confidence interval."
+        ));
     }
-    text
+    if merged.results.len() < report.results.len() {
+        lines.push("Policies that share a row decided the same here: all figures are equal.".to_string());
+    }
+    lines
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a study comes to, in a sentence or two, before any table.
 
-use crate::grid::response_ms;
 use crate::model::{Report, RunResult};
+use crate::rows::response_s;
 use crate::sweep::{points, policies, PointGroup};
 
 /// The policy that a verdict is about where it is among the others: the one in force where nobody names another.
 const DEFAULT: &str = "auto";
 
-/// What is compared where the clock sets the end.
+/// What is compared: time or, where the clock sets the end, the mean response.
+pub(crate) const TIME: &str = "time";
 const RESPONSE: &str = "mean response";
 
 /// Less than this is no difference in a figure of three digits.
@@ -16,7 +17,7 @@ const SAME: f64 = 0.0005;
 
 /// A figure of one policy against the same figure of the first.
 #[derive(Clone, Copy, PartialEq)]
-enum Change {
+pub(crate) enum Change {
     Same,
     /// The 95 % confidence intervals overlap, or there is no ratio.
     Unknown,
@@ -72,11 +73,11 @@ fn percent(share: f64) -> String {
 }
 
 /// What is compared of two results: time, or the mean response where the clock sets the end of the workload, energy, and their product.
-struct Changes {
-    what: &'static str,
-    time: Change,
-    energy: Change,
-    product: Change,
+pub(crate) struct Changes {
+    pub what: &'static str,
+    pub time: Change,
+    pub energy: Change,
+    pub product: Change,
 }
 
 impl Changes {
@@ -84,7 +85,7 @@ impl Changes {
         let half = |of: fn(&crate::model::Interval) -> f64| Some([of(own.ci95.as_ref()?), of(first.ci95.as_ref()?)]);
         let energies = [own.system_energy_j, first.system_energy_j];
         let energy = Change::between(energies[0], energies[1], half(|i| i.system_energy_j));
-        match (response_ms(own), response_ms(first)) {
+        match (response_s(own), response_s(first)) {
             // Nobody knows the interval of a response.
             (Some(a), Some(b)) => Self {
                 what: RESPONSE,
@@ -93,7 +94,7 @@ impl Changes {
                 product: Change::between(a * energies[0], b * energies[1], None),
             },
             _ => Self {
-                what: "time",
+                what: TIME,
                 time: Change::between(own.time_s, first.time_s, half(|i| i.time_s)),
                 energy,
                 product: Change::between(own.edp_js, first.edp_js, half(|i| i.edp_js)),
@@ -116,8 +117,8 @@ impl Changes {
         any(is) && !any(is_opposite) && (!both.contains(&Change::Unknown) || is(self.product))
     }
 
-    /// Whether that pays; a gain in one figure for a loss in the other is judged by their product.
-    fn judgement(&self) -> String {
+    /// Whether that pays; a gain in one figure for a loss in the other is judged by their product. Empty where neither is known to differ.
+    pub fn judgement(&self) -> String {
         if self.gains() {
             return "It pays.".to_string();
         }
@@ -125,7 +126,7 @@ impl Changes {
             return "It does not pay here.".to_string();
         }
         let product = match self.what {
-            "time" => "Energy x time (EDP)",
+            TIME => "Energy x time (EDP)",
             _ => "Energy x mean response",
         };
         match self.product {
@@ -259,7 +260,7 @@ fn lowest(groups: &[PointGroup], subject: &str) -> Option<String> {
     if groups
         .iter()
         .flat_map(|group| &group.results)
-        .any(|result| response_ms(result).is_some())
+        .any(|result| response_s(result).is_some())
     {
         return None;
     }

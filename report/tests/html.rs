@@ -3,6 +3,7 @@
 
 mod common;
 
+use base64::{prelude::BASE64_STANDARD, Engine};
 use common::{report, sweep, timeline};
 use lop_report::{html, published, PointValue, PowerChange, Replayed, Report, ReportError, RunSpan, Timeline, Wakeup};
 use serde_json::Value;
@@ -13,26 +14,9 @@ fn island(page: &str, id: &str) -> Value {
     let found = page
         .split_once(&start)
         .and_then(|(_, rest)| rest.split_once("</script>"));
-    let packed = from_base64(found.map_or("", |(text, _)| text));
+    let packed = BASE64_STANDARD.decode(found.map_or("", |(text, _)| text));
+    let packed = packed.expect("base64");
     serde_json::from_reader(flate2::read::GzDecoder::new(packed.as_slice())).unwrap_or(Value::Null)
-}
-
-fn from_base64(text: &str) -> Vec<u8> {
-    let value = |c: u8| match c {
-        b'A'..=b'Z' => c - b'A',
-        b'a'..=b'z' => c - b'a' + 26,
-        b'0'..=b'9' => c - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let whole = text.trim_end_matches('=').as_bytes();
-    let of_chunk = |chunk: &[u8]| -> Vec<u8> {
-        let bits = (0..4).fold(0u32, |bits, at| {
-            bits << 6 | chunk.get(at).map_or(0, |c| u32::from(value(*c)))
-        });
-        bits.to_be_bytes()[1..chunk.len()].to_vec()
-    };
-    whole.chunks(4).flat_map(of_chunk).collect()
 }
 
 /// Times from the differences between them.

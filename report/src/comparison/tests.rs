@@ -262,19 +262,19 @@ fn a_verdict_says_whether_it_pays() {
     assert_eq!(end(alike, more, more), "It does not pay here.");
     assert_eq!(
         end(alike, more, alike),
-        "Whether it pays by energy x time (EDP) cannot be told."
+        "Energy x time (EDP) shows no clear difference: whether it pays cannot be told."
     );
     assert_eq!(
         end(less, more, less),
-        "Energy x time (EDP) is 25.0 % lower: it pays by that measure."
+        "Energy x time (EDP) is 25 % lower: it pays by that measure."
     );
     assert_eq!(
         end(more, less, more),
-        "Energy x time (EDP) is 10.0 % higher: it does not pay here."
+        "Energy x time (EDP) is 10 % higher: it does not pay here."
     );
     assert_eq!(
         end(more, less, alike),
-        "Whether it pays by energy x time (EDP) cannot be told."
+        "Energy x time (EDP) shows no clear difference: whether it pays cannot be told."
     );
     assert_eq!(end(alike, alike, alike), "");
 }

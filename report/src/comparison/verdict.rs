@@ -2,7 +2,7 @@
 //! What a comparison comes to, in a sentence.
 
 use super::{named, others, Compared, Comparison, Estimate};
-use std::cmp::Ordering::{self, Equal, Greater, Less};
+use crate::verdict::{Change, Changes, TIME};
 
 /// A sentence for each row that others are compared with; none where nothing could be compared. Of several others it is about the one that uses least
 /// energy or, without energies, takes least time. What is not known to be less than 1, since the 95 % interval of the ratio covers 1, is no gain.
@@ -82,30 +82,29 @@ fn covers_1(ratio: &Estimate) -> bool {
     ratio.interval.is_some_and(|(low, high)| low <= 1.0 && 1.0 <= high)
 }
 
-/// What is known of a ratio: below 1, above, or neither.
-fn known(ratio: &Estimate) -> Ordering {
+/// What is known of a ratio. Without an interval nothing is.
+fn known(ratio: &Estimate) -> Change {
     match ratio.interval {
-        Some((_, high)) if high < 1.0 => Less,
-        Some((low, _)) if low > 1.0 => Greater,
-        _ => Equal,
+        Some((_, high)) if high < 1.0 => Change::Less(1.0 - ratio.value),
+        Some((low, _)) if low > 1.0 => Change::More(ratio.value - 1.0),
+        _ => Change::Unknown,
     }
 }
 
-/// Whether it pays, a gain in one for a loss in the other by their product. Empty without energies, and where nothing is known to differ.
+/// Whether it pays, with a space before it. Empty without energies, and where nothing is known to differ.
 fn judgement(row: &Compared) -> String {
     let (Some(energy), Some(time), Some(edp)) = (row.relative_energy, row.relative_time, row.relative_edp) else {
         return String::new();
     };
-    let percent = 100.0 * (edp.value - 1.0).abs();
-    match (known(&energy), known(&time), known(&edp)) {
-        (Equal, Equal, _) => String::new(),
-        (Less, Less, _) | (Less, Equal, Less) | (Equal, Less, Less) => " It pays.".into(),
-        (Greater, Greater, _) | (Greater, Equal, Greater) | (Equal, Greater, Greater) => {
-            " It does not pay here.".into()
-        }
-        (_, _, Less) => format!(" Energy x time (EDP) is {percent:.1} % lower: it pays by that measure."),
-        (_, _, Greater) => format!(" Energy x time (EDP) is {percent:.1} % higher: it does not pay here."),
-        (_, _, Equal) => " Whether it pays by energy x time (EDP) cannot be told.".into(),
+    let changes = Changes {
+        what: TIME,
+        time: known(&time),
+        energy: known(&energy),
+        product: known(&edp),
+    };
+    match changes.judgement() {
+        sentence if sentence.is_empty() => sentence,
+        sentence => format!(" {sentence}"),
     }
 }
 

@@ -3,11 +3,12 @@
 
 use super::escape::escape;
 use super::measure::Measure;
-use super::merge::Overall;
 use super::published;
 use crate::model::Report;
 use crate::number::{percent_above, tick_labels, ticks, Scale};
+use crate::page::lines_of;
 use crate::published::Mark;
+use crate::rows::Overall;
 use std::fmt::Write;
 
 const WIDTH: f64 = 400.0;
@@ -184,19 +185,11 @@ fn draw(svg: &mut String, bar: &Bar, lines: &[String], top: f64, scale: &Scale, 
 
 /// Names with commas between them, as many on a line as have room.
 pub(crate) fn wrapped(names: &[&str]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let comma = if index + 1 < names.len() { "," } else { "" };
-        let text = format!("{}{comma}", shortened(name, CHARACTERS));
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + text.chars().count() <= CHARACTERS => {
-                line.push(' ');
-                line.push_str(&text);
-            }
-            _ => lines.push(text),
-        }
+    let mut words: Vec<String> = names.iter().map(|name| shortened(name, CHARACTERS) + ",").collect();
+    if let Some(last) = words.last_mut() {
+        last.pop();
     }
-    lines
+    lines_of(words, CHARACTERS)
 }
 
 /// The whole text is in the tooltip; what is drawn must leave room for the value beside it.

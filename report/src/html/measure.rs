@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is plotted: a number of each result, its confidence, its bound, its unit.
 
-use super::merge::response_s;
 use crate::model::{Report, RunResult};
 use crate::number::{Large, Scale};
 use crate::published::{self, marks, Mark};
+use crate::rows::response_s;
 
 pub(crate) struct Measure {
     pub name: &'static str,

@@ -6,7 +6,6 @@ pub(crate) mod bars;
 mod curves;
 pub(crate) mod escape;
 mod measure;
-mod merge;
 mod pack;
 mod scatter;
 pub(crate) mod section;

@@ -3,8 +3,8 @@
 
 use super::bars::shortened;
 use super::escape::escape;
-use super::merge::{Overall, Ratios};
 use crate::number::{tick_labels, ticks};
+use crate::rows::{Overall, Ratios};
 use std::fmt::Write;
 
 const WIDTH: f64 = 400.0;

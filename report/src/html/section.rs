@@ -5,7 +5,6 @@ use super::bars::{bars, mean_bars};
 use super::curves::Panel;
 use super::escape::escape;
 use super::measure::{EDP, ENERGY, LOSS, RELATIVE_EDP, RELATIVE_ENERGY, RELATIVE_TIME, RESPONSE, RESPONSE_EDP, TIME};
-use super::merge::{merged, overall, response_s, Overall};
 use super::scatter::scatter;
 use super::strips::strips;
 use crate::applications::{applications_grid, HEADING};
@@ -15,8 +14,9 @@ use crate::counters::counters_grid;
 use crate::grid::{results_grid, Grid};
 use crate::model::{Replayed, Report, RunResult};
 use crate::published::{published_grid, HEADING as HEADING_OF_PUBLISHED};
+use crate::rows::{merged, overall, response_s, Overall};
 use crate::sweep::{axis, dimensions, dimensions_of, points, policies, single_numeric, value_text, PointGroup};
-use crate::table::{footnote, recorded, CANNOT_KNOW};
+use crate::table::{footnote, recorded, setting, CANNOT_KNOW};
 use crate::verdict::verdicts;
 use std::fmt::Write;
 
@@ -41,7 +41,6 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
     }
     html.push_str(&first_charts(report, &rows, palette));
     html.push_str(&facts(report));
-    let shown = merged(report);
     if let Some(cells) = cells_grid(report) {
         let _ = writeln!(html, "<p>{}</p>", escape(summary(report).trim()));
         let beside = beside_grid(report).map_or(String::new(), |grid| html_table(&grid, 1));
@@ -52,7 +51,7 @@ pub(crate) fn section(report: &Report, number: usize, palette: &[&str], heading:
         html.push_str(&legend(report, palette));
         html.push_str(&all_curves(report, number, palette));
     }
-    html.push_str(&tables(&shown, &points(&shown)));
+    html.push_str(&tables(report));
     html.push_str(&applications(&groups));
     html.push_str(&published(report));
     html.push_str(&counters(&groups));
@@ -117,18 +116,7 @@ const EVERY_CLOCKED: &str =
 const SOME_CLOCKED: &str = "<p class=\"note\">The delay is the time; where the clock sets when the work ends, it is the mean response time, in EDP too.</p>\n";
 
 fn facts(report: &Report) -> String {
-    let runs = if report.runs == 1 {
-        "1 run".to_string()
-    } else {
-        format!("{} runs", report.runs)
-    };
-    let html = format!(
-        "<p class=\"facts\">machine {}, workload {}, seed {}, {runs}, energy: {}</p>\n",
-        escape(&report.machine),
-        escape(&report.workload),
-        report.seed,
-        escape(&report.energy_source)
-    );
+    let html = format!("<p class=\"facts\">{}</p>\n", escape(&setting(report)));
     html + &report.trace.as_ref().map(replayed).unwrap_or_default()
 }
 
@@ -213,20 +201,26 @@ fn all_curves(report: &Report, number: usize, palette: &[&str]) -> String {
     html
 }
 
-fn tables(report: &Report, groups: &[PointGroup]) -> String {
+fn tables(report: &Report) -> String {
     let mut html = String::new();
-    if let Some(name) = single_numeric(report) {
-        html.push_str(&html_table(&results_grid(report, groups, Some(&name)), 1));
+    let merged = merged(report);
+    let groups = points(&merged);
+    if let Some(name) = single_numeric(&merged) {
+        html.push_str(&html_table(&results_grid(&merged, &groups, Some(&name)), 1));
     } else {
         for group in groups.chunks(1) {
             let label = group[0].label();
             if !label.is_empty() {
                 let _ = writeln!(html, "<h4>{}</h4>", escape(&label));
             }
-            html.push_str(&html_table(&results_grid(report, group, None), 0));
+            html.push_str(&html_table(&results_grid(&merged, group, None), 0));
         }
     }
-    let _ = writeln!(html, "<p class=\"note\">{}</p>", escape(footnote(report).trim()));
+    let _ = writeln!(
+        html,
+        "<p class=\"note\">{}</p>",
+        escape(&footnote(report, &merged, |_| true).join("\n"))
+    );
     html
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Policies beside the first one over all points of a report. Policies with the same figures share a row.
+//! The rows of a report: policies that came to the same share one. And each beside the first over all points.
 
 use crate::model::{Report, RunResult};
 use crate::sweep::{points, policies};
@@ -26,7 +26,7 @@ pub(crate) struct Ratios {
     pub edp: f64,
 }
 
-/// Mean response in s, of work whose end the clock sets.
+/// Mean response in s, where the clock sets the end of the work, so that its time says nothing.
 pub(crate) fn response_s(result: &RunResult) -> Option<f64> {
     result.counters.get("mean_response_s")?.as_f64()
 }
@@ -124,12 +124,8 @@ pub(crate) fn merged(report: &Report) -> Report {
     }
 }
 
-/// Nothing that a row shows differs. Equal energies to the last bit mean equal schedules.
+/// Runs of the same schedule: all figures and counters are equal.
 fn same(one: &RunResult, other: &RunResult) -> bool {
-    let figures = |r: &RunResult| [r.time_s, r.cpu_energy_j, r.system_energy_j, r.system_power_w, r.edp_js];
-    figures(one) == figures(other)
-        && one.ci95 == other.ci95
-        && one.class == other.class
-        && response_s(one) == response_s(other)
-        && one.energy_source == other.energy_source
+    let figures = |r: &RunResult| (r.time_s, r.cpu_energy_j, r.system_energy_j, r.ci95);
+    figures(one) == figures(other) && one.counters == other.counters
 }
