@@ -117,13 +117,12 @@ impl Affinity {
     /// What is lost by enforcing it from user space, for people; clauses.
     #[must_use]
     pub fn lost(&self) -> String {
-        let rules = self.options.sizes.rules;
         let mut lost = vec![
             BETWEEN_LOOKS,
             "the kernel decides order and shares on a CPU",
             "speeds are left to their governor",
         ];
-        lost.extend(left_out(rules.policy));
+        lost.extend(left_out(&self.layout.config(&self.options.sizes).config()));
         lost.join("; ")
     }
 

@@ -2,7 +2,7 @@
 //! Which parts of a policy can be enforced from user space.
 
 use crate::{pace, plan};
-use lop_policy::{Named, PolicyName};
+use lop_policy::{rules, Config, Named, PolicyName, Reserve};
 use std::time::Duration;
 
 /// The policy for the whole machine, where parking CPUs decides how many CPUs run but not which thread runs where. Of `auto`, the sets remain.
@@ -11,8 +11,8 @@ use std::time::Duration;
 /// A sentence: the policy only decides which thread runs where.
 pub fn for_machine(chosen: PolicyName) -> Result<PolicyName, String> {
     match chosen.policy {
-        Named::SimpleSets | Named::Highlow | Named::HighlowSpare => Ok(chosen),
         Named::Auto => Ok(Named::HighlowSpare.into()),
+        policy if policy.config().only_sizes() => Ok(chosen),
         _ => Err(format!(
             "policy '{chosen}' decides which thread runs where, but parking CPUs only decides how many run"
         )),
@@ -22,20 +22,30 @@ pub fn for_machine(chosen: PolicyName) -> Result<PolicyName, String> {
 /// Time until the policy can act on what a command does: until a look, or for policies that only make plans, until a thread has been measured.
 #[must_use]
 pub fn reaction(policy: Named) -> Duration {
-    match policy != Named::Auto && policy.config().plans() {
+    let config = policy.config();
+    match config.plans() && !config.only_known {
         true => plan::PERIOD * 2,
         false => pace::REACTION,
     }
 }
 
-/// What is lost of the policy by affinity, apart from reaction time; `None`: nothing.
-pub(crate) fn left_out(policy: Named) -> Option<&'static str> {
-    match policy {
-        Named::ReservedCore => Some("the system's own work is not moved to the reserved core"),
-        Named::Phase | Named::Auto => Some("holders of locks are only seen if they say so"),
-        Named::Gather => Some("a memory domain without work is left empty, with its speeds left to their governor"),
-        _ => None,
-    }
+/// What is lost of these rules by affinity, apart from reaction time; clauses.
+pub(crate) fn left_out(config: &Config) -> impl Iterator<Item = &'static str> {
+    let lost = [
+        (
+            config.reserve == Reserve::BySize,
+            "the system's own work is not moved to the reserved core",
+        ),
+        (
+            config.rules & rules::PHASES != 0,
+            "holders of locks are only seen if they say so",
+        ),
+        (
+            config.gathers(),
+            "a memory domain without work is left empty, with its speeds left to their governor",
+        ),
+    ];
+    lost.into_iter().filter_map(|(is_lost, what)| is_lost.then_some(what))
 }
 
 #[cfg(test)]

@@ -97,17 +97,11 @@ impl Options {
     /// A sentence with the option, the reason and what to do.
     pub fn check(&self) -> Result<(), String> {
         let is_fixed = self.policy.fixed_size().is_some();
-        match (self.policy.policy, self.spare) {
-            (Named::SimpleSets, Some(_)) => {
-                return Err(format!(
-                    "--spare: the set of {} never changes; take highlow-spare",
-                    self.policy
-                ))
-            }
-            (Named::Highlow, Some(1..)) => {
-                return Err("--spare: highlow keeps no spare; take highlow-spare".to_string())
-            }
-            _ => {}
+        if is_fixed && self.spare.is_some() {
+            return Err(format!(
+                "--spare: the set of {} never changes; take highlow-spare",
+                self.policy
+            ));
         }
         if is_fixed && self.hold.is_some() {
             return Err(format!(
@@ -125,16 +119,14 @@ impl Options {
             ));
         }
         if self.high_speed != HighSpeed::Max {
-            let left_alone = match self.policy.policy {
-                Named::SimpleSets => Some(format!(
-                    "{} leaves speeds to their governor; take highlow or highlow-spare",
+            if is_fixed {
+                return Err(format!(
+                    "--high-speed: {} leaves speeds to their governor; take highlow or highlow-spare",
                     self.policy
-                )),
-                _ if !self.speeds => Some("--no-speeds leaves all speeds alone; leave one of both out".to_string()),
-                _ => None,
-            };
-            if let Some(why) = left_alone {
-                return Err(format!("--high-speed: {why}"));
+                ));
+            }
+            if !self.speeds {
+                return Err("--high-speed: --no-speeds leaves all speeds alone; leave one of both out".into());
             }
         }
         if self.intensity.is_some() && !self.policy.policy.config().plans() {
@@ -160,12 +152,12 @@ impl Options {
         Ok(())
     }
 
-    /// Whether a core is reserved.
+    /// Whether a core is reserved, if not asked for as the policy has it. The program does not see barriers, so it reserves none by load.
     #[must_use]
     pub fn reserve(&self) -> Reserve {
-        self.reserve.unwrap_or(match self.policy.policy {
-            Named::ReservedCore => Reserve::BySize,
-            _ => Reserve::Never,
+        self.reserve.unwrap_or(match self.policy.policy.config().reserve {
+            Reserve::ByLoad => Reserve::Never,
+            reserve => reserve,
         })
     }
 }
@@ -333,7 +325,7 @@ mod tests {
             (with(Named::Auto.into(), Some(3), Some(50)), None),
             (with(Named::HighlowSpare.into(), Some(0), None), None),
             (with(Named::Highlow.into(), Some(0), Some(10)), None),
-            (with(Named::Highlow.into(), Some(1), None), Some("take highlow-spare")),
+            (with(Named::Highlow.into(), Some(1), None), None),
             (with(PolicyName::simple_sets(2), Some(1), None), Some("--spare: ")),
             (with(PolicyName::simple_sets(2), None, Some(50)), Some("--hold: ")),
             (with(PolicyName::simple_sets(2), None, None), None),

@@ -110,6 +110,16 @@ impl Config {
     pub fn lists(&self) -> bool {
         self.rules == rules::LONGEST
     }
+    /// Whether it only decides how many CPUs are high, not which thread runs where.
+    #[must_use]
+    pub fn only_sizes(&self) -> bool {
+        self.rules == 0 && !self.plans() && self.reserve == Reserve::Never
+    }
+    /// Whether the size of the high set never changes.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        self.sizing == Sizing::Fixed
+    }
     /// Whether it uses the hints of threads.
     #[must_use]
     pub fn hears_hints(&self) -> bool {

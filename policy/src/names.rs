@@ -57,14 +57,14 @@ impl PolicyName {
     /// The fixed size, if it has one.
     #[must_use]
     pub fn fixed_size(self) -> Option<u32> {
-        (self.policy == Named::SimpleSets).then_some(self.cores)
+        self.policy.config().is_fixed().then_some(self.cores)
     }
 }
 
 /// Only simple-sets takes a number; without it, it has one core.
 impl From<Named> for PolicyName {
     fn from(policy: Named) -> Self {
-        let cores = u32::from(policy == Named::SimpleSets);
+        let cores = u32::from(policy.config().is_fixed());
         Self { policy, cores }
     }
 }
@@ -82,16 +82,8 @@ impl FromStr for PolicyName {
                 .ok_or_else(|| format!("policy '{text}': expected cores as a positive whole number, found '{cores}'"));
         }
         match Named::of(text) {
-            Some(Named::SimpleSets) => Err(format!(
-                "policy '{text}': say how many cores, as in {text}:4"
-            )),
+            Some(Named::SimpleSets) => Err(format!("policy '{text}': say how many cores, as in {text}:4")),
             Some(policy) => Ok(policy.into()),
-            None if text == "linux" || text.starts_with("linux:") => Err(format!(
-                "policy '{text}' is the kernel's own scheduler, which runs when Lopsided does not: 'lop stop' gives it back"
-            )),
-            None if ["pack", "scatter", "random"].contains(&text) => Err(format!(
-                "policy '{text}' is a baseline of the simulator: see 'lop simulate'"
-            )),
             None => Err(format!("unknown policy '{text}'; known: {}", Named::names().join(", "))),
         }
     }
@@ -139,9 +131,6 @@ mod tests {
             ("simple-sets:many", "found 'many'"),
             ("simple-sets:4294967296", "found '4294967296'"),
             ("simple-setsish", "unknown policy"),
-            ("linux", "lop stop"),
-            ("linux:ondemand", "lop stop"),
-            ("random", "lop simulate"),
             ("highlow ", "known: simple-sets, highlow, highlow-spare"),
             ("", "unknown policy ''"),
         ] {

@@ -4,7 +4,7 @@
 
 use super::program::interface::lop_look as Look;
 use crate::adapter::KernelError;
-use crate::options::{Named, Options, PolicyName};
+use crate::options::{Options, PolicyName};
 use lop_machine::counters::Measured;
 use lop_machine::live::LiveMachine;
 use lop_policy::{gains_more, Config, Planned, Sched, MAX_PLANNED, NONE};
@@ -87,13 +87,14 @@ pub struct Planner {
 /// # Errors
 /// It has only one.
 pub fn check(policy: PolicyName, machine: &LiveMachine) -> Result<(), KernelError> {
-    let (found, what) = match policy.policy {
-        Named::Spread | Named::Gather => (machine.nr_memory_domains, "memory domain"),
-        Named::Specialise => (machine.nr_tiers, "kind of core"),
-        _ => return Ok(()),
+    let (domains, tiers) = (machine.nr_memory_domains, machine.nr_tiers);
+    let config = Config::on_unmeasured(policy.policy, 0, domains, tiers, machine.threads());
+    let (found, what) = match config.specialise {
+        true => (tiers, "kind of core"),
+        false => (domains, "memory domain"),
     };
     match found {
-        1 => Err(KernelError::new(format!(
+        1 if config.plans() => Err(KernelError::new(format!(
             "{policy} has nothing to choose from: this machine has one {what}"
         ))
         .mend("take highlow-spare")),

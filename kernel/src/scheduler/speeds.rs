@@ -3,7 +3,7 @@
 
 use super::program::{Record, SpeedWishes};
 use crate::adapter::{KernelError, Observer, Restored};
-use crate::options::{Named, Options};
+use crate::options::Options;
 use lop_machine::speed::{restore_from_journal, Mechanism, SpeedError, Speeds, Wish};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -45,9 +45,9 @@ impl SpeedSetter {
     /// # Errors
     /// Another process sets the speeds of this machine, or their journal is damaged or cannot be written.
     pub fn open(options: &Options, observer: &mut dyn Observer) -> Result<Self, KernelError> {
-        let why_not = match (options.speeds, options.policy.policy) {
+        let why_not = match (options.speeds, options.policy.fixed_size()) {
             (false, _) => "left alone, as asked for (--no-speeds)",
-            (_, Named::SimpleSets) => "left to the governor, as simple-sets has it",
+            (_, Some(_)) => "left to the governor, as simple-sets has it",
             _ => "",
         };
         let speeds = match why_not {

@@ -6,6 +6,7 @@ use crate::policies;
 use crate::suggested::Suggested;
 use clap::Args;
 use lop_agent::amp::{self, Amp};
+use lop_compare::enforcement::LINUX;
 use lop_kernel::adapter::KernelError;
 use lop_kernel::instance::RunDir;
 use lop_kernel::options::{parse_duration, parse_hold, Options, Reserve};
@@ -162,13 +163,19 @@ fn read_intensity(path: &str) -> Result<Arc<Intensities>, String> {
     Intensities::read(Path::new(path)).map(Arc::new)
 }
 
-/// A misspelt name gets the nearest one as a suggestion.
+/// Says what a name stands for if it is none of a policy that a kernel can run; a misspelt one gets the nearest as a suggestion.
 fn parse_policy(name: &str) -> Result<PolicyName, String> {
-    name.parse()
-        .map_err(|message: String| match message.starts_with("unknown") {
-            true => suggest::unknown("policy", name, &Named::names()),
-            false => message,
-        })
+    let explained = |message: String| match message.starts_with("unknown") {
+        _ if name == LINUX || name.starts_with("linux:") => format!(
+            "policy '{name}' is the kernel's own scheduler, which runs when Lopsided does not: 'lop stop' gives it back"
+        ),
+        true if lop_simulator::policy_names().contains(&name) => {
+            format!("policy '{name}' is a baseline of the simulator: see 'lop simulate'")
+        }
+        true => suggest::unknown("policy", name, &Named::names()),
+        false => message,
+    };
+    name.parse().map_err(explained)
 }
 
 impl From<SpeedError> for Failure {

@@ -58,13 +58,13 @@ fn the_other_times_are_fixed() {
 #[test]
 fn a_name_stands_for_a_choice_of_rules() {
     use Domains::{AsCome, Gather, Spread};
-    use Reserve::{Asked, Never};
+    use Reserve::{BySize, Never};
     use Sizing::{All, ByDemand, Fixed};
     for (name, chosen) in [
         (Named::SimpleSets, (Fixed, 0, 0, AsCome, false, Never)),
         (Named::Highlow, (ByDemand, 0, 0, AsCome, false, Never)),
         (Named::HighlowSpare, (ByDemand, 1, 0, AsCome, false, Never)),
-        (Named::ReservedCore, (All, 0, 0, AsCome, false, Asked)),
+        (Named::ReservedCore, (All, 0, 0, AsCome, false, BySize)),
         (
             Named::Phase,
             (ByDemand, 0, rules::PHASES | rules::TURNS, AsCome, false, Never),

@@ -8,7 +8,7 @@ use crate::clocks::{ClockDomain, Clocks};
 use crate::workload::{Step, Workload};
 use crate::{PowerCap, SimulationError};
 use lop_machine::{Kind, Machine};
-use lop_policy::{Config, CpuPlace, GreenOpp, Sched, Traits};
+use lop_policy::{Config, CpuPlace, GreenOpp, Reserve, Sched, Traits};
 
 /// # Errors
 /// The machine does not have what the policy's name asks for: so many CPUs, a core to reserve, a frequency.
@@ -78,10 +78,15 @@ pub(super) fn config(
     let rise_ns = machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns);
     let default_hold_ns = lop_policy::default_hold_ns(machine.cpufreq.transition_ns);
     let mut chosen = Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
-    if let SetsVariant::Auto(without) = variant {
-        let all = chosen;
-        chosen = all.leave_out(&traits(machine, rise_ns));
-        without.leave_out(&mut chosen, &all);
+    match variant {
+        SetsVariant::Auto(without) => {
+            let all = chosen;
+            chosen = all.leave_out(&traits(machine, rise_ns));
+            without.leave_out(&mut chosen, &all);
+        }
+        // Who names it here asks for it, on machines of fewer than four cores too: `lop start --reserve asked`.
+        SetsVariant::Reserved(_) => chosen.reserve = Reserve::Asked,
+        _ => {}
     }
     Config {
         nr_cpus: machine.cpus.len() as u32,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
 use lop_machine::counters::Source;
-use lop_policy::Domains;
+use lop_policy::{Domains, Named};
 
 const S: u64 = 1_000_000_000;
 
