@@ -27,10 +27,11 @@ use isolation::Isolation;
 use job_finder::JobFinder;
 use lists::Lister;
 use lop_machine::live::{self, LiveMachine};
+use lop_records::{Kind, Record};
 pub use plan::check as check_choice;
 use plan::Planner;
 use program::interface::lop_look as Look;
-use program::{Ended, Program, Record};
+use program::{Ended, Program};
 use reserved::Reservation;
 use rustix::event::{PollFd, PollFlags};
 use speeds::SpeedSetter;
@@ -250,11 +251,12 @@ impl Life {
             self.speeds.follow(&records, observer);
             self.catch_up(observer);
             self.find_jobs(&records, observer);
-            if records.iter().any(Record::says_given_up) {
+            let has = |kind| records.iter().any(|record| record.kind == kind);
+            if has(Kind::GivenUp) {
                 self.reservation.end(&mut self.speeds, observer);
             }
-            self.list(&records, observer)?;
-            self.plan(records.iter().any(Record::asks_for_look), observer)?;
+            self.list(has(Kind::List) || has(Kind::GivenUp), observer)?;
+            self.plan(has(Kind::Look), observer)?;
             decisions.records(&records)?;
             inbox.answer(|| {
                 self.fill(status);
@@ -272,8 +274,8 @@ impl Life {
 impl Life {
     /// Passes on each new `make`, whose command line tells how many jobs it runs at once.
     fn find_jobs(&self, records: &[Record], observer: &mut dyn Observer) {
-        for process in records.iter().filter_map(Record::make) {
-            self.job_finder.offer(process);
+        for record in records.iter().filter(|record| record.kind == Kind::Make) {
+            self.job_finder.offer(record.value);
         }
         self.job_finder
             .complaints()
@@ -305,14 +307,11 @@ impl Life {
     }
 
     /// Makes lists when the program reports that threads with declared lengths began or ended, or when more CPUs are available for them.
-    fn list(&mut self, records: &[Record], observer: &mut dyn Observer) -> Result<(), KernelError> {
+    fn list(&mut self, asked: bool, observer: &mut dyn Observer) -> Result<(), KernelError> {
         let Some(lister) = &mut self.lister else {
             return Ok(());
         };
-        if records
-            .iter()
-            .any(|record| record.asks_for_lists() || record.says_given_up())
-        {
+        if asked {
             lister.wake();
         }
         if !lister.is_due() {

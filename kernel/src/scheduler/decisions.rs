@@ -2,11 +2,11 @@
 //! The log of decisions: machine and configuration, then every call of the policy and every decision, in order, one
 //! JSON object each line. `lop-judge replay` plays it against the native build of the policy.
 
-use super::program::Record;
 use crate::adapter::KernelError;
 use crate::options::Options;
 use lop_machine::live::LiveMachine;
 use lop_policy::Config;
+use lop_records::Record;
 use serde::Serialize;
 use serde_json::json;
 use std::fs::File;
@@ -36,7 +36,7 @@ impl DecisionLog {
         if self.file.is_none() {
             return Ok(());
         }
-        for record in records.iter().filter(|record| !record.is_for_loader()) {
+        for record in records.iter().filter(|record| !record.kind.is_request()) {
             self.line(record)?;
         }
         self.flush()

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Isolated CPUs change with cpuset partitions: the scheduler restarts if they differ from those at its start.
 
-use super::program::Record;
 use lop_machine::live::{self, LiveMachine};
+use lop_records::{Kind, Record};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Kind of record that reports a possible change of isolated CPUs.
-pub const ISOLATED: &str = "isolated";
 /// How long to wait after the program reported a change, which happens in several steps, and after the start, because the machine was read earlier.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
@@ -29,7 +27,7 @@ impl Isolation {
     }
 
     pub fn follow(&mut self, records: &[Record], now: Instant) {
-        if records.iter().any(|record| record.kind == ISOLATED) {
+        if records.iter().any(|record| record.kind == Kind::Isolated) {
             self.look_at.get_or_insert(now + LOOK_AFTER);
         }
     }
@@ -55,7 +53,7 @@ mod tests {
 
     fn said() -> Record {
         Record {
-            kind: ISOLATED,
+            kind: Kind::Isolated,
             at_ns: 0,
             task: 0,
             cpu: 0,

@@ -2,7 +2,6 @@
 //! User space's side of the BPF program: fills in the machine and the configuration, loads, attaches, reads and detaches it.
 
 use super::above::Attached;
-use super::isolation::ISOLATED;
 use super::locks::Locks;
 use super::plan::Order;
 use super::reserved::{system_cgroups, Reserved};
@@ -16,8 +15,8 @@ use libbpf_rs::{Iter, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::{Wish, LOW_PERF, RELEASED_PERF};
 use lop_policy::{rules, Config, Domains, Reserve, Sched};
+use lop_records::Record;
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
-use serde::Serialize;
 use skeleton::{BpfSkel, BpfSkelBuilder};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -48,140 +47,12 @@ pub(super) mod interface {
 /// The program reads what `lop hint` writes, so sizes must agree.
 const _: () = assert!(std::mem::size_of::<crate::hints::Record>() == std::mem::size_of::<interface::lop_hint_record>());
 
-/// Kind of record that requests a speed.
-pub(super) const SPEED: &str = "speed";
-const MAKE: &str = "make";
-const GIVEN_UP: &str = "given-up";
-const LOOK: &str = "look";
-const LIST: &str = "list";
 /// Room for the records of a minute of heavy work with every decision logged.
 const DECISION_BYTES: u32 = 1 << 26;
 /// Added to the governor's rate limit, for the difference between its clock and ours.
 const MARGIN_NS: u64 = 10_000;
 /// How often a speed is requested again, beyond the requests that are needed.
 const REPEATS: u32 = 2;
-
-/// A record at the start of these bytes; `None` if they are too few.
-fn read_front<T: RawRecord>(bytes: &[u8]) -> Option<T> {
-    // Any bytes are a valid record, which need not be aligned.
-    (bytes.len() >= std::mem::size_of::<T>()).then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
-}
-
-/// A record that consists of integers only.
-trait RawRecord: Copy {}
-impl RawRecord for interface::lop_record {}
-impl RawRecord for interface::lop_record_of_cpus {}
-
-/// One record of the program (`struct lop_record`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Record {
-    pub kind: &'static str,
-    pub at_ns: u64,
-    pub task: u64,
-    pub cpu: i32,
-    pub value: u32,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub words: Vec<u64>,
-}
-
-impl Record {
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        use interface as intf;
-        let raw: intf::lop_record = read_front(bytes)?;
-        let kind = match raw.kind {
-            intf::lop_record_kind_LOP_RECORD_SPEED => SPEED,
-            intf::lop_record_kind_LOP_RECORD_GIVEN_UP => GIVEN_UP,
-            intf::lop_record_kind_LOP_RECORD_LOOK => LOOK,
-            intf::lop_record_kind_LOP_RECORD_LIST => LIST,
-            intf::lop_record_kind_LOP_RECORD_MAKE => MAKE,
-            intf::lop_record_kind_LOP_RECORD_ISOLATED => ISOLATED,
-            intf::lop_record_kind_LOP_RECORD_SET => "set",
-            intf::lop_record_kind_LOP_RECORD_EXIT => "exit",
-            intf::lop_record_kind_LOP_RECORD_PLACED => "placed",
-            intf::lop_record_kind_LOP_RECORD_QUEUED => "queued",
-            intf::lop_record_kind_LOP_RECORD_PREEMPT => "preempt",
-            intf::lop_record_kind_LOP_RECORD_RESERVED => "reserved",
-            intf::lop_record_kind_LOP_RECORD_LEAVES => "leaves",
-            intf::lop_record_kind_LOP_RECORD_START => "start",
-            intf::lop_record_kind_LOP_RECORD_TASK => "task",
-            intf::lop_record_kind_LOP_RECORD_ALLOWED => "allowed",
-            intf::lop_record_kind_LOP_RECORD_USER => "user",
-            intf::lop_record_kind_LOP_RECORD_GONE => "gone",
-            intf::lop_record_kind_LOP_RECORD_WAKE => "wake",
-            intf::lop_record_kind_LOP_RECORD_ENQUEUE => "enqueue",
-            intf::lop_record_kind_LOP_RECORD_DEQUEUE => "dequeue",
-            intf::lop_record_kind_LOP_RECORD_STARTED => "started",
-            intf::lop_record_kind_LOP_RECORD_STOPPED => "stopped",
-            intf::lop_record_kind_LOP_RECORD_BLOCK => "block",
-            intf::lop_record_kind_LOP_RECORD_ENDED => "ended",
-            intf::lop_record_kind_LOP_RECORD_FORGET => "forget",
-            intf::lop_record_kind_LOP_RECORD_LENGTH => "length",
-            intf::lop_record_kind_LOP_RECORD_SAY => "say",
-            intf::lop_record_kind_LOP_RECORD_SPIN => "spin",
-            intf::lop_record_kind_LOP_RECORD_DECLARE => "declare",
-            intf::lop_record_kind_LOP_RECORD_IDLE => "idle",
-            intf::lop_record_kind_LOP_RECORD_TIMER => "timer",
-            intf::lop_record_kind_LOP_RECORD_ONLINE => "online",
-            intf::lop_record_kind_LOP_RECORD_OFFLINE => "offline",
-            intf::lop_record_kind_LOP_RECORD_ANCHOR => "anchor",
-            intf::lop_record_kind_LOP_RECORD_TAKEN => "taken",
-            intf::lop_record_kind_LOP_RECORD_DOMAIN => "domain",
-            intf::lop_record_kind_LOP_RECORD_GO_TO => "go-to",
-            intf::lop_record_kind_LOP_RECORD_DOMAIN_ON => "domain-on",
-            intf::lop_record_kind_LOP_RECORD_DOMAIN_OFF => "domain-off",
-            intf::lop_record_kind_LOP_RECORD_REST => "rest",
-            intf::lop_record_kind_LOP_RECORD_LISTED => "listed",
-            _ => return None,
-        };
-        let words = match kind {
-            "task" | "allowed" => read_front::<intf::lop_record_of_cpus>(bytes)?.words.to_vec(),
-            _ => Vec::new(),
-        };
-        Some(Self {
-            kind,
-            at_ns: raw.at_ns,
-            task: raw.task,
-            cpu: raw.cpu,
-            value: raw.value,
-            words,
-        })
-    }
-
-    /// The CPU whose speed should be set, and the wish.
-    pub fn wish(&self) -> Option<(usize, Wish)> {
-        let cpu = usize::try_from(self.cpu).ok()?;
-        let wish = match self.value {
-            0 => Wish::Low,
-            1 | 2 => Wish::High,
-            _ => Wish::Released,
-        };
-        (self.kind == SPEED).then_some((cpu, wish))
-    }
-
-    /// Whether it is only for the loader, and not a decision.
-    pub fn is_for_loader(&self) -> bool {
-        matches!(self.kind, SPEED | MAKE | GIVEN_UP | LOOK | LIST | ISOLATED)
-    }
-
-    /// The process that has become a `make`.
-    pub fn make(&self) -> Option<u32> {
-        (self.kind == MAKE).then_some(self.value)
-    }
-
-    pub fn says_given_up(&self) -> bool {
-        self.kind == GIVEN_UP
-    }
-
-    /// Whether it reports a running thread that is worth a plan.
-    pub fn asks_for_look(&self) -> bool {
-        self.kind == LOOK
-    }
-
-    /// Whether threads with declared lengths must be listed again.
-    pub fn asks_for_lists(&self) -> bool {
-        self.kind == LIST
-    }
-}
 
 /// How speeds are set.
 pub struct SpeedWishes {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Speeds as far as user space sets them: which governors take the program's requests, and which files follow its sets.
 
-use super::program::{Record, SpeedWishes};
+use super::program::SpeedWishes;
 use crate::adapter::{KernelError, Observer, Restored};
 use crate::options::Options;
 use lop_machine::speed::{restore_from_journal, Mechanism, SpeedError, Speeds, Wish};
+use lop_records::{Kind, Record};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,17 @@ fn open(options: &Options) -> Result<Speeds, KernelError> {
     let chosen = speeds.set_high_speed(options.high_speed);
     chosen.map_err(|error| KernelError::new(error.to_string()))?;
     Ok(speeds)
+}
+
+/// The CPU whose speed should be set, and the wish.
+fn wish(record: &Record) -> Option<(usize, Wish)> {
+    let cpu = usize::try_from(record.cpu).ok()?;
+    let wish = match record.value {
+        0 => Wish::Low,
+        1 | 2 => Wish::High,
+        _ => Wish::Released,
+    };
+    (record.kind == Kind::Speed).then_some((cpu, wish))
 }
 
 /// Speeds as far as user space sets them.
@@ -102,7 +114,7 @@ impl SpeedSetter {
 
     /// Applies the last wish for each CPU.
     pub fn follow(&mut self, records: &[Record], observer: &mut dyn Observer) {
-        self.set(records.iter().filter_map(Record::wish).collect(), observer);
+        self.set(records.iter().filter_map(wish).collect(), observer);
     }
 
     /// CPUs that rise come first, since work waits for them. CPUs that fall are delayed if their processor chooses speeds.

@@ -13,6 +13,7 @@ mod player;
 use anyhow::{bail, Context, Result};
 use lop_machine::live::LiveMachine;
 use lop_policy::Config;
+use lop_records::{Kind, Record};
 use player::Player;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,60 +53,6 @@ struct Begin {
 struct End {
     lost_records: u64,
     unordered_calls: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-struct Record {
-    kind: Kind,
-    at_ns: u64,
-    /// The kernel's number for a task, valid until the task is gone.
-    task: u64,
-    cpu: i32,
-    value: u32,
-    #[serde(default)]
-    words: Vec<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Kind {
-    Set,
-    Placed,
-    Queued,
-    Preempt,
-    Reserved,
-    Leaves,
-    /// The program has ended.
-    Exit,
-    Start,
-    Task,
-    Allowed,
-    User,
-    Gone,
-    Wake,
-    Enqueue,
-    Dequeue,
-    Started,
-    Stopped,
-    Block,
-    Ended,
-    Forget,
-    Length,
-    Say,
-    Spin,
-    Declare,
-    Idle,
-    Timer,
-    Online,
-    Offline,
-    Anchor,
-    Taken,
-    Domain,
-    GoTo,
-    DomainOn,
-    DomainOff,
-    Rest,
-    Listed,
 }
 
 /// A decision of the policy.
@@ -243,6 +190,10 @@ impl Run {
     }
 
     fn record(&mut self, number: usize, record: &Record) -> Result<()> {
+        anyhow::ensure!(
+            !record.kind.is_request(),
+            "this kind of record asks something of the loader, which is not logged"
+        );
         if self.outcome.difference.is_some() {
             return Ok(());
         }
@@ -306,19 +257,6 @@ impl Run {
 
     fn differ(&mut self, line: usize, what: String) {
         self.outcome.difference = Some(Difference { line, what });
-    }
-}
-
-impl Kind {
-    fn is_call(self) -> bool {
-        !self.is_decision() && !matches!(self, Kind::Exit | Kind::Task | Kind::Allowed | Kind::Gone)
-    }
-
-    fn is_decision(self) -> bool {
-        matches!(
-            self,
-            Kind::Set | Kind::Placed | Kind::Queued | Kind::Preempt | Kind::Reserved | Kind::Leaves
-        )
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
-use crate::options::PolicyName;
+use crate::options::{Named, PolicyName};
 use crate::status::Status;
 use lop_machine::speed::HighSpeed;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ impl Observer for Notes {
 
 fn joins_high(cpu: i32) -> Record {
     Record {
-        kind: crate::scheduler::program::SPEED,
+        kind: Kind::Speed,
         at_ns: 0,
         task: 0,
         cpu,

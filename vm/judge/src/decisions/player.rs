@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Calls the native build of the policy as the log says.
 
-use super::{Decision, Kind, Record};
+use super::Decision;
 use anyhow::{Context, Result};
 use lop_machine::live::LiveMachine;
 use lop_policy::{self as policy, App, Config, CpuBits, CpuPlace, Env, Policy, Set, Task, CPU_WORDS};
+use lop_records::{Kind, Record};
 use std::collections::{HashMap, VecDeque};
 
 /// The weight does not affect the compared decisions.

@@ -413,7 +413,7 @@ fn what_plans_and_a_reserved_core_decide_by_has_to_be_in_the_log() {
 #[test]
 fn what_no_program_can_have_written_is_refused() {
     type Mutation = (fn() -> Vec<Value>, &'static str, &'static str, Value, &'static str);
-    let mutations: [Mutation; 14] = [
+    let mutations: [Mutation; 15] = [
         (planned, "domain", "value", json!(2), "memory domain 2 is none"),
         (planned, "domain", "cpu", json!(512), "CPU 512 is none"),
         (planned, "domain", "task", json!(90), "task 90 was not introduced"),
@@ -426,6 +426,7 @@ fn what_no_program_can_have_written_is_refused() {
         ),
         (planned, "domain-off", "value", json!(-1), "invalid value"),
         (planned, "rest", "kind", json!("restless"), "unknown variant `restless`"),
+        (planned, "rest", "kind", json!("speed"), "asks something of the loader"),
         (planned, "rest", "at_ns", Value::Null, "invalid type"),
         (exchanged, "go-to", "cpu", json!(-1), "CPU -1 is none"),
         (exchanged, "go-to", "task", json!(90), "task 90 was not introduced"),
