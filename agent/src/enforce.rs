@@ -4,7 +4,7 @@
 use crate::cpus::Cpus;
 use crate::plan::Planner;
 use crate::shadow::{Place, Shadow};
-use crate::world::{Said, Seen, World};
+use crate::world::{Hint, Seen, World};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::thread::sleep;
@@ -19,7 +19,7 @@ struct Known {
     allowed: Cpus,
     /// The affinity that it was last given or found with.
     given: Cpus,
-    said: Said,
+    hint: Hint,
 }
 
 /// At the end of a run, how many looks follow processes that create others faster than they are found.
@@ -81,7 +81,7 @@ impl Enforcer {
         }
         self.shadow.tick();
         if let Some(planner) = &mut self.planner {
-            let declared = |tid| self.known.get(&tid).map_or(0, |known| known.said.memory);
+            let declared = |tid| self.known.get(&tid).map_or(0, |known| known.hint.memory);
             planner.follow(&mut self.shadow, declared);
         }
         self.give_all(world)
@@ -111,42 +111,42 @@ impl Enforcer {
     }
 
     fn note_thread(&mut self, world: &mut dyn World, thread: &Seen) {
-        let said = world.said(thread.tid);
+        let hint = world.hint(thread.tid);
         if !self.known.contains_key(&thread.tid) {
             let Ok(found) = world.affinity(thread.tid) else { return };
-            self.meet(thread, found, said);
+            self.meet(thread, found, hint);
         }
         let Some(known) = self.known.get_mut(&thread.tid) else {
             return;
         };
         // A thread that no longer declares a length is about to end.
-        if said.length != known.said.length && said.length != 0 {
+        if hint.length != known.hint.length && hint.length != 0 {
             let (pid, allowed) = (known.pid, known.allowed);
             known.runnable = false;
-            known.said.length = said.length;
+            known.hint.length = hint.length;
             self.shadow.remove(thread.tid);
-            self.shadow.add(thread.tid, pid, &allowed, said.length);
+            self.shadow.add(thread.tid, pid, &allowed, hint.length);
         }
         if thread.runnable && !known.runnable {
             known.runnable = true;
             self.shadow.wake(thread.tid, thread.cpu);
         }
-        (known.said.flags, known.said.memory) = (said.flags, said.memory);
-        self.shadow.set_hints(thread.tid, said.flags);
+        (known.hint.flags, known.hint.memory) = (hint.flags, hint.memory);
+        self.shadow.set_hints(thread.tid, hint.flags);
     }
 
     /// A new thread. An affinity that it inherited from a thread that the agent bound is not its own choice.
-    fn meet(&mut self, thread: &Seen, found: Cpus, said: Said) {
+    fn meet(&mut self, thread: &Seen, found: Cpus, hint: Hint) {
         let inherited = self.given.contains(&found);
         let allowed = if inherited { self.home } else { found };
-        self.shadow.add(thread.tid, thread.pid, &allowed, said.length);
+        self.shadow.add(thread.tid, thread.pid, &allowed, hint.length);
         let known = Known {
             pid: thread.pid,
             started: thread.started,
             runnable: false,
             allowed,
             given: found,
-            said,
+            hint,
         };
         self.known.insert(thread.tid, known);
     }
@@ -172,7 +172,7 @@ impl Enforcer {
         if found != known.given && !self.given.contains(&found) {
             known.allowed = found;
             known.given = found;
-            let (pid, length) = (known.pid, known.said.length);
+            let (pid, length) = (known.pid, known.hint.length);
             known.runnable = false;
             self.shadow.remove(tid);
             self.shadow.add(tid, pid, &found, length);
@@ -250,9 +250,9 @@ impl Enforcer {
             if self.known.contains_key(&thread.tid) {
                 continue;
             }
-            let said = world.said(thread.tid);
+            let hint = world.hint(thread.tid);
             if let Ok(found) = world.affinity(thread.tid) {
-                self.meet(thread, found, said);
+                self.meet(thread, found, hint);
                 any = true;
             }
         }

@@ -3,7 +3,7 @@
 //! read at each look. Any process of the command may write there. So only flags, a length and a memory class are taken from them, and they are
 //! read, not mapped: truncating a mapped file would kill its reader.
 
-use crate::world::Said;
+use crate::world::Hint;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -23,7 +23,7 @@ const WITH_MEMORY: u32 = 3;
 pub(crate) struct Hints {
     folder: PathBuf,
     files: BTreeMap<u32, File>,
-    said: BTreeMap<u32, Said>,
+    by_thread: BTreeMap<u32, Hint>,
     buffer: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ impl Hints {
         Self {
             folder: folder.to_path_buf(),
             files: BTreeMap::new(),
-            said: BTreeMap::new(),
+            by_thread: BTreeMap::new(),
             buffer: vec![0; MOST_THREADS * RECORD_BYTES],
         }
     }
@@ -50,31 +50,31 @@ impl Hints {
 
     /// Reads the present records.
     pub fn look(&mut self) {
-        self.said.clear();
+        self.by_thread.clear();
         for file in self.files.values() {
             let read = file.read_at(&mut self.buffer, 0).unwrap_or(0);
-            self.said
+            self.by_thread
                 .extend(self.buffer[..read].chunks_exact(RECORD_BYTES).filter_map(record));
         }
     }
 
-    pub fn of(&self, tid: u32) -> Said {
-        self.said.get(&tid).copied().unwrap_or_default()
+    pub fn of(&self, tid: u32) -> Hint {
+        self.by_thread.get(&tid).copied().unwrap_or_default()
     }
 }
 
 /// Words of a record: version, size, thread, flags, length, memory class. Version 0 is an empty record.
-fn record(bytes: &[u8]) -> Option<(u32, Said)> {
+fn record(bytes: &[u8]) -> Option<(u32, Hint)> {
     let word = |n: usize| u32::from_ne_bytes([bytes[4 * n], bytes[4 * n + 1], bytes[4 * n + 2], bytes[4 * n + 3]]);
     let (version, tid) = (word(0), word(2));
     let since = |first: u32, n: usize| if version >= first { word(n) } else { 0 };
     (version > 0).then(|| {
-        let said = Said {
+        let hint = Hint {
             flags: word(3) & KNOWN_FLAGS,
             length: since(WITH_LENGTH, 4),
             memory: u8::try_from(since(WITH_MEMORY, 5)).unwrap_or(0),
         };
-        (tid, said)
+        (tid, hint)
     })
 }
 
@@ -102,13 +102,13 @@ mod tests {
         let mut hints = Hints::new(folder.path());
         hints.refresh(&[7, 5].into());
         hints.look();
-        let said = |flags, length, memory| Said { flags, length, memory };
-        assert_eq!(hints.of(7), said(1, 0, 0), "version 1 has no length");
-        assert_eq!(hints.of(8), said(2, 300, 0), "unknown flags are dropped");
-        assert_eq!(hints.of(9), Said::default());
-        assert_eq!(hints.of(10), said(0, 0, 3));
+        let hint = |flags, length, memory| Hint { flags, length, memory };
+        assert_eq!(hints.of(7), hint(1, 0, 0), "version 1 has no length");
+        assert_eq!(hints.of(8), hint(2, 300, 0), "unknown flags are dropped");
+        assert_eq!(hints.of(9), Hint::default());
+        assert_eq!(hints.of(10), hint(0, 0, 3));
         std::fs::write(folder.path().join("7.hints"), &records[..100]).unwrap();
         hints.look();
-        assert_eq!(hints.of(8), Said::default(), "half a record");
+        assert_eq!(hints.of(8), Hint::default(), "half a record");
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::cpus::Cpus;
 use crate::hints::Hints;
-use crate::world::{Said, Seen, World};
+use crate::world::{Hint, Seen, World};
 use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
 use rustix::thread::{gettid, sched_getaffinity, sched_setaffinity, CpuSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -273,7 +273,7 @@ impl World for ProcTree {
         self.undecided
     }
 
-    fn said(&mut self, tid: u32) -> Said {
+    fn hint(&mut self, tid: u32) -> Hint {
         self.hints.of(tid)
     }
 

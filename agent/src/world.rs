@@ -20,7 +20,7 @@ pub struct Seen {
 
 /// A thread's hints (loads/hint.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct Hint {
     /// 1 spinning, 2 sequential, 4 lock holder.
     pub flags: u32,
     /// Its work, in a unit of its application; 0: not declared.
@@ -42,7 +42,7 @@ pub trait World {
         false
     }
     /// The thread's hints at the last look.
-    fn said(&mut self, tid: u32) -> Said;
+    fn hint(&mut self, tid: u32) -> Hint;
     /// # Errors
     /// The thread is gone, or belongs to another user.
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus>;

@@ -39,12 +39,12 @@ impl Hinted {
         }))
     }
 
-    fn of_threads(proc: &Path, said: impl Fn(u32) -> Option<Hint>) -> Self {
+    fn of_threads(proc: &Path, hint_of: impl Fn(u32) -> Option<Hint>) -> Self {
         let mut counted = Self::default();
         let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
         let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let threads = processes.flat_map(|process: u32| threads_of(proc, process).unwrap_or_default());
-        threads.filter_map(said).for_each(|hint| counted.add(&hint));
+        threads.filter_map(hint_of).for_each(|hint| counted.add(&hint));
         counted
     }
 
@@ -87,9 +87,9 @@ impl fmt::Display for Hinted {
             ("memory moderate", self.memory_moderate),
             ("memory intensive", self.memory_intensive),
         ];
-        let said = named.into_iter().filter(|(_, count)| *count > 0);
-        let said: Vec<String> = said.map(|(name, count)| format!("{name} {count}")).collect();
-        f.write_str(&said.join(", "))
+        let held = named.into_iter().filter(|(_, count)| *count > 0);
+        let held: Vec<String> = held.map(|(name, count)| format!("{name} {count}")).collect();
+        f.write_str(&held.join(", "))
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_counted_by_what_is_said_of_them() {
+    fn threads_are_counted_by_their_hints() {
         let proc = tempfile::tempdir().unwrap();
         for thread in [
             "10/task/10",
@@ -110,7 +110,7 @@ mod tests {
         ] {
             std::fs::create_dir_all(proc.path().join(thread)).unwrap();
         }
-        let said = |thread| {
+        let hint_of = |thread| {
             let hint = match thread {
                 10 => Hint {
                     spinning: true,
@@ -127,7 +127,7 @@ mod tests {
             };
             Some(hint)
         };
-        let counted = Hinted::of_threads(proc.path(), said);
+        let counted = Hinted::of_threads(proc.path(), hint_of);
         let expected = Hinted {
             threads: 2,
             spinning: 1,

@@ -95,7 +95,7 @@ pub struct Hint {
 
 impl Hint {
     fn record(&self) -> Record {
-        let flag = |said: bool, flag: u32| if said { flag } else { 0 };
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         let position = |memory: Memory| MEMORY_NAMES.iter().position(|(_, other)| *other == memory);
         Record {
             version: VERSION,
@@ -186,7 +186,7 @@ impl Hints {
             .map(|map| map.id);
         let Some(id) = id else {
             return Err(match rustix::process::geteuid().is_root() {
-                true => KernelError::new("the scheduler in charge hears no hints"),
+                true => KernelError::new("the scheduler in charge uses no hints"),
                 false => KernelError::new("hints are root's to give").mend("sudo lop hint ..."),
             });
         };
@@ -210,7 +210,7 @@ impl Hints {
         let found = self
             .map
             .lookup(&key(&file), MapFlags::ANY)
-            .map_err(|error| said_in_vain(thread, &error))?;
+            .map_err(|error| not_hinted(thread, &error))?;
         Ok(found
             .and_then(|bytes| Record::read(&bytes))
             .map(|record| Hint::of(&record)))
@@ -224,8 +224,8 @@ impl Hints {
         let file = open_thread(thread)?;
         self.map
             .update(&key(&file), &hint.record().bytes(), MapFlags::ANY)
-            .map_err(|error| said_in_vain(thread, &error))?;
-        self.apply(thread).map_err(|error| said_in_vain(thread, &error))
+            .map_err(|error| not_hinted(thread, &error))?;
+        self.apply(thread).map_err(|error| not_hinted(thread, &error))
     }
 
     /// Makes the scheduler read the thread's hints: at once if it runs, else when it next runs.
@@ -252,7 +252,7 @@ fn key(file: &OwnedFd) -> [u8; 4] {
     file.as_raw_fd().to_ne_bytes()
 }
 
-fn said_in_vain(thread: u32, error: &dyn fmt::Display) -> KernelError {
+fn not_hinted(thread: u32, error: &dyn fmt::Display) -> KernelError {
     KernelError::new(format!(
         "the hint for thread {thread} does not reach the scheduler: {error}"
     ))
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read_again() {
+    fn a_hint_is_read_again() {
         for hint in [
             Hint::default(),
             ALL,
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_class_of_a_later_version_is_not_said() {
+    fn a_memory_class_of_a_later_version_is_no_hint() {
         let later = Record {
             version: 2,
             memory: 9,

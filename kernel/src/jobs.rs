@@ -139,21 +139,21 @@ pub fn declare(root: &Path, hints: &mut Option<Hints>, process: u32) -> Result<(
         Some(hints) => hints,
         None => hints.insert(Hints::open(root)?),
     };
-    match say(hints, process, jobs) {
+    match set_jobs(hints, process, jobs) {
         Err(_) if !there() => Ok(()),
-        said => said,
+        result => result,
     }
 }
 
-fn say(hints: &Hints, process: u32, jobs: u32) -> Result<(), KernelError> {
-    let said = hints.of(process)?.unwrap_or_default();
-    if said.parallelism.is_some() {
+fn set_jobs(hints: &Hints, process: u32, jobs: u32) -> Result<(), KernelError> {
+    let known = hints.of(process)?.unwrap_or_default();
+    if known.parallelism.is_some() {
         return Ok(());
     }
     let hint = Hint {
         parallelism: Some(jobs),
         with_children: true,
-        ..said
+        ..known
     };
     hints.set(process, &hint)
 }

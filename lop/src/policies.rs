@@ -28,8 +28,8 @@ pub fn compared() -> Vec<&'static str> {
 }
 
 /// Those that use what `lop hint` says about threads.
-pub fn hearing() -> String {
-    names(Config::hears_hints)
+pub fn using_hints() -> String {
+    names(Config::uses_hints)
 }
 
 /// Those that plan which thread runs in which memory domain, and so use how threads use memory.

@@ -122,7 +122,7 @@ impl Config {
     }
     /// Whether it uses the hints of threads.
     #[must_use]
-    pub fn hears_hints(&self) -> bool {
+    pub fn uses_hints(&self) -> bool {
         self.plans() || self.rules & !rules::WHOLE != 0
     }
     /// Without the rules that such a machine has no use for (policy/core/auto.h).

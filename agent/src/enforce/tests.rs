@@ -7,7 +7,7 @@ use lop_machine::counters::{Measured, Source};
 #[derive(Default)]
 struct Fake {
     now_ns: u64,
-    threads: BTreeMap<u32, (u32, bool, Cpus, Said)>,
+    threads: BTreeMap<u32, (u32, bool, Cpus, Hint)>,
     written: Vec<Cpus>,
     /// The first thread creates the second right after the next look, which so misses it.
     creates: Option<(u32, u32)>,
@@ -18,7 +18,7 @@ impl World for Fake {
         self.now_ns
     }
     fn look(&mut self) -> io::Result<Vec<Seen>> {
-        let seen = |(&tid, &(pid, runnable, ..)): (&u32, &(u32, bool, Cpus, Said))| Seen {
+        let seen = |(&tid, &(pid, runnable, ..)): (&u32, &(u32, bool, Cpus, Hint))| Seen {
             tid,
             pid,
             started: 1,
@@ -32,7 +32,7 @@ impl World for Fake {
         }
         Ok(all)
     }
-    fn said(&mut self, tid: u32) -> Said {
+    fn hint(&mut self, tid: u32) -> Hint {
         self.threads[&tid].3
     }
     fn affinity(&mut self, tid: u32) -> io::Result<Cpus> {
@@ -50,7 +50,7 @@ impl World for Fake {
 
 impl Fake {
     fn runs(&mut self, tid: u32, runs: bool) {
-        let entry = self.threads.entry(tid).or_insert((1, runs, four(), Said::default()));
+        let entry = self.threads.entry(tid).or_insert((1, runs, four(), Hint::default()));
         entry.1 = runs;
     }
     fn of(&self, tid: u32) -> String {
@@ -62,10 +62,10 @@ impl Fake {
     }
 }
 
-fn said(length: u32) -> Said {
-    Said {
+fn hint(length: u32) -> Hint {
+    Hint {
         length,
-        ..Said::default()
+        ..Hint::default()
     }
 }
 
@@ -163,8 +163,8 @@ fn what_a_thread_chose_for_itself_is_kept_and_what_it_inherited_is_not() {
     world.later(&mut enforcer, 1);
     let two = Cpus::parse("2-3").unwrap();
     let inherited = world.threads[&10].2;
-    world.threads.insert(11, (1, true, two, Said::default()));
-    world.threads.insert(12, (1, true, inherited, Said::default()));
+    world.threads.insert(11, (1, true, two, Hint::default()));
+    world.threads.insert(12, (1, true, inherited, Hint::default()));
     world.later(&mut enforcer, 10);
     assert!(
         Cpus::parse(&world.of(11)).unwrap().without(&two).is_empty(),
@@ -190,7 +190,7 @@ fn the_longest_thread_has_the_fast_cpu_and_others_the_rest() {
     let mut world = Fake::default();
     let mut enforcer = enforcer(Named::LongestFirst, [500, 500, 500, 1000]);
     for (tid, length) in [(10, 3), (11, 9), (12, 8)] {
-        world.threads.insert(tid, (1, true, four(), said(length)));
+        world.threads.insert(tid, (1, true, four(), hint(length)));
     }
     world.later(&mut enforcer, 1);
     assert_eq!(world.of(11), "3");
@@ -222,25 +222,25 @@ fn after_a_second_of_nothing_no_cpu_is_kept_from_anybody() {
 /// As `matmul` runs: one thread begins, creates two, and waits. Their lengths are read one look after they are seen, in either order.
 #[test]
 fn lengths_that_are_heard_late_count_from_then_on() {
-    for first_heard in [11, 12] {
+    for first_hinted in [11, 12] {
         let mut world = Fake::default();
         let mut enforcer = enforcer(Named::LongestFirst, [1000, 500]);
         let both = Cpus::parse("0-1").unwrap();
-        world.threads.insert(10, (10, true, both, said(0)));
+        world.threads.insert(10, (10, true, both, hint(0)));
         world.later(&mut enforcer, 1);
         assert_eq!(world.of(10), "0");
         world.later(&mut enforcer, 20);
         world.threads.get_mut(&10).unwrap().1 = false;
         let inherited = world.threads[&10].2;
         for tid in [11, 12] {
-            world.threads.insert(tid, (10, true, inherited, said(0)));
+            world.threads.insert(tid, (10, true, inherited, hint(0)));
         }
         world.later(&mut enforcer, 20);
         let length = |tid| if tid == 11 { 400 } else { 800 };
-        world.threads.get_mut(&first_heard).unwrap().3 = said(length(first_heard));
+        world.threads.get_mut(&first_hinted).unwrap().3 = hint(length(first_hinted));
         world.later(&mut enforcer, 20);
         for tid in [11, 12] {
-            world.threads.get_mut(&tid).unwrap().3 = said(length(tid));
+            world.threads.get_mut(&tid).unwrap().3 = hint(length(tid));
         }
         for _ in 0..4 {
             world.later(&mut enforcer, 20);
@@ -248,7 +248,7 @@ fn lengths_that_are_heard_late_count_from_then_on() {
         assert_eq!(
             (world.of(11), world.of(12)),
             ("1".into(), "0".into()),
-            "{first_heard} first"
+            "{first_hinted} first"
         );
         // The short one still ends first, and the long one stays.
         world.threads.remove(&11);
@@ -340,8 +340,8 @@ fn spread_goes_by_what_threads_declare_where_nothing_is_counted() {
     let measured = Some(Measured::by_none("none here", "a record"));
     let mut enforcer = planned_enforcer(Named::Spread, [1000; 4], TWO_DOMAINS, measured);
     for (tid, memory) in [(10, 3), (11, 3), (12, 1), (13, 1)] {
-        let said = Said { memory, ..said(0) };
-        world.threads.insert(tid, (1, true, four(), said));
+        let hint = Hint { memory, ..hint(0) };
+        world.threads.insert(tid, (1, true, four(), hint));
         world.later(&mut enforcer, 1);
     }
     for_ms(&mut world, &mut enforcer, 1100);
@@ -390,7 +390,7 @@ fn specialise_gives_the_fast_cpu_to_who_gains_most() {
     let mut enforcer = planned_enforcer(Named::Specialise, [1000, 500], [0; 2], measured);
     let two = Cpus::parse("0-1").unwrap();
     for tid in [10, 11] {
-        world.threads.insert(tid, (tid, true, two, said(0)));
+        world.threads.insert(tid, (tid, true, two, hint(0)));
         world.later(&mut enforcer, 20);
     }
     assert_eq!((world.of(10), world.of(11)), ("0".into(), "1".into()));
@@ -406,7 +406,7 @@ fn auto_plans_where_the_machine_has_a_choice() {
     let mut enforcer = planned_enforcer(Named::Auto, [1000, 500], [0, 1], measured);
     let two = Cpus::parse("0-1").unwrap();
     for tid in [10, 11] {
-        world.threads.insert(tid, (tid, true, two, said(0)));
+        world.threads.insert(tid, (tid, true, two, hint(0)));
         world.later(&mut enforcer, 20);
     }
     for_ms(&mut world, &mut enforcer, 4100);

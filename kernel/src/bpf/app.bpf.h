@@ -46,13 +46,13 @@ static __always_inline void keep_no_children(const struct task_struct *p, const 
 /* Updates `keeper` from the thread's hint. True: processes that the thread creates belong to its application. */
 static __always_inline bool keeps_children(struct task_struct *p, const struct lop_task_state *t)
 {
-	const struct lop_hint_record *said = hint_of(p);
+	const struct lop_hint_record *hint = hint_of(p);
 	struct lop_app_state *about = app_at(t->app - 1);
 	if (!t->app)
 		return false;
-	if (said && (said->flags & LOP_HINT_WITH_CHILDREN))
+	if (hint && (hint->flags & LOP_HINT_WITH_CHILDREN))
 		about->keeper = p->pid;
-	else if (said)
+	else if (hint)
 		keep_no_children(p, t);
 	return about->keeper;
 }

@@ -17,67 +17,67 @@ static __always_inline void declare_length(struct task_struct *p, struct lop_tas
 /* Applies the length that the forking thread declared for its next child. It counts for one child only. */
 static __always_inline void inherit(struct task_struct *p, struct lop_task_state *t)
 {
-	struct lop_hint_record *said = hint_of(bpf_get_current_task_btf());
+	struct lop_hint_record *hint = hint_of(bpf_get_current_task_btf());
 	unsigned long flags = 0;
 	bool locked;
-	if (!said || !said->next_length)
+	if (!hint || !hint->next_length)
 		return;
 	locked = log_begin_open(&flags);
-	declare_length(p, t, app_of(t), said->next_length, bpf_ktime_get_ns(), true);
-	said->next_length = 0;
+	declare_length(p, t, app_of(t), hint->next_length, bpf_ktime_get_ns(), true);
+	hint->next_length = 0;
 	log_end_open(locked, &flags);
 }
 
 /* Tells the policy what has changed in the hint of a thread. */
-static __always_inline void take_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, const struct lop_hint_record *said)
+static __always_inline void take_over(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, const struct lop_hint_record *hint)
 {
 	struct lop_app *app = app_of(t);
-	u32 flags = flags_of(t, said), changed = flags ^ t->task.hint.flags;
-	u32 parallelism = said->parallelism;
-	declare_length(p, t, app, said->length, c->now_ns, false);
+	u32 flags = flags_of(t, hint), changed = flags ^ t->task.hint.flags;
+	u32 parallelism = hint->parallelism;
+	declare_length(p, t, app, hint->length, c->now_ns, false);
 	set_hints(c, p, t, flags);
 	if (changed & LOP_SPINNING) {
 		tell(LOP_RECORD_SPIN, c->now_ns, (u64)p, 0, flags & LOP_SPINNING);
 		lop_spin(&lopsided, c, &t->task, app, group_of(t), flags & LOP_SPINNING, c->now_ns);
 	}
-	if (app && parallelism != t->said_parallelism) {
+	if (app && parallelism != t->hinted_parallelism) {
 		tell(LOP_RECORD_DECLARE, c->now_ns, (u64)p, 0, parallelism);
 		if (lop_declare(&lopsided, c, app, parallelism, c->now_ns))
-			t->said_parallelism = parallelism;
+			t->hinted_parallelism = parallelism;
 	}
 }
 
-/* What a thread said about its application ends with the thread. */
-static __always_inline void unsay(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+/* The hint of a thread about its application ends with the thread. */
+static __always_inline void withdraw_hint(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
 	struct lop_app *app = app_of(t);
 	if (!app)
 		return;
 	keep_no_children(p, t);
-	if (!t->said_parallelism)
+	if (!t->hinted_parallelism)
 		return;
 	tell(LOP_RECORD_DECLARE, c->now_ns, (u64)p, 0, 0);
 	if (lop_declare(&lopsided, c, app, 0, c->now_ns))
-		t->said_parallelism = 0;
+		t->hinted_parallelism = 0;
 }
 
 /*
  * Reads the hint of a thread when it starts to run and when it is charged in dispatch: at the end of its slice, or when
  * lop_hint_apply() preempts it.
  */
-static __always_inline void listen(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
+static __always_inline void read_hint(struct lop_world *c, struct task_struct *p, struct lop_task_state *t)
 {
-	const struct lop_hint_record *said = hint_of(p);
+	const struct lop_hint_record *hint = hint_of(p);
 	bool in_vain = holds_in_vain(p, t), locked;
-	if (!said && !in_vain)
+	if (!hint && !in_vain)
 		return;
 	locked = log_begin();
 	if (in_vain) {
 		t->holds = false;
-		set_hints(c, p, t, flags_of(t, said));
+		set_hints(c, p, t, flags_of(t, hint));
 	}
-	if (said)
-		take_over(c, p, t, said);
+	if (hint)
+		take_over(c, p, t, hint);
 	log_end(locked);
 }
 

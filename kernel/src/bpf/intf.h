@@ -50,7 +50,7 @@ enum lop_record_kind {
 	LOP_RECORD_ENDED,
 	LOP_RECORD_FORGET,    /* lop_forget() */
 	LOP_RECORD_LENGTH,    /* lop_declare_length() of `value` */
-	LOP_RECORD_SAY,       /* lop_set_hints() of the flags `value` */
+	LOP_RECORD_HINTS,     /* lop_set_hints() of the flags `value` */
 	LOP_RECORD_SPIN,      /* lop_spin(), `value`: spinning */
 	LOP_RECORD_DECLARE,   /* lop_declare() of `value` for the process of `task` */
 	LOP_RECORD_IDLE,      /* lop_cpu_idle() of `cpu`, `value`: idle */

@@ -53,12 +53,12 @@ static __always_inline struct lop_futex *new_futex_of(const struct task_struct *
 }
 
 /* The flags of a thread: those of its hint, and LOP_LOCK_HOLDER if it is seen to hold a lock. */
-static __always_inline u32 flags_of(const struct lop_task_state *t, const struct lop_hint_record *said)
+static __always_inline u32 flags_of(const struct lop_task_state *t, const struct lop_hint_record *hint)
 {
-	return (said ? said->flags : 0) | (t->holds ? LOP_LOCK_HOLDER : 0);
+	return (hint ? hint->flags : 0) | (t->holds ? LOP_LOCK_HOLDER : 0);
 }
 
-lop_subprog bool policy_hears(struct lop_world *c lop_nonnull, struct lop_task_state *t lop_nonnull, u32 flags)
+lop_subprog bool policy_set_hints(struct lop_world *c lop_nonnull, struct lop_task_state *t lop_nonnull, u32 flags)
 {
 	lop_set_hints(&lopsided, c, &t->task, app_of(t), flags, c->now_ns);
 	return true;
@@ -69,8 +69,8 @@ static __always_inline void set_hints(struct lop_world *c, struct task_struct *p
 {
 	if (!((flags ^ t->task.hint.flags) & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)))
 		return;
-	tell(LOP_RECORD_SAY, c->now_ns, (u64)p, 0, flags);
-	policy_hears(c, t, flags);
+	tell(LOP_RECORD_HINTS, c->now_ns, (u64)p, 0, flags);
+	policy_set_hints(c, t, flags);
 }
 
 /* The thread no longer waits at its futex. Null: the map has evicted it. */

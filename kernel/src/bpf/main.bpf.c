@@ -342,7 +342,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	ask_speed((u32)cpu, c->now_ns);
 	if (t) {
 		charge(c, t, cpu);
-		listen(c, prev, t);
+		read_hint(c, prev, t);
 	}
 	if (is_for_higher_class(cpu)) {
 		rests_no_more(c, cpu);
@@ -372,7 +372,7 @@ static __always_inline void started(struct lop_world *c, struct task_struct *p, 
 	lop_running(&lopsided, c, &t->task, c->now_ns);
 	lop_started(&lopsided, c, &t->task, app_of(t), (u32)cpu, c->now_ns);
 	log_end(locked);
-	listen(c, p, t);
+	read_hint(c, p, t);
 }
 
 void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
@@ -560,7 +560,7 @@ static __always_inline void ended(struct lop_world *c, struct task_struct *p, st
 	locked = log_begin();
 	tell(LOP_RECORD_ENDED, c->now_ns, (u64)p, 0, 0);
 	lop_ended(&lopsided, &t->task, app_of(t));
-	unsay(c, p, t);
+	withdraw_hint(c, p, t);
 	log_end(locked);
 	if (t->task.hint.length)
 		count_declared(t, -1, false);

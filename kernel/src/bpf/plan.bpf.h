@@ -24,13 +24,13 @@ static __always_inline bool is_planned(const struct task_struct *p)
 
 static __always_inline bool is_worth_a_look(struct task_struct *p)
 {
-	const struct lop_hint_record *said;
+	const struct lop_hint_record *hint;
 	if (!is_planned(p))
 		return false;
 	if (measures)
 		return true;
-	said = hint_of(p);
-	return said && said->memory;
+	hint = hint_of(p);
+	return hint && hint->memory;
 }
 
 /* At each tick of a running thread. */
@@ -67,7 +67,7 @@ SEC("iter/task")
 int lop_look(struct bpf_iter__task *about)
 {
 	struct task_struct *p = about->task;
-	const struct lop_hint_record *said;
+	const struct lop_hint_record *hint;
 	struct lop_task_state *t;
 	struct lop_look look = {};
 	if (!p || !is_planned(p) || looks_itself(p))
@@ -75,10 +75,10 @@ int lop_look(struct bpf_iter__task *about)
 	t = state_of(p);
 	if (!t || (plans_lists && !look_for_lists(p, t, &look) && !plans))
 		return 0;
-	said = hint_of(p);
+	hint = hint_of(p);
 	look.thread = p->pid;
 	look.cpu = scx_bpf_task_cpu(p);
-	look.memory = said ? said->memory : 0;
+	look.memory = hint ? hint->memory : 0;
 	look.ran_ns = p->se.sum_exec_runtime;
 	look.waited_ns = p->sched_info.run_delay;
 	look.runs = scx_bpf_task_running(p);

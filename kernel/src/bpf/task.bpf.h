@@ -11,7 +11,7 @@ struct lop_task_state {
 	s32 group;          /* its slot, see lop_env_group(); LOP_NONE */
 	u64 group_key;      /* its task group at the last look, see key_of_group(); 0: the root */
 	u32 app;            /* 1 + the place of its application in `apps`; 0: none */
-	u32 said_parallelism; /* parallelism last taken from its hint */
+	u32 hinted_parallelism; /* parallelism last taken from its hint */
 	u64 waits_at;       /* address of the futex that it waits for, or is about to; 0: none */
 	u64 waits_since_ns; /* since_ns of that futex */
 	u64 wakes_at;       /* futex on which it is in futex_wake() for one waiter; 0: none */

@@ -30,7 +30,7 @@ real-time classes, cgroups or another user's share. New hints replace all earlie
 of the thread. They are cleared when it ends.
 
 Policies that use hints: {}. Those that use --memory: {}.",
-        policies::hearing(),
+        policies::using_hints(),
         policies::planning()
     )
 }
@@ -119,25 +119,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         hints.set(thread, &hint)?;
     }
     let status = fetch(&arguments.place.run_dir()).ok().flatten();
-    if let Some(status) = status.filter(|status| !hears(&status.policy)) {
+    if let Some(status) = status.filter(|status| !uses_hints(&status.policy)) {
         terminal::note(&format!(
             "policy {} is in force and uses no hints; these do: {}",
             status.policy,
-            policies::hearing()
+            policies::using_hints()
         ));
     }
     Ok(())
 }
 
-fn hears(policy: &str) -> bool {
+fn uses_hints(policy: &str) -> bool {
     policy
         .parse()
-        .is_ok_and(|name: PolicyName| name.policy.config().hears_hints())
+        .is_ok_and(|name: PolicyName| name.policy.config().uses_hints())
 }
 
 fn text(hint: &Hint) -> String {
     let number = |name: &str, n: Option<u32>| n.map(|n| format!("{name} {n}"));
-    let flag = |name: &str, said: bool| said.then(|| name.to_string());
+    let flag = |name: &str, set: bool| set.then(|| name.to_string());
     let words = [
         flag("spinning", hint.spinning),
         flag("sequential", hint.sequential),

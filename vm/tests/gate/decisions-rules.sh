@@ -31,7 +31,7 @@ logged() {
   expect "$name: work" work
   expect "$name: no watchdog exit, no restart" still_in_charge
   expect "$name: ended" ended_by INT
-  expect "$name: the log has the records of every run" has_kinds "$log" start task user gone wake placed enqueue queued started stopped block ended idle set say length declare
+  expect "$name: the log has the records of every run" has_kinds "$log" start task user gone wake placed enqueue queued started stopped block ended idle set hints length declare
   expect "$name: the native build decides the same, no record lost, no call out of order" same_decisions "$log"
 }
 

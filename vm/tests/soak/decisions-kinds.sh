@@ -29,7 +29,7 @@ for policy in phase longest-first fair-share; do
   expect "$policy: work" work
   expect "$policy: no watchdog exit, no restart" still_in_charge
   expect "$policy: ended" ended_by INT
-  expect "$policy: the log has the records of every run" has_kinds $log start task gone wake placed enqueue started stopped block ended idle set length say declare
+  expect "$policy: the log has the records of every run" has_kinds $log start task gone wake placed enqueue started stopped block ended idle set length hints declare
   figure "$policy: it has those of timers, of who makes room, of who spins, leaves a queue, takes a CPU" has_kinds $log timer preempt spin dequeue taken
   [ $policy != longest-first ] || {
     figure "$policy: lists were made" has_kinds $log listed

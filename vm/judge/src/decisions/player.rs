@@ -224,7 +224,7 @@ impl Player {
                     let app = app.as_mut().context("a thread of no process declares a length")?;
                     policy::declare_length(&mut *task, app, value);
                 }
-                Kind::Say => policy.set_hints(world, task, app, value, at_ns),
+                Kind::Hints => policy.set_hints(world, task, app, value, at_ns),
                 Kind::Spin => policy.spin(world, task, app, no_group, value != 0, at_ns),
                 Kind::Declare => {
                     let app = app.as_mut().context("no process declares its parallelism")?;

@@ -160,12 +160,12 @@ fn of_two_users() -> Vec<Value> {
     lines[5] = thread("task", 80, 0, ALL);
     lines.insert(8, user(2500, 70, 1000, 1024));
     lines.insert(14, user(3500, 80, 1001, 15));
-    lines.push(record("say", 5000, 80, 0, 2));
+    lines.push(record("hints", 5000, 80, 0, 2));
     lines.extend(moves(5000, (80, 1), (70, 0)));
     lines.push(record("timer", 20_010_000, 0, 0, 0));
     lines.extend(moves(20_010_000, (70, 1), (80, 0)));
-    lines.push(record("say", 20_020_000, 80, 0, 0));
-    lines.push(record("say", 20_030_000, 80, 0, 2));
+    lines.push(record("hints", 20_020_000, 80, 0, 0));
+    lines.push(record("hints", 20_030_000, 80, 0, 2));
     lines.push(record("timer", 40_020_000, 0, 0, 0));
     lines.push(record("exit", 40_030_000, 0, 0, 0));
     lines.push(end(0, 0));
@@ -220,7 +220,7 @@ fn what_the_rules_decide_by_has_to_be_in_the_log() {
 fn what_is_said_is_played() {
     let mut lines = sequential();
     let at = find(&lines, "stopped", 5000);
-    let said = ["spin", "say", "length", "declare", "ended", "dequeue"];
+    let said = ["spin", "hints", "length", "declare", "ended", "dequeue"];
     lines.splice(at..at, said.map(|kind| record(kind, 4900, 80, 0, 0)));
     assert_eq!(play(&lines).unwrap().difference, None);
     lines[at] = record("spin", 4900, 80, 0, 1); // the fast core is not given to a spinning task
