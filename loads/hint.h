@@ -30,7 +30,7 @@ enum lop_hint_flag {
  */
 enum lop_hint_memory {
 	LOP_HINT_MEMORY_UNKNOWN,
-	LOP_HINT_MEMORY_LIGHT,     /* below 0.1 */
+	LOP_HINT_MEMORY_VERY_LOW,  /* below 0.1 */
 	LOP_HINT_MEMORY_MODERATE,
 	LOP_HINT_MEMORY_INTENSIVE, /* above 1 */
 };

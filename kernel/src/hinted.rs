@@ -21,7 +21,7 @@ pub struct Hinted {
     pub next_length: u32,
     pub parallelism: u32,
     pub with_children: u32,
-    pub memory_light: u32,
+    pub memory_very_low: u32,
     pub memory_moderate: u32,
     pub memory_intensive: u32,
 }
@@ -59,7 +59,7 @@ impl Hinted {
             (&mut self.next_length, hint.next_length.is_some()),
             (&mut self.parallelism, hint.parallelism.is_some()),
             (&mut self.with_children, hint.with_children),
-            (&mut self.memory_light, is(Memory::Light)),
+            (&mut self.memory_very_low, is(Memory::VeryLow)),
             (&mut self.memory_moderate, is(Memory::Moderate)),
             (&mut self.memory_intensive, is(Memory::Intensive)),
         ];
@@ -83,7 +83,7 @@ impl fmt::Display for Hinted {
             ("next length", self.next_length),
             ("parallelism", self.parallelism),
             ("with children", self.with_children),
-            ("memory light", self.memory_light),
+            ("memory very low", self.memory_very_low),
             ("memory moderate", self.memory_moderate),
             ("memory intensive", self.memory_intensive),
         ];

@@ -43,7 +43,7 @@ const WITH_CHILDREN: u32 = 1 << 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     /// Below 0.1 misses per thousand instructions.
-    Light,
+    VeryLow,
     /// In between.
     Moderate,
     /// Above 1 miss per thousand instructions.
@@ -51,7 +51,7 @@ pub enum Memory {
 }
 
 const MEMORY_NAMES: [(&str, Memory); 3] = [
-    ("light", Memory::Light),
+    ("very-low", Memory::VeryLow),
     ("moderate", Memory::Moderate),
     ("intensive", Memory::Intensive),
 ];
@@ -62,7 +62,7 @@ impl FromStr for Memory {
         let found = MEMORY_NAMES.iter().find(|(name, _)| *name == text);
         found
             .map(|(_, memory)| *memory)
-            .ok_or_else(|| "light, moderate or intensive".to_string())
+            .ok_or_else(|| "very-low, moderate or intensive".to_string())
     }
 }
 

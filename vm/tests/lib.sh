@@ -423,11 +423,11 @@ shares() {
   taskset -c "$2" lop-load shares --seconds 100 "${tasks[@]}" >/dev/null & wait_for are_there lop-share "$1"
 }
 
-# side_by_side SECONDS [CPUS]: two intensive threads in the first of two domains and two light ones in the second, which only a plan can move. The
-# intensive ones may run on those CPUs, or everywhere.
+# side_by_side SECONDS [CPUS]: two intensive threads in the first of two domains and two of very low intensity in the second, which only a plan can move.
+# The intensive ones may run on those CPUs, or everywhere.
 side_by_side() {
   begin_cs=$(uptime_cs)
-  hogs 2 0,1 && shares 2 2,3 && declare_all lop-hog intensive "${2:-0-3}" && declare_all lop-share light 0-3 && declared_for "$1"
+  hogs 2 0,1 && shares 2 2,3 && declare_all lop-hog intensive "${2:-0-3}" && declare_all lop-share very-low 0-3 && declared_for "$1"
 }
 
 # The planner rests again.

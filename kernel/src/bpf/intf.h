@@ -102,7 +102,7 @@ struct lop_hint_record {
 	u32 length;       /* of its work, in units that only its application knows */
 	u32 next_length;  /* the same for the next thread that it creates */
 	u32 parallelism;  /* number of threads of its process that want to run at the same time */
-	u32 memory;       /* enum lop_memory_class: 1 light, 2 moderate, 3 intensive */
+	u32 memory;       /* enum lop_memory_class: 1 very low, 2 moderate, 3 intensive */
 	u32 room[10];
 };
 

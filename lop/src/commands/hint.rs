@@ -64,7 +64,7 @@ pub struct Arguments {
     /// Processes that it creates from now on belong to its application, and so do theirs
     #[arg(long)]
     with_children: bool,
-    /// How much it uses memory: light, moderate, intensive
+    /// How much it uses memory: very-low, moderate, intensive
     #[arg(long, value_name = "CLASS")]
     memory: Option<Memory>,
     /// Clear all hints of it

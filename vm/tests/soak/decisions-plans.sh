@@ -5,23 +5,23 @@
 # guest: --cpus 4 --sockets 2 --max-mhz 3000,2000,3000,2000 --instruction-ns 16 --timeout 5400
 # Behind lib.sh. CPUs 0 and 1 are one memory domain, 2 and 3 the other; 1 and 3 are slow, so that 1 is the one to be reserved.
 
-# Two light threads fit one domain, and gather switches the other off; then there is more to run than it has CPUs, and it is on again before a plan
-# switches it.
-light_ones_and_a_storm() {
+# Two threads of very low intensity fit one domain, and gather switches the other off; then there is more to run than it has CPUs, and it is on again
+# before a plan switches it.
+very_low_ones_and_a_storm() {
   local code=0
-  shares 2 0-3 && declare_all lop-share light 0-3 && sleep 4 && lop-load fork-storm --jobs 4 --count 20 >/dev/null || code=$?
+  shares 2 0-3 && declare_all lop-share very-low 0-3 && sleep 4 && lop-load fork-storm --jobs 4 --count 20 >/dev/null || code=$?
   kill $(jobs -p)
   return $code
 }
-export -f light_ones_and_a_storm
+export -f very_low_ones_and_a_storm
 
 # Threads that plans move, and the end of the plans.
-planned_work() { until_moved side_by_side 5 && bash -c light_ones_and_a_storm && wait_for rests_again; }
+planned_work() { until_moved side_by_side 5 && bash -c very_low_ones_and_a_storm && wait_for rests_again; }
 
-# Two intensive threads on the fast CPUs, two light ones on the slow ones: each is of the wrong kind, and a plan exchanges them.
+# Two intensive threads on the fast CPUs, two of very low intensity on the slow ones: each is of the wrong kind, and a plan exchanges them.
 crosswise() {
   begin_cs=$(uptime_cs)
-  hogs 2 0,2 && shares 2 1,3 && declare_all lop-hog intensive 0-3 && declare_all lop-share light 0-3 && declared_for "$1"
+  hogs 2 0,2 && shares 2 1,3 && declare_all lop-hog intensive 0-3 && declare_all lop-share very-low 0-3 && declared_for "$1"
 }
 export -f crosswise
 exchanged_work() { until_moved crosswise 5 && planned_work; }

@@ -14,20 +14,21 @@ computes() { set -- "/proc/$1/task"/*; [ $# = 2 ]; }
 
 # Programs of high intensity follow pointers and write through memory; one of low intensity multiplies matrices.
 intensive() { program "$1" "$2" --buffer-mib 1 --laps 1e6 --intensity-mpki 30; }
-light() { program "$1" matmul --size 800; }
+very_low() { program "$1" matmul --size 800; }
 declare_intensive() { declare_all lop-chase intensive "$1" && declare_all lop-stream intensive "$1"; }
 
-# Two intensive programs begin in the first domain, two light ones in the second. The intensive ones may run everywhere then, or on those CPUs.
+# Two intensive programs begin in the first domain, two of very low intensity in the second. The intensive ones may run everywhere then, or on those
+# CPUs.
 two_and_two() {
   begin_cs=$(uptime_cs)
-  intensive 0 chase && intensive 1 stream && light 2 && light 3 && declare_intensive "${2:-0-3}" && declare_all lop-matmul light 0-3 && declared_for "$1"
+  intensive 0 chase && intensive 1 stream && very_low 2 && very_low 3 && declare_intensive "${2:-0-3}" && declare_all lop-matmul very-low 0-3 && declared_for "$1"
 }
 
 # The same, and nothing is declared of any.
 two_and_two_recorded() {
   local name thread
   begin_cs=$(uptime_cs)
-  intensive 0 chase && intensive 1 stream && light 2 && light 3 || return
+  intensive 0 chase && intensive 1 stream && very_low 2 && very_low 3 || return
   for name in chase stream matmul; do
     for thread in $(threads_of lop-$name); do taskset -pc 0-3 "$thread" >/dev/null || return; done
   done
@@ -62,13 +63,13 @@ garbage_is_refused() {
 # What has to be refuted: two intensive programs that stay in the first domain. Free ones come apart by chance as well.
 bound_together() { two_and_two "$1" 0,1; }
 
-# Two intensive programs in the first domain, and a light one beside them.
+# Two intensive programs in the first domain, and one of very low intensity beside them.
 two_and_one() {
   begin_cs=$(uptime_cs)
-  intensive 0 chase && intensive 1 stream && light 1 && declare_intensive 0-3 && declare_all lop-matmul light 0-3 && declared_for "$1"
+  intensive 0 chase && intensive 1 stream && very_low 1 && declare_intensive 0-3 && declare_all lop-matmul very-low 0-3 && declared_for "$1"
 }
 
-# Intensive programs run without their like in their domain for 95 % of their time; light ones may be there. How often a plan may move a thread is
+# Intensive programs run without their like in their domain for 95 % of their time; very low ones may be there. How often a plan may move a thread is
 # the policy's test: who waits longer than the fair queue's period for a CPU of its domain is taken elsewhere, and back, by no plan.
 apart() { judge_planned domains --comm lop-chase,lop-stream --domain 0,1 --domain 2,3 --beside lop-matmul --rest-s 0; }
 ran_apart() { needed recorded_while "$1" 8 && apart; }
@@ -80,7 +81,7 @@ over_time() { sed -n '/"over_time"/,/}/s/^ *"\(lop-[^"]*\)": "\(.*\)",*$/  over 
 says_its_source() { lop status | grep 'lop hint --memory' && lop status | grep '^plan'; }
 refused_for_kinds() { ! lop start --policy specialise 2>/tmp/refused && grep 'one kind of core' /tmp/refused; }
 
-export -f program computes intensive light declare_intensive two_and_two two_and_two_recorded bound_together two_and_one
+export -f program computes intensive very_low declare_intensive two_and_two two_and_two_recorded bound_together two_and_one
 
 expect 'specialise is refused where all cores are alike' refused_for_kinds
 expect 'spread: attached' begin_lop --policy spread

@@ -61,11 +61,11 @@ wait_on_fast() { judge_planned fast --comm lop-chase,lop-stream --share "$1"; }
 both_kinds highlow-spare
 both_kinds auto
 expect 'specialise: attached' begin_lop --policy specialise
-expect 'specialise: four programs that wait for memory begin on the fast CPUs, two that compute on slow ones' recorded_while 'six intensive 4 light 0' 14
+expect 'specialise: four programs that wait for memory begin on the fast CPUs, two that compute on slow ones' recorded_while 'six intensive 4 very-low 0' 14
 figure 'specialise: those that compute change to fast CPUs' compute_on_fast
 # Two of the four fast CPUs are left for them, so half of them may stay; without exchanges all would stay.
 figure 'specialise: two of those that wait for memory, or more, change to slow ones' refuted wait_on_fast 0.75
-expect 'specialise: the same programs, each declared to be what it is not, begin where they would be best' recorded_while 'six light 0 intensive 4' 14
+expect 'specialise: the same programs, each declared to be what it is not, begin where they would be best' recorded_while 'six very-low 0 intensive 4' 14
 figure 'specialise: those that compute do not stay on fast CPUs' refuted compute_on_fast
 figure 'specialise: those that wait for memory change to them' wait_on_fast 0.7
 figure 'specialise: it says that it moved them' says_moves

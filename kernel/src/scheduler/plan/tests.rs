@@ -39,7 +39,7 @@ fn look(thread: u32, cpu: i32, memory: u32, ran_s: u64) -> Look {
     }
 }
 
-const LIGHT: u32 = 1;
+const VERY_LOW: u32 = 1;
 const INTENSIVE: u32 = super::INTENSIVE as u32;
 
 fn by_class(gathers: bool) -> Planner {
@@ -59,12 +59,17 @@ fn orders(planner: &mut Planner, sched: &Sched, threads: &[(u32, i32, u32)], sec
     last
 }
 
-/// Both intensive threads in the first domain, both light ones in the second: one of each changes.
+/// Both intensive threads in the first domain, both of very low intensity in the second: one of each changes.
 #[test]
 fn spread_sends_intensive_threads_apart() {
     let sched = machine(Domains::Spread);
     let mut planner = by_class(false);
-    let threads = [(7, 0, INTENSIVE), (8, 1, INTENSIVE), (9, 2, LIGHT), (10, 3, LIGHT)];
+    let threads = [
+        (7, 0, INTENSIVE),
+        (8, 1, INTENSIVE),
+        (9, 2, VERY_LOW),
+        (10, 3, VERY_LOW),
+    ];
     assert_eq!(
         orders(&mut planner, &sched, &threads, 0),
         [],
@@ -87,12 +92,12 @@ fn spread_sends_intensive_threads_apart() {
     assert!(planner.describe()[1].starts_with("4 threads in the last plan, 4 of them declared; 2 moves"));
 }
 
-/// Two light threads, in a domain each: one domain suffices, and the other is switched off. After they have ended, it is on again.
+/// Two threads of very low intensity, in a domain each: one domain suffices, and the other is switched off. After they have ended, it is on again.
 #[test]
 fn gather_switches_a_domain_off_and_back_on() {
     let mut sched = machine(Domains::Gather);
     let mut planner = by_class(true);
-    let given = orders(&mut planner, &sched, &[(7, 0, LIGHT), (8, 2, LIGHT)], 1);
+    let given = orders(&mut planner, &sched, &[(7, 0, VERY_LOW), (8, 2, VERY_LOW)], 1);
     let off = given.iter().find_map(|order| match order {
         Order::Off { domain } => Some(*domain),
         _ => None,
@@ -105,7 +110,7 @@ fn gather_switches_a_domain_off_and_back_on() {
     assert!(planner.rests());
 }
 
-/// SF of an intensive thread (10 MPKI wait half of the time) is 1.5 where the fast kind is twice as fast, of a light one 2.
+/// SF of an intensive thread (10 MPKI wait half of the time) is 1.5 where the fast kind is twice as fast, of one of very low intensity 2.
 #[test]
 fn specialise_exchanges_across_kinds() {
     let sched = machine(Domains::AsCome);
@@ -113,7 +118,7 @@ fn specialise_exchanges_across_kinds() {
     let given = orders(
         &mut planner,
         &sched,
-        &[(7, 0, INTENSIVE), (8, 2, LIGHT), (9, 1, 0), (10, 3, 0)],
+        &[(7, 0, INTENSIVE), (8, 2, VERY_LOW), (9, 1, 0), (10, 3, 0)],
         1,
     );
     let expected = [
@@ -129,9 +134,9 @@ fn specialise_exchanges_across_kinds() {
         Order::Cpu { thread: 8, cpu: 0 },
     ];
     assert_eq!(given, expected, "an unknown thread stays");
-    let later = [look(7, 2, INTENSIVE, 2), look(8, 0, LIGHT, 2)];
+    let later = [look(7, 2, INTENSIVE, 2), look(8, 0, VERY_LOW, 2)];
     assert_eq!(planner.follow(&later, &sched, 12 * S), [], "nothing has changed");
-    let unsaid = [look(7, 2, 0, 3), look(8, 0, LIGHT, 3)];
+    let unsaid = [look(7, 2, 0, 3), look(8, 0, VERY_LOW, 3)];
     assert_eq!(
         planner.follow(&unsaid, &sched, 13 * S),
         [Order::Speedup { thread: 7, permille: 0 }]
@@ -140,9 +145,9 @@ fn specialise_exchanges_across_kinds() {
     assert_eq!(rests, [Order::Speedup { thread: 8, permille: 0 }, Order::Rest]);
 }
 
-/// Both intensive threads run on the fast cores of one domain, both light ones on the slow cores of the other: one of each changes domains, and
-/// threads that moved rest, so the others change cores. No thread keeps a domain other than that of the core it moved to. An unknown thread stays
-/// where it is.
+/// Both intensive threads run on the fast cores of one domain, both of very low intensity on the slow cores of the other: one of each changes
+/// domains, and threads that moved rest, so the others change cores. No thread keeps a domain other than that of the core it moved to. An unknown
+/// thread stays where it is.
 #[test]
 fn both_plans_are_made_and_nobody_moves_twice() {
     let mut sched = machine(Domains::Spread);
@@ -150,8 +155,8 @@ fn both_plans_are_made_and_nobody_moves_twice() {
     sched.config.only_known = true;
     let mut planner = by_class(false);
     let threads = [
-        (7, 2, LIGHT),
-        (8, 3, LIGHT),
+        (7, 2, VERY_LOW),
+        (8, 3, VERY_LOW),
         (9, 0, INTENSIVE),
         (10, 1, INTENSIVE),
         (11, 0, 0),
@@ -271,12 +276,12 @@ fn a_class_of_a_later_version_is_not_said() {
 fn a_number_that_another_thread_has_now_counts_anew() {
     let sched = machine(Domains::Spread);
     let mut planner = by_class(false);
-    planner.follow(&[look(7, 0, LIGHT, 100)], &sched, 10 * S);
-    planner.follow(&[look(7, 0, LIGHT, 0)], &sched, 11 * S);
+    planner.follow(&[look(7, 0, VERY_LOW, 100)], &sched, 10 * S);
+    planner.follow(&[look(7, 0, VERY_LOW, 0)], &sched, 11 * S);
     assert!(planner.rests(), "it has not run yet");
     planner.wake();
-    planner.follow(&[look(7, 0, LIGHT, 5)], &sched, 12 * S);
-    planner.follow(&[look(7, 0, LIGHT, 6)], &sched, 13 * S);
+    planner.follow(&[look(7, 0, VERY_LOW, 5)], &sched, 12 * S);
+    planner.follow(&[look(7, 0, VERY_LOW, 6)], &sched, 13 * S);
     assert_eq!(planner.known[&7].planned.demand_permille, 1000);
 }
 

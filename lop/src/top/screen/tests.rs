@@ -171,7 +171,7 @@ fn every_hint_is_told_with_its_number_of_threads() {
         next_length: 1005,
         parallelism: 1006,
         with_children: 1007,
-        memory_light: 1008,
+        memory_very_low: 1008,
         memory_moderate: 1009,
         memory_intensive: 1010,
     };
@@ -187,7 +187,7 @@ fn every_hint_is_told_with_its_number_of_threads() {
     assert!(
         all.contains(
             "hints (lop hint): 4000 threads: spinning 1001, sequential 1002, lock holder 1003, length 1004, next length 1005, parallelism 1006, with \
-             children 1007, memory light 1008, memory moderate 1009, memory intensive 1010"
+             children 1007, memory very low 1008, memory moderate 1009, memory intensive 1010"
         ),
         "{all}"
     );
