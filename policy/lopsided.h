@@ -64,7 +64,7 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 	lop_count_active(s, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_rounds_change(s, world, app, now_ns);
-	lop_bound_lag(s, t, group);
+	lop_clamp_at_wakeup(s, t, group);
 	if (lop_for_reserved(s, t))
 		return lop_place_reserved(s, t);
 	lop_open_for_demand(s);
@@ -198,7 +198,7 @@ lop_rule enum lop_next lop_dispatch(struct lop_sched *s, struct lop_world *world
 {
 	bool gives_way = lop_is_sent(s, cpu) || lop_is_given(s, world, cpu);
 	bool stays = running && running->counted && !gives_way && lop_may_go_on(s, running, cpu);
-	if (lop_turn_by_time(s, world, cpu))
+	if (lop_pick_overdue(s, world, cpu))
 		return LOP_NEXT_TAKEN;
 	if (!(stays && lop_goes_on(s, world, running, cpu)) && lop_pick_next(s, world, cpu, stays ? running->vtime_ns : LOP_NO_TIME))
 		return LOP_NEXT_TAKEN;
@@ -436,7 +436,7 @@ lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cp
 
 /*
  * A plan of spread.h or gather.h says where the task is to run from now on. True: it is elsewhere. If it runs, the
- * adapter takes its CPU (as at the end of a slice) and queues it again; if it waits, it moves after its turn.
+ * adapter takes its CPU (as at the end of a slice) and queues it again; if it waits, it moves after it has run.
  */
 lop_rule bool lop_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu)
 {

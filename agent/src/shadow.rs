@@ -382,13 +382,13 @@ impl Shadow {
                     .iter()
                     .position(|&other| Some(other) == cpu)
                     .map_or(-1, |core| core as i32),
-                wanted: -1,
+                wanted_core: -1,
             }
         };
         let mut threads: Vec<Listed> = ids.iter().map(about).collect();
         let permille: Vec<u32> = cpus.iter().map(|cpu| u32::from(self.kinds[cpu].1)).collect();
         self.policy.list(&members.app, &mut threads, &permille);
-        threads.iter().map(|thread| cpus[thread.wanted as usize]).collect()
+        threads.iter().map(|thread| cpus[thread.wanted_core as usize]).collect()
     }
 
     fn put_on_list(&mut self, id: u32, cpu: Option<u32>) {

@@ -71,7 +71,7 @@ func (a Application) thread() C.struct_lop_thread {
 		mpmi:            C.lop_planned_mpmi(&i),
 		demand_permille: C.u32(a.MilliCPU),
 		domain:          C.LOP_NONE,
-		wanted:          C.LOP_NONE,
+		wanted_domain:   C.LOP_NONE,
 		memory:          C.u8(C.lop_memory_class(&i)),
 	}
 }

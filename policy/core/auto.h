@@ -19,7 +19,7 @@
  */
 struct lop_traits {
 	u32 nr_memory_domains, nr_tiers;
-	u32 threads;          /* of the core with most; 1: no SMT */
+	u32 threads_per_core; /* of the core with most; 1: no SMT */
 	u32 machine_mw;       /* of the machine with one core busy at the highest speed; 0: no power here is known */
 	u32 core_mw;          /* what an idle core draws more when it is kept high */
 	u32 domain_mw;        /* the same for its voltage domain */
@@ -114,7 +114,7 @@ lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 		c->rules &= LOP_WHOLE;
 		c->specialise = false;
 	}
-	if (m->threads < 2)
+	if (m->threads_per_core < 2)
 		c->rules &= ~(u32)LOP_WHOLE;
 	if (m->nr_tiers > 1 || !m->machine_mw)
 		c->reserve = LOP_RESERVE_NEVER;

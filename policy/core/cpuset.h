@@ -41,7 +41,7 @@ lop_rule bool lop_cpus_has(const struct lop_cpus *s, u32 cpu)
 lop_rule void lop_cpus_add(struct lop_cpus *s, u32 cpu) { lop_atomic_or(lop_cpus_word(s, cpu), 1ULL << (cpu % 64)); }
 
 /* Adds `cpu`; true if it was not in the set. If several CPUs add it at once, one gets true. */
-lop_rule bool lop_cpus_claim(struct lop_cpus *s, u32 cpu)
+lop_rule bool lop_cpus_try_add(struct lop_cpus *s, u32 cpu)
 {
 	u64 bit = 1ULL << (cpu % 64);
 	return !(lop_atomic_or(lop_cpus_word(s, cpu), bit) & bit);

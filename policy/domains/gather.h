@@ -150,7 +150,7 @@ lop_subprog u32 lop_give_gathered(struct lop_plan *p lop_nonnull, u8 memory)
 		u8 class = lop_counts_as_intensive(t) ? LOP_MEMORY_INTENSIVE : t->memory;
 		if (n >= p->nr_threads)
 			break;
-		if (t->wanted == LOP_NONE && class == memory)
+		if (t->wanted_domain == LOP_NONE && class == memory)
 			lop_give(p, t, lop_gathering_place(p, t));
 	}
 	return n;
@@ -233,9 +233,9 @@ lop_subprog u32 lop_keep(struct lop_plan *p lop_nonnull, bool take)
 		if (n >= p->nr_threads)
 			break;
 		if (take)
-			t->wanted = t->kept;
+			t->wanted_domain = t->kept;
 		else
-			t->kept = t->wanted;
+			t->kept = t->wanted_domain;
 	}
 	return n;
 }
@@ -343,7 +343,7 @@ lop_subprog bool lop_is_wanted(struct lop_plan *p lop_nonnull, s32 domain)
 	lop_for(n, 0, LOP_MAX_PLANNED) {
 		if (n >= p->nr_threads)
 			break;
-		wanted |= lop_thread_at(p, n)->wanted == domain;
+		wanted |= lop_thread_at(p, n)->wanted_domain == domain;
 	}
 	return wanted;
 }

@@ -93,7 +93,7 @@ lop_subprog u32 lop_plan_domains(struct lop_plan *p lop_nonnull, const struct lo
 		if (!lop_is_planned(&s->config, lop_memory_class(&threads[n].intensity)))
 			continue;
 		threads[n].moved_ns = t->moved_ns;
-		threads[n].wanted_domain = t->wanted;
+		threads[n].wanted_domain = t->wanted_domain;
 		planned++;
 	}
 	return moves;
@@ -131,7 +131,7 @@ lop_subprog u32 lop_plan_kinds(struct lop_cast *c lop_nonnull, const struct lop_
 		if (n >= nr)
 			break;
 		threads[n].moved_ns = lop_specialist_at(c, n)->moved_ns;
-		threads[n].wanted_cpu = lop_specialist_at(c, n)->wanted;
+		threads[n].wanted_cpu = lop_specialist_at(c, n)->wanted_cpu;
 	}
 	return moves;
 }

@@ -17,7 +17,7 @@ struct lop_thread {
 	u32 mpmi;            /* intensity, lop_planned_mpmi() */
 	u32 demand_permille; /* share of the last second in which it ran or waited to run */
 	s32 domain;          /* memory domain that it is in; LOP_NONE: it has not run yet */
-	s32 wanted;          /* result: memory domain that it is to be in */
+	s32 wanted_domain;   /* result: memory domain that it is to be in */
 	u32 together;        /* threads of one number share data, by declaration, and stay in one domain; 0: none */
 	s32 kept;            /* result of the best plan so far, see gather.h */
 	u8 memory;           /* enum lop_memory_class */
@@ -107,7 +107,7 @@ lop_rule void lop_sort_threads(struct lop_plan *p)
 lop_rule void lop_give(struct lop_plan *p, struct lop_thread *t, s32 domain)
 {
 	struct lop_domain *d = lop_domain_at(p, domain);
-	t->wanted = domain;
+	t->wanted_domain = domain;
 	d->sum_mpmi += lop_brings_mpmi(t);
 	d->demand_permille += t->demand_permille;
 	d->threads++;
@@ -131,7 +131,7 @@ lop_subprog u32 lop_begin_plan(struct lop_plan *p lop_nonnull)
 		struct lop_thread *t = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
-		t->wanted = LOP_NONE;
+		t->wanted_domain = LOP_NONE;
 		if (lop_stays_put(p, t))
 			lop_give(p, t, t->domain);
 	}
@@ -194,8 +194,8 @@ lop_subprog s32 lop_beside_its_own(struct lop_plan *p lop_nonnull, const struct 
 		struct lop_thread *other = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
-		if (other->together == t->together && other->wanted != LOP_NONE && lop_domain_has_room(p, lop_domain_at(p, other->wanted)))
-			domain = other->wanted;
+		if (other->together == t->together && other->wanted_domain != LOP_NONE && lop_domain_has_room(p, lop_domain_at(p, other->wanted_domain)))
+			domain = other->wanted_domain;
 	}
 	return domain;
 }
@@ -215,7 +215,7 @@ lop_rule void lop_give_calmest(struct lop_plan *p)
 		struct lop_thread *t = lop_thread_by_rank(p, n);
 		if (n >= p->nr_threads)
 			break;
-		if (t->wanted == LOP_NONE)
+		if (t->wanted_domain == LOP_NONE)
 			lop_give(p, t, lop_spreading_place(p, t));
 	}
 }
@@ -233,11 +233,11 @@ lop_subprog s32 lop_saved_by_exchange(struct lop_plan *p lop_nonnull, s32 a, s32
 		s32 counts;
 		if (n >= p->nr_threads)
 			break;
-		if (t->wanted != a && t->wanted != b)
+		if (t->wanted_domain != a && t->wanted_domain != b)
 			continue;
 		counts = lop_stays_put(p, t) ? LOP_MAX_PLANNED : 1;
 		if (t->domain == a || t->domain == b)
-			saved += t->domain == t->wanted ? -counts : counts;
+			saved += t->domain == t->wanted_domain ? -counts : counts;
 	}
 	return saved;
 }
@@ -249,7 +249,7 @@ lop_subprog u32 lop_exchange(struct lop_plan *p lop_nonnull, s32 a, s32 b)
 		struct lop_thread *t = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
-		t->wanted = t->wanted == a ? b : t->wanted == b ? a : t->wanted;
+		t->wanted_domain = t->wanted_domain == a ? b : t->wanted_domain == b ? a : t->wanted_domain;
 	}
 	return n;
 }
@@ -293,7 +293,7 @@ lop_rule void lop_relabel(struct lop_plan *p)
 }
 
 /* Where the thread is at present, if it is anywhere; else, or as planned, where it is to be. */
-lop_rule s32 lop_place_of(const struct lop_thread *t, bool present) { return present && t->domain != LOP_NONE ? t->domain : t->wanted; }
+lop_rule s32 lop_place_of(const struct lop_thread *t, bool present) { return present && t->domain != LOP_NONE ? t->domain : t->wanted_domain; }
 
 /* The largest sum of a domain, at present or as planned. */
 lop_subprog u64 lop_largest_sum_mpmi(struct lop_plan *p lop_nonnull, bool present)
@@ -335,7 +335,7 @@ lop_subprog u32 lop_stay(struct lop_plan *p lop_nonnull)
 		struct lop_thread *t = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
-		t->wanted = lop_place_of(t, true);
+		t->wanted_domain = lop_place_of(t, true);
 	}
 	return 0;
 }
@@ -348,7 +348,7 @@ lop_subprog u32 lop_note_moves(struct lop_plan *p lop_nonnull)
 		struct lop_thread *t = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
-		if (t->domain == LOP_NONE || t->domain == t->wanted)
+		if (t->domain == LOP_NONE || t->domain == t->wanted_domain)
 			continue;
 		t->moved_ns = p->now_ns;
 		moves++;

@@ -3,8 +3,8 @@
 #include "group.h"
 /*
  * Of two users, the one that has had less of the fast cores by weight goes first.
- * Any thread can claim to be awaited (phase.h), so a claim counts only among threads of one user. A task on a fast core
- * (any kind but the slowest) pays for the time in which another task is kept from that core:
+ * Any thread can hint that it is awaited (phase.h), so the hint counts only among threads of one user. A task on a fast
+ * core (any kind but the slowest) pays for the time in which another task is kept from that core:
  *     had(user) += ran * 1024 / weight
  * A user earns nothing by sleeping, and a new user gets no credit:
  *     had(user) >= the least that any user that wants a fast core has had
@@ -38,7 +38,7 @@ lop_rule s64 lop_owed_ns(const struct lop_sched *s, const struct lop_rank *a, co
 }
 
 /*
- * A task pays for at most this many turns at once: had another task wanted the core, it would have been looked at
+ * A task pays for at most this many turns at once: had it kept another task from the core, it would have been looked at
  * sooner.
  */
 #define LOP_PAYS_TURNS 2
@@ -48,11 +48,11 @@ lop_rule void lop_pay_for_core(struct lop_sched *s, u32 cpu, u64 now_ns)
 {
 	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u64 *had_ns = &s->budget.had_ns[lop_user_index(on->rank.user)];
-	u64 from_ns = lop_max(on->wanted_ns, on->since_ns);
+	u64 from_ns = lop_max(on->paid_until_ns, on->since_ns);
 	u64 ran_ns = lop_min(now_ns - lop_min(from_ns, now_ns), LOP_PAYS_TURNS * s->config.turn_ns);
-	if (!on->wanted_ns || !on->since_ns)
+	if (!on->paid_until_ns || !on->since_ns)
 		return;
-	on->wanted_ns = now_ns;
+	on->paid_until_ns = now_ns;
 	*had_ns = lop_later(*had_ns, s->budget.least_ns);
 	lop_atomic_add(had_ns, ran_ns * LOP_WEIGHT_DEFAULT / lop_max(on->weight, 1));
 }
@@ -61,11 +61,11 @@ lop_rule void lop_pay_for_core(struct lop_sched *s, u32 cpu, u64 now_ns)
  * Notes whether a task is kept from the fast core `cpu` from now on. The note outlasts the task on `cpu`: a moment of
  * sleep changes nothing.
  */
-lop_subprog bool lop_want(struct lop_sched *s lop_nonnull, u32 cpu, bool wanted, u64 now_ns)
+lop_subprog bool lop_note_contended(struct lop_sched *s lop_nonnull, u32 cpu, bool contended, u64 now_ns)
 {
 	lop_pay_for_core(s, cpu, now_ns);
-	s->fast.on[lop_cpu_index(cpu)].wanted_ns = wanted ? lop_max(now_ns, 1) : 0;
-	return wanted;
+	s->fast.on[lop_cpu_index(cpu)].paid_until_ns = contended ? lop_max(now_ns, 1) : 0;
+	return contended;
 }
 
 /*

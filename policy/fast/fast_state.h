@@ -32,7 +32,7 @@ struct lop_on_cpu {
 	bool movable;                      /* may run on every CPU */
 	bool hinted;                       /* awaited by its own hint, not by observation */
 	u32 weight;                        /* lop_task.user_weight */
-	u64 wanted_ns;                     /* paid up to here for keeping a task from this core (budget.h); 0: none kept */
+	u64 paid_until_ns;                 /* paid up to here for keeping a task from this core (budget.h); 0: none kept */
 };
 
 /* A running mean and its number of samples. */

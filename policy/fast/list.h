@@ -12,7 +12,7 @@
 struct lop_listed {
 	u64 left;       /* work left, in one unit for all threads */
 	s32 core;       /* index of the core that it is on; LOP_NONE: on none yet */
-	s32 wanted;     /* result: index of the core that it is to be on */
+	s32 wanted_core; /* result: index of the core that it is to be on */
 };
 
 struct lop_list_core {
@@ -46,7 +46,7 @@ lop_subprog s32 lop_next_longest(struct lop_list *l lop_nonnull)
 		struct lop_listed *t = lop_listed_at(l, n);
 		if (n >= l->nr_threads)
 			break;
-		if (t->wanted != LOP_NONE || (longest >= 0 && t->left <= most))
+		if (t->wanted_core != LOP_NONE || (longest >= 0 && t->left <= most))
 			continue;
 		longest = (s32)n;
 		most = t->left;
@@ -88,7 +88,7 @@ lop_subprog u64 lop_last_finish(struct lop_list *l lop_nonnull)
 
 lop_rule void lop_list_to(struct lop_list *l, u32 thread, s32 core)
 {
-	lop_listed_at(l, thread)->wanted = core;
+	lop_listed_at(l, thread)->wanted_core = core;
 	lop_list_core_at(l, (u32)core)->planned += lop_listed_at(l, thread)->left;
 }
 
@@ -115,7 +115,7 @@ lop_subprog bool lop_list_anew(struct lop_list *l lop_nonnull)
 {
 	u32 n;
 	lop_for(n, 0, LOP_MAX_CPUS) lop_list_core_at(l, n)->planned = 0;
-	lop_for(n, 0, LOP_MAX_LISTED) lop_listed_at(l, n)->wanted = LOP_NONE;
+	lop_for(n, 0, LOP_MAX_LISTED) lop_listed_at(l, n)->wanted_core = LOP_NONE;
 	lop_for(n, 0, LOP_MAX_LISTED) {
 		s32 longest = lop_next_longest(l);
 		if (longest < 0)
@@ -173,8 +173,7 @@ lop_rule u64 lop_least_gain(const struct lop_sched *s, const struct lop_app *app
 
 /*
  * From now on the thread waits at this CPU (LOP_NONE: where any task does). True: it runs elsewhere, and the adapter
- * has to preempt it so that it is queued again. A thread that waits elsewhere changes queues when its next turn on a
- * CPU is over.
+ * has to preempt it so that it is queued again. A thread that waits elsewhere changes queues after it has run next.
  */
 lop_rule bool lop_put_on_list(struct lop_sched *s, struct lop_task *t, s32 cpu)
 {

@@ -92,7 +92,7 @@ lop_subprog bool lop_learn_unit(struct lop_sched *s lop_nonnull, struct lop_app 
  * than for others. It is expected to go on for as long as it has run beyond its length. With nothing left it would stay
  * on a slow core beside an idle fast one, however long it runs.
  *     left = all - done        or        done - all
- * In rank, which compares claims to a core, such a thread comes last in its application: lop_length_left() is 0.
+ * In rank, such a thread comes last in its application: lop_length_left() is 0.
  * Worked example: 480 rows of 1.7 ms are 816 ms. After 1680 ms on a core of half the speed 840 ms are done by the
  * clock, so 24 ms are left.
  */

@@ -24,9 +24,9 @@ lop_rule s32 lop_claim_busy(struct lop_sched *s, struct lop_world *world, struct
 	lop_rank_of(s, t, app, &rank);
 	rank.by_plan = lop_waits_on_list(s, t);
 	cpu = lop_weakest_faster(s, world, &rank, LOP_MAX_TIERS);
-	if (cpu < 0 || !lop_cpus_claim(&s->fast.claimed, lop_cpu_index((u32)cpu)))
+	if (cpu < 0 || !lop_cpus_try_add(&s->fast.claimed, lop_cpu_index((u32)cpu)))
 		return LOP_NONE;
-	lop_want(s, (u32)cpu, !lop_is_slowest(s, (u32)cpu), lop_env_now_ns(world));
+	lop_note_contended(s, (u32)cpu, !lop_is_slowest(s, (u32)cpu), lop_env_now_ns(world));
 	t->given = lop_cpu_index((u32)cpu) + 1;
 	return cpu;
 }

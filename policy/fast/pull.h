@@ -69,7 +69,7 @@ lop_subprog bool lop_claim_migration(struct lop_sched *s lop_nonnull, u32 from, 
 {
 	from = lop_cpu_index(from);
 	to = lop_cpu_index(to);
-	if (!lop_cpus_claim(&s->fast.claimed, to))
+	if (!lop_cpus_try_add(&s->fast.claimed, to))
 		return false;
 	if (!lop_atomic_cas(&s->fast.migrates_to[from], 0, to + 1) &&
 	    (s->fast.on[from].since_ns || lop_atomic_cas(&s->fast.migrates_to[from], to + 1, 0) != to + 1))
@@ -89,7 +89,7 @@ lop_subprog bool lop_send(struct lop_sched *s lop_nonnull, struct lop_world *wor
 	if (!lop_join_for_move(s, world, to, now_ns) || !lop_claim_migration(s, from, to))
 		return false;
 	if (lop_may_leave(s, to)) {
-		lop_want(s, to, !lop_is_slowest(s, to), now_ns);
+		lop_note_contended(s, to, !lop_is_slowest(s, to), now_ns);
 		lop_claim_migration(s, to, from);
 	}
 	s->fast.moves++;
@@ -255,7 +255,7 @@ lop_subprog bool lop_pull(struct lop_sched *s lop_nonnull, struct lop_world *wor
 	if (lop_any_slower(s, world, tier))
 		lop_rank_timer_by(s, world, worth_ns, now_ns);
 	else
-		s->fast.on[lop_cpu_index(cpu)].wanted_ns = 0;
+		s->fast.on[lop_cpu_index(cpu)].paid_until_ns = 0;
 	return false;
 }
 
@@ -304,13 +304,13 @@ lop_subprog bool lop_give_way(struct lop_sched *s lop_nonnull, struct lop_world 
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	u32 least = on->length ? on->rank.class : on->rank.class + 1;
-	const struct lop_rank *claim;
+	const struct lop_rank *rank;
 	s32 from;
 	if (least > LOP_AWAITED || lop_is_slowest(s, cpu) || lop_is_claimed(s, cpu) || !lop_may_leave(s, cpu))
 		return false;
 	from = lop_first_slower(s, world, lop_tier_of(s, cpu), (u32)lop_max(least, LOP_ORDINARY), now_ns);
 	if (from < 0)
 		return false;
-	claim = &s->fast.on[lop_cpu_index((u32)from)].rank;
-	return lop_displaces_below(s, claim) > on->rank.class && lop_takes_core(s, claim, cpu) && lop_send(s, world, (u32)from, cpu, now_ns);
+	rank = &s->fast.on[lop_cpu_index((u32)from)].rank;
+	return lop_displaces_below(s, rank) > on->rank.class && lop_takes_core(s, rank, cpu) && lop_send(s, world, (u32)from, cpu, now_ns);
 }

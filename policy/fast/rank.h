@@ -116,20 +116,20 @@ lop_rule bool lop_is_halved(const struct lop_sched *s, u32 cpu) { return lop_cpu
 /* The task is where a plan of list.h put it: it takes no core for its length, and loses none to a longer thread. */
 lop_rule bool lop_is_by_plan(const struct lop_sched *s, const struct lop_rank *rank) { return lop_has_lists(s) && rank->by_plan; }
 
-/* The lowest class that `claim` does not displace. */
-lop_rule u32 lop_displaces_below(const struct lop_sched *s, const struct lop_rank *claim)
+/* The lowest class that `rank` does not displace. */
+lop_rule u32 lop_displaces_below(const struct lop_sched *s, const struct lop_rank *rank)
 {
-	return claim->class + (claim->length && !lop_is_by_plan(s, claim));
+	return rank->class + (rank->length && !lop_is_by_plan(s, rank));
 }
 
 /*
- * `claim` takes `cpu` at once from the task that runs there, by class or length. The running task keeps it if its user
+ * `rank` takes `cpu` at once from the task that runs there, by class or length. The running task keeps it if its user
  * has had less, or if it is of the same class and where a plan of list.h put it.
  */
-lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *claim, u32 cpu)
+lop_rule bool lop_takes_core(const struct lop_sched *s, const struct lop_rank *rank, u32 cpu)
 {
 	const struct lop_rank *there = &s->fast.on[lop_cpu_index(cpu)].rank;
-	return lop_displaces(claim, there) && lop_owed_ns(s, there, claim) <= 0 && !(lop_is_by_plan(s, there) && claim->class == there->class);
+	return lop_displaces(rank, there) && lop_owed_ns(s, there, rank) <= 0 && !(lop_is_by_plan(s, there) && rank->class == there->class);
 }
 
 /*
@@ -170,12 +170,12 @@ lop_subprog bool lop_busy_of(const struct lop_sched *s lop_nonnull, struct lop_c
 }
 
 /*
- * out = CPUs whose task `claim` may displace: one of a lower class, or of its own class if it may for its length.
+ * out = CPUs whose task `rank` may displace: one of a lower class, or of its own class if it may for its length.
  * False: there are none.
  */
-lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank *claim, struct lop_cpus *out)
+lop_rule bool lop_may_displace(const struct lop_sched *s, const struct lop_rank *rank, struct lop_cpus *out)
 {
-	u32 below = lop_displaces_below(s, claim);
+	u32 below = lop_displaces_below(s, rank);
 	return below && lop_busy_of(s, out, LOP_ONLY_SPINS, below - 1);
 }
 
@@ -191,15 +191,15 @@ lop_subprog bool lop_is_weaker(const struct lop_sched *s lop_nonnull, u32 cpu, u
 }
 
 /*
- * CPU of a kind faster than `tier` whose task `claim` displaces: if there are several, one that has its core to itself,
+ * CPU of a kind faster than `tier` whose task `rank` displaces: if there are several, one that has its core to itself,
  * then the one of lowest rank, then the lowest number. LOP_NONE: there is none.
  */
-lop_subprog s32 lop_weakest_faster(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_rank *claim lop_nonnull,
+lop_subprog s32 lop_weakest_faster(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_rank *rank lop_nonnull,
 				u32 tier)
 {
 	s32 cpu = LOP_NONE, weakest = LOP_NONE;
 	int n;
-	if (!lop_may_displace(s, claim, &world->others))
+	if (!lop_may_displace(s, rank, &world->others))
 		return LOP_NONE;
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->others, (u32)(cpu + 1));
@@ -208,7 +208,7 @@ lop_subprog s32 lop_weakest_faster(const struct lop_sched *s lop_nonnull, struct
 		if (lop_tier_of(s, (u32)cpu) >= tier || !lop_may_leave(s, (u32)cpu) || lop_is_claimed(s, (u32)cpu) ||
 		    lop_is_off(s, (u32)cpu))
 			continue;
-		if (lop_takes_core(s, claim, (u32)cpu) && (weakest < 0 || lop_is_weaker(s, (u32)cpu, (u32)weakest)))
+		if (lop_takes_core(s, rank, (u32)cpu) && (weakest < 0 || lop_is_weaker(s, (u32)cpu, (u32)weakest)))
 			weakest = cpu;
 	}
 	return weakest;

@@ -17,8 +17,8 @@
 struct lop_specialist {
 	u64 moved_ns;          /* when a plan moved it last; 0: never */
 	u32 speedup_permille;  /* SF between slow and fast cores x 1000; 0: unknown, it stays */
-	s32 cpu;               /* CPU that it runs on; LOP_NONE: it waits, and is placed when its turn comes */
-	s32 wanted;            /* result: CPU that it changes to; LOP_NONE: it stays */
+	s32 cpu;               /* CPU that it runs on; LOP_NONE: it waits, and is placed when it is to run */
+	s32 wanted_cpu;        /* result: CPU that it changes to; LOP_NONE: it stays */
 	u16 tier;              /* kind of that CPU, 0 the fastest */
 	bool fixed;            /* may not run on every CPU, or has its core by length */
 	u8 class;              /* enum lop_class: it changes only with threads of its class */
@@ -50,7 +50,7 @@ lop_rule u32 lop_speedup_of_mpmi(u32 mpmi, u32 ratio_permille)
  */
 lop_rule bool lop_can_change(const struct lop_cast *c, const struct lop_specialist *t)
 {
-	return t->cpu != LOP_NONE && !t->fixed && t->speedup_permille && t->wanted == LOP_NONE &&
+	return t->cpu != LOP_NONE && !t->fixed && t->speedup_permille && t->wanted_cpu == LOP_NONE &&
 	       !(t->moved_ns && c->now_ns - t->moved_ns < LOP_MOVE_REST_NS);
 }
 
@@ -86,8 +86,8 @@ lop_subprog bool lop_exchange_one(struct lop_cast *c lop_nonnull, u32 class)
 	struct lop_specialist *rises = lop_specialist_at(c, (u32)up), *sinks = lop_specialist_at(c, (u32)down);
 	if (up < 0 || down < 0 || !lop_gains_more(rises->speedup_permille, sinks->speedup_permille))
 		return false;
-	rises->wanted = sinks->cpu;
-	sinks->wanted = rises->cpu;
+	rises->wanted_cpu = sinks->cpu;
+	sinks->wanted_cpu = rises->cpu;
 	rises->moved_ns = sinks->moved_ns = c->now_ns;
 	return true;
 }
@@ -114,7 +114,7 @@ lop_subprog u32 lop_specialise_class(struct lop_cast *c lop_nonnull, u32 class)
 lop_rule u32 lop_specialise(struct lop_cast *c)
 {
 	u32 n, moves = 0;
-	lop_for(n, 0, LOP_MAX_PLANNED) lop_specialist_at(c, n)->wanted = LOP_NONE;
+	lop_for(n, 0, LOP_MAX_PLANNED) lop_specialist_at(c, n)->wanted_cpu = LOP_NONE;
 	lop_for_few(n, 0, LOP_CLASSES) moves += lop_specialise_class(c, n);
 	return moves;
 }

@@ -46,7 +46,7 @@ lop_subprog bool lop_pass_on(struct lop_sched *s lop_nonnull, struct lop_world *
 	s32 next = lop_first_slower(s, world, lop_tier_of(s, cpu), LOP_ORDINARY, now_ns);
 	struct lop_rank holder = s->fast.on[lop_cpu_index(cpu)].rank;
 	const struct lop_rank *comes;
-	lop_want(s, cpu, next >= 0, now_ns);
+	lop_note_contended(s, cpu, next >= 0, now_ns);
 	if (next < 0)
 		return false;
 	comes = &s->fast.on[lop_cpu_index((u32)next)].rank;

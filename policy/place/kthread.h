@@ -13,6 +13,6 @@ lop_rule s32 lop_place_kthread(struct lop_sched *s, struct lop_world *world, str
 {
 	if (!t->brief || t->counted || lop_for_reserved(s, t))
 		return LOP_NONE;
-	lop_bound_lag(s, t, group);
+	lop_clamp_at_wakeup(s, t, group);
 	return lop_claim_idle(s, world, t, LOP_HIGH, last_cpu, false, now_ns);
 }

@@ -9,10 +9,10 @@
  * Tested in: fair, overdue. Studied in: compile-parallelism, hybrid-laptop, one-and-many.
  */
 /*
- * Once in so many looks each queue with tasks has a turn, however far behind the others are: `front_ns` is an estimate,
+ * Once in so many looks each queue with tasks is served, however far behind the others are: `front_ns` is an estimate,
  * and no queue may starve because of it. A prime, so that it does not keep step with the number of queues.
  */
-#define LOP_QUEUE_TURNS 61
+#define LOP_ASK_CYCLE 61
 
 /* Virtual time that `ran_ns` costs: ran * 1024 / w. */
 lop_rule u64 lop_charge_ns(u64 ran_ns, u32 weight_1024) { return ran_ns * (LOP_WEIGHT_DEFAULT << 10) / weight_1024; }
@@ -33,7 +33,7 @@ lop_rule u64 lop_slice_ns(const struct lop_sched *s)
  * for `lag_ns` costs it.
  *     from - lag <= vtime <= from + lag + lag * 1024 / w
  */
-lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 from_ns, u64 lag_ns)
+lop_rule void lop_clamp_lag(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u64 from_ns, u64 lag_ns)
 {
 	u64 latest_ns = from_ns + lag_ns;
 	if (lop_before(t->vtime_ns + lag_ns, from_ns))
@@ -51,11 +51,11 @@ lop_rule void lop_bound(const struct lop_sched *s, struct lop_task *t, const str
  * a stream of short-lived tasks would never let the clock advance, and the waiting tasks would starve.
  *     vtime = clock + slice_min * 1024 / w
  */
-lop_rule void lop_bound_lag(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
+lop_rule void lop_clamp_at_wakeup(const struct lop_sched *s, struct lop_task *t, const struct lop_group *group)
 {
 	if (!t->vtime_ns)
 		t->vtime_ns = s->queues.clock_ns + lop_charge_ns(s->config.slice_min_ns, lop_weight_1024(s, t, group));
-	lop_bound(s, t, group, s->queues.clock_ns, s->config.slice_max_ns);
+	lop_clamp_lag(s, t, group, s->queues.clock_ns, s->config.slice_max_ns);
 }
 
 lop_rule u32 lop_cpu_queue(u32 cpu) { return lop_cpu_index(cpu); }
@@ -81,10 +81,10 @@ lop_rule u32 lop_shared_queue(const struct lop_sched *s, u32 cpu, enum lop_set s
 lop_rule u32 lop_queue_index(u32 queue) { return queue & (LOP_QUEUES - 1); }
 
 /*
- * The queue of a single CPU may be longer than the others if tasks are bound there. So that each of its n tasks gets a
- * slice within the period, while slices stay above the minimum:
+ * The queue of a single CPU may be longer than the others if tasks are restricted to it. So that each of its n tasks
+ * gets a slice within the period, while slices stay above the minimum:
  *     slice = min(slice of all, max(period / n, slice_min))
- * Worked example: 40 tasks on 8 CPUs have 20 * 8 / 40 = 4 ms; ten of them bound to one CPU have 2 ms there.
+ * Worked example: 40 tasks on 8 CPUs have 20 * 8 / 40 = 4 ms; ten of them restricted to one CPU have 2 ms there.
  */
 lop_rule u64 lop_slice_in_ns(const struct lop_sched *s, u32 queue)
 {
@@ -106,9 +106,9 @@ lop_rule bool lop_queue_waits(struct lop_sched *s, u32 queue)
 }
 
 /*
- * A task that may run on several CPUs, but not on all, competes with the tasks bound to these CPUs if such tasks wait
- * at each. If the CPUs have been crowded for long, those tasks may be far behind all others. Returns the most advanced
- * of their fronts, or LOP_NO_TIME if one of the CPUs has no such queue.
+ * A task that may run on several CPUs, but not on all, competes with the tasks restricted to one of these CPUs if such
+ * tasks wait at each. If the CPUs have been crowded for long, those tasks may be far behind all others. Returns the
+ * most advanced of their fronts, or LOP_NO_TIME if one of the CPUs has no such queue.
  */
 lop_subprog u64 lop_crowded_front_ns(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
@@ -150,7 +150,7 @@ lop_rule u64 lop_front_for_ns(struct lop_sched *s, const struct lop_task *t, u32
 lop_rule void lop_clamp_vtime(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 queue)
 {
 	if (t->last_queue != (s32)queue)
-		lop_bound(s, t, group, lop_front_for_ns(s, t, queue), lop_slice_in_ns(s, queue));
+		lop_clamp_lag(s, t, group, lop_front_for_ns(s, t, queue), lop_slice_in_ns(s, queue));
 }
 
 /* How long a queue has had waiting tasks without a break; 0: none waits. */
@@ -266,7 +266,7 @@ lop_rule void lop_queue_leave(struct lop_sched *s, struct lop_world *world, stru
 
 /*
  * The first task of the queue now runs: the tasks behind it are not behind its virtual time. (Unless they may not run
- * where it does; LOP_QUEUE_TURNS is for these.)
+ * where it does; LOP_ASK_CYCLE is for these.)
  */
 lop_rule void lop_queue_advance(struct lop_sched *s, u32 queue, u64 vtime_ns)
 {
@@ -289,7 +289,7 @@ lop_rule bool lop_queue_take(struct lop_sched *s, struct lop_world *world, u32 q
 }
 
 /* Queue `a` goes before `b`: it has tasks, and `b` has none or is less far behind by more than `margin_ns`. */
-lop_rule bool lop_goes_first(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
+lop_rule bool lop_queue_goes_before(struct lop_sched *s, u32 a, u32 b, u64 margin_ns)
 {
 	if (!lop_queue_waits(s, a))
 		return false;
@@ -315,27 +315,27 @@ lop_rule bool lop_may_take_away(struct lop_sched *s, struct lop_world *world, u3
 }
 
 /*
- * A domain queue with tasks that a CPU of this set may serve, the next one from `turn` on. LOP_NONE if no queue has
+ * A domain queue with tasks that a CPU of this set may serve, the next one from `next` on. LOP_NONE if no queue has
  * any, or if there is one shared queue only.
  */
-lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 turn, enum lop_set set)
+lop_rule s32 lop_queue_from(const struct lop_sched *s, u32 next, enum lop_set set)
 {
 	u32 from = lop_first_served(set);
 	s32 found;
 	if (lop_one_shared_queue(s))
 		return LOP_NONE;
-	found = lop_cpus_next(&s->queues.domain_waiting, (u32)lop_max(turn % LOP_MAX_CPUS, from));
+	found = lop_cpus_next(&s->queues.domain_waiting, (u32)lop_max(next % LOP_MAX_CPUS, from));
 	if (found < 0)
 		found = lop_cpus_next(&s->queues.domain_waiting, from);
 	return found < 0 ? LOP_NONE : LOP_MAX_CPUS + found;
 }
 
 /* The same, another queue each time. */
-lop_rule s32 lop_queue_in_turn(struct lop_sched *s, u32 *turn, enum lop_set set)
+lop_rule s32 lop_next_domain_queue(struct lop_sched *s, u32 *next, enum lop_set set)
 {
-	s32 queue = lop_queue_from(s, *turn, set);
+	s32 queue = lop_queue_from(s, *next, set);
 	if (queue >= 0)
-		*turn = (u32)queue - LOP_MAX_CPUS + 1;
+		*next = (u32)queue - LOP_MAX_CPUS + 1;
 	return queue;
 }
 
@@ -348,11 +348,11 @@ lop_rule bool lop_any_work(const struct lop_sched *s, u32 cpu)
 }
 
 /*
- * Whether the shared queue goes before the CPU's own. The first tasks of the shared queue may be bound to other CPUs,
- * and be as far behind as those are crowded. The tasks that may run here are not behind the last one that did.
+ * Whether the shared queue goes before the CPU's own. The first tasks of the shared queue may be restricted to other
+ * CPUs, and be as far behind as those are crowded. The tasks that may run here are not behind the last one that did.
  *     max(front of the shared queue, start tag of its last task here) < front of the own
  * Worked example: a task that may run on CPUs 1 and 2 only is 100 ms behind; those that CPU 0 takes are not. No task
- * bound to CPU 0 waits for these.
+ * restricted to CPU 0 waits for these.
  */
 lop_rule bool lop_shared_first(struct lop_sched *s, u32 cpu, u32 own, u32 shared)
 {
@@ -369,7 +369,7 @@ lop_rule void lop_note_shared(struct lop_sched *s, const struct lop_task *t, u32
 		s->queues.shared_ns.ns[lop_cpu_index(cpu)] = t->vtime_ns;
 }
 
-/* Of the CPU's own queue and that of its domain, the one further behind; in its turn the other. */
+/* Of the CPU's own queue and that of its domain, the one further behind; once in a cycle the other. */
 lop_rule u32 lop_home_queue(struct lop_sched *s, u32 cpu, u32 own, u32 shared, u32 ask)
 {
 	u32 first = lop_shared_first(s, cpu, own, shared) ? shared : own;
@@ -377,11 +377,11 @@ lop_rule u32 lop_home_queue(struct lop_sched *s, u32 cpu, u32 own, u32 shared, u
 	return ask == 0 && lop_queue_waits(s, other) ? other : first;
 }
 
-/* Another domain's queue goes first if it is more than a slice further behind, and in its turn. */
+/* Another domain's queue goes first if it is more than a slice further behind, and once in a cycle. */
 lop_rule bool lop_away_first(struct lop_sched *s, struct lop_world *world, s32 away, u32 home, u32 ask)
 {
 	return away >= 0 && lop_may_take_away(s, world, (u32)away) &&
-	       (ask == LOP_QUEUE_TURNS / 2 || lop_goes_first(s, (u32)away, home, s->config.slice_max_ns));
+	       (ask == LOP_ASK_CYCLE / 2 || lop_queue_goes_before(s, (u32)away, home, s->config.slice_max_ns));
 }
 
 /* Takes stranded work, which waits at a CPU that does not fetch it, if `cpu` may run it by now. */
@@ -409,13 +409,13 @@ lop_rule bool lop_take_given(struct lop_sched *s, struct lop_world *world, u32 c
 	return lop_cpus_has(&s->queues.given, cpu) && lop_queue_take(s, world, lop_cpu_queue(cpu), cpu);
 }
 
-/* Takes work from any domain, in turn. */
+/* Takes work from any domain, another one first each time. */
 lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cpu, enum lop_set set, u64 until_ns)
 {
 	bool taken = false;
 	int n;
 	lop_for(n, 0, 2 * LOP_MAX_MEMORY_DOMAINS) {
-		s32 away = lop_queue_in_turn(s, &s->queues.turn[lop_cpu_index(cpu)], set);
+		s32 away = lop_next_domain_queue(s, &s->queues.next_queue[lop_cpu_index(cpu)], set);
 		if (away < 0 || n >= s->topology.nr_memory_domains * 2)
 			break;
 		taken = lop_may_take_away(s, world, (u32)away) && lop_queue_take_until(s, world, (u32)away, cpu, until_ns);
@@ -450,15 +450,15 @@ lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_wor
 /*
  * Work for a CPU that asks, in this order:
  *     1. what a rule gave to this CPU (pull.h), then stranded work
- *     2. one other domain's queue, in turn, if it is more than a slice further behind
+ *     2. one other domain's queue, another each time, if it is more than a slice further behind
  *     3. of the CPU's own queue and that of its domain and set, the one further behind, then the other
  *     4. any domain's queue
  *     5. what waits at another CPU by a plan of list.h
  * Low CPUs only run what may run nowhere else, isolated ones what is bound there. False: nothing to do.
  * `until_ns`: virtual time of the task that could go on here, else LOP_NO_TIME. A task that is ahead of it takes its
- * place only when its queue has a turn, and so does one of another domain that is less than a slice behind. The task
- * that was seen to wait may be gone to a CPU that looked at the same moment, or may be bound to other CPUs, and the
- * next one may be far ahead.
+ * place only once in a cycle, and so does one of another domain that is less than a slice behind. The task that was
+ * seen to wait may be gone to a CPU that looked at the same moment, or may be restricted to other CPUs, and the next
+ * one may be far ahead.
  * Worked example: two CPUs whose ticks coincide, three tasks of nice 0 and one of nice 5, each CPU's slice over. Both
  * see the same task of nice 0 wait. One takes it, and the other goes on with its own. Otherwise it would take the task
  * of nice 5 each time, and that task would get 25 % instead of 10 %.
@@ -478,11 +478,11 @@ lop_subprog bool lop_pick_next(struct lop_sched *s lop_nonnull, struct lop_world
 		return lop_queue_take_until(s, world, own, cpu, until_ns);
 	if (lop_any_stranded(s) && lop_take_stranded(s, world, cpu))
 		return true;
-	*asks = (*asks + 1) % LOP_QUEUE_TURNS;
+	*asks = (*asks + 1) % LOP_ASK_CYCLE;
 	home = lop_home_queue(s, cpu, own, shared, *asks);
-	away = lop_queue_in_turn(s, &s->queues.turn[lop_cpu_index(cpu)], set);
+	away = lop_next_domain_queue(s, &s->queues.next_queue[lop_cpu_index(cpu)], set);
 	if (lop_away_first(s, world, away, home, *asks) &&
-	    lop_queue_take_until(s, world, (u32)away, cpu, *asks == LOP_QUEUE_TURNS / 2 ? LOP_NO_TIME : away_until_ns))
+	    lop_queue_take_until(s, world, (u32)away, cpu, *asks == LOP_ASK_CYCLE / 2 ? LOP_NO_TIME : away_until_ns))
 		return true;
 	if (lop_queue_take_until(s, world, home, cpu, *asks == 0 ? LOP_NO_TIME : until_ns) ||
 	    lop_queue_take_until(s, world, home == own ? shared : own, cpu, until_ns))
@@ -507,7 +507,7 @@ lop_rule bool lop_first_is_behind(struct lop_sched *s, struct lop_world *world, 
 /*
  * A task whose slice is over goes on if no task that waits where `cpu` looks is further behind; of equals the waiting
  * one goes first. Other domains' queues count if they are more than a slice further behind, as in lop_away_first();
- * turns are left to lop_pick_next(). The reserved CPU and isolated ones look into their own queue only.
+ * the cycle of looks is left to lop_pick_next(). The reserved CPU and isolated ones look into their own queue only.
  */
 lop_subprog bool lop_goes_on(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_task *t lop_nonnull, u32 cpu)
 {
@@ -516,7 +516,7 @@ lop_subprog bool lop_goes_on(struct lop_sched *s lop_nonnull, struct lop_world *
 	s32 away;
 	if (lop_is_apart(s, cpu))
 		return !lop_first_is_behind(s, world, own, t, 0);
-	away = lop_queue_from(s, s->queues.turn[lop_cpu_index(cpu)], lop_set_of(s, cpu));
+	away = lop_queue_from(s, s->queues.next_queue[lop_cpu_index(cpu)], lop_set_of(s, cpu));
 	if (lop_first_is_behind(s, world, own, t, 0) || lop_first_is_behind(s, world, shared, t, 0))
 		return false;
 	return away < 0 || (u32)away == shared || !lop_may_take_away(s, world, (u32)away) ||

@@ -2,7 +2,7 @@
 #pragma once
 #include "fair.h"
 /*
- * A task that has waited for 10 s has a turn by time, whatever its weight.
+ * A task that has waited for 10 s runs next, whatever its weight.
  * A task of low weight waits long, and beside many others for ever.
  *     now - queued_at >= 10 s
  * Worked example: SCHED_IDLE beside a task of nice -20 on one CPU has 3 parts of 88,821, a slice of 6 ms in 178 s; it
@@ -27,7 +27,7 @@ lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *
 	bool taken;
 	if (lop_waited_ns(s, queue, now_ns) < LOP_WAIT_MAX_NS)
 		return LOP_FOUND_NOBODY;
-	if (lop_cpus_has(looked_through, lop_cpu_index(queue)) || !lop_cpus_claim(looked_through, lop_cpu_index(queue)))
+	if (lop_cpus_has(looked_through, lop_cpu_index(queue)) || !lop_cpus_try_add(looked_through, lop_cpu_index(queue)))
 		return LOP_NOT_LOOKED;
 	taken = lop_env_take_overdue(world, queue, cpu, now_ns - LOP_WAIT_MAX_NS);
 	lop_cpus_take(looked_through, lop_cpu_index(queue));
@@ -40,9 +40,9 @@ lop_rule enum lop_found lop_take_overdue(struct lop_sched *s, struct lop_world *
  */
 lop_rule enum lop_found lop_find_overdue_on_list(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
-	u32 *turn = &s->overdue.list_turn[lop_cpu_index(cpu)];
-	s32 from = lop_cpus_next(&s->queues.cpu_waiting, *turn % LOP_MAX_CPUS);
-	*turn = (u32)(from + 1);
+	u32 *next = &s->overdue.next_cpu[lop_cpu_index(cpu)];
+	s32 from = lop_cpus_next(&s->queues.cpu_waiting, *next % LOP_MAX_CPUS);
+	*next = (u32)(from + 1);
 	return from < 0 || lop_is_reserved(s, (u32)from) ? LOP_FOUND_NOBODY : lop_take_overdue(s, world, lop_cpu_queue((u32)from), cpu);
 }
 
@@ -60,34 +60,34 @@ lop_rule enum lop_found lop_find_overdue(struct lop_sched *s, struct lop_world *
 	found = lop_take_overdue(s, world, lop_shared_queue(s, cpu, set), cpu);
 	if (found != LOP_FOUND_NOBODY)
 		return found;
-	away = lop_queue_in_turn(s, &s->overdue.turn[lop_cpu_index(cpu)], set);
+	away = lop_next_domain_queue(s, &s->overdue.next_queue[lop_cpu_index(cpu)], set);
 	if (away >= 0)
 		found = lop_take_overdue(s, world, (u32)away, cpu);
 	return found == LOP_FOUND_NOBODY && lop_has_lists(s) ? lop_find_overdue_on_list(s, world, cpu) : found;
 }
 
 /*
- * A turn by time goes before all others, even if the running task would go on. Of two turns in a row only one is by
- * time, so that weights still count beside a crowd of overdue tasks.
+ * An overdue task goes before all others, even if the running task would go on. Of two picks in a row only one is of an
+ * overdue task, so that weights still count beside a crowd of them.
  */
-lop_rule bool lop_turn_by_time(struct lop_sched *s, struct lop_world *world, u32 cpu)
+lop_rule bool lop_pick_overdue(struct lop_sched *s, struct lop_world *world, u32 cpu)
 {
 	u64 now_ns = lop_env_now_ns(world);
 	enum lop_found found;
 	cpu = lop_cpu_index(cpu);
 	if (now_ns < s->overdue.look_ns.ns[cpu])
 		return false;
-	if (lop_cpus_take(&s->overdue.had_turn, cpu))
+	if (lop_cpus_take(&s->overdue.picked_overdue, cpu))
 		return false;
 	found = lop_find_overdue(s, world, cpu);
 	if (found == LOP_FOUND_SOMEBODY)
-		lop_cpus_add(&s->overdue.had_turn, cpu);
+		lop_cpus_add(&s->overdue.picked_overdue, cpu);
 	else if (found == LOP_FOUND_NOBODY)
 		s->overdue.look_ns.ns[cpu] = now_ns + LOP_OVERDUE_PERIOD_NS;
 	return found == LOP_FOUND_SOMEBODY;
 }
 
-/* A turn by time clears a task's debt; otherwise the clock would leap to where its turn by weight had been. */
+/* A task that ran because it was overdue owes nothing; otherwise the clock would leap to where its weight had put it. */
 lop_rule void lop_forgive_overdue(const struct lop_sched *s, struct lop_task *t, u64 now_ns)
 {
 	if (t->queue != LOP_NONE && now_ns - t->queued_at_ns >= LOP_WAIT_MAX_NS)

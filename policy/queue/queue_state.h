@@ -3,7 +3,7 @@
 #include "topology.h"
 /* State of the rules in queue/. */
 #define LOP_MAX_GROUP_DEPTH 8
-/* Queues: one per CPU for tasks that are bound or given to it, then one per memory domain and set that runs ordinary work. */
+/* Queues: one per CPU for tasks restricted or given to it, then one per memory domain and set that runs ordinary work. */
 #define LOP_QUEUES (LOP_MAX_CPUS + 2 * LOP_MAX_MEMORY_DOMAINS)
 
 /*
@@ -23,8 +23,8 @@ struct lop_queues {
 	struct lop_cpu_times shared_ns;    /* start tag of the last task that the CPU ran from its shared queue */
 	u64 waits_since_ns[LOP_QUEUES];    /* since when the queue has had tasks without a break, if it has any */
 	u32 queued[LOP_QUEUES];            /* tasks put in the queue that neither run yet nor left it */
-	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, modulo LOP_QUEUE_TURNS */
-	u32 turn[LOP_MAX_CPUS];            /* rotates over all domains' queues; by CPU, or CPUs in step would see one each */
+	u32 asks[LOP_MAX_CPUS];            /* how often the CPU asked for work, modulo LOP_ASK_CYCLE */
+	u32 next_queue[LOP_MAX_CPUS];      /* rotates over all domains' queues; by CPU, or CPUs in step would see one each */
 	struct lop_cpus cpu_waiting;       /* CPUs whose own queue has tasks */
 	struct lop_cpus domain_waiting;    /* bitmap over the queues from LOP_MAX_CPUS on that have tasks */
 	struct lop_cpus given;             /* CPUs whose own queue has a task that goes before the running one */
@@ -36,8 +36,8 @@ struct lop_queues {
 /* overdue.h */
 struct lop_overdue {
 	struct lop_cpu_times look_ns;      /* when the CPU looks for overdue tasks next */
-	u32 turn[LOP_MAX_CPUS];            /* rotates over the queues of all domains, for that look */
-	u32 list_turn[LOP_MAX_CPUS];       /* the same over the queues of single CPUs */
+	u32 next_queue[LOP_MAX_CPUS];      /* rotates over the queues of all domains, for that look */
+	u32 next_cpu[LOP_MAX_CPUS];        /* the same over the queues of single CPUs */
 	struct lop_cpus looked_through[2]; /* bitmaps of CPU queues and of other queues that a CPU looks through */
-	struct lop_cpus had_turn;          /* CPUs whose last turn was by time */
+	struct lop_cpus picked_overdue;    /* CPUs that last picked an overdue task */
 };

@@ -81,27 +81,27 @@ lop_rule bool lop_leaves_enough(const struct lop_rounds *r, u32 nr_left, bool sm
 }
 
 /* CPUs of a core. All cores are alike here: on several kinds no core is reserved by load (auto.h). */
-lop_rule u32 lop_threads_of_core(const struct lop_sched *s, u32 cpu)
+lop_rule u32 lop_smt_width(const struct lop_sched *s, u32 cpu)
 {
-	u32 sibling = cpu, threads = 1;
+	u32 sibling = cpu, width = 1;
 	int n;
 	lop_for(n, 1, LOP_MAX_SMT) {
 		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
-		threads += sibling != cpu;
+		width += sibling != cpu;
 		if (sibling == cpu)
 			break;
 	}
-	return threads;
+	return width;
 }
 
 /* CPUs that a reservation leaves at full speed. */
-lop_rule u32 lop_nr_left(const struct lop_sched *s) { return s->nr_open - (u32)lop_min(lop_threads_of_core(s, 0), s->nr_open); }
+lop_rule u32 lop_nr_left(const struct lop_sched *s) { return s->nr_open - (u32)lop_min(lop_smt_width(s, 0), s->nr_open); }
 
 lop_subprog bool lop_is_barrier_bound(const struct lop_sched *s lop_nonnull, const struct lop_rounds *r lop_nonnull)
 {
-	u32 threads = lop_threads_of_core(s, 0);
-	return s->nr_open / threads >= LOP_BARRIER_CORES && lop_in_rounds(r, s->nr_open / threads) &&
-	       lop_leaves_enough(r, lop_nr_left(s), threads > 1);
+	u32 width = lop_smt_width(s, 0);
+	return s->nr_open / width >= LOP_BARRIER_CORES && lop_in_rounds(r, s->nr_open / width) &&
+	       lop_leaves_enough(r, lop_nr_left(s), width > 1);
 }
 
 /*
@@ -148,10 +148,10 @@ lop_rule void lop_round_over(struct lop_sched *s, struct lop_world *world, const
 	const struct lop_rounds *r = &app->rounds;
 	u32 others = lop_active(s, LOP_HIGH) - (u32)lop_min(lop_app_active(app->demand), lop_active(s, LOP_HIGH));
 	u32 most = (u32)lop_max(lop_nr_left(s), r->threads);
-	bool bound = lop_is_barrier_bound(s, r);
-	if (!bound && lop_has_reserved(s) && r->threads > lop_nr_left(s))
+	bool barrier_bound = lop_is_barrier_bound(s, r);
+	if (!barrier_bound && lop_has_reserved(s) && r->threads > lop_nr_left(s))
 		lop_end_barriers(s, world, now_ns);
-	if (!bound || s->reserved.failed)
+	if (!barrier_bound || s->reserved.failed)
 		return;
 	if (!lop_has_reserved(s) && (now_ns < s->barrier.again_ns || others + r->threads > most || !lop_reserve_idle(s, world, now_ns)))
 		return;

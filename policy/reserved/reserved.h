@@ -39,7 +39,7 @@ lop_subprog u32 lop_open_cores(const struct lop_sched *s lop_nonnull)
 }
 
 /* Whether a core is reserved: by size from four cores on; if asked for, where a CPU is left for everything else. */
-lop_rule bool lop_reserve_wanted(enum lop_reserve reserve, u32 nr_cpus, u32 nr_cores)
+lop_rule bool lop_should_reserve(enum lop_reserve reserve, u32 nr_cpus, u32 nr_cores)
 {
 	if (reserve == LOP_RESERVE_BY_SIZE)
 		return nr_cores >= 4;
@@ -140,7 +140,7 @@ lop_rule void lop_reserve(struct lop_sched *s, struct lop_world *world, u64 now_
 {
 	s32 cpu;
 	if (!lop_can_reserve || s->config.reserve == LOP_RESERVE_NEVER ||
-	    !lop_reserve_wanted(s->config.reserve, s->nr_open, lop_open_cores(s)))
+	    !lop_should_reserve(s->config.reserve, s->nr_open, lop_open_cores(s)))
 		return;
 	cpu = lop_reserve_choice(s, &s->open);
 	if (cpu >= 0)

@@ -81,7 +81,7 @@ impl Config {
         hold_ns: u64,
         nr_memory_domains: impl Into<u32>,
         nr_tiers: impl Into<u32>,
-        threads: impl Into<u32>,
+        threads_per_core: impl Into<u32>,
     ) -> Self {
         let config = Self::of(policy, hold_ns);
         if policy != Named::Auto {
@@ -90,7 +90,7 @@ impl Config {
         config.leave_out(&Traits {
             nr_memory_domains: nr_memory_domains.into(),
             nr_tiers: nr_tiers.into(),
-            threads: threads.into(),
+            threads_per_core: threads_per_core.into(),
             ..Traits::default()
         })
     }

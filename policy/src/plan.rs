@@ -44,7 +44,7 @@ impl Thread {
             mpmi,
             demand_permille: 1000,
             domain,
-            wanted: NONE,
+            wanted_domain: NONE,
             kept: NONE,
             memory: intensity.class() as u8,
             ..Self::default()
@@ -109,14 +109,14 @@ impl Planner {
         plan.domain[..nr_domains].copy_from_slice(&domains[..nr_domains]);
         nr_threads
     }
-    /// Fills `wanted` of each thread; returns how many move.
+    /// Fills in `wanted_domain` of each thread; returns how many move.
     pub fn spread(&mut self, threads: &mut [Thread], domains: &[Domain], now_ns: u64) -> u32 {
         let planned = self.fill(threads, domains, Power::default(), now_ns);
         let moves = unsafe { ffi::lop_spread(&mut *self.plan) };
         threads[..planned].copy_from_slice(&self.plan.thread[..planned]);
         moves
     }
-    /// Fills in `wanted` of each thread; returns how many move.
+    /// Fills in `wanted_domain` of each thread; returns how many move.
     pub fn gather(&mut self, threads: &mut [Thread], domains: &[Domain], power: Power, now_ns: u64) -> u32 {
         let planned = self.fill(threads, domains, power, now_ns);
         let moves = unsafe { ffi::lop_gather(&mut *self.plan) };
@@ -128,7 +128,7 @@ impl Planner {
         self.fill(threads, domains, power, 0);
         unsafe { ffi::lop_predicted_edp(&mut *self.plan, true) }
     }
-    /// Fills in `wanted` of each thread; returns how many change cores.
+    /// Fills in `wanted_cpu` of each thread; returns how many change cores.
     pub fn specialise(&mut self, threads: &mut [Specialist], now_ns: u64) -> u32 {
         let planned = threads.len().min(MAX_PLANNED);
         self.cast.now_ns = now_ns;
@@ -138,7 +138,7 @@ impl Planner {
         threads[..planned].copy_from_slice(&self.cast.thread[..planned]);
         moves
     }
-    /// Fills in `wanted` of each thread, at most [`MAX_LISTED`], in the order of their creation. `permille`: speed of
+    /// Fills in `wanted_core` of each thread, at most [`MAX_LISTED`], in the order of their creation. `permille`: speed of
     /// each core, at least one, relative to the fastest kind, x 1000. `least_gain`: how much earlier the last core
     /// must finish for threads to change cores.
     pub fn list(&mut self, threads: &mut [Listed], permille: &[u32], least_gain: u64) {

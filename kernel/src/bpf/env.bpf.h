@@ -10,7 +10,7 @@ struct lop_world timer_context, hotplug_context;
  * last requested, and when.
  */
 u8 asks_speed[LOP_MAX_CPUS];
-u32 wanted_perf[LOP_MAX_CPUS], asked_perf[LOP_MAX_CPUS];
+u32 target_perf[LOP_MAX_CPUS], asked_perf[LOP_MAX_CPUS];
 u64 asked_at_ns[LOP_MAX_CPUS];
 /*
  * Each request is made asks_in_all times, repeat_ns apart, for two reasons. The governor drops a request that comes too
@@ -210,9 +210,9 @@ static __always_inline void want_speed(u32 cpu, enum lop_set set)
 	cpu = lop_cpu_index(cpu);
 	if (!asks_speed[cpu] || set == LOP_OFFLINE)
 		return;
-	wanted_perf[cpu] = set == LOP_LOW ? low_perf : scx_bpf_cpuperf_cap((s32)cpu) * high_perf[cpu] >> 10;
+	target_perf[cpu] = set == LOP_LOW ? low_perf : scx_bpf_cpuperf_cap((s32)cpu) * high_perf[cpu] >> 10;
 	/*
-	 * Written after wanted_perf, so that the asks are for the new speed. The CPU may count asks_left down at this
+	 * Written after target_perf, so that the asks are for the new speed. The CPU may count asks_left down at this
 	 * moment; both are atomic, so its subtraction cannot overwrite this value.
 	 */
 	__sync_lock_test_and_set(&asks_left[cpu], asks_in_all);
@@ -232,13 +232,13 @@ static __always_inline void ask_speed(u32 cpu, u64 now_ns)
 	cpu = lop_cpu_index(cpu);
 	if (!asks_left[cpu])
 		return;
-	if (asked_perf[cpu] != wanted_perf[cpu] || now_ns - asked_at_ns[cpu] >= repeat_ns) {
+	if (asked_perf[cpu] != target_perf[cpu] || now_ns - asked_at_ns[cpu] >= repeat_ns) {
 		lop_atomic_add(&asks_left[cpu], -1);
 		asked_at_ns[cpu] = now_ns;
-		asked_perf[cpu] = wanted_perf[cpu];
+		asked_perf[cpu] = target_perf[cpu];
 		scx_bpf_cpuperf_set((s32)cpu, asked_perf[cpu]);
 	}
-	if (asks_in_steps && asks_left[cpu] > LOP_SPARE_ASKS && wanted_perf[cpu] != low_perf)
+	if (asks_in_steps && asks_left[cpu] > LOP_SPARE_ASKS && target_perf[cpu] != low_perf)
 		kick((s32)cpu, SCX_KICK_PREEMPT);
 }
 
@@ -258,8 +258,8 @@ static __noinline void ask_for_sleepers(void)
 		if (cpu < 0)
 			break;
 		at = lop_cpu_index((u32)cpu);
-		if (asks_left[at] && asked_perf[at] != wanted_perf[at])
-			scx_bpf_cpuperf_set(cpu, wanted_perf[at]);
+		if (asks_left[at] && asked_perf[at] != target_perf[at])
+			scx_bpf_cpuperf_set(cpu, target_perf[at]);
 	}
 }
 

@@ -152,7 +152,7 @@ struct lop_order {
 enum lop_count {
 	LOP_COUNT_CLAIMED,    /* placed on an idle member */
 	LOP_COUNT_QUEUED,     /* put in a queue */
-	LOP_COUNT_BOUND,      /* may run on one CPU only and went straight to its local DSQ */
+	LOP_COUNT_PINNED,     /* may run on one CPU only and went straight to its local DSQ */
 	LOP_COUNT_WENT_ON,    /* went on after its slice, since no task further behind waited */
 	LOP_COUNT_GIVEN_BACK, /* a claimed CPU on which its task did not run */
 	LOP_COUNT_DISPLACED,  /* a higher class took the CPU */

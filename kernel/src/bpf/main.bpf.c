@@ -232,7 +232,7 @@ static __always_inline void put_on_claimed(struct lop_world *c, struct task_stru
 
 /*
  * Carries out the insertion that the policy asked for. A task goes to a CPU's local DSQ only if it has claimed that
- * CPU. If a higher-class task or a bound thread gets there first, the task comes back to enqueue from Linux 7.1 on
+ * CPU. If a higher-class task or a per-CPU thread gets there first, the task comes back to enqueue from Linux 7.1 on
  * (SCX_ENQ_IMMED, 0 on older kernels).
  */
 static __always_inline void insert(struct lop_world *c, struct task_struct *p, u64 enq_flags)
@@ -286,8 +286,8 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	bool brief = is_brief(p, t, enq_flags);
 	if (t)
 		back_from_place(c, p, t);
-	if (!t || (brief && is_bound(p) && !t->task.counted)) {
-		count(c, LOP_COUNT_BOUND);
+	if (!t || (brief && is_per_cpu_kthread(p) && !t->task.counted)) {
+		count(c, LOP_COUNT_PINNED);
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			enq_flags |= SCX_ENQ_PREEMPT;
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, lop_slice_ns(&lopsided), enq_flags);

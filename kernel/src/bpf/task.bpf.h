@@ -55,9 +55,9 @@ static __noinline struct lop_task_state *new_state_of(struct task_struct *p)
 }
 
 /*
- * Kernel threads usually run for a short time and are no demand (lop_place_kthread()). A thread bound to one CPU starts
- * there at once, since others wait for it. A kernel thread that used up its slice is a task like any other until it
- * sleeps.
+ * Kernel threads usually run for a short time and are no demand (lop_place_kthread()). A thread restricted to one CPU
+ * starts there at once, since others wait for it. A kernel thread that used up its slice is a task like any other until
+ * it sleeps.
  */
 static __always_inline bool is_brief(const struct task_struct *p, const struct lop_task_state *t, u64 enq_flags)
 {
@@ -110,12 +110,12 @@ static __always_inline u32 clamp_speedup(const struct task_struct *p, const stru
 	return lop_clamp_speedup(known, min, max);
 }
 
-static __always_inline bool is_bound(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
+static __always_inline bool is_per_cpu_kthread(const struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
 
-/* The policy knows the task: it is counted as active, or is not a kernel thread bound to one CPU. */
+/* The policy knows the task: it is counted as active, or is not a kernel thread restricted to one CPU. */
 static __always_inline bool is_known(const struct task_struct *p, const struct lop_task_state *t)
 {
-	return t->task.counted || !is_bound(p);
+	return t->task.counted || !is_per_cpu_kthread(p);
 }
 
 #define read_word(n)                                                                                                  \

@@ -103,7 +103,7 @@ impl Lister {
             Listed {
                 left: sched.listed_left(&task, app, 0),
                 core: core_of(place(look)).map_or(NONE, |core| core as i32),
-                wanted: NONE,
+                wanted_core: NONE,
             }
         };
         let mut listed: Vec<Listed> = threads.iter().take(MAX_LISTED).map(listed).collect();
@@ -111,7 +111,7 @@ impl Lister {
         self.room.list(&mut listed, &permille, sched.least_gain(app));
         listed
             .iter()
-            .map(|thread| cpus[thread.wanted as usize] as i32)
+            .map(|thread| cpus[thread.wanted_core as usize] as i32)
             .collect()
     }
 

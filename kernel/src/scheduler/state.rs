@@ -91,7 +91,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.left_out.applications = bss.apps_left_out;
     status.placements.claimed = sum(super::program::interface::lop_count_LOP_COUNT_CLAIMED as usize);
     status.placements.queued = sum(super::program::interface::lop_count_LOP_COUNT_QUEUED as usize);
-    status.placements.pinned = sum(super::program::interface::lop_count_LOP_COUNT_BOUND as usize);
+    status.placements.pinned = sum(super::program::interface::lop_count_LOP_COUNT_PINNED as usize);
     fill_sets(status, sched, machine, speeds_act);
 }
 

@@ -153,23 +153,23 @@ static void look_for_work(struct cpu *c)
 	lop_started(&sched, &c->world, &tasks[c->runs], &app, c->number, now());
 }
 
-/* All threads claim each CPU of a set at the same time, then take it again. Exactly one must succeed each time. */
+/* All threads add each CPU to a set at the same time, then take it again. Exactly one must succeed each time. */
 static struct lop_cpus contested;
 static pthread_barrier_t together;
-static u32 claims, takes;
+static u32 adds, takes;
 
 static void contend(void)
 {
-	u32 claimed = 0, taken = 0;
+	u32 added = 0, taken = 0;
 	for (u32 round = 0; round < ROUNDS; round++) {
 		pthread_barrier_wait(&together);
 		for (u32 n = 0; n < LOP_MAX_CPUS; n++)
-			claimed += lop_cpus_claim(&contested, n);
+			added += lop_cpus_try_add(&contested, n);
 		pthread_barrier_wait(&together);
 		for (u32 n = 0; n < LOP_MAX_CPUS; n++)
 			taken += lop_cpus_take(&contested, n);
 	}
-	__sync_fetch_and_add(&claims, claimed);
+	__sync_fetch_and_add(&adds, added);
 	__sync_fetch_and_add(&takes, taken);
 }
 
@@ -253,8 +253,8 @@ int main(int argc, char **argv)
 		asleep += sleeps[n];
 	printf("moves %llu, promised %llx, given %llx, sent %x, asleep %u of %d\n", (unsigned long long)sched.fast.moves,
 	       (unsigned long long)sched.fast.claimed.word[0], (unsigned long long)sched.queues.given.word[0], sent, asleep, NR_TASKS);
-	printf("of %d CPUs claimed %u, taken %u\n", ROUNDS * LOP_MAX_CPUS, claims, takes);
-	if (claims != ROUNDS * LOP_MAX_CPUS || takes != claims)
+	printf("of %d CPUs added %u, taken %u\n", ROUNDS * LOP_MAX_CPUS, adds, takes);
+	if (adds != ROUNDS * LOP_MAX_CPUS || takes != adds)
 		return 1;
 	return sched.fast.claimed.word[0] || sched.queues.given.word[0] || sent || asleep != NR_TASKS || sched.fast.moves < GOAL;
 }

@@ -15,7 +15,7 @@ struct model_task {
 	struct task_struct task;
 	unsigned number;
 	enum doing doing;
-	bool higher;              /* of the higher class, bound to its CPU; the program never hears of it */
+	bool higher;              /* of the higher class, restricted to its CPU; the program never hears of it */
 	s32 cpu;                  /* on whose runqueue it counts */
 	bool on_cpu;              /* runs, or its CPU has not finished switching it out */
 	s32 moving;               /* CPU that is taking it, or MODEL_CPUS + the CPU where it is to be put; -1: none */

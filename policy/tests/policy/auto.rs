@@ -23,7 +23,7 @@ fn machine() -> Traits {
     Traits {
         nr_memory_domains: 1,
         nr_tiers: 1,
-        threads: 1,
+        threads_per_core: 1,
         machine_mw: 450_000,
         core_mw: 3_000,
         domain_mw: 0,
@@ -40,7 +40,7 @@ fn auto(machine: &Traits) -> Config {
 
 #[test]
 fn domains_and_kinds_decide_about_plans_and_ranks() {
-    for (nr_memory_domains, nr_tiers, threads, domains, rules) in [
+    for (nr_memory_domains, nr_tiers, threads_per_core, domains, rules) in [
         (1, 1, 1, Domains::AsCome, 0),
         (1, 2, 1, Domains::AsCome, ALL_RULES),
         (4, 1, 1, Domains::Gather, 0),
@@ -51,14 +51,14 @@ fn domains_and_kinds_decide_about_plans_and_ranks() {
         let config = auto(&Traits {
             nr_memory_domains,
             nr_tiers,
-            threads,
+            threads_per_core,
             ..machine()
         });
         let has = (config.domains, config.rules, config.specialise);
         assert_eq!(
             has,
             (domains, rules, nr_tiers > 1),
-            "{nr_memory_domains} domains, {nr_tiers} kinds, {threads} threads of a core"
+            "{nr_memory_domains} domains, {nr_tiers} kinds, {threads_per_core} threads of a core"
         );
         let reserve = if nr_tiers == 1 { Reserve::ByLoad } else { Reserve::Never };
         assert_eq!(

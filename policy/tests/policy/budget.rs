@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! Users share the fast cores by weight, whatever their threads claim.
+//! Users share the fast cores by weight, whatever their threads hint.
 
 use crate::bench::{Bench, MS};
 use crate::phase::asymmetric;
@@ -15,12 +15,12 @@ fn bench(cpus: usize) -> Bench {
     asymmetric(cpus, 1, rules::PHASES | rules::TURNS)
 }
 
-/// A thread that computes, with the hints `says`.
-fn thread_of(bench: &mut Bench, user: u32, weight: u32, says: u32) -> usize {
+/// A thread that computes, with these hints.
+fn thread_of(bench: &mut Bench, user: u32, weight: u32, flags: u32) -> usize {
     let id = bench.task();
     bench.tasks[id].user = user;
     bench.tasks[id].user_weight = weight;
-    bench.tasks[id].hint.flags = says;
+    bench.tasks[id].hint.flags = flags;
     bench.wake(id);
     id
 }
@@ -57,7 +57,7 @@ fn assert_share(found_ms: &[u64], share_ms: u64, why: &str) {
 /// By hand: at equal weight each has 20 ms in turn. At nice 19 the attacker's 20 ms cost 20 * 1024 / 15 = 1365 ms, for
 /// which the other has the core.
 #[test]
-fn what_a_claim_takes_from_another_user_it_pays_by_weight() {
+fn what_a_hint_takes_from_another_user_is_paid_by_weight() {
     for (weight, comes_back_ms) in [(WEIGHT_DEFAULT, 40), (weight_of_nice(19), 1400)] {
         let mut bench = bench(2);
         let honest = thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
@@ -76,9 +76,9 @@ fn what_a_claim_takes_from_another_user_it_pays_by_weight() {
     }
 }
 
-/// One thread claims to be awaited all the time, beside one that computes.
+/// One thread hints all the time that it is awaited, beside one that computes.
 #[test]
-fn over_each_second_a_claim_has_no_more_than_its_share_of_another_user() {
+fn over_each_second_a_hint_gets_no_more_than_its_share_of_another_user() {
     for (weight, share_ms) in [(WEIGHT_DEFAULT, 500), (weight_of_nice(19), 14), (SCHED_IDLE, 3)] {
         let mut bench = bench(2);
         thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
@@ -91,7 +91,7 @@ fn over_each_second_a_claim_has_no_more_than_its_share_of_another_user() {
 
 /// With no other user there, the awaited thread has the core for good, as it goes before all other threads of its user.
 #[test]
-fn within_a_user_claims_hold_without_end() {
+fn within_a_user_hints_hold_without_end() {
     let mut bench = bench(3);
     for _ in 0..2 {
         thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, 0);
@@ -147,22 +147,22 @@ fn no_trick_gives_a_user_more_than_its_share() {
     };
     type Trick<'a> = &'a dyn Fn(&mut Bench, u64);
     let tricks: [(&str, Trick); 4] = [
-        ("claims", &nothing),
+        ("hints", &nothing),
         ("yields", &yields),
         ("sleeps", &sleeps),
         ("retracts", &retracts),
     ];
-    for (claims, others) in [(1, 0), (2, 0), (2, 2)] {
+    for (hinted, others) in [(1, 0), (2, 0), (2, 2)] {
         for (name, trick) in tricks {
-            let mut bench = bench(1 + 1 + claims + others);
+            let mut bench = bench(1 + 1 + hinted + others);
             thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
             bench.pass(500 * MS);
-            for n in 0..claims + others {
-                let says = if n < claims { hint_flags::SEQUENTIAL } else { 0 };
-                thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, says);
+            for n in 0..hinted + others {
+                let flags = if n < hinted { hint_flags::SEQUENTIAL } else { 0 };
+                thread_of(&mut bench, ATTACKER, WEIGHT_DEFAULT, flags);
             }
             let found_ms = fast_ms(&mut bench, 10, ATTACKER, &mut |bench, ms| trick(bench, ms));
-            let why = format!("{name}, {claims} claims, {others} others");
+            let why = format!("{name}, {hinted} hinted, {others} others");
             assert!(
                 found_ms.iter().all(|&ms| ms <= 500 + 2 * TURN_MS),
                 "{why}: {found_ms:?}"
@@ -187,9 +187,9 @@ fn sleep_earns_nothing() {
     assert!(awake.iter().all(|&ms| ms <= 500 + TURN_MS), "{awake:?}");
 }
 
-/// The honest thread has had the core for an hour, in which no other task wanted it.
+/// The honest thread has had the core for an hour, in which it kept no other task waiting.
 #[test]
-fn what_nobody_else_wanted_is_not_paid_for() {
+fn what_was_kept_from_nobody_is_not_paid_for() {
     let mut bench = bench(2);
     thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0);
     bench.pass(3600 * 1000 * MS);
@@ -200,7 +200,7 @@ fn what_nobody_else_wanted_is_not_paid_for() {
 /// All CPUs are busy: a thread that has used up its share waits like any other, and takes no core from another user
 /// when it wakes.
 #[test]
-fn a_claim_that_is_used_up_takes_no_core_when_it_wakes() {
+fn a_hint_whose_share_is_used_up_takes_no_core() {
     let mut bench = bench(2);
     let honest: Vec<usize> = (0..2)
         .map(|_| thread_of(&mut bench, HONEST, WEIGHT_DEFAULT, 0))

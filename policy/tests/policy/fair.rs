@@ -199,9 +199,9 @@ fn who_is_ahead_takes_no_place_beside_one_that_may_not_run_here() {
     let mut bench = Bench::flat(3);
     let tasks = bench.tasks(3);
     bench.wake_all(&tasks);
-    let bound = bench.task();
-    bench.set_allowed(bound, [1, 2]);
-    bench.wake(bound);
+    let restricted = bench.task();
+    bench.set_allowed(restricted, [1, 2]);
+    bench.wake(restricted);
     let light = bench.task();
     bench.tasks[light].vtime_ns = bench.tasks[tasks[0]].vtime_ns + 9 * MS;
     bench.wake(light);
@@ -240,11 +240,11 @@ fn slices_shrink_with_the_load_down_to_the_minimum() {
 /// less than 20 * 2 / n.
 #[test]
 fn where_tasks_are_bound_slices_shrink_with_their_queue() {
-    for (bound, slice_ns) in [(3, 5 * MS), (11, 2 * MS), (41, MS)] {
+    for (restricted, slice_ns) in [(3, 5 * MS), (11, 2 * MS), (41, MS)] {
         let mut bench = Bench::flat(2);
-        let tasks: Vec<usize> = (0..bound).map(|_| bench.pinned([0])).collect();
+        let tasks: Vec<usize> = (0..restricted).map(|_| bench.pinned([0])).collect();
         bench.wake_all(&tasks);
-        assert_eq!(bench.world.slice_ns, slice_ns, "{bound} bound to one CPU");
+        assert_eq!(bench.world.slice_ns, slice_ns, "{restricted} restricted to one CPU");
     }
 }
 
@@ -409,7 +409,7 @@ fn work_in_a_domain_that_no_member_serves_is_run_by_others() {
     }
 }
 
-/// Three tasks bound to CPU 0 and one to CPU 1, after 3 s: that one has run 3 s, the others 1 s each.
+/// Three tasks restricted to CPU 0 and one to CPU 1, after 3 s: that one has run 3 s, the others 1 s each.
 fn two_cpus_apart() -> (Bench, Vec<usize>) {
     let mut bench = Bench::flat(2);
     let tasks: Vec<usize> = [0, 0, 0, 1].into_iter().map(|cpu| bench.pinned([cpu])).collect();
@@ -432,8 +432,8 @@ fn next_200_ms(bench: &mut Bench, cpu: usize) -> [u32; 4] {
     ran
 }
 
-/// Three tasks bound to CPU 0 and three to CPU 1 have run 1 s each when two others, on CPUs of their own, have run 3
-/// s. A task that may run on CPUs 0 and 1 wakes: from then on it has one of 7 parts of them, 57 ms of 400, and does
+/// Three tasks restricted to CPU 0 and three to CPU 1 have run 1 s each when two others, on CPUs of their own, have run
+/// 3 s. A task that may run on CPUs 0 and 1 wakes: from then on it has one of 7 parts of them, 57 ms of 400, and does
 /// not wait for the 2 s. The same holds for a task that may also run on a third CPU, which is offline.
 #[test]
 fn a_task_of_two_crowded_cpus_has_its_share_of_them() {
@@ -446,8 +446,8 @@ fn a_task_of_two_crowded_cpus_has_its_share_of_them() {
 fn ran_beside_crowds(allowed: &[usize]) -> usize {
     let mut bench = Bench::flat(5);
     bench.offline(4);
-    let bound = [0, 0, 0, 1, 1, 1, 2, 3].map(|cpu| bench.pinned([cpu]));
-    bench.wake_all(&bound);
+    let restricted = [0, 0, 0, 1, 1, 1, 2, 3].map(|cpu| bench.pinned([cpu]));
+    bench.wake_all(&restricted);
     for _ in 0..3000 {
         bench.pass(MS);
         (0..4).for_each(|cpu| assert!(bench.run_and_preempt(cpu, MS) < 8));

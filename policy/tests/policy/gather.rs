@@ -29,7 +29,7 @@ fn gathered(of: &[u32]) -> Vec<Thread> {
 }
 
 fn used(threads: &[Thread]) -> Vec<i32> {
-    let mut used: Vec<i32> = threads.iter().map(|thread| thread.wanted).collect();
+    let mut used: Vec<i32> = threads.iter().map(|thread| thread.wanted_domain).collect();
     used.sort_unstable();
     used.dedup();
     used
@@ -40,7 +40,7 @@ fn intensive(threads: &[Thread]) -> Vec<i32> {
     let intensive = threads
         .iter()
         .filter(|thread| thread.memory == MemoryClass::Intensive as u8);
-    let mut places: Vec<i32> = intensive.map(|thread| thread.wanted).collect();
+    let mut places: Vec<i32> = intensive.map(|thread| thread.wanted_domain).collect();
     places.sort_unstable();
     places
 }
@@ -106,8 +106,8 @@ fn intensive_threads_are_kept_apart_as_long_as_it_pays() {
 #[test]
 fn only_threads_of_very_low_intensity_sit_beside_an_intensive_one() {
     let threads = gathered(&[30_000, 600, 600, 40, 40]);
-    assert_eq!(threads[1].wanted, threads[2].wanted);
-    assert_ne!(threads[0].wanted, threads[1].wanted);
+    assert_eq!(threads[1].wanted_domain, threads[2].wanted_domain);
+    assert_ne!(threads[0].wanted_domain, threads[1].wanted_domain);
 }
 
 /// Without a node to pay for, opening a domain costs nothing: the threads are apart.
@@ -128,7 +128,7 @@ fn unknown_threads_are_kept_apart_until_they_are_known() {
         (thread.memory, thread.domain) = (MemoryClass::Unknown as u8, domain);
     }
     Planner::default().gather(&mut threads, &domains(), Power { node_mw: 0, ..POWER }, NOW);
-    let mut places: Vec<i32> = threads.iter().map(|thread| thread.wanted).collect();
+    let mut places: Vec<i32> = threads.iter().map(|thread| thread.wanted_domain).collect();
     places.sort_unstable();
     assert_eq!(places, [0, 1, 2, 3]);
     // A declared class needs no measurement.
@@ -170,10 +170,10 @@ fn nothing_moves_for_little() {
     threads[1].domain = 0;
     threads.push(Thread::new(300, NONE));
     let moves = Planner::default().gather(&mut threads, &domains(), POWER, NOW);
-    assert_eq!((moves, threads[0].wanted, threads[1].wanted), (0, 0, 0));
+    assert_eq!((moves, threads[0].wanted_domain, threads[1].wanted_domain), (0, 0, 0));
     assert!(
-        (0..2).contains(&threads[2].wanted),
+        (0..2).contains(&threads[2].wanted_domain),
         "on the node that is on: {}",
-        threads[2].wanted
+        threads[2].wanted_domain
     );
 }

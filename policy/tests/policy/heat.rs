@@ -55,7 +55,7 @@ fn a_hot_core_swaps_at_once_but_at_most_once_a_minute() {
 
 /// Both sockets have a hot, idle high core: one swap on each, in one call.
 #[test]
-fn each_socket_has_its_own_turn() {
+fn each_socket_swaps_cores_of_its_own() {
     let mut bench = sockets();
     bench.pass(180 * S);
     let tasks = [bench.pinned([0]), bench.pinned([4])];

@@ -10,11 +10,11 @@ fn planned(permille: &[u32], threads: &[(u64, i32)], least_gain: u64) -> Vec<i32
     let listed = |&(left, core): &(u64, i32)| Listed {
         left,
         core,
-        wanted: NONE,
+        wanted_core: NONE,
     };
     let mut threads: Vec<Listed> = threads.iter().map(listed).collect();
     Planner::default().list(&mut threads, permille, least_gain);
-    threads.iter().map(|thread| thread.wanted).collect()
+    threads.iter().map(|thread| thread.wanted_core).collect()
 }
 
 fn new(left: &[u64]) -> Vec<(u64, i32)> {
@@ -124,7 +124,7 @@ fn listed<const N: usize>(bench: &mut Bench, app: usize, lengths: [u32; N], cpus
 }
 
 /// A fast and a slow core, threads of 30, 20 and 10. The third waits and is put on the list of the fast core. When the
-/// slow core, which took it for a turn, has another task to run, it is queued at the fast core. A core with nothing to
+/// slow core, which took it for a slice, has another task to run, it is queued at the fast core. A core with nothing to
 /// run takes it all the same.
 #[test]
 fn a_listed_thread_waits_at_its_core_and_is_taken_by_one_that_is_idle() {
@@ -158,18 +158,18 @@ fn a_listed_thread_takes_no_core_for_its_length() {
     let ids = listed(&mut bench, app, [40, 30, 10, 10], [0, 1, 0, 0]);
     let creator = bench.task_of(app);
     bench.wake(creator);
-    let mut turns = 0;
+    let mut slices = 0;
     for _ in 0..100 {
-        turns += u32::from(bench.run_and_preempt(0, 6 * MS) == creator);
+        slices += u32::from(bench.run_and_preempt(0, 6 * MS) == creator);
         bench.run_and_preempt(1, 6 * MS);
         assert_eq!(bench.tasks[ids[1]].listed, 2, "1 + CPU 1");
         assert!(bench.cpu_of(ids[1]) != Some(0) && bench.tasks[ids[1]].queue != 0);
     }
-    assert!(turns > 0);
+    assert!(slices > 0);
 }
 
 /// The fast core falls idle for a moment and takes the thread of the slow one. The list still has that thread on the
-/// slow core, and it has its turns there when the other one is back.
+/// slow core, and it runs there when the other one is back.
 #[test]
 fn a_listed_thread_that_was_pulled_returns() {
     let mut bench = asymmetric(2, 1, rules::LONGEST);
@@ -223,7 +223,7 @@ fn a_listed_thread_has_no_turns() {
 /// The same, but a higher scheduling class has CPU 0 for good, so it never asks for a task, while CPU 1 always has the
 /// thread of 20 to run.
 #[test]
-fn who_waits_at_a_cpu_that_never_asks_has_a_turn_by_time() {
+fn who_waits_at_a_cpu_that_never_asks_runs_when_overdue() {
     let mut bench = asymmetric(2, 1, rules::LONGEST);
     let app = bench.app(0);
     let ids = [30, 20, 10].map(|length| thread(&mut bench, app, length));
@@ -231,8 +231,8 @@ fn who_waits_at_a_cpu_that_never_asks_has_a_turn_by_time() {
     bench.run_and_preempt(1, 6 * MS);
     bench.run_and_preempt(1, 6 * MS);
     assert_eq!(bench.tasks[ids[2]].queue, 0, "queue of CPU 0");
-    let mut turns = 0..11_000;
-    let waited_ms = turns.find(|_| {
+    let mut times_ms = 0..11_000;
+    let waited_ms = times_ms.find(|_| {
         bench.pass(MS);
         bench.run_on(1, MS);
         bench.cpu_of(ids[2]) == Some(1)
@@ -265,8 +265,7 @@ fn the_reserved_cores_work_stays_there() {
     assert_eq!(bench.cpu_of(system[1]), None);
 }
 
-/// The list says CPU 0, which goes offline or is no longer allowed. The thread still has its turns on CPU 1, again and
-/// again.
+/// The list says CPU 0, which goes offline or is no longer allowed. The thread still runs on CPU 1, again and again.
 #[test]
 fn a_list_holds_nobody_at_a_core_that_it_cannot_use() {
     for goes in [true, false] {
@@ -281,12 +280,12 @@ fn a_list_holds_nobody_at_a_core_that_it_cannot_use() {
             bench.set_allowed(ids[2], [1]);
             bench.wake(ids[2]);
         }
-        let mut turns = 0;
+        let mut slices = 0;
         for _ in 0..12 {
-            turns += u32::from(bench.run_and_preempt(1, 6 * MS) == ids[2]);
+            slices += u32::from(bench.run_and_preempt(1, 6 * MS) == ids[2]);
             assert_ne!(bench.tasks[ids[2]].queue, 0, "queue of CPU 0; goes: {goes}");
         }
-        assert!(turns >= 3, "{turns} turns; goes: {goes}");
+        assert!(slices >= 3, "{slices} slices; goes: {goes}");
     }
 }
 

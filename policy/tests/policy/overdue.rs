@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-//! No task is left behind: turns by time for tasks of low weight, turns of queues, virtual time that wraps around.
+//! No task is left behind: overdue tasks of low weight run next, each queue is served, virtual time wraps around.
 
 use crate::bench::{config, flat, Bench, MS};
 use lop_policy::{weight_of_nice, Config, CpuPlace};
@@ -66,7 +66,7 @@ fn story(bench: &mut Bench, cpus: &[usize], tick_ms: u64, all_ms: u64) -> Story 
 /// SCHED_IDLE beside tasks of nice -20 has 3 parts of 88,821 or less, 1 ms in half a minute. It runs every 10 s plus a
 /// look's period, not more often.
 #[test]
-fn who_weighs_little_has_a_turn_by_time() {
+fn who_weighs_little_runs_when_overdue() {
     for heavy in [1, 8] {
         let mut bench = bench_of(1);
         let tasks = bench.tasks(heavy + 1);
@@ -83,11 +83,11 @@ fn who_weighs_little_has_a_turn_by_time() {
     }
 }
 
-/// After such a turn the task owes nothing, and virtual time has not leapt by the 350 ms that the turn cost. A task of
+/// After that the task owes nothing, and virtual time has not leapt by the 350 ms that it cost. A task of
 /// nice 0 that then wakes waits for no more than what its credit of a slice and the others' leave, not for 350 ms
 /// times 87.
 #[test]
-fn a_turn_by_time_leaves_virtual_time_where_it_was() {
+fn an_overdue_task_leaves_virtual_time_where_it_was() {
     let mut bench = bench_of(1);
     let tasks = bench.tasks(9);
     set_weight(&mut bench, &tasks[..8], weight_of_nice(-20));
@@ -139,10 +139,9 @@ fn crowds_of_light_tasks_are_all_served() {
     }
 }
 
-/// The task may use two of four CPUs, which ask after the others: a look by a CPU that may not run it does not use up
-/// its turn.
+/// The task may use two of four CPUs, which ask after the others: a look by a CPU that may not run it does not count.
 #[test]
-fn a_light_task_of_limited_affinity_has_its_turn_too() {
+fn a_light_task_of_limited_affinity_runs_when_overdue_too() {
     let mut bench = bench_of(4);
     let heavy = bench.tasks(8);
     set_weight(&mut bench, &heavy, weight_of_nice(-20));
@@ -157,7 +156,7 @@ fn a_light_task_of_limited_affinity_has_its_turn_too() {
 /// A higher class keeps CPU 0 for good, so no CPU of its domain asks for what waits there. CPU 1 of the other domain
 /// finds it, though its own task would go on each time.
 #[test]
-fn a_light_task_in_a_domain_that_nobody_serves_has_its_turn() {
+fn a_light_task_in_a_domain_that_nobody_serves_runs_when_overdue() {
     for heavy_nice in [-20, 0] {
         let mut bench = two_domains();
         let heavy = bench.tasks(2);
@@ -203,7 +202,7 @@ fn work_in_a_domain_that_nobody_serves_gets_its_share() {
 }
 
 /// Two domains of one CPU each with unequal numbers of equal tasks. A CPU that checks whether its task goes on does
-/// not use up its turn for the other domain's queue.
+/// not skip the other domain's queue when it looks next.
 #[test]
 fn two_domains_share_alike() {
     for (in_first, in_second, tick_ms) in [(4, 2, 5), (6, 2, 5), (5, 3, 3), (5, 3, 5)] {
@@ -230,7 +229,7 @@ fn two_domains_share_alike() {
 }
 
 /// A light group alone makes virtual time wrap around within days. It has no effect: three tasks that share a CPU
-/// share alike, and none waits longer than its turn takes.
+/// share alike, and none waits for longer than the other two run.
 #[test]
 fn virtual_time_may_come_round_to_zero() {
     let mut bench = bench_of(1);

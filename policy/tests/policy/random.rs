@@ -417,8 +417,8 @@ proptest! {
     }
 
     /// After any beginning, all CPUs go on in slices of 1 ms, and within a bound every runnable task has run. A task
-    /// may have to wait until each of the others has used its credit and its debt (15 slices at most), and for the
-    /// turns of five queues, one in LOP_QUEUE_TURNS (61).
+    /// may have to wait until each of the others has used its credit and its debt (15 slices at most), and for five
+    /// queues to be served, each once in LOP_ASK_CYCLE (61).
     #[test]
     fn every_runnable_task_runs_within_a_bound(
         green in any::<bool>(),

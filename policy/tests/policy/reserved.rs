@@ -186,7 +186,7 @@ fn short_work_of_the_system_visits_no_member() {
 #[test]
 fn affinity_goes_before_the_reservation() {
     for (allowed, of_system, cpu) in [
-        (vec![0], false, 0), // bound to the reserved CPU
+        (vec![0], false, 0), // restricted to the reserved CPU
         (vec![0], true, 0),
         (vec![2], true, 2), // a thread of another CPU
         (vec![2, 3], true, 2),
@@ -204,7 +204,8 @@ fn affinity_goes_before_the_reservation() {
     }
 }
 
-/// Beside the reserved CPU a bound task may use only CPU 3. When that goes offline, the task runs on the reserved CPU.
+/// Beside the reserved CPU a restricted task may use only CPU 3. When that goes offline, the task runs on the reserved
+/// CPU.
 #[test]
 fn who_may_run_nowhere_else_any_more_runs_on_the_reserved_cpu() {
     let mut bench = Bench::new(4, all_high(), flat);

@@ -73,13 +73,13 @@ fn a_whole_core_is_kept_while_siblings_share_one() {
     }
 }
 
-/// All CPUs are members, 0 for longest. Tasks ran on 0, 1 and 2 a moment ago, none on 3. When the task of 1 comes
-/// back, another task has taken 1: it leaves 0 to the task that will come back there. With a slow CPU 4 cores differ
-/// in kind. The rule then holds while the four fast cores are enough: for the two tasks and two that are bound to the
-/// slow core, not for three; and not if the fast cores have SMT siblings.
+/// All CPUs are members, 0 for longest. Tasks ran on 0, 1 and 2 a moment ago, none on 3. When the task of 1 comes back,
+/// another task has taken 1: it leaves 0 to the task that will come back there. With a slow CPU 4 cores differ in kind.
+/// The rule then holds while the four fast cores are enough: for the two tasks and two that are restricted to the slow
+/// core, not for three; and not if the fast cores have SMT siblings.
 #[test]
 fn who_finds_his_cpu_taken_leaves_others_theirs() {
-    for (room_permille, machine, bound_to_slow, ran, expected) in [
+    for (room_permille, machine, restricted_to_slow, ran, expected) in [
         (10, Machine::Alike, 0, true, 3),
         (0, Machine::Alike, 0, true, 0),
         (10, Machine::Alike, 0, false, 0),
@@ -102,9 +102,9 @@ fn who_finds_his_cpu_taken_leaves_others_theirs() {
             bench.pass(MS);
             bench.block(id);
         }
-        for _ in 0..bound_to_slow {
-            let bound = bench.pinned([4]);
-            bench.wake(bound);
+        for _ in 0..restricted_to_slow {
+            let restricted = bench.pinned([4]);
+            bench.wake(restricted);
         }
         let others = bench.tasks(2);
         bench.last_cpu[others[0]] = 1;
@@ -113,7 +113,7 @@ fn who_finds_his_cpu_taken_leaves_others_theirs() {
         assert_eq!(bench.cpu_of(others[0]), Some(1));
         let comes = if ran { ids[1] } else { others[1] };
         bench.wake(comes);
-        let why = format!("{room_permille} permille, {machine:?}, {bound_to_slow} bound, ran: {ran}");
+        let why = format!("{room_permille} permille, {machine:?}, {restricted_to_slow} restricted, ran: {ran}");
         assert_eq!(bench.cpu_of(comes), Some(expected), "{why}");
     }
 }

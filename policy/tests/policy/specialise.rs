@@ -16,7 +16,7 @@ fn cast(of: &[(u32, u16)]) -> Vec<Specialist> {
         moved_ns: 0,
         speedup_permille: speedup * 10,
         cpu,
-        wanted: NONE,
+        wanted_cpu: NONE,
         tier,
         fixed: false,
         class: ORDINARY,
@@ -25,7 +25,7 @@ fn cast(of: &[(u32, u16)]) -> Vec<Specialist> {
 }
 
 fn wanted(threads: &[Specialist]) -> Vec<i32> {
-    threads.iter().map(|thread| thread.wanted).collect()
+    threads.iter().map(|thread| thread.wanted_cpu).collect()
 }
 
 /// SF 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not change with 1.9.

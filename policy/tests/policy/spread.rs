@@ -16,12 +16,12 @@ fn threads(of: &[(u32, i32)]) -> Vec<Thread> {
 }
 
 fn wanted(threads: &[Thread]) -> Vec<i32> {
-    threads.iter().map(|thread| thread.wanted).collect()
+    threads.iter().map(|thread| thread.wanted_domain).collect()
 }
 
 fn sums(threads: &[Thread], domains: usize) -> Vec<u32> {
     let sum = |domain: usize| {
-        let there = threads.iter().filter(|thread| thread.wanted == domain as i32);
+        let there = threads.iter().filter(|thread| thread.wanted_domain == domain as i32);
         there.map(|thread| thread.mpmi * thread.demand_permille / 1000).sum()
     };
     (0..domains).map(sum).collect()
@@ -46,7 +46,7 @@ fn each_goes_to_the_domain_with_the_smallest_sum() {
     assert_eq!(moves, 4);
     assert!(all
         .iter()
-        .all(|thread| (thread.moved_ns == NOW) == (thread.wanted != thread.domain)));
+        .all(|thread| (thread.moved_ns == NOW) == (thread.wanted_domain != thread.domain)));
 }
 
 /// From the highest down, 30, 20, 10, 8 give {30, 8} and {20, 10}. Which pair is in domain 0 follows from where most of
@@ -89,7 +89,7 @@ fn no_thread_moves_twice_within_two_seconds() {
         assert_eq!(wanted(&all), expected, "{ago_ns} ns ago");
         assert!(all
             .iter()
-            .all(|thread| (thread.moved_ns == NOW) == (thread.wanted == 1)));
+            .all(|thread| (thread.moved_ns == NOW) == (thread.wanted_domain == 1)));
     }
     // Both have just moved: neither may move again yet.
     let mut all = threads(&[(20_001, 0), (20_000, 0)]);
@@ -121,7 +121,7 @@ fn with_more_threads_than_cores_demand_counts() {
     assert_eq!(found, [44_000, 50_000]);
     let demand = |domain: i32| {
         all.iter()
-            .filter(|t| t.wanted == domain)
+            .filter(|t| t.wanted_domain == domain)
             .map(|t| t.demand_permille)
             .sum::<u32>()
     };
@@ -138,14 +138,19 @@ fn threads_that_share_data_are_kept_together() {
         all[..3].iter_mut().for_each(|thread| thread.together = together);
         assert!(Planner::default().spread(&mut all, &domains(2), NOW) > 0);
         assert_eq!(sums(&all, 2).into_iter().max(), Some(largest), "{:?}", wanted(&all));
-        let apart = all[..3].iter().any(|thread| thread.wanted != all[0].wanted);
+        let apart = all[..3]
+            .iter()
+            .any(|thread| thread.wanted_domain != all[0].wanted_domain);
         assert_eq!(apart, together == 0);
     }
     // Six of them do not fit into four cores: the rest are together elsewhere.
     let mut all = threads(&[(10_000, 0); 6]);
     all.iter_mut().for_each(|thread| thread.together = 7);
     Planner::default().spread(&mut all, &domains(2), NOW);
-    let there = all.iter().filter(|thread| thread.wanted == all[0].wanted).count();
+    let there = all
+        .iter()
+        .filter(|thread| thread.wanted_domain == all[0].wanted_domain)
+        .count();
     assert!([2, 4].contains(&there), "{:?}", wanted(&all));
 }
 
@@ -165,7 +170,7 @@ fn a_domain_takes_no_more_threads_than_it_has_cores() {
     ]);
     Planner::default().spread(&mut all, &domains(2), NOW);
     for domain in 0..2 {
-        assert_eq!(all.iter().filter(|thread| thread.wanted == domain).count(), 4);
+        assert_eq!(all.iter().filter(|thread| thread.wanted_domain == domain).count(), 4);
     }
 }
 
@@ -187,6 +192,6 @@ fn it_is_bounded_and_complete() {
     let mut all = threads(&of);
     Planner::default().spread(&mut all, &vec![Domain::new(2, 0); 256], NOW);
     for domain in 0..256 {
-        assert_eq!(all.iter().filter(|thread| thread.wanted == domain).count(), 2);
+        assert_eq!(all.iter().filter(|thread| thread.wanted_domain == domain).count(), 2);
     }
 }

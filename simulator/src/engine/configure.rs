@@ -255,7 +255,7 @@ pub(super) fn traits(machine: &Machine, rise_ns: u64) -> Traits {
     Traits {
         nr_memory_domains: machine.nr_memory_domains as u32,
         nr_tiers: machine.kinds.len() as u32,
-        threads: most_threads(machine),
+        threads_per_core: most_threads(machine),
         machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
         core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
         domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),

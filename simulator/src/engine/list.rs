@@ -73,13 +73,13 @@ impl World<'_, Policy> {
                     .iter()
                     .position(|&other| Some(other) == cpu)
                     .map_or(NONE, |core| core as i32),
-                wanted: NONE,
+                wanted_core: NONE,
             }
         };
         let mut threads: Vec<Listed> = ids[..several].iter().map(listed).collect();
         let permille: Vec<u32> = cpus.iter().map(|&cpu| handle.work_ns(cpu, 1000) as u32).collect();
         planner.list(&mut threads, &permille, handle.least_gain(of_app));
-        let wanted = threads.iter().map(|thread| cpus[thread.wanted as usize] as i32);
+        let wanted = threads.iter().map(|thread| cpus[thread.wanted_core as usize] as i32);
         let mut elsewhere = vec![];
         for (id, cpu) in ids.into_iter().zip(wanted.chain(std::iter::repeat(NONE))) {
             let task = &mut self.work.tasks[id as usize];

@@ -159,7 +159,7 @@ impl World<'_, Policy> {
         } else {
             planning.planner.spread(&mut threads, &planning.domains, now_ns);
         }
-        let wanted = |domain: usize| threads.iter().any(|thread| thread.wanted == domain as i32);
+        let wanted = |domain: usize| threads.iter().any(|thread| thread.wanted_domain == domain as i32);
         if gathers {
             // Switched on before tasks move there.
             let on = (0..planning.domains.len()).filter(|&domain| wanted(domain));
@@ -170,7 +170,7 @@ impl World<'_, Policy> {
             let task = &mut self.work.tasks[id as usize];
             task.counters.moved_ns = thread.moved_ns;
             let cpu = task.on_cpu.unwrap_or(task.last_cpu);
-            if handle.set_domain(&mut task.policy, thread.wanted, cpu) {
+            if handle.set_domain(&mut task.policy, thread.wanted_domain, cpu) {
                 moved.extend(task.on_cpu);
             }
         }
@@ -194,7 +194,7 @@ impl World<'_, Policy> {
                 moved_ns: task.counters.moved_ns,
                 speedup_permille: self.speedup_of_kinds(task.class),
                 cpu: task.on_cpu.map_or(NONE, |cpu| cpu as i32),
-                wanted: NONE,
+                wanted_cpu: NONE,
                 tier: task.on_cpu.map_or(0, |cpu| self.machine.cpus[cpu as usize].kind),
                 fixed: self.stays(task) || task.on_cpu.is_some_and(|cpu| handle.has_core_by_length(cpu)),
                 class: task.on_cpu.map_or(0, |cpu| handle.class_on(cpu) as u8),
@@ -206,8 +206,8 @@ impl World<'_, Policy> {
         for (&(id, _), thread) in active.iter().zip(&threads) {
             let task = &mut self.work.tasks[id as usize];
             task.counters.moved_ns = thread.moved_ns;
-            if thread.wanted != NONE {
-                handle.go_to(&mut task.policy, thread.wanted as u32);
+            if thread.wanted_cpu != NONE {
+                handle.go_to(&mut task.policy, thread.wanted_cpu as u32);
                 moved.extend(task.on_cpu);
             }
         }
