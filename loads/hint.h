@@ -42,7 +42,7 @@ struct lop_hint_record {
 	_Atomic uint32_t flags;                /* enum lop_hint_flag; a reader ignores flags that it does not know */
 	_Atomic uint32_t length;               /* since version 2: relative length of the thread's work, 0: not declared */
 	_Atomic uint32_t memory;               /* since version 3: of enum lop_hint_memory */
-	uint64_t room[5];                      /* 0; room for fields of later versions */
+	uint64_t unused[5];                    /* 0; for fields of later versions */
 };
 
 _Static_assert(sizeof(struct lop_hint_record) == 64, "a record is a cache line, so that no two threads write to the same one");

@@ -71,12 +71,12 @@ impl ParseCallbacks for Names {
 }
 
 fn main() {
-    let rooms = rooms();
+    let folders = folders();
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where"));
     let called = CALLED.split_whitespace().collect::<Vec<_>>().join("|");
     bindgen::builder()
         .header("src/native.h")
-        .clang_args(rooms.iter().map(|room| format!("-I{room}")))
+        .clang_args(folders.iter().map(|folder| format!("-I{folder}")))
         .clang_args(["-std=gnu11", "-fparse-all-comments"])
         .use_core()
         .allowlist_type("lop_.*")
@@ -95,21 +95,21 @@ fn main() {
         .write_to_file(out.join("headers.rs"))
         .expect("cargo's folder can be written");
     std::fs::write(out.join("policies.rs"), policies()).expect("cargo's folder can be written");
-    compile(&out, &rooms);
+    compile(&out, &folders);
 }
 
 /// The folders that have headers. Cargo rebuilds when they change.
-fn rooms() -> Vec<String> {
-    let folders = std::fs::read_dir(".").expect("cargo runs this in policy/");
-    let folders = folders.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut rooms = vec![".".to_string()];
-    rooms.extend(folders.filter(|name| Path::new(name).is_dir() && name != "tests"));
+fn folders() -> Vec<String> {
+    let entries = std::fs::read_dir(".").expect("cargo runs this in policy/");
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut folders = vec![".".to_string()];
+    folders.extend(names.filter(|name| Path::new(name).is_dir() && name != "tests"));
     println!("cargo:rerun-if-changed=lopsided.h");
     println!("cargo:rerun-if-changed=policies.def");
-    rooms[1..]
+    folders[1..]
         .iter()
-        .for_each(|room| println!("cargo:rerun-if-changed={room}"));
-    rooms
+        .for_each(|folder| println!("cargo:rerun-if-changed={folder}"));
+    folders
 }
 
 /// The table of policies.def for Rust: value, name, description.
@@ -130,10 +130,10 @@ fn policies() -> String {
 }
 
 /// Compiles with the warnings of the BPF build.
-fn compile(out: &Path, rooms: &[String]) {
+fn compile(out: &Path, folders: &[String]) {
     cc::Build::new()
         .file(out.join("called.c"))
-        .includes(rooms)
+        .includes(folders)
         .std("gnu11")
         .opt_level(3)
         .flag("-Wall")

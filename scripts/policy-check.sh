@@ -13,12 +13,12 @@ out=target/policy-check
 mkdir -p "$out"
 shopt -s nullglob
 # Headers and their folders; src/ is the native build.
-rooms=("$folder" "$folder"/*/)
+folders=("$folder" "$folder"/*/)
 headers=()
-for room in "${rooms[@]}"; do
-  [[ $room == */src/ ]] || headers+=("${room%/}"/*.h)
+for part in "${folders[@]}"; do
+  [[ $part == */src/ ]] || headers+=("${part%/}"/*.h)
 done
-includes=("${rooms[@]/#/-I}")
+includes=("${folders[@]/#/-I}")
 [ ${#headers[@]} -gt 0 ] || { echo "policy-check.sh: no headers in $folder" >&2; exit 1; }
 warnings=(-std=c11 -Wall -Wextra -Werror)
 # Writes a C file that includes these headers.

@@ -157,8 +157,8 @@ func (m *Machine) noteState() {
 // Fit is how well an application fits into a memory domain. The zero value means not at all.
 type Fit struct{ c C.struct_lop_fit }
 
-// Fits says whether the domain has room.
-func (f Fit) Fits() bool { return bool(f.c.room) }
+// Fits says whether the domain has the capacity.
+func (f Fit) Fits() bool { return bool(f.c.fits) }
 
 // Apart says whether intensive applications stay apart there from all but those of very low intensity, and no
 // application is predicted to take more than 5 % longer than alone.
@@ -180,8 +180,8 @@ func (m *Machine) better(best *C.struct_lop_fit, t *C.struct_lop_thread) int {
 	return int(C.better_domain(best, unsafe.SliceData(m.domains), C.u32(len(m.domains)), unsafe.SliceData(m.there), t))
 }
 
-// Place finds the machine and the domain that the application fits into best, of equals the first. It is not ok if no
-// domain has room.
+// Place finds the machine and the domain that the application fits into best, of equals the first. It is not ok if it
+// fits into none.
 func Place(machines []*Machine, a Application) (machine, domain int, ok bool) {
 	var best C.struct_lop_fit
 	t := a.thread()

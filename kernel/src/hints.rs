@@ -20,7 +20,7 @@ const HINT_APPLY: &str = "lop_hint_apply";
 const PIDFD_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
 const VERSION: u32 = 1;
 
-/// `struct lop_hint_record` of kernel/src/bpf/intf.h. A reader that knows version 1 understands later ones, which only use `room`.
+/// `struct lop_hint_record` of kernel/src/bpf/intf.h. A reader that knows version 1 understands later ones, which only use `unused`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct Record {
@@ -30,7 +30,7 @@ pub(crate) struct Record {
     next_length: u32,
     parallelism: u32,
     memory: u32,
-    room: [u32; 10],
+    unused: [u32; 10],
 }
 const RECORD_BYTES: usize = std::mem::size_of::<Record>();
 
@@ -107,7 +107,7 @@ impl Hint {
             next_length: self.next_length.unwrap_or(0),
             parallelism: self.parallelism.unwrap_or(0),
             memory: self.memory.and_then(position).map_or(0, |at| at as u32 + 1),
-            room: [0; 10],
+            unused: [0; 10],
         }
     }
     fn of(record: &Record) -> Self {
@@ -157,7 +157,7 @@ impl Record {
             next_length: word(3)?,
             parallelism: word(4)?,
             memory: word(5)?,
-            room: [0; 10],
+            unused: [0; 10],
         };
         (record.version > 0).then_some(record)
     }
@@ -320,7 +320,7 @@ mod tests {
     };
 
     #[test]
-    fn a_record_is_a_cache_line_whose_rest_is_room() {
+    fn a_record_is_a_cache_line_whose_rest_is_unused() {
         assert_eq!(RECORD_BYTES, 64);
         let words: Vec<u32> = ALL
             .record()

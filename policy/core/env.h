@@ -23,7 +23,7 @@ struct lop_sched;
 struct lop_group;
 
 enum lop_set { LOP_LOW, LOP_HIGH, LOP_GREEN, LOP_OFFLINE };
-#define LOP_SETS_ROOM 4
+#define LOP_SET_SLOTS 4
 
 /* Nanoseconds of a monotonic clock. */
 LOP_ENV u64 lop_env_now_ns(struct lop_world *world);
@@ -102,7 +102,7 @@ LOP_ENV s32 lop_env_temperature_mc(struct lop_world *world, u32 cpu);
 
 /* Array indices are masked, so that the verifier (and a reader) sees that they are in bounds. */
 #define lop_cpu_index(cpu) ((cpu) & (LOP_MAX_CPUS - 1))
-#define lop_set_index(set) ((u32)(set) & (LOP_SETS_ROOM - 1))
+#define lop_set_index(set) ((u32)(set) & (LOP_SET_SLOTS - 1))
 
 /*
  * An adapter whose calls never overlap defines plain versions (LOP_ATOMICS_DEFINED): a locked access costs as much as a

@@ -43,7 +43,7 @@ struct lop_sched {
 	bool isolates;                     /* the machine has isolated CPUs */
 	bool planned;                      /* a plan has given a memory domain to some task */
 	u64 timer_at_ns;                   /* 0: not armed */
-	struct lop_members set[LOP_SETS_ROOM]; /* high and green, since low is the rest; of low only `demand`, for the reserved CPU */
+	struct lop_members set[LOP_SET_SLOTS]; /* high and green, since low is the rest; of low only `demand`, for the reserved CPU */
 	struct lop_membership membership;
 	struct lop_heat heat;
 	struct lop_room room;

@@ -7,13 +7,13 @@
  * one and the best so far is kept, so the caller need not hold all of them at once. An application is one lop_thread:
  * its demand is all that it asks for, 1000 for each core, and it fits into one domain.
  *
- * It goes to a domain with room, and of these (our choice):
+ * It goes to a domain where it fits, and of these (our choice):
  *     1. where intensive applications stay apart from all but those of very low intensity, and no predicted time
  *        exceeds that alone by more than 5 %
  *     2. of these, where the most intensive one is most intensive, since few others can go there; so an empty domain
  *        comes last
  *     3. of empty ones, on a machine that has applications, then on one that is on, then on one that is off
- *     4. where least room is left
+ *     4. where least capacity is left
  * If 1 holds nowhere: where others press least. The cost of opening a machine does not count: the application stays
  * where it was put for all of its time.
  * Worked example: domains with 30 MPKI, with 0.5, and with 0.05. One of 0.05 goes to the first, one of 0.5 to the
@@ -37,8 +37,8 @@ struct lop_domain_load {
 /* How well an application fits into a domain. All 0: not at all. */
 struct lop_fit {
 	u64 presses_permille;  /* what the others press there */
-	u32 left_permille;     /* room left with the application in it */
-	bool room, apart;      /* it has room; 1 holds */
+	u32 left_permille;     /* capacity left with the application in it */
+	bool fits, apart;      /* it has the capacity; 1 holds */
 	u8 memory, node;       /* of the domain, without the application */
 };
 
@@ -76,10 +76,10 @@ lop_subprog bool lop_all_in_time(const struct lop_thread *there lop_nonnull, u32
 lop_rule void lop_fit_by_class(struct lop_fit *f, const struct lop_domain_load *d, const struct lop_thread *t)
 {
 	u64 demand = (u64)d->demand_permille + t->demand_permille;
-	f->room = demand <= d->capacity_permille && d->applications < LOP_MAX_PLANNED;
+	f->fits = demand <= d->capacity_permille && d->applications < LOP_MAX_PLANNED;
 	f->apart = lop_may_be_beside(t, d->memory);
 	f->presses_permille = d->presses_permille;
-	f->left_permille = f->room ? (u32)(d->capacity_permille - demand) : 0;
+	f->left_permille = f->fits ? (u32)(d->capacity_permille - demand) : 0;
 	f->memory = d->memory;
 	f->node = d->node;
 }
@@ -87,8 +87,8 @@ lop_rule void lop_fit_by_class(struct lop_fit *f, const struct lop_domain_load *
 /* In the order above; false for equals. */
 lop_rule bool lop_fits_better(const struct lop_fit *a, const struct lop_fit *b)
 {
-	if (a->room != b->room)
-		return a->room;
+	if (a->fits != b->fits)
+		return a->fits;
 	if (a->apart != b->apart)
 		return a->apart;
 	if (!a->apart && a->presses_permille != b->presses_permille)
@@ -108,7 +108,7 @@ lop_rule bool lop_is_better_place(struct lop_fit *best, const struct lop_domain_
 {
 	struct lop_fit fit;
 	lop_fit_by_class(&fit, d, t);
-	if (!fit.room || !lop_fits_better(&fit, best))
+	if (!fit.fits || !lop_fits_better(&fit, best))
 		return false;
 	fit.apart = fit.apart && lop_all_in_time(there, d->applications, t, d->presses_permille + lop_presses_permille(t));
 	if (!lop_fits_better(&fit, best))

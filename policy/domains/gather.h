@@ -104,7 +104,7 @@ lop_subprog u64 lop_predicted_edp(struct lop_plan *p lop_nonnull, bool present)
 	return energy * slowest / 1000;
 }
 
-/* The open domain with room that has most threads; if none has room, the calmest. */
+/* The open domain with capacity that has most threads; if none has capacity, the calmest. */
 lop_subprog s32 lop_fullest(struct lop_plan *p lop_nonnull)
 {
 	s32 best = LOP_NONE;
@@ -113,7 +113,7 @@ lop_subprog s32 lop_fullest(struct lop_plan *p lop_nonnull)
 		struct lop_domain *d = lop_domain_at(p, (s32)n);
 		if (n >= p->nr_domains)
 			break;
-		if (!lop_domain_has_room(p, d) || (best >= 0 && d->threads <= lop_domain_at(p, best)->threads))
+		if (!lop_domain_has_capacity(p, d) || (best >= 0 && d->threads <= lop_domain_at(p, best)->threads))
 			continue;
 		best = (s32)n;
 	}
@@ -123,7 +123,7 @@ lop_subprog s32 lop_fullest(struct lop_plan *p lop_nonnull)
 /*
  * Where gathering puts a thread: beside those that it shares data with; an intensive one in the calmest domain, away
  * from other intensive ones while there are domains for them; a moderate one in a domain without an intensive one, if
- * one has room; one of very low intensity where most threads are.
+ * one has capacity; one of very low intensity where most threads are.
  */
 lop_rule s32 lop_gathering_place(struct lop_plan *p, const struct lop_thread *t)
 {

@@ -139,11 +139,11 @@ lop_subprog u32 lop_begin_plan(struct lop_plan *p lop_nonnull)
 }
 
 /*
- * Room for one more thread: a core that has none yet. With more threads than cores, demand below the domain's share of
+ * Capacity for one more thread: a core that has none yet. With more threads than cores, demand below the domain's share of
  * it:
  *     demand(d) / cores(d) < demand / cores
  */
-lop_rule bool lop_domain_has_room(const struct lop_plan *p, const struct lop_domain *d)
+lop_rule bool lop_domain_has_capacity(const struct lop_plan *p, const struct lop_domain *d)
 {
 	if (!d->open)
 		return false;
@@ -159,31 +159,31 @@ lop_rule bool lop_is_calmer(const struct lop_domain *a, const struct lop_domain 
 }
 
 /*
- * The open domain with the smallest sum that has room; if none has room, the one with the smallest sum. `quiet`: only
- * domains with room and without an intensive thread; LOP_NONE if there is none.
+ * The open domain with the smallest sum that has capacity; if none has, the one with the smallest sum. `quiet`: only
+ * domains with capacity and without an intensive thread; LOP_NONE if there is none.
  */
 lop_subprog s32 lop_calmest(struct lop_plan *p lop_nonnull, bool quiet)
 {
 	s32 best = LOP_NONE;
-	bool best_room = false;
+	bool best_fits = false;
 	u32 n;
 	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) {
 		struct lop_domain *d = lop_domain_at(p, (s32)n);
-		bool room;
+		bool fits;
 		if (n >= p->nr_domains)
 			break;
-		room = lop_domain_has_room(p, d);
-		if (!d->open || !d->cores || (quiet && (!room || d->intensive)))
+		fits = lop_domain_has_capacity(p, d);
+		if (!d->open || !d->cores || (quiet && (!fits || d->intensive)))
 			continue;
-		if (best >= 0 && (room != best_room ? !room : !lop_is_calmer(d, lop_domain_at(p, best))))
+		if (best >= 0 && (fits != best_fits ? !fits : !lop_is_calmer(d, lop_domain_at(p, best))))
 			continue;
 		best = (s32)n;
-		best_room = room;
+		best_fits = fits;
 	}
 	return best;
 }
 
-/* A domain with room that was given a thread that shares data with this one; LOP_NONE: there is none. */
+/* A domain with capacity that was given a thread that shares data with this one; LOP_NONE: there is none. */
 lop_subprog s32 lop_beside_its_own(struct lop_plan *p lop_nonnull, const struct lop_thread *t lop_nonnull)
 {
 	s32 domain = LOP_NONE;
@@ -194,13 +194,13 @@ lop_subprog s32 lop_beside_its_own(struct lop_plan *p lop_nonnull, const struct 
 		struct lop_thread *other = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
-		if (other->together == t->together && other->wanted_domain != LOP_NONE && lop_domain_has_room(p, lop_domain_at(p, other->wanted_domain)))
+		if (other->together == t->together && other->wanted_domain != LOP_NONE && lop_domain_has_capacity(p, lop_domain_at(p, other->wanted_domain)))
 			domain = other->wanted_domain;
 	}
 	return domain;
 }
 
-/* Beside threads that it shares data with, if they have room; else the calmest domain. */
+/* Beside threads that it shares data with, if there is capacity; else the calmest domain. */
 lop_rule s32 lop_spreading_place(struct lop_plan *p, const struct lop_thread *t)
 {
 	s32 own = lop_beside_its_own(p, t);

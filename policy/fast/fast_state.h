@@ -9,7 +9,7 @@
 
 /* What decides whether a task gets a fast core: see lop_ranks_before(). */
 enum lop_class { LOP_ONLY_SPINS, LOP_ORDINARY, LOP_AWAITED, LOP_CLASSES };
-#define LOP_CLASS_ROOM 4 /* a power of two: verifiers before Linux 6.18 follow a mask but no remainder */
+#define LOP_CLASS_SLOTS 4 /* a power of two: verifiers before Linux 6.18 follow a mask but no remainder */
 struct lop_rank {
 	u64 last_turn_ns;                  /* when it last had a fast core; 0: never */
 	u8 class;                          /* of enum lop_class; small, as ranks lie on the stack, which is short in BPF */
@@ -44,7 +44,7 @@ struct lop_mean {
 /* Which task runs where (phase.h), and which migrates where (pull.h, smt_spread.h). */
 struct lop_fast {
 	struct lop_on_cpu on[LOP_MAX_CPUS];
-	struct lop_cpus of_class[LOP_CLASS_ROOM]; /* CPUs by the class of the task that runs there, or ran there last */
+	struct lop_cpus of_class[LOP_CLASS_SLOTS]; /* CPUs by the class of the task that runs there, or ran there last */
 	u32 migrates_to[LOP_MAX_CPUS];     /* 1 + the CPU that the task running here migrates to; 0: it stays */
 	struct lop_cpus claimed;           /* CPUs that a running or woken task is on its way to, one task to each */
 	u64 look_at_ns;                    /* when the timer checks the fast cores next; 0: no need */

@@ -102,7 +102,7 @@ lop_rule void lop_classify_as(struct lop_sched *s, const struct lop_task *t, str
 {
 	struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
 	on->rank.class = class;
-	if (!lop_cpus_has(&s->fast.of_class[class & (LOP_CLASS_ROOM - 1)], cpu))
+	if (!lop_cpus_has(&s->fast.of_class[class & (LOP_CLASS_SLOTS - 1)], cpu))
 		lop_set_class(s, cpu, class);
 	on->hinted = lop_hinted_awaited(s, t, app);
 	on->grace_ends_ns = 0;

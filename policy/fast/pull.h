@@ -30,7 +30,7 @@ lop_rule bool lop_rank_timer_is_set(const struct lop_sched *s, u64 at_ns, u64 no
 /*
  * A core that is to run ordinary work is high: it joins beyond the target, if the power cap allows, and the member left
  * idle leaves after its hold time. The timer checks then. It checks at once if other CPUs found the lock taken, since
- * the stack here has no room to serve their requests.
+ * the stack here has no space to serve their requests.
  */
 lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {

@@ -93,7 +93,7 @@ struct lop_record_of_cpus {
 
 /*
  * A hint about a thread, in the map lop_hints. A field that is 0 says nothing. Later versions only add fields in
- * `room`, so a reader of version 1 understands every later record.
+ * `unused`, so a reader of version 1 understands every later record.
  */
 #define LOP_HINT_VERSION 1
 struct lop_hint_record {
@@ -103,7 +103,7 @@ struct lop_hint_record {
 	u32 next_length;  /* the same for the next thread that it creates */
 	u32 parallelism;  /* number of threads of its process that want to run at the same time */
 	u32 memory;       /* enum lop_memory_class: 1 very low, 2 moderate, 3 intensive */
-	u32 room[10];
+	u32 unused[10];
 };
 
 /* Argument of lop_hint_apply(). */

@@ -19,7 +19,7 @@ u64 lost_records;
  * Reserves a record in the ring buffer. On the stack it would not fit beside what the policy uses. Null: the ring
  * buffer is full.
  */
-static __always_inline void *room_for_record(u64 size)
+static __always_inline void *new_record(u64 size)
 {
 	void *record = bpf_ringbuf_reserve(&records, size, 0);
 	if (!record)
@@ -58,7 +58,7 @@ static __always_inline void fill_record(struct lop_record *record, u32 kind, u64
 
 static __noinline void tell_loader(u32 kind, u64 at_ns, u64 task, s32 cpu, u32 value)
 {
-	struct lop_record *record = room_for_record(sizeof(*record));
+	struct lop_record *record = new_record(sizeof(*record));
 	if (!record)
 		return;
 	fill_record(record, kind, at_ns, task, cpu, value);
@@ -77,7 +77,7 @@ static __noinline void tell_cpus(u32 kind, u64 at_ns, u64 task, u32 value, const
 	int n;
 	if (!tell_decisions || !cpus)
 		return;
-	record = room_for_record(sizeof(*record));
+	record = new_record(sizeof(*record));
 	if (!record)
 		return;
 	fill_record(&record->record, kind, at_ns, task, 0, value);

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Makes the lists of a policy that uses them.
 #[derive(Default)]
 pub struct Lister {
-    room: Planner,
+    planner: Planner,
     /// When to look next; `None`: when the program asks for it.
     next: Option<Instant>,
     looked: Option<Instant>,
@@ -108,7 +108,7 @@ impl Lister {
         };
         let mut listed: Vec<Listed> = threads.iter().take(MAX_LISTED).map(listed).collect();
         let permille: Vec<u32> = cpus.iter().map(|&cpu| sched.work_ns(cpu, 1000) as u32).collect();
-        self.room.list(&mut listed, &permille, sched.least_gain(app));
+        self.planner.list(&mut listed, &permille, sched.least_gain(app));
         listed
             .iter()
             .map(|thread| cpus[thread.wanted_core as usize] as i32)

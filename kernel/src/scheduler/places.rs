@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Room for groups of tasks and for applications, according to the machine's size, since the program's arrays cannot grow while it runs.
+//! Places for groups of tasks and for applications, according to the machine's size, since the program's arrays cannot grow while it runs.
 
 use super::program::skeleton::{types, BpfSkel, OpenBpfSkel};
 use anyhow::Result;
@@ -47,8 +47,8 @@ fn lengthen(array: &mut OpenMapMut<'_>, length: u32, element: usize) -> Result<(
     Ok(array.set_value_size(length * u32::try_from(element)?)?)
 }
 
-/// How many groups have room; there is room for as many applications.
-pub fn room(skel: &BpfSkel<'_>) -> u32 {
+/// How many groups have a place; there are places for as many applications.
+pub fn count(skel: &BpfSkel<'_>) -> u32 {
     skel.maps
         .rodata_data
         .as_ref()
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_by_memory_within_bounds() {
+    fn places_are_by_memory_within_bounds() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("proc/sys/kernel");
         assert_eq!(places(root.path(), None), 4096, "the kernel does not tell");

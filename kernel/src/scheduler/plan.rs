@@ -69,7 +69,7 @@ struct Kept {
 /// Makes the plans of a policy that uses them.
 pub struct Planner {
     gathers: bool,
-    room: lop_policy::Planner,
+    planner: lop_policy::Planner,
     measured: Measured,
     known: HashMap<u32, Kept>,
     /// When to look next; `None`: when the program asks for it.
@@ -118,7 +118,7 @@ impl Planner {
     fn with(gathers: bool, measured: Measured) -> Self {
         Self {
             gathers,
-            room: lop_policy::Planner::default(),
+            planner: lop_policy::Planner::default(),
             measured,
             known: HashMap::new(),
             next: None,
@@ -240,7 +240,7 @@ impl Planner {
 
     fn plan(&mut self, active: &[u32], sched: &Sched, now_ns: u64) -> Vec<Order> {
         let mut threads: Vec<Planned> = active.iter().map(|thread| self.known[thread].planned).collect();
-        self.moves += u64::from(self.room.plan(sched, &mut threads, now_ns));
+        self.moves += u64::from(self.planner.plan(sched, &mut threads, now_ns));
         // Domains are switched on before work needs them, and off after all threads were told to leave.
         let mut orders = self.switch(sched, true);
         for (&thread, planned) in active.iter().zip(threads) {
@@ -288,7 +288,7 @@ impl Planner {
             return Vec::new();
         }
         let domains = 0..u32::from(sched.topology.nr_memory_domains);
-        let wrong = domains.filter(|&domain| self.room.wants(domain) == on && sched.is_off(domain) == on);
+        let wrong = domains.filter(|&domain| self.planner.wants(domain) == on && sched.is_off(domain) == on);
         wrong
             .map(|domain| {
                 if on {

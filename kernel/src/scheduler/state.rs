@@ -86,7 +86,7 @@ pub fn fill(status: &mut Status, skel: &BpfSkel<'_>, config: &Config, machine: &
     status.swaps = sched.heat.swaps;
     status.awaited = awaited(sched, machine);
     status.hinted = bss.any_hint_set;
-    status.left_out.room = places::room(skel);
+    status.left_out.room = places::count(skel);
     status.left_out.groups = bss.groups_left_out;
     status.left_out.applications = bss.apps_left_out;
     status.placements.claimed = sum(super::program::interface::lop_count_LOP_COUNT_CLAIMED as usize);
