@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 		sent |= sched.fast.migrates_to[n];
 	for (u32 n = 0; n < NR_TASKS; n++)
 		asleep += sleeps[n];
-	printf("moves %llu, promised %llx, given %llx, sent %x, asleep %u of %d\n", (unsigned long long)sched.fast.moves,
+	printf("moves %llu, claimed %llx, given %llx, sent %x, asleep %u of %d\n", (unsigned long long)sched.fast.moves,
 	       (unsigned long long)sched.fast.claimed.word[0], (unsigned long long)sched.queues.given.word[0], sent, asleep, NR_TASKS);
 	printf("of %d CPUs added %u, taken %u\n", ROUNDS * LOP_MAX_CPUS, adds, takes);
 	if (adds != ROUNDS * LOP_MAX_CPUS || takes != adds)

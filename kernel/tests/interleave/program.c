@@ -199,7 +199,7 @@ static u32 waiting_in(u32 queue)
 	return waiting;
 }
 
-static bool is_promised_to(unsigned cpu)
+static bool is_claimed_for_a_task(unsigned cpu)
 {
 	unsigned n;
 	for (n = 0; n < nr_known; n++)
@@ -223,7 +223,7 @@ static const char *find_fault_of_cpu(unsigned cpu)
 	if (!anchored && lop_is_isolated(&lopsided, cpu) && counts_as_idle(cpu) &&
 	    lop_cpus_has(&lopsided.set[LOP_HIGH].cpus, cpu) && !timer_is_set())
 		return "it is isolated, and high although no task is bound to it";
-	if (lop_cpus_has(&lopsided.fast.claimed, cpu) && !is_promised_to(cpu))
+	if (lop_cpus_has(&lopsided.fast.claimed, cpu) && !is_claimed_for_a_task(cpu))
 		return "it is claimed, and no task is to get it";
 	for (n = 0, given = 0; n < nr_known; n++)
 		given += states[n].task.goes_first && states[n].task.queue == (s32)cpu;
@@ -275,7 +275,7 @@ const char *find_fault(unsigned *cpu)
 
 void print_program(void)
 {
-	printf("high %llx size %u, target %u, active %u, idle %llx, unsure %llx, taken %llx, pinned %llx, waiting %llx and %llx, promised %llx, given %llx, timer %lld ns\n",
+	printf("high %llx size %u, target %u, active %u, idle %llx, unsure %llx, taken %llx, pinned %llx, waiting %llx and %llx, claimed %llx, given %llx, timer %lld ns\n",
 	       (unsigned long long)lopsided.set[LOP_HIGH].cpus.word[0], lopsided.set[LOP_HIGH].size, lop_target(&lopsided, LOP_HIGH),
 	       lop_active(&lopsided, LOP_HIGH), (unsigned long long)lopsided.idle.word[0], (unsigned long long)unsure.word[0],
 	       (unsigned long long)lopsided.taken.word[0], (unsigned long long)lopsided.set[LOP_HIGH].pinned.word[0],
