@@ -25,6 +25,31 @@ printed() {
   [ $code = 0 ] || [ $code = 3 ]
 }
 
+# page STUDY BYTES FOLDER: writes the page of a study, or of all, and fails unless it is smaller. It is the same on every machine: no false alarms.
+page() {
+  local file=$3/$1.html size
+  if ! "$LOP_BUILT/lop" reproduce "$1" --html "$file" >/dev/null; then
+    echo "not ok - lop reproduce $1: no page"
+    return 1
+  fi
+  size=$(stat -c %s "$file")
+  if [ "$size" -ge "$2" ]; then
+    echo "not ok - lop reproduce $1: a page of $size bytes; it has to be below $2"
+    return 1
+  fi
+  echo "ok - lop reproduce $1: a page of $size bytes, below $2"
+}
+
+# Pages are sent by mail and opened in a browser, so they have to stay small.
+pages() {
+  local code=0 folder
+  folder=$(mktemp -d) || return
+  page everything 3000000 "$folder" || code=1
+  page all 8000000 "$folder" || code=1
+  rm -rf "$folder"
+  return $code
+}
+
 kernel_groups() {
   local code=0
   vm/tests/run.sh --soak || code=$?
@@ -40,6 +65,7 @@ stage_of_build 'drawn' drawn_anew
 stage 'interleavings' interleavings
 stage_of_build 'reader' cargo test --workspace --locked --test soak -- --nocapture
 stage_of_build 'agreement' scripts/agreement-check.sh --all
+stage_of_build 'pages' pages
 stage_of_build 'packages' scripts/package-check.sh --deb
 stage_of_build 'replay' printed scripts/replay-check.sh
 stage_of_build 'agent' printed scripts/agent-check.sh
