@@ -440,6 +440,7 @@ lop_rule void lop_cpu_taken(struct lop_sched *s, struct lop_world *world, u32 cp
  */
 lop_rule bool lop_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain, u32 cpu)
 {
+	lop_assert(domain == LOP_NONE || (u32)domain < LOP_MAX_MEMORY_DOMAINS);
 	s->planned |= domain != LOP_NONE;
 	t->memory_domain = domain;
 	return lop_wants_domain(s, t) && t->counted && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;

@@ -29,6 +29,7 @@ lop_rule void lop_switch_domain(struct lop_sched *s, s32 domain, bool on)
 {
 	const struct lop_cpus *cpus = lop_domain_cpus(s, domain);
 	int i;
+	lop_assert((u32)domain < LOP_MAX_MEMORY_DOMAINS);
 	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);
 		if (on)

@@ -348,6 +348,7 @@ lop_subprog u32 lop_note_moves(struct lop_plan *p lop_nonnull)
 		struct lop_thread *t = lop_thread_at(p, n);
 		if (n >= p->nr_threads)
 			break;
+		lop_assert(t->wanted_domain == LOP_NONE || lop_domain_at(p, t->wanted_domain)->open);
 		if (t->domain == LOP_NONE || t->domain == t->wanted_domain)
 			continue;
 		t->moved_ns = p->now_ns;

@@ -107,6 +107,7 @@ lop_subprog bool lop_tell_reserved_speed(const struct lop_sched *s lop_nonnull, 
 {
 	u32 cpu = s->reserved.cpu;
 	int n;
+	lop_assert(s->reserved.raised <= s->config.reserve_raises);
 	lop_for(n, 0, LOP_MAX_SMT) {
 		cpu = lop_cpu_index(cpu);
 		if (lop_cpus_has(&s->online, cpu))
@@ -123,6 +124,7 @@ lop_rule void lop_reserve_cpu(struct lop_sched *s, struct lop_world *world, u32 
 {
 	u32 sibling = s->reserved.cpu = lop_cpu_index(cpu);
 	int n;
+	lop_assert(!s->reserved.exists && !lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu) && !lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu));
 	lop_cpus_add(&s->reserved.cpus, sibling);
 	lop_for(n, 0, LOP_MAX_SMT) {
 		sibling = lop_cpu_index(s->topology.next_sibling[lop_cpu_index(sibling)]);
