@@ -5,6 +5,8 @@ use crate::adapter::KernelError;
 use crate::support;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{libbpf_sys, MapCore, MapFlags, MapHandle, Program};
+use lop_policy::hint_flags;
+use lop_records::{HintRecord as Record, HINT_VERSION, WITH_CHILDREN};
 use std::fmt;
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -18,27 +20,6 @@ const MAP: &str = "lop_hints";
 const HINT_APPLY: &str = "lop_hint_apply";
 /// Asks for a descriptor of a thread, not of its process; since Linux 6.9, which is older than sched_ext.
 const PIDFD_THREAD: libc::c_uint = libc::O_EXCL as libc::c_uint;
-const VERSION: u32 = 1;
-
-/// `struct lop_hint_record` of kernel/src/bpf/intf.h. A reader that knows version 1 understands later ones, which only use `unused`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) struct Record {
-    version: u32,
-    flags: u32,
-    length: u32,
-    next_length: u32,
-    parallelism: u32,
-    memory: u32,
-    unused: [u32; 10],
-}
-const RECORD_BYTES: usize = std::mem::size_of::<Record>();
-
-const SPINNING: u32 = 1;
-const SEQUENTIAL: u32 = 2;
-const LOCK_HOLDER: u32 = 4;
-const WITH_CHILDREN: u32 = 1 << 16;
-
 /// How intensively a thread uses memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
@@ -98,10 +79,10 @@ impl Hint {
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         let position = |memory: Memory| MEMORY_NAMES.iter().position(|(_, other)| *other == memory);
         Record {
-            version: VERSION,
-            flags: flag(self.spinning, SPINNING)
-                | flag(self.sequential, SEQUENTIAL)
-                | flag(self.lock_holder, LOCK_HOLDER)
+            version: HINT_VERSION,
+            flags: flag(self.spinning, hint_flags::SPINNING)
+                | flag(self.sequential, hint_flags::SEQUENTIAL)
+                | flag(self.lock_holder, hint_flags::LOCK_HOLDER)
                 | flag(self.with_children, WITH_CHILDREN),
             length: self.length.unwrap_or(0),
             next_length: self.next_length.unwrap_or(0),
@@ -114,9 +95,9 @@ impl Hint {
         let number = |n: u32| (n > 0).then_some(n);
         let named = |n: u32| MEMORY_NAMES.get(n as usize - 1).map(|(_, memory)| *memory);
         Self {
-            spinning: record.flags & SPINNING != 0,
-            sequential: record.flags & SEQUENTIAL != 0,
-            lock_holder: record.flags & LOCK_HOLDER != 0,
+            spinning: record.flags & hint_flags::SPINNING != 0,
+            sequential: record.flags & hint_flags::SEQUENTIAL != 0,
+            lock_holder: record.flags & hint_flags::LOCK_HOLDER != 0,
             length: number(record.length),
             next_length: number(record.next_length),
             parallelism: number(record.parallelism),
@@ -128,38 +109,6 @@ impl Hint {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-impl Record {
-    fn bytes(&self) -> [u8; RECORD_BYTES] {
-        let words = [
-            self.version,
-            self.flags,
-            self.length,
-            self.next_length,
-            self.parallelism,
-            self.memory,
-        ];
-        let mut bytes = [0; RECORD_BYTES];
-        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_ne_bytes());
-        }
-        bytes
-    }
-    /// `None` if the record is empty or too short.
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at * 4..at * 4 + 4)?.try_into().ok()?));
-        let record = Self {
-            version: word(0)?,
-            flags: word(1)?,
-            length: word(2)?,
-            next_length: word(3)?,
-            parallelism: word(4)?,
-            memory: word(5)?,
-            unused: [0; 10],
-        };
-        (record.version > 0).then_some(record)
     }
 }
 
@@ -321,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_record_is_a_cache_line_whose_rest_is_unused() {
-        assert_eq!(RECORD_BYTES, 64);
+        assert_eq!(std::mem::size_of::<Record>(), 64);
         let words: Vec<u32> = ALL
             .record()
             .bytes()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Records of the BPF program, as its header describes them: the loader reads them from the ring buffer and writes them to a log, and the player of
-//! logs reads them from there.
+//! Records that the BPF program and user space share, as the program's header describes them: those of its ring buffer, which the loader writes to a
+//! log and the player of logs reads from there, and the hints that `lop hint` gives it.
 
 #[allow(non_camel_case_types, dead_code, clippy::all, clippy::pedantic)]
 mod ffi {
@@ -9,6 +9,10 @@ mod ffi {
 
 /// `enum lop_record_kind`. In a log its words are joined by hyphens, as in "given-up".
 pub use ffi::lop_record_kind as Kind;
+
+/// A hint about a thread. Its flags are those of the policy (`lop_hint_flags`) and [`WITH_CHILDREN`].
+pub use ffi::lop_hint_record as HintRecord;
+pub use ffi::{LOP_HINT_VERSION as HINT_VERSION, LOP_HINT_WITH_CHILDREN as WITH_CHILDREN};
 
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +71,20 @@ impl Kind {
     }
 }
 
+impl HintRecord {
+    #[must_use]
+    pub fn bytes(&self) -> [u8; std::mem::size_of::<Self>()] {
+        // Integers without gaps.
+        unsafe { std::mem::transmute(*self) }
+    }
+
+    /// `None` if the record is empty or too short.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        read_front(bytes).filter(|record: &Self| record.version > 0)
+    }
+}
+
 /// A record at the start of these bytes; `None` if they are too few.
 fn read_front<T: Integers>(bytes: &[u8]) -> Option<T> {
     // Any bytes are a valid record, which need not be aligned.
@@ -77,6 +95,7 @@ fn read_front<T: Integers>(bytes: &[u8]) -> Option<T> {
 trait Integers: Copy {}
 impl Integers for ffi::lop_record {}
 impl Integers for ffi::lop_record_of_cpus {}
+impl Integers for HintRecord {}
 
 #[cfg(test)]
 mod tests {

@@ -44,9 +44,6 @@ pub(super) mod interface {
     include!(concat!(env!("OUT_DIR"), "/bpf_intf.rs"));
 }
 
-/// The program reads what `lop hint` writes, so sizes must agree.
-const _: () = assert!(std::mem::size_of::<crate::hints::Record>() == std::mem::size_of::<interface::lop_hint_record>());
-
 /// Room for the records of a minute of heavy work with every decision logged.
 const DECISION_BYTES: u32 = 1 << 26;
 /// Added to the governor's rate limit, for the difference between its clock and ours.
