@@ -14,7 +14,7 @@
 #include "room.h"
 #include "specialise.h"
 #include "rt_pressure.h"
-#include "start.h"
+#include "domain_start.h"
 #include "uclamp.h"
 /* What an adapter calls, in the order of a wakeup. The rules are in the headers that it includes. */
 
@@ -131,7 +131,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	if (t->changes_to == LOP_NONE && lop_changes_domain(s, t, cpu)) {
 		if (lop_start_in_domain(s, world, t, group))
 			return;
-		cpu = lop_first_of_domain(s, t->memory_domain);
+		cpu = lop_first_of_domain(s, t->wanted_domain);
 	}
 	set = lop_usable_set(s, t);
 	queue = lop_next_queue(s, t, cpu);
@@ -140,7 +140,7 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 	lop_cpus_and(&world->candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
 	lop_keep_usable(s, t, &world->candidates);
 	if (lop_wants_domain(s, t))
-		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->memory_domain));
+		lop_cpus_prefer(&world->candidates, lop_domain_cpus(s, t->wanted_domain));
 	if ((lop_has_specialists(s) || !t->restricted || t->bound) && queue < LOP_MAX_CPUS && lop_cpus_has(&s->idle, queue))
 		lop_env_kick(world, queue);
 	idle = lop_cpus_next(&world->candidates, 0);
@@ -442,7 +442,7 @@ lop_rule bool lop_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain
 {
 	lop_assert(domain == LOP_NONE || (u32)domain < LOP_MAX_MEMORY_DOMAINS);
 	s->planned |= domain != LOP_NONE;
-	t->memory_domain = domain;
+	t->wanted_domain = domain;
 	return lop_wants_domain(s, t) && t->counted && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;
 }
 
@@ -463,8 +463,8 @@ lop_rule void lop_end_plans(struct lop_sched *s) { s->planned = false; }
 lop_rule void lop_go_to(const struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
 	t->changes_to = (s32)lop_cpu_index(cpu);
-	if (t->memory_domain != LOP_NONE)
-		t->memory_domain = s->topology.memory_domain[lop_cpu_index(cpu)];
+	if (t->wanted_domain != LOP_NONE)
+		t->wanted_domain = s->topology.memory_domain[lop_cpu_index(cpu)];
 }
 
 /* The timer of lop_env_arm_timer() fires. */

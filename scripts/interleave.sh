@@ -10,7 +10,7 @@ out=${CARGO_TARGET_DIR:-target}/interleave
 mkdir -p "$out"
 # The compiler only inserts the calls before each access; steps.c implements them. The program's warnings belong to its own build.
 cc -std=gnu11 -O1 -w -fsanitize=thread -I$here -Ipolicy $(printf -- "-I%s " policy/*/) -c $here/program.c -o "$out/program.$$.o"
-cc -std=gnu11 -O2 -Wall -Wextra -Werror -I$here $here/steps.c $here/queues.c $here/kernel.c $here/main.c "$out/program.$$.o" -o "$out/interleave.$$"
+cc -std=gnu11 -O2 -Wall -Wextra -Werror -I$here -Ipolicy $here/steps.c $here/queues.c $here/kernel.c $here/main.c "$out/program.$$.o" -o "$out/interleave.$$"
 rm "$out/program.$$.o"
 mv "$out/interleave.$$" "$out/interleave"
 exec "$out/interleave" "$@"

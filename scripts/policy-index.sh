@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# policy-index.sh: the table of policy/README.md that leads from a rule to its header, test and experiments. It is made from the first comment of
-# each header: its first sentence, and the line `Tested in: NAMES. Studied in: NAMES.`
-#   policy-index.sh            prints the table
-#   policy-index.sh --write    puts it into policy/README.md
-#   policy-index.sh --check    fails if policy/README.md has another one, or a name in it has no file
+# policy-index.sh: two tables of policy/README.md. One leads from a rule to its header, test and experiments. It is made from the first comment of
+# each header: its first sentence, and the line `Tested in: NAMES. Studied in: NAMES.` The other lists the policies of policies.def.
+#   policy-index.sh            prints the table of rules
+#   policy-index.sh --write    puts both into policy/README.md
+#   policy-index.sh --check    fails if policy/README.md has others, or a name in the table of rules has no file
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readme=policy/README.md
@@ -34,11 +34,19 @@ table() {
   done
 }
 
-# README.md with the table between the two marks.
-with_table() {
+policies() {
+  echo '| name | what it is |'
+  echo '|---|---|'
+  sed -nE 's/^LOP_POLICY\("([^"]*)", [A-Z_]*, "([^"]*)".*/| `\1` | \2 |/p' policy/policies.def
+}
+
+# README.md with the tables between their marks.
+with_tables() {
   sed '/^<!-- rules: /q' "$readme"
   table
-  sed -n '/^<!-- end of rules -->/,$p' "$readme"
+  sed -n '/^<!-- end of rules -->/,/^<!-- policies: /p' "$readme"
+  policies
+  sed -n '/^<!-- end of policies -->/,$p' "$readme"
 }
 
 # Headers with rules that the table lacks, and names in it that no file has.
@@ -57,9 +65,9 @@ gaps() {
 }
 
 case ${1-} in
-  --write) with_table >"$readme.new" && mv "$readme.new" "$readme" ;;
+  --write) with_tables >"$readme.new" && mv "$readme.new" "$readme" ;;
   --check)
-    cmp -s <(with_table) "$readme" || { echo "$readme: the table of rules is not that of the headers: scripts/policy-index.sh --write" >&2; exit 1; }
+    cmp -s <(with_tables) "$readme" || { echo "$readme: its tables are not those of the headers and of policies.def: scripts/policy-index.sh --write" >&2; exit 1; }
     found=$(gaps)
     [ -z "$found" ] || { echo "$found" >&2; exit 1; }
     ;;

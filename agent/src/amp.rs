@@ -186,7 +186,7 @@ fn open_lock(folder: &Path, name: &str, mode: u32) -> io::Result<File> {
 ///
 /// # Errors
 /// The folder or file cannot be created or locked.
-pub fn turn(folder: &Path) -> io::Result<File> {
+pub fn lock(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder).map_err(|error| about(folder, &error))?;
     let file = open_lock(folder, "amp.turn", 0o600)?;
     file.lock().map_err(|error| about(&folder.join("amp.turn"), &error))?;

@@ -9,7 +9,7 @@
 /* The task is queued outside of the memory domain that a plan gave it. */
 lop_rule bool lop_changes_domain(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
-	return lop_wants_domain(s, t) && s->topology.memory_domain[lop_cpu_index(cpu)] != t->memory_domain;
+	return lop_wants_domain(s, t) && s->topology.memory_domain[lop_cpu_index(cpu)] != t->wanted_domain;
 }
 
 lop_rule u32 lop_first_of_domain(const struct lop_sched *s, s32 domain)
@@ -22,7 +22,7 @@ lop_rule u32 lop_first_of_domain(const struct lop_sched *s, s32 domain)
 lop_subprog bool lop_start_in_domain(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull,
 				  const struct lop_group *group)
 {
-	const struct lop_cpus *there = lop_domain_cpus(s, t->memory_domain);
+	const struct lop_cpus *there = lop_domain_cpus(s, t->wanted_domain);
 	u64 now_ns = lop_env_now_ns(world);
 	s32 cpu;
 	if (!lop_cpus_meet(there, &s->idle))
@@ -32,7 +32,7 @@ lop_subprog bool lop_start_in_domain(struct lop_sched *s lop_nonnull, struct lop
 	lop_cpus_and(&world->usable, &s->set[lop_set_index(lop_usable_set(s, t))].cpus, &s->idle);
 	if (!lop_cpus_meet(there, &world->usable))
 		return false;
-	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->memory_domain), true, now_ns);
+	cpu = lop_claim_idle(s, world, t, lop_usable_set(s, t), lop_first_of_domain(s, t->wanted_domain), true, now_ns);
 	if (cpu < 0)
 		return false;
 	lop_clamp_vtime(s, t, group, lop_queue_at(s, t, lop_cpu_index((u32)cpu)));

@@ -78,7 +78,7 @@ lop_rule bool lop_is_capped_out(const struct lop_sched *s, s32 domain)
 /* A plan gives the task a memory domain. Affinity takes precedence: a task that may not run everywhere has none. */
 lop_rule bool lop_wants_domain(const struct lop_sched *s, const struct lop_task *t)
 {
-	return lop_has_domains(s) && !t->restricted && t->memory_domain != LOP_NONE && !lop_is_capped_out(s, t->memory_domain);
+	return lop_has_domains(s) && !t->restricted && t->wanted_domain != LOP_NONE && !lop_is_capped_out(s, t->wanted_domain);
 }
 
 /* Scores the idle members, then claims the best. Another waker may have been faster, so it tries a few times. */
@@ -94,7 +94,7 @@ lop_rule s32 lop_claim_idle(struct lop_sched *s, struct lop_world *world, const 
 		lop_cpus_and(idle, &s->set[lop_set_index(set)].cpus, &s->idle);
 		lop_keep_usable(s, t, idle);
 		if (lop_wants_domain(s, t))
-			lop_cpus_prefer(idle, lop_domain_cpus(s, t->memory_domain));
+			lop_cpus_prefer(idle, lop_domain_cpus(s, t->wanted_domain));
 		if (lop_cpus_empty(idle))
 			break;
 		cpu = lop_best_idle(s, idle, last_cpu, ran, now_ns);
@@ -175,7 +175,7 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull)
 {
 	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
-	const struct lop_cpus *allowed = lop_wants_domain(s, t) ? lop_domain_cpus(s, t->memory_domain) : &t->allowed;
+	const struct lop_cpus *allowed = lop_wants_domain(s, t) ? lop_domain_cpus(s, t->wanted_domain) : &t->allowed;
 	struct lop_cpus *usable = &world->usable;
 	bool member;
 	s32 cpu;

@@ -195,7 +195,7 @@ impl Sched {
     /// Memory domain that a plan in force gives the task.
     #[must_use]
     pub fn domain_of(&self, task: &Task) -> Option<i32> {
-        unsafe { ffi::lop_wants_domain(self, &**task) }.then_some(task.memory_domain)
+        unsafe { ffi::lop_wants_domain(self, &**task) }.then_some(task.wanted_domain)
     }
     /// Work that a thread has left: ns on the fastest kind of core, or units of length while the work per unit is
     /// unknown.

@@ -114,14 +114,6 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_lists_them() {
-        for policy in Named::all() {
-            let row = format!("| `{}` | {} |\n", policy.name(), policy.about());
-            assert!(include_str!("../README.md").contains(&row), "{row}");
-        }
-    }
-
-    #[test]
     fn others_are_refused_with_what_they_need() {
         for (name, expected) in [
             ("simple-sets", "simple-sets:4"),

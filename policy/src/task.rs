@@ -22,7 +22,7 @@ impl Task {
             anchor: NONE,
             last_queue: NONE,
             queue: NONE,
-            memory_domain: NONE,
+            wanted_domain: NONE,
             changes_to: NONE,
             set: Set::High as u8,
             ..Default::default()

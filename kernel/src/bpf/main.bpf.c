@@ -538,7 +538,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(lopsided_init_task, struct task_struct *p, struct s
 	t->task.anchor = LOP_NONE;
 	t->task.last_queue = LOP_NONE;
 	t->task.queue = LOP_NONE;
-	t->task.memory_domain = LOP_NONE;
+	t->task.wanted_domain = LOP_NONE;
 	t->task.changes_to = LOP_NONE;
 	t->claimed = LOP_NONE;
 	t->place = LOP_NONE;

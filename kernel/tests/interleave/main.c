@@ -12,7 +12,11 @@
 #include <unistd.h>
 
 /* Values of enum lop_policy. */
-enum policy { HIGHLOW = 1, PHASE = 4, LONGEST_FIRST, SPECIALISE = 7, AUTO = 10 };
+enum policy {
+#define LOP_POLICY(name, constant, ...) constant,
+#include "policies.def"
+#undef LOP_POLICY
+};
 
 static struct scene scene;
 static bool higher_class, keeps_cpus, changes_masks, has_bound_threads, is_weak;

@@ -99,11 +99,11 @@ pub fn run(command: Command) -> Result<(), Failure> {
 
 /// The right to slow CPUs and to make them fast again. A running scheduler knows CPUs as they were when it started, and
 /// restores its own limits when it ends: meanwhile nobody else has the right.
-fn turn(place: &Place) -> Result<File, Failure> {
+fn lock(place: &Place) -> Result<File, Failure> {
     if instance::running(&place.run_dir())?.is_some() {
         return Err(instance::already_running(&place.run_dir()).into());
     }
-    amp::turn(&place.amp_folder()).map_err(|error| match error.kind() {
+    amp::lock(&place.amp_folder()).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => failed(error).hint("it needs root: run it with sudo"),
         _ => failed(error),
     })
@@ -144,7 +144,7 @@ fn set(arguments: &SetArguments) -> Result<(), Failure> {
     let folder = place.amp_folder();
     let online = std::fs::read_to_string(place.root.join("sys/devices/system/cpu/online")).map_err(failed)?;
     let online = Cpus::parse(&online).ok_or_else(|| failed("cpu/online: expected a list of CPUs"))?;
-    let _turn = turn(place)?;
+    let _lock = lock(place)?;
     let before = load(&folder)?;
     let all = merged(&before, &arguments.wanted, &online)?;
     put_back(place)?;
@@ -286,7 +286,7 @@ fn reset(place: &Place) -> Result<(), Failure> {
     if idle && matches!(slow(), Ok(0)) {
         return terminal::print("no CPU was slowed by hand\n");
     }
-    let _turn = turn(place)?;
+    let _lock = lock(place)?;
     let was = slow();
     put_back(place)?;
     terminal::print(&match was {
@@ -329,7 +329,7 @@ pub fn restore(place: &Place) -> Result<bool, Failure> {
         )?;
         return Ok(true);
     }
-    let _turn = turn(place)?;
+    let _lock = lock(place)?;
     let restored = put_limits_back(place)?;
     terminal::print(&format!(
         "limits of frequency that an interrupted 'lop amp set' left: {}",

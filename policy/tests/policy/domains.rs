@@ -160,7 +160,7 @@ fn other_policies_do_not_look_at_domains() {
     }
     assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(0), Some(1)]);
     assert_eq!(bench.policy.members(Set::High).cpus(), [0, 1]);
-    assert_ne!(bench.tasks[0].memory_domain, NONE);
+    assert_ne!(bench.tasks[0].wanted_domain, NONE);
 }
 
 /// CPU 0 is reserved, and its domain is off. Ordinary work has only the two CPUs of the other domain, so the third task

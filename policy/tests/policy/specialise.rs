@@ -165,7 +165,7 @@ fn an_exchange_of_cores_is_one_of_planned_domains() {
         bench.run_and_preempt(1, MS);
     }
     assert_eq!([bench.cpu_of(0), bench.cpu_of(1)], [Some(1), Some(0)]);
-    assert_eq!([bench.tasks[0].memory_domain, bench.tasks[1].memory_domain], [1, 0]);
+    assert_eq!([bench.tasks[0].wanted_domain, bench.tasks[1].wanted_domain], [1, 0]);
 }
 
 /// Under the policy `specialise`, with migrations of 20 us: CPU n of the kind `tiers[n]`, with a task of SF

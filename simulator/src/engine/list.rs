@@ -4,13 +4,13 @@
 
 use super::policy::Policy;
 use super::task::State;
-use super::time::{Kind, Turn};
+use super::time::{Kind, OwnEvent};
 use super::world::World;
 use lop_policy::{Config, Listed, Planner, MAX_LISTED, NONE};
 
 pub(super) struct Listing {
     planner: Planner,
-    /// By application: a `Turn::List` event is pending.
+    /// By application: a `OwnEvent::List` event is pending.
     due: Vec<bool>,
 }
 
@@ -31,7 +31,7 @@ impl World<'_, Policy> {
             return;
         };
         if !std::mem::replace(&mut listing.due[usize::from(app)], true) {
-            self.time.after(0, Kind::Scheduler(Turn::List), u32::from(app));
+            self.time.after(0, Kind::Scheduler(OwnEvent::List), u32::from(app));
         }
     }
 

@@ -4,7 +4,7 @@
 
 use super::policy::Policy;
 use super::task::{State, Task};
-use super::time::{Kind, Turn};
+use super::time::{Kind, OwnEvent};
 use super::world::World;
 use lop_machine::Machine;
 use lop_policy::{
@@ -72,7 +72,7 @@ impl Planning {
 
 impl World<'_, Policy> {
     pub(super) fn plan(&mut self) {
-        self.time.after(PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
+        self.time.after(PERIOD_NS, Kind::Scheduler(OwnEvent::Plan), 0);
         (0..self.cores.cpus.len()).for_each(|cpu| self.settle(cpu));
         let ids = self.read_counters();
         let handle = self.scheduler.handle;

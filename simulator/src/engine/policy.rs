@@ -7,7 +7,7 @@ use super::cpu::Leaving;
 use super::list::Listing;
 use super::plan::{self, Planning};
 use super::scheduler::{group_weights, Scheduler, SchedulerCounts};
-use super::time::{Alarm, Kind, Turn};
+use super::time::{Alarm, Kind, OwnEvent};
 use super::world::World;
 use super::Rates;
 use crate::choice::SetsVariant;
@@ -215,7 +215,7 @@ impl Scheduler for Policy {
     }
     fn begin(world: &mut World<'_, Self>) {
         if world.scheduler.planning.is_some() {
-            world.time.at(plan::PERIOD_NS, Kind::Scheduler(Turn::Plan), 0);
+            world.time.at(plan::PERIOD_NS, Kind::Scheduler(OwnEvent::Plan), 0);
         }
     }
 
@@ -329,11 +329,11 @@ impl Scheduler for Policy {
         let (handle, now_ns) = (world.scheduler.handle, world.time.now_ns);
         handle.timer(world, now_ns);
     }
-    fn turn(world: &mut World<'_, Self>, turn: Turn, index: u32) {
-        match turn {
-            Turn::Preempt => world.preempted(index as usize),
-            Turn::Plan => world.plan(),
-            Turn::List => world.list(index as u16),
+    fn own_event(world: &mut World<'_, Self>, event: OwnEvent, index: u32) {
+        match event {
+            OwnEvent::Preempt => world.preempted(index as usize),
+            OwnEvent::Plan => world.plan(),
+            OwnEvent::List => world.list(index as u16),
         }
     }
     fn heated(world: &mut World<'_, Self>) {
@@ -386,7 +386,7 @@ impl Env for World<'_, Policy> {
         self.time.after(0, Kind::Kick, cpu);
     }
     fn preempt(&mut self, cpu: u32) {
-        self.time.after(0, Kind::Scheduler(Turn::Preempt), cpu);
+        self.time.after(0, Kind::Scheduler(OwnEvent::Preempt), cpu);
     }
     fn set_changed(&mut self, cpu: u32, set: Set) {
         let at_ns = self.time.now_ns;

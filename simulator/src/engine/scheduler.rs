@@ -5,7 +5,7 @@
 //! others take only the scheduler.
 
 use super::cpu::Leaving;
-use super::time::Turn;
+use super::time::OwnEvent;
 use super::world::World;
 use crate::workload::Workload;
 
@@ -62,7 +62,7 @@ pub(crate) trait Scheduler: Sized {
     /// The scheduler's timer expired.
     fn timer(_world: &mut World<'_, Self>) {}
     /// An event that the scheduler pushed comes due.
-    fn turn(_world: &mut World<'_, Self>, _turn: Turn, _index: u32) {}
+    fn own_event(_world: &mut World<'_, Self>, _event: OwnEvent, _index: u32) {}
     /// Temperatures were updated.
     fn heated(_world: &mut World<'_, Self>) {}
     fn counts(&self) -> SchedulerCounts {

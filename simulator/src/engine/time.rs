@@ -21,11 +21,11 @@ pub(crate) enum Kind {
     /// Temperatures are updated.
     Heat,
     /// The scheduler's own events.
-    Scheduler(Turn),
+    Scheduler(OwnEvent),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum OwnEvent {
     /// A busy CPU checks whether its task has to leave.
     Preempt,
     /// The policy reads counters and plans where threads run.

@@ -167,7 +167,7 @@ impl<'a, S: Scheduler> World<'a, S> {
             Due::Event(Kind::Kick, cpu) => self.kicked(cpu as usize),
             Due::Event(Kind::Start, start) => self.start_comes_due(start),
             Due::Event(Kind::Heat, _) => self.heat(),
-            Due::Event(Kind::Scheduler(turn), index) => S::turn(self, turn, index),
+            Due::Event(Kind::Scheduler(event), index) => S::own_event(self, event, index),
         }
     }
 
