@@ -19,8 +19,8 @@ fn on_eight_cpus() -> Status {
         pid: 4711,
         since: "1970-01-01T00:00:10Z".to_string(),
         since_unix_ns: 10_000_000_000,
-        machine: vec!["8 CPUs, one kind, 2 memory domains: 0-3, 4-7".to_string()],
-        speeds: vec!["schedutil on CPUs 0-7: asked by the scheduler in the kernel".to_string()],
+        machine: vec!["8 CPUs of one kind; 8 cores, 1 memory domain, 8 clock domains".to_string()],
+        speeds: vec!["schedutil on CPUs 0-6: asked by the scheduler in the kernel".to_string()],
         sets: Sets {
             high: vec![
                 member(0, Reason::Busy),
@@ -49,8 +49,6 @@ fn on_eight_cpus() -> Status {
         },
         policy: "highlow-spare".to_string(),
         asked_policy: Some("auto".to_string()),
-        rules: vec!["fast cores: in turn".to_string()],
-        lock_holders: Some("seen by futex".to_string()),
         ..Status::begin(&Options::default())
     }
 }
@@ -63,10 +61,8 @@ fn eight_cpus_have_a_line_each() {
 Lopsided {}
 kernel   6.18.15
 policy   highlow-spare (auto), spare 1, hold 10 ms
-machine  8 CPUs, one kind, 2 memory domains: 0-3, 4-7
-rules    fast cores: in turn
-rules    lock holders: seen by futex
-speeds   schedutil on CPUs 0-7: asked by the scheduler in the kernel
+machine  8 CPUs of one kind; 8 cores, 1 memory domain, 8 clock domains
+speeds   schedutil on CPUs 0-6: asked by the scheduler in the kernel
 running  for 1 min 30 s, since 1970-01-01T00:00:10Z, pid 4711
 demand   1 active, target 2 in the high set
 changes  12 promotions, 9 demotions, 0 swaps, 0 restarts
