@@ -21,7 +21,7 @@ read_header() {
   comment=$(first_comment "$1")
   [[ $comment =~ Tested\ in:\ ([^.]*)\.\ Studied\ in:\ ([^.]*)\. ]] || return
   tests=${BASH_REMATCH[1]} studies=${BASH_REMATCH[2]}
-  rule=$(sed -E 's/^ *//; s/(\.|:) .*//' <<<"$comment")
+  rule=$(sed -E 's/^ *//; s/\. .*//' <<<"$comment")
 }
 
 table() {

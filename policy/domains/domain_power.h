@@ -2,7 +2,7 @@
 #pragma once
 #include "isolated.h"
 /*
- * A memory domain that is off has no CPU in a set, except those that a pinned task counts on.
+ * A memory domain that is off has no CPU in a set, except those that tasks are anchored to.
  * The caller moves the threads of a domain before it switches the domain off; a thread left there runs until the next
  * tick.
  * Tested in: domains, auto. Studied in: power-domains, everything.

@@ -169,8 +169,8 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 
 /*
  * Sees to it, before the sets are settled, that a task of limited affinity has a member to run on. An idle member that
- * it may use stays one. If there is none, it asks for an idle core (a task pinned to a low core promotes that core),
- * and for a busy one if it may use no member at all. The same for the memory domain that a plan gives a task.
+ * it may use stays one. If there is none, it asks for an idle core (a low one is promoted for it), and for a busy one
+ * if it may use no member at all. The same for the memory domain that a plan gives a task.
  */
 lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull)
 {

@@ -43,8 +43,8 @@ lop_rule bool lop_is_full(const struct lop_sched *s)
 }
 
 /*
- * A member above the cap: a CPU was promoted for a task that may run nowhere else. A member without pinned tasks leaves
- * at once, an idle one first; the task that runs there is moved.
+ * A member above the cap: a CPU was promoted for a task that may run nowhere else. A member that no task is anchored
+ * to leaves at once, an idle one first; the task that runs there is moved.
  */
 lop_rule s32 lop_next_over_cap(const struct lop_sched *s)
 {

@@ -171,8 +171,8 @@ lop_rule u64 lop_due_at_ns(const struct lop_sched *s, enum lop_set set, u32 leve
 lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set) { return lop_due_at_ns(s, set, s->set[lop_set_index(set)].size); }
 
 /*
- * A member to evict: it is offline, or no pinned task counts on it and its memory domain is off or it is isolated, or
- * it exceeds the power cap. An isolated one leaves at once: its CPU is awake now and requests its own new speed,
+ * A member to evict: it is offline, or no task is anchored to it and its memory domain is off or it is isolated, or it
+ * exceeds the power cap. An isolated one leaves at once: its CPU is awake now and requests its own new speed,
  * whereas the end of T_hold would wake it.
  */
 lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
