@@ -9,7 +9,7 @@
  *
  * Only the thread writes its record. Any reader may read it at any time, without a system call or a lock. Flags are set
  * and cleared one at a time and are independent of each other. A record is valid while `version` is not 0. Later
- * versions only add fields, in `room`: a reader that knows version 1 understands those fields of every later record.
+ * versions only add fields, in `unused`: a reader that knows version 1 understands those fields of every later record.
  *
  * All records of a program lie in one array that starts on a page. If the environment variable LOP_HINT_DIR names a
  * folder, as under `lop run` by affinity, the array is the file PID.hints there, and the agent reads it once per look.

@@ -347,7 +347,7 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 	lop_settle(s, world, spinning ? LOP_NONE : lop_home_node(app), now_ns);
 }
 
-/* A task announces that others wait for it, or no longer do: enum lop_hint_flags without LOP_SPINNING (lop_spin()). */
+/* A task hints that others wait for it, or no longer do: enum lop_hint_flags without LOP_SPINNING (lop_spin()). */
 lop_rule void lop_set_hints(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app, u32 flags, u64 now_ns)
 {
 	u32 holds = flags & LOP_LOCK_HOLDER, held = t->hint.flags & LOP_LOCK_HOLDER;
@@ -363,9 +363,9 @@ lop_rule void lop_set_hints(struct lop_sched *s, struct lop_world *world, struct
 }
 
 /*
- * lop_set_hints() said that others wait for a task that itself waits for a CPU: a lock was handed to it, or it lost its
- * CPU while it held one. It takes the CPU of the task lowest in rank, as if it woke now. True: the adapter takes it
- * from its queue (lop_dequeue) and queues it again.
+ * A hint says that others wait for a task that itself waits for a CPU: a lock was handed to it, or it lost its CPU
+ * while it held one. It takes the CPU of the task lowest in rank, as if it woke now. True: the adapter takes it from
+ * its queue (lop_dequeue) and queues it again.
  */
 lop_rule bool lop_claim_late(struct lop_sched *s, struct lop_world *world, struct lop_task *t, struct lop_app *app)
 {

@@ -38,7 +38,7 @@ pub(crate) fn left_out(config: &Config) -> impl Iterator<Item = &'static str> {
         ),
         (
             config.rules & rules::PHASES != 0,
-            "holders of locks are only seen if they say so",
+            "holders of locks are only known from hints",
         ),
         (
             config.gathers(),

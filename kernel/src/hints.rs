@@ -126,7 +126,7 @@ impl Hints {
     pub fn open(root: &Path) -> Result<Self, KernelError> {
         // The map of a scheduler that has ended exists for a moment longer.
         if !support::attached(root).is_some_and(|name| name.starts_with("lopsided")) {
-            return Err(KernelError::new("Lopsided is not in charge: nobody would hear a hint")
+            return Err(KernelError::new("Lopsided is not in charge: a hint would do nothing")
                 .mend("start it first: sudo lop start --daemon"));
         }
         let id = MapInfoIter::default()

@@ -10,7 +10,7 @@
  *     had(user) >= the least that any user that wants a fast core has had
  * A user is known by its number, since sessions and cgroups cost nothing to make. All threads of a user share one
  * account; the weight of each sets the price of its time.
- * Worked example: one fast core; a thread of user 1 computes, and a thread of user 2 says that it is awaited, both at
+ * Worked example: one fast core; a thread of user 1 computes, and a thread of user 2 hints that it is awaited, both at
  * nice 0. The second thread takes the core and has had 20 ms when its turn ends. Then the first thread has it until it
  * has had 20 ms too. At nice 19 (a weight of 15) 20 ms count as 1365 ms.
  * Tested in: budget. Studied in: none.

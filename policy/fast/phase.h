@@ -4,7 +4,7 @@
 /*
  * The only active thread of an application runs on a fast core, since the whole application waits for it.
  * That is a sequential phase, r = 1:
- *     r = active threads of the application; a thread that says that it spins is not active (demand.h)
+ *     r = active threads of the application; a thread that hints that it spins is not active (demand.h)
  * Tested in: phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, hybrid-laptop, everything.
  */
 
@@ -60,7 +60,7 @@ lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app 
 	return lop_rules_by(s, LOP_PHASES) && app && lop_app_active(app->demand) == 1 && lop_phase_pays(s, &app->phases);
 }
 
-/* The task says that others wait for it: it is alone, or it holds a lock that is held long enough. */
+/* The task hints that others wait for it: it is alone, or it holds a lock that is held long enough. */
 lop_rule bool lop_hinted_awaited(const struct lop_sched *s, const struct lop_task *t, const struct lop_app *app)
 {
 	if (!lop_rules_by(s, LOP_PHASES))
