@@ -89,7 +89,7 @@ enum Command {
     Simulate(commands::simulate::Arguments),
     /// Rebuild a published experiment
     Reproduce(commands::reproduce::Arguments),
-    /// Machines: list, show, fit power parameters
+    /// Machines: list, show, capture and measure this one, fit power parameters
     #[command(subcommand, after_help = commands::machine::EXAMPLES)]
     Machine(commands::machine::Command),
     /// Workloads: list, show, record a real command

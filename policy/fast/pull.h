@@ -5,8 +5,8 @@
 /*
  * A fast core is never idle while a slow one runs a task that is worth moving.
  * Waiting tasks are found by the core that falls idle (fair.h); running ones are moved here, in two steps. The task's
- * CPU is told to preempt it (lop_send). When it is queued again, it goes to the queue that only the other CPU serves,
- * ahead of the task running there (lop_deliver).
+ * CPU preempts it (lop_send). When it is queued again, it goes to the queue that only the other CPU serves, ahead of
+ * the task running there (lop_deliver).
  * Tested in: pull, phase. Studied in: sequential-phases, one-and-many, critical-sections, parsec-classes, longest-job, registration, hybrid-laptop, everything.
  */
 #define LOP_WORTH_MIGRATIONS 10

@@ -72,10 +72,10 @@ static __always_inline void found_taken(struct lop_world *c, s32 cpu)
  * Kicks an idle member, since work waits. `t`: a task that the member must be able to run; null: any. An idle CPU to
  * which a higher class has come is marked busy instead.
  */
-static __noinline bool tell_idle_member(struct lop_world *c, const struct lop_task *t)
+static __noinline bool kick_idle_member(struct lop_world *c, const struct lop_task *t)
 {
 	s32 cpu = LOP_NONE;
-	bool told = false;
+	bool kicked = false;
 	int n;
 	lop_cpus_and(&c->others, &lopsided.set[LOP_HIGH].cpus, &lopsided.idle);
 	if (t && t->restricted)
@@ -88,13 +88,13 @@ static __noinline bool tell_idle_member(struct lop_world *c, const struct lop_ta
 			break;
 		if (!runs_higher_class(cpu)) {
 			kick(cpu, SCX_KICK_IDLE);
-			told = true;
+			kicked = true;
 			break;
 		}
 		tell_idle(c, cpu, false);
 		find_out(cpu);
 	}
-	return told;
+	return kicked;
 }
 
 /*
@@ -135,14 +135,14 @@ static __noinline bool look_for_taken(struct lop_world *c)
  */
 static __noinline void find_member(struct lop_world *c, const struct lop_task *t)
 {
-	bool told = false;
+	bool kicked = false;
 	int n;
 	bpf_for(n, 0, LOP_MAX_CPUS) {
-		told = tell_idle_member(c, t);
-		if (told || !lop_is_short(&lopsided) || !look_for_taken(c))
+		kicked = kick_idle_member(c, t);
+		if (kicked || !lop_is_short(&lopsided) || !look_for_taken(c))
 			break;
 	}
-	if (told || lop_waits_while_taken(&lopsided))
+	if (kicked || lop_waits_while_taken(&lopsided))
 		look_in_a_slice(c);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `lop machine`: lists and shows machines, captures this one, and fits power parameters.
+//! `lop machine`: lists and shows machines, captures and measures this one, and fits power parameters.
 
 mod measure;
 
