@@ -5,12 +5,14 @@ fn main() {
     // The folders of policy/ whose headers the program includes without a folder's name. Relative paths, since flags are split at spaces.
     let folders = std::fs::read_dir("../policy").expect("policy/ is beside kernel/");
     let names = folders.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let rooms = names.map(|name| format!("../policy/{name}"));
-    let rooms: Vec<String> = rooms.filter(|room| is_room(room)).collect();
-    rooms.iter().for_each(|room| println!("cargo:rerun-if-changed={room}"));
+    let folders = names.map(|name| format!("../policy/{name}"));
+    let folders: Vec<String> = folders.filter(|folder| has_headers(folder)).collect();
+    folders
+        .iter()
+        .for_each(|folder| println!("cargo:rerun-if-changed={folder}"));
     println!("cargo:rerun-if-changed=../policy/lopsided.h");
     println!("cargo:rerun-if-changed=../policy/policies.def");
-    let includes: String = rooms.iter().map(|room| format!("-I{room} ")).collect();
+    let includes: String = folders.iter().map(|folder| format!("-I{folder} ")).collect();
     std::env::set_var("BPF_EXTRA_CFLAGS_POST_INCL", format!("{includes}-I../policy"));
     scx_cargo::BpfBuilder::new()
         .and_then(|mut builder| {
@@ -23,6 +25,6 @@ fn main() {
 }
 
 /// Whether this folder has headers; the other folders belong to the native build.
-fn is_room(folder: &str) -> bool {
+fn has_headers(folder: &str) -> bool {
     std::path::Path::new(folder).is_dir() && !folder.ends_with("/src") && !folder.ends_with("/tests")
 }

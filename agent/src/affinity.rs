@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Runs a command and binds its threads to CPUs as a policy decides. Needs no privilege beyond that over one's own threads.
+//! Runs a command and restricts its threads to CPUs as a policy decides. Needs no privilege beyond that over one's own threads.
 
 use crate::amp::Amp;
 use crate::cpus::Cpus;
@@ -38,7 +38,7 @@ pub struct Options {
     pub root: PathBuf,
     /// Where runs keep their folders; `None`: this user's default.
     pub run_dir: Option<PathBuf>,
-    /// Called with a sentence if a running command can no longer be bound.
+    /// Called with a sentence if the threads of a running command can no longer be restricted.
     pub tell: fn(&str),
 }
 
@@ -167,9 +167,9 @@ impl Affinity {
     ) -> Result<ExitStatus, AgentError> {
         let mut ready = self.prepare()?;
         let mut child = start(command.env(VARIABLE, ready.folder())).map_err(AgentError::Command)?;
-        let bound = Ends::of(child.id()).and_then(|end| self.follow(child.id(), &end, &mut ready));
-        if let Err(error) = bound {
-            let sentence = format!("affinity: the command goes on, but is no longer bound to CPUs: {error}");
+        let followed = Ends::of(child.id()).and_then(|end| self.follow(child.id(), &end, &mut ready));
+        if let Err(error) = followed {
+            let sentence = format!("affinity: the command goes on, but is no longer restricted to CPUs: {error}");
             (self.options.tell)(&sentence);
         }
         child.wait().map_err(AgentError::Command)
@@ -190,7 +190,7 @@ impl Affinity {
         })
     }
 
-    /// Binds the threads of process `pid` and of its descendants until it has ended, then gives the remaining ones their own affinities back.
+    /// Restricts the threads of process `pid` and of its descendants until it has ended, then gives the remaining ones their own affinities back.
     ///
     /// # Errors
     /// Threads can no longer be followed; all have their own affinities back.
@@ -202,15 +202,15 @@ impl Affinity {
         let now_ns = tree.now_ns();
         let planner = self.measured().map(|measured| Planner::new(measured, now_ns));
         let mut enforcer = Enforcer::new(self.shadow(now_ns), planner, self.layout.all(), self.home);
-        let bound = self.bind_until_end(end, &mut enforcer, tree);
+        let followed = self.follow_until_end(end, &mut enforcer, tree);
         enforcer.restore(tree);
         self.report.changes = enforcer.changes;
         self.report.own_cpu = thread_cpu() - began.1;
         self.report.wall = began.0.elapsed();
-        bound
+        followed
     }
 
-    fn bind_until_end(&mut self, end: &Ends, enforcer: &mut Enforcer, tree: &mut ProcTree) -> io::Result<()> {
+    fn follow_until_end(&mut self, end: &Ends, enforcer: &mut Enforcer, tree: &mut ProcTree) -> io::Result<()> {
         let mut pace = Pace::default();
         loop {
             let before = thread_cpu();

@@ -135,7 +135,7 @@ impl Enforcer {
         self.shadow.set_hints(thread.tid, hint.flags);
     }
 
-    /// A new thread. An affinity that it inherited from a thread that the agent bound is not its own choice.
+    /// A new thread. An affinity that it inherited from a thread that the agent restricted is not its own choice.
     fn meet(&mut self, thread: &Seen, found: Cpus, hint: Hint) {
         let inherited = self.given.contains(&found);
         let allowed = if inherited { self.home } else { found };
@@ -163,7 +163,7 @@ impl Enforcer {
         Ok(())
     }
 
-    /// A thread that bound itself meanwhile keeps its choice. A thread that is gone is forgotten at the next look.
+    /// A thread that set its own affinity meanwhile keeps its choice. A thread that is gone is forgotten at the next look.
     fn give(&mut self, world: &mut dyn World, tid: u32, wanted: Cpus) -> io::Result<()> {
         let Some(known) = self.known.get_mut(&tid) else {
             return Ok(());
@@ -189,7 +189,7 @@ impl Enforcer {
     }
 
     /// Where a thread should run. The high set applies to all threads; with a plan for memory domains, a thread is limited to its domain. If rules
-    /// decide who gets the faster CPUs, each runnable thread is bound to its kind of CPU, or to its listed CPU. An empty set means no request.
+    /// decide who gets the faster CPUs, each runnable thread is restricted to its kind of CPU, or to its listed CPU. An empty set means no request.
     fn wanted(&self, tid: u32, allowed: &Cpus) -> Cpus {
         let members = self.shadow.members();
         let set = match members.is_empty() {

@@ -228,7 +228,7 @@ impl Partition {
         }
         Err(format!(
             "{}: the kernel answers '{}' for CPUs {cpus}: another cgroup may have claimed them (cpuset.cpus of those beside it, AllowedCPUs= of \
-             systemd), or this is no root of cgroups (a container): free them, or bind one command with 'lop run --enforce affinity'",
+             systemd), or this is no root of cgroups (a container): free them, or run one command with 'lop run --enforce affinity'",
             groups.shown(PARTITION),
             answer.trim()
         ))

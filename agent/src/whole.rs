@@ -243,7 +243,7 @@ fn none_held_by_threads(amp: &Amp) -> Result<(), String> {
     match amp.iter().find(|(_, slowed)| slowed.way == amp::Way::Duty) {
         None => Ok(()),
         Some((cpu, _)) => Err(format!(
-            "a thread bound to CPU {cpu} takes part of its time (lop amp), and would take that of others if the CPU were parked: 'lop amp reset', or slow \
+            "a thread of lop amp takes part of the time of CPU {cpu}, and would take that of others if the CPU were parked: 'lop amp reset', or slow \
              it by a limit of frequency"
         )),
     }

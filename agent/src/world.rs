@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! How the agent sees and binds threads. proc.rs is the real implementation, tests have their own.
+//! How the agent sees threads and sets their affinities. proc.rs is the real implementation, tests have their own.
 
 use crate::cpus::Cpus;
 use std::io;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! The process tree of a shell on this machine, really bound. Needs two CPUs; with one there is nothing to choose.
+//! The process tree of a shell on this machine, really restricted to CPUs. Needs two CPUs; with one there is nothing to choose.
 //! The shell polls until it has what it should have, so that a busy machine may be late.
 
 use lop_agent::{Affinity, AgentError, Cpus, Options, Report};
@@ -207,5 +207,5 @@ fn a_command_that_cannot_be_followed_any_more_goes_on_and_that_is_said() {
         Some(4)
     );
     let told = TOLD.lock().unwrap();
-    assert!(told.contains("no longer bound to CPUs"), "{told}");
+    assert!(told.contains("no longer restricted to CPUs"), "{told}");
 }

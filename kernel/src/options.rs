@@ -60,7 +60,7 @@ pub struct Options {
     pub watchdog: Option<Duration>,
     /// For tests: load as for a machine whose CPU numbers need this many words of 64 bits, 1 to 8; `None`: as many as this machine needs.
     pub cpu_words: Option<u32>,
-    /// For tests: room for this many groups of tasks and applications, rounded to a power of two; `None`: by the machine's memory.
+    /// For tests: places for this many groups of tasks and applications, rounded to a power of two; `None`: by the machine's memory.
     pub places: Option<u32>,
 }
 

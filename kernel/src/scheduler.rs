@@ -124,7 +124,7 @@ fn follow_once(
     let measures = planner.as_ref().is_some_and(Planner::measures);
     let mut program = Program::load(&options, &machine, config, &speeds.wishes(), measures)?;
     decisions.machine(&machine, &program.config())?;
-    // Writing a log takes long: above the policy, it would keep a CPU from all tasks that are bound there.
+    // Writing a log takes long: above the policy, it would keep a CPU from all tasks that may run nowhere else.
     let is_brief = options.decisions.is_none();
     if is_brief && (speeds.writes() || planner.is_some() || lister.is_some()) {
         above::stay_out_of_demand(observer);

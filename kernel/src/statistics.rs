@@ -37,7 +37,7 @@ pub struct Statistics {
         desc = "tasks that were queued, because they woke with no CPU of the set idle or used up a slice: of the interval"
     )]
     pub queued: u64,
-    #[stat(desc = "woken threads of the kernel that are bound to one CPU: of the interval")]
+    #[stat(desc = "woken threads of the kernel that may run on one CPU only: of the interval")]
     pub pinned: u64,
     #[stat(desc = "CPUs that joined the high set: of the interval")]
     pub promotions: u64,

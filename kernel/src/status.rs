@@ -137,7 +137,7 @@ pub struct Placements {
     pub claimed: u64,
     /// Tasks that were queued, because they woke with no member idle or used up a slice.
     pub queued: u64,
-    /// Kernel threads that are bound to one CPU, and started there.
+    /// Kernel threads that may run on one CPU only, and started there.
     pub pinned: u64,
 }
 
@@ -150,25 +150,25 @@ pub struct Counts {
     placements: Placements,
 }
 
-/// How often there was no room for data that rules need, since the scheduler was last loaded.
+/// How often there was no place for data that rules need, since the scheduler was last loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LeftOut {
-    /// There is room for this many groups, and as many applications, at a time.
+    /// There are places for this many groups, and as many applications, at a time.
     pub room: u32,
-    /// Groups of tasks (cgroups, sessions) without room; their tasks count in the nearest enclosing group that has room.
+    /// Groups of tasks (cgroups, sessions) without a place; their tasks count in the nearest enclosing group that has one.
     pub groups: u64,
-    /// Applications without room; rules about applications ignore their threads.
+    /// Applications without a place; rules about applications ignore their threads.
     pub applications: u64,
 }
 
 impl LeftOut {
-    /// For people; `None` if there was room for all.
+    /// For people; `None` if there was a place for all.
     #[must_use]
     pub fn told(self) -> Option<String> {
         (self.groups + self.applications > 0).then(|| {
             format!(
-                "no room {} times for a group of tasks, {} times for an application; there is room for {} of each",
+                "no place {} times for a group of tasks, {} times for an application; there are {} for each",
                 self.groups, self.applications, self.room
             )
         })

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! More groups and processes than the kernel's program has room for: `tables/tables.c`, with the program compiled natively.
+//! More groups and processes than the kernel's program has places for: `tables/tables.c`, with the program compiled natively.
 
 mod native;
 

@@ -80,7 +80,7 @@ impl Sched {
         self.online.add(cpu);
         self.idle.add(cpu);
     }
-    /// Before the start: only tasks bound to this CPU use it.
+    /// Before the start: only tasks that may use no CPU but isolated ones use it.
     pub fn isolate(&mut self, cpu: usize) {
         self.topology.isolated.add(cpu);
     }

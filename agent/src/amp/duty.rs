@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Slows a CPU by taking a share of its time: a real-time thread bound to it spins for the rest of each short period. To others the CPU looks
+//! Slows a CPU by taking a share of its time: a real-time thread restricted to it spins for the rest of each short period. To others the CPU looks
 //! slower by that share. It costs power instead of saving it, since the CPU is always busy.
 
 use crate::affinity::thread_cpu;

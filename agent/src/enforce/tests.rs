@@ -172,7 +172,7 @@ fn what_a_thread_chose_for_itself_is_kept_and_what_it_inherited_is_not() {
         world.of(11)
     );
     assert_eq!(Cpus::parse(&world.of(12)).unwrap().iter().count(), 3);
-    // It binds itself while it runs.
+    // It sets its own affinity while it runs.
     world.threads.get_mut(&12).unwrap().2 = Cpus::parse("3").unwrap();
     world.runs(10, false);
     world.later(&mut enforcer, 10);

@@ -19,7 +19,7 @@ enum policy {
 };
 
 static struct scene scene;
-static bool higher_class, keeps_cpus, changes_masks, has_bound_threads, is_weak;
+static bool higher_class, keeps_cpus, changes_masks, has_per_cpu_threads, is_weak;
 static bool quiet;
 static u64 quiet_until_ns, rests, pace_ns;
 static unsigned nr_ours;
@@ -84,7 +84,7 @@ static void fall_asleep(unsigned cpu, struct model_task *t)
 	cpus[cpu].resched = true;
 }
 
-/* Bound kernel threads stay bound. */
+/* Kernel threads that may run on one CPU only keep their affinity. */
 static void change_mask(struct model_task *t)
 {
 	if (!(t->task.flags & PF_KTHREAD) || t->task.nr_cpus_allowed > 1)
@@ -152,9 +152,9 @@ static void init_task(unsigned number)
 		mask = some_mask();
 	if (scene.hotplug && once_in(2))
 		mask = two_cpus();
-	if (once_in(has_bound_threads ? 4 : 8))
+	if (once_in(has_per_cpu_threads ? 4 : 8))
 		t->task.flags = PF_KTHREAD;
-	if (has_bound_threads && t->task.flags)
+	if (has_per_cpu_threads && t->task.flags)
 		mask = 1ULL << draw(nr_cpus);
 	t->task.mask.bits[0] = mask;
 	t->task.nr_cpus_allowed = __builtin_popcountll(mask);
@@ -195,10 +195,10 @@ static void choose_scene(void)
 		choose_hasty_scene();
 	scene.spare = once_in(2);
 	scene.isolated = once_in(4) ? draw(~0ULL) & all_cpus() & ~1ULL : 0;
-	has_bound_threads = once_in(2);
+	has_per_cpu_threads = once_in(2);
 	scene.hotplug = once_in(6);
 	if (scene.hotplug)
-		changes_masks = has_bound_threads = false;
+		changes_masks = has_per_cpu_threads = false;
 	is_weak = once_in(2);
 	has_ext_server = !once_in(3);
 	has_immed = has_ext_server && once_in(2);
@@ -228,7 +228,7 @@ static void describe(u64 seed)
 {
 	static const char *const rules[] = { [HIGHLOW] = "", [PHASE] = ", phases", [LONGEST_FIRST] = ", longest first", [SPECIALISE] = ", by speedup", [AUTO] = ", all rules" };
 	printf("seed %llu: %u CPUs, isolated %llx, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus,
-	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", changes_masks ? ", masks" : "", has_bound_threads ? ", bound threads" : "",
+	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", changes_masks ? ", masks" : "", has_per_cpu_threads ? ", per-CPU threads" : "",
 	       scene.hotplug ? ", hotplug" : "", higher_class ? ", higher class" : "", !has_ext_server ? ", before Linux 7.0" : has_immed ? "" : ", Linux 7.0", is_weak ? ", weak order" : "");
 }
 

@@ -16,8 +16,8 @@ pub fn ran(name: &str, flags: &[&str], more: &[&str], runs: &[&[&str]]) -> Strin
     }
     let beside = std::fs::read_dir(here.join("../policy")).unwrap();
     let folders = beside.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
-    folders.for_each(|room| {
-        cc.arg("-I").arg(room);
+    folders.for_each(|folder| {
+        cc.arg("-I").arg(folder);
     });
     cc.arg(here.join(format!("tests/{name}/{name}.c")))
         .arg(here.join("tests/native/quiet_env.c"))

@@ -73,9 +73,9 @@ static void begin_with(u32 places)
 
 /*
  * A user who creates more groups than there are slots gets no more than the group that they lie in weighs. Once there
- * is room again, each gets a slot of its own.
+ * are free ones again, each gets a slot of its own.
  */
-static void groups_without_room(void)
+static void groups_without_slot(void)
 {
 	struct task_group *root, *user;
 	unsigned n;
@@ -131,7 +131,7 @@ static unsigned threads_counted(void)
 	return sum;
 }
 
-/* Each fork takes one look for a place, with room or without, and no place is lost. */
+/* Each fork takes one look for a place, whether one is free or not, and no place is lost. */
 static void processes_without_room(void)
 {
 	unsigned n, turn;
@@ -150,7 +150,7 @@ static void processes_without_room(void)
 
 int main(void)
 {
-	groups_without_room();
+	groups_without_slot();
 	groups_too_deep();
 	processes_without_room();
 	return 0;

@@ -112,7 +112,7 @@ pub struct SchedulerArguments {
     /// For tests: load the program as for a machine whose CPU numbers need this many words of 64 bits
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=8))]
     cpu_words: Option<u32>,
-    /// For tests: room for this many groups of tasks and applications, rounded up to a power of two
+    /// For tests: places for this many groups of tasks and applications, rounded up to a power of two
     #[arg(long, value_name = "N", hide = true)]
     places: Option<u32>,
     #[command(flatten)]

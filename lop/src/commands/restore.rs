@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (speeds, limits) = (speeds?, limits?);
     match threads || opened || speeds || limits {
         true => Ok(()),
-        false => terminal::print("nothing to restore: no changed speeds, parked CPUs or bound threads were left\n"),
+        false => terminal::print("nothing to restore: no changed speeds, affinities or parked CPUs were left\n"),
     }
 }
 

@@ -32,8 +32,8 @@ Examples:
 The policy is in force while the command runs. The command's exit code is passed on
 (128 + N when signal N ended it), and Ctrl-C goes to the command. Without sched_ext,
 root can have the CPUs that are not needed parked for the whole machine meanwhile
-(cgroup); otherwise the command's threads are bound to CPUs (affinity). Both react
-later. Notes say which way was taken, why, and what is lost. If the way that
+(cgroup); otherwise the command's threads are restricted to CPUs (affinity). Both
+react later. Notes say which way was taken, why, and what is lost. If the way that
 --enforce names does not work here, the command is not run.";
 
 /// Exit codes of shells for a command that does not exist, or cannot be run.

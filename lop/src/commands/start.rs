@@ -40,9 +40,9 @@ next start restores them.
 line has the number of active tasks, the high CPUs that they ask for, and the sizes
 of the sets. It also counts what happened in the interval: tasks that woke and were
 placed on an idle CPU; tasks that were queued, because no CPU was idle or their
-slice ended; woken kernel threads that are bound to one CPU (pinned); and CPUs that
-entered the high set, left it or swapped places. Tools of sched_ext read the same
-from /var/run/scx/root/stats, as root.
+slice ended; woken kernel threads that may run on one CPU only (pinned); and CPUs
+that entered the high set, left it or swapped places. Tools of sched_ext read the
+same from /var/run/scx/root/stats, as root.
 
 Exit code 3 if SysRq-S ended it, or the kernel's watchdog because a task had waited
 too long. The service does not start it again after that.";

@@ -67,8 +67,8 @@ running  for 1 min 30 s, since 1970-01-01T00:00:10Z, pid 4711
 demand   1 active, target 2 in the high set
 changes  12 promotions, 9 demotions, 0 swaps, 0 restarts
 placed   1203 at once on an idle CPU, 40 queued, 3 pinned
-left out no room 3 times for a group of tasks, 0 times for an application; there
-         is room for 4096 of each
+left out no place 3 times for a group of tasks, 0 times for an application;
+         there are 4096 for each
 high     3 of 8: 0-2
 low      4 of 8: 3-6
 offline  1 of 8: 7

@@ -123,7 +123,7 @@ impl Drop for Ending {
     }
 }
 
-/// Begins a comparison whose fifth command stays, bound to one CPU; comes back with it and the command's process.
+/// Begins a comparison whose fifth command stays, restricted to one CPU; comes back with it and the command's process.
 fn begun(folder: &Path) -> (Ending, u32) {
     let script = "echo >> count; [ $(wc -l < count) -lt 5 ] || { echo $$ > pid; mv pid ready; while :; do :; done; }";
     let options = ["--policy", "highlow", "--enforce", "affinity", "--runs", "50"];

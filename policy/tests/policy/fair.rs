@@ -236,10 +236,10 @@ fn slices_shrink_with_the_load_down_to_the_minimum() {
     }
 }
 
-/// Bound to one of two CPUs, one task runs, and the last to come is one of n - 1 that wait: 20 ms / (n - 1), which is
-/// less than 20 * 2 / n.
+/// Restricted to one of two CPUs, one task runs, and the last to come is one of n - 1 that wait: 20 ms / (n - 1), which
+/// is less than 20 * 2 / n.
 #[test]
-fn where_tasks_are_bound_slices_shrink_with_their_queue() {
+fn where_tasks_are_restricted_slices_shrink_with_their_queue() {
     for (restricted, slice_ns) in [(3, 5 * MS), (11, 2 * MS), (41, MS)] {
         let mut bench = Bench::flat(2);
         let tasks: Vec<usize> = (0..restricted).map(|_| bench.pinned([0])).collect();

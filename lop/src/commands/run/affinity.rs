@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `lop run` without sched_ext: the command's threads are bound to CPUs.
+//! `lop run` without sched_ext: the command's threads are restricted to CPUs.
 
 use super::target::Target;
 use super::{passed_on, refused};
