@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # The commands for people. Each target is a script in scripts/; these install missing tools and say so.
 
 SECONDS ?= 60

@@ -560,7 +560,7 @@ fn wrong_options_end_with_2_and_a_way_out() {
                 "--intensity",
                 concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
             ],
-            "Cargo.toml:1: expected NAME-NUMBER",
+            "Cargo.toml:2: expected NAME-NUMBER",
         ),
         (&["start", "--intensity", "none.csv"], "none.csv: No such file"),
         (&["start", "--detached"], "--daemon"),
