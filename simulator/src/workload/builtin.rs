@@ -2,7 +2,7 @@
 //! The workloads of data/workloads, built in, so that they are there wherever the program is installed.
 
 /// Name and text, in the order in which they are listed.
-const BUILTIN: [(&str, &str); 30] = [
+const BUILTIN: [(&str, &str); 36] = [
     (
         "recorded-build",
         include_str!("../../../data/workloads/recorded-build.toml"),
@@ -43,6 +43,21 @@ const BUILTIN: [(&str, &str); 30] = [
     (
         "browser-and-build",
         include_str!("../../../data/workloads/browser-and-build.toml"),
+    ),
+    (
+        "video-playback",
+        include_str!("../../../data/workloads/video-playback.toml"),
+    ),
+    ("video-call", include_str!("../../../data/workloads/video-call.toml")),
+    ("frame-loop", include_str!("../../../data/workloads/frame-loop.toml")),
+    ("web-server", include_str!("../../../data/workloads/web-server.toml")),
+    (
+        "idle-desktop",
+        include_str!("../../../data/workloads/idle-desktop.toml"),
+    ),
+    (
+        "batch-and-interactive",
+        include_str!("../../../data/workloads/batch-and-interactive.toml"),
     ),
     (
         "parsec-like-join",

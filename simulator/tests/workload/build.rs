@@ -425,3 +425,51 @@ fn description_is_aligned_and_adds_up() {
         "{build}"
     );
 }
+
+fn mean_ms(amount: Amount) -> f64 {
+    let ns = match amount {
+        Amount::Fixed(ns) => ns as f64,
+        Amount::Uniform { min_ns, max_ns } => (min_ns + max_ns) as f64 / 2.0,
+        Amount::Exponential { mean_ns } | Amount::Lognormal { mean_ns, .. } => mean_ns,
+    };
+    ns / 1e6
+}
+
+/// Mean work of a pass of these programs, one after the other, in ms; of a loop the part of one of those who share it.
+fn chain_ms(workload: &Workload, programs: &str) -> f64 {
+    let of_step = |step: &Step| match *step {
+        Step::Run { work, .. } => mean_ms(work),
+        Step::Loop(index) => {
+            let about = &workload.loops[index as usize];
+            about.iterations as f64 * about.work_ns as f64 / f64::from(about.parties) / 1e6
+        }
+        _ => 0.0,
+    };
+    let of_program = |name: &str| {
+        let program = workload.programs.iter().find(|program| program.name == name);
+        program.unwrap().steps.iter().map(of_step).sum::<f64>()
+    };
+    programs.split(' ').map(of_program).sum()
+}
+
+#[test]
+fn workloads_of_today_ask_for_what_their_files_say() {
+    let server = load("web-server", &[]).unwrap().build(1);
+    let interval_ms = |start: &Start| start.arrivals.map(|arrivals| mean_ms(arrivals.every));
+    let intervals: Vec<f64> = server.starts.iter().filter_map(interval_ms).collect();
+    let file = chain_ms(&server, "file-request file-worker") / intervals[0];
+    let page = chain_ms(&server, "page-request page-worker database") / intervals[1];
+    assert!((file + page - 0.2 * 8.0).abs() < 1e-9, "{file} + {page} cores");
+
+    // Frames fit their periods on the reference core.
+    for (name, frame, period_ms, expected_ms) in [
+        ("video-playback", "film-demux film-decode film-draw", 41.7, 14.4),
+        ("video-playback", "show-demux show-decode show-draw", 33.3, 11.4),
+        ("video-playback", "screen-demux screen-decode screen-draw", 16.7, 8.3),
+        ("video-call", "capture encode send", 33.3, 15.5),
+        ("frame-loop", "main render", 16.7, 11.0),
+    ] {
+        let ms = chain_ms(&load(name, &[]).unwrap().build(1), frame);
+        assert!((ms - expected_ms).abs() < 1e-9 && ms < period_ms, "{frame}: {ms} ms");
+    }
+}
