@@ -27,10 +27,9 @@ pub fn describe(workload: &Workload) -> String {
     if let Ok(counts) = count(workload, within) {
         line("tasks", format!("{:.0}", counts.tasks.iter().sum::<f64>()));
         line("programs", workload.programs.len().to_string());
-        line(
-            "work",
-            format!("{} at the reference core's top speed", time(work_ns(workload, &counts))),
-        );
+        let work = time(work_ns(workload, &counts));
+        let most = if waits_for_ever(workload) { "at most " } else { "" };
+        line("work", format!("{most}{work} at the reference core's top speed"));
         if let Some(shares) = shares(workload) {
             line("memory share", shares);
         }
@@ -77,6 +76,21 @@ pub fn describe(workload: &Workload) -> String {
         );
     }
     text
+}
+
+/// Whether a task waits for others in an endless repetition: how often it gets through is not known, so it is counted as if it never waited.
+fn waits_for_ever(workload: &Workload) -> bool {
+    workload.programs.iter().any(|program| {
+        let endless = program.steps.iter().enumerate().filter_map(|(at, step)| match step {
+            Step::Repeat { times: None, end } => Some(at..*end as usize),
+            _ => None,
+        });
+        endless.into_iter().any(|steps| {
+            program.steps[steps]
+                .iter()
+                .any(|step| matches!(step, Step::Wait { .. }))
+        })
+    })
 }
 
 /// Kind and description of each object on which tasks synchronise.

@@ -460,6 +460,9 @@ fn workloads_of_today_ask_for_what_their_files_say() {
     let file = chain_ms(&server, "file-request file-worker") / intervals[0];
     let page = chain_ms(&server, "page-request page-worker database") / intervals[1];
     assert!((file + page - 0.2 * 8.0).abs() < 1e-9, "{file} + {page} cores");
+    // How often a worker that waits for requests gets one is not known without running it.
+    assert!(describe(&server).contains("work             at most "));
+    assert!(!describe(&load("periodic", &[]).unwrap().build(1)).contains("at most"));
 
     // Frames fit their periods on the reference core.
     for (name, frame, period_ms, expected_ms) in [
