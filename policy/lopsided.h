@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-#include "barrier.h"
 #include "config.h"
 #include "fair.h"
 #include "green.h"
@@ -63,7 +62,6 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 		return place;
 	lop_count_active(s, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
-	lop_rounds_change(s, world, app, now_ns);
 	lop_clamp_at_wakeup(s, t, group);
 	if (lop_for_reserved(s, t))
 		return lop_place_reserved(s, t);
@@ -264,7 +262,6 @@ lop_rule void lop_block(struct lop_sched *s, struct lop_world *world, struct lop
 {
 	lop_forget(s, world, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
-	lop_rounds_change(s, world, app, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 
@@ -341,7 +338,6 @@ lop_rule void lop_spin(struct lop_sched *s, struct lop_world *world, struct lop_
 		lop_upmigrate(s, world, cpu, now_ns);
 	}
 	lop_phase_changes(s, world, app, now_ns);
-	lop_rounds_change(s, world, app, now_ns);
 	if (lop_has_rank(s) && t->runs_on && spinning)
 		lop_pull(s, world, cpu, now_ns);
 	lop_settle(s, world, spinning ? LOP_NONE : lop_home_node(app), now_ns);
@@ -479,7 +475,6 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 		s->reserved.failed = true;
 		lop_give_up_reserved(s, world, now_ns);
 	}
-	lop_look_for_rounds(s, world, now_ns);
 	if (lop_uses_room(s))
 		lop_end_room(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);

@@ -152,13 +152,10 @@ impl Options {
         Ok(())
     }
 
-    /// Whether a core is reserved, if not asked for as the policy has it. The program does not see barriers, so it reserves none by load.
+    /// Whether a core is reserved, if not asked for as the policy has it.
     #[must_use]
     pub fn reserve(&self) -> Reserve {
-        self.reserve.unwrap_or(match self.policy.policy.config().reserve {
-            Reserve::ByLoad => Reserve::Never,
-            reserve => reserve,
-        })
+        self.reserve.unwrap_or(self.policy.policy.config().reserve)
     }
 }
 

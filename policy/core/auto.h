@@ -7,8 +7,7 @@
  *     1. domains on      bounds everything: no core of a domain that is off is in a set or gets a task
  *                        (gather.h, domain_power.h)
  *     2. set control     alone decides how many cores are high, and every speed (demand.h, sets.h, green.h)
- *     3. reserved core   a low one, so never the spare; only if asked for (reserved.h) or if the load is
- *                        barrier-bound (barrier.h)
+ *     3. reserved core   a low one, so never the spare; only if asked for (reserved.h)
  *     4. rank            which tasks get the fast cores: awaited, most work left, SF, turn (rank.h)
  *     5. low SF          goes to slow kinds or green cores, intensive threads apart over the domains that are on
  *                        (specialise.h, gather.h)
@@ -101,8 +100,6 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
  *                                 node's power is not known
  *     rank, specialise            where all cores are of one kind
  *     whole cores                 where no core has SMT siblings
- *     a reserved core             where cores differ in kind, so that threads of one application do not run alike, or
- *                                 where no power is known
  */
 lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 {
@@ -116,8 +113,6 @@ lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 	}
 	if (m->threads_per_core < 2)
 		c->rules &= ~(u32)LOP_WHOLE;
-	if (m->nr_tiers > 1 || !m->machine_mw)
-		c->reserve = LOP_RESERVE_NEVER;
 	if (m->machine_mw)
 		lop_leave_out_by_power(c, m);
 }

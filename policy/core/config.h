@@ -15,10 +15,9 @@
 enum lop_sizing { LOP_SIZE_BY_DEMAND, LOP_SIZE_FIXED, LOP_SIZE_ALL };
 
 /*
- * When one core is reserved for the operating system's own work: never, on machines with enough cores, if asked for, or
- * as barrier.h decides.
+ * When one core is reserved for the operating system's own work: never, on machines with enough cores, or if asked for.
  */
-enum lop_reserve { LOP_RESERVE_NEVER, LOP_RESERVE_BY_SIZE, LOP_RESERVE_ASKED, LOP_RESERVE_BY_LOAD };
+enum lop_reserve { LOP_RESERVE_NEVER, LOP_RESERVE_BY_SIZE, LOP_RESERVE_ASKED };
 
 /*
  * Rules that decide which task gets a fast core (rank.h): bits of lop_config.rules. None: the task that finds one idle.

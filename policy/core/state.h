@@ -26,7 +26,6 @@ struct lop_app {
 	u64 unit_ns;                       /* work per unit of length, ns on the fastest kind of core; 0: no thread has ended */
 	u32 lengths[LOP_LENGTHS];          /* declared by its latest threads */
 	u32 nr_lengths;                    /* number of lengths declared so far */
-	struct lop_rounds rounds;
 };
 
 struct lop_sched {
@@ -50,7 +49,6 @@ struct lop_sched {
 	struct lop_queues queues;
 	struct lop_overdue overdue;
 	struct lop_reserved reserved;
-	struct lop_barrier barrier;
 	struct lop_fast fast;
 	struct lop_budget budget;
 };

@@ -22,7 +22,7 @@ pub use ffi::{
     lop_app as App, lop_class as class, lop_config as Config, lop_cpus as CpuBits, lop_domains as Domains,
     lop_group as Group, lop_hint as Hint, lop_hint_flags as hint_flags, lop_mean as Mean,
     lop_memory_class as MemoryClass, lop_next as Next, lop_opp as GreenOpp, lop_policy as Named, lop_rank as Rank,
-    lop_reserve as Reserve, lop_rounds as Rounds, lop_rules as rules, lop_sched as Sched, lop_set as Set,
+    lop_reserve as Reserve, lop_rules as rules, lop_sched as Sched, lop_set as Set,
     lop_sizing as Sizing, lop_traits as Traits,
 };
 pub use names::PolicyName;

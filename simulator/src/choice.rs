@@ -86,8 +86,6 @@ pub enum AutoRule {
     Kinds,
     /// High cores run at the highest speed, low ones at the lowest. Without it `schedutil` sets all speeds.
     Speeds,
-    /// A reserved core while the load is barrier-bound.
-    Barriers,
     /// Which thread runs in which memory domain, and which domains are on.
     Domains,
     /// As many high cores as there is demand. Without it all cores are high.
@@ -110,11 +108,10 @@ pub enum AutoRule {
 }
 
 impl AutoRule {
-    pub const ALL: [(&'static str, Self); 17] = [
+    pub const ALL: [(&'static str, Self); 16] = [
         ("watts", Self::Watts),
         ("kinds", Self::Kinds),
         ("speeds", Self::Speeds),
-        ("barriers", Self::Barriers),
         ("domains", Self::Domains),
         ("sets", Self::Sets),
         ("spare", Self::Spare),
@@ -140,7 +137,6 @@ impl AutoRule {
             Self::Kinds => Self::Rank.leave_out(config, chosen),
             // Not in the configuration: the engine asks `SetsVariant::sets_speeds()`.
             Self::Speeds => {}
-            Self::Barriers => config.reserve = Reserve::Never,
             Self::Domains => config.domains = Domains::AsCome,
             Self::Sets => config.sizing = Sizing::All,
             Self::Spare => config.spare = 0,
@@ -417,7 +413,7 @@ mod tests {
             assert_eq!(name.parse::<PolicyChoice>().unwrap().to_string(), name);
         }
         let auto = "auto".parse::<PolicyChoice>().unwrap();
-        assert_eq!(auto.without_pairs().len(), 17 * 16 / 2);
+        assert_eq!(auto.without_pairs().len(), 16 * 15 / 2);
         assert_eq!(auto.without_pairs()[0].to_string(), "auto:no-watts+kinds");
         assert!(auto.without_all()[0]
             .to_string()

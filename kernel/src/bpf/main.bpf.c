@@ -35,8 +35,7 @@ const volatile bool plans_domains, plans_kinds;
 /* Whether the loader decides where threads with declared lengths wait. */
 const volatile bool plans_lists;
 #define lop_has_lists(s) (plans_lists)
-/* The kernel side looks neither for barrier-bound loads nor for tasks that change cores too often. */
-#define lop_sees_barriers(s) false
+/* The kernel side does not look for tasks that change cores too often. */
 #define lop_uses_room(s) false
 /* Whether a core may be reserved for the system's own work. */
 const volatile bool reserves;

@@ -60,11 +60,10 @@ fn domains_and_kinds_decide_about_plans_and_ranks() {
             (domains, rules, nr_tiers > 1),
             "{nr_memory_domains} domains, {nr_tiers} kinds, {threads_per_core} threads of a core"
         );
-        let reserve = if nr_tiers == 1 { Reserve::ByLoad } else { Reserve::Never };
         assert_eq!(
             (config.sizing, config.reserve),
-            (Sizing::ByDemand, reserve),
-            "by demand; no reserved core among kinds"
+            (Sizing::ByDemand, Reserve::Never),
+            "by demand; a core is reserved only if asked for"
         );
     }
 }

@@ -4,7 +4,6 @@
 
 mod asserted;
 mod auto;
-mod barrier;
 mod bench;
 mod budget;
 mod cap;
