@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// Rules that Rust calls, without their `lop_`. They are inline, so bindgen generates a function around each.
 const CALLED: &str = "
-    choose set_times default_hold_ns leave_out
-    start cpu_idle cpu_taken cpu_online cpu_offline timer rotate_heat
+    choose set_times default_hold_ns leave_out make_ladder cost_uj
+    start cpu_idle cpu_taken cpu_online cpu_offline timer rotate_heat pace_exits
     wake put enqueue wait_at_claimed dispatch goes_on anything_waits dequeue
     running started stopping stopped block forget ended spin set_hints claim_late must_go came_too_late is_short
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
@@ -21,7 +21,8 @@ const CALLED: &str = "
     list_threads listed_left least_gain work_ns put_on_list
 ";
 /// Prefixes dropped from enum constants.
-const PREFIXES: [&str; 6] = [
+const PREFIXES: [&str; 7] = [
+    "LOP_GREEN_WORK_",
     "LOP_DOMAINS_",
     "LOP_SIZE_",
     "LOP_RESERVE_",
@@ -30,7 +31,14 @@ const PREFIXES: [&str; 6] = [
     "LOP_",
 ];
 /// Types serialised in decision logs.
-const LOGGED: [&str; 4] = ["lop_config", "lop_sizing", "lop_domains", "lop_reserve"];
+const LOGGED: [&str; 6] = [
+    "lop_config",
+    "lop_rung",
+    "lop_green_work",
+    "lop_sizing",
+    "lop_domains",
+    "lop_reserve",
+];
 /// Enums that stay integers: bit flags, or stored in a u8.
 const FLAGS: [&str; 3] = ["rules", "hint_flags", "class"];
 
@@ -82,7 +90,7 @@ fn main() {
         .allowlist_type("lop_.*")
         .allowlist_var("LOP_.*")
         .allowlist_function(format!("lop_({called})"))
-        .rustified_enum("lop_(set|sizing|domains|reserve|policy|memory_class|next|found)")
+        .rustified_enum("lop_(set|sizing|green_work|domains|reserve|policy|memory_class|next|found)")
         .constified_enum_module(format!("lop_({})", FLAGS.join("|")))
         .wrap_static_fns(true)
         .wrap_static_fns_path(out.join("called.c"))

@@ -7,6 +7,7 @@
 #include "kthread.h"
 #include "list.h"
 #include "overdue.h"
+#include "pace.h"
 #include "phase.h"
 #include "place.h"
 #include "preempt.h"
@@ -37,12 +38,20 @@ lop_rule void lop_anchor_at(struct lop_sched *s, struct lop_world *world, struct
 		lop_settle(s, world, LOP_NONE, now_ns);
 }
 
-/* System work goes to the reserved CPU, or waits for it. */
-lop_rule struct lop_placement lop_place_reserved(struct lop_sched *s, struct lop_task *t)
+/* The CPU that the task has to itself or shares with its like: the reserved one for system work, a paced task's home; LOP_NONE. */
+lop_rule s32 lop_own_cpu(const struct lop_sched *s, const struct lop_task *t)
 {
-	struct lop_placement place = { (s32)s->reserved.cpu, lop_cpus_take(&s->idle, s->reserved.cpu) };
+	if (lop_for_reserved(s, t))
+		return (s32)s->reserved.cpu;
+	return lop_at_home(s, t) ? (s32)lop_cpu_index(t->pace.home - 1) : LOP_NONE;
+}
+
+/* The task runs on that CPU, or waits for it. */
+lop_rule struct lop_placement lop_place_at(struct lop_sched *s, struct lop_task *t, u32 cpu)
+{
+	struct lop_placement place = { (s32)cpu, lop_cpus_take(&s->idle, cpu) };
 	if (place.claimed)
-		t->last_queue = (s32)lop_cpu_queue(s->reserved.cpu);
+		t->last_queue = (s32)lop_cpu_queue(cpu);
 	return place;
 }
 
@@ -54,17 +63,21 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 				       struct lop_group *group, u32 last_cpu, u64 now_ns)
 {
 	struct lop_placement place = { lop_place_kthread(s, world, t, group, last_cpu, now_ns), true };
-	bool ran = t->woke_ns;
+	s32 own;
+	bool ran = t->woke_ns, homes_change = lop_has_pace(s) && place.cpu < 0 && lop_pace_task(s, world, t, now_ns);
 	t->last_queue = LOP_NONE;
 	t->woke_ns = now_ns;
 	lop_drop_given(s, t);
 	if (place.cpu >= 0)
 		return place;
+	if (homes_change)
+		lop_settle(s, world, lop_home_node(app), now_ns);
 	lop_count_active(s, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_clamp_at_wakeup(s, t, group);
-	if (lop_for_reserved(s, t))
-		return lop_place_reserved(s, t);
+	own = lop_own_cpu(s, t);
+	if (own >= 0)
+		return lop_place_at(s, t, lop_cpu_index((u32)own));
 	lop_open_for_demand(s);
 	if (t->restricted || lop_wants_domain(s, t))
 		lop_pin(s, world, t);
@@ -97,14 +110,14 @@ lop_rule u32 lop_next_queue(struct lop_sched *s, struct lop_task *t, u32 cpu)
 	return lop_waits_on_list(s, t) ? lop_cpu_queue(t->listed - 1) : lop_queue_at(s, t, cpu);
 }
 
-/* The task waits at the reserved CPU, which is kicked if it is idle. */
-lop_rule void lop_enqueue_reserved(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group)
+/* The task waits at its own CPU, which is kicked if it is idle. */
+lop_rule void lop_enqueue_at(struct lop_sched *s, struct lop_world *world, struct lop_task *t, const struct lop_group *group, u32 cpu)
 {
-	u32 queue = lop_cpu_queue(s->reserved.cpu);
+	u32 queue = lop_cpu_queue(cpu);
 	lop_clamp_vtime(s, t, group, queue);
 	lop_queue_insert(s, world, t, queue);
-	if (lop_cpus_has(&s->idle, s->reserved.cpu))
-		lop_env_kick(world, s->reserved.cpu);
+	if (lop_cpus_has(&s->idle, cpu))
+		lop_env_kick(world, cpu);
 }
 
 /*
@@ -115,11 +128,12 @@ lop_rule void lop_enqueue(struct lop_sched *s, struct lop_world *world, struct l
 {
 	enum lop_set set;
 	u32 queue;
-	s32 idle;
+	s32 idle, own;
 	if (lop_has_rank(s) && t->given && lop_deliver(s, world, t, group))
 		return;
-	if (lop_for_reserved(s, t)) {
-		lop_enqueue_reserved(s, world, t, group);
+	own = lop_own_cpu(s, t);
+	if (own >= 0) {
+		lop_enqueue_at(s, world, t, group, lop_cpu_index((u32)own));
 		return;
 	}
 	if (lop_is_isolated(s, cpu) && !t->bound)
@@ -236,6 +250,8 @@ lop_rule void lop_stopping(struct lop_sched *s, struct lop_world *world, struct 
 {
 	u64 now_ns = lop_env_now_ns(world);
 	u64 charged_ns = lop_charged_ns(s, cpu, ran_ns, now_ns);
+	if (lop_has_pace(s))
+		lop_pace_ran(s, t, group, cpu, ran_ns, now_ns);
 	lop_note_shared(s, t, cpu);
 	t->vtime_ns += lop_charge_ns(charged_ns, lop_weight_until_1024(s, t, group, now_ns, ran_ns));
 	if (lop_before(t->vtime_ns + s->config.slice_max_ns, s->queues.clock_ns) && !lop_any_work(s, cpu))

@@ -8,6 +8,7 @@ pub mod calibration;
 mod caps;
 mod capture;
 mod check;
+pub mod costs;
 pub mod counters;
 pub mod doctor;
 mod draw;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "config.h"
-#include "green.h"
 /*
  * Auto has every rule that the machine has a use for; where two conflict, the earlier one in this list decides.
  *     1. domains on      bounds everything: no core of a domain that is off is in a set or gets a task
  *                        (gather.h, domain_power.h)
- *     2. set control     alone decides how many cores are high, and every speed (demand.h, sets.h, green.h)
+ *     2. set control     alone decides how many cores are high, and every speed (demand.h, sets.h, pace.h)
  *     3. reserved core   a low one, so never the spare; only if asked for (reserved.h)
  *     4. rank            which tasks get the fast cores: awaited, most work left, SF, turn (rank.h)
- *     5. low SF          goes to slow kinds or green cores, intensive threads apart over the domains that are on
+ *     5. low SF          goes to slow kinds, intensive threads apart over the domains that are on
  *                        (specialise.h, gather.h)
  * The rules act on different time scales: sets 10 ms, phases and locks 1 to 20 ms, plans 1 s, heat minutes. Gather also
  * plans every second: a plan that gains too little predicted EDP is not carried out, and a domain that is off is
@@ -24,8 +23,6 @@ struct lop_traits {
 	u32 domain_mw;        /* the same for its voltage domain */
 	u64 rise_ns;          /* until a low core runs at the highest speed */
 	u64 domain_rise_ns;   /* until the first core of a domain does */
-	struct lop_opp green; /* the most energy-efficient speed for the work that gains least from speed; then the highest */
-	struct lop_opp top;
 };
 
 /*
@@ -63,25 +60,9 @@ lop_rule u64 lop_break_even_ns(const struct lop_traits *m)
 lop_rule u32 lop_room_permille(const struct lop_traits *m) { return (u32)lop_max(500ULL * m->core_mw / lop_max(m->machine_mw, 1), 10); }
 
 /*
- * Whether green cores lower the EDP of the whole machine (our choice). The rest of the machine draws power for as long
- * as the work takes.
- *     EDP(f) = (rest + P(f)) / rate(f)^2
- * Worked example: a rest of 0.5 W, a core with 1.0 W at the top and 0.18 W at 0.83 of the rate: 0.99 against 1.5. With
- * a rest of 60 W it is 87 against 61.
- */
-lop_rule bool lop_green_pays(const struct lop_traits *m)
-{
-	u64 rest_mw = m->machine_mw - lop_min(m->top.busy_mw, m->machine_mw);
-	u64 green = (rest_mw + m->green.busy_mw) * m->top.rate_permille * m->top.rate_permille;
-	return green < (rest_mw + m->top.busy_mw) * m->green.rate_permille * m->green.rate_permille;
-}
-
-/*
  * What the power of a high core decides, where it is known:
  *     the spare                   left out where keeping an idle core high costs more than it saves
  *     h_min                       for as long as that costs no more than it saves; a second where it costs nothing
- *     green cores                 left out where the whole machine's EDP does not fall, or where slow kinds do such work
- *                                 without slowing other work
  */
 lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_traits *m)
 {
@@ -90,7 +71,6 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
 	if (m->core_mw + m->domain_mw)
 		c->last_hold_ns = lop_break_even_ns(m);
 	c->room_permille = lop_room_permille(m);
-	c->green = m->nr_tiers == 1 && lop_green_pays(m);
 }
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "env.h"
+#include "topology.h"
 /*
  * A policy's name stands for a choice of rules; its times are fixed or follow from T_hold.
  * Tested in: config. Studied in: barriers, compile-governors, compile-parallelism, critical-sections, hybrid-laptop, recorded-build.
@@ -32,6 +33,17 @@ enum lop_rules {
 /* Which memory domain a task runs in: where it is placed, by spread.h, or by gather.h, which switches domains off. */
 enum lop_domains { LOP_DOMAINS_AS_COME, LOP_DOMAINS_SPREAD, LOP_DOMAINS_GATHER };
 
+/* What runs in the green set: work that hardly gains from speed (demand.h), or work that a clock paces (pace.h). */
+enum lop_green_work { LOP_GREEN_WORK_NONE, LOP_GREEN_WORK_LOW_GAIN, LOP_GREEN_WORK_PACED };
+
+/* A kind of core at a speed: a step of the ladder of pace.h. */
+struct lop_rung {
+	u16 tier;
+	u16 speed_permille;   /* frequency, of the highest of this kind */
+	u32 rate_permille;    /* work per time, of the fastest kind at its highest frequency */
+};
+#define LOP_MAX_RUNGS 32 /* a power of two */
+
 /* The adapter fills this in before lop_start(); lop_set_times() sets the policy's own times. */
 struct lop_config {
 	u32 nr_cpus;
@@ -39,7 +51,7 @@ struct lop_config {
 	u32 fixed_size;
 	u32 spare;            /* high cores kept idle for the next wakeup */
 	u32 most_high;        /* power cap: at most so many cores are high (cap.h); 0: no cap */
-	bool green;           /* work that hardly gains from speed runs in the green set */
+	enum lop_green_work green;
 	enum lop_domains domains;
 	u32 room_permille;    /* share of T_hold that migrations may cost before the set gets room (room.h); 0: no room */
 	bool only_known;      /* plans for memory domains move only threads of known intensity */
@@ -57,6 +69,8 @@ struct lop_config {
 	u64 turn_ns;          /* length of a turn on a fast core */
 	enum lop_reserve reserve;
 	u32 reserve_raises;   /* steps from the reserved core's speed, which the adapter chooses, to the highest */
+	u32 nr_rungs;
+	struct lop_rung rung[LOP_MAX_RUNGS]; /* least energy per work first */
 	u64 reserve_window_ns; /* more than 90 % busy in it: raised, and given up after the last step; 0: never */
 };
 

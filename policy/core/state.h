@@ -45,6 +45,7 @@ struct lop_sched {
 	struct lop_members set[LOP_SET_SLOTS]; /* high and green, since low is the rest; of low only `demand`, for the reserved CPU */
 	struct lop_membership membership;
 	struct lop_heat heat;
+	struct lop_pace pace;
 	struct lop_room room;
 	struct lop_queues queues;
 	struct lop_overdue overdue;

@@ -11,6 +11,21 @@ struct lop_hint {
 	u32 next_length;                   /* the same for the next thread that it creates */
 };
 
+/* What pace.h knows of a task. */
+struct lop_paced {
+	u64 clock_ns;                      /* its last wakeup by a clock; 0: none yet */
+	u64 interval_ns;                   /* between these; the mean, while it is steady */
+	u32 steady;                        /* how many in a row came in that interval */
+	u32 need_permille;                 /* share of the fastest core that its work takes */
+	u64 work_ns;                       /* done since then, ns on the fastest kind of core */
+	u32 home;                          /* 1 + the CPU where it runs at its pace; 0: none */
+	u32 epoch;                         /* of that home: lop_pace.epoch */
+	u32 taken_permille;                /* what it counts for there */
+	bool ends;                         /* it is to give its home up */
+	u64 since_ns;                      /* `steady` counts from here, while it has a home */
+	u64 not_before_ns, penalty_ns;     /* it is not tried again before; how long it was kept from it the last time */
+};
+
 struct lop_task {
 	u64 vtime_ns;
 	u64 queued_at_ns;                  /* when it began to wait in `queue` */
@@ -24,6 +39,7 @@ struct lop_task {
 	s32 changes_to;                    /* CPU that it moves to when it is next queued; LOP_NONE */
 	u8 set;                            /* LOP_HIGH, LOP_GREEN, or LOP_LOW for the reserved CPU; chosen when it becomes active */
 	bool counted;                      /* counted as active */
+	bool by_clock;                     /* the adapter says, before a wakeup: no other task wakes it */
 	bool restricted;                   /* may not run on every CPU of the machine, online or not, that is not isolated */
 	bool brief;                        /* system work, short as a rule: see lop_place_kthread() */
 	bool system;                       /* system work, short or long: for the reserved CPU, if there is one */
@@ -36,6 +52,7 @@ struct lop_task {
 	u32 given;                         /* 1 + the CPU whose queue it enters next; 0: it is placed normally */
 	u32 listed;                        /* 1 + the CPU whose queue it waits in by a plan of list.h; 0: none */
 	u64 woke_ns;
+	struct lop_paced pace;
 	u64 done_ns;                       /* work done so far, ns on the fastest kind of core */
 	u64 last_turn_ns;                  /* when it last left a fast core */
 	u64 holds_since_ns;                /* when it last declared that others wait for it, or got a CPU after that; 0: it waits for one */

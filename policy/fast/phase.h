@@ -128,7 +128,7 @@ lop_rule void lop_record_running(struct lop_sched *s, const struct lop_task *t, 
 	on->length = lop_rules_by(s, LOP_LONGEST) ? lop_length_of(t, app) : 0;
 	on->unit_ns = app ? app->unit_ns : 0;
 	on->weight = t->user_weight;
-	on->movable = !t->restricted && !lop_is_isolated(s, cpu); /* an unbound task leaves it when it stops */
+	on->movable = !t->restricted && !lop_at_home(s, t) && !lop_is_isolated(s, cpu); /* an unbound task leaves it when it stops */
 	on->since_ns = lop_max(now_ns, 1);
 }
 

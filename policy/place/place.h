@@ -198,7 +198,7 @@ lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *worl
 /* The set that the task runs in. Green work runs high while there is no green core that it may use. */
 lop_rule enum lop_set lop_usable_set(const struct lop_sched *s, const struct lop_task *t)
 {
-	bool green = lop_has_green(s) && t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
+	bool green = lop_sees_gain(s) && t->set == LOP_GREEN && s->set[LOP_GREEN].size &&
 		     (!t->restricted || lop_cpus_meet(&s->set[LOP_GREEN].cpus, &t->allowed));
 	return green ? LOP_GREEN : LOP_HIGH;
 }

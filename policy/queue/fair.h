@@ -301,7 +301,7 @@ lop_rule bool lop_queue_goes_before(struct lop_sched *s, u32 a, u32 b, u64 margi
 lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0; }
 
 /* With one memory domain and no green set there is one shared queue, and no CPU looks for another. */
-lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_has_green(s); }
+lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_sees_gain(s); }
 
 /*
  * Where plans give tasks memory domains, a CPU of another domain takes one of them only after tasks have waited in its

@@ -16,9 +16,19 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 	return t->speedup_permille != 0 && t->speedup_permille < 1200;
 }
 
-/* An adapter that never has a green set defines this as false, so the verifier drops the rules. */
+/* An adapter that paces no task (pace.h) defines this as false, so the verifier drops the rules. */
+#ifndef lop_has_pace
+#define lop_has_pace(s) ((s)->config.green == LOP_GREEN_WORK_PACED)
+#endif
+
+/* The same for work that hardly gains from speed. */
+#ifndef lop_sees_gain
+#define lop_sees_gain(s) ((s)->config.green == LOP_GREEN_WORK_LOW_GAIN)
+#endif
+
+/* The same for the whole green set. */
 #ifndef lop_has_green
-#define lop_has_green(s) ((s)->config.green)
+#define lop_has_green(s) ((s)->config.green != LOP_GREEN_WORK_NONE)
 #endif
 
 /* An adapter that never makes room (room.h) defines this as false, so the verifier drops the rules. */
@@ -26,11 +36,22 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 #define lop_uses_room(s) ((s)->config.room_permille != 0)
 #endif
 
+/* The task has a home of the green set, where it runs at its pace (pace.h). */
+lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t)
+{
+	u32 cpu = lop_cpu_index(t->pace.home - 1);
+	return lop_has_pace(s) && t->pace.home && !t->pace.ends && s->pace.epoch[cpu] == t->pace.epoch && !t->restricted &&
+	       lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu);
+}
+
+/* The active task is one of those. */
+lop_rule bool lop_at_home(const struct lop_sched *s, const struct lop_task *t) { return t->set == LOP_GREEN && lop_is_paced(s, t); }
+
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
 {
 	if (lop_for_reserved(s, t))
 		return LOP_LOW;
-	return lop_has_green(s) && lop_hardly_gains(t) ? LOP_GREEN : LOP_HIGH;
+	return (lop_sees_gain(s) && lop_hardly_gains(t)) || lop_is_paced(s, t) ? LOP_GREEN : LOP_HIGH;
 }
 
 /*
@@ -52,7 +73,7 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
  * The size that a set should have:
  *     size(high)  = declared + taken + left                 if every active application declared its parallelism
  *                 = active + spare + room + taken + left    otherwise
- *     size(green) = active
+ *     size(green) = active, or the number of homes where tasks are paced (pace.h)
  * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
  * (cap.h); the green set to those of them that are not high.
  * room: see room.h; where the rule is in use, also one member for each core that two members share
@@ -63,7 +84,7 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 {
 	u32 want, most = lop_most_members(s);
 	if (set == LOP_GREEN)
-		return (u32)lop_min(lop_active(s, LOP_GREEN), most - lop_min(s->set[LOP_HIGH].size, most));
+		return (u32)lop_min(lop_has_pace(s) ? s->pace.nr_homes : lop_active(s, LOP_GREEN), most - lop_min(s->set[LOP_HIGH].size, most));
 	if (s->config.sizing == LOP_SIZE_ALL)
 		return most;
 	if (s->config.sizing == LOP_SIZE_FIXED)

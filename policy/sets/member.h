@@ -142,7 +142,7 @@ lop_subprog u32 lop_leaving_rank(const struct lop_sched *s lop_nonnull, enum lop
 	       alone << 10 | on_node;
 }
 
-/* Which core leaves: an idle one that no task is anchored to or on its way to. */
+/* Which core leaves: an idle one that is no home, and that no task is anchored to or on its way to. */
 lop_subprog s32 lop_leaver(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, enum lop_set set)
 {
 	struct lop_cpus *candidates = &world->candidates;
@@ -150,6 +150,8 @@ lop_subprog s32 lop_leaver(const struct lop_sched *s lop_nonnull, struct lop_wor
 	u32 best_rank = 0;
 	int n;
 	lop_cpus_and(candidates, &s->set[lop_set_index(set)].cpus, &s->idle);
+	if (lop_has_pace(s))
+		lop_cpus_drop(candidates, &s->set[LOP_GREEN].pinned); /* homes */
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		u32 rank, c;
 		cpu = lop_cpus_next(candidates, (u32)(cpu + 1));

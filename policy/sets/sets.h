@@ -86,6 +86,15 @@ lop_rule bool lop_anything_waits(const struct lop_sched *s, u32 cpu)
 	return lop_cpus_has(&s->queues.cpu_waiting, cpu) || !lop_cpus_empty(&s->queues.domain_waiting) || lop_any_stranded(s);
 }
 
+/* Tasks have no home on this CPU any more (pace.h). Those that had learn it when they wake. With the lock held. */
+lop_rule void lop_close_home(struct lop_sched *s, u32 cpu)
+{
+	if (lop_cpus_take_if(&s->set[LOP_GREEN].pinned, cpu))
+		s->pace.nr_homes--;
+	s->pace.tasks[cpu] = s->pace.load_permille[cpu] = 0;
+	s->pace.epoch[cpu]++;
+}
+
 /* Call with the lock held. */
 lop_subprog bool lop_leave(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu, enum lop_set set, u64 now_ns)
 {
@@ -97,14 +106,18 @@ lop_subprog bool lop_leave(struct lop_sched *s lop_nonnull, struct lop_world *wo
 	s->membership.left_ns.ns[cpu] = now_ns;
 	if (set == LOP_HIGH)
 		lop_note_high(s, cpu, false);
+	else if (lop_has_pace(s))
+		lop_close_home(s, cpu);
 	s->membership.demotions++;
 	lop_env_set_changed(world, cpu, lop_cpus_has(&s->online, cpu) ? LOP_LOW : LOP_OFFLINE);
 	return true;
 }
 
-/* A green core becomes high, and so do the pins of tasks that count on it. */
+/* A green core becomes high, and so do the pins of tasks that count on it. It is no home any more. */
 lop_rule void lop_leave_green_for_high(struct lop_sched *s, u32 cpu)
 {
+	if (lop_has_pace(s))
+		lop_close_home(s, cpu);
 	if (lop_cpus_take(&s->set[LOP_GREEN].cpus, cpu))
 		s->set[LOP_GREEN].size--;
 	if (lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu))
@@ -171,7 +184,7 @@ lop_rule u64 lop_due_at_ns(const struct lop_sched *s, enum lop_set set, u32 leve
 lop_rule u64 lop_due_ns(const struct lop_sched *s, enum lop_set set) { return lop_due_at_ns(s, set, s->set[lop_set_index(set)].size); }
 
 /*
- * A member to evict: it is offline, or no task is anchored to it and its memory domain is off or it is isolated, or it
+ * A member to evict: it is offline, or no task is anchored to it (homes of pace.h do not count) and its memory domain is off or it is isolated, or it
  * exceeds the power cap. An isolated one leaves at once: its CPU is awake now and requests its own new speed,
  * whereas the end of T_hold would wake it.
  */
@@ -180,7 +193,7 @@ lop_rule s32 lop_next_evicted(const struct lop_sched *s, enum lop_set set)
 	const struct lop_members *m = &s->set[lop_set_index(set)];
 	s32 cpu = lop_cpus_first(&m->cpus, &m->cpus, &s->online);
 	if (cpu < 0 && lop_has_domains(s))
-		cpu = lop_cpus_first(&m->cpus, &s->off, &m->pinned);
+		cpu = lop_cpus_first(&m->cpus, &s->off, set == LOP_GREEN && lop_has_pace(s) ? &s->set[LOP_HIGH].cpus : &m->pinned);
 	if (cpu < 0 && lop_has_isolated(s))
 		cpu = lop_cpus_first(&m->cpus, &s->topology.isolated, &m->pinned);
 	return cpu < 0 && set == LOP_HIGH ? lop_next_over_cap(s) : cpu;

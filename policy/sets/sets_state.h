@@ -12,6 +12,16 @@ struct lop_members {
 	u64 below_since_ns[LOP_MAX_CPUS + 1]; /* [k]: since when the k-th member is beyond the target, if it is */
 };
 
+/* Homes of paced tasks (pace.h): the pinned CPUs of the green set. All changes under the lock. */
+struct lop_pace {
+	u32 nr_homes;
+	u32 tasks[LOP_MAX_CPUS];           /* paced tasks whose home it is */
+	u32 load_permille[LOP_MAX_CPUS];   /* what they need in all, of the fastest core */
+	u32 epoch[LOP_MAX_CPUS];           /* counts how often it ceased to be a home */
+	u32 rung[LOP_MAX_CPUS];            /* its speed, of lop_config.rung */
+	u64 slack_ns[LOP_MAX_CPUS];        /* the shortest time that one of its tasks can wait in its interval */
+};
+
 /*
  * Which CPUs are members, and since when (sets.h, member.h), and which tasks count on them (place.h). Changes under the
  * lock, except for atomics and for `left_ns` of a CPU that comes online.

@@ -20,9 +20,9 @@ pub use callbacks::Env;
 pub use described::CpuPlace;
 pub use ffi::{
     lop_app as App, lop_class as class, lop_config as Config, lop_cpus as CpuBits, lop_domains as Domains,
-    lop_group as Group, lop_hint as Hint, lop_hint_flags as hint_flags, lop_mean as Mean,
-    lop_memory_class as MemoryClass, lop_next as Next, lop_opp as GreenOpp, lop_policy as Named, lop_rank as Rank,
-    lop_reserve as Reserve, lop_rules as rules, lop_sched as Sched, lop_set as Set,
+    lop_green_work as GreenWork, lop_group as Group, lop_hint as Hint, lop_hint_flags as hint_flags, lop_mean as Mean,
+    lop_memory_class as MemoryClass, lop_next as Next, lop_opp as GreenOpp, lop_point as Point, lop_policy as Named,
+    lop_rank as Rank, lop_reserve as Reserve, lop_rules as rules, lop_rung as Rung, lop_sched as Sched, lop_set as Set,
     lop_sizing as Sizing, lop_traits as Traits,
 };
 pub use names::PolicyName;
@@ -129,6 +129,12 @@ impl Config {
     #[must_use]
     pub fn leave_out(mut self, machine: &Traits) -> Self {
         unsafe { ffi::lop_leave_out(&mut self, machine) };
+        self
+    }
+    /// With tasks paced that a clock paces, where some of these points cost less than the fastest (policy/sets/pace.h).
+    #[must_use]
+    pub fn with_ladder(mut self, points: &[Point]) -> Self {
+        unsafe { ffi::lop_make_ladder(&mut self, points.as_ptr(), points.len() as u32) };
         self
     }
 }
@@ -339,6 +345,12 @@ impl PolicyHandle {
     }
     pub fn rotate_heat(self, env: &mut dyn Env, now_ns: u64) {
         unsafe { ffi::lop_rotate_heat(self.0, Call::new(env).world(), now_ns) }
+    }
+    /// The task exits: [`PolicyHandle::block`] follows.
+    /// # Safety
+    /// `task` is valid, and nothing else uses what it points to meanwhile.
+    pub unsafe fn pace_exits(self, env: &mut dyn Env, task: *mut Task, now_ns: u64) {
+        ffi::lop_pace_exits(self.0, Call::new(env).world(), task.cast(), now_ns)
     }
     pub fn cpu_offline(self, env: &mut dyn Env, cpu: u32, now_ns: u64) {
         unsafe { ffi::lop_cpu_offline(self.0, Call::new(env).world(), cpu, now_ns) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Policies by their names on the command line.
 
-use lop_policy::{rules, Config, Domains, Named, Reserve, Sizing};
+use lop_policy::{rules, Config, Domains, GreenWork, Named, Reserve, Sizing};
 use std::fmt;
 use std::str::FromStr;
 
@@ -104,7 +104,8 @@ pub enum AutoRule {
     /// One of two tasks that share a core moves to a core that falls idle.
     Whole,
     Specialise,
-    Green,
+    /// Work that a clock paces runs where it takes least energy.
+    Pace,
 }
 
 impl AutoRule {
@@ -124,7 +125,7 @@ impl AutoRule {
         ("turns", Self::Turns),
         ("whole", Self::Whole),
         ("specialise", Self::Specialise),
-        ("green", Self::Green),
+        ("pace", Self::Pace),
     ];
 
     /// `chosen`: the configuration of `auto` before any rule is left out.
@@ -149,7 +150,7 @@ impl AutoRule {
             Self::Turns => config.rules &= !rules::TURNS,
             Self::Whole => config.rules &= !rules::WHOLE,
             Self::Specialise => config.specialise = false,
-            Self::Green => config.green = false,
+            Self::Pace => config.green = GreenWork::None,
         }
     }
 }
@@ -408,7 +409,7 @@ mod tests {
             "reserved-core@1050",
             "reserved-core@7/8",
             "auto:no-spare",
-            "auto:no-sets+room+green",
+            "auto:no-sets+room+pace",
         ]) {
             assert_eq!(name.parse::<PolicyChoice>().unwrap().to_string(), name);
         }

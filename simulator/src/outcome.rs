@@ -48,7 +48,7 @@ pub struct Counters {
     pub high_set_mean: f64,
     pub wakeup_latency_us: Percentiles,
     /// Only if the workload's duration ended the run. Response time of jobs that the clock starts: from an arrival or the end of a sleep until the task
-    /// waits for the clock again or exits.
+    /// waits for the clock again or exits. In this mean a job that a timer starts counts until the timer expires again: nobody waits for it before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_response_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]

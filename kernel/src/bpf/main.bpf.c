@@ -12,7 +12,7 @@ UEI_DEFINE(uei);
 /*
  * Words of a CPU set that this machine needs. Known at load, so the verifier drops the rest. The bitmap of memory
  * domains with waiting tasks fits too: there are no more domains than CPUs, and the queues of the green set, which
- * start at bit 256, are unused while lop_has_green() is false.
+ * start at bit 256, are unused while lop_sees_gain() is false.
  */
 const volatile u32 nr_words = 8;
 #define lop_for_words(i) _Pragma("clang loop unroll(full)") for ((i) = 0; (i) < LOP_CPU_WORDS && (u32)(i) < nr_words; (i)++)
@@ -21,6 +21,8 @@ const volatile u32 nr_words = 8;
 #define lop_subprog __weak __attribute__((noinline))
 #define lop_nonnull __arg_nonnull
 /* The gain of a task from speed is known only within uclamp's bounds, which send no task to green cores. */
+#define lop_sees_gain(s) false
+#define lop_has_pace(s) false
 #define lop_has_green(s) false
 /* No sensor is read. */
 #define lop_has_sensors(s) false

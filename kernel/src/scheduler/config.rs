@@ -3,7 +3,7 @@
 
 use crate::options::Options;
 use lop_machine::live::LiveMachine;
-use lop_policy::{default_hold_ns, rules, Config, Domains};
+use lop_policy::{default_hold_ns, rules, Config, Domains, GreenWork};
 use std::time::Duration;
 
 /// What it costs a running task to move, including cold caches (our estimate).
@@ -27,7 +27,7 @@ pub fn of(options: &Options, machine: &LiveMachine) -> Config {
         fixed_size: options.policy.cores,
         spare: options.spare.unwrap_or(chosen.spare),
         most_high: options.max_high.unwrap_or(0),
-        green: false,
+        green: GreenWork::None,
         room_permille: 0,
         hot_mc: i32::MAX,
         transition_ns: machine.transition_ns,
@@ -157,7 +157,7 @@ mod tests {
             assert_eq!(found.sizing, sizing, "{policy:?}");
             assert_eq!(
                 (found.green, found.room_permille),
-                (false, 0),
+                (GreenWork::None, 0),
                 "{policy:?}: the program has no such rule"
             );
         }

@@ -5,21 +5,15 @@
 use crate::bench::{config, domains_of_two, flat, Bench, HOLD, LAST_HOLD, MS, S, US};
 use crate::phase::asymmetric;
 use lop_policy::{
-    class, declare_length, is_planned, rules, Config, CpuPlace, Domains, GreenOpp, MemoryClass, Named, Reserve, Sizing,
-    Traits,
+    class, declare_length, is_planned, rules, Config, CpuPlace, Domains, MemoryClass, Named, Reserve, Sizing, Traits,
 };
 
 const ORDINARY: u32 = class::ORDINARY;
 const AWAITED: u32 = class::AWAITED;
 const ALL_RULES: u32 = rules::PHASES | rules::LONGEST | rules::SPEEDUP | rules::TURNS;
 
-/// A core that rises in 0.1 ms and costs 3 W of 450 W when it is kept high, and no speed that is worth its time.
+/// A core that rises in 0.1 ms and costs 3 W of 450 W when it is kept high.
 fn machine() -> Traits {
-    let top = GreenOpp {
-        busy_mw: 12_000,
-        idle_mw: 6_000,
-        rate_permille: 1000,
-    };
     Traits {
         nr_memory_domains: 1,
         nr_tiers: 1,
@@ -29,8 +23,6 @@ fn machine() -> Traits {
         domain_mw: 0,
         rise_ns: 100 * US,
         domain_rise_ns: 100 * US,
-        green: top,
-        top,
     }
 }
 
@@ -92,27 +84,6 @@ fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
         let config = auto(&traits);
         let has = (config.spare, config.last_hold_ns / US, config.room_permille);
         assert_eq!(has, (spare, last_hold_us, room_permille), "{traits:?}");
-    }
-}
-
-/// 0.18 W at 0.83 of the rate or 1 W at the top, with 0.5 W beside: 0.68 / 0.83^2 = 0.99 against 1.5. With 60 W
-/// beside: 60.18 / 0.83^2 = 87 against 61. Where cores differ in kind, slow cores take such work.
-#[test]
-fn green_cores_have_to_lower_the_edp_of_the_whole_machine() {
-    let opp = |busy_mw, rate_permille| GreenOpp {
-        busy_mw,
-        idle_mw: 0,
-        rate_permille,
-    };
-    for (beside_mw, nr_tiers, green) in [(500, 1, true), (60_000, 1, false), (500, 2, false)] {
-        let config = auto(&Traits {
-            nr_tiers,
-            machine_mw: beside_mw + 1000,
-            green: opp(180, 830),
-            top: opp(1000, 1000),
-            ..machine()
-        });
-        assert_eq!(config.green, green, "{beside_mw} mW beside, {nr_tiers} kinds");
     }
 }
 

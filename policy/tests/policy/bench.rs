@@ -2,8 +2,8 @@
 //! A small world around the policy: queues, a clock, CPUs that run or are idle, and a log of what the policy asked for.
 
 use lop_policy::{
-    App, Config, CpuBits, CpuPlace, Domains, Env, Group, Next, Policy, PolicyHandle, Reserve, Set, Sizing, Task, NONE,
-    WEIGHT_DEFAULT,
+    hint_flags, App, Config, CpuBits, CpuPlace, Domains, Env, GreenWork, Group, Next, Policy, PolicyHandle, Reserve,
+    Set, Sizing, Task, NONE, WEIGHT_DEFAULT,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -165,7 +165,7 @@ pub fn config() -> Config {
         sizing: Sizing::ByDemand,
         fixed_size: 0,
         spare: 1,
-        green: false,
+        green: GreenWork::None,
         domains: Domains::AsCome,
         specialise: false,
         transition_ns: TRANSITION,
@@ -407,10 +407,15 @@ impl Bench {
         unsafe {
             self.policy.stopping(&mut self.world, task, group, cpu as u32, ran_ns);
             self.policy.stopped(task, app, cpu as u32, !blocks, now_ns);
+            let about = &*task;
+            let waits = about.counted || about.hint.flags & hint_flags::SPINNING != 0;
             if blocks {
                 self.policy.block(&mut self.world, task, app, group, now_ns);
-            } else {
+            } else if waits {
                 self.policy.enqueue(&mut self.world, task, group, cpu as u32);
+            } else {
+                let placed = self.policy.wake(&mut self.world, task, app, group, cpu as u32, now_ns);
+                assert!(placed.1, "no test needs this task to wait");
             }
         }
         self.follow_starts();
@@ -510,6 +515,7 @@ impl Bench {
         let (task, app, group) = self.pointers(id);
         unsafe {
             self.policy.stopping(&mut self.world, task, group, cpu as u32, ran_ns);
+            self.policy.pace_exits(&mut self.world, task, now_ns);
             self.policy.stopped(task, app, cpu as u32, false, now_ns);
             self.policy.ended(task, app);
             self.policy.block(&mut self.world, task, app, group, now_ns);

@@ -2,13 +2,13 @@
 //! The green set: cores at the most energy-efficient speed, for work that hardly gains from more.
 
 use crate::bench::{config, flat, Bench, HOLD, MS};
-use lop_policy::{green_opp, Config, GreenOpp, Set};
+use lop_policy::{green_opp, Config, GreenOpp, GreenWork, Set};
 
 fn green(cpus: usize) -> Bench {
     Bench::new(
         cpus,
         Config {
-            green: true,
+            green: GreenWork::LowGain,
             ..config()
         },
         flat,
@@ -69,7 +69,7 @@ fn without_a_core_left_green_work_runs_high() {
     let mut bench = Bench::new(
         3,
         Config {
-            green: true,
+            green: GreenWork::LowGain,
             spare: 0,
             ..config()
         },
@@ -91,7 +91,7 @@ fn a_green_core_is_made_high_when_no_other_is_left() {
     let mut bench = Bench::new(
         2,
         Config {
-            green: true,
+            green: GreenWork::LowGain,
             spare: 0,
             ..config()
         },
@@ -120,7 +120,7 @@ fn green_cores_run_no_ordinary_work() {
     let mut bench = Bench::new(
         2,
         Config {
-            green: true,
+            green: GreenWork::LowGain,
             spare: 0,
             ..config()
         },

@@ -21,6 +21,7 @@ mod list;
 mod longest;
 mod members;
 mod overdue;
+mod pace;
 mod phase;
 mod placement;
 mod pull;

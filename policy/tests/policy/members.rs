@@ -2,7 +2,7 @@
 //! Which core joins and which leaves: each criterion against the next.
 
 use crate::bench::{config, flat, Bench, HOLD, MS};
-use lop_policy::{Config, CpuBits, CpuPlace, Set, Sizing, NONE};
+use lop_policy::{Config, CpuBits, CpuPlace, GreenWork, Set, Sizing, NONE};
 
 /// CPU 0 is the first member (the lowest number of equals). Each row then says which CPU joins and which one loses.
 fn second(place: impl Fn(usize) -> CpuPlace, hot: &[u32]) -> i32 {
@@ -261,7 +261,7 @@ fn only_an_idle_member_leaves() {
 #[test]
 fn green_cores_leave_where_no_high_member_keeps_the_voltage_up() {
     let green = Config {
-        green: true,
+        green: GreenWork::LowGain,
         spare: 1,
         ..config()
     };

@@ -2,7 +2,7 @@
 //! Whatever happens, in whatever order: no task is lost, no count is wrong, every task runs.
 
 use crate::bench::{config, Bench, HOLD, LAST_HOLD, MS};
-use lop_policy::{Config, CpuPlace, Reserve, Set};
+use lop_policy::{Config, CpuPlace, GreenWork, Reserve, Set};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -82,7 +82,10 @@ impl Story {
             Config {
                 spare,
                 most_high,
-                green,
+                green: match green {
+                    true => GreenWork::LowGain,
+                    false => GreenWork::None,
+                },
                 rules,
                 migration_ns: MS / 50,
                 grace_ns: HOLD,

@@ -7,8 +7,9 @@ use crate::choice::{Governor, PolicyChoice, PolicyParameters, ReservedSpeed, Set
 use crate::clocks::{ClockDomain, Clocks};
 use crate::workload::{Step, Workload};
 use crate::{PowerCap, SimulationError};
+use lop_machine::costs;
 use lop_machine::{Kind, Machine};
-use lop_policy::{Config, CpuPlace, GreenOpp, Reserve, Sched, Traits};
+use lop_policy::{Config, CpuPlace, GreenOpp, GreenWork, Reserve, Sched};
 
 /// # Errors
 /// The machine does not have what the policy's name asks for: so many CPUs, a core to reserve, a frequency.
@@ -75,15 +76,11 @@ pub(super) fn config(
         SetsVariant::Simple { size } => size.unwrap_or_else(|| parallelism_of(workload)),
         _ => 0,
     };
-    let rise_ns = machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns);
     let default_hold_ns = lop_policy::default_hold_ns(machine.cpufreq.transition_ns);
-    let mut chosen = Config::of(variant.named(), parameters.hold_ns.unwrap_or(default_hold_ns));
+    let hold_ns = parameters.hold_ns.unwrap_or(default_hold_ns);
+    let mut chosen = costs::config(variant.named(), hold_ns, machine);
     match variant {
-        SetsVariant::Auto(without) => {
-            let all = chosen;
-            chosen = all.leave_out(&traits(machine, rise_ns));
-            without.leave_out(&mut chosen, &all);
-        }
+        SetsVariant::Auto(without) => without.leave_out(&mut chosen, &Config::of(variant.named(), hold_ns)),
         // Who names it here asks for it, on machines of fewer than four cores too: `lop start --reserve asked`.
         SetsVariant::Reserved(_) => chosen.reserve = Reserve::Asked,
         _ => {}
@@ -93,8 +90,11 @@ pub(super) fn config(
         fixed_size,
         spare: parameters.spare.unwrap_or(chosen.spare),
         most_high: PowerCap::asked(machine, parameters).map_or(0, |cap| cap.most_high),
-        green: parameters.green || chosen.green,
-        transition_ns: rise_ns,
+        green: match parameters.green {
+            true => GreenWork::LowGain,
+            false => chosen.green,
+        },
+        transition_ns: costs::rise_ns(machine),
         heat_period_ns: parameters.heat_period_ns.unwrap_or(chosen.heat_period_ns),
         hot_mc: machine
             .thermal
@@ -223,45 +223,4 @@ pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
         domain.at_least(kind.opps[lop_policy::green_opp(&opps, true)].khz)
     };
     clocks.domains.iter().map(of_domain).collect()
-}
-
-/// Work up to this SF hardly gains from speed (policy/sets/demand.h).
-const HARDLY_GAINS: f64 = 1.2;
-
-/// Most SMT threads of any core.
-fn most_threads(machine: &Machine) -> u32 {
-    let mut threads = vec![0; machine.nr_cores];
-    for cpu in &machine.cpus {
-        threads[usize::from(cpu.core)] += 1;
-    }
-    threads.into_iter().max().unwrap_or(1)
-}
-
-/// What `auto` chooses its rules by. Watts are those of the first kind of core; a low core is parked if the machine can park. Speeds are those of
-/// work at the limit of hardly gaining from speed: SF = (1 - m) * f_top / f_low + m.
-pub(super) fn traits(machine: &Machine, rise_ns: u64) -> Traits {
-    let kind = &machine.kinds[0];
-    let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
-    let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
-    let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
-    let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
-    let ratio = top.khz as f64 / low.khz as f64;
-    let memory_share = if ratio > HARDLY_GAINS {
-        (ratio - HARDLY_GAINS) / (ratio - 1.0)
-    } else {
-        0.0
-    };
-    let opps = green_opps(kind, memory_share);
-    Traits {
-        nr_memory_domains: machine.nr_memory_domains as u32,
-        nr_tiers: machine.kinds.len() as u32,
-        threads_per_core: most_threads(machine),
-        machine_mw: mw(machine.base_uw + top.busy_uw + top.domain_uw + others_uw),
-        core_mw: mw(top.idle_uw.saturating_sub(low_uw)),
-        domain_mw: mw(top.domain_uw.saturating_sub(low_domain_uw)),
-        rise_ns,
-        domain_rise_ns: rise_ns + machine.park.map_or(0, |park| park.domain_exit_ns),
-        green: opps[lop_policy::green_opp(&opps, true)],
-        top: opps[opps.len() - 1],
-    }
 }

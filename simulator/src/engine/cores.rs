@@ -135,9 +135,9 @@ impl Cores {
         core.busy - core.cpus.iter().filter(|&&c| c != cpu && stalls(c)).count()
     }
 
-    /// A slice needs an end only while a task waits. Otherwise the CPU is listed for `end_unwatched`.
-    pub fn watch_slice(&mut self, cpu: usize, now_ns: u64) {
-        if self.waiting > 0 {
+    /// A slice needs an end only while a task waits, or `always`. Otherwise the CPU is listed for `end_unwatched`.
+    pub fn watch_slice(&mut self, cpu: usize, always: bool, now_ns: u64) {
+        if always || self.waiting > 0 {
             self.limit_slice(cpu, now_ns);
             return;
         }

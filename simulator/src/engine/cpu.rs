@@ -205,9 +205,14 @@ impl<S: Scheduler> World<'_, S> {
             return;
         }
         self.pay(cpu);
+        if self.cores.cpus[cpu].task.is_some_and(|id| S::must_leave(self, id)) {
+            self.leave(cpu, Leaving::Preempted);
+            return;
+        }
         let state = &mut self.cores.cpus[cpu];
         state.slice_began_ns = self.time.now_ns;
-        self.cores.watch_slice(cpu, self.time.now_ns);
+        let always = self.scheduler.watches_slices(cpu);
+        self.cores.watch_slice(cpu, always, self.time.now_ns);
         self.reschedule(cpu);
     }
 
@@ -357,7 +362,8 @@ impl<S: Scheduler> World<'_, S> {
             exit_ns,
         });
         S::running(self, id, cpu);
-        self.cores.watch_slice(cpu, self.time.now_ns);
+        let always = self.scheduler.watches_slices(cpu);
+        self.cores.watch_slice(cpu, always, self.time.now_ns);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);
         if self.cores.stalls {

@@ -16,7 +16,7 @@ use crate::waiting::WaitingTasks;
 use crate::workload::{Program, Step, Workload};
 use crate::{RunOptions, SimulationError};
 use lop_machine::Machine;
-use lop_policy::{hint_flags, App, Config, CpuBits, Env, Group, PolicyHandle, Set};
+use lop_policy::{hint_flags, App, Config, CpuBits, Env, GreenWork, Group, PolicyHandle, Set};
 
 pub(crate) struct Policy {
     /// Owns what `handle` points to.
@@ -138,6 +138,12 @@ impl World<'_, Policy> {
         (self.scheduler.config.rules != 0).then(|| self.call(id))
     }
 
+    /// The policy no longer counts the running task, which fell behind its clock: it is woken anew (policy/sets/pace.h).
+    fn is_behind(&self, id: u32) -> bool {
+        let task = &self.work.tasks[id as usize].policy;
+        !task.counted && task.pace.ends && task.hint.flags & hint_flags::SPINNING == 0
+    }
+
     /// Starts the task for which the policy claimed an idle CPU, if it did.
     fn start_where_claimed(&mut self) {
         if let Some((cpu, task, slice_ns)) = self.scheduler.start_here.take() {
@@ -190,10 +196,27 @@ impl World<'_, Policy> {
         }
         let index = match set {
             Set::High => self.speeds.clocks.of_cpu(cpu).top(),
-            Set::Green => self.scheduler.green_index[self.speeds.clocks.domain_index(cpu)],
+            Set::Green => self.green_index(cpu),
             Set::Low | Set::Offline => 0,
         };
         self.ask_speed(cpu, index);
+    }
+
+    /// The speed of a home of paced tasks is that of its rung, any other green core's the most efficient one.
+    fn green_index(&self, cpu: usize) -> usize {
+        let (config, domain) = (&self.scheduler.config, self.speeds.clocks.of_cpu(cpu));
+        if config.green != GreenWork::Paced {
+            return self.scheduler.green_index[self.speeds.clocks.domain_index(cpu)];
+        }
+        let rung = &config.rung[self.scheduler.handle.pace.rung[cpu] as usize];
+        let opps = &self.machine.kinds[usize::from(self.machine.cpus[cpu].kind)].opps;
+        // Rounded to thousandths: the nearest is the one that the rung was made of.
+        let wanted = opps[opps.len() - 1].khz * u64::from(rung.speed_permille) / 1000;
+        let nearest = opps
+            .iter()
+            .min_by_key(|opp| opp.khz.abs_diff(wanted))
+            .map_or(0, |opp| opp.khz);
+        domain.at_least(nearest)
     }
 
     fn ask_speed(&mut self, cpu: usize, index: usize) {
@@ -249,6 +272,10 @@ impl Scheduler for Policy {
         cpu as u32
     }
     fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32) {
+        if world.is_behind(id) {
+            Self::wake(world, id);
+            return;
+        }
         let call = world.call(id);
         unsafe { call.handle.enqueue(world, call.task, call.group, cpu) };
         world.start_where_claimed();
@@ -260,6 +287,12 @@ impl Scheduler for Policy {
     }
     fn anything_waits(&self, cpu: usize) -> bool {
         self.handle.anything_waits(cpu as u32)
+    }
+    fn watches_slices(&self, cpu: usize) -> bool {
+        self.config.green == GreenWork::Paced && self.handle.members(Set::Green).has(cpu)
+    }
+    fn must_leave(world: &World<'_, Self>, id: u32) -> bool {
+        world.is_behind(id)
     }
     fn slice_ns(&self) -> u64 {
         self.queue_slice_ns
@@ -277,6 +310,10 @@ impl Scheduler for Policy {
         unsafe { (call.handle).stopping(world, call.task, call.group, cpu as u32, ran_ns) };
     }
     fn stopped(world: &mut World<'_, Self>, id: u32, cpu: usize, why: Leaving) {
+        if why == Leaving::Exited {
+            let call = world.call(id);
+            unsafe { call.handle.pace_exits(world, call.task, call.now_ns) };
+        }
         if let Some(call) = world.ranking_call(id) {
             let runnable = why == Leaving::Preempted;
             unsafe { (call.handle).stopped(call.task, call.app, cpu as u32, runnable, call.now_ns) };

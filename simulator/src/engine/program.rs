@@ -57,7 +57,7 @@ impl<S: Scheduler> World<'_, S> {
                 let length_ns = task.stream.draw(&amount);
                 self.work.ideal_passes(id, length_ns as f64);
                 let at_ns = self.time.now_ns.saturating_add(length_ns);
-                self.next_job(id, at_ns);
+                self.next_job(id, at_ns, 0);
                 self.sleep_until(id, at_ns)
             }
             Step::Timer { timer, period_ns } => self.wait_for_timer(id, timer, period_ns),
@@ -108,11 +108,13 @@ impl<S: Scheduler> World<'_, S> {
     }
 
     /// The task waits for the clock, so its job is done: the response time is counted from the job's beginning. The next job begins at `at_ns`, which may
-    /// have passed already.
-    fn next_job(&mut self, id: u32, at_ns: u64) {
+    /// have passed already. A job done within `timer_ns` is as good as one done at its end.
+    fn next_job(&mut self, id: u32, at_ns: u64, timer_ns: u64) {
         let task = &mut self.work.tasks[id as usize];
         task.clocked = true;
-        self.stats.responses.add(self.time.now_ns - task.job_began_ns);
+        let response_ns = self.time.now_ns - task.job_began_ns;
+        self.stats.responses.add(response_ns);
+        self.stats.until_timer_ns += u128::from(timer_ns.saturating_sub(response_ns));
         task.job_began_ns = at_ns;
     }
 
@@ -132,7 +134,7 @@ impl<S: Scheduler> World<'_, S> {
         task.timers[timer] = task.timers[timer].saturating_add(period_ns);
         let at_ns = task.created_at_ns.saturating_add(task.timers[timer]);
         task.ideal_ns = task.ideal_ns.max(task.ideal_created_ns + task.timers[timer] as f64);
-        self.next_job(id, at_ns);
+        self.next_job(id, at_ns, period_ns);
         if at_ns <= self.time.now_ns {
             return Next::On;
         }
@@ -207,6 +209,7 @@ impl<S: Scheduler> World<'_, S> {
     pub(super) fn make_runnable(&mut self, id: u32) {
         let now_ns = self.time.now_ns;
         let task = &mut self.work.tasks[id as usize];
+        task.policy.by_clock = task.state == State::Sleeping;
         task.state = State::Runnable;
         task.waits_for = None;
         task.counters.active(true, now_ns);

@@ -99,6 +99,7 @@ impl<S: Scheduler> World<'_, S> {
         self.wait_for_answers(end_ns);
         let s = &self.stats;
         let by_the_clock = self.cut_short;
+        let response_ns = s.responses.mean_with_ns(s.until_timer_ns);
         Counters {
             mean_app_time_s: (!app_time_s.is_empty())
                 .then(|| app_time_s.values().sum::<f64>() / app_time_s.len() as f64),
@@ -120,8 +121,8 @@ impl<S: Scheduler> World<'_, S> {
                 0.0
             },
             wakeup_latency_us: s.latencies.percentiles_us(),
-            mean_response_s: s.responses.mean_ns().filter(|_| by_the_clock).map(|ns| ns / 1e9),
-            response_us: (by_the_clock && s.responses.mean_ns().is_some()).then(|| s.responses.percentiles_us()),
+            mean_response_s: response_ns.filter(|_| by_the_clock).map(|ns| ns / 1e9),
+            response_us: (by_the_clock && response_ns.is_some()).then(|| s.responses.percentiles_us()),
             run_share_by_speed: Residencies::shares(&residencies.busy_by_speed),
             frequency_residency: Residencies::shares(&residencies.by_speed),
             idle_state_residency: Residencies::shares(&residencies.by_state),

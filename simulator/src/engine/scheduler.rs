@@ -24,6 +24,14 @@ pub(crate) trait Scheduler: Sized {
     /// Takes the next task for a CPU from a queue.
     fn dispatch(world: &mut World<'_, Self>, cpu: usize) -> Option<u32>;
     fn anything_waits(&self, cpu: usize) -> bool;
+    /// The scheduler looks at the end of each slice on this CPU, even if no task waits.
+    fn watches_slices(&self, _cpu: usize) -> bool {
+        false
+    }
+    /// The task has paid for its slice. Whether it has to leave, even if no task waits.
+    fn must_leave(_world: &World<'_, Self>, _id: u32) -> bool {
+        false
+    }
     /// Slice of the task that was dispatched last.
     fn slice_ns(&self) -> u64;
 

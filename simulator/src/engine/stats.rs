@@ -25,9 +25,9 @@ impl Spans {
         self.sum_ns += u128::from(ns);
         self.max_ns = self.max_ns.max(ns);
     }
-    /// `None`: nothing was added.
-    pub fn mean_ns(&self) -> Option<f64> {
-        (!self.of_length.is_empty()).then(|| self.sum_ns as f64 / self.of_length.len() as f64)
+    /// The mean if all together were longer by this; `None`: nothing was added.
+    pub fn mean_with_ns(&self, more_ns: u128) -> Option<f64> {
+        (!self.of_length.is_empty()).then(|| (self.sum_ns + more_ns) as f64 / self.of_length.len() as f64)
     }
     /// All 0 if nothing was added.
     pub fn percentiles_us(&self) -> Percentiles {
@@ -56,6 +56,8 @@ pub(super) struct Stats {
     pub latencies: Spans,
     /// From the time at which the clock starts a job until the job is done, see `World::next_job`.
     pub responses: Spans,
+    /// How much longer than these the jobs count, in all: one that a timer starts counts until the timer expires again, as nobody waits for it before.
+    pub until_timer_ns: u128,
     /// Work done, and of that at the highest OPP.
     pub work: f64,
     pub work_at_top: f64,
@@ -88,6 +90,7 @@ impl Stats {
             wakeups: 0,
             latencies: Spans::new(),
             responses: Spans::new(),
+            until_timer_ns: 0,
             work: 0.0,
             work_at_top: 0.0,
             lost_slow_start_ns: 0.0,

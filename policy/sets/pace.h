@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+#include "fair.h"
+#include "sets.h"
+/*
+ * Work that a clock paces runs on the kind of core and at the speed that are cheapest and still done in time.
+ * Frames, audio and timers come at their own times, however fast each is done. Nobody waits for them, so a second is
+ * worth nothing there, and energy per work decides. A task that wakes by itself at equal intervals may be of that kind, or
+ * may compute and then sleep for as long each time. That shows when it is tried: it gets a home in the green set, and goes
+ * back if its wakeups come later there, or if it is not done before its next one.
+ * Tested in: pace. Studied in: everything.
+ */
+#define LOP_STEADY_WAKES 8
+#define LOP_BUSY_MOST_PERMILLE 800 /* of a home: a fifth is kept in reserve */
+#define LOP_PENALTY_NS 1000000000ULL
+#define LOP_PENALTY_MOST_NS 60000000000ULL
+#define LOP_HOME_ENDS_NS 10000000000ULL
+
+/* What a kind of core draws at one of its speeds. */
+struct lop_point {
+	struct lop_rung at;
+	u32 busy_mw;
+	u32 sleep_mw;         /* the same core while it has nothing to do */
+	u32 shared_mw;        /* what its voltage domain draws more for this speed than for the lowest */
+};
+
+/*
+ * What work costs there, in uJ for a ms of the fastest kind of core at its highest speed, if a second of waiting for it
+ * is worth `worth_mw`:
+ *     (P_busy - P_sleep + P_shared + worth) / rate
+ * Worked example (laptop-hybrid): an efficiency core at 800 MHz draws 0.354 W more than asleep, at 0.137 of the rate: 2.58
+ * mJ. A performance core at 4700 MHz draws 16.99 W, and 2.06 W for its voltage: 19.1 mJ. If a second is worth 26.7 W, they
+ * cost 197 and 45.8 mJ.
+ */
+lop_rule u64 lop_cost_uj(const struct lop_point *p, u32 worth_mw)
+{
+	return ((u64)p->busy_mw - lop_min(p->busy_mw, p->sleep_mw) + p->shared_mw + worth_mw) * 1000 / lop_max(p->at.rate_permille, 1);
+}
+
+/* The cheapest of the points that are cheaper than `limit_uj` and faster than the rungs of their kind; of equals the faster. */
+lop_rule s32 lop_next_rung(const struct lop_config *c, const struct lop_point *points, u32 nr, u64 limit_uj)
+{
+	u64 best_uj = limit_uj;
+	s32 best = LOP_NONE;
+	u32 n, r;
+	lop_for(n, 0, nr) {
+		u64 cost_uj = lop_cost_uj(&points[n], 0);
+		bool faster = true;
+		lop_for(r, 0, c->nr_rungs)
+			faster &= c->rung[r].tier != points[n].at.tier || c->rung[r].rate_permille < points[n].at.rate_permille;
+		if (!faster || cost_uj > best_uj || (best < 0 && cost_uj == best_uj))
+			continue;
+		if (cost_uj == best_uj && points[best].at.rate_permille >= points[n].at.rate_permille)
+			continue;
+		best = (s32)n;
+		best_uj = cost_uj;
+	}
+	return best;
+}
+
+/*
+ * The ladder: kinds and speeds that cost less than the fastest core at its highest speed, by cost. A speed of a kind is
+ * left out if a faster one of it costs less. Empty where nothing is cheaper: then no task is paced.
+ */
+lop_rule void lop_make_ladder(struct lop_config *c, const struct lop_point *points, u32 nr)
+{
+	u32 n, top = 0;
+	s32 next;
+	c->nr_rungs = 0;
+	lop_for(n, 0, nr)
+		if (points[n].at.rate_permille > points[top].at.rate_permille)
+			top = n;
+	lop_for(n, 0, LOP_MAX_RUNGS) {
+		next = nr ? lop_next_rung(c, points, nr, lop_cost_uj(&points[top], 0)) : LOP_NONE;
+		if (next < 0)
+			break;
+		c->rung[c->nr_rungs++] = points[next].at;
+	}
+	c->green = c->nr_rungs ? LOP_GREEN_WORK_PACED : LOP_GREEN_WORK_NONE;
+}
+
+lop_rule const struct lop_rung *lop_rung_at(const struct lop_sched *s, u32 rung) { return &s->config.rung[rung & (LOP_MAX_RUNGS - 1)]; }
+
+/* Of the fastest core, x 1000: how fast `cpu` works. */
+lop_rule u32 lop_rate_permille(const struct lop_sched *s, u32 cpu)
+{
+	u32 kind = s->topology.tier_permille[lop_tier_of(s, cpu)];
+	if (lop_set_of(s, cpu) == LOP_GREEN)
+		return lop_rung_at(s, s->pace.rung[lop_cpu_index(cpu)])->rate_permille;
+	return kind ? kind : 1000;
+}
+
+/* What fits on a core of this rate, x 1000 of the fastest. */
+lop_rule u32 lop_room_permille_at(const struct lop_rung *r) { return r->rate_permille * LOP_BUSY_MOST_PERMILLE / 1000; }
+
+/* The first rung of the CPU's kind at which it can carry the load; the last of that kind if none can. */
+lop_subprog u32 lop_rung_for(const struct lop_sched *s lop_nonnull, u32 cpu, u32 load_permille)
+{
+	u32 n, rung = 0;
+	bool found = false;
+	lop_for(n, 0, LOP_MAX_RUNGS) {
+		const struct lop_rung *r = lop_rung_at(s, n);
+		if (n >= s->config.nr_rungs)
+			break;
+		if (r->tier != lop_tier_of(s, cpu) || found)
+			continue;
+		rung = n;
+		found = load_permille <= lop_room_permille_at(r);
+	}
+	return rung;
+}
+
+/* Time that a task can wait in each interval: interval * (1 - need / rate). */
+lop_rule u64 lop_slack_ns(const struct lop_task *t, const struct lop_rung *r)
+{
+	u64 runs_ns = t->pace.interval_ns * t->pace.need_permille / lop_max(r->rate_permille, 1);
+	return t->pace.interval_ns - lop_min(runs_ns, t->pace.interval_ns);
+}
+
+/*
+ * Whether a home has room for one more task at this rung: it is busy for four fifths of the time at most, and each of
+ * its tasks can wait for a slice of every other one.
+ *     load + need <= 0.8 * rate,    slack >= tasks * slice_max
+ */
+lop_rule bool lop_has_room(const struct lop_sched *s, const struct lop_task *t, u32 cpu, const struct lop_rung *r)
+{
+	u32 c = lop_cpu_index(cpu);
+	return s->pace.load_permille[c] + t->pace.need_permille <= lop_room_permille_at(r) &&
+	       lop_min(s->pace.slack_ns[c], lop_slack_ns(t, r)) >= s->pace.tasks[c] * s->config.slice_max_ns;
+}
+
+/*
+ * An idle high core of this kind that the high set can do without. The task itself asks for none, as it is not counted
+ * yet, so there is one if all cores are high and wait for paced tasks.
+ */
+lop_rule s32 lop_idle_surplus(const struct lop_sched *s, const struct lop_cpus *kind)
+{
+	const struct lop_members *high = &s->set[LOP_HIGH];
+	s32 cpu = LOP_NONE, found = LOP_NONE;
+	int n;
+	if (high->size <= lop_target(s, LOP_HIGH))
+		return LOP_NONE;
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&high->cpus, (u32)(cpu + 1));
+		if (cpu < 0)
+			break;
+		if (!lop_cpus_has(kind, (u32)cpu) || !lop_cpus_has(&s->idle, (u32)cpu) || lop_cpus_has(&high->pinned, (u32)cpu) ||
+		    (lop_has_rank(s) && lop_is_claimed(s, lop_cpu_index((u32)cpu))))
+			continue;
+		found = cpu;
+		break;
+	}
+	return found;
+}
+
+/* A home of this kind that has room for the task; else a core that may become one; LOP_NONE. */
+lop_subprog s32 lop_home_at(const struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, const struct lop_task *t lop_nonnull, u32 rung)
+{
+	const struct lop_rung *r = lop_rung_at(s, rung);
+	const struct lop_cpus *kind = &s->topology.tier_cpus[r->tier & (LOP_MAX_TIERS - 1)];
+	s32 cpu = LOP_NONE;
+	int n;
+	if (t->pace.need_permille > lop_room_permille_at(r))
+		return LOP_NONE;
+	lop_cpus_and(&world->usable, kind, &s->set[LOP_GREEN].pinned);
+	lop_for(n, 0, LOP_MAX_CPUS) {
+		cpu = lop_cpus_next(&world->usable, (u32)(cpu + 1));
+		if (cpu < 0 || lop_has_room(s, t, (u32)cpu, r))
+			break;
+	}
+	if (cpu < 0) /* one that has just ceased to be a home */
+		cpu = lop_cpus_first(kind, &s->set[LOP_GREEN].cpus, &s->set[LOP_GREEN].pinned);
+	if (cpu >= 0)
+		return cpu;
+	lop_cpus_and(&world->usable, kind, &s->open);
+	lop_cpus_drop(&world->usable, &s->set[LOP_HIGH].cpus);
+	lop_cpus_drop(&world->usable, &s->set[LOP_GREEN].pinned);
+	if (lop_has_domains(s))
+		lop_cpus_drop(&world->usable, &s->off);
+	if (lop_has_reserved(s))
+		lop_cpus_drop(&world->usable, &s->reserved.cpus);
+	cpu = lop_joiner(s, world, LOP_GREEN, &world->usable, LOP_NONE);
+	return cpu >= 0 ? cpu : lop_idle_surplus(s, kind);
+}
+
+/* Sets the speed of a home by its load. With the lock held. */
+lop_rule void lop_set_pace(struct lop_sched *s, struct lop_world *world, u32 cpu)
+{
+	u32 rung = lop_rung_for(s, cpu, s->pace.load_permille[cpu]);
+	if (rung == s->pace.rung[cpu])
+		return;
+	s->pace.rung[cpu] = rung;
+	if (lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu))
+		lop_env_set_changed(world, cpu, LOP_GREEN);
+}
+
+/* The task has no home any more. The last one to go closes it. With the lock held. */
+lop_rule void lop_leave_home(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+{
+	u32 cpu = lop_cpu_index(t->pace.home - 1), target = lop_target(s, LOP_GREEN);
+	bool known = t->pace.home && s->pace.epoch[cpu] == t->pace.epoch;
+	t->pace.home = 0;
+	t->pace.ends = false;
+	if (!known)
+		return;
+	lop_assert(s->pace.tasks[cpu] > 0);
+	s->pace.load_permille[cpu] -= t->pace.taken_permille;
+	if (--s->pace.tasks[cpu])
+		lop_set_pace(s, world, cpu);
+	else
+		lop_close_home(s, cpu);
+	lop_target_fell(&s->set[LOP_GREEN], target, lop_target(s, LOP_GREEN), now_ns);
+}
+
+/* With the lock held. */
+lop_rule void lop_enter_home(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u32 cpu, u64 now_ns)
+{
+	u64 slack_ns;
+	cpu = lop_cpu_index(cpu);
+	if (lop_set_of(s, cpu) == LOP_HIGH)
+		lop_leave(s, world, cpu, LOP_HIGH, now_ns);
+	if (lop_cpus_try_add(&s->set[LOP_GREEN].pinned, cpu)) {
+		s->pace.nr_homes++;
+		s->pace.slack_ns[cpu] = LOP_NO_TIME;
+	}
+	t->pace.home = cpu + 1;
+	t->pace.epoch = s->pace.epoch[cpu];
+	t->pace.taken_permille = t->pace.need_permille;
+	t->pace.since_ns = now_ns;
+	t->pace.steady = 0;
+	s->pace.tasks[cpu]++;
+	s->pace.load_permille[cpu] += t->pace.need_permille;
+	lop_set_pace(s, world, cpu);
+	slack_ns = lop_slack_ns(t, lop_rung_at(s, s->pace.rung[cpu]));
+	s->pace.slack_ns[cpu] = lop_min(s->pace.slack_ns[cpu], slack_ns);
+}
+
+/* Finds the task the cheapest home, or takes its home away. False: another CPU changes the sets, so ask again. */
+lop_subprog bool lop_find_home(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, bool wanted, u64 now_ns)
+{
+	s32 cpu = LOP_NONE;
+	u32 rung;
+	if (!lop_lock(s))
+		return false;
+	lop_leave_home(s, world, t, now_ns);
+	lop_for(rung, 0, LOP_MAX_RUNGS) {
+		if (!wanted || rung >= s->config.nr_rungs)
+			break;
+		cpu = lop_home_at(s, world, t, rung);
+		if (cpu >= 0)
+			break;
+	}
+	if (cpu >= 0)
+		lop_enter_home(s, world, t, (u32)cpu, now_ns);
+	else if (wanted)
+		t->pace.not_before_ns = now_ns + LOP_PENALTY_NS;
+	lop_unlock(s);
+	return true;
+}
+
+/* The task is not what it was tried as. It is not tried again for a second, and twice as long each time. */
+lop_rule void lop_end_pace(struct lop_task *t, u64 now_ns)
+{
+	struct lop_paced *p = &t->pace;
+	p->ends = true;
+	p->steady = 0;
+	p->penalty_ns = lop_clamp(2 * p->penalty_ns, LOP_PENALTY_NS, LOP_PENALTY_MOST_NS);
+	p->not_before_ns = now_ns + p->penalty_ns;
+}
+
+/*
+ * A clock wakes a task that has a home. The clock goes on as before if its wakeups come as they did:
+ *     now - since <= (1.02 * wakeups + 0.1) * interval
+ * Worked example: with a cycle of 10 ms, a task that computes for 3 ms and then sleeps for 7 takes 6 ms at half the
+ * speed. Its next wakeup is 3 ms late, so that it was waiting for the CPU.
+ */
+lop_rule void lop_watch_clock(struct lop_task *t, u64 now_ns)
+{
+	struct lop_paced *p = &t->pace;
+	u64 passed_ns = now_ns - p->since_ns, n = ++p->steady;
+	if (passed_ns > n * p->interval_ns + n * p->interval_ns / 50 + p->interval_ns / 10) {
+		lop_end_pace(t, now_ns);
+	} else if (n == 8 * LOP_STEADY_WAKES) {
+		p->since_ns = now_ns;
+		p->steady = 0;
+		p->penalty_ns = 0;
+	}
+}
+
+/*
+ * A clock wakes another task. It is steady while its interval is off by a tenth of the mean at most. What it needs is its
+ * work over its interval; this rises at once and falls slowly.
+ */
+lop_rule void lop_follow_interval(struct lop_task *t, u64 interval_ns)
+{
+	struct lop_paced *p = &t->pace;
+	u64 off_ns = lop_max(interval_ns, p->interval_ns) - lop_min(interval_ns, p->interval_ns);
+	if (10 * off_ns > p->interval_ns) {
+		p->steady = 0;
+		p->interval_ns = interval_ns;
+		p->need_permille = 0;
+		return;
+	}
+	p->steady++;
+	off_ns /= LOP_STEADY_WAKES;
+	p->interval_ns = interval_ns > p->interval_ns ? p->interval_ns + off_ns : p->interval_ns - off_ns;
+}
+
+/* A task of steady interval that sleeps for a fifth of it, and was not found to be something else. */
+lop_rule bool lop_may_be_paced(const struct lop_task *t, u64 now_ns)
+{
+	return t->pace.steady >= LOP_STEADY_WAKES && t->pace.need_permille <= LOP_BUSY_MOST_PERMILLE && now_ns >= t->pace.not_before_ns &&
+	       !t->restricted && !t->system;
+}
+
+/* The home no longer fits: the task needs a tenth more than it counts for there, or a quarter less. */
+lop_rule bool lop_has_outgrown(const struct lop_task *t)
+{
+	return 10 * t->pace.need_permille > 11 * t->pace.taken_permille || 4 * t->pace.need_permille < 3 * t->pace.taken_permille;
+}
+
+/*
+ * At each wakeup. One by another task belongs to the cycle that the last one by a clock began. True: homes have changed, so
+ * the sets have to be settled.
+ */
+lop_rule bool lop_pace_task(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+{
+	struct lop_paced *p = &t->pace;
+	u64 interval_ns = now_ns - lop_min(p->clock_ns, now_ns);
+	u64 need_permille = lop_min(1000 * p->work_ns / lop_max(interval_ns, 1), 1000);
+	bool paced, first = !p->clock_ns;
+	if (p->home && s->pace.epoch[lop_cpu_index(p->home - 1)] != p->epoch)
+		p->home = 0;
+	if (!t->by_clock)
+		return p->ends && lop_find_home(s, world, t, false, now_ns);
+	t->by_clock = false;
+	p->work_ns = 0;
+	p->clock_ns = now_ns;
+	if (first)
+		return false;
+	if (p->home)
+		lop_watch_clock(t, now_ns);
+	else
+		lop_follow_interval(t, interval_ns);
+	p->need_permille = (u32)lop_max(need_permille, p->need_permille - p->need_permille / LOP_STEADY_WAKES);
+	paced = p->home ? !p->ends && !t->restricted : lop_may_be_paced(t, now_ns);
+	if (p->home ? paced && !lop_has_outgrown(t) : !paced)
+		return false;
+	return lop_find_home(s, world, t, paced, now_ns);
+}
+
+/*
+ * The task ran, and stops or goes on. One that is not done when it should wake again is behind: it has no home from now on,
+ * and is not counted any more, so that it is woken anew, as work that somebody waits for.
+ */
+lop_rule void lop_pace_ran(struct lop_sched *s, struct lop_task *t, const struct lop_group *group, u32 cpu, u64 ran_ns, u64 now_ns)
+{
+	t->pace.work_ns += ran_ns * lop_rate_permille(s, cpu) / 1000;
+	if (t->set != LOP_GREEN || !lop_is_paced(s, t) || now_ns - t->pace.clock_ns <= t->pace.interval_ns)
+		return;
+	lop_end_pace(t, now_ns);
+	lop_count_inactive(s, t, 0, (struct lop_group *)group, now_ns);
+}
+
+/* The task exits. */
+lop_rule void lop_pace_exits(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+{
+	if (lop_has_pace(s) && t->pace.home)
+		lop_find_home(s, world, t, false, now_ns);
+}

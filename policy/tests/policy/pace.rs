@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//! Work that a clock paces: how it is found, where it runs, and when it goes back.
+
+use crate::bench::{config, flat, Asked, Bench, HOLD, MS, S};
+use lop_policy::{Config, CpuPlace, Point, Rung, Set};
+
+/// Two kinds. The fast one: 1000 permille for 16 W, 500 for 5 W. The slow one: 400 for 2 W, 200 for 0.8 W. Asleep they draw
+/// nothing. By energy per work: 0.8/0.2 = 4, 2/0.4 = 5, 5/0.5 = 10, 16.
+fn points() -> [Point; 4] {
+    let point = |tier, speed_permille, rate_permille, busy_mw| Point {
+        at: Rung {
+            tier,
+            speed_permille,
+            rate_permille,
+        },
+        busy_mw,
+        sleep_mw: 0,
+        shared_mw: 0,
+    };
+    [
+        point(0, 500, 500, 5_000),
+        point(0, 1000, 1000, 16_000),
+        point(1, 500, 200, 800),
+        point(1, 1000, 400, 2_000),
+    ]
+}
+
+/// CPUs 0 and 1 are fast, 2 and 3 slow.
+fn two_kinds(cpu: usize) -> CpuPlace {
+    CpuPlace {
+        tier: (cpu / 2) as u16,
+        permille: if cpu < 2 { 1000 } else { 400 },
+        ..flat(cpu)
+    }
+}
+
+fn paced() -> Bench {
+    let config = Config { spare: 0, ..config() };
+    Bench::new(4, config.with_ladder(&points()), two_kinds)
+}
+
+fn clock_wakes(bench: &mut Bench, id: usize) {
+    bench.tasks[id].by_clock = true;
+    bench.wake(id);
+}
+
+/// One cycle: the task wakes, has this much work for the fastest core, and sleeps until the cycle of `interval_ns` is
+/// over. Returns its CPU.
+fn cycle(bench: &mut Bench, id: usize, work_ns: u64, interval_ns: u64) -> usize {
+    clock_wakes(bench, id);
+    let cpu = bench.cpu_of(id).expect("it runs at once");
+    let ran_ns = work_ns * 1000 / rate_permille(bench, cpu);
+    bench.pass(ran_ns);
+    bench.run_and_block(cpu, ran_ns);
+    bench.pass(interval_ns - ran_ns);
+    cpu
+}
+
+fn rate_permille(bench: &Bench, cpu: usize) -> u64 {
+    match bench.green().contains(&cpu) {
+        true => u64::from(bench.policy.config.rung[bench.policy.pace.rung[cpu] as usize].rate_permille),
+        false => u64::from(two_kinds(cpu).permille),
+    }
+}
+
+fn cycles(bench: &mut Bench, id: usize, count: usize, work_ns: u64, interval_ns: u64) -> Vec<usize> {
+    (0..count).map(|_| cycle(bench, id, work_ns, interval_ns)).collect()
+}
+
+fn home(bench: &Bench, id: usize) -> Option<usize> {
+    (bench.tasks[id].pace.home as usize).checked_sub(1)
+}
+
+/// 4 and 5 and 10 are less than 16. With 4.5 W in place of 2, the slow kind's higher speed costs 11.25; with 0.9 W for its
+/// voltage and 2 W, 7.25; with 1 W, its lower speed costs more than the higher and is never used.
+#[test]
+fn the_ladder_is_in_the_order_of_cost() {
+    let rates = |points: &[Point]| {
+        let config = config().with_ladder(points);
+        let rungs = config.rung[..config.nr_rungs as usize].iter();
+        rungs.map(|rung| rung.rate_permille).collect::<Vec<_>>()
+    };
+    assert_eq!(rates(&points()), [200, 400, 500]);
+    let with = |busy_mw: [u32; 2], shared_mw| {
+        let mut points = points();
+        (points[2].busy_mw, points[3].busy_mw, points[3].shared_mw) = (busy_mw[0], busy_mw[1], shared_mw);
+        points
+    };
+    assert_eq!(rates(&with([800, 4_500], 0)), [200, 500, 400]);
+    assert_eq!(rates(&with([800, 2_000], 900)), [200, 400, 500]);
+    assert_eq!(rates(&with([1_100, 2_000], 0)), [400, 500]);
+    assert_eq!(rates(&points()[1..2]), [], "nothing is cheaper than the fastest core");
+    assert_eq!(rates(&[]), []);
+}
+
+/// Eight intervals are alike after nine wakeups, at 1.2 of 10 ms: 120 of the 160 permille that a slow core at its low speed
+/// may be busy for. There it takes 6 ms.
+#[test]
+fn a_steady_task_gets_the_cheapest_home() {
+    let mut bench = paced();
+    let id = bench.task();
+    let cpus = cycles(&mut bench, id, 20, 1_200_000, 10 * MS);
+    assert!(cpus[..9].iter().all(|&cpu| cpu < 2), "{cpus:?}");
+    assert!(cpus[10..].iter().all(|&cpu| cpu == cpus[10] && cpu >= 2), "{cpus:?}");
+    assert_eq!(rate_permille(&bench, cpus[10]), 200);
+    assert_eq!((bench.green(), bench.policy.active(Set::High)), (vec![cpus[10]], 0));
+}
+
+/// What fits on a slow core is 160 and 320 permille at its two speeds, on a fast one at its low speed 400. More goes as
+/// fast as it can.
+#[test]
+fn its_speed_is_the_cheapest_at_which_it_is_done_in_time() {
+    for (work_ns, rate) in [
+        (1_600_000, 200),
+        (1_700_000, 400),
+        (3_200_000, 400),
+        (3_300_000, 500),
+        (4_000_000, 500),
+    ] {
+        let mut bench = paced();
+        let id = bench.task();
+        let cpu = cycles(&mut bench, id, 12, work_ns, 10 * MS)[11];
+        assert_eq!(rate_permille(&bench, cpu), rate, "{work_ns} ns of work in 10 ms");
+    }
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, 4_100_000, 10 * MS);
+    assert_eq!(home(&bench, id), None);
+}
+
+/// Intervals of 10 and 12 ms are never eight in a row within a tenth of their mean.
+#[test]
+fn what_wakes_now_and_then_is_no_work_that_a_clock_paces() {
+    let mut bench = paced();
+    let id = bench.task();
+    for interval_ns in [10 * MS, 13 * MS].into_iter().cycle().take(60) {
+        cycle(&mut bench, id, MS, interval_ns);
+        assert_eq!(home(&bench, id), None);
+    }
+}
+
+/// Woken by another task as regularly, a task is never tried: it is a part of what that one does. A task that a clock wakes
+/// may wait for others meanwhile: 0.6 ms of work, twice in 10 ms, are as much as 1.2.
+#[test]
+fn what_another_task_wakes_is_no_work_that_a_clock_paces() {
+    for (by_clock, has_home) in [(false, false), (true, true)] {
+        let mut bench = paced();
+        let id = bench.task();
+        for n in 0..40 {
+            bench.tasks[id].by_clock = by_clock && n % 2 == 0;
+            bench.wake(id);
+            let cpu = bench.cpu_of(id).expect("it runs");
+            let ran_ns = 600_000 * 1000 / rate_permille(&bench, cpu);
+            bench.run_and_block(cpu, ran_ns);
+            bench.pass(5 * MS);
+        }
+        assert_eq!(home(&bench, id).is_some(), has_home);
+        if has_home {
+            assert_eq!(
+                (bench.tasks[id].pace.interval_ns, bench.tasks[id].pace.need_permille),
+                (10 * MS, 120)
+            );
+        }
+    }
+}
+
+/// 2 ms of work and then 8 ms of sleep, whatever the speed: on a slow core the cycle takes 5 + 8 ms or more. The task goes
+/// back at its first wakeup there, is tried again a second later, then after two, four and so on: in 15 s at 1, 3 and 7.
+#[test]
+fn work_that_waits_for_its_cpu_goes_back_at_once() {
+    let mut bench = paced();
+    let id = bench.task();
+    let (mut at_home, mut tries) = (false, 0);
+    let end_ns = bench.now() + 14 * S;
+    while bench.now() < end_ns {
+        clock_wakes(&mut bench, id);
+        let cpu = bench.cpu_of(id).expect("it runs");
+        let ran_ns = 2 * MS * 1000 / rate_permille(&bench, cpu);
+        let was_at_home = std::mem::replace(&mut at_home, home(&bench, id).is_some());
+        tries += u32::from(at_home && !was_at_home);
+        assert!(!(at_home && was_at_home), "two cycles in a row");
+        bench.pass(ran_ns);
+        bench.run_and_block(cpu, ran_ns);
+        bench.pass(8 * MS);
+    }
+    assert_eq!(tries, 4, "at 0.1, 1.1, 3.2 and 7.3 s");
+}
+
+/// A frame that takes longer than its interval: at the end of the first slice after that, the task goes on as ordinary
+/// work, on a fast core.
+#[test]
+fn a_task_that_falls_behind_is_raised_within_its_interval() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    let slow = home(&bench, id).expect("it is paced");
+    clock_wakes(&mut bench, id);
+    bench.pass(10 * MS);
+    bench.run_and_preempt(slow, 10 * MS);
+    assert_eq!(bench.cpu_of(id), Some(slow), "it is not behind yet");
+    bench.pass(MS);
+    bench.run_and_preempt(slow, MS);
+    assert!(bench.cpu_of(id).expect("it runs") < 2);
+    assert_eq!(bench.policy.active(Set::High), 1);
+}
+
+/// Three tasks of 80 permille: two share a slow core at its low speed, up to 160, and the third has the other. Each can
+/// wait for 6 of its 10 ms, which is a slice of the other. With intervals of 8 ms it is 4.8 ms, and each has a core of its own.
+#[test]
+fn homes_are_shared_as_long_as_they_have_room() {
+    for (interval_ns, tasks) in [(10 * MS, [2, 1]), (8 * MS, [1, 1])] {
+        let mut bench = paced();
+        let ids = bench.tasks(if tasks[0] == 2 { 3 } else { 2 });
+        for _ in 0..12 {
+            for &id in &ids {
+                clock_wakes(&mut bench, id);
+                let cpu = bench.cpu_of(id).expect("no other one runs");
+                let ran_ns = interval_ns * 80 / rate_permille(&bench, cpu);
+                bench.run_and_block(cpu, ran_ns);
+            }
+            bench.pass(interval_ns);
+        }
+        let mut found = [2, 3].map(|cpu: usize| bench.policy.pace.tasks[cpu]);
+        found.sort_by_key(|&n| std::cmp::Reverse(n));
+        assert_eq!(found, tasks, "{interval_ns} ns");
+        assert!([2, 3].iter().all(|&cpu| rate_permille(&bench, cpu) == 200));
+    }
+}
+
+/// All CPUs are high and wait for the paced tasks alone: their own cores become homes.
+#[test]
+fn an_idle_high_core_becomes_a_home_where_no_other_is_left() {
+    let config = Config { spare: 0, ..config() };
+    let mut bench = Bench::new(2, config.with_ladder(&points()[..2]), |cpu| CpuPlace {
+        permille: 1000,
+        ..flat(cpu)
+    });
+    let ids = bench.tasks(2);
+    for _ in 0..12 {
+        ids.iter().for_each(|&id| clock_wakes(&mut bench, id));
+        let cpus = [0, 1].map(|n: usize| bench.cpu_of(ids[n]).expect("both run"));
+        bench.pass(4 * MS);
+        for cpu in cpus {
+            bench.run_and_block(cpu, 2 * MS);
+        }
+        bench.pass(HOLD / 2);
+    }
+    assert_eq!((bench.green(), bench.high()), (vec![0, 1], vec![]));
+}
+
+/// Four ordinary tasks want all four cores: the home becomes high, its task is ordinary again, and later gets a home
+/// anew.
+#[test]
+fn homes_give_way_where_all_cores_are_wanted() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    assert!(home(&bench, id).is_some());
+    let others = bench.tasks(4);
+    bench.wake_all(&others);
+    assert_eq!((bench.green(), bench.size()), (vec![], 4));
+    bench.wake(id);
+    assert_eq!((home(&bench, id), bench.policy.active(Set::High)), (None, 5));
+}
+
+/// The last task of a home closes it, and the core leaves the green set T_hold later.
+#[test]
+fn a_home_ends_with_its_tasks() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    clock_wakes(&mut bench, id);
+    bench.end(id);
+    assert_eq!(bench.policy.pace.nr_homes, 0);
+    bench.pass(HOLD);
+    assert_eq!(bench.green(), []);
+}
+
+/// The speed of a home follows its load, and the world is told.
+#[test]
+fn a_home_rises_with_its_load() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, 1_500_000, 10 * MS);
+    let cpu = home(&bench, id).expect("it is paced");
+    bench.world.log.clear();
+    cycles(&mut bench, id, 3, 1_900_000, 10 * MS);
+    assert_eq!((home(&bench, id), rate_permille(&bench, cpu)), (Some(cpu), 400));
+    let told = |asked: &&Asked| matches!(asked, Asked::Changed { set: Set::Green, .. });
+    assert_eq!(bench.world.log.iter().filter(told).count(), 1);
+}
