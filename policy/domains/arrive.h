@@ -21,6 +21,8 @@
  * Tested in: fleet/gather. Studied in: none.
  */
 
+#define LOP_ARRIVAL_LATE_PERMILLE 50 /* see 1 */
+
 /* State of the machine of a domain: see 3. */
 enum lop_node_state { LOP_NODE_USED, LOP_NODE_EMPTY, LOP_NODE_OFF };
 
@@ -62,12 +64,12 @@ lop_rule bool lop_may_be_beside(const struct lop_thread *t, u8 memory)
 /* With `t` beside the `nr` that are there, no predicted time exceeds that alone by more than 5 %. */
 lop_subprog bool lop_all_in_time(const struct lop_thread *there lop_nonnull, u32 nr, const struct lop_thread *t lop_nonnull, u64 presses_permille)
 {
-	bool in_time = lop_stretch_permille(t, presses_permille) <= 1000 + LOP_GATHER_GAIN_PERMILLE;
+	bool in_time = lop_stretch_permille(t, presses_permille) <= 1000 + LOP_ARRIVAL_LATE_PERMILLE;
 	u32 n;
 	lop_for(n, 0, LOP_MAX_PLANNED) {
 		if (n >= nr || !in_time)
 			break;
-		in_time = lop_stretch_permille(&there[n & (LOP_MAX_PLANNED - 1)], presses_permille) <= 1000 + LOP_GATHER_GAIN_PERMILLE;
+		in_time = lop_stretch_permille(&there[n & (LOP_MAX_PLANNED - 1)], presses_permille) <= 1000 + LOP_ARRIVAL_LATE_PERMILLE;
 	}
 	return in_time;
 }

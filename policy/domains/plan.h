@@ -44,6 +44,14 @@ lop_subprog bool lop_counts_as_core(const struct lop_sched *s lop_nonnull, u32 c
 	return lowest;
 }
 
+/* Adds a core to a domain, whose speed is the mean of those of its cores. */
+lop_rule void lop_add_core(const struct lop_sched *s, struct lop_domain *d, u32 cpu)
+{
+	u32 permille = s->topology.tier_permille[s->topology.tier[lop_cpu_index(cpu)] & (LOP_MAX_TIERS - 1)];
+	d->permille = (d->permille * d->cores + (permille ? permille : 1000)) / (d->cores + 1);
+	d->cores++;
+}
+
 lop_subprog u32 lop_describe_domains(struct lop_plan *p lop_nonnull, const struct lop_sched *s lop_nonnull)
 {
 	u32 n;
@@ -57,7 +65,8 @@ lop_subprog u32 lop_describe_domains(struct lop_plan *p lop_nonnull, const struc
 		if (!lop_cpus_has(&s->topology.cpus, n))
 			continue;
 		d->node = s->topology.node[lop_cpu_index(n)];
-		d->cores += lop_counts_as_core(s, n);
+		if (lop_counts_as_core(s, n))
+			lop_add_core(s, d, n);
 	}
 	return p->nr_domains;
 }

@@ -224,7 +224,8 @@ fn edp_js(outcome: &Outcome) -> f64 {
 }
 
 /// Means over the orders in which applications come. A single run of pack or scatter may be luckier with who sits beside whom, as intensity is
-/// all that the policy knows of a thread: of 360 runs, 13 are beaten by more than 2 % so, the worst by 7.3 %.
+/// all that the policy knows of a thread, and a plan moves threads only for more than may be chance: of 360 runs, 20 are beaten by more than 2 % so,
+/// the worst by 8.1 %.
 #[test]
 fn gather_is_never_far_above_the_better_of_pack_and_scatter() {
     let machine = built_in("opteron-2x4-pair");
@@ -256,7 +257,7 @@ fn gather_is_never_far_above_the_better_of_pack_and_scatter() {
     );
     println!("{single_above} of 360 single runs above by more than 2 %, the worst by {single_worst}");
     assert!(
-        single_above <= 18 && single_worst <= 1.1,
+        single_above <= 22 && single_worst <= 1.1,
         "{single_above} {single_worst}"
     );
 }

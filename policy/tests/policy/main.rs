@@ -34,5 +34,6 @@ mod sets;
 mod smt_spread;
 mod specialise;
 mod spread;
+mod steady;
 mod turn;
 mod uclamp;

@@ -49,15 +49,14 @@ fn each_goes_to_the_domain_with_the_smallest_sum() {
         .all(|thread| (thread.moved_ns == NOW) == (thread.wanted_domain != thread.domain)));
 }
 
-/// From the highest down, 30, 20, 10, 8 give {30, 8} and {20, 10}. Which pair is in domain 0 follows from where most of
-/// its threads are.
+/// The best sums of 30, 20, 10 and 8 are 38 and 30: one move is enough, whichever it takes.
 #[test]
-fn names_are_those_that_need_the_fewest_moves() {
+fn no_more_threads_move_than_must() {
     for (at, expected, moves) in [
         ([1, 0, 1, 1], [1, 0, 0, 1], 1),
         ([0, 1, 0, 0], [0, 1, 1, 0], 1),
         ([1, 1, 0, 1], [1, 0, 0, 1], 1),
-        ([0, 0, 0, 0], [0, 1, 1, 0], 2),
+        ([0, 0, 0, 0], [1, 0, 0, 0], 1),
     ] {
         let of: Vec<(u32, i32)> = [30_000, 20_000, 10_000, 8_000].into_iter().zip(at).collect();
         let mut all = threads(&of);
@@ -66,17 +65,15 @@ fn names_are_those_that_need_the_fewest_moves() {
     }
 }
 
-/// The largest sum would fall from 11 to 10, which is less than 10 %; from 12 it falls by a sixth.
+/// 6 and 6 beside 4 and 4: an exchange gains 2, less 0.5 for its moves, and 0.21 * sqrt(104) = 2.1 may be chance. From 8
+/// and 8 beside 2 and 2 it gains 6, less 0.5, of which 0.21 * sqrt(136) = 2.4 may be chance.
 #[test]
-fn nothing_moves_for_less_than_ten_percent() {
-    let eleven = [(6_000, 0), (5_000, 0), (5_000, 1), (4_000, 1)];
-    let mut all = threads(&eleven);
-    assert_eq!(Planner::default().spread(&mut all, &domains(2), NOW), 0);
-    assert_eq!(wanted(&all), [0, 0, 1, 1]);
-    let twelve = [(6_000, 0), (6_000, 0), (4_000, 1), (4_000, 1)];
-    let mut all = threads(&twelve);
-    assert_eq!(Planner::default().spread(&mut all, &domains(2), NOW), 2);
-    assert_eq!(sums(&all, 2), [10_000, 10_000]);
+fn nothing_moves_for_what_may_be_chance() {
+    for (of, moves) in [([6_000, 4_000], 0), ([8_000, 2_000], 2)] {
+        let mut all = threads(&[(of[0], 0), (of[0], 0), (of[1], 1), (of[1], 1)]);
+        assert_eq!(Planner::default().spread(&mut all, &domains(2), NOW), moves);
+        assert_eq!(sums(&all, 2).contains(&10_000), moves > 0, "{of:?}");
+    }
 }
 
 /// Of two threads the lighter one moves, unless it has moved within two seconds: then the other one does.
@@ -106,34 +103,71 @@ fn a_thread_of_limited_affinity_stays() {
     assert_eq!(wanted(&all), [0, 1]);
 }
 
+/// The cores of a domain went offline, or are not for such work: who may leave it does, who may not counts there.
+#[test]
+fn a_domain_without_cores_is_left() {
+    let mut both = domains(2);
+    both[0].cores = 0;
+    let mut all = threads(&[(10_000, 0), (10_000, 0)]);
+    all[0].fixed = true;
+    assert_eq!(Planner::default().spread(&mut all, &both, NOW), 1);
+    assert_eq!(wanted(&all), [0, 1]);
+}
+
 /// Twelve threads on eight cores: intensity counts times demand. The thread of 40 MPKI runs a tenth of the time, so it
-/// brings 4 MPKI. The demand of each domain is 5.55 cores.
+/// brings 4 MPKI. The share of a domain is 5.55 cores, so four of the nine threads of 10 MPKI move: 94 becomes 54.
 #[test]
 fn with_more_threads_than_cores_demand_counts() {
     let mut all = threads(&[(40_000, 0)]);
     all[0].demand_permille = 100;
-    all.extend(threads(&[(10_000, 0); 4]));
-    all.extend(threads(&[(10_000, 0); 5]));
+    all.extend(threads(&[(10_000, 0); 9]));
     all.extend(threads(&[(0, 1); 2]));
-    Planner::default().spread(&mut all, &domains(2), NOW);
-    let mut found = sums(&all, 2);
-    found.sort_unstable();
-    assert_eq!(found, [44_000, 50_000]);
-    let demand = |domain: i32| {
-        all.iter()
-            .filter(|t| t.wanted_domain == domain)
-            .map(|t| t.demand_permille)
-            .sum::<u32>()
-    };
-    assert!(demand(0) <= 5_550 + 1_000 && demand(1) <= 5_550 + 1_000);
+    assert_eq!(Planner::default().spread(&mut all, &domains(2), NOW), 4);
+    assert_eq!(sums(&all, 2), [54_000, 40_000]);
+    assert_eq!(demand(&all, 1), 6_000);
 }
 
-/// Three threads that share data stay together while there is room, at the price of a larger sum: 30 and 18 instead of
-/// 20 and 28.
+fn demand(threads: &[Thread], domain: i32) -> u32 {
+    let there = threads.iter().filter(|thread| thread.wanted_domain == domain);
+    there.map(|thread| thread.demand_permille).sum()
+}
+
+/// Six tasks that run 2 % of the time need an eighth of a core: they may all be in one domain of four cores.
+#[test]
+fn tasks_that_hardly_run_are_no_crowd() {
+    let mut all = threads(&[(0, 0); 6]);
+    all.iter_mut().for_each(|thread| thread.demand_permille = 20);
+    assert_eq!(Planner::default().spread(&mut all, &domains(2), NOW), 0);
+    let mut all = threads(&[(0, 0); 6]);
+    assert_eq!(
+        Planner::default().spread(&mut all, &domains(2), NOW),
+        2,
+        "six that always run are"
+    );
+}
+
+/// Four fast cores, and eight slow ones in a domain of their own. Faster cores are taken first, as by rank.h: four threads
+/// belong on the fast ones however intensive they are, and of six the first four. Which ones is not for this plan to say.
+#[test]
+fn fast_domains_fill_first_and_no_thread_changes_kind_for_balance() {
+    let mut both = [Domain::new(4, 0), Domain::new(8, 0)];
+    both[1].permille = 500;
+    let mut all = threads(&[(30_000, 0), (30_000, 0), (30_000, 1), (30_000, 1)]);
+    assert_eq!(Planner::default().spread(&mut all, &both, NOW), 2);
+    assert_eq!(wanted(&all), [0; 4]);
+    let mut all = threads(&[(30_000, 0), (30_000, 0), (30_000, 0), (30_000, 0), (40, 1), (40, 1)]);
+    assert_eq!(Planner::default().spread(&mut all, &both, NOW), 0);
+    all[3].domain = 1;
+    assert_eq!(Planner::default().spread(&mut all, &both, NOW), 1);
+    assert_eq!(demand(&all, 0), 4_000);
+}
+
+/// Three threads that share data stay together while there is room, at the price of a larger sum: 30 and 18. One of them
+/// alone would move instead of the 9: 29 and 19.
 #[test]
 fn threads_that_share_data_are_kept_together() {
     let of = [(10_000, 0), (10_000, 0), (10_000, 0), (9_000, 0), (9_000, 1), (100, 1)];
-    for (together, largest) in [(7, 30_000), (0, 28_000)] {
+    for (together, largest) in [(7, 30_000), (0, 29_000)] {
         let mut all = threads(&of);
         all[..3].iter_mut().for_each(|thread| thread.together = together);
         assert!(Planner::default().spread(&mut all, &domains(2), NOW) > 0);

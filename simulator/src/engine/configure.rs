@@ -176,21 +176,26 @@ fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
     }
 }
 
+/// Speed of a kind relative to the fastest, x 1000, for work that does not wait for memory.
+pub(super) fn kind_permille(machine: &Machine, kind: u16) -> u16 {
+    let top_speed = |kind: &Kind| kind.rate(kind.opps.len() - 1, 0.0);
+    let fastest = machine.kinds.iter().map(top_speed).fold(0.0, f64::max);
+    (1000.0 * top_speed(&machine.kinds[usize::from(kind)]) / fastest).round() as u16
+}
+
 pub(super) fn describe_cpus(sched: &mut Sched, machine: &Machine, variant: SetsVariant) -> Result<(), SimulationError> {
     check_limits(machine)?;
     let mut of_core = vec![Vec::new(); machine.nr_cores];
     for (number, cpu) in machine.cpus.iter().enumerate() {
         of_core[usize::from(cpu.core)].push(number as u16);
     }
-    let top_speed = |kind: &Kind| kind.rate(kind.opps.len() - 1, 0.0);
-    let fastest = machine.kinds.iter().map(top_speed).fold(0.0, f64::max);
     for (number, cpu) in machine.cpus.iter().enumerate() {
         let tier = if variant.knows_kinds() { cpu.kind } else { 0 };
         let siblings = &of_core[usize::from(cpu.core)];
         let at = siblings.iter().position(|&s| usize::from(s) == number).unwrap_or(0);
         let place = CpuPlace {
             tier,
-            permille: (1000.0 * top_speed(&machine.kinds[usize::from(tier)]) / fastest).round() as u16,
+            permille: kind_permille(machine, tier),
             voltage_domain: cpu.voltage_domain,
             memory_domain: cpu.memory_domain,
             node: cpu.node,

@@ -2,6 +2,7 @@
 //! Once a second the policy reads counters, as hardware would show them, and plans which thread runs in which memory domain or on which kind of
 //! core. A running task that is to move loses its CPU and is queued anew, as in a kernel.
 
+use super::configure::kind_permille;
 use super::policy::Policy;
 use super::task::{State, Task};
 use super::time::{Kind, OwnEvent};
@@ -44,17 +45,20 @@ fn power(machine: &Machine) -> Power {
     }
 }
 
-/// By memory domain. SMT siblings count as one core.
+/// By memory domain. SMT siblings count as one core. Speed is the mean of that of the domain's cores, as in plan.h.
 fn domains(machine: &Machine) -> Vec<Domain> {
-    let mut cores = vec![std::collections::BTreeSet::new(); machine.nr_memory_domains];
+    let mut cores = vec![std::collections::BTreeMap::new(); machine.nr_memory_domains];
     let mut node = vec![0; machine.nr_memory_domains];
     for cpu in &machine.cpus {
-        cores[usize::from(cpu.memory_domain)].insert(cpu.core);
+        cores[usize::from(cpu.memory_domain)].insert(cpu.core, u32::from(kind_permille(machine, cpu.kind)));
         node[usize::from(cpu.memory_domain)] = u32::from(cpu.node);
     }
     let of_domain = cores.iter().zip(node);
     of_domain
-        .map(|(cores, node)| Domain::new(cores.len() as u32, node))
+        .map(|(cores, node)| Domain {
+            permille: cores.values().sum::<u32>() / cores.len().max(1) as u32,
+            ..Domain::new(cores.len() as u32, node)
+        })
         .collect()
 }
 
