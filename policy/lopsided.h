@@ -458,10 +458,28 @@ lop_rule bool lop_set_domain(struct lop_sched *s, struct lop_task *t, s32 domain
 	return lop_wants_domain(s, t) && t->counted && s->topology.memory_domain[lop_cpu_index(cpu)] != domain;
 }
 
+/*
+ * All members are in domains that go off, which they leave at once: a CPU of a domain that is on becomes a member before,
+ * and stays for the hold of the last one. Otherwise a whole machine would go off with them, though its tasks only sleep
+ * for a moment.
+ */
+lop_rule void lop_replace_last_member(struct lop_sched *s, struct lop_world *world, u64 now_ns)
+{
+	struct lop_members *high = &s->set[LOP_HIGH];
+	s32 cpu;
+	if (!high->size || lop_cpus_common(&high->cpus, &s->off) < high->size || !lop_lock(s))
+		return;
+	cpu = lop_joiner(s, world, LOP_HIGH, &s->online, LOP_NONE);
+	if (cpu >= 0 && !lop_is_off(s, (u32)cpu))
+		lop_join(s, world, lop_cpu_index((u32)cpu), LOP_HIGH, now_ns);
+	lop_unlock(s);
+}
+
 /* A domain without planned tasks is switched off, or a domain is switched on again. Its tasks were moved before. */
 lop_rule void lop_set_domain_on(struct lop_sched *s, struct lop_world *world, s32 domain, bool on, u64 now_ns)
 {
 	lop_switch_domain(s, domain, on);
+	lop_replace_last_member(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 

@@ -41,6 +41,23 @@ fn a_task_wakes_in_its_memory_domain() {
     assert_eq!(bench.size(), 1, "the member that it did not need has left");
 }
 
+/// The only member, idle within its hold, is in a domain that goes off. Another CPU takes its place for the rest of the
+/// time, so that the machine does not go off with it.
+#[test]
+fn the_last_member_does_not_leave_with_its_domain() {
+    let mut bench = bench(4, Domains::Gather);
+    let task = bench.task();
+    bench.wake(task);
+    let cpu = bench.cpu_of(task).unwrap();
+    bench.block(task);
+    assert_eq!(bench.high(), [cpu]);
+    switch(&mut bench, cpu as i32 / 2, false);
+    assert_eq!(bench.size(), 1);
+    assert!(bench.high().iter().all(|high| high / 2 != cpu / 2));
+    bench.pass(2 * S);
+    assert_eq!(bench.size(), 0, "after its hold");
+}
+
 /// A domain is a preference: if it is busy, the task does not wait beside an idle member elsewhere.
 #[test]
 fn with_its_domain_busy_a_task_takes_an_idle_member_elsewhere() {
