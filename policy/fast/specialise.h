@@ -55,10 +55,9 @@ lop_rule bool lop_can_change(const struct lop_cast *c, const struct lop_speciali
 }
 
 /*
- * Of a class the thread that gains least on the fastest kind (`fast`), or most on any other kind. LOP_NONE: there is
- * none.
+ * Of a class the thread that gains least on kinds up to `tier` (`fast`), or most on slower ones. LOP_NONE: there is none.
  */
-lop_subprog s32 lop_extreme_gain(struct lop_cast *c lop_nonnull, u32 class, bool fast)
+lop_subprog s32 lop_extreme_gain(struct lop_cast *c lop_nonnull, u32 class, u32 tier, bool fast)
 {
 	s32 best = LOP_NONE;
 	u32 best_permille = 0, n;
@@ -66,7 +65,7 @@ lop_subprog s32 lop_extreme_gain(struct lop_cast *c lop_nonnull, u32 class, bool
 		struct lop_specialist *t = lop_specialist_at(c, n);
 		if (n >= c->nr_threads)
 			break;
-		if (!lop_can_change(c, t) || t->class != class || (t->tier == 0) != fast)
+		if (!lop_can_change(c, t) || t->class != class || (t->tier <= tier) != fast)
 			continue;
 		if (best >= 0 && (fast ? t->speedup_permille >= best_permille : t->speedup_permille <= best_permille))
 			continue;
@@ -77,12 +76,12 @@ lop_subprog s32 lop_extreme_gain(struct lop_cast *c lop_nonnull, u32 class, bool
 }
 
 /*
- * Exchanges the thread that gains most on slow cores with the one that gains least on fast ones. False: no exchange is
- * worth it.
+ * Exchanges the thread that gains most on kinds slower than `tier` with the one that gains least on the others. False: no
+ * exchange is worth it.
  */
-lop_subprog bool lop_exchange_one(struct lop_cast *c lop_nonnull, u32 class)
+lop_subprog bool lop_exchange_one(struct lop_cast *c lop_nonnull, u32 class, u32 tier)
 {
-	s32 up = lop_extreme_gain(c, class, false), down = lop_extreme_gain(c, class, true);
+	s32 up = lop_extreme_gain(c, class, tier, false), down = lop_extreme_gain(c, class, tier, true);
 	struct lop_specialist *rises = lop_specialist_at(c, (u32)up), *sinks = lop_specialist_at(c, (u32)down);
 	if (up < 0 || down < 0 || !lop_gains_more(rises->speedup_permille, sinks->speedup_permille))
 		return false;
@@ -92,12 +91,12 @@ lop_subprog bool lop_exchange_one(struct lop_cast *c lop_nonnull, u32 class)
 	return true;
 }
 
-/* Exchanges within a class until no gap of more than 10 % is left. Returns how many threads change cores. */
-lop_subprog u32 lop_specialise_class(struct lop_cast *c lop_nonnull, u32 class)
+/* Exchanges within a class until no gap of more than 10 % is left across `tier`. Returns how many threads change cores. */
+lop_subprog u32 lop_specialise_class(struct lop_cast *c lop_nonnull, u32 class, u32 tier)
 {
 	u32 n, moves = 0;
 	lop_for(n, 0, LOP_MAX_PLANNED / 2) {
-		if (!lop_exchange_one(c, class))
+		if (!lop_exchange_one(c, class, tier))
 			break;
 		moves += 2;
 	}
@@ -109,12 +108,15 @@ lop_subprog u32 lop_specialise_class(struct lop_cast *c lop_nonnull, u32 class)
  * change cores.
  * Worked example: SF 1.2 and 1.9 on fast cores, 1.25 and 2.0 on slow ones: 2.0 changes with 1.2, and 1.25 does not
  * change with 1.9. If 1.2 is awaited it stays, and 2.0 does not change with 1.9 either. If those on slow cores are
- * awaited too, 2.0 changes with 1.2.
+ * awaited too, 2.0 changes with 1.2. Of three kinds the fastest is served first, then the second: 2.0 on the second and 1.2
+ * on the third stay, 1.2 on the second and 2.0 on the third change.
  */
 lop_rule u32 lop_specialise(struct lop_cast *c)
 {
-	u32 n, moves = 0;
+	u32 n, tier, moves = 0;
 	lop_for(n, 0, LOP_MAX_PLANNED) lop_specialist_at(c, n)->wanted_cpu = LOP_NONE;
-	lop_for_few(n, 0, LOP_CLASSES) moves += lop_specialise_class(c, n);
+	lop_for(tier, 0, LOP_MAX_TIERS - 1) {
+		lop_for_few(n, 0, LOP_CLASSES) moves += lop_specialise_class(c, n, tier);
+	}
 	return moves;
 }

@@ -79,12 +79,28 @@ fn who_may_not_is_not_changed() {
     }
 }
 
-/// Threads on slow kinds do not exchange among themselves, and all exchanges that are worth it are made in one plan.
+/// All exchanges that are worth it are made in one plan, those with the fastest kind first.
 #[test]
 fn every_exchange_across_kinds_is_made() {
     let mut threads = cast(&[(110, 0), (120, 0), (190, 1), (200, 2), (105, 1)]);
     assert_eq!(Planner::default().specialise(&mut threads, NOW), 4);
     assert_eq!(wanted(&threads), [3, 2, 1, 0, NONE]);
+}
+
+/// Middle and little cores exchange as well: 1.2 on a middle one with 2.0 on a little one, but not the other way round.
+/// Whoever changes with the fastest kind stays there for this plan.
+#[test]
+fn slower_kinds_exchange_among_themselves() {
+    for (of, expected) in [
+        (&[(200, 0), (120, 1), (200, 2)][..], &[NONE, 2, 1][..]),
+        (&[(200, 0), (200, 1), (120, 2)], &[NONE; 3]),
+        (&[(110, 0), (120, 1), (200, 2)], &[2, NONE, 0]),
+        (&[(110, 0), (120, 1), (200, 2), (160, 2)], &[2, 3, 0, 1]),
+    ] {
+        let mut threads = cast(of);
+        Planner::default().specialise(&mut threads, NOW);
+        assert_eq!(wanted(&threads), expected, "{of:?}");
+    }
 }
 
 /// On a core of twice the speed: 2.0 without misses; at 10 MPKI half of the time is waiting: 1.5; at 30 MPKI three
