@@ -55,9 +55,18 @@ lop_rule void lop_note_phase(struct lop_mean *phases, u64 length_ns)
 	phases->count++;
 }
 
-lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app *app)
+/*
+ * Nobody is in a hurry for an application that its owner made light: its only thread is no more than an ordinary task. What a
+ * thread says of itself is another matter: heavier threads may wait for it, and its user pays by weight (budget.h).
+ * Worked example: jobs of one thread at nice 19 (a weight of 15), and a foreground application with four threads at nice 0:
+ * on four fast cores and four slow ones the jobs take turns, where all of them would have kept the fast ones.
+ */
+lop_rule bool lop_is_light(u32 weight) { return weight < LOP_WEIGHT_DEFAULT; }
+
+lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app *app, u32 weight)
 {
-	return lop_rules_by(s, LOP_PHASES) && app && lop_app_active(app->demand) == 1 && lop_phase_pays(s, &app->phases);
+	return lop_rules_by(s, LOP_PHASES) && app && !lop_is_light(weight) && lop_app_active(app->demand) == 1 &&
+	       lop_phase_pays(s, &app->phases);
 }
 
 /* The task hints that others wait for it: it is alone, or it holds a lock that is held long enough. */
@@ -73,7 +82,7 @@ lop_rule enum lop_class lop_class_of(const struct lop_sched *s, const struct lop
 {
 	if (t->hint.flags & LOP_SPINNING)
 		return LOP_ONLY_SPINS;
-	return lop_hinted_awaited(s, t, app) || lop_is_sequential(s, app) ? LOP_AWAITED : LOP_ORDINARY;
+	return lop_hinted_awaited(s, t, app) || lop_is_sequential(s, app, t->user_weight) ? LOP_AWAITED : LOP_ORDINARY;
 }
 
 /* What decides whether the task gets a fast core. */
@@ -173,7 +182,7 @@ lop_subprog bool lop_follow_phase(struct lop_sched *s lop_nonnull, struct lop_wo
 		if (!app->alone_since_ns)
 			app->alone_since_ns = lop_max(now_ns, 1);
 		cpu = lop_only_cpu(app);
-		if (cpu >= 0 && lop_is_sequential(s, app))
+		if (cpu >= 0 && lop_is_sequential(s, app, s->fast.on[lop_cpu_index((u32)cpu)].weight))
 			lop_boost(s, world, app, (u32)cpu, now_ns);
 		return true;
 	}

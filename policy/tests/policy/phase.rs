@@ -337,3 +337,32 @@ fn equals_take_turns_only_where_a_rule_says_so() {
         assert_eq!(holder != later, goes_round, "rules {rules}: {holder:?}, {later:?}");
     }
 }
+
+/// Two jobs of one thread at nice 19, and two threads of an application at nice 0, on two fast cores and two slow ones. The
+/// jobs are not awaited: after their turns everybody has had a fast core. At nice 0 they keep them.
+#[test]
+fn light_applications_are_not_awaited() {
+    for (weight, shared) in [(15, true), (1024, false)] {
+        let mut bench = asymmetric(4, 2, rules::PHASES | rules::TURNS);
+        let jobs: Vec<usize> = (0..2)
+            .map(|_| {
+                let app = bench.app(0);
+                bench.task_of(app)
+            })
+            .collect();
+        for &id in &jobs {
+            bench.tasks[id].user_weight = weight;
+        }
+        bench.wake_all(&jobs);
+        let many = threads(&mut bench, 2);
+        bench.pass(10 * MS);
+        let mut fast = [false; 2];
+        for _ in 0..20 {
+            bench.pass(10 * MS);
+            for (had, &id) in fast.iter_mut().zip(&many) {
+                *had |= bench.cpu_of(id).is_some_and(|cpu| cpu < 2);
+            }
+        }
+        assert_eq!(fast, [shared; 2], "weight {weight}");
+    }
+}
