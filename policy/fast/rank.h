@@ -23,6 +23,12 @@ lop_rule bool lop_rules_by(const struct lop_sched *s, enum lop_rules rule) { ret
 /* The SF of one task exceeds that of another by more than 10 %, so that measurement noise moves no task. */
 lop_rule bool lop_gains_more(u32 a_permille, u32 b_permille) { return (u64)a_permille * 10 > (u64)b_permille * 11; }
 
+/*
+ * SF in tenths, rounded down, by which tasks are ranked: those in one step take turns (our choice). A band of 10 % around
+ * each task would be no order: 1.8 and 1.9 take turns, and so do 1.9 and 2.0, but 2.0 goes before 1.8.
+ */
+lop_rule u32 lop_speedup_step(u32 permille) { return permille / 100; }
+
 /* Threads of one application of which one has more work left. Units of different applications do not compare. */
 lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank *b)
 {
@@ -34,9 +40,11 @@ lop_rule bool lop_lengths_differ(const struct lop_rank *a, const struct lop_rank
  *     0. the user that has had less of the fast cores (budget.h)
  *     1. class: awaited (lock holder, sequential phase), then ordinary, then tasks that only spin
  *     2. within one application the thread with more work left
- *     3. where speedup rules: the higher SF, by more than 10 %
+ *     3. where speedup rules: the higher SF, in steps of a tenth
  *     4. no turn on a fast core yet, then the turn longest ago, so that all get one (turn.h: except new tasks)
  *     5. the higher SF
+ * Among tasks without lengths, or of one application, this is a strict weak order: the first of them does not depend on
+ * where the search begins. Lengths of several applications can make a circle, with a turn between each two.
  */
 lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank *a, const struct lop_rank *b)
 {
@@ -47,9 +55,8 @@ lop_rule bool lop_ranks_before(const struct lop_sched *s, const struct lop_rank 
 		return a->class > b->class;
 	if (lop_lengths_differ(a, b))
 		return a->length > b->length;
-	if (lop_rules_by(s, LOP_SPEEDUP) && (lop_gains_more(a->speedup_permille, b->speedup_permille) ||
-					     lop_gains_more(b->speedup_permille, a->speedup_permille)))
-		return lop_gains_more(a->speedup_permille, b->speedup_permille);
+	if (lop_rules_by(s, LOP_SPEEDUP) && lop_speedup_step(a->speedup_permille) != lop_speedup_step(b->speedup_permille))
+		return a->speedup_permille > b->speedup_permille;
 	if (a->last_turn_ns != b->last_turn_ns)
 		return a->last_turn_ns < b->last_turn_ns;
 	return a->speedup_permille > b->speedup_permille;

@@ -261,7 +261,7 @@ impl Planner {
         (told != wanted || !stays).then_some(Order::Domain { thread, domain: wanted })
     }
 
-    /// Tells the speedup when it becomes known or unknown, or changes by more than 10 %; a smaller change moves no thread (rank.h).
+    /// Tells the speedup when it becomes known or unknown, or changes by more than 10 %: noise moves no thread.
     fn tell_speedup(&mut self, thread: u32, permille: u32) -> Option<Order> {
         let told = &mut self.known.get_mut(&thread)?.told_permille;
         (gains_more(permille, *told) || gains_more(*told, permille)).then(|| {

@@ -49,21 +49,69 @@ fn class_goes_before_length_and_length_before_turn_and_turn_before_speedup() {
     assert!(!bench.policy.ranks_before(&rank(ORDINARY), &rank(ORDINARY)), "equals");
 }
 
-/// SF 2.0 is 11 % above 1.8, but only 5 % above 1.9: there the turn decides.
+fn by_speedup() -> Bench {
+    let rules = rules::SPEEDUP | rules::LONGEST;
+    Bench::new(1, Config { rules, ..config() }, crate::bench::flat)
+}
+
+/// SF 2.0 is a step above 1.99; 1.99 and 1.9 are of one step, so that the turn decides.
 #[test]
-fn where_speedup_rules_it_goes_before_turn_by_more_than_ten_percent() {
-    let by_speedup = Config {
-        rules: rules::SPEEDUP,
-        ..config()
-    };
-    let bench = Bench::new(1, by_speedup, crate::bench::flat);
+fn where_speedup_rules_it_goes_before_turn_in_steps_of_a_tenth() {
+    let bench = by_speedup();
     let with = |speedup_permille, last_turn_ns| Rank {
         speedup_permille,
         last_turn_ns,
         ..rank(ORDINARY)
     };
-    assert!(bench.policy.ranks_before(&with(2000, 9), &with(1800, 1)));
-    assert!(bench.policy.ranks_before(&with(1900, 1), &with(2000, 9)));
+    assert!(bench.policy.ranks_before(&with(2000, 9), &with(1990, 1)));
+    assert!(bench.policy.ranks_before(&with(1900, 1), &with(1990, 9)));
+}
+
+/// No task goes before itself; if `a` goes before `b` and `b` before `c`, then `a` before `c`; and tasks of which neither
+/// goes first are alike to any third. All of a grid of users, classes, lengths, turns and factors.
+#[test]
+fn rank_is_a_strict_weak_order() {
+    let mut bench = by_speedup();
+    bench.owner.sched().budget.had_ns[2] = 5;
+    let mut all = Vec::new();
+    for (user, class) in [(1, ORDINARY), (2, ORDINARY), (1, AWAITED), (2, AWAITED)] {
+        for length in [0, 7] {
+            for last_turn_ns in [0, 3] {
+                for speedup_permille in [0, 1800, 1890, 1900, 1980, 2000] {
+                    all.push(Rank {
+                        class,
+                        user,
+                        app: 1,
+                        length,
+                        last_turn_ns,
+                        speedup_permille,
+                        ..Rank::default()
+                    });
+                }
+            }
+        }
+    }
+    let before: Vec<Vec<bool>> = (all.iter())
+        .map(|a| all.iter().map(|b| bench.policy.ranks_before(a, b)).collect())
+        .collect();
+    let alike = |a: usize, b: usize| !before[a][b] && !before[b][a];
+    for a in 0..all.len() {
+        assert!(!before[a][a]);
+        for b in 0..all.len() {
+            for c in 0..all.len() {
+                assert!(
+                    !(before[a][b] && before[b][c]) || before[a][c],
+                    "{:?}",
+                    [all[a], all[b], all[c]]
+                );
+                assert!(
+                    !(alike(a, b) && alike(b, c)) || alike(a, c),
+                    "{:?}",
+                    [all[a], all[b], all[c]]
+                );
+            }
+        }
+    }
 }
 
 /// A task takes a core at once only by what does not change with time.
