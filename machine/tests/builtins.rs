@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every built-in machine loads and agrees with its source.
 
-use lop_machine::{builtin_fit_names, builtin_names, builtin_text, draw, load, read, Machine, MAX_CPUS};
+use lop_machine::{builtin_fit_names, builtin_names, builtin_text, draw, load, read, steady_power_w};
+use lop_machine::{Activity, CoreState, Machine, MAX_CPUS};
 
 fn machine(name: &str) -> Machine {
     load(name, &[]).unwrap_or_else(|error| panic!("{error}"))
@@ -22,7 +23,7 @@ fn shape(m: &Machine) -> [usize; 6] {
 #[test]
 fn each_is_named_as_its_file_and_says_where_its_figures_come_from() {
     let names = builtin_names();
-    assert_eq!(names.len(), 15);
+    assert_eq!(names.len(), 20);
     for name in names {
         let machine = machine(name);
         assert_eq!(machine.name, name);
@@ -54,6 +55,11 @@ fn shapes_follow_the_sources() {
         ("laptop-three-kinds", [1, 16, 22, 16, 3, 2]),
         ("phone-three-kinds", [1, 8, 8, 3, 3, 1]),
         ("server-2x64", [2, 128, 256, 128, 2, 16]),
+        ("desktop-hybrid", [1, 16, 24, 16, 1, 1]),
+        ("desktop-two-chiplets", [1, 16, 32, 16, 2, 2]),
+        ("phone-2024", [1, 8, 8, 3, 3, 1]),
+        ("server-arm-80", [1, 80, 80, 80, 1, 1]),
+        ("cloud-vm", [1, 2, 4, 2, 2, 1]),
     ];
     for (name, expected) in shapes {
         assert_eq!(shape(&machine(name)), expected, "{name}");
@@ -124,6 +130,58 @@ fn memory_follows_the_sources() {
         };
         assert_eq!(memory, expected, "{name}");
     }
+}
+
+/// What the machine draws in W with `busy` cores of each kind busy on all threads, at the OPP of this index, the others at their lowest in the deepest
+/// idle state.
+fn draws_w(machine: &Machine, threads: usize, busy: &[(usize, usize)]) -> f64 {
+    let mut left: Vec<usize> = busy.iter().map(|&(cores, _)| cores).collect();
+    let mut states = vec![None; machine.nr_cores];
+    for cpu in &machine.cpus {
+        let kind = usize::from(cpu.kind);
+        states[usize::from(cpu.core)].get_or_insert_with(|| {
+            let busy_now = left[kind] > 0;
+            left[kind] = left[kind].saturating_sub(1);
+            match busy_now {
+                true => CoreState {
+                    opp: busy[kind].1,
+                    activity: Activity::Busy(if machine.kinds[kind].smt_speedup > 1.0 {
+                        threads
+                    } else {
+                        1
+                    }),
+                },
+                false => CoreState {
+                    opp: 0,
+                    activity: Activity::Idle(machine.kinds[kind].idle_states.len() - 1),
+                },
+            }
+        });
+    }
+    steady_power_w(machine, &states.into_iter().flatten().collect::<Vec<_>>())
+}
+
+/// What was measured, or follows from it, is what the file yields within half a percent. `else_w`: what the measurement leaves out.
+#[test]
+fn power_follows_the_measurements_of_the_sources() {
+    let near = |name: &str, threads, busy: &[(usize, usize)], else_w: f64, measured_w: f64| {
+        let w = draws_w(&machine(name), threads, busy) - else_w;
+        assert!(
+            (w / measured_w - 1.0).abs() < 0.005,
+            "{name} {busy:?}: {w} W, {measured_w} W"
+        );
+    };
+    // Package power, without 20 W of base and 1 W of memory.
+    near("desktop-hybrid", 2, &[(0, 0), (0, 0)], 21.0, 7.0);
+    near("desktop-hybrid", 1, &[(1, 6), (0, 0)], 21.0, 78.0);
+    near("desktop-hybrid", 2, &[(8, 5), (8, 4)], 21.0, 259.0);
+    // The machine, then the socket, which has 10 W of the base.
+    near("desktop-two-chiplets", 2, &[(0, 0), (0, 0)], 0.0, 19.0);
+    near("desktop-two-chiplets", 2, &[(8, 4), (8, 4)], 3.1, 149.0);
+    near("phone-2024", 1, &[(1, 5), (0, 0), (0, 0)], 0.0, 6.27);
+    // The machine, then the processor, which has 14 W of the base.
+    near("server-arm-80", 1, &[(0, 0)], 0.0, 35.0);
+    near("server-arm-80", 1, &[(80, 4)], 20.0, 180.0);
 }
 
 #[test]

@@ -218,5 +218,5 @@ fn bash_completes_names_and_files() {
     assert!(text("lop.bash").contains("-o default"), "else it offers no files");
     assert!(text("lop.bash").contains("compile-governors") && text("_lop").contains("compile-governors"));
     assert!(text("_lop").contains("laptop-three-kinds") && text("_lop").matches("_alternative").count() > 5);
-    assert!(text("lop.fish").contains("-F -a \"i7-940"));
+    assert!(text("lop.fish").contains("-F -a \"cloud-vm"));
 }
