@@ -105,6 +105,9 @@ fn held_kind(kind: &Kind, left: usize) -> Kind {
     let mut kind = kind.clone();
     if left < kind.opps.len() {
         kind.opps.truncate(left);
+        kind.turbo
+            .iter_mut()
+            .for_each(|turbo| turbo.opp = turbo.opp.min(left - 1));
         kind.name = format!("{} up to {} MHz", kind.name, kind.opps[left - 1].khz as f64 / 1e3);
     }
     kind

@@ -4,7 +4,7 @@
 use crate::check::Source;
 use crate::read::{time, watts, MAX_US, MAX_W};
 use crate::schema::{IdleFile, KindFile, OppFile};
-use crate::{IdleState, InputError, Kind, Opp};
+use crate::{turbo, IdleState, InputError, Kind, Opp};
 use toml::Spanned;
 
 pub const MAX_KINDS: usize = 16;
@@ -50,6 +50,8 @@ fn kind(source: Source, i: usize, file: &KindFile) -> Result<Kind, InputError> {
         speed: source.positive(&file.speed, &key("speed"), MAX_SPEED, "times the reference core")?,
         smt_speedup: share(&file.smt_speedup, "smt_speedup", 0.1..=threads as f64, 1.0)?,
         smt_power: share(&file.smt_power, "smt_power", 0.0..=1.0, 0.0)?,
+        turbo: turbo::turbo(source, i, file, &opps)?,
+        hardware: i as u16,
         opps,
         idle_states: idle_states(source, i, &file.idle)?,
     })

@@ -30,6 +30,7 @@ mod schema;
 mod solve;
 pub mod speed;
 mod topology;
+mod turbo;
 
 pub use builtin::{builtin_fit_names, builtin_fit_text, builtin_names, builtin_text};
 pub use capture::{capture, THIS, WATTS_OF};

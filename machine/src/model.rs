@@ -62,6 +62,10 @@ pub struct Kind {
     pub smt_power: f64,
     /// The OPPs that may be used, lowest frequency first.
     pub opps: Vec<Opp>,
+    /// Fewest busy cores first; the last is for all cores of a socket. Empty: the highest OPP with any number.
+    pub turbo: Vec<Turbo>,
+    /// Number of the kind in the file: those that `max_mhz` made of one share it, and count together for `turbo`.
+    pub hardware: u16,
     /// Shallowest first; the first is entered at once.
     pub idle_states: Vec<IdleState>,
 }
@@ -78,6 +82,13 @@ pub struct Opp {
     pub busy_uw: u64,
     /// Power of the voltage domain itself (shared leakage, cache, ring) while this OPP's voltage is the highest in it.
     pub domain_uw: u64,
+}
+
+/// The highest OPP of all cores of a kind in a socket while up to so many of them are busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turbo {
+    pub busy_cores: usize,
+    pub opp: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -159,6 +170,13 @@ impl Kind {
     pub fn rate(&self, opp: usize, memory_share: f64) -> f64 {
         let rated = self.rated_khz as f64;
         self.speed / ((1.0 - memory_share) * rated / self.opps[opp].khz as f64 + memory_share)
+    }
+    /// The highest OPP that cores may have while so many of the kind in their socket are busy.
+    pub fn top_opp(&self, busy_cores: usize) -> usize {
+        let allowed = self.turbo.iter().find(|turbo| busy_cores <= turbo.busy_cores);
+        allowed
+            .or(self.turbo.last())
+            .map_or(self.opps.len() - 1, |turbo| turbo.opp)
     }
     /// Work per second at the highest OPP that may be used, for work that scales with frequency.
     pub fn top_rate(&self) -> f64 {

@@ -165,6 +165,8 @@ pub struct KindFile {
     pub smt_speedup: Option<Number>,
     pub smt_power: Option<Number>,
     pub opp: Spanned<Vec<OppFile>>,
+    /// Absent: the highest operating point with any number of busy cores.
+    pub turbo: Option<Spanned<Vec<TurboFile>>>,
     pub idle: Spanned<Vec<IdleFile>>,
 }
 
@@ -176,6 +178,14 @@ pub struct OppFile {
     pub idle_w: Number,
     pub busy_w: Number,
     pub domain_w: Option<Number>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TurboFile {
+    /// With up to so many busy cores of the kind in a socket.
+    pub cores: Count,
+    pub mhz: Number,
 }
 
 #[derive(Debug, Deserialize)]

@@ -87,6 +87,15 @@ Where the figures come from
 - Assumed: everything.
 ";
 
+/// The figure for all busy is that of the operating point which all may have: 5 + (1 + 1 * 1.5) + 2 * 0.5.
+#[test]
+fn turbo_is_drawn() {
+    let turbo = "cores = 1\nturbo = [{ cores = 1, mhz = 1500 }]\nsmt = 2";
+    let drawn = draw(&read("small.toml", &SMALL.replace("cores = 1\nsmt = 2", turbo)).unwrap());
+    assert!(drawn.contains("\n  turbo: 1000 MHz with up to 1 busy\n"), "{drawn}");
+    assert!(drawn.contains("all threads                        8.50 W"), "{drawn}");
+}
+
 #[test]
 fn small_machine() {
     let machine = read("small.toml", SMALL).unwrap();

@@ -164,6 +164,12 @@ mv = 1000 | mv = 800 | 30 | kind.0.opp.1.mv | 800, expected at least 900 mV
 mv = 1000 | mv = 0 | 30 | kind.0.opp.1.mv | 0, expected a whole number from 1 to 10000
 busy_w = 5 | busy_w = 1.5 | 30 | kind.0.opp.1.busy_w | 1.5, expected at least idle_w, which is 2 W
 domain_w = 1 | domain_w = -1 | 30 | kind.0.opp.1.domain_w | -1, expected 0
+speed = 2.0 | speed = 2.0\nturbo = [{ cores = 1, mhz = 2000 }] | 28 | kind.0.turbo | up to 1 busy cores, expected up to the 2 of a socket
+speed = 2.0 | speed = 2.0\nturbo = [] | 28 | kind.0.turbo | up to 0 busy cores
+speed = 2.0 | speed = 2.0\nturbo = [\n{ cores = 1, mhz = 2000 },\n{ cores = 1, mhz = 1000 }] | 30 | kind.0.turbo.1.cores | 1, expected more than 1 before it
+speed = 2.0 | speed = 2.0\nturbo = [\n{ cores = 1, mhz = 1999 },\n{ cores = 2, mhz = 2000 }] | 30 | kind.0.turbo.1.mhz | 2000, expected at most 1000 MHz of fewer busy cores
+speed = 2.0 | speed = 2.0\nturbo = [{ cores = 2, mhz = 900 }] | 28 | kind.0.turbo.0.mhz | 900, expected at least 1000 MHz, the lowest operating point
+speed = 2.0 | speed = 2.0\nturbo = [{ cores = 0, mhz = 2000 }] | 28 | kind.0.turbo.0.cores | 0, expected a whole number from 1 to 512
 opp = [{ mhz = 1000, mv = 900, idle_w = 0.5, busy_w = 1 }] | opp = [] | 40 | kind.1.opp | 0 operating points
 residency_us = 300 | residency_us = 0 | 34 | kind.0.idle.1.residency_us | 0, expected more than 0 µs
 exit_us = 100 | exit_us = inf | 34 | kind.0.idle.1.exit_us | inf, expected 0

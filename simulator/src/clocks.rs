@@ -14,6 +14,8 @@ pub struct ClockDomain {
     /// Index into `khz`.
     pub now: usize,
     pub wanted: usize,
+    /// The highest index that may be reached now, whatever is wanted.
+    pub limit: usize,
     /// The index that a transition under way leads to.
     pub heading: Option<usize>,
     /// By frequency index: number of CPUs that request it.
@@ -30,6 +32,14 @@ impl ClockDomain {
     /// The lowest index with at least this frequency.
     pub fn at_least(&self, khz: u64) -> usize {
         self.khz.partition_point(|&f| f < khz).min(self.top())
+    }
+    /// The highest index of at most this frequency.
+    pub fn at_most(&self, khz: u64) -> usize {
+        self.khz.partition_point(|&f| f <= khz).saturating_sub(1)
+    }
+    /// The domain is as fast as it may be now, which is less than its highest frequency.
+    pub fn is_held(&self) -> bool {
+        self.now == self.limit && self.limit < self.top()
     }
     fn highest_asked(&self) -> usize {
         self.asked.iter().rposition(|&n| n != 0).unwrap_or(0)
@@ -63,6 +73,7 @@ fn domain_of_cpus(machine: &Machine, cpus: Vec<usize>) -> ClockDomain {
     asked[0] = cpus.len() as u32;
     ClockDomain {
         cpus,
+        limit: khz.len() - 1,
         khz,
         opp,
         now: 0,
@@ -121,13 +132,14 @@ impl Clocks {
         about.wanted = index;
         changed.then_some(domain)
     }
-    /// Begins a transition to the target, unless one is under way. Returns whether one began.
+    /// Begins a transition to the target, or as near as the limit allows, unless one is under way. Returns whether one began.
     pub fn begin(&mut self, domain: usize) -> bool {
         let about = &mut self.domains[domain];
-        if about.heading.is_some() || about.wanted == about.now {
+        let target = about.wanted.min(about.limit);
+        if about.heading.is_some() || target == about.now {
             return false;
         }
-        about.heading = Some(about.wanted);
+        about.heading = Some(target);
         self.transitions += 1;
         true
     }
@@ -141,7 +153,7 @@ impl Clocks {
     /// Sets a speed at once, before anything runs.
     pub fn set_initial(&mut self, domain: usize, index: usize) {
         let about = &mut self.domains[domain];
-        about.now = index;
+        about.now = index.min(about.limit);
         about.wanted = index;
         about.heading = None;
     }

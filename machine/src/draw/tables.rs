@@ -2,7 +2,7 @@
 //! Tables of a drawing: operating points, idle states, what holds for the whole machine, power.
 
 use super::wrapped;
-use crate::{steady_power_w, Activity, CoreState, IdleState, Kind, Machine, Opp};
+use crate::{steady_power_w, Activity, CoreState, IdleState, Kind, Machine, Opp, Turbo};
 
 /// The heading, operating points and idle states of a kind.
 pub fn kind(machine: &Machine, kind: &Kind) -> String {
@@ -10,6 +10,17 @@ pub fn kind(machine: &Machine, kind: &Kind) -> String {
     text += "       MHz        V    speed    idle W    busy W  domain W   J per ref. s\n";
     for (i, opp) in kind.opps.iter().enumerate() {
         text += &opp_row(opp, kind.rate(i, 0.0));
+    }
+    if !kind.turbo.is_empty() {
+        let up_to = |t: &Turbo| {
+            format!(
+                "{} MHz with up to {} busy",
+                kind.opps[t.opp].khz as f64 / 1e3,
+                t.busy_cores
+            )
+        };
+        let list: Vec<String> = kind.turbo.iter().map(up_to).collect();
+        text += &wrapped(&format!("turbo: {}", list.join("; ")), "  ", "    ");
     }
     let states: Vec<String> = kind.idle_states.iter().map(idle_state).collect();
     text + &wrapped(&format!("idle: {}", states.join("; ")), "  ", "    ")
@@ -128,13 +139,13 @@ pub fn power_summary(machine: &Machine) -> String {
         activity: Activity::Idle(machine.kinds[kind_of[core]].idle_states.len() - 1),
     };
     let busy = |core: usize| CoreState {
-        opp: machine.kinds[kind_of[core]].opps.len() - 1,
+        opp: machine.kinds[kind_of[core]].top_opp(machine.nr_cores),
         activity: Activity::Busy(threads_of(machine, core)),
     };
     let one = |core: usize| match core {
         0 => CoreState {
+            opp: machine.kinds[kind_of[0]].top_opp(1),
             activity: Activity::Busy(1),
-            ..busy(0)
         },
         _ => idle(core),
     };

@@ -76,7 +76,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// Counts the run time lost below the highest OPP. Problem A: from a start until the governor's next sample, on a core whose clock domain had had
     /// less work in the governor's period than the others together: the load was elsewhere. It does not occur with a single clock domain. Problem B: the
-    /// rest, under a governor that measures load. Speeds that were chosen count as neither: a fixed one, that of a reserved core.
+    /// rest, under a governor that measures load. Speeds that were chosen count as neither: a fixed one, that of a reserved core, the highest of the moment.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cores.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
@@ -84,7 +84,8 @@ impl<S: Scheduler> World<'_, S> {
             None => self.rates.relative(class, state.kind, state.opp),
         };
         let lost_ns = ran as f64 * (1.0 - relative);
-        if self.speeds.fixed() || self.scheduler.on_reserved_core(cpu) {
+        let held = self.speeds.clocks.of_cpu(cpu).is_held();
+        if held || self.speeds.fixed() || self.scheduler.on_reserved_core(cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.speeds.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;
@@ -318,6 +319,9 @@ impl<S: Scheduler> World<'_, S> {
         let exit_ns = self.power.exit_ns(core, now_ns);
         let busy = self.cores.fill(cpu, now_ns);
         self.speeds.busy_changes(cpu, 1, now_ns);
+        if busy == 1 {
+            self.core_changes(core, true);
+        }
         self.power.set_state(core, CoreState::Busy(busy), &mut self.time);
         S::cpu_busy(self, cpu);
         self.siblings_changed(cpu);
@@ -384,6 +388,7 @@ impl<S: Scheduler> World<'_, S> {
             self.siblings_changed(cpu);
         } else {
             self.power.set_state(core, CoreState::Idle(0), &mut self.time);
+            self.core_changes(core, false);
         }
         self.governor_sees_idle(cpu);
         S::cpu_idle(self, cpu, busy > 0);

@@ -4,6 +4,7 @@
 use super::fair::TICK_NS;
 use super::scheduler::Scheduler;
 use super::time::{Alarm, Kind, Time};
+use super::turbo::Turbo;
 use super::world::World;
 use crate::choice::{Governor, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
@@ -47,8 +48,9 @@ impl BusyTime {
 
 /// Speeds of the clock domains, and the governor that sets them.
 #[derive(Debug)]
-pub(super) struct Speeds {
+pub(super) struct Speeds<'a> {
     pub clocks: Clocks,
+    turbo: Turbo<'a>,
     /// `None`: the policy sets the speeds.
     governor: Option<Governor>,
     period_ns: u64,
@@ -61,8 +63,8 @@ pub(super) struct Speeds {
     busy_of_domain: Vec<BusyTime>,
 }
 
-impl Speeds {
-    pub fn new(choice: &PolicyChoice, machine: &Machine) -> Self {
+impl<'a> Speeds<'a> {
+    pub fn new(choice: &PolicyChoice, machine: &'a Machine) -> Self {
         let governor = match choice {
             PolicyChoice::Linux(governor) => Some(*governor),
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
@@ -72,6 +74,7 @@ impl Speeds {
         };
         Self {
             clocks: Clocks::new(machine),
+            turbo: Turbo::new(machine),
             governor,
             period_ns: machine.cpufreq.ondemand_period_ns.max(1),
             rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
@@ -97,6 +100,7 @@ impl Speeds {
     }
     pub fn set_initial(&mut self) {
         for domain in 0..self.clocks.domains.len() {
+            self.clocks.domains[domain].limit = self.turbo.limit(domain, &self.clocks);
             let about = &self.clocks.domains[domain];
             let index = match self.governor {
                 Some(Governor::Performance) => about.top(),
@@ -221,11 +225,24 @@ impl<S: Scheduler> World<'_, S> {
         busiest_ns
     }
 
-    pub(super) fn transition_ends(&mut self, domain: usize) {
+    /// A core became busy or idle, which may allow more speed or less. What was lost so far counts by the old limit.
+    pub(super) fn core_changes(&mut self, core: usize, busy: bool) {
+        for domain in self.speeds.turbo.core_changes(core, busy) {
+            self.settle_domain(domain);
+            self.speeds.clocks.domains[domain].limit = self.speeds.turbo.limit(domain, &self.speeds.clocks);
+            self.speeds.begin_transition(domain, &mut self.time);
+        }
+    }
+
+    fn settle_domain(&mut self, domain: usize) {
         for at in 0..self.speeds.clocks.domains[domain].cpus.len() {
             let cpu = self.speeds.clocks.domains[domain].cpus[at];
             self.settle(cpu);
         }
+    }
+
+    pub(super) fn transition_ends(&mut self, domain: usize) {
+        self.settle_domain(domain);
         self.speeds.clocks.arrive(domain);
         self.domain_speed_is_new(domain);
         self.speeds.begin_transition(domain, &mut self.time);

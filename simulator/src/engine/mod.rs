@@ -21,6 +21,7 @@ mod stuck;
 mod sync;
 mod task;
 mod time;
+mod turbo;
 mod work;
 mod world;
 

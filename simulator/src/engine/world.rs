@@ -28,7 +28,7 @@ pub(crate) struct World<'a, S> {
     pub(super) rates: Rates,
     pub(super) contention: Contention,
     pub(super) cores: Cores,
-    pub(super) speeds: Speeds,
+    pub(super) speeds: Speeds<'a>,
     pub(super) power: Power<'a>,
     pub(super) scheduler: S,
     pub(super) work: Work<'a>,

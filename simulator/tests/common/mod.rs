@@ -48,6 +48,8 @@ pub fn kind(speed: f64, opps: Vec<Opp>) -> Kind {
         rated_khz: opps.last().map_or(0, |opp| opp.khz),
         smt_speedup: 1.0,
         smt_power: 0.0,
+        turbo: vec![],
+        hardware: 0,
         opps,
         idle_states: vec![idle("C1", 0, 0, None)],
     }
