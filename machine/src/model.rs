@@ -23,6 +23,8 @@ pub struct Machine {
     pub cache_kib: Vec<Option<u64>>,
     /// Power that does not depend on the cores (board, disks, supply losses).
     pub base_uw: u64,
+    /// All of them hold. Empty: none.
+    pub power_limits: Vec<PowerLimit>,
     pub dram: Dram,
     /// What the cores of a memory domain share behind their last-level cache; `None`: no contention is modelled.
     pub memory: Option<Memory>,
@@ -99,6 +101,13 @@ pub struct IdleState {
     pub residency_ns: u64,
     /// Power of a physical core in this state; `None`: the OPP's `idle_uw` (clock on).
     pub power_uw: Option<u64>,
+}
+
+/// A limit of the mean power of all cores and voltage domains together; what is longer ago than the window counts less and less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PowerLimit {
+    pub uw: u64,
+    pub window_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

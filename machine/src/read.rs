@@ -8,9 +8,13 @@ use crate::check::Source;
 use crate::input::{self, Override};
 use crate::live::Folder;
 use crate::memory_domains::{self, divisor};
-use crate::schema::{CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, Text, ThermalFile};
+use crate::schema::{
+    CostFile, CpufreqFile, DramFile, MachineFile, MemoryFile, Number, ParkFile, PowerLimitFile, Text, ThermalFile,
+};
 use crate::topology::{CoreCount, Layout};
-use crate::{caps, kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Memory, Park, Thermal, MAX_CPUS};
+use crate::{
+    caps, kind, Cost, Cpu, Cpufreq, Dram, InputError, Kind, Machine, Memory, Park, PowerLimit, Thermal, MAX_CPUS,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -90,6 +94,7 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
         name: source.line(&parsed.name, "name", 64)?.to_string(),
         description: source.line(&parsed.description, "description", 200)?.to_string(),
         base_uw,
+        power_limits: power_limits(source, &parsed.power_limit)?,
         dram: dram(source, parsed.dram.as_ref())?,
         memory: parsed.memory.as_ref().map(|m| memory(source, m)).transpose()?,
         cpufreq: cpufreq(source, &parsed.cpufreq)?,
@@ -123,6 +128,7 @@ fn numbered(layout: &Layout, kinds: Vec<Kind>) -> Machine {
         cache_kib: Vec::new(),
         cpus,
         base_uw: 0,
+        power_limits: Vec::new(),
         dram: Dram {
             idle_uw: 0,
             stall_uw: 0,
@@ -189,6 +195,21 @@ fn core_counts(source: Source, file: &MachineFile) -> Result<Vec<CoreCount>, Inp
         Ok(CoreCount { cores, smt })
     });
     counts.collect()
+}
+
+/// Longest window, s.
+const MAX_WINDOW_S: f64 = 1e4;
+
+fn power_limits(source: Source, files: &[PowerLimitFile]) -> Result<Vec<PowerLimit>, InputError> {
+    let limit = |(i, file): (usize, &PowerLimitFile)| {
+        let w = source.positive(&file.w, &format!("power_limit.{i}.w"), MAX_W, "W")?;
+        let window_s = source.positive(&file.window_s, &format!("power_limit.{i}.window_s"), MAX_WINDOW_S, "s")?;
+        Ok(PowerLimit {
+            uw: watts(w).max(1),
+            window_ns: time(window_s * 1e6).max(1),
+        })
+    };
+    files.iter().enumerate().map(limit).collect()
 }
 
 fn dram(source: Source, file: Option<&DramFile>) -> Result<Dram, InputError> {

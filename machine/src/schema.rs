@@ -38,6 +38,9 @@ pub struct MachineFile {
     /// Cores held below their highest operating point: MHz by core, repeated over the cores. Absent: none.
     pub max_mhz: Option<Spanned<Vec<Number>>>,
     pub base_w: Number,
+    /// Limits of the mean power of all cores and voltage domains. Absent: none.
+    #[serde(default)]
+    pub power_limit: Vec<PowerLimitFile>,
     pub dram: Option<DramFile>,
     /// Absent: the misses of tasks do not slow other tasks down.
     pub memory: Option<MemoryFile>,
@@ -97,6 +100,13 @@ impl<'de> Deserialize<'de> for MemoryDomains {
         }
         deserializer.deserialize_any(Either)
     }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PowerLimitFile {
+    pub w: Number,
+    pub window_s: Number,
 }
 
 #[derive(Debug, Deserialize)]

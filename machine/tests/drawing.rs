@@ -89,9 +89,17 @@ Where the figures come from
 
 /// The figure for all busy is that of the operating point which all may have: 5 + (1 + 1 * 1.5) + 2 * 0.5.
 #[test]
-fn turbo_is_drawn() {
+fn turbo_and_power_limits_are_drawn() {
     let turbo = "cores = 1\nturbo = [{ cores = 1, mhz = 1500 }]\nsmt = 2";
-    let drawn = draw(&read("small.toml", &SMALL.replace("cores = 1\nsmt = 2", turbo)).unwrap());
+    let limited = SMALL.replace(
+        "base_w = 5",
+        "base_w = 5\npower_limit = [{ w = 7, window_s = 28 }, { w = 9.5, window_s = 0.01 }]",
+    );
+    let drawn = draw(&read("small.toml", &limited.replace("cores = 1\nsmt = 2", turbo)).unwrap());
+    assert!(
+        drawn.contains("\nlimit    cores and voltage domains 7 W over 28 s, 9.5 W over 0.01 s\n"),
+        "{drawn}"
+    );
     assert!(drawn.contains("\n  turbo: 1000 MHz with up to 1 busy\n"), "{drawn}");
     assert!(drawn.contains("all threads                        8.50 W"), "{drawn}");
 }

@@ -124,6 +124,9 @@ base_w = 10 | memory_domain = "core"\nbase_w = 10 | 6 | cores_per_memory_domain 
 base_w = 10 | max_mhz = [2000, 1000, 1000, 1000]\nbase_w = 10 | 7 | max_mhz.1 | cores 0 and 1 share a clock
 base_w = 10 | max_mhz = [\n1000, 1000, 2000,\n2000, 900, 2000]\nbase_w = 10 | 9 | max_mhz.4 | cores 2 and 4 share a clock
 base_w = 10 | max_mhz = [900]\nbase_w = 10 | 7 | max_mhz.0 | 900, expected at least 1000 MHz
+base_w = 10 | base_w = 10\npower_limit = [{ w = 0, window_s = 1 }] | 8 | power_limit.0.w | 0, expected a number above 0
+base_w = 10 | base_w = 10\npower_limit = [{ w = 9, window_s = 1 },\n{ w = 9, window_s = -1 }] | 9 | power_limit.1.window_s | -1, expected a number above 0 and at most 10000 s
+base_w = 10 | base_w = 10\npower_limit = [{ w = 9, windows = 1 }] | 8 | power_limit | unknown field `windows`
 base_w = 10 | base_w = -0.5 | 7 | base_w | -0.5, expected 0 to 1000000 W
 base_w = 10 | base_w = nan | 7 | base_w | NaN, expected 0 to 1000000 W
 base_w = 10 | base_w = inf | 7 | base_w | inf, expected 0 to 1000000 W

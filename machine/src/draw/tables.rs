@@ -2,7 +2,7 @@
 //! Tables of a drawing: operating points, idle states, what holds for the whole machine, power.
 
 use super::wrapped;
-use crate::{steady_power_w, Activity, CoreState, IdleState, Kind, Machine, Opp, Turbo};
+use crate::{steady_power_w, Activity, CoreState, IdleState, Kind, Machine, Opp, PowerLimit, Turbo};
 
 /// The heading, operating points and idle states of a kind.
 pub fn kind(machine: &Machine, kind: &Kind) -> String {
@@ -104,6 +104,11 @@ pub fn machine_wide(machine: &Machine) -> String {
             micros(c.memory_domain_ns)
         ),
     ];
+    if !machine.power_limits.is_empty() {
+        let limit = |l: &PowerLimit| format!("{} W over {} s", watts(l.uw), l.window_ns as f64 / 1e9);
+        let limits: Vec<String> = machine.power_limits.iter().map(limit).collect();
+        lines.push(format!("limit    cores and voltage domains {}", limits.join(", ")));
+    }
     if let Some(memory) = machine.memory {
         let bandwidth = match memory.bandwidth_mb_s {
             Some(mb_s) => format!("{mb_s} MB/s for each memory domain"),

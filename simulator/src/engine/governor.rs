@@ -51,6 +51,8 @@ impl BusyTime {
 pub(super) struct Speeds<'a> {
     pub clocks: Clocks,
     turbo: Turbo<'a>,
+    /// By power limits: how many frequencies below its highest every clock domain stays.
+    steps_down: usize,
     /// `None`: the policy sets the speeds.
     governor: Option<Governor>,
     period_ns: u64,
@@ -75,6 +77,7 @@ impl<'a> Speeds<'a> {
         Self {
             clocks: Clocks::new(machine),
             turbo: Turbo::new(machine),
+            steps_down: 0,
             governor,
             period_ns: machine.cpufreq.ondemand_period_ns.max(1),
             rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
@@ -100,7 +103,7 @@ impl<'a> Speeds<'a> {
     }
     pub fn set_initial(&mut self) {
         for domain in 0..self.clocks.domains.len() {
-            self.clocks.domains[domain].limit = self.turbo.limit(domain, &self.clocks);
+            self.set_limit(domain);
             let about = &self.clocks.domains[domain];
             let index = match self.governor {
                 Some(Governor::Performance) => about.top(),
@@ -109,6 +112,15 @@ impl<'a> Speeds<'a> {
             };
             self.clocks.set_initial(domain, index);
         }
+    }
+    fn set_limit(&mut self, domain: usize) {
+        let by_turbo = self.turbo.limit(domain, &self.clocks);
+        let about = &mut self.clocks.domains[domain];
+        about.limit = by_turbo.min(about.top().saturating_sub(self.steps_down));
+    }
+    /// Steps down after which every clock domain is at its lowest frequency.
+    pub fn most_steps(&self) -> usize {
+        self.clocks.domains.iter().map(|domain| domain.top()).max().unwrap_or(0)
     }
     pub fn begin(&self, time: &mut Time) {
         if self.governor == Some(Governor::Ondemand) {
@@ -225,13 +237,26 @@ impl<S: Scheduler> World<'_, S> {
         busiest_ns
     }
 
-    /// A core became busy or idle, which may allow more speed or less. What was lost so far counts by the old limit.
+    /// A core became busy or idle, which may allow more speed or less.
     pub(super) fn core_changes(&mut self, core: usize, busy: bool) {
         for domain in self.speeds.turbo.core_changes(core, busy) {
-            self.settle_domain(domain);
-            self.speeds.clocks.domains[domain].limit = self.speeds.turbo.limit(domain, &self.speeds.clocks);
-            self.speeds.begin_transition(domain, &mut self.time);
+            self.limit_changes(domain);
         }
+    }
+
+    /// Every clock domain stays so many frequencies below its highest.
+    pub(super) fn step_speeds_down(&mut self, steps: usize) {
+        self.speeds.steps_down = steps;
+        for domain in 0..self.speeds.clocks.domains.len() {
+            self.limit_changes(domain);
+        }
+    }
+
+    /// What was lost so far counts by the old limit.
+    fn limit_changes(&mut self, domain: usize) {
+        self.settle_domain(domain);
+        self.speeds.set_limit(domain);
+        self.speeds.begin_transition(domain, &mut self.time);
     }
 
     fn settle_domain(&mut self, domain: usize) {

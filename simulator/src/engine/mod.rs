@@ -12,6 +12,7 @@ mod list;
 mod plan;
 mod policy;
 mod power;
+mod power_limit;
 mod program;
 mod rates;
 mod report;

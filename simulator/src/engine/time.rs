@@ -45,9 +45,17 @@ pub(crate) enum Alarm {
     Deepen,
     /// The scheduler's timer, at which the policy reviews its sets.
     Scheduler,
+    /// Mean power reaches a limit, or is low enough for more speed.
+    PowerLimit,
 }
 
-const ALARMS: [Alarm; 4] = [Alarm::Cpu, Alarm::Tick, Alarm::Deepen, Alarm::Scheduler];
+const ALARMS: [Alarm; 5] = [
+    Alarm::Cpu,
+    Alarm::Tick,
+    Alarm::Deepen,
+    Alarm::Scheduler,
+    Alarm::PowerLimit,
+];
 
 /// What comes due, and for which index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 use super::cores::Cores;
 use super::power::Power;
+use super::power_limit::PowerLimits;
 use super::scheduler::Scheduler;
 use super::stats::{Stats, Trace};
 use super::task::State;
@@ -30,6 +31,7 @@ pub(crate) struct World<'a, S> {
     pub(super) cores: Cores,
     pub(super) speeds: Speeds<'a>,
     pub(super) power: Power<'a>,
+    pub(super) power_limits: PowerLimits,
     pub(super) scheduler: S,
     pub(super) work: Work<'a>,
     /// By program: CPUs that it may run on; `None`: all.
@@ -79,6 +81,7 @@ impl<'a, S: Scheduler> World<'a, S> {
             cores: Cores::new(machine, work.can_stall()),
             speeds: Speeds::new(choice, machine),
             power: Power::new(machine),
+            power_limits: PowerLimits::new(machine),
             scheduler,
             work,
             allowed: allowed_cpus(machine, workload)?,
@@ -103,6 +106,8 @@ impl<'a, S: Scheduler> World<'a, S> {
         for core in 0..self.cores.cores.len() {
             self.sink_if_idle(core);
         }
+        self.power_limits
+            .begin(self.power.model.total_uw(), self.speeds.most_steps());
     }
 
     /// Runs until the last task exits or the workload's duration is over.
@@ -133,6 +138,7 @@ impl<'a, S: Scheduler> World<'a, S> {
                 return Err(self.standstill());
             }
             self.handle(due);
+            self.keep_power_limits();
             self.trace.power_is(at_ns, self.power.model.total_uw());
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
@@ -156,6 +162,8 @@ impl<'a, S: Scheduler> World<'a, S> {
             Due::Alarm(Alarm::Tick, cpu) => self.tick(cpu as usize),
             Due::Alarm(Alarm::Deepen, core) => self.deepen(core as usize),
             Due::Alarm(Alarm::Scheduler, _) => S::timer(self),
+            // Power limits are looked at after every event, so after this one.
+            Due::Alarm(Alarm::PowerLimit, _) => {}
             Due::Event(Kind::TaskWake, id) => {
                 if self.work.tasks[id as usize].state == State::Sleeping {
                     self.work.progressing -= 1;

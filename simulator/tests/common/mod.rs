@@ -90,6 +90,7 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
         nr_nodes: 1,
         cache_kib: vec![None],
         base_uw: 0,
+        power_limits: vec![],
         dram: Dram {
             idle_uw: 0,
             stall_uw: 0,
