@@ -249,12 +249,15 @@ pub struct PolicyParameters {
     pub reserve: Option<Reserve>,
 }
 
-/// How the baseline chooses an idle CPU.
+/// How the baseline places a woken task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Placement {
+    /// On the CPU that has been idle longest, as the sources assume.
     #[default]
     LongestIdle,
     Random,
+    /// Near where it ran or who woke it, as Linux's fair class does; CPUs have queues of their own.
+    FairClass,
 }
 
 /// All names: `linux` with its governors, lop-policy's policies, and the baselines that place once.
@@ -334,6 +337,11 @@ impl FromStr for PolicyChoice {
 }
 
 impl PolicyChoice {
+    /// Linux's fair class runs the tasks.
+    pub(crate) fn is_fair_class(&self, placement: Placement) -> bool {
+        matches!(self, Self::Linux(_)) && placement == Placement::FairClass
+    }
+
     /// The same policy without each of its rules in turn; empty for all but `auto`.
     pub fn without_each(&self) -> Vec<Self> {
         self.without((0..AutoRule::ALL.len()).map(|rule| vec![rule]))
@@ -392,7 +400,10 @@ impl FromStr for Placement {
         match name {
             "longest-idle" => Ok(Self::LongestIdle),
             "random" => Ok(Self::Random),
-            _ => Err(format!("unknown placement '{name}'; known: longest-idle, random")),
+            "fair-class" => Ok(Self::FairClass),
+            _ => Err(format!(
+                "unknown placement '{name}'; known: longest-idle, random, fair-class"
+            )),
         }
     }
 }

@@ -30,7 +30,7 @@ use workload::Workload;
 pub struct RunOptions {
     /// Seed of the workload's draws, which are the same for every policy, and of random placement.
     pub seed: u64,
-    /// How the baseline chooses an idle CPU for a woken task.
+    /// How the baseline places a woken task.
     pub placement: Placement,
     pub policy: PolicyParameters,
     /// Largest number of events to record.

@@ -29,7 +29,7 @@ Examples:
   lop simulate --workload ./my-rt-app.json --html timeline.html
   lop simulate --trace my-build.trace --machine i7-940 --policy linux,auto
   lop simulate --set machine.cpufreq.ondemand_period_ms=80
-  lop simulate --set linux.placement=random
+  lop simulate --set linux.placement=fair-class
 ";
 
 /// Examples, then every policy.

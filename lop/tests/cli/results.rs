@@ -349,6 +349,7 @@ fn policy_parameters_and_placement_reach_the_engine() {
             .unwrap()
     };
     assert_ne!(placed("linux.placement=longest-idle"), placed("linux.placement=random"));
+    assert_eq!(placed("placement=fair-class"), placed("linux.placement=fair-class"));
 }
 
 #[test]

@@ -38,8 +38,10 @@ impl<S: Scheduler> World<'_, S> {
         let overhead = passed.min(state.overhead_ns);
         state.overhead_ns -= overhead;
         let ran = passed - overhead;
+        S::ran(self, id, cpu, passed);
+        let state = &mut self.cores.cpus[cpu];
         let task = &mut self.work.tasks[id as usize];
-        if self.speeds.is_schedutil() {
+        if self.speeds.averages() {
             let opps = &self.machine.kinds[state.kind].opps;
             let (khz, top_khz) = (opps[state.opp].khz as f64, opps[state.top_opp].khz as f64);
             task.utilisation = utilisation_after(task.utilisation, passed, khz / top_khz);

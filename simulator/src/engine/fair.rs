@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 pub(super) const TICK_NS: u64 = 4_000_000;
 
 /// Linux's base slice, 0.7 ms * (1 + log2(min(CPUs, 8))), rounded up to a tick.
-fn base_slice_ns(nr_cpus: usize) -> u64 {
+pub(super) fn base_slice_ns(nr_cpus: usize) -> u64 {
     (700_000 * u64::from(1 + nr_cpus.clamp(1, 8).ilog2())).next_multiple_of(TICK_NS)
 }
 
@@ -35,6 +35,42 @@ impl GroupShare {
     }
 }
 
+/// By application: the weight of its cgroup. `None`: its tasks count by their own weights.
+#[derive(Debug)]
+pub(super) struct Shares(Vec<Option<GroupShare>>);
+
+impl Shares {
+    pub fn new(workload: &Workload) -> Self {
+        let share = |weight| GroupShare {
+            weight,
+            active_weight: 0,
+        };
+        Self(group_weights(workload).map(|weight| weight.map(share)).collect())
+    }
+    /// A task of an application became active.
+    pub fn enter(&mut self, app: u16, weight: u32) {
+        if let Some(group) = &mut self.0[usize::from(app)] {
+            group.active_weight += u64::from(weight);
+        }
+    }
+    pub fn leave(&mut self, app: u16, weight: u32) {
+        if let Some(group) = &mut self.0[usize::from(app)] {
+            group.active_weight = group.active_weight.saturating_sub(u64::from(weight));
+        }
+    }
+    /// Virtual time that running for `ran_ns` costs a task of this application and weight.
+    pub fn cost_ns(&self, app: u16, weight: u32, ran_ns: u64) -> u64 {
+        let of_group = self.0[usize::from(app)].as_ref().map(|group| group.of(weight));
+        ran_ns.saturating_mul(u64::from(WEIGHT_DEFAULT)) / of_group.unwrap_or(u64::from(weight.max(1)))
+    }
+    /// Bounded lag: a task that slept is at most one slice behind the clock. One that ran while no other waited is at most a slice and its own
+    /// cost of a slice ahead.
+    pub fn bound_lag(&self, (clock_ns, slice_ns): (u64, u64), (app, weight): (u16, u32), vtime_ns: u64) -> u64 {
+        let most_ns = slice_ns + self.cost_ns(app, weight, slice_ns);
+        vtime_ns.clamp(clock_ns.saturating_sub(slice_ns), clock_ns.saturating_add(most_ns))
+    }
+}
+
 /// Start-time fair queueing with one queue for all CPUs.
 #[derive(Debug)]
 pub(crate) struct Fair {
@@ -48,17 +84,12 @@ pub(crate) struct Fair {
     clock_ns: u64,
     slice_ns: u64,
     homes: Option<Homes>,
-    /// By application; `None`: its tasks count by their own weights.
-    groups: Vec<Option<GroupShare>>,
+    shares: Shares,
 }
 
 impl Fair {
     /// `homes`: the core to which each task is bound for life, if it is.
     pub fn new(nr_cpus: usize, workload: &Workload, options: &RunOptions, homes: Option<Homes>) -> Self {
-        let share = |weight| GroupShare {
-            weight,
-            active_weight: 0,
-        };
         Self {
             waiting: WaitingTasks::default(),
             placement: options.placement,
@@ -69,7 +100,7 @@ impl Fair {
             clock_ns: 0,
             slice_ns: base_slice_ns(nr_cpus),
             homes,
-            groups: group_weights(workload).map(|weight| weight.map(share)).collect(),
+            shares: Shares::new(workload),
         }
     }
 
@@ -79,23 +110,6 @@ impl Fair {
             Some(homes) => Some(homes.of(task, allowed)),
             None => allowed.copied(),
         }
-    }
-
-    /// A task of an application became active.
-    fn enter(&mut self, app: u16, weight: u32) {
-        if let Some(group) = &mut self.groups[usize::from(app)] {
-            group.active_weight += u64::from(weight);
-        }
-    }
-    fn leave(&mut self, app: u16, weight: u32) {
-        if let Some(group) = &mut self.groups[usize::from(app)] {
-            group.active_weight = group.active_weight.saturating_sub(u64::from(weight));
-        }
-    }
-    /// Virtual time that running for `ran_ns` costs a task of this application and weight.
-    fn cost_ns(&self, app: u16, weight: u32, ran_ns: u64) -> u64 {
-        let of_group = self.groups[usize::from(app)].as_ref().map(|group| group.of(weight));
-        ran_ns.saturating_mul(u64::from(WEIGHT_DEFAULT)) / of_group.unwrap_or(u64::from(weight.max(1)))
     }
 
     /// The idle CPU for a woken task: one on an idle core, else the idle sibling of a busy CPU.
@@ -111,7 +125,8 @@ impl Fair {
         };
         let fits = |&&(_, cpu): &&(u64, u32)| allowed.is_none_or(|cpus| cpus.has(cpu as usize));
         match self.placement {
-            Placement::LongestIdle => idle.iter().find(fits).map(|&(_, cpu)| cpu),
+            // `fair-class` comes here for tasks with a home only, which have no choice.
+            Placement::LongestIdle | Placement::FairClass => idle.iter().find(fits).map(|&(_, cpu)| cpu),
             Placement::Random => {
                 let candidates: Vec<u32> = idle.iter().filter(fits).map(|&(_, cpu)| cpu).collect();
                 (!candidates.is_empty()).then(|| candidates[self.random.below(candidates.len() as u64) as usize])
@@ -128,16 +143,6 @@ impl Fair {
         from.remove(&(since_ns, cpu));
         into.insert((since_ns, cpu));
     }
-
-    /// Bounded lag: a task that slept is at most one slice behind the clock. One that ran while no other waited is at most a slice and its own
-    /// cost of a slice ahead.
-    fn bound_lag(&self, app: u16, weight: u32, vtime_ns: u64) -> u64 {
-        let most_ns = self.slice_ns + self.cost_ns(app, weight, self.slice_ns);
-        vtime_ns.clamp(
-            self.clock_ns.saturating_sub(self.slice_ns),
-            self.clock_ns.saturating_add(most_ns),
-        )
-    }
 }
 
 impl World<'_, Fair> {
@@ -145,7 +150,8 @@ impl World<'_, Fair> {
     fn renew(&mut self, id: u32) -> Option<CpuBits> {
         let task = &mut self.work.tasks[id as usize];
         let (fair, policy) = (&mut self.scheduler, &mut task.policy);
-        policy.vtime_ns = fair.bound_lag(task.app, policy.weight, policy.vtime_ns);
+        let clock = (fair.clock_ns, fair.slice_ns);
+        policy.vtime_ns = fair.shares.bound_lag(clock, (task.app, policy.weight), policy.vtime_ns);
         fair.cpus_of(id, self.allowed[task.program as usize].as_ref())
     }
 
@@ -160,7 +166,7 @@ impl Scheduler for Fair {
     fn wake(world: &mut World<'_, Self>, id: u32) -> u32 {
         let task = &world.work.tasks[id as usize];
         let last_cpu = task.last_cpu;
-        world.scheduler.enter(task.app, task.policy.weight);
+        world.scheduler.shares.enter(task.app, task.policy.weight);
         let allowed = world.renew(id);
         match world.scheduler.pick_idle(allowed.as_ref()) {
             Some(cpu) => {
@@ -193,11 +199,11 @@ impl Scheduler for Fair {
     }
     fn charge(world: &mut World<'_, Self>, id: u32, _cpu: usize, ran_ns: u64) {
         let task = &mut world.work.tasks[id as usize];
-        task.policy.vtime_ns += world.scheduler.cost_ns(task.app, task.policy.weight, ran_ns);
+        task.policy.vtime_ns += world.scheduler.shares.cost_ns(task.app, task.policy.weight, ran_ns);
     }
     fn block(world: &mut World<'_, Self>, id: u32) {
         let task = &world.work.tasks[id as usize];
-        world.scheduler.leave(task.app, task.policy.weight);
+        world.scheduler.shares.leave(task.app, task.policy.weight);
     }
     /// Its home, if it had one, is free for another task.
     fn exited(&mut self, id: u32) {

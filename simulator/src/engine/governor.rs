@@ -6,7 +6,7 @@ use super::scheduler::Scheduler;
 use super::time::{Alarm, Kind, Time};
 use super::turbo::Turbo;
 use super::world::World;
-use crate::choice::{Governor, PolicyChoice, SetsVariant};
+use crate::choice::{Governor, Placement, PolicyChoice, SetsVariant};
 use crate::clocks::Clocks;
 use lop_machine::Machine;
 
@@ -55,6 +55,8 @@ pub(super) struct Speeds<'a> {
     steps_down: usize,
     /// `None`: the policy sets the speeds.
     governor: Option<Governor>,
+    /// Utilisation is the fair class's.
+    of_class: bool,
     period_ns: u64,
     rate_limit_ns: u64,
     transition_ns: u64,
@@ -66,7 +68,7 @@ pub(super) struct Speeds<'a> {
 }
 
 impl<'a> Speeds<'a> {
-    pub fn new(choice: &PolicyChoice, machine: &'a Machine) -> Self {
+    pub fn new(choice: &PolicyChoice, machine: &'a Machine, placement: Placement) -> Self {
         let governor = match choice {
             PolicyChoice::Linux(governor) => Some(*governor),
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
@@ -79,6 +81,7 @@ impl<'a> Speeds<'a> {
             turbo: Turbo::new(machine),
             steps_down: 0,
             governor,
+            of_class: choice.is_fair_class(placement),
             period_ns: machine.cpufreq.ondemand_period_ns.max(1),
             rate_limit_ns: machine.cpufreq.schedutil_rate_limit_ns,
             transition_ns: machine.cpufreq.transition_ns,
@@ -98,8 +101,25 @@ impl<'a> Speeds<'a> {
     pub fn measures(&self) -> bool {
         self.governor.is_some() && !self.fixed()
     }
-    pub fn is_schedutil(&self) -> bool {
-        self.governor == Some(Governor::Schedutil)
+    /// `schedutil` with averages of its own.
+    pub fn averages(&self) -> bool {
+        self.governor == Some(Governor::Schedutil) && !self.of_class
+    }
+    /// `schedutil` by the fair class's utilisation may update the CPU's clock domain now.
+    pub fn follows_class(&self, cpu: usize, now_ns: u64) -> bool {
+        self.governor == Some(Governor::Schedutil) && self.of_class && self.may_update(cpu, now_ns)
+    }
+    /// The CPU's clock domain goes to the lowest frequency of at least this.
+    pub fn want_khz(&mut self, cpu: usize, khz: u64, time: &mut Time) {
+        let domain = self.clocks.domain_index(cpu);
+        self.updated_ns[domain] = Some(time.now_ns);
+        if self
+            .clocks
+            .want(domain, self.clocks.domains[domain].at_least(khz))
+            .is_some()
+        {
+            self.begin_transition(domain, time);
+        }
     }
     pub fn set_initial(&mut self) {
         for domain in 0..self.clocks.domains.len() {
@@ -294,7 +314,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// `schedutil` updates when a task starts on a CPU.
     pub(super) fn governor_sees_start(&mut self, cpu: usize, id: u32) {
-        if !self.speeds.is_schedutil() {
+        if !self.speeds.averages() {
             return;
         }
         let task = &mut self.work.tasks[id as usize];
@@ -312,14 +332,16 @@ impl<S: Scheduler> World<'_, S> {
     pub(super) fn tick(&mut self, cpu: usize) {
         self.settle(cpu);
         self.cores.cpus[cpu].measured = true;
-        self.update_schedutil(cpu);
+        S::tick(self, cpu);
         self.reschedule(cpu);
-        self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
+        if self.cores.is_busy(cpu) {
+            self.time.set(self.time.now_ns + TICK_NS, Alarm::Tick, cpu);
+        }
     }
 
     /// u is the larger of the CPU's and the running task's: a task brings its own from the CPU where it ran before. The task's alone would be one half
     /// on a CPU that two tasks keep busy.
-    fn update_schedutil(&mut self, cpu: usize) {
+    pub(super) fn update_schedutil(&mut self, cpu: usize) {
         let state = &self.cores.cpus[cpu];
         let Some(id) = state.task else { return };
         if !self.speeds.may_update(cpu, self.time.now_ns) {
@@ -332,7 +354,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// An idle CPU drops its request if others share its clock domain. A domain of its own keeps its speed, as no update follows.
     pub(super) fn governor_sees_idle(&mut self, cpu: usize) {
-        if !self.speeds.is_schedutil() {
+        if !self.speeds.averages() {
             return;
         }
         self.time.cancel(Alarm::Tick, cpu);

@@ -6,9 +6,11 @@ mod contend;
 mod cores;
 mod cpu;
 mod fair;
+mod fair_class;
 mod governor;
 mod ideal;
 mod list;
+mod pelt;
 mod plan;
 mod policy;
 mod power;
@@ -34,6 +36,7 @@ use crate::homes::Homes;
 use crate::workload::Workload;
 use crate::{Outcome, PolicyChoice, PolicyParameters, RunOptions, SimulationError};
 use fair::Fair;
+use fair_class::FairClass;
 use lop_machine::Machine;
 use policy::Policy;
 
@@ -65,6 +68,10 @@ pub(crate) fn simulate(
     let rates = Rates::new(machine, workload);
     let fair = |homes| Fair::new(machine.cpus.len(), workload, options, homes);
     match choice {
+        PolicyChoice::Linux(_) if choice.is_fair_class(options.placement) => {
+            let class = FairClass::new(machine, workload);
+            run(World::new(machine, workload, choice, options, rates, class)?)
+        }
         PolicyChoice::Linux(_) => run(World::new(machine, workload, choice, options, rates, fair(None))?),
         PolicyChoice::Placed(placing) => {
             let homes = Homes::new(machine, *placing, options.seed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interface between the engine and a scheduler. There are two: the policy (`policy.rs`), and the kernel's scheduler as a baseline (`fair.rs`).
+//! The interface between the engine and a scheduler. There are three: the policy (`policy.rs`), and as
+//! baselines fair queueing (`fair.rs`) and Linux's fair class (`fair_class.rs`).
 //!
 //! The scheduler is a part of the world. Calls that can lead to callbacks (`lop_policy::Env`), start tasks or change speeds take the whole world, the
 //! others take only the scheduler.
@@ -37,6 +38,12 @@ pub(crate) trait Scheduler: Sized {
 
     /// The task starts on the CPU.
     fn running(world: &mut World<'_, Self>, id: u32, cpu: usize);
+    /// The task has run on the CPU for the last `passed_ns`, at one speed.
+    fn ran(_world: &mut World<'_, Self>, _id: u32, _cpu: usize, _passed_ns: u64) {}
+    /// A busy CPU's tick.
+    fn tick(world: &mut World<'_, Self>, cpu: usize) {
+        world.update_schedutil(cpu);
+    }
     /// Charges the task for its run time.
     fn charge(world: &mut World<'_, Self>, id: u32, cpu: usize, ran_ns: u64);
     /// The task leaves the CPU: before `enqueue`, `block` or `exited`.

@@ -39,7 +39,7 @@ pub(crate) enum OwnEvent {
 pub(crate) enum Alarm {
     /// The running task's step ends, its slice ends, or it stops spinning.
     Cpu,
-    /// A busy CPU's scheduler tick, for `schedutil`.
+    /// A busy CPU's scheduler tick, for `schedutil` and the fair class.
     Tick,
     /// An idle core goes to its next deeper idle state.
     Deepen,

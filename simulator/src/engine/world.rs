@@ -38,6 +38,8 @@ pub(crate) struct World<'a, S> {
     pub(super) allowed: Vec<Option<CpuBits>>,
     pub(super) stats: Stats,
     pub(super) trace: Trace,
+    /// The CPU whose task takes steps now, and so wakes others.
+    pub(super) waker: Option<usize>,
     /// The workload's duration ended the run before the last task exited.
     pub(super) cut_short: bool,
     pub(super) failure: Option<SimulationError>,
@@ -79,7 +81,7 @@ impl<'a, S: Scheduler> World<'a, S> {
             workload,
             time: Time::new(machine.cpus.len()),
             cores: Cores::new(machine, work.can_stall()),
-            speeds: Speeds::new(choice, machine),
+            speeds: Speeds::new(choice, machine, options.placement),
             power: Power::new(machine),
             power_limits: PowerLimits::new(machine),
             scheduler,
@@ -87,6 +89,7 @@ impl<'a, S: Scheduler> World<'a, S> {
             allowed: allowed_cpus(machine, workload)?,
             stats: Stats::new(workload.memory_shares.len(), workload.apps.len()),
             trace: Trace::new(options.trace_limit),
+            waker: None,
             cut_short: false,
             failure: None,
             contention: Contention::new(machine, workload),
@@ -158,7 +161,11 @@ impl<'a, S: Scheduler> World<'a, S> {
 
     fn handle(&mut self, due: Due) {
         match due {
-            Due::Alarm(Alarm::Cpu, cpu) => self.cpu_event(cpu as usize),
+            Due::Alarm(Alarm::Cpu, cpu) => {
+                self.waker = Some(cpu as usize);
+                self.cpu_event(cpu as usize);
+                self.waker = None;
+            }
             Due::Alarm(Alarm::Tick, cpu) => self.tick(cpu as usize),
             Due::Alarm(Alarm::Deepen, core) => self.deepen(core as usize),
             Due::Alarm(Alarm::Scheduler, _) => S::timer(self),

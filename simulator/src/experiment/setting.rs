@@ -40,7 +40,7 @@ pub enum SettingKey {
     Machine(String),
     /// A dotted key of the workload.
     Workload(String),
-    /// How the baseline chooses an idle CPU (`longest-idle`, `random`).
+    /// How the baseline places a woken task (`longest-idle`, `random`, `fair-class`).
     Placement,
     /// A parameter of the policy core.
     Policy(PolicyKey),
@@ -136,7 +136,7 @@ impl SettingKey {
     /// # Errors
     /// A message, if the key has none of the known forms.
     pub fn parse(key: &str) -> Result<Self, String> {
-        if key == "linux.placement" {
+        if matches!(key, "linux.placement" | "placement") {
             return Ok(Self::Placement);
         }
         if let Some((_, policy)) = PolicyKey::ALL.iter().find(|(name, _)| *name == key) {
@@ -261,6 +261,8 @@ mod tests {
         assert_eq!(setting.value, "4");
         let setting = Setting::from_argument("linux.placement=random").unwrap();
         assert_eq!(applied(&setting).0, Placement::Random);
+        let setting = Setting::from_argument("placement=fair-class").unwrap();
+        assert_eq!(applied(&setting).0, Placement::FairClass);
         let (_, policy) = applied(&Setting::from_argument("policy.hold_ms=2.5").unwrap());
         assert_eq!(policy.hold_ns, Some(2_500_000));
         let (_, policy) = applied(&Setting::from_argument("policy.spare=0").unwrap());

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux's fair class as a baseline (`linux.placement = "fair-class"`): a queue for each CPU, woken tasks near where they ran, and load balancing.
+//!
+//! Placement (`place.rs`), by the names of kernel/sched/fair.c:
+//! - a task that ran before (`select_task_rq_fair`, `select_idle_sibling`): its last CPU if that is idle; else, in the same cache domain, the CPU before
+//!   that, a whole idle core, the idle sibling of its last CPU, any idle CPU; else it queues at its last CPU. In a synchronous wakeup (the waker runs
+//!   alone and waits next) the waker's CPU and cache domain take the place of the last CPU's;
+//! - where kinds of cores differ (`select_idle_capacity`): any idle CPU of the machine, one whose capacity the task's utilisation fits if there is one
+//!   (1.25 * utilisation < capacity), else the largest;
+//! - a new task (`find_idlest_group`, `find_idlest_cpu`): the cache domain with most idle CPUs, there the idlest CPU.
+//!
+//! Balancing (`balance.rs`): a CPU about to fall idle takes a waiting task of its cache domain, else of the machine; every n ms (n CPUs of a domain, at
+//! least a tick) waiting tasks move until no move lowers the load per capacity; at its tick a running task that does not fit goes to a larger idle CPU.
+//!
+//! Utilisation is tracked as in the kernel (`pelt.rs`), and `schedutil` goes by it when a task comes to a CPU or leaves it, and at the tick.
+//!
+//! Left out: preemption at wakeup (a woken task waits for the end of a slice, as in the other baseline); the limit on CPUs searched (SIS_UTIL);
+//! `wake_wide` and `wake_affine_weight` (a waker that is busy with more draws nobody near); weights in balancing, which counts tasks; active balancing
+//! of siblings that share a core; NUMA imbalance that is allowed, and NUMA balancing; exec; uclamp; what schedutil adds for tasks that
+//! wait (runnable_avg, iowait boost), and that it holds the speed of a CPU that was not idle; ranks of CPUs (ITMT), by which the kernel goes on hybrids
+//! with SMT: capacities count here instead.
+
+mod balance;
+mod place;
+
+use super::fair::{base_slice_ns, Shares, TICK_NS};
+use super::pelt::{estimate_after, Utilisation, FULL};
+use super::scheduler::Scheduler;
+use super::task::State;
+use super::time::Alarm;
+use super::world::World;
+use crate::waiting::WaitingTasks;
+use crate::workload::Workload;
+use lop_machine::Machine;
+
+/// A CPU has room for work of this multiple of its utilisation.
+const MARGIN: f64 = 1.25;
+
+#[derive(Debug, Default)]
+struct Cpu {
+    waiting: WaitingTasks,
+    idle: bool,
+    /// Virtual time, and that of waiting tasks is relative to it.
+    clock_ns: u64,
+    /// Work per time at the top, 1024: the largest CPU.
+    capacity: u64,
+    /// Of the tasks that ran here last, asleep or not.
+    utilisation: Utilisation,
+    /// Sum of the estimates of runnable tasks.
+    estimate: f64,
+}
+
+/// What the class knows of a task, by slot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    utilisation: Utilisation,
+    estimate: f64,
+    /// Whose queue and utilisation it belongs to; `None`: it has not run yet.
+    cpu: Option<u32>,
+    /// The last CPU before one that was busy when it woke.
+    recent_cpu: u32,
+}
+
+impl Load {
+    /// What it will need: what it had when it last went to sleep, even if that has decayed.
+    fn expected(&self, now_ns: u64) -> f64 {
+        self.utilisation.now(now_ns).max(self.estimate)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FairClass {
+    cpus: Vec<Cpu>,
+    tasks: Vec<Load>,
+    shares: Shares,
+    slice_ns: u64,
+    /// Kinds of cores differ in capacity.
+    asymmetric: bool,
+    /// CPUs of each memory domain, and of the machine; and when they are balanced next.
+    domains: Vec<Vec<usize>>,
+    balance_ns: Vec<u64>,
+    /// A running task that leaves its CPU for this one.
+    moving_to: Option<usize>,
+}
+
+impl FairClass {
+    pub fn new(machine: &Machine, workload: &Workload) -> Self {
+        let top_rate = |kind: &lop_machine::Kind| kind.top_rate();
+        let largest = machine.kinds.iter().map(top_rate).fold(0.0, f64::max);
+        let cpu = |about: &lop_machine::Cpu| Cpu {
+            idle: true,
+            capacity: (FULL * machine.kinds[usize::from(about.kind)].top_rate() / largest).round() as u64,
+            ..Cpu::default()
+        };
+        let cpus: Vec<Cpu> = machine.cpus.iter().map(cpu).collect();
+        let all = 0..cpus.len();
+        let of_domain = |d| {
+            all.clone()
+                .filter(|&c| usize::from(machine.cpus[c].memory_domain) == d)
+                .collect()
+        };
+        let domains: Vec<Vec<usize>> = (0..machine.nr_memory_domains)
+            .map(of_domain)
+            .chain([all.clone().collect()])
+            .collect();
+        Self {
+            asymmetric: cpus.iter().any(|cpu| cpu.capacity != cpus[0].capacity),
+            tasks: Vec::new(),
+            shares: Shares::new(workload),
+            slice_ns: base_slice_ns(cpus.len()),
+            balance_ns: vec![0; domains.len()],
+            domains,
+            cpus,
+            moving_to: None,
+        }
+    }
+
+    /// Whether a CPU has room for this utilisation (`fits_capacity`).
+    fn fits(&self, utilisation: f64, cpu: usize) -> bool {
+        !self.asymmetric || MARGIN * utilisation < self.cpus[cpu].capacity as f64
+    }
+
+    /// What a CPU is expected to have to do: 0 to its capacity.
+    fn utilisation(&self, cpu: usize, now_ns: u64) -> f64 {
+        let cpu = &self.cpus[cpu];
+        cpu.utilisation.now(now_ns).max(cpu.estimate).min(cpu.capacity as f64)
+    }
+
+    /// A runnable task comes to a CPU, which may expect it from now on.
+    fn attach(&mut self, id: u32, cpu: usize, now_ns: u64) {
+        let (load, about) = (&mut self.tasks[id as usize], &mut self.cpus[cpu]);
+        if load.cpu.is_none() {
+            // A new task counts as half of what is spare.
+            let spare = about.capacity as f64 - about.utilisation.now(now_ns);
+            load.utilisation = Utilisation::new(spare.max(0.0) / 2.0, now_ns);
+        }
+        if load.cpu != Some(cpu as u32) {
+            self.detach(id, now_ns);
+            let load = &mut self.tasks[id as usize];
+            load.cpu = Some(cpu as u32);
+            let brings = load.utilisation.now(now_ns);
+            self.cpus[cpu].utilisation.change(brings, now_ns);
+        }
+        self.cpus[cpu].estimate += self.tasks[id as usize].estimate;
+    }
+
+    /// The CPU on which a task was last forgets it.
+    fn detach(&mut self, id: u32, now_ns: u64) {
+        let load = &mut self.tasks[id as usize];
+        if let Some(cpu) = load.cpu.take() {
+            let takes = load.utilisation.now(now_ns);
+            self.cpus[cpu as usize].utilisation.change(-takes, now_ns);
+        }
+    }
+
+    /// A task is no longer runnable on its CPU.
+    fn unexpect(&mut self, id: u32) -> Option<u32> {
+        let load = &self.tasks[id as usize];
+        let about = &mut self.cpus[load.cpu? as usize];
+        about.estimate = (about.estimate - load.estimate).max(0.0);
+        load.cpu
+    }
+}
+
+impl World<'_, FairClass> {
+    /// Tasks that run or wait on a CPU.
+    fn nr_runnable(&self, cpu: usize) -> usize {
+        self.scheduler.cpus[cpu].waiting.len() + usize::from(self.cores.cpus[cpu].task.is_some())
+    }
+
+    /// Carries a task's lag from the virtual time of its last CPU over to that of `cpu`, and bounds it.
+    fn renew(&mut self, id: u32, cpu: usize) {
+        let (class, task) = (&mut self.scheduler, &mut self.work.tasks[id as usize]);
+        let (here_ns, policy) = (class.cpus[cpu].clock_ns, &mut task.policy);
+        let there_ns = class.tasks[id as usize]
+            .cpu
+            .map_or(here_ns, |last| class.cpus[last as usize].clock_ns);
+        let carried_ns = (here_ns + policy.vtime_ns).saturating_sub(there_ns);
+        let owner = (task.app, policy.weight);
+        policy.vtime_ns = class.shares.bound_lag((here_ns, class.slice_ns), owner, carried_ns);
+    }
+
+    /// A runnable task goes to a CPU: it starts if that is idle, and waits there if not.
+    fn put(&mut self, id: u32, cpu: usize) {
+        self.renew(id, cpu);
+        self.scheduler.attach(id, cpu, self.time.now_ns);
+        if self.scheduler.cpus[cpu].idle {
+            self.start_on_idle(cpu, id, self.scheduler.slice_ns);
+        } else {
+            self.wait_at(id, cpu);
+            self.one_more_waits();
+        }
+        self.speed_follows(cpu);
+    }
+
+    fn wait_at(&mut self, id: u32, cpu: usize) {
+        let task = &self.work.tasks[id as usize];
+        let allowed = self.allowed[task.program as usize].as_ref();
+        (self.scheduler.cpus[cpu].waiting).insert(id, task.policy.vtime_ns, allowed);
+    }
+
+    /// A waiting task was taken by another CPU.
+    fn carry_over(&mut self, id: u32, to: usize) {
+        self.renew(id, to);
+        if let Some(from) = self.scheduler.unexpect(id) {
+            self.scheduler.attach(id, to, self.time.now_ns);
+            self.speed_follows(from as usize);
+        }
+        self.speed_follows(to);
+    }
+
+    /// `schedutil` by the class's utilisation: a clock domain runs at 1.25 f_max u / capacity, of the CPU that needs most.
+    fn speed_follows(&mut self, cpu: usize) {
+        if !self.speeds.follows_class(cpu, self.time.now_ns) {
+            return;
+        }
+        let of_domain = &self.speeds.clocks.of_cpu(cpu).cpus;
+        let wanted_khz = of_domain.iter().map(|&cpu| {
+            let about = &self.cores.cpus[cpu];
+            let top_khz = self.machine.kinds[about.kind].opps[about.top_opp].khz as f64;
+            let share = self.scheduler.utilisation(cpu, self.time.now_ns) / self.scheduler.cpus[cpu].capacity as f64;
+            (MARGIN * share).min(1.0) * top_khz
+        });
+        let wanted_khz = wanted_khz.fold(0.0, f64::max).ceil() as u64;
+        self.speeds.want_khz(cpu, wanted_khz, &mut self.time);
+    }
+}
+
+impl Scheduler for FairClass {
+    fn created(world: &mut World<'_, Self>, id: u32) {
+        let tasks = &mut world.scheduler.tasks;
+        tasks.resize(tasks.len().max(id as usize + 1), Load::default());
+        tasks[id as usize] = Load::default();
+    }
+    fn wake(world: &mut World<'_, Self>, id: u32) -> u32 {
+        let task = &world.work.tasks[id as usize];
+        world.scheduler.shares.enter(task.app, task.policy.weight);
+        let cpu = world.choose(id);
+        world.put(id, cpu);
+        cpu as u32
+    }
+    fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32) {
+        world.scheduler.unexpect(id);
+        let cpu = world.scheduler.moving_to.take().unwrap_or(cpu as usize);
+        world.put(id, cpu);
+    }
+    fn dispatch(world: &mut World<'_, Self>, cpu: usize) -> Option<u32> {
+        let own = world.scheduler.cpus[cpu].waiting.take(cpu, u64::MAX);
+        own.or_else(|| world.pull(cpu))
+    }
+    fn anything_waits(&self, cpu: usize) -> bool {
+        !self.cpus[cpu].waiting.is_empty()
+    }
+    fn slice_ns(&self) -> u64 {
+        self.slice_ns
+    }
+
+    fn running(world: &mut World<'_, Self>, id: u32, cpu: usize) {
+        let clock_ns = &mut world.scheduler.cpus[cpu].clock_ns;
+        *clock_ns = (*clock_ns).max(world.work.tasks[id as usize].policy.vtime_ns);
+    }
+    fn ran(world: &mut World<'_, Self>, id: u32, cpu: usize, passed_ns: u64) {
+        let (state, now_ns) = (&world.cores.cpus[cpu], world.time.now_ns);
+        let opps = &world.machine.kinds[state.kind].opps;
+        let about = &mut world.scheduler.cpus[cpu];
+        let speed = about.capacity as f64 / FULL * opps[state.opp].khz as f64 / opps[state.top_opp].khz as f64;
+        about.utilisation.ran(passed_ns, speed, now_ns);
+        world.scheduler.tasks[id as usize]
+            .utilisation
+            .ran(passed_ns, speed, now_ns);
+    }
+    fn charge(world: &mut World<'_, Self>, id: u32, _cpu: usize, ran_ns: u64) {
+        let task = &mut world.work.tasks[id as usize];
+        task.policy.vtime_ns += world.scheduler.shares.cost_ns(task.app, task.policy.weight, ran_ns);
+    }
+    fn block(world: &mut World<'_, Self>, id: u32) {
+        let (task, now_ns) = (&world.work.tasks[id as usize], world.time.now_ns);
+        world.scheduler.shares.leave(task.app, task.policy.weight);
+        let cpu = world.scheduler.unexpect(id);
+        if task.state == State::Exited {
+            world.scheduler.detach(id, now_ns);
+        } else {
+            let load = &mut world.scheduler.tasks[id as usize];
+            load.estimate = estimate_after(load.estimate, load.utilisation.now(now_ns));
+        }
+        if let Some(cpu) = cpu {
+            world.speed_follows(cpu as usize);
+        }
+    }
+
+    fn cpu_busy(world: &mut World<'_, Self>, cpu: usize) {
+        world.scheduler.cpus[cpu].idle = false;
+        let next_tick_ns = (world.time.now_ns / TICK_NS + 1) * TICK_NS;
+        world.time.set(next_tick_ns, Alarm::Tick, cpu);
+    }
+    fn cpu_idle(world: &mut World<'_, Self>, cpu: usize, _beside_busy: bool) {
+        world.scheduler.cpus[cpu].idle = true;
+        world.time.cancel(Alarm::Tick, cpu);
+    }
+    fn tick(world: &mut World<'_, Self>, cpu: usize) {
+        world.speed_follows(cpu);
+        world.lift_misfit(cpu);
+        world.balance(cpu);
+    }
+
+    fn is_low(&self, _cpus: &[usize]) -> bool {
+        false
+    }
+}

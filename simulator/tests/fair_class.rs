@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Linux's fair class on small machines, step by step: where tasks wake, what balancing moves, and the speeds that follow.
+
+mod common;
+use common::*;
+use lop_machine::Machine;
+use lop_simulator::workload::{Amount, Condition, Program, Step, Waiting, Workload};
+use lop_simulator::{simulate, Outcome, Placement, RunOptions, TraceEvent};
+use proptest::prelude::*;
+
+fn fair_class(machine: &Machine, workload: &Workload, name: &str) -> Outcome {
+    let options = RunOptions {
+        seed: 1,
+        placement: Placement::FairClass,
+        trace_limit: usize::MAX,
+        ..RunOptions::default()
+    };
+    simulate(machine, workload, &policy(name), &options).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// (ms, CPU) of each start of the task.
+fn starts_of(outcome: &Outcome, serial: u32) -> Vec<(u64, u16)> {
+    let start = |event: &TraceEvent| match *event {
+        TraceEvent::Start { at_ns, task, cpu, .. } if task == serial => Some((at_ns / MS, cpu)),
+        _ => None,
+    };
+    outcome.trace.iter().filter_map(start).collect()
+}
+
+/// Cores 0 and 1 share a cache, and so do 2 and 3.
+fn two_caches(threads: u16) -> Machine {
+    let mut machine = machine_of(two_speeds(), 4, threads);
+    for cpu in &mut machine.cpus {
+        cpu.memory_domain = cpu.core / 2;
+    }
+    machine.nr_memory_domains = 2;
+    machine.cache_kib = vec![None; 2];
+    machine
+}
+
+/// CPU 0 is big, CPU 1 is half as fast.
+fn big_and_little() -> Machine {
+    let mut machine = machine(2);
+    machine.kinds.push(kind(0.5, vec![opp(1000, 1000, 0.1, 0.5, 0.0)]));
+    machine.cpus[1].kind = 1;
+    machine
+}
+
+fn again(times: usize, steps: [Step; 2]) -> Vec<Step> {
+    std::iter::repeat_n(steps, times).flatten().collect()
+}
+
+/// Runs for so long on this CPU alone, from `at_ms` on.
+fn busy(workload: &mut Workload, cpu: u16, at_ms: u64, ms: u64) {
+    workload.programs.push(Program {
+        cpus: Some([cpu].into()),
+        ..program("busy", vec![run_ms(ms)])
+    });
+    let mut begins = start(workload.programs.len() as u32 - 1, 1);
+    begins.at = Amount::Fixed(at_ms * MS);
+    workload.starts.push(begins);
+}
+
+/// Runs from 0 to 5 ms and from 10 ms on.
+fn sleeper() -> Workload {
+    tasks_of(1, vec![run_ms(5), sleep_ms(5), run_ms(5)])
+}
+
+#[test]
+fn a_task_wakes_where_it_was() {
+    let workload = tasks_of(1, again(10, [run_ms(5), sleep_ms(5)]));
+    let outcome = fair_class(&two_caches(1), &workload, PERFORMANCE);
+    assert!(starts_of(&outcome, 0).iter().all(|&(_, cpu)| cpu == 0));
+    assert_eq!(outcome.counters.migrations, 0);
+}
+
+#[test]
+fn if_its_cpu_is_busy_it_wakes_beside_it() {
+    let mut workload = sleeper();
+    busy(&mut workload, 0, 6, 20);
+    assert_eq!(
+        starts_of(&fair_class(&two_caches(1), &workload, PERFORMANCE), 0),
+        [(0, 0), (10, 1)]
+    );
+}
+
+/// CPU 1 is the sibling of the busy CPU 0; CPUs 2 and 3 are a whole core with the same cache.
+#[test]
+fn a_whole_idle_core_goes_before_a_sibling() {
+    let mut workload = sleeper();
+    busy(&mut workload, 0, 6, 20);
+    assert_eq!(
+        starts_of(&fair_class(&two_caches(2), &workload, PERFORMANCE), 0),
+        [(0, 0), (10, 2)]
+    );
+    busy(&mut workload, 2, 6, 20);
+    assert_eq!(
+        starts_of(&fair_class(&two_caches(2), &workload, PERFORMANCE), 0),
+        [(0, 0), (10, 1)]
+    );
+}
+
+/// Its cache domain is busy, so it waits there while the other domain idles: until the tick at 12 ms, or until a CPU of the other domain falls idle.
+#[test]
+fn a_wakeup_does_not_leave_the_cache_but_balancing_does() {
+    let mut workload = sleeper();
+    busy(&mut workload, 0, 6, 20);
+    busy(&mut workload, 1, 6, 20);
+    let outcome = fair_class(&two_caches(1), &workload, PERFORMANCE);
+    let woke_at_0 =
+        |event: &TraceEvent| matches!(event, TraceEvent::Wakeup { at_ns, task: 0, cpu: 0 } if *at_ns == 10 * MS);
+    assert!(outcome.trace.iter().any(woke_at_0));
+    assert_eq!(starts_of(&outcome, 0), [(0, 0), (12, 2)]);
+    busy(&mut workload, 3, 6, 5);
+    assert_eq!(
+        starts_of(&fair_class(&two_caches(1), &workload, PERFORMANCE), 0),
+        [(0, 0), (11, 3)]
+    );
+}
+
+/// The first task runs on CPU 0 and signals the second one, whose last CPU is 2. If it waits after that, the second one comes to its cache.
+#[test]
+fn a_waker_that_waits_next_draws_the_woken_task_near() {
+    for (then, cpu) in [(sleep_ms(5), 1), (run_ms(5), 2)] {
+        let wait = Step::Wait {
+            condition: 0,
+            mutex: None,
+        };
+        let mut workload = workload_of(vec![
+            program("waker", vec![run_ms(10), Step::Signal(0), then]),
+            program("woken", vec![run_ms(2), wait, run_ms(2)]),
+        ]);
+        workload.conditions.push(Condition {
+            name: "c".into(),
+            counting: false,
+            waiting: Waiting::Block,
+        });
+        assert_eq!(
+            starts_of(&fair_class(&two_caches(1), &workload, PERFORMANCE), 1),
+            [(0, 2), (10, cpu)]
+        );
+    }
+}
+
+/// New tasks go to the cache domain with most idle CPUs, or stay in the one where they began: as the third does, at CPU 2.
+#[test]
+fn new_tasks_spread_over_the_caches() {
+    let outcome = fair_class(&two_caches(1), &tasks_of(4, vec![run_ms(5)]), PERFORMANCE);
+    let cpus: Vec<u16> = (0..4).map(|task| starts_of(&outcome, task)[0].1).collect();
+    assert_eq!(cpus, [0, 2, 3, 1]);
+}
+
+/// The little CPU has capacity 512, and the task begins with half of that. It no longer fits once 1.25 u >= 512:
+///
+///     u(t) = 256 y^t + 1024 (1 - y^t) = 409.6    y^t = 0.8    t = 32 log2(1.25) = 10.3 periods at half speed: 21.6 ms
+///
+/// So the tick at 24 ms moves it to the big CPU, which is idle.
+#[test]
+fn a_task_that_does_not_fit_its_cpu_goes_up() {
+    let mut workload = tasks_of(1, vec![run_ms(40)]);
+    workload.starts[0].at = Amount::Fixed(MS / 2);
+    busy(&mut workload, 0, 0, 10);
+    let outcome = fair_class(&big_and_little(), &workload, PERFORMANCE);
+    // The other task starts first.
+    assert_eq!(starts_of(&outcome, 1), [(0, 1), (24, 0)]);
+}
+
+/// A task with a short job stays on the little CPU. One that was there for 22 ms (10.5 periods at half speed: u = 412, see above) wakes on the big one.
+#[test]
+fn a_woken_task_goes_where_it_fits() {
+    for (work_ms, cpu) in [(1, 1), (11, 0)] {
+        let mut workload = tasks_of(1, vec![run_ms(work_ms), sleep_ms(30), run_ms(1)]);
+        workload.starts[0].at = Amount::Fixed(MS / 2);
+        busy(&mut workload, 0, 0, 23);
+        let starts = starts_of(&fair_class(&big_and_little(), &workload, PERFORMANCE), 1);
+        assert_eq!((starts.len(), starts[0].1, starts[1].1), (2, 1, cpu), "{work_ms} ms");
+    }
+}
+
+/// Ten tasks of equal work on four CPUs, all begun at CPU 0's queue or beside it: balancing leaves no CPU without work for long.
+#[test]
+fn waiting_tasks_are_shared_out() {
+    let outcome = fair_class(&two_caches(1), &tasks_of(10, vec![run_ms(100)]), PERFORMANCE);
+    // 1000 ms of work on four CPUs, and at the end at most one task's rest and a period of balancing.
+    assert!(outcome.time_ns < 300 * MS + 8 * MS, "{}", outcome.time_ns);
+    let total: u64 = cpu_time_ns(&outcome).iter().sum();
+    assert_eq!(total, 1000 * MS);
+}
+
+/// A task that ran for 10 ms and slept for 90 is expected to need as much again, so it wakes at full speed. By what is left of its average
+/// (608 y^85.8 = 95, 1.25 * 2000 * 95 / 1024 = 232 MHz) it would wake at the lowest.
+#[test]
+fn speed_goes_by_what_a_task_had_before_its_sleep() {
+    let opps = [500, 1000, 2000].map(|mhz| opp(mhz, 1000, 1.0, 4.0, 0.0));
+    let machine = machine_of(kind(1.0, opps.to_vec()), 1, 1);
+    let workload = tasks_of(1, vec![run_ms(10), sleep_ms(90), run_ms(10)]);
+    let at_top = |outcome: Outcome| outcome.counters.run_share_by_speed["2000 MHz"];
+    exactly(at_top(fair_class(&machine, &workload, SCHEDUTIL)), 1.0);
+    assert!(at_top(run(&machine, &workload, SCHEDUTIL)) < 0.9);
+}
+
+/// A task of 2 ms in 20 needs less and less, and its clock follows: the speed of a CPU that is used by a tenth, with 25 % of headroom.
+#[test]
+fn speed_comes_down_to_what_is_used() {
+    let opps = [250, 500, 1000, 2000].map(|mhz| opp(mhz, 1000, 1.0, 4.0, 0.0));
+    let machine = machine_of(kind(1.0, opps.to_vec()), 1, 1);
+    let timer = Step::Timer {
+        timer: 0,
+        period_ns: 20 * MS,
+    };
+    let outcome = fair_class(&machine, &tasks_of(1, again(100, [run_ms(2), timer])), SCHEDUTIL);
+    let last = outcome.trace.iter().rev().find_map(|event| match *event {
+        TraceEvent::Speed { khz, .. } => Some(khz / 1000),
+        _ => None,
+    });
+    assert!(
+        last < Some(2000) && outcome.counters.run_share_by_speed["2000 MHz"] < 0.1,
+        "{last:?}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The same twice; all work is done; one task alone never migrates on equal cores.
+    #[test]
+    fn nothing_is_lost_and_nothing_moves_without_need(
+        tasks in 1u32..12,
+        jobs in prop::collection::vec((1u64..12, 0u64..20), 1..8),
+        threads in 1u16..=2,
+        governor in prop::sample::select(vec![PERFORMANCE, ONDEMAND, SCHEDUTIL]),
+    ) {
+        let steps = jobs.iter().flat_map(|&(run, sleep)| [run_ms(run), sleep_ms(sleep)]).collect();
+        let workload = tasks_of(tasks, steps);
+        let machine = two_caches(threads);
+        let outcome = fair_class(&machine, &workload, governor);
+        prop_assert_eq!(&fair_class(&machine, &workload, governor), &outcome);
+        prop_assert!(tasks > 1 || outcome.counters.migrations == 0);
+        if threads == 1 {
+            let work_ns = u64::from(tasks) * jobs.iter().map(|&(run, _)| run * MS).sum::<u64>();
+            let total: u64 = cpu_time_ns(&outcome).iter().sum();
+            // Two speeds, 1:2; a piece is rounded up at each change.
+            prop_assert!(total >= work_ns && total <= 2 * work_ns + 1000);
+            prop_assert!(governor != PERFORMANCE || total == work_ns);
+        }
+    }
+}
