@@ -37,6 +37,8 @@ pub enum Governor {
     },
     Ondemand,
     Schedutil,
+    /// `schedutil`, with tasks placed where they take the least energy, on machines with several kinds of cores.
+    Eas,
 }
 
 /// One of lop-policy's policies, with what a study may vary.
@@ -269,6 +271,7 @@ pub fn policy_names() -> Vec<&'static str> {
         "linux:userspace",
         "linux:ondemand",
         "linux:schedutil",
+        "linux:eas",
     ];
     linux
         .into_iter()
@@ -295,6 +298,7 @@ impl FromStr for PolicyChoice {
             "linux:performance" => return Ok(Self::Linux(Governor::Performance)),
             "linux:powersave" => return Ok(Self::Linux(Governor::Powersave)),
             "linux:ondemand" => return Ok(Self::Linux(Governor::Ondemand)),
+            "linux:eas" => return Ok(Self::Linux(Governor::Eas)),
             "linux:userspace" => return Ok(Self::Linux(Governor::Userspace { khz: None })),
             "pack" => return Ok(Self::Placed(Placing::Pack)),
             "scatter" => return Ok(Self::Placed(Placing::Scatter)),
@@ -339,7 +343,11 @@ impl FromStr for PolicyChoice {
 impl PolicyChoice {
     /// Linux's fair class runs the tasks.
     pub(crate) fn is_fair_class(&self, placement: Placement) -> bool {
-        matches!(self, Self::Linux(_)) && placement == Placement::FairClass
+        match self {
+            Self::Linux(Governor::Eas) => true,
+            Self::Linux(_) => placement == Placement::FairClass,
+            _ => false,
+        }
     }
 
     /// The same policy without each of its rules in turn; empty for all but `auto`.
@@ -380,6 +388,7 @@ impl fmt::Display for PolicyChoice {
             Self::Linux(Governor::Userspace { khz: Some(khz) }) => write!(f, "linux:userspace@{}", khz / 1000),
             Self::Linux(Governor::Ondemand) => f.write_str("linux:ondemand"),
             Self::Linux(Governor::Schedutil) => f.write_str("linux:schedutil"),
+            Self::Linux(Governor::Eas) => f.write_str("linux:eas"),
             Self::Sets(SetsVariant::Simple { size: None }) => f.write_str("simple-sets"),
             Self::Sets(SetsVariant::Simple { size: Some(n) }) => write!(f, "simple-sets:{n}"),
             Self::Sets(SetsVariant::Plain(policy)) => f.write_str(policy.name()),

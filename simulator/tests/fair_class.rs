@@ -219,6 +219,60 @@ fn speed_comes_down_to_what_is_used() {
     );
 }
 
+/// The task begins on the big CPU and counts as half of it. Once it is known to be small, it wakes where that takes less: on the little one it adds
+/// u / 512 * 0.5 W, on the big one at least u / 512 * 2 W.
+#[test]
+fn eas_wakes_a_small_task_on_the_little_cpu() {
+    let workload = tasks_of(1, again(30, [run_ms(1), sleep_ms(20)]));
+    let machine = big_and_little();
+    let last_cpu = |outcome: &Outcome| starts_of(outcome, 0).last().unwrap().1;
+    let (class, eas) = (
+        fair_class(&machine, &workload, SCHEDUTIL),
+        run_traced(&machine, &workload, "linux:eas"),
+    );
+    assert_eq!((last_cpu(&class), last_cpu(&eas)), (0, 1));
+    assert!(eas.cpu_energy_j < class.cpu_energy_j);
+    assert_eq!(eas.counters.migrations, 1);
+}
+
+/// Another big CPU is busy all the time, hence over-utilised, and so the task wakes where it was.
+#[test]
+fn eas_rests_while_a_cpu_is_over_utilised() {
+    let mut machine = machine(3);
+    machine.kinds.push(big_and_little().kinds[1].clone());
+    machine.cpus[2].kind = 1;
+    let mut workload = tasks_of(1, again(30, [run_ms(1), sleep_ms(20)]));
+    assert_eq!(
+        starts_of(&run_traced(&machine, &workload, "linux:eas"), 0)
+            .last()
+            .unwrap()
+            .1,
+        2
+    );
+    busy(&mut workload, 1, 0, 1000);
+    let outcome = run_traced(&machine, &workload, "linux:eas");
+    assert!(starts_of(&outcome, 0).iter().all(|&(_, cpu)| cpu == 0));
+}
+
+/// As in the kernel, which has EAS off there.
+#[test]
+fn on_equal_cores_eas_is_schedutil_and_says_so() {
+    let workload = tasks_of(3, again(5, [run_ms(3), sleep_ms(5)]));
+    let machine = two_caches(1);
+    assert_eq!(
+        run_traced(&machine, &workload, "linux:eas"),
+        fair_class(&machine, &workload, SCHEDUTIL)
+    );
+    for (id, notes) in [("recorded-build", 1), ("hybrid-laptop", 0)] {
+        let study = study(id, |experiment| {
+            experiment.policies = vec![policy("linux:eas")];
+            experiment.runs = 1;
+        });
+        let about_eas = study.notes.iter().filter(|note| note.starts_with("linux:eas on "));
+        assert_eq!(about_eas.count(), notes, "{id}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 

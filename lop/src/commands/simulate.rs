@@ -45,7 +45,7 @@ fn after_help() -> String {
         "{EXAMPLES}
 Policies:
 {table}  Baselines: linux:performance, linux:powersave, linux:userspace[@MHZ],
-  linux:ondemand, linux:schedutil (or linux); pack, scatter, random.
+  linux:ondemand, linux:schedutil (or linux), linux:eas; pack, scatter, random.
 Except for the baselines, policies run the same code as in the kernel, on a model of
 a machine. Results are relative to the first policy. All energies are modelled."
     )

@@ -12,6 +12,8 @@
 //! Balancing (`balance.rs`): a CPU about to fall idle takes a waiting task of its cache domain, else of the machine; every n ms (n CPUs of a domain, at
 //! least a tick) waiting tasks move until no move lowers the load per capacity; at its tick a running task that does not fit goes to a larger idle CPU.
 //!
+//! `linux:eas` places woken tasks by energy instead, while no CPU is over-utilised (`energy.rs`).
+//!
 //! Utilisation is tracked as in the kernel (`pelt.rs`), and `schedutil` goes by it when a task comes to a CPU or leaves it, and at the tick.
 //!
 //! Left out: preemption at wakeup (a woken task waits for the end of a slice, as in the other baseline); the limit on CPUs searched (SIS_UTIL);
@@ -21,6 +23,7 @@
 //! with SMT: capacities count here instead.
 
 mod balance;
+mod energy;
 mod place;
 
 use super::fair::{base_slice_ns, Shares, TICK_NS};
@@ -32,9 +35,23 @@ use super::world::World;
 use crate::waiting::WaitingTasks;
 use crate::workload::Workload;
 use lop_machine::Machine;
+use std::collections::BTreeMap;
 
 /// A CPU has room for work of this multiple of its utilisation.
 const MARGIN: f64 = 1.25;
+
+/// By kind of core: work per time at the top, 1024 for the largest.
+fn capacities(machine: &Machine) -> Vec<u64> {
+    let rates = machine.kinds.iter().map(lop_machine::Kind::top_rate);
+    let largest = rates.clone().fold(0.0, f64::max);
+    rates.map(|rate| (FULL * rate / largest).round() as u64).collect()
+}
+
+/// Kinds of cores differ in capacity.
+pub(crate) fn is_asymmetric(machine: &Machine) -> bool {
+    let capacities = capacities(machine);
+    capacities.iter().any(|&capacity| capacity != capacities[0])
+}
 
 #[derive(Debug, Default)]
 struct Cpu {
@@ -42,7 +59,6 @@ struct Cpu {
     idle: bool,
     /// Virtual time, and that of waiting tasks is relative to it.
     clock_ns: u64,
-    /// Work per time at the top, 1024: the largest CPU.
     capacity: u64,
     /// Of the tasks that ran here last, asleep or not.
     utilisation: Utilisation,
@@ -76,6 +92,10 @@ pub(crate) struct FairClass {
     slice_ns: u64,
     /// Kinds of cores differ in capacity.
     asymmetric: bool,
+    /// `linux:eas`.
+    energy: bool,
+    /// CPUs of one kind on one clock.
+    performance_domains: Vec<Vec<usize>>,
     /// CPUs of each memory domain, and of the machine; and when they are balanced next.
     domains: Vec<Vec<usize>>,
     balance_ns: Vec<u64>,
@@ -84,12 +104,11 @@ pub(crate) struct FairClass {
 }
 
 impl FairClass {
-    pub fn new(machine: &Machine, workload: &Workload) -> Self {
-        let top_rate = |kind: &lop_machine::Kind| kind.top_rate();
-        let largest = machine.kinds.iter().map(top_rate).fold(0.0, f64::max);
+    pub fn new(machine: &Machine, workload: &Workload, energy: bool) -> Self {
+        let capacities = capacities(machine);
         let cpu = |about: &lop_machine::Cpu| Cpu {
             idle: true,
-            capacity: (FULL * machine.kinds[usize::from(about.kind)].top_rate() / largest).round() as u64,
+            capacity: capacities[usize::from(about.kind)],
             ..Cpu::default()
         };
         let cpus: Vec<Cpu> = machine.cpus.iter().map(cpu).collect();
@@ -103,8 +122,15 @@ impl FairClass {
             .map(of_domain)
             .chain([all.clone().collect()])
             .collect();
+        let mut performance_domains = BTreeMap::<_, Vec<usize>>::new();
+        for (number, cpu) in machine.cpus.iter().enumerate() {
+            let domain = performance_domains.entry((cpu.clock_domain, cpu.kind)).or_default();
+            domain.push(number);
+        }
         Self {
-            asymmetric: cpus.iter().any(|cpu| cpu.capacity != cpus[0].capacity),
+            energy,
+            performance_domains: performance_domains.into_values().collect(),
+            asymmetric: is_asymmetric(machine),
             tasks: Vec::new(),
             shares: Shares::new(workload),
             slice_ns: base_slice_ns(cpus.len()),

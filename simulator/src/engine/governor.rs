@@ -70,6 +70,7 @@ pub(super) struct Speeds<'a> {
 impl<'a> Speeds<'a> {
     pub fn new(choice: &PolicyChoice, machine: &'a Machine, placement: Placement) -> Self {
         let governor = match choice {
+            PolicyChoice::Linux(Governor::Eas) => Some(Governor::Schedutil),
             PolicyChoice::Linux(governor) => Some(*governor),
             PolicyChoice::Sets(SetsVariant::Simple { .. }) => Some(Governor::Ondemand),
             PolicyChoice::Sets(variant) if variant.sets_speeds() => None,

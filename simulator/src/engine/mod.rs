@@ -28,13 +28,14 @@ mod turbo;
 mod work;
 mod world;
 
+pub(crate) use fair_class::is_asymmetric;
 pub(crate) use rates::Rates;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use world::World;
 
 use crate::homes::Homes;
 use crate::workload::Workload;
-use crate::{Outcome, PolicyChoice, PolicyParameters, RunOptions, SimulationError};
+use crate::{Governor, Outcome, PolicyChoice, PolicyParameters, RunOptions, SimulationError};
 use fair::Fair;
 use fair_class::FairClass;
 use lop_machine::Machine;
@@ -69,7 +70,8 @@ pub(crate) fn simulate(
     let fair = |homes| Fair::new(machine.cpus.len(), workload, options, homes);
     match choice {
         PolicyChoice::Linux(_) if choice.is_fair_class(options.placement) => {
-            let class = FairClass::new(machine, workload);
+            let by_energy = *choice == PolicyChoice::Linux(Governor::Eas);
+            let class = FairClass::new(machine, workload, by_energy);
             run(World::new(machine, workload, choice, options, rates, class)?)
         }
         PolicyChoice::Linux(_) => run(World::new(machine, workload, choice, options, rates, fair(None))?),

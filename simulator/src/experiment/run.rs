@@ -8,7 +8,7 @@ use super::plan::{first_point, points, Point};
 use super::{classes, Class, Experiment, PointValue, MAX_RUNS};
 use crate::engine::config_of;
 use crate::workload::Workload;
-use crate::{Bounds, Outcome, Placing, PolicyChoice, PowerCap, RunOptions, SimulationError};
+use crate::{Bounds, Governor, Outcome, Placing, PolicyChoice, PowerCap, RunOptions, SimulationError};
 use lop_machine::{InputError, Machine};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -169,6 +169,9 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
         merged.extend(of_batch);
     }
     let without_class = classes::classify(experiment, &mut merged);
+    let eas = PolicyChoice::Linux(Governor::Eas);
+    let has_eas = experiment.policies.contains(&eas);
+    let without_eas: Vec<_> = points.iter().filter(|_| has_eas).filter_map(no_eas_in_words).collect();
     let capped = points.iter().filter_map(cap_in_words).collect::<Vec<_>>();
     Ok(Study {
         machines: distinct(points.iter().map(|p| &p.machine_name)),
@@ -178,7 +181,8 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
                 .iter()
                 .flat_map(|p| p.workload.notes.iter())
                 .chain(&without_class)
-                .chain(&capped),
+                .chain(&capped)
+                .chain(&without_eas),
         ),
         results: merged,
         cells,
@@ -188,6 +192,17 @@ fn run_with(engine: Engine, experiment: &Experiment, control: &RunControl) -> Re
 /// A note on the power cap at a point, if there is one.
 fn cap_in_words(point: &Point) -> Option<String> {
     PowerCap::asked(&point.machine, &point.policy).map(|cap| cap.describe(&point.machine))
+}
+
+/// A note where all cores are equal, so that the kernel would have energy-aware scheduling off.
+fn no_eas_in_words(point: &Point) -> Option<String> {
+    let message = || {
+        format!(
+            "linux:eas on {}: all cores have the same capacity, so energy decides nothing; it is linux:schedutil with placement fair-class there",
+            point.machine_name
+        )
+    };
+    (!crate::engine::is_asymmetric(&point.machine)).then(message)
 }
 
 fn pool(control: &RunControl) -> Result<rayon::ThreadPool, ExperimentError> {

@@ -18,7 +18,7 @@ fn compare((a, b): (u64, u64), (c, d): (u64, u64)) -> Ordering {
 impl World<'_, FairClass> {
     /// A waiting task for a CPU that has none (`sched_balance_newidle`): of its cache domain, else of the machine, where the load is highest.
     pub(super) fn pull(&mut self, cpu: usize) -> Option<u32> {
-        if self.cores.waiting == 0 {
+        if self.cores.waiting == 0 || self.saves_energy() {
             return None;
         }
         let levels = [
@@ -55,6 +55,9 @@ impl World<'_, FairClass> {
 
     /// At a tick: the domains of a CPU whose time has come.
     pub(super) fn balance(&mut self, cpu: usize) {
+        if self.saves_energy() {
+            return;
+        }
         for level in [
             usize::from(self.machine.cpus[cpu].memory_domain),
             self.machine.nr_memory_domains,

@@ -16,10 +16,13 @@ impl World<'_, FairClass> {
         if !task.has_run {
             return self.idlest(id, self.waker.unwrap_or(last));
         }
+        if self.saves_energy() {
+            return self.efficient(id, last);
+        }
         self.idle_sibling(id, last, self.affine(id, last))
     }
 
-    fn may_run(&self, id: u32, cpu: usize) -> bool {
+    pub(super) fn may_run(&self, id: u32, cpu: usize) -> bool {
         let program = self.work.tasks[id as usize].program;
         self.allowed[program as usize].as_ref().is_none_or(|cpus| cpus.has(cpu))
     }
