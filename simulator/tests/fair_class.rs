@@ -199,6 +199,28 @@ fn speed_goes_by_what_a_task_had_before_its_sleep() {
     assert!(at_top(run(&machine, &workload, SCHEDUTIL)) < 0.9);
 }
 
+/// After 50 ms at the top the task on CPU 0 sleeps, with u = 512 y^47.7 + 1024 (1 - y^47.7) = 842. 1000 MHz will do below 409.6, after another
+/// 32 log2(842 / 409.6) = 33.3 periods, 34.9 ms. Speeds of idle CPUs are looked at when the task on CPU 1 falls idle, every 21 ms or so, if the last
+/// look was 32 ms ago.
+#[test]
+fn an_idle_cpu_gives_up_its_speed() {
+    let mut workload = workload_of(vec![
+        program("long", vec![run_ms(50), sleep_ms(500)]),
+        program("short", again(20, [run_ms(1), sleep_ms(20)])),
+    ]);
+    workload.programs[1].cpus = Some([1].into());
+    let outcome = fair_class(&machine(2), &workload, SCHEDUTIL);
+    let mut speeds = outcome.trace.iter().filter_map(|event| match *event {
+        TraceEvent::Speed { at_ns, cpu: 0, khz } => Some((at_ns / MS, khz / 1000)),
+        _ => None,
+    });
+    let (since_ms, mhz) = speeds.next_back().unwrap();
+    assert!(
+        mhz == 1000 && (84..84 + 32 + 22).contains(&since_ms),
+        "{since_ms} ms, {mhz} MHz"
+    );
+}
+
 /// A task of 2 ms in 20 needs less and less, and its clock follows: the speed of a CPU that is used by a tenth, with 25 % of headroom.
 #[test]
 fn speed_comes_down_to_what_is_used() {

@@ -37,6 +37,9 @@ use crate::workload::Workload;
 use lop_machine::Machine;
 use std::collections::BTreeMap;
 
+/// How often the speeds of idle CPUs are looked at (LOAD_AVG_PERIOD).
+const IDLE_SPEEDS_NS: u64 = 32_000_000;
+
 /// A CPU has room for work of this multiple of its utilisation.
 const MARGIN: f64 = 1.25;
 
@@ -99,6 +102,8 @@ pub(crate) struct FairClass {
     /// CPUs of each memory domain, and of the machine; and when they are balanced next.
     domains: Vec<Vec<usize>>,
     balance_ns: Vec<u64>,
+    /// When the speeds of idle CPUs are looked at next.
+    idle_speeds_ns: u64,
     /// A running task that leaves its CPU for this one.
     moving_to: Option<usize>,
 }
@@ -135,6 +140,7 @@ impl FairClass {
             shares: Shares::new(workload),
             slice_ns: base_slice_ns(cpus.len()),
             balance_ns: vec![0; domains.len()],
+            idle_speeds_ns: 0,
             domains,
             cpus,
             moving_to: None,
@@ -250,6 +256,18 @@ impl World<'_, FairClass> {
         let wanted_khz = wanted_khz.fold(0.0, f64::max).ceil() as u64;
         self.speeds.want_khz(cpu, wanted_khz, &mut self.time);
     }
+
+    /// Utilisation decays on idle CPUs, and their speeds follow while any other CPU ticks or falls idle (`update_nohz_stats`). Otherwise the clock of a CPU that
+    /// its task left would hold up the voltage that others share.
+    fn idle_speeds_follow(&mut self) {
+        if self.time.now_ns < self.scheduler.idle_speeds_ns {
+            return;
+        }
+        self.scheduler.idle_speeds_ns = self.time.now_ns + IDLE_SPEEDS_NS;
+        for domain in 0..self.speeds.clocks.domains.len() {
+            self.speed_follows(self.speeds.clocks.domains[domain].cpus[0]);
+        }
+    }
 }
 
 impl Scheduler for FairClass {
@@ -322,9 +340,11 @@ impl Scheduler for FairClass {
     fn cpu_idle(world: &mut World<'_, Self>, cpu: usize, _beside_busy: bool) {
         world.scheduler.cpus[cpu].idle = true;
         world.time.cancel(Alarm::Tick, cpu);
+        world.idle_speeds_follow();
     }
     fn tick(world: &mut World<'_, Self>, cpu: usize) {
         world.speed_follows(cpu);
+        world.idle_speeds_follow();
         world.lift_misfit(cpu);
         world.balance(cpu);
     }
