@@ -221,23 +221,31 @@ fn an_idle_cpu_gives_up_its_speed() {
     );
 }
 
-/// A task of 2 ms in 20 needs less and less, and its clock follows: the speed of a CPU that is used by a tenth, with 25 % of headroom.
+/// A task of 2 ms in 20 at full speed is used by the same at any speed that leaves it idle time. In the long run it goes to sleep with
+///
+///     u = 1024 (1 - y^1.907) / (1 - y^19.07) = 122.4      in periods of 1.048576 ms; 1.25 * 2000 MHz * u / 1024 = 299 MHz
 #[test]
 fn speed_comes_down_to_what_is_used() {
-    let opps = [250, 500, 1000, 2000].map(|mhz| opp(mhz, 1000, 1.0, 4.0, 0.0));
+    let opps = [280, 310, 500, 2000].map(|mhz| opp(mhz, 1000, 1.0, 4.0, 0.0));
     let machine = machine_of(kind(1.0, opps.to_vec()), 1, 1);
     let timer = Step::Timer {
         timer: 0,
         period_ns: 20 * MS,
     };
-    let outcome = fair_class(&machine, &tasks_of(1, again(100, [run_ms(2), timer])), SCHEDUTIL);
-    let last = outcome.trace.iter().rev().find_map(|event| match *event {
-        TraceEvent::Speed { khz, .. } => Some(khz / 1000),
+    let outcome = fair_class(&machine, &tasks_of(1, again(200, [run_ms(2), timer])), SCHEDUTIL);
+    let speeds = outcome.trace.iter().filter_map(|event| match *event {
+        TraceEvent::Speed { at_ns, khz, .. } if at_ns > 2 * SECOND => Some(khz / 1000),
         _ => None,
     });
     assert!(
-        last < Some(2000) && outcome.counters.run_share_by_speed["2000 MHz"] < 0.1,
-        "{last:?}"
+        speeds.clone().all(|mhz| mhz == 310 || mhz == 280),
+        "{:?}",
+        speeds.collect::<Vec<_>>()
+    );
+    assert!(
+        outcome.counters.run_share_by_speed["310 MHz"] > 0.8,
+        "{:?}",
+        outcome.counters.run_share_by_speed
     );
 }
 

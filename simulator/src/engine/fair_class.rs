@@ -27,7 +27,7 @@ mod energy;
 mod place;
 
 use super::fair::{base_slice_ns, Shares, TICK_NS};
-use super::pelt::{estimate_after, Utilisation, FULL};
+use super::pelt::{estimate_after, Utilisation, FULL, NEVER_IDLE};
 use super::scheduler::Scheduler;
 use super::task::State;
 use super::time::Alarm;
@@ -63,6 +63,8 @@ struct Cpu {
     /// Virtual time, and that of waiting tasks is relative to it.
     clock_ns: u64,
     capacity: u64,
+    /// How far its clock for utilisation is behind the time (`pelt.rs`).
+    behind_ns: u64,
     /// Of the tasks that ran here last, asleep or not.
     utilisation: Utilisation,
     /// Sum of the estimates of runnable tasks.
@@ -78,13 +80,6 @@ struct Load {
     cpu: Option<u32>,
     /// The last CPU before one that was busy when it woke.
     recent_cpu: u32,
-}
-
-impl Load {
-    /// What it will need: what it had when it last went to sleep, even if that has decayed.
-    fn expected(&self, now_ns: u64) -> f64 {
-        self.utilisation.now(now_ns).max(self.estimate)
-    }
 }
 
 #[derive(Debug)]
@@ -147,6 +142,32 @@ impl FairClass {
         }
     }
 
+    /// The time of a CPU's clock for utilisation.
+    fn clock_ns(&self, cpu: usize, now_ns: u64) -> u64 {
+        now_ns - self.cpus[cpu].behind_ns
+    }
+
+    /// Utilisation of a task now, if it does not run; 0 before it has.
+    fn of_task(&self, id: u32, now_ns: u64) -> f64 {
+        let load = &self.tasks[id as usize];
+        load.cpu
+            .map_or(0.0, |cpu| load.utilisation.now(self.clock_ns(cpu as usize, now_ns)))
+    }
+
+    /// What a task will need: what it had when it last went to sleep, even if that has decayed.
+    fn expected(&self, id: u32, now_ns: u64) -> f64 {
+        self.of_task(id, now_ns).max(self.tasks[id as usize].estimate)
+    }
+
+    /// Utilisation of a CPU; of a busy one as of its last update.
+    fn tracked(&self, cpu: usize, now_ns: u64) -> f64 {
+        let about = &self.cpus[cpu];
+        match about.idle {
+            true => about.utilisation.now(self.clock_ns(cpu, now_ns)),
+            false => about.utilisation.last(),
+        }
+    }
+
     /// Whether a CPU has room for this utilisation (`fits_capacity`).
     fn fits(&self, utilisation: f64, cpu: usize) -> bool {
         !self.asymmetric || MARGIN * utilisation < self.cpus[cpu].capacity as f64
@@ -154,35 +175,44 @@ impl FairClass {
 
     /// What a CPU is expected to have to do: 0 to its capacity.
     fn utilisation(&self, cpu: usize, now_ns: u64) -> f64 {
-        let cpu = &self.cpus[cpu];
-        cpu.utilisation.now(now_ns).max(cpu.estimate).min(cpu.capacity as f64)
+        let about = &self.cpus[cpu];
+        self.tracked(cpu, now_ns).max(about.estimate).min(about.capacity as f64)
     }
 
     /// A runnable task comes to a CPU, which may expect it from now on.
     fn attach(&mut self, id: u32, cpu: usize, now_ns: u64) {
-        let (load, about) = (&mut self.tasks[id as usize], &mut self.cpus[cpu]);
-        if load.cpu.is_none() {
-            // A new task counts as half of what is spare.
-            let spare = about.capacity as f64 - about.utilisation.now(now_ns);
-            load.utilisation = Utilisation::new(spare.max(0.0) / 2.0, now_ns);
-        }
-        if load.cpu != Some(cpu as u32) {
-            self.detach(id, now_ns);
+        let last = self.tasks[id as usize].cpu;
+        if last != Some(cpu as u32) {
+            let brings = match last {
+                Some(_) => self.detach(id, now_ns),
+                // A new task counts as half of what is spare.
+                None => (self.cpus[cpu].capacity as f64 - self.tracked(cpu, now_ns)).max(0.0) / 2.0,
+            };
+            let clock_ns = self.clock_ns(cpu, now_ns);
             let load = &mut self.tasks[id as usize];
-            load.cpu = Some(cpu as u32);
-            let brings = load.utilisation.now(now_ns);
-            self.cpus[cpu].utilisation.change(brings, now_ns);
+            (load.cpu, load.utilisation) = (Some(cpu as u32), Utilisation::new(brings, clock_ns));
+            self.change(cpu, brings, now_ns);
         }
         self.cpus[cpu].estimate += self.tasks[id as usize].estimate;
     }
 
-    /// The CPU on which a task was last forgets it.
-    fn detach(&mut self, id: u32, now_ns: u64) {
-        let load = &mut self.tasks[id as usize];
-        if let Some(cpu) = load.cpu.take() {
-            let takes = load.utilisation.now(now_ns);
-            self.cpus[cpu as usize].utilisation.change(-takes, now_ns);
+    /// Utilisation of a task comes to a CPU or leaves it.
+    fn change(&mut self, cpu: usize, by: f64, now_ns: u64) {
+        let clock_ns = self.clock_ns(cpu, now_ns);
+        let about = &mut self.cpus[cpu];
+        if about.idle {
+            about.utilisation.idled(clock_ns);
         }
+        about.utilisation.change(by);
+    }
+
+    /// The CPU on which a task was last forgets it. Returns the utilisation that it takes along.
+    fn detach(&mut self, id: u32, now_ns: u64) -> f64 {
+        let takes = self.of_task(id, now_ns);
+        if let Some(cpu) = self.tasks[id as usize].cpu.take() {
+            self.change(cpu as usize, -takes, now_ns);
+        }
+        takes
     }
 
     /// A task is no longer runnable on its CPU.
@@ -308,10 +338,11 @@ impl Scheduler for FairClass {
         let opps = &world.machine.kinds[state.kind].opps;
         let about = &mut world.scheduler.cpus[cpu];
         let speed = about.capacity as f64 / FULL * opps[state.opp].khz as f64 / opps[state.top_opp].khz as f64;
-        about.utilisation.ran(passed_ns, speed, now_ns);
-        world.scheduler.tasks[id as usize]
-            .utilisation
-            .ran(passed_ns, speed, now_ns);
+        let counts_ns = (passed_ns as f64 * speed).round() as u64;
+        about.behind_ns += passed_ns - counts_ns.min(passed_ns);
+        let clock_ns = now_ns - about.behind_ns;
+        about.utilisation.ran(counts_ns, clock_ns);
+        world.scheduler.tasks[id as usize].utilisation.ran(counts_ns, clock_ns);
     }
     fn charge(world: &mut World<'_, Self>, id: u32, _cpu: usize, ran_ns: u64) {
         let task = &mut world.work.tasks[id as usize];
@@ -324,8 +355,9 @@ impl Scheduler for FairClass {
         if task.state == State::Exited {
             world.scheduler.detach(id, now_ns);
         } else {
+            let asleep_with = world.scheduler.of_task(id, now_ns);
             let load = &mut world.scheduler.tasks[id as usize];
-            load.estimate = estimate_after(load.estimate, load.utilisation.now(now_ns));
+            load.estimate = estimate_after(load.estimate, asleep_with);
         }
         if let Some(cpu) = cpu {
             world.speed_follows(cpu as usize);
@@ -338,7 +370,11 @@ impl Scheduler for FairClass {
         world.time.set(next_tick_ns, Alarm::Tick, cpu);
     }
     fn cpu_idle(world: &mut World<'_, Self>, cpu: usize, _beside_busy: bool) {
-        world.scheduler.cpus[cpu].idle = true;
+        let about = &mut world.scheduler.cpus[cpu];
+        about.idle = true;
+        if about.utilisation.last() < NEVER_IDLE {
+            about.behind_ns = 0;
+        }
         world.time.cancel(Alarm::Tick, cpu);
         world.idle_speeds_follow();
     }

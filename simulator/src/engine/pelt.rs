@@ -6,13 +6,15 @@
 //! did not run for t periods:                            u' = u y^t
 //! ```
 //!
-//! At a lower speed the time counts less, in proportion: t * speed. So what runs always comes to 1024 on every CPU, later on a slow one. The kernel
-//! sums integers period by period; this is the same sum in closed form, of any length. Waiting and sleeping count in full time, where the kernel
-//! slows the clock of a CPU as long as it is busy.
+//! The time t is that of a clock for each CPU, which goes slower while the CPU runs slower (t * speed) and catches up when it falls idle. So what always
+//! runs comes to 1024 on every CPU, later on a slow one, and what has idle time is used as if it ran at full speed. The kernel sums integers period by
+//! period; this is the same sum in closed form, for any length.
 
 /// A period: 1024 us, where the kernel takes 1024 ns for a us.
 const PERIOD_NS: f64 = 1024.0 * 1024.0;
 const HALF_LIFE_PERIODS: f64 = 32.0;
+/// A CPU used by this much had no idle time of its own, so its clock does not catch up: 1024 without the last period's part, 1024 y.
+pub(super) const NEVER_IDLE: f64 = 1002.0;
 /// Utilisation of what runs all the time.
 pub(super) const FULL: f64 = 1024.0;
 /// Part of a change that the estimate follows downwards.
@@ -23,7 +25,7 @@ fn kept(ns: f64) -> f64 {
     libm::exp2(-ns / (HALF_LIFE_PERIODS * PERIOD_NS))
 }
 
-/// Utilisation of a task or a CPU, brought up to date up to `at_ns`.
+/// Utilisation of a task or a CPU, brought up to date up to `at_ns` of the CPU's clock, as are all times here.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Utilisation {
     value: f64,
@@ -38,15 +40,23 @@ impl Utilisation {
     pub fn now(&self, now_ns: u64) -> f64 {
         self.value * kept(now_ns.saturating_sub(self.at_ns) as f64)
     }
-    /// It ran for the last `passed_ns`. `speed`: relative to the largest CPU at its top.
-    pub fn ran(&mut self, passed_ns: u64, speed: f64, now_ns: u64) {
-        let kept = kept(passed_ns as f64 * speed);
+    /// As of the last update.
+    pub fn last(&self) -> f64 {
+        self.value
+    }
+    /// It ran for the last `passed_ns`.
+    pub fn ran(&mut self, passed_ns: u64, now_ns: u64) {
+        let kept = kept(passed_ns as f64);
         self.value = self.now(now_ns - passed_ns) * kept + FULL * (1.0 - kept);
         self.at_ns = now_ns;
     }
+    /// It has not run since the last update.
+    pub fn idled(&mut self, now_ns: u64) {
+        *self = Self::new(self.now(now_ns), now_ns);
+    }
     /// Utilisation of a task that comes, or goes (below 0).
-    pub fn change(&mut self, by: f64, now_ns: u64) {
-        *self = Self::new((self.now(now_ns) + by).max(0.0), now_ns);
+    pub fn change(&mut self, by: f64) {
+        self.value = (self.value + by).max(0.0);
     }
 }
 
@@ -78,10 +88,10 @@ mod tests {
         let mut stepwise = Utilisation::new(0.0, 0);
         let mut sum = 0.0;
         for n in 1..=64u32 {
-            stepwise.ran(PERIOD, 1.0, u64::from(n) * PERIOD);
+            stepwise.ran(PERIOD, u64::from(n) * PERIOD);
             sum = sum * y + FULL * (1.0 - y);
             let mut at_once = Utilisation::new(0.0, 0);
-            at_once.ran(u64::from(n) * PERIOD, 1.0, u64::from(n) * PERIOD);
+            at_once.ran(u64::from(n) * PERIOD, u64::from(n) * PERIOD);
             near(at_once.value, FULL * (1.0 - y.powi(n as i32)));
             near(at_once.value, stepwise.value);
             near(at_once.value, sum);
@@ -89,20 +99,12 @@ mod tests {
         near(stepwise.value, 768.0);
     }
 
-    #[test]
-    fn at_half_speed_everything_takes_twice_as_long() {
-        let mut slow = Utilisation::new(0.0, 0);
-        slow.ran(64 * PERIOD, 0.5, 64 * PERIOD);
-        near(slow.value, 512.0);
-        near(slow.now(96 * PERIOD), 256.0);
-    }
-
     /// A quarter busy, 8 periods in 32: in the long run u after running = 1024 (1 - y^8) / (1 - y^32).
     #[test]
     fn periodic_work_swings_about_its_share() {
         let mut task = Utilisation::default();
         for n in 1..100 {
-            task.ran(8 * PERIOD, 1.0, (32 * n + 8) * PERIOD);
+            task.ran(8 * PERIOD, (32 * n + 8) * PERIOD);
         }
         near(task.value, 2.0 * FULL * (1.0 - kept(8.0 * PERIOD_NS)));
         near(task.now(task.at_ns + 24 * PERIOD), task.value * kept(24.0 * PERIOD_NS));
@@ -112,11 +114,12 @@ mod tests {
     fn a_cpu_is_the_sum_of_its_tasks() {
         let (mut cpu, mut first) = (Utilisation::new(300.0, 0), Utilisation::new(100.0, 0));
         let second = Utilisation::new(200.0, 0);
-        first.ran(5 * PERIOD, 1.0, 5 * PERIOD);
-        cpu.ran(5 * PERIOD, 1.0, 5 * PERIOD);
+        first.ran(5 * PERIOD, 5 * PERIOD);
+        cpu.ran(5 * PERIOD, 5 * PERIOD);
         let now_ns = 9 * PERIOD;
         near(cpu.now(now_ns), first.now(now_ns) + second.now(now_ns));
-        cpu.change(-second.now(now_ns), now_ns);
+        cpu.idled(now_ns);
+        cpu.change(-second.now(now_ns));
         near(cpu.value, first.now(now_ns));
     }
 

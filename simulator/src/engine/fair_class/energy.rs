@@ -47,14 +47,14 @@ impl World<'_, FairClass> {
     fn utilisation_with(&self, id: u32, cpu: usize, on: Option<usize>) -> f64 {
         let (class, now_ns) = (&self.scheduler, self.time.now_ns);
         let (about, load) = (&class.cpus[cpu], &class.tasks[id as usize]);
-        let task = load.utilisation.now(now_ns);
+        let task = class.of_task(id, now_ns);
         let left = if load.cpu == Some(cpu as u32) { task } else { 0.0 };
         let (comes, expected) = if on == Some(cpu) {
             (task, load.estimate)
         } else {
             (0.0, 0.0)
         };
-        let tracked = (about.utilisation.now(now_ns) - left).max(0.0) + comes;
+        let tracked = (class.tracked(cpu, now_ns) - left).max(0.0) + comes;
         tracked.max(about.estimate + expected).min(about.capacity as f64)
     }
 

@@ -36,7 +36,7 @@ impl World<'_, FairClass> {
         usize::from(self.machine.cpus[cpu].memory_domain)
     }
     pub(super) fn needs(&self, id: u32) -> f64 {
-        self.scheduler.tasks[id as usize].expected(self.time.now_ns)
+        self.scheduler.expected(id, self.time.now_ns)
     }
 
     /// Near which CPU a woken task goes (`wake_affine_idle`): the waker's if that runs alone and waits next, else the task's last one. A waker's CPU is
