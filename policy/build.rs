@@ -31,8 +31,9 @@ const PREFIXES: [&str; 7] = [
     "LOP_",
 ];
 /// Types serialised in decision logs.
-const LOGGED: [&str; 6] = [
+const LOGGED: [&str; 7] = [
     "lop_config",
+    "lop_power",
     "lop_rung",
     "lop_green_work",
     "lop_sizing",

@@ -19,7 +19,7 @@ mod state;
 
 use crate::adapter::{Exit, KernelError, Observer, Restored};
 use crate::jobs;
-use crate::options::{resolved, Options};
+use crate::options::{resolved, Named, Options};
 use crate::requests::Inbox;
 use crate::status::{Counts, Status};
 use decisions::DecisionLog;
@@ -115,7 +115,8 @@ fn follow_once(
     }
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
-    let config = config::of(&options, &machine);
+    let (measured, watts) = config::watts(&options, &machine);
+    let config = config::of(&options, &machine, measured.as_ref());
     let planner = Planner::of(&config, &options);
     let lister = Lister::of(&config);
     if planner.is_none() && options.intensity.is_some() {
@@ -134,16 +135,20 @@ fn follow_once(
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
-    let policy = resolved(
-        options.policy,
-        machine.nr_memory_domains,
-        machine.nr_tiers,
-        machine.threads(),
-    );
+    let policy = match measured {
+        Some(_) => options.policy,
+        None => resolved(
+            options.policy,
+            machine.nr_memory_domains,
+            machine.nr_tiers,
+            machine.threads(),
+        ),
+    };
     status.policy = policy.to_string();
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
     status.rules = config::rules_for_people(&program.config());
+    status.watts = (asked.policy == Named::Auto).then_some(watts);
     status.lock_holders = program.lock_holders();
     let reservation = Reservation::begin(
         options.reserve(),

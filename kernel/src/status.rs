@@ -39,6 +39,9 @@ pub struct Status {
     pub machine: Vec<String>,
     /// For people, one line each: who gets the fast cores, and which plans move threads.
     pub rules: Vec<String>,
+    /// For people: where the watts come from that `auto` chooses its rules by. `None`: in user space nothing goes by watts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watts: Option<String>,
     /// CPUs that run something which others wait for: a sequential phase, or the holder of a lock.
     pub awaited: Vec<u32>,
     /// Whether `lop hint` has given any hint since the start.

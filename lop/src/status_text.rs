@@ -19,6 +19,7 @@ pub fn introduction(status: &Status) -> String {
     }
     facts.extend(status.machine.iter().map(|line| ("machine", line.clone())));
     facts.extend(status.rules.iter().map(|line| ("rules", line.clone())));
+    facts.extend(status.watts.iter().map(|line| ("watts", line.clone())));
     let holders = status.lock_holders.iter();
     facts.extend(holders.map(|line| ("rules", format!("lock holders: {line}"))));
     facts.extend(status.speeds.iter().map(|line| ("speeds", line.clone())));

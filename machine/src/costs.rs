@@ -2,8 +2,59 @@
 //! What the policy is told about a machine: its shape, and what its cores cost. The simulator, the kernel's loader and the agent all ask here, so that
 //! `auto` has the same rules on a machine and on its model.
 
+use crate::capture::has_assumed_watts;
+use crate::live::LiveMachine;
+use crate::meter::OWN_MODEL;
 use crate::{Kind, Machine};
-use lop_policy::{Config, Named, Point, Rung, Traits};
+use lop_policy::{Config, Named, Point, Power, Rung, Traits};
+use std::path::Path;
+
+/// The model of this machine that `lop machine measure` wrote; `None`: there is none. `root`: where `etc` is.
+///
+/// # Errors
+/// A sentence: the file is faulty, its watts were not measured, or it is of another machine.
+pub fn measured(root: &Path, live: &LiveMachine) -> Result<Option<Machine>, String> {
+    let file = root.join(OWN_MODEL);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let file = file.display();
+    let anew = format!("'lop machine measure --force -o {file}' measures again");
+    let machine = crate::load(&file.to_string(), &[]).map_err(|error| error.to_string())?;
+    if has_assumed_watts(&machine) {
+        return Err(format!(
+            "{file} has the watts of another machine, as no meter measured these; with one ('lop doctor' lists them) {anew}"
+        ));
+    }
+    if usize::from(live.nr_tiers) != machine.kinds.len() {
+        return Err(format!(
+            "{file} has other kinds of cores than this machine ({} there, {} here): {anew}",
+            machine.kinds.len(),
+            live.nr_tiers
+        ));
+    }
+    Ok(Some(machine))
+}
+
+/// The same for the policy, which is told the shape of the machine as well.
+///
+/// # Errors
+/// Also if the file has another number of CPUs or of memory domains.
+pub fn measured_whole(root: &Path, live: &LiveMachine) -> Result<Option<Machine>, String> {
+    let shape = |machine: &Machine| (machine.cpus.len(), machine.nr_memory_domains);
+    let here = (live.cpus.len(), usize::from(live.nr_memory_domains));
+    match measured(root, live)? {
+        Some(machine) if shape(&machine) != here => Err(format!(
+            "{} has {} CPUs and {} memory domains, this machine {} and {}: 'lop machine measure' writes a new one",
+            root.join(OWN_MODEL).display(),
+            machine.cpus.len(),
+            machine.nr_memory_domains,
+            here.0,
+            here.1
+        )),
+        found => Ok(found),
+    }
+}
 
 fn mw(uw: u64) -> u32 {
     u32::try_from(uw / 1000).unwrap_or(u32::MAX)
@@ -47,6 +98,24 @@ pub fn traits(machine: &Machine) -> Traits {
     }
 }
 
+/// Power that a node saves by parking all of its cores, and that a core draws more when busy than when idle: of the first kind of core, at its
+/// highest operating point.
+pub fn power(machine: &Machine) -> Power {
+    let kind = &machine.kinds[0];
+    let opp = &kind.opps[kind.opps.len() - 1];
+    let saved = machine.park.map_or(0, |park| {
+        let cores = (machine.nr_cores / machine.nr_nodes) as u64;
+        let domains = (machine.nr_voltage_domains / machine.nr_nodes) as u64;
+        let of_domain = park.domain_uw.map_or(0, |off_uw| opp.domain_uw.saturating_sub(off_uw));
+        cores * opp.idle_uw.saturating_sub(park.power_uw) + domains * of_domain
+    });
+    Power {
+        base_mw: mw(machine.base_uw),
+        node_mw: mw(saved),
+        core_mw: mw(opp.busy_uw - opp.idle_uw),
+    }
+}
+
 /// Every kind of core at each of its speeds, for work that scales with the frequency.
 pub fn points(machine: &Machine) -> Vec<Point> {
     let of_kind = |(tier, kind): (usize, &Kind)| {
@@ -71,7 +140,10 @@ pub fn points(machine: &Machine) -> Vec<Point> {
 
 /// The configuration that a policy's name stands for on this machine; `auto` without the rules that the machine has no use for.
 pub fn config(policy: Named, hold_ns: u64, machine: &Machine) -> Config {
-    let config = Config::of(policy, hold_ns);
+    let config = Config {
+        power: power(machine),
+        ..Config::of(policy, hold_ns)
+    };
     match policy {
         Named::Auto => config.leave_out(&traits(machine)).with_ladder(&points(machine)),
         _ => config,

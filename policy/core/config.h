@@ -44,6 +44,9 @@ struct lop_rung {
 };
 #define LOP_MAX_RUNGS 32 /* a power of two */
 
+/* What plans for memory domains go by (gather.h): the machine with all nodes off, each node that is on, each busy core. */
+struct lop_power { u32 base_mw, node_mw, core_mw; };
+
 /* The adapter fills this in before lop_start(); lop_set_times() sets the policy's own times. */
 struct lop_config {
 	u32 nr_cpus;
@@ -53,6 +56,7 @@ struct lop_config {
 	u32 most_high;        /* power cap: at most so many cores are high (cap.h); 0: no cap */
 	enum lop_green_work green;
 	enum lop_domains domains;
+	struct lop_power power; /* all 0: not known */
 	u32 room_permille;    /* share of T_hold that migrations may cost before the set gets room (room.h); 0: no room */
 	bool only_known;      /* plans for memory domains move only threads of known intensity */
 	bool specialise;      /* tasks that gain most from fast cores swap with tasks that have them (specialise.h) */

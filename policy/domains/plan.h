@@ -4,7 +4,7 @@
 #include "uclamp.h"
 /*
  * The plans of a configuration (spread, gather, specialise) are made from what an adapter saw of threads.
- * For adapters of real machines, where power is not known. What a plan needs to know of CPUs it reads from the policy's
+ * For adapters of real machines. What a plan needs to know of CPUs it reads from the policy's
  * own state.
  * Tested in: kernel/src/scheduler/plan. Studied in: none.
  */
@@ -56,9 +56,9 @@ lop_subprog u32 lop_describe_domains(struct lop_plan *p lop_nonnull, const struc
 {
 	u32 n;
 	p->nr_domains = s->topology.nr_memory_domains;
-	p->base_mw = LOP_BASE_MW;
-	p->node_mw = LOP_NODE_MW;
-	p->core_mw = LOP_CORE_MW;
+	p->base_mw = s->config.power.core_mw ? s->config.power.base_mw : LOP_BASE_MW;
+	p->node_mw = s->config.power.core_mw ? s->config.power.node_mw : LOP_NODE_MW;
+	p->core_mw = s->config.power.core_mw ? s->config.power.core_mw : LOP_CORE_MW;
 	lop_for(n, 0, LOP_MAX_MEMORY_DOMAINS) *lop_domain_at(p, (s32)n) = (struct lop_domain){ .cores = 0 };
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		struct lop_domain *d = lop_domain_at(p, s->topology.memory_domain[lop_cpu_index(n)]);

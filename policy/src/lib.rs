@@ -22,12 +22,12 @@ pub use ffi::{
     lop_app as App, lop_class as class, lop_config as Config, lop_cpus as CpuBits, lop_domains as Domains,
     lop_green_work as GreenWork, lop_group as Group, lop_hint as Hint, lop_hint_flags as hint_flags, lop_mean as Mean,
     lop_memory_class as MemoryClass, lop_next as Next, lop_opp as GreenOpp, lop_point as Point, lop_policy as Named,
-    lop_rank as Rank, lop_reserve as Reserve, lop_rules as rules, lop_rung as Rung, lop_sched as Sched, lop_set as Set,
-    lop_sizing as Sizing, lop_traits as Traits,
+    lop_power as Power, lop_rank as Rank, lop_reserve as Reserve, lop_rules as rules, lop_rung as Rung,
+    lop_sched as Sched, lop_set as Set, lop_sizing as Sizing, lop_traits as Traits,
 };
 pub use names::PolicyName;
 pub use plan::{
-    gains_more, is_planned, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner, Power, Specialist, Thread,
+    gains_more, is_planned, speedup_of_mpmi, Domain, Intensity, Listed, Planned, Planner, Specialist, Thread,
 };
 pub use task::{born, clamp_speedup, declare_length, displaces, median_length, weight_of_nice, weight_of_share, Task};
 

@@ -3,7 +3,7 @@
 //! or at which CPU it waits (`list.h`). Plans are pure: slices come in, and the answers are written to them.
 
 use super::ffi;
-use super::{Config, MemoryClass, Sched, MAX_CPUS, MAX_LISTED, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
+use super::{Config, MemoryClass, Power, Sched, MAX_CPUS, MAX_LISTED, MAX_MEMORY_DOMAINS, MAX_PLANNED, NONE};
 
 pub use ffi::{
     lop_domain as Domain, lop_intensity as Intensity, lop_listed as Listed, lop_planned as Planned,
@@ -79,14 +79,6 @@ impl Domain {
             ..Self::default()
         }
     }
-}
-
-/// Power of the machine, always on; of each node that is on; of each busy core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Power {
-    pub base_mw: u32,
-    pub node_mw: u32,
-    pub core_mw: u32,
 }
 
 /// Scratch memory for plans, too large for a stack.

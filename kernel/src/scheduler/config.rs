@@ -3,6 +3,7 @@
 
 use crate::options::Options;
 use lop_machine::live::LiveMachine;
+use lop_machine::{costs, Machine};
 use lop_policy::{default_hold_ns, rules, Config, Domains, GreenWork};
 use std::time::Duration;
 
@@ -11,17 +12,34 @@ const MIGRATION_NS: u64 = 20_000;
 /// A reserved core has two speeds here: that of low CPUs and that of high CPUs.
 const RESERVE_RAISES: u32 = 1;
 
-/// Leaves out rules that the program does not have: green cores, heat, and room beyond demand. Watts are not known here.
-pub fn of(options: &Options, machine: &LiveMachine) -> Config {
+/// Where the watts come from, for `lop status`.
+const UNKNOWN: &str = "not known: 'lop machine measure -o /etc/lopsided/machine.toml'";
+const MEASURED: &str = "measured (/etc/lopsided/machine.toml)";
+
+/// This machine with its watts, if `lop machine measure` wrote them; and for people where they come from.
+pub fn watts(options: &Options, machine: &LiveMachine) -> (Option<Machine>, String) {
+    match costs::measured_whole(&options.root, machine) {
+        Ok(Some(measured)) => (Some(measured), MEASURED.to_string()),
+        Ok(None) => (None, UNKNOWN.to_string()),
+        Err(reason) => (None, format!("not used: {reason}")),
+    }
+}
+
+/// Leaves out rules that the program does not have: green cores, heat, and room beyond demand. `measured`: the same machine with its watts.
+pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
-    let chosen = Config::on_unmeasured(
-        options.policy.policy,
-        hold_ns,
-        machine.nr_memory_domains,
-        machine.nr_tiers,
-        machine.threads(),
-    );
+    let policy = options.policy.policy;
+    let chosen = match measured {
+        Some(measured) => costs::config(policy, hold_ns, measured),
+        None => Config::on_unmeasured(
+            policy,
+            hold_ns,
+            machine.nr_memory_domains,
+            machine.nr_tiers,
+            machine.threads(),
+        ),
+    };
     Config {
         nr_cpus: machine.cpus.len() as u32,
         fixed_size: options.policy.cores,
@@ -100,7 +118,7 @@ mod tests {
             hold: hold_ms.map(Duration::from_millis),
             ..Options::default()
         };
-        let config = of(&options, &machine);
+        let config = of(&options, &machine, None);
         (config.hold_ns / 1_000_000, config.last_hold_ns / 1_000_000)
     }
 
@@ -111,6 +129,26 @@ mod tests {
         assert_eq!(hold_and_last_hold_ms(None, 500), (50, 1000));
         assert_eq!(hold_and_last_hold_ms(Some(20), 500), (20, 1000));
         assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
+    }
+
+    /// With the watts of a machine the kernel's `auto` has the simulator's rules, but for two: it paces no work, and makes no room for migrations.
+    #[test]
+    fn with_watts_auto_has_the_rules_that_the_simulator_shows() {
+        for name in lop_machine::builtin_names() {
+            let model = lop_machine::load(name, &[]).unwrap();
+            let found = of(&Options::default(), &machine(1, 1, 1), Some(&model));
+            let simulated = costs::config(Named::Auto, found.hold_ns, &model);
+            let expected = Config {
+                nr_cpus: 2,
+                green: GreenWork::None,
+                room_permille: 0,
+                hot_mc: i32::MAX,
+                migration_ns: MIGRATION_NS,
+                reserve_raises: RESERVE_RAISES,
+                ..simulated
+            };
+            assert_eq!(found, expected, "{name}");
+        }
     }
 
     /// What each name stands for, and what auto leaves out if there is no choice (policy/core/config.h, policy/core/auto.h). Without watts of the
@@ -141,7 +179,7 @@ mod tests {
                 policy: policy.into(),
                 ..Options::default()
             };
-            let found = of(&options, &machine(nr_domains, nr_tiers, threads));
+            let found = of(&options, &machine(nr_domains, nr_tiers, threads), None);
             assert_eq!(
                 (found.rules, found.domains, found.specialise, found.spare),
                 (rules, domains, specialise, spare),

@@ -6,9 +6,8 @@ use super::error::SpeedError;
 use super::files::Files;
 use super::limit::step_below;
 use super::{describe, domain};
-use crate::capture::has_assumed_watts;
 use crate::meter::OWN_MODEL;
-use crate::{live, Kind, Machine};
+use crate::{costs, live, Kind, Machine};
 use std::fmt;
 use std::str::FromStr;
 
@@ -123,27 +122,11 @@ impl Model {
     fn of(files: &dyn Files) -> Result<Self, String> {
         let path = files.absolute(OWN_MODEL);
         let file = path.display().to_string();
-        if !path.exists() {
-            let folder = path.parent().unwrap_or(files.root()).display();
-            return Err(format!(
-                "the power of this machine at each speed is not known: to measure it, run 'mkdir -p {folder}; lop machine measure -o {file}'"
-            ));
-        }
-        let anew = format!("'lop machine measure --force -o {file}' measures again");
-        let machine = crate::load(&file, &[]).map_err(|error| error.to_string())?;
-        if has_assumed_watts(&machine) {
-            return Err(format!(
-                "{file} has the watts of another machine, as no meter measured these; with one ('lop doctor' lists them) {anew}"
-            ));
-        }
         let live = live::read(files.root()).map_err(|error| error.to_string())?;
-        if usize::from(live.nr_tiers) != machine.kinds.len() {
-            return Err(format!(
-                "{file} has other kinds of cores than this machine ({} there, {} here): {anew}",
-                machine.kinds.len(),
-                live.nr_tiers
-            ));
-        }
+        let machine = costs::measured(files.root(), &live)?.ok_or_else(|| {
+            let folder = path.parent().unwrap_or(files.root()).display();
+            format!("the power of this machine at each speed is not known: to measure it, run 'mkdir -p {folder}; lop machine measure -o {file}'")
+        })?;
         let cpus = live.cpus.iter();
         Ok(Self {
             kinds: cpus.map(|cpu| (cpu.number as usize, usize::from(cpu.tier))).collect(),

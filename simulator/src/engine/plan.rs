@@ -8,9 +8,7 @@ use super::task::{State, Task};
 use super::time::{Kind, OwnEvent};
 use super::world::World;
 use lop_machine::Machine;
-use lop_policy::{
-    is_planned, Config, Domain, Domains, Planner, PolicyHandle, Power, Specialist, Thread, MAX_PLANNED, NONE,
-};
+use lop_policy::{is_planned, Config, Domain, Domains, Planner, PolicyHandle, Specialist, Thread, MAX_PLANNED, NONE};
 
 /// How often the policy plans.
 pub(super) const PERIOD_NS: u64 = 1_000_000_000;
@@ -19,30 +17,11 @@ pub(super) struct Planning {
     config: Config,
     planner: Planner,
     domains: Vec<Domain>,
-    power: Power,
 }
 
 /// Microwatts to milliwatts.
 pub(super) fn mw(uw: u64) -> u32 {
     u32::try_from(uw / 1000).unwrap_or(u32::MAX)
-}
-
-/// Power that a node saves by parking all of its cores, and that a core draws more when busy than when idle: of the first kind of core, at its
-/// highest operating point.
-fn power(machine: &Machine) -> Power {
-    let kind = &machine.kinds[0];
-    let opp = &kind.opps[kind.opps.len() - 1];
-    let saved = machine.park.map_or(0, |park| {
-        let cores = (machine.nr_cores / machine.nr_nodes) as u64;
-        let domains = (machine.nr_voltage_domains / machine.nr_nodes) as u64;
-        let of_domain = park.domain_uw.map_or(0, |off_uw| opp.domain_uw.saturating_sub(off_uw));
-        cores * opp.idle_uw.saturating_sub(park.power_uw) + domains * of_domain
-    });
-    Power {
-        base_mw: mw(machine.base_uw),
-        node_mw: mw(saved),
-        core_mw: mw(opp.busy_uw - opp.idle_uw),
-    }
 }
 
 /// By memory domain. SMT siblings count as one core. Speed is the mean of that of the domain's cores, as in plan.h.
@@ -69,7 +48,6 @@ impl Planning {
             config: *config,
             planner: Planner::default(),
             domains: domains(machine),
-            power: power(machine),
         })
     }
 }
@@ -159,7 +137,7 @@ impl World<'_, Policy> {
         if gathers {
             planning
                 .planner
-                .gather(&mut threads, &planning.domains, planning.power, now_ns);
+                .gather(&mut threads, &planning.domains, planning.config.power, now_ns);
         } else {
             planning.planner.spread(&mut threads, &planning.domains, now_ns);
         }
