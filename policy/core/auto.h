@@ -80,6 +80,7 @@ lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_trai
  *                                 node's power is not known
  *     rank, specialise            where all cores are of one kind
  *     whole cores                 where no core has SMT siblings
+ *     room beyond demand          where no power is known: what a core costs decides how much
  */
 lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 {

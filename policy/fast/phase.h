@@ -60,8 +60,9 @@ lop_rule void lop_note_phase(struct lop_mean *phases, u64 length_ns)
  * thread says of itself is another matter: heavier threads may wait for it, and its user pays by weight (budget.h).
  * Worked example: jobs of one thread at nice 19 (a weight of 15), and a foreground application with four threads at nice 0:
  * on four fast cores and four slow ones the jobs take turns, where all of them would have kept the fast ones.
+ * `weight`: lop_task.user_weight; 0: not known, as where the cores are of one kind.
  */
-lop_rule bool lop_is_light(u32 weight) { return weight < LOP_WEIGHT_DEFAULT; }
+lop_rule bool lop_is_light(u32 weight) { return weight && weight < LOP_WEIGHT_DEFAULT; }
 
 lop_rule bool lop_is_sequential(const struct lop_sched *s, const struct lop_app *app, u32 weight)
 {

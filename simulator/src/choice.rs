@@ -438,12 +438,12 @@ mod tests {
         assert_eq!(auto.without_pairs()[0].to_string(), "auto:no-watts+kinds");
         assert!(auto.without_all()[0]
             .to_string()
-            .starts_with("auto:no-watts+kinds+speeds+barriers+domains+spare+last+"));
+            .starts_with("auto:no-watts+kinds+speeds+domains+spare+last+"));
         assert_eq!(auto.without_each()[0].without_pairs(), []);
         assert!("auto:no-luck"
             .parse::<PolicyChoice>()
             .unwrap_err()
-            .contains("known: watts, kinds, speeds, barriers, domains, sets"));
+            .contains("known: watts, kinds, speeds, domains, sets"));
         assert_eq!("reserved-core@1/2".parse(), "reserved-core".parse::<PolicyChoice>());
     }
 

@@ -200,66 +200,6 @@ fn the_reserved_core_of_a_duty_cycle_machine_draws_the_square_of_its_duty() {
     within(outcome.cpu_energy_j, seconds * (26.95 * 0.5625 + 3.0 * 5.88), 1e-3);
 }
 
-/// Threads in 400 rounds of 1 ms, each with a barrier or without; every 10 ms two daemons wake together for 0.5 ms each. `idle_ms`: then nothing
-/// for so long, but 1 ms of work.
-fn rounds_and_daemons(threads: u32, meet: bool, idle_ms: u64) -> Workload {
-    let (barrier, step) = match meet {
-        true => (
-            format!("[barrier.round]\nparties = {threads}"),
-            ", { barrier = \"round\" }",
-        ),
-        false => (String::new(), ""),
-    };
-    toml(&format!(
-        r#"
-        [app.system]
-        system = true
-        [app.program]
-        {barrier}
-        [task.worker]
-        app = "program"
-        count = {threads}
-        steps = [{{ repeat = 400, steps = [{{ run_ms = 1 }}{step}] }}]
-        [task.daemon]
-        app = "system"
-        count = 2
-        arrivals = {{ every_ms = 10, limit = 40 }}
-        steps = [{{ run_us = 500 }}]
-        [task.later]
-        start_ms = {}
-        steps = [{{ run_ms = 1 }}]
-        "#,
-        700 * u64::from(idle_ms > 0) + idle_ms
-    ))
-}
-
-/// Seven threads leave one of eight cores, which the daemons have at low speed. Seven on sixteen, three on four and seven that never
-/// meet are not the load for it.
-#[test]
-fn auto_reserves_a_core_while_the_load_is_barrier_bound() {
-    let given_up = |cores, threads, meet, idle_ms| {
-        let outcome = run(&machine(cores), &rounds_and_daemons(threads, meet, idle_ms), "auto");
-        outcome.counters.reserved_core_given_up
-    };
-    assert_eq!(given_up(8, 7, true, 0), Some(0), "reserved to the end");
-    assert_eq!(given_up(8, 7, true, 2000), Some(1), "given up when the load has ended");
-    for (cores, threads, meet) in [(4, 3, true), (16, 7, true), (8, 7, false)] {
-        let what = format!("{cores} cores, {threads} threads, meeting: {meet}");
-        assert_eq!(given_up(cores, threads, meet, 2000), None, "{what}");
-    }
-    let of = |policy| run(&machine(8), &rounds_and_daemons(7, true, 0), policy);
-    let (auto, beside) = (of("auto"), of("highlow-spare"));
-    assert!(
-        auto.time_ns <= beside.time_ns,
-        "{} and {} ns",
-        auto.time_ns,
-        beside.time_ns
-    );
-    // 1 W less where nobody is, 6 W less where a daemon is, 40 ms of 400; but for the first rounds.
-    let (auto_j, beside_j) = (auto.cpu_energy_j, beside.cpu_energy_j);
-    assert!(auto_j < beside_j - 0.5 * 0.36, "{auto_j} and {beside_j} J");
-}
-
 fn built_in(name: &str) -> Machine {
     lop_machine::load(name, &[]).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -140,6 +140,7 @@ mod tests {
             let simulated = costs::config(Named::Auto, found.hold_ns, &model);
             let expected = Config {
                 nr_cpus: 2,
+                transition_ns: found.transition_ns,
                 green: GreenWork::None,
                 room_permille: 0,
                 hot_mc: i32::MAX,

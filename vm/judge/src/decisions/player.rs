@@ -118,8 +118,10 @@ impl Player {
     }
 
     fn introduce(&mut self, record: &Record) -> Result<()> {
+        let mut task = Task::new(0, ANY_WEIGHT);
+        task.user_weight = 0; // until the program looks its user up
         let known = Known {
-            task: Box::new(Task::new(0, ANY_WEIGHT)),
+            task: Box::new(task),
             process: record.value,
         };
         self.tasks.insert(record.task, known);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 use super::*;
+use lop_policy::{Config, Named};
 use serde_json::{json, Value};
 
 const ALL: u64 = 0b1111;
@@ -16,14 +17,19 @@ fn begin_with(tiers: &[u32], rules: u32) -> Value {
             "core": number, "clock_domain": number, "voltage_domain": 0, "memory_domain": 0, "socket": 0, "node": 0})
     };
     let cpus: Vec<Value> = (0..tiers.len()).map(cpu).collect();
+    let config = Config {
+        nr_cpus: cpus.len() as u32,
+        spare: 1,
+        rules,
+        hot_mc: i32::MAX,
+        migration_ns: 20_000,
+        reserve_raises: 1,
+        ..Config::of(Named::Highlow, 10_000_000)
+    };
     json!({
         "machine": {"cpus": cpus, "nr_tiers": tiers.iter().max().unwrap() + 1, "nr_cores": cpus.len(), "nr_clock_domains": cpus.len(),
             "nr_voltage_domains": 1, "nr_memory_domains": 1, "nr_nodes": 1, "nr_sockets": 1, "transition_ns": 0, "notes": []},
-        "config": {"nr_cpus": cpus.len(), "sizing": "by-demand", "fixed_size": 0, "spare": 1, "most_high": 0, "green": false, "domains": "as-come",
-            "room_permille": 0, "only_known": false, "specialise": false, "transition_ns": 0, "hold_ns": 10_000_000, "last_hold_ns": 1_000_000_000,
-            "slice_min_ns": 1_000_000, "slice_max_ns": 6_000_000, "period_ns": 20_000_000, "heat_period_ns": 180_000_000_000u64,
-            "hot_mc": i32::MAX, "rules": rules, "migration_ns": 20_000, "grace_ns": 10_000_000, "turn_ns": 20_000_000, "reserve": "never",
-            "reserve_raises": 1, "reserve_window_ns": 100_000_000}
+        "config": serde_json::to_value(config).unwrap()
     })
 }
 
