@@ -137,7 +137,8 @@ lop_rule void lop_count_on_less(struct lop_sched *s, u32 cpu)
 	if (before != 1)
 		return;
 	lop_cpus_take(&s->set[LOP_HIGH].pinned, cpu);
-	lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu);
+	if (!lop_has_pace(s)) /* else those are homes */
+		lop_cpus_take(&s->set[LOP_GREEN].pinned, cpu);
 	if (s->membership.anchored[cpu])
 		lop_cpus_add(&s->set[LOP_HIGH].pinned, cpu);
 }
@@ -151,12 +152,12 @@ lop_rule void lop_unanchor(struct lop_sched *s, struct lop_task *t)
 }
 
 /*
- * While the task is active, `cpu` is a member of its set (or of the high one), as it may be the only CPU that the task
+ * While the task is active, `cpu` is a member of its set (of the high one if tasks are paced), as it may be the only CPU that the task
  * can use. A core that is no member becomes one when the sets are settled.
  */
 lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
 {
-	bool high = t->set != LOP_GREEN || lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu);
+	bool high = lop_has_pace(s) || t->set != LOP_GREEN || lop_cpus_has(&s->set[LOP_HIGH].cpus, cpu);
 	bool counts = t->anchor != (s32)cpu;
 	if (counts) {
 		lop_unanchor(s, t);
@@ -174,7 +175,7 @@ lop_rule void lop_anchor(struct lop_sched *s, struct lop_task *t, u32 cpu)
  */
 lop_subprog bool lop_pin(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull)
 {
-	enum lop_set set = t->set == LOP_GREEN ? LOP_GREEN : LOP_HIGH;
+	enum lop_set set = t->set == LOP_GREEN && !lop_has_pace(s) ? LOP_GREEN : LOP_HIGH;
 	const struct lop_cpus *allowed = lop_wants_domain(s, t) ? lop_domain_cpus(s, t->wanted_domain) : &t->allowed;
 	struct lop_cpus *usable = &world->usable;
 	bool member;

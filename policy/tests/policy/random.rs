@@ -2,7 +2,7 @@
 //! Whatever happens, in whatever order: no task is lost, no count is wrong, every task runs.
 
 use crate::bench::{config, Bench, HOLD, LAST_HOLD, MS};
-use lop_policy::{Config, CpuPlace, GreenWork, Reserve, Set};
+use lop_policy::{Config, CpuPlace, GreenWork, Point, Reserve, Rung, Set};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -12,6 +12,8 @@ const TASKS: usize = 12;
 #[derive(Debug, Clone)]
 enum Event {
     Wake(usize),
+    /// A clock wakes a task that needs this share of a core, and has been steady.
+    Clock(usize, u32),
     Block(usize),
     Preempt(usize),
     Offline(usize),
@@ -28,6 +30,7 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         6 => (0..TASKS).prop_map(Event::Wake),
+        3 => (0..TASKS, 0..800u32).prop_map(|(task, need)| Event::Clock(task, need)),
         5 => (0..TASKS).prop_map(Event::Block),
         5 => (0..CPUS).prop_map(Event::Preempt),
         1 => (1..CPUS).prop_map(Event::Offline),
@@ -44,6 +47,29 @@ fn event() -> impl Strategy<Value = Event> {
 /// None, one, or two of different nodes, kinds and cores.
 fn isolated() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![Just(vec![]), Just(vec![3]), Just(vec![3, 6])]
+}
+
+fn green() -> impl Strategy<Value = GreenWork> {
+    prop_oneof![Just(GreenWork::None), Just(GreenWork::LowGain), Just(GreenWork::Paced)]
+}
+
+/// Cheaper than the fast kind at full speed are its half, and the slow kind.
+fn points() -> [Point; 3] {
+    let point = |tier, speed_permille, rate_permille, busy_mw| Point {
+        at: Rung {
+            tier,
+            speed_permille,
+            rate_permille,
+        },
+        busy_mw,
+        sleep_mw: 0,
+        shared_mw: 0,
+    };
+    [
+        point(0, 1000, 1000, 16_000),
+        point(0, 500, 500, 5_000),
+        point(1, 1000, 400, 2_000),
+    ]
 }
 
 /// Two nodes of two SMT cores each; one voltage domain per node.
@@ -75,23 +101,20 @@ struct Story {
 }
 
 impl Story {
-    fn new(spare: u32, most_high: u32, green: bool, rules: u32, reserve: Reserve, isolated: &[usize]) -> Self {
+    fn new(spare: u32, most_high: u32, green: GreenWork, rules: u32, reserve: Reserve, isolated: &[usize]) -> Self {
         let mut bench = Bench::isolating(
             isolated,
             CPUS,
             Config {
                 spare,
                 most_high,
-                green: match green {
-                    true => GreenWork::LowGain,
-                    false => GreenWork::None,
-                },
+                green,
                 rules,
                 migration_ns: MS / 50,
                 grace_ns: HOLD,
                 turn_ns: 2 * HOLD,
                 reserve,
-                ..config()
+                ..config().with_ladder(&points())
             },
             place,
         );
@@ -158,6 +181,17 @@ impl Story {
                 self.runnable.insert(task);
                 bench.wake(task);
             }
+            Event::Clock(task, need_permille) if !self.runnable.contains(&task) => {
+                self.runnable.insert(task);
+                let now_ns = bench.now();
+                let about = &mut bench.tasks[task];
+                about.by_clock = true;
+                if about.pace.home == 0 {
+                    (about.pace.clock_ns, about.pace.interval_ns) = (now_ns - 100 * MS, 100 * MS);
+                    (about.pace.steady, about.pace.need_permille, about.pace.not_before_ns) = (8, need_permille, 0);
+                }
+                bench.wake(task);
+            }
             Event::Block(task) if self.runnable.remove(&task) => {
                 self.spinning.remove(&task);
                 bench.block(task);
@@ -197,6 +231,7 @@ impl Story {
     fn check(&self) {
         self.check_tasks();
         self.check_sets();
+        self.check_homes();
         self.check_reserved();
         self.check_isolated();
         self.check_topology();
@@ -274,6 +309,30 @@ impl Story {
             .chain(inside.set[Set::Green as usize].pinned.cpus());
         for cpu in pinned.filter(|&cpu| bench.online[cpu]) {
             assert!(high.contains(&cpu) || green.contains(&cpu), "CPU {cpu} is counted on");
+        }
+    }
+
+    /// Homes are the pinned CPUs of the green set, each with the tasks that know it and what they count for.
+    fn check_homes(&self) {
+        let (bench, inside) = (&self.bench, self.bench.policy);
+        if inside.config.green != GreenWork::Paced {
+            return;
+        }
+        let homes = inside.set[Set::Green as usize].pinned.cpus();
+        assert_eq!(inside.pace.nr_homes as usize, homes.len());
+        for cpu in 0..CPUS {
+            let lives = |task: &&lop_policy::Task| {
+                task.pace.home as usize == cpu + 1 && task.pace.epoch == inside.pace.epoch[cpu]
+            };
+            let (count, load) = (bench.tasks.iter().filter(lives)).fold((0, 0), |(count, load), task| {
+                (count + 1, load + task.pace.taken_permille)
+            });
+            assert_eq!(
+                (inside.pace.tasks[cpu], inside.pace.load_permille[cpu]),
+                (count, load),
+                "CPU {cpu}"
+            );
+            assert_eq!(homes.contains(&cpu), count > 0, "CPU {cpu}: {homes:?}");
         }
     }
 
@@ -374,6 +433,7 @@ impl Story {
             self.bench.block(task);
         }
         self.spinning.clear();
+        self.bench.all_leave_home();
         self.bench.pass(2 * LAST_HOLD);
         self.check();
         let inside = self.bench.policy;
@@ -405,7 +465,7 @@ proptest! {
     fn sets_counts_and_queues_stay_consistent(
         spare in 0..3u32,
         most_high in 0..6u32,
-        green in any::<bool>(),
+        green in green(),
         rules in 0..16u32,
         reserve in prop_oneof![Just(Reserve::Never), Just(Reserve::Asked)],
         isolated in isolated(),
@@ -424,7 +484,7 @@ proptest! {
     /// queues to be served, each once in LOP_ASK_CYCLE (61).
     #[test]
     fn every_runnable_task_runs_within_a_bound(
-        green in any::<bool>(),
+        green in green(),
         rules in 0..16u32,
         reserve in prop_oneof![Just(Reserve::Never), Just(Reserve::Asked)],
         isolated in isolated(),
