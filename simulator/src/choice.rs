@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Policies by their names on the command line.
 
+use crate::watts::Watts;
 use lop_policy::{rules, Config, Domains, GreenWork, Named, Reserve, Sizing};
 use std::fmt;
 use std::str::FromStr;
@@ -249,6 +250,8 @@ pub struct PolicyParameters {
     pub power_cap_uw: Option<u64>,
     /// When a core is reserved.
     pub reserve: Option<Reserve>,
+    /// The watts that the policy goes by.
+    pub watts: Watts,
 }
 
 /// How the baseline places a woken task.

@@ -13,6 +13,7 @@ pub mod outcome;
 mod power;
 mod random;
 mod waiting;
+mod watts;
 pub mod workload;
 
 pub use cap::PowerCap;

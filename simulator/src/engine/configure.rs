@@ -78,7 +78,7 @@ pub(super) fn config(
     };
     let default_hold_ns = lop_policy::default_hold_ns(machine.cpufreq.transition_ns);
     let hold_ns = parameters.hold_ns.unwrap_or(default_hold_ns);
-    let mut chosen = costs::config(variant.named(), hold_ns, machine);
+    let mut chosen = parameters.watts.config(variant.named(), hold_ns, machine);
     match variant {
         SetsVariant::Auto(without) => without.leave_out(&mut chosen, &Config::of(variant.named(), hold_ns)),
         // Who names it here asks for it, on machines of fewer than four cores too: `lop start --reserve asked`.

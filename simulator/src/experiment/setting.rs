@@ -61,16 +61,19 @@ pub enum PolicyKey {
     Reserve,
     /// Power cap of the whole machine, W.
     PowerCapW,
+    /// The watts that the policy goes by: measured, estimate, none, varied:SEED.
+    Watts,
 }
 
 impl PolicyKey {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 7] = [
         ("policy.spare", Self::Spare),
         ("policy.hold_ms", Self::HoldMs),
         ("policy.green", Self::Green),
         ("policy.heat_period_s", Self::HeatPeriodS),
         ("policy.reserve", Self::Reserve),
         ("policy.power_cap_w", Self::PowerCapW),
+        ("policy.watts", Self::Watts),
     ];
 
     fn name(self) -> &'static str {
@@ -103,6 +106,11 @@ impl PolicyKey {
                         .map_err(|expected| format!("'{value}', expected {expected}"))?,
                 )
             }
+            Self::Watts => {
+                parameters.watts = value
+                    .parse()
+                    .map_err(|expected| format!("'{value}', expected {expected}"))?;
+            }
             Self::PowerCapW => parameters.power_cap_uw = Some(power_uw(value)?),
             Self::Green => {
                 parameters.green = value
@@ -131,7 +139,7 @@ fn power_uw(value: &str) -> Result<u64, String> {
 
 impl SettingKey {
     const FORMS: &'static str =
-        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s, reserve, power_cap_w}";
+        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s, reserve, power_cap_w, watts}";
 
     /// # Errors
     /// A message, if the key has none of the known forms.
