@@ -72,6 +72,8 @@ lop_rule struct lop_placement lop_wake(struct lop_sched *s, struct lop_world *wo
 		return place;
 	if (homes_change)
 		lop_settle(s, world, lop_home_node(app), now_ns);
+	if (lop_wakes_anew(s, t))
+		lop_count_inactive(s, t, app, group, now_ns); /* for its home */
 	lop_count_active(s, t, app, group, now_ns);
 	lop_phase_changes(s, world, app, now_ns);
 	lop_clamp_at_wakeup(s, t, group);
@@ -181,13 +183,15 @@ lop_rule void lop_clock_follows(struct lop_sched *s, const struct lop_task *t)
 }
 
 /*
- * On a low core a task goes on only if it may run nowhere else, or if the core is the reserved CPU and the task is for
+ * At a home of paced tasks others do not go on. On a low core a task goes on only if it may run nowhere else, or if the core is the reserved CPU and the task is for
  * it; on an isolated CPU only if it is bound there.
  */
 lop_rule bool lop_may_go_on(const struct lop_sched *s, const struct lop_task *t, u32 cpu)
 {
 	if (lop_is_isolated(s, cpu))
 		return t->bound;
+	if (lop_is_home(s, cpu) && !lop_at_home(s, t))
+		return t->nr_allowed == 1;
 	return t->nr_allowed == 1 || lop_set_of(s, cpu) != LOP_LOW || (lop_is_reserved(s, cpu) && lop_for_reserved(s, t));
 }
 
@@ -429,7 +433,7 @@ lop_rule void lop_cpu_idle(struct lop_sched *s, struct lop_world *world, u32 cpu
 	if (!idle)
 		return;
 	/* Something ran until now, counted or not: h_min stays 1 for another while. */
-	if (!lop_active(s, LOP_HIGH) && !lop_is_reserved(s, cpu))
+	if (!lop_active(s, LOP_HIGH) && !lop_is_reserved(s, cpu) && !lop_is_home(s, cpu))
 		s->set[LOP_HIGH].below_since_ns[1] = now_ns;
 	lop_settle(s, world, LOP_NONE, now_ns);
 	/* No other CPU saw work that was queued after this CPU looked and before it counted as idle. */
@@ -511,6 +515,8 @@ lop_rule void lop_timer(struct lop_sched *s, struct lop_world *world, u64 now_ns
 	}
 	if (lop_uses_room(s))
 		lop_end_room(s, world, now_ns);
+	if (lop_has_pace(s) && s->pace.nr_homes)
+		lop_end_quiet_homes(s, world, now_ns);
 	lop_settle(s, world, LOP_NONE, now_ns);
 }
 

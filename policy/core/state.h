@@ -54,6 +54,24 @@ struct lop_sched {
 	struct lop_budget budget;
 };
 
+/* An adapter that paces no task (pace.h) defines this as false, so the verifier drops the rules. */
+#ifndef lop_has_pace
+#define lop_has_pace(s) ((s)->config.green == LOP_GREEN_WORK_PACED)
+#endif
+
+/* The same for work that hardly gains from speed. */
+#ifndef lop_sees_gain
+#define lop_sees_gain(s) ((s)->config.green == LOP_GREEN_WORK_LOW_GAIN)
+#endif
+
+/* The same for the whole green set. */
+#ifndef lop_has_green
+#define lop_has_green(s) ((s)->config.green != LOP_GREEN_WORK_NONE)
+#endif
+
+/* Paced tasks alone run there. */
+lop_rule bool lop_is_home(const struct lop_sched *s, u32 cpu) { return lop_has_pace(s) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu); }
+
 /* Runnable tasks of the set that do not spin. */
 lop_rule u32 lop_active(const struct lop_sched *s, enum lop_set set) { return (u32)s->set[lop_set_index(set)].demand; }
 /*

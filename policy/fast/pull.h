@@ -35,6 +35,8 @@ lop_rule bool lop_rank_timer_is_set(const struct lop_sched *s, u64 at_ns, u64 no
 lop_rule bool lop_join_for_move(struct lop_sched *s, struct lop_world *world, u32 cpu, u64 now_ns)
 {
 	u32 asked;
+	if (lop_is_home(s, cpu))
+		return false;
 	if (lop_set_of(s, cpu) != LOP_LOW)
 		return true;
 	if (lop_is_full(s) || !lop_lock(s))
@@ -231,7 +233,7 @@ lop_rule bool lop_any_slower(const struct lop_sched *s, struct lop_world *world,
 lop_rule bool lop_is_vacant(const struct lop_sched *s, u32 cpu)
 {
 	const struct lop_on_cpu *on = &s->fast.on[lop_cpu_index(cpu)];
-	if (lop_is_claimed(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_off(s, cpu))
+	if (lop_is_claimed(s, cpu) || lop_is_halved(s, cpu) || lop_is_reserved(s, cpu) || lop_is_home(s, cpu) || lop_is_off(s, cpu))
 		return false;
 	return on->since_ns ? on->rank.class == LOP_ONLY_SPINS && lop_may_leave(s, cpu) : lop_cpus_has(&s->idle, cpu);
 }

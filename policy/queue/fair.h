@@ -300,7 +300,7 @@ lop_rule bool lop_queue_goes_before(struct lop_sched *s, u32 a, u32 b, u64 margi
 /* The first domain queue that a set serves: green cores run green work only, high ones help with it. */
 lop_rule u32 lop_first_served(enum lop_set set) { return set == LOP_GREEN ? LOP_MAX_MEMORY_DOMAINS : 0; }
 
-/* With one memory domain and no green set there is one shared queue, and no CPU looks for another. */
+/* With one memory domain, and no green queue beside the high one, there is one shared queue, and no CPU looks for another. */
 lop_rule bool lop_one_shared_queue(const struct lop_sched *s) { return s->topology.nr_memory_domains == 1 && !lop_sees_gain(s); }
 
 /*
@@ -427,7 +427,7 @@ lop_rule bool lop_take_away(struct lop_sched *s, struct lop_world *world, u32 cp
 
 /*
  * With nothing else to do, takes a task that waits at another CPU by a plan of list.h. Not from a CPU that is claimed,
- * as that is about to run what a rule gave to it, and not from the reserved one, where system work waits.
+ * as that is about to run what a rule gave to it, and not from the reserved one, where system work waits, nor from a home.
  */
 lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u32 cpu)
 {
@@ -438,7 +438,7 @@ lop_subprog bool lop_take_listed(struct lop_sched *s lop_nonnull, struct lop_wor
 		from = lop_cpus_next(&s->queues.cpu_waiting, (u32)(from + 1));
 		if (from < 0)
 			break;
-		if (lop_is_claimed(s, (u32)from) || lop_is_reserved(s, (u32)from))
+		if (lop_is_claimed(s, (u32)from) || lop_is_reserved(s, (u32)from) || lop_is_home(s, (u32)from))
 			continue;
 		taken = lop_queue_take(s, world, lop_cpu_queue((u32)from), cpu);
 		if (taken)
@@ -488,7 +488,7 @@ lop_subprog bool lop_pick_next(struct lop_sched *s lop_nonnull, struct lop_world
 	    lop_queue_take_until(s, world, home == own ? shared : own, cpu, until_ns))
 		return true;
 	return lop_take_away(s, world, cpu, set, away_until_ns) ||
-	       (lop_has_lists(s) && until_ns == LOP_NO_TIME && lop_take_listed(s, world, cpu));
+	       (lop_has_lists(s) && until_ns == LOP_NO_TIME && !lop_is_home(s, cpu) && lop_take_listed(s, world, cpu));
 }
 
 /*

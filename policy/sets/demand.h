@@ -16,36 +16,36 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 	return t->speedup_permille != 0 && t->speedup_permille < 1200;
 }
 
-/* An adapter that paces no task (pace.h) defines this as false, so the verifier drops the rules. */
-#ifndef lop_has_pace
-#define lop_has_pace(s) ((s)->config.green == LOP_GREEN_WORK_PACED)
-#endif
-
-/* The same for work that hardly gains from speed. */
-#ifndef lop_sees_gain
-#define lop_sees_gain(s) ((s)->config.green == LOP_GREEN_WORK_LOW_GAIN)
-#endif
-
-/* The same for the whole green set. */
-#ifndef lop_has_green
-#define lop_has_green(s) ((s)->config.green != LOP_GREEN_WORK_NONE)
-#endif
-
 /* An adapter that never makes room (room.h) defines this as false, so the verifier drops the rules. */
 #ifndef lop_uses_room
 #define lop_uses_room(s) ((s)->config.room_permille != 0)
 #endif
 
-/* The task has a home of the green set, where it runs at its pace (pace.h). */
+/* The task has a home of the green set, where it runs at its pace (pace.h), and others do not wait for it as it says. */
 lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t)
 {
 	u32 cpu = lop_cpu_index(t->pace.home - 1);
 	return lop_has_pace(s) && t->pace.home && !t->pace.ends && s->pace.epoch[cpu] == t->pace.epoch && !t->restricted &&
-	       lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu);
+	       !(t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu);
 }
 
 /* The active task is one of those. */
 lop_rule bool lop_at_home(const struct lop_sched *s, const struct lop_task *t) { return t->set == LOP_GREEN && lop_is_paced(s, t); }
+
+/*
+ * An adapter that is about to queue this task wakes it instead: it fell behind its clock and is no longer counted, or it
+ * was counted for a home that it has lost.
+ */
+lop_rule bool lop_wakes_anew(const struct lop_sched *s, const struct lop_task *t)
+{
+	return lop_has_pace(s) && !(t->hint.flags & LOP_SPINNING) && (t->counted ? t->set == LOP_GREEN && !lop_is_paced(s, t) : t->pace.ends);
+}
+
+/* Active tasks that were counted for a home have none: they run on high cores. An adapter that paces none defines this as 0. */
+#ifndef lop_strays
+#define lop_strays(s) ((s)->pace.strays)
+#endif
+lop_rule void lop_count_strays(struct lop_sched *s) { s->pace.strays = s->pace.nr_homes ? 0 : lop_active(s, LOP_GREEN); }
 
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
 {
@@ -71,14 +71,15 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
 
 /*
  * The size that a set should have:
- *     size(high)  = declared + taken + left                 if every active application declared its parallelism
- *                 = active + spare + room + taken + left    otherwise
+ *     size(high)  = declared + taken + left                          if every active application declared its parallelism
+ *                 = active + spare + strays + room + taken + left    otherwise
  *     size(green) = active, or the number of homes where tasks are paced (pace.h)
  * The high set is limited to the online CPUs of domains that are on, without the reserved one, and to the power cap
  * (cap.h); the green set to those of them that are not high.
  * room: see room.h; where the rule is in use, also one member for each core that two members share
  * taken: members that run a higher class, so our tasks cannot use them
  * left: tasks that became active for the reserved CPU, while there was one
+ * strays: active tasks that were counted for homes, while there is none
  */
 lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 {
@@ -92,7 +93,7 @@ lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
 	else if (s->membership.declared_sum && !lop_undeclared(s))
 		want = s->membership.declared_sum;
 	else
-		want = lop_active(s, LOP_HIGH) + s->config.spare + (lop_uses_room(s) ? s->room.members + lop_shared_cores(s) : 0);
+		want = lop_active(s, LOP_HIGH) + s->config.spare + lop_strays(s) + (lop_uses_room(s) ? s->room.members + lop_shared_cores(s) : 0);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_cpus_empty(&s->taken))
 		want += lop_cpus_common(&s->set[LOP_HIGH].cpus, &s->taken);
 	if (s->config.sizing == LOP_SIZE_BY_DEMAND && !lop_has_reserved(s))
@@ -170,6 +171,8 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 	before = lop_target(s, set);
 	lop_assert((u32)s->set[lop_set_index(t->set)].demand > 0);
 	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, -1ULL + (t->set == LOP_HIGH ? lop_app_leave(s, app) : 0));
+	if (lop_has_pace(s) && t->set == LOP_GREEN)
+		lop_count_strays(s);
 	if (group)
 		lop_group_add(s, group, -(s32)t->weight, now_ns);
 	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);

@@ -179,7 +179,7 @@ lop_subprog s32 lop_home_at(const struct lop_sched *s lop_nonnull, struct lop_wo
 		lop_cpus_drop(&world->usable, &s->off);
 	if (lop_has_reserved(s))
 		lop_cpus_drop(&world->usable, &s->reserved.cpus);
-	cpu = lop_joiner(s, world, LOP_GREEN, &world->usable, LOP_NONE);
+	cpu = lop_is_full(s) ? LOP_NONE : lop_joiner(s, world, LOP_GREEN, &world->usable, LOP_NONE);
 	return cpu >= 0 ? cpu : lop_idle_surplus(s, kind);
 }
 
@@ -222,12 +222,14 @@ lop_rule void lop_enter_home(struct lop_sched *s, struct lop_world *world, struc
 	if (lop_cpus_try_add(&s->set[LOP_GREEN].pinned, cpu)) {
 		s->pace.nr_homes++;
 		s->pace.slack_ns[cpu] = LOP_NO_TIME;
+		lop_count_strays(s);
 	}
 	t->pace.home = cpu + 1;
 	t->pace.epoch = s->pace.epoch[cpu];
 	t->pace.taken_permille = t->pace.need_permille;
-	t->pace.since_ns = now_ns;
+	t->pace.since_ns = s->pace.woke_ns[cpu] = now_ns;
 	t->pace.steady = 0;
+	lop_timer_by(s, world, now_ns + LOP_HOME_ENDS_NS, now_ns);
 	s->pace.tasks[cpu]++;
 	s->pace.load_permille[cpu] += t->pace.need_permille;
 	lop_set_pace(s, world, cpu);
@@ -238,8 +240,10 @@ lop_rule void lop_enter_home(struct lop_sched *s, struct lop_world *world, struc
 /* Finds the task the cheapest home, or takes its home away. False: another CPU changes the sets, so ask again. */
 lop_subprog bool lop_find_home(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, bool wanted, u64 now_ns)
 {
+	bool moves = t->pace.home;
+	u64 since_ns = t->pace.since_ns;
+	u32 rung, steady = t->pace.steady;
 	s32 cpu = LOP_NONE;
-	u32 rung;
 	if (!lop_lock(s))
 		return false;
 	lop_leave_home(s, world, t, now_ns);
@@ -254,6 +258,10 @@ lop_subprog bool lop_find_home(struct lop_sched *s lop_nonnull, struct lop_world
 		lop_enter_home(s, world, t, (u32)cpu, now_ns);
 	else if (wanted)
 		t->pace.not_before_ns = now_ns + LOP_PENALTY_NS;
+	if (cpu >= 0 && moves) { /* its clock is the same */
+		t->pace.since_ns = since_ns;
+		t->pace.steady = steady;
+	}
 	lop_unlock(s);
 	return true;
 }
@@ -281,6 +289,7 @@ lop_rule void lop_watch_clock(struct lop_task *t, u64 now_ns)
 	if (passed_ns > n * p->interval_ns + n * p->interval_ns / 50 + p->interval_ns / 10) {
 		lop_end_pace(t, now_ns);
 	} else if (n == 8 * LOP_STEADY_WAKES) {
+		p->interval_ns = passed_ns / n;
 		p->since_ns = now_ns;
 		p->steady = 0;
 		p->penalty_ns = 0;
@@ -338,10 +347,12 @@ lop_rule bool lop_pace_task(struct lop_sched *s, struct lop_world *world, struct
 	p->clock_ns = now_ns;
 	if (first)
 		return false;
-	if (p->home)
-		lop_watch_clock(t, now_ns);
-	else
+	if (!p->home)
 		lop_follow_interval(t, interval_ns);
+	else if (!p->ends)
+		lop_watch_clock(t, now_ns);
+	if (p->home)
+		s->pace.woke_ns[lop_cpu_index(p->home - 1)] = now_ns;
 	p->need_permille = (u32)lop_max(need_permille, p->need_permille - p->need_permille / LOP_STEADY_WAKES);
 	paced = p->home ? !p->ends && !t->restricted : lop_may_be_paced(t, now_ns);
 	if (p->home ? paced && !lop_has_outgrown(t) : !paced)
@@ -360,6 +371,28 @@ lop_rule void lop_pace_ran(struct lop_sched *s, struct lop_task *t, const struct
 		return;
 	lop_end_pace(t, now_ns);
 	lop_count_inactive(s, t, 0, (struct lop_group *)group, now_ns);
+}
+
+/*
+ * The timer: a home ends when none of its tasks has woken for 10 s. They may sleep for hours, and have others once they wake.
+ */
+lop_subprog bool lop_end_quiet_homes(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, u64 now_ns)
+{
+	s32 cpu = LOP_NONE;
+	int n;
+	if (lop_lock(s)) {
+		lop_for(n, 0, LOP_MAX_CPUS) {
+			cpu = lop_cpus_next(&s->set[LOP_GREEN].pinned, (u32)(cpu + 1));
+			if (cpu < 0)
+				break;
+			if (now_ns - s->pace.woke_ns[lop_cpu_index((u32)cpu)] < LOP_HOME_ENDS_NS)
+				continue;
+			lop_target_fell(&s->set[LOP_GREEN], s->pace.nr_homes, s->pace.nr_homes - 1, now_ns);
+			lop_close_home(s, lop_cpu_index((u32)cpu));
+		}
+		lop_unlock(s);
+	}
+	return s->pace.nr_homes && lop_timer_by(s, world, now_ns + LOP_HOME_ENDS_NS, now_ns);
 }
 
 /* The task exits. */

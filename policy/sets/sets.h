@@ -93,6 +93,7 @@ lop_rule void lop_close_home(struct lop_sched *s, u32 cpu)
 		s->pace.nr_homes--;
 	s->pace.tasks[cpu] = s->pace.load_permille[cpu] = 0;
 	s->pace.epoch[cpu]++;
+	lop_count_strays(s);
 }
 
 /* Call with the lock held. */

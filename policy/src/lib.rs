@@ -346,6 +346,16 @@ impl PolicyHandle {
     pub fn rotate_heat(self, env: &mut dyn Env, now_ns: u64) {
         unsafe { ffi::lop_rotate_heat(self.0, Call::new(env).world(), now_ns) }
     }
+    /// Whether an adapter that is about to queue the task wakes it instead.
+    #[must_use]
+    pub fn wakes_anew(self, task: &Task) -> bool {
+        unsafe { ffi::lop_wakes_anew(self.0, &**task) }
+    }
+    /// Whether the task may run on after its slice on this CPU, if no other wants it.
+    #[must_use]
+    pub fn may_go_on(self, task: &Task, cpu: u32) -> bool {
+        unsafe { ffi::lop_may_go_on(self.0, &**task, cpu) }
+    }
     /// The task exits: [`PolicyHandle::block`] follows.
     /// # Safety
     /// `task` is valid, and nothing else uses what it points to meanwhile.

@@ -23,6 +23,7 @@ const volatile u32 nr_words = 8;
 /* The gain of a task from speed is known only within uclamp's bounds, which send no task to green cores. */
 #define lop_sees_gain(s) false
 #define lop_has_pace(s) false
+#define lop_strays(s) 0
 #define lop_has_green(s) false
 /* No sensor is read. */
 #define lop_has_sensors(s) false

@@ -2,8 +2,8 @@
 //! A small world around the policy: queues, a clock, CPUs that run or are idle, and a log of what the policy asked for.
 
 use lop_policy::{
-    hint_flags, App, Config, CpuBits, CpuPlace, Domains, Env, GreenWork, Group, Next, Policy, PolicyHandle, Reserve,
-    Set, Sizing, Task, NONE, WEIGHT_DEFAULT,
+    App, Config, CpuBits, CpuPlace, Domains, Env, GreenWork, Group, Next, Policy, PolicyHandle, Reserve, Set, Sizing,
+    Task, NONE, WEIGHT_DEFAULT,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -407,8 +407,7 @@ impl Bench {
         unsafe {
             self.policy.stopping(&mut self.world, task, group, cpu as u32, ran_ns);
             self.policy.stopped(task, app, cpu as u32, !blocks, now_ns);
-            let about = &*task;
-            let waits = about.counted || about.hint.flags & hint_flags::SPINNING != 0;
+            let waits = !self.policy.wakes_anew(&*task);
             if blocks {
                 self.policy.block(&mut self.world, task, app, group, now_ns);
             } else if waits {

@@ -2,7 +2,7 @@
 //! Work that a clock paces: how it is found, where it runs, and when it goes back.
 
 use crate::bench::{config, flat, Asked, Bench, HOLD, MS, S};
-use lop_policy::{Config, CpuPlace, Point, Rung, Set};
+use lop_policy::{hint_flags, rules, Config, CpuPlace, Point, Rung, Set};
 
 /// Two kinds. The fast one: 1000 permille for 16 W, 500 for 5 W. The slow one: 400 for 2 W, 200 for 0.8 W. Asleep they draw
 /// nothing. By energy per work: 0.8/0.2 = 4, 2/0.4 = 5, 5/0.5 = 10, 16.
@@ -128,7 +128,7 @@ fn its_speed_is_the_cheapest_at_which_it_is_done_in_time() {
     assert_eq!(home(&bench, id), None);
 }
 
-/// Intervals of 10 and 12 ms are never eight in a row within a tenth of their mean.
+/// Intervals of 10 and 13 ms are never eight in a row within a tenth of their mean.
 #[test]
 fn what_wakes_now_and_then_is_no_work_that_a_clock_paces() {
     let mut bench = paced();
@@ -165,7 +165,7 @@ fn what_another_task_wakes_is_no_work_that_a_clock_paces() {
 }
 
 /// 2 ms of work and then 8 ms of sleep, whatever the speed: on a slow core the cycle takes 5 + 8 ms or more. The task goes
-/// back at its first wakeup there, is tried again a second later, then after two, four and so on: in 15 s at 1, 3 and 7.
+/// back at its first wakeup there, is tried again a second later, then after two, four and so on.
 #[test]
 fn work_that_waits_for_its_cpu_goes_back_at_once() {
     let mut bench = paced();
@@ -189,7 +189,7 @@ fn work_that_waits_for_its_cpu_goes_back_at_once() {
 /// A frame that takes longer than its interval: at the end of the first slice after that, the task goes on as ordinary
 /// work, on a fast core.
 #[test]
-fn a_task_that_falls_behind_is_raised_within_its_interval() {
+fn a_task_that_falls_behind_is_raised_at_the_end_of_its_slice() {
     let mut bench = paced();
     let id = bench.task();
     cycles(&mut bench, id, 12, MS, 10 * MS);
@@ -288,4 +288,58 @@ fn a_home_rises_with_its_load() {
     assert_eq!((home(&bench, id), rate_permille(&bench, cpu)), (Some(cpu), 400));
     let told = |asked: &&Asked| matches!(asked, Asked::Changed { set: Set::Green, .. });
     assert_eq!(bench.world.log.iter().filter(told).count(), 1);
+}
+
+/// A player is paused: 10 s after its last wakeup the core is free again.
+#[test]
+fn a_home_ends_when_its_tasks_sleep_for_long() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    bench.pass(9 * S);
+    assert_eq!(bench.policy.pace.nr_homes, 1);
+    bench.pass(2 * S);
+    assert_eq!((bench.policy.pace.nr_homes, bench.green()), (0, vec![]));
+    assert_eq!(bench.world.timer_at_ns, None, "nothing is left to look at");
+    clock_wakes(&mut bench, id);
+    assert!(
+        bench.cpu_of(id).expect("it runs") < 2,
+        "ordinary work until it is steady again"
+    );
+}
+
+/// Who holds a lock says that others wait for it.
+#[test]
+fn a_paced_task_that_others_wait_for_runs_high() {
+    let mut bench = paced();
+    let id = bench.task();
+    cycles(&mut bench, id, 12, MS, 10 * MS);
+    bench.tasks[id].hint.flags = hint_flags::LOCK_HOLDER;
+    clock_wakes(&mut bench, id);
+    assert!(bench.cpu_of(id).expect("it runs") < 2);
+}
+
+/// A home on a fast core at half speed is no idle fast core: of three ordinary tasks one has the other fast core, and two
+/// stay on slow ones.
+#[test]
+fn rank_moves_no_ordinary_work_to_a_home() {
+    let config = Config {
+        spare: 0,
+        rules: rules::TURNS,
+        migration_ns: MS / 100,
+        turn_ns: 20 * MS,
+        ..config()
+    };
+    let mut bench = Bench::new(4, config.with_ladder(&points()), two_kinds);
+    let id = bench.task();
+    let home = cycles(&mut bench, id, 12, 4 * MS, 10 * MS)[11];
+    assert_eq!((home < 2, rate_permille(&bench, home)), (true, 500));
+    let others = bench.tasks(3);
+    bench.wake_all(&others);
+    for _ in 0..50 {
+        bench.pass(10 * MS);
+        assert!(others
+            .iter()
+            .all(|&other| bench.cpu_of(other).is_some_and(|cpu| cpu != home)));
+    }
 }

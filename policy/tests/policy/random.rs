@@ -484,13 +484,14 @@ proptest! {
     /// queues to be served, each once in LOP_ASK_CYCLE (61).
     #[test]
     fn every_runnable_task_runs_within_a_bound(
+        spare in 0..2u32,
         green in green(),
         rules in 0..16u32,
         reserve in prop_oneof![Just(Reserve::Never), Just(Reserve::Asked)],
         isolated in isolated(),
         events in prop::collection::vec(event(), 1..100),
     ) {
-        let mut story = Story::new(1, 0, green, rules, reserve, &isolated);
+        let mut story = Story::new(spare, 0, green, rules, reserve, &isolated);
         for event in &events {
             story.happen(event);
         }

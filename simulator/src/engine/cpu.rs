@@ -78,7 +78,7 @@ impl<S: Scheduler> World<'_, S> {
 
     /// Counts the run time lost below the highest OPP. Problem A: from a start until the governor's next sample, on a core whose clock domain had had
     /// less work in the governor's period than the others together: the load was elsewhere. It does not occur with a single clock domain. Problem B: the
-    /// rest, under a governor that measures load. Speeds that were chosen count as neither: a fixed one, that of a reserved core, the highest of the moment.
+    /// rest, under a governor that measures load. Speeds that were chosen count as neither: a fixed one, that of a reserved or green core, the highest of the moment.
     fn count_lost(&mut self, cpu: usize, class: u16, ran: u64) {
         let state = &self.cores.cpus[cpu];
         let relative = match self.contention.pace(cpu) {
@@ -87,7 +87,7 @@ impl<S: Scheduler> World<'_, S> {
         };
         let lost_ns = ran as f64 * (1.0 - relative);
         let held = self.speeds.clocks.of_cpu(cpu).is_held();
-        if held || self.speeds.fixed() || self.scheduler.on_reserved_core(cpu) {
+        if held || self.speeds.fixed() || self.scheduler.on_reserved_core(cpu) || self.scheduler.is_green(cpu) {
             self.stats.lost_by_choice_ns += lost_ns;
         } else if !self.speeds.measures() || (state.load_was_elsewhere && !state.measured) {
             self.stats.lost_slow_start_ns += lost_ns;
@@ -208,13 +208,13 @@ impl<S: Scheduler> World<'_, S> {
             return;
         }
         self.pay(cpu);
-        if self.cores.cpus[cpu].task.is_some_and(|id| S::must_leave(self, id)) {
+        if self.cores.cpus[cpu].task.is_some_and(|id| S::must_leave(self, cpu, id)) {
             self.leave(cpu, Leaving::Preempted);
             return;
         }
         let state = &mut self.cores.cpus[cpu];
         state.slice_began_ns = self.time.now_ns;
-        let always = self.scheduler.watches_slices(cpu);
+        let always = (self.cores.cpus[cpu].task).is_some_and(|id| S::watches_slices(self, cpu, id));
         self.cores.watch_slice(cpu, always, self.time.now_ns);
         self.reschedule(cpu);
     }
@@ -368,7 +368,7 @@ impl<S: Scheduler> World<'_, S> {
             exit_ns,
         });
         S::running(self, id, cpu);
-        let always = self.scheduler.watches_slices(cpu);
+        let always = (self.cores.cpus[cpu].task).is_some_and(|id| S::watches_slices(self, cpu, id));
         self.cores.watch_slice(cpu, always, self.time.now_ns);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);

@@ -104,7 +104,7 @@ impl World<'_, Policy> {
     /// Whether plans leave the task where it is: its affinity is restricted, or it is system work and a core is reserved for that.
     fn stays(&self, task: &Task) -> bool {
         let reserved = self.scheduler.handle.reserved().0.is_some();
-        task.policy.restricted || (task.policy.system && reserved)
+        task.policy.restricted || (task.policy.system && reserved) || task.policy.pace.home != 0
     }
 
     fn thread(&self, (id, active_ns): (u32, u64)) -> Thread {

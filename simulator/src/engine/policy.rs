@@ -138,12 +138,6 @@ impl World<'_, Policy> {
         (self.scheduler.config.rules != 0).then(|| self.call(id))
     }
 
-    /// The policy no longer counts the running task, which fell behind its clock: it is woken anew (policy/sets/pace.h).
-    fn is_behind(&self, id: u32) -> bool {
-        let task = &self.work.tasks[id as usize].policy;
-        !task.counted && task.pace.ends && task.hint.flags & hint_flags::SPINNING == 0
-    }
-
     /// Starts the task for which the policy claimed an idle CPU, if it did.
     fn start_where_claimed(&mut self) {
         if let Some((cpu, task, slice_ns)) = self.scheduler.start_here.take() {
@@ -272,7 +266,7 @@ impl Scheduler for Policy {
         cpu as u32
     }
     fn enqueue(world: &mut World<'_, Self>, id: u32, cpu: u32) {
-        if world.is_behind(id) {
+        if world.scheduler.handle.wakes_anew(&world.work.tasks[id as usize].policy) {
             Self::wake(world, id);
             return;
         }
@@ -288,11 +282,14 @@ impl Scheduler for Policy {
     fn anything_waits(&self, cpu: usize) -> bool {
         self.handle.anything_waits(cpu as u32)
     }
-    fn watches_slices(&self, cpu: usize) -> bool {
-        self.config.green == GreenWork::Paced && self.handle.members(Set::Green).has(cpu)
+    fn watches_slices(world: &World<'_, Self>, cpu: usize, id: u32) -> bool {
+        let is_home = || world.scheduler.handle.members(Set::Green).has(cpu);
+        let paces = world.scheduler.config.green == GreenWork::Paced;
+        paces && (world.work.tasks[id as usize].policy.pace.home != 0 || is_home())
     }
-    fn must_leave(world: &World<'_, Self>, id: u32) -> bool {
-        world.is_behind(id)
+    fn must_leave(world: &World<'_, Self>, cpu: usize, id: u32) -> bool {
+        let (handle, task) = (world.scheduler.handle, &world.work.tasks[id as usize].policy);
+        Self::watches_slices(world, cpu, id) && (handle.wakes_anew(task) || !handle.may_go_on(task, cpu as u32))
     }
     fn slice_ns(&self) -> u64 {
         self.queue_slice_ns
@@ -357,6 +354,9 @@ impl Scheduler for Policy {
     }
     fn on_reserved_core(&self, cpu: usize) -> bool {
         self.handle.on_reserved_core(cpu as u32)
+    }
+    fn is_green(&self, cpu: usize) -> bool {
+        self.handle.members(Set::Green).has(cpu)
     }
     fn reads_counters(&self) -> bool {
         self.planning.is_some()

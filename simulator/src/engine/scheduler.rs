@@ -25,12 +25,12 @@ pub(crate) trait Scheduler: Sized {
     /// Takes the next task for a CPU from a queue.
     fn dispatch(world: &mut World<'_, Self>, cpu: usize) -> Option<u32>;
     fn anything_waits(&self, cpu: usize) -> bool;
-    /// The scheduler looks at the end of each slice on this CPU, even if no task waits.
-    fn watches_slices(&self, _cpu: usize) -> bool {
+    /// The scheduler looks at the end of each slice of this task on this CPU, even if no task waits.
+    fn watches_slices(_world: &World<'_, Self>, _cpu: usize, _id: u32) -> bool {
         false
     }
     /// The task has paid for its slice. Whether it has to leave, even if no task waits.
-    fn must_leave(_world: &World<'_, Self>, _id: u32) -> bool {
+    fn must_leave(_world: &World<'_, Self>, _cpu: usize, _id: u32) -> bool {
         false
     }
     /// Slice of the task that was dispatched last.
@@ -67,6 +67,10 @@ pub(crate) trait Scheduler: Sized {
     fn is_low(&self, cpus: &[usize]) -> bool;
     /// Whether the CPU runs at the reserved core's speed.
     fn on_reserved_core(&self, _cpu: usize) -> bool {
+        false
+    }
+    /// Whether the CPU is green: its speed is chosen.
+    fn is_green(&self, _cpu: usize) -> bool {
         false
     }
     /// Whether the scheduler reads counters of instructions and misses.
