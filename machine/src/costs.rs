@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the policy is told about a machine: its shape, and what its cores cost. The simulator, the kernel's loader and the agent all ask here, so that
-//! `auto` has the same rules on a machine and on its model.
+//! What the policy is told about a machine: its shape, and what its cores cost. The simulator and the kernel's loader both ask here, so that `auto` has
+//! the same rules on a machine and on its model.
 
 use crate::capture::has_assumed_watts;
 use crate::live::LiveMachine;
@@ -57,7 +57,8 @@ pub fn measured_whole(root: &Path, live: &LiveMachine) -> Result<Option<Machine>
     }
 }
 
-fn mw(uw: u64) -> u32 {
+/// Microwatts to milliwatts.
+pub fn mw(uw: u64) -> u32 {
     u32::try_from(uw / 1000).unwrap_or(u32::MAX)
 }
 
@@ -224,6 +225,15 @@ mod tests {
         near(busy_w(1, 3), 3.118);
         near(estimated.base_uw as f64 / 1e6, 16.24);
         assert_eq!(estimated.kinds[0].opps[5].idle_uw, 1_000_000);
+    }
+
+    /// (0.364 - 0.01) W at 0.137 of the rate; (17 - 0.01 + 3 - 0.94) W.
+    #[test]
+    fn paced_work_costs_least_on_efficiency_cores() {
+        let points = points(&crate::load("laptop-hybrid", &[]).unwrap());
+        let costs_uj: Vec<u64> = points.iter().map(lop_policy::cost_uj).collect();
+        let (performance, efficiency) = costs_uj.split_at(6);
+        assert_eq!((efficiency[0], performance[5]), (2_583, 19_050));
     }
 
     /// By energy per work: 0.483, 0.75, .. J per reference second on efficiency cores, less than on any performance core but at its lowest speed.

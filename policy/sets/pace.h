@@ -25,16 +25,15 @@ struct lop_point {
 };
 
 /*
- * What work costs there, in uJ for a ms of the fastest kind of core at its highest speed, if a second of waiting for it
- * is worth `worth_mw`:
- *     (P_busy - P_sleep + P_shared + worth) / rate
+ * What work costs there, in uJ for a ms of the fastest kind of core at its highest speed. Nobody waits for paced work, so
+ * time is worth nothing:
+ *     (P_busy - P_sleep + P_shared) / rate
  * Worked example (laptop-hybrid): an efficiency core at 800 MHz draws 0.354 W more than asleep, at 0.137 of the rate: 2.58
- * mJ. A performance core at 4700 MHz draws 16.99 W, and 2.06 W for its voltage: 19.1 mJ. If a second is worth 26.7 W, they
- * cost 197 and 45.8 mJ.
+ * mJ. A performance core at 4700 MHz draws 16.99 W, and 2.06 W for its voltage: 19.1 mJ.
  */
-lop_rule u64 lop_cost_uj(const struct lop_point *p, u32 worth_mw)
+lop_rule u64 lop_cost_uj(const struct lop_point *p)
 {
-	return ((u64)p->busy_mw - lop_min(p->busy_mw, p->sleep_mw) + p->shared_mw + worth_mw) * 1000 / lop_max(p->at.rate_permille, 1);
+	return ((u64)p->busy_mw - lop_min(p->busy_mw, p->sleep_mw) + p->shared_mw) * 1000 / lop_max(p->at.rate_permille, 1);
 }
 
 /* The cheapest of the points that are cheaper than `limit_uj` and faster than the rungs of their kind; of equals the faster. */
@@ -44,7 +43,7 @@ lop_rule s32 lop_next_rung(const struct lop_config *c, const struct lop_point *p
 	s32 best = LOP_NONE;
 	u32 n, r;
 	lop_for(n, 0, nr) {
-		u64 cost_uj = lop_cost_uj(&points[n], 0);
+		u64 cost_uj = lop_cost_uj(&points[n]);
 		bool faster = true;
 		lop_for(r, 0, c->nr_rungs)
 			faster &= c->rung[r].tier != points[n].at.tier || c->rung[r].rate_permille < points[n].at.rate_permille;
@@ -71,7 +70,7 @@ lop_rule void lop_make_ladder(struct lop_config *c, const struct lop_point *poin
 		if (points[n].at.rate_permille > points[top].at.rate_permille)
 			top = n;
 	lop_for(n, 0, LOP_MAX_RUNGS) {
-		next = nr ? lop_next_rung(c, points, nr, lop_cost_uj(&points[top], 0)) : LOP_NONE;
+		next = nr ? lop_next_rung(c, points, nr, lop_cost_uj(&points[top])) : LOP_NONE;
 		if (next < 0)
 			break;
 		c->rung[c->nr_rungs++] = points[next].at;
@@ -227,8 +226,7 @@ lop_rule void lop_enter_home(struct lop_sched *s, struct lop_world *world, struc
 	t->pace.home = cpu + 1;
 	t->pace.epoch = s->pace.epoch[cpu];
 	t->pace.taken_permille = t->pace.need_permille;
-	t->pace.since_ns = s->pace.woke_ns[cpu] = now_ns;
-	t->pace.steady = 0;
+	s->pace.woke_ns[cpu] = now_ns;
 	lop_timer_by(s, world, now_ns + LOP_HOME_ENDS_NS, now_ns);
 	s->pace.tasks[cpu]++;
 	s->pace.load_permille[cpu] += t->pace.need_permille;
@@ -241,9 +239,8 @@ lop_rule void lop_enter_home(struct lop_sched *s, struct lop_world *world, struc
 lop_subprog bool lop_find_home(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, bool wanted, u64 now_ns)
 {
 	bool moves = t->pace.home;
-	u64 since_ns = t->pace.since_ns;
-	u32 rung, steady = t->pace.steady;
 	s32 cpu = LOP_NONE;
+	u32 rung;
 	if (!lop_lock(s))
 		return false;
 	lop_leave_home(s, world, t, now_ns);
@@ -258,9 +255,9 @@ lop_subprog bool lop_find_home(struct lop_sched *s lop_nonnull, struct lop_world
 		lop_enter_home(s, world, t, (u32)cpu, now_ns);
 	else if (wanted)
 		t->pace.not_before_ns = now_ns + LOP_PENALTY_NS;
-	if (cpu >= 0 && moves) { /* its clock is the same */
-		t->pace.since_ns = since_ns;
-		t->pace.steady = steady;
+	if (cpu >= 0 && !moves) { /* a task that moves keeps its clock */
+		t->pace.since_ns = now_ns;
+		t->pace.steady = 0;
 	}
 	lop_unlock(s);
 	return true;

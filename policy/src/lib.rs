@@ -62,6 +62,12 @@ pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
     unsafe { ffi::lop_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
 }
 
+/// Energy of work at this kind of core and speed, uJ for a ms of the fastest core (policy/sets/pace.h).
+#[must_use]
+pub fn cost_uj(point: &Point) -> u64 {
+    unsafe { ffi::lop_cost_uj(point) }
+}
+
 impl Config {
     /// The rules that a name stands for, and the policy's times for this T_hold (policy/core/config.h).
     #[must_use]

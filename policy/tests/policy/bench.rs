@@ -2,8 +2,8 @@
 //! A small world around the policy: queues, a clock, CPUs that run or are idle, and a log of what the policy asked for.
 
 use lop_policy::{
-    App, Config, CpuBits, CpuPlace, Domains, Env, GreenWork, Group, Next, Policy, PolicyHandle, Reserve, Set, Sizing,
-    Task, NONE, WEIGHT_DEFAULT,
+    App, Config, CpuBits, CpuPlace, Domains, Env, GreenWork, Group, Next, Point, Policy, PolicyHandle, Reserve, Rung,
+    Set, Sizing, Task, NONE, WEIGHT_DEFAULT,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -180,6 +180,20 @@ pub fn config() -> Config {
         reserve_raises: 2,
         reserve_window_ns: 100 * MS,
         ..Config::default()
+    }
+}
+
+/// A kind of core at a speed, which draws nothing else, and nothing asleep.
+pub fn point(tier: u16, speed_permille: u16, rate_permille: u32, busy_mw: u32) -> Point {
+    Point {
+        at: Rung {
+            tier,
+            speed_permille,
+            rate_permille,
+        },
+        busy_mw,
+        sleep_mw: 0,
+        shared_mw: 0,
     }
 }
 

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Work that a clock paces: how it is found, where it runs, and when it goes back.
 
-use crate::bench::{config, flat, Asked, Bench, HOLD, MS, S};
-use lop_policy::{hint_flags, rules, Config, CpuPlace, Point, Rung, Set};
+use crate::bench::{config, flat, point, Asked, Bench, HOLD, MS, S};
+use lop_policy::{hint_flags, rules, Config, CpuPlace, Point, Set};
 
 /// Two kinds. The fast one: 1000 permille for 16 W, 500 for 5 W. The slow one: 400 for 2 W, 200 for 0.8 W. Asleep they draw
 /// nothing. By energy per work: 0.8/0.2 = 4, 2/0.4 = 5, 5/0.5 = 10, 16.
 fn points() -> [Point; 4] {
-    let point = |tier, speed_permille, rate_permille, busy_mw| Point {
-        at: Rung {
-            tier,
-            speed_permille,
-            rate_permille,
-        },
-        busy_mw,
-        sleep_mw: 0,
-        shared_mw: 0,
-    };
     [
         point(0, 500, 500, 5_000),
         point(0, 1000, 1000, 16_000),

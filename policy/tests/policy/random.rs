@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Whatever happens, in whatever order: no task is lost, no count is wrong, every task runs.
 
-use crate::bench::{config, Bench, HOLD, LAST_HOLD, MS};
-use lop_policy::{Config, CpuPlace, GreenWork, Point, Reserve, Rung, Set};
+use crate::bench::{config, point, Bench, HOLD, LAST_HOLD, MS};
+use lop_policy::{Config, CpuPlace, GreenWork, Point, Reserve, Set};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -55,16 +55,6 @@ fn green() -> impl Strategy<Value = GreenWork> {
 
 /// Cheaper than the fast kind at full speed are its half, and the slow kind.
 fn points() -> [Point; 3] {
-    let point = |tier, speed_permille, rate_permille, busy_mw| Point {
-        at: Rung {
-            tier,
-            speed_permille,
-            rate_permille,
-        },
-        busy_mw,
-        sleep_mw: 0,
-        shared_mw: 0,
-    };
     [
         point(0, 1000, 1000, 16_000),
         point(0, 500, 500, 5_000),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the policy is told about a machine: its configuration, its CPUs, and the watts and speeds by which `auto` chooses its rules.
 
-use super::plan::mw;
 use super::Rates;
 use crate::choice::{Governor, PolicyChoice, PolicyParameters, ReservedSpeed, SetsVariant};
 use crate::clocks::{ClockDomain, Clocks};
 use crate::workload::{Step, Workload};
 use crate::{PowerCap, SimulationError};
-use lop_machine::costs;
+use lop_machine::costs::{self, mw};
 use lop_machine::{Kind, Machine};
 use lop_policy::{Config, CpuPlace, GreenOpp, GreenWork, Reserve, Sched};
 
@@ -178,9 +177,7 @@ fn check_limits(machine: &Machine) -> Result<(), SimulationError> {
 
 /// Speed of a kind relative to the fastest, x 1000, for work that does not wait for memory.
 pub(super) fn kind_permille(machine: &Machine, kind: u16) -> u16 {
-    let top_speed = |kind: &Kind| kind.rate(kind.opps.len() - 1, 0.0);
-    let fastest = machine.kinds.iter().map(top_speed).fold(0.0, f64::max);
-    (1000.0 * top_speed(&machine.kinds[usize::from(kind)]) / fastest).round() as u16
+    (1000.0 * machine.kinds[usize::from(kind)].top_rate() / machine.top_speed()).round() as u16
 }
 
 pub(super) fn describe_cpus(sched: &mut Sched, machine: &Machine, variant: SetsVariant) -> Result<(), SimulationError> {

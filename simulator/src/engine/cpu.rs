@@ -180,7 +180,7 @@ impl<S: Scheduler> World<'_, S> {
             .slice_ends_ns
             .is_some_and(|end| self.time.now_ns >= end)
         {
-            self.slice_over(cpu);
+            self.slice_over(cpu, id);
         } else {
             self.reschedule(cpu);
         }
@@ -202,19 +202,19 @@ impl<S: Scheduler> World<'_, S> {
         self.leave(cpu, Leaving::Blocked);
     }
 
-    fn slice_over(&mut self, cpu: usize) {
+    fn slice_over(&mut self, cpu: usize, id: u32) {
         if self.scheduler.anything_waits(cpu) {
             self.leave(cpu, Leaving::Preempted);
             return;
         }
         self.pay(cpu);
-        if self.cores.cpus[cpu].task.is_some_and(|id| S::must_leave(self, cpu, id)) {
+        if S::must_leave(self, cpu, id) {
             self.leave(cpu, Leaving::Preempted);
             return;
         }
         let state = &mut self.cores.cpus[cpu];
         state.slice_began_ns = self.time.now_ns;
-        let always = (self.cores.cpus[cpu].task).is_some_and(|id| S::watches_slices(self, cpu, id));
+        let always = S::watches_slices(self, cpu, id);
         self.cores.watch_slice(cpu, always, self.time.now_ns);
         self.reschedule(cpu);
     }
@@ -368,7 +368,7 @@ impl<S: Scheduler> World<'_, S> {
             exit_ns,
         });
         S::running(self, id, cpu);
-        let always = (self.cores.cpus[cpu].task).is_some_and(|id| S::watches_slices(self, cpu, id));
+        let always = S::watches_slices(self, cpu, id);
         self.cores.watch_slice(cpu, always, self.time.now_ns);
         self.governor_sees_start(cpu, id);
         self.reschedule(cpu);

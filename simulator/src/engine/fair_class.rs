@@ -45,9 +45,8 @@ const MARGIN: f64 = 1.25;
 
 /// By kind of core: work per time at the top, 1024 for the largest.
 fn capacities(machine: &Machine) -> Vec<u64> {
-    let rates = machine.kinds.iter().map(lop_machine::Kind::top_rate);
-    let largest = rates.clone().fold(0.0, f64::max);
-    rates.map(|rate| (FULL * rate / largest).round() as u64).collect()
+    let capacity = |kind: &lop_machine::Kind| (FULL * kind.top_rate() / machine.top_speed()).round() as u64;
+    machine.kinds.iter().map(capacity).collect()
 }
 
 /// Kinds of cores differ in capacity.

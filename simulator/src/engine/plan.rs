@@ -19,11 +19,6 @@ pub(super) struct Planning {
     domains: Vec<Domain>,
 }
 
-/// Microwatts to milliwatts.
-pub(super) fn mw(uw: u64) -> u32 {
-    u32::try_from(uw / 1000).unwrap_or(u32::MAX)
-}
-
 /// By memory domain. SMT siblings count as one core. Speed is the mean of that of the domain's cores, as in plan.h.
 fn domains(machine: &Machine) -> Vec<Domain> {
     let mut cores = vec![std::collections::BTreeMap::new(); machine.nr_memory_domains];
