@@ -7,6 +7,7 @@
 #include "types.h"
 static u32 nr_words;
 #define lop_for_words(i) for ((i) = 0; (u32)(i) < nr_words; (i)++)
+#define lop_has_pace(s) false
 #define lop_has_green(s) false
 #define lop_has_sensors(s) false
 #define lop_has_rank(s) false

@@ -116,7 +116,7 @@ fn follow_once(
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
     let (measured, watts) = config::watts(&options, &machine);
-    let config = config::of(&options, &machine, measured.as_ref());
+    let config = config::of(&options, &machine, measured.as_ref(), speeds.acts());
     let planner = Planner::of(&config, &options);
     let lister = Lister::of(&config);
     if planner.is_none() && options.intensity.is_some() {

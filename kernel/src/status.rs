@@ -114,6 +114,8 @@ pub enum Reason {
     Spare,
     /// Active tasks may only run there.
     Pinned { tasks: u32 },
+    /// Tasks that a clock paces run there, each at the lowest speed that is fast enough.
+    Home { tasks: u32 },
     /// Surplus; leaves after this time.
     Held { for_ms: u64 },
     /// The last member: something ran less than a second ago.
@@ -125,7 +127,7 @@ pub enum Reason {
 #[serde(rename_all = "lowercase")]
 pub enum Asked {
     Top,
-    /// The most energy-efficient one.
+    /// The lowest that is fast enough for the tasks there.
     Green,
     Lowest,
     /// Speeds are left alone.
@@ -186,6 +188,8 @@ impl fmt::Display for Reason {
             Self::Spare => f.write_str("spare"),
             Self::Pinned { tasks: 1 } => f.write_str("pinned by 1 task"),
             Self::Pinned { tasks } => write!(f, "pinned by {tasks} tasks"),
+            Self::Home { tasks: 1 } => f.write_str("home of 1 paced task"),
+            Self::Home { tasks } => write!(f, "home of {tasks} paced tasks"),
             Self::Held { for_ms } => write!(f, "held for {for_ms} ms more"),
             Self::Recent => f.write_str("last ran something less than 1 s ago"),
         }

@@ -156,7 +156,7 @@ fn reason(reasons: &[Reason]) -> String {
     let numbers: Vec<u64> = reasons
         .iter()
         .filter_map(|reason| match reason {
-            Reason::Pinned { tasks } => Some(u64::from(*tasks)),
+            Reason::Pinned { tasks } | Reason::Home { tasks } => Some(u64::from(*tasks)),
             Reason::Held { for_ms } => Some(*for_ms),
             Reason::Busy | Reason::Taken | Reason::Spare | Reason::Recent => None,
         })
@@ -166,6 +166,7 @@ fn reason(reasons: &[Reason]) -> String {
     };
     match (first, span(&numbers, " to ")) {
         (Reason::Pinned { .. }, Some(span)) if several => format!("pinned by {span} tasks"),
+        (Reason::Home { .. }, Some(span)) if several => format!("home of {span} paced tasks"),
         (Reason::Held { .. }, Some(span)) if several => format!("held for {span} ms more"),
         _ => first.to_string(),
     }

@@ -6,7 +6,7 @@ use crate::capture::has_assumed_watts;
 use crate::live::LiveMachine;
 use crate::meter::OWN_MODEL;
 use crate::{Kind, Machine};
-use lop_policy::{Config, Named, Point, Power, Rung, Traits};
+use lop_policy::{Config, GreenWork, Named, Point, Power, Rung, Traits};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -196,6 +196,19 @@ pub fn estimated(machine: &Machine) -> Machine {
     estimated
 }
 
+/// Such a configuration where no speed can be set: work that a clock paces can have a cheaper kind of core, at the highest speed that it has.
+#[must_use]
+pub fn without_speeds(config: Config, machine: &Machine) -> Config {
+    match config.green {
+        GreenWork::Paced => {
+            let mut points = points(machine);
+            points.retain(|point| point.at.speed_permille == 1000);
+            config.with_ladder(&points)
+        }
+        _ => config,
+    }
+}
+
 /// The configuration that a policy's name stands for on this machine; `auto` without the rules that the machine has no use for.
 pub fn config(policy: Named, hold_ns: u64, machine: &Machine) -> Config {
     let config = Config {
@@ -234,6 +247,18 @@ mod tests {
         let costs_uj: Vec<u64> = points.iter().map(lop_policy::cost_uj).collect();
         let (performance, efficiency) = costs_uj.split_at(6);
         assert_eq!((efficiency[0], performance[5]), (2_583, 19_050));
+    }
+
+    /// At their highest speeds an efficiency core takes (3.5 - 0.01 + 1.4) W at 0.58 of the rate, less than a performance core.
+    #[test]
+    fn without_speeds_the_rungs_are_kinds() {
+        let machine = crate::load("laptop-hybrid", &[]).unwrap();
+        let config = without_speeds(config(Named::Auto, 10_000_000, &machine), &machine);
+        let rungs: Vec<_> = config.rung[..config.nr_rungs as usize].iter().map(|rung| (rung.tier, rung.speed_permille)).collect();
+        assert_eq!(rungs, [(1, 1000)]);
+        let one_kind = crate::load("phenom-9750", &[]).unwrap();
+        let alike = without_speeds(super::config(Named::Auto, 10_000_000, &one_kind), &one_kind);
+        assert_eq!((alike.nr_rungs, alike.green), (0, GreenWork::None));
     }
 
     /// By energy per work: 0.483, 0.75, .. J per reference second on efficiency cores, less than on any performance core but at its lowest speed.

@@ -24,7 +24,7 @@ mod trial;
 
 pub use domain::{Asker, ClockDomain, Mechanism};
 pub use error::SpeedError;
-pub use high::HighSpeed;
+pub use high::{perf_of_permille, HighSpeed};
 pub use interrupts::Steered;
 pub use journal::{Entry, Journal};
 pub use limit::{limit_khz, Limited};
@@ -51,6 +51,8 @@ pub enum Wish {
     /// No wish: as it was found, unless another CPU of the clock domain has one.
     Released,
     Low,
+    /// This share of the highest frequency of its kind, x 1000, or the nearest between low and high. Where only a preference is set: as low.
+    Share(u16),
     High,
 }
 
@@ -411,12 +413,13 @@ impl Speeds {
     /// The change to a file that a wish needs, with its journal entry if that is new; `None` if the file has the value already.
     fn change_for(&self, knob: &Knob, wish: Wish) -> Result<Option<(Change, Option<Entry>)>, SpeedError> {
         let wanted = match wish {
-            Wish::High => knob.high.as_ref(),
-            Wish::Low => knob.low.as_ref(),
+            Wish::High => knob.high.clone(),
+            Wish::Share(permille) => knob.at_share(permille),
+            Wish::Low => knob.low.clone(),
             Wish::Released => None,
         };
         let entry = self.journal.entries.get(&knob.path);
-        let Some(value) = wanted.or(entry.map(|entry| &entry.original)) else {
+        let Some(value) = wanted.as_ref().or(entry.map(|entry| &entry.original)) else {
             return Ok(None);
         };
         let known = self.known.get(&knob.path);
@@ -443,7 +446,7 @@ impl Speeds {
             path: knob.path.clone(),
             value: as_echoed(value, entry),
         };
-        Ok(Some((change, wanted.and_then(|_| noted(entry, knob, &current)))))
+        Ok(Some((change, wanted.as_ref().and_then(|value| noted(entry, knob, value, &current)))))
     }
 
     fn read(&self, path: &str) -> Result<String, SpeedError> {
@@ -564,8 +567,8 @@ fn as_echoed(value: &str, entry: Option<&Entry>) -> String {
     }
 }
 
-/// The entry for a file that now holds `current` and is about to be changed; `None` if the journal's entry still fits.
-fn noted(entry: Option<&Entry>, knob: &Knob, current: &str) -> Option<Entry> {
+/// The entry for a file that now holds `current` and is about to become `value`; `None` if the journal's entry still fits.
+fn noted(entry: Option<&Entry>, knob: &Knob, value: &str, current: &str) -> Option<Entry> {
     // Heat cuts frequencies, and what they then show is nobody's setting, so the first original stays. A word that changed is
     // another program's choice, and becomes the original.
     let keeps = |entry: &&Entry| is_frequency(&knob.path) || entry.is_ours(current) || entry.holds_original(current);
@@ -577,7 +580,7 @@ fn noted(entry: Option<&Entry>, knob: &Knob, current: &str) -> Option<Entry> {
         written: Vec::new(),
     });
     let mut is_new = !is_known;
-    for value in knob.high.iter().chain(&knob.low) {
+    for value in knob.high.iter().chain(&knob.low).map(String::as_str).chain([value]) {
         is_new |= noted.remember(value);
     }
     is_new.then_some(noted)

@@ -21,13 +21,18 @@ lop_rule bool lop_hardly_gains(const struct lop_task *t)
 #define lop_uses_room(s) ((s)->config.room_permille != 0)
 #endif
 
-/* The task has a home of the green set, where it runs at its pace (pace.h), and others do not wait for it as it says. */
-lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t)
+/*
+ * The task has a home of the green set, where it runs at its pace (pace.h), and others do not wait for it as it says. While
+ * a higher class has that CPU, it has none.
+ */
+lop_subprog bool lop_has_home(const struct lop_sched *s lop_nonnull, const struct lop_task *t lop_nonnull)
 {
 	u32 cpu = lop_cpu_index(t->pace.home - 1);
-	return lop_has_pace(s) && t->pace.home && !t->pace.ends && s->pace.epoch[cpu] == t->pace.epoch && !t->restricted &&
-	       !(t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu);
+	return t->pace.home && !t->pace.ends && s->pace.epoch[cpu] == t->pace.epoch && !t->restricted &&
+	       !(t->hint.flags & (LOP_SEQUENTIAL | LOP_LOCK_HOLDER)) && lop_cpus_has(&s->set[LOP_GREEN].cpus, cpu) && !lop_cpus_has(&s->taken, cpu);
 }
+
+lop_rule bool lop_is_paced(const struct lop_sched *s, const struct lop_task *t) { return lop_has_pace(s) && lop_has_home(s, t); }
 
 /* The active task is one of those. */
 lop_rule bool lop_at_home(const struct lop_sched *s, const struct lop_task *t) { return t->set == LOP_GREEN && lop_is_paced(s, t); }
@@ -41,11 +46,8 @@ lop_rule bool lop_wakes_anew(const struct lop_sched *s, const struct lop_task *t
 	return lop_has_pace(s) && !(t->hint.flags & LOP_SPINNING) && (t->counted ? t->set == LOP_GREEN && !lop_is_paced(s, t) : t->pace.ends);
 }
 
-/* Active tasks that were counted for a home have none: they run on high cores. An adapter that paces none defines this as 0. */
-#ifndef lop_strays
-#define lop_strays(s) ((s)->pace.strays)
-#endif
-lop_rule void lop_count_strays(struct lop_sched *s) { s->pace.strays = s->pace.nr_homes ? 0 : lop_active(s, LOP_GREEN); }
+/* Active tasks that were counted for homes, while there is none: they run on high cores. */
+lop_rule u32 lop_strays(const struct lop_sched *s) { return lop_has_pace(s) && !s->pace.nr_homes ? lop_active(s, LOP_GREEN) : 0; }
 
 lop_rule enum lop_set lop_set_for(const struct lop_sched *s, const struct lop_task *t)
 {
@@ -81,7 +83,7 @@ lop_rule u32 lop_shared_cores(const struct lop_sched *s)
  * left: tasks that became active for the reserved CPU, while there was one
  * strays: active tasks that were counted for homes, while there is none
  */
-lop_rule u32 lop_target(const struct lop_sched *s, enum lop_set set)
+lop_subprog u32 lop_target(const struct lop_sched *s lop_nonnull, enum lop_set set)
 {
 	u32 want, most = lop_most_members(s);
 	if (set == LOP_GREEN)
@@ -171,8 +173,6 @@ lop_rule void lop_count_inactive(struct lop_sched *s, struct lop_task *t, struct
 	before = lop_target(s, set);
 	lop_assert((u32)s->set[lop_set_index(t->set)].demand > 0);
 	lop_atomic_add(&s->set[lop_set_index(t->set)].demand, -1ULL + (t->set == LOP_HIGH ? lop_app_leave(s, app) : 0));
-	if (lop_has_pace(s) && t->set == LOP_GREEN)
-		lop_count_strays(s);
 	if (group)
 		lop_group_add(s, group, -(s32)t->weight, now_ns);
 	lop_target_fell(&s->set[lop_set_index(set)], before, lop_target(s, set), now_ns);

@@ -10,11 +10,15 @@
  * back if its wakeups come later there, or if it is not done before its next one.
  * Tested in: pace. Studied in: everything.
  */
+#ifndef LOP_STEADY_WAKES /* a test that lasts for milliseconds has its own */
 #define LOP_STEADY_WAKES 8
-#define LOP_BUSY_MOST_PERMILLE 800 /* of a home: a fifth is kept in reserve */
+#define LOP_OFF_MOST_PERMILLE 100 /* of the interval: a wakeup that is further off begins another one */
 #define LOP_PENALTY_NS 1000000000ULL
-#define LOP_PENALTY_MOST_NS 60000000000ULL
 #define LOP_HOME_ENDS_NS 10000000000ULL
+#endif
+#define LOP_PENALTY_MOST_NS (60 * LOP_PENALTY_NS)
+#define LOP_BUSY_MOST_PERMILLE 800 /* of a home: a fifth is kept in reserve */
+#define LOP_EXIT_TRIES 1000
 
 /* What a kind of core draws at one of its speeds. */
 struct lop_point {
@@ -162,6 +166,7 @@ lop_subprog s32 lop_home_at(const struct lop_sched *s lop_nonnull, struct lop_wo
 	if (t->pace.need_permille > lop_room_permille_at(r))
 		return LOP_NONE;
 	lop_cpus_and(&world->usable, kind, &s->set[LOP_GREEN].pinned);
+	lop_cpus_drop(&world->usable, &s->taken);
 	lop_for(n, 0, LOP_MAX_CPUS) {
 		cpu = lop_cpus_next(&world->usable, (u32)(cpu + 1));
 		if (cpu < 0 || lop_has_room(s, t, (u32)cpu, r))
@@ -174,6 +179,7 @@ lop_subprog s32 lop_home_at(const struct lop_sched *s lop_nonnull, struct lop_wo
 	lop_cpus_and(&world->usable, kind, &s->open);
 	lop_cpus_drop(&world->usable, &s->set[LOP_HIGH].cpus);
 	lop_cpus_drop(&world->usable, &s->set[LOP_GREEN].pinned);
+	lop_cpus_drop(&world->usable, &s->taken);
 	if (lop_has_domains(s))
 		lop_cpus_drop(&world->usable, &s->off);
 	if (lop_has_reserved(s))
@@ -221,7 +227,6 @@ lop_rule void lop_enter_home(struct lop_sched *s, struct lop_world *world, struc
 	if (lop_cpus_try_add(&s->set[LOP_GREEN].pinned, cpu)) {
 		s->pace.nr_homes++;
 		s->pace.slack_ns[cpu] = LOP_NO_TIME;
-		lop_count_strays(s);
 	}
 	t->pace.home = cpu + 1;
 	t->pace.epoch = s->pace.epoch[cpu];
@@ -301,7 +306,7 @@ lop_rule void lop_follow_interval(struct lop_task *t, u64 interval_ns)
 {
 	struct lop_paced *p = &t->pace;
 	u64 off_ns = lop_max(interval_ns, p->interval_ns) - lop_min(interval_ns, p->interval_ns);
-	if (10 * off_ns > p->interval_ns) {
+	if (1000 * off_ns > LOP_OFF_MOST_PERMILLE * p->interval_ns) {
 		p->steady = 0;
 		p->interval_ns = interval_ns;
 		p->need_permille = 0;
@@ -329,7 +334,7 @@ lop_rule bool lop_has_outgrown(const struct lop_task *t)
  * At each wakeup. One by another task belongs to the cycle that the last one by a clock began. True: homes have changed, so
  * the sets have to be settled.
  */
-lop_rule bool lop_pace_task(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
+lop_subprog bool lop_pace_task(struct lop_sched *s lop_nonnull, struct lop_world *world lop_nonnull, struct lop_task *t lop_nonnull, u64 now_ns)
 {
 	struct lop_paced *p = &t->pace;
 	u64 interval_ns = now_ns - lop_min(p->clock_ns, now_ns);
@@ -392,9 +397,16 @@ lop_subprog bool lop_end_quiet_homes(struct lop_sched *s lop_nonnull, struct lop
 	return s->pace.nr_homes && lop_timer_by(s, world, now_ns + LOP_HOME_ENDS_NS, now_ns);
 }
 
-/* The task exits. */
+/*
+ * The task exits, or leaves the policy. If it could not get the lock, what it counts for would stay until its home ends:
+ * so it tries again, as another CPU has the lock for a moment only.
+ */
 lop_rule void lop_pace_exits(struct lop_sched *s, struct lop_world *world, struct lop_task *t, u64 now_ns)
 {
-	if (lop_has_pace(s) && t->pace.home)
-		lop_find_home(s, world, t, false, now_ns);
+	u32 n;
+	if (!lop_has_pace(s) || !t->pace.home)
+		return;
+	lop_for(n, 0, LOP_EXIT_TRIES)
+		if (lop_find_home(s, world, t, false, now_ns))
+			break;
 }

@@ -41,7 +41,7 @@ lop_rule bool lop_waits_while_taken(const struct lop_sched *s)
 lop_rule bool lop_is_growing(const struct lop_sched *s) { return s->set[LOP_HIGH].size < lop_target(s, LOP_HIGH); }
 
 /*
- * CPUs that work waits for and that may be taken: each one that a rule gave a task to, and all open members if work
+ * CPUs that work waits for and that may be taken: each one that a task waits for alone, and all open members if work
  * that any member may run waits while a member is idle or should be. No CPU makes up for an isolated one.
  */
 lop_rule void lop_suspects(const struct lop_sched *s, struct lop_cpus *out)
@@ -52,6 +52,6 @@ lop_rule void lop_suspects(const struct lop_sched *s, struct lop_cpus *out)
 	int i;
 	lop_for_words(i) {
 		u32 n = i & (LOP_CPU_WORDS - 1);
-		out->word[n] = ((high->word[n] & s->open.word[n] & members) | s->queues.given.word[n]) & ~s->taken.word[n];
+		out->word[n] = ((high->word[n] & s->open.word[n] & members) | lop_counted_on_word(s, n)) & ~s->taken.word[n];
 	}
 }

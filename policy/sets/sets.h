@@ -63,16 +63,27 @@ lop_subprog bool lop_note_high(struct lop_sched *s lop_nonnull, u32 cpu, bool hi
 	return high;
 }
 
-/*
- * CPUs with stranded work, which they will not fetch: a rule gave it to a CPU that a higher class has, or the CPU went
- * offline.
- */
-lop_rule u64 lop_stranded_word(const struct lop_sched *s, u32 n)
+/* CPUs with work that waits for them alone: a rule gave it to the CPU (pull.h), or it is a home of paced tasks. */
+lop_rule u64 lop_counted_on_word(const struct lop_sched *s, u32 n)
 {
-	return (s->queues.given.word[n] & s->taken.word[n]) | (s->queues.cpu_waiting.word[n] & ~s->online.word[n]);
+	return s->queues.given.word[n] | (lop_has_pace(s) ? s->queues.cpu_waiting.word[n] & s->set[LOP_GREEN].cpus.word[n] : 0);
 }
 
-lop_rule bool lop_any_stranded(const struct lop_sched *s)
+/* CPUs with stranded work, which they will not fetch: a higher class has the CPU, or it went offline. */
+lop_rule u64 lop_stranded_word(const struct lop_sched *s, u32 n)
+{
+	return (lop_counted_on_word(s, n) & s->taken.word[n]) | (s->queues.cpu_waiting.word[n] & ~s->online.word[n]);
+}
+
+lop_rule bool lop_any_counted_on(const struct lop_sched *s)
+{
+	u64 any = 0;
+	int i;
+	lop_for_words(i) any |= lop_counted_on_word(s, i & (LOP_CPU_WORDS - 1));
+	return any != 0;
+}
+
+lop_subprog bool lop_any_stranded(const struct lop_sched *s lop_nonnull)
 {
 	u64 any = 0;
 	int i;
@@ -93,7 +104,6 @@ lop_rule void lop_close_home(struct lop_sched *s, u32 cpu)
 		s->pace.nr_homes--;
 	s->pace.tasks[cpu] = s->pace.load_permille[cpu] = 0;
 	s->pace.epoch[cpu]++;
-	lop_count_strays(s);
 }
 
 /* Call with the lock held. */

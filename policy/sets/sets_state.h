@@ -15,7 +15,6 @@ struct lop_members {
 /* Homes of paced tasks (pace.h): the pinned CPUs of the green set. All changes under the lock. */
 struct lop_pace {
 	u32 nr_homes;
-	u32 strays;                        /* demand.h */
 	u32 tasks[LOP_MAX_CPUS];           /* paced tasks whose home it is */
 	u32 load_permille[LOP_MAX_CPUS];   /* what they need in all, of the fastest core */
 	u32 epoch[LOP_MAX_CPUS];           /* counts how often it ceased to be a home */

@@ -43,6 +43,7 @@ pub const MAX_MEMORY_DOMAINS: usize = ffi::LOP_MAX_MEMORY_DOMAINS as usize;
 pub const MAX_NODES: usize = ffi::LOP_MAX_NODES as usize;
 pub const QUEUES: usize = ffi::LOP_QUEUES as usize;
 /// More threads than this are not planned, or not listed.
+pub const MAX_RUNGS: usize = ffi::LOP_MAX_RUNGS as usize;
 pub const MAX_PLANNED: usize = ffi::LOP_MAX_PLANNED as usize;
 pub const MAX_LISTED: usize = ffi::LOP_MAX_LISTED as usize;
 /// Limit for groups that are parents of others ([`PolicyHandle::group`]).

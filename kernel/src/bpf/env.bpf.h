@@ -31,6 +31,8 @@ const volatile bool asks_in_steps;
  * in 1024ths of its own capacity, which is the top of that scale on that CPU.
  */
 const volatile u32 low_perf, high_perf[LOP_MAX_CPUS];
+/* The same for homes of paced work, by rung; never above high_perf. */
+const volatile u32 rung_perf[LOP_MAX_RUNGS];
 
 struct lop_timer_map_value { struct bpf_timer timer; };
 struct {
@@ -207,10 +209,14 @@ u32 sleepers_ask;
  */
 static __always_inline void want_speed(u32 cpu, enum lop_set set)
 {
+	u32 perf;
 	cpu = lop_cpu_index(cpu);
 	if (!asks_speed[cpu] || set == LOP_OFFLINE)
 		return;
-	target_perf[cpu] = set == LOP_LOW ? low_perf : scx_bpf_cpuperf_cap((s32)cpu) * high_perf[cpu] >> 10;
+	perf = high_perf[cpu];
+	if (paces && set == LOP_GREEN)
+		perf = (u32)lop_min(perf, rung_perf[lopsided.pace.rung[cpu] & (LOP_MAX_RUNGS - 1)]);
+	target_perf[cpu] = set == LOP_LOW ? low_perf : scx_bpf_cpuperf_cap((s32)cpu) * perf >> 10;
 	/*
 	 * Written after target_perf, so that the asks are for the new speed. The CPU may count asks_left down at this
 	 * moment; both are atomic, so its subtraction cannot overwrite this value.
@@ -221,9 +227,13 @@ static __always_inline void want_speed(u32 cpu, enum lop_set set)
 
 static __always_inline void set_speed(struct lop_world *c, u32 cpu, enum lop_set set)
 {
+	u32 value = set;
 	want_speed(cpu, set);
-	if (tell_speeds)
-		tell_loader(LOP_RECORD_SPEED, c->now_ns, 0, (s32)cpu, set);
+	if (!tell_speeds)
+		return;
+	if (paces && set == LOP_GREEN)
+		value |= (u32)lop_rung_at(&lopsided, lopsided.pace.rung[lop_cpu_index(cpu)])->speed_permille << 8;
+	tell_loader(LOP_RECORD_SPEED, c->now_ns, 0, (s32)cpu, value);
 }
 
 /* Caller holds the runqueue lock of `cpu`. */

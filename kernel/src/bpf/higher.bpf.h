@@ -148,27 +148,28 @@ static __noinline void find_member(struct lop_world *c, const struct lop_task *t
 
 /*
  * A higher class has come to `cpu`. Most such moments are short, the loader's own among them. So the CPU counts as
- * taken only if a task was given to this CPU by a rule, or if no other is free for what waits.
+ * taken only if a task waits for this CPU alone, or if no other is free for what waits.
  */
 static __always_inline void higher_class_came(struct lop_world *c, s32 cpu)
 {
-	bool given = lop_cpus_has(&lopsided.queues.given, lop_cpu_index((u32)cpu));
-	if (!given && lop_cpus_empty(&lopsided.queues.domain_waiting))
+	u32 at = lop_cpu_index((u32)cpu);
+	bool counted_on = lop_counted_on_word(&lopsided, at / 64) >> at % 64 & 1;
+	if (!counted_on && lop_cpus_empty(&lopsided.queues.domain_waiting))
 		return;
-	if (given || (lop_set_of(&lopsided, lop_cpu_index((u32)cpu)) != LOP_LOW && lop_is_short(&lopsided)))
+	if (counted_on || (lop_set_of(&lopsided, lop_cpu_index((u32)cpu)) != LOP_LOW && lop_is_short(&lopsided)))
 		found_taken(c, cpu);
 	find_member(c, 0);
 }
 
 /*
- * A CPU kicked for work that waits may have been taken by a higher class at that moment. While a task is on its way to
- * a CPU that it was given to, this looks again after each slice.
+ * A CPU kicked for work that waits may have been taken by a higher class at that moment. While a task waits for
+ * one CPU alone, this looks again after each slice.
  */
 static __always_inline void look_around(struct lop_world *c)
 {
 	if (look_for_taken(c) || lop_waits_while_taken(&lopsided))
 		find_member(c, 0);
-	if (!lop_cpus_empty(&lopsided.queues.given))
+	if (lop_any_counted_on(&lopsided))
 		look_in_a_slice(c);
 }
 
@@ -176,7 +177,7 @@ static __always_inline void look_around(struct lop_world *c)
 static __noinline void look_around_open(struct lop_world *c)
 {
 	unsigned long flags = 0;
-	if (lop_cpus_empty(&lopsided.queues.domain_waiting) && lop_cpus_empty(&lopsided.queues.given) && !lop_any_stranded(&lopsided))
+	if (lop_cpus_empty(&lopsided.queues.domain_waiting) && !lop_any_counted_on(&lopsided) && !lop_any_stranded(&lopsided))
 		return;
 	if (tell_decisions)
 		bpf_local_irq_save(&flags);

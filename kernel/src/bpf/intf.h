@@ -17,7 +17,11 @@ typedef long long s64;
 #define LOP_HINT_WITH_CHILDREN (1 << 16) /* processes that the thread creates belong to its application */
 
 enum lop_record_kind {
-	LOP_RECORD_SPEED,     /* asks the loader to set `cpu` to the speed of the set `value` */
+	/*
+	 * Asks the loader to set `cpu` to the speed of the set in the lowest 8 bits of `value`. Above these: for a green
+	 * CPU its share of its highest frequency, x 1000.
+	 */
+	LOP_RECORD_SPEED,
 	LOP_RECORD_GIVEN_UP,  /* `cpu` is no longer reserved */
 	LOP_RECORD_LOOK,      /* a thread that is worth a plan runs */
 	LOP_RECORD_LIST,      /* the loader is to make the lists of threads with declared lengths again */
@@ -45,10 +49,11 @@ enum lop_record_kind {
 	LOP_RECORD_ENQUEUE,   /* lop_enqueue() at `cpu`; if `value`, lop_wait_at_claimed(), `cpu` is claimed */
 	LOP_RECORD_DEQUEUE,
 	LOP_RECORD_STARTED,   /* lop_running(), lop_started() on `cpu`, `value`: gain from speed x 1000 */
+	LOP_RECORD_RAN,       /* lop_stopping() on `cpu`, `value`: ns; only where work is paced, as only virtual times follow from it elsewhere */
 	LOP_RECORD_STOPPED,   /* lop_stopped() on `cpu`, `value`: runnable */
 	LOP_RECORD_BLOCK,
 	LOP_RECORD_ENDED,
-	LOP_RECORD_FORGET,    /* lop_forget() */
+	LOP_RECORD_FORGET,    /* lop_forget(), lop_pace_exits() */
 	LOP_RECORD_LENGTH,    /* lop_declare_length() of `value` */
 	LOP_RECORD_HINTS,     /* lop_set_hints() of the flags `value` */
 	LOP_RECORD_SPIN,      /* lop_spin(), `value`: spinning */
@@ -72,6 +77,7 @@ enum lop_record_kind {
 enum lop_woken {
 	LOP_WOKEN_BRIEF = 1,  /* lop_task.brief */
 	LOP_WOKEN_SYSTEM = 2, /* lop_task.system */
+	LOP_WOKEN_BY_CLOCK = 4, /* lop_task.by_clock */
 };
 
 #define LOP_RECORD_WORDS 8

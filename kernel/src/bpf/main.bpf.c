@@ -22,9 +22,10 @@ const volatile u32 nr_words = 8;
 #define lop_nonnull __arg_nonnull
 /* The gain of a task from speed is known only within uclamp's bounds, which send no task to green cores. */
 #define lop_sees_gain(s) false
-#define lop_has_pace(s) false
-#define lop_strays(s) 0
-#define lop_has_green(s) false
+/* Whether work that a clock paces has homes. If not, the verifier drops the rules of the green set. */
+const volatile bool paces;
+#define lop_has_pace(s) (paces)
+#define lop_has_green(s) (paces)
 /* No sensor is read. */
 #define lop_has_sensors(s) false
 /* Whether rules decide which tasks get the fast cores (lop_config.rules). If not, the verifier drops them. */
@@ -63,6 +64,7 @@ u64 started_at_ns;
 #include "dying.bpf.h"
 #include "record.bpf.h"
 #include "task.bpf.h"
+#include "clock.bpf.h"
 #include "env.bpf.h"
 #include "reserved.bpf.h"
 #include "places.bpf.h"
@@ -256,6 +258,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 		follow_affinity(c, p, t);
 	regroup(p, t);
 	note_user(p, t);
+	t->task.by_clock = paces && in_interrupt();
 	place = wake(c, p, t, prev_cpu, is_brief(p, t, SCX_ENQ_WAKEUP));
 	t->place = place.claimed ? LOP_NONE : place.cpu;
 	if (!place.claimed)
@@ -268,7 +271,7 @@ s32 BPF_STRUCT_OPS(lopsided_select_cpu, struct task_struct *p, s32 prev_cpu, u64
 	return place.cpu;
 }
 
-/* A wakeup without select_cpu. */
+/* A wakeup without select_cpu, or a task that has lost its home. */
 static __always_inline void wake_and_put(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, bool brief)
 {
 	struct lop_placement place = wake(c, p, t, scx_bpf_task_cpu(p), brief);
@@ -301,7 +304,7 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		regroup(p, t);
 		note_user(p, t);
 	}
-	if (!t->task.counted)
+	if (!t->task.counted || lop_wakes_anew(&lopsided, &t->task))
 		wake_and_put(c, p, t, brief);
 	else
 		queue(c, p, t, lop_cpu_index((u32)(t->place >= 0 ? t->place : scx_bpf_task_cpu(p))));
@@ -309,6 +312,11 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 	insert(c, p, enq_flags);
 	if (t->task.queue == LOP_NONE || t->task.nr_allowed == 1 || lop_for_reserved(&lopsided, &t->task))
 		return;
+	if (lop_at_home(&lopsided, &t->task)) { /* a higher class that shares leaves it there */
+		if (!higher_classes_share)
+			look_around(c);
+		return;
+	}
 	if (t->task.goes_first) {
 		look_around(c);
 		return;
@@ -319,11 +327,16 @@ void BPF_STRUCT_OPS(lopsided_enqueue, struct task_struct *p, u64 enq_flags)
 		look_in_a_slice(c);
 }
 
-static __always_inline void charge(struct lop_world *c, struct lop_task_state *t, s32 cpu)
+/* Slices are some ms: a time that does not fit into a record is a mistake of the clock. */
+static __always_inline void charge(struct lop_world *c, const struct task_struct *p, struct lop_task_state *t, s32 cpu)
 {
-	u64 ran_ns = c->now_ns - t->started_ns;
+	u32 ran_ns = (u32)lop_min(c->now_ns - t->started_ns, ~0U);
+	bool locked = paces && log_begin();
 	t->started_ns = c->now_ns;
+	if (paces)
+		tell(LOP_RECORD_RAN, c->now_ns, (u64)p, cpu, ran_ns);
 	lop_stopping(&lopsided, c, &t->task, group_of(t), lop_cpu_index((u32)cpu), ran_ns);
+	log_end(locked);
 }
 
 /* The task that ran last, if it can go on. */
@@ -343,7 +356,7 @@ void BPF_STRUCT_OPS(lopsided_dispatch, s32 cpu, struct task_struct *prev)
 	enum lop_next next;
 	ask_speed((u32)cpu, c->now_ns);
 	if (t) {
-		charge(c, t, cpu);
+		charge(c, prev, t, cpu);
 		read_hint(c, prev, t);
 	}
 	if (is_for_higher_class(cpu)) {
@@ -392,11 +405,11 @@ void BPF_STRUCT_OPS(lopsided_running, struct task_struct *p)
 		give_back(c, t);
 	t->claimed = LOP_NONE;
 	t->started_ns = c->now_ns;
+	if (lop_cpus_has(&lopsided.taken, lop_cpu_index((u32)cpu)))
+		cpu_taken(c, (u32)cpu, false);
 	started(c, p, t, cpu);
 	if (lop_came_too_late(&lopsided, &t->task, lop_cpu_index((u32)cpu)))
 		kick(cpu, SCX_KICK_PREEMPT);
-	if (lop_cpus_has(&lopsided.taken, lop_cpu_index((u32)cpu)))
-		cpu_taken(c, (u32)cpu, false);
 }
 
 static __always_inline void stopped(struct lop_world *c, struct task_struct *p, struct lop_task_state *t, bool runnable)
@@ -425,13 +438,14 @@ void BPF_STRUCT_OPS(lopsided_stopping, struct task_struct *p, bool runnable)
 {
 	struct lop_world *c = begin_here();
 	struct lop_task_state *t = state_of(p);
-	bool sleeps = !runnable && p->__state;
+	bool sleeps = !runnable && p->__state, counted;
 	if (!t || !is_known(p, t))
 		return;
-	charge(c, t, scx_bpf_task_cpu(p));
+	counted = t->task.counted; /* not any more if it falls behind its clock now */
+	charge(c, p, t, scx_bpf_task_cpu(p));
 	if (ranks)
 		stopped(c, p, t, !sleeps);
-	if (sleeps && t->task.counted)
+	if (sleeps && counted)
 		block(c, p, t);
 	/*
 	 * A higher class takes the CPU. Without a slice the task is enqueued again, and can go to the spare; with one
@@ -452,7 +466,7 @@ void BPF_STRUCT_OPS(lopsided_tick, struct task_struct *p)
 	if (t)
 		follow_plan(p, t);
 	if (t && t->task.counted && lop_cpus_has(&lopsided.online, cpu) &&
-	    (!lop_may_go_on(&lopsided, &t->task, cpu) || is_bound_no_more(p, t)))
+	    (!lop_may_go_on(&lopsided, &t->task, cpu) || lop_wakes_anew(&lopsided, &t->task) || is_bound_no_more(p, t)))
 		scx_bpf_task_set_slice(p, 0);
 }
 
@@ -514,6 +528,7 @@ static __always_inline void forget(struct lop_world *c, struct task_struct *p, s
 	bool locked = log_begin();
 	tell(LOP_RECORD_FORGET, c->now_ns, (u64)p, 0, 0);
 	lop_forget(&lopsided, c, &t->task, app_of(t), group_of(t), c->now_ns);
+	lop_pace_exits(&lopsided, c, &t->task, c->now_ns);
 	log_end(locked);
 }
 

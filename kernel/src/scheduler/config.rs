@@ -25,13 +25,15 @@ pub fn watts(options: &Options, machine: &LiveMachine) -> (Option<Machine>, Stri
     }
 }
 
-/// Leaves out rules that the program does not have: green cores, heat, and room beyond demand. `measured`: the same machine with its watts.
-pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>) -> Config {
+/// Leaves out rules that the program does not have: heat, and room beyond demand. `measured`: the same machine with its watts. `speeds_act`: speeds
+/// can be set.
+pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>, speeds_act: bool) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
     let policy = options.policy.policy;
     let chosen = match measured {
-        Some(measured) => costs::config(policy, hold_ns, measured),
+        Some(measured) if speeds_act => costs::config(policy, hold_ns, measured),
+        Some(measured) => costs::without_speeds(costs::config(policy, hold_ns, measured), measured),
         None => Config::on_unmeasured(
             policy,
             hold_ns,
@@ -45,7 +47,10 @@ pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>) 
         fixed_size: options.policy.cores,
         spare: options.spare.unwrap_or(chosen.spare),
         most_high: options.max_high.unwrap_or(0),
-        green: GreenWork::None,
+        green: match chosen.green {
+            GreenWork::Paced => GreenWork::Paced,
+            _ => GreenWork::None,
+        },
         room_permille: 0,
         hot_mc: i32::MAX,
         transition_ns: machine.transition_ns,
@@ -85,7 +90,11 @@ pub fn rules_for_people(config: &Config) -> Vec<String> {
         0 => "",
         _ => "a whole core before a share of one",
     };
-    let rules = [fast.as_str(), whole, domains, kinds];
+    let paced = match config.green {
+        GreenWork::Paced => "work that a clock paces where and as fast as costs least",
+        _ => "",
+    };
+    let rules = [fast.as_str(), whole, domains, kinds, paced];
     rules
         .into_iter()
         .filter(|rule| !rule.is_empty())
@@ -118,7 +127,7 @@ mod tests {
             hold: hold_ms.map(Duration::from_millis),
             ..Options::default()
         };
-        let config = of(&options, &machine, None);
+        let config = of(&options, &machine, None, true);
         (config.hold_ns / 1_000_000, config.last_hold_ns / 1_000_000)
     }
 
@@ -131,17 +140,16 @@ mod tests {
         assert_eq!(hold_and_last_hold_ms(Some(3000), 500), (3000, 3000));
     }
 
-    /// With the watts of a machine the kernel's `auto` has the simulator's rules, but for two: it paces no work, and makes no room for migrations.
+    /// With the watts of a machine the kernel's `auto` has the simulator's rules, but for one: it makes no room for migrations.
     #[test]
     fn with_watts_auto_has_the_rules_that_the_simulator_shows() {
         for name in lop_machine::builtin_names() {
             let model = lop_machine::load(name, &[]).unwrap();
-            let found = of(&Options::default(), &machine(1, 1, 1), Some(&model));
+            let found = of(&Options::default(), &machine(1, 1, 1), Some(&model), true);
             let simulated = costs::config(Named::Auto, found.hold_ns, &model);
             let expected = Config {
                 nr_cpus: 2,
                 transition_ns: found.transition_ns,
-                green: GreenWork::None,
                 room_permille: 0,
                 hot_mc: i32::MAX,
                 migration_ns: MIGRATION_NS,
@@ -180,7 +188,7 @@ mod tests {
                 policy: policy.into(),
                 ..Options::default()
             };
-            let found = of(&options, &machine(nr_domains, nr_tiers, threads), None);
+            let found = of(&options, &machine(nr_domains, nr_tiers, threads), None, true);
             assert_eq!(
                 (found.rules, found.domains, found.specialise, found.spare),
                 (rules, domains, specialise, spare),

@@ -13,8 +13,8 @@ use crate::support;
 use anyhow::Context;
 use libbpf_rs::{Iter, OpenObject, ProgramInput, RingBuffer, RingBufferBuilder};
 use lop_machine::live::LiveMachine;
-use lop_machine::speed::{Wish, LOW_PERF, RELEASED_PERF};
-use lop_policy::{rules, Config, Domains, Reserve, Sched};
+use lop_machine::speed::{perf_of_permille, Wish, LOW_PERF, RELEASED_PERF};
+use lop_policy::{rules, Config, Domains, GreenWork, Reserve, Sched};
 use lop_records::Record;
 use scx_utils::{scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_read, UserExitInfo};
 use skeleton::{BpfSkel, BpfSkelBuilder};
@@ -336,6 +336,10 @@ fn open_and_load(
     rodata.plans_lists = config.lists();
     rodata.measures = measures;
     rodata.reserves = config.reserve != Reserve::Never;
+    rodata.paces = config.green == GreenWork::Paced;
+    for (rung, perf) in config.rung.iter().zip(&mut rodata.rung_perf) {
+        *perf = perf_of_permille(rung.speed_permille);
+    }
     rodata.caps = config.most_high != 0;
     rodata.isolates = !machine.isolated().is_empty();
     rodata.system_cgroups = system_cgroups(&options.root);

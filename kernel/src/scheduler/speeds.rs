@@ -32,9 +32,10 @@ fn open(options: &Options) -> Result<Speeds, KernelError> {
 /// The CPU whose speed should be set, and the wish.
 fn wish(record: &Record) -> Option<(usize, Wish)> {
     let cpu = usize::try_from(record.cpu).ok()?;
-    let wish = match record.value {
+    let wish = match record.value & 0xff {
         0 => Wish::Low,
-        1 | 2 => Wish::High,
+        1 => Wish::High,
+        2 => Wish::Share((record.value >> 8) as u16),
         _ => Wish::Released,
     };
     (record.kind == Kind::Speed).then_some((cpu, wish))

@@ -10,7 +10,7 @@ use super::reserved::Reserved;
 use crate::status::{Asked, Member, Reason, Status};
 use lop_machine::live::LiveMachine;
 use lop_machine::speed::Wish;
-use lop_policy::{class, Config, CpuPlace, Sched, Set, NONE};
+use lop_policy::{class, Config, CpuPlace, Sched, Set, MAX_RUNGS, NONE};
 use std::collections::BTreeMap;
 
 /// The program's variable and the native build have the same type from the policy's headers.
@@ -56,14 +56,16 @@ pub fn configure(sched: &mut Sched, config: &Config, machine: &LiveMachine) {
 pub fn wishes(skel: &BpfSkel<'_>, machine: &LiveMachine) -> BTreeMap<usize, Wish> {
     let sched = sched(skel);
     let (high, green) = (sched.members(Set::High), sched.members(Set::Green));
+    let share = |cpu: usize| sched.config.rung[sched.pace.rung[cpu] as usize % MAX_RUNGS].speed_permille;
     let online = machine
         .cpus
         .iter()
         .map(|about| about.number as usize)
         .filter(|&cpu| sched.online.has(cpu));
-    let wish = |cpu| match high.has(cpu) || green.has(cpu) {
-        true => Wish::High,
-        false => Wish::Low,
+    let wish = |cpu| match (high.has(cpu), green.has(cpu)) {
+        (true, _) => Wish::High,
+        (false, true) => Wish::Share(share(cpu)),
+        (false, false) => Wish::Low,
     };
     online.map(|cpu| (cpu, wish(cpu))).collect()
 }
@@ -123,7 +125,8 @@ fn fill_sets(status: &mut Status, sched: &Sched, machine: &LiveMachine, speeds_a
             let reason = reason(sched, cpu, &mut surplus, &mut level);
             sets.high.push(member(reason, Asked::Top));
         } else if sched.members(Set::Green).has(at) {
-            sets.green.push(member(Reason::Busy, Asked::Green));
+            let tasks = sched.pace.tasks[at];
+            sets.green.push(member(Reason::Home { tasks }, Asked::Green));
         } else {
             sets.low.push(cpu);
         }

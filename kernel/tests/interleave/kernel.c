@@ -366,6 +366,15 @@ static void go(struct model_cpu *c)
 	}
 }
 
+const u32 *preempt_count_here(void) { return &cpus[bpf_get_smp_processor_id()].preempt_count; }
+
+static void interrupt(unsigned cpu)
+{
+	cpus[cpu].preempt_count = 1 << 16; /* HARDIRQ_OFFSET */
+	interrupted(cpu);
+	cpus[cpu].preempt_count = 0;
+}
+
 void run_cpu(unsigned cpu)
 {
 	struct model_cpu *c = &cpus[cpu];
@@ -387,7 +396,7 @@ void run_cpu(unsigned cpu)
 		else if (is_ours(t) && c->ticks_at_ns <= now_ns)
 			tick(c);
 		else if (next_ns <= now_ns)
-			interrupted(cpu);
+			interrupt(cpu);
 		else if (t && t->acts_at_ns <= now_ns)
 			acts(cpu, t);
 		else

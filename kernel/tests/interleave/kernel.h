@@ -29,6 +29,7 @@ struct model_task {
 	struct lock waking;
 	u64 acts_at_ns;           /* running: time of its next action; asleep: time of its wakeup */
 	unsigned woken_by;        /* CPU whose interrupt wakes it */
+	u64 period_ns;            /* of the clock that wakes it; 0: none does */
 	bool sleeps;              /* goes to sleep in its CPU's next schedule() */
 	u64 waits_since_ns;
 };
@@ -47,6 +48,7 @@ struct model_cpu {
 	bool resched, in_balance, released, dispatched;
 	bool reenqueues;               /* IMMED tasks that cannot run at once are to be enqueued again */
 	bool leaves, off;              /* takes no more tasks, going offline; runs nothing any more */
+	u32 preempt_count;
 	bool deaf;                     /* asked for an interrupt while it got none, so its interrupt stays pending forever */
 	u64 goes_ns;                   /* when it takes the next step offline or back */
 	u64 ticks_at_ns, ran_since_ns;

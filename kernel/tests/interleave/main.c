@@ -70,16 +70,19 @@ static void wake_who_is_due(unsigned cpu)
 		struct model_task *t = &tasks[n];
 		if (t->doing != ASLEEP || tasks[n].woken_by != cpu || t->acts_at_ns > clock_ns())
 			continue;
-		t->acts_at_ns = soon_ns();
-		wake_task(t);
+		t->acts_at_ns = t->period_ns ? clock_ns() + 1 + draw(t->period_ns / 16) : soon_ns();
+		wake(t);
 		break;
 	}
 }
 
+/* The next time of its clock, which goes on as it did. */
+static u64 next_period_ns(const struct model_task *t) { return (clock_ns() / t->period_ns + 1) * t->period_ns; }
+
 static void fall_asleep(unsigned cpu, struct model_task *t)
 {
 	t->woken_by = (unsigned)draw(nr_cpus);
-	t->acts_at_ns = soon_ns();
+	t->acts_at_ns = t->period_ns ? next_period_ns(t) : soon_ns();
 	t->sleeps = true;
 	cpus[cpu].resched = true;
 }
@@ -103,7 +106,7 @@ static void act(unsigned cpu, struct model_task *t)
 		return;
 	}
 	t->acts_at_ns = soon_ns();
-	if (what < 6)
+	if (what < 6 || (t->period_ns && what < 14))
 		fall_asleep(cpu, t);
 	else if (what < 10)
 		wake_task(&tasks[draw(nr_tasks)]);
@@ -154,6 +157,8 @@ static void init_task(unsigned number)
 		mask = two_cpus();
 	if (once_in(has_per_cpu_threads ? 4 : 8))
 		t->task.flags = PF_KTHREAD;
+	if (scene.paces && once_in(2))
+		t->period_ns = 1500 + draw(3000);
 	if (has_per_cpu_threads && t->task.flags)
 		mask = 1ULL << draw(nr_cpus);
 	t->task.mask.bits[0] = mask;
@@ -207,6 +212,7 @@ static void choose_scene(void)
 	scene.tasks = nr_ours;
 	nr_tasks = nr_ours + (higher_class ? nr_cpus : 0);
 	tick_ns = 20000;
+	scene.paces = once_in(3);
 }
 
 static void print_all(void)
@@ -227,31 +233,36 @@ static void print_all(void)
 static void describe(u64 seed)
 {
 	static const char *const rules[] = { [HIGHLOW] = "", [PHASE] = ", phases", [LONGEST_FIRST] = ", longest first", [SPECIALISE] = ", by speedup", [AUTO] = ", all rules" };
-	printf("seed %llu: %u CPUs, isolated %llx, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus,
-	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", changes_masks ? ", masks" : "", has_per_cpu_threads ? ", per-CPU threads" : "",
+	printf("seed %llu: %u CPUs, isolated %llx, %u a core, %u kinds, %u domains, %u tasks%s%s%s%s%s%s%s%s%s\n", (unsigned long long)seed, nr_cpus,
+	       (unsigned long long)scene.isolated, scene.threads, scene.tiers, scene.domains, nr_ours, rules[scene.policy], scene.spare ? ", spare" : "", scene.paces ? ", paced" : "", changes_masks ? ", masks" : "", has_per_cpu_threads ? ", per-CPU threads" : "",
 	       scene.hotplug ? ", hotplug" : "", higher_class ? ", higher class" : "", !has_ext_server ? ", before Linux 7.0" : has_immed ? "" : ", Linux 7.0", is_weak ? ", weak order" : "");
 }
 
 /*
  * The task is in the local DSQ of a CPU that a higher class took before it ran. From Linux 7.0 on it gets a share of
  * that CPU, and before that nothing can help it. From 7.1 on a task that was woken there is enqueued again. Or the
- * task's affinity is restricted and its anchor is such a CPU.
+ * task's affinity is restricted and its anchor is such a CPU. Or it is such a CPU's turn to share with what it is home to.
  */
 static bool is_on_taken_cpu(const struct model_task *t)
 {
 	const struct model_cpu *c = &cpus[t->cpu];
 	bool is_there = t->queue == &c->local && c->rq.curr->model && c->rq.curr->model->higher;
-	return (is_there && !(has_immed && was_placed(t->number))) || counts_on_taken(t->number);
+	s32 home = home_of(t->number);
+	bool shares = home >= 0 && has_ext_server && cpus[home].rq.curr->model && cpus[home].rq.curr->model->higher;
+	return (is_there && !(has_immed && was_placed(t->number))) || counts_on_taken(t->number) || shares;
 }
 
 /*
- * Whether the idle `cpu` should run the task: it may use the CPU, and an isolated CPU serves only tasks that wait there
- * and may run nowhere else.
+ * Whether the idle `cpu` should run the task: it may use the CPU, an isolated CPU serves only tasks that wait there
+ * and may run nowhere else, and a paced task waits at its home.
  */
 static bool should_run(const struct model_task *t, unsigned cpu)
 {
+	s32 home = home_of(t->number);
 	u64 usable = 0;
 	unsigned n;
+	if (home >= 0)
+		return (unsigned)home == cpu;
 	for (n = 0; n < nr_cpus; n++)
 		usable |= (u64)may_use(t, n) << n;
 	return usable >> cpu & 1 && !(scene.isolated >> cpu & 1 && usable != 1ULL << cpu);
@@ -320,7 +331,7 @@ static void run_seed(u64 seed, u64 most)
 		quiet = false;
 		for (n = 0; n < nr_cpus; n++)
 			wake_fibre(n);
-		run_steps(draw(once_in(2) ? 4000 : 400), NEVER);
+		run_steps(draw(scene.paces ? 20000 : once_in(2) ? 4000 : 400), NEVER);
 		quiet = true;
 		quiet_until_ns = clock_ns() + 1000000;
 		if (!run_steps(5000000, quiet_until_ns)) {

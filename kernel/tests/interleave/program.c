@@ -13,6 +13,11 @@ __attribute__((pure)) uint64_t result_used(uint64_t result);
 #define __sync_fetch_and_or(at, with) ((__typeof__(*(at)))result_used(__sync_fetch_and_or(at, with)))
 #define __sync_fetch_and_and(at, with) ((__typeof__(*(at)))result_used(__sync_fetch_and_and(at, with)))
 #define LOP_PLACES 8192
+/* Times and numbers for a run of a few milliseconds; pace.h has the real ones. */
+#define LOP_STEADY_WAKES 2
+#define LOP_OFF_MOST_PERMILLE 5000
+#define LOP_PENALTY_NS 20000ULL
+#define LOP_HOME_ENDS_NS 5000000ULL
 #define const
 #include "../../src/bpf/main.bpf.c"
 #undef const
@@ -135,6 +140,19 @@ static void place_cpu(struct lop_topology *top, const struct scene *scene, unsig
 	lop_cpus_add(&top->node_cpus[0], cpu);
 }
 
+/* The slowest kind at two speeds, then the fastest at one. */
+static void set_ladder(struct lop_config *c, u16 slowest)
+{
+	u32 permille = slowest ? 500 : 1000;
+	c->green = LOP_GREEN_WORK_PACED;
+	c->slice_min_ns = 200;
+	c->slice_max_ns = 400; /* so that a home has room for several tasks */
+	c->rung[c->nr_rungs++] = (struct lop_rung){ slowest, 400, 400 * permille / 1000 };
+	c->rung[c->nr_rungs++] = (struct lop_rung){ slowest, 700, 700 * permille / 1000 };
+	if (slowest)
+		c->rung[c->nr_rungs++] = (struct lop_rung){ 0, 700, 700 };
+}
+
 void set_scene(const struct scene *scene)
 {
 	struct lop_topology *top = &lopsided.topology;
@@ -156,6 +174,10 @@ void set_scene(const struct scene *scene)
 	lopsided.config.domains = LOP_DOMAINS_AS_COME;
 	lopsided.config.specialise = false;
 	lopsided.config.reserve = LOP_RESERVE_NEVER;
+	lopsided.config.green = LOP_GREEN_WORK_NONE;
+	if (scene->paces)
+		set_ladder(&lopsided.config, (u16)(scene->tiers - 1));
+	paces = scene->paces;
 	top->isolated.word[0] = scene->isolated;
 	lopsided.online = top->cpus;
 	nr_words = 1;
@@ -188,6 +210,12 @@ bool counts_on_taken(unsigned number)
 	return anchor != LOP_NONE && (lop_cpus_has(&lopsided.taken, (u32)anchor) || runs_higher_class(anchor));
 }
 
+s32 home_of(unsigned number)
+{
+	const struct lop_task *t = &states[number].task;
+	return paces && t->set == LOP_GREEN && t->queue >= 0 && t->queue < LOP_MAX_CPUS && !t->goes_first ? t->queue : LOP_NONE;
+}
+
 bool will_look(void) { return lopsided.queues.look && timer_is_set(); }
 
 /* Counts the tasks whose state says that they wait in the queue. */
@@ -211,9 +239,29 @@ static bool is_claimed_for_a_task(unsigned cpu)
 	return false;
 }
 
+static const char *find_fault_of_home(unsigned cpu)
+{
+	u32 n, counted = 0, needed = 0;
+	for (n = 0; n < nr_known; n++) {
+		const struct lop_paced *p = &states[n].task.pace;
+		bool here = p->home == cpu + 1 && p->epoch == lopsided.pace.epoch[cpu];
+		counted += here;
+		needed += here ? p->taken_permille : 0;
+	}
+	if (lopsided.pace.tasks[cpu] != counted)
+		return "its count of tasks that have their home there is wrong";
+	if (lopsided.pace.load_permille[cpu] != needed)
+		return "what the tasks need that have their home there is wrong";
+	if (counted && !lop_cpus_has(&lopsided.set[LOP_GREEN].pinned, cpu))
+		return "tasks have their home there, and it is none";
+	return NULL;
+}
+
 static const char *find_fault_of_cpu(unsigned cpu)
 {
 	u32 anchored = 0, given, n;
+	if (paces && find_fault_of_home(cpu))
+		return find_fault_of_home(cpu);
 	for (n = 0; n < nr_known; n++)
 		anchored += states[n].task.anchor == (s32)cpu;
 	if (lopsided.membership.anchored[cpu] != anchored)
@@ -241,12 +289,12 @@ static const char *find_fault_of_queue(u32 queue)
 	return NULL;
 }
 
-/* The high set does not have the size that it should and could have. Busy members cannot leave. */
-static bool could_change(void)
+/* The set does not have the size that it should and could have. Busy members cannot leave. */
+static bool could_change(enum lop_set set)
 {
-	u32 size = lopsided.set[LOP_HIGH].size, target = lop_target(&lopsided, LOP_HIGH);
-	return size < target || lop_next_pinned(&lopsided, LOP_HIGH) >= 0 ||
-	       (size > target && lop_leaver(&lopsided, &timer_context, LOP_HIGH) >= 0);
+	u32 size = lopsided.set[set].size, target = lop_target(&lopsided, set);
+	return size < target || lop_next_pinned(&lopsided, set) >= 0 ||
+	       (size > target && lop_leaver(&lopsided, &timer_context, set) >= 0);
 }
 
 const char *find_fault(unsigned *cpu)
@@ -264,17 +312,21 @@ const char *find_fault(unsigned *cpu)
 		if (fault)
 			break;
 	}
-	if (!fault && lop_active(&lopsided, LOP_HIGH) != active)
+	if (!fault && paces && lop_cpus_common(&lopsided.set[LOP_GREEN].pinned, &lopsided.topology.cpus) != lopsided.pace.nr_homes)
+		fault = "the number of homes is wrong";
+	if (!fault && lop_active(&lopsided, LOP_HIGH) + lop_active(&lopsided, LOP_GREEN) != active)
 		fault = "the count of active tasks is wrong";
 	if (!fault && lopsided.membership.lock)
 		fault = "the lock of the sets is still held";
-	if (!fault && could_change() && !timer_is_set())
+	if (!fault && (could_change(LOP_HIGH) || (paces && could_change(LOP_GREEN))) && !timer_is_set())
 		fault = "a set has the wrong size, and no timer is set to correct it";
 	return fault;
 }
 
 void print_program(void)
 {
+	printf("green %llx size %u, target %u, homes %llx\n", (unsigned long long)lopsided.set[LOP_GREEN].cpus.word[0], lopsided.set[LOP_GREEN].size,
+	       lop_target(&lopsided, LOP_GREEN), (unsigned long long)lopsided.set[LOP_GREEN].pinned.word[0]);
 	printf("high %llx size %u, target %u, active %u, idle %llx, unsure %llx, taken %llx, pinned %llx, waiting %llx and %llx, claimed %llx, given %llx, timer %lld ns\n",
 	       (unsigned long long)lopsided.set[LOP_HIGH].cpus.word[0], lopsided.set[LOP_HIGH].size, lop_target(&lopsided, LOP_HIGH),
 	       lop_active(&lopsided, LOP_HIGH), (unsigned long long)lopsided.idle.word[0], (unsigned long long)unsure.word[0],
@@ -287,6 +339,6 @@ void print_program(void)
 void print_task(unsigned number)
 {
 	const struct lop_task_state *t = &states[number];
-	printf("  counted %d, queue %d, claimed %d, place %d, anchor %d, given %u\n", t->task.counted, t->task.queue, t->claimed, t->place, t->task.anchor,
-	       t->task.given);
+	printf("  counted %d, set %d, queue %d, claimed %d, place %d, anchor %d, given %u, home %u%s\n", t->task.counted, t->task.set, t->task.queue, t->claimed,
+	       t->place, t->task.anchor, t->task.given, t->task.pace.home, t->task.pace.ends ? " ends" : "");
 }

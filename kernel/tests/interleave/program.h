@@ -22,7 +22,7 @@ struct scene {
 	unsigned cpus, threads, tiers, domains;
 	unsigned tasks;                         /* of our class */
 	unsigned policy;                        /* enum lop_policy */
-	bool spare, hotplug;
+	bool spare, hotplug, paces;
 	u64 isolated;                           /* mask of CPUs; not all */
 	u64 hold_ns, migration_ns;
 };
@@ -40,6 +40,8 @@ bool counts_as_idle(unsigned cpu);
 bool was_placed(unsigned number);
 /* The task is anchored to a CPU that a higher class has, noticed or not. It is not moved elsewhere for that. */
 bool counts_on_taken(unsigned number);
+/* The CPU where the paced task waits for others like it; -1: it is none, or does not wait there. */
+s32 home_of(unsigned number);
 /* The timer is set to look for work that no CPU came for. */
 bool will_look(void);
 /* Prints the state of the sets. */

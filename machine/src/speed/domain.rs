@@ -65,6 +65,8 @@ pub(super) struct Knob {
     pub(super) path: String,
     pub(super) high: Option<String>,
     pub(super) low: Option<String>,
+    /// The highest frequency of these CPUs, kHz, if known.
+    pub(super) highest_khz: Option<u32>,
 }
 
 impl Knob {
@@ -73,7 +75,19 @@ impl Knob {
             path,
             high: Some(high.to_string()),
             low: Some(low.to_string()),
+            highest_khz: None,
         }
+    }
+
+    /// The value at this share of the highest frequency, x 1000, between those for low and high CPUs. If it is no frequency: that for low CPUs.
+    pub(super) fn at_share(&self, permille: u16) -> Option<String> {
+        let khz = |value: &Option<String>| value.as_ref()?.parse::<u32>().ok();
+        let range = is_frequency(&self.path).then(|| Some((khz(&self.low)?, khz(&self.high)?, self.highest_khz?)));
+        let Some((low, high, highest)) = range.flatten() else {
+            return self.low.clone();
+        };
+        let share = u64::from(highest) * u64::from(permille) / 1000;
+        Some((share as u32).clamp(low.min(high), high).to_string())
     }
 }
 
@@ -214,7 +228,9 @@ fn read_policy(files: &dyn Files, folder: &str, online: &[usize], asker: Asker) 
     if cpus.is_empty() {
         return None;
     }
-    let (mechanism, knobs) = policy.choose(asker);
+    let (mechanism, mut knobs) = policy.choose(asker);
+    let highest_khz = policy.khz("cpuinfo_max_freq");
+    knobs.iter_mut().for_each(|knob| knob.highest_khz = highest_khz);
     let domain = ClockDomain {
         cpus,
         driver: policy.word("scaling_driver"),

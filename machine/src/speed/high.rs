@@ -192,6 +192,12 @@ fn fit(files: &dyn Files, controlled: &Controlled, khz: u32) -> Result<u32, Stri
     }
 }
 
+/// [`perf()`] for this share of the highest frequency, x 1000.
+#[must_use]
+pub fn perf_of_permille(permille: u16) -> u32 {
+    perf(permille.into(), 1000)
+}
+
 /// What to request of `schedutil` for this frequency, in 1024ths of the CPU's own capacity:
 ///
 /// frequency = 1.25 * target / capacity * highest frequency     (kernel/sched/cpufreq_schedutil.c)

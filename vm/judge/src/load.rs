@@ -7,6 +7,7 @@ pub mod busy;
 pub mod children;
 pub mod control_group;
 pub mod fork_storm;
+pub mod frames;
 pub mod hogs;
 pub mod idle_count;
 pub mod lengths;

@@ -23,12 +23,20 @@ work() {
   [ $? = 143 ] && lop-load lengths 40,60,80,100,120 >/tmp/lengths.json
 }
 
-# logged NAME OPTION...
+# A thread that a clock wakes gets a home in the green set, as `lop status` shows, and keeps it until it ends.
+paced() {
+  local load
+  lop-load frames --count 1000000 >/tmp/frames.json & load=$!
+  wait_for has_home && kill $load && wait_for eval '! has_home'
+}
+has_home() { lop status --format json >/tmp/status && grep -q '"reason": "home"' /tmp/status; }
+
+# logged NAME WORK OPTION...
 logged() {
-  local log=/tmp/$1.log name=$1
-  shift
+  local log=/tmp/$1.log name=$1 work=$2
+  shift 2
   expect "$name: attached" begin_lop "$@" --log-decisions "$log"
-  expect "$name: work" work
+  expect "$name: work" "$work"
   expect "$name: no watchdog exit, no restart" still_in_charge
   expect "$name: ended" ended_by INT
   expect "$name: the log has the records of every run" has_kinds "$log" start task user gone wake placed enqueue queued started stopped block ended idle set hints length declare
@@ -36,9 +44,11 @@ logged() {
 }
 
 make_daemons
-logged longest-first --policy longest-first
+logged longest-first work --policy longest-first
 expect 'auto gets watts' give_watts
-logged auto --policy auto --reserve asked
+all_work() { paced && work && paced; }
+logged auto all_work --policy auto --reserve asked
 expect 'auto: it went by them' grep -qm1 '"core_mw":[1-9]' /tmp/auto.log
+expect 'auto: paced work ran at its home' has_kinds /tmp/auto.log ran
 expect 'no warning of the kernel' kernel_is_well
 sum_up

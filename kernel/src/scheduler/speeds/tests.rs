@@ -231,3 +231,26 @@ fn a_damaged_journal_keeps_nobody_from_leaving_speeds_alone() {
         notes.0
     );
 }
+
+/// Sets as in `enum lop_set`; above bit 8 the speed of a home, as the program writes it.
+#[test]
+fn a_record_says_which_speed() {
+    let wished = |value| {
+        wish(&Record {
+            kind: Kind::Speed,
+            at_ns: 0,
+            task: 0,
+            cpu: 3,
+            value,
+            words: Vec::new(),
+        })
+    };
+    for (value, expected) in [
+        (0, Wish::Low),
+        (1, Wish::High),
+        (2 | 441 << 8, Wish::Share(441)),
+        (3, Wish::Released),
+    ] {
+        assert_eq!(wished(value), Some((3, expected)));
+    }
+}

@@ -113,6 +113,7 @@ struct task_struct *walk_next(struct walk *walk);
 #define BPF_FOR_EACH_ITER (&walk_here)
 
 u64 bpf_ktime_get_ns(void);
+const u32 *preempt_count_here(void);
 u32 bpf_get_smp_processor_id(void);
 struct task_struct *bpf_get_current_task_btf(void);
 struct rq *rq_of(s32 cpu);
@@ -127,6 +128,9 @@ bool timer_is_set(void);
 extern int (*timer_callback)(void *map, int *key, struct bpf_timer *timer);
 extern bool has_ext_server, has_immed;
 
+#define __TARGET_ARCH_x86
+#define bpf_ksym_exists(symbol) true
+#define bpf_this_cpu_ptr(symbol) preempt_count_here()
 #define bpf_per_cpu_ptr(queues, cpu) rq_of(cpu)
 #define bpf_task_storage_get(map, p, value, flags) storage_of(map, p)
 #define bpf_map_lookup_elem(map, key) look_up(map, key, sizeof(*(key)))

@@ -37,6 +37,29 @@ fn limits_close_in_on_the_wish_and_come_back() {
     assert!(!fake.journal_path().exists());
 }
 
+/// 700 of 1000 of 2100 MHz; 100 of 1000 would be below the lower limit. A CPU of the same clock that is high holds it up.
+#[test]
+fn a_share_lies_between_low_and_high() {
+    let fake = Fake::new(&[acpi(0, "0 1", "ondemand")], "0-1");
+    let before = fake.snapshot();
+    let mut speeds = fake.open();
+    speeds.apply(1, Wish::Low).unwrap();
+    for (wish, khz) in [
+        (Wish::Share(700), "1470000"),
+        (Wish::Share(100), "1050000"),
+        (Wish::Share(1000), "2100000"),
+        (Wish::Share(701), "1472100"),
+    ] {
+        speeds.apply(0, wish).unwrap();
+        assert_eq!(fake.limits(0), limits(khz, khz), "{wish:?}");
+    }
+    speeds.apply(1, Wish::High).unwrap();
+    assert_eq!(fake.limits(0), limits("2100000", "2100000"));
+    drop(speeds);
+    assert_eq!(fake.snapshot(), before);
+    assert_eq!(fake.violations(), [""; 0]);
+}
+
 /// As needed to measure each operating point: both limits are set to one frequency after the other, and then restored.
 #[test]
 fn high_may_be_any_frequency_within_the_limits_that_stand() {

@@ -4,7 +4,7 @@
 use anyhow::{anyhow, Result};
 use clap::{Parser, Subcommand};
 use lop_vm_judge::load::{
-    affinity_churn, bursts, fork_storm, hogs, idle_count, lengths, pinned, shares, storm, wakeups,
+    affinity_churn, bursts, fork_storm, frames, hogs, idle_count, lengths, pinned, shares, storm, wakeups,
 };
 use serde::Serialize;
 use std::process::ExitCode;
@@ -36,6 +36,8 @@ enum Load {
     Burn(shares::Burn),
     /// A task pinned to one CPU that sleeps and computes.
     Pinned(pinned::Pinned),
+    /// Threads that a clock wakes at equal intervals: how many were late.
+    Frames(frames::Frames),
     /// Many busy threads: whether each made progress, and how long they waited.
     Hogs(hogs::Hogs),
     /// Threads of different lengths, told to the scheduler before they are created.
@@ -65,6 +67,7 @@ fn run(cli: &Cli) -> Result<()> {
         Load::Shares(load) => print(&shares::run(load)?),
         Load::Burn(load) => shares::burn(load),
         Load::Pinned(load) => print(&pinned::run(load, cli.seed)?),
+        Load::Frames(load) => print(&frames::run(load)?),
         Load::Hogs(load) => {
             let outcome = hogs::run(load)?;
             print(&outcome)?;

@@ -13,6 +13,7 @@ const ANY_WEIGHT: u32 = 100;
 /// `enum lop_woken` of the program: properties of a woken task.
 const WOKEN_BRIEF: u32 = 1;
 const WOKEN_SYSTEM: u32 = 2;
+const WOKEN_BY_CLOCK: u32 = 4;
 
 pub struct Player {
     policy: Policy,
@@ -218,10 +219,14 @@ impl Player {
                     policy.running(world, task, at_ns);
                     policy.started(world, task, app, cpu_of(record)?, at_ns);
                 }
+                Kind::Ran => policy.stopping(world, task, no_group, cpu_of(record)?, value.into()),
                 Kind::Stopped => policy.stopped(task, app, cpu_of(record)?, value != 0, at_ns),
                 Kind::Block => policy.block(world, task, app, no_group, at_ns),
                 Kind::Ended => policy.ended(task, app),
-                Kind::Forget => policy.forget(world, task, app, no_group, at_ns),
+                Kind::Forget => {
+                    policy.forget(world, task, app, no_group, at_ns);
+                    policy.pace_exits(world, task, at_ns);
+                }
                 Kind::Length => {
                     let app = app.as_mut().context("a thread of no process declares a length")?;
                     policy::declare_length(&mut *task, app, value);
@@ -265,9 +270,11 @@ fn introduced(tasks: &mut HashMap<u64, Known>, task: u64) -> Result<&mut Known> 
 }
 
 fn note_woken(task: &mut Task, woken: u32) -> Result<()> {
-    anyhow::ensure!(woken & !(WOKEN_BRIEF | WOKEN_SYSTEM) == 0, "no task wakes as {woken}");
+    let known = WOKEN_BRIEF | WOKEN_SYSTEM | WOKEN_BY_CLOCK;
+    anyhow::ensure!(woken & !known == 0, "no task wakes as {woken}");
     task.brief = woken & WOKEN_BRIEF != 0;
     task.system = woken & WOKEN_SYSTEM != 0;
+    task.by_clock = woken & WOKEN_BY_CLOCK != 0;
     Ok(())
 }
 

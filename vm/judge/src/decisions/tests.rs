@@ -438,7 +438,7 @@ fn what_no_program_can_have_written_is_refused() {
         (exchanged, "go-to", "task", json!(90), "task 90 was not introduced"),
         (listed, "listed", "cpu", json!(512), "CPU 512 is none"),
         (listed, "listed", "task", json!(90), "task 90 was not introduced"),
-        (reserved, "wake", "value", json!(4), "no task wakes as 4"),
+        (reserved, "wake", "value", json!(8), "no task wakes as 8"),
         (reserved, "task", "words", json!([1, 2]), "no set of CPUs"),
         (reserved, "task", "words", json!("all"), "invalid type"),
     ];
