@@ -26,6 +26,7 @@ use decisions::DecisionLog;
 use isolation::Isolation;
 use job_finder::JobFinder;
 use lists::Lister;
+use lop_machine::costs;
 use lop_machine::live::{self, LiveMachine};
 use lop_records::{Kind, Record};
 pub use plan::check as check_choice;
@@ -115,8 +116,8 @@ fn follow_once(
     }
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
-    let (measured, watts) = config::watts(&options, &machine);
-    let config = config::of(&options, &machine, measured.as_ref(), speeds.acts());
+    let watts = costs::find(&options.root, &machine);
+    let config = config::of(&options, &machine, &watts, speeds.acts());
     let planner = Planner::of(&config, &options);
     let lister = Lister::of(&config);
     if planner.is_none() && options.intensity.is_some() {
@@ -135,7 +136,7 @@ fn follow_once(
     }
     program.attach(&options.root)?;
     inbox.set_loading(false);
-    let policy = match measured {
+    let policy = match watts.machine {
         Some(_) => options.policy,
         None => resolved(
             options.policy,
@@ -148,7 +149,7 @@ fn follow_once(
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
     status.rules = config::rules_for_people(&program.config());
-    status.watts = (asked.policy == Named::Auto).then_some(watts);
+    status.watts = (asked.policy == Named::Auto).then_some(watts.source);
     status.lock_holders = program.lock_holders();
     let reservation = Reservation::begin(
         options.reserve(),

@@ -7,6 +7,7 @@ mod shape;
 
 use crate::live::{self, LiveError, LiveMachine, Tree};
 use crate::Machine;
+pub(crate) use points::frequencies;
 use points::KindPoints;
 use std::fmt::Write;
 

@@ -2,12 +2,17 @@
 //! What the policy is told about a machine: its shape, and what its cores cost. The simulator and the kernel's loader both ask here, so that `auto` has
 //! the same rules on a machine and on its model.
 
+mod estimate;
+mod source;
+
+pub use estimate::{estimated, modelled};
+pub use source::{find, unmeasured, Watts};
+
 use crate::capture::has_assumed_watts;
 use crate::live::LiveMachine;
 use crate::meter::OWN_MODEL;
 use crate::{Kind, Machine};
-use lop_policy::{Config, GreenWork, Named, Point, Power, Rung, Traits};
-use std::collections::BTreeMap;
+use lop_policy::{Config, Domains, GreenWork, Named, Point, Power, Rung, Traits};
 use std::path::Path;
 
 /// The model of this machine that `lop machine measure` wrote; `None`: there is none. `root`: where `etc` is.
@@ -140,62 +145,6 @@ pub fn points(machine: &Machine) -> Vec<Point> {
     machine.kinds.iter().enumerate().flat_map(of_kind).collect()
 }
 
-/// A busy core of the fastest kind at its highest speed (assumed). Only ratios decide.
-const CORE_UW: f64 = 10e6;
-/// Volts at the lowest and the highest frequency of the machine (assumed).
-const VOLTS: [f64; 2] = [0.7, 1.2];
-/// An idle core over a busy one at the same speed, and the machine without its cores over all of these at their highest speed (assumed).
-const IDLE: f64 = 0.1;
-const REST: f64 = 0.25;
-
-/// The machine with watts estimated from what any machine tells: the capacity of each kind of core and its frequencies.
-///
-/// P = 10 W * capacity * f / f_max * (V / 1.2 V)^2,  V from 0.7 to 1.2 V in proportion to f;  capacity of the fastest kind 1
-///
-/// An idle core draws a tenth of a busy one, the rest of the machine a quarter of all cores at their highest speed. Voltage domains draw nothing
-/// themselves, and a parked core nothing at all.
-pub fn estimated(machine: &Machine) -> Machine {
-    let mut estimated = machine.clone();
-    let khz = || {
-        machine
-            .kinds
-            .iter()
-            .flat_map(|kind| kind.opps.iter().map(|opp| opp.khz as f64))
-    };
-    let (lowest, highest) = (khz().fold(f64::MAX, f64::min), khz().fold(0.0, f64::max));
-    let share = |khz: f64| {
-        if highest > lowest {
-            (khz - lowest) / (highest - lowest)
-        } else {
-            1.0
-        }
-    };
-    for kind in &mut estimated.kinds {
-        let capacity = kind.top_rate() / machine.top_speed();
-        for opp in &mut kind.opps {
-            let volts = VOLTS[0] + (VOLTS[1] - VOLTS[0]) * share(opp.khz as f64);
-            let busy_uw = CORE_UW * capacity * opp.khz as f64 / highest * (volts / VOLTS[1]).powi(2);
-            opp.busy_uw = busy_uw.round() as u64;
-            opp.idle_uw = (IDLE * busy_uw).round() as u64;
-            opp.domain_uw = 0;
-        }
-        kind.idle_states.iter_mut().for_each(|state| state.power_uw = None);
-    }
-    if let Some(park) = &mut estimated.park {
-        park.power_uw = 0;
-        park.domain_uw = park.domain_uw.map(|_| 0);
-    }
-    let top_uw = |cpu: &crate::Cpu| {
-        estimated.kinds[usize::from(cpu.kind)]
-            .opps
-            .last()
-            .map_or(0, |opp| opp.busy_uw)
-    };
-    let cores: BTreeMap<u16, u64> = machine.cpus.iter().map(|cpu| (cpu.core, top_uw(cpu))).collect();
-    estimated.base_uw = (REST * cores.values().sum::<u64>() as f64).round() as u64;
-    estimated
-}
-
 /// Such a configuration where no speed can be set: work that a clock paces can have a cheaper kind of core, at the highest speed that it has.
 #[must_use]
 pub fn without_speeds(config: Config, machine: &Machine) -> Config {
@@ -221,24 +170,21 @@ pub fn config(policy: Named, hold_ns: u64, machine: &Machine) -> Config {
     }
 }
 
+/// The same where the watts are not measured ones of this machine. What it saves to switch a memory domain off is then not known, so `auto` switches none off.
+pub fn config_of_guess(policy: Named, hold_ns: u64, machine: &Machine) -> Config {
+    let config = config(policy, hold_ns, machine);
+    match (policy, config.domains) {
+        (Named::Auto, Domains::Gather) => Config {
+            domains: Domains::Spread,
+            ..config
+        },
+        _ => config,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Performance cores have capacity 1 and run at up to 4700 MHz of 4700: 10 W at the top. At 800 MHz, the lowest frequency, 0.7 V: 10 * 800 / 4700 *
-    /// (0.7 / 1.2)^2 = 0.579 W. Efficiency cores have 3.2 / 5.5 of the capacity; at 3400 MHz two thirds of the range, 1.033 V: 10 * 0.582 * 0.723 *
-    /// 0.741 = 3.12 W. The rest draws a quarter of 4 * 10 + 8 * 3.12 W.
-    #[test]
-    fn watts_are_estimated_from_capacities_and_frequencies() {
-        let estimated = estimated(&crate::load("laptop-hybrid", &[]).unwrap());
-        let busy_w = |kind: usize, opp: usize| estimated.kinds[kind].opps[opp].busy_uw as f64 / 1e6;
-        let near = |is: f64, expected: f64| assert!((is / expected - 1.0).abs() < 0.002, "{is}, expected {expected}");
-        near(busy_w(0, 5), 10.0);
-        near(busy_w(0, 0), 0.579);
-        near(busy_w(1, 3), 3.118);
-        near(estimated.base_uw as f64 / 1e6, 16.24);
-        assert_eq!(estimated.kinds[0].opps[5].idle_uw, 1_000_000);
-    }
 
     /// (0.364 - 0.01) W at 0.137 of the rate; (17 - 0.01 + 3 - 0.94) W.
     #[test]
@@ -254,7 +200,10 @@ mod tests {
     fn without_speeds_the_rungs_are_kinds() {
         let machine = crate::load("laptop-hybrid", &[]).unwrap();
         let config = without_speeds(config(Named::Auto, 10_000_000, &machine), &machine);
-        let rungs: Vec<_> = config.rung[..config.nr_rungs as usize].iter().map(|rung| (rung.tier, rung.speed_permille)).collect();
+        let rungs: Vec<_> = config.rung[..config.nr_rungs as usize]
+            .iter()
+            .map(|rung| (rung.tier, rung.speed_permille))
+            .collect();
         assert_eq!(rungs, [(1, 1000)]);
         let one_kind = crate::load("phenom-9750", &[]).unwrap();
         let alike = without_speeds(super::config(Named::Auto, 10_000_000, &one_kind), &one_kind);

@@ -24,6 +24,7 @@ mod caches;
 mod clocks;
 mod cores;
 mod cpulist;
+mod energy_model;
 mod error;
 mod isolated;
 mod kinds;
@@ -35,6 +36,7 @@ mod slowed;
 mod tree;
 
 pub use cpulist::{format as format_cpu_list, parse as parse_cpu_list};
+pub use energy_model::{read as energy_model, PerformanceDomain, PerformanceState};
 pub use error::LiveError;
 pub use slowed::kinds_of;
 pub use tree::{Folder, TextTree, Tree};

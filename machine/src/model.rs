@@ -8,6 +8,8 @@ pub const MAX_CPUS: usize = 512;
 pub struct Machine {
     pub name: String,
     pub description: String,
+    /// `model name` of `/proc/cpuinfo` on such a machine; `None`: not known.
+    pub processor: Option<String>,
     /// Kinds of cores, fastest first.
     pub kinds: Vec<Kind>,
     /// Logical CPUs by number; SMT siblings share `core`.

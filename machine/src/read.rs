@@ -93,6 +93,10 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
     let mut machine = Machine {
         name: source.line(&parsed.name, "name", 64)?.to_string(),
         description: source.line(&parsed.description, "description", 200)?.to_string(),
+        processor: match &parsed.processor {
+            Some(name) => Some(source.line(name, "processor", 64)?.to_string()),
+            None => None,
+        },
         base_uw,
         power_limits: power_limits(source, &parsed.power_limit)?,
         dram: dram(source, parsed.dram.as_ref())?,
@@ -102,7 +106,7 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
         park: parsed.park.as_ref().map(|p| park(source, p)).transpose()?,
         thermal: parsed.thermal.as_ref().map(|t| thermal(source, t)).transpose()?,
         notes: notes(source, &parsed.sources, &parsed.notes)?,
-        ..numbered(&layout, kinds)
+        ..numbered(layout.cpus(), kinds)
     };
     machine.cache_kib = memory_domains::caches(source, &parsed, machine.nr_memory_domains)?;
     if let Some(list) = &parsed.max_mhz {
@@ -111,13 +115,13 @@ pub fn read(file: &str, text: &str) -> Result<Machine, InputError> {
     Ok(machine)
 }
 
-/// A machine with CPUs and counts set, everything else empty.
-fn numbered(layout: &Layout, kinds: Vec<Kind>) -> Machine {
-    let cpus = layout.cpus();
+/// A machine with kinds, CPUs and counts set, everything else empty.
+pub(crate) fn numbered(cpus: Vec<Cpu>, kinds: Vec<Kind>) -> Machine {
     let nr = |domain: fn(&Cpu) -> u16| cpus.iter().map(domain).collect::<BTreeSet<_>>().len();
     Machine {
         name: String::new(),
         description: String::new(),
+        processor: None,
         kinds,
         nr_cores: nr(|c| c.core),
         nr_clock_domains: nr(|c| c.clock_domain),

@@ -20,6 +20,8 @@ pub type Text = Spanned<String>;
 pub struct MachineFile {
     pub name: Text,
     pub description: Text,
+    /// `model name` of `/proc/cpuinfo` on such a machine. Absent: not known.
+    pub processor: Option<Text>,
     /// Sources of the figures: author, title, year.
     #[serde(default)]
     pub sources: Vec<Text>,

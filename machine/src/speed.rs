@@ -446,7 +446,10 @@ impl Speeds {
             path: knob.path.clone(),
             value: as_echoed(value, entry),
         };
-        Ok(Some((change, wanted.as_ref().and_then(|value| noted(entry, knob, value, &current)))))
+        Ok(Some((
+            change,
+            wanted.as_ref().and_then(|value| noted(entry, knob, value, &current)),
+        )))
     }
 
     fn read(&self, path: &str) -> Result<String, SpeedError> {

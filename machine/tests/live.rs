@@ -12,6 +12,8 @@ mod damaged;
 mod errors;
 #[path = "live/expected.rs"]
 mod expected;
+#[path = "live/watts.rs"]
+mod watts;
 
 use lop_machine::live::{self, LiveCpu, LiveMachine, TextTree};
 use std::path::Path;

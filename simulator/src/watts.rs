@@ -13,9 +13,11 @@ pub enum Watts {
     /// Those of the machine.
     #[default]
     Measured,
+    /// Those of busy cores, as a kernel's energy model has them; the rest is estimated, see [`costs::modelled`].
+    Model,
     /// From the speeds of its cores alone, see [`costs::estimated`].
     Estimate,
-    /// None, as in the kernel where no file has them.
+    /// None, as in the kernel where no driver lists frequencies.
     Unknown,
     /// Each of the machine's, by a factor of its own from 0.7 to 1.3 that follows from this seed.
     Varied(u64),
@@ -25,9 +27,10 @@ impl FromStr for Watts {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let expected = "measured, estimate, none or varied:SEED, as varied:1";
+        let expected = "measured, model, estimate, none or varied:SEED, as varied:1";
         match text {
             "measured" => Ok(Self::Measured),
+            "model" => Ok(Self::Model),
             "estimate" => Ok(Self::Estimate),
             "none" => Ok(Self::Unknown),
             _ => {
@@ -43,7 +46,8 @@ impl Watts {
     pub(crate) fn config(self, policy: Named, hold_ns: u64, machine: &Machine) -> Config {
         match self {
             Self::Measured => costs::config(policy, hold_ns, machine),
-            Self::Estimate => costs::config(policy, hold_ns, &costs::estimated(machine)),
+            Self::Model => costs::config_of_guess(policy, hold_ns, &costs::modelled(machine)),
+            Self::Estimate => costs::config_of_guess(policy, hold_ns, &costs::estimated(machine)),
             Self::Varied(seed) => costs::config(policy, hold_ns, &varied(machine, seed)),
             Self::Unknown => {
                 let shape = costs::traits(machine);
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn without_watts_auto_is_what_the_kernel_has_without_a_file() {
+    fn without_watts_auto_is_what_the_kernel_has_without_frequencies() {
         let [measured, unknown] =
             [Watts::Measured, Watts::Unknown].map(|watts| watts.config(Named::Auto, 10_000_000, &machine()));
         assert_eq!((measured.spare, unknown.spare), (0, 1));
@@ -129,6 +133,7 @@ mod tests {
     #[test]
     fn names_are_read() {
         assert_eq!("varied:12".parse(), Ok(Watts::Varied(12)));
+        assert_eq!("model".parse(), Ok(Watts::Model));
         assert_eq!("estimate".parse(), Ok(Watts::Estimate));
         assert!("varied".parse::<Watts>().is_err() && "varied:x".parse::<Watts>().is_err());
     }

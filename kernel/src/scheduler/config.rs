@@ -2,8 +2,8 @@
 //! The policy's configuration for the user's options on this machine, and what follows from it for the loader.
 
 use crate::options::Options;
+use lop_machine::costs::{self, Watts};
 use lop_machine::live::LiveMachine;
-use lop_machine::{costs, Machine};
 use lop_policy::{default_hold_ns, rules, Config, Domains, GreenWork};
 use std::time::Duration;
 
@@ -12,28 +12,14 @@ const MIGRATION_NS: u64 = 20_000;
 /// A reserved core has two speeds here: that of low CPUs and that of high CPUs.
 const RESERVE_RAISES: u32 = 1;
 
-/// Where the watts come from, for `lop status`.
-const UNKNOWN: &str = "not known: 'lop machine measure -o /etc/lopsided/machine.toml'";
-const MEASURED: &str = "measured (/etc/lopsided/machine.toml)";
-
-/// This machine with its watts, if `lop machine measure` wrote them; and for people where they come from.
-pub fn watts(options: &Options, machine: &LiveMachine) -> (Option<Machine>, String) {
-    match costs::measured_whole(&options.root, machine) {
-        Ok(Some(measured)) => (Some(measured), MEASURED.to_string()),
-        Ok(None) => (None, UNKNOWN.to_string()),
-        Err(reason) => (None, format!("not used: {reason}")),
-    }
-}
-
-/// Leaves out rules that the program does not have: heat, and room beyond demand. `measured`: the same machine with its watts. `speeds_act`: speeds
-/// can be set.
-pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>, speeds_act: bool) -> Config {
+/// Leaves out rules that the program does not have: heat, and room beyond demand. `speeds_act`: speeds can be set.
+pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, speeds_act: bool) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
     let policy = options.policy.policy;
-    let chosen = match measured {
-        Some(measured) if speeds_act => costs::config(policy, hold_ns, measured),
-        Some(measured) => costs::without_speeds(costs::config(policy, hold_ns, measured), measured),
+    let chosen = match &watts.machine {
+        Some(known) if watts.are_measured => costs::config(policy, hold_ns, known),
+        Some(known) => costs::config_of_guess(policy, hold_ns, known),
         None => Config::on_unmeasured(
             policy,
             hold_ns,
@@ -41,6 +27,10 @@ pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>, 
             machine.nr_tiers,
             machine.threads(),
         ),
+    };
+    let chosen = match &watts.machine {
+        Some(known) if !speeds_act => costs::without_speeds(chosen, known),
+        _ => chosen,
     };
     Config {
         nr_cpus: machine.cpus.len() as u32,
@@ -105,6 +95,7 @@ pub fn rules_for_people(config: &Config) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lop_machine::Machine;
     use lop_policy::{Named, Sizing};
     use rules::{LONGEST, PHASES, SPEEDUP, TURNS, WHOLE};
 
@@ -120,6 +111,14 @@ mod tests {
         machine
     }
 
+    fn watts(machine: Option<Machine>, are_measured: bool) -> Watts {
+        Watts {
+            machine,
+            are_measured,
+            source: String::new(),
+        }
+    }
+
     fn hold_and_last_hold_ms(hold_ms: Option<u64>, transition_us: u64) -> (u64, u64) {
         let mut machine = machine(1, 1, 1);
         machine.transition_ns = transition_us * 1000;
@@ -127,7 +126,7 @@ mod tests {
             hold: hold_ms.map(Duration::from_millis),
             ..Options::default()
         };
-        let config = of(&options, &machine, None, true);
+        let config = of(&options, &machine, &watts(None, false), true);
         (config.hold_ns / 1_000_000, config.last_hold_ns / 1_000_000)
     }
 
@@ -145,7 +144,12 @@ mod tests {
     fn with_watts_auto_has_the_rules_that_the_simulator_shows() {
         for name in lop_machine::builtin_names() {
             let model = lop_machine::load(name, &[]).unwrap();
-            let found = of(&Options::default(), &machine(1, 1, 1), Some(&model), true);
+            let found = of(
+                &Options::default(),
+                &machine(1, 1, 1),
+                &watts(Some(model.clone()), true),
+                true,
+            );
             let simulated = costs::config(Named::Auto, found.hold_ns, &model);
             let expected = Config {
                 nr_cpus: 2,
@@ -158,6 +162,35 @@ mod tests {
             };
             assert_eq!(found, expected, "{name}");
         }
+    }
+
+    /// By measured watts a domain is switched off where that pays. By others it stays on, unless `gather` was asked for; a core that is kept high costs what
+    /// it costs.
+    #[test]
+    fn no_domain_is_off_by_watts_that_nobody_measured() {
+        let model = lop_machine::load("server-2x64", &[]).unwrap();
+        let chosen = |policy: Named, are_measured| {
+            let options = Options {
+                policy: policy.into(),
+                ..Options::default()
+            };
+            of(
+                &options,
+                &machine(1, 1, 1),
+                &watts(Some(model.clone()), are_measured),
+                true,
+            )
+        };
+        let (measured, guessed) = (chosen(Named::Auto, true), chosen(Named::Auto, false));
+        assert_eq!((measured.domains, guessed.domains), (Domains::Gather, Domains::Spread));
+        assert_eq!(
+            Config {
+                domains: Domains::Gather,
+                ..guessed
+            },
+            measured
+        );
+        assert_eq!(chosen(Named::Gather, false), chosen(Named::Gather, true));
     }
 
     /// What each name stands for, and what auto leaves out if there is no choice (policy/core/config.h, policy/core/auto.h). Without watts of the
@@ -188,7 +221,12 @@ mod tests {
                 policy: policy.into(),
                 ..Options::default()
             };
-            let found = of(&options, &machine(nr_domains, nr_tiers, threads), None, true);
+            let found = of(
+                &options,
+                &machine(nr_domains, nr_tiers, threads),
+                &watts(None, false),
+                true,
+            );
             assert_eq!(
                 (found.rules, found.domains, found.specialise, found.spare),
                 (rules, domains, specialise, spare),

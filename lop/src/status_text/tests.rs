@@ -47,8 +47,8 @@ fn on_eight_cpus() -> Status {
             groups: 3,
             applications: 0,
         },
-        policy: "highlow-spare".to_string(),
-        asked_policy: Some("auto".to_string()),
+        policy: "auto".to_string(),
+        watts: Some("measured (/etc/lopsided/machine.toml)".to_string()),
         ..Status::begin(&Options::default())
     }
 }
@@ -60,8 +60,9 @@ fn eight_cpus_have_a_line_each() {
         "\
 Lopsided {}
 kernel   6.18.15
-policy   highlow-spare (auto), spare 1, hold 10 ms
+policy   auto, spare 1, hold 10 ms
 machine  8 CPUs of one kind; 8 cores, 1 memory domain, 8 clock domains
+watts    measured (/etc/lopsided/machine.toml)
 speeds   schedutil on CPUs 0-6: asked by the scheduler in the kernel
 running  for 1 min 30 s, since 1970-01-01T00:00:10Z, pid 4711
 demand   1 active, target 2 in the high set
@@ -148,13 +149,18 @@ fn what_the_kernel_does_not_say_is_a_question_mark() {
 }
 
 #[test]
-fn a_power_cap_stands_beside_the_policy() {
+fn what_was_asked_for_and_a_power_cap_stand_beside_the_policy() {
     let status = Status {
         max_high: Some(2),
+        policy: "highlow-spare".to_string(),
+        asked_policy: Some("auto".to_string()),
         ..on_eight_cpus()
     };
     let page = page(&status, UNIX_EPOCH);
-    assert!(page.contains("(auto), spare 1, hold 10 ms, at most 2 high\n"), "{page}");
+    assert!(
+        page.contains("highlow-spare (auto), spare 1, hold 10 ms, at most 2 high\n"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operating points and idle states of a kind of cores.
 
-use crate::live::{LiveMachine, Tree};
+use crate::live::{LiveCpu, LiveMachine, Tree};
 use crate::{Machine, Opp};
 
 #[derive(Debug, PartialEq)]
@@ -33,13 +33,9 @@ const ASSUMED_KHZ: u64 = 2_000_000;
 const MAX_KHZ: u64 = 100_000_000;
 
 pub fn of(tree: &dyn Tree, machine: &LiveMachine, tier: u16, like: &Machine, notes: &mut Vec<String>) -> KindPoints {
-    let cpu = machine
-        .cpus
-        .iter()
-        .filter(|cpu| cpu.tier == tier)
-        .max_by_key(|cpu| (cpu.online, cpu.max_khz));
+    let cpu = spokesman(machine, tier);
     let number = cpu.map_or(0, |cpu| cpu.number);
-    let khz = frequencies(tree, number).unwrap_or_else(|| {
+    let khz = listed(tree, number).unwrap_or_else(|| {
         let khz = cpu.and_then(|cpu| cpu.max_khz).unwrap_or(ASSUMED_KHZ);
         notes.push(format!(
             "CPU {number} and others of its kind list no frequencies; {} MHz is assumed as their only one.",
@@ -58,8 +54,18 @@ pub fn of(tree: &dyn Tree, machine: &LiveMachine, tier: u16, like: &Machine, not
     }
 }
 
-/// Ascending; `None` if no driver lists any.
-fn frequencies(tree: &dyn Tree, cpu: u32) -> Option<Vec<u64>> {
+/// The CPU whose files speak for its kind.
+fn spokesman(machine: &LiveMachine, tier: u16) -> Option<&LiveCpu> {
+    let of_kind = machine.cpus.iter().filter(|cpu| cpu.tier == tier);
+    of_kind.max_by_key(|cpu| (cpu.online, cpu.max_khz))
+}
+
+/// Frequencies of a kind of core in kHz, ascending; `None` if no driver lists any.
+pub fn frequencies(tree: &dyn Tree, machine: &LiveMachine, tier: u16) -> Option<Vec<u64>> {
+    listed(tree, spokesman(machine, tier)?.number)
+}
+
+fn listed(tree: &dyn Tree, cpu: u32) -> Option<Vec<u64>> {
     let read = |file: &str| {
         tree.read(&format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"))
             .ok()

@@ -42,6 +42,11 @@ impl<'a> Reader<'a> {
         self.notes.into_iter().chain(unreadable).collect()
     }
 
+    /// `path` as a person would name it.
+    pub fn shown(&self, path: &str) -> String {
+        self.tree.shown(path)
+    }
+
     /// Contents without the line end. `None` if the file is missing; also if it cannot be read, with a note.
     pub fn text(&mut self, path: &str) -> Option<String> {
         match self.tree.read(path) {

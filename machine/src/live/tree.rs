@@ -2,13 +2,13 @@
 //! The source of the files: a folder, or one text that lists them.
 
 use crate::InputError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::{Path, PathBuf};
 
-/// Files of sysfs have at most a page; a few that list CPUs may be longer.
-const MAX_FILE_BYTES: u64 = 64 << 10;
+/// Files of sysfs have at most a page, a few that list CPUs more; `/proc/cpuinfo` has up to 2 KiB for each CPU.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Most files of a text; 512 CPUs need about 10,000.
 const MAX_FILES: usize = 32_768;
 
@@ -19,6 +19,9 @@ pub trait Tree {
     /// # Errors
     /// `NotFound` if there is none; anything else if it cannot be read.
     fn read(&self, path: &str) -> IoResult<String>;
+
+    /// Names in a folder, sorted; empty if it is missing or cannot be read.
+    fn list(&self, folder: &str) -> Vec<String>;
 
     /// `path` as a person would name it.
     fn shown(&self, path: &str) -> String;
@@ -56,6 +59,16 @@ impl Tree for Folder {
             return Err(Error::other(format!("more than {MAX_FILE_BYTES} bytes")));
         }
         Ok(text)
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root.join(folder)).into_iter().flatten();
+        let mut names: Vec<String> = entries
+            .flatten()
+            .flat_map(|entry| entry.file_name().into_string())
+            .collect();
+        names.sort();
+        names
     }
 
     fn shown(&self, path: &str) -> String {
@@ -131,6 +144,13 @@ impl Tree for TextTree {
         text.ok_or_else(|| Error::from(ErrorKind::NotFound))
     }
 
+    fn list(&self, folder: &str) -> Vec<String> {
+        let folder = format!("{folder}/");
+        let below = self.files.keys().filter_map(|path| path.strip_prefix(&folder));
+        let names: BTreeSet<_> = below.filter_map(|rest| rest.split('/').next()).collect();
+        names.into_iter().map(str::to_string).collect()
+    }
+
     fn shown(&self, path: &str) -> String {
         format!("{}: {path}", self.name)
     }
@@ -201,6 +221,7 @@ mod tests {
         );
         assert_eq!(tree.read("sys/cpu/present").unwrap(), "0-3\n");
         assert_eq!(tree.read("sys/cpu").unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(tree.list("sys/cpu"), ["cpu0", "cpu1", "cpu2", "cpu3", "present"]);
     }
 
     #[test]
@@ -234,6 +255,8 @@ mod tests {
         write("binary", &[0xff, 0xfe]);
         let tree = Folder::new(folder.path());
         assert_eq!(tree.read("good").unwrap(), "0-3\n");
+        assert_eq!(tree.list("."), ["binary", "good", "long"]);
+        assert_eq!(tree.list("missing"), [""; 0]);
         assert_eq!(tree.read("good/below").unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(tree.read("missing").unwrap_err().kind(), ErrorKind::NotFound);
         for name in ["long", "binary", "."] {

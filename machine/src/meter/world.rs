@@ -18,8 +18,6 @@ const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 const MAX_LONG_BYTES: u64 = 4 << 20;
 
 pub trait World: Tree + Send + Sync {
-    /// Names in a folder, sorted; empty if it is missing or cannot be read.
-    fn list(&self, folder: &str) -> Vec<String>;
     /// A file that may be longer than those of sysfs, as `/proc/stat` with a number for each interrupt.
     fn read_long(&self, path: &str) -> io::Result<String>;
     /// Permission bits of a file.
@@ -106,22 +104,15 @@ impl Tree for Host {
     fn read(&self, path: &str) -> io::Result<String> {
         self.files.read(path)
     }
+    fn list(&self, folder: &str) -> Vec<String> {
+        self.files.list(folder)
+    }
     fn shown(&self, path: &str) -> String {
         self.files.shown(path)
     }
 }
 
 impl World for Host {
-    fn list(&self, folder: &str) -> Vec<String> {
-        let entries = std::fs::read_dir(self.root.join(folder))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let mut names: Vec<String> = entries.flat_map(|entry| entry.file_name().into_string()).collect();
-        names.sort();
-        names
-    }
-
     fn read_long(&self, path: &str) -> io::Result<String> {
         let mut text = String::new();
         std::fs::File::open(self.root.join(path))?

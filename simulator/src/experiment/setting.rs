@@ -61,7 +61,7 @@ pub enum PolicyKey {
     Reserve,
     /// Power cap of the whole machine, W.
     PowerCapW,
-    /// The watts that the policy goes by: measured, estimate, none, varied:SEED.
+    /// The watts that the policy goes by: measured, model, estimate, none, varied:SEED.
     Watts,
 }
 

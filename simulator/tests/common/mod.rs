@@ -75,6 +75,7 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
         node: 0,
     };
     Machine {
+        processor: None,
         name: "test".into(),
         description: String::new(),
         kinds: vec![kind],

@@ -8,7 +8,7 @@ named_lopsided() { cat /sys/kernel/sched_ext/root/ops; scheduler_is lopsided; }
 status_as_text() {
   local said
   said=$(status) || return
-  grep -q "pid $loader" <<<"$said" && grep -q '^policy   highlow-spare' <<<"$said" && grep -q '^placed' <<<"$said" ||
+  grep -q "pid $loader" <<<"$said" && grep -q '^policy   auto' <<<"$said" && grep -q '^watts    estimated' <<<"$said" && grep -q '^placed' <<<"$said" ||
     say_and_fail "$said"
 }
 

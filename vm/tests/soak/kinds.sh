@@ -20,7 +20,7 @@ slow_ones_help() {
 
 # The parts of auto that are useful here: rank, and kinds by speedup factor. There is only one memory domain.
 says_its_rules() {
-  lop status >/tmp/status && [ "$(grep -c '^rules' /tmp/status)" = 3 ] && grep -q '^rules *lock holders: ' /tmp/status && grep -q '^policy *auto, spare 1' /tmp/status &&
+  lop status >/tmp/status && [ "$(grep -c '^rules' /tmp/status)" = 3 ] && grep -q '^rules *lock holders: ' /tmp/status && grep -q '^policy *auto, spare 0' /tmp/status &&
     grep '^rules *fast cores: sequential phases, most work left, most gain, in turn$' /tmp/status || { cat /tmp/status; return 1; }
 }
 

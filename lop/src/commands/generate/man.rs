@@ -47,7 +47,7 @@ const GROUPS: [Group; 3] = [
             ),
             (
                 "/etc/lopsided/machine.toml",
-                "What 'lop machine measure' measured of this machine, for --high-speed efficient; see lop-toml(5).",
+                "What 'lop machine measure' measured of this machine, for auto and --high-speed efficient; see lop-toml(5).",
             ),
         ],
     },

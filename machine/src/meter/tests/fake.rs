@@ -92,12 +92,6 @@ impl Tree for Fake {
         let file = file.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
         file(self.seconds()).map_err(io::Error::from)
     }
-    fn shown(&self, path: &str) -> String {
-        format!("/{path}")
-    }
-}
-
-impl World for Fake {
     fn list(&self, folder: &str) -> Vec<String> {
         let files = self.files.lock().unwrap();
         let below = files
@@ -110,6 +104,12 @@ impl World for Fake {
         names.dedup();
         names
     }
+    fn shown(&self, path: &str) -> String {
+        format!("/{path}")
+    }
+}
+
+impl World for Fake {
     fn read_long(&self, path: &str) -> io::Result<String> {
         self.read(path)
     }

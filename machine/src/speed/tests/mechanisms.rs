@@ -82,7 +82,11 @@ fn a_preference_leaves_the_limits_as_they_are() {
             "{:?}",
             speeds.describe()
         );
-        for (wish, word) in [(Wish::Low, "power"), (Wish::High, "performance"), (Wish::Share(700), "power")] {
+        for (wish, word) in [
+            (Wish::Low, "power"),
+            (Wish::High, "performance"),
+            (Wish::Share(700), "power"),
+        ] {
             speeds.apply(0, wish).unwrap();
             let preference = policy_file(0, "energy_performance_preference");
             assert_eq!(fake.writes(), [(preference, word.to_string())], "{driver}");

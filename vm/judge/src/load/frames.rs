@@ -76,7 +76,8 @@ fn draw(load: &Frames, first_ns: u64) -> Result<Vec<u64>> {
     let frame = |number| {
         let due_ns = first_ns + number * load.interval_ms * 1_000_000;
         let due = TimeSpec::from_duration(Duration::from_nanos(due_ns));
-        clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &due).context("sleep until the next frame")?;
+        clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &due)
+            .context("sleep until the next frame")?;
         load.clock.spend(load.busy_ms * 1_000_000);
         Ok(wall_ns() - due_ns)
     };
