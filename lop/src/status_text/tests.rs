@@ -157,7 +157,10 @@ fn what_was_asked_for_and_a_power_cap_stand_beside_the_policy() {
         ..on_eight_cpus()
     };
     let page = page(&status, UNIX_EPOCH);
-    assert!(page.contains("highlow-spare (auto), spare 1, hold 10 ms, at most 2 high\n"), "{page}");
+    assert!(
+        page.contains("highlow-spare (auto), spare 1, hold 10 ms, at most 2 high\n"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub fn machine_of(kind: Kind, cores: u16, threads: u16) -> Machine {
     Machine {
         name: "test".into(),
         description: String::new(),
+        processor: None,
         kinds: vec![kind],
         cpus: (0..cores)
             .flat_map(|core| (0..threads).map(move |_| core))
