@@ -4,7 +4,7 @@
 use crate::options::Options;
 use lop_machine::live::LiveMachine;
 use lop_machine::{costs, Machine};
-use lop_policy::{default_hold_ns, rules, Config, Domains, GreenWork};
+use lop_policy::{default_hold_ns, rules, Config, Domains, Goal, GreenWork};
 use std::time::Duration;
 
 /// What it costs a running task to move, including cold caches (our estimate).
@@ -31,9 +31,10 @@ pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>) 
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
     let policy = options.policy.policy;
     let chosen = match measured {
-        Some(measured) => costs::config(policy, hold_ns, measured),
+        Some(measured) => costs::config(policy, Goal::Balanced, hold_ns, measured),
         None => Config::on_unmeasured(
             policy,
+            Goal::Balanced,
             hold_ns,
             machine.nr_memory_domains,
             machine.nr_tiers,
@@ -137,7 +138,7 @@ mod tests {
         for name in lop_machine::builtin_names() {
             let model = lop_machine::load(name, &[]).unwrap();
             let found = of(&Options::default(), &machine(1, 1, 1), Some(&model));
-            let simulated = costs::config(Named::Auto, found.hold_ns, &model);
+            let simulated = costs::config(Named::Auto, Goal::Balanced, found.hold_ns, &model);
             let expected = Config {
                 nr_cpus: 2,
                 transition_ns: found.transition_ns,

@@ -7,7 +7,7 @@ use super::files::Files;
 use super::limit::step_below;
 use super::{describe, domain};
 use crate::meter::OWN_MODEL;
-use crate::{costs, live, Kind, Machine};
+use crate::{costs, live, Machine};
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,8 +19,10 @@ pub enum HighSpeed {
     Max,
     /// The highest speed that the processor can sustain: the highest without turbo.
     Base,
-    /// The operating point with the least energy per work, according to this machine's own model.
+    /// The operating point with the least energy per work, according to this machine's own model, if the machine stays on anyway.
     Efficient,
+    /// The same if the machine is on for the work: what else it draws counts for as long as the work takes. For goal energy; not on the command line.
+    ForEnergy,
 }
 
 impl FromStr for HighSpeed {
@@ -42,6 +44,7 @@ impl fmt::Display for HighSpeed {
             Self::Max => "max",
             Self::Base => "base",
             Self::Efficient => "efficient",
+            Self::ForEnergy => "for goal energy",
         })
     }
 }
@@ -54,7 +57,11 @@ pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled
     let found = match wanted {
         HighSpeed::Max => return Ok(Vec::new()),
         HighSpeed::Base => each(files, domains, |d| base_khz(files, d)),
-        HighSpeed::Efficient => Model::of(files).and_then(|model| each(files, domains, |d| model.khz(d))),
+        HighSpeed::Efficient => Model::of(files).and_then(|model| each(files, domains, |d| model.khz(d, 0))),
+        HighSpeed::ForEnergy => Model::of(files).and_then(|model| {
+            let rest_mw = costs::rest_mw(&model.machine);
+            each(files, domains, |d| model.khz(d, rest_mw))
+        }),
     };
     found.map_err(|reason| SpeedError::HighSpeed { wanted, reason })
 }
@@ -135,43 +142,21 @@ impl Model {
         })
     }
 
-    fn khz(&self, controlled: &Controlled) -> Result<u32, String> {
+    fn khz(&self, controlled: &Controlled, second_mw: u32) -> Result<u32, String> {
         let first = controlled.domain.cpus[0];
         let of_first = self.kinds.iter().find(|(cpu, _)| *cpu == first);
         let kind = of_first.map(|(_, kind)| &self.machine.kinds[*kind]);
-        match kind.map(|kind| (kind.opps.len(), efficient_khz(kind))) {
-            None | Some((0 | 1, _)) => Err(format!(
+        match kind.filter(|kind| kind.opps.len() > 1) {
+            None => Err(format!(
                 "{} has fewer than two operating points of {} to choose from: 'lop machine measure' says why",
                 self.file,
                 named(controlled)
             )),
-            Some((_, khz)) => Ok(u32::try_from(khz).unwrap_or(u32::MAX)),
+            Some(kind) => {
+                Ok(u32::try_from(kind.opps[costs::cheapest_opp(kind, 0.0, second_mw)].khz).unwrap_or(u32::MAX))
+            }
         }
     }
-}
-
-/// argmin over operating points of (watts of a busy core and its voltage domain - watts of the idle core at its lowest) / frequency. The machine
-/// stays on at any speed, so idle watts are not attributed to work. If equal, the fastest.
-pub(super) fn efficient_khz(kind: &Kind) -> u64 {
-    let rest_uw = kind
-        .opps
-        .iter()
-        .map(|opp| opp.idle_uw + opp.domain_uw)
-        .min()
-        .unwrap_or(0);
-    let above_uw = |busy_uw: u64| u128::from(busy_uw.saturating_sub(rest_uw));
-    let points = kind
-        .opps
-        .iter()
-        .map(|opp| (above_uw(opp.busy_uw + opp.domain_uw), opp.khz));
-    // a / f < b / g, without a division.
-    let best = points.reduce(
-        |best, point| match point.0 * u128::from(best.1) <= best.0 * u128::from(point.1) {
-            true => point,
-            false => best,
-        },
-    );
-    best.map_or(0, |(_, khz)| khz)
 }
 
 /// The nearest speed that these CPUs can have: within the present limits, a step of the driver's table if it has one, and above that of low CPUs.
