@@ -29,12 +29,12 @@ pub fn watts(options: &Options, machine: &LiveMachine) -> (Option<Machine>, Stri
 pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
-    let policy = options.policy.policy;
+    let (policy, goal) = (options.policy.policy, options.goal.unwrap_or_default());
     let chosen = match measured {
-        Some(measured) => costs::config(policy, Goal::Balanced, hold_ns, measured),
+        Some(measured) => costs::config(policy, goal, hold_ns, measured),
         None => Config::on_unmeasured(
             policy,
-            Goal::Balanced,
+            goal,
             hold_ns,
             machine.nr_memory_domains,
             machine.nr_tiers,
@@ -55,6 +55,31 @@ pub fn of(options: &Options, machine: &LiveMachine, measured: Option<&Machine>) 
         reserve_raises: RESERVE_RAISES,
         ..chosen
     }
+}
+
+/// For people: in what the configuration differs from that of goal balanced.
+pub fn effects(options: &Options, machine: &LiveMachine, measured: Option<&Machine>) -> Vec<String> {
+    let balanced = Options {
+        goal: Some(Goal::Balanced),
+        ..options.clone()
+    };
+    let [was, is] = [&balanced, options].map(|options| of(options, machine, measured));
+    let mut effects = Vec::new();
+    if is.spare != was.spare {
+        effects.push(format!("spare {}", is.spare));
+    }
+    if is.last_hold_ns != was.last_hold_ns {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        effects.push(format!(
+            "the last CPU stays high for {:.1} ms ({:.1} if balanced)",
+            ms(is.last_hold_ns),
+            ms(was.last_hold_ns)
+        ));
+    }
+    if is.domains != was.domains {
+        effects.push("no memory domain is switched off".to_string());
+    }
+    effects
 }
 
 /// For people: who gets the fast cores and whole cores, then which plans move threads.
@@ -151,6 +176,43 @@ mod tests {
             };
             assert_eq!(found, expected, "{name}");
         }
+    }
+
+    /// On a machine of two memory domains whose watts are not known the goal decides by name; on the laptop's model by its watts, but for the spare, which
+    /// does not pay there for balanced either.
+    #[test]
+    fn what_the_goal_changes_is_told() {
+        let told = |goal, measured: Option<&str>| {
+            let options = Options {
+                goal: Some(goal),
+                ..Options::default()
+            };
+            let model = measured.map(|name| lop_machine::load(name, &[]).unwrap());
+            effects(&options, &machine(2, 1, 1), model.as_ref())
+        };
+        for measured in [None, Some("laptop-hybrid")] {
+            assert_eq!(told(Goal::Balanced, measured), [""; 0]);
+        }
+        assert_eq!(
+            told(Goal::Energy, None),
+            ["spare 0", "the last CPU stays high for 10.0 ms (1000.0 if balanced)"]
+        );
+        assert_eq!(told(Goal::Speed, None), [""; 0]);
+        let speed = told(Goal::Speed, Some("laptop-hybrid"));
+        assert!(
+            speed[0] == "spare 1" && speed[1].starts_with("the last CPU stays high for 1000.0 ms ("),
+            "{speed:?}"
+        );
+        let energy = told(Goal::Energy, Some("laptop-hybrid"));
+        assert!(
+            energy.len() == 1 && energy[0].starts_with("the last CPU stays high for "),
+            "{energy:?}"
+        );
+        let server = told(Goal::Speed, Some("opteron-8350-x4"));
+        assert!(
+            server.contains(&"no memory domain is switched off".to_string()),
+            "{server:?}"
+        );
     }
 
     /// What each name stands for, and what auto leaves out if there is no choice (policy/core/config.h, policy/core/auto.h). Without watts of the
