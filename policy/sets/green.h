@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
-#include "env.h"
+#include "config.h"
 /*
  * A kind of core and its speed are chosen by what work costs there, and what a second of it costs.
  * Tested in: green. Studied in: everything.
