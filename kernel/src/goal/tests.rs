@@ -172,10 +172,9 @@ fn becomes(follower: &Follower, why: &str) -> Goal {
             return aim.goal;
         }
         assert!(begun.elapsed() < PATIENCE, "{aim:?}, expected {why}");
-        let mut fds: Vec<_> = follower.fds().collect::<Vec<_>>();
-        let mut fds: Vec<_> = fds
-            .iter_mut()
-            .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+        let mut fds: Vec<_> = follower
+            .fds()
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
         let patience = PATIENCE.try_into().unwrap();
         poll(&mut fds, Some(&patience)).unwrap();
