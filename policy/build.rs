@@ -7,22 +7,23 @@ use std::path::{Path, PathBuf};
 
 /// Rules that Rust calls, without their `lop_`. They are inline, so bindgen generates a function around each.
 const CALLED: &str = "
-    choose set_times default_hold_ns leave_out make_ladder cost_uj
+    choose set_times default_hold_ns leave_out make_ladder cost_uj cheapest
     start cpu_idle cpu_taken cpu_online cpu_offline timer rotate_heat pace_exits
     wake put enqueue wait_at_claimed dispatch goes_on anything_waits dequeue
     running started stopping stopped block forget ended spin set_hints claim_late must_go came_too_late is_short
     set_allowed anchor_anew set_weight group_set_weight weight_of_nice weight_of_share weight_1024 weight_of_user
     declare declare_length born median_length clamp_speedup
     active undeclared target due_at_ns joiner leaver queue_waits slice_ns on_reserved_core is_usable may_go_on wakes_anew
-    ranks_before displaces class_on has_core_by_length green_opp
+    ranks_before displaces class_on has_core_by_length
     note_counters memory_class planned_mpmi speedup_of_mpmi is_planned
     spread gather predicted_edp specialise plan_threads is_wanted gains_more
     set_domain set_domain_on wants_domain end_plans go_to
     list_threads listed_left least_gain work_ns put_on_list
 ";
 /// Prefixes dropped from enum constants.
-const PREFIXES: [&str; 7] = [
+const PREFIXES: [&str; 8] = [
     "LOP_GREEN_WORK_",
+    "LOP_GOAL_",
     "LOP_DOMAINS_",
     "LOP_SIZE_",
     "LOP_RESERVE_",
@@ -91,7 +92,7 @@ fn main() {
         .allowlist_type("lop_.*")
         .allowlist_var("LOP_.*")
         .allowlist_function(format!("lop_({called})"))
-        .rustified_enum("lop_(set|sizing|green_work|domains|reserve|policy|memory_class|next|found)")
+        .rustified_enum("lop_(set|sizing|goal|green_work|domains|reserve|policy|memory_class|next|found)")
         .constified_enum_module(format!("lop_({})", FLAGS.join("|")))
         .wrap_static_fns(true)
         .wrap_static_fns_path(out.join("called.c"))

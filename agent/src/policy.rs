@@ -29,11 +29,18 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Nothing here has measured watts, and the speed of the reserved core is left to its governor.
+    /// Nothing here has measured watts or follows a goal, and the speed of the reserved core is left to its governor.
     pub fn config(&self) -> lop_policy::Config {
         let hold_ns = self.hold_ns.unwrap_or(lop_policy::default_hold_ns(self.transition_ns));
         let (domains, tiers, threads) = (self.nr_memory_domains, self.nr_tiers, self.threads);
-        let config = lop_policy::Config::on_unmeasured(self.policy, hold_ns, domains, tiers, threads);
+        let config = lop_policy::Config::on_unmeasured(
+            self.policy,
+            lop_policy::Goal::Balanced,
+            hold_ns,
+            domains,
+            tiers,
+            threads,
+        );
         lop_policy::Config {
             nr_cpus: self.nr_cpus,
             fixed_size: self.fixed_size,

@@ -3,6 +3,7 @@
 
 pub mod adapter;
 pub mod daemon;
+pub mod goal;
 pub mod hinted;
 pub mod hints;
 pub mod instance;

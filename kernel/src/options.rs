@@ -3,9 +3,10 @@
 
 use lop_machine::intensity::Intensities;
 use lop_machine::speed::HighSpeed;
-pub use lop_policy::{Named, PolicyName, Reserve};
+pub use lop_policy::{Goal, Named, PolicyName, Reserve};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,11 +24,31 @@ pub fn resolved(asked: PolicyName, nr_memory_domains: u16, nr_tiers: u16, thread
     }
 }
 
+/// The goal as it is asked for: one of the three, or `auto`, which follows the power profile, or mains and battery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GoalChoice(pub Option<Goal>);
+
+impl FromStr for GoalChoice {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self(None)),
+            _ => text
+                .parse()
+                .map(|goal| Self(Some(goal)))
+                .map_err(|_| "auto, energy, balanced or speed"),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Where `sys` and `proc` are: `/`, or a fake tree in tests.
     pub root: PathBuf,
     pub policy: PolicyName,
+    /// What a second is worth to `auto`; `None`: as the user's power profile, or mains and battery, have it.
+    pub goal: Option<Goal>,
     /// High CPUs kept idle; `None`: the policy's default.
     pub spare: Option<u32>,
     /// Power cap: the most high CPUs; `None`: no cap. In CPUs rather than watts, since the watts of a CPU are not known here.
@@ -48,8 +69,8 @@ pub struct Options {
     pub verbose: u8,
     /// Whether CPU speeds are set at all.
     pub speeds: bool,
-    /// The speed of high CPUs.
-    pub high_speed: HighSpeed,
+    /// The speed of high CPUs; `None`: the highest, or with goal energy that of least energy, if it is known.
+    pub high_speed: Option<HighSpeed>,
     /// Where speeds are recorded before they are changed.
     pub speed_journal: PathBuf,
     /// File for the log of calls and decisions.
@@ -69,6 +90,7 @@ impl Default for Options {
         Self {
             root: PathBuf::from("/"),
             policy: Named::Auto.into(),
+            goal: None,
             spare: None,
             max_high: None,
             hold: None,
@@ -79,7 +101,7 @@ impl Default for Options {
             ignore_cpu_max: false,
             verbose: 0,
             speeds: true,
-            high_speed: HighSpeed::Max,
+            high_speed: None,
             speed_journal: lop_machine::speed::default_journal(),
             decisions: None,
             fail_after: None,
@@ -118,7 +140,13 @@ impl Options {
                 self.policy
             ));
         }
-        if self.high_speed != HighSpeed::Max {
+        if self.goal.is_some() && self.policy.policy != Named::Auto {
+            return Err(format!(
+                "--goal: {} has its rules whatever the goal; take auto",
+                self.policy
+            ));
+        }
+        if self.high_speed.is_some_and(|speed| speed != HighSpeed::Max) {
             if is_fixed {
                 return Err(format!(
                     "--high-speed: {} leaves speeds to their governor; take highlow or highlow-spare",
@@ -305,6 +333,10 @@ mod tests {
             max_high: Some(cpus),
             ..with(policy, None, None)
         };
+        let aimed = |policy: PolicyName| Options {
+            goal: Some(Goal::Energy),
+            ..with(policy, None, None)
+        };
         let recorded = |policy: PolicyName| Options {
             intensity: Some(Arc::new(
                 Intensities::parse("f", "a-1,1,,cache-misses\na-1,9,,instructions").unwrap(),
@@ -319,6 +351,11 @@ mod tests {
                 Some("--intensity: highlow makes no plans; these do: "),
             ),
             (with(Named::Auto.into(), None, None), None),
+            (aimed(Named::Auto.into()), None),
+            (
+                aimed(Named::Highlow.into()),
+                Some("--goal: highlow has its rules whatever the goal"),
+            ),
             (with(Named::Auto.into(), Some(3), Some(50)), None),
             (with(Named::HighlowSpare.into(), Some(0), None), None),
             (with(Named::Highlow.into(), Some(0), Some(10)), None),

@@ -18,6 +18,7 @@ mod speeds;
 mod state;
 
 use crate::adapter::{Exit, KernelError, Observer, Restored};
+use crate::goal::{Aim, Follower};
 use crate::jobs;
 use crate::options::{resolved, Named, Options};
 use crate::requests::Inbox;
@@ -51,6 +52,8 @@ enum End {
     NewCpu,
     /// It must be loaded again, because other CPUs are isolated now.
     Isolated,
+    /// It must be loaded again for this goal.
+    Goal(Aim),
 }
 
 /// Puts the policy in charge until the inbox says stop.
@@ -63,9 +66,11 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
     let mut decisions = DecisionLog::open(options)?;
     let mut was_in_charge = false;
     let mut new_cpus = 0;
+    let goals = Follower::begin(options);
     loop {
         let end = follow_once(
             options,
+            &goals,
             inbox,
             observer,
             &mut status,
@@ -90,6 +95,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
                 observer.note("a CPU that was not known came online; loading again");
             }
             End::Isolated => observer.note("other CPUs are isolated than before; loading again"),
+            End::Goal(Aim { goal, why }) => observer.note(&format!("the goal is {goal} now ({why}); loading again")),
         }
         status.restarts += 1;
     }
@@ -98,6 +104,7 @@ pub fn run(options: &Options, inbox: &Inbox, observer: &mut dyn Observer) -> Res
 /// Loads and follows the program once; `status` has the counts of earlier loads.
 fn follow_once(
     options: &Options,
+    goals: &Follower,
     inbox: &Inbox,
     observer: &mut dyn Observer,
     status: &mut Status,
@@ -110,14 +117,16 @@ fn follow_once(
         .map_err(|error| KernelError::new(error.to_string()))?
         .slowed(&options.slowed);
     let asked = options.policy;
-    let (options, cut) = options.fitted(u32::try_from(machine.cpus.len()).unwrap_or(u32::MAX));
+    let (mut options, cut) = options.fitted(u32::try_from(machine.cpus.len()).unwrap_or(u32::MAX));
+    let aim = goals.aim();
+    options.goal = aim.as_ref().map(|aim| aim.goal);
     if let (Some(cut), 0) = (cut, status.restarts) {
         observer.note(&cut);
     }
     let mut speeds = SpeedSetter::open(&options, observer)?;
     plan::check(options.policy, &machine)?;
     let watts = costs::find(&options.root, &machine);
-    let config = config::of(&options, &machine, &watts, speeds.acts());
+    let config = config::of(&options, &machine, &watts, speeds.tells_any_speed());
     let planner = Planner::of(&config, &options);
     let lister = Lister::of(&config);
     if planner.is_none() && options.intensity.is_some() {
@@ -149,6 +158,9 @@ fn follow_once(
     status.asked_policy = (policy != asked).then(|| asked.to_string());
     status.machine = describe(&machine);
     status.rules = config::rules_for_people(&program.config());
+    status.aim_at(aim.as_ref());
+    status.goal_effects = config::effects(&options, &machine, &watts, speeds.tells_any_speed());
+    status.goal_effects.extend(speeds.of_goal().map(str::to_string));
     status.watts = (asked.policy == Named::Auto).then_some(watts.source);
     status.lock_holders = program.lock_holders();
     let reservation = Reservation::begin(
@@ -166,6 +178,8 @@ fn follow_once(
         planner,
         lister,
         isolation: Isolation::of(&options.root, &machine, Instant::now()),
+        goals,
+        aim,
         machine,
         former,
         lost_records: 0,
@@ -184,13 +198,13 @@ fn follow_once(
         mut speeds,
         ..
     } = life;
-    let ended = ended.and_then(|isolated| Ok((program.detach()?, isolated)));
+    let ended = ended.and_then(|reload| Ok((program.detach()?, reload)));
     decisions.records(&program.records())?;
     decisions.end(program.log_faults())?;
     let restored = speeds.restore();
     let end = match ended {
-        Ok((Ended::Stopped, false)) => return Ok(End::Stopped(restored)),
-        Ok((Ended::Stopped, true)) => Ok(End::Isolated),
+        Ok((Ended::Stopped, None)) => return Ok(End::Stopped(restored)),
+        Ok((Ended::Stopped, Some(end))) => Ok(end),
         Ok((Ended::Restart, _)) => Ok(End::NewCpu),
         Err(error) => Err(error),
     };
@@ -199,7 +213,7 @@ fn follow_once(
 }
 
 /// The program while it is attached.
-struct Life {
+struct Life<'a> {
     program: Program,
     job_finder: JobFinder,
     speeds: SpeedSetter,
@@ -207,6 +221,8 @@ struct Life {
     planner: Option<Planner>,
     lister: Option<Lister>,
     isolation: Isolation,
+    goals: &'a Follower,
+    aim: Option<Aim>,
     machine: LiveMachine,
     former: Counts,
     /// Records known to be lost for lack of room.
@@ -215,7 +231,7 @@ struct Life {
     is_blind: bool,
 }
 
-impl Life {
+impl Life<'_> {
     fn fill(&self, status: &mut Status) {
         self.program.fill(status, &self.machine, self.speeds.acts());
         status.add(&self.former);
@@ -237,21 +253,21 @@ impl Life {
         }
     }
 
-    /// Sleeps until there is a record or a request, or until it is time to plan. True if it ended because other CPUs are isolated now.
+    /// Sleeps until there is a record or a request, or until it is time to plan. How it ended, if it must be loaded again.
     fn follow(
         &mut self,
         inbox: &Inbox,
         observer: &mut dyn Observer,
         status: &mut Status,
         decisions: &mut DecisionLog,
-    ) -> Result<bool, KernelError> {
+    ) -> Result<Option<End>, KernelError> {
         while !inbox.stop_wanted() && !self.program.exited() {
             let plan_in = self.planner.as_ref().and_then(Planner::due_in);
             let lists_in = self.lister.as_ref().and_then(Lister::due_in);
             let isolation_in = self.isolation.due_in(Instant::now());
             let next = [plan_in, lists_in, self.speeds.due_in(), isolation_in];
             let next = next.into_iter().flatten().min();
-            wait(&self.program, inbox, next)
+            wait(&self.program, inbox, self.goals, next)
                 .map_err(|error| KernelError::new(format!("waiting for the scheduler: {error}")))?;
             let records = self.program.records();
             self.speeds.follow(&records, observer);
@@ -269,15 +285,35 @@ impl Life {
                 status.clone()
             });
             self.isolation.follow(&records, Instant::now());
+            let goal = self.other_goal(status);
+            if inbox.stop_wanted() {
+                break;
+            }
             if self.isolation.has_changed(Instant::now()) {
-                return Ok(!inbox.stop_wanted());
+                return Ok(Some(End::Isolated));
+            }
+            if goal.is_some() {
+                return Ok(goal.map(End::Goal));
             }
         }
-        Ok(false)
+        Ok(None)
+    }
+
+    /// If the goal has changed. A new reason for the same goal only changes the status.
+    fn other_goal(&mut self, status: &mut Status) -> Option<Aim> {
+        self.goals.quiet();
+        let aim = self.goals.aim();
+        if aim == self.aim {
+            return None;
+        }
+        let differs = aim.as_ref().map(|aim| aim.goal) != self.aim.as_ref().map(|aim| aim.goal);
+        status.aim_at(aim.as_ref());
+        self.aim.clone_from(&aim);
+        aim.filter(|_| differs)
     }
 }
 
-impl Life {
+impl Life<'_> {
     /// Passes on each new `make`, whose command line tells how many jobs it runs at once.
     fn find_jobs(&self, records: &[Record], observer: &mut dyn Observer) {
         for record in records.iter().filter(|record| record.kind == Kind::Make) {
@@ -357,11 +393,12 @@ fn look(program: &Program, is_blind: &mut bool, observer: &mut dyn Observer) -> 
     }
 }
 
-fn wait(program: &Program, inbox: &Inbox, due_in: Option<Duration>) -> io::Result<()> {
-    let mut fds = [
+fn wait(program: &Program, inbox: &Inbox, goals: &Follower, due_in: Option<Duration>) -> io::Result<()> {
+    let mut fds = vec![
         PollFd::from_borrowed_fd(inbox.wake_fd(), PollFlags::IN),
         PollFd::from_borrowed_fd(program.records_fd(), PollFlags::IN),
     ];
+    fds.extend(goals.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     let due_in = due_in.and_then(|time| time.try_into().ok());
     match rustix::event::poll(&mut fds, due_in.as_ref()) {
         Err(rustix::io::Errno::INTR) => Ok(()),

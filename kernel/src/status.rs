@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The status of a running scheduler, as sent over the status socket.
 
+use crate::goal::Aim;
 use crate::hinted::Hinted;
 use crate::options::Options;
 use crate::support;
@@ -39,6 +40,14 @@ pub struct Status {
     pub machine: Vec<String>,
     /// For people, one line each: who gets the fast cores, and which plans move threads.
     pub rules: Vec<String>,
+    /// What a second is worth to `auto`: energy, balanced or speed. `None`: the policy has no goal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// For people: why it is that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal_why: Option<String>,
+    /// For people: what is other than with goal balanced.
+    pub goal_effects: Vec<String>,
     /// For people: where the watts come from that `auto` chooses its rules by. `None`: in user space nothing goes by watts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watts: Option<String>,
@@ -78,7 +87,7 @@ pub struct Status {
     pub reserved: Vec<String>,
     /// For people, one line each: the basis of the policy's plans, and their effect.
     pub plan: Vec<String>,
-    /// How often the scheduler was reloaded after CPUs came or went.
+    /// How often the scheduler was reloaded after CPUs came or went, or the goal changed.
     pub restarts: u32,
 }
 
@@ -217,6 +226,11 @@ impl Status {
             partial: options.partial,
             ..Self::default()
         }
+    }
+
+    pub fn aim_at(&mut self, aim: Option<&Aim>) {
+        self.goal = aim.map(|aim| aim.goal.to_string());
+        self.goal_why = aim.map(|aim| aim.why.clone());
     }
 
     #[must_use]

@@ -11,6 +11,7 @@ mod output;
 mod policies;
 mod progress;
 mod replayed;
+mod settings;
 mod signals;
 mod status_text;
 mod study;

@@ -12,6 +12,7 @@ const SINGLE_LINES: usize = 16;
 /// Printed at the start: the policy, and what it found on this machine.
 pub fn introduction(status: &Status) -> String {
     let mut facts = vec![("kernel", status.kernel.clone()), ("policy", policy(status))];
+    facts.extend(goal(status).map(|line| ("goal", line)));
     facts.extend(status.enforced.iter().map(|line| ("enforced", line.clone())));
     facts.extend(status.lost.iter().map(|line| ("lost", line.clone())));
     if status.partial {
@@ -86,6 +87,15 @@ fn policy(status: &Status) -> String {
         "{}{asked}, spare {}, hold {} ms{cap}",
         status.policy, status.spare, status.hold_ms
     )
+}
+
+/// The goal, why, and what it changes; `None`: the policy has none.
+fn goal(status: &Status) -> Option<String> {
+    let (goal, why) = (status.goal.as_ref()?, status.goal_why.as_ref()?);
+    Some(match status.goal_effects.as_slice() {
+        [] => format!("{goal} ({why})"),
+        effects => format!("{goal} ({why}): {}", effects.join("; ")),
+    })
 }
 
 fn set(cpus: impl Iterator<Item = u32>, status: &Status) -> String {

@@ -12,7 +12,7 @@ use crate::capture::has_assumed_watts;
 use crate::live::LiveMachine;
 use crate::meter::OWN_MODEL;
 use crate::{Kind, Machine};
-use lop_policy::{Config, Domains, GreenWork, Named, Point, Power, Rung, Traits};
+use lop_policy::{Config, Domains, Goal, GreenWork, Named, Point, Power, Rung, Traits};
 use std::path::Path;
 
 /// The model of this machine that `lop machine measure` wrote; `None`: there is none. `root`: where `etc` is.
@@ -86,14 +86,15 @@ pub fn rise_ns(machine: &Machine) -> u64 {
     machine.cpufreq.transition_ns + machine.park.map_or(0, |park| park.exit_ns)
 }
 
-/// What `auto` chooses its rules by. Watts are those of the first kind of core; a low core is parked if the machine can park.
-pub fn traits(machine: &Machine) -> Traits {
+/// What `auto` chooses its rules by, for this goal. Watts are those of the first kind of core; a low core is parked if the machine can park.
+pub fn traits(machine: &Machine, goal: Goal) -> Traits {
     let kind = &machine.kinds[0];
     let (low, top) = (&kind.opps[0], &kind.opps[kind.opps.len() - 1]);
     let low_uw = machine.park.map_or(low.idle_uw, |park| park.power_uw);
     let low_domain_uw = machine.park.and_then(|park| park.domain_uw).unwrap_or(low.domain_uw);
     let others_uw = (machine.nr_cores as u64 - 1) * low_uw;
     Traits {
+        goal,
         nr_memory_domains: machine.nr_memory_domains as u32,
         nr_tiers: machine.kinds.len() as u32,
         threads_per_core: most_threads(machine),
@@ -123,29 +124,46 @@ pub fn power(machine: &Machine) -> Power {
     }
 }
 
+/// A kind of core at each of its speeds. `memory_share`: of the work's time at the highest speed, what does not scale with the frequency.
+/// `whole_rate`: the rate that counts as 1000.
+fn points_of(tier: usize, kind: &Kind, memory_share: f64, whole_rate: f64) -> Vec<Point> {
+    let lowest = &kind.opps[0];
+    let deepest_uw = kind.idle_states.iter().filter_map(|state| state.power_uw).min();
+    let sleep_uw = deepest_uw.unwrap_or(lowest.idle_uw).min(lowest.idle_uw);
+    let top_khz = kind.opps[kind.opps.len() - 1].khz as f64;
+    let point = |opp: usize| Point {
+        at: Rung {
+            tier: tier as u16,
+            speed_permille: permille(kind.opps[opp].khz as f64, top_khz) as u16,
+            rate_permille: permille(kind.rate(opp, memory_share), whole_rate),
+        },
+        busy_mw: mw(kind.opps[opp].busy_uw),
+        sleep_mw: mw(sleep_uw),
+        shared_mw: mw(kind.opps[opp].domain_uw.saturating_sub(lowest.domain_uw)),
+    };
+    (0..kind.opps.len()).map(point).collect()
+}
+
 /// Every kind of core at each of its speeds, for work that scales with the frequency.
 pub fn points(machine: &Machine) -> Vec<Point> {
-    let of_kind = |(tier, kind): (usize, &Kind)| {
-        let lowest = &kind.opps[0];
-        let deepest_uw = kind.idle_states.iter().filter_map(|state| state.power_uw).min();
-        let sleep_uw = deepest_uw.unwrap_or(lowest.idle_uw).min(lowest.idle_uw);
-        let top_khz = kind.opps[kind.opps.len() - 1].khz as f64;
-        let point = |opp: usize| Point {
-            at: Rung {
-                tier: tier as u16,
-                speed_permille: permille(kind.opps[opp].khz as f64, top_khz) as u16,
-                rate_permille: permille(kind.rate(opp, 0.0), machine.top_speed()),
-            },
-            busy_mw: mw(kind.opps[opp].busy_uw),
-            sleep_mw: mw(sleep_uw),
-            shared_mw: mw(kind.opps[opp].domain_uw.saturating_sub(lowest.domain_uw)),
-        };
-        (0..kind.opps.len()).map(point).collect::<Vec<_>>()
-    };
+    let of_kind = |(tier, kind)| points_of(tier, kind, 0.0, machine.top_speed());
     machine.kinds.iter().enumerate().flat_map(of_kind).collect()
 }
 
-/// Such a configuration where no speed can be set: work that a clock paces can have a cheaper kind of core, at the highest speed that it has.
+/// Index of the operating point of this kind at which such work costs least, if a second costs so much (policy/sets/green.h).
+pub fn cheapest_opp(kind: &Kind, memory_share: f64, second_mw: u32) -> usize {
+    let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
+    lop_policy::cheapest(&points_of(0, kind, memory_share, top_rate), second_mw)
+}
+
+/// What the machine draws beside what a busy core adds, mW.
+pub fn rest_mw(machine: &Machine) -> u32 {
+    let top = points(machine)[machine.kinds[0].opps.len() - 1];
+    let above_mw = top.busy_mw.saturating_sub(top.sleep_mw) + top.shared_mw;
+    traits(machine, Goal::Energy).machine_mw.saturating_sub(above_mw)
+}
+
+/// Such a configuration where cores cannot be told any speed: work that a clock paces can have a cheaper kind of core, at the highest speed that it has.
 #[must_use]
 pub fn without_speeds(config: Config, machine: &Machine) -> Config {
     match config.green {
@@ -158,21 +176,22 @@ pub fn without_speeds(config: Config, machine: &Machine) -> Config {
     }
 }
 
-/// The configuration that a policy's name stands for on this machine; `auto` without the rules that the machine has no use for.
-pub fn config(policy: Named, hold_ns: u64, machine: &Machine) -> Config {
+/// The configuration that a policy's name stands for on this machine; `auto` without the rules that the machine has no use for, or that do not
+/// serve the goal.
+pub fn config(policy: Named, goal: Goal, hold_ns: u64, machine: &Machine) -> Config {
     let config = Config {
         power: power(machine),
         ..Config::of(policy, hold_ns)
     };
     match policy {
-        Named::Auto => config.leave_out(&traits(machine)).with_ladder(&points(machine)),
+        Named::Auto => config.leave_out(&traits(machine, goal)).with_ladder(&points(machine)),
         _ => config,
     }
 }
 
 /// The same where the watts are not measured ones of this machine. What it saves to switch a memory domain off is then not known, so `auto` switches none off.
-pub fn config_of_guess(policy: Named, hold_ns: u64, machine: &Machine) -> Config {
-    let config = config(policy, hold_ns, machine);
+pub fn config_of_guess(policy: Named, goal: Goal, hold_ns: u64, machine: &Machine) -> Config {
+    let config = config(policy, goal, hold_ns, machine);
     match (policy, config.domains) {
         (Named::Auto, Domains::Gather) => Config {
             domains: Domains::Spread,
@@ -190,7 +209,7 @@ mod tests {
     #[test]
     fn paced_work_costs_least_on_efficiency_cores() {
         let points = points(&crate::load("laptop-hybrid", &[]).unwrap());
-        let costs_uj: Vec<u64> = points.iter().map(lop_policy::cost_uj).collect();
+        let costs_uj: Vec<u64> = points.iter().map(|point| lop_policy::cost_uj(point, 0)).collect();
         let (performance, efficiency) = costs_uj.split_at(6);
         assert_eq!((efficiency[0], performance[5]), (2_583, 19_050));
     }
@@ -199,14 +218,17 @@ mod tests {
     #[test]
     fn without_speeds_the_rungs_are_kinds() {
         let machine = crate::load("laptop-hybrid", &[]).unwrap();
-        let config = without_speeds(config(Named::Auto, 10_000_000, &machine), &machine);
+        let config = without_speeds(config(Named::Auto, Goal::Balanced, 10_000_000, &machine), &machine);
         let rungs: Vec<_> = config.rung[..config.nr_rungs as usize]
             .iter()
             .map(|rung| (rung.tier, rung.speed_permille))
             .collect();
         assert_eq!(rungs, [(1, 1000)]);
         let one_kind = crate::load("phenom-9750", &[]).unwrap();
-        let alike = without_speeds(super::config(Named::Auto, 10_000_000, &one_kind), &one_kind);
+        let alike = without_speeds(
+            super::config(Named::Auto, Goal::Balanced, 10_000_000, &one_kind),
+            &one_kind,
+        );
         assert_eq!((alike.nr_rungs, alike.green), (0, GreenWork::None));
     }
 
@@ -214,7 +236,7 @@ mod tests {
     #[test]
     fn slow_kinds_are_the_first_rungs_of_a_laptop() {
         let machine = crate::load("laptop-hybrid", &[]).unwrap();
-        let config = config(Named::Auto, 10_000_000, &machine);
+        let config = config(Named::Auto, Goal::Balanced, 10_000_000, &machine);
         let rungs = &config.rung[..config.nr_rungs as usize];
         let first: Vec<_> = rungs
             .iter()

@@ -15,7 +15,19 @@
  * switched on before work needs it. This file decides which rules a machine has a use for.
  * Tested in: auto. Studied in: hybrid-laptop.
  */
+
+/*
+ * What a second is worth, in mW (lambda). Each decision by power weighs a second against joules, and this is its price
+ * beside the energy that the machine takes in it:
+ *     balanced    the machine's power, so that energy and time count alike: a step lowers E * T if it lowers
+ *                 E + lambda * T, as d(ET) = 0 where dE/dT = -E/T
+ *     energy      0
+ *     speed       more than any machine draws: only time counts
+ */
+enum lop_goal { LOP_GOAL_BALANCED, LOP_GOAL_ENERGY, LOP_GOAL_SPEED };
+
 struct lop_traits {
+	enum lop_goal goal;
 	u32 nr_memory_domains, nr_tiers;
 	u32 threads_per_core; /* of the core with most; 1: no SMT */
 	u32 machine_mw;       /* of the machine with one core busy at the highest speed; 0: no power here is known */
@@ -25,68 +37,78 @@ struct lop_traits {
 	u64 domain_rise_ns;   /* until the first core of a domain does */
 };
 
+/* What a second of waiting costs, in mW: the energy that the machine takes in it, and lambda. Not for LOP_GOAL_SPEED. */
+lop_rule u64 lop_second_mw(const struct lop_traits *m) { return (u64)m->machine_mw * (m->goal == LOP_GOAL_ENERGY ? 1 : 2); }
+
 /*
  * Whether keeping an idle core high saves more than it costs (our choice). It saves a rise each time that the set would
- * grow, which is once per T_hold at most for each core; EDP goes with the square of the time. It costs power all the
- * time. The rise of a domain that is off does not count: a domain that is kept on to avoid it would never be off,
- * however long the machine is idle.
- *     2 * rise / T_hold > kept / machine
- * Worked example: a rise of 0.1 ms in 10 ms saves 2 % at most. 3 W of 450 W pay, 6.2 W of 117 W do not.
+ * grow, which is once per T_hold at most for each core. It costs power all the time. The rise of a domain that is off does
+ * not count: a domain that is kept on to avoid it would never be off, however long the machine is idle.
+ *     rise * (machine + lambda) > kept * T_hold
+ * Worked example: a rise of 0.1 ms in 10 ms saves 1 % of the energy at most, and of EDP 2 %. 3 W of 450 W pay, 6.2 W of
+ * 117 W do not; 6 W of 450 W pay for EDP alone.
  */
 lop_rule bool lop_keeping_pays(const struct lop_traits *m, u64 hold_ns)
 {
-	return 2 * m->rise_ns * m->machine_mw > (u64)(m->core_mw + m->domain_mw) * hold_ns;
+	return m->rise_ns * lop_second_mw(m) > (u64)(m->core_mw + m->domain_mw) * hold_ns;
 }
 
 /*
  * How long the last member stays high when nothing runs, instead of a second (our choice): until its power has cost as
  * much as the rise that it saves.
- *     hold = 2 * rise / (kept / machine)
+ *     hold = rise * (machine + lambda) / kept
  * Whenever work comes again, this costs at most twice as much as if that moment were known.
- * Worked example: a rise of 0.1 ms, 27 W of 105 W kept: 0.78 ms. A machine that needs a second to come back, 180 W of
- * 195 W kept: 2.17 s.
+ * Worked example, balanced: a rise of 0.1 ms, 27 W of 105 W kept: 0.78 ms. A machine that needs a second to come back,
+ * 180 W of 195 W kept: 2.17 s.
  */
 lop_rule u64 lop_break_even_ns(const struct lop_traits *m)
 {
-	return 2 * m->domain_rise_ns * m->machine_mw / lop_max(m->core_mw + m->domain_mw, 1);
+	return m->domain_rise_ns * lop_second_mw(m) / lop_max(m->core_mw + m->domain_mw, 1);
 }
 
 /*
  * By the same reasoning: the share of T_hold that migrations may cost before one more member is cheaper, in a voltage
  * domain that is on; at least 1 % (our choice).
- *     2 * share > core / machine
- * Worked example: 5.5 W of 133 W are worth 2 % of the time.
+ *     share * (machine + lambda) > core
+ * Worked example: 5.5 W of 133 W are worth 2 % of the time if balanced, 4 % for energy, and the 1 % for speed.
  */
-lop_rule u32 lop_room_permille(const struct lop_traits *m) { return (u32)lop_max(500ULL * m->core_mw / lop_max(m->machine_mw, 1), 10); }
+lop_rule u32 lop_room_permille(const struct lop_traits *m)
+{
+	return m->goal == LOP_GOAL_SPEED ? 10 : (u32)lop_max(1000ULL * m->core_mw / lop_max(lop_second_mw(m), 1), 10);
+}
 
 /*
  * What the power of a high core decides, where it is known:
  *     the spare                   left out where keeping an idle core high costs more than it saves
  *     h_min                       for as long as that costs no more than it saves; a second where it costs nothing
+ * For speed both stay, whatever they cost.
  */
 lop_rule void lop_leave_out_by_power(struct lop_config *c, const struct lop_traits *m)
 {
+	c->room_permille = lop_room_permille(m);
+	if (m->goal == LOP_GOAL_SPEED)
+		return;
 	if (!lop_keeping_pays(m, c->hold_ns))
 		c->spare = 0;
 	if (m->core_mw + m->domain_mw)
 		c->last_hold_ns = lop_break_even_ns(m);
-	c->room_permille = lop_room_permille(m);
 }
 
 /*
  * What auto leaves out of what lop_choose() chose:
  *     plans for memory domains    where there is one domain
- *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) does not model, or where a
- *                                 node's power is not known
+ *     switching domains off       where cores differ in kind, which predicted EDP (gather.h) does not model, where a
+ *                                 node's power is not known, or for speed
  *     rank, specialise            where all cores are of one kind
  *     whole cores                 where no core has SMT siblings
  *     room beyond demand          where no power is known: what a core costs decides how much
+ *     spare, and h_min            for energy where no power is known: what they save is the waiting of others
  */
 lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 {
 	if (m->nr_memory_domains == 1)
 		c->domains = LOP_DOMAINS_AS_COME;
-	else if (m->nr_tiers > 1 || !m->machine_mw)
+	else if (m->nr_tiers > 1 || !m->machine_mw || m->goal == LOP_GOAL_SPEED)
 		c->domains = LOP_DOMAINS_SPREAD;
 	if (m->nr_tiers == 1) {
 		c->rules &= LOP_WHOLE;
@@ -94,6 +116,10 @@ lop_rule void lop_leave_out(struct lop_config *c, const struct lop_traits *m)
 	}
 	if (m->threads_per_core < 2)
 		c->rules &= ~(u32)LOP_WHOLE;
-	if (m->machine_mw)
+	if (m->machine_mw) {
 		lop_leave_out_by_power(c, m);
+	} else if (m->goal == LOP_GOAL_ENERGY) {
+		c->spare = 0;
+		c->last_hold_ns = c->hold_ns;
+	}
 }

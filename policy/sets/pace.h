@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 #include "fair.h"
+#include "green.h"
 #include "sets.h"
 /*
  * Work that a clock paces runs on the kind of core and at the speed that are cheapest and still done in time.
@@ -20,26 +21,6 @@
 #define LOP_BUSY_MOST_PERMILLE 800 /* of a home: a fifth is kept in reserve */
 #define LOP_EXIT_TRIES 1000
 
-/* What a kind of core draws at one of its speeds. */
-struct lop_point {
-	struct lop_rung at;
-	u32 busy_mw;
-	u32 sleep_mw;         /* the same core while it has nothing to do */
-	u32 shared_mw;        /* what its voltage domain draws more for this speed than for the lowest */
-};
-
-/*
- * What work costs there, in uJ for a ms of the fastest kind of core at its highest speed. Nobody waits for paced work, so
- * time is worth nothing:
- *     (P_busy - P_sleep + P_shared) / rate
- * Worked example (laptop-hybrid): an efficiency core at 800 MHz draws 0.354 W more than asleep, at 0.137 of the rate: 2.58
- * mJ. A performance core at 4700 MHz draws 16.99 W, and 2.06 W for its voltage: 19.1 mJ.
- */
-lop_rule u64 lop_cost_uj(const struct lop_point *p)
-{
-	return ((u64)p->busy_mw - lop_min(p->busy_mw, p->sleep_mw) + p->shared_mw) * 1000 / lop_max(p->at.rate_permille, 1);
-}
-
 /* The cheapest of the points that are cheaper than `limit_uj` and faster than the rungs of their kind; of equals the faster. */
 lop_rule s32 lop_next_rung(const struct lop_config *c, const struct lop_point *points, u32 nr, u64 limit_uj)
 {
@@ -47,7 +28,7 @@ lop_rule s32 lop_next_rung(const struct lop_config *c, const struct lop_point *p
 	s32 best = LOP_NONE;
 	u32 n, r;
 	lop_for(n, 0, nr) {
-		u64 cost_uj = lop_cost_uj(&points[n]);
+		u64 cost_uj = lop_cost_uj(&points[n], 0);
 		bool faster = true;
 		lop_for(r, 0, c->nr_rungs)
 			faster &= c->rung[r].tier != points[n].at.tier || c->rung[r].rate_permille < points[n].at.rate_permille;
@@ -62,7 +43,8 @@ lop_rule s32 lop_next_rung(const struct lop_config *c, const struct lop_point *p
 }
 
 /*
- * The ladder: kinds and speeds that cost less than the fastest core at its highest speed, by cost. A speed of a kind is
+ * The ladder: kinds and speeds that cost less than the fastest core at its highest speed, by cost, where a second
+ * costs nothing, whatever the goal: nobody waits for paced work. A speed of a kind is
  * left out if a faster one of it costs less. Empty where nothing is cheaper: then no task is paced.
  */
 lop_rule void lop_make_ladder(struct lop_config *c, const struct lop_point *points, u32 nr)
@@ -74,7 +56,7 @@ lop_rule void lop_make_ladder(struct lop_config *c, const struct lop_point *poin
 		if (points[n].at.rate_permille > points[top].at.rate_permille)
 			top = n;
 	lop_for(n, 0, LOP_MAX_RUNGS) {
-		next = nr ? lop_next_rung(c, points, nr, lop_cost_uj(&points[top])) : LOP_NONE;
+		next = nr ? lop_next_rung(c, points, nr, lop_cost_uj(&points[top], 0)) : LOP_NONE;
 		if (next < 0)
 			break;
 		c->rung[c->nr_rungs++] = points[next].at;

@@ -20,8 +20,8 @@ pub use callbacks::Env;
 pub use described::CpuPlace;
 pub use ffi::{
     lop_app as App, lop_class as class, lop_config as Config, lop_cpus as CpuBits, lop_domains as Domains,
-    lop_green_work as GreenWork, lop_group as Group, lop_hint as Hint, lop_hint_flags as hint_flags, lop_mean as Mean,
-    lop_memory_class as MemoryClass, lop_next as Next, lop_opp as GreenOpp, lop_point as Point, lop_policy as Named,
+    lop_goal as Goal, lop_green_work as GreenWork, lop_group as Group, lop_hint as Hint, lop_hint_flags as hint_flags,
+    lop_mean as Mean, lop_memory_class as MemoryClass, lop_next as Next, lop_point as Point, lop_policy as Named,
     lop_power as Power, lop_rank as Rank, lop_reserve as Reserve, lop_rules as rules, lop_rung as Rung,
     lop_sched as Sched, lop_set as Set, lop_sizing as Sizing, lop_traits as Traits,
 };
@@ -57,16 +57,16 @@ pub fn default_hold_ns(transition_ns: u64) -> u64 {
     unsafe { ffi::lop_default_hold_ns(transition_ns) }
 }
 
-/// Index of the most energy-efficient OPP (policy/sets/green.h).
+/// What work costs at this kind of core and speed, uJ for a ms of the fastest core, if a second costs so much (policy/sets/green.h).
 #[must_use]
-pub fn green_opp(opps: &[GreenOpp], stays_on: bool) -> usize {
-    unsafe { ffi::lop_green_opp(opps.as_ptr(), opps.len() as u32, stays_on) as usize }
+pub fn cost_uj(point: &Point, second_mw: u32) -> u64 {
+    unsafe { ffi::lop_cost_uj(point, second_mw) }
 }
 
-/// Energy of work at this kind of core and speed, uJ for a ms of the fastest core (policy/sets/pace.h).
+/// Index of the cheapest point; of equals the last (policy/sets/green.h).
 #[must_use]
-pub fn cost_uj(point: &Point) -> u64 {
-    unsafe { ffi::lop_cost_uj(point) }
+pub fn cheapest(points: &[Point], second_mw: u32) -> usize {
+    unsafe { ffi::lop_cheapest(points.as_ptr(), points.len() as u32, second_mw) as usize }
 }
 
 impl Config {
@@ -81,10 +81,11 @@ impl Config {
         config
     }
     /// The same on a machine with so many memory domains, kinds of cores and threads per core whose power is not
-    /// known: `auto` leaves out the rules that it has no use for.
+    /// known: `auto` leaves out the rules that it has no use for, or that do not serve the goal.
     #[must_use]
     pub fn on_unmeasured(
         policy: Named,
+        goal: Goal,
         hold_ns: u64,
         nr_memory_domains: impl Into<u32>,
         nr_tiers: impl Into<u32>,
@@ -95,6 +96,7 @@ impl Config {
             return config;
         }
         config.leave_out(&Traits {
+            goal,
             nr_memory_domains: nr_memory_domains.into(),
             nr_tiers: nr_tiers.into(),
             threads_per_core: threads_per_core.into(),

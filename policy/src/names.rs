@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Policies by the names that people type: those of policies.def.
 
-use super::{Config, Named};
+use super::{Config, Goal, Named};
 use std::fmt;
 use std::str::FromStr;
 
@@ -96,9 +96,49 @@ impl fmt::Display for PolicyName {
     }
 }
 
+impl Goal {
+    pub const NAMES: [(&'static str, Self); 3] = [
+        ("energy", Self::Energy),
+        ("balanced", Self::Balanced),
+        ("speed", Self::Speed),
+    ];
+}
+
+/// As wherever nobody asked.
+impl Default for Goal {
+    fn default() -> Self {
+        Self::Balanced
+    }
+}
+
+impl FromStr for Goal {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, goal)| *goal).ok_or("energy, balanced or speed")
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::NAMES.iter().find(|(_, goal)| goal == self);
+        f.write_str(found.map_or("", |(name, _)| name))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn goals_are_read_as_they_are_printed() {
+        for (name, goal) in Goal::NAMES {
+            assert_eq!(name.parse(), Ok(goal));
+            assert_eq!(goal.to_string(), name);
+        }
+        assert_eq!("fast".parse::<Goal>(), Err("energy, balanced or speed"));
+    }
 
     #[test]
     fn policies_are_read_as_they_are_printed() {

@@ -2,7 +2,7 @@
 //! Policies by their names on the command line.
 
 use crate::watts::Watts;
-use lop_policy::{rules, Config, Domains, GreenWork, Named, Reserve, Sizing};
+use lop_policy::{rules, Config, Domains, Goal, GreenWork, Named, Reserve, Sizing};
 use std::fmt;
 use std::str::FromStr;
 
@@ -63,6 +63,10 @@ impl SetsVariant {
     /// Whether speeds follow the sets; otherwise a governor sets them.
     pub(crate) fn sets_speeds(self) -> bool {
         !matches!(self, Self::Simple { .. }) && !self.is_without(AutoRule::Speeds)
+    }
+    /// Whether the speed of high cores follows from the goal and the watts.
+    pub(crate) fn goes_by_goal(self) -> bool {
+        matches!(self, Self::Auto(_)) && !self.is_without(AutoRule::Watts)
     }
     fn is_without(self, rule: AutoRule) -> bool {
         matches!(self, Self::Auto(without) if without.rules().any(|other| other == rule))
@@ -252,6 +256,8 @@ pub struct PolicyParameters {
     pub reserve: Option<Reserve>,
     /// The watts that the policy goes by.
     pub watts: Watts,
+    /// What a second is worth to `auto`.
+    pub goal: Goal,
 }
 
 /// How the baseline places a woken task.

@@ -23,6 +23,8 @@ pub use choice::{
 };
 pub use outcome::{Bounds, Counters, Outcome, SimulationError, TraceEvent, TraceSet};
 
+pub use watts::Watts;
+
 use lop_machine::Machine;
 use workload::Workload;
 

@@ -4,7 +4,8 @@
 
 use crate::random::Stream;
 use lop_machine::{costs, Machine};
-use lop_policy::{Config, Named};
+use lop_policy::{Config, Goal, Named};
+use std::borrow::Cow;
 use std::str::FromStr;
 
 /// `--set policy.watts=`
@@ -42,24 +43,34 @@ impl FromStr for Watts {
 }
 
 impl Watts {
-    /// The configuration that the policy's name stands for on this machine, if its watts are taken for these.
-    pub(crate) fn config(self, policy: Named, hold_ns: u64, machine: &Machine) -> Config {
+    /// The machine as the policy takes it to be; `None` if it knows no watts.
+    pub(crate) fn believed(self, machine: &Machine) -> Option<Cow<'_, Machine>> {
         match self {
-            Self::Measured => costs::config(policy, hold_ns, machine),
-            Self::Model => costs::config_of_guess(policy, hold_ns, &costs::modelled(machine)),
-            Self::Estimate => costs::config_of_guess(policy, hold_ns, &costs::estimated(machine)),
-            Self::Varied(seed) => costs::config(policy, hold_ns, &varied(machine, seed)),
-            Self::Unknown => {
-                let shape = costs::traits(machine);
-                Config::on_unmeasured(
-                    policy,
-                    hold_ns,
-                    shape.nr_memory_domains,
-                    shape.nr_tiers,
-                    shape.threads_per_core,
-                )
-            }
+            Self::Measured => Some(Cow::Borrowed(machine)),
+            Self::Model => Some(Cow::Owned(costs::modelled(machine))),
+            Self::Estimate => Some(Cow::Owned(costs::estimated(machine))),
+            Self::Varied(seed) => Some(Cow::Owned(varied(machine, seed))),
+            Self::Unknown => None,
         }
+    }
+
+    /// The configuration that the policy's name stands for on this machine, if its watts are taken for these.
+    pub(crate) fn config(self, policy: Named, goal: Goal, hold_ns: u64, machine: &Machine) -> Config {
+        if let Some(believed) = self.believed(machine) {
+            return match self {
+                Self::Model | Self::Estimate => costs::config_of_guess(policy, goal, hold_ns, &believed),
+                _ => costs::config(policy, goal, hold_ns, &believed),
+            };
+        }
+        let shape = costs::traits(machine, goal);
+        Config::on_unmeasured(
+            policy,
+            goal,
+            hold_ns,
+            shape.nr_memory_domains,
+            shape.nr_tiers,
+            shape.threads_per_core,
+        )
     }
 }
 
@@ -116,8 +127,8 @@ mod tests {
 
     #[test]
     fn without_watts_auto_is_what_the_kernel_has_without_frequencies() {
-        let [measured, unknown] =
-            [Watts::Measured, Watts::Unknown].map(|watts| watts.config(Named::Auto, 10_000_000, &machine()));
+        let [measured, unknown] = [Watts::Measured, Watts::Unknown]
+            .map(|watts| watts.config(Named::Auto, Goal::Balanced, 10_000_000, &machine()));
         assert_eq!((measured.spare, unknown.spare), (0, 1));
         assert_eq!(
             (unknown.nr_rungs, unknown.room_permille, unknown.power.core_mw),

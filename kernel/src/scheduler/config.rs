@@ -4,7 +4,7 @@
 use crate::options::Options;
 use lop_machine::costs::{self, Watts};
 use lop_machine::live::LiveMachine;
-use lop_policy::{default_hold_ns, rules, Config, Domains, GreenWork};
+use lop_policy::{default_hold_ns, rules, Config, Domains, Goal, GreenWork};
 use std::time::Duration;
 
 /// What it costs a running task to move, including cold caches (our estimate).
@@ -12,16 +12,17 @@ const MIGRATION_NS: u64 = 20_000;
 /// A reserved core has two speeds here: that of low CPUs and that of high CPUs.
 const RESERVE_RAISES: u32 = 1;
 
-/// Leaves out rules that the program does not have: heat, and room beyond demand. `speeds_act`: speeds can be set.
-pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, speeds_act: bool) -> Config {
+/// Leaves out rules that the program does not have: heat, and room beyond demand. `any_speed`: CPUs can be told any speed.
+pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bool) -> Config {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let hold_ns = options.hold.map_or(default_hold_ns(machine.transition_ns), ns);
-    let policy = options.policy.policy;
+    let (policy, goal) = (options.policy.policy, options.goal.unwrap_or_default());
     let chosen = match &watts.machine {
-        Some(known) if watts.are_measured => costs::config(policy, hold_ns, known),
-        Some(known) => costs::config_of_guess(policy, hold_ns, known),
+        Some(known) if watts.are_measured => costs::config(policy, goal, hold_ns, known),
+        Some(known) => costs::config_of_guess(policy, goal, hold_ns, known),
         None => Config::on_unmeasured(
             policy,
+            goal,
             hold_ns,
             machine.nr_memory_domains,
             machine.nr_tiers,
@@ -29,7 +30,7 @@ pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, speeds_act: b
         ),
     };
     let chosen = match &watts.machine {
-        Some(known) if !speeds_act => costs::without_speeds(chosen, known),
+        Some(known) if !any_speed => costs::without_speeds(chosen, known),
         _ => chosen,
     };
     Config {
@@ -49,6 +50,31 @@ pub fn of(options: &Options, machine: &LiveMachine, watts: &Watts, speeds_act: b
         reserve_raises: RESERVE_RAISES,
         ..chosen
     }
+}
+
+/// For people: in what the configuration differs from that of goal balanced.
+pub fn effects(options: &Options, machine: &LiveMachine, watts: &Watts, any_speed: bool) -> Vec<String> {
+    let balanced = Options {
+        goal: Some(Goal::Balanced),
+        ..options.clone()
+    };
+    let [was, is] = [&balanced, options].map(|options| of(options, machine, watts, any_speed));
+    let mut effects = Vec::new();
+    if is.spare != was.spare {
+        effects.push(format!("spare {}", is.spare));
+    }
+    if is.last_hold_ns != was.last_hold_ns {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        effects.push(format!(
+            "the last CPU stays high for {:.1} ms ({:.1} if balanced)",
+            ms(is.last_hold_ns),
+            ms(was.last_hold_ns)
+        ));
+    }
+    if is.domains != was.domains {
+        effects.push("no memory domain is switched off".to_string());
+    }
+    effects
 }
 
 /// For people: who gets the fast cores and whole cores, then which plans move threads.
@@ -150,7 +176,7 @@ mod tests {
                 &watts(Some(model.clone()), true),
                 true,
             );
-            let simulated = costs::config(Named::Auto, found.hold_ns, &model);
+            let simulated = costs::config(Named::Auto, Goal::Balanced, found.hold_ns, &model);
             let expected = Config {
                 nr_cpus: 2,
                 transition_ns: found.transition_ns,
@@ -191,6 +217,43 @@ mod tests {
             measured
         );
         assert_eq!(chosen(Named::Gather, false), chosen(Named::Gather, true));
+    }
+
+    /// On a machine of two memory domains whose watts are not known the goal decides by name; on the laptop's model by its watts, but for the spare, which
+    /// does not pay there for balanced either.
+    #[test]
+    fn what_the_goal_changes_is_told() {
+        let told = |goal, measured: Option<&str>| {
+            let options = Options {
+                goal: Some(goal),
+                ..Options::default()
+            };
+            let model = measured.map(|name| lop_machine::load(name, &[]).unwrap());
+            effects(&options, &machine(2, 1, 1), &watts(model, true), true)
+        };
+        for measured in [None, Some("laptop-hybrid")] {
+            assert_eq!(told(Goal::Balanced, measured), [""; 0]);
+        }
+        assert_eq!(
+            told(Goal::Energy, None),
+            ["spare 0", "the last CPU stays high for 10.0 ms (1000.0 if balanced)"]
+        );
+        assert_eq!(told(Goal::Speed, None), [""; 0]);
+        let speed = told(Goal::Speed, Some("laptop-hybrid"));
+        assert!(
+            speed[0] == "spare 1" && speed[1].starts_with("the last CPU stays high for 1000.0 ms ("),
+            "{speed:?}"
+        );
+        let energy = told(Goal::Energy, Some("laptop-hybrid"));
+        assert!(
+            energy.len() == 1 && energy[0].starts_with("the last CPU stays high for "),
+            "{energy:?}"
+        );
+        let server = told(Goal::Speed, Some("opteron-8350-x4"));
+        assert!(
+            server.contains(&"no memory domain is switched off".to_string()),
+            "{server:?}"
+        );
     }
 
     /// What each name stands for, and what auto leaves out if there is no choice (policy/core/config.h, policy/core/auto.h). Without watts of the

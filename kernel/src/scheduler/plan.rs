@@ -7,7 +7,7 @@ use crate::adapter::KernelError;
 use crate::options::{Options, PolicyName};
 use lop_machine::counters::Measured;
 use lop_machine::live::LiveMachine;
-use lop_policy::{gains_more, Config, Planned, Sched, MAX_PLANNED, NONE};
+use lop_policy::{gains_more, Config, Goal, Planned, Sched, MAX_PLANNED, NONE};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,7 @@ pub struct Planner {
 /// It has only one.
 pub fn check(policy: PolicyName, machine: &LiveMachine) -> Result<(), KernelError> {
     let (domains, tiers) = (machine.nr_memory_domains, machine.nr_tiers);
-    let config = Config::on_unmeasured(policy.policy, 0, domains, tiers, machine.threads());
+    let config = Config::on_unmeasured(policy.policy, Goal::Balanced, 0, domains, tiers, machine.threads());
     let (found, what) = match config.specialise {
         true => (tiers, "kind of core"),
         false => (domains, "memory domain"),

@@ -3,8 +3,8 @@
 
 use super::program::SpeedWishes;
 use crate::adapter::{KernelError, Observer, Restored};
-use crate::options::Options;
-use lop_machine::speed::{restore_from_journal, Mechanism, SpeedError, Speeds, Wish};
+use crate::options::{Goal, Options};
+use lop_machine::speed::{restore_from_journal, HighSpeed, Mechanism, SpeedError, Speeds, Wish};
 use lop_records::{Kind, Record};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,16 +17,25 @@ const SHARED: &str =
 /// A processor that chooses speeds itself is slow to follow a preference. So a CPU is only lowered if it does not rise again within this time.
 const LOWERED_AFTER: Duration = Duration::from_secs(1);
 
-fn open(options: &Options) -> Result<Speeds, KernelError> {
+/// The speeds; and with goal energy, for people, whether high CPUs have the speed of least energy.
+fn open(options: &Options) -> Result<(Speeds, Option<String>), KernelError> {
     let opened = Speeds::open(&options.root, &options.speed_journal);
     let mut speeds =
         opened.map_err(|error| KernelError::new(error.to_string()).mend("--no-speeds does without speeds"))?;
     if options.partial {
         speeds.leave_files_alone(SHARED);
     }
-    let chosen = speeds.set_high_speed(options.high_speed);
-    chosen.map_err(|error| KernelError::new(error.to_string()))?;
-    Ok(speeds)
+    let refused = |error: SpeedError| KernelError::new(error.to_string());
+    let of_goal = match (options.high_speed, options.goal) {
+        (Some(wanted), _) => speeds.set_high_speed(wanted).map(|()| None).map_err(refused)?,
+        (None, Some(Goal::Energy)) => Some(match speeds.set_high_speed(HighSpeed::ForEnergy) {
+            Ok(()) => "high CPUs at the speed of least energy per work".to_string(),
+            Err(SpeedError::HighSpeed { reason, .. }) => format!("high CPUs at their highest speed: {reason}"),
+            Err(error) => return Err(refused(error)),
+        }),
+        (None, _) => None,
+    };
+    Ok((speeds, of_goal))
 }
 
 /// The CPU whose speed should be set, and the wish.
@@ -46,6 +55,7 @@ pub struct SpeedSetter {
     /// `None` if speeds are left alone.
     speeds: Option<Speeds>,
     why_not: &'static str,
+    of_goal: Option<String>,
     /// CPUs whose speed could not be set; reported once.
     failed: Vec<usize>,
     /// Low CPUs, and when to lower each.
@@ -63,19 +73,25 @@ impl SpeedSetter {
             (_, Some(_)) => "left to the governor, as simple-sets has it",
             _ => "",
         };
-        let speeds = match why_not {
-            "" => Some(open(options)?),
+        let (speeds, of_goal) = match why_not {
+            "" => open(options).map(|(speeds, of_goal)| (Some(speeds), of_goal))?,
             _ => {
                 put_back(options, observer);
-                None
+                (None, None)
             }
         };
         Ok(Self {
             speeds,
             why_not,
+            of_goal,
             failed: Vec::new(),
             lowered_at: BTreeMap::new(),
         })
+    }
+
+    /// For people: what the goal does to the speed of high CPUs, or why it cannot.
+    pub fn of_goal(&self) -> Option<&str> {
+        self.of_goal.as_deref()
     }
 
     fn domains(&self) -> impl Iterator<Item = &lop_machine::speed::ClockDomain> {
@@ -104,6 +120,18 @@ impl SpeedSetter {
     pub fn acts(&self) -> bool {
         self.domains()
             .any(|d| !matches!(d.mechanism, Mechanism::Nothing { .. }))
+    }
+
+    /// Whether a CPU can be told any speed between its lowest and its highest. A governor that takes requests as shares of the present speed cannot
+    /// ([`Speeds::requests_to_top`]).
+    pub fn tells_any_speed(&self) -> bool {
+        let in_steps = self.speeds.as_ref().is_some_and(|speeds| speeds.requests_to_top() > 1);
+        let tells = |d: &lop_machine::speed::ClockDomain| match d.mechanism {
+            Mechanism::Nothing { .. } => false,
+            Mechanism::Scheduler => !in_steps,
+            _ => true,
+        };
+        self.acts() && self.domains().all(tells)
     }
 
     pub fn describe(&self) -> Vec<String> {

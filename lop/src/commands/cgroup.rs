@@ -20,7 +20,7 @@ pub fn run(dir: &RunDir, options: &Options, inbox: &Inbox, observer: &mut dyn Ob
     let asked = WholeOptions {
         sizes: enforce::sizes(options).map_err(|failure| KernelError::new(failure.message()))?,
         speeds: options.speeds,
-        high_speed: options.high_speed,
+        high_speed: options.high_speed.unwrap_or_default(),
         root: options.root.clone(),
         run_dir: dir.path().to_path_buf(),
         speed_journal: options.speed_journal.clone(),

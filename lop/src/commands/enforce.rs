@@ -167,7 +167,7 @@ fn possible(way: Enforce, options: &Options, dir: &RunDir) -> Result<(), Failure
         Enforce::Kernel => service::check(options, dir).map_err(Failure::from),
         Enforce::Affinity => {
             rules(options)?;
-            if options.high_speed != HighSpeed::Max {
+            if options.high_speed.is_some_and(|speed| speed != HighSpeed::Max) {
                 let sentence = "--high-speed: binding threads leaves speeds to their governor";
                 return Err(Failure::new(FAILED, sentence));
             }
@@ -255,6 +255,7 @@ pub fn sizes(options: &Options) -> Result<Sizes, Failure> {
 fn needs_kernel(options: &Options) -> Option<&'static str> {
     [
         ("--partial", options.partial),
+        ("--goal", options.goal.is_some()),
         ("--reserve", options.reserve.is_some()),
         ("--log-decisions", options.decisions.is_some()),
         ("--fail-after", options.fail_after.is_some()),

@@ -3,13 +3,14 @@
 
 use crate::failure::{Failure, BAD_INPUT, EJECTED, FAILED};
 use crate::policies;
+use crate::settings::Settings;
 use crate::suggested::Suggested;
 use clap::Args;
 use lop_agent::amp::{self, Amp};
 use lop_compare::enforcement::LINUX;
 use lop_kernel::adapter::KernelError;
 use lop_kernel::instance::RunDir;
-use lop_kernel::options::{parse_duration, parse_hold, Options, Reserve};
+use lop_kernel::options::{parse_duration, parse_hold, GoalChoice, Options, Reserve};
 use lop_machine::intensity::Intensities;
 use lop_machine::speed::{HighSpeed, SpeedError};
 use lop_policy::{Named, PolicyName};
@@ -66,9 +67,13 @@ impl Place {
 /// What `start` and `run` have in common.
 #[derive(Args)]
 pub struct SchedulerArguments {
-    /// What decides how many CPUs run at full speed, and which threads run where: see the list below
-    #[arg(short, long, default_value = "auto", value_parser = Suggested::new(Named::names, parse_policy), hide_possible_values = true)]
-    policy: PolicyName,
+    /// What decides how many CPUs run at full speed, and which threads run where: see the list below [default: auto]
+    #[arg(short, long, value_parser = Suggested::new(Named::names, parse_policy), hide_possible_values = true)]
+    policy: Option<PolicyName>,
+    /// What a second is worth to policy auto: energy, nothing; balanced, as much as the machine draws; speed, more than any machine draws; auto, by the
+    /// profile of power-profiles-daemon, or else energy on battery and balanced on mains [default: auto]
+    #[arg(long, value_name = "GOAL")]
+    goal: Option<GoalChoice>,
     /// CPUs of the high set to keep idle for the next tasks [default: 1 with highlow-spare and auto]
     #[arg(long, value_name = "CPUS", value_parser = clap::value_parser!(u32).range(0..512))]
     spare: Option<u32>,
@@ -94,9 +99,9 @@ pub struct SchedulerArguments {
     #[arg(long)]
     no_speeds: bool,
     /// Speed of high CPUs: max; base, the highest without turbo; efficient, the one with the least energy per work, as measured by
-    /// 'lop machine measure -o /etc/lopsided/machine.toml'
-    #[arg(long, value_name = "SPEED", default_value = "max")]
-    high_speed: HighSpeed,
+    /// 'lop machine measure -o /etc/lopsided/machine.toml' [default: max; with goal energy the one with the least energy of the whole machine, if that is known]
+    #[arg(long, value_name = "SPEED")]
+    high_speed: Option<HighSpeed>,
     /// Print more; twice: messages of libbpf and the verifier too
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -123,20 +128,29 @@ impl SchedulerArguments {
     /// # Errors
     /// Options that contradict each other.
     pub fn options(&self) -> Result<Options, Failure> {
+        self.options_with(&Settings::default())
+    }
+
+    /// `kept`: what holds where the command line says nothing.
+    ///
+    /// # Errors
+    /// Options that contradict each other.
+    pub fn options_with(&self, kept: &Settings) -> Result<Options, Failure> {
         let options = Options {
             root: self.place.root.clone(),
-            policy: self.policy,
-            spare: self.spare,
-            max_high: self.max_high,
-            hold: self.hold,
-            reserve: self.reserve,
+            policy: self.policy.or(kept.policy).unwrap_or(Named::Auto.into()),
+            goal: self.goal.or(kept.goal).and_then(|choice| choice.0),
+            spare: self.spare.or(kept.spare),
+            max_high: self.max_high.or(kept.max_high),
+            hold: self.hold.or(kept.hold),
+            reserve: self.reserve.or(kept.reserve),
             intensity: self.intensity.clone(),
             slowed: self.place.slowed()?,
             partial: self.partial,
-            ignore_cpu_max: self.ignore_cpu_max,
+            ignore_cpu_max: self.ignore_cpu_max || kept.ignore_cpu_max,
             verbose: self.verbose,
-            speeds: !self.no_speeds,
-            high_speed: self.high_speed,
+            speeds: !(self.no_speeds || kept.no_speeds),
+            high_speed: self.high_speed.or(kept.high_speed),
             speed_journal: self.place.run_dir().speed_journal(),
             decisions: self.log_decisions.clone(),
             fail_after: self.fail_after,
@@ -164,7 +178,7 @@ fn read_intensity(path: &str) -> Result<Arc<Intensities>, String> {
 }
 
 /// Says what a name stands for if it is none of a policy that a kernel can run; a misspelt one gets the nearest as a suggestion.
-fn parse_policy(name: &str) -> Result<PolicyName, String> {
+pub fn parse_policy(name: &str) -> Result<PolicyName, String> {
     let explained = |message: String| match message.starts_with("unknown") {
         _ if name == LINUX || name.starts_with("linux:") => format!(
             "policy '{name}' is the kernel's own scheduler, which runs when Lopsided does not: 'lop stop' gives it back"

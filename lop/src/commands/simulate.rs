@@ -74,7 +74,7 @@ pub struct Arguments {
     #[arg(short, long, help = help_of_policy(), value_name = "A,B,..", value_delimiter = ',', value_parser = Suggested::text(lop_simulator::policy_names), hide_possible_values = true)]
     policy: Vec<String>,
     /// Change a key: machine.KEY, workload.KEY, linux.placement, policy.{spare, hold_ms, green, heat_period_s,
-    /// reserve, power_cap_w, watts}; may be repeated
+    /// reserve, power_cap_w, watts, goal}; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
     #[command(flatten)]

@@ -6,6 +6,7 @@ mod statistics;
 use super::enforce::{self, Enforce};
 use super::kernel::SchedulerArguments;
 use crate::failure::{Failure, BAD_INPUT, FAILED, INTERRUPTED};
+use crate::settings::Settings;
 use crate::status_text::{self, duration};
 use crate::{signals, terminal};
 use clap::Args;
@@ -23,6 +24,7 @@ Examples:
   lop start --daemon
   lop start --policy highlow --hold 50ms
   lop start --policy simple-sets:4 --no-speeds
+  lop start --goal energy
   lop start --high-speed base
   lop start --enforce cgroup
   lop start --stats 1
@@ -36,6 +38,17 @@ the kernel's own scheduler takes over again. Speeds and parked CPUs are restored
 too, except after 'kill -9' or a crash of lop itself: then 'lop restore' or the
 next start restores them.
 
+--goal auto follows the power profile if power-profiles-daemon runs (power-saver:
+energy, balanced, performance: speed), or else the supply. 'lop status' shows the goal,
+where it comes from, and what is other than with balanced.
+
+Options that this machine is to keep go into /etc/lopsided.toml, by their long names:
+policy, goal, spare, max-high, hold, reserve, high-speed, no-speeds, ignore-cpu-max.
+The command line goes before the file. For example:
+  goal = \"energy\"
+  max-high = 4
+  no-speeds = true
+
 --stats and --monitor print a line each interval; --monitor needs no privileges. The
 line has the number of active tasks, the high CPUs that they ask for, and the sizes
 of the sets. It also counts what happened in the interval: tasks that woke and were
@@ -48,11 +61,12 @@ Exit code 3 if SysRq-S ended it, or the kernel's watchdog because a task had wai
 too long. The service does not start it again after that.";
 
 /// Options that say how to start mean nothing where nothing is started.
-const OF_A_START: [&str; 13] = [
+const OF_A_START: [&str; 14] = [
     "daemon",
     "enforce",
     "stats",
     "policy",
+    "goal",
     "spare",
     "max_high",
     "hold",
@@ -89,7 +103,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(interval) = arguments.monitor {
         return statistics::monitor(&arguments.scheduler.place, interval);
     }
-    let options = arguments.scheduler.options()?;
+    let kept = Settings::of_machine(&arguments.scheduler.place.root)?;
+    let options = arguments.scheduler.options_with(&kept)?;
     let dir = arguments.scheduler.place.run_dir();
     if arguments.enforce == Some(Enforce::Affinity) {
         let message = "--enforce: affinity is for the threads of a command: 'lop run --enforce affinity -- CMD'";

@@ -49,6 +49,8 @@ fn on_eight_cpus() -> Status {
         },
         policy: "auto".to_string(),
         watts: Some("measured (/etc/lopsided/machine.toml)".to_string()),
+        goal: Some("balanced".to_string()),
+        goal_why: Some("auto: on mains".to_string()),
         ..Status::begin(&Options::default())
     }
 }
@@ -61,6 +63,7 @@ fn eight_cpus_have_a_line_each() {
 Lopsided {}
 kernel   6.18.15
 policy   auto, spare 1, hold 10 ms
+goal     balanced (auto: on mains)
 machine  8 CPUs of one kind; 8 cores, 1 memory domain, 8 clock domains
 watts    measured (/etc/lopsided/machine.toml)
 speeds   schedutil on CPUs 0-6: asked by the scheduler in the kernel
@@ -82,6 +85,21 @@ CPUs  set   why                  MHz  asked for
         env!("CARGO_PKG_VERSION")
     );
     assert_eq!(page, expected);
+}
+
+#[test]
+fn what_the_goal_changes_follows_it() {
+    let status = Status {
+        goal: Some("energy".to_string()),
+        goal_why: Some("auto: profile power-saver".to_string()),
+        goal_effects: vec![
+            "spare 0".to_string(),
+            "high CPUs at the speed of least energy per work".to_string(),
+        ],
+        ..on_eight_cpus()
+    };
+    let expected = "goal     energy (auto: profile power-saver): spare 0; high CPUs at the speed of\n         least energy per work\n";
+    assert!(introduction(&status).contains(expected), "{}", introduction(&status));
 }
 
 #[test]

@@ -628,3 +628,36 @@ fn a_high_speed_that_cannot_be_had_is_refused_with_the_way_out() {
     );
     assert!(!machine.path("ran").exists() && machine.limits() == before);
 }
+
+/// /etc/lopsided.toml holds where the command line says nothing. That a fixed set has no spare is told before this machine is asked for anything.
+#[test]
+fn the_options_that_a_machine_keeps_are_read_and_the_command_line_goes_first() {
+    let machine = Machine::new();
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        let answer = machine.answer(&[&["start"], arguments].concat());
+        assert_eq!(answer.code, 2, "{arguments:?}: {}", answer.stderr);
+        parts
+            .iter()
+            .for_each(|part| assert!(answer.stderr.contains(part), "no '{part}' in: {}", answer.stderr));
+    };
+    machine.write("etc/lopsided.toml", "policy = \"simple-sets:1\"\n");
+    refused(&["--spare", "1"], &["--spare: the set of simple-sets:1 never changes"]);
+    refused(&["--goal", "energy"], &["--goal: simple-sets:1", "take auto"]);
+    refused(&["--goal", "energy", "--policy", "highlow"], &["--goal: highlow"]);
+    refused(&["--goal", "fast"], &["auto, energy, balanced or speed"]);
+    machine.write("etc/lopsided.toml", "spare = 1\n");
+    refused(
+        &["--policy", "simple-sets:1"],
+        &["--spare: the set of simple-sets:1 never changes"],
+    );
+    machine.write("etc/lopsided.toml", "# ours\ngoal = \"fast\"\n");
+    refused(
+        &[],
+        &[
+            "etc/lopsided.toml:2: goal: ",
+            "'fast', expected auto, energy, balanced or speed",
+        ],
+    );
+    machine.write("etc/lopsided.toml", "max-hihg = 2\n");
+    refused(&[], &["etc/lopsided.toml:1: ", "max-hihg"]);
+}

@@ -6,8 +6,9 @@ use super::error::SpeedError;
 use super::files::Files;
 use super::limit::step_below;
 use super::{describe, domain};
+use crate::live::LiveMachine;
 use crate::meter::OWN_MODEL;
-use crate::{costs, live, Kind, Machine};
+use crate::{costs, live, Machine};
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,8 +20,10 @@ pub enum HighSpeed {
     Max,
     /// The highest speed that the processor can sustain: the highest without turbo.
     Base,
-    /// The operating point with the least energy per work, according to this machine's own model.
+    /// The operating point with the least energy per work, according to this machine's own model, if the machine stays on anyway.
     Efficient,
+    /// The same if the machine is on for the work: what else it draws counts for as long as the work takes. For goal energy; not on the command line.
+    ForEnergy,
 }
 
 impl FromStr for HighSpeed {
@@ -42,6 +45,7 @@ impl fmt::Display for HighSpeed {
             Self::Max => "max",
             Self::Base => "base",
             Self::Efficient => "efficient",
+            Self::ForEnergy => "for goal energy",
         })
     }
 }
@@ -54,7 +58,11 @@ pub(super) fn speeds(files: &dyn Files, wanted: HighSpeed, domains: &[Controlled
     let found = match wanted {
         HighSpeed::Max => return Ok(Vec::new()),
         HighSpeed::Base => each(files, domains, |d| base_khz(files, d)),
-        HighSpeed::Efficient => Model::of(files).and_then(|model| each(files, domains, |d| model.khz(d))),
+        HighSpeed::Efficient => Model::measured(files).and_then(|model| each(files, domains, |d| model.khz(d, 0))),
+        HighSpeed::ForEnergy => Model::believed(files).and_then(|model| {
+            let rest_mw = costs::rest_mw(&model.machine);
+            each(files, domains, |d| model.khz(d, rest_mw))
+        }),
     };
     found.map_err(|reason| SpeedError::HighSpeed { wanted, reason })
 }
@@ -110,16 +118,18 @@ fn base_khz(files: &dyn Files, controlled: &Controlled) -> Result<u32, String> {
         })
 }
 
-/// The model of this machine that `lop machine measure` wrote.
+/// A model of this machine.
 struct Model {
-    file: String,
+    /// Where it is from, for people.
+    source: String,
     machine: Machine,
     /// The kind of each CPU.
     kinds: Vec<(usize, usize)>,
 }
 
 impl Model {
-    fn of(files: &dyn Files) -> Result<Self, String> {
+    /// The one that `lop machine measure` wrote.
+    fn measured(files: &dyn Files) -> Result<Self, String> {
         let path = files.absolute(OWN_MODEL);
         let file = path.display().to_string();
         let live = live::read(files.root()).map_err(|error| error.to_string())?;
@@ -127,51 +137,44 @@ impl Model {
             let folder = path.parent().unwrap_or(files.root()).display();
             format!("the power of this machine at each speed is not known: to measure it, run 'mkdir -p {folder}; lop machine measure -o {file}'")
         })?;
-        let cpus = live.cpus.iter();
-        Ok(Self {
-            kinds: cpus.map(|cpu| (cpu.number as usize, usize::from(cpu.tier))).collect(),
-            file,
-            machine,
-        })
+        Ok(Self::new(&live, file, machine))
     }
 
-    fn khz(&self, controlled: &Controlled) -> Result<u32, String> {
+    /// The one that `auto` goes by.
+    fn believed(files: &dyn Files) -> Result<Self, String> {
+        let live = live::read(files.root()).map_err(|error| error.to_string())?;
+        let watts = costs::find(files.root(), &live);
+        let source = format!("watts: {}", watts.source);
+        match watts.machine {
+            Some(machine) => Ok(Self::new(&live, source, machine)),
+            None => Err(source),
+        }
+    }
+
+    fn new(live: &LiveMachine, source: String, machine: Machine) -> Self {
+        let cpus = live.cpus.iter();
+        Self {
+            kinds: cpus.map(|cpu| (cpu.number as usize, usize::from(cpu.tier))).collect(),
+            source,
+            machine,
+        }
+    }
+
+    fn khz(&self, controlled: &Controlled, second_mw: u32) -> Result<u32, String> {
         let first = controlled.domain.cpus[0];
         let of_first = self.kinds.iter().find(|(cpu, _)| *cpu == first);
         let kind = of_first.map(|(_, kind)| &self.machine.kinds[*kind]);
-        match kind.map(|kind| (kind.opps.len(), efficient_khz(kind))) {
-            None | Some((0 | 1, _)) => Err(format!(
+        match kind.filter(|kind| kind.opps.len() > 1) {
+            None => Err(format!(
                 "{} has fewer than two operating points of {} to choose from: 'lop machine measure' says why",
-                self.file,
+                self.source,
                 named(controlled)
             )),
-            Some((_, khz)) => Ok(u32::try_from(khz).unwrap_or(u32::MAX)),
+            Some(kind) => {
+                Ok(u32::try_from(kind.opps[costs::cheapest_opp(kind, 0.0, second_mw)].khz).unwrap_or(u32::MAX))
+            }
         }
     }
-}
-
-/// argmin over operating points of (watts of a busy core and its voltage domain - watts of the idle core at its lowest) / frequency. The machine
-/// stays on at any speed, so idle watts are not attributed to work. If equal, the fastest.
-pub(super) fn efficient_khz(kind: &Kind) -> u64 {
-    let rest_uw = kind
-        .opps
-        .iter()
-        .map(|opp| opp.idle_uw + opp.domain_uw)
-        .min()
-        .unwrap_or(0);
-    let above_uw = |busy_uw: u64| u128::from(busy_uw.saturating_sub(rest_uw));
-    let points = kind
-        .opps
-        .iter()
-        .map(|opp| (above_uw(opp.busy_uw + opp.domain_uw), opp.khz));
-    // a / f < b / g, without a division.
-    let best = points.reduce(
-        |best, point| match point.0 * u128::from(best.1) <= best.0 * u128::from(point.1) {
-            true => point,
-            false => best,
-        },
-    );
-    best.map_or(0, |(_, khz)| khz)
 }
 
 /// The nearest speed that these CPUs can have: within the present limits, a step of the driver's table if it has one, and above that of low CPUs.

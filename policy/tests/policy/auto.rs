@@ -5,7 +5,8 @@
 use crate::bench::{config, domains_of_two, flat, Bench, HOLD, LAST_HOLD, MS, S, US};
 use crate::phase::asymmetric;
 use lop_policy::{
-    class, declare_length, is_planned, rules, Config, CpuPlace, Domains, MemoryClass, Named, Reserve, Sizing, Traits,
+    class, declare_length, is_planned, rules, Config, CpuPlace, Domains, Goal, MemoryClass, Named, Reserve, Sizing,
+    Traits,
 };
 
 const ORDINARY: u32 = class::ORDINARY;
@@ -15,6 +16,7 @@ const ALL_RULES: u32 = rules::PHASES | rules::LONGEST | rules::SPEEDUP | rules::
 /// A core that rises in 0.1 ms and costs 3 W of 450 W when it is kept high.
 fn machine() -> Traits {
     Traits {
+        goal: Goal::Balanced,
         nr_memory_domains: 1,
         nr_tiers: 1,
         threads_per_core: 1,
@@ -84,6 +86,61 @@ fn an_idle_core_is_kept_high_where_that_costs_less_than_it_saves() {
         let config = auto(&traits);
         let has = (config.spare, config.last_hold_ns / US, config.room_permille);
         assert_eq!(has, (spare, last_hold_us, room_permille), "{traits:?}");
+    }
+}
+
+/// A rise of 0.1 ms in 10 ms. Balanced, a second costs twice what the machine draws: 9 W of 900 W pay at less than 18 W. For energy it costs
+/// that once: at less than 9 W. Migrations may cost twice the share then: 6.2 of 117 W are 5.2 %. The last core stays half as long: 0.1 ms * 450 / 3 =
+/// 15 ms. For speed all stays, whatever it draws, and room is made at 1 %.
+#[test]
+fn the_goal_is_what_a_second_is_worth() {
+    use Goal::{Balanced, Energy, Speed};
+    let last_us = LAST_HOLD / US;
+    for (goal, machine_mw, core_mw, spare, last_hold_us, room_permille) in [
+        (Balanced, 900_000, 9_000, 1, 20_000, 10),
+        (Energy, 900_000, 9_000, 0, 10_000, 10),
+        (Energy, 900_000, 8_999, 1, 10_001, 10),
+        (Balanced, 450_000, 3_000, 1, 30_000, 10),
+        (Energy, 450_000, 3_000, 1, 15_000, 10),
+        (Energy, 117_000, 6_200, 0, 1_887, 52),
+        (Speed, 117_000, 6_200, 1, last_us, 10),
+        (Speed, 1, u32::MAX, 1, last_us, 10),
+    ] {
+        let config = auto(&Traits {
+            goal,
+            machine_mw,
+            core_mw,
+            ..machine()
+        });
+        let has = (config.spare, config.last_hold_ns / US, config.room_permille);
+        assert_eq!(
+            has,
+            (spare, last_hold_us, room_permille),
+            "{goal:?}, {core_mw} of {machine_mw} mW"
+        );
+    }
+}
+
+/// Domains are switched off unless only time counts. Where no watts are known, energy keeps nothing high for work to come.
+#[test]
+fn the_goal_decides_about_domains_and_without_watts() {
+    use Goal::{Balanced, Energy, Speed};
+    for (goal, machine_mw, domains, spare, last_hold_ns) in [
+        (Balanced, 450_000, Domains::Gather, 1, 30 * MS),
+        (Energy, 450_000, Domains::Gather, 1, 15 * MS),
+        (Speed, 450_000, Domains::Spread, 1, LAST_HOLD),
+        (Balanced, 0, Domains::Spread, 1, LAST_HOLD),
+        (Energy, 0, Domains::Spread, 0, HOLD),
+        (Speed, 0, Domains::Spread, 1, LAST_HOLD),
+    ] {
+        let config = auto(&Traits {
+            goal,
+            machine_mw,
+            nr_memory_domains: 4,
+            ..machine()
+        });
+        let has = (config.domains, config.spare, config.last_hold_ns);
+        assert_eq!(has, (domains, spare, last_hold_ns), "{goal:?} with {machine_mw} mW");
     }
 }
 

@@ -2,7 +2,7 @@
 //! The green set: cores at the most energy-efficient speed, for work that hardly gains from more.
 
 use crate::bench::{config, flat, Bench, HOLD, MS};
-use lop_policy::{green_opp, Config, GreenOpp, GreenWork, Set};
+use lop_policy::{cheapest, cost_uj, Config, GreenWork, Point, Rung, Set};
 
 fn green(cpus: usize) -> Bench {
     Bench::new(
@@ -155,22 +155,32 @@ fn a_pinned_green_task_makes_its_core_green() {
     assert_eq!(bench.green(), [3]);
 }
 
-/// Busy, idle in mW and rate: 4 W, 2 W, 0.5; 6 W, 2 W, 0.8; 10 W, 2 W, 1.
-/// On: 2/0.5 = 4, 4/0.8 = 5, 8/1 = 8: the first. Off after: 4/0.5 = 8, 6/0.8 = 7.5, 10/1 = 10: the second.
+/// Above asleep in W, and rate: 2 and 0.5, 4 and 0.8, 8 and 1. Per ms of work: 4, 5 and 8 mJ. With 4 W for a second: 12, 10 and 12. With 12 W:
+/// 28, 20 and 20.
 #[test]
-fn the_green_speed_takes_least_energy_per_work() {
-    let opp = |busy_mw, idle_mw, rate_permille| GreenOpp {
+fn what_a_second_costs_decides_the_speed() {
+    let point = |busy_mw, sleep_mw, shared_mw, rate_permille| Point {
+        at: Rung {
+            rate_permille,
+            ..Rung::default()
+        },
         busy_mw,
-        idle_mw,
-        rate_permille,
+        sleep_mw,
+        shared_mw,
     };
-    let opps = [opp(4000, 2000, 500), opp(6000, 2000, 800), opp(10_000, 2000, 1000)];
-    assert_eq!(green_opp(&opps, true), 0);
-    assert_eq!(green_opp(&opps, false), 1);
-    // 4/0.5 = 8 = 8/1: of equals the faster.
-    assert_eq!(green_opp(&[opp(4000, 0, 500), opp(8000, 0, 1000)], true), 1);
+    let points = [
+        point(4000, 2000, 0, 500),
+        point(5500, 2000, 500, 800),
+        point(9000, 2000, 1000, 1000),
+    ];
+    let costs = |second_mw| points.map(|point| cost_uj(&point, second_mw));
+    assert_eq!(costs(0), [4000, 5000, 8000]);
+    assert_eq!(costs(4000), [12_000, 10_000, 12_000]);
+    assert_eq!(costs(12_000), [28_000, 20_000, 20_000]);
+    assert_eq!(cheapest(&points, 0), 0);
+    assert_eq!(cheapest(&points, 4000), 1);
+    assert_eq!(cheapest(&points, 12_000), 2, "of equals the faster");
     // Wholly memory-bound: all as fast, the one of least power.
-    assert_eq!(green_opp(&[opp(4000, 1000, 1000), opp(8000, 1000, 1000)], true), 0);
-    // An OPP that does no work is never efficient.
-    assert_eq!(green_opp(&[opp(1, 0, 0), opp(8000, 0, 1000)], true), 1);
+    let bound = [point(4000, 1000, 0, 1000), point(8000, 1000, 0, 1000)];
+    assert_eq!(cheapest(&bound, u32::MAX), 0);
 }

@@ -6,9 +6,9 @@ use crate::choice::{Governor, PolicyChoice, PolicyParameters, ReservedSpeed, Set
 use crate::clocks::{ClockDomain, Clocks};
 use crate::workload::{Step, Workload};
 use crate::{PowerCap, SimulationError};
-use lop_machine::costs::{self, mw};
+use lop_machine::costs;
 use lop_machine::{Kind, Machine};
-use lop_policy::{Config, CpuPlace, GreenOpp, GreenWork, Reserve, Sched};
+use lop_policy::{Config, CpuPlace, Goal, GreenWork, Reserve, Sched};
 
 /// # Errors
 /// The machine does not have what the policy's name asks for: so many CPUs, a core to reserve, a frequency.
@@ -77,7 +77,9 @@ pub(super) fn config(
     };
     let default_hold_ns = lop_policy::default_hold_ns(machine.cpufreq.transition_ns);
     let hold_ns = parameters.hold_ns.unwrap_or(default_hold_ns);
-    let mut chosen = parameters.watts.config(variant.named(), hold_ns, machine);
+    let mut chosen = parameters
+        .watts
+        .config(variant.named(), parameters.goal, hold_ns, machine);
     match variant {
         SetsVariant::Auto(without) => without.leave_out(&mut chosen, &Config::of(variant.named(), hold_ns)),
         // Who names it here asks for it, on machines of fewer than four cores too: `lop start --reserve asked`.
@@ -204,25 +206,33 @@ pub(super) fn describe_cpus(sched: &mut Sched, machine: &Machine, variant: SetsV
     Ok(())
 }
 
-/// A kind's operating points, with the rate of work of this memory share.
-fn green_opps(kind: &Kind, memory_share: f64) -> Vec<GreenOpp> {
-    let top_rate = kind.rate(kind.opps.len() - 1, memory_share);
-    let opp = |o: usize| GreenOpp {
-        busy_mw: mw(kind.opps[o].busy_uw),
-        idle_mw: mw(kind.opps[o].idle_uw),
-        rate_permille: (1000.0 * kind.rate(o, memory_share) / top_rate).round() as u32,
-    };
-    (0..kind.opps.len()).map(opp).collect()
-}
-
-/// By clock domain: the frequency index of the most energy-efficient OPP for the workload's most memory-bound work.
-pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
-    let memory_share = rates.memory_shares.iter().copied().fold(0.0, f64::max);
-    let clocks = Clocks::new(machine);
+/// By clock domain: the frequency index of the operating point that `choose` takes from those of its kind.
+fn indices(machine: &Machine, choose: impl Fn(&Kind) -> usize) -> Vec<usize> {
     let of_domain = |domain: &ClockDomain| {
         let kind = &machine.kinds[usize::from(machine.cpus[domain.cpus[0]].kind)];
-        let opps = green_opps(kind, memory_share);
-        domain.at_least(kind.opps[lop_policy::green_opp(&opps, true)].khz)
+        domain.at_least(kind.opps[choose(kind)].khz)
     };
-    clocks.domains.iter().map(of_domain).collect()
+    Clocks::new(machine).domains.iter().map(of_domain).collect()
+}
+
+/// By clock domain: the most energy-efficient frequency for the workload's most memory-bound work.
+pub(super) fn green_indices(machine: &Machine, rates: &Rates) -> Vec<usize> {
+    let memory_share = rates.memory_shares.iter().copied().fold(0.0, f64::max);
+    indices(machine, |kind| costs::cheapest_opp(kind, memory_share, 0))
+}
+
+/// By clock domain: the frequency of high cores. That is the highest; for energy the one at which the whole machine takes least for the work of a core, by
+/// the watts that the policy knows. EDP alone would take less than the highest for balanced too, on some machines, but then work that somebody waits for would take longer than under Linux.
+pub(super) fn high_indices(machine: &Machine, variant: SetsVariant, parameters: &PolicyParameters) -> Vec<usize> {
+    let believed = match parameters.goal {
+        Goal::Energy if variant.goes_by_goal() => parameters.watts.believed(machine),
+        _ => None,
+    };
+    match believed {
+        Some(believed) => {
+            let rest_mw = costs::rest_mw(&believed);
+            indices(&believed, |kind| costs::cheapest_opp(kind, 0.0, rest_mw))
+        }
+        None => Clocks::new(machine).domains.iter().map(ClockDomain::top).collect(),
+    }
 }

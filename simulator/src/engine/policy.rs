@@ -2,7 +2,7 @@
 //! lop-policy as the scheduler of a simulated machine. [`Scheduler`] reports events to the policy, [`Env`] (policy/core/env.h) is what the policy calls
 //! in return.
 
-use super::configure::{config, describe_cpus, green_indices, reserved_khz};
+use super::configure::{config, describe_cpus, green_indices, high_indices, reserved_khz};
 use super::cpu::Leaving;
 use super::list::Listing;
 use super::plan::{self, Planning};
@@ -37,8 +37,9 @@ pub(crate) struct Policy {
     all_cpus: CpuBits,
     /// The policy sets the speeds; otherwise a governor does.
     sets_speeds: bool,
-    /// Frequency index for green cores, by clock domain.
+    /// Frequency index for green and for high cores, by clock domain.
     green_index: Vec<usize>,
+    high_index: Vec<usize>,
     /// A core was reserved at some time.
     has_reserved: bool,
     /// Frequencies of the reserved core in kHz, from its own one upwards.
@@ -94,6 +95,7 @@ impl Policy {
             speedup_permille: speedups.collect(),
             all_cpus: CpuBits::of(0..machine.cpus.len()),
             sets_speeds: variant.sets_speeds(),
+            high_index: high_indices(machine, variant, &options.policy),
             green_index: green_indices(machine, rates),
             has_reserved: false,
             reserved_khz: reserved_khz(machine, variant),
@@ -189,7 +191,7 @@ impl World<'_, Policy> {
             return;
         }
         let index = match set {
-            Set::High => self.speeds.clocks.of_cpu(cpu).top(),
+            Set::High => self.scheduler.high_index[self.speeds.clocks.domain_index(cpu)],
             Set::Green => self.green_index(cpu),
             Set::Low | Set::Offline => 0,
         };

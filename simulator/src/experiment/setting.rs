@@ -63,10 +63,12 @@ pub enum PolicyKey {
     PowerCapW,
     /// The watts that the policy goes by: measured, model, estimate, none, varied:SEED.
     Watts,
+    /// What a second is worth to `auto`: energy, balanced, speed.
+    Goal,
 }
 
 impl PolicyKey {
-    const ALL: [(&'static str, Self); 7] = [
+    const ALL: [(&'static str, Self); 8] = [
         ("policy.spare", Self::Spare),
         ("policy.hold_ms", Self::HoldMs),
         ("policy.green", Self::Green),
@@ -74,6 +76,7 @@ impl PolicyKey {
         ("policy.reserve", Self::Reserve),
         ("policy.power_cap_w", Self::PowerCapW),
         ("policy.watts", Self::Watts),
+        ("policy.goal", Self::Goal),
     ];
 
     fn name(self) -> &'static str {
@@ -111,6 +114,11 @@ impl PolicyKey {
                     .parse()
                     .map_err(|expected| format!("'{value}', expected {expected}"))?;
             }
+            Self::Goal => {
+                parameters.goal = value
+                    .parse()
+                    .map_err(|expected| format!("'{value}', expected {expected}"))?;
+            }
             Self::PowerCapW => parameters.power_cap_uw = Some(power_uw(value)?),
             Self::Green => {
                 parameters.green = value
@@ -139,7 +147,7 @@ fn power_uw(value: &str) -> Result<u64, String> {
 
 impl SettingKey {
     const FORMS: &'static str =
-        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s, reserve, power_cap_w, watts}";
+        "machine.KEY, workload.KEY, linux.placement or policy.{spare, hold_ms, green, heat_period_s, reserve, power_cap_w, watts, goal}";
 
     /// # Errors
     /// A message, if the key has none of the known forms.

@@ -146,7 +146,7 @@ fn high_cpus_have_the_speed_that_was_asked_for() {
         machine.write(&format!("{FOLDER}/cpuinfo_max_freq"), "2000000");
         machine.write(&format!("{FOLDER}/base_frequency"), "1500000");
         let options = Options {
-            high_speed: HighSpeed::Base,
+            high_speed: Some(HighSpeed::Base),
             ..machine.options(partial)
         };
         let setter = SpeedSetter::open(&options, &mut Notes::default());

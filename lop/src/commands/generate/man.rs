@@ -42,6 +42,11 @@ const GROUPS: [Group; 3] = [
                 "Lock, socket, log and the journals of changed speeds of the scheduler that runs. LOP_RUN_DIR names another folder.",
             ),
             (
+                "/etc/lopsided.toml",
+                "Options that this machine keeps for 'lop start', by their long names: policy, goal, spare, max-high, hold, reserve, high-speed, no-speeds, \
+                 ignore-cpu-max. The command line goes before it.",
+            ),
+            (
                 "/etc/default/lopsided",
                 "Options of the systemd service, as LOP_OPTIONS=\"--policy highlow-spare\".",
             ),

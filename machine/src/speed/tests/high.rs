@@ -3,7 +3,7 @@
 
 use super::fake::{acpi, active, kill, policy_file, Fake, Policy, CPU};
 use crate::meter::OWN_MODEL;
-use crate::speed::high::{efficient_khz, perf};
+use crate::speed::high::perf;
 use crate::speed::{HighSpeed, Wish};
 
 const DRIVERS: [(&str, &str, &str); 2] = [
@@ -249,6 +249,24 @@ fn each_kind_runs_where_its_work_costs_least() {
     }
 }
 
+/// 5 W of the machine and 0.5 of each core asleep come to what is above that: 7.6 / 0.8, 8.4 / 1.6, 10.8 / 2.4 and 29 / 4.6; 6.8 / 0.8, 7.2 / 1.2 and 9 / 2.4.
+#[test]
+fn for_energy_the_rest_of_the_machine_counts_too() {
+    let fake = two_kinds("intel_pstate");
+    fake.put(OWN_MODEL, &model("", &[FAST, SLOW]));
+    let mut speeds = fake.open();
+    speeds.set_high_speed(HighSpeed::ForEnergy).unwrap();
+    assert_eq!(fake.limits(0).1, "2400000");
+    assert_eq!(fake.limits(1).1, "2400000");
+    assert!(speeds.describe()[0].contains("high is for goal energy, 2400 MHz"));
+    drop(speeds);
+    says(
+        &two_kinds("intel_pstate"),
+        HighSpeed::ForEnergy,
+        &["lop machine measure"],
+    );
+}
+
 #[test]
 fn without_measured_points_nothing_is_efficient() {
     let anew = "'lop machine measure --force -o /";
@@ -302,7 +320,10 @@ fn a_captured_machine_has_assumed_watts() {
 /// What a voltage domain draws more at a faster point, 2 W here, counts as much as the core's own: 4.4 / 1.6, and 4.8 / 2.4 is less.
 #[test]
 fn a_voltage_domain_counts() {
-    let efficient = |text: &str| efficient_khz(&crate::read("own", text).unwrap().kinds[0]);
+    let efficient = |text: &str| {
+        let kind = &crate::read("own", text).unwrap().kinds[0];
+        kind.opps[crate::costs::cheapest_opp(kind, 0.0, 0)].khz
+    };
     let text = model("", &[FAST]);
     assert_eq!(efficient(&text), 1_600_000);
     let faster = text.replace("busy_w = 2.9, domain_w = 0.0", "busy_w = 2.9, domain_w = 2.0");
