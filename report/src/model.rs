@@ -23,6 +23,9 @@ pub struct Report {
     /// Only for a study that judges one policy against all others: how it did at each point.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cells: Vec<Cell>,
+    /// Only for a study that varies a sweep: what its other values change, by cell and policy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variations: Vec<Variation>,
     /// Figures that sources published of this experiment, beside those of these results. Left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<ComparedTable>,
@@ -81,6 +84,32 @@ pub struct Beside {
     pub high_set_mean: [f64; 2],
     /// Core-seconds that work lost until its core was at the highest speed.
     pub lost_slow_start_s: [f64; 2],
+}
+
+/// What the other values of a varied sweep change beside its first, for one policy at one point of the other sweeps.
+#[derive(Debug, Clone, Serialize)]
+pub struct Variation {
+    pub point: BTreeMap<String, PointValue>,
+    pub policy: String,
+    /// Values beside the first, and of these, those with which the policy has other rules, another order of costs, and an energy that differs by more than
+    /// 2 %.
+    pub values: usize,
+    pub other_rules: usize,
+    pub other_order: usize,
+    pub other_energy: usize,
+    /// Lowest and highest, over that of the first value.
+    pub energy: [f64; 2],
+    /// Only of a judged policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VariedVerdict>,
+}
+
+/// EDP of the judged policy over the lowest: with the first value, lowest and highest with the others. And with how many of them the verdict is another.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct VariedVerdict {
+    pub edp: f64,
+    pub range: [f64; 2],
+    pub others: usize,
 }
 
 /// The judged policy without one of its rules.
