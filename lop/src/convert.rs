@@ -40,6 +40,7 @@ fn cells(judged: &PolicyChoice, cells: &[experiment::Cell]) -> Vec<Cell> {
         edp_over_best: cell.edp,
         time_over_first: cell.time,
         responses: cell.responses,
+        energy_over_in_time: cell.energy,
         behind: cell.is_behind(),
         price: cell.price.as_ref().map(|price| Price {
             without: price.without.to_string(),

@@ -63,6 +63,9 @@ pub struct Cell {
     pub time_over_first: f64,
     /// The clock sets the end of the workload: time, in EDP too, is the mean response.
     pub responses: bool,
+    /// Only then: its energy over the lowest of policies whose mean response is no more than 1 % longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_over_in_time: Option<f64>,
     /// Its EDP is not nearly the lowest, or it is slower than the first policy.
     pub behind: bool,
     /// Only where it is behind: the rule or rules whose removal lowers its EDP most, if there are any.
