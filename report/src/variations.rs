@@ -47,10 +47,13 @@ pub(crate) fn groups_grid(report: &Report) -> Option<Grid> {
     })
 }
 
-/// A row for each cell in which the energy differs, most often first; for each cell, if a policy is judged.
+/// A row for each cell in which the energy differs, most often first; if a policy is judged, for each of its cells.
 pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
     let judged = report.variations.iter().any(|variation| variation.verdict.is_some());
-    let shown = |variation: &&Variation| variation.other_energy > 0 || variation.verdict.is_some();
+    let shown = |variation: &&Variation| match judged {
+        true => variation.verdict.is_some(),
+        false => variation.other_energy > 0,
+    };
     let mut shown: Vec<&Variation> = report.variations.iter().filter(shown).collect();
     shown.sort_by_key(|variation| std::cmp::Reverse(variation.other_energy));
     let mut columns: Vec<Column> = shown.first()?.point.keys().map(|name| Column::text(name)).collect();
@@ -75,17 +78,10 @@ pub(crate) fn cells_grid(report: &Report) -> Option<Grid> {
             format!("{} / {}", variation.other_energy, variation.values),
         ]);
         row.extend(variation.energy.map(|energy| format!("{energy:.3}")));
-        let of_verdict = variation.verdict.map(|verdict| {
+        if let Some(verdict) = variation.verdict {
             let [least, most] = verdict.range;
-            [verdict.edp, least, most]
-                .map(|edp| format!("{edp:.3}"))
-                .into_iter()
-                .chain([verdict.others.to_string()])
-        });
-        match of_verdict {
-            Some(cells) => row.extend(cells),
-            None if judged => row.extend(["", "", "", ""].map(String::from)),
-            None => {}
+            row.extend([verdict.edp, least, most].map(|edp| format!("{edp:.3}")));
+            row.push(verdict.others.to_string());
         }
         row
     };

@@ -5,7 +5,7 @@ use super::{folder_of, is_path, read, suggest, Experiment, Origin};
 use lop_machine::{input, InputError};
 use std::path::Path;
 
-const BUILTIN: [(&str, &str); 19] = [
+const BUILTIN: [(&str, &str); 20] = [
     (
         "recorded-build",
         include_str!("../../../data/experiments/recorded-build.toml"),
@@ -75,6 +75,10 @@ const BUILTIN: [(&str, &str); 19] = [
     (
         "unknown-watts",
         include_str!("../../../data/experiments/unknown-watts.toml"),
+    ),
+    (
+        "assumed-laptop",
+        include_str!("../../../data/experiments/assumed-laptop.toml"),
     ),
 ];
 

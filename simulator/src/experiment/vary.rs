@@ -11,11 +11,14 @@ use lop_policy::{Config, Power, Rung};
 /// A share by which a figure has to differ to count as changed.
 pub const CHANGED: f64 = 0.02;
 
+/// Values of sweeps, by name.
+type Labels = Vec<(String, PointValue)>;
+
 /// A policy at one point of the sweeps that are not varied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variation {
     /// In the order of the sweeps, without the varied one.
-    pub point: Vec<(String, PointValue)>,
+    pub point: Labels,
     pub policy: String,
     /// Values beside the first.
     pub values: usize,
@@ -52,7 +55,7 @@ pub(super) fn variations(
     let Some(varied) = &experiment.varied else {
         return Vec::new();
     };
-    let rest = |point: &Point| -> Vec<(String, PointValue)> {
+    let rest = |point: &Point| -> Labels {
         point
             .labels
             .iter()
@@ -60,7 +63,7 @@ pub(super) fn variations(
             .cloned()
             .collect()
     };
-    let mut groups: Vec<(Vec<(String, PointValue)>, Vec<usize>)> = Vec::new();
+    let mut groups: Vec<(Labels, Vec<usize>)> = Vec::new();
     for (index, point) in points.iter().enumerate() {
         let rest = rest(point);
         match groups.iter_mut().find(|(known, _)| *known == rest) {
@@ -68,7 +71,7 @@ pub(super) fn variations(
             None => groups.push((rest, vec![index])),
         }
     }
-    let of_group = |(point, members): &(Vec<(String, PointValue)>, Vec<usize>)| {
+    let of_group = |(point, members): &(Labels, Vec<usize>)| {
         let workload = points[members[0]].workload.build(experiment.seed);
         let of_policy = |(at, policy): (usize, &PolicyChoice)| {
             let config = |index: usize| {
@@ -122,12 +125,15 @@ fn count(configs: &[Option<Config>], differs: impl Fn(Option<Config>) -> bool) -
 }
 
 /// What a configuration has or has not: how long the last core stays high, and how much room there is, follow from the watts in proportion, and plans for
-/// memory domains go by the watts themselves.
+/// memory domains go by the watts themselves; times that the machine has are told, not chosen.
 fn rules(config: Config) -> Config {
     Config {
         power: Power::default(),
         room_permille: config.room_permille.min(1),
         last_hold_ns: 0,
+        hold_ns: 0,
+        transition_ns: 0,
+        migration_ns: 0,
         nr_rungs: 0,
         rung: Default::default(),
         ..config
